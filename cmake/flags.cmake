@@ -1,0 +1,23 @@
+# Warnings, hardening and sanitizers that every target is built with.
+add_library(fovea_flags INTERFACE)
+target_include_directories(fovea_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_compile_options(fovea_flags INTERFACE
+  -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Werror
+  -fno-math-errno -fno-trapping-math
+  -fstack-protector-strong -fcf-protection)
+target_compile_definitions(fovea_flags INTERFACE
+  _GLIBCXX_ASSERTIONS
+  FOVEA_VERSION="${PROJECT_VERSION}"
+  $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
+target_link_options(fovea_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
+set(CMAKE_CXX_FLAGS_RELEASE "-O2")
+set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
+
+# Kernels are inner loops: vectorised, contracted to fused multiply-add, without index checks.
+set(FOVEA_KERNEL_FLAGS -O3 -ffp-contract=fast -fno-signed-zeros -U_GLIBCXX_ASSERTIONS -Wno-psabi)
+
+if(FOVEA_SANITIZE)
+  target_compile_options(fovea_flags INTERFACE -fsanitize=${FOVEA_SANITIZE} -fno-sanitize-recover=all
+                         -fno-omit-frame-pointer)
+  target_link_options(fovea_flags INTERFACE -fsanitize=${FOVEA_SANITIZE})
+endif()

@@ -1,0 +1,13 @@
+# One test program per room, from the x_test.cpp files that stand beside the code.
+find_package(GTest REQUIRED)
+foreach(ROOM ${ROOMS})
+  file(GLOB TESTS CONFIGURE_DEPENDS src/${ROOM}/*_test.cpp)
+  if(TESTS)
+    add_executable(test_${ROOM} ${TESTS})
+    target_include_directories(test_${ROOM} PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+    target_link_libraries(test_${ROOM} PRIVATE fovea_core GTest::gtest GTest::gtest_main)
+    target_compile_definitions(test_${ROOM} PRIVATE FOVEA_SOURCE="${CMAKE_SOURCE_DIR}")
+    set_target_properties(test_${ROOM} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+    add_test(NAME ${ROOM} COMMAND test_${ROOM})
+  endif()
+endforeach()
