@@ -1,0 +1,90 @@
+#pragma once
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace fovea {
+
+// All messages go to stderr; stdout carries results only.
+enum class LogFormat { automatic, tty, plain, json };
+enum class LogLevel { debug, info, warning, error };
+
+struct LogOptions {
+  LogFormat format = LogFormat::automatic;  // tty when stderr is a terminal, else plain
+  LogLevel level = LogLevel::info;          // what is below it is not shown
+  bool quiet = false;                       // warnings and errors only, no progress
+};
+
+// Call once at the start of a command; without it messages are plain at level info.
+// Colours appear only in the tty format and not when NO_COLOR is set.
+void start_log(const LogOptions& options);
+
+// The format in force: never `automatic`.
+LogFormat log_format();
+
+void log_message(LogLevel level, std::string_view message);
+
+template <class... Args>
+void log_debug(fmt::format_string<Args...> text, Args&&... args) {
+  log_message(LogLevel::debug, fmt::format(text, std::forward<Args>(args)...));
+}
+template <class... Args>
+void log_info(fmt::format_string<Args...> text, Args&&... args) {
+  log_message(LogLevel::info, fmt::format(text, std::forward<Args>(args)...));
+}
+template <class... Args>
+void log_warning(fmt::format_string<Args...> text, Args&&... args) {
+  log_message(LogLevel::warning, fmt::format(text, std::forward<Args>(args)...));
+}
+template <class... Args>
+void log_error(fmt::format_string<Args...> text, Args&&... args) {
+  log_message(LogLevel::error, fmt::format(text, std::forward<Args>(args)...));
+}
+
+// Columns of the terminal on stderr: TIOCGWINSZ, else $COLUMNS, else 80.
+int terminal_width();
+
+// 1,234,567
+std::string with_commas(int64_t number);
+
+// 42s, 3m07s, 2h05m
+std::string short_duration(double seconds);
+
+struct ProgressOptions {
+  std::string unit;      // "updates", "lines": shown as a rate
+  double interval = 10;  // seconds between lines where stderr is no terminal
+};
+
+// How far a long loop has come. On a terminal one line that is redrawn at most ten times a
+// second and that log messages do not tear; elsewhere one line per interval; JSON lines in the
+// json format; nothing when quiet. `total` 0 means unknown. At most one may live at a time.
+class Progress {
+ public:
+  Progress(std::string what, int64_t total, ProgressOptions options = {});
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+  ~Progress();  // finishes
+  void set(int64_t done);
+  void advance(int64_t n = 1) { set(done_ + n); }
+  void note(std::string text) { note_ = std::move(text); }  // "loss 3.21 | lr 3.0e-4"
+  void finish();                                            // shows the last state
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::string bar(double seconds, int width) const;
+  std::string json(double seconds) const;
+  std::string text(double seconds) const;
+  void show();
+
+  std::string what_, note_;
+  int64_t total_, done_ = 0, begun_at_ = 0;
+  ProgressOptions options_;
+  Clock::time_point begin_, shown_;
+  bool finished_ = false;
+};
+
+}  // namespace fovea

@@ -1,0 +1,129 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/files.h"
+
+namespace fovea {
+
+// Element types of a safetensors file, in the order of the reference implementation, whose
+// writer sorts by it (widest first).
+enum class StoredType {
+  BOOL,
+  F4,
+  F6_E2M3,
+  F6_E3M2,
+  U8,
+  I8,
+  F8_E5M2,
+  F8_E4M3,
+  F8_E8M0,
+  F8_E4M3FNUZ,
+  F8_E5M2FNUZ,
+  I16,
+  U16,
+  F16,
+  BF16,
+  I32,
+  U32,
+  F32,
+  C64,
+  F64,
+  I64,
+  U64,
+};
+
+int stored_bits(StoredType type);
+std::string_view stored_name(StoredType type);
+std::optional<StoredType> stored_type(std::string_view name);
+
+struct TensorInfo {
+  std::string name;
+  StoredType dtype;
+  std::vector<int64_t> shape;
+  uint64_t begin, end;  // bytes within the data section
+
+  int64_t elements() const;
+};
+
+// A safetensors file, mapped. open() checks everything but the data, whose checksums (when the
+// file has them) verify() checks; any fault is Exit::model with the file's name, the rule broken
+// and the tensor's name or the byte. Files without checksums are read too. docs/formats.md
+// says how the checksums are kept.
+class SafetensorsFile {
+ public:
+  static constexpr uint64_t kMaxHeader = 100'000'000;
+  static constexpr size_t kMaxTensors = 100'000, kMaxName = 256, kMaxRank = 8;
+
+  static SafetensorsFile open(const std::string& path);
+  // Checks bytes that are already in memory; they must outlive the result.
+  static SafetensorsFile parse(std::span<const std::byte> bytes, std::string path);
+
+  // In the order of their data.
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }
+  const TensorInfo* find(std::string_view name) const;  // nullptr if there is none
+  const TensorInfo& get(std::string_view name) const;   // Exit::model if there is none
+
+  // The bytes of a tensor, little-endian, row by row. Not aligned to the element's size.
+  std::span<const std::byte> data(const TensorInfo& tensor) const;
+
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  const std::string& path() const { return path_; }
+
+  bool has_checksums() const { return !checksums_.empty(); }
+  void verify(const TensorInfo& tensor) const;  // Exit::model "checksum of tensor X"
+  void verify() const;                          // all tensors
+
+ private:
+  void read_header(std::string_view json);
+  void check_layout();
+  void check_checksums(std::string_view header);
+
+  std::string path_;
+  std::optional<MappedFile> file_;
+  std::span<const std::byte> bytes_, buffer_;
+  std::vector<TensorInfo> tensors_;
+  std::map<std::string, size_t, std::less<>> index_;
+  std::map<std::string, std::string> metadata_;
+  std::map<std::string, uint32_t, std::less<>> checksums_;
+};
+
+enum class Checksums { none, crc32c };
+
+// Collects tensors and writes them in the reference implementation's order through AtomicFile.
+// With checksums the metadata also gets "crc32c" and "header_crc32c"; "format" is "pt" unless
+// set otherwise. With Checksums::none nothing is added to the metadata.
+class SafetensorsWriter {
+ public:
+  explicit SafetensorsWriter(Checksums checksums = Checksums::crc32c);
+
+  // The bytes are not copied: they must live until the file is written. The name must be new,
+  // 1 to 256 bytes of UTF-8 without NUL, and the bytes must fit dtype and shape.
+  void add(std::string name, StoredType dtype, std::vector<int64_t> shape,
+           std::span<const std::byte> bytes);
+  void set_metadata(std::string key, std::string value);
+
+  void write(const std::string& path) const;
+  std::string to_string() const;  // the same bytes in memory, for tests
+
+ private:
+  struct Entry {
+    TensorInfo info;
+    std::span<const std::byte> bytes;
+  };
+  std::vector<Entry> sorted() const;
+  std::string header(const std::vector<Entry>& entries) const;
+
+  Checksums checksums_;
+  std::vector<Entry> entries_;
+  std::map<std::string, std::string> metadata_;
+};
+
+}  // namespace fovea

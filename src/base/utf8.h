@@ -1,0 +1,77 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <iterator>
+#include <string>
+#include <string_view>
+
+namespace fovea {
+
+inline constexpr char32_t kReplacement = U'\uFFFD';
+
+// One step of decoding: a code point of `length` bytes, or, where the bytes are not UTF-8,
+// U+FFFD standing for the `length` (1 to 3) bytes of the longest prefix that could have
+// begun one: Unicode's "maximal subpart" practice, also that of Python's errors='replace'.
+struct CodePoint {
+  char32_t value;
+  int length;
+  bool valid;
+};
+
+// REQUIRES: at < text.size().
+CodePoint decode_utf8(std::string_view text, size_t at);
+
+// Offset of the first byte that is not part of valid UTF-8 (overlong forms, surrogates, beyond
+// U+10FFFF, truncated), std::string_view::npos if all is well.
+size_t find_invalid_utf8(std::string_view text);
+inline bool is_utf8(std::string_view text) {
+  return find_invalid_utf8(text) == std::string_view::npos;
+}
+
+std::string replace_invalid_utf8(std::string_view text);
+void append_utf8(std::string& text, char32_t c);  // REQUIRES: c is a Unicode scalar value
+
+// for (char32_t c : code_points(text)): invalid bytes come out as U+FFFD. The iterator's
+// offset() is the byte position of the code point.
+class CodePoints {
+ public:
+  class Iterator {
+   public:
+    using value_type = char32_t;
+    using difference_type = std::ptrdiff_t;
+    Iterator() = default;
+    Iterator(std::string_view text, size_t at);
+    char32_t operator*() const { return now_.value; }
+    Iterator& operator++();
+    Iterator operator++(int);
+    bool operator==(const Iterator& other) const { return at_ == other.at_; }
+    size_t offset() const { return at_; }
+    int length() const { return now_.length; }
+
+   private:
+    std::string_view text_;
+    size_t at_ = 0;
+    CodePoint now_{0, 0, true};
+  };
+
+  explicit CodePoints(std::string_view text) : text_(text) {}
+  Iterator begin() const { return {text_, 0}; }
+  Iterator end() const { return {text_, text_.size()}; }
+
+ private:
+  std::string_view text_;
+};
+
+inline CodePoints code_points(std::string_view text) { return CodePoints(text); }
+int64_t count_code_points(std::string_view text);
+
+// Columns a terminal uses for the text: 2 for East Asian wide and emoji, 0 for combining marks
+// and controls, else 1.
+int display_width(char32_t c);
+int display_width(std::string_view text);
+
+// Unicode normalisation form C (ICU). Invalid bytes become U+FFFD.
+std::string nfc(std::string_view text);
+
+}  // namespace fovea
