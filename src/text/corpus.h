@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/vocabulary.h"
+
+namespace fovea {
+
+enum class BadUtf8 { skip, fail, replace };
+
+struct CorpusOptions {
+  int64_t max_length = 0;      // pieces of either side without </s>; 0 means no limit
+  double max_ratio = 0;        // longer side ÷ shorter side, in pieces; 0 means no limit
+  int64_t max_bytes = 65'536;  // a longer line is too long whatever its pieces are
+  BadUtf8 bad_utf8 = BadUtf8::skip;
+  std::function<void(int64_t lines)> progress = nullptr;  // called now and then
+};
+
+// What became of each pair of lines that was read. Each is counted once, under the first
+// reason that applies, in the order bad_utf8, empty, too_long, ratio:
+//   read == kept + empty + too_long + bad_utf8 + ratio
+struct CorpusCounts {
+  int64_t read = 0, kept = 0, empty = 0, too_long = 0, bad_utf8 = 0, ratio = 0;
+  int64_t carriage_returns = 0, byte_order_marks = 0;  // removed from lines and files
+  std::string first_too_long;                          // "train.en:4711"
+
+  // "kept 998,120 of 1,000,000: 1,200 empty, 512 too long (first train.en:4711), 168 bad UTF-8"
+  std::string summary() const;
+
+  // "removed 12 carriage returns and 1 byte order mark"; empty where nothing was removed.
+  std::string removed() const;
+
+  bool operator==(const CorpusCounts&) const = default;
+};
+
+struct Pair {
+  std::span<const int32_t> source, target;  // without <s> and </s>
+  int64_t line;                             // from 1, through all files
+};
+
+// Parallel text in memory: the ids of all sentences one after another.
+class Corpus {
+ public:
+  Corpus() = default;
+
+  // Line k of sources[f] and line k of targets[f] are a pair. Files may be plain, .gz or "-".
+  // Throws Exit::data where the numbers of lines differ, naming the first line that has no
+  // partner, and for UTF-16 and UTF-32; Exit::files where a file cannot be read.
+  static Corpus read(const std::vector<std::string>& sources,
+                     const std::vector<std::string>& targets, const Vocabulary& source_vocabulary,
+                     const Vocabulary& target_vocabulary, const CorpusOptions& options = {});
+
+  void add(std::span<const int32_t> source, std::span<const int32_t> target, int64_t line);
+
+  int64_t size() const { return static_cast<int64_t>(lines_.size()); }
+  Pair operator[](int64_t i) const;
+  int64_t source_length(int64_t i) const { return source_.length(i); }
+  int64_t target_length(int64_t i) const { return target_.length(i); }
+  int64_t source_tokens() const { return static_cast<int64_t>(source_.ids.size()); }
+  int64_t target_tokens() const { return static_cast<int64_t>(target_.ids.size()); }
+  const CorpusCounts& counts() const { return counts_; }
+
+  // A hash of all ids and where sentences end; tells whether training resumes on the same data.
+  uint64_t fingerprint() const;
+
+ private:
+  struct Side {
+    std::vector<int32_t> ids;
+    std::vector<int64_t> offsets{0};
+
+    int64_t length(int64_t i) const { return offsets[i + 1] - offsets[i]; }
+    std::span<const int32_t> sentence(int64_t i) const;
+    void add(std::span<const int32_t> sentence);
+  };
+  Side source_, target_;
+  std::vector<int64_t> lines_;
+  CorpusCounts counts_;
+};
+
+// A line fit for translating, and what had to be done to it.
+struct CleanLine {
+  std::string text;       // valid UTF-8, no line end, at most max_bytes; may be empty
+  bool replaced = false;  // bytes that are not UTF-8 became U+FFFD
+  bool cut = false;       // it was longer than max_bytes
+};
+
+// Every input line gives one CleanLine, so output stays line by line beside the input. Line
+// ends inside become blanks.
+CleanLine clean_line(std::string_view line, int64_t max_bytes = 65'536);
+
+}  // namespace fovea

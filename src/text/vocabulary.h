@@ -1,0 +1,96 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fovea {
+
+// The first four ids of every vocabulary. No text is ever encoded to one of them but kUnk.
+inline constexpr int32_t kPad = 0;  // <pad>
+inline constexpr int32_t kBos = 1;  // <s>
+inline constexpr int32_t kEos = 2;  // </s>
+inline constexpr int32_t kUnk = 3;  // <unk>
+inline constexpr int32_t kSpecials = 4;
+
+// How text is cut: a SentencePiece model, words between blanks, single code points, or pieces
+// that somebody else has already cut, where "@@" at the end glues a piece to the next one.
+enum class Cut { sentencepiece, words, characters, pieces };
+
+// "sentencepiece", "words", "characters", "pieces".
+const char* name_of(Cut cut);
+
+// Pieces and their numbers. A value: copies are cheap and share what was loaded, which never
+// changes, so one vocabulary may be used by many threads at once.
+//
+// Before it is cut, text is brought to NFC and "▁" (U+2581), which stands for a blank inside
+// pieces, becomes a blank; so NFC and NFD spellings give the same ids. Bytes that are not UTF-8
+// become U+FFFD.
+class Vocabulary {
+ public:
+  struct Entry {
+    std::string piece;
+    int64_t count;  // how often it was seen; 0 where nobody counted
+  };
+
+  // The four special pieces alone.
+  Vocabulary();
+
+  // Reads `*.spm` and `*.model` as SentencePiece, all else as vocab.txt (docs/formats.md).
+  // Throws Exit::model naming file and line (piece) where the file is damaged.
+  static Vocabulary load(const std::string& path);
+
+  // As load, from memory; `name` is what errors call it.
+  static Vocabulary parse_text(std::string_view bytes, const std::string& name);
+  static Vocabulary parse_sentencepiece(std::string_view bytes, const std::string& name);
+
+  // Entry i becomes id kSpecials + i. `cut` is not sentencepiece.
+  static Vocabulary from_entries(Cut cut, const std::vector<Entry>& entries);
+
+  // Writes what load reads, whole or not at all. The name should end with extension().
+  void save(const std::string& path) const;
+  const char* extension() const;  // ".spm" or ".txt"
+
+  Cut cut() const;
+  int32_t size() const;  // with the specials
+
+  // The piece of an id; "<unk>" where id is out of range.
+  std::string_view name(int32_t id) const;
+  int64_t count(int32_t id) const;
+
+  // The id of a piece, kUnk where it is none. Special names are found too: this is for
+  // programs, not for text.
+  int32_t id(std::string_view piece) const;
+
+  // The line as ids, without <s> and </s>; empty for an empty or blank line.
+  std::vector<int32_t> encode(std::string_view line) const;
+
+  // What decode(encode(line)) gives where no piece is unknown.
+  std::string normalise(std::string_view line) const;
+
+  // One string per id, as stored (with "▁" or "@@").
+  std::vector<std::string> pieces(std::span<const int32_t> ids) const;
+
+  // The text of ids: pieces joined, <pad>, <s>, </s> left out, <unk> written as "⁇". Always
+  // valid UTF-8 without line ends.
+  std::string decode(std::span<const int32_t> ids) const;
+
+  // The number of the word each id belongs to, counted from 0; every special is a word.
+  std::vector<int> words_of(std::span<const int32_t> ids) const;
+
+  // The words that words_of counts, as they should be shown; specials by their names.
+  std::vector<std::string> words(std::span<const int32_t> ids) const;
+
+  // Changes with any piece, its place or the way of cutting.
+  uint64_t fingerprint() const;
+
+ private:
+  struct Table;
+  explicit Vocabulary(std::shared_ptr<const Table> table);
+  std::shared_ptr<const Table> table_;
+};
+
+}  // namespace fovea

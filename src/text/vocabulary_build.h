@@ -1,0 +1,47 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "text/vocabulary.h"
+
+namespace fovea {
+
+enum class SubwordModel { unigram, bpe };
+
+// Called now and then with the number of lines read so far.
+using LinesRead = std::function<void(int64_t lines)>;
+
+struct SentencePieceOptions {
+  SubwordModel model = SubwordModel::unigram;
+  int32_t size = 8000;                 // with the four specials
+  double character_coverage = 0.9995;  // share of all characters that get a piece
+  bool byte_fallback = false;          // unknown characters become bytes instead of <unk>
+  int threads = 1;                     // has no effect on the result
+  int64_t max_lines = 2'000'000;       // more are thinned out evenly
+  uint64_t seed = 1;
+  LinesRead progress = nullptr;
+};
+
+// Learns pieces from all files together. The same files and options give the same bytes.
+Vocabulary train_sentencepiece(const std::vector<std::string>& files,
+                               const SentencePieceOptions& options);
+
+struct CountOptions {
+  int64_t min_count = 1;
+  int32_t max_size = 0;  // with the four specials; 0 means no limit
+  LinesRead progress = nullptr;
+};
+
+// The words (characters, ready-made pieces) of all files, the most frequent first and those
+// equally frequent in byte order. Names of specials found in the text are left out.
+Vocabulary build_word_vocabulary(const std::vector<std::string>& files,
+                                 const CountOptions& options = {});
+Vocabulary build_character_vocabulary(const std::vector<std::string>& files,
+                                      const CountOptions& options = {});
+Vocabulary build_piece_vocabulary(const std::vector<std::string>& files,
+                                  const CountOptions& options = {});
+
+}  // namespace fovea
