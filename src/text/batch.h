@@ -40,6 +40,8 @@ struct BatchOptions {
   Counted counted = Counted::packed;
   int64_t bucket_width = 4;  // lengths that differ by less may share a bucket
   uint64_t seed = 1;
+
+  void describe(Settings& settings);  // all but the seed, which a run sets as a whole
 };
 
 // The batches of one epoch: pairs of like length together, both the pairs of a bucket and the

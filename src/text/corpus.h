@@ -7,6 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/lines.h"
+#include "base/settings.h"
 #include "text/vocabulary.h"
 
 namespace fovea {
@@ -19,6 +21,8 @@ struct CorpusOptions {
   int64_t max_bytes = 65'536;  // a longer line is too long whatever its pieces are
   BadUtf8 bad_utf8 = BadUtf8::skip;
   std::function<void(int64_t lines)> progress = nullptr;  // called now and then
+
+  void describe(Settings& settings);
 };
 
 // What became of each pair of lines that was read. Each is counted once, under the first
@@ -54,6 +58,10 @@ class Corpus {
   static Corpus read(const std::vector<std::string>& sources,
                      const std::vector<std::string>& targets, const Vocabulary& source_vocabulary,
                      const Vocabulary& target_vocabulary, const CorpusOptions& options = {});
+
+  // Appends the pairs of two open files, as read does.
+  void read(LineReader& source, LineReader& target, const Vocabulary& source_vocabulary,
+            const Vocabulary& target_vocabulary, const CorpusOptions& options = {});
 
   void add(std::span<const int32_t> source, std::span<const int32_t> target, int64_t line);
 

@@ -36,6 +36,8 @@ class Vocabulary {
     int64_t count;  // how often it was seen; 0 where nobody counted
   };
 
+  static constexpr size_t kMaxPieceBytes = 1024;  // longer words are unknown ones
+
   // The four special pieces alone.
   Vocabulary();
 
@@ -78,10 +80,11 @@ class Vocabulary {
   // valid UTF-8 without line ends.
   std::string decode(std::span<const int32_t> ids) const;
 
-  // The number of the word each id belongs to, counted from 0; every special is a word.
+  // The number of the word each id belongs to, counted from 0. <pad>, <s> and </s> are words of
+  // their own; an unknown character is part of the word it stands in.
   std::vector<int> words_of(std::span<const int32_t> ids) const;
 
-  // The words that words_of counts, as they should be shown; specials by their names.
+  // The words that words_of counts, as they should be shown; control pieces by their names.
   std::vector<std::string> words(std::span<const int32_t> ids) const;
 
   // Changes with any piece, its place or the way of cutting.

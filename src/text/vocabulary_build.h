@@ -19,8 +19,7 @@ struct SentencePieceOptions {
   int32_t size = 8000;                 // with the four specials
   double character_coverage = 0.9995;  // share of all characters that get a piece
   bool byte_fallback = false;          // unknown characters become bytes instead of <unk>
-  int threads = 1;                     // has no effect on the result
-  int64_t max_lines = 2'000'000;       // more are thinned out evenly
+  int64_t max_lines = 2'000'000;       // of more, a random sample is used
   uint64_t seed = 1;
   LinesRead progress = nullptr;
 };

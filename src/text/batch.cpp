@@ -1,0 +1,134 @@
+#include "text/batch.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/random.h"
+
+namespace fovea {
+namespace {
+
+// What a batch costs as sentences are added to it, one per side of a pair.
+class Budget {
+ public:
+  explicit Budget(const BatchOptions& options) : options_(options) {}
+
+  // Whether a sentence of this many tokens fits; an empty batch takes any. Adds it if it does.
+  bool take(int64_t source, int64_t target) {
+    const bool padded = options_.counted == Counted::padded;
+    const int64_t count = sentences_ + 1;
+    const int64_t s = padded ? std::max(source_, source) : source_ + source;
+    const int64_t t = padded ? std::max(target_, target) : target_ + target;
+    const int64_t cost = padded ? std::max(s, t) * count : std::max(s, t);
+    const bool crowded = options_.sentences > 0 && count > options_.sentences;
+    if (sentences_ > 0 && (cost > options_.tokens || crowded)) return false;
+    sentences_ = count;
+    source_ = s;
+    target_ = t;
+    return true;
+  }
+
+  void empty() { sentences_ = source_ = target_ = 0; }
+
+ private:
+  const BatchOptions& options_;
+  int64_t sentences_ = 0, source_ = 0, target_ = 0;  // sums, or the longest where padded
+};
+
+int64_t pair_length(const Corpus& corpus, int64_t i) {
+  return std::max(corpus.source_length(i), corpus.target_length(i));
+}
+
+}  // namespace
+
+void BatchOptions::describe(Settings& s) {
+  s.field("tokens", tokens, "most tokens of either side in a batch, </s> counted").at_least(1);
+  s.field("sentences", sentences, "most sentences in a batch; 0 means no limit").at_least(0);
+  s.choice("counted", counted, {{"packed", Counted::packed}, {"padded", Counted::padded}},
+           "count real tokens, or longest × sentences");
+  s.field("bucket_width", bucket_width, "lengths that share a bucket").at_least(1);
+}
+
+std::span<const int32_t> Packed::operator[](int64_t i) const {
+  return std::span(ids).subspan(offsets[i], offsets[i + 1] - offsets[i]);
+}
+
+void Packed::add(std::span<const int32_t> sentence, Mark mark) {
+  if (mark == Mark::bos_before) ids.push_back(kBos);
+  ids.insert(ids.end(), sentence.begin(), sentence.end());
+  if (mark == Mark::eos_after) ids.push_back(kEos);
+  offsets.push_back(static_cast<int32_t>(ids.size()));
+}
+
+BatchPlan::BatchPlan(const Corpus& corpus, const BatchOptions& options, int64_t epoch)
+    : corpus_(&corpus), pairs_(corpus.size()) {
+  Random random(options.seed, static_cast<uint64_t>(epoch));
+  std::iota(pairs_.begin(), pairs_.end(), 0);
+  random.shuffle(pairs_);
+  const auto bucket = [&](int64_t i) { return pair_length(corpus, i) / options.bucket_width; };
+  std::stable_sort(pairs_.begin(), pairs_.end(),
+                   [&](int64_t a, int64_t b) { return bucket(a) < bucket(b); });
+
+  Budget budget(options);
+  for (size_t i = 0; i < pairs_.size(); ++i) {
+    const int64_t source = corpus.source_length(pairs_[i]) + 1;
+    const int64_t target = corpus.target_length(pairs_[i]) + 1;
+    if (i > 0 && budget.take(source, target)) continue;
+    starts_.push_back(static_cast<int64_t>(i));
+    budget.empty();
+    budget.take(source, target);
+  }
+  order_.resize(starts_.size());
+  std::iota(order_.begin(), order_.end(), 0);
+  random.shuffle(order_);
+  starts_.push_back(static_cast<int64_t>(pairs_.size()));
+}
+
+std::span<const int64_t> BatchPlan::members(int64_t i) const {
+  const int64_t b = order_[i];
+  return std::span(pairs_).subspan(starts_[b], starts_[b + 1] - starts_[b]);
+}
+
+PairBatch BatchPlan::batch(int64_t i) const { return gather(*corpus_, members(i)); }
+
+PairBatch gather(const Corpus& corpus, std::span<const int64_t> members) {
+  PairBatch batch;
+  for (const int64_t i : members) {
+    const Pair pair = corpus[i];
+    batch.source.add(pair.source, Packed::Mark::eos_after);
+    batch.target_in.add(pair.target, Packed::Mark::bos_before);
+    batch.target_out.add(pair.target, Packed::Mark::eos_after);
+    batch.lines.push_back(pair.line);
+  }
+  batch.target_tokens = batch.target_out.tokens();
+  return batch;
+}
+
+std::vector<std::vector<int64_t>> batches_by_length(std::span<const int64_t> lengths,
+                                                    const BatchOptions& options) {
+  std::vector<int64_t> order(lengths.size());
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int64_t a, int64_t b) { return lengths[a] > lengths[b]; });
+  std::vector<std::vector<int64_t>> batches;
+  Budget budget(options);
+  for (const int64_t i : order) {
+    const int64_t tokens = lengths[i] + 1;
+    if (batches.empty() || !budget.take(tokens, 0)) {
+      batches.emplace_back();
+      budget.empty();
+      budget.take(tokens, 0);
+    }
+    batches.back().push_back(i);
+  }
+  return batches;
+}
+
+Packed pack_source(std::span<const std::vector<int32_t>> sentences,
+                   std::span<const int64_t> members) {
+  Packed packed;
+  for (const int64_t i : members) packed.add(sentences[i], Packed::Mark::eos_after);
+  return packed;
+}
+
+}  // namespace fovea

@@ -1,0 +1,213 @@
+#include "text/corpus.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/utf8.h"
+
+namespace fovea {
+namespace {
+
+constexpr size_t kChunkLines = 4096, kChunkBytes = size_t{1} << 22;
+constexpr int64_t kReportEvery = 10'000;
+
+// One side of a pair on its way: text first, then its ids.
+struct Draft {
+  std::string text;
+  bool bad_utf8 = false, cut = false;
+  int64_t number = 0;
+  std::vector<int32_t> ids;
+};
+
+Draft draft(const LineReader& reader, const Line& line, BadUtf8 policy) {
+  Draft side{std::string(line.text), false, line.cut, line.number, {}};
+  const size_t bad = find_invalid_utf8(side.text);
+  if (bad == std::string::npos) return side;
+  check(policy != BadUtf8::fail, Exit::data, reader.where(), ": byte ", bad + 1,
+        " of the line is not UTF-8; convert the file, or set bad_utf8 to skip or replace");
+  if (policy == BadUtf8::replace) side.text = replace_invalid_utf8(side.text);
+  side.bad_utf8 = policy == BadUtf8::skip;
+  return side;
+}
+
+std::string place(const LineReader& reader, const Draft& side) {
+  return reader.name() + ":" + std::to_string(side.number);
+}
+
+// Counts what is left of the longer file, to say how far the two are apart.
+[[noreturn]] void fail_partner(LineReader& longer, const LineReader& shorter) {
+  const int64_t first = longer.counts().lines;
+  for (Line line; longer.next(line);) {
+  }
+  fail(Exit::data, longer.name(), " has ", with_commas(longer.counts().lines), " lines, ",
+       shorter.name(), " ", with_commas(shorter.counts().lines),
+       "; first line without partner: ", longer.name(), ":", first);
+}
+
+// Reads up to a chunk of pairs; an empty result means that both files are at their end.
+std::vector<std::pair<Draft, Draft>> read_chunk(LineReader& source, LineReader& target,
+                                                BadUtf8 policy) {
+  std::vector<std::pair<Draft, Draft>> chunk;
+  size_t bytes = 0;
+  while (chunk.size() < kChunkLines && bytes < kChunkBytes) {
+    Line s, t;
+    const bool more_source = source.next(s), more_target = target.next(t);
+    if (more_source && !more_target) fail_partner(source, target);
+    if (more_target && !more_source) fail_partner(target, source);
+    if (!more_source) break;
+    bytes += s.text.size() + t.text.size();
+    chunk.emplace_back(draft(source, s, policy), draft(target, t, policy));
+  }
+  return chunk;
+}
+
+bool is_blank(const Draft& side) { return side.ids.empty() && !side.cut; }
+
+bool too_long(const Draft& side, int64_t limit) {
+  return side.cut || (limit > 0 && static_cast<int64_t>(side.ids.size()) > limit);
+}
+
+bool unlike(const Draft& a, const Draft& b, double limit) {
+  const auto [low, high] = std::minmax(a.ids.size(), b.ids.size());
+  return limit > 0 && static_cast<double>(high) > limit * static_cast<double>(low);
+}
+
+}  // namespace
+
+void CorpusOptions::describe(Settings& s) {
+  s.field("max_length", max_length, "most pieces of either side; 0 means no limit").at_least(0);
+  s.field("max_ratio", max_ratio, "longer side ÷ shorter side; 0 means no limit").at_least(0);
+  s.field("max_bytes", max_bytes, "longer lines are too long whatever their pieces").at_least(16);
+  s.choice("bad_utf8", bad_utf8,
+           {{"skip", BadUtf8::skip}, {"fail", BadUtf8::fail}, {"replace", BadUtf8::replace}},
+           "what to do with lines that are not UTF-8");
+}
+
+std::string CorpusCounts::summary() const {
+  std::string text = "kept " + with_commas(kept) + " of " + with_commas(read);
+  const char* before = ": ";
+  const auto reason = [&](int64_t count, const std::string& what) {
+    if (count == 0) return;
+    text += before + with_commas(count) + " " + what;
+    before = ", ";
+  };
+  reason(empty, "empty");
+  reason(too_long, "too long (first " + first_too_long + ")");
+  reason(bad_utf8, "bad UTF-8");
+  reason(ratio, "of unlike length");
+  return text;
+}
+
+std::string CorpusCounts::removed() const {
+  const auto some = [](int64_t n, const std::string& what) {
+    return with_commas(n) + " " + what + (n == 1 ? "" : "s");
+  };
+  std::string text;
+  if (carriage_returns > 0) text = some(carriage_returns, "carriage return");
+  if (byte_order_marks > 0)
+    text += (text.empty() ? "" : " and ") + some(byte_order_marks, "byte order mark");
+  return text.empty() ? text : "removed " + text;
+}
+
+Corpus Corpus::read(const std::vector<std::string>& sources,
+                    const std::vector<std::string>& targets, const Vocabulary& source_vocabulary,
+                    const Vocabulary& target_vocabulary, const CorpusOptions& options) {
+  check(!sources.empty() && sources.size() == targets.size(), Exit::usage, "there are ",
+        sources.size(), " source files and ", targets.size(),
+        " target files; give as many of one side as of the other");
+  Corpus corpus;
+  const auto limit = static_cast<size_t>(options.max_bytes);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    LineReader source(sources[i], limit), target(targets[i], limit);
+    corpus.read(source, target, source_vocabulary, target_vocabulary, options);
+  }
+  return corpus;
+}
+
+void Corpus::read(LineReader& source, LineReader& target, const Vocabulary& source_vocabulary,
+                  const Vocabulary& target_vocabulary, const CorpusOptions& options) {
+  for (;;) {
+    auto chunk = read_chunk(source, target, options.bad_utf8);
+    if (chunk.empty()) break;
+#pragma omp parallel for schedule(dynamic, 64)
+    for (size_t i = 0; i < chunk.size(); ++i) {
+      auto& [s, t] = chunk[i];
+      if (s.bad_utf8 || t.bad_utf8) continue;
+      if (!s.cut) s.ids = source_vocabulary.encode(s.text);
+      if (!t.cut) t.ids = target_vocabulary.encode(t.text);
+    }
+    for (const auto& [s, t] : chunk) {
+      if (++counts_.read % kReportEvery == 0 && options.progress) options.progress(counts_.read);
+      const bool long_source = too_long(s, options.max_length);
+      if (s.bad_utf8 || t.bad_utf8) {
+        ++counts_.bad_utf8;
+      } else if (is_blank(s) || is_blank(t)) {
+        ++counts_.empty;
+      } else if (long_source || too_long(t, options.max_length)) {
+        if (counts_.too_long++ == 0)
+          counts_.first_too_long = long_source ? place(source, s) : place(target, t);
+      } else if (unlike(s, t, options.max_ratio)) {
+        ++counts_.ratio;
+      } else {
+        add(s.ids, t.ids, counts_.read);
+      }
+    }
+  }
+  for (const LineReader* reader : {&source, &target}) {
+    counts_.carriage_returns += reader->counts().carriage_returns;
+    counts_.byte_order_marks += reader->counts().byte_order_marks;
+  }
+  if (options.progress) options.progress(counts_.read);
+}
+
+void Corpus::add(std::span<const int32_t> source, std::span<const int32_t> target, int64_t line) {
+  source_.add(source);
+  target_.add(target);
+  lines_.push_back(line);
+  ++counts_.kept;
+}
+
+Pair Corpus::operator[](int64_t i) const {
+  return {source_.sentence(i), target_.sentence(i), lines_[i]};
+}
+
+uint64_t Corpus::fingerprint() const {
+  uint64_t hash = 0xCBF29CE484222325u;
+  const auto mix = [&hash](uint64_t value) {
+    hash = (hash ^ value) * 0x9E3779B97F4A7C15u;
+    hash ^= hash >> 29;
+  };
+  for (const Side* side : {&source_, &target_}) {
+    for (const int32_t id : side->ids) mix(static_cast<uint32_t>(id));
+    for (const int64_t offset : side->offsets) mix(static_cast<uint64_t>(offset));
+  }
+  return hash;
+}
+
+std::span<const int32_t> Corpus::Side::sentence(int64_t i) const {
+  return std::span(ids).subspan(offsets[i], length(i));
+}
+
+void Corpus::Side::add(std::span<const int32_t> sentence) {
+  ids.insert(ids.end(), sentence.begin(), sentence.end());
+  offsets.push_back(static_cast<int64_t>(ids.size()));
+}
+
+CleanLine clean_line(std::string_view line, int64_t max_bytes) {
+  CleanLine clean;
+  if (static_cast<int64_t>(line.size()) > max_bytes) {
+    clean.cut = true;
+    // No further back than a character is long, so bytes that are no UTF-8 are not all lost.
+    size_t end = static_cast<size_t>(max_bytes);
+    for (int back = 0; back < 3 && end > 0 && (line[end] & 0xC0) == 0x80; ++back) --end;
+    line = line.substr(0, end);
+  }
+  clean.replaced = !is_utf8(line);
+  clean.text = clean.replaced ? replace_invalid_utf8(line) : std::string(line);
+  for (char& c : clean.text)
+    if (c == '\n' || c == '\r') c = ' ';
+  return clean;
+}
+
+}  // namespace fovea

@@ -1,0 +1,102 @@
+#include "text/pieces.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+
+namespace fovea {
+namespace {
+
+bool is_blank(char c) { return c == ' ' || ('\t' <= c && c <= '\r'); }
+
+// "▁" made " ".
+std::string with_blanks(std::string_view text) {
+  std::string result;
+  result.reserve(text.size());
+  for (size_t at = 0; at < text.size();) {
+    const bool blank = text.substr(at, kBlank.size()) == kBlank;
+    result += blank ? ' ' : text[at];
+    at += blank ? kBlank.size() : 1;
+  }
+  return result;
+}
+
+// With blanks written by "▁" only: characters and SentencePiece.
+std::string join_blanks(const std::vector<Shown>& pieces) {
+  std::string text;
+  for (const Shown& shown : pieces) {
+    if (shown.role == Role::text) text += shown.piece;
+    if (shown.role == Role::unknown) text += kUnknown;
+    if (shown.role == Role::byte) text += static_cast<char>(shown.byte);
+  }
+  return with_blanks(text);
+}
+
+// With blanks between pieces unless one is glued to the next.
+std::string join_words(Cut cut, const std::vector<Shown>& pieces) {
+  std::string text;
+  bool glued = true;
+  for (const Shown& shown : pieces) {
+    if (shown.role == Role::control) continue;
+    if (!glued) text += ' ';
+    std::string_view piece = shown.role == Role::unknown ? kUnknown : shown.piece;
+    glued = cut == Cut::pieces && piece.ends_with(kGlue);
+    if (glued) piece.remove_suffix(kGlue.size());
+    text += piece;
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string canonical(std::string_view line) {
+  const bool ascii = std::all_of(line.begin(), line.end(), [](char c) { return c > 0; });
+  if (ascii) return std::string(line);
+  return with_blanks(nfc(line));
+}
+
+std::vector<std::string_view> split_words(std::string_view line) {
+  std::vector<std::string_view> words;
+  for (size_t at = 0; at < line.size();) {
+    size_t end = at;
+    while (end < line.size() && !is_blank(line[end])) ++end;
+    if (end > at) words.push_back(line.substr(at, end - at));
+    at = end + 1;
+  }
+  return words;
+}
+
+std::vector<std::string_view> split_characters(std::string_view line) {
+  std::vector<std::string_view> characters;
+  for (const std::string_view word : split_words(line)) {
+    if (!characters.empty()) characters.push_back(kBlank);
+    const CodePoints points = code_points(word);
+    for (auto c = points.begin(); c != points.end(); ++c)
+      characters.push_back(word.substr(c.offset(), c.length()));
+  }
+  return characters;
+}
+
+std::string join(Cut cut, const std::vector<Shown>& pieces) {
+  const bool words = cut == Cut::words || cut == Cut::pieces;
+  std::string text = words ? join_words(cut, pieces) : join_blanks(pieces);
+  for (char& c : text)
+    if (c == '\n' || c == '\r') c = ' ';
+  const size_t begin = std::min(text.find_first_not_of(' '), text.size());
+  text = text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
+  return is_utf8(text) ? text : replace_invalid_utf8(text);
+}
+
+bool begins_word(Cut cut, const Shown& before, const Shown& piece) {
+  if (before.role == Role::control || piece.role == Role::control) return true;
+  switch (cut) {
+    case Cut::words:
+      return true;
+    case Cut::pieces:
+      return before.role == Role::unknown || !before.piece.ends_with(kGlue);
+    default:
+      return piece.role == Role::text && piece.piece.starts_with(kBlank);
+  }
+}
+
+}  // namespace fovea

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/vocabulary.h"
+
+namespace fovea {
+
+inline constexpr std::string_view kBlank = "\u2581";    // ▁, a blank inside pieces
+inline constexpr std::string_view kGlue = "@@";         // ends a piece that the next one continues
+inline constexpr std::string_view kUnknown = "\u2047";  // ⁇, what <unk> looks like in text
+
+// NFC, with U+2581 made a blank: what every way of cutting starts from. Costs little for ASCII.
+std::string canonical(std::string_view line);
+
+// What stands between ASCII blanks (space, tab, LF, VT, FF, CR). Other Unicode spaces are
+// characters of a word. The views point into `line`.
+std::vector<std::string_view> split_words(std::string_view line);
+
+// The code points of a line, each run of blanks as one "▁", none at either end.
+std::vector<std::string_view> split_characters(std::string_view line);
+
+// How a piece takes part in text.
+enum class Role { text, unknown, control, byte };
+
+struct Shown {
+  std::string_view piece;
+  Role role;
+  unsigned char byte = 0;
+};
+
+// The text that pieces stand for: see Vocabulary::decode.
+std::string join(Cut cut, const std::vector<Shown>& pieces);
+
+// Whether a piece begins another word than the one before it.
+bool begins_word(Cut cut, const Shown& before, const Shown& piece);
+
+}  // namespace fovea

@@ -1,0 +1,169 @@
+#include <cmath>
+#include <cstring>
+#include <unordered_set>
+
+#include "base/check.h"
+#include "base/utf8.h"
+#include "text/sentencepiece_model.h"
+#include "text/vocabulary.h"
+
+namespace fovea {
+namespace {
+
+constexpr size_t kMaxPieces = 1 << 20;
+constexpr float kMaxScore = 1e7f;
+
+// One field of a protocol buffer message: a number or a run of bytes.
+struct WireField {
+  uint64_t number = 0;
+  int type = 0;  // 0 varint, 1 eight bytes, 2 counted bytes, 5 four bytes
+  uint64_t value = 0;
+  std::string_view bytes;
+};
+
+// Reads the fields of a message one after another; throws Exit::model with the byte's place.
+class WireReader {
+ public:
+  WireReader(std::string_view message, const std::string& name, const char* file)
+      : at_(message.data()), end_(at_ + message.size()), file_(file), name_(name) {}
+
+  bool next(WireField& field) {
+    if (at_ == end_) return false;
+    const uint64_t tag = varint();
+    field.number = tag >> 3;
+    field.type = static_cast<int>(tag & 7);
+    if (field.number == 0 || field.number >= (1u << 29)) refuse("a field with an invalid number");
+    switch (field.type) {
+      case 0:
+        field.value = varint();
+        break;
+      case 1:
+        field.bytes = take(8);
+        break;
+      case 2:
+        field.bytes = take(varint());
+        break;
+      case 5:
+        field.bytes = take(4);
+        break;
+      default:
+        refuse("a field of unknown type");
+    }
+    return true;
+  }
+
+  [[noreturn]] void refuse(const char* found) const {
+    fail(Exit::model, name_, ": byte ", at_ - file_, ": ", found,
+         "; the file is no SentencePiece model or is damaged");
+  }
+
+ private:
+  uint64_t varint() {
+    uint64_t value = 0;
+    for (int shift = 0; shift < 64; shift += 7) {
+      if (at_ == end_) refuse("the file ends inside a number");
+      const auto byte = static_cast<unsigned char>(*at_++);
+      value |= uint64_t{byte & 0x7Fu} << shift;
+      if (byte < 0x80) return value;
+    }
+    refuse("a number of more than ten bytes");
+  }
+
+  std::string_view take(uint64_t size) {
+    if (size > static_cast<uint64_t>(end_ - at_)) refuse("a field longer than what is left");
+    const std::string_view bytes(at_, size);
+    at_ += size;
+    return bytes;
+  }
+
+  const char *at_, *end_, *file_;
+  const std::string& name_;
+};
+
+StoredPiece read_piece(std::string_view message, const std::string& name, const char* file) {
+  StoredPiece piece;
+  WireReader reader(message, name, file);
+  WireField field;
+  while (reader.next(field)) {
+    if (field.number == 1 && field.type == 2) piece.text = field.bytes;
+    if (field.number == 2 && field.type == 5)
+      std::memcpy(&piece.score, field.bytes.data(), sizeof piece.score);
+    if (field.number == 3 && field.type == 0) {
+      if (field.value < 1 || field.value > 6) reader.refuse("a piece of unknown type");
+      piece.type = static_cast<PieceType>(field.value);
+    }
+  }
+  return piece;
+}
+
+void read_normaliser(std::string_view message, const std::string& name, const char* file) {
+  WireReader reader(message, name, file);
+  WireField field;
+  while (reader.next(field))
+    if (field.number == 2 && field.type == 2) check_character_map(field.bytes, name);
+}
+
+void check_piece(const StoredPiece& piece, size_t id, const std::string& name) {
+  const auto refuse = [&](const char* found) {
+    fail(Exit::model, name, ": piece ", id, ": ", found, "; train the vocabulary again");
+  };
+  if (piece.text.empty()) refuse("is empty");
+  if (piece.text.size() > Vocabulary::kMaxPieceBytes) refuse("is longer than 1,024 bytes");
+  if (!is_utf8(piece.text)) refuse("is not UTF-8");
+  if (piece.text.find('\0') != std::string_view::npos) refuse("contains a NUL byte");
+  if (!(std::abs(piece.score) <= kMaxScore)) refuse("has a score that is no usable number");
+
+  const bool special = id < kSpecials;
+  const auto wanted = id == kUnk ? PieceType::unknown : PieceType::control;
+  if (special &&
+      (piece.text != Vocabulary().name(static_cast<int32_t>(id)) || piece.type != wanted))
+    fail(Exit::model, name, ": piece ", id, " is '", piece.text, "', expected ",
+         Vocabulary().name(static_cast<int32_t>(id)),
+         "; train it with pad_id=0, bos_id=1, eos_id=2, unk_id=3");
+  if (!special && (piece.type == PieceType::unknown || piece.type == PieceType::control))
+    refuse("is a second control piece");
+}
+
+// The library keeps what matches at one place of the text in an array of fixed size.
+void check_nesting(const std::unordered_set<std::string_view>& user_defined,
+                   const std::string& name) {
+  constexpr int kMaxNesting = 32;
+  for (const std::string_view piece : user_defined) {
+    int prefixes = 0;
+    for (size_t n = 1; n <= piece.size(); ++n)
+      prefixes += user_defined.contains(piece.substr(0, n));
+    check(prefixes <= kMaxNesting, Exit::model, name, ": user defined piece '", piece,
+          "' begins with more than ", kMaxNesting, " others; train with fewer of them");
+  }
+}
+
+}  // namespace
+
+std::vector<StoredPiece> check_sentencepiece(std::string_view bytes, const std::string& name) {
+  check(!bytes.empty(), Exit::model, name, ": the file is empty; train the vocabulary again");
+  std::vector<StoredPiece> pieces;
+  WireReader reader(bytes, name, bytes.data());
+  WireField field;
+  while (reader.next(field)) {
+    if (field.number < 1 || field.number > 5) continue;
+    if (field.type != 2) reader.refuse("a part of the model that is no message");
+    if (field.number == 1) pieces.push_back(read_piece(field.bytes, name, bytes.data()));
+    if (field.number == 3 || field.number == 5) read_normaliser(field.bytes, name, bytes.data());
+    if (pieces.size() > kMaxPieces) reader.refuse("more than 1,048,576 pieces");
+  }
+  check(pieces.size() > kSpecials, Exit::model, name, ": has ", pieces.size(),
+        " pieces, expected the four special ones and more; the file is no SentencePiece model "
+        "or is truncated");
+
+  std::unordered_set<std::string_view> seen, user_defined;
+  for (size_t id = 0; id < pieces.size(); ++id) {
+    check_piece(pieces[id], id, name);
+    check(seen.insert(pieces[id].text).second, Exit::model, name, ": piece ", id, " '",
+          pieces[id].text, "' is there twice; train the vocabulary again");
+    if (pieces[id].type == PieceType::user_defined) user_defined.insert(pieces[id].text);
+  }
+  check_nesting(user_defined, name);
+  return pieces;
+}
+
+}  // namespace fovea
