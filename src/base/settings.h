@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <limits>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -17,19 +16,22 @@ namespace fovea {
 // One setting: where its value lives, how it is called and what it may be.
 class Field {
  public:
-  Field& at_least(double low) { return between(low, std::numeric_limits<double>::infinity()); }
   Field& between(double low, double high);  // both ends allowed
-  Field& above(double low);                 // low itself is not allowed
+  Field& at_least(double low);
+  Field& above(double low);  // low itself is not allowed
 
  private:
   friend class Settings;
-  std::string path, help, expected;
-  std::function<std::string(const std::vector<std::string>& items, bool list)> assign;
-  std::function<std::string()> print;  // the value as YAML
-  std::function<double()> number;      // for the range; empty where there is none
-  double low = -std::numeric_limits<double>::infinity();
-  double high = std::numeric_limits<double>::infinity();
-  bool low_excluded = false, given = false, raw = false;
+  using Items = std::vector<std::string>;
+  bool in_range() const;
+  std::string range() const;
+
+  std::string path_, help_, expected_;
+  std::function<bool(const Items&)> assign_;  // false: the text is not of this type
+  std::function<std::string()> print_;        // the value as YAML
+  std::function<double()> number_;            // for the range; empty where there is none
+  double low_, high_;
+  bool low_excluded_ = false, list_ = false, given_ = false;
 };
 
 // The settings of a program: each options struct describes itself once, and reading YAML,
@@ -111,15 +113,16 @@ class Settings {
     std::string source;
     int64_t line;
     Exit code;
-    std::string str() const;
   };
   Field& add(std::string_view name, std::string_view help);
   Field& add_choice(std::string_view name, std::vector<std::string> names, std::string_view help,
                     std::function<void(size_t)> store, std::function<std::string()> load);
   void open_group(std::string_view name, std::string_view help);
   void close_group();
+  bool is_group(std::string_view path) const;
   Field* find(std::string_view path) const;
-  Field& find_or_fail(const std::string& path, const Place& place) const;
+  std::string nearest(const std::string& path) const;
+  [[noreturn]] void fail_unknown(const std::string& path, const Place& place) const;
   void assign(Field& field, const std::vector<std::string>& items, bool list, const Place& place);
 
   std::string prefix_;

@@ -71,6 +71,9 @@ int64_t count_code_points(std::string_view text);
 int display_width(char32_t c);
 int display_width(std::string_view text);
 
+// The text for a message: controls and invalid bytes as \xNN, at most `limit` bytes and "…".
+std::string printable(std::string_view text, size_t limit = 80);
+
 // Unicode normalisation form C (ICU). Invalid bytes become U+FFFD.
 std::string nfc(std::string_view text);
 

@@ -1,0 +1,309 @@
+#include "base/lines.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <utility>
+#include <vector>
+
+#include "base/files.h"
+
+namespace fovea {
+namespace {
+
+constexpr size_t kBuffer = size_t{1} << 16;
+
+bool is_gzip_name(std::string_view name) { return name.ends_with(".gz"); }
+
+Bytef* zlib_bytes(std::string_view text) {
+  return reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
+}
+
+}  // namespace
+
+// Bytes in pieces; an empty piece is the end.
+class ByteSource {
+ public:
+  virtual ~ByteSource() = default;
+  virtual std::string_view read() = 0;
+};
+
+namespace {
+
+class DescriptorSource : public ByteSource {
+ public:
+  DescriptorSource(Descriptor fd, std::string name)
+      : fd_(std::move(fd)), name_(std::move(name)), buffer_(kBuffer, '\0') {}
+
+  std::string_view read() override {
+    for (;;) {
+      const int fd = fd_.get() < 0 ? STDIN_FILENO : fd_.get();
+      const ssize_t n = ::read(fd, buffer_.data(), buffer_.size());
+      if (n >= 0) return {buffer_.data(), static_cast<size_t>(n)};
+      if (errno != EINTR) fail_errno(name_, "read", errno);
+    }
+  }
+
+ private:
+  Descriptor fd_;
+  std::string name_, buffer_;
+};
+
+class MemorySource : public ByteSource {
+ public:
+  explicit MemorySource(std::string_view bytes) : bytes_(bytes) {}
+  std::string_view read() override {
+    const std::string_view piece = bytes_.substr(0, kBuffer);
+    bytes_.remove_prefix(piece.size());
+    return piece;
+  }
+
+ private:
+  std::string_view bytes_;
+};
+
+// Inflates one or more gzip members that follow each other, as gzip itself does.
+class GzipSource : public ByteSource {
+ public:
+  GzipSource(std::unique_ptr<ByteSource> from, std::string name)
+      : from_(std::move(from)), name_(std::move(name)), buffer_(kBuffer, '\0') {
+    check(inflateInit2(&zlib_, 15 + 16) == Z_OK, Exit::memory, name_, ": no memory for zlib");
+  }
+  GzipSource(const GzipSource&) = delete;
+  ~GzipSource() override { inflateEnd(&zlib_); }
+
+  std::string_view read() override {
+    zlib_.next_out = zlib_bytes(buffer_);
+    zlib_.avail_out = static_cast<uInt>(buffer_.size());
+    while (zlib_.avail_out == buffer_.size()) {
+      if (zlib_.avail_in == 0 && !refill()) {
+        check(between_members_ && consumed_ > 0, Exit::data, name_,
+              ": the gzip data ends early, at byte ", consumed_, "; the file is truncated");
+        return {};
+      }
+      inflate_some();
+    }
+    return {buffer_.data(), buffer_.size() - zlib_.avail_out};
+  }
+
+ private:
+  bool refill() {
+    const std::string_view piece = from_->read();
+    zlib_.next_in = zlib_bytes(piece);
+    zlib_.avail_in = static_cast<uInt>(piece.size());
+    return !piece.empty();
+  }
+
+  void inflate_some() {
+    between_members_ = false;
+    const uInt before = zlib_.avail_in;
+    const int result = inflate(&zlib_, Z_NO_FLUSH);
+    consumed_ += before - zlib_.avail_in;
+    if (result == Z_STREAM_END) {
+      inflateReset(&zlib_);
+      between_members_ = true;
+      return;
+    }
+    check(result != Z_MEM_ERROR, Exit::memory, name_, ": no memory for zlib");
+    check(result == Z_OK || result == Z_BUF_ERROR, Exit::data, name_,
+          ": damaged gzip data near byte ", consumed_, ": ",
+          zlib_.msg == nullptr ? "unknown fault" : zlib_.msg);
+  }
+
+  std::unique_ptr<ByteSource> from_;
+  std::string name_, buffer_;
+  z_stream zlib_{};
+  uint64_t consumed_ = 0;
+  bool between_members_ = true;
+};
+
+std::unique_ptr<ByteSource> unpack(std::unique_ptr<ByteSource> source, const std::string& name) {
+  if (!is_gzip_name(name)) return source;
+  return std::make_unique<GzipSource>(std::move(source), name);
+}
+
+std::unique_ptr<ByteSource> open_source(const std::string& path) {
+  Descriptor fd = path == "-" ? Descriptor() : open_regular(path);
+  return unpack(std::make_unique<DescriptorSource>(std::move(fd), path), path);
+}
+
+// The beginning of `text` without a UTF-8 sequence that its end cuts in two.
+std::string_view whole_characters(std::string_view text) {
+  for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
+    const auto b = static_cast<unsigned char>(text[text.size() - back]);
+    if ((b & 0xC0) == 0x80) continue;
+    const size_t needs = b >= 0xF0 ? 4 : b >= 0xE0 ? 3 : b >= 0xC0 ? 2 : 1;
+    if (needs > back) text.remove_suffix(back);
+    break;
+  }
+  return text;
+}
+
+}  // namespace
+
+LineReader::LineReader(std::unique_ptr<ByteSource> source, std::string name, size_t limit)
+    : source_(std::move(source)), name_(std::move(name)), limit_(std::max<size_t>(limit, 4)) {}
+
+LineReader::LineReader(const std::string& path, size_t limit)
+    : LineReader(open_source(path), path == "-" ? "standard input" : path, limit) {}
+
+LineReader LineReader::over(std::string_view bytes, std::string name, size_t limit) {
+  auto source = unpack(std::make_unique<MemorySource>(bytes), name);
+  return LineReader(std::move(source), std::move(name), limit);
+}
+
+LineReader::LineReader(LineReader&&) noexcept = default;
+LineReader& LineReader::operator=(LineReader&&) noexcept = default;
+LineReader::~LineReader() = default;
+
+std::string LineReader::where() const { return name_ + ":" + std::to_string(counts_.lines); }
+
+bool LineReader::refill() {
+  if (source_ == nullptr) return false;
+  try {
+    ahead_ = source_->read();
+  } catch (const Error& error) {
+    fail(error.code(), error.what(), " (after line ", counts_.lines, ")");
+  }
+  if (ahead_.empty()) source_.reset();  // a terminal's end of file is not asked for twice
+  return !ahead_.empty();
+}
+
+bool LineReader::next(Line& line) {
+  line_.clear();
+  bool any = false, ended = false, cut = false;
+  while (!ended && (!ahead_.empty() || refill())) {
+    any = true;
+    const size_t lf = ahead_.find('\n');
+    ended = lf != std::string_view::npos;
+    const std::string_view piece = ahead_.substr(0, lf);
+    // Two bytes beyond the limit are kept: a CR that will go, and proof that more came.
+    // At the start of a file the byte order mark needs three more.
+    const size_t room = limit_ + 5 - std::min(line_.size(), limit_ + 5);
+    line_.append(piece.substr(0, room));
+    cut |= piece.size() > room;
+    ahead_.remove_prefix(ended ? lf + 1 : piece.size());
+  }
+  if (!any) return false;
+  ++counts_.lines;
+  line.cut = cut;
+  finish(line);
+  return true;
+}
+
+void LineReader::finish(Line& line) {
+  if (counts_.lines == 1) take_byte_order_mark();
+  line.text = line_;
+  if (!line.cut && line.text.ends_with('\r')) {
+    line.text.remove_suffix(1);
+    ++counts_.carriage_returns;
+  }
+  if (line.cut || line.text.size() > limit_) {
+    line.cut = true;
+    line.text = whole_characters(line.text.substr(0, limit_));
+    ++counts_.cut;
+  }
+  line.number = counts_.lines;
+}
+
+void LineReader::take_byte_order_mark() {
+  using std::string_view_literals::operator""sv;
+  const std::string_view start = line_;
+  if (start.starts_with("\xEF\xBB\xBF")) {
+    line_.erase(0, 3);
+    ++counts_.byte_order_marks;
+    return;
+  }
+  const char* encoding = start.starts_with("\xFF\xFE\0\0"sv)   ? "UTF-32LE"
+                         : start.starts_with("\0\0\xFE\xFF"sv) ? "UTF-32BE"
+                         : start.starts_with("\xFF\xFE")       ? "UTF-16LE"
+                         : start.starts_with("\xFE\xFF")       ? "UTF-16BE"
+                                                               : nullptr;
+  check(encoding == nullptr, Exit::data, name_, ":1: the file is ",
+        encoding == nullptr ? "" : encoding, ", UTF-8 is expected; convert it with iconv");
+}
+
+struct OutputFile::State {
+  std::string path, buffer;
+  Descriptor fd;  // -1: standard output
+  bool gzip = false, packing = false;
+  z_stream zlib{};
+
+  ~State() {
+    if (packing) deflateEnd(&zlib);
+  }
+
+  void put(std::string_view bytes) const {
+    write_fully(fd.get() < 0 ? STDOUT_FILENO : fd.get(), as_byte_span(bytes), path);
+  }
+
+  void pack(std::string_view text, int flush) {
+    std::string out(kBuffer, '\0');
+    zlib.next_in = zlib_bytes(text);
+    zlib.avail_in = static_cast<uInt>(text.size());
+    do {
+      zlib.next_out = zlib_bytes(out);
+      zlib.avail_out = static_cast<uInt>(out.size());
+      deflate(&zlib, flush);
+      put(std::string_view(out).substr(0, out.size() - zlib.avail_out));
+    } while (zlib.avail_out == 0);
+  }
+
+  void empty_buffer(int flush) {
+    if (gzip)
+      pack(buffer, flush);
+    else
+      put(buffer);
+    buffer.clear();
+  }
+};
+
+OutputFile::OutputFile(const std::string& path) : state_(std::make_unique<State>()) {
+  State& s = *state_;
+  s.path = path == "-" ? "standard output" : path;
+  if (path == "-") return;
+  s.fd = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  if (s.fd.get() < 0) fail_errno(path, "create", errno);
+  s.gzip = is_gzip_name(path);
+  if (!s.gzip) return;
+  const int result = deflateInit2(&s.zlib, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
+  check(result == Z_OK, Exit::memory, path, ": no memory for zlib");
+  s.packing = true;
+}
+
+OutputFile::OutputFile(OutputFile&&) noexcept = default;
+OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
+OutputFile::~OutputFile() = default;
+
+void OutputFile::write(std::string_view text) {
+  check(state_ != nullptr, Exit::unexpected, "a closed output file was written to");
+  while (!text.empty()) {  // in pieces, so that zlib's 32-bit lengths always suffice
+    const std::string_view piece = text.substr(0, kBuffer);
+    state_->buffer.append(piece);
+    if (state_->buffer.size() >= kBuffer) state_->empty_buffer(Z_NO_FLUSH);
+    text.remove_prefix(piece.size());
+  }
+}
+
+void OutputFile::write_line(std::string_view text) {
+  write(text);
+  write("\n");
+}
+
+void OutputFile::flush() {
+  if (state_ != nullptr) state_->empty_buffer(Z_SYNC_FLUSH);
+}
+
+void OutputFile::close() {
+  if (state_ == nullptr) return;
+  const auto state = std::move(state_);
+  state->empty_buffer(Z_FINISH);
+  if (state->fd.get() >= 0 && ::close(state->fd.release()) != 0)
+    fail_errno(state->path, "close", errno);
+}
+
+}  // namespace fovea

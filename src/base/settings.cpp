@@ -1,0 +1,323 @@
+#include "base/settings.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <numeric>
+
+#include "base/files.h"
+#include "base/utf8.h"
+#include "base/yaml.h"
+
+namespace fovea {
+namespace {
+
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// from_chars: unlike strtod it does not depend on the locale.
+template <class Number>
+bool parse(const std::string& text, Number& value) {
+  const char* end = text.data() + text.size();
+  Number parsed{};
+  const auto result = std::from_chars(text.data(), end, parsed);
+  if (result.ec != std::errc() || result.ptr != end) return false;
+  if constexpr (std::is_floating_point_v<Number>)
+    if (!std::isfinite(parsed)) return false;
+  value = parsed;
+  return true;
+}
+
+bool parse(const std::string& text, bool& value) {
+  const bool yes = text == "true" || text == "yes" || text == "on";
+  if (!yes && text != "false" && text != "no" && text != "off") return false;
+  value = yes;
+  return true;
+}
+
+bool parse(const std::string& text, std::string& value) {
+  value = text;
+  return true;
+}
+
+template <class T>
+std::string print(const T& value) {
+  return fmt::format("{}", value);
+}
+std::string print(const std::string& value) { return yaml_string(value); }
+std::string print(const std::vector<std::string>& values) {
+  std::vector<std::string> items;
+  for (const std::string& v : values) items.push_back(yaml_string(v));
+  return fmt::format("[{}]", fmt::join(items, ", "));
+}
+
+template <class T>
+constexpr const char* kind() {
+  if constexpr (std::is_same_v<T, bool>) return "true or false";
+  if constexpr (std::is_integral_v<T>) return "an integer";
+  if constexpr (std::is_floating_point_v<T>) return "a number";
+  if constexpr (std::is_same_v<T, std::string>) return "a string";
+  return "a list of strings";
+}
+
+// Levenshtein's distance with swaps of neighbours, the commonest slips of a typist.
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  std::iota(last.begin(), last.end(), size_t{0});
+  for (size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return last[b.size()];
+}
+
+std::string_view last_key(std::string_view path) { return path.substr(path.rfind('.') + 1); }
+
+std::vector<std::string> split_list(std::string_view text) {
+  std::vector<std::string> items;
+  while (!text.empty()) {
+    const size_t comma = std::min(text.find(','), text.size());
+    items.emplace_back(text.substr(0, comma));
+    text.remove_prefix(std::min(comma + 1, text.size()));
+  }
+  return items;
+}
+
+void append_comment(std::string& out, const std::string& indent, std::string_view help) {
+  while (!help.empty()) {
+    const size_t end = std::min(help.find('\n'), help.size());
+    out += fmt::format("{}# {}\n", indent, help.substr(0, end));
+    help.remove_prefix(std::min(end + 1, help.size()));
+  }
+}
+
+std::string located(const std::string& source, int64_t line) {
+  return line > 0 ? fmt::format("{}:{}", source, line) : source;
+}
+
+}  // namespace
+
+Field& Field::between(double low, double high) {
+  low_ = low;
+  high_ = high;
+  return *this;
+}
+Field& Field::at_least(double low) { return between(low, kInfinity); }
+Field& Field::above(double low) {
+  low_excluded_ = true;
+  return between(low, kInfinity);
+}
+
+bool Field::in_range() const {
+  if (!number_) return true;
+  const double x = number_();
+  return x >= low_ && x <= high_ && !(low_excluded_ && x == low_);
+}
+
+std::string Field::range() const {
+  if (low_excluded_) return fmt::format("more than {}", low_);
+  if (high_ == kInfinity) return fmt::format("at least {}", low_);
+  if (low_ == -kInfinity) return fmt::format("at most {}", high_);
+  return fmt::format("{} to {}", low_, high_);
+}
+
+Field& Settings::add(std::string_view name, std::string_view help) {
+  auto field = std::make_unique<Field>();
+  field->path_ = prefix_ + std::string(name);
+  field->help_ = help;
+  field->between(-kInfinity, kInfinity);
+  check(find(field->path_) == nullptr, Exit::unexpected, "setting ", field->path_,
+        " is described twice");
+  fields_.push_back(std::move(field));
+  return *fields_.back();
+}
+
+template <class T>
+Field& Settings::field(std::string_view name, T& value, std::string_view help) {
+  Field& f = add(name, help);
+  f.expected_ = kind<T>();
+  f.print_ = [&value] { return print(value); };
+  if constexpr (std::is_same_v<T, std::vector<std::string>>) {
+    f.list_ = true;
+    f.assign_ = [&value](const Field::Items& items) {
+      value = items;
+      return true;
+    };
+  } else {
+    f.assign_ = [&value](const Field::Items& items) { return parse(items.at(0), value); };
+  }
+  if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+    f.number_ = [&value] { return static_cast<double>(value); };
+  return f;
+}
+
+template Field& Settings::field(std::string_view, bool&, std::string_view);
+template Field& Settings::field(std::string_view, int&, std::string_view);
+template Field& Settings::field(std::string_view, int64_t&, std::string_view);
+template Field& Settings::field(std::string_view, uint64_t&, std::string_view);
+template Field& Settings::field(std::string_view, float&, std::string_view);
+template Field& Settings::field(std::string_view, double&, std::string_view);
+template Field& Settings::field(std::string_view, std::string&, std::string_view);
+template Field& Settings::field(std::string_view, std::vector<std::string>&, std::string_view);
+
+Field& Settings::choice(std::string_view name, std::string& value, std::vector<std::string> names,
+                        std::string_view help) {
+  const std::vector<std::string> stored = names;
+  return add_choice(
+      name, std::move(names), help, [&value, stored](size_t i) { value = stored[i]; },
+      [&value] { return value; });
+}
+
+Field& Settings::add_choice(std::string_view name, std::vector<std::string> names,
+                            std::string_view help, std::function<void(size_t)> store,
+                            std::function<std::string()> load) {
+  Field& f = add(name, help);
+  f.expected_ = fmt::format("one of {}", fmt::join(names, ", "));
+  f.help_ += fmt::format("{}{}", help.empty() ? "" : ": ", fmt::join(names, ", "));
+  f.print_ = [load = std::move(load)] { return yaml_string(load()); };
+  f.assign_ = [names = std::move(names), store = std::move(store)](const Field::Items& items) {
+    const auto at = std::ranges::find(names, items.at(0));
+    if (at == names.end()) return false;
+    store(static_cast<size_t>(at - names.begin()));
+    return true;
+  };
+  return f;
+}
+
+void Settings::open_group(std::string_view name, std::string_view help) {
+  groups_.emplace_back(prefix_ + std::string(name), help);
+  prefix_ += std::string(name) + ".";
+}
+
+void Settings::close_group() {
+  prefix_.pop_back();
+  prefix_.resize(prefix_.rfind('.') + 1);  // npos + 1 = 0
+}
+
+bool Settings::is_group(std::string_view path) const {
+  return std::ranges::any_of(groups_, [&](const auto& group) { return group.first == path; });
+}
+
+Field* Settings::find(std::string_view path) const {
+  for (const auto& field : fields_)
+    if (field->path_ == path) return field.get();
+  return nullptr;
+}
+
+bool Settings::given(std::string_view path) const {
+  const Field* field = find(path);
+  return field != nullptr && field->given_;
+}
+
+std::string Settings::nearest(const std::string& path) const {
+  std::string best;
+  size_t least = std::max<size_t>(2, path.size() / 3) + 1;
+  for (const auto& field : fields_) {
+    size_t distance = edit_distance(path, field->path_);
+    // The right key in the wrong place: "layers" for "model.layers".
+    if (last_key(path) == last_key(field->path_)) distance = std::min<size_t>(distance, 1);
+    if (distance < least) {
+      least = distance;
+      best = field->path_;
+    }
+  }
+  return best;
+}
+
+void Settings::fail_unknown(const std::string& path, const Place& place) const {
+  const std::string at = located(place.source, place.line);
+  for (size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1))
+    if (const Field* field = find(path.substr(0, dot)))
+      fail(place.code, at, ": ", field->path_, ": expected ", field->expected_, ", found a map");
+  const std::string close = nearest(path);
+  fail(place.code, at, ": unknown key '", printable(path), "'",
+       close.empty() ? "; --dump-config lists all keys" : "; did you mean '" + close + "'?");
+}
+
+void Settings::assign(Field& field, const std::vector<std::string>& items, bool list,
+                      const Place& place) {
+  const std::string at = located(place.source, place.line) + ": " + field.path_;
+  check(!list || field.list_, place.code, at, ": expected ", field.expected_, ", found a list");
+  check(field.assign_(items), place.code, at, ": expected ", field.expected_, ", found '",
+        items.empty() ? "" : printable(items[0]), "'");
+  check(field.in_range(), place.code, at, ": ", field.print_(), " is out of range, ", field.range(),
+        " is expected");
+  field.given_ = true;
+}
+
+void Settings::read_text(std::string_view yaml, const std::string& source, Exit code) {
+  check(yaml.size() <= kMaxBytes, code, source, " has ", yaml.size(), " bytes, at most ", kMaxBytes,
+        " are allowed");
+  for (const YamlEntry& entry : read_yaml(yaml, source, code, kMaxDepth)) {
+    const Place place{source, entry.line, code};
+    const bool empty = entry.kind == YamlEntry::Kind::null;
+    if (empty && is_group(entry.path)) continue;
+    Field* field = find(entry.path);
+    if (field == nullptr && is_group(entry.path))
+      fail(code, located(source, entry.line), ": ", entry.path, ": expected keys below it, found ",
+           entry.kind == YamlEntry::Kind::list ? "a list" : "a value");
+    if (field == nullptr) fail_unknown(entry.path, place);
+    check(!empty, code, located(source, entry.line), ": ", entry.path, ": expected ",
+          field->expected_, ", found nothing");
+    assign(*field, entry.items, entry.kind == YamlEntry::Kind::list, place);
+  }
+}
+
+void Settings::read_file(const std::string& path, Exit code) {
+  read_text(fovea::read_file(path, kMaxBytes, code), path, code);
+}
+
+void Settings::set(std::string_view assignment) {
+  const Place place{"--set " + printable(assignment), 0, Exit::usage};
+  const size_t equals = assignment.find('=');
+  check(equals != std::string_view::npos && equals > 0, Exit::usage, place.source,
+        ": expected key=value");
+  check(is_utf8(assignment), Exit::usage, place.source, ": not UTF-8");
+  const std::string path(assignment.substr(0, equals)), value(assignment.substr(equals + 1));
+  Field* field = find(path);
+  if (field == nullptr) fail_unknown(path, place);
+  if (!field->list_) return assign(*field, {value}, false, place);
+  if (!value.starts_with('[')) return assign(*field, split_list(value), true, place);
+  for (const YamlEntry& entry : read_yaml("list: " + value, place.source, Exit::usage, kMaxDepth))
+    assign(*field, entry.items, true, place);
+}
+
+std::vector<std::pair<std::string, std::string>> Settings::values() const {
+  std::vector<std::pair<std::string, std::string>> all;
+  for (const auto& field : fields_) all.emplace_back(field->path_, field->print_());
+  return all;
+}
+
+std::string Settings::dump() const {
+  std::string out, open;  // the group whose map we are in, with a '.' at its end
+  for (const auto& field : fields_) {
+    const std::string& path = field->path_;
+    while (!path.starts_with(open)) {
+      open.pop_back();
+      open.resize(open.rfind('.') + 1);
+    }
+    for (size_t dot; (dot = path.find('.', open.size())) != std::string::npos;) {
+      const std::string group = path.substr(0, dot);
+      const auto indent = std::string(2 * std::ranges::count(open, '.'), ' ');
+      for (const auto& [name, help] : groups_)
+        if (name == group) append_comment(out, indent, help);
+      out += fmt::format("{}{}:\n", indent, group.substr(open.size()));
+      open = group + ".";
+    }
+    const auto indent = std::string(2 * std::ranges::count(open, '.'), ' ');
+    append_comment(out, indent, field->help_);
+    out += fmt::format("{}{}: {}\n", indent, path.substr(open.size()), field->print_());
+  }
+  return out;
+}
+
+}  // namespace fovea

@@ -1,0 +1,175 @@
+#include "base/yaml.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <array>
+#include <set>
+#include <sstream>
+
+#include "base/utf8.h"
+
+namespace fovea {
+namespace {
+
+constexpr size_t kMaxKey = 256;
+
+// Takes the parser's events as they come, so that nothing is built before it has been judged.
+class Flattener : public YAML::EventHandler {
+ public:
+  Flattener(const std::string& source, Exit code, int max_depth)
+      : source_(source), code_(code), max_depth_(max_depth) {}
+
+  std::vector<YamlEntry> take() { return std::move(entries_); }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) fault(mark, "a second document begins here, one is expected");
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    refuse_anchor(mark, anchor);
+    if (levels_.empty()) return;  // an empty document
+    value(mark, YamlEntry::Kind::null, "");
+  }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override { refuse_anchor(mark, 1); }
+
+  void OnScalar(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                const std::string& text) override {
+    refuse_anchor(mark, anchor);
+    if (levels_.empty()) fault(mark, "found a value, expected 'key: value' lines");
+    value(mark, YamlEntry::Kind::scalar, text);
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    refuse_anchor(mark, anchor);
+    if (levels_.empty()) fault(mark, "found a list, expected 'key: value' lines");
+    if (levels_.back().list) fault(mark, levels_.back().path + ": a list within a list");
+    if (!levels_.back().key_seen) fault(mark, "a list is used as a key");
+    levels_.back().key_seen = false;
+    add(mark, levels_.back().path, YamlEntry::Kind::list);
+    push(mark, {levels_.back().path, true, false});
+  }
+  void OnSequenceEnd() override { pop(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string&, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    refuse_anchor(mark, anchor);
+    if (levels_.empty()) return push(mark, {"", false, false});
+    if (levels_.back().list) fault(mark, levels_.back().path + ": a map within a list");
+    if (!levels_.back().key_seen) fault(mark, "a map is used as a key");
+    levels_.back().key_seen = false;
+    push(mark, {levels_.back().path, false, false});
+  }
+  void OnMapEnd() override { pop(); }
+
+  [[noreturn]] void fault(const YAML::Mark& mark, const std::string& what) const {
+    fail(code_, source_, ":", std::max(mark.line, 0) + 1, ": ", what);
+  }
+
+ private:
+  // An open map or list; in a map, `path` ends with the key last seen.
+  struct Level {
+    std::string path;
+    bool list, key_seen;
+    size_t stem = 0;
+  };
+
+  void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
+    if (anchor != 0) fault(mark, "anchors and aliases (& and *) are not allowed here");
+  }
+
+  void push(const YAML::Mark& mark, Level level) {
+    if (static_cast<int>(levels_.size()) >= max_depth_)
+      fault(mark, fmt::format("nested more than {} levels deep", max_depth_));
+    level.stem = level.path.size();
+    levels_.push_back(std::move(level));
+  }
+  void pop() { levels_.pop_back(); }
+
+  void value(const YAML::Mark& mark, YamlEntry::Kind kind, const std::string& text) {
+    Level& level = levels_.back();
+    if (level.list) {
+      if (kind == YamlEntry::Kind::null) fault(mark, level.path + ": a list item is empty");
+      entries_.back().items.push_back(text);
+    } else if (level.key_seen) {
+      level.key_seen = false;
+      add(mark, level.path, kind);
+      entries_.back().items.push_back(text);
+    } else {
+      if (text.empty() || text.size() > kMaxKey)
+        fault(mark, fmt::format("a key of {} bytes, 1 to {} are expected", text.size(), kMaxKey));
+      level.path.resize(level.stem);
+      level.path += (level.stem == 0 ? "" : ".") + text;
+      level.key_seen = true;
+    }
+  }
+
+  void add(const YAML::Mark& mark, const std::string& path, YamlEntry::Kind kind) {
+    if (!seen_.insert(path).second) fault(mark, printable(path) + " is given twice");
+    entries_.push_back({path, mark.line + 1, kind, {}});
+  }
+
+  const std::string& source_;
+  Exit code_;
+  int max_depth_, documents_ = 0;
+  std::vector<Level> levels_;
+  std::vector<YamlEntry> entries_;
+  std::set<std::string> seen_;
+};
+
+bool is_bare(std::string_view text) {
+  static constexpr std::array<std::string_view, 10> kReserved = {"true", "false", "yes", "no", "on",
+                                                                 "off",  "null",  "y",   "n",  "~"};
+  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
+  const auto plain = [&](char c) {
+    return letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '/' || c == '-';
+  };
+  if (text.empty() || !(letter(text[0]) || text[0] == '/')) return false;
+  std::string lower(text);
+  for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
+  return std::ranges::all_of(text, plain) && std::ranges::count(kReserved, lower) == 0;
+}
+
+}  // namespace
+
+std::vector<YamlEntry> read_yaml(std::string_view text, const std::string& source, Exit code,
+                                 int max_depth) {
+  const size_t bad = find_invalid_utf8(text);
+  if (bad != std::string_view::npos)
+    fail(code, source, ":", std::ranges::count(text.substr(0, bad), '\n') + 1, ": byte ", bad,
+         " is not UTF-8");
+  Flattener events(source, code, max_depth);
+  try {
+    std::istringstream stream{std::string(text)};
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(events)) {
+    }
+  } catch (const YAML::Exception& error) {
+    events.fault(error.mark, error.msg);
+  }
+  return events.take();
+}
+
+std::string yaml_string(std::string_view text) {
+  if (is_bare(text)) return std::string(text);
+  std::string out = "\"";
+  for (const char32_t c : code_points(text)) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += static_cast<char>(c);
+    } else if (c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029 || c == 0xFEFF) {
+      out += fmt::format("\\u{:04x}", static_cast<uint32_t>(c));
+    } else {
+      append_utf8(out, c);
+    }
+  }
+  return out + "\"";
+}
+
+}  // namespace fovea

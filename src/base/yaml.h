@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+
+namespace fovea {
+
+// One leaf of a YAML document: the keys that lead to it joined by '.', and its value.
+struct YamlEntry {
+  enum class Kind { scalar, list, null };
+  std::string path;
+  int64_t line;
+  Kind kind;
+  std::vector<std::string> items;  // one for a scalar
+};
+
+// The leaves of a document of nested maps, in order. Every fault is an Error with `code`,
+// `source` and the line: bad syntax or UTF-8, a key given twice, a second document, lists of
+// anything but scalars, nesting beyond `max_depth`. Anchors and aliases are refused, because
+// a few lines of them can stand for gigabytes.
+std::vector<YamlEntry> read_yaml(std::string_view text, const std::string& source, Exit code,
+                                 int max_depth);
+
+// A string as a YAML scalar: bare where that is safe, else in double quotes.
+std::string yaml_string(std::string_view text);
+
+}  // namespace fovea
