@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "nn/params.h"
+
+namespace fovea {
+
+// Sentences one after another without padding: sentence i is ids[offsets[i] … offsets[i + 1]).
+struct Tokens {
+  std::span<const int32_t> ids;
+  std::span<const int32_t> offsets;  // sentences + 1
+
+  int64_t sentences() const { return static_cast<int64_t>(offsets.size()) - 1; }
+};
+
+// One attention matrix of one sentence pair: rows are queries, columns what is attended to; each
+// row sums to 1.
+struct AttentionMap {
+  std::string kind;  // "encoder", "decoder", "cross"
+  int64_t layer = 0, head = 0;
+  int64_t rows = 0, cols = 0;
+  std::vector<float> weights;  // rows × cols
+};
+
+// What a batch costs under teacher forcing.
+struct BatchLoss {
+  Tensor loss;            // [1]: Σ over target words of the (label-smoothed) cross entropy
+  Tensor log_likelihood;  // [target words]: log p(word), without smoothing
+};
+
+// What a model remembers between two steps of decoding; a row is one live hypothesis.
+class DecoderState {
+ public:
+  virtual ~DecoderState() = default;
+};
+
+// A sequence-to-sequence model, as training and search see it. Ids: 0 padding, 1 start of
+// sentence, 2 end of sentence. Sources end with the end symbol; target_in = start, words;
+// target_out = words, end.
+class Model {
+ public:
+  virtual ~Model() = default;
+  Model(const Model&) = delete;
+  Model& operator=(const Model&) = delete;
+
+  ParameterStore& parameters() { return store_; }
+  const ParameterStore& parameters() const { return store_; }
+  virtual int64_t target_words() const = 0;  // the size of a row of scores
+  virtual int64_t max_length() const = 0;    // longest sentence, in pieces, of either side
+
+  // Teacher forcing. With a Tape alive the loss can be differentiated; with a DropoutScope alive
+  // the model drops out.
+  virtual BatchLoss loss(const Tokens& source, const Tokens& target_in,
+                         std::span<const int32_t> target_out, double label_smoothing) const = 0;
+
+  // Reads the sources; the state has one row per sentence.
+  virtual std::unique_ptr<DecoderState> start(const Tokens& source) const = 0;
+  // Feeds one word per row (the start symbol first) and returns the scores of the next word,
+  // up to a constant per row (logits): [rows, target_words].
+  virtual Tensor step(DecoderState& state, std::span<const int32_t> words) const = 0;
+  // Row i of the state becomes what row parents[i] was. Rows may be repeated, dropped and put in
+  // another order; their number becomes parents.size().
+  virtual void reorder(DecoderState& state, std::span<const int32_t> parents) const = 0;
+
+  // Every attention matrix of each pair under forced decoding, pair by pair.
+  virtual std::vector<std::vector<AttentionMap>> attention(const Tokens& source,
+                                                           const Tokens& target_in) const = 0;
+
+ protected:
+  explicit Model(Type type, Device device) : store_(type, device) {}
+  ParameterStore store_;
+};
+
+}  // namespace fovea

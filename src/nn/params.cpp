@@ -1,0 +1,82 @@
+#include "nn/params.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/random.h"
+
+namespace fovea {
+namespace {
+
+uint64_t hash_of(const std::string& name) {  // FNV-1a
+  uint64_t h = 0xcbf29ce484222325u;
+  for (const unsigned char c : name) h = (h ^ c) * 0x100000001b3u;
+  return h;
+}
+
+std::vector<double> first_values(const ParameterStore::Parameter& p, uint64_t seed) {
+  std::vector<double> values(static_cast<size_t>(p.tensor.elements()), p.init.scale);
+  Random random(seed, hash_of(p.name));
+  if (p.init.kind == Init::Kind::uniform)
+    for (double& v : values) v = p.init.scale * (2 * random.uniform() - 1);
+  if (p.init.kind == Init::Kind::normal)
+    for (double& v : values) v = p.init.scale * random.normal();
+  return values;
+}
+
+}  // namespace
+
+Init Init::glorot(int64_t in, int64_t out) {
+  return {Kind::uniform, std::sqrt(6.0 / static_cast<double>(in + out))};
+}
+
+Tensor ParameterStore::declare(const std::string& name, Shape shape, Init init) {
+  assert(!values_ && !find(name));
+  Tensor tensor = Tensor::declared(std::move(shape), type_, device_);
+  parameters_.push_back({name, tensor, init, size_});
+  size_ += tensor.elements();
+  return tensor;
+}
+
+Tensor ParameterStore::stack(const std::vector<Tensor>& parts) {
+  const auto first = std::ranges::find_if(parameters_, [&](const Parameter& p) {
+    return &p.tensor.shape() == &parts.front().shape();
+  });
+  assert(first + static_cast<std::ptrdiff_t>(parts.size()) == parameters_.end());
+  Shape shape = parts.front().shape();
+  shape[0] = 0;
+  for (const Tensor& part : parts) shape[0] += part.size(0);
+  Tensor tensor = Tensor::declared(shape, type_, device_);
+  stacks_.push_back({tensor, first->offset});
+  return tensor;
+}
+
+void ParameterStore::allocate(uint64_t seed) {
+  values_ = Tensor({size_}, type_, device_);
+  const Buffer buffer = values_.buffer();
+  for (const Parameter& p : parameters_) {
+    p.tensor.place(buffer, p.offset);
+    p.tensor.mark_parameter();
+    p.tensor.assign(first_values(p, seed));
+  }
+  for (const Stack& s : stacks_) {
+    s.tensor.place(buffer, s.offset);
+    s.tensor.mark_parameter();
+  }
+}
+
+void ParameterStore::allocate_gradients() {
+  gradients_ = Tensor::zeros({size_}, type_, device_);
+  auto bind = [&](const Tensor& t, int64_t offset) {
+    t.bind_gradient({t.shape(), type_, device_, gradients_.buffer(), offset});
+  };
+  for (const Parameter& p : parameters_) bind(p.tensor, p.offset);
+  for (const Stack& s : stacks_) bind(s.tensor, s.offset);
+}
+
+const ParameterStore::Parameter* ParameterStore::find(const std::string& name) const {
+  const auto at = std::ranges::find(parameters_, name, &Parameter::name);
+  return at == parameters_.end() ? nullptr : &*at;
+}
+
+}  // namespace fovea

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+
+#include "ops/dropout.h"
+
+namespace fovea::kernel {
+
+// The factors of a dropout for runs of elements: 0, or 1 / (1 − rate). Philox4x32-10 (Salmon et
+// al. 2011) with the key from (seed, step, op) and the counter from the element's number; each
+// 32-bit word serves two elements.
+class DropoutMask {
+ public:
+  static constexpr int kRun = 128;  // elements per call
+
+  explicit DropoutMask(const Dropout& dropout)
+      : key_{static_cast<uint32_t>(dropout.seed) ^ dropout.op * 0x9E3779B9u,
+             static_cast<uint32_t>(dropout.seed >> 32) ^ dropout.step * 0x85EBCA6Bu},
+        extra_{dropout.step, dropout.op},
+        threshold_(static_cast<uint32_t>(dropout.rate * 65536.0f)),
+        scale_(65536.0f / static_cast<float>(65536u - threshold_)) {}
+
+  // factors[i] for the elements kRun·block + i.
+  template <class T>
+  void factors(int64_t block, T* out) const {
+    constexpr int kLanes = kRun / 8;
+    uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
+    for (int i = 0; i < kLanes; ++i) {
+      const uint64_t counter = static_cast<uint64_t>(block) * kLanes + static_cast<uint64_t>(i);
+      c0[i] = static_cast<uint32_t>(counter);
+      c1[i] = static_cast<uint32_t>(counter >> 32);
+      c2[i] = extra_[0];
+      c3[i] = extra_[1];
+    }
+    uint32_t k0 = key_[0], k1 = key_[1];
+    for (int round = 0; round < 10; ++round) {
+      for (int i = 0; i < kLanes; ++i) {
+        const uint64_t a = uint64_t{c0[i]} * 0xD2511F53u, b = uint64_t{c2[i]} * 0xCD9E8D57u;
+        const uint32_t n0 = static_cast<uint32_t>(b >> 32) ^ c1[i] ^ k0;
+        const uint32_t n2 = static_cast<uint32_t>(a >> 32) ^ c3[i] ^ k1;
+        c1[i] = static_cast<uint32_t>(b);
+        c3[i] = static_cast<uint32_t>(a);
+        c0[i] = n0;
+        c2[i] = n2;
+      }
+      k0 += 0x9E3779B9u;
+      k1 += 0xBB67AE85u;
+    }
+    const T scale = static_cast<T>(scale_);
+    const uint32_t* words[] = {c0, c1, c2, c3};
+    for (int w = 0; w < 4; ++w)
+      for (int i = 0; i < kLanes; ++i) {
+        out[(2 * w) * kLanes + i] = (words[w][i] & 0xFFFFu) >= threshold_ ? scale : T{0};
+        out[(2 * w + 1) * kLanes + i] = (words[w][i] >> 16) >= threshold_ ? scale : T{0};
+      }
+  }
+
+ private:
+  uint32_t key_[2], extra_[2];
+  uint32_t threshold_;
+  float scale_;
+};
+
+// One row of factors after the other; rows start at a multiple of kRun so that any row can be
+// drawn alone, by any thread.
+template <class T>
+void dropout_row(const DropoutMask& mask, int64_t row, int64_t cols, T* factors) {
+  const int64_t blocks = (cols + DropoutMask::kRun - 1) / DropoutMask::kRun;
+  T run[DropoutMask::kRun];
+  for (int64_t b = 0; b < blocks; ++b) {
+    mask.factors(row * blocks + b, run);
+    const int64_t n = cols - b * DropoutMask::kRun;
+    for (int64_t i = 0; i < DropoutMask::kRun && i < n; ++i)
+      factors[b * DropoutMask::kRun + i] = run[i];
+  }
+}
+
+}  // namespace fovea::kernel

@@ -1,0 +1,134 @@
+#include "ops/elementwise.h"
+
+#include "ops/elementwise_kernel.h"
+#include "tensor/tape.h"
+
+namespace fovea {
+
+Tensor apply(Function f, const Tensor& x, const Dropout& dropout) {
+  Tensor y = Tensor::like(x);
+  run(x, [&]<class T>(auto on, T) { kernel::apply(on, f, x.in<T>(), dropout, y.out<T>()); });
+  if (f == Function::relu)
+    return record(y, {x}, [=, slot = x.slot()](const Tensor& dy) {  // y itself tells where x > 0
+      gather(slot, [&](const Tensor& dx, Fold fold) {
+        run(y, [&]<class T>(auto on, T) {
+          kernel::relu_grad(on, y.in<T>(), dy.in<T>(), dropout, dx.out<T>(), fold);
+        });
+      });
+    });
+  return record(y, {x}, [=](const Tensor& dy) {
+    gather(x.slot(), [&](const Tensor& dx, Fold fold) {
+      run(x, [&]<class T>(auto on, T) {
+        kernel::apply_grad(on, f, x.in<T>(), dy.in<T>(), dropout, dx.out<T>(), fold);
+      });
+    });
+  });
+}
+
+Tensor residual(const Tensor& x, const Tensor& f, const Dropout& dropout) {
+  Tensor y = Tensor::like(f);
+  run(f, [&]<class T>(auto on, T) {
+    kernel::residual(on, x.in<T>(), f.in<T>(), dropout, y.out<T>(), Fold::set);
+  });
+  return record(y, {x, f}, [=, to_x = x.slot(), to_f = f.slot()](const Tensor& dy) {
+    auto flow = [&](const Dropout& mask) {
+      return [&](const Tensor& dx, Fold fold) {
+        run(dy, [&]<class T>(auto on, T) {
+          kernel::residual(on, Matrix<const T>{}, dy.in<T>(), mask, dx.out<T>(), fold);
+        });
+      };
+    };
+    gather(to_x, flow({}));
+    gather(to_f, flow(dropout));
+  });
+}
+
+Tensor dropped(const Tensor& x, const Dropout& dropout) {
+  return dropout.on() ? residual({}, x, dropout) : x;
+}
+
+namespace {
+
+Shape joined(const Shape& a, const Shape& b) {
+  Shape out(std::max(a.size(), b.size()), 1);
+  for (size_t k = 0; k < out.size(); ++k) {
+    auto at = [&](const Shape& s) { return k < s.size() ? s[s.size() - 1 - k] : 1; };
+    assert(at(a) == at(b) || at(a) == 1 || at(b) == 1);
+    out[out.size() - 1 - k] = std::max(at(a), at(b));
+  }
+  return out;
+}
+
+std::array<int64_t, 4> strides(const Shape& full, const Shape& part) {
+  std::array<int64_t, 4> s{};
+  int64_t stride = 1;
+  for (size_t k = 0; k < full.size(); ++k) {
+    const int64_t n = k < part.size() ? part[part.size() - 1 - k] : 1;
+    s[3 - k] = n == 1 ? 0 : stride;
+    stride *= n;
+  }
+  return s;
+}
+
+kernel::Broadcast broadcast(const Shape& full, const Shape& a, const Shape& b) {
+  assert(full.size() <= 4);
+  kernel::Broadcast shape{{1, 1, 1, 1}, strides(full, a), strides(full, b)};
+  for (size_t k = 0; k < full.size(); ++k) shape.size[3 - k] = full[full.size() - 1 - k];
+  return shape;
+}
+
+Tensor binary(kernel::Binary what, const Tensor& a, const Tensor& b) {
+  Tensor y(joined(a.shape(), b.shape()), a.type(), a.device());
+  run(y, [&]<class T>(auto on, T) {
+    kernel::binary(on, what, broadcast(y.shape(), a.shape(), b.shape()), a.data<T>(), b.data<T>(),
+                   y.data<T>());
+  });
+  return record(y, {a, b}, [=](const Tensor& dy) {
+    auto flow = [&](const Tensor& to, const Tensor& other) {
+      gather(to.slot(), [&](const Tensor& dx, Fold fold) {
+        if (fold == Fold::set) dx.fill(0);
+        run(dy, [&]<class T>(auto on, T) {
+          kernel::binary_grad(on, what, broadcast(dy.shape(), to.shape(), other.shape()),
+                              dy.data<T>(), other.data<T>(), dx.data<T>());
+        });
+      });
+    };
+    flow(a, b);
+    flow(b, a);
+  });
+}
+
+}  // namespace
+
+Tensor operator+(const Tensor& a, const Tensor& b) { return binary(kernel::Binary::add, a, b); }
+Tensor operator*(const Tensor& a, const Tensor& b) {
+  return binary(kernel::Binary::multiply, a, b);
+}
+
+Tensor operator*(const Tensor& x, double factor) {
+  Tensor y = Tensor::like(x);
+  run(x, [&]<class T>(auto on, T) {
+    kernel::scale(on, x.in<T>(), factor, y.out<T>(), Fold::set);
+  });
+  return record(y, {x}, [=, slot = x.slot()](const Tensor& dy) {
+    gather(slot, [&](const Tensor& dx, Fold fold) {
+      run(dy, [&]<class T>(auto on, T) {
+        kernel::scale(on, dy.in<T>(), factor, dx.out<T>(), fold);
+      });
+    });
+  });
+}
+
+Tensor sum(const Tensor& x) {
+  Tensor y({1}, x.type(), x.device());
+  run(x, [&]<class T>(auto on, T) { kernel::sum(on, x.in<T>(), y.data<T>()); });
+  return record(y, {x}, [slot = x.slot()](const Tensor& dy) {
+    gather(slot, [&](const Tensor& dx, Fold fold) {
+      run(dy, [&]<class T>(auto on, T) {
+        kernel::add_constant(on, dy.data<T>(), dx.out<T>(), fold);
+      });
+    });
+  });
+}
+
+}  // namespace fovea

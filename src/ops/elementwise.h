@@ -1,0 +1,26 @@
+#pragma once
+
+#include "ops/dropout.h"
+#include "tensor/tensor.h"
+
+namespace fovea {
+
+enum class Function { tanh, sigmoid, relu, gelu, silu };
+
+// dropout(f(x)), in one pass.
+Tensor apply(Function f, const Tensor& x, const Dropout& dropout = {});
+inline Tensor tanh(const Tensor& x) { return apply(Function::tanh, x); }
+inline Tensor sigmoid(const Tensor& x) { return apply(Function::sigmoid, x); }
+inline Tensor relu(const Tensor& x) { return apply(Function::relu, x); }
+
+// Shapes align at the last axis; an axis of size 1 is repeated to match the other.
+Tensor operator+(const Tensor& a, const Tensor& b);
+Tensor operator*(const Tensor& a, const Tensor& b);
+Tensor operator*(const Tensor& a, double scale);
+Tensor sum(const Tensor& a);
+
+// x + dropout(f): what a sub-layer adds to its input.
+Tensor residual(const Tensor& x, const Tensor& f, const Dropout& dropout = {});
+Tensor dropped(const Tensor& x, const Dropout& dropout);
+
+}  // namespace fovea

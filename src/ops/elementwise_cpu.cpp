@@ -1,0 +1,155 @@
+#include <vector>
+
+#include "ops/dropout_mask.h"
+#include "ops/elementwise_functions.h"
+#include "ops/elementwise_kernel.h"
+
+namespace fovea::kernel {
+namespace {
+
+// body(row, factors) for every row in parallel; factors is null where nothing is dropped.
+template <class T, class Body>
+void each_row(int64_t rows, int64_t cols, const Dropout& dropout, Body body) {
+  const DropoutMask mask(dropout);
+#pragma omp parallel
+  {
+    std::vector<T> factors(dropout.on() ? static_cast<size_t>(cols) : 0);
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < rows; ++i) {
+      if (dropout.on()) dropout_row(mask, i, cols, factors.data());
+      body(i, dropout.on() ? factors.data() : nullptr);
+    }
+  }
+}
+
+template <class Body>
+void choose(Function f, Body body) {
+  switch (f) {
+    case Function::tanh: return body(function::Tanh{});
+    case Function::sigmoid: return body(function::Sigmoid{});
+    case Function::relu: return body(function::Relu{});
+    case Function::gelu: return body(function::Gelu{});
+    case Function::silu: return body(function::Silu{});
+  }
+}
+
+}  // namespace
+
+template <class T>
+void apply(Cpu, Function f, Matrix<const T> x, const Dropout& dropout, Matrix<T> y) {
+  choose(f, [&]<class F>(F) {
+    each_row<T>(x.rows, x.cols, dropout, [&](int64_t i, const T* keep) {
+      const T* in = x.row(i);
+      T* out = y.row(i);
+      if (keep)
+        for (int64_t j = 0; j < x.cols; ++j) out[j] = F::f(in[j]) * keep[j];
+      else
+        for (int64_t j = 0; j < x.cols; ++j) out[j] = F::f(in[j]);
+    });
+  });
+}
+
+template <class T>
+void apply_grad(Cpu, Function f, Matrix<const T> x, Matrix<const T> dy, const Dropout& dropout,
+                Matrix<T> dx, Fold fold) {
+  choose(f, [&]<class F>(F) {
+    each_row<T>(x.rows, x.cols, dropout, [&](int64_t i, const T* keep) {
+      const T *in = x.row(i), *d = dy.row(i);
+      T* out = dx.row(i);
+      for (int64_t j = 0; j < x.cols; ++j)
+        fold_into(out[j], fold, F::df(in[j]) * d[j] * (keep ? keep[j] : T{1}));
+    });
+  });
+}
+
+template <class T>
+void relu_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropout, Matrix<T> dx,
+               Fold fold) {
+  each_row<T>(y.rows, y.cols, dropout, [&](int64_t i, const T* keep) {
+    const T *value = y.row(i), *d = dy.row(i);
+    T* out = dx.row(i);
+    for (int64_t j = 0; j < y.cols; ++j)
+      fold_into(out[j], fold, value[j] > 0 ? d[j] * (keep ? keep[j] : T{1}) : T{0});
+  });
+}
+
+template <class T>
+void residual(Cpu, Matrix<const T> x, Matrix<const T> f, const Dropout& dropout, Matrix<T> y,
+              Fold fold) {
+  each_row<T>(f.rows, f.cols, dropout, [&](int64_t i, const T* keep) {
+    const T *from = x.data ? x.row(i) : nullptr, *in = f.row(i);
+    T* out = y.row(i);
+    for (int64_t j = 0; j < f.cols; ++j)
+      fold_into(out[j], fold, (from ? from[j] : T{0}) + in[j] * (keep ? keep[j] : T{1}));
+  });
+}
+
+namespace {
+
+// body(index in y, in a, in b) for every element, the last axis fastest.
+template <class Body>
+void each_element(const Broadcast& s, Body body) {
+  int64_t y = 0;
+  for (int64_t i = 0; i < s.size[0]; ++i)
+    for (int64_t j = 0; j < s.size[1]; ++j)
+      for (int64_t k = 0; k < s.size[2]; ++k) {
+        const int64_t a = i * s.a[0] + j * s.a[1] + k * s.a[2];
+        const int64_t b = i * s.b[0] + j * s.b[1] + k * s.b[2];
+        for (int64_t l = 0; l < s.size[3]; ++l, ++y) body(y, a + l * s.a[3], b + l * s.b[3]);
+      }
+}
+
+}  // namespace
+
+template <class T>
+void binary(Cpu, Binary what, const Broadcast& shape, const T* a, const T* b, T* y) {
+  if (what == Binary::add)
+    each_element(shape, [=](int64_t i, int64_t j, int64_t k) { y[i] = a[j] + b[k]; });
+  else
+    each_element(shape, [=](int64_t i, int64_t j, int64_t k) { y[i] = a[j] * b[k]; });
+}
+
+template <class T>
+void binary_grad(Cpu, Binary what, const Broadcast& shape, const T* dy, const T* b, T* da) {
+  if (what == Binary::add)
+    each_element(shape, [=](int64_t i, int64_t j, int64_t) { da[j] += dy[i]; });
+  else
+    each_element(shape, [=](int64_t i, int64_t j, int64_t k) { da[j] += dy[i] * b[k]; });
+}
+
+template <class T>
+void scale(Cpu, Matrix<const T> x, double factor, Matrix<T> y, Fold fold) {
+  const T by = static_cast<T>(factor);
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < x.size(); ++i) fold_into(y.data[i], fold, x.data[i] * by);
+}
+
+template <class T>
+void sum(Cpu, Matrix<const T> x, T* y) {
+  double total = 0;
+  for (int64_t i = 0; i < x.size(); ++i) total += static_cast<double>(x.data[i]);
+  *y = static_cast<T>(total);
+}
+
+template <class T>
+void add_constant(Cpu, const T* value, Matrix<T> dx, Fold fold) {
+  for (int64_t i = 0; i < dx.size(); ++i) fold_into(dx.data[i], fold, *value);
+}
+
+#define FOVEA_INSTANTIATE(T)                                                                     \
+  template void apply(Cpu, Function, Matrix<const T>, const Dropout&, Matrix<T>);                \
+  template void apply_grad(Cpu, Function, Matrix<const T>, Matrix<const T>, const Dropout&,      \
+                           Matrix<T>, Fold);                                                     \
+  template void relu_grad(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>,      \
+                          Fold);                                                                 \
+  template void residual(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, Fold); \
+  template void binary(Cpu, Binary, const Broadcast&, const T*, const T*, T*);                   \
+  template void binary_grad(Cpu, Binary, const Broadcast&, const T*, const T*, T*);              \
+  template void scale(Cpu, Matrix<const T>, double, Matrix<T>, Fold);                            \
+  template void sum(Cpu, Matrix<const T>, T*);                                                   \
+  template void add_constant(Cpu, const T*, Matrix<T>, Fold);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
+
+}  // namespace fovea::kernel

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <array>
+
+#include "ops/elementwise.h"
+
+namespace fovea::kernel {
+
+// y = dropout(f(x))
+template <class T>
+void apply(Cpu, Function f, Matrix<const T> x, const Dropout& dropout, Matrix<T> y);
+// dx = dropout(dy) f'(x)
+template <class T>
+void apply_grad(Cpu, Function f, Matrix<const T> x, Matrix<const T> dy, const Dropout& dropout,
+                Matrix<T> dx, Fold fold);
+// dx = dropout(dy) where y is not 0: the gradient of dropout(max(0, x)) needs no x.
+template <class T>
+void relu_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropout, Matrix<T> dx,
+               Fold fold);
+
+// y = x + dropout(f); without x just dropout(f), folded into y.
+template <class T>
+void residual(Cpu, Matrix<const T> x, Matrix<const T> f, const Dropout& dropout, Matrix<T> y,
+              Fold fold);
+
+// How the elements of an operand of up to four axes line up with the result: a stride of 0
+// repeats the axis.
+struct Broadcast {
+  std::array<int64_t, 4> size, a, b;
+};
+enum class Binary { add, multiply };
+template <class T>
+void binary(Cpu, Binary what, const Broadcast& shape, const T* a, const T* b, T* y);
+// da += Σ over repeated axes of dy (× b for a product). `a` of shape is the operand that gets it.
+template <class T>
+void binary_grad(Cpu, Binary what, const Broadcast& shape, const T* dy, const T* b, T* da);
+
+template <class T>
+void scale(Cpu, Matrix<const T> x, double factor, Matrix<T> y, Fold fold);
+template <class T>
+void sum(Cpu, Matrix<const T> x, T* y);
+template <class T>
+void add_constant(Cpu, const T* value, Matrix<T> dx, Fold fold);  // dx (+)= value everywhere
+
+}  // namespace fovea::kernel

@@ -1,0 +1,175 @@
+#include "ops/matmul.h"
+
+#include <mutex>
+#include <unordered_map>
+
+#include "ops/matmul_kernel.h"
+#include "tensor/tape.h"
+
+namespace fovea {
+namespace {
+
+using kernel::Side;
+
+thread_local Precision precision = Precision::f32;
+
+// bf16 copies of parameters, by the address of the original.
+struct OperandCache {
+  std::mutex mutex;
+  std::unordered_map<const void*, Tensor> kept;
+};
+OperandCache& operands() {
+  static OperandCache* const cache = new OperandCache;
+  return *cache;
+}
+
+Tensor to_bf16(const Tensor& x) {
+  Tensor y(x.shape(), Type::bf16, x.device());
+  std::visit([&](auto on) { kernel::cast(on, x.in<float>(), y.out<bf16>()); }, x.device());
+  return y;
+}
+
+bool takes_bf16(const Tensor& x) {
+  return precision == Precision::bf16 && x.type() == Type::f32 &&
+         std::visit([](auto on) { return kernel::has_fast_bf16(on); }, x.device());
+}
+
+struct Operands {
+  Tensor a;
+  Side a_side;
+  Tensor b;
+  Side b_side;
+};
+
+// c (+)= op(a) op(b) + bias, whatever the types of a and b are.
+void multiply(const Operands& in, const Tensor& c, const Tensor& bias, Fold fold) {
+  const bool keep_b = in.b.is_parameter() && !Tape::live();
+  run(c, [&]<class T>(auto on, T) {
+    auto product = [&]<class In>(In) {
+      kernel::Product<T, In> p;
+      p.a = in.a.in<In>(), p.a_side = in.a_side;
+      p.b = in.b.in<In>(), p.b_side = in.b_side;
+      p.c = c.out<T>(), p.bias = bias.data<T>(), p.fold = fold, p.keep_b = keep_b;
+      kernel::matmul(on, p);
+    };
+    if constexpr (std::is_same_v<T, float>) {
+      if (in.a.type() == Type::bf16) return product(bf16{});
+    }
+    product(T{});
+  });
+}
+
+}  // namespace
+
+PrecisionScope::PrecisionScope(Precision wanted) : outer_(precision) { precision = wanted; }
+PrecisionScope::~PrecisionScope() { precision = outer_; }
+Precision PrecisionScope::current() { return precision; }
+
+Tensor as_operand(const Tensor& x) {
+  if (!takes_bf16(x)) return x;
+  if (!x.is_parameter()) return to_bf16(x);
+  OperandCache& cache = operands();
+  const std::lock_guard hold(cache.mutex);
+  Tensor& kept = cache.kept[x.data<float>()];
+  if (!kept || kept.shape() != x.shape()) {
+    kept = to_bf16(x);
+    kept.mark_parameter();
+  }
+  return kept;
+}
+
+void parameters_changed() {
+  OperandCache& cache = operands();
+  const std::lock_guard hold(cache.mutex);
+  cache.kept.clear();
+  kernel::forget_packed(Cpu{});
+}
+
+Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
+  assert(x.cols() == W.size(1));
+  Shape shape = x.shape();
+  shape.back() = W.size(0);
+  Tensor y(shape, x.type(), x.device());
+  if (precision == Precision::int8 && x.type() == Type::f32 && !Tape::live()) {
+    std::visit(
+        [&](auto on) {
+          kernel::matmul_int8(on, x.in<float>(), W.in<float>(), b.data<float>(), y.out<float>());
+        },
+        x.device());
+    return y;
+  }
+  const Tensor a = as_operand(x), w = as_operand(W);
+  multiply({a, Side::as_is, w, Side::transposed}, y, b, Fold::set);
+  return record(y, {x, W, b}, [=, dx = x.slot(), dW = W.slot(), db = b.slot()](const Tensor& dy) {
+    const Tensor d = a.type() == Type::bf16 ? to_bf16(dy) : dy;
+    gather(dx, [&](const Tensor& out, Fold fold) {  // dx = dy W
+      multiply({d, Side::as_is, w, Side::as_is}, out, {}, fold);
+    });
+    gather(dW, [&](const Tensor& out, Fold fold) {  // dW = dyᵀ x
+      multiply({d, Side::transposed, a, Side::as_is}, out, {}, fold);
+    });
+    gather(db, [&](const Tensor& out, Fold fold) {  // db = Σ dy
+      run(dy, [&]<class T>(auto on, T) {
+        kernel::column_sums(on, dy.in<T>(), out.data<T>(), fold);
+      });
+    });
+  });
+}
+
+namespace {
+
+// The i-th matrix of a batch of matrices [.., n, m].
+Tensor slice(const Tensor& x, int64_t i) {
+  const int64_t n = x.size(-2), m = x.size(-1);
+  return x.view({x.elements() / (n * m), n, m}).window(i, 1).view({n, m});
+}
+int64_t batch(const Tensor& x) { return x.elements() / (x.size(-2) * x.size(-1)); }
+
+}  // namespace
+
+Tensor matmul(const Tensor& a, const Tensor& b) {
+  const int64_t shared = batch(b) == 1 ? 0 : 1;
+  assert(b.size(-2) == a.size(-1) && (!shared || batch(a) == batch(b)));
+  Shape shape = a.shape();
+  shape.back() = b.size(-1);
+  Tensor y(shape, a.type(), a.device());
+  for (int64_t i = 0; i < batch(a); ++i)
+    multiply({slice(a, i), Side::as_is, slice(b, i * shared), Side::as_is}, slice(y, i), {},
+             Fold::set);
+  return record(y, {a, b}, [=, da = a.slot(), db = b.slot()](const Tensor& dy) {
+    gather(da, [&](const Tensor& out, Fold fold) {  // da = dy bᵀ
+      for (int64_t i = 0; i < batch(a); ++i)
+        multiply({slice(dy, i), Side::as_is, slice(b, i * shared), Side::transposed},
+                 slice(out, i), {}, fold);
+    });
+    gather(db, [&](const Tensor& out, Fold fold) {  // db = aᵀ dy
+      for (int64_t i = 0; i < batch(a); ++i)
+        multiply({slice(a, i), Side::transposed, slice(dy, i), Side::as_is},
+                 slice(out, i * shared), {}, !shared && i > 0 ? Fold::add : fold);
+    });
+  });
+}
+
+Tensor transpose(const Tensor& x) {
+  const int64_t n = x.size(-2), m = x.size(-1);
+  auto swap = [](const Tensor& from, const Tensor& to, Fold fold) {
+    const int64_t rows = from.size(-2), cols = from.size(-1);
+    run(from, [&]<class T>(auto, T) {
+      for (int64_t s = 0; s < batch(from); ++s)
+        for (int64_t i = 0; i < rows; ++i)
+          for (int64_t j = 0; j < cols; ++j)
+            fold_into(to.data<T>()[(s * cols + j) * rows + i], fold,
+                      from.data<T>()[(s * rows + i) * cols + j]);
+    });
+  };
+  Shape shape = x.shape();
+  shape[shape.size() - 2] = m;
+  shape.back() = n;
+  Tensor y(shape, x.type(), x.device());
+  swap(x, y, Fold::set);
+  return record(y, {x}, [=, dx = x.slot()](const Tensor& dy) {
+    gather(dx, [&](const Tensor& out, Fold fold) { swap(dy, out, fold); });
+  });
+}
+
+}  // namespace fovea

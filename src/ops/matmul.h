@@ -1,0 +1,38 @@
+#pragma once
+
+#include "tensor/tensor.h"
+
+namespace fovea {
+
+// The numbers that matrix products take in; sums are always float32 (double in double).
+enum class Precision { f32, bf16, int8 };
+
+// While one lives, products of float tensors take their inputs in this precision; bf16 and int8
+// fall back to f32 where the processor gains nothing from them.
+class PrecisionScope {
+ public:
+  explicit PrecisionScope(Precision precision);
+  ~PrecisionScope();
+  PrecisionScope(const PrecisionScope&) = delete;
+  PrecisionScope& operator=(const PrecisionScope&) = delete;
+  static Precision current();
+
+ private:
+  Precision outer_;
+};
+
+// The product over the last two axes; the axes before them are a batch, and must agree
+// (or, for a plain matrix b, are shared by all of a).
+Tensor matmul(const Tensor& a, const Tensor& b);
+Tensor transpose(const Tensor& a);  // swaps the last two axes
+
+// x Wᵀ + b: x [N, in], W [out, in], b [out] or absent. The weights are kept as [out, in], so that
+// W_Q, W_K, W_V of one input stand one below the other and are multiplied in one go.
+Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b = {});
+
+// Values as products in the current precision take them: bf16 or the tensor itself. A parameter is
+// converted once and kept until parameters_changed().
+Tensor as_operand(const Tensor& x);
+void parameters_changed();
+
+}  // namespace fovea

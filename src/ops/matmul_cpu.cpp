@@ -1,0 +1,99 @@
+#include <algorithm>
+#include <bit>
+#include <vector>
+
+#include "ops/matmul_kernel.h"
+#include "ops/onednn.h"
+
+namespace fovea::kernel {
+namespace {
+
+using dnnl::memory;
+
+template <class In>
+constexpr memory::data_type kIn =
+    std::is_same_v<In, float> ? memory::data_type::f32 : memory::data_type::bf16;
+
+template <class In>
+void product(const Product<float, In>& p) {
+  if (p.c.size() == 0) return;
+  const bool ta = p.a_side == Side::transposed, tb = p.b_side == Side::transposed;
+  const int64_t k = ta ? p.a.rows : p.a.cols;
+  if (k == 0) {
+    if (p.fold == Fold::set) std::fill_n(p.c.data, p.c.size(), 0.0f);
+    return;
+  }
+  const ProductShape shape{p.c.rows, p.c.cols, k,      ta, tb, p.keep_b, p.bias != nullptr,
+                           p.fold == Fold::add, kIn<In>, memory::data_type::f32};
+  const KeptProduct& kept = kept_product(shape);
+  const memory::dims strides = tb ? memory::dims{1, k} : memory::dims{p.c.cols, 1};
+  const memory plain({{k, p.c.cols}, kIn<In>, strides}, engine(), const_cast<In*>(p.b.data));
+  execute(kept, p.a.data, p.keep_b ? packed(kept, plain) : plain, p.bias, p.c.data);
+}
+
+}  // namespace
+
+void matmul(Cpu, const Product<float, float>& p) { product(p); }
+void matmul(Cpu, const Product<float, bf16>& p) { product(p); }
+
+// Only for checks in double: plain loops, the sum over k in order.
+void matmul(Cpu, const Product<double, double>& p) {
+  const bool ta = p.a_side == Side::transposed, tb = p.b_side == Side::transposed;
+  const int64_t k = ta ? p.a.rows : p.a.cols;
+  for (int64_t i = 0; i < p.c.rows; ++i)
+    for (int64_t j = 0; j < p.c.cols; ++j) {
+      double sum = p.bias ? p.bias[j] : 0;
+      for (int64_t l = 0; l < k; ++l)
+        sum += (ta ? p.a.row(l)[i] : p.a.row(i)[l]) * (tb ? p.b.row(j)[l] : p.b.row(l)[j]);
+      fold_into(p.c.row(i)[j], p.fold, sum);
+    }
+}
+
+bool has_fast_bf16(Cpu) {
+  static const bool has = __builtin_cpu_supports("avx512bf16");
+  return has;
+}
+
+void cast(Cpu, Matrix<const float> x, Matrix<bf16> y) {
+  const int64_t n = x.size();
+#pragma omp parallel for simd schedule(static)
+  for (int64_t i = 0; i < n; ++i) {
+    const uint32_t bits = std::bit_cast<uint32_t>(x.data[i]);
+    y.data[i].bits = static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
+  }
+}
+
+namespace {
+
+// Rows are summed in blocks of fixed size, and the blocks in order: the result does not depend
+// on the number of threads.
+template <class T>
+void sum_columns(Matrix<const T> x, T* sums, Fold fold) {
+  constexpr int64_t kBlock = 256;
+  const int64_t blocks = (x.rows + kBlock - 1) / kBlock;
+  std::vector<T> part(static_cast<size_t>(blocks * x.cols), T{0});
+#pragma omp parallel for schedule(static)
+  for (int64_t b = 0; b < blocks; ++b) {
+    T* to = part.data() + b * x.cols;
+    for (int64_t i = b * kBlock; i < std::min(x.rows, (b + 1) * kBlock); ++i) {
+      const T* row = x.row(i);
+      for (int64_t j = 0; j < x.cols; ++j) to[j] += row[j];
+    }
+  }
+  for (int64_t j = 0; j < x.cols; ++j) {
+    T sum = 0;
+    for (int64_t b = 0; b < blocks; ++b) sum += part[static_cast<size_t>(b * x.cols + j)];
+    fold_into(sums[j], fold, sum);
+  }
+}
+
+}  // namespace
+
+void column_sums(Cpu, Matrix<const float> x, float* sums, Fold fold) {
+  sum_columns(x, sums, fold);
+}
+void column_sums(Cpu, Matrix<const double> x, double* sums, Fold fold) {
+  sum_columns(x, sums, fold);
+}
+
+}  // namespace fovea::kernel

@@ -1,0 +1,44 @@
+#pragma once
+
+#include "tensor/device.h"
+#include "tensor/matrix.h"
+#include "tensor/tensor.h"
+
+namespace fovea::kernel {
+
+enum class Side { as_is, transposed };
+
+// c = op(a) op(b) + bias, or added to c. `bias` has one entry per column of c, or no data.
+// A product of a row of a does not depend on the other rows, nor on the number of threads.
+template <class T, class In>
+struct Product {
+  Matrix<const In> a;
+  Side a_side = Side::as_is;
+  Matrix<const In> b;
+  Side b_side = Side::as_is;
+  Matrix<T> c;
+  const T* bias = nullptr;
+  Fold fold = Fold::set;
+  // b stays the same over many calls (until forget_packed()): it is kept in the order that the
+  // inner loops like best.
+  bool keep_b = false;
+};
+
+void matmul(Cpu, const Product<double, double>& p);
+void matmul(Cpu, const Product<float, float>& p);
+void matmul(Cpu, const Product<float, bf16>& p);
+void forget_packed(Cpu);
+
+// y = s_row s_col (q_x · q_W) + bias with x quantised row by row to 8 bits, W [out, in] per row.
+void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float* bias,
+                 Matrix<float> y);
+
+bool has_fast_bf16(Cpu);  // whether products of bf16 are faster than those of float here
+
+void cast(Cpu, Matrix<const float> x, Matrix<bf16> y);  // to nearest, ties to even
+
+// sums[j] = Σ_i x_ij, in a fixed order.
+void column_sums(Cpu, Matrix<const float> x, float* sums, Fold fold);
+void column_sums(Cpu, Matrix<const double> x, double* sums, Fold fold);
+
+}  // namespace fovea::kernel

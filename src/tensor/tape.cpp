@@ -1,0 +1,85 @@
+#include "tensor/tape.h"
+
+#include <algorithm>
+#include <ranges>
+
+namespace fovea {
+namespace {
+thread_local Tape* live_tape = nullptr;
+thread_local Mutation* live_mutation = nullptr;
+
+// What the contribution becomes in a mutant.
+std::vector<double> spoil(Mutation& mutation, std::vector<double> values, int64_t cols) {
+  const auto before = values;
+  switch (mutation.kind) {
+    case Mutation::Kind::sign:
+      for (double& v : values) v = -v;
+      break;
+    case Mutation::Kind::missing: std::ranges::fill(values, 0.0); break;
+    case Mutation::Kind::scaled:
+      for (double& v : values) v *= 1.01;
+      break;
+    case Mutation::Kind::masked:  // the last row is taken for padding
+      std::fill(values.end() - cols, values.end(), 0.0);
+      break;
+  }
+  mutation.done = mutation.done || values != before;
+  return values;
+}
+
+}  // namespace
+
+Mutation::Mutation(Kind kind, int64_t at) : kind(kind), at(at) { live_mutation = this; }
+Mutation::~Mutation() { live_mutation = nullptr; }
+
+void Slot::gather(const std::function<void(const Tensor& dx, Fold fold)>& write) {
+  if (live_mutation && live_mutation->seen++ == live_mutation->at) {
+    Tensor part(shape_, type_, device_);
+    write(part, Fold::set);
+    auto values = spoil(*live_mutation, part.values(), part.cols());
+    if (value_) {
+      const auto old = value_.values();
+      for (size_t i = 0; i < old.size(); ++i) values[i] += old[i];
+      value_.assign(values);
+    } else {
+      value_ = Tensor::of(shape_, values, type_, device_);
+    }
+    return;
+  }
+  const Fold fold = value_ ? Fold::add : Fold::set;
+  if (!value_) value_ = Tensor(shape_, type_, device_);
+  write(value_, fold);
+}
+
+Tape::Tape() : outer_(live_tape) { live_tape = this; }
+Tape::~Tape() { live_tape = outer_; }
+bool Tape::live() { return live_tape != nullptr; }
+
+Tensor record(Tensor result, std::initializer_list<Tensor> inputs,
+              std::function<void(const Tensor&)> pull) {
+  if (live_tape && std::ranges::any_of(inputs, &Tensor::needs_grad)) {
+    result.track();
+    live_tape->steps_.push_back({result.slot(), std::move(pull)});
+  }
+  return result;
+}
+
+void Tape::backward(const Tensor& loss, double seed) {
+  assert(loss.elements() == 1);
+  backward(loss, Tensor::of(loss.shape(), std::vector<double>{seed}, loss.type(), loss.device()));
+}
+
+void Tape::backward(const Tensor& result, const Tensor& seed) {
+  if (!result.needs_grad()) return;
+  result.slot()->gather([&](const Tensor& dx, Fold) { dx.assign(seed.values()); });
+  while (!steps_.empty()) {
+    Step step = std::move(steps_.back());
+    steps_.pop_back();
+    if (!step.slot->holds()) continue;
+    const Tensor grad = step.slot->value();
+    step.pull(grad);
+    step.slot->release();  // everything that could read it has run
+  }
+}
+
+}  // namespace fovea

@@ -1,0 +1,142 @@
+#pragma once
+
+#include <cassert>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <numeric>
+#include <ostream>
+#include <span>
+#include <vector>
+
+#include "base/check.h"
+#include "tensor/device.h"
+#include "tensor/matrix.h"
+#include "tensor/memory.h"
+
+namespace fovea {
+
+struct Shape : std::vector<int64_t> {
+  using std::vector<int64_t>::vector;
+  int64_t elements() const {
+    return std::accumulate(begin(), end(), int64_t{1}, std::multiplies<>());
+  }
+  int64_t cols() const { return empty() ? 1 : back(); }
+};
+
+std::ostream& operator<<(std::ostream& out, const Shape& shape);
+
+// The upper half of a float: matrix products may take their inputs so.
+struct bf16 {
+  uint16_t bits;
+};
+
+// What a tensor holds. f64 is for gradient checks and goldens, bf16 for inputs of products, i32
+// for word ids and offsets.
+enum class Type : uint8_t { f32, f64, bf16, i32 };
+std::size_t bytes_of(Type type);
+
+template <class T>
+constexpr Type type_of() {
+  if constexpr (std::is_same_v<std::remove_cv_t<T>, float>) return Type::f32;
+  if constexpr (std::is_same_v<std::remove_cv_t<T>, double>) return Type::f64;
+  if constexpr (std::is_same_v<std::remove_cv_t<T>, fovea::bf16>) return Type::bf16;
+  if constexpr (std::is_same_v<std::remove_cv_t<T>, int32_t>) return Type::i32;
+}
+
+class Slot;
+
+// A handle to a dense row-major array on one device, and to the slot its gradient gathers in.
+// Copies share both. A Tensor never changes shape.
+class Tensor {
+ public:
+  Tensor() = default;
+  Tensor(Shape shape, Type type, Device device = Cpu{});  // values are not set
+  // A window on somebody else's buffer, starting at `offset` elements.
+  Tensor(Shape shape, Type type, Device device, Buffer buffer, int64_t offset);
+
+  static Tensor zeros(Shape shape, Type type, Device device = Cpu{});
+  static Tensor like(const Tensor& other) { return {other.shape(), other.type(), other.device()}; }
+  // The given numbers, converted to `type`, on `device`.
+  static Tensor of(Shape shape, std::span<const double> values, Type type, Device device = Cpu{});
+  static Tensor of(std::span<const int32_t> values, Device device = Cpu{});
+
+  explicit operator bool() const { return array_ != nullptr; }
+  const Shape& shape() const;
+  int64_t rank() const { return static_cast<int64_t>(shape().size()); }
+  int64_t size(int64_t axis) const { return shape().at(axis < 0 ? axis + rank() : axis); }
+  int64_t elements() const { return shape().elements(); }
+  int64_t rows() const { return elements() / shape().cols(); }
+  int64_t cols() const { return shape().cols(); }
+  Type type() const { return array_->type; }
+  Device device() const { return array_->device; }
+
+  // REQUIRES: T is the tensor's type. An absent tensor gives an empty matrix.
+  template <class T>
+  T* data() const {
+    assert(!array_ || type() == type_of<T>());
+    return array_ ? reinterpret_cast<T*>(array_->start) : nullptr;
+  }
+  template <class T>
+  Matrix<const T> in() const {
+    return out<T>();
+  }
+  template <class T>
+  Matrix<T> out() const {
+    if (!array_) return {};
+    return {data<T>(), shape().cols() ? rows() : 0, shape().cols()};
+  }
+
+  // The same numbers under another shape; the gradient slot is shared as well.
+  Tensor view(Shape shape) const;
+  // Rows first … first + count of the first axis: a window without a gradient.
+  Tensor window(int64_t first, int64_t count) const;
+
+  std::vector<double> values() const;  // a copy on the host
+  void assign(std::span<const double> values) const;
+  void fill(double value) const;
+
+  // Whether this tensor is a parameter (its slot is bound to the store's gradient).
+  bool is_parameter() const { return array_ && array_->parameter; }
+  void mark_parameter() const { array_->parameter = true; }  // a kept copy of one
+  bool needs_grad() const { return array_ && array_->slot != nullptr; }
+  const std::shared_ptr<Slot>& slot() const;
+  void track() const;                     // gives it an empty slot: its gradient will be gathered
+  void bind_gradient(Tensor grad) const;  // the gradient gathers in `grad`: a parameter
+  Tensor grad() const;                    // REQUIRES: something flowed into it
+
+  // For the parameter store: lets a declared tensor point at its place once that is known.
+  static Tensor declared(Shape shape, Type type, Device device);
+  void place(Buffer buffer, int64_t offset) const;
+  const Buffer& buffer() const { return array_->buffer; }
+
+ private:
+  struct Array {
+    Shape shape;
+    Type type = Type::f32;
+    Device device;
+    Buffer buffer;
+    std::byte* start = nullptr;
+    bool parameter = false;
+    std::shared_ptr<Slot> slot;
+  };
+  std::shared_ptr<Array> array_;
+};
+
+// run(x, [&]<class T>(auto on, T) { kernel::softmax(on, x.in<T>(), y.out<T>()); }) calls the
+// kernel for the tensor's device and element type.
+template <class Launch>
+void run(const Tensor& x, Launch launch) {
+  std::visit(
+      [&](auto on) {
+        if (x.type() == Type::f32)
+          launch(on, float{});
+        else if constexpr (std::is_same_v<decltype(on), Cpu>)
+          launch(on, double{});
+        else
+          assert(!"double tensors live on the CPU");
+      },
+      x.device());
+}
+
+}  // namespace fovea
