@@ -1,0 +1,65 @@
+#pragma once
+
+#include <optional>
+#include <string_view>
+
+#include "eval/metric.h"
+#include "eval/tokenize.h"
+
+namespace fovea {
+
+// What stands in for the precision of an order without a match (Chen and Cherry, WMT 2014).
+enum class BleuSmoothing { none, floor, add_k, exp };
+
+// "exp", "floor", "add-k", "none"; fails with Exit::usage on any other name.
+BleuSmoothing bleu_smoothing(std::string_view name);
+
+struct BleuOptions {
+  BleuTokenizer tokenize = BleuTokenizer::mteval13;
+  BleuSmoothing smooth = BleuSmoothing::exp;
+  std::optional<double> smooth_value = std::nullopt;  // floor: 0.1, add_k: 1
+  bool lowercase = false;
+  bool effective_order = false;  // leave out orders longer than the text: for single sentences
+  size_t max_order = 4;
+};
+
+// A score with all it is made of.
+struct BleuScore {
+  double score = 0;
+  double brevity_penalty = 0;
+  std::vector<double> matches, totals, precisions;  // per order, from 1
+  double hypothesis_length = 0, reference_length = 0;
+};
+
+// Papineni, Roukos, Ward, Zhu: BLEU: a Method for Automatic Evaluation of Machine Translation,
+// ACL 2002. A row of statistics: hypothesis length, closest reference length, then for each
+// order the clipped matches, then for each order the n-grams of the hypothesis.
+class Bleu : public TranslationMetric {
+ public:
+  explicit Bleu(BleuOptions options = {}) : options_(options) {}
+
+  std::string name() const override { return "BLEU"; }
+  Signature settings() const override;
+  SegmentStatistics statistics(const Lines& hypotheses,
+                               std::span<const Lines> references) const override;
+  double score(std::span<const double> sums) const override;
+  double score(std::span<const float> sums) const override;
+  std::string details(std::span<const double> sums) const override;
+
+  BleuScore detailed(std::span<const double> sums) const;
+
+ private:
+  template <class Real>
+  BleuScore compute(std::span<const Real> sums) const;
+
+  BleuOptions options_;
+};
+
+// Corpus BLEU, 0 to 100, against one reference per hypothesis.
+double bleu(const Lines& hypotheses, const Lines& references, const BleuOptions& options = {});
+
+// BLEU of one sentence, with effective order.
+double sentence_bleu(const std::string& hypothesis, const std::string& reference,
+                     BleuOptions options = {});
+
+}  // namespace fovea

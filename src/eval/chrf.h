@@ -1,0 +1,42 @@
+#pragma once
+
+#include "eval/metric.h"
+
+namespace fovea {
+
+struct ChrfOptions {
+  size_t char_order = 6;
+  size_t word_order = 0;  // 2 is chrF++
+  int beta = 2;           // how much more recall counts than precision
+  bool lowercase = false;
+  bool whitespace = false;     // keep white space in character n-grams
+  bool eps_smoothing = false;  // mean of F over all orders instead of F of the means
+};
+
+inline constexpr ChrfOptions kChrfPlusPlus{.word_order = 2};
+
+// Popović: chrF: character n-gram F-score for automatic MT evaluation, WMT 2015, and chrF++:
+// words helping character n-grams, WMT 2017. A row of statistics: for each order, characters
+// first, the n-grams of the hypothesis, of its best reference, and their matches.
+class Chrf : public TranslationMetric {
+ public:
+  explicit Chrf(ChrfOptions options = {}) : options_(options) {}
+
+  std::string name() const override;
+  Signature settings() const override;
+  SegmentStatistics statistics(const Lines& hypotheses,
+                               std::span<const Lines> references) const override;
+  double score(std::span<const double> sums) const override;
+  double score(std::span<const float> sums) const override;
+
+ private:
+  template <class Real>
+  double compute(std::span<const Real> sums) const;
+
+  ChrfOptions options_;
+};
+
+// Corpus chrF2, 0 to 100, against one reference per hypothesis; with kChrfPlusPlus chrF2++.
+double chrf(const Lines& hypotheses, const Lines& references, const ChrfOptions& options = {});
+
+}  // namespace fovea
