@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <utility>
 
 namespace fovea {
 
@@ -67,7 +68,8 @@ class Progress {
   Progress(std::string what, int64_t total, ProgressOptions options = {});
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  ~Progress();  // finishes
+  ~Progress();                  // finishes
+  void begin_at(int64_t done);  // a resumed loop: rate and ETA count from here
   void set(int64_t done);
   void advance(int64_t n = 1) { set(done_ + n); }
   void note(std::string text) { note_ = std::move(text); }  // "loss 3.21 | lr 3.0e-4"
@@ -75,6 +77,7 @@ class Progress {
 
  private:
   using Clock = std::chrono::steady_clock;
+  double rate(double seconds) const;
   std::string bar(double seconds, int width) const;
   std::string json(double seconds) const;
   std::string text(double seconds) const;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -123,6 +124,7 @@ class SafetensorsWriter {
 
   Checksums checksums_;
   std::vector<Entry> entries_;
+  std::set<std::string> names_;
   std::map<std::string, std::string> metadata_;
 };
 
