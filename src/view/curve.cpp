@@ -1,0 +1,307 @@
+#include "view/curve.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <limits>
+
+#include "base/check.h"
+#include "view/drawing.h"
+#include "view/label.h"
+
+namespace fovea {
+namespace {
+
+constexpr double kWidth = 680, kPlotHeight = 300, kPad = 20;
+constexpr size_t kStyles = 6;
+constexpr double kLargest = 1e100;  // leaves room for differences and steps
+// Told apart by all kinds of colour vision, and by the dashes from the seventh curve on.
+constexpr std::array<const char*, kStyles> kLight{"#0b5cad", "#d9480f", "#2b8a3e",
+                                                  "#7048e8", "#c2255c", "#5c636a"};
+constexpr std::array<const char*, kStyles> kDark{"#6cb2f5", "#ff922b", "#69db7c",
+                                                 "#b197fc", "#f783ac", "#adb5bd"};
+
+constexpr std::array<double, 3> kDigits{1, 2, 5};
+
+// One axis: values to pixels, linear or logarithmic.
+class Axis {
+ public:
+  explicit Axis(bool logarithmic) : log_(logarithmic) {}
+
+  bool takes(double v) const { return std::abs(v) < kLargest && (!log_ || v > 0); }
+  void include(double v) {
+    if (!takes(v)) return;
+    low_ = std::min(low_, scaled(v));
+    high_ = std::max(high_, scaled(v));
+  }
+
+  // Fixes the range, widened to whole ticks where `rounded`, and the pixels it lies on.
+  void settle(double from, double to, bool rounded) {
+    if (low_ > high_) low_ = 0, high_ = 1;
+    const double size = std::max(std::abs(low_), std::abs(high_));
+    if (high_ - low_ < size * 1e-9 + 1e-12) {  // all values alike
+      low_ -= std::max(0.5, size * 0.05);
+      high_ += std::max(0.5, size * 0.05);
+    }
+    step_ = round_step((high_ - low_) / 5);
+    if (log_) step_ = std::max(1.0, std::round(step_));
+    if (rounded && narrow()) {
+      low_ = digit_below(low_ + 1e-9);
+      high_ = digit_above(high_ - 1e-9);
+    } else if (rounded) {
+      low_ = std::floor(low_ / step_ + 1e-9) * step_;
+      high_ = std::ceil(high_ / step_ - 1e-9) * step_;
+    }
+    from_ = from, to_ = to;
+  }
+
+  double place(double v) const { return place_scaled(scaled(v)); }
+
+  struct Tick {
+    double place;
+    std::string text;
+  };
+  std::vector<Tick> ticks() const {
+    std::vector<Tick> all;
+    if (narrow()) {
+      for (double decade = std::floor(low_); decade <= high_; ++decade)
+        for (double digit : kDigits) add_tick(all, decade + std::log10(digit));
+      return all;
+    }
+    for (double k = std::ceil(low_ / step_ - 1e-6); k <= high_ / step_ + 1e-6; ++k)
+      add_tick(all, k * step_);
+    return all;
+  }
+
+ private:
+  double scaled(double v) const { return log_ ? std::log10(v) : v; }
+  double place_scaled(double s) const {
+    return from_ + (s - low_) / (high_ - low_) * (to_ - from_);
+  }
+
+  void add_tick(std::vector<Tick>& all, double s) const {
+    if (s < low_ - 1e-9 || s > high_ + 1e-9 * std::abs(high_) + 1e-12) return;
+    const double value = log_ ? std::pow(10.0, s) : (std::abs(s) < step_ * 1e-6 ? 0 : s);
+    all.push_back({place_scaled(s), text(value)});
+  }
+
+  // Less than two decades: ticks at 1, 2 and 5 of each.
+  bool narrow() const { return log_ && high_ - low_ < 2; }
+  static double digit_below(double s) {
+    double best = std::floor(s);
+    for (double digit : kDigits)
+      if (std::floor(s) + std::log10(digit) <= s) best = std::floor(s) + std::log10(digit);
+    return best;
+  }
+  static double digit_above(double s) {
+    for (double digit : kDigits)
+      if (std::floor(s) + std::log10(digit) >= s) return std::floor(s) + std::log10(digit);
+    return std::floor(s) + 1;
+  }
+
+  // 1, 2 or 5 times a power of ten, at least `rough`.
+  static double round_step(double rough) {
+    const double power = std::pow(10.0, std::floor(std::log10(rough)));
+    for (double digit : kDigits)
+      if (rough <= digit * power * 1.0000001) return digit * power;
+    return 10 * power;
+  }
+
+  // One unit for a whole linear axis: 5k beside 10k, not 5000.
+  std::string text(double value) const {
+    const double size = log_ ? value : std::max(std::abs(low_), std::abs(high_));
+    const double unit = size >= 2e6 && size < 1e9 ? 1e6 : size >= 1e4 && size < 1e9 ? 1e3 : 1;
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.6g%s", value / unit,
+                  value == 0 || unit == 1 ? "" : (unit > 1e3 ? "M" : "k"));
+    return digits;
+  }
+
+  bool log_;
+  double low_ = std::numeric_limits<double>::infinity();
+  double high_ = -std::numeric_limits<double>::infinity();
+  double step_ = 1, from_ = 0, to_ = 1;
+};
+
+// The points of one curve gathered by columns of pixels.
+class Line {
+ public:
+  void point(double x, double y) {
+    const double column = std::floor(x / 2);
+    if (runs_.empty() || lifted_) runs_.emplace_back();
+    lifted_ = false;
+    if (runs_.back().empty() || runs_.back().back().column != column)
+      runs_.back().push_back({.column = column, .low = y, .high = y});
+    Span& span = runs_.back().back();
+    span.x += x, span.y += y, ++span.count;
+    span.low = std::min(span.low, y), span.high = std::max(span.high, y);
+  }
+  void lift() { lifted_ = true; }
+  bool empty() const { return runs_.empty(); }
+  double last_x() const { return runs_.back().back().mean_x(); }
+  double last_y() const { return runs_.back().back().mean_y(); }
+
+  std::string path() const {
+    std::string out;
+    for (const auto& run : runs_) {
+      out += "M";
+      for (const Span& span : run) out += coordinates(span, span.mean_y());
+      if (run.size() == 1) out += "h0.01";  // a lone point shows as a dot
+    }
+    return out;
+  }
+
+  // Upper edge forward, lower edge back; empty where no column holds two points.
+  std::string band() const {
+    std::string out;
+    for (const auto& run : runs_) {
+      if (std::none_of(run.begin(), run.end(), [](const Span& s) { return s.count > 1; })) continue;
+      out += "M";
+      for (const Span& span : run) out += coordinates(span, span.low);
+      for (auto span = run.rbegin(); span != run.rend(); ++span)
+        out += coordinates(*span, span->high);
+      out += "z";
+    }
+    return out;
+  }
+
+ private:
+  struct Span {
+    double column, low, high;
+    double x = 0, y = 0, count = 0;
+    double mean_x() const { return x / count; }
+    double mean_y() const { return y / count; }
+  };
+  static std::string coordinates(const Span& span, double y) {
+    return number(span.mean_x()) + " " + number(y) + " ";
+  }
+  std::vector<std::vector<Span>> runs_;
+  bool lifted_ = false;
+};
+
+class ChartPicture {
+ public:
+  explicit ChartPicture(const Chart& chart) : chart_(chart), x_(chart.log_x), y_(chart.log_y) {
+    for (const Curve& curve : chart.curves)
+      for (size_t i = 0; i < curve.x.size(); ++i)
+        if (x_.takes(curve.x[i]) && y_.takes(curve.y[i]))
+          x_.include(curve.x[i]), y_.include(curve.y[i]);
+  }
+
+  std::string draw() {
+    double y = kPad;
+    for (const std::string& line : wrap(chart_.title, kWidth - 2 * kPad, 16, 3)) {
+      drawing_.text(line, {.x = kPad, .y = y + 14, .size = 16, .style = "strong"});
+      y += 22;
+    }
+    y = legend(y + 6);
+    drawing_.text(chart_.y_name, {.x = kPad, .y = y + 12, .size = 12, .style = "faint"});
+    top_ = y + 24, bottom_ = top_ + kPlotHeight;
+    y_.settle(bottom_, top_, true);
+    left_ = kPad + 12;
+    for (const Axis::Tick& tick : y_.ticks())
+      left_ = std::max(left_, kPad + 10 + text_width(tick.text, 11));
+    x_.settle(left_, kWidth - kPad - 8, false);
+    axes();
+    for (size_t c = 0; c < chart_.curves.size(); ++c) curve(c);
+    drawing_.text(chart_.x_name, {.x = (left_ + kWidth - kPad) / 2,
+                                  .y = bottom_ + 40,
+                                  .size = 12,
+                                  .style = "faint",
+                                  .anchor = "middle"});
+    return drawing_.finish({kWidth, bottom_ + 40 + kPad},
+                           chart_.title.empty() ? "Chart" : chart_.title,
+                           chart_.y_name + " by " + chart_.x_name);
+  }
+
+ private:
+  static std::string style(size_t c) { return "k" + std::to_string(c % kStyles); }
+  static std::string dashes(size_t c) { return c < kStyles ? "" : " stroke-dasharray=\"6 3\""; }
+
+  double legend(double y) {
+    for (size_t c = 0; c < std::min(chart_.curves.size(), kStyles); ++c) {
+      const std::string name = style(c);
+      const auto rules = [&](const char* colour) {
+        return ".fovea ." + name + "{stroke:" + colour + "}.fovea .f" + name + "{fill:" + colour +
+               "}";
+      };
+      drawing_.rule(rules(kLight[c]), rules(kDark[c]));
+    }
+    drawing_.rule(".fovea .grid{stroke:#eaeef2}", ".fovea .grid{stroke:#21262d}");
+    if (chart_.curves.size() < 2 && (chart_.curves.empty() || chart_.curves[0].name.empty()))
+      return y;
+    double x = kPad;
+    for (size_t c = 0; c < chart_.curves.size(); ++c) {
+      const std::string name = label(chart_.curves[c].name, 40);
+      const double wide = 34 + text_width(name, 12) + 18;
+      if (x > kPad && x + wide > kWidth - kPad) x = kPad, y += 18;
+      drawing_.add("<path class=\"" + style(c) + "\" stroke-width=\"2.5\"" + dashes(c) + " d=\"M" +
+                   number(x) + " " + number(y + 6) + "h24\"/>\n");
+      drawing_.text(name, {.x = x + 31, .y = y + 10, .size = 12});
+      x += wide;
+    }
+    return y + 24;
+  }
+
+  void axes() {
+    for (const Axis::Tick& tick : y_.ticks()) {
+      drawing_.add("<path class=\"grid\" d=\"M" + number(left_) + " " + number(tick.place) + "H" +
+                   number(kWidth - kPad) + "\"/>\n");
+      drawing_.text(
+          tick.text,
+          {.x = left_ - 8, .y = tick.place + 4, .size = 11, .style = "faint", .anchor = "end"});
+    }
+    drawing_.add("<path class=\"frame\" d=\"M" + number(left_) + " " + number(bottom_) + "H" +
+                 number(kWidth - kPad) + "\"/>\n");
+    double free_from = -100;  // ticks of a logarithmic axis may stand close together
+    for (const Axis::Tick& tick : x_.ticks()) {
+      drawing_.add("<path class=\"frame\" d=\"M" + number(tick.place) + " " + number(bottom_) +
+                   "v5\"/>\n");
+      const double half = text_width(tick.text, 11) / 2;
+      if (tick.place - half < free_from) continue;
+      free_from = tick.place + half + 6;
+      drawing_.text(
+          tick.text,
+          {.x = tick.place, .y = bottom_ + 19, .size = 11, .style = "faint", .anchor = "middle"});
+    }
+  }
+
+  void curve(size_t c) {
+    const Curve& curve = chart_.curves[c];
+    Line line;
+    for (size_t i = 0; i < curve.x.size(); ++i) {
+      if (x_.takes(curve.x[i]) && y_.takes(curve.y[i]))
+        line.point(x_.place(curve.x[i]), y_.place(curve.y[i]));
+      else
+        line.lift();
+    }
+    if (line.empty()) return;
+    drawing_.add("<g>");
+    drawing_.tooltip(curve.name);
+    if (const std::string band = line.band(); !band.empty())
+      drawing_.add("<path class=\"f" + style(c) + "\" fill-opacity=\"0.2\" d=\"" + band + "\"/>");
+    drawing_.add("<path class=\"" + style(c) +
+                 "\" fill=\"none\" stroke-width=\"2\" stroke-linejoin=\"round\" "
+                 "stroke-linecap=\"round\"" +
+                 dashes(c) + " d=\"" + line.path() + "\"/>");
+    drawing_.add("<circle class=\"f" + style(c) + "\" cx=\"" + number(line.last_x()) + "\" cy=\"" +
+                 number(line.last_y()) + "\" r=\"3.2\"/></g>\n");
+  }
+
+  const Chart& chart_;
+  Axis x_, y_;
+  double left_ = 0, top_ = 0, bottom_ = 0;
+  Drawing drawing_;
+};
+
+}  // namespace
+
+std::string svg_chart(const Chart& chart) {
+  for (const Curve& curve : chart.curves)
+    check(curve.x.size() == curve.y.size(), Exit::data, "curve '", label(curve.name), "' has ",
+          curve.x.size(), " x values but ", curve.y.size(), " y values");
+  return ChartPicture(chart).draw();
+}
+
+}  // namespace fovea

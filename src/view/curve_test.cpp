@@ -1,0 +1,64 @@
+#include "view/curve.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+#include "xml_scan.h"
+
+namespace fovea {
+namespace {
+
+TEST(Curve, HasAxesTicksAndLegend) {
+  const std::string svg = svg_chart({.title = "Loss",
+                                     .x_name = "update",
+                                     .y_name = "loss",
+                                     .curves = {{"train", {0, 10'000, 20'000}, {8, 4, 2}},
+                                                {"valid", {10'000, 20'000}, {4.5, 3}}}});
+  EXPECT_EQ(XmlScan(svg).run(), "");
+  for (const char* part : {">train</text>", ">valid</text>", ">update</text>", ">loss</text>",
+                           ">10k</text>", ">20k</text>", ">8</text>"})
+    EXPECT_NE(svg.find(part), std::string::npos) << part;
+}
+
+TEST(Curve, DrawsAnyNumbers) {
+  const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
+  const double huge = std::numeric_limits<double>::max();
+  const std::vector<std::vector<double>> cases{
+      {},          {1},        {5, 5, 5},        {nan, inf, -inf}, {1, nan, 2}, {-huge, huge},
+      {1e-300, 0}, {0, 1e-12}, {1e15, 1e15 + 1}, {-3, -2},         {huge, huge}};
+  for (const auto& y : cases)
+    for (bool log_axes : {false, true}) {
+      std::vector<double> x;
+      for (size_t i = 0; i < y.size(); ++i) x.push_back(static_cast<double>(i));
+      for (const Curve& curve : {Curve{"a", x, y}, Curve{"b", y, x}}) {
+        const std::string svg = svg_chart({.title = "<&>",
+                                           .x_name = "x",
+                                           .y_name = "y",
+                                           .curves = {curve},
+                                           .log_x = log_axes,
+                                           .log_y = log_axes});
+        EXPECT_EQ(XmlScan(svg).run(), "");
+        EXPECT_EQ(svg.find("nan"), std::string::npos);
+        EXPECT_EQ(svg.find("inf"), std::string::npos);
+      }
+    }
+  EXPECT_THROW(svg_chart({.title = "", .x_name = "", .y_name = "", .curves = {{"a", {1}, {}}}}),
+               Error);
+}
+
+TEST(Curve, StaysSmallForManyPoints) {
+  Curve curve{"loss", {}, {}};
+  for (int i = 0; i < 500'000; ++i) {
+    curve.x.push_back(i);
+    curve.y.push_back(i % 7);
+  }
+  const std::string svg = svg_chart({.title = "", .x_name = "", .y_name = "", .curves = {curve}});
+  EXPECT_EQ(XmlScan(svg).run(), "");
+  EXPECT_LT(svg.size(), 40'000u);
+}
+
+}  // namespace
+}  // namespace fovea

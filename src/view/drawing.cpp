@@ -1,0 +1,135 @@
+#include "view/drawing.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "view/colour.h"
+#include "view/label.h"
+
+namespace fovea {
+namespace {
+
+constexpr double kLetterWidth = 0.58;  // of the size: the mean of the sans-serif fonts named below
+
+constexpr std::string_view kLightRules =
+    ".fovea{font-family:Inter,'Segoe UI','Helvetica Neue',Helvetica,Arial,'Noto Sans',"
+    "'DejaVu Sans',sans-serif}"
+    ".fovea .paper{fill:#fff}.fovea .ink{fill:#1f2328}.fovea .faint{fill:#59636e}"
+    ".fovea .strong{fill:#1f2328;font-weight:600}"
+    ".fovea .frame{fill:none;stroke:#d1d9e0}.fovea .best{fill:none;stroke:#f08c00}"
+    ".fovea .unknown{fill:#d1d9e0}";
+constexpr std::string_view kDarkRules =
+    ".fovea .paper{fill:#0d1117}.fovea .ink{fill:#e6edf3}.fovea .faint{fill:#9198a1}"
+    ".fovea .strong{fill:#f0f6fc}.fovea .frame{stroke:#30363d}.fovea .best{stroke:#ffa94d}"
+    ".fovea .unknown{fill:#3d444d}";
+
+std::string hex(Colour c) {
+  char text[8];
+  std::snprintf(text, sizeof text, "#%02x%02x%02x", c.red, c.green, c.blue);
+  return text;
+}
+
+std::string fill_rule(const char* prefix, int step, Colour colour) {
+  return ".fovea ." + (prefix + std::to_string(step)) + "{fill:" + hex(colour) + "}";
+}
+
+}  // namespace
+
+std::string number(double value) {
+  char text[40];
+  std::snprintf(text, sizeof text, "%.2f", std::clamp(value, -1e9, 1e9));
+  std::string digits = text;
+  digits.erase(digits.find_last_not_of('0') + 1);
+  if (digits.back() == '.') digits.pop_back();
+  return digits == "-0" ? "0" : digits;
+}
+
+double text_width(std::string_view label, double size) {
+  return columns(label) * size * kLetterWidth;
+}
+
+std::vector<std::string> wrap(std::string_view text, double width, double size, size_t limit) {
+  const int room = std::max(4, static_cast<int>(width / (size * kLetterWidth)));
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = label(text.substr(at, end - at), room);
+    at = end + 1;
+    if (word.empty()) continue;
+    if (!lines.empty() && columns(lines.back()) + 1 + columns(word) <= room) {
+      lines.back() += " " + word;
+    } else if (lines.size() < limit) {
+      lines.push_back(word);
+    } else {
+      lines.back() = label(lines.back(), room - 1) + "…";
+      break;
+    }
+  }
+  return lines;
+}
+
+void Drawing::text(std::string_view words, const Text& how) {
+  body_ += "<text class=\"" + std::string(how.style) + "\" x=\"" + number(how.x) + "\" y=\"" +
+           number(how.y) + "\" font-size=\"" + number(how.size) + "\"";
+  if (std::string_view(how.anchor) != "start")
+    body_ += " text-anchor=\"" + std::string(how.anchor) + "\"";
+  if (how.turn != 0)
+    body_ += " transform=\"rotate(" + number(how.turn) + " " + number(how.x) + " " + number(how.y) +
+             ")\"";
+  body_ += ">" + xml(label(words, 400)) + "</text>\n";
+}
+
+void Drawing::tooltip(std::string_view words) {
+  body_ += "<title>" + xml(label(words, 400)) + "</title>";
+}
+
+std::string Drawing::paint(int step) {
+  painted_.insert(step);
+  return "s" + std::to_string(step);
+}
+
+std::string Drawing::ink_on(int step) {
+  inked_.insert(step);
+  return "i" + std::to_string(step);
+}
+
+void Drawing::scale_bar(double x, double y, double width, float top) {
+  constexpr int kParts = 32;
+  const double part = width / kParts;
+  for (int i = 0; i < kParts; ++i)
+    add("<rect class=\"" + paint((2 * i + 1) * kColourSteps / (2 * kParts)) + "\" x=\"" +
+        number(x + i * part) + "\" y=\"" + number(y) + "\" width=\"" +
+        number(part + (i + 1 < kParts ? 0.5 : 0)) + "\" height=\"8\"/>\n");  // no seams
+  add("<rect class=\"frame\" x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" +
+      number(width) + "\" height=\"8\"/>\n");
+  char end[16];
+  std::snprintf(end, sizeof end, "%.3g", static_cast<double>(top));
+  text("0", {.x = x, .y = y + 20, .size = 10, .style = "faint"});
+  text(end, {.x = x + width, .y = y + 20, .size = 10, .style = "faint", .anchor = "end"});
+}
+
+void Drawing::rule(std::string_view light, std::string_view dark) {
+  light_ += light;
+  dark_ += dark;
+}
+
+std::string Drawing::finish(Size size, std::string_view title, std::string_view description) const {
+  const std::string width = number(size.width), height = number(size.height);
+  std::string light{kLightRules}, dark{kDarkRules};
+  for (int step : painted_) {
+    light += fill_rule("s", step, scale_colour(step, false));
+    dark += fill_rule("s", step, scale_colour(step, true));
+  }
+  for (int step : inked_) {
+    light += fill_rule("i", step, fovea::ink_on(scale_colour(step, false)));
+    dark += fill_rule("i", step, fovea::ink_on(scale_colour(step, true)));
+  }
+  return "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"fovea\" role=\"img\" width=\"" + width +
+         "\" height=\"" + height + "\" viewBox=\"0 0 " + width + " " + height + "\">\n<title>" +
+         xml(label(title, 400)) + "</title>\n<desc>" + xml(label(description, 2000)) +
+         "</desc>\n<style>" + light + light_ + "@media(prefers-color-scheme:dark){" + dark + dark_ +
+         "}</style>\n<rect class=\"paper\" width=\"" + width + "\" height=\"" + height + "\"/>\n" +
+         body_ + "</svg>\n";
+}
+
+}  // namespace fovea

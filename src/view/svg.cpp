@@ -1,0 +1,315 @@
+#include "view/svg.h"
+
+#include <algorithm>
+#include <cstdio>
+
+#include "base/check.h"
+#include "view/colour.h"
+#include "view/drawing.h"
+#include "view/label.h"
+
+namespace fovea {
+namespace {
+
+constexpr double kPad = 20;
+constexpr double kSlant = 0.7071;           // sin 45°: source words stand at this angle
+constexpr double kValueCell = 28;           // cells at least this large show their weight
+constexpr size_t kEveryCellLimit = 40'000;  // above it cells that would be blank are left out
+
+double cell_size(size_t words) {
+  if (words <= 14) return 36;
+  if (words <= 24) return 30;
+  if (words <= 40) return 22;
+  if (words <= 80) return 14;
+  return 8;
+}
+
+double widest(const std::vector<std::string>& labels, double size) {
+  double width = 0;
+  for (const std::string& word : labels) width = std::max(width, text_width(word, size));
+  return width;
+}
+
+std::vector<std::string> label_all(const std::vector<std::string>& words, int columns) {
+  std::vector<std::string> labels;
+  for (const std::string& word : words) labels.push_back(label(word, columns));
+  return labels;
+}
+
+std::string square(const std::string& style, double x, double y, double side) {
+  return "<rect class=\"" + style + "\" x=\"" + number(x) + "\" y=\"" + number(y) + "\" width=\"" +
+         number(side) + "\" height=\"" + number(side) + "\"/>";
+}
+
+// The words along both edges of a map whose first cell has its corner at (x, y).
+struct Words {
+  std::vector<std::string> source, target;
+  double cell, size;
+
+  Words(const AttentionMatrix& matrix, int columns, double cell_side)
+      : source(label_all(matrix.source, columns)), target(label_all(matrix.target, columns)),
+        cell(cell_side), size(std::clamp(cell_side * 0.42, std::min(9.0, cell_side * 0.62), 14.0)) {
+  }
+
+  double left() const { return widest(target, size) + 8; }
+  double above() const { return widest(source, size) * kSlant + size; }
+  double overhang() const {  // how far a slanted word reaches beyond the last column
+    double reach = 0;
+    for (size_t j = 0; j < source.size(); ++j) {
+      const double from = (static_cast<double>(j) + 0.5) * cell;
+      reach = std::max(reach, from + text_width(source[j], size) * kSlant + size);
+    }
+    return std::max(0.0, reach - cell * static_cast<double>(source.size()));
+  }
+
+  void draw_source(Drawing& drawing, double x, double y) const {
+    for (size_t j = 0; j < source.size(); ++j)
+      drawing.text(source[j], {.x = x + (static_cast<double>(j) + 0.5) * cell + size * 0.3,
+                               .y = y - 6,
+                               .size = size,
+                               .turn = -45});
+  }
+  void draw_target(Drawing& drawing, double x, double y) const {
+    for (size_t i = 0; i < target.size(); ++i)
+      drawing.text(target[i], {.x = x - 7,
+                               .y = y + (static_cast<double>(i) + 0.5) * cell + size * 0.35,
+                               .size = size,
+                               .anchor = "end"});
+  }
+};
+
+// One large map.
+class MapPicture {
+ public:
+  MapPicture(const AttentionMatrix& matrix, const SvgOptions& options)
+      : matrix_(matrix), options_(options),
+        cell_(options.cell > 0 ? std::clamp(options.cell, 2.0, 200.0)
+                               : cell_size(std::max(matrix.source.size(), matrix.target.size()))),
+        words_(matrix, options.word_columns, cell_), top_(scale_top(matrix)) {}
+
+  std::string draw() {
+    const double across = cell_ * static_cast<double>(matrix_.source.size());
+    const double down = cell_ * static_cast<double>(matrix_.target.size());
+    const double width = std::max(280.0, 2 * kPad + words_.left() + across + words_.overhang());
+    double y = kPad;
+    for (const std::string& line : wrap(matrix_.title, width - 2 * kPad, 16, 3)) {
+      drawing_.text(line, {.x = kPad, .y = y + 14, .size = 16, .style = "strong"});
+      y += 22;
+    }
+    if (!matrix_.title.empty()) y += 6;
+    const double left = kPad + words_.left(), top = y + words_.above();
+    words_.draw_source(drawing_, left, top);
+    words_.draw_target(drawing_, left, top);
+    drawing_.add("<g transform=\"translate(" + number(left) + " " + number(top) +
+                 ")\" stroke-width=\"" + (cell_ >= 12 ? "1" : "0.4") + "\">\n");
+    cells();
+    drawing_.add("</g>\n");
+    y = footer(top + down + 16, width);
+    return drawing_.finish({width, y + kPad - 6},
+                           matrix_.title.empty() ? "Attention matrix" : matrix_.title,
+                           description());
+  }
+
+ private:
+  void cells() {
+    const bool sparse = matrix_.weights.size() > kEveryCellLimit;
+    for (size_t i = 0; i < matrix_.target.size(); ++i)
+      for (size_t j = 0; j < matrix_.source.size(); ++j)
+        if (!sparse || scale_step(matrix_.at(i, j), top_) > 0 || !drawable(matrix_.at(i, j)))
+          cell(i, j);
+    const double inset = cell_ >= kValueCell ? 1.5 : 0.9;
+    drawing_.add("<g stroke-width=\"" +
+                 number(cell_ >= kValueCell ? 2
+                        : cell_ >= 12       ? 1.2
+                                            : 0.8) +
+                 "\">\n");
+    for (size_t i = 0; i < matrix_.target.size(); ++i)
+      if (const size_t j = strongest(matrix_, i); j < matrix_.source.size())
+        drawing_.add("<rect class=\"best\" pointer-events=\"none\" x=\"" +
+                     number(column(j) + inset) + "\" y=\"" + number(column(i) + inset) +
+                     "\" width=\"" + number(cell_ - 2 * inset) + "\" height=\"" +
+                     number(cell_ - 2 * inset) + "\"/>\n");
+    drawing_.add("</g>\n");
+  }
+
+  void cell(size_t i, size_t j) {
+    const float weight = matrix_.at(i, j);
+    const bool known = drawable(weight);
+    const int step = known ? scale_step(weight, top_) : 0;
+    drawing_.add("<g>");
+    char value[32];
+    std::snprintf(value, sizeof value, "%.4f", static_cast<double>(weight));
+    drawing_.tooltip(words_.target[i] + " → " + words_.source[j] + ": " +
+                     (known ? value : "no value"));
+    drawing_.add(square(known ? "cell " + drawing_.paint(step) : "cell unknown", column(j),
+                        column(i), cell_));
+    if (known && cell_ >= kValueCell && weight >= 0.005f) {
+      const std::string ink = weight < 0.05f ? "faint" : drawing_.ink_on(step);
+      drawing_.text(short_weight(weight), {.x = column(j) + cell_ / 2,
+                                           .y = column(i) + cell_ / 2 + cell_ * 0.115,
+                                           .size = cell_ * 0.33,
+                                           .style = ink.c_str(),
+                                           .anchor = "middle"});
+    }
+    drawing_.add("</g>\n");
+  }
+
+  double column(size_t j) const { return cell_ * static_cast<double>(j); }
+
+  double footer(double y, double width) {
+    drawing_.rule(".fovea .cell{stroke:#e1e6ec}", ".fovea .cell{stroke:#262c36}");
+    drawing_.scale_bar(kPad, y, 110, top_);
+    drawing_.add("<g stroke-width=\"2\">" + square("best", kPad + 131, y - 2, 11) + "</g>\n");
+    drawing_.text("largest of its row",
+                  {.x = kPad + 148, .y = y + 7.5, .size = 11, .style = "faint"});
+    y += 24;
+    for (const std::string& line : wrap(options_.caption, width - 2 * kPad, 11, 6)) {
+      drawing_.text(line, {.x = kPad, .y = y + 14, .size = 11, .style = "faint"});
+      y += 15;
+    }
+    return y + 4;
+  }
+
+  std::string description() const {
+    std::string text;
+    for (size_t i = 0; i < words_.target.size() && text.size() < 1500; ++i)
+      if (const size_t j = strongest(matrix_, i); j < words_.source.size())
+        text += words_.target[i] + " → " + words_.source[j] + " " + short_weight(matrix_.at(i, j)) +
+                "; ";
+    return text;
+  }
+
+  const AttentionMatrix& matrix_;
+  const SvgOptions& options_;
+  double cell_;
+  Words words_;
+  float top_;
+  Drawing drawing_;
+};
+
+// A map without words: one path for each step of the scale keeps forty-eight of them small.
+void thumbnail(Drawing& drawing, const AttentionMatrix& matrix, double cell, float top) {
+  std::vector<std::string> squares(kColourSteps + 1);
+  const std::string side = number(cell), back = "h-" + side + "z";
+  for (size_t i = 0; i < matrix.target.size(); ++i)
+    for (size_t j = 0; j < matrix.source.size(); ++j) {
+      const float weight = matrix.at(i, j);
+      const int step = drawable(weight) ? scale_step(weight, top) : 0;
+      if (step > 0)
+        squares[static_cast<size_t>(step)] += "M" + number(static_cast<double>(j) * cell) + " " +
+                                              number(static_cast<double>(i) * cell) + "h" + side +
+                                              "v" + side + back;
+    }
+  for (int step = 1; step <= kColourSteps; ++step)
+    if (const std::string& path = squares[static_cast<size_t>(step)]; !path.empty())
+      drawing.add("<path class=\"" + drawing.paint(step) + "\" d=\"" + path + "\"/>\n");
+}
+
+float common_top(const AttentionGrid& grid) {
+  float top = 0;
+  for (const auto& heads : grid.layers)
+    for (const AttentionMatrix& matrix : heads) top = std::max(top, scale_top(matrix));
+  return top > 0 ? top : 1;
+}
+
+// Thumbnails of all heads at equal distances, words along the left and upper edge if legible.
+class GridPicture {
+ public:
+  GridPicture(const AttentionGrid& grid, const SvgOptions& options)
+      : grid_(grid), first_(grid.layers[0][0]), cell_(cell_side(first_, options)),
+        words_(first_, std::min(options.word_columns, 14), cell_), legible_(cell_ >= 9),
+        wide_(cell_ * static_cast<double>(first_.source.size())),
+        high_(cell_ * static_cast<double>(first_.target.size())), scale_(common_top(grid)) {
+    for (const auto& layer : grid.layers) heads_ = std::max(heads_, layer.size());
+  }
+
+  std::string draw() {
+    left_ = kPad + 56 + (legible_ ? words_.left() : 0);
+    const double right = x_of(heads_) - kGap;
+    const double width = std::max(300.0, right + kPad + (legible_ ? words_.overhang() : 0));
+    double y = kPad;
+    for (const std::string& line : wrap(grid_.title, width - 2 * kPad, 16, 3)) {
+      drawing_.text(line, {.x = kPad, .y = y + 14, .size = 16, .style = "strong"});
+      y += 22;
+    }
+    top_ = y + 26 + (legible_ ? words_.above() : 4);
+    for (size_t h = 0; h < heads_; ++h) {
+      drawing_.text("head " + std::to_string(h + 1), {.x = x_of(h) + wide_ / 2,
+                                                      .y = y + 16,
+                                                      .size = 12,
+                                                      .style = "faint",
+                                                      .anchor = "middle"});
+      if (legible_) words_.draw_source(drawing_, x_of(h), top_);
+    }
+    for (size_t l = 0; l < grid_.layers.size(); ++l) draw_layer(l);
+    y = y_of(grid_.layers.size());
+    drawing_.scale_bar(kPad, y + 4, 110, scale_);
+    const std::string name = "Attention of all layers and heads";
+    return drawing_.finish(
+        {width, y + 30 + kPad}, grid_.title.empty() ? name : grid_.title,
+        std::to_string(grid_.layers.size()) + " layers of " + std::to_string(heads_) + " heads");
+  }
+
+ private:
+  static constexpr double kGap = 14;
+
+  static double cell_side(const AttentionMatrix& first, const SvgOptions& options) {
+    const size_t words = std::max({first.source.size(), first.target.size(), size_t{1}});
+    if (options.cell > 0) return std::clamp(options.cell, 0.5, 200.0);
+    return std::clamp(132 / static_cast<double>(words), 1.0, 14.0);
+  }
+
+  double x_of(size_t head) const { return left_ + static_cast<double>(head) * (wide_ + kGap); }
+  double y_of(size_t layer) const { return top_ + static_cast<double>(layer) * (high_ + kGap); }
+
+  void draw_layer(size_t l) {
+    drawing_.text("layer " + std::to_string(l + 1),
+                  {.x = kPad, .y = y_of(l) + high_ / 2 + 4, .size = 12, .style = "faint"});
+    if (legible_) words_.draw_target(drawing_, left_, y_of(l));
+    for (size_t h = 0; h < grid_.layers[l].size(); ++h) {
+      drawing_.add("<g transform=\"translate(" + number(x_of(h)) + " " + number(y_of(l)) + ")\">");
+      drawing_.tooltip("layer " + std::to_string(l + 1) + ", head " + std::to_string(h + 1));
+      drawing_.add(box(drawing_.paint(0)));
+      thumbnail(drawing_, grid_.layers[l][h], cell_, scale_);
+      drawing_.add(box("frame") + "</g>\n");
+    }
+  }
+
+  std::string box(const std::string& style) const {
+    return "<rect class=\"" + style + "\" width=\"" + number(wide_) + "\" height=\"" +
+           number(high_) + "\"/>\n";
+  }
+
+  const AttentionGrid& grid_;
+  const AttentionMatrix& first_;
+  double cell_;
+  Words words_;
+  bool legible_;
+  double wide_, high_, left_ = 0, top_ = 0;
+  float scale_;
+  size_t heads_ = 0;
+  Drawing drawing_;
+};
+
+}  // namespace
+
+std::string svg_map(const AttentionMatrix& matrix, const SvgOptions& options) {
+  check_shape(matrix);
+  return MapPicture(matrix, options).draw();
+}
+
+std::string svg_grid(const AttentionGrid& grid, const SvgOptions& options) {
+  check(!grid.layers.empty() && !grid.layers[0].empty(), Exit::data,
+        "attention of no layer or no head cannot be drawn");
+  const AttentionMatrix& first = grid.layers[0][0];
+  for (const auto& layer : grid.layers)
+    for (const AttentionMatrix& matrix : layer) {
+      check_shape(matrix);
+      check(matrix.source.size() == first.source.size() &&
+                matrix.target.size() == first.target.size(),
+            Exit::data, "attention matrices of different sizes cannot share a grid");
+    }
+  return GridPicture(grid, options).draw();
+}
+
+}  // namespace fovea

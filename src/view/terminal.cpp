@@ -1,0 +1,225 @@
+#include "view/terminal.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+
+#include "view/colour.h"
+#include "view/label.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
+constexpr const char* kAscii[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
+constexpr int kCell = 2;  // a terminal's characters are twice as high as wide
+constexpr size_t kStairsLimit = 20;
+
+// A line without the blanks at its end.
+std::string line(std::string text) {
+  text.erase(text.find_last_not_of(' ') + 1);
+  return text + "\n";
+}
+
+std::string spaces(int count) { return std::string(static_cast<size_t>(std::max(count, 0)), ' '); }
+
+// Terminals that reorder right-to-left text would carry cells along with a word: marks of direction
+// around it keep each word, and each single letter, in its place.
+std::string fixed_in_place(const std::string& text) {
+  if (!right_to_left(text)) return text;
+  return "\u200E" + text + "\u200E";
+}
+
+// One sentence pair laid out for one terminal.
+class Map {
+ public:
+  Map(const AttentionMatrix& matrix, const TerminalOptions& options)
+      : matrix_(matrix), options_(options), top_(scale_top(matrix)) {
+    const int room = std::max(4, std::min(options.word_columns, options.width / 3));
+    for (const auto& word : matrix.source) source_.push_back(label(word, room));
+    for (const auto& word : matrix.target) target_.push_back(label(word, room));
+    for (const auto& word : target_) margin_ = std::max(margin_, columns(word));
+    for (size_t i = 0; i < target_.size(); ++i) strongest_.push_back(strongest(matrix, i));
+    stairs_ = choose_stairs();
+  }
+
+  std::string draw() const {
+    std::string out;
+    if (!matrix_.title.empty()) out += label(matrix_.title, std::max(options_.width, 8)) + "\n\n";
+    for (size_t first = 0; first < source_.size();) {
+      const size_t last = panel_end(first);
+      if (first > 0 || last < source_.size())
+        out += (first > 0 ? "\n" : "") + spaces(margin_ + 1) + "source words " +
+               std::to_string(first + 1) + " to " + std::to_string(last) + " of " +
+               std::to_string(source_.size()) + "\n";
+      out += header(first, last);
+      for (size_t i = 0; i < target_.size(); ++i) out += row(i, first, last);
+      first = last;
+    }
+    return out + legend();
+  }
+
+ private:
+  int cells_width(size_t count) const { return margin_ + 1 + kCell * static_cast<int>(count); }
+
+  bool choose_stairs() const {
+    if (options_.labels != SourceLabels::automatic) return options_.labels == SourceLabels::stairs;
+    return source_.size() <= kStairsLimit ||
+           std::any_of(source_.begin(), source_.end(), joined_script);
+  }
+
+  // As many words as fit, at least one; with stairs the words themselves must fit too.
+  size_t panel_end(size_t first) const {
+    const auto fits = [&](size_t last) {
+      if (cells_width(last - first) > options_.width) return false;
+      if (!stairs_) return true;
+      for (size_t j = first; j < last; ++j)
+        if (cells_width(j - first) + columns(source_[j]) > options_.width) return false;
+      return true;
+    };
+    size_t last = first + 1;
+    for (size_t end = last; end <= source_.size() && cells_width(end - first) <= options_.width;
+         ++end)
+      if (fits(end)) last = end;
+    return last;
+  }
+
+  std::string header(size_t first, size_t last) const {
+    return stairs_ ? stairs_header(first, last) : upright_header(first, last);
+  }
+
+  std::string stairs_header(size_t first, size_t last) const {
+    const char* leader = options_.shades == Shades::ascii ? "| " : "│ ";
+    std::string out, leaders;
+    for (size_t j = first; j < last; ++j) {
+      out += spaces(margin_ + 1) + faint(leaders) + fixed_in_place(source_[j]) + "\n";
+      leaders += leader;
+    }
+    return out;
+  }
+
+  std::string upright_header(size_t first, size_t last) const {
+    std::vector<std::vector<std::string>> words;
+    size_t height = 0;
+    for (size_t j = first; j < last; ++j) {
+      words.push_back(letters(source_[j]));
+      height = std::max(height, words.back().size());
+    }
+    std::string out;
+    for (size_t depth = 0; depth < height; ++depth) {
+      std::string text = spaces(margin_ + 1);
+      for (const auto& word : words) {
+        const size_t above = height - word.size();  // words stand on the cells
+        const std::string letter = depth < above ? "" : word[depth - above];
+        text += fixed_in_place(letter) + spaces(kCell - columns(letter));
+      }
+      out += line(text);
+    }
+    return out;
+  }
+
+  std::string row(size_t i, size_t first, size_t last) const {
+    std::string out = spaces(margin_ - columns(target_[i])) + fixed_in_place(target_[i]) + " ";
+    for (size_t j = first; j < last; ++j) out += cell(matrix_.at(i, j), j == strongest_[i]);
+    out += plain();
+    const size_t best = strongest_[i];
+    if (best >= first && best < last) {
+      const std::string weight = short_weight(matrix_.at(i, best));
+      const int used = cells_width(last - first) + 2 + 4 + columns(source_[best]);
+      if (used <= options_.width)
+        out += "  " + faint(weight + spaces(4 - columns(weight)) + fixed_in_place(source_[best]));
+    }
+    return line(out);
+  }
+
+  std::string cell(float weight, bool best) const {
+    if (!drawable(weight)) return plain() + "??";
+    const int step = scale_step(weight, top_);
+    if (!coloured()) return shade(step) + (best ? "<" : shade(step));
+    return painted(step) + (best ? "[]" : "  ");
+  }
+
+  std::string shade(int step) const {
+    const int level = (step * 8 + kColourSteps - 1) / kColourSteps;
+    return (options_.shades == Shades::ascii ? kAscii : kBlocks)[level];
+  }
+
+  // The escape sequence for a cell's ground and the ink on it.
+  std::string painted(int step) const {
+    const Colour ground = scale_colour(step, options_.dark_ground);
+    const bool light_ink = ink_on(ground).red > 128;
+    if (options_.shades == Shades::colours_256)
+      return "\x1b[48;5;" + std::to_string(indexed_colour(step, options_.dark_ground)) +
+             (light_ink ? ";38;5;231m" : ";38;5;16m");
+    return "\x1b[48;2;" + std::to_string(ground.red) + ";" + std::to_string(ground.green) + ";" +
+           std::to_string(ground.blue) + (light_ink ? ";38;2;255;255;255m" : ";38;2;22;27;34m");
+  }
+
+  std::string legend() const {
+    std::string bar;
+    for (int step = 0; step <= kColourSteps; step += kColourSteps / 16)
+      bar += coloured() ? painted(step) + " " : shade(step);
+    const bool ascii = options_.shades == Shades::ascii;
+    const std::string mark = coloured() ? "[]" : shade(kColourSteps) + "<";
+    char top[16];
+    std::snprintf(top, sizeof top, "%.3g", static_cast<double>(top_));
+    return "\n" + spaces(margin_ + 1) + "0 " + bar + plain() + " " + top +
+           (ascii ? "   " : "  ·  ") + mark + " largest of its row\n";
+  }
+
+  bool coloured() const { return options_.shades >= Shades::colours_256; }
+  std::string plain() const { return coloured() ? "\x1b[0m" : ""; }
+  std::string faint(const std::string& text) const {
+    return coloured() && !text.empty() ? "\x1b[2m" + text + "\x1b[0m" : text;
+  }
+
+  const AttentionMatrix& matrix_;
+  const TerminalOptions& options_;
+  std::vector<std::string> source_, target_;
+  std::vector<size_t> strongest_;
+  float top_;
+  int margin_ = 0;
+  bool stairs_ = false;
+};
+
+}  // namespace
+
+TerminalOptions terminal_options(const Environment& environment, bool to_terminal) {
+  const auto get = [&](const char* name) {
+    const char* value = environment(name);
+    return std::string(value ? value : "");
+  };
+  const auto holds = [](const std::string& text, const char* part) {
+    return text.find(part) != std::string::npos;
+  };
+  TerminalOptions options;
+  std::string locale = get("LC_ALL");
+  if (locale.empty()) locale = get("LC_CTYPE");
+  if (locale.empty()) locale = get("LANG");
+  const bool utf8 = holds(locale, "UTF-8") || holds(locale, "utf8") || holds(locale, "UTF8") ||
+                    holds(locale, "utf-8");
+  const std::string depth = get("COLORTERM"), term = get("TERM");
+  options.shades = utf8 ? Shades::blocks : Shades::ascii;
+  if (to_terminal && get("NO_COLOR").empty() && term != "dumb") {
+    if (depth == "truecolor" || depth == "24bit")
+      options.shades = Shades::colours_24_bit;
+    else if (holds(term, "256color"))
+      options.shades = Shades::colours_256;
+  }
+  const std::string ground = get("COLORFGBG");  // "15;0": ink;ground, 7 and 9 … 15 are light
+  if (const size_t at = ground.rfind(';'); at != std::string::npos) {
+    const int number = std::atoi(ground.c_str() + at + 1);
+    options.dark_ground = number < 7 || number == 8;
+  }
+  if (const int width = std::atoi(get("COLUMNS").c_str()); width >= 20)
+    options.width = std::min(width, 1000);
+  return options;
+}
+
+std::string terminal_map(const AttentionMatrix& matrix, const TerminalOptions& options) {
+  check_shape(matrix);
+  if (matrix.source.empty() || matrix.target.empty()) return "(no words, no attention)\n";
+  return Map(matrix, options).draw();
+}
+
+}  // namespace fovea

@@ -1,0 +1,134 @@
+#include "view/terminal.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <map>
+#include <sstream>
+
+#include "base/check.h"
+#include "view/label.h"
+
+namespace fovea {
+namespace {
+
+AttentionMatrix small() {
+  return {.source = {"the", "dog"},
+          .target = {"der", "Hund"},
+          .weights = {0.9f, 0.1f, 0.25f, 0.75f},
+          .title = "dog"};
+}
+
+TerminalOptions from(std::map<std::string, std::string> variables, bool to_terminal) {
+  const auto get = [&](const char* name) {
+    const auto found = variables.find(name);
+    return found == variables.end() ? nullptr : found->second.c_str();
+  };
+  return terminal_options(get, to_terminal);
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::istringstream in(text);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(in, line);) lines.push_back(line);
+  return lines;
+}
+
+TEST(Terminal, DrawsBlocks) {
+  EXPECT_EQ(terminal_map(small(), {.shades = Shades::blocks}),
+            "dog\n\n"
+            "     the\n"
+            "     │ dog\n"
+            " der █<▁▁  .90 the\n"
+            "Hund ▂▂▆<  .75 dog\n"
+            "\n"
+            "     0  ▁▁▂▂▃▃▄▄▅▅▆▆▇▇██ 1  ·  █< largest of its row\n");
+}
+
+TEST(Terminal, DrawsAscii) {
+  const std::string text = terminal_map(small(), {.shades = Shades::ascii});
+  EXPECT_NE(text.find(" der @<..  .90 the\n"), std::string::npos);
+  for (char c : text) EXPECT_LT(static_cast<unsigned char>(c), 0x80);
+}
+
+TEST(Terminal, PaintsInColour) {
+  const std::string deep = terminal_map(small(), {.shades = Shades::colours_24_bit});
+  EXPECT_NE(deep.find("\x1b[48;2;"), std::string::npos);
+  EXPECT_NE(deep.find("[]\x1b["), std::string::npos);
+  const std::string indexed = terminal_map(small(), {.shades = Shades::colours_256});
+  EXPECT_NE(indexed.find("\x1b[48;5;"), std::string::npos);
+  EXPECT_EQ(indexed.find("48;2;"), std::string::npos);
+}
+
+TEST(Terminal, ReadsTheEnvironment) {
+  EXPECT_EQ(from({}, true).shades, Shades::ascii);
+  EXPECT_EQ(from({{"LANG", "de_DE.UTF-8"}}, true).shades, Shades::blocks);
+  EXPECT_EQ(from({{"LC_ALL", "C"}, {"LANG", "de_DE.UTF-8"}}, true).shades, Shades::ascii);
+  EXPECT_EQ(from({{"TERM", "xterm-256color"}}, true).shades, Shades::colours_256);
+  std::map<std::string, std::string> deep{{"COLORTERM", "truecolor"}, {"LANG", "C.UTF-8"}};
+  EXPECT_EQ(from(deep, true).shades, Shades::colours_24_bit);
+  EXPECT_EQ(from(deep, false).shades, Shades::blocks);
+  deep["NO_COLOR"] = "1";
+  EXPECT_EQ(from(deep, true).shades, Shades::blocks);
+  EXPECT_EQ(from({{"COLUMNS", "133"}}, true).width, 133);
+  EXPECT_EQ(from({{"COLUMNS", "-5"}}, true).width, 80);
+  EXPECT_TRUE(from({}, true).dark_ground);
+  EXPECT_FALSE(from({{"COLORFGBG", "0;15"}}, true).dark_ground);
+}
+
+TEST(Terminal, FitsTheWidth) {
+  AttentionMatrix m;
+  for (int j = 0; j < 97; ++j) m.source.push_back("word" + std::to_string(j));
+  m.target = {"日本語", "a very long target word indeed", "x"};
+  m.weights.assign(97 * 3, 1.0f / 97);
+  for (SourceLabels labels : {SourceLabels::stairs, SourceLabels::upright})
+    for (int width : {20, 40, 80, 203}) {
+      const auto text =
+          terminal_map(m, {.shades = Shades::blocks, .labels = labels, .width = width});
+      for (const std::string& line : lines_of(text))
+        if (line.find("largest") == std::string::npos && line.find("words") == std::string::npos) {
+          EXPECT_LE(columns(line), width) << line;
+        }
+    }
+}
+
+TEST(Terminal, CutsLongSentencesIntoPanelsWithEveryWord) {
+  AttentionMatrix m;
+  for (int j = 0; j < 60; ++j) m.source.push_back("w" + std::to_string(j));
+  m.target = {"x"};
+  m.weights.assign(60, 0);
+  m.weights[59] = 1;
+  const std::string text = terminal_map(m, {.labels = SourceLabels::stairs, .width = 60});
+  for (const std::string& word : m.source) EXPECT_NE(text.find(word + "\n"), std::string::npos);
+  EXPECT_NE(text.find("to 60 of 60"), std::string::npos);
+}
+
+TEST(Terminal, NeverPassesOnEscapes) {
+  AttentionMatrix m = small();
+  m.source[0] = "\x1b]0;owned\x07";
+  m.target[1] = "\x1b[2J\r\n\b\u009B31m";
+  m.title = "\x1b[5mtitle\n";
+  const std::string text = terminal_map(m, {.shades = Shades::blocks, .width = 120});
+  for (char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
+  EXPECT_EQ(text.find("\u009B"), std::string::npos);
+  EXPECT_EQ(lines_of(text).size(), 8u);
+}
+
+TEST(Terminal, KeepsRightToLeftWordsInPlace) {
+  AttentionMatrix m = small();
+  m.source = {"שלום", "עולם"};
+  const std::string text = terminal_map(m, {.labels = SourceLabels::upright});
+  EXPECT_NE(text.find("\u200Eש\u200E"), std::string::npos);
+}
+
+TEST(Terminal, SaysWhatItCannotDraw) {
+  AttentionMatrix m = small();
+  m.weights[1] = std::nanf("");
+  EXPECT_NE(terminal_map(m, {}).find("??"), std::string::npos);
+  m.weights.pop_back();
+  EXPECT_THROW(terminal_map(m, {}), Error);
+  EXPECT_EQ(terminal_map({}, {}), "(no words, no attention)\n");
+}
+
+}  // namespace
+}  // namespace fovea
