@@ -1,0 +1,124 @@
+# What ./fovea and ./test share: Debian packages and builds. Sourced, with $root set to the
+# project's folder. Everything printed here goes to stderr: stdout belongs to the program.
+
+say() { printf 'fovea: %s\n' "$*" >&2; }
+
+stop() {  # stop CODE MESSAGE...
+  local code=$1
+  shift
+  say "$@"
+  exit "$code"
+}
+
+# The packages of the named sections of tools/packages.
+packages_of() {
+  local section='' line wanted=" $* "
+  while IFS= read -r line; do
+    line=${line%%#*}
+    line=${line//[[:space:]]/}
+    case $line in
+      '') ;;
+      \[*\]) section=${line:1:-1} ;;
+      *) [[ $wanted != *" $section "* ]] || printf '%s\n' "$line" ;;
+    esac
+  done <"$root/tools/packages"
+}
+
+# Prints those of the named packages that are not installed.
+missing_of() {
+  local installed name
+  installed=$(dpkg-query -W -f='${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null |
+    sed -n 's/^ii *//p' || true)
+  for name in "$@"; do
+    grep -qxF -- "$name" <<<"$installed" || printf '%s\n' "$name"
+  done
+}
+
+apt_install() {  # apt_install LOG PACKAGE...
+  local log=$1 as_root=()
+  shift
+  [[ $(id -u) == 0 ]] || as_root=(sudo -n)
+  local get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q
+    -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2)
+  local install=("${get[@]}" install -y --no-install-recommends "$@")
+  "${install[@]}" >"$log" 2>&1 ||
+    { "${get[@]}" update >>"$log" 2>&1 && "${install[@]}" >>"$log" 2>&1; }
+}
+
+# need_packages SECTION...: installs what is missing, or says how and stops with 5. Systems
+# without dpkg are left alone: there CMake names what it does not find.
+need_packages() {
+  command -v dpkg-query >/dev/null || return 0
+  local wanted missing line log
+  mapfile -t wanted < <(packages_of "$@")
+  mapfile -t missing < <(missing_of "${wanted[@]}")
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  line="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
+  if [[ $(id -u) != 0 ]] && ! sudo -n true 2>/dev/null; then
+    say "these Debian packages are missing: ${missing[*]}"
+    stop 5 "please run, as root:  $line"
+  fi
+  log=$(mktemp)
+  say "installing Debian packages: ${missing[*]}"
+  if ! apt_install "$log" "${missing[@]}"; then
+    tail -n 15 "$log" >&2
+    stop 5 "apt-get failed (log: $log). Please run, as root:  $line"
+  fi
+  rm -f "$log"
+}
+
+# One job per core, fewer where memory is short: a compiler may take 1.2 GB.
+jobs_here() {
+  local cores kilobytes fit
+  cores=$(nproc)
+  kilobytes=$(sed -n 's/^MemAvailable: *\([0-9]*\) kB/\1/p' /proc/meminfo)
+  fit=$((${kilobytes:-4000000} / 1200000))
+  ((fit >= 1)) || fit=1
+  echo $((cores < fit ? cores : fit))
+}
+
+# Copies ninja's output to LOG; on a terminal shows its [done/all] on one line.
+progress() {  # progress LOG LABEL
+  local line
+  while IFS= read -r line; do
+    printf '%s\n' "$line" >>"$1"
+    if [[ -t 2 && $line =~ ^\[[0-9]+/[0-9]+\] ]]; then
+      printf '\r\033[Kfovea: %s %s' "$2" "${BASH_REMATCH[0]}" >&2
+    fi
+  done
+  [[ ! -t 2 ]] || printf '\r\033[K' >&2
+}
+
+build_failed() {  # build_failed LOG
+  grep -nE 'error:|Error|FAILED:|undefined reference' "$1" | head -n 20 >&2 || tail -n 20 "$1" >&2
+  stop 1 "the build failed; the whole log is in $1"
+}
+
+# A build folder remembers where its sources were; one that was moved or copied here is useless.
+forget_moved() {  # forget_moved FOLDER
+  [[ -f $1/CMakeCache.txt ]] || return 0
+  grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$1/CMakeCache.txt" || rm -rf "$1"
+}
+
+# build PRESET TESTS TARGET...: TESTS is on, off or keep (as configured before, else off).
+# One build at a time in a tree; a second one waits.
+build() {
+  local preset=$1 tests=$2
+  shift 2
+  local folder=$root/build/$preset log=$root/build/$preset.log
+  mkdir -p "$folder" 2>/dev/null && : 2>/dev/null >>"$root/build/.lock" ||
+    stop 5 "cannot write to $root/build: building needs a writable tree." \
+      "Copy the project to a folder of your own, or build it once as its owner."
+  (
+    flock -n 9 || { say "another build is running; waiting for it" && flock 9; }
+    forget_moved "$folder"
+    : >"$log"
+    if [[ ! -f $folder/build.ninja || $tests != keep ]]; then
+      [[ $tests != keep ]] || tests=off
+      (cd "$root" && cmake --preset "$preset" -DFOVEA_TESTS="${tests^^}") >>"$log" 2>&1 ||
+        build_failed "$log"
+    fi
+    NINJA_STATUS='[%f/%t] ' ninja -C "$folder" -j "$(jobs_here)" "$@" 2>&1 |
+      progress "$log" "building $preset" || build_failed "$log"
+  ) 9>>"$root/build/.lock"
+}

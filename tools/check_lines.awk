@@ -1,0 +1,35 @@
+# Rules that one line, or the length of a file, can break.
+
+function report(rule, what) { printf "%s:%d: %s: %s\n", FILENAME, FNR, rule, what }
+
+function close_file() {
+  if (lines > 500) printf "%s:%d: file-length: %d lines, at most 500\n", file, lines, lines
+  if (file ~ /\.(h|cuh)$/ && !once) printf "%s:1: pragma: no #pragma once\n", file
+}
+
+FNR == 1 {
+  if (file != "") close_file()
+  file = FILENAME
+  once = 0
+  name = file
+  sub(/.*\//, "", name)
+  if (name ~ /(^|_)(utils?|common|helpers?|misc|impl|v2|new)(_|\.)/)
+    report("name", "name the file for what it holds")
+}
+
+{
+  lines = FNR
+  columns = $0
+  gsub(/[\200-\277]/, "", columns)  # continuation bytes of UTF-8
+  if (length(columns) > 100) report("line-length", length(columns) " columns, at most 100")
+}
+
+/^#pragma once/ { once = 1 }
+
+/^[ \t]*#[ \t]*(if|ifdef|ifndef|elif)([ \t(!]|$)/ && FILENAME ~ /\.(h|cpp|cu|cuh)$/ {
+  permitted = FILENAME == "src/tensor/device.h" ||
+              FILENAME == "src/ops/elementwise_functions.h" && /__CUDACC__/
+  if (!permitted) report("preprocessor", "#if belongs in src/tensor/device.h alone")
+}
+
+END { if (file != "") close_file() }
