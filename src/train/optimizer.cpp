@@ -1,0 +1,97 @@
+#include "train/optimizer.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <cstring>
+
+#include "ops/adam_kernel.h"
+#include "ops/matmul.h"
+
+namespace fovea {
+
+void OptimizerOptions::describe(Settings& s) {
+  s.field("beta1", beta1, "Adam: decay of the mean of gradients").between(0, 0.999999);
+  s.field("beta2", beta2, "Adam: decay of the mean of their squares").between(0, 0.999999);
+  s.field("eps", eps, "Adam: added to the root").above(0);
+  s.field("weight_decay", weight_decay, "decoupled weight decay: more than 0 is AdamW")
+      .between(0, 1);
+  s.field("clip", clip, "largest norm of the gradient per word; 0: any").at_least(0);
+  s.field("ema", ema, "decay of a moving average of the weights; 0: none").between(0, 0.999999);
+}
+
+Optimizer::Optimizer(ParameterStore& store, const OptimizerOptions& options)
+    : store_(store), options_(options) {
+  const Tensor values = store.values();
+  m_ = Tensor::zeros(values.shape(), values.type(), values.device());
+  v_ = Tensor::zeros(values.shape(), values.type(), values.device());
+  if (options.ema > 0) {
+    ema_ = Tensor::like(values);
+    copy_values(values, ema_);
+  }
+}
+
+double Optimizer::gradient_norm() const {
+  const Tensor g = store_.gradients();
+  double squares = 0;
+  run(g, [&]<class T>(auto on, T) {
+    squares = kernel::sum_of_squares(on, g.data<T>(), g.elements());
+  });
+  return std::sqrt(squares);
+}
+
+void Optimizer::update(int64_t step, double lr, double norm, double scale) {
+  const double clip =
+      options_.clip > 0 ? std::min(1.0, options_.clip / (scale * norm + 1e-6)) : 1.0;
+  const kernel::AdamStep adam{.lr = lr,
+                              .beta1 = options_.beta1,
+                              .beta2 = options_.beta2,
+                              .eps = options_.eps,
+                              .weight_decay = options_.weight_decay,
+                              .step = step,
+                              .scale = clip * scale,
+                              .ema_decay = options_.ema};
+  const Tensor g = store_.gradients(), p = store_.values();
+  run(p, [&]<class T>(auto on, T) {
+    kernel::adam(on, adam,
+                 kernel::AdamBuffers<T>{g.data<T>(), p.data<T>(), m_.data<T>(), v_.data<T>(),
+                                        ema_.data<T>(), p.elements()});
+  });
+  parameters_changed();
+}
+
+BorrowedValues::BorrowedValues(const ParameterStore& store, const Tensor& other)
+    : values_(store.values()) {
+  if (!other) return;
+  own_ = Tensor::like(values_);
+  copy_values(values_, own_);
+  copy_values(other, values_);
+  parameters_changed();
+}
+
+BorrowedValues::~BorrowedValues() {
+  if (!own_) return;
+  copy_values(own_, values_);
+  parameters_changed();
+}
+
+void copy_values(const Tensor& from, const Tensor& to) {
+  assert(from.type() == to.type() && from.elements() == to.elements());
+  run(to, [&]<class T>(auto, T) {
+    std::memcpy(to.data<T>(), from.data<T>(), sizeof(T) * static_cast<size_t>(to.elements()));
+  });
+}
+
+const ParameterStore::Parameter* first_not_finite(const ParameterStore& store, const Tensor& flat) {
+  int64_t at = flat.elements();
+  run(flat, [&]<class T>(auto on, T) {
+    at = kernel::first_not_finite(on, flat.data<T>(), flat.elements());
+  });
+  if (at == flat.elements()) return nullptr;
+  const auto& all = store.all();
+  const auto after = std::upper_bound(all.begin(), all.end(), at,
+                                      [](int64_t i, const auto& p) { return i < p.offset; });
+  return &*(after - 1);
+}
+
+}  // namespace fovea

@@ -1,0 +1,64 @@
+#pragma once
+
+#include <cstdint>
+
+#include "base/settings.h"
+#include "nn/params.h"
+
+namespace fovea {
+
+struct OptimizerOptions {
+  double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;
+  double weight_decay = 0;  // not 0: AdamW
+  double clip = 0;          // largest norm of the gradient; 0: any
+  double ema = 0;           // decay of a moving average of the parameters; 0: none
+
+  void describe(Settings& s);
+};
+
+// Adam over all parameters of a store at once. The moments, and the moving average if there is
+// one, have the layout of the store's values.
+//
+// REQUIRES: the store outlives the optimiser and has gradients.
+class Optimizer {
+ public:
+  Optimizer(ParameterStore& store, const OptimizerOptions& options);
+
+  // ‖gradient‖ of the whole store; not finite exactly where some gradient is not.
+  double gradient_norm() const;
+
+  // Update number `step` (from 1) with scale · gradient, clipped by its norm; `norm` is what
+  // gradient_norm() gave.
+  void update(int64_t step, double lr, double norm, double scale);
+
+  const Tensor& m() const { return m_; }
+  const Tensor& v() const { return v_; }
+  const Tensor& ema() const { return ema_; }  // absent where options.ema is 0
+
+ private:
+  ParameterStore& store_;
+  OptimizerOptions options_;
+  Tensor m_, v_, ema_;
+};
+
+// While one lives, the store's values are those of `other`, such as a moving average; an absent
+// tensor changes nothing.
+class BorrowedValues {
+ public:
+  BorrowedValues(const ParameterStore& store, const Tensor& other);
+  ~BorrowedValues();
+  BorrowedValues(const BorrowedValues&) = delete;
+  BorrowedValues& operator=(const BorrowedValues&) = delete;
+
+ private:
+  Tensor values_, own_;
+};
+
+// The values of `from` into `to`. REQUIRES: both are of one size and type and on the CPU.
+void copy_values(const Tensor& from, const Tensor& to);
+
+// The parameter that holds the first value of `flat` (laid out as the store) that is infinite or
+// no number; nullptr if all are finite.
+const ParameterStore::Parameter* first_not_finite(const ParameterStore& store, const Tensor& flat);
+
+}  // namespace fovea
