@@ -1,0 +1,200 @@
+#include "base/lines.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "base/files.h"
+#include "base/random.h"
+#include "base/utf8.h"
+#include "temporary.h"
+
+namespace fovea {
+namespace {
+
+std::vector<std::string> all_lines(LineReader reader, LineCounts* counts = nullptr) {
+  std::vector<std::string> lines;
+  for (Line line; reader.next(line);) {
+    lines.emplace_back(line.text);
+    EXPECT_EQ(line.number, static_cast<int64_t>(lines.size()));
+  }
+  if (counts != nullptr) *counts = reader.counts();
+  return lines;
+}
+
+std::vector<std::string> lines_of(std::string_view text, LineCounts* counts = nullptr) {
+  return all_lines(LineReader::over(text, "t.txt"), counts);
+}
+
+using Lines = std::vector<std::string>;
+
+std::string gzip(const TemporaryFolder& folder, const std::string& text) {
+  OutputFile out(folder / "packed.gz");
+  out.write(text);
+  out.close();
+  return read_file(folder / "packed.gz");
+}
+
+TEST(Lines, LastLineCountsWithOrWithoutNewline) {
+  EXPECT_EQ(lines_of("a\nb"), (Lines{"a", "b"}));
+  EXPECT_EQ(lines_of("a\nb\n"), (Lines{"a", "b"}));
+  EXPECT_EQ(lines_of(""), Lines{});
+  EXPECT_EQ(lines_of("\n"), Lines{""});
+  EXPECT_EQ(lines_of("\n\n"), (Lines{"", ""}));
+}
+
+TEST(Lines, OnlyLineFeedEndsALine) {
+  LineCounts counts;
+  const std::string odd = "a\u2028b\u2029c\u0085d\ve\ff\rg";
+  EXPECT_EQ(lines_of("x\r\n" + odd + "\ny\r\r\nz\r", &counts), (Lines{"x", odd, "y\r", "z"}));
+  EXPECT_EQ(counts.carriage_returns, 3);
+  EXPECT_EQ(lines_of("a\rb\rc"), Lines{"a\rb\rc"});
+  EXPECT_EQ(lines_of(std::string_view("a\0b\n", 4)), Lines{std::string("a\0b", 3)});
+}
+
+TEST(Lines, ByteOrderMarks) {
+  LineCounts counts;
+  EXPECT_EQ(lines_of("\xEF\xBB\xBFhi\n\xEF\xBB\xBFho\n", &counts), (Lines{"hi", "\uFEFFho"}));
+  EXPECT_EQ(counts.byte_order_marks, 1);
+  const auto refusal = [](std::string_view text) {
+    return message_of(Exit::data, [&] { lines_of(text); });
+  };
+  EXPECT_NE(refusal("\xFF\xFEh\0i\0").find("t.txt:1: the file is UTF-16LE"), std::string::npos);
+  EXPECT_NE(refusal("\xFE\xFF\0h").find("UTF-16BE"), std::string::npos);
+  EXPECT_NE(refusal(std::string_view("\xFF\xFE\0\0h\0\0\0", 8)).find("UTF-32LE"),
+            std::string::npos);
+  EXPECT_NE(refusal(std::string_view("\0\0\xFE\xFF\0\0\0h", 8)).find("UTF-32BE"),
+            std::string::npos);
+}
+
+TEST(Lines, LongLinesAreCutAtACharacter) {
+  LineCounts counts;
+  LineReader reader = LineReader::over("abcdefgh\r\nabcdefghi\nabcdefgé\nx\n", "t.txt", 8);
+  Line line;
+  ASSERT_TRUE(reader.next(line));
+  EXPECT_EQ(line.text, "abcdefgh");
+  EXPECT_FALSE(line.cut);
+  ASSERT_TRUE(reader.next(line));
+  EXPECT_EQ(line.text, "abcdefgh");
+  EXPECT_TRUE(line.cut);
+  ASSERT_TRUE(reader.next(line));
+  EXPECT_EQ(line.text, "abcdefg");
+  EXPECT_TRUE(line.cut);
+  ASSERT_TRUE(reader.next(line));
+  EXPECT_EQ(line.text, "x");
+  EXPECT_FALSE(line.cut);
+  EXPECT_EQ(reader.counts().cut, 2);
+  EXPECT_EQ(reader.where(), "t.txt:4");
+}
+
+TEST(Lines, EqualToSplittingByHand) {
+  Random random(3);
+  for (int round = 0; round < 3000; ++round) {
+    std::string text;
+    for (uint64_t n = random.below(400); n > 0; --n) text += "ab\n\r\xC3"[random.below(5)];
+    const size_t limit = 4 + random.below(12);
+    LineReader reader = LineReader::over(text, "t", limit);
+    size_t at = 0, count = 0;
+    for (Line line; reader.next(line); ++count) {
+      const size_t lf = std::min(text.find('\n', at), text.size());
+      std::string_view whole(text.data() + at, lf - at);
+      if (whole.ends_with('\r')) whole.remove_suffix(1);
+      ASSERT_EQ(line.cut, whole.size() > limit);
+      ASSERT_TRUE(whole.starts_with(line.text));
+      ASSERT_GE(line.text.size() + 3, std::min(whole.size(), limit));
+      ASSERT_TRUE(line.cut || line.text == whole);
+      at = lf + 1;
+    }
+    const auto lfs = static_cast<size_t>(std::ranges::count(text, '\n'));
+    ASSERT_EQ(count, lfs + (!text.empty() && text.back() != '\n'));
+  }
+}
+
+TEST(Lines, MemoryStaysBoundedOnAHugeLine) {
+  const TemporaryFolder folder;
+  OutputFile out(folder / "huge.gz");
+  const std::string block(1 << 16, 'x');
+  for (int i = 0; i < 1600; ++i) out.write(block);  // 100 MiB in one line
+  out.write("\nnext\n");
+  out.close();
+  LineReader reader(folder / "huge.gz", 1000);
+  Line line;
+  ASSERT_TRUE(reader.next(line));
+  EXPECT_TRUE(line.cut);
+  EXPECT_EQ(line.text.size(), 1000u);
+  ASSERT_TRUE(reader.next(line));
+  EXPECT_EQ(line.text, "next");
+  EXPECT_FALSE(reader.next(line));
+}
+
+TEST(Lines, GzipGoesBothWays) {
+  const TemporaryFolder folder;
+  std::string text;
+  Random random(4);
+  for (int i = 0; i < 20'000; ++i) text += std::to_string(random.bits64()) + "\n";
+  const std::string packed = gzip(folder, text);
+  EXPECT_LT(packed.size(), text.size());
+  EXPECT_EQ(all_lines(LineReader(folder / "packed.gz")), lines_of(text));
+  // Members that follow each other are one file.
+  const std::string twice = gzip(folder, "a\nb") + gzip(folder, "c\n");
+  EXPECT_EQ(all_lines(LineReader::over(twice, "x.gz")), (Lines{"a", "bc"}));
+  EXPECT_EQ(all_lines(LineReader::over(gzip(folder, ""), "x.gz")), Lines{});
+}
+
+TEST(Lines, DamagedGzipIsAnErrorAtEveryByte) {
+  const TemporaryFolder folder;
+  std::string text;
+  for (int i = 0; i < 100; ++i) text += "line " + std::to_string(i * i) + "\n";
+  const std::string packed = gzip(folder, text);
+  const auto read_all = [](const std::string& bytes) {
+    return all_lines(LineReader::over(bytes, "train.en.gz"));
+  };
+  for (size_t n = 0; n < packed.size(); ++n) {
+    const std::string message = message_of(Exit::data, [&] { read_all(packed.substr(0, n)); });
+    ASSERT_NE(message.find("train.en.gz: the gzip data ends early, at byte "), std::string::npos);
+  }
+  int unseen = 0;
+  for (size_t bit = 80; bit < packed.size() * 8; ++bit) {  // after the time and the system
+    std::string bad = packed;
+    bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
+    try {
+      ASSERT_EQ(read_all(bad), lines_of(text));  // padding of the last block means nothing
+      ++unseen;
+    } catch (const Error& error) {
+      ASSERT_EQ(static_cast<int>(error.code()), static_cast<int>(Exit::data));
+    }
+  }
+  EXPECT_LT(unseen, 8);
+  message_of(Exit::data, [&] { read_all("not gzip at all"); });
+  message_of(Exit::data, [&] { read_all(packed + "junk"); });
+}
+
+TEST(Lines, RefusesWhatIsNoFile) {
+  const TemporaryFolder folder;
+  message_of(Exit::files, [&] { LineReader(folder.path()); });
+  message_of(Exit::files, [&] { LineReader(folder / "absent"); });
+  message_of(Exit::files, [&] { LineReader("/dev/zero"); });
+}
+
+TEST(Output, ReportsAFullDisk) {
+  OutputFile out("/dev/full");
+  out.write("x");
+  const std::string message = message_of(Exit::files, [&] { out.close(); });
+  EXPECT_EQ(message, "/dev/full: cannot write: No space left on device");
+  message_of(Exit::files, [] { OutputFile("/nonexistent/x"); });
+}
+
+TEST(Output, WritesLinesAndFlushes) {
+  const TemporaryFolder folder;
+  OutputFile out(folder / "o");
+  out.write_line("one");
+  out.flush();
+  EXPECT_EQ(read_file(folder / "o"), "one\n");
+  out.write(std::string(200'000, 'y'));
+  out.close();
+  EXPECT_EQ(read_file(folder / "o").size(), 200'004u);
+}
+
+}  // namespace
+}  // namespace fovea
