@@ -69,7 +69,7 @@ bool too_long(const Draft& side, int64_t limit) {
 }
 
 bool unlike(const Draft& a, const Draft& b, double limit) {
-  const auto [low, high] = std::minmax(a.ids.size(), b.ids.size());
+  const auto [low, high] = std::minmax({a.ids.size(), b.ids.size()});
   return limit > 0 && static_cast<double>(high) > limit * static_cast<double>(low);
 }
 

@@ -55,6 +55,23 @@ std::string canonical(std::string_view line) {
   return with_blanks(nfc(line));
 }
 
+std::string break_runs(std::string text) {
+  constexpr size_t kLongest = 16'384;
+  if (text.size() <= kLongest) return text;
+  std::string broken;
+  size_t run = 0;
+  for (const char c : text) {
+    const bool continues = (c & 0xC0) == 0x80;
+    run = c == ' ' ? 0 : run + 1;
+    if (run > kLongest && !continues) {
+      broken += ' ';
+      run = 1;
+    }
+    broken += c;
+  }
+  return broken;
+}
+
 std::vector<std::string_view> split_words(std::string_view line) {
   std::vector<std::string_view> words;
   for (size_t at = 0; at < line.size();) {

@@ -16,6 +16,10 @@ inline constexpr std::string_view kUnknown = "\u2047";  // ⁇, what <unk> looks
 // NFC, with U+2581 made a blank: what every way of cutting starts from. Costs little for ASCII.
 std::string canonical(std::string_view line);
 
+// The text with a blank put into runs of more than 16,384 bytes that have none. SentencePiece
+// joins unknown characters in a row one by one, in quadratic time.
+std::string break_runs(std::string text);
+
 // What stands between ASCII blanks (space, tab, LF, VT, FF, CR). Other Unicode spaces are
 // characters of a word. The views point into `line`.
 std::vector<std::string_view> split_words(std::string_view line);

@@ -242,7 +242,7 @@ std::vector<int32_t> Vocabulary::encode(std::string_view line) const {
   const std::string text = canonical(line);
   std::vector<int32_t> ids;
   if (cut() == Cut::sentencepiece) {
-    ids = table_->model->encode(text);
+    ids = table_->model->encode(break_runs(text));
     for (int32_t& id : ids)
       if (id < kSpecials || id >= size()) id = kUnk;
     return ids;
@@ -257,7 +257,7 @@ std::string Vocabulary::normalise(std::string_view line) const {
   const std::string text = canonical(line);
   std::vector<Shown> pieces;
   if (cut() == Cut::sentencepiece) {
-    const auto tokens = table_->model->tokens(text);
+    const auto tokens = table_->model->tokens(break_runs(text));
     for (const auto& token : tokens) {
       Shown shown = table_->shown(token.id);
       if (shown.role == Role::unknown) shown = {token.text, Role::text};

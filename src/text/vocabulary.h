@@ -28,7 +28,7 @@ const char* name_of(Cut cut);
 //
 // Before it is cut, text is brought to NFC and "▁" (U+2581), which stands for a blank inside
 // pieces, becomes a blank; so NFC and NFD spellings give the same ids. Bytes that are not UTF-8
-// become U+FFFD.
+// become U+FFFD. SentencePiece sees a blank inside words of more than 16,384 bytes.
 class Vocabulary {
  public:
   struct Entry {

@@ -1,0 +1,279 @@
+#include "text/vocabulary.h"
+
+#include <gtest/gtest.h>
+#include <unicode/normalizer2.h>
+#include <unicode/unistr.h>
+
+#include <chrono>
+#include <ctime>
+
+#include "text/pieces.h"
+#include "text/text_samples.h"
+
+namespace fovea {
+namespace {
+
+using samples::error_of;
+using Ids = std::vector<int32_t>;
+
+const std::string kWords = "fovea-vocabulary\t1\twords\n";
+
+Vocabulary words() {
+  return Vocabulary::from_entries(Cut::words, {{"the", 9}, {"dog", 5}, {"caf\u00E9", 2}});
+}
+
+// Every way of cutting, with as much of the alphabet known as it can know.
+std::vector<Vocabulary> all_cuts() {
+  std::vector<Vocabulary::Entry> letters{{std::string(kBlank), 1}};
+  for (char32_t c = 'a'; c <= 'z'; ++c) letters.push_back({std::string(1, char(c)), 1});
+  return {words(),
+          Vocabulary::from_entries(Cut::characters, letters),
+          Vocabulary::from_entries(Cut::pieces, {{"hou@@", 3}, {"se", 2}, {"the", 1}}),
+          samples::small_model(SubwordModel::unigram),
+          samples::small_model(SubwordModel::bpe),
+          samples::small_model(SubwordModel::unigram, false)};
+}
+
+std::string in_form(const char* form, const std::string& text) {
+  UErrorCode status = U_ZERO_ERROR;
+  const bool compatible = form[2] == 'K';
+  const auto mode = form[compatible ? 3 : 2] == 'C' ? UNORM2_COMPOSE : UNORM2_DECOMPOSE;
+  const auto* normaliser =
+      icu::Normalizer2::getInstance(nullptr, compatible ? "nfkc" : "nfc", mode, status);
+  std::string result;
+  normaliser->normalize(icu::UnicodeString::fromUTF8(text), status).toUTF8String(result);
+  return result;
+}
+
+TEST(Vocabulary, KnowsItsSpecials) {
+  const Vocabulary v;
+  EXPECT_EQ(v.size(), 4);
+  EXPECT_EQ(v.pieces(Ids{0, 1, 2, 3, 4, -1}),
+            (std::vector<std::string>{"<pad>", "<s>", "</s>", "<unk>", "<unk>", "<unk>"}));
+  EXPECT_EQ(v.id("</s>"), kEos);
+}
+
+TEST(Vocabulary, NumbersWordsInOrder) {
+  const Vocabulary v = words();
+  EXPECT_EQ(v.encode(" the  dog\tthe cat "), (Ids{4, 5, 4, kUnk}));
+  EXPECT_EQ(v.decode(Ids{kBos, 4, 5, kUnk, kEos, kPad}), "the dog ⁇");
+  EXPECT_EQ(v.count(5), 5);
+  EXPECT_EQ(v.id("cat"), kUnk);
+  EXPECT_TRUE(v.encode("").empty());
+  EXPECT_TRUE(v.encode(" \t ").empty());
+}
+
+TEST(Vocabulary, JoinsReadyMadePieces) {
+  const Vocabulary v =
+      Vocabulary::from_entries(Cut::pieces, {{"hou@@", 3}, {"se", 2}, {"the", 1}, {"@@", 1}});
+  EXPECT_EQ(v.decode(v.encode("the hou@@ se the hou@@")), "the house the hou");
+  EXPECT_EQ(v.words_of(v.encode("the hou@@ se the")), (std::vector<int>{0, 1, 1, 2}));
+  EXPECT_EQ(v.words(v.encode("the hou@@ se the")),
+            (std::vector<std::string>{"the", "house", "the"}));
+  EXPECT_EQ(v.decode(v.encode("the @@ se")), "the se");
+}
+
+TEST(Vocabulary, GroupsPiecesByWord) {
+  const Vocabulary v = samples::small_model(SubwordModel::unigram);
+  Ids ids = v.encode("verliko stamu \U0001F600");
+  ids.push_back(kEos);
+  const std::vector<std::string> expected{"verliko", "stamu", "\U0001F600", "</s>"};
+  EXPECT_EQ(v.words(ids), expected);
+  EXPECT_EQ(v.words_of(ids).back(), 3);
+
+  const Vocabulary c = Vocabulary::from_entries(Cut::characters, {{"a", 1}, {"\u2581", 1}});
+  EXPECT_EQ(c.words_of(c.encode("aa ab")), (std::vector<int>{0, 0, 1, 1, 1}));
+}
+
+TEST(Vocabulary, TextNeverBecomesAControlPiece) {
+  Random random(5);
+  for (const Vocabulary& v : all_cuts()) {
+    for (int i = 0; i < 20'000; ++i)
+      for (const int32_t id : v.encode(i % 2 ? samples::wild(random) : samples::noise(random)))
+        ASSERT_TRUE(id >= kUnk && id < v.size()) << name_of(v.cut());
+    for (const char* name : {"<s>", "</s>", "<pad>", "<unk>"})
+      EXPECT_EQ(v.normalise(name), name) << name_of(v.cut());
+  }
+  EXPECT_EQ(words().encode("<s> the </s>"), (Ids{kUnk, 4, kUnk}));
+}
+
+TEST(Vocabulary, ComposedAndDecomposedTextIsTheSame) {
+  EXPECT_EQ(words().encode("cafe\u0301"), words().encode("caf\u00E9"));
+  Random random(6);
+  for (const Vocabulary& v : all_cuts())
+    for (int i = 0; i < 5'000; ++i) {
+      const std::string text = samples::wild(random);
+      ASSERT_EQ(v.encode(in_form("NFC", text)), v.encode(in_form("NFD", text))) << text;
+    }
+}
+
+// Where nothing is unknown the text comes back. Words and characters are made known by
+// building their vocabulary of the very strings.
+TEST(Vocabulary, DecodeGivesBackWhatWasEncoded) {
+  Random random(7);
+  for (const auto model : {SubwordModel::unigram, SubwordModel::bpe}) {
+    const Vocabulary v = samples::small_model(model);
+    for (int i = 0; i < 60'000; ++i) {
+      const std::string text = i % 3 ? samples::wild(random) : samples::noise(random);
+      ASSERT_EQ(v.decode(v.encode(text)), v.normalise(text)) << text;
+    }
+  }
+  std::string file;
+  for (int i = 0; i < 200'000; ++i) file += samples::wild(random) + "\n";
+  const samples::Folder folder;
+  const std::string path = folder.write("wild", file);
+  for (const auto build :
+       {build_word_vocabulary, build_character_vocabulary, build_piece_vocabulary}) {
+    const Vocabulary v = build({path}, {});
+    for (const std::string& line : samples::lines_of(file)) {
+      const Ids ids = v.encode(line);
+      if (std::find(ids.begin(), ids.end(), kUnk) == ids.end()) {
+        ASSERT_EQ(v.decode(ids), v.normalise(line)) << line;
+      }
+    }
+  }
+}
+
+// nasty.nfc.txt was written by Python's unicodedata: an outside opinion on NFC and on bytes
+// that are not UTF-8.
+TEST(Vocabulary, NastyStrings) {
+  const std::string golden = FOVEA_SOURCE "/tests/golden/";
+  const auto nasty = samples::lines_of(samples::slurp(golden + "nasty.txt"));
+  const auto expected = samples::lines_of(samples::slurp(golden + "nasty.nfc.txt"));
+  ASSERT_GE(nasty.size(), 500u);
+  ASSERT_EQ(nasty.size(), expected.size());
+  const std::vector<Vocabulary> cuts = all_cuts();
+  for (size_t i = 0; i < nasty.size(); ++i) {
+    EXPECT_EQ(cuts[0].normalise(nasty[i]), expected[i]) << "line " << i + 1;
+    EXPECT_EQ(cuts[1].normalise(nasty[i]), expected[i]) << "line " << i + 1;
+    for (const Vocabulary& v : cuts) {
+      const std::string text = v.decode(v.encode(nasty[i]));
+      EXPECT_EQ(text.find_first_of("\n\r"), text.npos) << "line " << i + 1;
+      EXPECT_TRUE(is_utf8(text)) << "line " << i + 1;
+    }
+    for (const Vocabulary& v : {cuts[3], cuts[4]})
+      EXPECT_EQ(v.decode(v.encode(nasty[i])), v.normalise(nasty[i])) << "line " << i + 1;
+  }
+}
+
+TEST(Vocabulary, SentencePieceNormalisesAsNfkc) {
+  const Vocabulary v = samples::small_model(SubwordModel::unigram);
+  Random random(8);
+  for (int i = 0; i < 5'000; ++i) {
+    std::string text;
+    for (int n = 0; n < 10; ++n) {
+      const char32_t first[] = {0xC0, 0x391, 0x410, 0xFF21, 0x3041, 0xAC00};
+      append_utf8(text, first[random.below(6)] + static_cast<char32_t>(random.below(16)));
+    }
+    ASSERT_EQ(v.normalise(text), in_form("NFKC", text));
+  }
+  EXPECT_EQ(v.normalise("  \uFF41\u3000b\u00A0 c  "), "a b c");
+}
+
+TEST(Vocabulary, OutputHasNoLineEnds) {
+  const Vocabulary v = samples::small_model(SubwordModel::unigram);
+  const Ids ids{v.id("<0x0A>"), v.id("<0x41>"), v.id("<0x0D>"), v.id("<0xE2>"), v.id("<0x42>")};
+  EXPECT_EQ(v.decode(ids), "A \uFFFDB");
+}
+
+TEST(Vocabulary, IsSavedAndLoaded) {
+  const samples::Folder folder;
+  for (const Vocabulary& v : all_cuts()) {
+    const std::string path = folder / (std::string("vocab") + v.extension());
+    v.save(path);
+    const Vocabulary loaded = Vocabulary::load(path);
+    EXPECT_EQ(loaded.fingerprint(), v.fingerprint());
+    EXPECT_EQ(loaded.cut(), v.cut());
+    EXPECT_EQ(loaded.size(), v.size());
+    EXPECT_EQ(loaded.encode("the dog häuing"), v.encode("the dog häuing"));
+    for (int32_t id = 0; id < v.size(); ++id) ASSERT_EQ(loaded.id(v.name(id)), id);
+  }
+  EXPECT_NE(words().fingerprint(), Vocabulary().fingerprint());
+}
+
+struct BadFile {
+  std::string bytes, says;
+};
+
+TEST(Vocabulary, RefusesDamagedTextFiles) {
+  const std::vector<BadFile> files = {
+      {"", "v.txt:1: the file is empty"},
+      {"\n", "v.txt:1: expected 'fovea-vocabulary'"},
+      {"the\t5\n", "v.txt:1: expected 'fovea-vocabulary'"},
+      {"fovea-vocabulary\t2\twords\nthe\t5\n", "v.txt:1:"},
+      {"fovea-vocabulary\t1\tverbs\nthe\t5\n", "v.txt:1:"},
+      {"\xEF\xBB\xBF" + kWords + "the\t5\n", "v.txt:1:"},
+      {"\xFF\xFE"
+       "f\0o\0",
+       "v.txt:1:"},
+      {kWords, "v.txt:1: there are no pieces"},
+      {kWords + "the\t5\na\t4\nthe\t3\n", "v.txt:4: the piece is there twice"},
+      {kWords + "the\n", "v.txt:2: expected a piece, a tab and a count"},
+      {kWords + "the\tmany\n", "v.txt:2: the count is no whole number"},
+      {kWords + "the\t\n", "v.txt:2: the count is no whole number"},
+      {kWords + "the\t-1\n", "v.txt:2: the count is no whole number"},
+      {kWords + "the\t5 \n", "v.txt:2: the count is no whole number"},
+      {kWords + "the\t99999999999999999999\n", "v.txt:2: the count is no whole number"},
+      {kWords + "\t5\n", "v.txt:2: the piece is empty"},
+      {kWords + "\n\n", "v.txt:2: expected a piece, a tab and a count"},
+      {kWords + "a b\t5\n", "v.txt:2: the piece contains a blank"},
+      {kWords + "a\xC3\t5\n", "v.txt:2: the piece is not UTF-8"},
+      {kWords + "<s>\t5\n", "v.txt:2: the piece has the name of a special one"},
+      {kWords + "a\t1\n<unk>\t5\n", "v.txt:3: the piece has the name of a special one"},
+      {kWords + std::string(100'000, 'a') + "\t5\n", "v.txt:2: the piece is longer than"},
+      {kWords + std::string(100'000, 'a'), "v.txt:2: expected a piece"},
+      {"fovea-vocabulary\t1\tcharacters\nab\t5\n", "v.txt:2: the piece is more than one"},
+  };
+  const samples::Folder folder;
+  for (const BadFile& file : files) {
+    const std::string path = folder.write("v.txt", file.bytes);
+    const auto begin = std::chrono::steady_clock::now();
+    const std::string error = error_of(Exit::model, [&] { Vocabulary::load(path); });
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100));
+    EXPECT_NE(error.find(file.says), error.npos) << error;
+  }
+  error_of(Exit::files, [&] { Vocabulary::load(folder / "none.txt"); });
+  error_of(Exit::files, [&] { Vocabulary::load(folder / ""); });
+}
+
+TEST(Vocabulary, TruncatedTextFilesAreRefusedOrShorter) {
+  const samples::Folder folder;
+  words().save(folder / "v.txt");
+  const std::string bytes = samples::slurp(folder / "v.txt");
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    try {
+      EXPECT_LE(Vocabulary::parse_text(bytes.substr(0, size), "v.txt").size(), words().size());
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Exit::model);
+    }
+  }
+}
+
+// What this thread alone has used, so that a busy machine does not matter.
+double thread_seconds() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+TEST(Vocabulary, EncodingTimeGrowsLinearly) {
+  for (const Vocabulary& v : all_cuts())
+    for (const char* unit : {"a", "ba", "the ", "\u4E2D", "\u0301"}) {
+      double seconds[2];
+      for (int doubled = 0; doubled < 2; ++doubled) {
+        std::string text;
+        while (text.size() < 60'000u << doubled) text += unit;
+        seconds[doubled] = 1e9;
+        for (int attempt = 0; attempt < 5; ++attempt) {
+          const double begin = thread_seconds();
+          v.encode(text);
+          seconds[doubled] = std::min(seconds[doubled], thread_seconds() - begin);
+        }
+      }
+      // The bar is 2.5; a busy machine gets some room, quadratic growth would give 4.
+      EXPECT_LE(seconds[1], 3.2 * seconds[0] + 1e-3) << name_of(v.cut()) << " " << unit;
+    }
+}
+
+}  // namespace
+}  // namespace fovea
