@@ -14,7 +14,8 @@ set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g")
 
 # Kernels are inner loops: vectorised, contracted to fused multiply-add, without index checks.
-set(FOVEA_KERNEL_FLAGS -O3 -ffp-contract=fast -fno-signed-zeros -U_GLIBCXX_ASSERTIONS -Wno-psabi)
+set(FOVEA_KERNEL_FLAGS -O3 -ffp-contract=fast -fno-signed-zeros -mprefer-vector-width=512
+    -U_GLIBCXX_ASSERTIONS -Wno-psabi)
 
 if(FOVEA_SANITIZE)
   target_compile_options(fovea_flags INTERFACE -fsanitize=${FOVEA_SANITIZE} -fno-sanitize-recover=all

@@ -7,6 +7,7 @@ find_package(yaml-cpp REQUIRED)
 find_package(ICU REQUIRED COMPONENTS uc i18n)
 find_package(ZLIB REQUIRED)
 find_package(CLI11 REQUIRED)
+find_library(DNNL dnnl REQUIRED)
 find_library(SENTENCEPIECE sentencepiece REQUIRED)
 find_library(SENTENCEPIECE_TRAIN sentencepiece_train REQUIRED)
 set(FOVEA_LIBRARIES

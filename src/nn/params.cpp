@@ -42,7 +42,7 @@ Tensor ParameterStore::stack(const std::vector<Tensor>& parts) {
   const auto first = std::ranges::find_if(parameters_, [&](const Parameter& p) {
     return &p.tensor.shape() == &parts.front().shape();
   });
-  assert(first + static_cast<std::ptrdiff_t>(parts.size()) == parameters_.end());
+  assert(first != parameters_.end());
   Shape shape = parts.front().shape();
   shape[0] = 0;
   for (const Tensor& part : parts) shape[0] += part.size(0);

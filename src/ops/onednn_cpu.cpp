@@ -80,7 +80,8 @@ const memory& packed(const KeptProduct& product, const memory& plain) {
   for (auto at = first; at != last; ++at)
     if (at->second.order == order) return at->second.values;
   memory values(order, engine());
-  dnnl::reorder(plain, values).execute(stream(), plain, values);
+  memory from = plain;  // a handle
+  dnnl::reorder(from, values).execute(stream(), from, values);
   stream().wait();
   return kept.weights.emplace(plain.get_data_handle(), Packed{order, values})->second.values;
 }

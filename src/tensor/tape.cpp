@@ -55,7 +55,7 @@ Tape::Tape() : outer_(live_tape) { live_tape = this; }
 Tape::~Tape() { live_tape = outer_; }
 bool Tape::live() { return live_tape != nullptr; }
 
-Tensor record(Tensor result, std::initializer_list<Tensor> inputs,
+Tensor record(Tensor result, const std::vector<Tensor>& inputs,
               std::function<void(const Tensor&)> pull) {
   if (live_tape && std::ranges::any_of(inputs, &Tensor::needs_grad)) {
     result.track();

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <initializer_list>
 #include <memory>
 #include <vector>
 
@@ -55,7 +54,7 @@ class Tape {
   static bool live();
 
  private:
-  friend Tensor record(Tensor, std::initializer_list<Tensor>, std::function<void(const Tensor&)>);
+  friend Tensor record(Tensor, const std::vector<Tensor>&, std::function<void(const Tensor&)>);
   struct Step {
     std::shared_ptr<Slot> slot;
     std::function<void(const Tensor& grad)> pull;
@@ -67,7 +66,7 @@ class Tape {
 // Returns `result`; if a tape is live and an input needs a gradient, `pull` will later be given
 // the gradient of `result` and must gather into the slot of each input what flows back to it
 // (inputs without a slot are skipped).
-Tensor record(Tensor result, std::initializer_list<Tensor> inputs,
+Tensor record(Tensor result, const std::vector<Tensor>& inputs,
               std::function<void(const Tensor& grad)> pull);
 
 // Gathers into `slot` if there is one.

@@ -1,0 +1,36 @@
+#include "attention/multi_head.h"
+
+namespace fovea {
+namespace {
+
+Tensor projection(Scope scope, const char* name, int64_t size) {
+  return scope.declare(name, {size, size}, Init::glorot(size, size));
+}
+Tensor bias(Scope scope, const char* name, int64_t size) {
+  return scope.declare(name, {size}, Init::constant(0));
+}
+
+}  // namespace
+
+// Members are initialised in the order they are declared, which is the order in the store.
+MultiHeadAttention::MultiHeadAttention(Scope scope, const Shape& shape)
+    : heads(shape.heads), weight_dropout(shape.weight_dropout),
+      W_Q(projection(scope, "W_Q", shape.size)), W_K(projection(scope, "W_K", shape.size)),
+      W_V(projection(scope, "W_V", shape.size)), b_Q(bias(scope, "b_Q", shape.size)),
+      b_K(bias(scope, "b_K", shape.size)), b_V(bias(scope, "b_V", shape.size)),
+      W_QKV(scope.store.stack({W_Q, W_K, W_V})), W_KV(scope.store.stack({W_K, W_V})),
+      b_QKV(scope.store.stack({b_Q, b_K, b_V})), b_KV(scope.store.stack({b_K, b_V})),
+      W_O(scope / "W_O", shape.size, shape.size) {}
+
+Tensor MultiHeadAttention::operator()(const Tensor& x, const Packing& sentences, Look look) const {
+  const HeadsOptions options{heads, look, dropout_key(weight_dropout)};
+  return W_O(self_attention(project(x), sentences, options));
+}
+
+Tensor MultiHeadAttention::operator()(const Tensor& x, const Packing& queries_at,
+                                      const Tensor& memory, const Packing& keys_at) const {
+  const HeadsOptions options{heads, Look::everywhere, dropout_key(weight_dropout)};
+  return W_O(cross_attention(queries(x), keys_and_values(memory), queries_at, keys_at, options));
+}
+
+}  // namespace fovea

@@ -1,0 +1,41 @@
+#pragma once
+
+#include "nn/layers.h"
+#include "ops/attention.h"
+
+namespace fovea {
+
+// Vaswani et al.: Attention Is All You Need, NIPS 2017, section 3.2.
+//
+//   MultiHead(Q, K, V) = Concat(head_1, …, head_h) W^O
+//   head_i             = softmax(Q W_i^Q (K W_i^K)ᵀ / √d_k) V W_i^V
+//
+// The projections of all heads stand one below the other in W_Q, W_K and W_V, and these three one
+// below the other in W_QKV, so that one product computes what comes from one input.
+struct MultiHeadAttention {
+  int64_t heads;
+  double weight_dropout;
+  Tensor W_Q, W_K, W_V, b_Q, b_K, b_V;
+  Tensor W_QKV, W_KV, b_QKV, b_KV;  // the same parameters, joined
+  Affine W_O;
+
+  struct Shape {
+    int64_t size, heads;
+    double weight_dropout = 0;
+  };
+  MultiHeadAttention(Scope scope, const Shape& shape);
+
+  // Queries, keys and values from the same sentences.
+  Tensor operator()(const Tensor& x, const Packing& sentences, Look look) const;
+
+  // Queries from x, keys and values from a memory.
+  Tensor operator()(const Tensor& x, const Packing& queries, const Tensor& memory,
+                    const Packing& keys) const;
+
+  // [tokens, 3D] and [tokens, 2D]: what the two calls above attend with.
+  Tensor project(const Tensor& x) const { return linear(x, W_QKV, b_QKV); }
+  Tensor queries(const Tensor& x) const { return linear(x, W_Q, b_Q); }
+  Tensor keys_and_values(const Tensor& memory) const { return linear(memory, W_KV, b_KV); }
+};
+
+}  // namespace fovea

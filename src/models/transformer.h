@@ -1,0 +1,118 @@
+#pragma once
+
+#include <vector>
+
+#include "attention/multi_head.h"
+#include "models/config.h"
+
+namespace fovea {
+
+// Vaswani et al.: Attention Is All You Need, NIPS 2017; section 3.
+
+// FFN(x) = f(x W_1 + b_1) W_2 + b_2, with f = max(0, ·) as published (section 3.3).
+struct FeedForward {
+  Affine W_1, W_2;
+  Function f;
+  double inner_dropout;
+
+  FeedForward(Scope scope, const TransformerConfig& c)
+      : W_1(scope / "W_1", c.size, c.inner), W_2(scope / "W_2", c.inner, c.size), f(c.activation),
+        inner_dropout(c.activation_dropout) {}
+  Tensor operator()(const Tensor& x) const {
+    return W_2(apply(f, W_1(x), dropout_key(inner_dropout)));
+  }
+};
+
+// A sub-layer with its residual connection and norm (section 3.1, 5.4):
+//   post-norm, as published   LayerNorm(x + Dropout(Sublayer(x)))
+//   pre-norm                  x + Dropout(Sublayer(LayerNorm(x)))
+struct SubLayer {
+  LayerNorm norm;
+  NormPlace place;
+  double dropout;
+
+  SubLayer(Scope scope, const TransformerConfig& c)
+      : norm(scope, c.size), place(c.norm), dropout(c.dropout) {}
+  template <class F>
+  Tensor operator()(const Tensor& x, const F& f) const {
+    if (place == NormPlace::post) return norm(x, f(x), dropout);
+    return residual(x, f(norm(x)), dropout_key(dropout));
+  }
+};
+
+struct EncoderLayer {
+  MultiHeadAttention attend;
+  FeedForward feed_forward;
+  SubLayer add_1, add_2;
+
+  EncoderLayer(Scope scope, const TransformerConfig& c);
+  Tensor operator()(const Tensor& x, const Packing& source) const;
+};
+
+// What a decoder layer remembers of the words so far and of the source; see attention.h.
+struct LayerMemory {
+  Remembered self, source;
+};
+
+struct DecoderLayer {
+  MultiHeadAttention attend_self, attend_source;
+  FeedForward feed_forward;
+  SubLayer add_1, add_2, add_3;
+
+  DecoderLayer(Scope scope, const TransformerConfig& c);
+  Tensor operator()(const Tensor& y, const Packing& target, const Tensor& memory,
+                    const Packing& source) const;
+  // One word per row, the words before it remembered: `remember` stores keys and values of the
+  // new words and gives all that are to be attended to.
+  template <class Remember>
+  Tensor step(const Tensor& y, const Remembered& source, const Remember& remember) const;
+};
+
+// Word embeddings scaled by √D plus positions (sections 3.4, 3.5).
+struct Embedder {
+  Tensor E;  // [V, D]
+  Tensor P;  // [max length, D] or absent
+  double scale, dropout;
+
+  Tensor operator()(std::span<const int32_t> ids, const Tensor& places) const;
+};
+
+class Transformer : public Model {
+ public:
+  // Declares the parameters; parameters().allocate() must follow.
+  explicit Transformer(const TransformerConfig& config, Type type = Type::f32,
+                       Device device = Cpu{});
+
+  const TransformerConfig& config() const { return config_; }
+  int64_t target_words() const override { return config_.target_words; }
+  int64_t max_length() const override { return config_.max_length; }
+
+  BatchLoss loss(const Tokens& source, const Tokens& target_in,
+                 std::span<const int32_t> target_out, double label_smoothing) const override;
+  std::unique_ptr<DecoderState> start(const Tokens& source) const override;
+  Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
+  void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
+  std::vector<std::vector<AttentionMap>> attention(const Tokens& source,
+                                                   const Tokens& target_in) const override;
+
+  // The two stacks on embedded words.
+  Tensor encode(Tensor x, const Packing& source) const;
+  Tensor decode(Tensor y, const Packing& target, const Tensor& memory,
+                const Packing& source) const;
+  // Scores of all words: [tokens, target words].
+  Tensor logits(const Tensor& y) const { return linear(y, W_out, b_out); }
+
+ private:
+  Embedder embedder(const char* name, int64_t words, const Tensor& tied);
+
+  TransformerConfig config_;
+
+ public:
+  Embedder embed_source, embed_target;
+  std::vector<EncoderLayer> encoder_layers;
+  std::vector<DecoderLayer> decoder_layers;
+  std::vector<LayerNorm> final_norms;  // none, or encoder's and decoder's
+  Tensor W_out, b_out;
+};
+
+}  // namespace fovea

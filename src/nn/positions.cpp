@@ -1,0 +1,26 @@
+#include "nn/positions.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace fovea {
+
+Tensor sinusoids(Waves waves, int64_t count, int64_t D, Type type, Device device) {
+  assert(D % 2 == 0);
+  const int64_t half = D / 2;
+  std::vector<double> table(static_cast<size_t>(count * D));
+  for (int64_t pos = 0; pos < count; ++pos)
+    for (int64_t i = 0; i < half; ++i) {
+      const double exponent =
+          waves == Waves::half_m1
+              ? static_cast<double>(i) / static_cast<double>(std::max<int64_t>(half - 1, 1))
+              : 2.0 * static_cast<double>(i) / static_cast<double>(D);
+      const double angle = static_cast<double>(pos) * std::pow(10000.0, -exponent);
+      double* row = table.data() + pos * D;
+      row[waves == Waves::interleaved ? 2 * i : i] = std::sin(angle);
+      row[waves == Waves::interleaved ? 2 * i + 1 : half + i] = std::cos(angle);
+    }
+  return Tensor::of({count, D}, table, type, device);
+}
+
+}  // namespace fovea

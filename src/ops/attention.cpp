@@ -1,0 +1,158 @@
+#include "ops/attention.h"
+
+#include <cmath>
+
+#include "ops/attention_kernel.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/shape.h"
+#include "ops/softmax.h"
+#include "tensor/tape.h"
+
+namespace fovea {
+namespace {
+
+// Which columns of which tensors hold queries, keys and values.
+struct Operands {
+  Tensor q, kv;
+  int64_t key_column;  // of kv
+  Packing queries, keys;
+  HeadsOptions options;
+  int64_t size;  // D
+};
+
+template <class T>
+kernel::Heads<T> heads_of(const Operands& in) {
+  const int64_t D = in.size;
+  return {{in.q.data<T>(), in.q.cols()},
+          {in.kv.data<T>() + in.key_column, in.kv.cols()},
+          {in.kv.data<T>() + in.key_column + D, in.kv.cols()},
+          in.queries.offsets.data<int32_t>(),
+          in.keys.offsets.data<int32_t>(),
+          in.queries.sentences,
+          in.options.heads,
+          D / in.options.heads,
+          in.options.look,
+          in.options.dropout};
+}
+
+struct Forward {
+  Tensor y, log_sums;
+};
+
+Forward forward(const Operands& in) {
+  Forward f;
+  f.y = Tensor({in.q.rows(), in.size}, in.q.type(), in.q.device());
+  if (Tape::live()) f.log_sums = Tensor({in.q.rows(), in.options.heads}, in.q.type(), in.q.device());
+  run(in.q, [&]<class T>(auto on, T) {
+    kernel::attention<T>(on, heads_of<T>(in), {f.y.data<T>(), in.size}, f.log_sums.data<T>(),
+                         nullptr);
+  });
+  return f;
+}
+
+void backward(const Operands& in, const Forward& f, const Tensor& dy, const Tensor& dq,
+              Fold fold_q, const Tensor& dkv, Fold fold_kv) {
+  run(in.q, [&]<class T>(auto on, T) {
+    kernel::HeadsGrad<T> out{{dq.data<T>(), dq.cols()},
+                             {dkv.data<T>() + in.key_column, dkv.cols()},
+                             {dkv.data<T>() + in.key_column + in.size, dkv.cols()},
+                             fold_q,
+                             fold_kv};
+    kernel::attention_grad<T>(on, heads_of<T>(in), {f.y.data<T>(), in.size},
+                              {dy.data<T>(), in.size}, f.log_sums.data<T>(), out);
+  });
+}
+
+Tensor weights_of(const Operands& in) {
+  int64_t total = 0;
+  const int32_t *q = in.queries.offsets.data<int32_t>(), *k = in.keys.offsets.data<int32_t>();
+  for (int64_t b = 0; b < in.queries.sentences; ++b)
+    total += in.options.heads * int64_t{q[b + 1] - q[b]} * (k[b + 1] - k[b]);
+  Tensor weights({total}, in.q.type(), in.q.device());
+  run(in.q, [&]<class T>(auto on, T) {
+    kernel::attention<T>(on, heads_of<T>(in), {}, nullptr, weights.data<T>());
+  });
+  return weights;
+}
+
+Operands of_self(const Tensor& qkv, const Packing& sentences, const HeadsOptions& options) {
+  return {qkv, qkv, qkv.cols() / 3, sentences, sentences, options, qkv.cols() / 3};
+}
+Operands of_cross(const Tensor& q, const Tensor& kv, const Packing& queries, const Packing& keys,
+                  const HeadsOptions& options) {
+  assert(kv.cols() == 2 * q.cols());
+  return {q, kv, 0, queries, keys, options, q.cols()};
+}
+
+}  // namespace
+
+Tensor self_attention(const Tensor& qkv, const Packing& sentences, const HeadsOptions& options) {
+  const Operands in = of_self(qkv, sentences, options);
+  const Forward f = forward(in);
+  return record(f.y, {qkv}, [=](const Tensor& dy) {
+    gather(in.q.slot(), [&](const Tensor& d, Fold fold) {
+      backward(in, f, dy, d, fold, d, fold);
+    });
+  });
+}
+
+Tensor cross_attention(const Tensor& q, const Tensor& kv, const Packing& queries,
+                       const Packing& keys, const HeadsOptions& options) {
+  const Operands in = of_cross(q, kv, queries, keys, options);
+  const Forward f = forward(in);
+  return record(f.y, {q, kv}, [=](const Tensor& dy) {
+    assert(in.q.slot() && in.kv.slot());
+    gather(in.q.slot(), [&](const Tensor& dq, Fold fold_q) {
+      gather(in.kv.slot(), [&](const Tensor& dkv, Fold fold_kv) {
+        backward(in, f, dy, dq, fold_q, dkv, fold_kv);
+      });
+    });
+  });
+}
+
+Tensor cross_attention_reference(const Tensor& q, const Tensor& kv, const Packing& queries,
+                                 const Packing& keys, const HeadsOptions& options) {
+  const int64_t D = q.cols(), d_k = D / options.heads;
+  const int32_t *from = queries.offsets.data<int32_t>(), *to = keys.offsets.data<int32_t>();
+  std::vector<Tensor> sentences;
+  for (int64_t b = 0; b < queries.sentences; ++b) {
+    const int64_t T = from[b + 1] - from[b], S = to[b + 1] - to[b];
+    const Tensor q_b = rows(q, from[b], T), kv_b = rows(kv, to[b], S);
+    std::vector<double> seen(static_cast<size_t>(T * S), 1);
+    for (int64_t i = 0; i < T; ++i)
+      for (int64_t j = 0; j < S; ++j)
+        if (options.look == Look::back && j > i) seen[static_cast<size_t>(i * S + j)] = 0;
+    const Tensor keep = Tensor::of({T, S}, seen, q.type(), q.device());
+    std::vector<Tensor> heads;
+    for (int64_t h = 0; h < options.heads; ++h) {
+      const Tensor Q = columns(q_b, h * d_k, d_k), K = columns(kv_b, h * d_k, d_k),
+                   V = columns(kv_b, D + h * d_k, d_k);
+      const double scale = 1 / std::sqrt(static_cast<double>(d_k));
+      heads.push_back(matmul(softmax(matmul(Q, transpose(K)) * scale, keep), V));
+    }
+    sentences.push_back(side_by_side(heads));
+  }
+  return below_each_other(sentences);
+}
+
+Tensor self_attention_weights(const Tensor& qkv, const Packing& sentences,
+                              const HeadsOptions& options) {
+  return weights_of(of_self(qkv, sentences, options));
+}
+
+Tensor cross_attention_weights(const Tensor& q, const Tensor& kv, const Packing& queries,
+                               const Packing& keys, const HeadsOptions& options) {
+  return weights_of(of_cross(q, kv, queries, keys, options));
+}
+
+Tensor attend_remembered(const Tensor& q, const Remembered& memory, int64_t heads) {
+  Tensor y = Tensor::like(q);
+  run(q, [&]<class T>(auto on, T) {
+    kernel::attend_remembered<T>(on, q.in<T>(), memory.kv.in<T>(), memory.index.in<int32_t>(),
+                                 memory.lengths.data<int32_t>(), heads, y.out<T>());
+  });
+  return y;
+}
+
+}  // namespace fovea

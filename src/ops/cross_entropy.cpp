@@ -1,0 +1,151 @@
+#include "ops/cross_entropy.h"
+
+#include <algorithm>
+
+#include "ops/cross_entropy_kernel.h"
+#include "ops/elementwise_kernel.h"
+#include "ops/matmul.h"
+#include "ops/matmul_kernel.h"
+#include "tensor/tape.h"
+
+namespace fovea {
+namespace {
+
+// Enough rows for products to run well, few enough for their logits to stay in the cache.
+int64_t rows_at_a_time(int64_t words) {
+  return std::clamp<int64_t>((int64_t{3} << 20) / std::max<int64_t>(words, 1), 64, 2048);
+}
+
+Tensor total(const Tensor& losses) {
+  Tensor loss({1}, losses.type(), losses.device());
+  run(losses, [&]<class T>(auto on, T) { kernel::sum(on, losses.in<T>(), loss.data<T>()); });
+  return loss;
+}
+
+}  // namespace
+
+CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing) {
+  Tensor losses({logits.rows()}, logits.type(), logits.device());
+  Tensor likelihood = Tensor::like(losses);
+  run(logits, [&]<class T>(auto on, T) {
+    kernel::cross_entropy<T>(on, {logits.in<T>(), labels.data<int32_t>(), smoothing},
+                             losses.data<T>(), likelihood.data<T>());
+  });
+  Tensor loss = record(total(losses), {logits}, [=](const Tensor& dy) {
+    gather(logits.slot(), [&](const Tensor& dx, Fold fold) {  // dz = dL (softmax − q)
+      run(logits, [&]<class T>(auto on, T) {
+        kernel::cross_entropy_grad<T, T>(on, {logits.in<T>(), labels.data<int32_t>(), smoothing},
+                                         *dy.data<T>(), losses.data<T>(), likelihood.data<T>(),
+                                         dx.out<T>(), fold);
+      });
+    });
+  });
+  return {loss, likelihood};
+}
+
+namespace {
+
+// The gradients of the loss for an upstream gradient of 1, made together with the loss.
+struct Gradients {
+  Tensor dx, dW, db;
+};
+
+// c (+)= op(a) op(b)
+struct Term {
+  Tensor a;
+  kernel::Side a_side;
+  Tensor b;
+  kernel::Side b_side;
+};
+template <class In>
+void multiply(const Term& t, const Tensor& c, const Tensor& bias, Fold fold) {
+  using T = std::conditional_t<std::is_same_v<In, double>, double, float>;
+  kernel::Product<T, In> p;
+  p.a = t.a.in<In>(), p.a_side = t.a_side, p.b = t.b.in<In>(), p.b_side = t.b_side;
+  p.c = c.out<T>(), p.bias = bias.data<T>(), p.fold = fold;
+  std::visit([&](auto on) { kernel::matmul(on, p); }, c.device());
+}
+
+struct Output {
+  Tensor x, W;  // as operands
+  Tensor b, labels;
+  double smoothing;
+  Tensor losses, likelihood;
+};
+
+// One run of rows: logits, loss, and its share of the gradients.
+template <class In>
+void loss_of_rows(const Output& in, int64_t first, int64_t count, const Gradients& to) {
+  using kernel::Side;
+  using T = std::conditional_t<std::is_same_v<In, double>, double, float>;
+  const Tensor x = in.x.window(first, count);
+  Tensor logits({count, in.W.size(0)}, type_of<T>(), x.device());
+  multiply<In>({x, Side::as_is, in.W, Side::transposed}, logits, in.b, Fold::set);
+  Tensor dz = to.dx ? Tensor(logits.shape(), type_of<In>(), x.device()) : Tensor();
+  std::visit(
+      [&](auto on) {
+        kernel::cross_entropy_grad<T, In>(
+            on, {logits.in<T>(), in.labels.data<int32_t>() + first, in.smoothing}, T{1},
+            in.losses.data<T>() + first, in.likelihood.data<T>() + first, dz.out<In>(),
+            Fold::set);
+      },
+      x.device());
+  if (!dz) return;
+  multiply<In>({dz, Side::as_is, in.W, Side::as_is}, to.dx.window(first, count), {}, Fold::set);
+  multiply<In>({dz, Side::transposed, x, Side::as_is}, to.dW, {}, first ? Fold::add : Fold::set);
+  if constexpr (!std::is_same_v<In, bf16>) {
+    if (to.db)
+      std::visit(
+          [&](auto on) {
+            kernel::column_sums(on, dz.in<T>(), to.db.data<T>(), first ? Fold::add : Fold::set);
+          },
+          x.device());
+  }
+}
+
+void scaled_into(const std::shared_ptr<Slot>& slot, const Tensor& gradient, const Tensor& dy) {
+  gather(slot, [&](const Tensor& out, Fold fold) {
+    run(dy, [&]<class T>(auto on, T) {
+      kernel::scale(on, gradient.in<T>(), static_cast<double>(*dy.data<T>()), out.out<T>(), fold);
+    });
+  });
+}
+
+}  // namespace
+
+CrossEntropy output_loss(const Tensor& x, const Tensor& W, const Tensor& b, const Tensor& labels,
+                         double smoothing) {
+  const int64_t N = x.rows(), V = W.size(0);
+  // The gradient of a bias needs the logits' gradient in full precision.
+  const Tensor operand = b ? x : as_operand(x), weights = b ? W : as_operand(W);
+  Output in{operand, weights, b, labels, smoothing, Tensor({N}, x.type(), x.device()), {}};
+  in.likelihood = Tensor::like(in.losses);
+  Gradients to;
+  if (Tape::live())
+    to = {Tensor(x.shape(), x.type(), x.device()), Tensor(W.shape(), W.type(), W.device()),
+          b ? Tensor(b.shape(), b.type(), b.device()) : Tensor()};
+  const int64_t step = rows_at_a_time(V);
+  for (int64_t first = 0; first < N; first += step) {
+    const int64_t count = std::min(step, N - first);
+    if (operand.type() == Type::bf16)
+      loss_of_rows<bf16>(in, first, count, to);
+    else if (operand.type() == Type::f64)
+      loss_of_rows<double>(in, first, count, to);
+    else
+      loss_of_rows<float>(in, first, count, to);
+  }
+  Tensor loss = record(total(in.losses), {x, W, b},
+                       [=, to_x = x.slot(), to_W = W.slot(), to_b = b.slot()](const Tensor& dy) {
+                         scaled_into(to_x, to.dx, dy);
+                         scaled_into(to_W, to.dW, dy);
+                         if (to_b) scaled_into(to_b, to.db, dy);
+                       });
+  return {loss, in.likelihood};
+}
+
+CrossEntropy output_loss_reference(const Tensor& x, const Tensor& W, const Tensor& b,
+                                   const Tensor& labels, double smoothing) {
+  return cross_entropy(linear(x, W, b), labels, smoothing);
+}
+
+}  // namespace fovea

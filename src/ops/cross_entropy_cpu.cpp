@@ -1,0 +1,89 @@
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <vector>
+
+#include "ops/cross_entropy_kernel.h"
+#include "ops/vector_math.h"
+
+namespace fovea::kernel {
+namespace {
+
+template <class T>
+struct RowSums {
+  T top, exponentials, logits;
+};
+
+// Also leaves exp(z − top) in `powers`.
+template <class T>
+RowSums<T> sums_of(const T* z, int64_t n, T* powers) {
+  T top = z[0], sum = 0, total = 0;
+#pragma omp simd reduction(max : top)
+  for (int64_t j = 0; j < n; ++j) top = std::max(top, z[j]);
+#pragma omp simd reduction(+ : sum, total)
+  for (int64_t j = 0; j < n; ++j) {
+    powers[j] = math::exp(z[j] - top);
+    sum += powers[j];
+    total += z[j];
+  }
+  return {top, sum, total};
+}
+
+template <class T>
+void store(T& to, Fold fold, T value) {
+  fold_into(to, fold, value);
+}
+void store(bf16& to, Fold, float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  to.bits = static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
+}
+
+}  // namespace
+
+template <class T, class Out>
+void cross_entropy_grad(Cpu, const Labelled<T>& in, T scale, T* losses, T* log_likelihood,
+                        Matrix<Out> dlogits, Fold fold) {
+  const int64_t n = in.logits.cols;
+  const T smooth = static_cast<T>(in.smoothing), each = smooth / static_cast<T>(n);
+#pragma omp parallel
+  {
+    std::vector<T> powers(static_cast<size_t>(n));
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < in.logits.rows; ++i) {
+      Out* d = dlogits.data ? dlogits.row(i) : nullptr;
+      const int32_t label = in.labels[i];
+      if (label < 0) {
+        losses[i] = log_likelihood[i] = 0;
+        for (int64_t j = 0; d && j < n; ++j) store(d[j], fold, T{0});
+        continue;
+      }
+      const T* z = in.logits.row(i);
+      T* p = powers.data();
+      const RowSums<T> s = sums_of(z, n, p);
+      const T log_sum = s.top + std::log(s.exponentials);
+      log_likelihood[i] = z[label] - log_sum;
+      // −Σ_v q_v (z_v − log Σ exp z)
+      losses[i] = log_sum - (1 - smooth) * z[label] - each * s.logits;
+      if (!d) continue;
+      const T by = scale / s.exponentials, less = scale * each;
+      p[label] -= (1 - smooth) * s.exponentials;  // then everything is by · p − less
+      for (int64_t j = 0; j < n; ++j) store(d[j], fold, by * p[j] - less);
+    }
+  }
+}
+
+template <class T>
+void cross_entropy(Cpu on, const Labelled<T>& in, T* losses, T* log_likelihood) {
+  cross_entropy_grad<T, T>(on, in, 1, losses, log_likelihood, {}, Fold::set);
+}
+
+template void cross_entropy(Cpu, const Labelled<float>&, float*, float*);
+template void cross_entropy(Cpu, const Labelled<double>&, double*, double*);
+template void cross_entropy_grad(Cpu, const Labelled<float>&, float, float*, float*,
+                                 Matrix<float>, Fold);
+template void cross_entropy_grad(Cpu, const Labelled<float>&, float, float*, float*, Matrix<bf16>,
+                                 Fold);
+template void cross_entropy_grad(Cpu, const Labelled<double>&, double, double*, double*,
+                                 Matrix<double>, Fold);
+
+}  // namespace fovea::kernel

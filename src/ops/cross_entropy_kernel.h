@@ -1,0 +1,25 @@
+#pragma once
+
+#include "tensor/device.h"
+#include "tensor/matrix.h"
+#include "tensor/tensor.h"
+
+namespace fovea::kernel {
+
+template <class T>
+struct Labelled {
+  Matrix<const T> logits;
+  const int32_t* labels;  // one per row; a negative one leaves the row out
+  double smoothing;
+};
+
+// losses[i] and log_likelihood[i] of every row.
+template <class T>
+void cross_entropy(Cpu, const Labelled<T>& in, T* losses, T* log_likelihood);
+
+// The same, and dlogits = scale · (softmax − q); Out may be bf16 for products that take it.
+template <class T, class Out>
+void cross_entropy_grad(Cpu, const Labelled<T>& in, T scale, T* losses, T* log_likelihood,
+                        Matrix<Out> dlogits, Fold fold);
+
+}  // namespace fovea::kernel

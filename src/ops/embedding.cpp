@@ -1,0 +1,30 @@
+#include "ops/embedding.h"
+
+#include "ops/embedding_kernel.h"
+#include "tensor/tape.h"
+
+namespace fovea {
+
+Tensor embed(const Tensor& E, const Tensor& P, const Embedding& what) {
+  Tensor y({what.ids.elements(), E.cols()}, E.type(), E.device());
+  run(y, [&]<class T>(auto on, T) {
+    kernel::embed<T>(on, {what.ids.data<int32_t>(), what.places.data<int32_t>(), E.in<T>(),
+                          P.in<T>(), what.scale, what.dropout},
+                     y.out<T>());
+  });
+  return record(y, {E, P}, [=, to_E = E.slot(), to_P = P.slot()](const Tensor& dy) {
+    auto flow = [&](const std::shared_ptr<Slot>& slot, const Tensor& rows, double scale) {
+      gather(slot, [&](const Tensor& dE, Fold fold) {
+        if (fold == Fold::set) dE.fill(0);
+        run(dy, [&]<class T>(auto on, T) {
+          kernel::embed_grad(on, rows.data<int32_t>(), dy.in<T>(), scale, what.dropout,
+                             dE.out<T>());
+        });
+      });
+    };
+    flow(to_E, what.ids, what.scale);
+    flow(to_P, what.places, 1);
+  });
+}
+
+}  // namespace fovea

@@ -1,0 +1,17 @@
+#pragma once
+
+#include "ops/dropout.h"
+#include "tensor/tensor.h"
+
+namespace fovea {
+
+// Row i: dropout(scale · E[ids[i]] + P[places[i]]). E [V, D]; P [L, D] may be absent.
+// ids and places are i32 [N], every one a row of its table.
+struct Embedding {
+  Tensor ids, places;
+  double scale = 1;
+  Dropout dropout;
+};
+Tensor embed(const Tensor& E, const Tensor& P, const Embedding& what);
+
+}  // namespace fovea

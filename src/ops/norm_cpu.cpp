@@ -1,0 +1,107 @@
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "ops/dropout_mask.h"
+#include "ops/norm_kernel.h"
+
+namespace fovea::kernel {
+
+template <class T>
+void norm(Cpu, const Norm<T>& in, Matrix<T> y, Matrix<T> normalised, T* inverse_deviation) {
+  const DropoutMask mask(in.dropout);
+  const int64_t n = in.x.cols;
+  const bool drops = in.f.data && in.dropout.on();
+#pragma omp parallel
+  {
+    std::vector<T> z(static_cast<size_t>(n)), keep(static_cast<size_t>(n), T{1});
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < in.x.rows; ++i) {
+      const T* x = in.x.row(i);
+      if (drops) dropout_row(mask, i, n, keep.data());
+      if (in.f.data) {
+        const T* f = in.f.row(i);
+        for (int64_t j = 0; j < n; ++j) z[j] = x[j] + keep[j] * f[j];
+      } else {
+        std::copy_n(x, n, z.data());
+      }
+      T mean = 0, variance = 0;
+#pragma omp simd reduction(+ : mean)
+      for (int64_t j = 0; j < n; ++j) mean += z[j];
+      mean /= static_cast<T>(n);
+#pragma omp simd reduction(+ : variance)
+      for (int64_t j = 0; j < n; ++j) variance += (z[j] - mean) * (z[j] - mean);
+      const T scale =
+          1 / std::sqrt(variance / static_cast<T>(n) + static_cast<T>(in.epsilon));
+      T* out = y.row(i);
+      for (int64_t j = 0; j < n; ++j) z[j] = (z[j] - mean) * scale;
+      for (int64_t j = 0; j < n; ++j) out[j] = in.g[j] * z[j] + in.b[j];
+      if (normalised.data) std::copy_n(z.data(), n, normalised.row(i));
+      if (inverse_deviation) inverse_deviation[i] = scale;
+    }
+  }
+}
+
+template <class T>
+void norm_grad(Cpu, const NormGrad<T>& in) {
+  const DropoutMask mask(in.dropout);
+  const int64_t n = in.dy.cols;
+#pragma omp parallel
+  {
+    std::vector<T> d(static_cast<size_t>(n)), keep(static_cast<size_t>(n), T{1});
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < in.dy.rows; ++i) {
+      const T *dy = in.dy.row(i), *x = in.normalised.row(i);
+      T mean = 0, along = 0;
+#pragma omp simd reduction(+ : mean, along)
+      for (int64_t j = 0; j < n; ++j) {
+        d[j] = in.g[j] * dy[j];
+        mean += d[j];
+        along += d[j] * x[j];
+      }
+      mean /= static_cast<T>(n);
+      along /= static_cast<T>(n);
+      const T scale = in.inverse_deviation[i];
+      for (int64_t j = 0; j < n; ++j) d[j] = scale * (d[j] - mean - x[j] * along);
+      if (in.dx.data) {
+        T* dx = in.dx.row(i);
+        for (int64_t j = 0; j < n; ++j) fold_into(dx[j], in.fold_x, d[j]);
+      }
+      if (in.df.data) {
+        if (in.dropout.on()) dropout_row(mask, i, n, keep.data());
+        T* df = in.df.row(i);
+        for (int64_t j = 0; j < n; ++j) fold_into(df[j], in.fold_f, d[j] * keep[j]);
+      }
+    }
+  }
+}
+
+template <class T>
+void norm_gain_grad(Cpu, Matrix<const T> normalised, Matrix<const T> dy, T* dg, Fold fold) {
+  constexpr int64_t kBlock = 256;  // fixed, so that the sum's order is
+  const int64_t blocks = (dy.rows + kBlock - 1) / kBlock;
+  std::vector<T> part(static_cast<size_t>(blocks * dy.cols), T{0});
+#pragma omp parallel for schedule(static)
+  for (int64_t b = 0; b < blocks; ++b) {
+    T* to = part.data() + b * dy.cols;
+    for (int64_t i = b * kBlock; i < std::min(dy.rows, (b + 1) * kBlock); ++i) {
+      const T *x = normalised.row(i), *d = dy.row(i);
+      for (int64_t j = 0; j < dy.cols; ++j) to[j] += x[j] * d[j];
+    }
+  }
+  for (int64_t j = 0; j < dy.cols; ++j) {
+    T sum = 0;
+    for (int64_t b = 0; b < blocks; ++b) sum += part[static_cast<size_t>(b * dy.cols + j)];
+    fold_into(dg[j], fold, sum);
+  }
+}
+
+#define FOVEA_INSTANTIATE(T)                                           \
+  template void norm(Cpu, const Norm<T>&, Matrix<T>, Matrix<T>, T*);   \
+  template void norm_grad(Cpu, const NormGrad<T>&);                    \
+  template void norm_gain_grad(Cpu, Matrix<const T>, Matrix<const T>, T*, Fold);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(double)
+#undef FOVEA_INSTANTIATE
+
+}  // namespace fovea::kernel

@@ -1,0 +1,87 @@
+#include "ops/shape.h"
+
+#include "ops/shape_kernel.h"
+#include "tensor/tape.h"
+
+namespace fovea {
+namespace {
+
+struct Place {
+  int64_t row, column;
+};
+
+// The block of `whole` that starts at `place` and has the size of `part`, in either direction.
+void take(const Tensor& whole, Place place, const Tensor& part, Fold fold) {
+  run(whole, [&]<class T>(auto on, T) {
+    const T* from = whole.data<T>() + place.row * whole.cols() + place.column;
+    kernel::copy<T>(on, {from, whole.cols(), part.data<T>(), part.cols(), part.rows(),
+                         part.cols(), fold});
+  });
+}
+void put(const Tensor& part, const Tensor& whole, Place place, Fold fold) {
+  run(whole, [&]<class T>(auto on, T) {
+    T* to = whole.data<T>() + place.row * whole.cols() + place.column;
+    kernel::copy<T>(on, {part.data<T>(), part.cols(), to, whole.cols(), part.rows(), part.cols(),
+                         fold});
+  });
+}
+
+Tensor part_of(const Tensor& x, Place place, int64_t row_count, int64_t column_count) {
+  Tensor y({row_count, column_count}, x.type(), x.device());
+  take(x, place, y, Fold::set);
+  return record(y, {x}, [=, slot = x.slot()](const Tensor& dy) {
+    gather(slot, [&](const Tensor& dx, Fold fold) {
+      if (fold == Fold::set) dx.fill(0);
+      put(dy, dx, place, Fold::add);
+    });
+  });
+}
+
+// The parts at their places in one matrix.
+Tensor joined(Shape shape, const std::vector<Tensor>& parts, const std::vector<Place>& places) {
+  Tensor y(std::move(shape), parts.front().type(), parts.front().device());
+  std::vector<std::shared_ptr<Slot>> slots;
+  for (size_t i = 0; i < parts.size(); ++i) {
+    put(parts[i], y, places[i], Fold::set);
+    slots.push_back(parts[i].slot());
+  }
+  return record(y, parts, [=](const Tensor& dy) {
+    for (size_t i = 0; i < slots.size(); ++i)
+      gather(slots[i], [&](const Tensor& dx, Fold fold) { take(dy, places[i], dx, fold); });
+  });
+}
+
+}  // namespace
+
+Tensor rows(const Tensor& x, int64_t first, int64_t count) {
+  return part_of(x, {first, 0}, count, x.cols());
+}
+Tensor columns(const Tensor& x, int64_t first, int64_t count) {
+  return part_of(x, {0, first}, x.rows(), count);
+}
+
+Tensor below_each_other(const std::vector<Tensor>& parts) {
+  std::vector<Place> places;
+  int64_t total = 0;
+  for (const Tensor& part : parts) {
+    places.push_back({total, 0});
+    total += part.rows();
+  }
+  return joined({total, parts.front().cols()}, parts, places);
+}
+
+Tensor side_by_side(const std::vector<Tensor>& parts) {
+  std::vector<Place> places;
+  int64_t total = 0;
+  for (const Tensor& part : parts) {
+    places.push_back({0, total});
+    total += part.cols();
+  }
+  Shape shape = parts.front().shape();
+  shape.back() = total;
+  return joined(shape, parts, places);
+}
+
+void copy_rows(const Tensor& from, const Tensor& to) { take(from, {0, 0}, to, Fold::set); }
+
+}  // namespace fovea

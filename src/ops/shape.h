@@ -1,0 +1,19 @@
+#pragma once
+
+#include <vector>
+
+#include "tensor/tensor.h"
+
+namespace fovea {
+
+// Parts of a matrix [rows, columns] and matrices put together again.
+Tensor rows(const Tensor& x, int64_t first, int64_t count);
+Tensor columns(const Tensor& x, int64_t first, int64_t count);
+Tensor below_each_other(const std::vector<Tensor>& parts);
+Tensor side_by_side(const std::vector<Tensor>& parts);
+inline Tensor concat(const Tensor& a, const Tensor& b) { return side_by_side({a, b}); }
+
+// Copies the values of a matrix over those of another of the same size; no gradient.
+void copy_rows(const Tensor& from, const Tensor& to);
+
+}  // namespace fovea
