@@ -1,0 +1,100 @@
+#include "decode/beam.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "text/vocabulary.h"
+
+namespace fovea {
+
+bool ranks_before(const Hypothesis& a, const Hypothesis& b) {
+  return a.score != b.score ? a.score > b.score : a.words < b.words;
+}
+
+Beam::Beam(const BeamOptions& options) : options_(options) {
+  nodes_.push_back({-1, kBos, 0});
+  live_.push_back({0, 0});
+}
+
+double Beam::normalised(double log_prob, int64_t length) const {
+  return log_prob / std::pow(static_cast<double>(length), options_.length_penalty);
+}
+
+void Beam::advance(std::span<const std::vector<Candidate>> candidates) {
+  struct Extension {
+    int32_t hypothesis;
+    const Candidate* word;
+    double log_prob;
+  };
+  std::vector<Extension> extensions;
+  for (size_t i = 0; i < live_.size(); ++i)
+    for (const Candidate& c : candidates[i])
+      extensions.push_back({static_cast<int32_t>(i), &c, live_[i].log_prob + c.log_prob});
+  const auto kept = std::min(static_cast<size_t>(options_.size), extensions.size());
+  std::ranges::partial_sort(extensions, extensions.begin() + static_cast<std::ptrdiff_t>(kept),
+                            [](const Extension& a, const Extension& b) {
+                              if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
+                              if (a.hypothesis != b.hypothesis) return a.hypothesis < b.hypothesis;
+                              return a.word->word < b.word->word;
+                            });
+  extensions.resize(kept);
+
+  ++length_;
+  next_.clear();
+  parents_.clear();
+  for (const Extension& e : extensions) {
+    const auto node = static_cast<int32_t>(nodes_.size());
+    nodes_.push_back(
+        {live_[e.hypothesis].node, e.word->word, static_cast<float>(e.word->log_prob)});
+    if (e.word->word == kEos) {
+      ended_.push_back({node, e.log_prob, normalised(e.log_prob, length_)});
+    } else {
+      next_.push_back({node, e.log_prob});
+      parents_.push_back(e.hypothesis);
+    }
+  }
+  std::swap(live_, next_);
+  if (options_.early_stop && settled()) {
+    live_.clear();
+    parents_.clear();
+  }
+}
+
+// Note [Early stop]
+// A live hypothesis of log-probability s ≤ 0 ends with s' ≤ s at some length l, with
+// length < l ≤ max_length. For α ≥ 0, l^α ≤ max_length^α and so
+//   s' / l^α ≤ s / l^α ≤ s / max_length^α,
+// and for α < 0 the bound is s / (length + 1)^α in the same way. When n finished hypotheses score
+// strictly above this bound for every live one, the n best are known: going on would only add
+// hypotheses ranked behind them. Live hypotheses are sorted, so the first has the largest bound.
+bool Beam::settled() const {
+  const auto n = static_cast<size_t>(options_.n_best);
+  if (live_.empty() || ended_.size() < n) return false;
+  const int64_t length = options_.length_penalty >= 0 ? options_.max_length : length_ + 1;
+  const double bound = normalised(live_.front().log_prob, length);
+  const auto above = std::ranges::count_if(ended_, [&](const Ended& e) { return e.score > bound; });
+  return static_cast<size_t>(above) >= n;
+}
+
+Hypothesis Beam::trace(const Ended& ended) const {
+  Hypothesis h;
+  for (int32_t node = ended.node; node > 0; node = nodes_[node].parent) {
+    h.words.push_back(nodes_[node].word);
+    h.log_probs.push_back(nodes_[node].log_prob);
+  }
+  std::ranges::reverse(h.words);
+  std::ranges::reverse(h.log_probs);
+  h.log_prob = ended.log_prob;
+  h.score = ended.score;
+  return h;
+}
+
+std::vector<Hypothesis> Beam::best(int64_t n) const {
+  std::vector<Hypothesis> all;
+  for (const Ended& e : ended_) all.push_back(trace(e));
+  std::ranges::sort(all, ranks_before);
+  if (static_cast<int64_t>(all.size()) > n) all.resize(static_cast<size_t>(n));
+  return all;
+}
+
+}  // namespace fovea

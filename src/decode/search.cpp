@@ -1,0 +1,265 @@
+#include "decode/search.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "decode/alignment.h"
+#include "ops/topk.h"
+#include "text/batch.h"
+
+namespace fovea {
+namespace {
+
+constexpr int64_t kExtraLength = 10;
+constexpr double kImpossible = -1e8;  // log-probabilities below are no way to go on
+
+std::vector<int32_t> banned_words(const SearchOptions& options) {
+  std::vector<int32_t> banned{kPad, kBos};
+  if (!options.allow_unknown) banned.push_back(kUnk);
+  return banned;
+}
+
+int64_t length_limit(const Model& model, int64_t source_pieces, const SearchOptions& options) {
+  const double by_factor = options.max_length_factor * static_cast<double>(source_pieces);
+  int64_t limit = static_cast<int64_t>(std::min(by_factor, 1e9)) + kExtraLength;
+  if (options.max_length > 0) limit = std::min(limit, options.max_length);
+  return std::clamp<int64_t>(limit, 1, model.max_length());
+}
+
+// The scores of one step: what each row may go on with.
+struct StepScores {
+  Tensor scores;  // [rows, words]: logits, or the probabilities of an ensemble
+  bool ensemble = false;
+  int64_t k = 0;
+  std::vector<double> log_sum;          // [rows], 0 for an ensemble
+  std::vector<double> values, columns;  // [rows, k]: the largest logits and their words
+
+  double score(double stored) const { return ensemble ? std::log(stored) : stored; }
+};
+
+// One sentence's search, or one of its samples: a run of rows of the batch.
+struct Track {
+  int64_t sentence;
+  int64_t sample;
+  Beam beam;
+  int32_t first_row = 0;
+};
+
+// All sentences of a batch, step by step; finished ones leave it.
+class BatchSearch {
+ public:
+  BatchSearch(std::span<const Model* const> models, const Tokens& source,
+              std::span<const int64_t> numbers, const SearchOptions& options)
+      : models_(models), numbers_(numbers), options_(options), banned_(banned_words(options)) {
+    for (const Model* model : models_) states_.push_back(model->start(source));
+    for (int64_t i = 0; i < source.sentences(); ++i)
+      for (int64_t sample = 0; sample < samples(); ++sample)
+        tracks_.push_back({i, sample, Beam(beam_options(source, i))});
+    results_.resize(static_cast<size_t>(source.sentences()));
+    rows_ = source.sentences();
+  }
+
+  std::vector<std::vector<Hypothesis>> run() {
+    if (samples() > 1) repeat_rows();
+    for (step_ = 0; !tracks_.empty(); ++step_) {
+      const StepScores scores = next_scores();
+      int64_t row = 0;
+      for (Track& track : tracks_) {
+        const int64_t live = track.beam.live();
+        track.first_row = static_cast<int32_t>(row);
+        gather(scores, track);
+        track.beam.advance(std::span(candidates_).first(static_cast<size_t>(live)));
+        row += live;
+      }
+      keep_live();
+    }
+    for (auto& list : results_) std::ranges::sort(list, ranks_before);
+    return std::move(results_);
+  }
+
+ private:
+  int64_t samples() const { return options_.sampling ? options_.n_best : 1; }
+  int64_t width() const { return options_.sampling ? 1 : options_.beam; }
+
+  BeamOptions beam_options(const Tokens& source, int64_t i) const {
+    int64_t limit = std::numeric_limits<int64_t>::max();
+    const int64_t pieces = source.offsets[i + 1] - source.offsets[i] - 1;
+    for (const Model* model : models_)
+      limit = std::min(limit, length_limit(*model, pieces, options_));
+    const bool all = options_.coverage_penalty != 0;  // coverage may lift any of them
+    return {.size = width(),
+            .n_best = options_.sampling ? 1
+                      : all             ? options_.beam
+                                        : options_.n_best,
+            .length_penalty = options_.length_penalty,
+            .max_length = limit,
+            .early_stop = options_.early_stop};
+  }
+
+  void repeat_rows() {
+    std::vector<int32_t> parents;
+    for (const Track& track : tracks_) parents.push_back(static_cast<int32_t>(track.sentence));
+    reorder(parents);
+  }
+
+  void reorder(std::span<const int32_t> parents) {
+    bool same = static_cast<int64_t>(parents.size()) == rows_;
+    for (size_t i = 0; same && i < parents.size(); ++i)
+      same = parents[i] == static_cast<int32_t>(i);
+    if (same) return;
+    for (size_t m = 0; m < models_.size(); ++m) models_[m]->reorder(*states_[m], parents);
+    rows_ = static_cast<int64_t>(parents.size());
+  }
+
+  StepScores next_scores() {
+    words_.clear();
+    for (const Track& track : tracks_)
+      for (int64_t i = 0; i < track.beam.live(); ++i) words_.push_back(track.beam.last_word(i));
+    std::vector<Tensor> scores;
+    for (size_t m = 0; m < models_.size(); ++m)
+      scores.push_back(models_[m]->step(*states_[m], words_));
+    StepScores result;
+    result.ensemble = scores.size() > 1;
+    result.k = std::min(width() + static_cast<int64_t>(banned_.size()), scores[0].cols());
+    result.scores = result.ensemble ? mean_probabilities(scores) : scores[0];
+    const TopK best = top_k(result.scores, result.k);
+    result.values = best.values.values();
+    result.columns = best.columns.values();
+    result.log_sum = best.log_sum.values();
+    if (result.ensemble) std::ranges::fill(result.log_sum, 0.0);
+    for (double& v : result.values) v = result.score(v);
+    return result;
+  }
+
+  // Fills candidates_[0 … live) for the rows of a track.
+  void gather(const StepScores& scores, const Track& track) {
+    const int64_t live = track.beam.live();
+    if (std::ssize(candidates_) < live) candidates_.resize(static_cast<size_t>(live));
+    for (int64_t i = 0; i < live; ++i) {
+      const int64_t row = track.first_row + i;
+      candidates_[i].clear();
+      check(std::isfinite(scores.log_sum[row]) && scores.columns[row * scores.k] >= 0, Exit::model,
+            "the model's scores are not finite at word ", step_ + 1, " of sentence ",
+            numbers_[track.sentence] + 1, "; the weights are damaged or training diverged");
+      if (track.beam.at_limit())
+        candidates_[i].push_back(ending(scores, row));
+      else if (options_.sampling)
+        candidates_[i].push_back(draw(scores, row, track));
+      else
+        rank(scores, row, candidates_[i]);
+    }
+  }
+
+  void rank(const StepScores& scores, int64_t row, std::vector<Candidate>& candidates) const {
+    for (int64_t j = row * scores.k; j < (row + 1) * scores.k; ++j) {
+      const auto word = static_cast<int32_t>(scores.columns[j]);
+      const double log_prob = std::min(0.0, scores.values[j] - scores.log_sum[row]);
+      const bool possible = word >= 0 && log_prob > kImpossible;
+      if (possible && std::ranges::find(banned_, word) == banned_.end())
+        candidates.push_back({word, log_prob});
+    }
+    if (candidates.empty()) candidates.push_back(ending(scores, row));
+  }
+
+  Candidate ending(const StepScores& scores, int64_t row) const {
+    double score = 0;
+    fovea::run(scores.scores,
+               [&]<class T>(auto, T) { score = scores.scores.in<T>().row(row)[kEos]; });
+    return {kEos, std::min(0.0, scores.score(score) - scores.log_sum[row])};
+  }
+
+  Candidate draw(const StepScores& scores, int64_t row, const Track& track) {
+    if (!sampler_) sampler_.emplace(*options_.sampling);
+    const Draw which{numbers_[track.sentence], track.sample, step_};
+    const Tensor one = scores.scores.window(row, 1);
+    std::vector<double> words = one.values();
+    for (double& w : words) w = scores.score(w);
+    return sampler_->draw(words, scores.log_sum[row], banned_, which);
+  }
+
+  // Takes the results of finished tracks and gives the states the rows of the others.
+  void keep_live() {
+    std::vector<int32_t> parents;
+    for (const Track& track : tracks_) {
+      for (const int32_t parent : track.beam.parents()) parents.push_back(track.first_row + parent);
+      if (!track.beam.finished()) continue;
+      for (Hypothesis& h : track.beam.best(kept()))
+        results_[track.sentence].push_back(std::move(h));
+    }
+    std::erase_if(tracks_, [](const Track& track) { return track.beam.finished(); });
+    if (!tracks_.empty()) reorder(parents);
+  }
+
+  int64_t kept() const { return options_.coverage_penalty != 0 ? options_.beam : options_.n_best; }
+
+  std::span<const Model* const> models_;
+  std::span<const int64_t> numbers_;
+  const SearchOptions& options_;
+  std::vector<int32_t> banned_, words_;
+  std::vector<std::unique_ptr<DecoderState>> states_;
+  std::vector<Track> tracks_;
+  std::vector<std::vector<Candidate>> candidates_;
+  std::vector<std::vector<Hypothesis>> results_;
+  std::optional<Sampler> sampler_;
+  int64_t rows_ = 0, step_ = 0;
+};
+
+}  // namespace
+
+void SearchOptions::check() const {
+  const auto in_range = [](const char* option, double value, double low, double high) {
+    fovea::check(value >= low && value <= high, Exit::usage, "--", option, ": ", value,
+                 " is not between ", low, " and ", high);
+  };
+  in_range("beam", static_cast<double>(beam), 1, 1024);
+  in_range("n-best", static_cast<double>(n_best), 1, 1024);
+  in_range("length-penalty", length_penalty, -10, 10);
+  in_range("coverage-penalty", coverage_penalty, 0, 100);
+  in_range("max-length-factor", max_length_factor, 0, 1000);
+  in_range("max-length", static_cast<double>(max_length), 0, 1e6);
+  fovea::check(sampling || n_best <= beam, Exit::usage, "--n-best ", n_best,
+               " asks for more translations than --beam ", beam, " keeps; set --beam ", n_best);
+  if (!sampling) return;
+  in_range("temperature", sampling->temperature, 1e-3, 1e3);
+  in_range("top-k", static_cast<double>(sampling->top_k), 0, 1e9);
+  in_range("top-p", sampling->top_p, 1e-6, 1);
+}
+
+std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models,
+                                            const Tokens& source, std::span<const int64_t> numbers,
+                                            const SearchOptions& options) {
+  auto results = BatchSearch(models, source, numbers, options).run();
+  if (options.coverage_penalty == 0) return results;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const int32_t first = source.offsets[i], end = source.offsets[i + 1];
+    const auto sentence = source.ids.subspan(first, end - first);
+    add_coverage(*models.front(), sentence, options.coverage_penalty, results[i]);
+    if (std::ssize(results[i]) > options.n_best)
+      results[i].resize(static_cast<size_t>(options.n_best));
+  }
+  return results;
+}
+
+void add_coverage(const Model& model, std::span<const int32_t> source, double beta,
+                  std::vector<Hypothesis>& hypotheses) {
+  Packed sources, targets;
+  for (const Hypothesis& h : hypotheses) {
+    sources.add(source, Packed::Mark::none);
+    targets.add(std::span(h.words).first(h.words.size() - 1), Packed::Mark::bos_before);
+  }
+  const auto maps = model.attention({sources.ids, sources.offsets}, {targets.ids, targets.offsets});
+  for (size_t n = 0; n < hypotheses.size(); ++n) {
+    const SoftAlignment a = mean_attention(maps[n], "cross");
+    double penalty = 0;
+    for (int64_t j = 0; j + 1 < a.cols; ++j) {
+      double covered = 0;
+      for (int64_t i = 0; i < a.rows; ++i) covered += a.at(i, j);
+      penalty += std::log(std::clamp(covered, 1e-9, 1.0));
+    }
+    hypotheses[n].score += beta * penalty;
+  }
+  std::ranges::sort(hypotheses, ranks_before);
+}
+
+}  // namespace fovea

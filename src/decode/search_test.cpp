@@ -1,0 +1,355 @@
+#include "decode/search.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+#include <numeric>
+
+#include "base/random.h"
+#include "base/safetensors.h"
+#include "decode/table_model.h"
+#include "text/batch.h"
+
+namespace fovea {
+namespace {
+
+using Words = TableModel::Words;
+
+template <class T>
+std::vector<T> read(const SafetensorsFile& file, const std::string& name) {
+  const auto bytes = file.data(file.get(name));
+  std::vector<T> values(bytes.size() / sizeof(T));
+  std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+// The golden's words 0 = start, 1 = end, 2 … become 1, 2, 3 …; padding is impossible.
+class Golden {
+ public:
+  explicit Golden(const std::string& name)
+      : file_(SafetensorsFile::open(FOVEA_SOURCE "/tests/golden/mechanisms/" + name)),
+        table_(read<double>(file_, "in.log_prob")), steps_(file_.get("in.log_prob").shape[0]),
+        words_(file_.get("in.log_prob").shape[1]) {}
+
+  TableModel model() const {
+    return {words_ + 1, steps_, [this](const Words&, const Words& prefix) {
+              const auto step = std::ssize(prefix) - 1;
+              const double* row = &table_[(step * words_ + prefix.back() - 1) * words_];
+              TableModel::Row scores{-1e9};
+              scores.insert(scores.end(), row, row + words_);
+              return scores;
+            }};
+  }
+  template <class T>
+  std::vector<T> out(const std::string& name) const {
+    return read<T>(file_, name);
+  }
+  int64_t steps() const { return steps_; }
+
+ private:
+  SafetensorsFile file_;
+  std::vector<double> table_;
+  int64_t steps_, words_;
+};
+
+std::vector<std::vector<Hypothesis>> search_all(const Model& model, const Packed& sources,
+                                                const SearchOptions& options,
+                                                std::vector<int64_t> numbers = {}) {
+  if (numbers.empty()) {
+    numbers.resize(static_cast<size_t>(sources.sentences()));
+    std::iota(numbers.begin(), numbers.end(), 0);
+  }
+  const Model* models[] = {&model};
+  return search(models, {sources.ids, sources.offsets}, numbers, options);
+}
+
+Packed one_source(const Words& words) {
+  Packed packed;
+  packed.add(words, Packed::Mark::eos_after);
+  return packed;
+}
+
+void expect_golden(const Golden& golden, int64_t k, size_t a, double alpha, bool early_stop) {
+  const SearchOptions options{.beam = k,
+                              .n_best = k,
+                              .length_penalty = alpha,
+                              .max_length_factor = 100,
+                              .allow_unknown = true,
+                              .early_stop = early_stop};
+  const auto found = search_all(golden.model(), one_source({5}), options).front();
+  const std::string name = "out.k" + std::to_string(k) + ".a" + std::to_string(a) + ".";
+  const auto tokens = golden.out<int64_t>(name + "tokens");
+  const auto log_probs = golden.out<double>(name + "log_prob");
+  const auto scores = golden.out<double>(name + "score");
+  ASSERT_EQ(std::ssize(found), k);
+  for (int64_t n = 0; n < k; ++n) {
+    Words expected;
+    for (int64_t t = 0; t < golden.steps(); ++t)
+      if (tokens[n * golden.steps() + t] >= 0)
+        expected.push_back(static_cast<int32_t>(tokens[n * golden.steps() + t]) + 1);
+    EXPECT_EQ(found[n].words, expected) << name << n;
+    EXPECT_NEAR(found[n].log_prob, log_probs[n], 1e-9);
+    EXPECT_NEAR(found[n].score, scores[n], 1e-9);
+  }
+}
+
+TEST(Search, Goldens) {
+  for (const char* name : {"beam_exact.safetensors", "beam_garden_path.safetensors"}) {
+    const Golden golden(name);
+    const auto alphas = golden.out<double>("in.alphas");
+    for (const int64_t k : {1, 3, 5})
+      for (size_t a = 0; a < alphas.size(); ++a)
+        for (const bool early_stop : {false, true})
+          expect_golden(golden, k, a, alphas[a], early_stop);
+  }
+}
+
+// A model that has an opinion on everything: scores from a hash of source and prefix.
+TableModel random_model(uint64_t seed, Type type = Type::f32) {
+  return {12, 40,
+          [seed](const Words& source, const Words& prefix) {
+            uint64_t h = seed;
+            for (const int32_t w : source) h = h * 1000003 + static_cast<uint64_t>(w);
+            for (const int32_t w : prefix) h = h * 999983 + static_cast<uint64_t>(w);
+            Random random(h);
+            TableModel::Row row(12);
+            for (double& x : row) x = 2 * random.normal();
+            row[kEos] += 0.15 * static_cast<double>(prefix.size());
+            return row;
+          },
+          type};
+}
+
+std::vector<Words> random_sources(int64_t n) {
+  Random random(3);
+  std::vector<Words> sources(static_cast<size_t>(n));
+  for (Words& s : sources) {
+    s.resize(1 + random.below(9));
+    for (int32_t& w : s) w = static_cast<int32_t>(4 + random.below(8));
+  }
+  return sources;
+}
+
+void expect_same(const std::vector<Hypothesis>& a, const std::vector<Hypothesis>& b) {
+  ASSERT_EQ(a.size(), b.size());
+  for (size_t i = 0; i < a.size(); ++i) {
+    EXPECT_EQ(a[i].words, b[i].words);
+    EXPECT_EQ(a[i].log_probs, b[i].log_probs);
+    EXPECT_EQ(a[i].score, b[i].score);  // to the last bit
+  }
+}
+
+TEST(Search, EarlyStopChangesNothingButTheWork) {
+  for (const double alpha : {-0.5, 0.0, 0.6, 1.0, 2.0})
+    for (const int64_t n_best : {1, 3}) {
+      const TableModel model = random_model(11);
+      SearchOptions options{.beam = 4, .n_best = n_best, .length_penalty = alpha};
+      int64_t work[2];
+      std::vector<std::vector<Hypothesis>> found[2];
+      for (const bool early : {false, true}) {
+        options.early_stop = early;
+        model.steps = 0;
+        for (const Words& s : random_sources(60))
+          found[early].push_back(search_all(model, one_source(s), options).front());
+        work[early] = model.steps;
+      }
+      for (size_t i = 0; i < found[0].size(); ++i) expect_same(found[0][i], found[1][i]);
+      EXPECT_LE(work[1], work[0]);
+      EXPECT_TRUE(alpha >= 1 || work[1] < work[0]);
+    }
+}
+
+TEST(Search, BeamOneIsGreedy) {
+  const TableModel model = random_model(5, Type::f64);
+  for (const Words& source : random_sources(40)) {
+    const Packed packed = one_source(source);
+    const auto found = search_all(model, packed, {.beam = 1}).front().front();
+    Words prefix{kBos}, words;
+    auto state = model.start({packed.ids, packed.offsets});
+    const auto limit = 2 * std::ssize(source) + 10;
+    while (words.empty() || words.back() != kEos) {
+      const auto row = model.step(*state, std::span(&prefix.back(), 1)).values();
+      int32_t best = kEos;
+      for (int32_t w = kEos; w < 12; ++w)
+        if (w != kUnk && row[w] > row[best] && std::ssize(words) + 1 < limit) best = w;
+      words.push_back(best);
+      prefix.push_back(best);
+    }
+    EXPECT_EQ(found.words, words);
+  }
+}
+
+TEST(Search, ListsAreSortedAndBeginWithTheBest) {
+  const TableModel model = random_model(6);
+  for (const Words& source : random_sources(40)) {
+    const auto wide = search_all(model, one_source(source), {.beam = 8, .n_best = 8}).front();
+    ASSERT_EQ(wide.size(), 8u);
+    for (size_t i = 0; i < wide.size(); ++i) {
+      EXPECT_TRUE(i == 0 || ranks_before(wide[i - 1], wide[i]));
+      EXPECT_EQ(wide[i].words.back(), kEos);
+      for (const int32_t w : wide[i].words) EXPECT_TRUE(w == kEos || w >= kSpecials);
+      const double sum = std::accumulate(wide[i].log_probs.begin(), wide[i].log_probs.end(), 0.0);
+      EXPECT_NEAR(sum, wide[i].log_prob, 1e-4);
+    }
+    const auto best = search_all(model, one_source(source), {.beam = 8}).front();
+    EXPECT_EQ(best.front().words, wide.front().words);
+  }
+}
+
+// Five words and four free places make 625 prefixes: a beam that holds them all is exact.
+TEST(Search, WideBeamIsExactAndBeatsGreedy) {
+  const TableModel model(8, 6, [](const Words& source, const Words& prefix) {
+    Random random(static_cast<uint64_t>(source.front() * 64 + prefix.back()), prefix.size());
+    TableModel::Row row(8);
+    for (double& x : row) x = 1.5 * random.normal();
+    return row;
+  });
+  int better = 0;
+  for (int32_t s = 4; s < 40; ++s) {
+    const SearchOptions wide{.beam = 1024, .length_penalty = 0, .max_length = 5};
+    SearchOptions greedy = wide;
+    greedy.beam = 1;
+    const double best = search_all(model, one_source({s}), wide).front().front().score;
+    const double first = search_all(model, one_source({s}), greedy).front().front().score;
+    EXPECT_GE(best, first);
+    better += best > first;
+  }
+  EXPECT_GT(better, 0);
+}
+
+TEST(Search, BatchAndOrderDoNotMatter) {
+  const TableModel model = random_model(8);
+  const std::vector<Words> sources = random_sources(64);
+  for (const bool sampled : {false, true}) {
+    SearchOptions options{.beam = 4, .n_best = 3};
+    if (sampled) options.sampling = SamplerOptions{.temperature = 1.3, .top_k = 6, .top_p = 0.9};
+    std::vector<std::vector<Hypothesis>> alone;
+    for (size_t i = 0; i < sources.size(); ++i)
+      alone.push_back(
+          search_all(model, one_source(sources[i]), options, {static_cast<int64_t>(i)}).front());
+    std::vector<int64_t> order(sources.size());
+    std::iota(order.begin(), order.end(), 0);
+    for (const size_t size : {2u, 7u, 32u, 64u}) {
+      Random(size).shuffle(order);
+      for (size_t first = 0; first < order.size(); first += size) {
+        const auto members = std::span(order).subspan(first, std::min(size, order.size() - first));
+        const auto found = search_all(model, pack_source(sources, members), options,
+                                      {members.begin(), members.end()});
+        for (size_t i = 0; i < members.size(); ++i) expect_same(found[i], alone[members[i]]);
+      }
+    }
+  }
+}
+
+TEST(Search, SamplingFollowsTheSeed) {
+  const TableModel model = random_model(9);
+  const Packed sources = pack_source(random_sources(20), std::vector<int64_t>{0, 1, 2, 3, 4});
+  SearchOptions options{.n_best = 4, .sampling = SamplerOptions{.seed = 1}};
+  const auto first = search_all(model, sources, options),
+             again = search_all(model, sources, options);
+  options.sampling->seed = 2;
+  const auto other = search_all(model, sources, options);
+  bool differs = false;
+  for (size_t i = 0; i < first.size(); ++i) {
+    ASSERT_EQ(first[i].size(), 4u);
+    expect_same(first[i], again[i]);
+    differs |= first[i].front().words != other[i].front().words;
+  }
+  EXPECT_TRUE(differs);
+}
+
+TEST(Search, SamplingKeepsToTheDistribution) {
+  const std::vector<double> scores{0, 0, std::log(0.5), 5, std::log(0.3), std::log(0.2)};
+  const std::vector<int32_t> banned{kPad, kBos, kUnk};
+  const auto counts = [&](const SamplerOptions& options) {
+    Sampler sampler(options);
+    std::vector<int> count(6, 0);
+    for (int64_t i = 0; i < 20000; ++i) ++count[sampler.draw(scores, 0, banned, {i, 0, 3}).word];
+    return count;
+  };
+  const auto plain = counts({});
+  EXPECT_EQ(plain[0] + plain[1] + plain[3], 0);
+  EXPECT_NEAR(plain[2], 10000, 300);
+  EXPECT_NEAR(plain[4], 6000, 300);
+  EXPECT_NEAR(plain[5], 4000, 300);
+  const auto sharp = counts({.temperature = 0.001});
+  EXPECT_EQ(sharp[2], 20000);
+  const auto two = counts({.top_k = 2});
+  EXPECT_EQ(two[5], 0);
+  EXPECT_NEAR(two[2], 12500, 300);
+  const auto nucleus = counts({.top_p = 0.75});
+  EXPECT_EQ(nucleus[5], 0);
+  EXPECT_NEAR(nucleus[4], 7500, 300);
+}
+
+TEST(Search, LengthLimitEndsEveryHypothesis) {
+  const TableModel never(8, 20, [](const Words&, const Words&) {
+    TableModel::Row row(8, 1.0);
+    row[kEos] = -50;
+    return row;
+  });
+  const auto cut = search_all(never, one_source({5}), {.beam = 3, .n_best = 3, .max_length = 7});
+  for (const Hypothesis& h : cut.front()) {
+    EXPECT_EQ(h.words.size(), 7u);
+    EXPECT_EQ(h.words.back(), kEos);
+  }
+  const auto longest = search_all(never, one_source({5, 5, 5, 5, 5, 5, 5, 5}), {});
+  EXPECT_EQ(longest.front().front().words.size(), 20u);  // the model's limit
+}
+
+TEST(Search, EnsembleAveragesProbabilities) {
+  const auto fixed = [](double four, double five) {
+    return TableModel(6, 8, [=](const Words&, const Words& prefix) {
+      const bool end = prefix.size() > 1;
+      TableModel::Row row(6, -1e9);
+      row[kEos] = end ? 0 : -1e9;
+      row[4] = end ? -1e9 : std::log(four);
+      row[5] = end ? -1e9 : std::log(five);
+      return row;
+    });
+  };
+  const TableModel a = fixed(0.6, 0.4), b = fixed(0.1, 0.9);
+  const Model* models[] = {&a, &b};
+  const Packed source = one_source({5});
+  const int64_t number = 0;
+  const auto found = search(models, {source.ids, source.offsets}, std::span(&number, 1),
+                            {.beam = 2, .n_best = 2, .length_penalty = 0})
+                         .front();
+  EXPECT_EQ(found[0].words, (Words{5, kEos}));
+  EXPECT_NEAR(found[0].log_prob, std::log(0.65), 1e-9);
+  EXPECT_NEAR(found[1].log_prob, std::log(0.35), 1e-9);
+}
+
+TEST(Search, CoverageLiftsLongerTranslations) {
+  const TableModel model(8, 20, [](const Words&, const Words& prefix) {
+    TableModel::Row row(8, -30.0);
+    row[kEos] = std::log(0.6);
+    row[4] = prefix.size() > 4 ? -30 : std::log(0.4);
+    return row;
+  });
+  const Packed source = one_source({4, 5, 6});
+  SearchOptions options{.beam = 4, .n_best = 2, .length_penalty = 0};
+  EXPECT_EQ(search_all(model, source, options).front().front().words.size(), 1u);
+  options.coverage_penalty = 1;
+  const auto found = search_all(model, source, options).front();
+  EXPECT_EQ(found.size(), 2u);
+  EXPECT_EQ(found.front().words.size(), 3u);  // three rows cover three source words
+}
+
+TEST(Search, RefusesScoresThatAreNotFinite) {
+  const TableModel broken(
+      8, 20, [](const Words&, const Words&) { return TableModel::Row(8, std::nan("")); });
+  EXPECT_THROW(search_all(broken, one_source({5}), {}), Error);
+}
+
+TEST(SearchOptions, RefusesNonsense) {
+  EXPECT_NO_THROW(SearchOptions{}.check());
+  EXPECT_THROW((SearchOptions{.beam = 0}.check()), Error);
+  EXPECT_THROW((SearchOptions{.beam = 2, .n_best = 3}.check()), Error);
+  EXPECT_THROW((SearchOptions{.sampling = SamplerOptions{.temperature = 0}}.check()), Error);
+  EXPECT_THROW((SearchOptions{.sampling = SamplerOptions{.top_p = 0}}.check()), Error);
+}
+
+}  // namespace
+}  // namespace fovea

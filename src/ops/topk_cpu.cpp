@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include "ops/topk_kernel.h"
+#include "ops/vector_math.h"
+
+namespace fovea::kernel {
+namespace {
+
+constexpr int64_t kWorthThreads = 1 << 14;  // entries below which one thread is faster
+constexpr int64_t kBlock = 128;  // columns whose largest entry is kept while looking for the top
+
+template <class T>
+struct Entry {
+  T value;
+  int32_t column;
+};
+
+// Keeps the largest `capacity` of the entries offered, in order. Entries must come in the order of
+// their columns among equals, which then stay in that order.
+template <class T>
+class Best {
+ public:
+  explicit Best(int64_t capacity) : capacity_(capacity) { entries_.reserve(capacity + 1); }
+
+  void clear() { entries_.clear(); }
+  void offer(T value, int64_t column) {
+    const bool full = static_cast<int64_t>(entries_.size()) == capacity_;
+    if (full && !(value > entries_.back().value)) return;
+    auto at = entries_.end();
+    while (at != entries_.begin() && value > (at - 1)->value) --at;
+    entries_.insert(at, {value, static_cast<int32_t>(column)});
+    if (full) entries_.pop_back();
+  }
+  std::vector<Entry<T>>& entries() { return entries_; }
+
+ private:
+  int64_t capacity_;
+  std::vector<Entry<T>> entries_;
+};
+
+template <class T>
+T largest(const T* x, int64_t n) {
+  T top = -std::numeric_limits<T>::infinity();
+#pragma omp simd reduction(max : top)
+  for (int64_t j = 0; j < n; ++j) top = std::max(top, x[j]);
+  return top;
+}
+
+template <class T>
+T sum_of_exp(const T* x, int64_t n, T top) {
+  T sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (int64_t j = 0; j < n; ++j) sum += math::exp(x[j] - top);
+  return sum;
+}
+
+// Note [Top k by blocks]
+// The k largest entries lie in the k blocks with the largest maxima (equal maxima: the earlier
+// block). An entry of any other block is beaten by the maximum of each of those k: it is larger,
+// or equal and in an earlier column. So one pass finds the maxima, and k blocks are looked at.
+template <class T>
+void top_of_row(const T* x, int64_t cols, Best<T>& blocks, Best<T>& best) {
+  blocks.clear();
+  best.clear();
+  for (int64_t first = 0; first < cols; first += kBlock)
+    blocks.offer(largest(x + first, std::min(kBlock, cols - first)), first);
+  std::ranges::sort(blocks.entries(), {}, &Entry<T>::column);
+  for (const Entry<T>& block : blocks.entries())
+    for (int64_t j = block.column; j < std::min(block.column + kBlock, cols); ++j)
+      if (x[j] == x[j]) best.offer(x[j], j);
+}
+
+}  // namespace
+
+template <class T>
+void top_k(Cpu, Matrix<const T> x, T* log_sum, Matrix<T> values, Matrix<int32_t> columns) {
+  const int64_t k = values.cols;
+#pragma omp parallel if (x.size() > kWorthThreads)
+  {
+    Best<T> blocks(k), best(k);
+#pragma omp for schedule(static)
+    for (int64_t i = 0; i < x.rows; ++i) {
+      top_of_row(x.row(i), x.cols, blocks, best);
+      const auto& found = best.entries();
+      const T top = found.empty() ? T{0} : found.front().value;
+      log_sum[i] = top + std::log(sum_of_exp(x.row(i), x.cols, top));
+      for (int64_t j = 0; j < k; ++j) {
+        const bool there = j < static_cast<int64_t>(found.size());
+        values.row(i)[j] = there ? found[j].value : -std::numeric_limits<T>::infinity();
+        columns.row(i)[j] = there ? found[j].column : -1;
+      }
+    }
+  }
+}
+
+template <class T>
+void add_probabilities(Cpu, Matrix<const T> x, T share, Fold fold, Matrix<T> p) {
+#pragma omp parallel for schedule(static) if (x.size() > kWorthThreads)
+  for (int64_t i = 0; i < x.rows; ++i) {
+    const T* in = x.row(i);
+    T* out = p.row(i);
+    const T top = largest(in, x.cols);
+    const T scale = share / sum_of_exp(in, x.cols, top);
+    for (int64_t j = 0; j < x.cols; ++j) fold_into(out[j], fold, scale * math::exp(in[j] - top));
+  }
+}
+
+template void top_k(Cpu, Matrix<const float>, float*, Matrix<float>, Matrix<int32_t>);
+template void top_k(Cpu, Matrix<const double>, double*, Matrix<double>, Matrix<int32_t>);
+template void add_probabilities(Cpu, Matrix<const float>, float, Fold, Matrix<float>);
+template void add_probabilities(Cpu, Matrix<const double>, double, Fold, Matrix<double>);
+
+}  // namespace fovea::kernel

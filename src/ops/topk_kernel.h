@@ -1,0 +1,19 @@
+#pragma once
+
+#include <cstdint>
+
+#include "tensor/device.h"
+#include "tensor/matrix.h"
+
+namespace fovea::kernel {
+
+// For each row of x: log_sum = log Σ_j exp(x_j), and its values.cols largest entries, largest
+// first, equal ones by column. Where the row has fewer (or some are NaN) the column is −1.
+template <class T>
+void top_k(Cpu, Matrix<const T> x, T* log_sum, Matrix<T> values, Matrix<int32_t> columns);
+
+// p += share · softmax(x), row by row; the first of several rows of numbers sets p.
+template <class T>
+void add_probabilities(Cpu, Matrix<const T> x, T share, Fold fold, Matrix<T> p);
+
+}  // namespace fovea::kernel
