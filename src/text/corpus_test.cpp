@@ -9,7 +9,6 @@
 namespace fovea {
 namespace {
 
-using samples::error_of;
 using samples::Folder;
 
 const Vocabulary& letters() {
@@ -42,7 +41,7 @@ std::string repeat(const std::string& text, int times) {
 std::vector<int32_t> ids(std::span<const int32_t> span) { return {span.begin(), span.end()}; }
 
 TEST(Corpus, E1NamesTheFirstLineWithoutPartner) {
-  EXPECT_EQ(error_of(Exit::data, [] { read(repeat("a\n", 1000), repeat("b\n", 1001)); }),
+  EXPECT_EQ(message_of(Exit::data, [] { read(repeat("a\n", 1000), repeat("b\n", 1001)); }),
             "train.de has 1,001 lines, train.en 1,000; first line without partner: train.de:1001");
   for (const int more : {1, 2})
     for (const int lines : {0, 1, 5, 4096, 5000}) {
@@ -51,8 +50,8 @@ TEST(Corpus, E1NamesTheFirstLineWithoutPartner) {
       const auto ends_with = [&](const std::string& error, const std::string& file) {
         EXPECT_TRUE(error.ends_with("first line without partner: " + file + first)) << error;
       };
-      ends_with(error_of(Exit::data, [&] { read(longer, shorter); }), "train.en");
-      ends_with(error_of(Exit::data, [&] { read(shorter, longer); }), "train.de");
+      ends_with(message_of(Exit::data, [&] { read(longer, shorter); }), "train.en");
+      ends_with(message_of(Exit::data, [&] { read(shorter, longer); }), "train.de");
     }
   EXPECT_EQ(read("", "").size(), 0);
 }
@@ -88,8 +87,8 @@ TEST(Corpus, E4ByteOrderMarks) {
       "a\0\n\0",
       6),
       utf32("\xFF\xFE\0\0a\0\0\0", 8);
-  EXPECT_NE(error_of(Exit::data, [&] { read(utf16, "a\n"); }).find("UTF-16"), std::string::npos);
-  EXPECT_NE(error_of(Exit::data, [&] { read("a\n", utf32); }).find("UTF-32"), std::string::npos);
+  EXPECT_NE(message_of(Exit::data, [&] { read(utf16, "a\n"); }).find("UTF-16"), std::string::npos);
+  EXPECT_NE(message_of(Exit::data, [&] { read("a\n", utf32); }).find("UTF-32"), std::string::npos);
 }
 
 TEST(Corpus, E5BadUtf8IsSkippedReplacedOrRefused) {
@@ -101,7 +100,7 @@ TEST(Corpus, E5BadUtf8IsSkippedReplacedOrRefused) {
   EXPECT_EQ(replaced.size(), 3);
   EXPECT_EQ(ids(replaced[1].source), letters().encode("\uFFFD"));
   const std::string error =
-      error_of(Exit::data, [&] { read(source, target, {.bad_utf8 = BadUtf8::fail}); });
+      message_of(Exit::data, [&] { read(source, target, {.bad_utf8 = BadUtf8::fail}); });
   EXPECT_EQ(error.find("train.en:2: byte 1 of the line is not UTF-8"), 0u) << error;
 }
 
@@ -137,15 +136,15 @@ TEST(Corpus, E10UnreadableFiles) {
   const auto attempt = [&](const std::string& path) {
     return [&, path] { Corpus::read({path}, {good}, letters(), letters()); };
   };
-  error_of(Exit::files, attempt(folder / "missing"));
-  error_of(Exit::files, attempt(folder / ""));
+  message_of(Exit::files, attempt(folder / "missing"));
+  message_of(Exit::files, attempt(folder / ""));
   gzFile file = gzopen((folder / "t.gz").c_str(), "wb");
   for (int i = 0; i < 5000; ++i) gzprintf(file, "a b %d\n", i * 7919);
   gzclose(file);
   const std::string bytes = samples::slurp(folder / "t.gz");
   const std::string truncated = folder.write("half.gz", bytes.substr(0, bytes.size() / 2));
-  EXPECT_NE(error_of(Exit::data, attempt(truncated)).find("half.gz"), std::string::npos);
-  error_of(Exit::usage, [&] { Corpus::read({good, good}, {good}, letters(), letters()); });
+  EXPECT_NE(message_of(Exit::data, attempt(truncated)).find("half.gz"), std::string::npos);
+  message_of(Exit::usage, [&] { Corpus::read({good, good}, {good}, letters(), letters()); });
 }
 
 TEST(Corpus, E11Summary) {

@@ -12,8 +12,6 @@
 namespace fovea {
 namespace {
 
-using samples::error_of;
-
 // A model file in parts, so that each can be damaged.
 struct Parts {
   std::vector<std::string> pieces;
@@ -65,7 +63,7 @@ Parts parts() {
 std::string refusal(const std::string& bytes) {
   const auto begin = std::chrono::steady_clock::now();
   const std::string error =
-      error_of(Exit::model, [&] { Vocabulary::parse_sentencepiece(bytes, "v.spm"); });
+      message_of(Exit::model, [&] { Vocabulary::parse_sentencepiece(bytes, "v.spm"); });
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100));
   EXPECT_EQ(error.find("v.spm: "), 0u) << error;
   return error;
@@ -148,7 +146,7 @@ TEST(SentencePieceModel, RefusesDamagedCharacterMaps) {
                              map(1024, root, end),                              // a circle
                              map(1024, "\xFF\xFF\xFF" + root.substr(3), end)};  // out of bounds
   for (const std::string& bytes : bad)
-    error_of(Exit::model, [&] { check_character_map(bytes, "v"); });
+    message_of(Exit::model, [&] { check_character_map(bytes, "v"); });
   check_character_map("", "v");
 }
 

@@ -2,42 +2,24 @@
 
 // Text for the tests of this room.
 
-#include <gtest/gtest.h>
-#include <unistd.h>
-
 #include <filesystem>
 #include <fstream>
 #include <string>
 #include <vector>
 
-#include "base/check.h"
 #include "base/random.h"
 #include "base/utf8.h"
+#include "temporary.h"
 #include "text/vocabulary_build.h"
 
 namespace fovea::samples {
 
-// A folder that is removed with all it holds.
-class Folder {
- public:
-  Folder()
-      : path_(std::filesystem::temp_directory_path() /
-              ("fovea_text_" + std::to_string(getpid()) + "_" + std::to_string(++made_))) {
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-
-  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
-
+struct Folder : TemporaryFolder {
   // Writes the bytes and returns the path.
   std::string write(const std::string& name, std::string_view bytes) const {
     std::ofstream(*this / name, std::ios::binary) << bytes;
     return *this / name;
   }
-
- private:
-  static inline int made_ = 0;
-  std::filesystem::path path_;
 };
 
 inline std::string slurp(const std::string& path) {
@@ -114,20 +96,6 @@ inline Vocabulary small_model(SubwordModel model, bool byte_fallback = true) {
   options.size = byte_fallback ? 400 : 150;
   options.byte_fallback = byte_fallback;
   return train_sentencepiece({folder.write("text", corpus(2000))}, options);
-}
-
-// The message of the Error that `action` throws; the test fails if there is none or its code
-// is another.
-template <class Action>
-std::string error_of(Exit code, Action action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    EXPECT_EQ(error.code(), code) << error.what();
-    return error.what();
-  }
-  ADD_FAILURE() << "no error was thrown";
-  return "";
 }
 
 }  // namespace fovea::samples

@@ -122,6 +122,7 @@ Vocabulary train_sentencepiece(const std::vector<std::string>& files,
                                const SentencePieceOptions& options) {
   const std::vector<std::string> lines = sample_lines(files, options);
   check(!lines.empty(), Exit::data, files.front(), ": no text to learn pieces from");
+  if (options.learning) options.learning();
   Lines iterator(lines);
   std::string model;
   const auto status =

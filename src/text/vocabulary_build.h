@@ -22,6 +22,7 @@ struct SentencePieceOptions {
   int64_t max_lines = 2'000'000;       // of more, a random sample is used
   uint64_t seed = 1;
   LinesRead progress = nullptr;
+  std::function<void()> learning = nullptr;  // called when all is read
 };
 
 // Learns pieces from all files together. The same files and options give the same bytes.

@@ -9,7 +9,6 @@
 namespace fovea {
 namespace {
 
-using samples::error_of;
 using samples::Folder;
 
 TEST(VocabularyBuild, CountsWords) {
@@ -22,9 +21,9 @@ TEST(VocabularyBuild, CountsWords) {
   EXPECT_EQ(v.count(4), 3);
   EXPECT_EQ(build_word_vocabulary({one, two}, {.min_count = 2}).size(), 6);
   EXPECT_EQ(build_word_vocabulary({one, two}, {.max_size = 5}).size(), 5);
-  error_of(Exit::data, [&] { build_word_vocabulary({one}, {.min_count = 100}); });
-  error_of(Exit::usage, [&] { build_word_vocabulary({one}, {.max_size = 4}); });
-  error_of(Exit::files, [&] { build_word_vocabulary({folder / "none"}); });
+  message_of(Exit::data, [&] { build_word_vocabulary({one}, {.min_count = 100}); });
+  message_of(Exit::usage, [&] { build_word_vocabulary({one}, {.max_size = 4}); });
+  message_of(Exit::files, [&] { build_word_vocabulary({folder / "none"}); });
 }
 
 TEST(VocabularyBuild, CountsCharacters) {
@@ -65,9 +64,9 @@ TEST(VocabularyBuild, SentencePieceSaysWhatIsWrong) {
   SentencePieceOptions options;
   options.size = 10;
   const std::string text = folder.write("text", samples::corpus(100));
-  const std::string error = error_of(Exit::data, [&] { train_sentencepiece({text}, options); });
+  const std::string error = message_of(Exit::data, [&] { train_sentencepiece({text}, options); });
   EXPECT_NE(error.find("could not learn 10 pieces from 100 lines"), error.npos) << error;
-  error_of(Exit::data, [&] { train_sentencepiece({folder.write("none", "\n \n")}, options); });
+  message_of(Exit::data, [&] { train_sentencepiece({folder.write("none", "\n \n")}, options); });
   options.size = 8000;  // more than there are
   EXPECT_LT(train_sentencepiece({text}, options).size(), 8000);
 }

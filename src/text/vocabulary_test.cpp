@@ -13,7 +13,6 @@
 namespace fovea {
 namespace {
 
-using samples::error_of;
 using Ids = std::vector<int32_t>;
 
 const std::string kWords = "fovea-vocabulary\t1\twords\n";
@@ -228,12 +227,12 @@ TEST(Vocabulary, RefusesDamagedTextFiles) {
   for (const BadFile& file : files) {
     const std::string path = folder.write("v.txt", file.bytes);
     const auto begin = std::chrono::steady_clock::now();
-    const std::string error = error_of(Exit::model, [&] { Vocabulary::load(path); });
+    const std::string error = message_of(Exit::model, [&] { Vocabulary::load(path); });
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100));
     EXPECT_NE(error.find(file.says), error.npos) << error;
   }
-  error_of(Exit::files, [&] { Vocabulary::load(folder / "none.txt"); });
-  error_of(Exit::files, [&] { Vocabulary::load(folder / ""); });
+  message_of(Exit::files, [&] { Vocabulary::load(folder / "none.txt"); });
+  message_of(Exit::files, [&] { Vocabulary::load(folder / ""); });
 }
 
 TEST(Vocabulary, TruncatedTextFilesAreRefusedOrShorter) {

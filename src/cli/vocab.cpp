@@ -1,0 +1,200 @@
+#include "cli/vocab.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/lines.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "text/vocabulary_build.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  8,000 pieces shared by both languages, into model/vocab.spm:
+    fovea vocab --type unigram --size 8000 -o model/ train.en train.de
+
+  All words seen at least twice, most frequent first, into words.txt:
+    fovea vocab --type word --min-count 2 -o words.txt train.en.gz
+
+  How a vocabulary cuts a text, pieces and ids:
+    fovea vocab --show model/vocab.spm "A small dog runs through the snow."
+
+Text that is already cut ("hou@@ se") is taken as it is with --type pieces. One vocabulary for
+several files is a joint one; run the command once per language for separate ones.)";
+
+constexpr int64_t kCheckedLines = 100'000;
+
+struct VocabOptions {
+  std::string type = "unigram", output, show;
+  std::vector<std::string> inputs;
+  SentencePieceOptions pieces;
+  int32_t size = 8000;
+  bool size_given = false;
+  int64_t min_count = 1;
+
+  bool subwords() const { return type == "unigram" || type == "bpe"; }
+};
+
+// A folder gets vocab.spm or vocab.txt; a file must have the ending that tells its format.
+std::string output_path(const VocabOptions& options) {
+  namespace fs = std::filesystem;
+  const std::string ending = options.subwords() ? ".spm" : ".txt";
+  const fs::path path(options.output);
+  const bool folder = fs::is_directory(path) || path.extension().empty();
+  check(folder || path.extension() == ending, Exit::usage, "-o ", options.output,
+        ": a vocabulary of type ", options.type, " is a file ending in ", ending,
+        "; name such a file or a folder");
+  return folder ? (path / ("vocab" + ending)).string() : options.output;
+}
+
+void make_parent(const std::string& path) {
+  const std::filesystem::path parent = std::filesystem::path(path).parent_path();
+  std::error_code error;
+  if (!parent.empty()) std::filesystem::create_directories(parent, error);
+  check(!error, Exit::files, parent.string(), ": cannot be created: ", error.message());
+}
+
+Vocabulary build(const VocabOptions& options) {
+  Progress progress("reading", 0, {.unit = "lines", .interval = 10});
+  const LinesRead report = [&](int64_t lines) { progress.set(lines); };
+  if (options.subwords()) {
+    SentencePieceOptions pieces = options.pieces;
+    pieces.model = options.type == "bpe" ? SubwordModel::bpe : SubwordModel::unigram;
+    pieces.size = options.size;
+    pieces.progress = report;
+    pieces.learning = [&] {
+      progress.finish();
+      log_info("learning {} pieces", with_commas(options.size));
+    };
+    return train_sentencepiece(options.inputs, pieces);
+  }
+  CountOptions count;
+  count.min_count = options.min_count;
+  count.max_size = options.size_given ? options.size : 0;
+  count.progress = report;
+  if (options.type == "char") return build_character_vocabulary(options.inputs, count);
+  if (options.type == "pieces") return build_piece_vocabulary(options.inputs, count);
+  return build_word_vocabulary(options.inputs, count);
+}
+
+// How well a vocabulary fits text.
+struct Fit {
+  int64_t lines = 0, words = 0, whole_words = 0, pieces = 0, unknown = 0;
+
+  void add(const Vocabulary& vocabulary, std::string_view line) {
+    const std::vector<int32_t> ids = vocabulary.encode(line);
+    const std::vector<int> word = vocabulary.words_of(ids);
+    ++lines;
+    pieces += static_cast<int64_t>(ids.size());
+    for (size_t i = 0, end = 0; i < ids.size(); i = end) {
+      while (end < ids.size() && word[end] == word[i]) ++end;
+      const auto bad = std::count(ids.begin() + i, ids.begin() + end, kUnk);
+      unknown += bad;
+      whole_words += bad == 0;
+      ++words;
+    }
+  }
+};
+
+double share(int64_t part, int64_t whole) {
+  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+void log_fit(const Vocabulary& vocabulary, const std::vector<std::string>& files) {
+  Fit fit;
+  for (const std::string& path : files) {
+    if (path == "-") continue;  // can be read only once
+    LineReader reader(path);
+    int64_t lines = 0;
+    for (Line line; lines < kCheckedLines && reader.next(line); ++lines)
+      if (is_utf8(line.text)) fit.add(vocabulary, line.text);
+  }
+  if (fit.lines == 0) return;
+  log_info(
+      "{} lines: {:.2f} pieces per line, {:.3f} % of pieces unknown, {:.2f} % of words covered",
+      with_commas(fit.lines), share(fit.pieces, fit.lines), 100 * share(fit.unknown, fit.pieces),
+      100 * share(fit.whole_words, fit.words));
+}
+
+void make(const VocabOptions& options) {
+  check(!options.output.empty(), Exit::usage, "where should it go? Give -o FOLDER or -o FILE");
+  check(!options.inputs.empty(), Exit::usage, "no text files given to make a vocabulary of");
+  const std::string path = output_path(options);
+  const Vocabulary vocabulary = build(options);
+  make_parent(path);
+  vocabulary.save(path);
+  log_info("{}: {} pieces of type {}", path, with_commas(vocabulary.size()), options.type);
+  if (options.size_given && options.subwords() && vocabulary.size() < options.size)
+    log_warning("asked for {} pieces, the text has no more than {}", with_commas(options.size),
+                with_commas(vocabulary.size()));
+  log_fit(vocabulary, options.inputs);
+}
+
+void show(const VocabOptions& options) {
+  const Vocabulary vocabulary = Vocabulary::load(options.show);
+  OutputFile out("-");
+  const auto print = [&](std::string_view text) {
+    const std::vector<int32_t> ids = vocabulary.encode(text);
+    out.write_line(
+        fmt::format("{}\n{}", fmt::join(vocabulary.pieces(ids), " "), fmt::join(ids, " ")));
+  };
+  for (const std::string& text : options.inputs) print(text);
+  if (options.inputs.empty()) {
+    LineReader reader("-");
+    for (Line line; reader.next(line);) print(line.text);
+  }
+  out.close();
+}
+
+}  // namespace
+
+void add_vocab(CLI::App& app) {
+  auto* command = app.add_subcommand("vocab", "Make a vocabulary of text, or show what it does");
+  auto options = std::make_shared<VocabOptions>();
+  VocabOptions& o = *options;
+  command
+      ->add_option("inputs", o.inputs,
+                   "Text files, one sentence per line (.gz is read too); with --show, texts")
+      ->type_name("FILE");
+  command->add_option("-t,--type", o.type, "How text is cut")
+      ->check(CLI::IsMember({"unigram", "bpe", "word", "char", "pieces"}))
+      ->capture_default_str();
+  auto* size = command
+                   ->add_option("-s,--size", o.size,
+                                "Pieces in all; for word, char and pieces the most of them")
+                   ->check(CLI::Range(5, 1 << 20))
+                   ->capture_default_str();
+  command->add_option("-o,--output", o.output, "Folder or file to write")->type_name("PATH");
+  command->add_option("--show", o.show, "Print the pieces and ids of texts instead")
+      ->type_name("VOCABULARY");
+  command->add_option("--min-count", o.min_count, "Leave out what is seen less often")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command
+      ->add_option("--character-coverage", o.pieces.character_coverage,
+                   "Share of characters that get a piece (unigram, bpe)")
+      ->check(CLI::Range(0.9, 1.0))
+      ->capture_default_str();
+  command->add_flag("--byte-fallback", o.pieces.byte_fallback,
+                    "Spell unknown characters as bytes (unigram, bpe)");
+  command->add_option("--max-lines", o.pieces.max_lines, "Learn from a sample of so many lines")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  command->add_option("--seed", o.pieces.seed, "Seed of that sample")->capture_default_str();
+  command->footer(kExamples);
+  command->callback([options, size] {
+    options->size_given = size->count() > 0;
+    options->show.empty() ? make(*options) : show(*options);
+  });
+}
+
+}  // namespace fovea

@@ -1,0 +1,51 @@
+// sources: src/text/vocabulary.cpp src/text/pieces.cpp src/text/sentencepiece_model.cpp
+// sources: src/text/sentencepiece_check.cpp src/text/character_map.cpp src/base/files.cpp
+// sources: src/base/utf8.cpp
+// libraries: -lsentencepiece -licuuc
+//
+// Whatever a vocabulary file holds, it is refused as a bad model or can be used: no text gives
+// an id out of range or a control piece, what is decoded is one line of UTF-8, and where no
+// piece is unknown it is the text that was encoded. The first byte chooses the kind of file.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+
+#include "base/check.h"
+#include "base/utf8.h"
+#include "text/vocabulary.h"
+
+namespace {
+
+using namespace fovea;
+
+void require(bool ok) {
+  if (!ok) std::abort();
+}
+
+void use(const Vocabulary& vocabulary, std::string_view text) {
+  const std::vector<int32_t> ids = vocabulary.encode(text);
+  for (const int32_t id : ids) require(id >= kUnk && id < vocabulary.size());
+  const std::string decoded = vocabulary.decode(ids);
+  require(is_utf8(decoded) && decoded.find_first_of("\n\r") == decoded.npos);
+  if (std::find(ids.begin(), ids.end(), kUnk) == ids.end())
+    require(decoded == vocabulary.normalise(text));
+  require(vocabulary.words_of(ids).size() == ids.size());
+  vocabulary.words(ids);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  try {
+    const Vocabulary vocabulary = data[0] % 2 ? Vocabulary::parse_text(bytes, "vocab.txt")
+                                              : Vocabulary::parse_sentencepiece(bytes, "vocab.spm");
+    use(vocabulary, bytes.substr(0, 200));
+    use(vocabulary, "the <s> e\u0301 \u2581 \uFB01\u00BD @@ b@@ b");
+  } catch (const Error& error) {
+    require(error.code() == Exit::model);
+  }
+  return 0;
+}
