@@ -38,6 +38,9 @@ TEST(Label, ShortensByColumns) {
 }
 
 TEST(Label, CutsPilesOfMarks) {
+  const std::string six = "\u0301\u0302\u0303\u0304\u0305\u0306";
+  EXPECT_EQ(label("e" + six + "\u0307\u0308x"), "e" + six + "x");
+  EXPECT_EQ(label("\u0301"), "◌\u0301");
   std::string pile = "e";
   for (int i = 0; i < 50'000; ++i) pile += "\u0301";
   const auto start = std::chrono::steady_clock::now();

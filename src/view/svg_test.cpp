@@ -62,6 +62,10 @@ TEST(Svg, HoldsEveryWordAndWeight) {
     EXPECT_EQ(count(svg, part), 1u) << part;
   EXPECT_EQ(count(svg, "class=\"best\""), 3u);  // two rows and the legend
   EXPECT_EQ(count(svg, "class=\"cell "), 4u);
+  const size_t at = svg.find("<title>der → dog: 0.1000</title>");
+  ASSERT_NE(at, std::string::npos);
+  EXPECT_NE(svg.find("x=\"36\" y=\"0\" width=\"36\" height=\"36\"", at), std::string::npos);
+  EXPECT_LT(svg.find("x=\"36\" y=\"0\"", at), svg.find("</g>", at));
   for (const char* foreign : {"http", "url(", "@import"})
     EXPECT_EQ(count(svg, foreign), std::string(foreign) == "http" ? 1u : 0u);  // the namespace
 }

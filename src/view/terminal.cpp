@@ -48,10 +48,11 @@ class Map {
     if (!matrix_.title.empty()) out += label(matrix_.title, std::max(options_.width, 8)) + "\n\n";
     for (size_t first = 0; first < source_.size();) {
       const size_t last = panel_end(first);
-      if (first > 0 || last < source_.size())
-        out += (first > 0 ? "\n" : "") + spaces(margin_ + 1) + "source words " +
-               std::to_string(first + 1) + " to " + std::to_string(last) + " of " +
-               std::to_string(source_.size()) + "\n";
+      if (first > 0 || last < source_.size()) {
+        const std::string range = "words " + std::to_string(first + 1) + " to " +
+                                  std::to_string(last) + " of " + std::to_string(source_.size());
+        out += (first > 0 ? "\n" : "") + indent(columns(range)) + range + "\n";
+      }
       out += header(first, last);
       for (size_t i = 0; i < target_.size(); ++i) out += row(i, first, last);
       first = last;
@@ -70,17 +71,15 @@ class Map {
 
   // As many words as fit, at least one; with stairs the words themselves must fit too.
   size_t panel_end(size_t first) const {
-    const auto fits = [&](size_t last) {
-      if (cells_width(last - first) > options_.width) return false;
-      if (!stairs_) return true;
+    const auto words_fit = [&](size_t last) {
       for (size_t j = first; j < last; ++j)
         if (cells_width(j - first) + columns(source_[j]) > options_.width) return false;
       return true;
     };
     size_t last = first + 1;
-    for (size_t end = last; end <= source_.size() && cells_width(end - first) <= options_.width;
-         ++end)
-      if (fits(end)) last = end;
+    while (last < source_.size() && cells_width(last + 1 - first) <= options_.width &&
+           (!stairs_ || words_fit(last + 1)))
+      ++last;
     return last;
   }
 
@@ -159,12 +158,20 @@ class Map {
     std::string bar;
     for (int step = 0; step <= kColourSteps; step += kColourSteps / 16)
       bar += coloured() ? painted(step) + " " : shade(step);
-    const bool ascii = options_.shades == Shades::ascii;
-    const std::string mark = coloured() ? "[]" : shade(kColourSteps) + "<";
     char top[16];
     std::snprintf(top, sizeof top, "%.3g", static_cast<double>(top_));
-    return "\n" + spaces(margin_ + 1) + "0 " + bar + plain() + " " + top +
-           (ascii ? "   " : "  ·  ") + mark + " largest of its row\n";
+    const std::string mark = coloured() ? "[]" : shade(kColourSteps) + "<";
+    const std::string scale = "0 " + bar + plain() + " " + top;
+    const std::string meaning = "   " + mark + " largest of its row";
+    constexpr int kScaleColumns = 25, kMeaningColumns = 24;  // at most
+    const bool both = kScaleColumns + kMeaningColumns <= options_.width;
+    const int used = kScaleColumns + (both ? kMeaningColumns : 0);
+    return "\n" + indent(used) + scale + (both ? meaning : "") + "\n";
+  }
+
+  // Brings a line of so many columns in line with the cells, if it fits there.
+  std::string indent(int used) const {
+    return margin_ + 1 + used <= options_.width ? spaces(margin_ + 1) : "";
   }
 
   bool coloured() const { return options_.shades >= Shades::colours_256; }

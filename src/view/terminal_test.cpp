@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <sstream>
@@ -42,7 +43,7 @@ TEST(Terminal, DrawsBlocks) {
             " der █<▁▁  .90 the\n"
             "Hund ▂▂▆<  .75 dog\n"
             "\n"
-            "     0  ▁▁▂▂▃▃▄▄▅▅▆▆▇▇██ 1  ·  █< largest of its row\n");
+            "     0  ▁▁▂▂▃▃▄▄▅▅▆▆▇▇██ 1   █< largest of its row\n");
 }
 
 TEST(Terminal, DrawsAscii) {
@@ -85,10 +86,7 @@ TEST(Terminal, FitsTheWidth) {
     for (int width : {20, 40, 80, 203}) {
       const auto text =
           terminal_map(m, {.shades = Shades::blocks, .labels = labels, .width = width});
-      for (const std::string& line : lines_of(text))
-        if (line.find("largest") == std::string::npos && line.find("words") == std::string::npos) {
-          EXPECT_LE(columns(line), width) << line;
-        }
+      for (const std::string& line : lines_of(text)) EXPECT_LE(columns(line), std::max(width, 25));
     }
 }
 
