@@ -1,11 +1,9 @@
 #include "base/crc32c.h"
 
+#include <nmmintrin.h>
+
 #include <array>
 #include <cstring>
-
-#ifdef __x86_64__
-#include <nmmintrin.h>
-#endif
 
 namespace fovea {
 namespace {
@@ -30,7 +28,6 @@ uint32_t byte_at(std::span<const std::byte> bytes, size_t i) {
   return std::to_integer<uint32_t>(bytes[i]);
 }
 
-#ifdef __x86_64__
 __attribute__((target("sse4.2"))) uint32_t crc32c_sse42(std::span<const std::byte> bytes,
                                                         uint32_t before) {
   uint64_t r = static_cast<uint32_t>(~before);
@@ -44,7 +41,6 @@ __attribute__((target("sse4.2"))) uint32_t crc32c_sse42(std::span<const std::byt
   for (; i < bytes.size(); ++i) rest = _mm_crc32_u8(rest, static_cast<uint8_t>(bytes[i]));
   return ~rest;
 }
-#endif
 
 }  // namespace
 
@@ -63,10 +59,8 @@ uint32_t crc32c_portable(std::span<const std::byte> bytes, uint32_t before) {
 }
 
 uint32_t crc32c(std::span<const std::byte> bytes, uint32_t before) {
-#ifdef __x86_64__
   static const bool has_instruction = __builtin_cpu_supports("sse4.2");
   if (has_instruction) return crc32c_sse42(bytes, before);
-#endif
   return crc32c_portable(bytes, before);
 }
 

@@ -109,8 +109,6 @@ std::vector<Bad> bad_containers() {
 }
 
 std::vector<Bad> bad_tensors() {
-  const std::string m = R"("__metadata__":)";
-  const auto raw = [](const std::string& inner) { return with_header("{\"w\":" + inner + "}", 4); };
   return {
       {"name of 0 bytes", with_header("{" + tensor("", "U8", "[4]", "[0,4]") + "}", 4), "empty"},
       {"name of 257 bytes",
@@ -140,6 +138,12 @@ std::vector<Bad> bad_tensors() {
       {"2^59 elements", one("F32", "[576460752303423488]", "[0,4]", 4), "below 2^64"},
       {"wraps before a zero dimension", one("U8", "[4611686018427387904,4,0]", "[0,0]", 0),
        "below 2^64"},
+  };
+}
+
+std::vector<Bad> bad_fields() {
+  const auto raw = [](const std::string& inner) { return with_header("{\"w\":" + inner + "}", 4); };
+  return {
       {"size ≠ shape", one("F32", "[2]", "[0,4]", 4), "need 8 bytes, its data has 4"},
       {"dimension 0 with data", one("F32", "[0]", "[0,4]", 4), "need 0 bytes"},
       {"rank 0 with two elements", one("U8", "[]", "[0,2]", 2), "need 1 bytes"},
@@ -170,6 +174,12 @@ std::vector<Bad> bad_tensors() {
       {"tensor an array", raw("[]"), "found an array"},
       {"tensor null", raw("null"), "found null"},
       {"tensor true", raw("true"), "true or false"},
+  };
+}
+
+std::vector<Bad> bad_metadata() {
+  const std::string m = R"("__metadata__":)";
+  return {
       {"metadata a string", with_header("{" + m + "\"x\"}", 0), "found a string"},
       {"metadata value a number", with_header("{" + m + "{\"k\":1}}", 0), "found a number"},
       {"metadata value an object", with_header("{" + m + "{\"k\":{}}}", 0), "found an object"},
@@ -188,7 +198,8 @@ std::vector<Bad> bad_tensors() {
 
 TEST(Safetensors, RefusesEveryKindOfBadFile) {
   std::vector<Bad> all = bad_containers();
-  for (Bad& bad : bad_tensors()) all.push_back(std::move(bad));
+  for (const auto& more : {bad_tensors(), bad_fields(), bad_metadata()})
+    all.insert(all.end(), more.begin(), more.end());
   EXPECT_GE(all.size(), 80u);
   for (const Bad& bad : all) {
     SCOPED_TRACE(bad.kind);
