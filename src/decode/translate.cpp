@@ -1,0 +1,127 @@
+#include "decode/translate.h"
+
+#include <algorithm>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "text/batch.h"
+#include "text/corpus.h"
+
+namespace fovea {
+namespace {
+
+constexpr int64_t kAttentionTokens = 1024;  // of the pairs whose maps are computed together
+
+// Pairs of source and translation, to be attended to in one go.
+struct Pairs {
+  Packed source, target;
+  std::vector<std::pair<Translation*, size_t>> of;
+};
+
+void align(const Vocabulary& source, const Vocabulary& target, std::span<const AttentionMap> maps,
+           std::span<const int32_t> source_ids, Alternative& alternative) {
+  const SoftAlignment pieces = mean_attention(maps, "cross");
+  alternative.alignment = hard_alignment(
+      by_word(pieces, target.words_of(alternative.ids), source.words_of(source_ids)));
+}
+
+}  // namespace
+
+Translator::Translator(std::vector<const Model*> models, Vocabulary source, Vocabulary target,
+                       TranslateOptions options)
+    : models_(std::move(models)), source_(std::move(source)), target_(std::move(target)),
+      options_(std::move(options)), longest_(std::numeric_limits<int64_t>::max()) {
+  options_.search.check();
+  for (const Model* model : models_) longest_ = std::min(longest_, model->max_length() - 1);
+}
+
+std::vector<Translation> Translator::translate(std::span<const std::string> lines,
+                                               const LineNames& names) const {
+  std::vector<Translation> translations(lines.size());
+  std::vector<std::vector<int32_t>> sources;
+  std::vector<int64_t> lengths, places;  // of lines that are not empty
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const int64_t number = names.first + static_cast<int64_t>(i);
+    auto ids = encode(lines[i], names.file + ":" + std::to_string(number));
+    if (ids.empty()) continue;
+    lengths.push_back(std::ssize(ids));
+    places.push_back(static_cast<int64_t>(i));
+    sources.push_back(std::move(ids));
+  }
+
+  int64_t done = std::ssize(lines) - std::ssize(places);
+  const BatchOptions budget{.tokens = options_.batch_tokens, .sentences = options_.batch_sentences};
+  for (const std::vector<int64_t>& batch : batches_by_length(lengths, budget)) {
+    const Packed packed = pack_source(sources, batch);
+    std::vector<int64_t> numbers;
+    for (const int64_t i : batch) numbers.push_back(names.first - 1 + places[i]);
+    auto found = search(models_, {packed.ids, packed.offsets}, numbers, options_.search);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      Translation& t = translations[places[batch[i]]];
+      const auto source = packed[static_cast<int64_t>(i)];
+      t.source_ids.assign(source.begin(), source.end());
+      t.source_pieces = source_.pieces(source);
+      for (Hypothesis& h : found[i]) t.n_best.push_back(alternative(std::move(h)));
+      t.text = t.n_best.front().text;
+    }
+    done += std::ssize(batch);
+    if (options_.progress && !options_.progress(done)) break;
+  }
+  if (options_.alignment || options_.attention) attend(translations);
+  return translations;
+}
+
+std::vector<int32_t> Translator::encode(const std::string& line, const std::string& where) const {
+  const CleanLine clean = clean_line(line);
+  std::vector<int32_t> ids = source_.encode(clean.text);
+  const bool cut = std::ssize(ids) > longest_;
+  if (options_.warn && clean.replaced)
+    log_warning("{}: bytes that are not UTF-8 were replaced by U+FFFD", where);
+  if (options_.warn && (clean.cut || cut))
+    log_warning("{}: {} pieces{}, the model takes {}: the rest was cut off; split the line", where,
+                ids.size(), clean.cut ? " and more" : "", longest_);
+  if (cut) ids.resize(static_cast<size_t>(longest_));
+  return ids;
+}
+
+Alternative Translator::alternative(Hypothesis h) const {
+  const auto words = std::span(h.words).first(h.words.size() - 1);
+  return {.text = target_.decode(words),
+          .score = h.score,
+          .log_prob = h.log_prob,
+          .ids = h.words,
+          .pieces = target_.pieces(h.words),
+          .log_probs = std::move(h.log_probs)};
+}
+
+void Translator::attend(std::span<Translation> translations) const {
+  Pairs pairs;
+  const auto flush = [&] {
+    if (pairs.of.empty()) return;
+    auto maps = models_.front()->attention({pairs.source.ids, pairs.source.offsets},
+                                           {pairs.target.ids, pairs.target.offsets});
+    for (size_t i = 0; i < pairs.of.size(); ++i) {
+      auto& [translation, n] = pairs.of[i];
+      if (options_.alignment)
+        align(source_, target_, maps[i], translation->source_ids, translation->n_best[n]);
+      if (options_.attention && n == 0) translation->attention = std::move(maps[i]);
+    }
+    pairs = {};
+  };
+  for (Translation& t : translations) {
+    const size_t wanted =
+        options_.alignment ? t.n_best.size() : std::min<size_t>(1, t.n_best.size());
+    for (size_t n = 0; n < wanted; ++n) {
+      const auto words = std::span(t.n_best[n].ids);
+      pairs.source.add(t.source_ids, Packed::Mark::none);
+      pairs.target.add(words.first(words.size() - 1), Packed::Mark::bos_before);
+      pairs.of.emplace_back(&t, n);
+      if (pairs.source.tokens() + pairs.target.tokens() > kAttentionTokens) flush();
+    }
+  }
+  flush();
+}
+
+}  // namespace fovea

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "decode/alignment.h"
+#include "decode/search.h"
+#include "models/model.h"
+#include "text/vocabulary.h"
+
+namespace fovea {
+
+struct TranslateOptions {
+  SearchOptions search;
+  int64_t batch_tokens = 2048;  // source pieces of a batch
+  int64_t batch_sentences = 64;
+  bool alignment = false;  // word alignment of every translation
+  bool attention = false;  // all attention maps of the best translation
+  bool warn = true;        // of lines that had to be cut or repaired
+  // Called after each batch with the number of lines done; false leaves off.
+  std::function<bool(int64_t done)> progress = nullptr;
+};
+
+// One of the n best translations of a line.
+struct Alternative {
+  std::string text;
+  double score = 0, log_prob = 0;
+  std::vector<int32_t> ids;         // with </s>
+  std::vector<std::string> pieces;  // of ids
+  std::vector<float> log_probs;     // of ids
+  Links alignment = {};             // words to words; on request
+};
+
+struct Translation {
+  std::string text;                 // of the best
+  std::vector<Alternative> n_best;  // best first; empty for an empty line
+  std::vector<int32_t> source_ids;  // with </s>; empty for an empty line
+  std::vector<std::string> source_pieces;
+  std::vector<AttentionMap> attention = {};  // of the best; on request
+};
+
+// Lines to translate and how to call them in warnings.
+struct LineNames {
+  std::string file = "input";
+  int64_t first = 1;  // the number of the first line; random numbers depend on it too
+};
+
+// Translates lines of text. Models and vocabularies must outlive it. Each line gives one
+// translation, the same whatever else is translated with it.
+class Translator {
+ public:
+  // Several models are an ensemble.
+  Translator(std::vector<const Model*> models, Vocabulary source, Vocabulary target,
+             TranslateOptions options);
+
+  std::vector<Translation> translate(std::span<const std::string> lines,
+                                     const LineNames& names = {}) const;
+
+ private:
+  std::vector<int32_t> encode(const std::string& line, const std::string& where) const;
+  Alternative alternative(Hypothesis hypothesis) const;
+  void attend(std::span<Translation> translations) const;
+
+  std::vector<const Model*> models_;
+  Vocabulary source_, target_;
+  TranslateOptions options_;
+  int64_t longest_;  // pieces of a source without </s>
+};
+
+}  // namespace fovea
