@@ -4,7 +4,7 @@
 #include <omp.h>
 #include <zlib.h>
 
-#include "text/text_samples.h"
+#include "text_samples.h"
 
 namespace fovea {
 namespace {

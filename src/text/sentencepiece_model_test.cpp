@@ -6,8 +6,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "text/text_samples.h"
 #include "text/vocabulary.h"
+#include "text_samples.h"
 
 namespace fovea {
 namespace {

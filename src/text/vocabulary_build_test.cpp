@@ -4,7 +4,7 @@
 
 #include <cstdlib>
 
-#include "text/text_samples.h"
+#include "text_samples.h"
 
 namespace fovea {
 namespace {

@@ -8,7 +8,7 @@
 #include <ctime>
 
 #include "text/pieces.h"
-#include "text/text_samples.h"
+#include "text_samples.h"
 
 namespace fovea {
 namespace {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Text for the tests of this room.
+// Text, random and not, for tests of what reads text.
 
 #include <filesystem>
 #include <fstream>
