@@ -11,3 +11,12 @@ foreach(ROOM ${ROOMS})
     add_test(NAME ${ROOM} COMMAND test_${ROOM})
   endif()
 endforeach()
+
+# Golden cases of a folder: test_goldens [DIR].
+file(GLOB GOLDENS CONFIGURE_DEPENDS tests/goldens/*.cpp)
+add_executable(test_goldens ${GOLDENS})
+target_include_directories(test_goldens PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+target_link_libraries(test_goldens PRIVATE fovea_core)
+target_compile_definitions(test_goldens PRIVATE FOVEA_SOURCE="${CMAKE_SOURCE_DIR}")
+set_target_properties(test_goldens PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+add_test(NAME goldens COMMAND test_goldens)

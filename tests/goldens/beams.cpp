@@ -1,0 +1,60 @@
+#include "decode/search.h"
+#include "decode/table_model.h"
+#include "goldens/case.h"
+
+namespace fovea::goldens {
+namespace {
+
+// The file's words 0 = start, 1 = end, 2 … become ours: 1, 2, 3 …; padding is impossible.
+TableModel model_of(const Case& c) {
+  const int64_t steps = c.shape("in.log_prob")[0], words = c.shape("in.log_prob")[1];
+  const std::vector<double> table = c.values("in.log_prob");
+  return {words + 1, steps,
+          [=](const TableModel::Words&, const TableModel::Words& prefix) {
+            const auto step = std::ssize(prefix) - 1;
+            const auto row =
+                table.begin() + (step * words + prefix.back() - 1) * static_cast<int64_t>(words);
+            TableModel::Row scores{-1e9};
+            scores.insert(scores.end(), row, row + words);
+            return scores;
+          },
+          c.type()};
+}
+
+void beam(Case& c) {
+  const TableModel model = model_of(c);
+  const int64_t steps = c.shape("in.log_prob")[0];
+  const std::vector<int32_t> source{5, 2}, offsets{0, 2};
+  const int64_t number = 0;
+  for (const int64_t k : {1, 3, 5})
+    for (size_t a = 0; a < c.values("in.alphas").size(); ++a) {
+      SearchOptions options;
+      options.beam = options.n_best = k;
+      options.length_penalty = c.values("in.alphas")[a];
+      options.max_length_factor = 100;
+      options.allow_unknown = true;
+      const Model* models[] = {&model};
+      const auto found = search(models, {source, offsets}, std::span(&number, 1), options).front();
+      std::vector<double> tokens, lengths, log_probs, scores;
+      for (const Hypothesis& h : found) {
+        for (int64_t t = 0; t < steps; ++t)
+          tokens.push_back(t < std::ssize(h.words) ? h.words[static_cast<size_t>(t)] - 1 : -1);
+        lengths.push_back(static_cast<double>(h.words.size()));
+        log_probs.push_back(h.log_prob);
+        scores.push_back(h.score);
+      }
+      const std::string name = "out.k" + std::to_string(k) + ".a" + std::to_string(a) + ".";
+      c.expect(name + "tokens", tokens);
+      c.expect(name + "length", lengths);
+      c.expect(name + "log_prob", log_probs);
+      c.expect(name + "score", scores);
+    }
+}
+
+}  // namespace
+
+void add_beam_cases(std::map<std::string, Run>& cases) {
+  cases["beam_exact"] = cases["beam_garden_path"] = beam;
+}
+
+}  // namespace fovea::goldens

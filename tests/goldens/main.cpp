@@ -1,0 +1,68 @@
+// Runs every golden case of a folder in double and in float:  test_goldens [DIR]
+// A file whose case is unknown is a failure, so cases can be added by dropping files in.
+#include <algorithm>
+#include <cstdio>
+#include <filesystem>
+
+#include "goldens/case.h"
+
+namespace fovea::goldens {
+namespace {
+
+// 0 passed, 1 failed.
+int run_case(const std::string& path, Run run) {
+  int failed = 0;
+  for (const Type type : {Type::f64, Type::f32}) {
+    Case c(path, type);
+    const char* in = type == Type::f64 ? "double" : "float";
+    try {
+      run(c);
+    } catch (const std::exception& e) {
+      std::printf("FAILED  %-28s %-6s %s\n", c.name().c_str(), in, e.what());
+      failed = 1;
+      continue;
+    }
+    if (c.failures().empty() && c.compared() > 0) {
+      std::printf("ok      %-28s %-6s %6ld numbers, worst %.1e\n", c.name().c_str(), in,
+                  static_cast<long>(c.compared()), c.worst());
+      continue;
+    }
+    failed = 1;
+    for (const std::string& f : c.failures())
+      std::printf("FAILED  %-28s %-6s %s\n", c.name().c_str(), in, f.c_str());
+    if (c.compared() == 0) std::printf("FAILED  %-28s compared nothing\n", c.name().c_str());
+  }
+  return failed;
+}
+
+int run_folder(const std::string& folder) {
+  const auto cases = built_cases();
+  std::vector<std::string> files;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    if (entry.path().extension() == ".safetensors") files.push_back(entry.path());
+  std::ranges::sort(files);
+  int failed = 0, passed = 0, not_built = 0;
+  for (const std::string& file : files) {
+    const std::string name = std::filesystem::path(file).stem();
+    if (const auto found = cases.find(name); found != cases.end()) {
+      const int bad = run_case(file, found->second);
+      failed += bad;
+      passed += !bad;
+    } else if (std::ranges::count(cases_not_built(), name)) {
+      std::printf("not built  %s\n", name.c_str());
+      ++not_built;
+    } else {
+      std::printf("FAILED  %s: no such case is known\n", name.c_str());
+      ++failed;
+    }
+  }
+  std::printf("%d cases hold, %d fail, %d not built yet\n", passed, failed, not_built);
+  return failed || files.empty() ? 1 : 0;
+}
+
+}  // namespace
+}  // namespace fovea::goldens
+
+int main(int argc, char** argv) {
+  return fovea::goldens::run_folder(argc > 1 ? argv[1] : FOVEA_SOURCE "/tests/golden/mechanisms");
+}
