@@ -14,7 +14,7 @@
 namespace fovea {
 
 struct TranslateOptions {
-  SearchOptions search;
+  SearchOptions search = {};
   int64_t batch_tokens = 2048;  // source pieces of a batch
   int64_t batch_sentences = 64;
   bool alignment = false;  // word alignment of every translation
