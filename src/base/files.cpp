@@ -30,6 +30,15 @@ size_t size_of_open_file(int fd, const std::string& path) {
   return static_cast<size_t>(status.st_size);
 }
 
+// Calls again while a signal interrupts.
+template <class Call>
+auto uninterrupted(Call call) {
+  for (;;) {
+    const auto result = call();
+    if (result >= 0 || errno != EINTR) return result;
+  }
+}
+
 // A name no other process and no other thread of this one uses.
 std::string temporary_name(const std::string& path) {
   static std::atomic<unsigned> count{0};
@@ -59,7 +68,8 @@ void Descriptor::reset() {
 Descriptor open_regular(const std::string& path) {
   check(path.find('\0') == std::string::npos, Exit::files, "a file name contains a NUL byte");
   // O_NONBLOCK: opening a FIFO for reading would otherwise wait for a writer.
-  Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+  Descriptor fd(uninterrupted(
+      [&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
   if (fd.get() < 0) fail_errno(path, "open", errno);
   struct stat status {};
   if (fstat(fd.get(), &status) != 0) fail_errno(path, "inspect", errno);
@@ -74,8 +84,7 @@ std::string read_file(const std::string& path, size_t limit, Exit code) {
   text.reserve(std::min(size_of_open_file(fd.get(), path), limit) + 1);
   std::string piece(kBuffer, '\0');
   for (;;) {
-    const ssize_t n = read(fd.get(), piece.data(), piece.size());
-    if (n < 0 && errno == EINTR) continue;
+    const ssize_t n = uninterrupted([&] { return read(fd.get(), piece.data(), piece.size()); });
     if (n < 0) fail_errno(path, "read", errno);
     if (n == 0) return text;
     text.append(piece.data(), static_cast<size_t>(n));
@@ -85,8 +94,7 @@ std::string read_file(const std::string& path, size_t limit, Exit code) {
 
 void write_fully(int fd, std::span<const std::byte> bytes, const std::string& path) {
   while (!bytes.empty()) {
-    const ssize_t n = write(fd, bytes.data(), bytes.size());
-    if (n < 0 && errno == EINTR) continue;
+    const ssize_t n = uninterrupted([&] { return write(fd, bytes.data(), bytes.size()); });
     if (n < 0) fail_errno(path, "write", errno);
     bytes = bytes.subspan(static_cast<size_t>(n));
   }
@@ -125,7 +133,8 @@ AtomicFile::AtomicFile(std::string path)
   if (stat(path_.c_str(), &status) == 0)
     check(S_ISREG(status.st_mode), Exit::files, path_, " is ", kind_of(status.st_mode),
           ", it cannot be replaced by a file");
-  fd_ = Descriptor(::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
+  fd_ = Descriptor(uninterrupted(
+      [&] { return ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
   if (fd_.get() < 0) {
     const int error = errno;
     temporary_.clear();
@@ -150,8 +159,9 @@ void AtomicFile::flush() {
 
 void AtomicFile::commit() {
   flush();
-  if (fsync(fd_.get()) != 0) fail_errno(path_, "sync", errno);
-  if (close(fd_.release()) != 0) fail_errno(path_, "close", errno);
+  if (uninterrupted([&] { return fsync(fd_.get()); }) != 0) fail_errno(path_, "sync", errno);
+  // Linux has closed the file even when a signal interrupted the call.
+  if (close(fd_.release()) != 0 && errno != EINTR) fail_errno(path_, "close", errno);
   if (rename(temporary_.c_str(), path_.c_str()) != 0)
     fail_errno(path_, "rename its temporary file", errno);
   temporary_.clear();
@@ -169,10 +179,11 @@ void write_atomically(const std::string& path, std::string_view text) {
 }
 
 void sync_directory(const std::string& directory) {
-  const Descriptor fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor fd(
+      uninterrupted([&] { return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (fd.get() < 0) fail_errno(directory, "open", errno);
   // Some file systems (FUSE, some network mounts) know no fsync of a directory.
-  if (fsync(fd.get()) != 0 && errno != EINVAL && errno != ENOTSUP)
+  if (uninterrupted([&] { return fsync(fd.get()); }) != 0 && errno != EINVAL && errno != ENOTSUP)
     fail_errno(directory, "sync", errno);
 }
 
