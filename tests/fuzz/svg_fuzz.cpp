@@ -8,10 +8,10 @@
 #include <cstdlib>
 #include <cstring>
 
-#include "../xml_scan.h"
 #include "view/curve.h"
 #include "view/svg.h"
 #include "view/terminal.h"
+#include "xml_scan.h"
 
 namespace {
 
