@@ -14,12 +14,12 @@ using samples::Folder;
 TEST(VocabularyBuild, CountsWords) {
   const Folder folder;
   const std::string one = folder.write("1", "b a a\nc <s> <unk> a\n");
-  const std::string two = folder.write("2", "c\n\xFF bad line\n");
+  const std::string two = folder.write("2", "c b\n\xFF bad line\n");
   const Vocabulary v = build_word_vocabulary({one, two});
   ASSERT_EQ(v.size(), 7);
-  EXPECT_EQ(v.pieces(std::vector<int32_t>{4, 5, 6}), (std::vector<std::string>{"a", "c", "b"}));
+  EXPECT_EQ(v.pieces(std::vector<int32_t>{4, 5, 6}), (std::vector<std::string>{"a", "b", "c"}));
   EXPECT_EQ(v.count(4), 3);
-  EXPECT_EQ(build_word_vocabulary({one, two}, {.min_count = 2}).size(), 6);
+  EXPECT_EQ(build_word_vocabulary({one, two}, {.min_count = 3}).size(), 5);
   EXPECT_EQ(build_word_vocabulary({one, two}, {.max_size = 5}).size(), 5);
   message_of(Exit::data, [&] { build_word_vocabulary({one}, {.min_count = 100}); });
   message_of(Exit::usage, [&] { build_word_vocabulary({one}, {.max_size = 4}); });
