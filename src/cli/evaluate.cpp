@@ -28,7 +28,7 @@ constexpr const char* kExamples = R"(Examples:
     fovea evaluate -r test.de -i output.de
 
   Four metrics as JSON, the translation straight from a pipe:
-    fovea translate -m model < test.en | fovea evaluate -r test.de -m bleu chrf chrf++ ter --format json
+    fovea translate < test.en | fovea evaluate -r test.de -m bleu chrf chrf++ ter -f json
 
   Is the new system better than the old one, or is it chance?
     fovea evaluate -r test.de -i old.de new.de -m bleu chrf --paired-bs

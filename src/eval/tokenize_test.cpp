@@ -61,6 +61,9 @@ TEST(Tokenize, ChineseWithItsKnownQuirk) {
   EXPECT_EQ(tokens("zh", "你好，x.y"), "你 好 ， x . y");
   EXPECT_EQ(tokens("zh", "“curly”…—"), "“ curly ” … —");
   EXPECT_EQ(tokens("zh", "𠀀x"), "𠀀x");
+  EXPECT_EQ(tokens("zh", "a\u200bb"), "a \u200b b");
+  EXPECT_EQ(tokens("zh", "a\u2a6db"), "a \u2a6d b");
+  EXPECT_EQ(tokens("zh", "a\u2a6eb"), "a\u2a6eb");
 }
 
 TEST(Tokenize, CharactersAndNone) {
