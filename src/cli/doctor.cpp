@@ -1,0 +1,151 @@
+#include "cli/doctor.h"
+
+#include <fmt/format.h>
+#include <link.h>
+#include <omp.h>
+#include <sys/utsname.h>
+#include <unicode/uvernum.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "base/lines.h"
+#include "cli/session.h"
+#include "decode/translate.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kExamples = R"(Example:
+    fovea doctor
+
+Prints what the program found, one line each: "ok", "note" (works, but could be better) or
+"FAIL" with what to do. Exit code 0 when nothing failed, 1 otherwise.)";
+
+enum class Verdict { ok, note, fail };
+
+struct Finding {
+  Verdict verdict;
+  std::string what, found;
+};
+
+std::string processor() {
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);)
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+  utsname system{};
+  return uname(&system) == 0 ? system.machine : "unknown";
+}
+
+// Where the dynamic linker found the kernels: the folder's name is the instruction set level.
+std::string kernel_library() {
+  std::string path;
+  dl_iterate_phdr(
+      [](dl_phdr_info* info, size_t, void* out) {
+        const std::string name = info->dlpi_name;
+        if (name.find("libfovea_kernels") != name.npos) *static_cast<std::string*>(out) = name;
+        return 0;
+      },
+      &path);
+  return path;
+}
+
+Finding instruction_set() {
+  const std::string path = kernel_library();
+  const std::string folder = fs::path(path).parent_path().filename().string();
+  const bool tuned = folder.starts_with("x86-64-v");
+  const char* can = __builtin_cpu_supports("avx512f") ? "x86-64-v4"
+                    : __builtin_cpu_supports("avx2")  ? "x86-64-v3"
+                                                      : "x86-64";
+  const std::string used = tuned ? folder : "x86-64";
+  return {used == can ? Verdict::ok : Verdict::note, "kernels",
+          fmt::format("{} in use, the processor has {} ({})", used, can,
+                      path.empty() ? "linked in" : path)};
+}
+
+Finding memory() {
+  const auto page = static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
+  const double all = page * static_cast<double>(sysconf(_SC_PHYS_PAGES));
+  const double free = page * static_cast<double>(sysconf(_SC_AVPHYS_PAGES));
+  return {all < 2000 ? Verdict::note : Verdict::ok, "memory",
+          fmt::format("{:.0f} MiB, {:.0f} free", all, free)};
+}
+
+Finding writing() {
+  const fs::path file = fs::temp_directory_path() / fmt::format("fovea-doctor-{}", getpid());
+  try {
+    write_atomically(file.string(), "x");
+    fs::remove(file);
+    return {Verdict::ok, "files", "can write to " + file.parent_path().string()};
+  } catch (const Error& error) {
+    return {Verdict::fail, "files",
+            std::string(error.what()) + "; set TMPDIR to a folder that can"};
+  }
+}
+
+Finding default_model() {
+  const std::string directory = find_default_model();
+  if (directory.empty())
+    return {Verdict::note, "model",
+            "no default model beside the program or in $FOVEA_HOME; name one with -m"};
+  try {
+    const Package package = load_package(directory);
+    const Translator translator({package.model.get()}, package.source, package.target, {});
+    const auto found = translator.translate(std::vector<std::string>{"A small dog."});
+    return {Verdict::ok, "model",
+            fmt::format("{}: \"A small dog.\" → \"{}\"", directory, found.front().text)};
+  } catch (const Error& error) {
+    return {Verdict::fail, "model", error.what()};
+  }
+}
+
+std::string libraries() {
+  return fmt::format("fmt {}.{}.{}, nlohmann-json {}.{}.{}, CLI11 {}, ICU {}", FMT_VERSION / 10000,
+                     FMT_VERSION / 100 % 100, FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR,
+                     NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, CLI11_VERSION,
+                     U_ICU_VERSION);
+}
+
+void examine() {
+  const std::vector<Finding> findings{
+      {Verdict::ok, "version", "fovea " FOVEA_VERSION},
+      {Verdict::ok, "processor", processor()},
+      instruction_set(),
+      {Verdict::ok, "cores",
+       fmt::format("{}, {} threads in use", omp_get_num_procs(), omp_get_max_threads())},
+      memory(),
+      {Verdict::ok, "libraries", libraries()},
+      {Verdict::ok, "devices", "cpu"},
+      writing(),
+      default_model(),
+  };
+  OutputFile out("-");
+  int failed = 0;
+  for (const Finding& f : findings) {
+    const char* mark = f.verdict == Verdict::ok     ? "ok  "
+                       : f.verdict == Verdict::note ? "note"
+                                                    : "FAIL";
+    out.write_line(fmt::format("{}  {:<10} {}", mark, f.what, f.found));
+    failed += f.verdict == Verdict::fail;
+  }
+  out.close();
+  check(failed == 0, Exit::unexpected, failed, " of ", findings.size(), " checks failed");
+}
+
+}  // namespace
+
+void add_doctor(CLI::App& app) {
+  auto* command = app.add_subcommand("doctor", "Check that this machine has what is needed");
+  command->footer(kExamples);
+  command->callback(examine);
+}
+
+}  // namespace fovea

@@ -1,0 +1,127 @@
+#include <CLI/CLI.hpp>
+#include <csignal>
+#include <cstdio>
+#include <exception>
+#include <new>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/signals.h"
+#include "cli/doctor.h"
+#include "cli/evaluate.h"
+#include "cli/inspect.h"
+#include "cli/score.h"
+#include "cli/session.h"
+#include "cli/show.h"
+#include "cli/suggestion.h"
+#include "cli/translate.h"
+#include "cli/vocab.h"
+
+namespace {
+
+using fovea::Exit;
+
+constexpr const char* kAbout =
+    "Fovea trains, runs and shows neural sequence-to-sequence models with attention.\n\n"
+    "To begin:\n"
+    "  fovea translate \"A small dog runs through the snow.\"\n"
+    "  fovea show \"A small dog runs through the snow.\"";
+
+constexpr const char* kFooter =
+    "fovea COMMAND --help explains a command by examples. Results go to standard output, all else\n"
+    "to standard error. Exit codes: 0 done, 2 wrong usage, 3 bad data, 4 bad model file, 5 file\n"
+    "system, 6 memory, 7 training diverged, 1 anything else.";
+
+int exit_code(Exit code) { return static_cast<int>(code); }
+
+int complain(Exit code, const std::string& message) {
+  std::fflush(stdout);
+  std::fprintf(stderr, "fovea: %s\n", message.c_str());
+  return exit_code(code);
+}
+
+// Names that could stand where an unknown word stood: options or commands.
+std::vector<std::string> known_names(const CLI::App& command, bool option) {
+  std::vector<std::string> names;
+  for (const CLI::App* app = &command; app; app = app->get_parent()) {
+    if (option)
+      for (const CLI::Option* o : app->get_options())
+        for (const std::string& name : o->get_lnames()) names.push_back("--" + name);
+    else
+      for (const CLI::App* sub : app->get_subcommands(nullptr))
+        if (!sub->get_name().empty()) names.push_back(sub->get_name());
+    for (const CLI::App* group : app->get_subcommands(nullptr))
+      if (option && group->get_name().empty())
+        for (const CLI::Option* o : group->get_options())
+          for (const std::string& name : o->get_lnames()) names.push_back("--" + name);
+  }
+  return names;
+}
+
+int complain_usage(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<CLI::App*> chosen = app.get_subcommands();
+  const CLI::App& command = chosen.empty() ? app : *chosen.front();
+  std::string message = error.what();
+  const std::vector<std::string> extras = app.remaining(true);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error) && !extras.empty()) {
+    const std::string& typed = extras.front();
+    const bool option = typed.starts_with("-");
+    message = (option           ? "unknown option '"
+               : chosen.empty() ? "unknown command '"
+                                : "unexpected argument '") +
+              typed + "'";
+    const std::string near =
+        fovea::nearest_name(typed.substr(0, typed.find('=')), known_names(command, option));
+    if (!near.empty() && (option || chosen.empty())) message += "; did you mean '" + near + "'?";
+  }
+  const std::string name = chosen.empty() ? "fovea" : "fovea " + command.get_name();
+  return complain(Exit::usage, message + "\nTry '" + name + " --help'.");
+}
+
+void add_commands(CLI::App& app) {
+  fovea::add_translate(app);
+  fovea::add_show(app);
+  fovea::add_score(app);
+  fovea::add_evaluate(app);
+  fovea::add_vocab(app);
+  fovea::add_inspect(app);
+  fovea::add_doctor(app);
+}
+
+int run(int argc, char** argv) {
+  CLI::App app(kAbout, "fovea");
+  app.set_version_flag("--version", "fovea " FOVEA_VERSION);
+  app.footer(kFooter);
+  app.require_subcommand(0, 1);
+  app.fallthrough();
+  fovea::add_session(app);
+  add_commands(app);
+  for (CLI::App* command : app.get_subcommands(nullptr)) command->fallthrough();
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& asked) {  // --help, --version
+    return app.exit(asked);
+  } catch (const CLI::ParseError& error) {
+    return complain_usage(app, error);
+  }
+  if (app.get_subcommands().empty()) std::fputs(app.help().c_str(), stdout);
+  return fovea::stop_exit_code();
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an ordinary error: exit code 5
+  try {
+    return run(argc, argv);
+  } catch (const fovea::Error& error) {
+    return complain(error.code(), error.what());
+  } catch (const std::bad_alloc&) {
+    return complain(Exit::memory,
+                    "out of memory; lower --batch-tokens or --beam, or close "
+                    "other programs");
+  } catch (const std::exception& error) {
+    return complain(Exit::unexpected, std::string("unexpected: ") + error.what());
+  }
+}

@@ -1,0 +1,172 @@
+#include "cli/score.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "base/lines.h"
+#include "base/log.h"
+#include "cli/session.h"
+#include "cli/translation_format.h"
+#include "decode/scorer.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  How probable the model finds each reference translation (natural logarithm, one line per pair):
+    fovea score -m model test.en test.de
+
+  One figure for the whole file:
+    fovea score -m model test.en test.de --summary
+
+  Which words surprise it:
+    fovea score -m model test.en test.de --per-token
+
+Each pair of lines gives one line, empty lines too. Probabilities include the end symbol.
+Perplexity is exp(-log-probability / pieces), so it depends on the vocabulary.)";
+
+constexpr int64_t kChunk = 4096;
+
+struct ScoreCommand {
+  ModelChoice model;
+  std::string source, target, output = "-", format = "text";
+  bool summary = false, per_token = false;
+  int64_t batch_tokens = 2048;
+};
+
+struct Totals {
+  int64_t sentences = 0, tokens = 0;
+  double log_prob = 0;
+};
+
+class Scorer {
+ public:
+  Scorer(const ScoreCommand& command, const std::vector<Package>& packages)
+      : command_(command), models_(models_of(packages)), source_(packages.front().source),
+        target_(packages.front().target), out_(command.output) {
+    longest_ = models_.front()->max_length() - 1;
+    for (const Model* model : models_) longest_ = std::min(longest_, model->max_length() - 1);
+  }
+
+  void run() {
+    LineReader sources(command_.source), targets(command_.target);
+    Line source, target;
+    for (;;) {
+      const bool more = sources.next(source), partner = targets.next(target);
+      check(more == partner, Exit::data, (more ? sources : targets).where(), ": no partner in ",
+            (more ? targets : sources).name(), "; both files must have the same number of lines");
+      if (!more) break;
+      pairs_.add(encode(source_, source.text, sources.where()),
+                 encode(target_, target.text, targets.where()), source.number);
+      if (pairs_.size() == kChunk) flush();
+    }
+    flush();
+    if (command_.summary) out_.write(summary());
+    out_.close();
+  }
+
+ private:
+  std::vector<int32_t> encode(const Vocabulary& vocabulary, std::string_view text,
+                              const std::string& where) const {
+    std::vector<int32_t> ids = vocabulary.encode(clean_line(text).text);
+    if (std::ssize(ids) <= longest_) return ids;
+    log_warning("{}: {} pieces, the model takes {}: only the beginning was scored", where,
+                ids.size(), longest_);
+    ids.resize(static_cast<size_t>(longest_));
+    return ids;
+  }
+
+  void flush() {
+    const std::vector<PairScore> scores = score_pairs(models_, pairs_, command_.batch_tokens);
+    for (size_t i = 0; i < scores.size(); ++i) {
+      ++totals_.sentences;
+      totals_.tokens += std::ssize(scores[i].log_probs);
+      totals_.log_prob += scores[i].log_prob;
+      if (!command_.summary) out_.write(line(scores[i], pairs_[static_cast<int64_t>(i)]));
+    }
+    out_.flush();
+    pairs_ = Corpus();
+  }
+
+  std::string line(const PairScore& score, const Pair& pair) const {
+    std::vector<std::string> pieces = target_.pieces(pair.target);
+    pieces.emplace_back("</s>");
+    if (command_.format == "jsonl") {
+      nlohmann::ordered_json object{{"id", pair.line - 1}, {"log_prob", rounded(score.log_prob)}};
+      if (command_.per_token) {
+        object["tokens"] = pieces;
+        for (const float p : score.log_probs) object["token_scores"].push_back(rounded(p));
+      }
+      return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+    }
+    std::string text = fmt::format("{:.6f}", score.log_prob);
+    for (size_t t = 0; command_.per_token && t < pieces.size(); ++t)
+      text += fmt::format("{}{} {:.4f}", t ? " " : "\t", pieces[t], score.log_probs[t]);
+    return text + "\n";
+  }
+
+  std::string summary() const {
+    const double mean =
+        totals_.log_prob / static_cast<double>(std::max<int64_t>(1, totals_.tokens));
+    if (command_.format == "jsonl")
+      return nlohmann::ordered_json{{"perplexity", rounded(std::exp(-mean))},
+                                    {"log_prob", rounded(totals_.log_prob)},
+                                    {"tokens", totals_.tokens},
+                                    {"sentences", totals_.sentences}}
+                 .dump() +
+             "\n";
+    return fmt::format("perplexity {:.4f}, log-probability {:.4f}, {} pieces, {} sentences\n",
+                       std::exp(-mean), totals_.log_prob, with_commas(totals_.tokens),
+                       with_commas(totals_.sentences));
+  }
+
+  const ScoreCommand& command_;
+  std::vector<const Model*> models_;
+  Vocabulary source_, target_;
+  OutputFile out_;
+  Corpus pairs_;
+  Totals totals_;
+  int64_t longest_ = 0;
+};
+
+void score(const ScoreCommand& c) {
+  check(c.source != "-" || c.target != "-", Exit::usage,
+        "standard input can be only one of the two files");
+  const std::vector<Package> packages = load_models(c.model);
+  const PrecisionScope precision(c.model.numbers());
+  Scorer(c, packages).run();
+}
+
+}  // namespace
+
+void add_score(CLI::App& app) {
+  auto* command = app.add_subcommand("score", "How probable given translations are under a model");
+  auto shared = std::make_shared<ScoreCommand>();
+  ScoreCommand& c = *shared;
+  command->add_option("source", c.source, "Source sentences, one per line (.gz, - for stdin)")
+      ->required()
+      ->type_name("SOURCE");
+  command->add_option("target", c.target, "Their translations, line by line")
+      ->required()
+      ->type_name("TARGET");
+  command->add_option("-o,--output", c.output, "File to write (.gz, - for stdout)")
+      ->type_name("FILE");
+  command->add_option("-f,--format", c.format, "How to write it")
+      ->check(CLI::IsMember({"text", "jsonl"}))
+      ->capture_default_str();
+  command->add_flag("--summary", c.summary, "Only the perplexity of the whole");
+  command->add_flag("--per-token", c.per_token, "The log-probability of each piece as well");
+  command->add_option("--batch-tokens", c.batch_tokens, "Pieces computed together")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  add_model_options(*command, c.model);
+  command->footer(kExamples);
+  command->callback([shared] { score(*shared); });
+}
+
+}  // namespace fovea

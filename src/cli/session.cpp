@@ -1,0 +1,108 @@
+#include "cli/session.h"
+
+#include <omp.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+
+#include "base/log.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kDefaultModel = "models/en-de";
+
+struct SessionOptions {
+  int threads = 0;
+  bool quiet = false;
+  std::string log_format = "auto";
+};
+
+LogFormat format_of(const std::string& name) {
+  if (name == "tty") return LogFormat::tty;
+  if (name == "plain") return LogFormat::plain;
+  if (name == "json") return LogFormat::json;
+  return LogFormat::automatic;
+}
+
+}  // namespace
+
+void add_session(CLI::App& app) {
+  auto options = std::make_shared<SessionOptions>();
+  app.add_option("--threads", options->threads, "Threads to compute with; 0: one per core")
+      ->check(CLI::Range(0, 1024))
+      ->envname("FOVEA_THREADS");
+  app.add_flag("-q,--quiet", options->quiet, "Warnings and errors only, no progress");
+  app.add_option("--log-format", options->log_format, "Messages on stderr: auto, tty, plain, json")
+      ->check(CLI::IsMember({"auto", "tty", "plain", "json"}))
+      ->envname("FOVEA_LOG_FORMAT");
+  app.parse_complete_callback([options] {
+    if (options->threads > 0) omp_set_num_threads(options->threads);
+    start_log({.format = format_of(options->log_format), .quiet = options->quiet});
+  });
+}
+
+Precision ModelChoice::numbers() const {
+  if (precision == "bf16") return Precision::bf16;
+  return precision == "int8" ? Precision::int8 : Precision::f32;
+}
+
+void add_model_options(CLI::App& command, ModelChoice& choice) {
+  command
+      .add_option(
+          "-m,--model", choice.directories,
+          "Model directory; given several times, an ensemble; default: the model that comes along")
+      ->type_name("DIR")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->envname("FOVEA_MODEL");
+  command.add_option("--device", choice.device, "Where to compute: cpu")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str()
+      ->envname("FOVEA_DEVICE");
+  command.add_option("--precision", choice.precision, "Numbers of matrix products")
+      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
+      ->capture_default_str()
+      ->envname("FOVEA_PRECISION");
+}
+
+std::vector<Package> load_models(const ModelChoice& choice) {
+  check(choice.device == "cpu", Exit::usage,
+        "--device cuda: this program was built without CUDA; use --device cpu");
+  std::vector<std::string> directories = choice.directories;
+  if (directories.empty()) directories.push_back(find_default_model());
+  check(!directories.front().empty(), Exit::model, "there is no default model (", kDefaultModel,
+        " was looked for in $FOVEA_HOME and above the program); name one with -m DIR, or train ",
+        "one: fovea train --help");
+  std::vector<Package> packages;
+  for (const std::string& directory : directories) packages.push_back(load_package(directory));
+  check_ensemble(packages);
+  return packages;
+}
+
+std::vector<const Model*> models_of(const std::vector<Package>& packages) {
+  std::vector<const Model*> models;
+  for (const Package& package : packages) models.push_back(package.model.get());
+  return models;
+}
+
+std::string find_default_model() {
+  std::error_code error;
+  const auto model_in = [&](const fs::path& folder) {
+    return fs::exists(folder / kDefaultModel / kConfigFile, error);
+  };
+  if (const char* home = std::getenv("FOVEA_HOME"); home && *home)
+    return model_in(home) ? (fs::path(home) / kDefaultModel).string() : "";
+  fs::path folder = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (; !folder.empty(); folder = folder.parent_path()) {
+    if (model_in(folder)) return (folder / kDefaultModel).string();
+    if (folder == folder.root_path()) break;
+  }
+  return "";
+}
+
+}  // namespace fovea

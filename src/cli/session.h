@@ -1,0 +1,38 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "decode/package.h"
+#include "ops/matmul.h"
+
+namespace CLI {
+class App;
+}
+
+namespace fovea {
+
+// Adds --threads, --quiet and --log-format to the program. They may stand before or after the
+// name of a command and are in force before it runs.
+void add_session(CLI::App& app);
+
+// Which model a command uses, and how.
+struct ModelChoice {
+  std::vector<std::string> directories;  // several are an ensemble; none: the default model
+  std::string device = "cpu", precision = "f32";
+
+  Precision numbers() const;
+};
+
+// Adds -m, --device and --precision to a command.
+void add_model_options(CLI::App& command, ModelChoice& choice);
+
+// The models chosen, checked to fit each other. At least one.
+std::vector<Package> load_models(const ModelChoice& choice);
+std::vector<const Model*> models_of(const std::vector<Package>& packages);
+
+// $FOVEA_HOME/models/en-de, else models/en-de in the first folder above the program that has one;
+// "" if there is none.
+std::string find_default_model();
+
+}  // namespace fovea

@@ -1,0 +1,203 @@
+#include "cli/show.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "base/lines.h"
+#include "base/log.h"
+#include "cli/session.h"
+#include "decode/translate.h"
+#include "text/batch.h"
+#include "text/corpus.h"
+#include "view/svg.h"
+#include "view/terminal.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  Translate a sentence and see where each word looked:
+    fovea show "A small dog runs through the snow."
+
+  One head of one layer, pieces instead of words, as a picture for a paper:
+    fovea show --layer 5 --head 2 --pieces --svg head.svg "A small dog runs through the snow."
+
+  All heads of all layers at a glance:
+    fovea show --grid --svg heads.svg "A small dog runs through the snow."
+
+  The attention of a translation that you give:
+    fovea show --target "Ein kleiner Hund läuft durch den Schnee." "A small dog runs through the snow."
+
+Rows are target words, columns what they attend to; each row sums to 1. Layers and heads count
+from 0; without them the mean is shown. Word weights are sums over the pieces of a source word and
+means over those of a target word. Attention shows where the model looks, not why it decides.)";
+
+struct ShowCommand {
+  ModelChoice model;
+  std::string text, target, svg, kind = "cross";
+  int64_t layer = -1, head = -1, beam = 4;
+  bool pieces = false, words = false, grid = false, ascii = false;
+};
+
+// A sentence pair with its attention maps and what to write on rows and columns.
+struct Attended {
+  std::string translation;
+  std::vector<int32_t> source, target;  // with </s>
+  std::vector<AttentionMap> maps;
+};
+
+Attended attend(const ShowCommand& c, const Package& package) {
+  const Translator translator({package.model.get()}, package.source, package.target,
+                              {.search = {.beam = c.beam}, .attention = c.target.empty()});
+  const Translation found = translator.translate(std::vector{c.text}, {"the sentence"}).front();
+  check(!found.n_best.empty(), Exit::usage, "there is nothing to show: the sentence is empty");
+  if (c.target.empty())
+    return {found.text, found.source_ids, found.n_best.front().ids, found.attention};
+
+  Attended given{c.target, found.source_ids, package.target.encode(clean_line(c.target).text), {}};
+  const int64_t longest = package.model->max_length() - 1;
+  check(std::ssize(given.target) <= longest, Exit::usage, "--target: ", given.target.size(),
+        " pieces, the model takes ", longest, "; shorten it");
+  Packed source, target;
+  source.add(given.source, Packed::Mark::none);
+  target.add(given.target, Packed::Mark::bos_before);
+  given.target.push_back(kEos);
+  given.maps =
+      package.model->attention({source.ids, source.offsets}, {target.ids, target.offsets}).front();
+  return given;
+}
+
+// One side of a matrix: what to write on it, and the word each piece belongs to.
+struct Side {
+  std::vector<std::string> labels;
+  std::vector<int> words;
+};
+
+Side side_of(const Vocabulary& vocabulary, std::span<const int32_t> ids, bool pieces) {
+  if (!pieces) return {vocabulary.words(ids), vocabulary.words_of(ids)};
+  Side side{vocabulary.pieces(ids), {}};
+  for (size_t i = 0; i < ids.size(); ++i) side.words.push_back(static_cast<int>(i));
+  return side;
+}
+
+class Picture {
+ public:
+  Picture(const ShowCommand& c, const Package& package, const Attended& attended) : c_(c) {
+    std::vector<int32_t> read{kBos};  // what the decoder has read when it writes each word
+    read.insert(read.end(), attended.target.begin(), attended.target.end() - 1);
+    const Side source = side_of(package.source, attended.source, c.pieces);
+    if (c.kind == "encoder") {
+      rows_ = cols_ = source;
+    } else if (c.kind == "decoder") {
+      rows_ = cols_ = side_of(package.target, read, c.pieces);
+    } else {
+      rows_ = side_of(package.target, attended.target, c.pieces);
+      cols_ = source;
+    }
+    for (const AttentionMap& map : attended.maps)
+      if (map.kind == c.kind) maps_.push_back(map);
+    check(!maps_.empty(), Exit::usage, "--kind ", c.kind, ": this model has no such attention");
+    for (const AttentionMap& map : maps_) {
+      layers_ = std::max(layers_, map.layer + 1);
+      heads_ = std::max(heads_, map.head + 1);
+    }
+    check(c.layer < layers_, Exit::usage, "--layer ", c.layer, ": the model has layers 0 to ",
+          layers_ - 1);
+    check(c.head < heads_, Exit::usage, "--head ", c.head, ": the model has heads 0 to ",
+          heads_ - 1);
+  }
+
+  // The mean over the layers and heads asked for; -1 means all.
+  AttentionMatrix matrix(int64_t layer, int64_t head) const {
+    std::vector<AttentionMap> chosen;
+    for (const AttentionMap& map : maps_)
+      if ((layer < 0 || map.layer == layer) && (head < 0 || map.head == head))
+        chosen.push_back(map);
+    const SoftAlignment words = by_word(mean_attention(chosen, c_.kind), rows_.words, cols_.words);
+    return {cols_.labels, rows_.labels, words.weights, title(layer, head)};
+  }
+
+  AttentionGrid grid() const {
+    AttentionGrid grid;
+    grid.title = c_.kind + " attention";
+    for (int64_t layer = 0; layer < layers_; ++layer) {
+      grid.layers.emplace_back();
+      for (int64_t head = 0; head < heads_; ++head)
+        grid.layers.back().push_back(matrix(layer, head));
+    }
+    return grid;
+  }
+
+ private:
+  std::string title(int64_t layer, int64_t head) const {
+    const std::string which = layer < 0 ? "mean of all layers" : fmt::format("layer {}", layer);
+    const std::string part = head < 0 ? "mean of heads" : fmt::format("head {}", head);
+    return fmt::format("{} attention, {}, {}", c_.kind, which, part);
+  }
+
+  const ShowCommand& c_;
+  Side rows_, cols_;
+  std::vector<AttentionMap> maps_;
+  int64_t layers_ = 0, heads_ = 0;
+};
+
+void show(const ShowCommand& c) {
+  check(!c.grid || !c.svg.empty(), Exit::usage, "--grid draws a picture: add --svg FILE");
+  check(c.model.directories.size() < 2, Exit::usage, "show draws one model: give -m once");
+  const std::vector<Package> packages = load_models(c.model);
+  const PrecisionScope precision(c.model.numbers());
+  const Attended attended = attend(c, packages.front());
+  const Picture picture(c, packages.front(), attended);
+  if (!c.svg.empty()) {
+    OutputFile file(c.svg);
+    file.write(c.grid ? svg_grid(picture.grid()) : svg_map(picture.matrix(c.layer, c.head)));
+    file.close();
+    if (c.svg != "-") log_info("wrote {}", c.svg);
+    return;
+  }
+  TerminalOptions terminal = terminal_options(
+      [](const char* name) -> const char* { return std::getenv(name); }, isatty(STDOUT_FILENO));
+  if (c.ascii) terminal.shades = Shades::ascii;
+  OutputFile out("-");
+  out.write_line(attended.translation);
+  out.write("\n" + terminal_map(picture.matrix(c.layer, c.head), terminal));
+  out.close();
+}
+
+}  // namespace
+
+void add_show(CLI::App& app) {
+  auto* command = app.add_subcommand("show", "Draw the attention of a translated sentence");
+  auto shared = std::make_shared<ShowCommand>();
+  ShowCommand& c = *shared;
+  command->add_option("text", c.text, "The sentence to translate")->required()->type_name("TEXT");
+  command->add_option("-t,--target", c.target, "This translation instead of the model's own")
+      ->type_name("TEXT");
+  command->add_option("--kind", c.kind, "Which attention")
+      ->check(CLI::IsMember({"cross", "encoder", "decoder"}))
+      ->capture_default_str();
+  command->add_option("--layer", c.layer, "One layer, from 0; default: their mean")
+      ->check(CLI::NonNegativeNumber);
+  command->add_option("--head", c.head, "One head, from 0; default: their mean")
+      ->check(CLI::NonNegativeNumber);
+  auto* pieces = command->add_flag("--pieces", c.pieces, "Pieces as the model sees them");
+  command->add_flag("--words", c.words, "Whole words (the default)")->excludes(pieces);
+  command->add_option("--svg", c.svg, "Write a picture to this file (- for stdout)")
+      ->type_name("FILE");
+  command->add_flag("--grid", c.grid, "All heads of all layers in one picture");
+  command->add_flag("--ascii", c.ascii, "Plain characters instead of colours or blocks");
+  command->add_option("-b,--beam", c.beam, "Hypotheses kept at each step")
+      ->check(CLI::Range(1, 1024))
+      ->capture_default_str();
+  add_model_options(*command, c.model);
+  command->footer(kExamples);
+  command->callback([shared] { show(*shared); });
+}
+
+}  // namespace fovea

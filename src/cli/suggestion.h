@@ -1,0 +1,12 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace fovea {
+
+// The name that was probably meant by `typed`: the nearest by single-letter edits, if it is near
+// enough; "" otherwise.
+std::string nearest_name(const std::string& typed, const std::vector<std::string>& names);
+
+}  // namespace fovea

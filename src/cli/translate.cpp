@@ -1,0 +1,243 @@
+#include "cli/translate.h"
+
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/lines.h"
+#include "base/log.h"
+#include "cli/session.h"
+#include "cli/translation_format.h"
+#include "decode/translate.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  One sentence with the model that comes along:
+    fovea translate "A small dog runs through the snow."
+
+  A file with your own model, line by line, and its BLEU:
+    fovea translate -m model -i test.en -o test.out
+    fovea evaluate -r test.de -i test.out
+
+  In a pipe, with four alternatives each and their scores:
+    cat test.en | fovea translate -m model --n-best 4 --format jsonl
+
+  An ensemble of two models, word alignments beside the text:
+    fovea translate -m first -m second --alignment -i test.en
+
+  A different translation each time you change the seed:
+    fovea translate --sample --temperature 0.8 --top-k 10 --seed 7 "Hello."
+
+Each line in gives one line out, empty for an empty line (with --format marian or fairseq, one
+group of lines). The result of a line does not depend on the other lines. Scores are
+log-probability / length^A, the end symbol counted. The coverage penalty (Wu et al. 2016) is
+applied to the finished translations of the beam, not during the search.)";
+
+struct TranslateCommand {
+  ModelChoice model;
+  TranslateOptions options;
+  SamplerOptions sampler;
+  bool sample = false;
+  std::vector<std::string> texts;
+  std::vector<std::string> inputs;
+  std::string output = "-", format = "text", input_format = "text";
+  int64_t chunk = 4096;
+  int64_t written = 0;  // lines so far
+
+  TranslationFormat output_format() const {
+    if (format == "jsonl") return TranslationFormat::jsonl;
+    if (format == "marian") return TranslationFormat::marian;
+    return format == "fairseq" ? TranslationFormat::fairseq : TranslationFormat::text;
+  }
+};
+
+void check_usage(const TranslateCommand& c) {
+  check(c.texts.empty() || c.inputs.empty(), Exit::usage,
+        "give texts or -i files to translate, not both");
+  check(c.format != "text" || c.options.search.n_best == 1, Exit::usage,
+        "--n-best: plain text has one line per sentence; add --format jsonl, marian or fairseq");
+  check(!c.options.attention || c.format == "jsonl", Exit::usage,
+        "--attention: matrices need --format jsonl; to see one, use 'fovea show'");
+}
+
+// Lines in chunks, each translated as a whole and written before the next is read.
+class Stream {
+ public:
+  Stream(TranslateCommand& command, const Translator& translator)
+      : command_(command), translator_(translator), out_(command.output) {}
+
+  void run(const std::string& name, size_t chunk, const std::function<bool(std::string&)>& next) {
+    std::string line;
+    int64_t number = 0;
+    while (next(line)) {
+      ++number;
+      add(line, name + ":" + std::to_string(number));
+      if (lines_.size() >= chunk) flush(name, number);
+    }
+    flush(name, number);
+  }
+
+  void close() { out_.close(); }
+
+ private:
+  void add(const std::string& line, const std::string& where) {
+    if (command_.input_format == "jsonl")
+      lines_.push_back(parse_json_line(line, id_++, where));
+    else
+      lines_.push_back({id_++, line});
+  }
+
+  void flush(const std::string& name, int64_t last) {
+    if (lines_.empty()) return;
+    std::vector<std::string> texts;
+    for (const InputLine& line : lines_) texts.push_back(line.text);
+    const LineNames names{name, last - std::ssize(texts) + 1};
+    const std::vector<Translation> translations = translator_.translate(texts, names);
+    const Details details{.alignment = command_.options.alignment,
+                          .n_best = command_.options.search.n_best > 1};
+    for (size_t i = 0; i < lines_.size(); ++i)
+      out_.write(format_translation(command_.output_format(), lines_[i], translations[i], details));
+    out_.flush();
+    command_.written += std::ssize(lines_);
+    lines_.clear();
+  }
+
+  TranslateCommand& command_;
+  const Translator& translator_;
+  OutputFile out_;
+  std::vector<InputLine> lines_;
+  int64_t id_ = 0;
+};
+
+void translate_files(const TranslateCommand& c, Stream& stream) {
+  const std::vector<std::string> inputs =
+      c.inputs.empty() ? std::vector<std::string>{"-"} : c.inputs;
+  for (const std::string& input : inputs) {
+    const bool typed = input == "-" && isatty(STDIN_FILENO);
+    if (typed) log_info("type a sentence per line; Ctrl-D ends");
+    const auto chunk = static_cast<size_t>(typed ? 1 : c.chunk);
+    LineReader reader(input);
+    stream.run(reader.name(), chunk, [&](std::string& line) {
+      Line read;
+      if (!reader.next(read)) return false;
+      line = read.text;
+      return true;
+    });
+  }
+}
+
+void translate(TranslateCommand& c) {
+  if (c.sample) c.options.search.sampling = c.sampler;
+  check_usage(c);
+  c.options.search.check();
+  const std::vector<Package> packages = load_models(c.model);
+  const PrecisionScope precision(c.model.numbers());
+
+  std::optional<Progress> progress;
+  if (!c.inputs.empty() && c.output != "-")
+    progress.emplace("translating", 0, ProgressOptions{"lines"});
+  c.options.progress = [&](int64_t done) {
+    if (progress) progress->set(c.written + done);
+    return true;
+  };
+  const Translator translator(models_of(packages), packages.front().source, packages.front().target,
+                              c.options);
+  Stream stream(c, translator);
+  if (c.texts.empty()) {
+    translate_files(c, stream);
+  } else {
+    size_t at = 0;
+    stream.run("argument", c.texts.size(), [&](std::string& line) {
+      if (at == c.texts.size()) return false;
+      line = c.texts[at++];
+      return true;
+    });
+  }
+  stream.close();
+}
+
+void add_search_options(CLI::App& app, TranslateCommand& c) {
+  SearchOptions& s = c.options.search;
+  auto* group = app.add_option_group("Search");
+  group->add_option("-b,--beam", s.beam, "Hypotheses kept at each step; 1 is greedy search")
+      ->capture_default_str();
+  group->add_option("-n,--n-best", s.n_best, "Translations of each line, best first")
+      ->capture_default_str();
+  group->add_option("--length-penalty", s.length_penalty, "A: score = log-probability / length^A")
+      ->capture_default_str();
+  group
+      ->add_option("--coverage-penalty", s.coverage_penalty,
+                   "Weight of the penalty for source words left unattended")
+      ->capture_default_str();
+  group
+      ->add_option("--max-length-factor", s.max_length_factor,
+                   "At most this many pieces per source piece, and ten more")
+      ->capture_default_str();
+  group->add_option("--max-length", s.max_length, "At most this many pieces; 0: the model's limit")
+      ->capture_default_str();
+  group->add_flag("--allow-unk", s.allow_unknown, "May write the unknown word (⁇)");
+
+  auto* sampling = app.add_option_group("Sampling");
+  auto* sample = sampling->add_flag("--sample", c.sample, "Draw words instead of searching");
+  sampling->add_option("--temperature", c.sampler.temperature, "Below 1 safer, above 1 wilder")
+      ->needs(sample)
+      ->capture_default_str();
+  sampling->add_option("--top-k", c.sampler.top_k, "Draw from the k most probable words; 0: all")
+      ->needs(sample)
+      ->capture_default_str();
+  sampling
+      ->add_option("--top-p", c.sampler.top_p, "Draw from the words that make up this probability")
+      ->needs(sample)
+      ->capture_default_str();
+  sampling->add_option("--seed", c.sampler.seed, "The same seed draws the same words")
+      ->needs(sample)
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_translate(CLI::App& app) {
+  auto* command = app.add_subcommand("translate", "Translate text: arguments, files or a pipe");
+  auto shared = std::make_shared<TranslateCommand>();
+  TranslateCommand& c = *shared;
+  command
+      ->add_option("text", c.texts, "Sentences to translate; none: -i files, else standard input")
+      ->type_name("TEXT ...");
+  command->add_option("-i,--input", c.inputs, "Files, one sentence per line (.gz, - for stdin)")
+      ->type_name("FILE ...");
+  command->add_option("-o,--output", c.output, "File to write (.gz, - for stdout)")
+      ->type_name("FILE");
+  command->add_option("-f,--format", c.format, "How to write it")
+      ->check(CLI::IsMember({"text", "jsonl", "marian", "fairseq"}))
+      ->capture_default_str();
+  command
+      ->add_option("--input-format", c.input_format,
+                   "jsonl: objects with \"source\"; their other keys are passed through")
+      ->check(CLI::IsMember({"text", "jsonl"}))
+      ->capture_default_str();
+  command->add_flag("--alignment", c.options.alignment,
+                    "Word alignment 0-0 1-2 (source-target), from the mean cross attention");
+  command->add_flag("--attention", c.options.attention, "All attention matrices (jsonl)");
+  command->add_option("--batch-tokens", c.options.batch_tokens, "Source pieces computed together")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--batch-sentences", c.options.batch_sentences, "And at most this many lines")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  command->add_option("--chunk", c.chunk, "Lines read before the first is written")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  add_search_options(*command, c);
+  add_model_options(*command, c.model);
+  command->footer(kExamples);
+  command->callback([shared] { translate(*shared); });
+}
+
+}  // namespace fovea
