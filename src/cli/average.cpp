@@ -1,0 +1,85 @@
+#include "cli/average.h"
+
+#include <CLI/CLI.hpp>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "decode/package.h"
+#include "ops/matmul.h"
+#include "train/average.h"
+#include "train/optimizer.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kExamples = R"(Examples:
+  The mean of the last validations of a run:
+    fovea average -o averaged model/snapshots/*.safetensors
+
+  The mean of three models trained with other seeds from one start:
+    fovea average -o mean run1 run2 run3
+
+  A model in half the space:
+    fovea average -o small --store bf16 model
+
+Configuration and vocabulary are taken from the first model, or from the model directory that the
+first file lies in. All must have the same parameters.)";
+
+struct AverageCommand {
+  std::string output, store = "f32";
+  std::vector<std::string> inputs;
+};
+
+// The model directory that a file or directory belongs to.
+std::string home_of(const std::string& input) {
+  std::error_code error;
+  const fs::path start = fs::absolute(input, error).lexically_normal();
+  for (fs::path path = start; path.has_relative_path(); path = path.parent_path())
+    if (fs::exists(path / kConfigFile, error)) return path.string();
+  fail(Exit::model, input, ": no ", kConfigFile, " in it or above it; name a model directory, or ",
+       "a checkpoint inside of one");
+}
+
+void average(const AverageCommand& command) {
+  std::vector<std::string> paths;
+  for (const std::string& input : command.inputs) {
+    std::error_code error;
+    paths.push_back(fs::is_directory(input, error) ? input + "/" + kWeightsFile : input);
+  }
+  const std::string home = home_of(command.inputs.front());
+  const ModelConfig config = load_config(home);
+  const Vocabularies vocabularies = load_vocabularies(home);
+  const auto model = make_model(config, 1);
+  copy_values(mean_weights(paths, model->parameters()), model->parameters().values());
+  parameters_changed();
+  const StoredType type = command.store == "bf16" ? StoredType::BF16 : StoredType::F32;
+  save_model(command.output, config, model->parameters(), type);
+  save_vocabularies(command.output, vocabularies.source, vocabularies.target);
+  log_info("{}: mean of {} files, {} parameters", command.output, paths.size(),
+           with_commas(model->parameters().size()));
+}
+
+}  // namespace
+
+void add_average(CLI::App& app) {
+  auto* command = app.add_subcommand("average", "Average the weights of models or checkpoints");
+  auto c = std::make_shared<AverageCommand>();
+  command->add_option("-o,--output", c->output, "Model directory to write")
+      ->required()
+      ->type_name("MODEL_DIR");
+  command->add_option("--store", c->store, "Numbers of the weights in the file")
+      ->check(CLI::IsMember({"f32", "bf16"}))
+      ->capture_default_str();
+  command->add_option("inputs", c->inputs, "Model directories, checkpoints, snapshots")
+      ->required()
+      ->type_name("MODEL_OR_CHECKPOINT ...");
+  command->footer(kExamples);
+  command->callback([c] { average(*c); });
+}
+
+}  // namespace fovea

@@ -1,0 +1,219 @@
+#include "cli/train.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <CLI/CLI.hpp>
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "base/signals.h"
+#include "decode/package.h"
+#include "decode/translate.h"
+#include "train/data.h"
+#include "train/estimate.h"
+#include "train/trainer.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  Train the published Multi30k model; data below /data:
+    fovea train -c recipes/multi30k-en-de-tiny.yml -o tiny --data /data
+
+  Look before: files, parameters, memory and time, measured with a few real updates:
+    fovea train -c recipes/multi30k-en-de-tiny.yml -o tiny --data /data --dry-run
+
+  Another size, in bf16:
+    fovea train -c recipe.yml -o model --set model.size=256 --set model.heads=8 --precision bf16
+
+  All settings with what they mean, as a recipe:
+    fovea train --dump-config
+
+The same command goes on where a stopped or killed run left off, with the same result to the
+bit. Ctrl-C (SIGTERM) saves and stops; SIGUSR1 saves and goes on.
+
+MODEL_DIR afterwards holds model.safetensors (the best by valid.stop_metric, or the average of
+the last validations), config.yml, the vocabulary, recipe.yml (all settings), metrics.jsonl,
+tensorboard/, checkpoints/ and snapshots/ (both only needed to go on training or averaging).)";
+
+struct TrainCommand {
+  std::string recipe, directory, data, precision;
+  std::vector<std::string> assignments;
+  bool dump_config = false, dry_run = false, restart = false;
+};
+
+std::atomic<bool> save_asked{false};
+
+TrainOptions read_options(const TrainCommand& command, std::string* dump) {
+  TrainOptions options;
+  Settings settings;
+  options.describe(settings);
+  if (!command.recipe.empty()) settings.read_file(command.recipe, Exit::data);
+  if (const char* data = std::getenv("FOVEA_DATA"); data && options.data.root.empty())
+    options.data.root = data;
+  if (!command.data.empty()) options.data.root = command.data;
+  if (!command.precision.empty()) settings.set("train.precision=" + command.precision);
+  for (const std::string& assignment : command.assignments) settings.set(assignment);
+  if (!command.dump_config) options.complete(Exit::data);
+  *dump = settings.dump();
+  return options;
+}
+
+// A restarted run keeps nothing of the one before but the directory.
+void remove_old_run(const std::string& directory) {
+  std::error_code error;
+  for (const char* name : {"checkpoints", "snapshots", "tensorboard", "metrics.jsonl", "vocab.spm",
+                           "vocab.txt", "source.spm", "source.txt", "target.spm", "target.txt"})
+    std::filesystem::remove_all(directory + "/" + name, error);
+}
+
+void report_text(const char* name, const Corpus& text) {
+  if (text.size() == 0) return;
+  log_info("{}: {}; {} source and {} target pieces", name, text.counts().summary(),
+           with_commas(text.source_tokens()), with_commas(text.target_tokens()));
+  if (const std::string removed = text.counts().removed(); !removed.empty())
+    log_warning("{}: {}", name, removed);
+}
+
+void load_all(TrainData& data, TrainOptions& options, const std::string& vocabulary_directory) {
+  load_vocabularies(data, options, vocabulary_directory);
+  load_text(data, options);
+  fit_model(options.model, data);
+  report_text("train", data.train);
+  report_text("valid", data.valid.corpus);
+  report_text("test", data.test.corpus);
+  log_info("vocabulary: {} source and {} target entries", with_commas(data.source.size()),
+           with_commas(data.target.size()));
+}
+
+TranslateLines translator(const TrainData& data, const ValidOptions& valid) {
+  TranslateOptions how;
+  how.search.beam = valid.beam;
+  how.search.length_penalty = valid.length_penalty;
+  how.warn = false;
+  how.progress = [](int64_t) { return !stop_requested(); };
+  return
+      [how, source = data.source, target = data.target](const Model& model, const Lines& sources) {
+        Lines lines;
+        for (Translation& t : Translator({&model}, source, target, how).translate(sources))
+          lines.push_back(std::move(t.text));
+        return lines;
+      };
+}
+
+void print_estimate(const Estimate& e, const TrainOptions& options) {
+  constexpr double kMebibyte = 1 << 20;
+  const double updates = static_cast<double>(options.train.updates);
+  fmt::print("parameters          {}\n", with_commas(e.parameters));
+  fmt::print("batches per epoch   {}\n", with_commas(e.batches));
+  fmt::print("updates per epoch   {}\n", with_commas(e.updates));
+  fmt::print("words per update    {}\n", with_commas(static_cast<int64_t>(e.words)));
+  fmt::print("words per second    {}\n", with_commas(static_cast<int64_t>(e.words_per_second)));
+  fmt::print("seconds per update  {:.3f}\n", e.update_seconds);
+  fmt::print("memory              {:.0f} MiB\n", e.memory_bytes / kMebibyte);
+  fmt::print("checkpoint          {:.1f} MiB × {}\n", e.checkpoint_bytes / kMebibyte,
+             options.checkpoint.keep);
+  if (updates > 0)
+    fmt::print("time                {} for {} updates, without validation\n",
+               short_duration(updates * e.update_seconds), with_commas(options.train.updates));
+}
+
+void dry_run(TrainOptions options, const std::string& directory) {
+  TrainData data;
+  load_all(data, options, directory);
+  const auto model = make_model(options.model, options.train.seed);
+  model->parameters().allocate_gradients();
+  print_estimate(estimate(*model, data.train, options), options);
+}
+
+Observers observers_of(const std::string& directory) {
+  Observers observers;
+  observers.push_back(console_observer());
+  observers.push_back(metrics_observer(directory));
+  observers.push_back(tensorboard_observer(directory));
+  return observers;
+}
+
+Outcome run_training(TrainOptions options, const std::string& directory,
+                     const std::string& settings, bool restart) {
+  make_directory(directory);
+  const DirectoryLock lock(directory);
+  if (restart) remove_old_run(directory);
+  TrainData data;
+  load_all(data, options, directory);
+  if (FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty())
+    save_vocabularies(directory, data.source, data.target);
+  write_atomically(directory + "/recipe.yml", settings);
+  const auto model = make_model(options.model, options.train.seed);
+  model->parameters().allocate_gradients();
+  log_info("{} parameters", with_commas(model->parameters().size()));
+  const std::string weights = directory + "/" + kWeightsFile;
+  TrainTask task{
+      .options = options,
+      .model = *model,
+      .text = data.train,
+      .valid = data.valid,
+      .test = data.test,
+      .directory = directory,
+      .identity = identity_of(options, data),
+      .translate = translator(data, options.valid),
+      .write_model = [&] { save_model(directory, options.model, model->parameters()); },
+      .read_model = [&] { load_parameters(SafetensorsFile::open(weights), model->parameters()); },
+      .save_requested = [] { return save_asked.exchange(false); },
+  };
+  return Trainer(std::move(task), observers_of(directory)).run();
+}
+
+void train(const TrainCommand& command, bool threads_given) {
+  std::string settings;
+  const TrainOptions options = read_options(command, &settings);
+  if (command.dump_config) return fmt::print("{}", settings);
+  check(!command.recipe.empty() || !command.assignments.empty(), Exit::usage,
+        "name a recipe with -c FILE; recipes/ holds some, --dump-config prints all settings");
+  check(!command.directory.empty(), Exit::usage, "name the model directory with -o MODEL_DIR");
+  if (options.train.threads > 0 && !threads_given)
+    omp_set_num_threads(static_cast<int>(options.train.threads));
+  if (command.dry_run) return dry_run(options, command.directory);
+  watch_signals();
+  std::signal(SIGUSR1, [](int) { save_asked = true; });
+  if (run_training(options, command.directory, settings, command.restart) == Outcome::interrupted)
+    throw CLI::RuntimeError(stop_exit_code());
+}
+
+}  // namespace
+
+void add_train(CLI::App& app) {
+  auto* command =
+      app.add_subcommand("train", "Train a model from a recipe; the same command resumes");
+  auto c = std::make_shared<TrainCommand>();
+  command->add_option("-c,--config", c->recipe, "Recipe: a YAML file of settings")
+      ->type_name("FILE");
+  command->add_option("-o,--output", c->directory, "Model directory to make or go on with")
+      ->type_name("MODEL_DIR");
+  command->add_option("--set", c->assignments, "One setting, after the recipe: train.seed=2")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--data", c->data, "Folder that the recipe's paths start at ($FOVEA_DATA)")
+      ->type_name("DIR");
+  command->add_option("--precision", c->precision, "Numbers of matrix products: f32, bf16")
+      ->check(CLI::IsMember({"f32", "bf16"}));
+  command->add_flag("--dump-config", c->dump_config, "Print all settings as a recipe and end");
+  command->add_flag("--dry-run", c->dry_run,
+                    "Check files, print parameters, memory and time, and end");
+  command->add_flag("--restart", c->restart, "Forget what MODEL_DIR holds and begin anew");
+  command->footer(kExamples);
+  command->callback([command, c] {
+    const CLI::Option* threads = command->get_parent()->get_option_no_throw("--threads");
+    train(*c, threads && threads->count() > 0);
+  });
+}
+
+}  // namespace fovea

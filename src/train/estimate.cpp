@@ -1,0 +1,66 @@
+#include "train/estimate.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "ops/matmul.h"
+#include "tensor/memory.h"
+#include "train/gradient.h"
+#include "train/optimizer.h"
+
+namespace fovea {
+namespace {
+
+constexpr int64_t kMeasured = 5;  // batches
+
+// The batch with the most tokens of both sides: what memory must suffice for.
+int64_t largest(const BatchPlan& plan, const Corpus& text) {
+  int64_t at = 0, most = 0;
+  for (int64_t i = 0; i < plan.size(); ++i) {
+    int64_t tokens = 0;
+    for (const int64_t pair : plan.members(i))
+      tokens += text.source_length(pair) + text.target_length(pair) + 2;
+    if (tokens > most) {
+      most = tokens;
+      at = i;
+    }
+  }
+  return at;
+}
+
+}  // namespace
+
+Estimate estimate(Model& model, const Corpus& text, const TrainOptions& options) {
+  const PrecisionScope precision(options.train.precision);
+  const BatchPlan plan(text, options.batch, 0);
+  const LoopOptions& loop = options.train;
+  Optimizer optimizer(model.parameters(), options.optimizer);
+  const auto update = [&](int64_t batch, int64_t step) {
+    model.parameters().gradients().fill(0);
+    const Cost cost = add_gradient(model, plan.batch(batch), loop.label_smoothing, {1, step});
+    optimizer.update(step, 1e-9, optimizer.gradient_norm(), 1 / static_cast<double>(cost.words));
+    return cost.words;
+  };
+  update(largest(plan, text), 1);
+  const int64_t measured = std::min(kMeasured, plan.size());
+  for (int64_t i = 0; i < measured; ++i) update(i, 2 + i);  // shapes seen for the first time
+  const auto begin = std::chrono::steady_clock::now();
+  int64_t words = 0;
+  for (int64_t i = 0; i < measured; ++i) words += update(i, 2 + measured + i);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+
+  const double size = static_cast<double>(model.parameters().size());
+  Estimate e;
+  e.parameters = model.parameters().size();
+  e.batches = plan.size();
+  e.updates = (plan.size() + loop.accumulate - 1) / loop.accumulate;
+  e.words = static_cast<double>(words * loop.accumulate) / static_cast<double>(measured);
+  e.update_seconds = seconds * static_cast<double>(loop.accumulate) / static_cast<double>(measured);
+  e.words_per_second = static_cast<double>(words) / seconds;
+  e.memory_bytes = static_cast<double>(memory_use().peak);
+  e.checkpoint_bytes = 4 * size * (options.optimizer.ema > 0 ? 4 : 3);
+  return e;
+}
+
+}  // namespace fovea

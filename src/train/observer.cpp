@@ -1,0 +1,134 @@
+#include "train/observer.h"
+
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+
+#include "base/log.h"
+#include "train/tensorboard.h"
+
+namespace fovea {
+namespace {
+
+std::string describe(const Metrics& metrics) {
+  std::string text = metrics.kind;
+  text += fmt::format(" | update {} | epoch {}", with_commas(metrics.update), metrics.epoch);
+  for (const auto& [name, value] : metrics.values) {
+    if (name == "lr" || name == "norm")
+      text += fmt::format(" | {} {:.3g}", name, value);
+    else
+      text += fmt::format(" | {} {:.{}f}", name, value, name == "bleu" || name == "chrf" ? 2 : 4);
+  }
+  for (const auto& [name, value] : metrics.wall)
+    if (name == "words_per_s")
+      text += fmt::format(" | {} words/s", with_commas(static_cast<int64_t>(value)));
+  return text;
+}
+
+class Console : public TrainObserver {
+ public:
+  void began(const TrainState& state) override {
+    start_ = state.update;
+    progress_.reset();
+  }
+
+  void updated(const UpdateReport& r) override {
+    if (log_format() != LogFormat::tty) return;
+    if (!progress_) {
+      progress_.emplace("training", r.updates, ProgressOptions{.unit = "updates"});
+      progress_->begin_at(start_);
+      begin_ = Clock::now();
+    }
+    words_ += r.words;
+    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const double rate = seconds > 0 ? static_cast<double>(words_) / seconds : 0;
+    progress_->note(fmt::format("loss {:.3f} | ppl {:.2f} | lr {:.2e} | {} words/s", r.loss,
+                                std::exp(r.nll), r.rate, with_commas(static_cast<int64_t>(rate))));
+    progress_->set(r.update);
+  }
+
+  void measured(const Metrics& metrics) override {
+    if (metrics.kind != "train" || log_format() != LogFormat::tty)
+      log_info("{}", describe(metrics));
+  }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  std::optional<Progress> progress_;
+  Clock::time_point begin_;
+  int64_t start_ = 0, words_ = 0;
+};
+
+// Lines of the update itself that come after its checkpoint: they will be written again.
+bool repeated(const Metrics& line, const TrainState& state) {
+  if (line.update != state.update || line.kind == "train") return false;
+  return line.kind == "valid" ? state.validated != state.update : !state.finished;
+}
+
+class MetricsFile : public TrainObserver {
+ public:
+  explicit MetricsFile(std::string path) : path_(std::move(path)) {}
+
+  void began(const TrainState& state) override {
+    log_.reset();
+    try {
+      drop_metrics_after(path_, state.update);
+      drop_repeated(state);
+    } catch (const Error& error) {
+      log_warning("{}", error.what());  // a log that cannot be read is no reason not to train
+    }
+    log_.emplace(path_);
+  }
+  void measured(const Metrics& metrics) override { log_->write(metrics); }
+  void saving() override { log_->sync(); }
+
+ private:
+  void drop_repeated(const TrainState& state) const {
+    if (!std::filesystem::exists(path_)) return;
+    std::string kept;
+    bool changed = false;
+    for (const Metrics& line : read_metrics(path_)) {
+      if (repeated(line, state))
+        changed = true;
+      else
+        kept += metrics_line(line);
+    }
+    if (changed) write_atomically(path_, kept);
+  }
+
+  std::string path_;
+  std::optional<MetricsLog> log_;
+};
+
+class Board : public TrainObserver {
+ public:
+  explicit Board(std::string directory) : directory_(std::move(directory)) {}
+
+  void began(const TrainState& state) override {
+    board_.emplace(directory_, state.update > 0 ? std::optional(state.update) : std::nullopt);
+  }
+  void measured(const Metrics& metrics) override {
+    for (const auto* list : {&metrics.values, &metrics.wall})
+      for (const auto& [name, value] : *list)
+        if (name != "time") board_->scalar(metrics.kind + "/" + name, value, metrics.update);
+  }
+
+ private:
+  std::string directory_;
+  std::optional<TensorBoard> board_;
+};
+
+}  // namespace
+
+std::unique_ptr<TrainObserver> console_observer() { return std::make_unique<Console>(); }
+
+std::unique_ptr<TrainObserver> metrics_observer(const std::string& directory) {
+  return std::make_unique<MetricsFile>(directory + "/metrics.jsonl");
+}
+
+std::unique_ptr<TrainObserver> tensorboard_observer(const std::string& directory) {
+  return std::make_unique<Board>(directory + "/tensorboard");
+}
+
+}  // namespace fovea

@@ -1,0 +1,123 @@
+#include "train/options.h"
+
+#include <algorithm>
+
+namespace fovea {
+
+void DataOptions::describe(Settings& s) {
+  s.field("root", root, "folder the paths below start at; default: --data, else $FOVEA_DATA");
+  s.field("train_source", train_source, "training text, source side");
+  s.field("train_target", train_target, "training text, target side");
+  s.field("valid_source", valid_source, "validation text, source side");
+  s.field("valid_target", valid_target, "validation text, target side");
+  s.field("test_source", test_source, "text translated at the end, source side");
+  s.field("test_target", test_target, "text translated at the end, target side");
+  corpus.describe(s);
+}
+
+std::vector<std::string> DataOptions::under_root(const std::vector<std::string>& paths) const {
+  std::vector<std::string> full;
+  for (const std::string& path : paths)
+    full.push_back(root.empty() || path.starts_with('/') ? path : root + "/" + path);
+  return full;
+}
+
+void VocabularyOptions::describe(Settings& s) {
+  s.field("source", source, "vocabulary file of the source side; empty: made from the text");
+  s.field("target", target, "vocabulary file of the target side; empty: as source where joint");
+  s.choice("kind", kind,
+           {{"unigram", VocabularyKind::unigram},
+            {"bpe", VocabularyKind::bpe},
+            {"words", VocabularyKind::words},
+            {"characters", VocabularyKind::characters},
+            {"pieces", VocabularyKind::pieces}},
+           "SentencePiece unigram or BPE, words, characters, or text already cut with @@");
+  s.field("joint", joint, "one vocabulary for both languages");
+  s.field("size", size, "entries, four specials included; 0: all").between(0, 10'000'000);
+  s.field("min_count", min_count, "rarer words are unknown").at_least(1);
+  s.field("character_coverage", character_coverage, "share of characters that get a piece")
+      .between(0.5, 1);
+}
+
+void LoopOptions::describe(Settings& s) {
+  s.field("updates", updates, "most updates; 0: no limit").between(0, 1e12);
+  s.field("epochs", epochs, "most epochs; 0: no limit").between(0, 1e9);
+  s.field("accumulate", accumulate, "batches whose gradients make one update").between(1, 65536);
+  s.field("label_smoothing", label_smoothing, "share of probability spread over all words")
+      .between(0, 0.99);
+  s.field("average", average, "validations whose weights are averaged at the end; 0: none")
+      .between(0, 1000);
+  s.field("log_every", log_every, "updates between lines of the log").at_least(1);
+  s.field("seed", seed, "of first weights, order of batches and dropout");
+  s.choice("precision", precision, {{"f32", Precision::f32}, {"bf16", Precision::bf16}},
+           "of the inputs of matrix products");
+  s.field("threads", threads, "threads of the processor; 0: all").between(0, 4096);
+}
+
+void ValidOptions::describe(Settings& s) {
+  s.field("every", every, "updates between validations; 0: at the end of each epoch").at_least(0);
+  s.field("metrics", metrics, "of loss, ppl, bleu, chrf");
+  s.choice("stop_metric", stop_metric, {"loss", "ppl", "bleu", "chrf"}, "what best means");
+  s.field("patience", patience, "validations without a new best before the end; 0: no limit")
+      .at_least(0);
+  s.field("beam", beam, "beam of the translations for bleu and chrf; 1 is greedy").between(1, 1000);
+  s.field("length_penalty", length_penalty, "exponent of the length").between(0, 10);
+  s.choice("tokenize", tokenize,
+           {{"13a", BleuTokenizer::mteval13},
+            {"intl", BleuTokenizer::intl},
+            {"char", BleuTokenizer::chars},
+            {"zh", BleuTokenizer::zh},
+            {"none", BleuTokenizer::none}},
+           "how BLEU cuts words; none: text that is already cut");
+  s.field("lowercase", lowercase, "BLEU and chrF ignore case");
+}
+
+bool ValidOptions::wants(const std::string& metric) const {
+  return stop_metric == metric || std::ranges::find(metrics, metric) != metrics.end();
+}
+
+void CheckpointOptions::describe(Settings& s) {
+  s.field("every", every, "updates between checkpoints; 0: only at validations").at_least(0);
+  s.field("keep", keep, "checkpoints to keep").between(1, 1000);
+}
+
+void TrainOptions::describe(Settings& s) {
+  s.group("data", data, "parallel text");
+  s.group("vocabulary", vocabulary, "the pieces that text is cut into");
+  s.group("model", model, "the network");
+  s.group("batch", batch, "how sentences are put together");
+  s.group("optimizer", optimizer, "Adam, AdamW");
+  s.group("schedule", schedule, "the learning rate");
+  s.group("train", train, "the loop");
+  s.group("valid", valid, "what is measured while training");
+  s.group("checkpoint", checkpoint, "what a restarted run goes on from");
+}
+
+void TrainOptions::complete(Exit code) {
+  check(!data.train_source.empty() && !data.train_target.empty(), code,
+        "data.train_source and data.train_target name no files; set both");
+  check(data.valid_source.empty() == data.valid_target.empty(), code,
+        "data.valid_source and data.valid_target: only one is set; set both or none");
+  check(data.test_source.empty() == data.test_target.empty(), code,
+        "data.test_source and data.test_target: only one is set; set both or none");
+  for (const std::string& name : valid.metrics)
+    check(name == "loss" || name == "ppl" || name == "bleu" || name == "chrf", code,
+          "valid.metrics: unknown metric \"", name, "\"; known are loss, ppl, bleu, chrf");
+  check(train.updates > 0 || train.epochs > 0 || valid.patience > 0, code,
+        "train.updates, train.epochs and valid.patience are all 0: training would never end");
+  const bool falls = schedule.kind == ScheduleKind::linear || schedule.kind == ScheduleKind::cosine;
+  if (schedule.total == 0) schedule.total = train.updates;
+  check(!falls || schedule.total > schedule.warmup, code, "schedule.total: ", schedule.total,
+        " is not more than schedule.warmup ", schedule.warmup,
+        "; set schedule.total or train.updates to where the rate ends");
+  check(vocabulary.size == 0 || vocabulary.size > kSpecials, code,
+        "vocabulary.size: ", vocabulary.size, " leaves no room beside the four specials");
+  const int64_t longest = model.transformer.max_length - 1;  // </s> takes one place
+  if (data.corpus.max_length == 0 || data.corpus.max_length > longest)
+    data.corpus.max_length = longest;
+  batch.seed = train.seed;
+}
+
+bool higher_is_better(const std::string& metric) { return metric == "bleu" || metric == "chrf"; }
+
+}  // namespace fovea

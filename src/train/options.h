@@ -1,0 +1,100 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/settings.h"
+#include "eval/tokenize.h"
+#include "models/config.h"
+#include "ops/matmul.h"
+#include "text/batch.h"
+#include "text/corpus.h"
+#include "text/vocabulary_build.h"
+#include "train/optimizer.h"
+#include "train/schedule.h"
+
+namespace fovea {
+
+// Parallel text: line k of the source files belongs to line k of the target files. Paths that are
+// not absolute start at `root`.
+struct DataOptions {
+  std::string root;  // given by --data or FOVEA_DATA where the recipe does not
+  std::vector<std::string> train_source, train_target;
+  std::vector<std::string> valid_source, valid_target;
+  std::vector<std::string> test_source, test_target;  // translated once, at the end
+  CorpusOptions corpus;
+
+  void describe(Settings& s);
+  std::vector<std::string> under_root(const std::vector<std::string>& paths) const;
+};
+
+enum class VocabularyKind { unigram, bpe, words, characters, pieces };
+
+// Either the files of ready-made vocabularies or how to make them from the training text.
+struct VocabularyOptions {
+  std::string source, target;  // files; empty: made from the training text
+  VocabularyKind kind = VocabularyKind::unigram;
+  bool joint = true;    // one vocabulary for both languages
+  int64_t size = 8000;  // with the four specials; 0: all (not for unigram and bpe)
+  int64_t min_count = 1;
+  double character_coverage = 0.9995;
+
+  void describe(Settings& s);
+};
+
+struct LoopOptions {
+  int64_t updates = 100'000, epochs = 0;  // where to end; 0: no limit
+  int64_t accumulate = 1;                 // batches per update
+  double label_smoothing = 0.1;
+  int64_t average = 0;  // weights after the last N validations whose mean may become the model
+  int64_t log_every = 100;
+  uint64_t seed = 1;
+  Precision precision = Precision::f32;
+  int64_t threads = 0;  // 0: all cores
+
+  void describe(Settings& s);
+};
+
+struct ValidOptions {
+  int64_t every = 0;                           // updates; 0: at the end of each epoch
+  std::vector<std::string> metrics = {"ppl"};  // of loss, ppl, bleu, chrf
+  std::string stop_metric = "ppl";             // what "best" means
+  int64_t patience = 10;                       // validations without a new best; 0: no end
+  int64_t beam = 1;
+  double length_penalty = 1;
+  BleuTokenizer tokenize = BleuTokenizer::mteval13;
+  bool lowercase = false;
+
+  void describe(Settings& s);
+  bool wants(const std::string& metric) const;  // listed, or the one that decides
+};
+
+struct CheckpointOptions {
+  int64_t every = 1000;  // updates; also at each validation, at the end and on a signal
+  int64_t keep = 3;
+
+  void describe(Settings& s);
+};
+
+// All that a recipe says.
+struct TrainOptions {
+  DataOptions data;
+  VocabularyOptions vocabulary;
+  ModelConfig model;
+  BatchOptions batch;
+  OptimizerOptions optimizer;
+  ScheduleOptions schedule;
+  LoopOptions train;
+  ValidOptions valid;
+  CheckpointOptions checkpoint;
+
+  void describe(Settings& s);
+  // Fills in what follows from other settings; throws Error(code) for what does not go together.
+  void complete(Exit code);
+};
+
+// Whether a larger value of the metric is better.
+bool higher_is_better(const std::string& metric);
+
+}  // namespace fovea

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace fovea {
+
+// Files DIRECTORY/PREFIX-NNNNNNNN.safetensors, numbered by update.
+class FileSeries {
+ public:
+  FileSeries(std::string directory, std::string prefix)
+      : directory_(std::move(directory)), prefix_(std::move(prefix)) {}
+
+  const std::string& directory() const { return directory_; }
+  std::string path(int64_t number) const;
+  std::vector<int64_t> numbers() const;  // ascending; empty where there is no directory
+
+  // Removes all but the last `keep` of the files numbered up to `newest`. A file that cannot be
+  // removed is a warning. Call it only when the newest is safely on the disk.
+  void prune(int64_t newest, int64_t keep) const;
+  void remove_all() const;
+
+ private:
+  void remove(int64_t number) const;
+  std::string directory_, prefix_;
+};
+
+// Makes the directory and those above it, or throws Exit::files.
+void make_directory(const std::string& path);
+
+// Removes what killed runs left half written in a directory that we hold the lock of.
+void remove_temporaries(const std::string& directory);
+
+}  // namespace fovea

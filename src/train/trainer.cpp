@@ -1,0 +1,236 @@
+#include "train/trainer.h"
+
+#include <cmath>
+#include <ctime>
+
+#include "base/log.h"
+#include "base/signals.h"
+#include "ops/matmul.h"
+
+namespace fovea {
+namespace {
+
+constexpr int64_t kSkipsBeforeRollback = 10, kMostRollbacks = 3, kMostFailedSaves = 3;
+constexpr double kSlowerAfterRollback = 0.5;
+
+double per_word(double sum, int64_t words) { return sum / static_cast<double>(words); }
+
+std::string list_lines(const std::vector<int64_t>& lines) {
+  std::string text;
+  for (size_t i = 0; i < lines.size() && i < 10; ++i)
+    text += (i ? ", " : "") + std::to_string(lines[i]);
+  return lines.size() > 10 ? text + ", …" : text;
+}
+
+}  // namespace
+
+Trainer::Trainer(TrainTask task, Observers observers)
+    : task_(std::move(task)), options_(task_.options), store_(task_.model.parameters()),
+      observers_(std::move(observers)), optimizer_(store_, options_.optimizer),
+      checkpoints_(task_.directory + "/checkpoints", "checkpoint"),
+      snapshots_(task_.directory + "/snapshots", "snapshot") {}
+
+Outcome Trainer::run() {
+  const PrecisionScope precision(options_.train.precision);
+  begin();
+  for (;;) {
+    if (stop_requested()) {
+      save();
+      return Outcome::interrupted;
+    }
+    if (validation_due()) {
+      validate();
+    } else if (save_due()) {
+      save();
+    } else if (at_the_end()) {
+      break;
+    } else {
+      make_update();
+    }
+  }
+  finish();
+  return stop_requested() && !state_.finished ? Outcome::interrupted : Outcome::finished;
+}
+
+void Trainer::begin() {
+  make_directory(checkpoints_.directory());
+  make_directory(snapshots_.directory());
+  for (const auto& path : {task_.directory, checkpoints_.directory(), snapshots_.directory()})
+    remove_temporaries(path);
+  const auto restored = restore_newest(checkpoints_, task_.identity, store_, optimizer_);
+  if (restored) {
+    state_ = restored->state;
+    parameters_changed();
+    const std::string before = restored->skipped.empty() ? "" : restored->skipped + "; ";
+    log_info("{}resumed from step {}", before, state_.update);
+  }
+  for (auto& observer : observers_) observer->began(state_);
+  stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, state_.epoch, state_.batch);
+  logged_ = std::chrono::steady_clock::now();
+  save_tried_ = restored ? state_.update : -1;
+}
+
+bool Trainer::at_the_end() const {
+  const LoopOptions& loop = options_.train;
+  return (loop.updates > 0 && state_.update >= loop.updates) ||
+         (loop.epochs > 0 && state_.epoch >= loop.epochs) ||
+         (options_.valid.patience > 0 && state_.since_best >= options_.valid.patience);
+}
+
+bool Trainer::validation_due() const {
+  if (state_.update == 0 || state_.validated == state_.update) return false;
+  const int64_t every = options_.valid.every;
+  const bool due = every > 0 ? state_.update % every == 0 : state_.epoch_ended == state_.update;
+  return due || at_the_end();
+}
+
+bool Trainer::save_due() const {
+  if (save_tried_ == state_.update) return false;
+  const int64_t every = options_.checkpoint.every;
+  return state_.update == 0 || state_.validated == state_.update ||
+         (every > 0 && state_.update % every == 0) || task_.save_requested();
+}
+
+void Trainer::make_update() {
+  const Step step = compute();
+  if (step.fault.empty())
+    apply(step);
+  else if (state_.skipped_in_a_row + 1 < kSkipsBeforeRollback)
+    skip(step);
+  else
+    roll_back(step);
+}
+
+Trainer::Step Trainer::compute() {
+  Step step;
+  lines_.clear();
+  store_.gradients().fill(0);
+  const int64_t epoch = stream_->epoch();
+  for (int64_t k = 0; k < options_.train.accumulate; ++k) {
+    const PairBatch batch = stream_->next();
+    step.cost += add_gradient(task_.model, batch, options_.train.label_smoothing,
+                              {options_.train.seed, state_.drawn++});
+    lines_.insert(lines_.end(), batch.lines.begin(), batch.lines.end());
+  }
+  state_.epoch = stream_->epoch();
+  state_.batch = stream_->batch();
+  if (state_.epoch != epoch) state_.epoch_ended = state_.update + 1;
+  if (task_.disturb) task_.disturb(state_.drawn, store_);
+  step.norm = optimizer_.gradient_norm();
+  step.fault = find_fault(step.cost, step.norm);
+  return step;
+}
+
+std::string Trainer::find_fault(const Cost& cost, double norm) const {
+  if (std::isfinite(norm) && std::isfinite(cost.loss)) return {};
+  if (const auto* p = first_not_finite(store_, store_.values())) return "weight " + p->name;
+  if (const auto* p = first_not_finite(store_, store_.gradients())) return "gradient of " + p->name;
+  return "loss";
+}
+
+void Trainer::apply(const Step& step) {
+  const int64_t t = state_.update + 1, words = step.cost.words;
+  const double rate =
+      state_.rate_factor * learning_rate(options_.schedule, t, options_.model.transformer.size);
+  optimizer_.update(t, rate, step.norm, 1 / static_cast<double>(words));
+  state_.update = t;
+  state_.skipped_in_a_row = 0;
+  state_.loss += step.cost.loss;
+  state_.nll += step.cost.nll;
+  state_.words += words;
+  const double norm = per_word(step.norm, words);
+  const UpdateReport report{.update = t,
+                            .updates = options_.train.updates,
+                            .epoch = state_.epoch + 1,
+                            .loss = per_word(step.cost.loss, words),
+                            .nll = per_word(step.cost.nll, words),
+                            .rate = rate,
+                            .norm = norm,
+                            .words = words};
+  for (auto& observer : observers_) observer->updated(report);
+  if (t % options_.train.log_every == 0) log_training(rate, norm);
+}
+
+void Trainer::log_training(double rate, double norm) {
+  const auto now = std::chrono::steady_clock::now();
+  const double seconds = std::chrono::duration<double>(now - logged_).count();
+  logged_ = now;
+  tell({.kind = "train",
+        .values = {{"loss", per_word(state_.loss, state_.words)},
+                   {"ppl", std::exp(per_word(state_.nll, state_.words))},
+                   {"lr", rate},
+                   {"norm", norm},
+                   {"skipped", static_cast<double>(state_.skipped)}},
+        .wall = {{"words_per_s", static_cast<double>(state_.words) / seconds}}});
+  state_.loss = state_.nll = 0;
+  state_.words = 0;
+}
+
+void Trainer::tell(Metrics metrics) {
+  metrics.update = state_.update;
+  metrics.epoch = state_.epoch + 1;
+  metrics.wall.push_back({"time", static_cast<double>(std::time(nullptr))});
+  for (auto& observer : observers_) observer->measured(metrics);
+}
+
+void Trainer::skip(const Step& step) {
+  ++state_.skipped;
+  ++state_.skipped_in_a_row;
+  if (state_.epoch_ended == state_.update + 1) state_.epoch_ended = state_.update;
+  log_warning("update {} skipped: {} is not finite (lines {})", state_.update + 1, step.fault,
+              list_lines(lines_));
+}
+
+void Trainer::roll_back(const Step& step) {
+  skip(step);
+  const std::string where = step.fault + " is not finite; sentences of lines " + list_lines(lines_);
+  check(state_.rollbacks < kMostRollbacks, Exit::diverged, "training diverged at update ",
+        state_.update + 1, " after going back ", kMostRollbacks, " times: ", where,
+        "; lower schedule.lr, raise schedule.warmup or set optimizer.clip");
+  const auto good = restore_newest(checkpoints_, task_.identity, store_, optimizer_);
+  check(good.has_value(), Exit::diverged, "training diverged at update ", state_.update + 1,
+        " and there is no checkpoint to go back to: ", where);
+  parameters_changed();
+  TrainState state = good->state;  // the data goes on from here: the bad batches are over
+  state.epoch = state_.epoch;
+  state.batch = state_.batch;
+  state.drawn = state_.drawn;
+  state.skipped = state_.skipped;
+  state.rollbacks = state_.rollbacks + 1;
+  state.rate_factor = state_.rate_factor * kSlowerAfterRollback;
+  log_warning("{} is still not finite: back to step {}, learning rate × {}", step.fault,
+              state.update, state.rate_factor);
+  state_ = state;
+  for (auto& observer : observers_) observer->began(state_);
+  save();
+}
+
+void Trainer::save() {
+  save_tried_ = state_.update;
+  if (const auto* p = first_not_finite(store_, store_.values())) {
+    return roll_back({.cost = {}, .norm = 0, .fault = "weight " + p->name});
+  }
+  for (auto& observer : observers_) observer->saving();
+  const bool saved = attempt([&] {
+    write_checkpoint(checkpoints_.path(state_.update), {state_, task_.identity}, store_,
+                     optimizer_);
+  });
+  if (!saved) return;
+  log_info("saved step {}", state_.update);
+  checkpoints_.prune(state_.update, options_.checkpoint.keep);
+}
+
+bool Trainer::attempt(const std::function<void()>& write) {
+  try {
+    write();
+    failed_saves_ = 0;
+    return true;
+  } catch (const Error& error) {
+    const bool last = at_the_end() || stop_requested();
+    if (error.code() != Exit::files || last || ++failed_saves_ >= kMostFailedSaves) throw;
+    log_warning("{}; training goes on, the next save will try again", error.what());
+    return false;
+  }
+}
+
+}  // namespace fovea

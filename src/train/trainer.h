@@ -1,0 +1,96 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "models/model.h"
+#include "train/checkpoint.h"
+#include "train/gradient.h"
+#include "train/observer.h"
+#include "train/optimizer.h"
+#include "train/options.h"
+#include "train/stream.h"
+#include "train/validation.h"
+
+namespace fovea {
+
+// What a run works on. All references must outlive the Trainer.
+struct TrainTask {
+  const TrainOptions& options;
+  Model& model;  // with gradients allocated
+  const Corpus& text;
+  const HeldOut& valid;
+  const HeldOut& test;
+  std::string directory;  // exists and is locked
+  Identity identity;      // what a checkpoint must have been made with
+
+  TranslateLines translate;
+  std::function<void()> write_model;  // the model's weights become those of the directory
+  std::function<void()> read_model;   // and back
+
+  // Asked between two updates: a checkpoint now, please.
+  std::function<bool()> save_requested = [] { return false; };
+  // For tests: may change gradients and weights before an update is judged.
+  std::function<void(int64_t drawn, ParameterStore& store)> disturb = nullptr;
+};
+
+enum class Outcome { finished, interrupted };
+
+// Trains a model: the same task leads to the same bits, however often it is interrupted between
+// its first and its last update.
+class Trainer {
+ public:
+  Trainer(TrainTask task, Observers observers);
+
+  // Goes on from the newest checkpoint of the directory, to the end or to a signal. Throws
+  // Exit::files after three saves in a row that failed, Exit::diverged where going back to
+  // the last good weights did not help, Exit::data where the checkpoint is of other data.
+  Outcome run();
+
+  const TrainState& state() const { return state_; }
+
+ private:
+  struct Step {
+    Cost cost;
+    double norm = 0;
+    std::string fault;  // empty: all is finite
+  };
+
+  void begin();
+  void make_update();
+  Step compute();
+  std::string find_fault(const Cost& cost, double norm) const;
+  void apply(const Step& step);
+  void skip(const Step& step);
+  void roll_back(const Step& step);
+  void log_training(double rate, double norm);
+
+  bool at_the_end() const;
+  bool validation_due() const;
+  bool save_due() const;
+  void validate();
+  void judge(const std::vector<Metric>& values);
+  void save();
+  bool attempt(const std::function<void()>& write);
+  void finish();
+  void average();
+  bool test();
+  void tell(Metrics metrics);
+
+  TrainTask task_;
+  const TrainOptions& options_;
+  ParameterStore& store_;
+  Observers observers_;
+  Optimizer optimizer_;
+  FileSeries checkpoints_, snapshots_;
+  TrainState state_;
+  std::unique_ptr<BatchStream> stream_;
+  std::vector<int64_t> lines_;  // where the sentences of the current update came from
+  int64_t save_tried_ = -1, failed_saves_ = 0;
+  std::chrono::steady_clock::time_point logged_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,106 @@
+#include <algorithm>
+#include <cmath>
+
+#include "base/log.h"
+#include "base/signals.h"
+#include "ops/matmul.h"
+#include "train/average.h"
+#include "train/trainer.h"
+
+namespace fovea {
+namespace {
+
+double named(const std::vector<Metric>& values, const std::string& name) {
+  const auto at = std::ranges::find(values, name, &Metric::name);
+  return at == values.end() ? std::nan("") : at->value;
+}
+
+bool better(const std::string& metric, double value, std::optional<double> best) {
+  if (!best || std::isnan(value)) return !std::isnan(value);
+  return higher_is_better(metric) ? value > *best : value < *best;
+}
+
+}  // namespace
+
+void Trainer::validate() {
+  const BorrowedValues averaged(store_, optimizer_.ema());
+  std::vector<Metric> values;
+  if (!task_.valid.empty()) {
+    const auto measured = measure(task_.model, task_.valid, options_.valid, options_.batch.tokens,
+                                  task_.translate, stop_requested);
+    if (!measured) return;  // asked to stop: it will be done on resuming
+    values = *measured;
+  }
+  if (options_.train.average > 1 &&
+      attempt([&] { write_weights(snapshots_.path(state_.update), store_); }))
+    snapshots_.prune(state_.update, options_.train.average);
+  state_.validated = state_.update;
+  save_tried_ = -1;  // a checkpoint of this update would not know of it
+  judge(values);
+  if (!values.empty()) tell({.kind = "valid", .values = values});
+}
+
+// Keeps the model if it is the best so far.
+void Trainer::judge(const std::vector<Metric>& values) {
+  const std::string& metric = options_.valid.stop_metric;
+  const double value = named(values, metric);
+  const bool best = values.empty() || better(metric, value, state_.best);
+  state_.since_best = best ? 0 : state_.since_best + 1;
+  if (!best || !attempt(task_.write_model)) return;
+  if (!values.empty()) state_.best = value;
+  state_.best_update = state_.update;
+}
+
+void Trainer::finish() {
+  if (state_.finished) {
+    log_info("training had ended at step {}; nothing is left to do", state_.update);
+    return;
+  }
+  {
+    const BorrowedValues training(store_, store_.values());  // put back for the checkpoint below
+    average();
+    if (!test()) return;
+  }
+  state_.finished = true;
+  save();
+}
+
+// The mean of the last snapshots becomes the model unless a single one was better.
+void Trainer::average() {
+  std::vector<std::string> paths;
+  for (const int64_t number : snapshots_.numbers())
+    if (number <= state_.update) paths.push_back(snapshots_.path(number));
+  const size_t most = static_cast<size_t>(options_.train.average);
+  if (paths.size() > most) paths.erase(paths.begin(), paths.end() - options_.train.average);
+  if (paths.size() < 2) return;
+  const BorrowedValues averaged(store_, mean_weights(paths, store_));
+  std::vector<Metric> values;
+  if (!task_.valid.empty()) {
+    const auto measured = measure(task_.model, task_.valid, options_.valid, options_.batch.tokens,
+                                  task_.translate, stop_requested);
+    if (!measured) return;
+    values = *measured;
+  }
+  const std::string& metric = options_.valid.stop_metric;
+  const bool best = values.empty() || better(metric, named(values, metric), state_.best);
+  values.push_back({"snapshots", static_cast<double>(paths.size())});
+  tell({.kind = "average", .values = values});
+  log_info("the model is {}", best ? "the average of the last snapshots"
+                                   : fmt::format("that of update {}", state_.best_update));
+  if (best) attempt(task_.write_model);
+}
+
+// False where the program was asked to stop first.
+bool Trainer::test() {
+  if (stop_requested() || task_.test.empty()) return !stop_requested();
+  task_.read_model();
+  parameters_changed();
+  ValidOptions options = options_.valid;
+  options.metrics = {"bleu", "chrf"};
+  const auto values = measure(task_.model, task_.test, options, options_.batch.tokens,
+                              task_.translate, stop_requested);
+  if (values) tell({.kind = "test", .values = *values});
+  return values.has_value();
+}
+
+}  // namespace fovea

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "eval/metric.h"
+#include "models/model.h"
+#include "text/corpus.h"
+#include "train/metrics.h"
+#include "train/options.h"
+
+namespace fovea {
+
+// Text that a model is measured on: as ids for the loss and as lines for translating.
+struct HeldOut {
+  Corpus corpus;
+  Lines sources, references;
+
+  bool empty() const { return corpus.size() == 0; }
+};
+
+// One line of translation per source line; fewer where the program was asked to stop.
+using TranslateLines = std::function<Lines(const Model& model, const Lines& sources)>;
+
+// The metrics that `options` wants, in the order loss, ppl, bleu, chrf. Nothing where `stop` became
+// true on the way: validation is then left for later.
+std::optional<std::vector<Metric>> measure(const Model& model, const HeldOut& text,
+                                           const ValidOptions& options, int64_t batch_tokens,
+                                           const TranslateLines& translate,
+                                           const std::function<bool()>& stop);
+
+}  // namespace fovea
