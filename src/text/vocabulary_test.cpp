@@ -4,9 +4,6 @@
 #include <unicode/normalizer2.h>
 #include <unicode/unistr.h>
 
-#include <chrono>
-#include <ctime>
-
 #include "text/pieces.h"
 #include "text_samples.h"
 
@@ -226,9 +223,9 @@ TEST(Vocabulary, RefusesDamagedTextFiles) {
   const samples::Folder folder;
   for (const BadFile& file : files) {
     const std::string path = folder.write("v.txt", file.bytes);
-    const auto begin = std::chrono::steady_clock::now();
+    const double begin = samples::thread_seconds();
     const std::string error = message_of(Exit::model, [&] { Vocabulary::load(path); });
-    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(100));
+    EXPECT_LT(samples::thread_seconds() - begin, 0.1);
     EXPECT_NE(error.find(file.says), error.npos) << error;
   }
   message_of(Exit::files, [&] { Vocabulary::load(folder / "none.txt"); });
@@ -248,13 +245,6 @@ TEST(Vocabulary, TruncatedTextFilesAreRefusedOrShorter) {
   }
 }
 
-// What this thread alone has used, so that a busy machine does not matter.
-double thread_seconds() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
-
 TEST(Vocabulary, EncodingTimeGrowsLinearly) {
   for (const Vocabulary& v : all_cuts())
     for (const char* unit : {"a", "ba", "the ", "\u4E2D", "\u0301"}) {
@@ -264,9 +254,9 @@ TEST(Vocabulary, EncodingTimeGrowsLinearly) {
         while (text.size() < 60'000u << doubled) text += unit;
         seconds[doubled] = 1e9;
         for (int attempt = 0; attempt < 5; ++attempt) {
-          const double begin = thread_seconds();
+          const double begin = samples::thread_seconds();
           v.encode(text);
-          seconds[doubled] = std::min(seconds[doubled], thread_seconds() - begin);
+          seconds[doubled] = std::min(seconds[doubled], samples::thread_seconds() - begin);
         }
       }
       // The bar is 2.5; a busy machine gets some room, quadratic growth would give 4.
