@@ -8,6 +8,8 @@
 
 #include "base/check.h"
 #include "base/signals.h"
+#include "cli/average.h"
+#include "cli/bench.h"
 #include "cli/doctor.h"
 #include "cli/evaluate.h"
 #include "cli/inspect.h"
@@ -15,6 +17,7 @@
 #include "cli/session.h"
 #include "cli/show.h"
 #include "cli/suggestion.h"
+#include "cli/train.h"
 #include "cli/translate.h"
 #include "cli/vocab.h"
 
@@ -85,6 +88,9 @@ void add_commands(CLI::App& app) {
   fovea::add_score(app);
   fovea::add_evaluate(app);
   fovea::add_vocab(app);
+  fovea::add_train(app);
+  fovea::add_average(app);
+  fovea::add_bench(app);
   fovea::add_inspect(app);
   fovea::add_doctor(app);
 }

@@ -58,6 +58,7 @@ void add_model_options(CLI::App& command, ModelChoice& choice) {
           "Model directory; given several times, an ensemble; default: the model that comes along")
       ->type_name("DIR")
       ->expected(1)
+      ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->envname("FOVEA_MODEL");
   command.add_option("--device", choice.device, "Where to compute: cpu")

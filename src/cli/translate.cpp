@@ -209,9 +209,9 @@ void add_translate(CLI::App& app) {
   TranslateCommand& c = *shared;
   command
       ->add_option("text", c.texts, "Sentences to translate; none: -i files, else standard input")
-      ->type_name("TEXT ...");
+      ->type_name("TEXT");
   command->add_option("-i,--input", c.inputs, "Files, one sentence per line (.gz, - for stdin)")
-      ->type_name("FILE ...");
+      ->type_name("FILE");
   command->add_option("-o,--output", c.output, "File to write (.gz, - for stdout)")
       ->type_name("FILE");
   command->add_option("-f,--format", c.format, "How to write it")
