@@ -14,8 +14,7 @@ EncoderLayer::EncoderLayer(Scope scope, const TransformerConfig& c)
       add_2(scope / "norm_2", c) {}
 
 Tensor EncoderLayer::operator()(const Tensor& x, const Packing& source) const {
-  const Tensor a =
-      add_1(x, [&](const Tensor& h) { return attend(h, source, Look::everywhere); });
+  const Tensor a = add_1(x, [&](const Tensor& h) { return attend(h, source, Look::everywhere); });
   return add_2(a, feed_forward);
 }
 
@@ -27,8 +26,7 @@ DecoderLayer::DecoderLayer(Scope scope, const TransformerConfig& c)
 
 Tensor DecoderLayer::operator()(const Tensor& y, const Packing& target, const Tensor& memory,
                                 const Packing& source) const {
-  const Tensor a =
-      add_1(y, [&](const Tensor& h) { return attend_self(h, target, Look::back); });
+  const Tensor a = add_1(y, [&](const Tensor& h) { return attend_self(h, target, Look::back); });
   const Tensor b =
       add_2(a, [&](const Tensor& h) { return attend_source(h, target, memory, source); });
   return add_3(b, feed_forward);
@@ -43,13 +41,13 @@ namespace {
 
 Tensor position_table(ParameterStore& store, const TransformerConfig& c, const char* name) {
   switch (c.positions) {
-    case Positions::none: return {};
+    case Positions::none:
+      return {};
     case Positions::learned:
       return store.declare(std::string(name) + "/P", {c.max_length + 1, c.size},
                            Init::normal(0.02));
     case Positions::interleaved:
-      return sinusoids(Waves::interleaved, c.max_length + 1, c.size, store.type(),
-                       store.device());
+      return sinusoids(Waves::interleaved, c.max_length + 1, c.size, store.type(), store.device());
     case Positions::half:
       return sinusoids(Waves::half, c.max_length + 1, c.size, store.type(), store.device());
     case Positions::half_m1:
@@ -82,10 +80,9 @@ Transformer::Transformer(const TransformerConfig& config, Type type, Device devi
   if (config.norm == NormPlace::pre || config.final_norm)
     for (const char* stack : {"encoder", "decoder"})
       final_norms.emplace_back(root / stack / "norm", config.size);
-  W_out = config.tied == Tied::none
-              ? store_.declare("output/W", {config.target_words, config.size},
-                               Init::glorot(config.size, config.target_words))
-              : embed_target.E;
+  W_out = config.tied == Tied::none ? store_.declare("output/W", {config.target_words, config.size},
+                                                     Init::glorot(config.size, config.target_words))
+                                    : embed_target.E;
   if (config.output_bias)
     b_out = store_.declare("output/b", {config.target_words}, Init::constant(0));
 }

@@ -87,8 +87,8 @@ class Transformer : public Model {
   int64_t target_words() const override { return config_.target_words; }
   int64_t max_length() const override { return config_.max_length; }
 
-  BatchLoss loss(const Tokens& source, const Tokens& target_in,
-                 std::span<const int32_t> target_out, double label_smoothing) const override;
+  BatchLoss loss(const Tokens& source, const Tokens& target_in, std::span<const int32_t> target_out,
+                 double label_smoothing) const override;
   std::unique_ptr<DecoderState> start(const Tokens& source) const override;
   Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
   void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
@@ -97,8 +97,7 @@ class Transformer : public Model {
 
   // The two stacks on embedded words.
   Tensor encode(Tensor x, const Packing& source) const;
-  Tensor decode(Tensor y, const Packing& target, const Tensor& memory,
-                const Packing& source) const;
+  Tensor decode(Tensor y, const Packing& target, const Tensor& memory, const Packing& source) const;
   // Scores of all words: [tokens, target words].
   Tensor logits(const Tensor& y) const { return linear(y, W_out, b_out); }
 

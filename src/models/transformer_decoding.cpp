@@ -17,8 +17,8 @@ struct State : DecoderState {
   std::vector<Tensor> source_kv;  // per layer [source tokens, 2D]
   std::vector<Tensor> kv;         // per layer [capacity, 2D], the first `used` rows are filled
   int64_t used = 0, steps = 0, rows = 0;
-  std::vector<std::vector<int32_t>> words;      // per row: the places of its words
-  std::vector<int32_t> sentence;                // per row
+  std::vector<std::vector<int32_t>> words;  // per row: the places of its words
+  std::vector<int32_t> sentence;            // per row
   std::vector<int32_t> source_offsets;
 };
 
@@ -40,8 +40,7 @@ Remembered source_table(const State& s, Device device) {
   std::vector<std::vector<int32_t>> places(static_cast<size_t>(s.rows));
   for (size_t r = 0; r < places.size(); ++r) {
     const auto b = static_cast<size_t>(s.sentence[r]);
-    for (int32_t u = s.source_offsets[b]; u < s.source_offsets[b + 1]; ++u)
-      places[r].push_back(u);
+    for (int32_t u = s.source_offsets[b]; u < s.source_offsets[b + 1]; ++u) places[r].push_back(u);
   }
   Remembered table;
   tabulate(places, device, table);
@@ -177,8 +176,8 @@ std::vector<std::vector<AttentionMap>> Transformer::attention(const Tokens& sour
     const Tensor qkv = layer.attend_self.project(seen(layer.add_1, y));
     add_maps("decoder", static_cast<int64_t>(i), heads,
              self_attention_weights(qkv, to, {heads, Look::back, {}}), target_in, target_in, maps);
-    const Tensor a = layer.add_1(
-        y, [&](const Tensor& h) { return layer.attend_self(h, to, Look::back); });
+    const Tensor a =
+        layer.add_1(y, [&](const Tensor& h) { return layer.attend_self(h, to, Look::back); });
     const Tensor q = layer.attend_source.queries(seen(layer.add_2, a));
     const Tensor kv = layer.attend_source.keys_and_values(memory);
     add_maps("cross", static_cast<int64_t>(i), heads,

@@ -39,9 +39,8 @@ Tensor ParameterStore::declare(const std::string& name, Shape shape, Init init) 
 }
 
 Tensor ParameterStore::stack(const std::vector<Tensor>& parts) {
-  const auto first = std::ranges::find_if(parameters_, [&](const Parameter& p) {
-    return &p.tensor.shape() == &parts.front().shape();
-  });
+  const auto first = std::ranges::find_if(
+      parameters_, [&](const Parameter& p) { return &p.tensor.shape() == &parts.front().shape(); });
   assert(first != parameters_.end());
   Shape shape = parts.front().shape();
   shape[0] = 0;

@@ -43,7 +43,8 @@ struct Forward {
 Forward forward(const Operands& in) {
   Forward f;
   f.y = Tensor({in.q.rows(), in.size}, in.q.type(), in.q.device());
-  if (Tape::live()) f.log_sums = Tensor({in.q.rows(), in.options.heads}, in.q.type(), in.q.device());
+  if (Tape::live())
+    f.log_sums = Tensor({in.q.rows(), in.options.heads}, in.q.type(), in.q.device());
   run(in.q, [&]<class T>(auto on, T) {
     kernel::attention<T>(on, heads_of<T>(in), {f.y.data<T>(), in.size}, f.log_sums.data<T>(),
                          nullptr);
@@ -51,8 +52,8 @@ Forward forward(const Operands& in) {
   return f;
 }
 
-void backward(const Operands& in, const Forward& f, const Tensor& dy, const Tensor& dq,
-              Fold fold_q, const Tensor& dkv, Fold fold_kv) {
+void backward(const Operands& in, const Forward& f, const Tensor& dy, const Tensor& dq, Fold fold_q,
+              const Tensor& dkv, Fold fold_kv) {
   run(in.q, [&]<class T>(auto on, T) {
     kernel::HeadsGrad<T> out{{dq.data<T>(), dq.cols()},
                              {dkv.data<T>() + in.key_column, dkv.cols()},
@@ -91,9 +92,7 @@ Tensor self_attention(const Tensor& qkv, const Packing& sentences, const HeadsOp
   const Operands in = of_self(qkv, sentences, options);
   const Forward f = forward(in);
   return record(f.y, {qkv}, [=](const Tensor& dy) {
-    gather(in.q.slot(), [&](const Tensor& d, Fold fold) {
-      backward(in, f, dy, d, fold, d, fold);
-    });
+    gather(in.q.slot(), [&](const Tensor& d, Fold fold) { backward(in, f, dy, d, fold, d, fold); });
   });
 }
 

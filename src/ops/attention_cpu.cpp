@@ -73,8 +73,7 @@ struct Job {
       : in(heads), sentence(index / heads.heads), head(index % heads.heads),
         first_query(heads.query_offsets[sentence]),
         queries(heads.query_offsets[sentence + 1] - first_query),
-        first_key(heads.key_offsets[sentence]),
-        keys(heads.key_offsets[sentence + 1] - first_key),
+        first_key(heads.key_offsets[sentence]), keys(heads.key_offsets[sentence + 1] - first_key),
         scale(static_cast<T>(1 / std::sqrt(static_cast<double>(heads.size)))) {}
 
   Columns<const T> of(Columns<const T> all) const {
@@ -138,8 +137,7 @@ void attend(const Job<T>& job, const DropoutMask& mask, Columns<T> y, T* log_sum
     product(n, S, d, w.q, w.kt, w.s);  // q kᵀ
     normalise(job, block, n, w.s, log_sums);
     if (weights)
-      for (int64_t i = 0; i < n; ++i)
-        std::copy_n(w.s.row(i), S, weights + (block + i) * S);
+      for (int64_t i = 0; i < n; ++i) std::copy_n(w.s.row(i), S, weights + (block + i) * S);
     if (!y.data) continue;
     if (job.in.dropout.on()) drop(job, block, n, mask, w.s);
     w.y.resize(n, d);
@@ -257,10 +255,10 @@ void attention_grad(Cpu, const Heads<T>& in, Columns<const T> y, Columns<const T
   }
 }
 
-#define FOVEA_INSTANTIATE(T)                                                               \
-  template void attention(Cpu, const Heads<T>&, Columns<T>, T*, T*);                       \
-  template void attention_grad(Cpu, const Heads<T>&, Columns<const T>, Columns<const T>,   \
-                               const T*, const HeadsGrad<T>&);
+#define FOVEA_INSTANTIATE(T)                                                                       \
+  template void attention(Cpu, const Heads<T>&, Columns<T>, T*, T*);                               \
+  template void attention_grad(Cpu, const Heads<T>&, Columns<const T>, Columns<const T>, const T*, \
+                               const HeadsGrad<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

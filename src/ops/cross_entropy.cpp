@@ -86,8 +86,7 @@ void loss_of_rows(const Output& in, int64_t first, int64_t count, const Gradient
       [&](auto on) {
         kernel::cross_entropy_grad<T, In>(
             on, {logits.in<T>(), in.labels.data<int32_t>() + first, in.smoothing}, T{1},
-            in.losses.data<T>() + first, in.likelihood.data<T>() + first, dz.out<In>(),
-            Fold::set);
+            in.losses.data<T>() + first, in.likelihood.data<T>() + first, dz.out<In>(), Fold::set);
       },
       x.device());
   if (!dz) return;

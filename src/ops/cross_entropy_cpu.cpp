@@ -79,8 +79,8 @@ void cross_entropy(Cpu on, const Labelled<T>& in, T* losses, T* log_likelihood) 
 
 template void cross_entropy(Cpu, const Labelled<float>&, float*, float*);
 template void cross_entropy(Cpu, const Labelled<double>&, double*, double*);
-template void cross_entropy_grad(Cpu, const Labelled<float>&, float, float*, float*,
-                                 Matrix<float>, Fold);
+template void cross_entropy_grad(Cpu, const Labelled<float>&, float, float*, float*, Matrix<float>,
+                                 Fold);
 template void cross_entropy_grad(Cpu, const Labelled<float>&, float, float*, float*, Matrix<bf16>,
                                  Fold);
 template void cross_entropy_grad(Cpu, const Labelled<double>&, double, double*, double*,

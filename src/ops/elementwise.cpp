@@ -107,14 +107,11 @@ Tensor operator*(const Tensor& a, const Tensor& b) {
 
 Tensor operator*(const Tensor& x, double factor) {
   Tensor y = Tensor::like(x);
-  run(x, [&]<class T>(auto on, T) {
-    kernel::scale(on, x.in<T>(), factor, y.out<T>(), Fold::set);
-  });
+  run(x, [&]<class T>(auto on, T) { kernel::scale(on, x.in<T>(), factor, y.out<T>(), Fold::set); });
   return record(y, {x}, [=, slot = x.slot()](const Tensor& dy) {
     gather(slot, [&](const Tensor& dx, Fold fold) {
-      run(dy, [&]<class T>(auto on, T) {
-        kernel::scale(on, dy.in<T>(), factor, dx.out<T>(), fold);
-      });
+      run(dy,
+          [&]<class T>(auto on, T) { kernel::scale(on, dy.in<T>(), factor, dx.out<T>(), fold); });
     });
   });
 }
@@ -124,9 +121,8 @@ Tensor sum(const Tensor& x) {
   run(x, [&]<class T>(auto on, T) { kernel::sum(on, x.in<T>(), y.data<T>()); });
   return record(y, {x}, [slot = x.slot()](const Tensor& dy) {
     gather(slot, [&](const Tensor& dx, Fold fold) {
-      run(dy, [&]<class T>(auto on, T) {
-        kernel::add_constant(on, dy.data<T>(), dx.out<T>(), fold);
-      });
+      run(dy,
+          [&]<class T>(auto on, T) { kernel::add_constant(on, dy.data<T>(), dx.out<T>(), fold); });
     });
   });
 }

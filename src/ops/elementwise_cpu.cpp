@@ -25,11 +25,16 @@ void each_row(int64_t rows, int64_t cols, const Dropout& dropout, Body body) {
 template <class Body>
 void choose(Function f, Body body) {
   switch (f) {
-    case Function::tanh: return body(function::Tanh{});
-    case Function::sigmoid: return body(function::Sigmoid{});
-    case Function::relu: return body(function::Relu{});
-    case Function::gelu: return body(function::Gelu{});
-    case Function::silu: return body(function::Silu{});
+    case Function::tanh:
+      return body(function::Tanh{});
+    case Function::sigmoid:
+      return body(function::Sigmoid{});
+    case Function::relu:
+      return body(function::Relu{});
+    case Function::gelu:
+      return body(function::Gelu{});
+    case Function::silu:
+      return body(function::Silu{});
   }
 }
 
@@ -136,17 +141,16 @@ void add_constant(Cpu, const T* value, Matrix<T> dx, Fold fold) {
   for (int64_t i = 0; i < dx.size(); ++i) fold_into(dx.data[i], fold, *value);
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                     \
-  template void apply(Cpu, Function, Matrix<const T>, const Dropout&, Matrix<T>);                \
-  template void apply_grad(Cpu, Function, Matrix<const T>, Matrix<const T>, const Dropout&,      \
-                           Matrix<T>, Fold);                                                     \
-  template void relu_grad(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>,      \
-                          Fold);                                                                 \
-  template void residual(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, Fold); \
-  template void binary(Cpu, Binary, const Broadcast&, const T*, const T*, T*);                   \
-  template void binary_grad(Cpu, Binary, const Broadcast&, const T*, const T*, T*);              \
-  template void scale(Cpu, Matrix<const T>, double, Matrix<T>, Fold);                            \
-  template void sum(Cpu, Matrix<const T>, T*);                                                   \
+#define FOVEA_INSTANTIATE(T)                                                                       \
+  template void apply(Cpu, Function, Matrix<const T>, const Dropout&, Matrix<T>);                  \
+  template void apply_grad(Cpu, Function, Matrix<const T>, Matrix<const T>, const Dropout&,        \
+                           Matrix<T>, Fold);                                                       \
+  template void relu_grad(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, Fold); \
+  template void residual(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, Fold);  \
+  template void binary(Cpu, Binary, const Broadcast&, const T*, const T*, T*);                     \
+  template void binary_grad(Cpu, Binary, const Broadcast&, const T*, const T*, T*);                \
+  template void scale(Cpu, Matrix<const T>, double, Matrix<T>, Fold);                              \
+  template void sum(Cpu, Matrix<const T>, T*);                                                     \
   template void add_constant(Cpu, const T*, Matrix<T>, Fold);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

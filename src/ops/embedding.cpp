@@ -8,8 +8,9 @@ namespace fovea {
 Tensor embed(const Tensor& E, const Tensor& P, const Embedding& what) {
   Tensor y({what.ids.elements(), E.cols()}, E.type(), E.device());
   run(y, [&]<class T>(auto on, T) {
-    kernel::embed<T>(on, {what.ids.data<int32_t>(), what.places.data<int32_t>(), E.in<T>(),
-                          P.in<T>(), what.scale, what.dropout},
+    kernel::embed<T>(on,
+                     {what.ids.data<int32_t>(), what.places.data<int32_t>(), E.in<T>(), P.in<T>(),
+                      what.scale, what.dropout},
                      y.out<T>());
   });
   return record(y, {E, P}, [=, to_E = E.slot(), to_P = P.slot()](const Tensor& dy) {

@@ -19,8 +19,7 @@ void embed(Cpu, const Lookup<T>& in, Matrix<T> y) {
       const T* e = in.E.row(in.ids[i]);
       const T* p = in.P.data ? in.P.row(in.places[i]) : nullptr;
       T* out = y.row(i);
-      for (int64_t j = 0; j < y.cols; ++j)
-        out[j] = (scale * e[j] + (p ? p[j] : T{0})) * keep[j];
+      for (int64_t j = 0; j < y.cols; ++j) out[j] = (scale * e[j] + (p ? p[j] : T{0})) * keep[j];
     }
   }
 }
@@ -46,7 +45,7 @@ void embed_grad(Cpu, const int32_t* ids, Matrix<const T> dy, double scale, const
   }
 }
 
-#define FOVEA_INSTANTIATE(T)                            \
+#define FOVEA_INSTANTIATE(T)                             \
   template void embed(Cpu, const Lookup<T>&, Matrix<T>); \
   template void embed_grad(Cpu, const int32_t*, Matrix<const T>, double, const Dropout&, Matrix<T>);
 FOVEA_INSTANTIATE(float)

@@ -109,9 +109,8 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
       multiply({d, Side::transposed, a, Side::as_is}, out, {}, fold);
     });
     gather(db, [&](const Tensor& out, Fold fold) {  // db = Σ dy
-      run(dy, [&]<class T>(auto on, T) {
-        kernel::column_sums(on, dy.in<T>(), out.data<T>(), fold);
-      });
+      run(dy,
+          [&]<class T>(auto on, T) { kernel::column_sums(on, dy.in<T>(), out.data<T>(), fold); });
     });
   });
 }
@@ -139,13 +138,13 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   return record(y, {a, b}, [=, da = a.slot(), db = b.slot()](const Tensor& dy) {
     gather(da, [&](const Tensor& out, Fold fold) {  // da = dy bᵀ
       for (int64_t i = 0; i < batch(a); ++i)
-        multiply({slice(dy, i), Side::as_is, slice(b, i * shared), Side::transposed},
-                 slice(out, i), {}, fold);
+        multiply({slice(dy, i), Side::as_is, slice(b, i * shared), Side::transposed}, slice(out, i),
+                 {}, fold);
     });
     gather(db, [&](const Tensor& out, Fold fold) {  // db = aᵀ dy
       for (int64_t i = 0; i < batch(a); ++i)
-        multiply({slice(a, i), Side::transposed, slice(dy, i), Side::as_is},
-                 slice(out, i * shared), {}, !shared && i > 0 ? Fold::add : fold);
+        multiply({slice(a, i), Side::transposed, slice(dy, i), Side::as_is}, slice(out, i * shared),
+                 {}, !shared && i > 0 ? Fold::add : fold);
     });
   });
 }

@@ -19,12 +19,22 @@ void product(const Product<float, In>& p) {
   if (p.c.size() == 0) return;
   const bool ta = p.a_side == Side::transposed, tb = p.b_side == Side::transposed;
   const int64_t k = ta ? p.a.rows : p.a.cols;
-  if (k == 0) {
-    if (p.fold == Fold::set) std::fill_n(p.c.data, p.c.size(), 0.0f);
+  if (k == 0) {  // oneDNN takes no empty sums
+    for (int64_t i = 0; i < p.c.rows; ++i)
+      for (int64_t j = 0; j < p.c.cols; ++j)
+        fold_into(p.c.row(i)[j], p.fold, p.bias ? p.bias[j] : 0.0f);
     return;
   }
-  const ProductShape shape{p.c.rows, p.c.cols, k,      ta, tb, p.keep_b, p.bias != nullptr,
-                           p.fold == Fold::add, kIn<In>, memory::data_type::f32};
+  const ProductShape shape{p.c.rows,
+                           p.c.cols,
+                           k,
+                           ta,
+                           tb,
+                           p.keep_b,
+                           p.bias != nullptr,
+                           p.fold == Fold::add,
+                           kIn<In>,
+                           memory::data_type::f32};
   const KeptProduct& kept = kept_product(shape);
   const memory::dims strides = tb ? memory::dims{1, k} : memory::dims{p.c.cols, 1};
   const memory plain({{k, p.c.cols}, kIn<In>, strides}, engine(), const_cast<In*>(p.b.data));
@@ -89,9 +99,7 @@ void sum_columns(Matrix<const T> x, T* sums, Fold fold) {
 
 }  // namespace
 
-void column_sums(Cpu, Matrix<const float> x, float* sums, Fold fold) {
-  sum_columns(x, sums, fold);
-}
+void column_sums(Cpu, Matrix<const float> x, float* sums, Fold fold) { sum_columns(x, sums, fold); }
 void column_sums(Cpu, Matrix<const double> x, double* sums, Fold fold) {
   sum_columns(x, sums, fold);
 }

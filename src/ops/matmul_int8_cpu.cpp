@@ -55,8 +55,16 @@ void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float*
   thread_local std::vector<int32_t> sums;
   quantise(x, q);
   sums.resize(static_cast<size_t>(y.size()));
-  const ProductShape shape{y.rows, y.cols, x.cols, false, true, true, false, false,
-                           memory::data_type::s8, memory::data_type::s32};
+  const ProductShape shape{y.rows,
+                           y.cols,
+                           x.cols,
+                           false,
+                           true,
+                           true,
+                           false,
+                           false,
+                           memory::data_type::s8,
+                           memory::data_type::s32};
   const KeptProduct& kept = kept_product(shape);
   const memory plain({{x.cols, y.cols}, memory::data_type::s8, memory::dims{1, x.cols}}, engine(),
                      w.values.data());
@@ -66,8 +74,8 @@ void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float*
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < y.rows; ++i)
     for (int64_t j = 0; j < y.cols; ++j)
-      y.row(i)[j] = static_cast<float>(from[i * y.cols + j]) * rows[i] * columns[j] +
-                    (bias ? bias[j] : 0.0f);
+      y.row(i)[j] =
+          static_cast<float>(from[i * y.cols + j]) * rows[i] * columns[j] + (bias ? bias[j] : 0.0f);
 }
 
 }  // namespace fovea::kernel

@@ -16,9 +16,8 @@ struct Kept {
 void flow_back(const Kept& kept, const Tensor& dy, const Dropout& dropout, const Tensor& dx,
                Fold fold_x, const Tensor& df, Fold fold_f) {
   run(dy, [&]<class T>(auto on, T) {
-    kernel::norm_grad<T>(on, {kept.normalised.in<T>(), dy.in<T>(),
-                              kept.inverse_deviation.data<T>(), kept.g.data<T>(), dropout,
-                              dx.out<T>(), df.out<T>(), fold_x, fold_f});
+    kernel::norm_grad<T>(on, {kept.normalised.in<T>(), dy.in<T>(), kept.inverse_deviation.data<T>(),
+                              kept.g.data<T>(), dropout, dx.out<T>(), df.out<T>(), fold_x, fold_f});
   });
 }
 
@@ -37,34 +36,34 @@ Tensor residual_norm(const Tensor& x, const Tensor& f, const Dropout& dropout, c
     kernel::norm<T>(on, {x.in<T>(), f.in<T>(), dropout, g.data<T>(), b.data<T>(), epsilon},
                     y.out<T>(), kept.normalised.out<T>(), kept.inverse_deviation.data<T>());
   });
-  return record(y, {x, f, g, b},
-                [=, to_x = x.slot(), to_f = f.slot(), to_g = g.slot(),
-                 to_b = b.slot()](const Tensor& dy) {
-    gather(to_g, [&](const Tensor& dg, Fold fold) {
-      run(dy, [&]<class T>(auto on, T) {
-        kernel::norm_gain_grad(on, kept.normalised.in<T>(), dy.in<T>(), dg.data<T>(), fold);
-      });
-    });
-    gather(to_b, [&](const Tensor& db, Fold fold) {
-      run(dy, [&]<class T>(auto on, T) {
-        kernel::column_sums(on, dy.in<T>(), db.data<T>(), fold);
-      });
-    });
-    if (to_x && to_f)  // both in one pass
-      to_x->gather([&](const Tensor& dx, Fold fold_x) {
-        to_f->gather([&](const Tensor& df, Fold fold_f) {
-          flow_back(kept, dy, dropout, dx, fold_x, df, fold_f);
+  return record(
+      y, {x, f, g, b},
+      [=, to_x = x.slot(), to_f = f.slot(), to_g = g.slot(), to_b = b.slot()](const Tensor& dy) {
+        gather(to_g, [&](const Tensor& dg, Fold fold) {
+          run(dy, [&]<class T>(auto on, T) {
+            kernel::norm_gain_grad(on, kept.normalised.in<T>(), dy.in<T>(), dg.data<T>(), fold);
+          });
         });
+        gather(to_b, [&](const Tensor& db, Fold fold) {
+          run(dy, [&]<class T>(auto on, T) {
+            kernel::column_sums(on, dy.in<T>(), db.data<T>(), fold);
+          });
+        });
+        if (to_x && to_f)  // both in one pass
+          to_x->gather([&](const Tensor& dx, Fold fold_x) {
+            to_f->gather([&](const Tensor& df, Fold fold_f) {
+              flow_back(kept, dy, dropout, dx, fold_x, df, fold_f);
+            });
+          });
+        else if (to_x)
+          to_x->gather([&](const Tensor& dx, Fold fold) {
+            flow_back(kept, dy, dropout, dx, fold, {}, Fold::set);
+          });
+        else if (to_f)
+          to_f->gather([&](const Tensor& df, Fold fold) {
+            flow_back(kept, dy, dropout, {}, Fold::set, df, fold);
+          });
       });
-    else if (to_x)
-      to_x->gather([&](const Tensor& dx, Fold fold) {
-        flow_back(kept, dy, dropout, dx, fold, {}, Fold::set);
-      });
-    else if (to_f)
-      to_f->gather([&](const Tensor& df, Fold fold) {
-        flow_back(kept, dy, dropout, {}, Fold::set, df, fold);
-      });
-  });
 }
 
 Tensor layer_norm(const Tensor& x, const Tensor& g, const Tensor& b, double epsilon) {

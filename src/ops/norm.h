@@ -8,8 +8,7 @@ namespace fovea {
 inline constexpr double kNormEpsilon = 1e-5;
 
 // g (x − μ) / √(σ² + ε) + b over the last axis; σ² is the biased variance.
-Tensor layer_norm(const Tensor& x, const Tensor& g, const Tensor& b,
-                  double epsilon = kNormEpsilon);
+Tensor layer_norm(const Tensor& x, const Tensor& g, const Tensor& b, double epsilon = kNormEpsilon);
 
 // LayerNorm(x + dropout(f)): what follows a post-norm sub-layer, in one pass.
 Tensor residual_norm(const Tensor& x, const Tensor& f, const Dropout& dropout, const Tensor& g,

@@ -31,8 +31,7 @@ void norm(Cpu, const Norm<T>& in, Matrix<T> y, Matrix<T> normalised, T* inverse_
       mean /= static_cast<T>(n);
 #pragma omp simd reduction(+ : variance)
       for (int64_t j = 0; j < n; ++j) variance += (z[j] - mean) * (z[j] - mean);
-      const T scale =
-          1 / std::sqrt(variance / static_cast<T>(n) + static_cast<T>(in.epsilon));
+      const T scale = 1 / std::sqrt(variance / static_cast<T>(n) + static_cast<T>(in.epsilon));
       T* out = y.row(i);
       for (int64_t j = 0; j < n; ++j) z[j] = (z[j] - mean) * scale;
       for (int64_t j = 0; j < n; ++j) out[j] = in.g[j] * z[j] + in.b[j];
@@ -96,9 +95,9 @@ void norm_gain_grad(Cpu, Matrix<const T> normalised, Matrix<const T> dy, T* dg, 
   }
 }
 
-#define FOVEA_INSTANTIATE(T)                                           \
-  template void norm(Cpu, const Norm<T>&, Matrix<T>, Matrix<T>, T*);   \
-  template void norm_grad(Cpu, const NormGrad<T>&);                    \
+#define FOVEA_INSTANTIATE(T)                                         \
+  template void norm(Cpu, const Norm<T>&, Matrix<T>, Matrix<T>, T*); \
+  template void norm_grad(Cpu, const NormGrad<T>&);                  \
   template void norm_gain_grad(Cpu, Matrix<const T>, Matrix<const T>, T*, Fold);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

@@ -1,9 +1,8 @@
-#include "ops/onednn.h"
-
 #include <atomic>
 #include <map>
 
 #include "ops/matmul_kernel.h"
+#include "ops/onednn.h"
 
 namespace fovea::kernel {
 namespace {
@@ -27,9 +26,7 @@ thread_local Kept kept;
 std::atomic<uint64_t> generation = 0;
 
 memory::desc layout(int64_t rows, int64_t cols, memory::data_type type, bool transposed) {
-  return {{rows, cols},
-          type,
-          transposed ? memory::dims{1, rows} : memory::dims{cols, 1}};
+  return {{rows, cols}, type, transposed ? memory::dims{1, rows} : memory::dims{cols, 1}};
 }
 
 KeptProduct create(const ProductShape& s) {

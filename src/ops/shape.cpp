@@ -14,15 +14,15 @@ struct Place {
 void take(const Tensor& whole, Place place, const Tensor& part, Fold fold) {
   run(whole, [&]<class T>(auto on, T) {
     const T* from = whole.data<T>() + place.row * whole.cols() + place.column;
-    kernel::copy<T>(on, {from, whole.cols(), part.data<T>(), part.cols(), part.rows(),
-                         part.cols(), fold});
+    kernel::copy<T>(
+        on, {from, whole.cols(), part.data<T>(), part.cols(), part.rows(), part.cols(), fold});
   });
 }
 void put(const Tensor& part, const Tensor& whole, Place place, Fold fold) {
   run(whole, [&]<class T>(auto on, T) {
     T* to = whole.data<T>() + place.row * whole.cols() + place.column;
-    kernel::copy<T>(on, {part.data<T>(), part.cols(), to, whole.cols(), part.rows(), part.cols(),
-                         fold});
+    kernel::copy<T>(
+        on, {part.data<T>(), part.cols(), to, whole.cols(), part.rows(), part.cols(), fold});
   });
 }
 
@@ -52,6 +52,12 @@ Tensor joined(Shape shape, const std::vector<Tensor>& parts, const std::vector<P
 }
 
 }  // namespace
+
+Tensor reshape(const Tensor& x, Shape shape) {
+  return record(x.view(std::move(shape)), {x}, [slot = x.slot()](const Tensor& dy) {
+    gather(slot, [&](const Tensor& dx, Fold fold) { take(dy.view(dx.shape()), {0, 0}, dx, fold); });
+  });
+}
 
 Tensor rows(const Tensor& x, int64_t first, int64_t count) {
   return part_of(x, {first, 0}, count, x.cols());

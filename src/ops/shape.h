@@ -6,6 +6,9 @@
 
 namespace fovea {
 
+// The same numbers in the same order under another shape.
+Tensor reshape(const Tensor& x, Shape shape);
+
 // Parts of a matrix [rows, columns] and matrices put together again.
 Tensor rows(const Tensor& x, int64_t first, int64_t count);
 Tensor columns(const Tensor& x, int64_t first, int64_t count);

@@ -19,13 +19,14 @@ void softmax(Cpu, Matrix<const T> x, Matrix<const T> keep, Matrix<T> y) {
     for (int64_t j = 0; j < x.cols; ++j)
       if (!kept || kept[j] != 0) top = std::max(top, in[j]);
 
-    T sum = 0;  // subtracting the largest score keeps every exp() in (0, 1]
+    double sum = 0;  // subtracting the largest score keeps every exp() in (0, 1]
     for (int64_t j = 0; j < x.cols; ++j) {
       out[j] = (!kept || kept[j] != 0) ? math::exp(in[j] - top) : T{0};
-      sum += out[j];
+      sum += static_cast<double>(out[j]);
     }
 
-    const T scale = sum > 0 ? 1 / sum : T{0};  // a row that is all padding attends to nothing
+    const T scale =
+        sum > 0 ? static_cast<T>(1 / sum) : T{0};  // a row that is all padding attends to nothing
     for (int64_t j = 0; j < x.cols; ++j) out[j] *= scale;
   }
 }
@@ -35,6 +36,7 @@ void softmax_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx, Fold
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < y.rows; ++i) {
     T dot = 0;
+#pragma omp simd reduction(+ : dot)
     for (int64_t j = 0; j < y.cols; ++j) dot += y.row(i)[j] * dy.row(i)[j];
     for (int64_t j = 0; j < y.cols; ++j)
       fold_into(dx.row(i)[j], fold, y.row(i)[j] * (dy.row(i)[j] - dot));

@@ -41,11 +41,10 @@ void tile_rows(int64_t n, int64_t k, const T* A, int64_t lda, const T* B, int64_
 }
 
 template <class T>
-void tile_product(int64_t m, int64_t n, int64_t k, const T* A, int64_t lda, const T* B,
-                  int64_t ldb, T* C, int64_t ldc, bool add = false) {
+void tile_product(int64_t m, int64_t n, int64_t k, const T* A, int64_t lda, const T* B, int64_t ldb,
+                  T* C, int64_t ldc, bool add = false) {
   int64_t i = 0;
-  for (; i + 8 <= m; i += 8)
-    tile_rows<T, 8>(n, k, A + i * lda, lda, B, ldb, C + i * ldc, ldc, add);
+  for (; i + 8 <= m; i += 8) tile_rows<T, 8>(n, k, A + i * lda, lda, B, ldb, C + i * ldc, ldc, add);
   for (; i < m; ++i) tile_rows<T, 1>(n, k, A + i * lda, lda, B, ldb, C + i * ldc, ldc, add);
 }
 

@@ -68,8 +68,7 @@ class Arena {
  private:
   void grow(std::size_t bytes) {
     const std::size_t chunk = std::max(kChunk, (bytes + kChunk - 1) / kChunk * kChunk);
-    void* start =
-        mmap(nullptr, chunk, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* start = mmap(nullptr, chunk, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED)
       fail(Exit::memory, "out of memory: could not take another ", chunk >> 20, " MiB beside the ",
            use_.reserved >> 20, " MiB in use (", std::strerror(errno),

@@ -1,7 +1,7 @@
 #include "tensor/tape.h"
 
 #include <algorithm>
-#include <ranges>
+#include <cmath>
 
 namespace fovea {
 namespace {
@@ -15,7 +15,9 @@ std::vector<double> spoil(Mutation& mutation, std::vector<double> values, int64_
     case Mutation::Kind::sign:
       for (double& v : values) v = -v;
       break;
-    case Mutation::Kind::missing: std::ranges::fill(values, 0.0); break;
+    case Mutation::Kind::missing:
+      std::ranges::fill(values, 0.0);
+      break;
     case Mutation::Kind::scaled:
       for (double& v : values) v *= 1.01;
       break;
@@ -23,7 +25,8 @@ std::vector<double> spoil(Mutation& mutation, std::vector<double> values, int64_
       std::fill(values.end() - cols, values.end(), 0.0);
       break;
   }
-  mutation.done = mutation.done || values != before;
+  for (size_t i = 0; i < values.size(); ++i)  // what is smaller is rounding, and no mutant
+    mutation.done = mutation.done || std::abs(values[i] - before[i]) > 1e-9;
   return values;
 }
 

@@ -88,8 +88,8 @@ struct Mutation {
 
   Kind kind;
   int64_t at;
-  int64_t seen = 0;    // contributions so far
-  bool done = false;   // the n-th was reached and changed something
+  int64_t seen = 0;   // contributions so far
+  bool done = false;  // the n-th was reached and changed something
 };
 
 }  // namespace fovea

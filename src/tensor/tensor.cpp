@@ -16,9 +16,12 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
 
 std::size_t bytes_of(Type type) {
   switch (type) {
-    case Type::bf16: return 2;
-    case Type::f64: return 8;
-    default: return 4;
+    case Type::bf16:
+      return 2;
+    case Type::f64:
+      return 8;
+    default:
+      return 4;
   }
 }
 
@@ -73,6 +76,7 @@ Tensor Tensor::view(Shape shape) const {
   Tensor t;
   t.array_ = std::make_shared<Array>(*array_);
   t.array_->shape = std::move(shape);
+  t.array_->slot = nullptr;
   return t;
 }
 
@@ -88,13 +92,18 @@ Tensor Tensor::window(int64_t first, int64_t count) const {
 std::vector<double> Tensor::values() const {
   std::vector<double> out(static_cast<size_t>(elements()));
   switch (type()) {
-    case Type::f32: std::copy_n(data<float>(), out.size(), out.begin()); break;
-    case Type::f64: std::copy_n(data<double>(), out.size(), out.begin()); break;
-    case Type::i32: std::copy_n(data<int32_t>(), out.size(), out.begin()); break;
+    case Type::f32:
+      std::copy_n(data<float>(), out.size(), out.begin());
+      break;
+    case Type::f64:
+      std::copy_n(data<double>(), out.size(), out.begin());
+      break;
+    case Type::i32:
+      std::copy_n(data<int32_t>(), out.size(), out.begin());
+      break;
     case Type::bf16:
-      std::transform(data<bf16>(), data<bf16>() + out.size(), out.begin(), [](bf16 v) {
-        return double{std::bit_cast<float>(uint32_t{v.bits} << 16)};
-      });
+      std::transform(data<bf16>(), data<bf16>() + out.size(), out.begin(),
+                     [](bf16 v) { return double{std::bit_cast<float>(uint32_t{v.bits} << 16)}; });
       break;
   }
   return out;
@@ -106,10 +115,18 @@ void Tensor::assign(std::span<const double> values) const {
     std::ranges::transform(values, to, [](double v) { return static_cast<T>(v); });
   };
   switch (type()) {
-    case Type::f32: cast(data<float>()); break;
-    case Type::f64: cast(data<double>()); break;
-    case Type::i32: cast(data<int32_t>()); break;
-    case Type::bf16: assert(!"bf16 tensors are made by cast()"); break;
+    case Type::f32:
+      cast(data<float>());
+      break;
+    case Type::f64:
+      cast(data<double>());
+      break;
+    case Type::i32:
+      cast(data<int32_t>());
+      break;
+    case Type::bf16:
+      assert(!"bf16 tensors are made by cast()");
+      break;
   }
 }
 

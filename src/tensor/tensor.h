@@ -87,7 +87,7 @@ class Tensor {
     return {data<T>(), shape().cols() ? rows() : 0, shape().cols()};
   }
 
-  // The same numbers under another shape; the gradient slot is shared as well.
+  // The same numbers under another shape, without a gradient (reshape() has one).
   Tensor view(Shape shape) const;
   // Rows first … first + count of the first axis: a window without a gradient.
   Tensor window(int64_t first, int64_t count) const;

@@ -1,0 +1,160 @@
+#include "models/transformer.h"
+
+#include <numeric>
+
+#include "support/gradient_check.h"
+
+namespace fovea {
+namespace {
+
+using namespace testing;
+
+TransformerConfig small() {
+  TransformerConfig c;
+  c.encoder_layers = c.decoder_layers = 1;
+  c.size = 4, c.heads = 2, c.inner = 6;
+  c.source_words = c.target_words = 9;
+  c.max_length = 20;
+  c.dropout = 0;
+  return c;
+}
+
+struct Sentences {
+  std::vector<int32_t> source, source_offsets{0}, in, out, offsets{0};
+
+  void add(const std::vector<int32_t>& from, const std::vector<int32_t>& to) {
+    source.insert(source.end(), from.begin(), from.end());
+    source.push_back(2);
+    in.push_back(1);
+    in.insert(in.end(), to.begin(), to.end());
+    out.insert(out.end(), to.begin(), to.end());
+    out.push_back(2);
+    source_offsets.push_back(static_cast<int32_t>(source.size()));
+    offsets.push_back(static_cast<int32_t>(in.size()));
+  }
+  Tokens sources() const { return {source, source_offsets}; }
+  Tokens targets() const { return {in, offsets}; }
+};
+
+Sentences ragged() {
+  Sentences s;
+  s.add({3, 4, 5}, {6, 7});
+  s.add({}, {3});
+  s.add({8}, {});
+  return s;
+}
+
+// The whole model, every option that changes the mathematics.
+TEST(Transformer, Gradient) {
+  std::vector<TransformerConfig> configs(8, small());
+  configs[1].norm = NormPlace::pre;
+  configs[2].activation = Function::gelu, configs[2].tied = Tied::output;
+  configs[3].activation = Function::silu, configs[3].tied = Tied::none;
+  configs[4].positions = Positions::learned, configs[4].max_length = 5;
+  configs[5].positions = Positions::none, configs[5].output_bias = true;
+  configs[6].final_norm = true, configs[6].scale_embeddings = false;
+  configs[7].dropout = 0.2, configs[7].attention_dropout = 0.2, configs[7].activation_dropout = 0.2;
+  const Sentences s = ragged();
+  for (const TransformerConfig& config : configs) {
+    const auto model = make_model({"transformer", config}, 3, Type::f64);
+    model->parameters().allocate_gradients();
+    expect_gradient(parameters_of(model->parameters()), [&] {
+      const DropoutScope dropout(5, 1);
+      return model->loss(s.sources(), s.targets(), s.out, 0.1).loss;
+    });
+  }
+}
+
+TEST(Transformer, FirstLossIsThatOfGuessing) {
+  TransformerConfig c = small();
+  c.size = 32, c.heads = 4, c.inner = 64, c.target_words = c.source_words = 500;
+  c.tied = Tied::none;
+  const auto model = make_model({"transformer", c}, 1);
+  const Sentences s = ragged();
+  const double loss = model->loss(s.sources(), s.targets(), s.out, 0).loss.values()[0] /
+                      static_cast<double>(s.out.size());
+  EXPECT_NEAR(loss, std::log(500.0), 0.2 * std::log(500.0));
+}
+
+// Step by step with remembered keys and values against the whole sentence at once.
+TEST(Transformer, StepsEqualTheWhole) {
+  for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
+    TransformerConfig c = small();
+    c.norm = norm, c.encoder_layers = c.decoder_layers = 2;
+    const auto model = make_model({"transformer", c}, 1, Type::f64);
+    Sentences s;
+    s.add({3, 4, 5}, {6, 7, 8, 3});
+    s.add({8, 8}, {3, 4, 5, 6});
+    const auto whole = model->loss(s.sources(), s.targets(), s.out, 0).log_likelihood.values();
+    auto state = model->start(s.sources());
+    const std::vector<int32_t> swap{1, 0};
+    for (size_t t = 0; t < 5; ++t) {  // rows change places after every step
+      const bool swapped = t % 2;
+      const size_t first = swapped ? 5 : 0, second = swapped ? 0 : 5;
+      const Tensor z = model->step(*state, std::vector<int32_t>{s.in[first + t], s.in[second + t]});
+      for (const size_t row : {size_t{0}, size_t{1}}) {
+        const size_t at = (row ? second : first) + t;
+        const auto logits = z.window(static_cast<int64_t>(row), 1).values();
+        double sum = 0;
+        for (const double v : logits) sum += std::exp(v);
+        EXPECT_NEAR(logits[static_cast<size_t>(s.out[at])] - std::log(sum), whole[at], 1e-12);
+      }
+      model->reorder(*state, swap);
+    }
+  }
+}
+
+// Scores of a sentence do not depend on the others in the batch, to the bit.
+TEST(Transformer, BatchDoesNotMatter) {
+  if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "oneDNN's older kernels depend on it";
+  TransformerConfig c = small();
+  c.size = 64, c.inner = 128;
+  const auto model = make_model({"transformer", c}, 1);
+  Sentences all;
+  for (int i = 0; i < 30; ++i)
+    all.add(std::vector<int32_t>(static_cast<size_t>(1 + i % 7), 3 + i % 6),
+            std::vector<int32_t>(static_cast<size_t>(1 + i % 5), 3 + i % 6));
+  const auto together =
+      model->loss(all.sources(), all.targets(), all.out, 0).log_likelihood.values();
+  size_t at = 0;
+  for (int i = 0; i < 30; ++i) {
+    Sentences one;
+    one.add(std::vector<int32_t>(static_cast<size_t>(1 + i % 7), 3 + i % 6),
+            std::vector<int32_t>(static_cast<size_t>(1 + i % 5), 3 + i % 6));
+    for (const double v :
+         model->loss(one.sources(), one.targets(), one.out, 0).log_likelihood.values())
+      EXPECT_EQ(v, together[at++]);
+  }
+}
+
+TEST(Transformer, AttentionMapsAreDistributions) {
+  TransformerConfig c = small();
+  c.norm = NormPlace::pre;
+  const auto model = make_model({"transformer", c}, 1);
+  const Sentences s = ragged();
+  const auto maps = model->attention(s.sources(), s.targets());
+  ASSERT_EQ(maps.size(), 3u);
+  for (const auto& sentence : maps) {
+    EXPECT_EQ(sentence.size(), 6u);  // encoder, decoder, cross × 2 heads
+    for (const AttentionMap& map : sentence)
+      for (int64_t i = 0; i < map.rows; ++i) {
+        const auto row = map.weights.begin() + i * map.cols;
+        EXPECT_NEAR(std::accumulate(row, row + map.cols, 0.0), 1, 1e-6);
+      }
+  }
+}
+
+TEST(Transformer, ImpossibleShapesAreRefused) {
+  TransformerConfig c = small();
+  c.heads = 3;
+  EXPECT_THROW(c.check(Exit::data), Error);
+  c = small();
+  c.size = 5, c.heads = 1;
+  EXPECT_THROW(c.check(Exit::data), Error);
+  c = small();
+  c.source_words = 8;
+  EXPECT_THROW(c.check(Exit::data), Error);
+}
+
+}  // namespace
+}  // namespace fovea

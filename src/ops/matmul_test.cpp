@@ -1,0 +1,112 @@
+#include "ops/matmul.h"
+
+#include <omp.h>
+
+#include "support/gradient_check.h"
+
+namespace fovea {
+namespace {
+
+using namespace testing;
+
+TEST(Matmul, Gradient) {
+  for (const auto& [n, k, m] :
+       std::vector<std::array<int64_t, 3>>{{1, 1, 1}, {3, 5, 2}, {7, 1, 4}}) {
+    const Tensor a = random_input({n, k}, 1), b = random_input({k, m}, 2);
+    expect_gradient({a, b}, [&] { return matmul(a, b); });
+    expect_gradient({a}, [&] { return transpose(a); });
+  }
+  const Tensor a = random_input({2, 3, 4}, 3), b = random_input({2, 4, 5}, 4),
+               shared = random_input({4, 5}, 5);
+  expect_gradient({a, b}, [&] { return matmul(a, b); });
+  expect_gradient({a, shared}, [&] { return matmul(a, shared); });
+}
+
+TEST(Matmul, GradientOfLinear) {
+  for (const int64_t rows : {1, 3, 11}) {
+    const Tensor x = random_input({rows, 6}, 1), W = random_input({4, 6}, 2),
+                 b = random_input({4}, 3);
+    expect_gradient({x, W, b}, [&] { return linear(x, W, b); });
+    expect_gradient({x, W}, [&] { return linear(x, W); });
+  }
+}
+
+// Float products and their gradients against double, on shapes with odd sizes and primes.
+TEST(Matmul, FloatAgreesWithDouble) {
+  for (const int64_t n : {1, 2, 13, 64})
+    for (const int64_t k : {1, 3, 31, 128})
+      for (const int64_t m : {1, 5, 61, 97}) {
+        const Tensor x = random_input({n, k}, 1), W = random_input({m, k}, 2);
+        const Tensor fx = in_float(x), fW = in_float(W);
+        fx.track();
+        fW.track();
+        const Tensor seed = random_tensor({n, m}, 3);
+        {
+          Tape tape;
+          tape.backward(linear(x, W), seed);
+        }
+        {
+          Tape tape;
+          const Tensor fy = linear(fx, fW);
+          EXPECT_LE(nmse(fy, linear(x, W)), 1e-7);
+          tape.backward(fy, in_float(seed));
+        }
+        EXPECT_LE(nmse(fx.grad(), x.grad()), 1e-7);
+        EXPECT_LE(nmse(fW.grad(), W.grad()), 1e-7);
+      }
+}
+
+TEST(Matmul, Bf16IsCloseToDouble) {
+  const PrecisionScope scope(Precision::bf16);
+  for (const int64_t n : {1, 7, 130}) {
+    const Tensor x = random_tensor({n, 96}, 1), W = random_tensor({33, 96}, 2);
+    EXPECT_LE(std::sqrt(nmse(linear(in_float(x), in_float(W)), linear(x, W))), 1.6e-2);
+  }
+}
+
+TEST(Matmul, Int8IsCloseToDouble) {
+  const PrecisionScope scope(Precision::int8);
+  for (const int64_t n : {1, 7, 130}) {
+    const Tensor x = random_tensor({n, 96}, 1), W = random_tensor({33, 96}, 2);
+    EXPECT_LE(nmse(linear(in_float(x), in_float(W)), linear(x, W)), 5e-4);
+    parameters_changed();
+  }
+}
+
+// A row of the result depends on that row alone, not on the batch nor the threads. In float this
+// holds where oneDNN has its AVX-512 kernels; in int8 everywhere.
+TEST(Matmul, RowsDoNotDependOnTheBatch) {
+  const Tensor W = random_tensor({97, 128}, 2, Type::f32);
+  W.mark_parameter();
+  const Tensor x = random_tensor({70, 128}, 1, Type::f32);
+  const int threads = omp_get_max_threads();
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+    if (precision != Precision::int8 && !__builtin_cpu_supports("avx512f")) continue;
+    const PrecisionScope scope(precision);
+    const auto all = linear(x, W).values();
+    for (const int64_t n : {1, 2, 3, 16, 33}) {
+      omp_set_num_threads(n % 2 ? 1 : threads);
+      const auto part = linear(x.window(5, n), W).values();
+      EXPECT_TRUE(std::equal(part.begin(), part.end(), all.begin() + 5 * 97)) << n;
+    }
+    omp_set_num_threads(threads);
+    parameters_changed();
+  }
+}
+
+TEST(Matmul, ParametersAreConvertedAgainAfterTheyChange) {
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+    const PrecisionScope scope(precision);
+    const Tensor W = random_tensor({16, 16}, 2, Type::f32),
+                 x = random_tensor({3, 16}, 1, Type::f32);
+    W.mark_parameter();
+    const auto before = linear(x, W).values();
+    W.fill(0);
+    parameters_changed();
+    for (const double v : linear(x, W).values()) EXPECT_EQ(v, 0);
+    EXPECT_NE(before, linear(x, W).values());
+  }
+}
+
+}  // namespace
+}  // namespace fovea
