@@ -183,8 +183,8 @@ void train(const TrainCommand& command, bool threads_given) {
   if (command.dry_run) return dry_run(options, command.directory);
   watch_signals();
   std::signal(SIGUSR1, [](int) { save_asked = true; });
-  if (run_training(options, command.directory, settings, command.restart) == Outcome::interrupted)
-    throw CLI::RuntimeError(stop_exit_code());
+  const Outcome outcome = run_training(options, command.directory, settings, command.restart);
+  if (outcome == Outcome::interrupted) log_warning("stopped; the same command goes on from here");
 }
 
 }  // namespace
