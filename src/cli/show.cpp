@@ -32,7 +32,7 @@ constexpr const char* kExamples = R"(Examples:
     fovea show --grid --svg heads.svg "A small dog runs through the snow."
 
   The attention of a translation that you give:
-    fovea show --target "Ein kleiner Hund läuft durch den Schnee." "A small dog runs through the snow."
+    fovea show --target "Ein Hund läuft durch den Schnee." "A dog runs through the snow."
 
 Rows are target words, columns what they attend to; each row sums to 1. Layers and heads count
 from 0; without them the mean is shown. Word weights are sums over the pieces of a source word and
