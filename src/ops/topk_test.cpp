@@ -11,37 +11,42 @@
 namespace fovea {
 namespace {
 
-// Scores in steps of 1/4, so that there are many ties.
-Tensor random_scores(int64_t rows, int64_t cols, Type type) {
+// Scores of `levels` different heights, so that there are ties: few levels, many ties.
+Tensor random_scores(int64_t rows, int64_t cols, Type type, uint64_t levels = 40) {
   Random random(7, static_cast<uint64_t>(cols));
   std::vector<double> values(static_cast<size_t>(rows * cols));
-  for (double& v : values) v = static_cast<double>(random.below(40)) / 4 - 5;
+  for (double& v : values)
+    v = 10 * static_cast<double>(random.below(levels)) / static_cast<double>(levels) - 5;
   return Tensor::of({rows, cols}, values, type);
+}
+
+void expect_sorted(const Tensor& x, int64_t k) {
+  const int64_t cols = x.cols();
+  const std::vector<double> scores = x.values();
+  const TopK best = top_k(x, k);
+  const std::vector<double> values = best.values.values(), sums = best.log_sum.values();
+  for (int64_t i = 0; i < x.rows(); ++i) {
+    const double* row = scores.data() + i * cols;
+    std::vector<int32_t> order(static_cast<size_t>(cols));
+    std::iota(order.begin(), order.end(), 0);
+    std::ranges::stable_sort(order, [&](int a, int b) { return row[a] > row[b]; });
+    double sum = 0;
+    for (int64_t j = 0; j < cols; ++j) sum += std::exp(row[j]);
+    EXPECT_NEAR(sums[i], std::log(sum), 1e-5);
+    for (int64_t j = 0; j < k; ++j) {
+      const int32_t column = best.columns.data<int32_t>()[i * k + j];
+      ASSERT_EQ(column, j < cols ? order[j] : -1) << "k " << k << " of " << cols;
+      EXPECT_TRUE(j >= cols || values[i * k + j] == row[column]);
+    }
+  }
 }
 
 TEST(TopK, AgreesWithSorting) {
   for (const Type type : {Type::f32, Type::f64})
     for (const int64_t cols : {1, 2, 5, 127, 128, 129, 1000})
-      for (const int64_t k : {1, 3, 8, 40}) {
-        const Tensor x = random_scores(5, cols, type);
-        const std::vector<double> scores = x.values();
-        const TopK best = top_k(x, k);
-        const std::vector<double> values = best.values.values(), sums = best.log_sum.values();
-        for (int64_t i = 0; i < 5; ++i) {
-          const double* row = scores.data() + i * cols;
-          std::vector<int32_t> order(static_cast<size_t>(cols));
-          std::iota(order.begin(), order.end(), 0);
-          std::ranges::stable_sort(order, [&](int a, int b) { return row[a] > row[b]; });
-          double sum = 0;
-          for (int64_t j = 0; j < cols; ++j) sum += std::exp(row[j]);
-          EXPECT_NEAR(sums[i], std::log(sum), 1e-5);
-          for (int64_t j = 0; j < k; ++j) {
-            const int32_t column = best.columns.data<int32_t>()[i * k + j];
-            ASSERT_EQ(column, j < cols ? order[j] : -1) << "k " << k << " of " << cols;
-            EXPECT_TRUE(j >= cols || values[i * k + j] == row[column]);
-          }
-        }
-      }
+      for (const uint64_t levels : {4u, 40u, 400u})
+        for (const int64_t k : {1, 3, 8, 40})
+          expect_sorted(random_scores(5, cols, type, levels), k);
 }
 
 TEST(TopK, LargeAndUndefinedScores) {
