@@ -133,8 +133,20 @@ void dry_run(TrainOptions options, const std::string& directory) {
   print_estimate(estimate(*model, data.train, options), options);
 }
 
-Observers observers_of(const std::string& directory) {
+// Writes the settings down once it is clear that the run goes on with them.
+class RecipeFile : public TrainObserver {
+ public:
+  RecipeFile(std::string path, std::string settings)
+      : path_(std::move(path)), settings_(std::move(settings)) {}
+  void began(const TrainState&) override { write_atomically(path_, settings_); }
+
+ private:
+  std::string path_, settings_;
+};
+
+Observers observers_of(const std::string& directory, const std::string& settings) {
   Observers observers;
+  observers.push_back(std::make_unique<RecipeFile>(directory + "/recipe.yml", settings));
   observers.push_back(console_observer());
   observers.push_back(metrics_observer(directory));
   observers.push_back(tensorboard_observer(directory));
@@ -150,7 +162,6 @@ Outcome run_training(TrainOptions options, const std::string& directory,
   load_all(data, options, directory);
   if (FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty())
     save_vocabularies(directory, data.source, data.target);
-  write_atomically(directory + "/recipe.yml", settings);
   const auto model = make_model(options.model, options.train.seed);
   model->parameters().allocate_gradients();
   log_info("{} parameters", with_commas(model->parameters().size()));
@@ -168,7 +179,7 @@ Outcome run_training(TrainOptions options, const std::string& directory,
       .read_model = [&] { load_parameters(SafetensorsFile::open(weights), model->parameters()); },
       .save_requested = [] { return save_asked.exchange(false); },
   };
-  return Trainer(std::move(task), observers_of(directory)).run();
+  return Trainer(std::move(task), observers_of(directory, settings)).run();
 }
 
 void train(const TrainCommand& command, bool threads_given) {

@@ -11,18 +11,22 @@
 namespace fovea {
 namespace {
 
+std::string describe(const Metric& metric) {
+  const auto& [name, value] = metric;
+  if (name == "bleu" || name == "chrf") return fmt::format(" | {} {:.2f}", name, value);
+  if (name == "loss" || name == "ppl") return fmt::format(" | {} {:.4f}", name, value);
+  if (name == "words_per_s")
+    return fmt::format(" | {} words/s", with_commas(static_cast<int64_t>(value)));
+  return fmt::format(" | {} {:.3g}", name, value);
+}
+
 std::string describe(const Metrics& metrics) {
-  std::string text = metrics.kind;
-  text += fmt::format(" | update {} | epoch {}", with_commas(metrics.update), metrics.epoch);
-  for (const auto& [name, value] : metrics.values) {
-    if (name == "lr" || name == "norm")
-      text += fmt::format(" | {} {:.3g}", name, value);
-    else
-      text += fmt::format(" | {} {:.{}f}", name, value, name == "bleu" || name == "chrf" ? 2 : 4);
-  }
-  for (const auto& [name, value] : metrics.wall)
-    if (name == "words_per_s")
-      text += fmt::format(" | {} words/s", with_commas(static_cast<int64_t>(value)));
+  std::string text = fmt::format("{} | update {} | epoch {}", metrics.kind,
+                                 with_commas(metrics.update), metrics.epoch);
+  for (const auto* list : {&metrics.values, &metrics.wall})
+    for (const Metric& metric : *list)
+      if (metric.name != "time" && (metric.name != "skipped" || metric.value > 0))
+        text += describe(metric);
   return text;
 }
 

@@ -23,6 +23,7 @@ bool better(const std::string& metric, double value, std::optional<double> best)
 }  // namespace
 
 void Trainer::validate() {
+  const auto begin = std::chrono::steady_clock::now();
   const BorrowedValues averaged(store_, optimizer_.ema());
   std::vector<Metric> values;
   if (!task_.valid.empty()) {
@@ -38,6 +39,7 @@ void Trainer::validate() {
   save_tried_ = -1;  // a checkpoint of this update would not know of it
   judge(values);
   if (!values.empty()) tell({.kind = "valid", .values = values});
+  logged_ += std::chrono::steady_clock::now() - begin;  // not counted in words per second
 }
 
 // Keeps the model if it is the best so far.
