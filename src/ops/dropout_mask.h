@@ -34,6 +34,7 @@ class DropoutMask {
     }
     uint32_t k0 = key_[0], k1 = key_[1];
     for (int round = 0; round < 10; ++round) {
+#pragma omp simd
       for (int i = 0; i < kLanes; ++i) {
         const uint64_t a = uint64_t{c0[i]} * 0xD2511F53u, b = uint64_t{c2[i]} * 0xCD9E8D57u;
         const uint32_t n0 = static_cast<uint32_t>(b >> 32) ^ c1[i] ^ k0;
@@ -49,6 +50,7 @@ class DropoutMask {
     const T scale = static_cast<T>(scale_);
     const uint32_t* words[] = {c0, c1, c2, c3};
     for (int w = 0; w < 4; ++w)
+#pragma omp simd
       for (int i = 0; i < kLanes; ++i) {
         out[(2 * w) * kLanes + i] = (words[w][i] & 0xFFFFu) >= threshold_ ? scale : T{0};
         out[(2 * w + 1) * kLanes + i] = (words[w][i] >> 16) >= threshold_ ? scale : T{0};

@@ -120,8 +120,7 @@ void Case::assign(const std::string& name, const Tensor& parameter) {
 }
 
 void Case::expect_gradients() {
-  for (const auto& [name, parameter] : assigned_)
-    expect("grad.param." + name, parameter.grad());
+  for (const auto& [name, parameter] : assigned_) expect("grad.param." + name, parameter.grad());
 }
 
 void Case::backward(Tape& tape, const Tensor& result, const std::string& mask) {

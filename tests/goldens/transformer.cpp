@@ -1,7 +1,8 @@
+#include "models/transformer.h"
+
 #include <cmath>
 
 #include "goldens/case.h"
-#include "models/transformer.h"
 #include "nn/positions.h"
 #include "ops/shape.h"
 #include "ops/softmax.h"
@@ -122,8 +123,9 @@ void mha(Case& c) {
   if (cross) {
     const Tensor memory = c.packed("in.memory", "in.src_mask");
     const Tensor y = attend(x, queries, memory, keys);
-    expect_weights(c, cross_attention_weights(attend.queries(x), attend.keys_and_values(memory),
-                                              queries, keys, {heads, look, {}}),
+    expect_weights(c,
+                   cross_attention_weights(attend.queries(x), attend.keys_and_values(memory),
+                                           queries, keys, {heads, look, {}}),
                    queries, keys);
     c.expect_kept("out.main", mask, y);
     c.backward(tape, y, mask);
