@@ -18,7 +18,7 @@ set(FOVEA_KERNEL_FLAGS -O3 -ffp-contract=fast -fno-signed-zeros -mprefer-vector-
     -U_GLIBCXX_ASSERTIONS -Wno-psabi)
 
 if(FOVEA_SANITIZE)
-  target_compile_options(fovea_flags INTERFACE -fsanitize=${FOVEA_SANITIZE} -fno-sanitize-recover=all
-                         -fno-omit-frame-pointer)
+  target_compile_options(fovea_flags INTERFACE
+    -fsanitize=${FOVEA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(fovea_flags INTERFACE -fsanitize=${FOVEA_SANITIZE})
 endif()

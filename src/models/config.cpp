@@ -39,14 +39,14 @@ void TransformerConfig::describe(Settings& s) {
 }
 
 void TransformerConfig::check(Exit code) const {
-  fovea::check(size % heads == 0, code, "model.heads: ", heads,
-               " heads do not divide a size of ", size, "; choose a divisor of model.size");
+  fovea::check(size % heads == 0, code, "model.heads: ", heads, " heads do not divide a size of ",
+               size, "; choose a divisor of model.size");
   const bool sinusoids = positions != Positions::learned && positions != Positions::none;
   fovea::check(!sinusoids || size % 2 == 0, code, "model.size: sinusoidal positions need an even ",
                "size, found ", size, "; or set model.positions to learned or none");
   fovea::check(tied != Tied::all || source_words == target_words, code,
-               "model.tied: all needs one joint vocabulary, found ", source_words,
-               " source and ", target_words, " target words; set model.tied to output or none");
+               "model.tied: all needs one joint vocabulary, found ", source_words, " source and ",
+               target_words, " target words; set model.tied to output or none");
 }
 
 void ModelConfig::describe(Settings& s) {

@@ -25,9 +25,9 @@ struct TransformerConfig {
   bool scale_embeddings = true;  // × √size, as published
   bool output_bias = false;
   int64_t max_length = 512;
-  double dropout = 0.1;            // of embeddings and of what each sub-layer adds
-  double attention_dropout = 0;    // of attention weights
-  double activation_dropout = 0;   // inside the feed-forward layer
+  double dropout = 0.1;                        // of embeddings and of what each sub-layer adds
+  double attention_dropout = 0;                // of attention weights
+  double activation_dropout = 0;               // inside the feed-forward layer
   int64_t source_words = 0, target_words = 0;  // sizes of the vocabularies, specials included
 
   void describe(Settings& s);

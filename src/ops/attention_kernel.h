@@ -20,8 +20,8 @@ struct Heads {
   Dropout dropout;
 };
 
-// y_i = Σ_j a_ij v_j, a = softmax(q kᵀ / √d_k). `log_sums` [N, heads] receives log Σ_j exp(q k/√d_k)
-// for the gradient; `weights` the matrices themselves. Each may be absent.
+// y_i = Σ_j a_ij v_j, a = softmax(q kᵀ / √d_k). `log_sums` [N, heads] receives
+// log Σ_j exp(q k/√d_k) for the gradient; `weights` the matrices themselves. Each may be absent.
 template <class T>
 void attention(Cpu, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights);
 
