@@ -49,9 +49,10 @@ struct Block {
 template <class T>
 void store(const Block<T>& from, int64_t rows, int64_t cols, Columns<T> to, int64_t first,
            Fold fold) {
-  for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < cols; ++j)
-      fold_into(to.data[(first + i) * to.stride + j], fold, from.row(i)[j]);
+  for (int64_t i = 0; i < rows; ++i) {
+    const T* in = from.row(i);
+    fold_row(to.data + (first + i) * to.stride, cols, fold, [=](int64_t j) { return in[j]; });
+  }
 }
 
 template <class T>

@@ -7,17 +7,17 @@
 namespace fovea::kernel {
 namespace {
 
-// body(row, factors) for every row in parallel; factors is null where nothing is dropped.
+// body(row, factors) for every row in parallel; the factors are ones where nothing is dropped.
 template <class T, class Body>
 void each_row(int64_t rows, int64_t cols, const Dropout& dropout, Body body) {
   const DropoutMask mask(dropout);
 #pragma omp parallel
   {
-    std::vector<T> factors(dropout.on() ? static_cast<size_t>(cols) : 0);
+    std::vector<T> factors(static_cast<size_t>(cols), T{1});
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < rows; ++i) {
       if (dropout.on()) dropout_row(mask, i, cols, factors.data());
-      body(i, dropout.on() ? factors.data() : nullptr);
+      body(i, factors.data());
     }
   }
 }
@@ -45,11 +45,7 @@ void apply(Cpu, Function f, Matrix<const T> x, const Dropout& dropout, Matrix<T>
   choose(f, [&]<class F>(F) {
     each_row<T>(x.rows, x.cols, dropout, [&](int64_t i, const T* keep) {
       const T* in = x.row(i);
-      T* out = y.row(i);
-      if (keep)
-        for (int64_t j = 0; j < x.cols; ++j) out[j] = F::f(in[j]) * keep[j];
-      else
-        for (int64_t j = 0; j < x.cols; ++j) out[j] = F::f(in[j]);
+      fold_row(y.row(i), x.cols, Fold::set, [=](int64_t j) { return F::f(in[j]) * keep[j]; });
     });
   });
 }
@@ -60,9 +56,7 @@ void apply_grad(Cpu, Function f, Matrix<const T> x, Matrix<const T> dy, const Dr
   choose(f, [&]<class F>(F) {
     each_row<T>(x.rows, x.cols, dropout, [&](int64_t i, const T* keep) {
       const T *in = x.row(i), *d = dy.row(i);
-      T* out = dx.row(i);
-      for (int64_t j = 0; j < x.cols; ++j)
-        fold_into(out[j], fold, F::df(in[j]) * d[j] * (keep ? keep[j] : T{1}));
+      fold_row(dx.row(i), x.cols, fold, [=](int64_t j) { return F::df(in[j]) * d[j] * keep[j]; });
     });
   });
 }
@@ -72,9 +66,8 @@ void relu_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropou
                Fold fold) {
   each_row<T>(y.rows, y.cols, dropout, [&](int64_t i, const T* keep) {
     const T *value = y.row(i), *d = dy.row(i);
-    T* out = dx.row(i);
-    for (int64_t j = 0; j < y.cols; ++j)
-      fold_into(out[j], fold, value[j] > 0 ? d[j] * (keep ? keep[j] : T{1}) : T{0});
+    fold_row(dx.row(i), y.cols, fold,
+             [=](int64_t j) { return value[j] > 0 ? d[j] * keep[j] : T{0}; });
   });
 }
 
@@ -82,10 +75,13 @@ template <class T>
 void residual(Cpu, Matrix<const T> x, Matrix<const T> f, const Dropout& dropout, Matrix<T> y,
               Fold fold) {
   each_row<T>(f.rows, f.cols, dropout, [&](int64_t i, const T* keep) {
-    const T *from = x.data ? x.row(i) : nullptr, *in = f.row(i);
-    T* out = y.row(i);
-    for (int64_t j = 0; j < f.cols; ++j)
-      fold_into(out[j], fold, (from ? from[j] : T{0}) + in[j] * (keep ? keep[j] : T{1}));
+    const T* in = f.row(i);
+    if (x.data) {
+      const T* from = x.row(i);
+      fold_row(y.row(i), f.cols, fold, [=](int64_t j) { return from[j] + in[j] * keep[j]; });
+    } else {
+      fold_row(y.row(i), f.cols, fold, [=](int64_t j) { return in[j] * keep[j]; });
+    }
   });
 }
 
@@ -126,7 +122,10 @@ template <class T>
 void scale(Cpu, Matrix<const T> x, double factor, Matrix<T> y, Fold fold) {
   const T by = static_cast<T>(factor);
 #pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < x.size(); ++i) fold_into(y.data[i], fold, x.data[i] * by);
+  for (int64_t i = 0; i < x.rows; ++i) {
+    const T* in = x.row(i);
+    fold_row(y.row(i), x.cols, fold, [=](int64_t j) { return in[j] * by; });
+  }
 }
 
 template <class T>

@@ -62,14 +62,11 @@ void norm_grad(Cpu, const NormGrad<T>& in) {
       along /= static_cast<T>(n);
       const T scale = in.inverse_deviation[i];
       for (int64_t j = 0; j < n; ++j) d[j] = scale * (d[j] - mean - x[j] * along);
-      if (in.dx.data) {
-        T* dx = in.dx.row(i);
-        for (int64_t j = 0; j < n; ++j) fold_into(dx[j], in.fold_x, d[j]);
-      }
+      const T *dz = d.data(), *kept = keep.data();
+      if (in.dx.data) fold_row(in.dx.row(i), n, in.fold_x, [=](int64_t j) { return dz[j]; });
       if (in.df.data) {
         if (in.dropout.on()) dropout_row(mask, i, n, keep.data());
-        T* df = in.df.row(i);
-        for (int64_t j = 0; j < n; ++j) fold_into(df[j], in.fold_f, d[j] * keep[j]);
+        fold_row(in.df.row(i), n, in.fold_f, [=](int64_t j) { return dz[j] * kept[j]; });
       }
     }
   }

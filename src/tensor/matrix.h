@@ -23,4 +23,17 @@ constexpr void fold_into(T& to, Fold fold, T value) {
   to = fold == Fold::add ? to + value : value;
 }
 
+// to[j] = value(j) for j < n, or added. The choice is made outside the loops and nothing that
+// value() reads may overlap `to`, so that both loops are vectorised.
+template <class T, class Value>
+void fold_row(T* to, int64_t n, Fold fold, Value value) {
+  if (fold == Fold::add) {
+#pragma omp simd
+    for (int64_t j = 0; j < n; ++j) to[j] += value(j);
+  } else {
+#pragma omp simd
+    for (int64_t j = 0; j < n; ++j) to[j] = value(j);
+  }
+}
+
 }  // namespace fovea
