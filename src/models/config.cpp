@@ -54,10 +54,14 @@ void ModelConfig::describe(Settings& s) {
   transformer.describe(s);
 }
 
+std::unique_ptr<Model> declare_model(const ModelConfig& config, Type type, Device device) {
+  config.check(Exit::model);
+  return std::make_unique<Transformer>(config.transformer, type, device);
+}
+
 std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, Type type,
                                   Device device) {
-  config.check(Exit::model);
-  auto model = std::make_unique<Transformer>(config.transformer, type, device);
+  auto model = declare_model(config, type, device);
   model->parameters().allocate(seed);
   return model;
 }

@@ -44,6 +44,9 @@ struct ModelConfig {
   void check(Exit code) const { transformer.check(code); }
 };
 
+// The network with its parameters declared only: place() or allocate() of its store must follow.
+std::unique_ptr<Model> declare_model(const ModelConfig& config, Type type = Type::f32,
+                                     Device device = Cpu{});
 // The network with its parameters allocated and set from `seed`.
 std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, Type type = Type::f32,
                                   Device device = Cpu{});

@@ -6,7 +6,6 @@
 #include <filesystem>
 
 #include "base/utf8.h"
-#include "models/transformer.h"
 #include "ops/matmul.h"
 
 namespace fovea {
@@ -177,11 +176,10 @@ LoadedModel load_model(const std::string& directory, Type type, Device device) {
   const std::string path = in(directory, kWeightsFile);
   check_file(path, "the weights");
   const SafetensorsFile file = SafetensorsFile::open(path);
-  auto model = std::make_unique<Transformer>(loaded.config.transformer, type, device);
-  check_header(file, model->parameters());
-  model->parameters().allocate(0);
-  load_parameters(file, model->parameters());
-  loaded.model = std::move(model);
+  loaded.model = declare_model(loaded.config, type, device);
+  check_header(file, loaded.model->parameters());
+  loaded.model->parameters().place();
+  load_parameters(file, loaded.model->parameters());
   return loaded;
 }
 

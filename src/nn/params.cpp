@@ -50,18 +50,19 @@ Tensor ParameterStore::stack(const std::vector<Tensor>& parts) {
   return tensor;
 }
 
-void ParameterStore::allocate(uint64_t seed) {
+void ParameterStore::place() {
   values_ = Tensor({size_}, type_, device_);
-  const Buffer buffer = values_.buffer();
-  for (const Parameter& p : parameters_) {
-    p.tensor.place(buffer, p.offset);
-    p.tensor.mark_parameter();
-    p.tensor.assign(first_values(p, seed));
-  }
-  for (const Stack& s : stacks_) {
-    s.tensor.place(buffer, s.offset);
-    s.tensor.mark_parameter();
-  }
+  auto put = [&](const Tensor& t, int64_t offset) {
+    t.place(values_.buffer(), offset);
+    t.mark_parameter();
+  };
+  for (const Parameter& p : parameters_) put(p.tensor, p.offset);
+  for (const Stack& s : stacks_) put(s.tensor, s.offset);
+}
+
+void ParameterStore::allocate(uint64_t seed) {
+  place();
+  for (const Parameter& p : parameters_) p.tensor.assign(first_values(p, seed));
 }
 
 void ParameterStore::allocate_gradients() {

@@ -22,8 +22,8 @@ struct Init {
 // when wanted, in a second one of the same layout. A parameter's name is the path of its member
 // (`encoder/layers/3/attend/W_Q`).
 //
-// A model declares its parameters in its constructor; allocate() then gives them their places
-// and first values.
+// A model declares its parameters in its constructor; place() or allocate() then gives them their
+// places.
 class ParameterStore {
  public:
   struct Parameter {
@@ -40,7 +40,8 @@ class ParameterStore {
   // One tensor over parameters declared directly one after the other, stacked along axis 0.
   Tensor stack(const std::vector<Tensor>& parts);
 
-  // The value of a parameter depends on the seed and its name alone.
+  void place();  // memory for all parameters, their values not set
+  // The same, with first values: they depend on the seed and the parameter's name alone.
   void allocate(uint64_t seed);
   void allocate_gradients();  // zeros; from then on gradients gather in gradients()
 
