@@ -42,7 +42,7 @@ struct ShowCommand {
   ModelChoice model;
   std::string text, target, svg, kind = "cross";
   int64_t layer = -1, head = -1, beam = 4;
-  bool pieces = false, words = false, grid = false, ascii = false;
+  bool pieces = false, grid = false, ascii = false;
 };
 
 // A sentence pair with its attention maps and what to write on rows and columns.
@@ -186,8 +186,7 @@ void add_show(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   command->add_option("--head", c.head, "One head, from 0; default: their mean")
       ->check(CLI::NonNegativeNumber);
-  auto* pieces = command->add_flag("--pieces", c.pieces, "Pieces as the model sees them");
-  command->add_flag("--words", c.words, "Whole words (the default)")->excludes(pieces);
+  command->add_flag("--pieces", c.pieces, "Pieces as the model sees them, not whole words");
   command->add_option("--svg", c.svg, "Write a picture to this file (- for stdout)")
       ->type_name("FILE");
   command->add_flag("--grid", c.grid, "All heads of all layers in one picture");

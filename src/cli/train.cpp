@@ -44,7 +44,7 @@ the last validations), config.yml, the vocabulary, recipe.yml (all settings), me
 tensorboard/, checkpoints/ and snapshots/ (both only needed to go on training or averaging).)";
 
 struct TrainCommand {
-  std::string recipe, directory, data, precision;
+  std::string recipe, directory, data, precision, device = "cpu";
   std::vector<std::string> assignments;
   bool dump_config = false, dry_run = false, restart = false;
 };
@@ -69,8 +69,9 @@ TrainOptions read_options(const TrainCommand& command, std::string* dump) {
 // A restarted run keeps nothing of the one before but the directory.
 void remove_old_run(const std::string& directory) {
   std::error_code error;
-  for (const char* name : {"checkpoints", "snapshots", "tensorboard", "metrics.jsonl", "vocab.spm",
-                           "vocab.txt", "source.spm", "source.txt", "target.spm", "target.txt"})
+  for (const char* name :
+       {"checkpoints", "snapshots", "tensorboard", "metrics.jsonl", "vocab.spm", "vocab.txt",
+        "source.spm", "source.txt", "target.spm", "target.txt", "model.safetensors", "config.yml"})
     std::filesystem::remove_all(directory + "/" + name, error);
 }
 
@@ -179,6 +180,8 @@ Outcome run_training(TrainOptions options, const std::string& directory,
       .read_model = [&] { load_parameters(SafetensorsFile::open(weights), model->parameters()); },
       .save_requested = [] { return save_asked.exchange(false); },
   };
+  watch_signals();  // from here on there is something to save
+  std::signal(SIGUSR1, [](int) { save_asked = true; });
   return Trainer(std::move(task), observers_of(directory, settings)).run();
 }
 
@@ -192,8 +195,6 @@ void train(const TrainCommand& command, bool threads_given) {
   if (options.train.threads > 0 && !threads_given)
     omp_set_num_threads(static_cast<int>(options.train.threads));
   if (command.dry_run) return dry_run(options, command.directory);
-  watch_signals();
-  std::signal(SIGUSR1, [](int) { save_asked = true; });
   const Outcome outcome = run_training(options, command.directory, settings, command.restart);
   if (outcome == Outcome::interrupted) log_warning("stopped; the same command goes on from here");
 }
@@ -212,6 +213,8 @@ void add_train(CLI::App& app) {
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--device", c->device, "Where to compute: cpu")
+      ->check(CLI::IsMember({"cpu"}));
   command->add_option("--data", c->data, "Folder that the recipe's paths start at ($FOVEA_DATA)")
       ->type_name("DIR");
   command->add_option("--precision", c->precision, "Numbers of matrix products: f32, bf16")

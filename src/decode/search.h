@@ -30,7 +30,8 @@ struct SearchOptions {
 
 // The n best translations of each source, best first; at least one each. Several models are an
 // ensemble: the mean of their probabilities counts. `numbers` are the sentences' numbers in the
-// whole input, which random numbers depend on. A sentence's result does not depend on the others.
+// whole input, which random numbers depend on. A sentence's result does not depend on
+// the others (docs/design.md, "Determinism", says on which processors to the bit).
 // Throws Exit::model where a model's scores are not finite.
 std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models,
                                             const Tokens& source, std::span<const int64_t> numbers,

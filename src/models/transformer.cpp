@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "nn/positions.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
+#include "tensor/tape.h"
 
 namespace fovea {
 
@@ -32,28 +32,25 @@ Tensor DecoderLayer::operator()(const Tensor& y, const Packing& target, const Te
   return add_3(b, feed_forward);
 }
 
-Tensor Embedder::operator()(std::span<const int32_t> ids, const Tensor& places) const {
+Tensor Embedder::operator()(std::span<const int32_t> ids, const Tensor& places,
+                            int64_t longest) const {
   const Tensor index = Tensor::of(ids, E.device());
-  return embed(E, P, {index, places, scale, dropout_key(dropout)});
+  return embed(E, waves ? waves->rows(longest) : P, {index, places, scale, dropout_key(dropout)});
 }
 
 namespace {
 
-Tensor position_table(ParameterStore& store, const TransformerConfig& c, const char* name) {
-  switch (c.positions) {
-    case Positions::none:
-      return {};
-    case Positions::learned:
-      return store.declare(std::string(name) + "/P", {c.max_length + 1, c.size},
-                           Init::normal(0.02));
+std::optional<Waves> waves_of(Positions positions) {
+  switch (positions) {
     case Positions::interleaved:
-      return sinusoids(Waves::interleaved, c.max_length + 1, c.size, store.type(), store.device());
+      return Waves::interleaved;
     case Positions::half:
-      return sinusoids(Waves::half, c.max_length + 1, c.size, store.type(), store.device());
+      return Waves::half;
     case Positions::half_m1:
-      return sinusoids(Waves::half_m1, c.max_length + 1, c.size, store.type(), store.device());
+      return Waves::half_m1;
+    default:
+      return std::nullopt;
   }
-  return {};
 }
 
 }  // namespace
@@ -63,8 +60,13 @@ Embedder Transformer::embedder(const char* name, int64_t words, const Tensor& ti
   const Tensor E = tied ? tied
                         : store_.declare(std::string(name) + "/E", {words, config_.size},
                                          Init::normal(1 / root));
-  return {E, position_table(store_, config_, name), config_.scale_embeddings ? root : 1,
-          config_.dropout};
+  Embedder embed{E, {}, {}, config_.scale_embeddings ? root : 1, config_.dropout};
+  if (config_.positions == Positions::learned)
+    embed.P = store_.declare(std::string(name) + "/P", {config_.max_length + 1, config_.size},
+                             Init::normal(0.02));
+  if (const auto waves = waves_of(config_.positions))
+    embed.waves.emplace(*waves, config_.size, store_.type(), store_.device());
+  return embed;
 }
 
 Transformer::Transformer(const TransformerConfig& config, Type type, Device device)
@@ -98,15 +100,41 @@ Tensor Transformer::decode(Tensor y, const Packing& target, const Tensor& memory
   return final_norms.empty() ? y : final_norms[1](y);
 }
 
+namespace {
+
+// Note [Whole blocks]
+// While training, words of padding are added as one more sentence until the number of words is a
+// multiple of kBlock: products then come in few sizes, and each size is prepared once. The
+// padding attends only to itself and its label is none, so no gradient comes from it.
+constexpr int64_t kBlock = 64;
+
+struct Filled {
+  std::vector<int32_t> ids, offsets;
+
+  explicit Filled(const Tokens& t)
+      : ids(t.ids.begin(), t.ids.end()), offsets(t.offsets.begin(), t.offsets.end()) {
+    if (!Tape::live()) return;
+    const auto words = static_cast<int64_t>(ids.size()) + 1;  // at least one word of padding
+    ids.resize(static_cast<size_t>((words + kBlock - 1) / kBlock * kBlock), 0);
+    offsets.push_back(static_cast<int32_t>(ids.size()));
+  }
+};
+
+}  // namespace
+
 BatchLoss Transformer::loss(const Tokens& source, const Tokens& target_in,
                             std::span<const int32_t> target_out, double label_smoothing) const {
-  const Packing from = Packing::of(source.offsets, store_.device());
-  const Packing to = Packing::of(target_in.offsets, store_.device());
-  const Tensor memory = encode(embed_source(source.ids, from.positions), from);
-  const Tensor y = decode(embed_target(target_in.ids, to.positions), to, memory, from);
-  const Tensor labels = Tensor::of(target_out, store_.device());
-  const CrossEntropy out = output_loss(y, W_out, b_out, labels, label_smoothing);
-  return {out.loss, out.log_likelihood};
+  const Filled src(source), tgt(target_in);
+  const Packing from = Packing::of(src.offsets, store_.device());
+  const Packing to = Packing::of(tgt.offsets, store_.device());
+  std::vector<int32_t> labels(target_out.begin(), target_out.end());
+  labels.resize(tgt.ids.size(), -1);
+  const Tensor memory = encode(embed_source(src.ids, from), from);
+  const Tensor y = decode(embed_target(tgt.ids, to), to, memory, from);
+  const CrossEntropy out =
+      output_loss(y, W_out, b_out, Tensor::of(labels, store_.device()), label_smoothing);
+  const auto words = static_cast<int64_t>(target_out.size());
+  return {out.loss, out.log_likelihood.window(0, words)};
 }
 
 }  // namespace fovea

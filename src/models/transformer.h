@@ -1,9 +1,11 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
 #include "attention/multi_head.h"
 #include "models/config.h"
+#include "nn/positions.h"
 
 namespace fovea {
 
@@ -49,11 +51,6 @@ struct EncoderLayer {
   Tensor operator()(const Tensor& x, const Packing& source) const;
 };
 
-// What a decoder layer remembers of the words so far and of the source; see attention.h.
-struct LayerMemory {
-  Remembered self, source;
-};
-
 struct DecoderLayer {
   MultiHeadAttention attend_self, attend_source;
   FeedForward feed_forward;
@@ -63,18 +60,24 @@ struct DecoderLayer {
   Tensor operator()(const Tensor& y, const Packing& target, const Tensor& memory,
                     const Packing& source) const;
   // One word per row, the words before it remembered: `remember` stores keys and values of the
-  // new words and gives all that are to be attended to.
+  // new words, given as [rows, 3D] beside their queries, and gives all that are to be attended to.
   template <class Remember>
   Tensor step(const Tensor& y, const Remembered& source, const Remember& remember) const;
 };
 
-// Word embeddings scaled by √D plus positions (sections 3.4, 3.5).
+// Word embeddings scaled by √D plus positions (sections 3.4, 3.5). Positions are learned (P),
+// computed (waves) or neither.
 struct Embedder {
   Tensor E;  // [V, D]
-  Tensor P;  // [max length, D] or absent
-  double scale, dropout;
+  Tensor P;  // [max length + 1, D] or absent
+  std::optional<SinusoidTable> waves;
+  double scale = 1, dropout = 0;
 
-  Tensor operator()(std::span<const int32_t> ids, const Tensor& places) const;
+  // Every place is below `longest`.
+  Tensor operator()(std::span<const int32_t> ids, const Tensor& places, int64_t longest) const;
+  Tensor operator()(std::span<const int32_t> ids, const Packing& sentences) const {
+    return (*this)(ids, sentences.positions, sentences.longest);
+  }
 };
 
 class Transformer : public Model {

@@ -54,7 +54,7 @@ void make_room(State& s, int64_t rows) {
     const int64_t D2 = s.source_kv[0].cols();
     const Type type = s.source_kv[0].type();
     Tensor larger({std::max(2 * s.used, s.used + 16 * rows), D2}, type, s.source_kv[0].device());
-    if (s.used) copy_rows(kv.window(0, s.used), larger.window(0, s.used));
+    if (s.used) copy_columns(kv.window(0, s.used), 0, larger.window(0, s.used));
     kv = larger;
   }
 }
@@ -65,9 +65,9 @@ template <class Remember>
 Tensor DecoderLayer::step(const Tensor& y, const Remembered& source,
                           const Remember& remember) const {
   const Tensor a = add_1(y, [&](const Tensor& h) {
-    const Tensor q = attend_self.queries(h);
-    const Remembered self = remember(attend_self.keys_and_values(h));
-    return attend_self.W_O(attend_remembered(q, self, attend_self.heads));
+    const Tensor qkv = attend_self.project(h);
+    const Remembered self = remember(qkv);
+    return attend_self.W_O(attend_remembered(columns(qkv, 0, h.cols()), self, attend_self.heads));
   });
   const Tensor b = add_2(a, [&](const Tensor& h) {
     const Tensor q = attend_source.queries(h);
@@ -78,7 +78,7 @@ Tensor DecoderLayer::step(const Tensor& y, const Remembered& source,
 
 std::unique_ptr<DecoderState> Transformer::start(const Tokens& source) const {
   const Packing from = Packing::of(source.offsets, store_.device());
-  const Tensor memory = encode(embed_source(source.ids, from.positions), from);
+  const Tensor memory = encode(embed_source(source.ids, from), from);
   auto state = std::make_unique<State>();
   for (const DecoderLayer& layer : decoder_layers)
     state->source_kv.push_back(layer.attend_source.keys_and_values(memory));
@@ -99,13 +99,13 @@ Tensor Transformer::step(DecoderState& decoder_state, std::span<const int32_t> w
   Remembered self, source = source_table(s, store_.device());
   tabulate(s.words, store_.device(), self);
 
-  const std::vector<int32_t> place(words.size(),
-                                   static_cast<int32_t>(std::min(s.steps, max_length())));
-  Tensor y = embed_target(words, Tensor::of(place, store_.device()));
+  const int64_t at = std::min(s.steps, max_length());
+  const std::vector<int32_t> place(words.size(), static_cast<int32_t>(at));
+  Tensor y = embed_target(words, Tensor::of(place, store_.device()), at + 1);
   for (size_t i = 0; i < decoder_layers.size(); ++i) {
     source.kv = s.source_kv[i];
-    y = decoder_layers[i].step(y, source, [&](const Tensor& kv) {
-      copy_rows(kv, s.kv[i].window(s.used, s.rows));
+    y = decoder_layers[i].step(y, source, [&](const Tensor& qkv) {
+      copy_columns(qkv, config_.size, s.kv[i].window(s.used, s.rows));
       self.kv = s.kv[i];
       return self;
     });
@@ -160,7 +160,7 @@ std::vector<std::vector<AttentionMap>> Transformer::attention(const Tokens& sour
   auto seen = [&](const SubLayer& add, const Tensor& x) {
     return add.place == NormPlace::pre ? add.norm(x) : x;
   };
-  Tensor x = embed_source(source.ids, from.positions);
+  Tensor x = embed_source(source.ids, from);
   for (size_t i = 0; i < encoder_layers.size(); ++i) {
     const EncoderLayer& layer = encoder_layers[i];
     const Tensor qkv = layer.attend.project(seen(layer.add_1, x));
@@ -170,7 +170,7 @@ std::vector<std::vector<AttentionMap>> Transformer::attention(const Tokens& sour
     x = layer(x, from);
   }
   const Tensor memory = final_norms.empty() ? x : final_norms[0](x);
-  Tensor y = embed_target(target_in.ids, to.positions);
+  Tensor y = embed_target(target_in.ids, to);
   for (size_t i = 0; i < decoder_layers.size(); ++i) {
     const DecoderLayer& layer = decoder_layers[i];
     const Tensor qkv = layer.attend_self.project(seen(layer.add_1, y));

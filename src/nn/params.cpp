@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/random.h"
+#include "ops/matmul.h"
 
 namespace fovea {
 namespace {
@@ -51,6 +52,7 @@ Tensor ParameterStore::stack(const std::vector<Tensor>& parts) {
 }
 
 void ParameterStore::place() {
+  parameters_changed();  // others may have stood at these addresses
   values_ = Tensor({size_}, type_, device_);
   auto put = [&](const Tensor& t, int64_t offset) {
     t.place(values_.buffer(), offset);

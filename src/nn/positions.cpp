@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
 
 namespace fovea {
 
@@ -21,6 +22,27 @@ Tensor sinusoids(Waves waves, int64_t count, int64_t D, Type type, Device device
       row[waves == Waves::interleaved ? 2 * i + 1 : half + i] = std::cos(angle);
     }
   return Tensor::of({count, D}, table, type, device);
+}
+
+struct SinusoidTable::Shared {
+  Waves waves;
+  int64_t D;
+  Type type;
+  Device device;
+  std::mutex mutex;
+  Tensor table;
+};
+
+SinusoidTable::SinusoidTable(Waves waves, int64_t D, Type type, Device device)
+    : shared_(new Shared{waves, D, type, device, {}, {}}) {}
+
+Tensor SinusoidTable::rows(int64_t count) const {
+  const std::lock_guard hold(shared_->mutex);
+  Tensor& table = shared_->table;
+  if (!table || table.size(0) < count)
+    table = sinusoids(shared_->waves, std::max<int64_t>(2 * count, 64), shared_->D, shared_->type,
+                      shared_->device);
+  return table;
 }
 
 }  // namespace fovea

@@ -13,4 +13,16 @@ enum class Waves { interleaved, half, half_m1 };
 // Rows for the positions 0 … count − 1: [count, D]. D is even.
 Tensor sinusoids(Waves waves, int64_t count, int64_t D, Type type, Device device = Cpu{});
 
+// Such a table that is as long as the longest sentence so far: a model that allows long sentences
+// costs nothing until one comes. Copies share the table; any thread may ask.
+class SinusoidTable {
+ public:
+  SinusoidTable(Waves waves, int64_t D, Type type, Device device);
+  Tensor rows(int64_t count) const;  // at least `count` rows
+
+ private:
+  struct Shared;
+  std::shared_ptr<Shared> shared_;
+};
+
 }  // namespace fovea

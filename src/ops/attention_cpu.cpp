@@ -24,6 +24,10 @@ struct Block {
     stride = padded<T>(cols);
     values.resize(static_cast<size_t>(rows * stride));
   }
+  void clear(int64_t rows, int64_t cols) {
+    resize(rows, cols);
+    std::ranges::fill(values, T{0});
+  }
   void copy(Columns<const T> from, int64_t first, int64_t rows, int64_t cols) {
     resize(rows, cols);
     for (int64_t i = 0; i < rows; ++i) {
@@ -81,7 +85,7 @@ struct Job {
     return {all.data + head * in.size, all.stride};
   }
   // How many keys query i of the sentence may look at.
-  int64_t visible(int64_t i) const { return in.look == Look::back ? i + 1 : keys; }
+  int64_t visible(int64_t i) const { return in.look == Look::back ? std::min(i + 1, keys) : keys; }
   int64_t dropout_row_of(int64_t i) const { return (first_query + i) * in.heads + head; }
 };
 
@@ -207,8 +211,8 @@ void attend_back(const Job<T>& job, const DropoutMask& mask, Columns<const T> y,
   w.kt.transpose(w.k, S, d);
   w.v.copy(job.of(job.in.v), job.first_key, S, d);
   w.vt.transpose(w.v, S, d);
-  w.dk.resize(S, d);
-  w.dv.resize(S, d);
+  w.dk.clear(S, d);
+  w.dv.clear(S, d);
   for (int64_t block = 0; block < job.queries; block += kQueryBlock) {
     const int64_t n = std::min(kQueryBlock, job.queries - block), first = job.first_query + block;
     w.q.copy(job.of(job.in.q), first, n, d);
@@ -227,13 +231,13 @@ void attend_back(const Job<T>& job, const DropoutMask& mask, Columns<const T> y,
     } else {
       w.turned.transpose(w.s, n, S);
     }
-    product(S, d, n, w.turned, w.dy, w.dv, block > 0);  // dv = Aᵀ dy
+    product(S, d, n, w.turned, w.dy, w.dv, true);  // dv = Aᵀ dy
     score_gradient(job, n, w.s, w.y, w.dy, w.dp);
     w.dq.resize(n, d);
     product(n, d, S, w.dp, w.k, w.dq);  // dq = dS k
     store(w.dq, n, d, Columns<T>{out.dq.data + job.head * d, out.dq.stride}, first, out.fold_q);
     w.turned.transpose(w.dp, n, S);
-    product(S, d, n, w.turned, w.q, w.dk, block > 0);  // dk = dSᵀ q
+    product(S, d, n, w.turned, w.q, w.dk, true);  // dk = dSᵀ q
   }
   store(w.dk, S, d, Columns<T>{out.dk.data + job.head * d, out.dk.stride}, job.first_key,
         out.fold_kv);

@@ -121,8 +121,8 @@ CrossEntropy output_loss(const Tensor& x, const Tensor& W, const Tensor& b, cons
   in.likelihood = Tensor::like(in.losses);
   Gradients to;
   if (Tape::live())
-    to = {Tensor(x.shape(), x.type(), x.device()), Tensor(W.shape(), W.type(), W.device()),
-          b ? Tensor(b.shape(), b.type(), b.device()) : Tensor()};
+    to = {Tensor::like(x), N ? Tensor::like(W) : Tensor::zeros(W.shape(), W.type(), W.device()),
+          b ? Tensor::zeros(b.shape(), b.type(), b.device()) : Tensor()};
   const int64_t step = rows_at_a_time(V);
   for (int64_t first = 0; first < N; first += step) {
     const int64_t count = std::min(step, N - first);

@@ -63,14 +63,14 @@ class DropoutMask {
   float scale_;
 };
 
-// One row of factors after the other; rows start at a multiple of kRun so that any row can be
-// drawn alone, by any thread.
+// The factors of one row. Every row has numbers of its own, 2^20 runs of them, so that any row can
+// be drawn alone, by any thread, and rows of unlike length share none.
 template <class T>
 void dropout_row(const DropoutMask& mask, int64_t row, int64_t cols, T* factors) {
   const int64_t blocks = (cols + DropoutMask::kRun - 1) / DropoutMask::kRun;
   T run[DropoutMask::kRun];
   for (int64_t b = 0; b < blocks; ++b) {
-    mask.factors(row * blocks + b, run);
+    mask.factors((row << 20) + b, run);
     const int64_t n = cols - b * DropoutMask::kRun;
     for (int64_t i = 0; i < DropoutMask::kRun && i < n; ++i)
       factors[b * DropoutMask::kRun + i] = run[i];

@@ -1,7 +1,8 @@
 #include "ops/matmul.h"
 
+#include <map>
 #include <mutex>
-#include <unordered_map>
+#include <tuple>
 
 #include "ops/matmul_kernel.h"
 #include "tensor/tape.h"
@@ -13,10 +14,10 @@ using kernel::Side;
 
 thread_local Precision precision = Precision::f32;
 
-// bf16 copies of parameters, by the address of the original.
+// bf16 copies of parameters, by address and size of the original.
 struct OperandCache {
   std::mutex mutex;
-  std::unordered_map<const void*, Tensor> kept;
+  std::map<std::tuple<const void*, int64_t, int64_t>, Tensor> kept;
 };
 OperandCache& operands() {
   static OperandCache* const cache = new OperandCache;
@@ -70,8 +71,8 @@ Tensor as_operand(const Tensor& x) {
   if (!x.is_parameter()) return to_bf16(x);
   OperandCache& cache = operands();
   const std::lock_guard hold(cache.mutex);
-  Tensor& kept = cache.kept[x.data<float>()];
-  if (!kept || kept.shape() != x.shape()) {
+  Tensor& kept = cache.kept[{x.data<float>(), x.rows(), x.cols()}];
+  if (!kept) {
     kept = to_bf16(x);
     kept.mark_parameter();
   }
@@ -90,7 +91,7 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
   Shape shape = x.shape();
   shape.back() = W.size(0);
   Tensor y(shape, x.type(), x.device());
-  if (precision == Precision::int8 && x.type() == Type::f32 && !Tape::live()) {
+  if (precision == Precision::int8 && x.type() == Type::f32 && W.is_parameter() && !Tape::live()) {
     std::visit(
         [&](auto on) {
           kernel::matmul_int8(on, x.in<float>(), W.in<float>(), b.data<float>(), y.out<float>());

@@ -7,8 +7,8 @@ namespace fovea {
 // The numbers that matrix products take in; sums are always float32 (double in double).
 enum class Precision { f32, bf16, int8 };
 
-// While one lives, products of float tensors take their inputs in this precision; bf16 and int8
-// fall back to f32 where the processor gains nothing from them.
+// While one lives, products of float tensors take their inputs in this precision. bf16 falls back
+// to f32 where the processor gains nothing from it; int8 is for linear() without a tape.
 class PrecisionScope {
  public:
   explicit PrecisionScope(Precision precision);

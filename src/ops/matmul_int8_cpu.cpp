@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
+#include <tuple>
 #include <vector>
 
 #include "ops/matmul_kernel.h"
@@ -34,7 +35,7 @@ void quantise(Matrix<const float> x, Quantised& q) {
 }
 
 struct KeptWeights {
-  std::map<const float*, Quantised> by_address;
+  std::map<std::tuple<const float*, int64_t, int64_t>, Quantised> by_address;
   uint64_t generation = 0;
 };
 thread_local KeptWeights kept_weights;
@@ -48,7 +49,7 @@ void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float*
     kept_weights.by_address.clear();
     kept_weights.generation = packed_generation();
   }
-  auto [at, fresh] = kept_weights.by_address.try_emplace(W.data);
+  auto [at, fresh] = kept_weights.by_address.try_emplace({W.data, W.rows, W.cols});
   Quantised& w = at->second;
   if (fresh) quantise(W, w);
   thread_local Quantised q;

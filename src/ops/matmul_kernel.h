@@ -9,7 +9,8 @@ namespace fovea::kernel {
 enum class Side { as_is, transposed };
 
 // c = op(a) op(b) + bias, or added to c. `bias` has one entry per column of c, or no data.
-// A product of a row of a does not depend on the other rows, nor on the number of threads.
+// A row of the product does not depend on the number of threads, and not on the other rows of a
+// either where oneDNN has AVX-512 kernels (docs/design.md, "Determinism").
 template <class T, class In>
 struct Product {
   Matrix<const In> a;
@@ -30,6 +31,7 @@ void matmul(Cpu, const Product<float, bf16>& p);
 void forget_packed(Cpu);
 
 // y = s_row s_col (q_x · q_W) + bias with x quantised row by row to 8 bits, W [out, in] per row.
+// W in 8 bits is kept until forget_packed().
 void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float* bias,
                  Matrix<float> y);
 

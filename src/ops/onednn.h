@@ -22,7 +22,8 @@ dnnl::engine& engine();
 dnnl::stream& stream();
 const KeptProduct& kept_product(const ProductShape& shape);
 
-// `b` in the blocked order that `product` wants; kept by the address of b until forget_packed().
+// `plain` in the blocked order that `product` wants; kept by its address and layout until
+// forget_packed().
 const dnnl::memory& packed(const KeptProduct& product, const dnnl::memory& plain);
 
 // Grows with every forget_packed(): what was kept under an older one is stale.

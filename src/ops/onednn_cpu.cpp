@@ -1,6 +1,7 @@
 #include <atomic>
 #include <map>
 
+#include "base/check.h"
 #include "ops/matmul_kernel.h"
 #include "ops/onednn.h"
 
@@ -12,7 +13,7 @@ using dnnl::memory;
 constexpr size_t kKeptAtMost = 4096;
 
 struct Packed {
-  memory::desc order;
+  memory::desc plain, order;
   memory values;
 };
 
@@ -47,6 +48,15 @@ KeptProduct create(const ProductShape& s) {
   return {description, dnnl::matmul(description)};
 }
 
+// oneDNN's exceptions become ours; running out of memory is the one that users can do something
+// about.
+[[noreturn]] void explain(const dnnl::error& e) {
+  if (e.status == dnnl_out_of_memory)
+    fail(Exit::memory, "out of memory in a matrix product; lower the batch size (batch.tokens, ",
+         "--batch-tokens) or use a smaller model");
+  fail(Exit::unexpected, "oneDNN: ", e.message);
+}
+
 }  // namespace
 
 dnnl::engine& engine() {
@@ -62,7 +72,11 @@ const KeptProduct& kept_product(const ProductShape& shape) {
   auto found = kept.products.find(shape);
   if (found == kept.products.end()) {
     if (kept.products.size() >= kKeptAtMost) kept.products.clear();
-    found = kept.products.emplace(shape, create(shape)).first;
+    try {
+      found = kept.products.emplace(shape, create(shape)).first;
+    } catch (const dnnl::error& e) {
+      explain(e);
+    }
   }
   return found->second;
 }
@@ -75,12 +89,13 @@ const memory& packed(const KeptProduct& product, const memory& plain) {
   const memory::desc order = product.description.weights_desc();
   const auto [first, last] = kept.weights.equal_range(plain.get_data_handle());
   for (auto at = first; at != last; ++at)
-    if (at->second.order == order) return at->second.values;
+    if (at->second.order == order && at->second.plain == plain.get_desc()) return at->second.values;
   memory values(order, engine());
   memory from = plain;  // a handle
   dnnl::reorder(from, values).execute(stream(), from, values);
   stream().wait();
-  return kept.weights.emplace(plain.get_data_handle(), Packed{order, values})->second.values;
+  return kept.weights.emplace(plain.get_data_handle(), Packed{plain.get_desc(), order, values})
+      ->second.values;
 }
 
 void execute(const KeptProduct& product, const void* a, const memory& b, const void* bias,
@@ -93,8 +108,12 @@ void execute(const KeptProduct& product, const void* a, const memory& b, const v
                                                {DNNL_ARG_WEIGHTS, b},
                                                {DNNL_ARG_DST, of(d.dst_desc(), c)}};
   if (bias) arguments.emplace(DNNL_ARG_BIAS, of(d.bias_desc(), bias));
-  product.primitive.execute(stream(), arguments);
-  stream().wait();
+  try {
+    product.primitive.execute(stream(), arguments);
+    stream().wait();
+  } catch (const dnnl::error& e) {
+    explain(e);
+  }
 }
 
 void forget_packed(Cpu) { ++generation; }

@@ -88,6 +88,8 @@ Tensor side_by_side(const std::vector<Tensor>& parts) {
   return joined(shape, parts, places);
 }
 
-void copy_rows(const Tensor& from, const Tensor& to) { take(from, {0, 0}, to, Fold::set); }
+void copy_columns(const Tensor& from, int64_t first, const Tensor& to) {
+  take(from, {0, first}, to, Fold::set);
+}
 
 }  // namespace fovea

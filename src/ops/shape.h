@@ -16,7 +16,7 @@ Tensor below_each_other(const std::vector<Tensor>& parts);
 Tensor side_by_side(const std::vector<Tensor>& parts);
 inline Tensor concat(const Tensor& a, const Tensor& b) { return side_by_side({a, b}); }
 
-// Copies the values of a matrix over those of another of the same size; no gradient.
-void copy_rows(const Tensor& from, const Tensor& to);
+// The values of columns first … of `from` over those of `to`, which has as many rows; no gradient.
+void copy_columns(const Tensor& from, int64_t first, const Tensor& to);
 
 }  // namespace fovea

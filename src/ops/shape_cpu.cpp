@@ -4,9 +4,10 @@ namespace fovea::kernel {
 
 template <class T>
 void copy(Cpu, const Copy<T>& c) {
-  for (int64_t i = 0; i < c.rows; ++i)
-    for (int64_t j = 0; j < c.cols; ++j)
-      fold_into(c.to[i * c.to_stride + j], c.fold, c.from[i * c.from_stride + j]);
+  for (int64_t i = 0; i < c.rows; ++i) {
+    const T* from = c.from + i * c.from_stride;
+    fold_row(c.to + i * c.to_stride, c.cols, c.fold, [=](int64_t j) { return from[j]; });
+  }
 }
 
 template void copy(Cpu, const Copy<float>&);

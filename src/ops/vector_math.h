@@ -14,7 +14,8 @@ inline double exp(double x) { return std::exp(x); }
 // 2^n e^r with |r| ≤ ln 2 / 2 and the minimax polynomial of degree 6 for e^r (relative error
 // below 2e-7). Below −87 it stays at the smallest normal number.
 inline float exp(float x) {
-  x = std::min(88.3f, std::max(-87.3f, x));
+  x = x < -87.3f ? -87.3f : x;  // written so that what is not a number stays so
+  x = x > 88.3f ? 88.3f : x;
   const float shift = 12582912.0f;  // 1.5 · 2^23: adding it rounds to an integer
   const float n = (x * 1.44269504088896341f + shift) - shift;
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;

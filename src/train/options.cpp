@@ -103,8 +103,9 @@ void TrainOptions::complete(Exit code) {
   for (const std::string& name : valid.metrics)
     check(name == "loss" || name == "ppl" || name == "bleu" || name == "chrf", code,
           "valid.metrics: unknown metric \"", name, "\"; known are loss, ppl, bleu, chrf");
-  check(train.updates > 0 || train.epochs > 0 || valid.patience > 0, code,
-        "train.updates, train.epochs and valid.patience are all 0: training would never end");
+  check(train.updates > 0 || train.epochs > 0 || (valid.patience > 0 && !data.valid_source.empty()),
+        code, "nothing would end the training: set train.updates or train.epochs, or ",
+        "valid.patience together with data.valid_source and data.valid_target");
   const bool falls = schedule.kind == ScheduleKind::linear || schedule.kind == ScheduleKind::cosine;
   if (schedule.total == 0) schedule.total = train.updates;
   check(!falls || schedule.total > schedule.warmup, code, "schedule.total: ", schedule.total,

@@ -134,6 +134,7 @@ void Trainer::apply(const Step& step) {
       state_.rate_factor * learning_rate(options_.schedule, t, options_.model.transformer.size);
   optimizer_.update(t, rate, step.norm, 1 / static_cast<double>(words));
   state_.update = t;
+  state_.finished = false;
   state_.skipped_in_a_row = 0;
   state_.loss += step.cost.loss;
   state_.nll += step.cost.nll;

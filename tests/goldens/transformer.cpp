@@ -246,9 +246,9 @@ void transformer_model(Case& c) {
   };
   const auto src = kept_ids(c, "in.src", "in.src_mask"), in = kept_ids(c, "in.y_in", "in.tgt_mask"),
              out = kept_ids(c, "in.y_out", "in.tgt_mask");
-  const Tensor memory = model.encode(model.embed_source(src, from.positions), from);
+  const Tensor memory = model.encode(model.embed_source(src, from), from);
   c.expect_kept("out.memory", "in.src_mask", memory);
-  const Tensor y = model.decode(model.embed_target(in, to.positions), to, memory, from);
+  const Tensor y = model.decode(model.embed_target(in, to), to, memory, from);
   c.expect_kept("out.logits", "in.tgt_mask", model.logits(y));
   Tape tape;
   const BatchLoss loss =

@@ -64,9 +64,10 @@ class GradientCheck {
       double top = 1e-3 * largest, off = 0;
       for (size_t j = 0; j < found.size(); ++j) {
         top = std::max(top, std::abs(numeric_[i][j]));
-        off = std::max(off, std::abs(found[j] - numeric_[i][j]));
+        const double apart = std::abs(found[j] - numeric_[i][j]);
+        off = std::isfinite(apart) ? std::max(off, apart) : HUGE_VAL;
       }
-      worst = std::isfinite(off) ? std::max(worst, off / top) : HUGE_VAL;
+      worst = std::max(worst, off / top);
     }
     return worst;
   }

@@ -1,0 +1,97 @@
+#include "tensor/tensor.h"
+
+#include <gtest/gtest.h>
+
+#include "tensor/tape.h"
+
+namespace fovea {
+namespace {
+
+TEST(Memory, BlocksAreAlignedReusedAndJoined) {
+  const auto before = memory_use().in_use;
+  std::byte* first = nullptr;
+  {
+    const Buffer a = allocate(1000, Cpu{}), b = allocate(3000, Cpu{});
+    first = a.get();
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(a.get()) % 64, 0u);
+    EXPECT_EQ(memory_use().in_use, before + 1024 + 3008);
+  }
+  EXPECT_EQ(memory_use().in_use, before);
+  EXPECT_EQ(allocate(4000, Cpu{}).get(), first);  // the two freed blocks have become one again
+}
+
+TEST(Memory, TheSameSizesGetTheSameAddresses) {
+  auto addresses = [] {
+    std::vector<std::byte*> all;
+    std::vector<Buffer> held;
+    for (const size_t bytes : {100u, 5000u, 64u, 70000u, 1u}) {
+      held.push_back(allocate(bytes, Cpu{}));
+      all.push_back(held.back().get());
+      if (held.size() == 3) held.erase(held.begin());
+    }
+    return all;
+  };
+  EXPECT_EQ(addresses(), addresses());
+}
+
+TEST(Memory, MoreThanTheMachineHasIsAnError) {
+  try {
+    allocate(size_t{1} << 60, Cpu{});
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Exit::memory);
+  }
+}
+
+TEST(Tensor, CopiesShareAndWindowsLookInside) {
+  const Tensor x = Tensor::of({3, 2}, std::vector<double>{1, 2, 3, 4, 5, 6}, Type::f32);
+  const Tensor y = x, middle = x.window(1, 1);
+  y.data<float>()[2] = 30;
+  EXPECT_EQ(middle.values(), (std::vector<double>{30, 4}));
+  EXPECT_EQ(x.view({6}).values(), (std::vector<double>{1, 2, 30, 4, 5, 6}));
+}
+
+// y = 2x, written out: what an op does.
+Tensor twice(const Tensor& x) {
+  Tensor y = Tensor::like(x);
+  auto values = x.values();
+  for (double& v : values) v *= 2;
+  y.assign(values);
+  return record(y, {x}, [slot = x.slot()](const Tensor& dy) {
+    gather(slot, [&](const Tensor& dx, Fold fold) {
+      auto d = dy.values(), old = fold == Fold::add ? dx.values() : std::vector<double>(d.size());
+      for (size_t i = 0; i < d.size(); ++i) d[i] = 2 * d[i] + old[i];
+      dx.assign(d);
+    });
+  });
+}
+
+TEST(Tape, GathersFromEveryUse) {
+  const Tensor x = Tensor::of({1}, std::vector<double>{3}, Type::f64);
+  x.track();
+  Tape tape;
+  const Tensor y = twice(x);
+  const Tensor z = twice(y);
+  tape.backward(z, 0.5);
+  EXPECT_EQ(x.grad().values()[0], 2);
+  EXPECT_FALSE(y.slot()->holds());  // what lies between is given back
+}
+
+TEST(Tape, NothingIsRecordedWithoutOne) {
+  const Tensor x = Tensor::of({1}, std::vector<double>{3}, Type::f64);
+  x.track();
+  EXPECT_FALSE(twice(x).needs_grad());
+}
+
+TEST(Tape, AMutationSpoilsOneContribution) {
+  const Tensor x = Tensor::of({1}, std::vector<double>{3}, Type::f64);
+  x.track();
+  Mutation sign(Mutation::Kind::sign, 1);
+  Tape tape;
+  tape.backward(twice(x));
+  EXPECT_TRUE(sign.done);
+  EXPECT_EQ(x.grad().values()[0], -2);
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,29 @@
+# What the scripts of this folder train: sourced, with DIR, FOVEA and UPDATES set.
+
+# A corpus of sentences to be reversed: enough to shuffle, small enough to be quick.
+awk 'BEGIN { srand(7); for (i = 0; i < 600; i++) { n = 1 + int(7 * rand()); s = t = ""
+  for (k = 0; k < n; k++) { w = "w" int(20 * rand()); s = s w " "; t = w " " t }
+  print s > "'"$DIR"'/train.src"; print t > "'"$DIR"'/train.tgt" } }'
+head -50 "$DIR/train.src" >"$DIR/valid.src"
+head -50 "$DIR/train.tgt" >"$DIR/valid.tgt"
+
+train() {  # MODEL_DIR LOG: runs until it ends or is killed; the lines of all runs gather in LOG
+  # Runs take one and two threads in turn: the number must not show in the result.
+  exec env OMP_NUM_THREADS=$((1 + ${runs:-0} % 2)) \
+    "$FOVEA" train -o "$1" --data "$DIR" --log-format plain \
+    --set data.train_source=train.src --set data.train_target=train.tgt \
+    --set data.valid_source=valid.src --set data.valid_target=valid.tgt \
+    --set vocabulary.kind=words --set vocabulary.size=0 \
+    --set model.encoder_layers=1 --set model.decoder_layers=1 --set model.size=16 \
+    --set model.inner=32 --set model.heads=2 --set model.dropout=0.2 \
+    --set batch.tokens=120 --set train.accumulate=2 --set train.updates=$UPDATES \
+    --set train.average=3 --set train.log_every=7 --set optimizer.ema=0.9 \
+    --set optimizer.clip=1 --set schedule.lr=0.01 --set schedule.warmup=20 \
+    --set valid.every=25 --set valid.metrics=[ppl,bleu] --set valid.patience=0 \
+    --set checkpoint.every=5 ${FOVEA_KILL_SET:-} 2>>"$2"
+}
+
+result() {  # MODEL_DIR: what must be the same bytes after every run
+  (cd "$1" && sha256sum "checkpoints/checkpoint-00000$UPDATES.safetensors" model.safetensors \
+    vocab.txt && sed 's/,"wall":.*/}/' metrics.jsonl | sha256sum)
+}
