@@ -17,6 +17,7 @@ namespace {
 
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kChunk = std::size_t{32} << 20;
+constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 // Note [Best fit]
 // Free blocks are kept by address (to join neighbours) and by size (to find the smallest that
@@ -73,6 +74,8 @@ class Arena {
       fail(Exit::memory, "out of memory: could not take another ", chunk >> 20, " MiB beside the ",
            use_.reserved >> 20, " MiB in use (", std::strerror(errno),
            "); lower the batch size (train.tokens, --batch) or use a smaller model");
+    const auto address = reinterpret_cast<std::uintptr_t>(start);
+    start = reinterpret_cast<void*>((address + kHugePage - 1) / kHugePage * kHugePage);
     madvise(start, chunk, MADV_HUGEPAGE);
     use_.reserved += chunk;
     insert(static_cast<std::byte*>(start), chunk);
