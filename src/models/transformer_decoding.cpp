@@ -10,9 +10,9 @@ namespace fovea {
 namespace {
 
 // Note [Remembered rows]
-// Keys and values of the words so far stand in one growing matrix per layer, in the order they
-// were computed. A table gives for every live row the place of each of its words. Search
-// then reorders the table; the matrices are only ever appended to, never copied per beam.
+// Keys and values of the words so far stand in one growing matrix per layer. A table gives for
+// every live row the place of each of its words. Search reorders the table; keys and values are
+// never copied per beam. When a matrix is full, it moves on without what search has dropped.
 struct State : DecoderState {
   std::vector<Tensor> source_kv;  // per layer [source tokens, 2D]
   std::vector<Tensor> kv;         // per layer [capacity, 2D], the first `used` rows are filled
@@ -47,14 +47,26 @@ Remembered source_table(const State& s, Device device) {
   return table;
 }
 
-// Makes room for `rows` more rows by doubling, so that each row is moved a few times at most.
+// Makes room for `rows` more rows. What no live row refers to any more is left behind.
 void make_room(State& s, int64_t rows) {
   if (s.kv[0] && s.used + rows <= s.kv[0].size(0)) return;
+  std::vector<int32_t> moved_to(static_cast<size_t>(s.used), -1), kept;
+  for (auto& words : s.words)
+    for (int32_t& word : words) {
+      int32_t& to = moved_to[static_cast<size_t>(word)];
+      if (to < 0) {
+        to = static_cast<int32_t>(kept.size());
+        kept.push_back(word);
+      }
+      word = to;
+    }
+  s.used = static_cast<int64_t>(kept.size());
+  const Tensor& like = s.source_kv[0];
   for (Tensor& kv : s.kv) {
-    const int64_t D2 = s.source_kv[0].cols();
-    const Type type = s.source_kv[0].type();
-    Tensor larger({std::max(2 * s.used, s.used + 16 * rows), D2}, type, s.source_kv[0].device());
-    if (s.used) copy_columns(kv.window(0, s.used), 0, larger.window(0, s.used));
+    Tensor larger({std::max(s.used * 3 / 2, s.used + 8 * rows), like.cols()}, like.type(),
+                  like.device());
+    for (int64_t i = 0; i < s.used; ++i)
+      copy_columns(kv.window(kept[static_cast<size_t>(i)], 1), 0, larger.window(i, 1));
     kv = larger;
   }
 }

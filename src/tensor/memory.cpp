@@ -16,7 +16,7 @@ namespace fovea {
 namespace {
 
 constexpr std::size_t kAlignment = 64;
-constexpr std::size_t kChunk = std::size_t{32} << 20;
+constexpr std::size_t kChunk = std::size_t{8} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 
 // Note [Best fit]
