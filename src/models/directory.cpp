@@ -75,11 +75,6 @@ void assign(const Tensor& tensor, std::span<const float> values) {
     tensor.assign(std::vector<double>(values.begin(), values.end()));
 }
 
-uint16_t to_bf16(float x) {
-  const auto bits = std::bit_cast<uint32_t>(x);
-  return static_cast<uint16_t>((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
-
 std::vector<std::byte> stored_bytes(const ParameterStore::Parameter& p, StoredType stored) {
   const std::vector<double> values = p.tensor.values();
   std::vector<float> floats(values.size());
@@ -91,7 +86,7 @@ std::vector<std::byte> stored_bytes(const ParameterStore::Parameter& p, StoredTy
   std::vector<std::byte> bytes(floats.size() * width);
   if (stored == StoredType::BF16) {
     std::vector<uint16_t> halves(floats.size());
-    for (size_t i = 0; i < floats.size(); ++i) halves[i] = to_bf16(floats[i]);
+    for (size_t i = 0; i < floats.size(); ++i) halves[i] = to_bf16(floats[i]).bits;
     std::memcpy(bytes.data(), halves.data(), bytes.size());
   } else {
     std::memcpy(bytes.data(), floats.data(), bytes.size());

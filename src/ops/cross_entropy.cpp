@@ -6,6 +6,7 @@
 #include "ops/elementwise_kernel.h"
 #include "ops/matmul.h"
 #include "ops/matmul_kernel.h"
+#include "ops/product.h"
 #include "tensor/tape.h"
 
 namespace fovea {
@@ -50,22 +51,6 @@ struct Gradients {
   Tensor dx, dW, db;
 };
 
-// c (+)= op(a) op(b)
-struct Term {
-  Tensor a;
-  kernel::Side a_side;
-  Tensor b;
-  kernel::Side b_side;
-};
-template <class In>
-void multiply(const Term& t, const Tensor& c, const Tensor& bias, Fold fold) {
-  using T = std::conditional_t<std::is_same_v<In, double>, double, float>;
-  kernel::Product<T, In> p;
-  p.a = t.a.in<In>(), p.a_side = t.a_side, p.b = t.b.in<In>(), p.b_side = t.b_side;
-  p.c = c.out<T>(), p.bias = bias.data<T>(), p.fold = fold;
-  std::visit([&](auto on) { kernel::matmul(on, p); }, c.device());
-}
-
 struct Output {
   Tensor x, W;  // as operands
   Tensor b, labels;
@@ -80,7 +65,7 @@ void loss_of_rows(const Output& in, int64_t first, int64_t count, const Gradient
   using T = std::conditional_t<std::is_same_v<In, double>, double, float>;
   const Tensor x = in.x.window(first, count);
   Tensor logits({count, in.W.size(0)}, type_of<T>(), x.device());
-  multiply<In>({x, Side::as_is, in.W, Side::transposed}, logits, in.b, Fold::set);
+  multiply({x, Side::as_is, in.W, Side::transposed}, logits, in.b, Fold::set);
   Tensor dz = to.dx ? Tensor(logits.shape(), type_of<In>(), x.device()) : Tensor();
   std::visit(
       [&](auto on) {
@@ -90,8 +75,8 @@ void loss_of_rows(const Output& in, int64_t first, int64_t count, const Gradient
       },
       x.device());
   if (!dz) return;
-  multiply<In>({dz, Side::as_is, in.W, Side::as_is}, to.dx.window(first, count), {}, Fold::set);
-  multiply<In>({dz, Side::transposed, x, Side::as_is}, to.dW, {}, first ? Fold::add : Fold::set);
+  multiply({dz, Side::as_is, in.W, Side::as_is}, to.dx.window(first, count), {}, Fold::set);
+  multiply({dz, Side::transposed, x, Side::as_is}, to.dW, {}, first ? Fold::add : Fold::set);
   if constexpr (!std::is_same_v<In, bf16>) {
     if (to.db)
       std::visit(

@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <vector>
 
@@ -33,10 +32,7 @@ template <class T>
 void store(T& to, Fold fold, T value) {
   fold_into(to, fold, value);
 }
-void store(bf16& to, Fold, float value) {
-  const uint32_t bits = std::bit_cast<uint32_t>(value);
-  to.bits = static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
-}
+void store(bf16& to, Fold, float value) { to = to_bf16(value); }
 
 }  // namespace
 

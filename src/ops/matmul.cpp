@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "ops/matmul_kernel.h"
+#include "ops/product.h"
 #include "tensor/tape.h"
 
 namespace fovea {
@@ -35,15 +36,9 @@ bool takes_bf16(const Tensor& x) {
          std::visit([](auto on) { return kernel::has_fast_bf16(on); }, x.device());
 }
 
-struct Operands {
-  Tensor a;
-  Side a_side;
-  Tensor b;
-  Side b_side;
-};
+}  // namespace
 
-// c (+)= op(a) op(b) + bias, whatever the types of a and b are.
-void multiply(const Operands& in, const Tensor& c, const Tensor& bias, Fold fold) {
+void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold) {
   const bool keep_b = in.b.is_parameter() && !Tape::live();
   run(c, [&]<class T>(auto on, T) {
     auto product = [&]<class In>(In) {
@@ -59,8 +54,6 @@ void multiply(const Operands& in, const Tensor& c, const Tensor& bias, Fold fold
     product(T{});
   });
 }
-
-}  // namespace
 
 PrecisionScope::PrecisionScope(Precision wanted) : outer_(precision) { precision = wanted; }
 PrecisionScope::~PrecisionScope() { precision = outer_; }

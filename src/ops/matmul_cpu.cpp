@@ -1,5 +1,4 @@
 #include <algorithm>
-#include <bit>
 #include <vector>
 
 #include "ops/matmul_kernel.h"
@@ -67,10 +66,7 @@ bool has_fast_bf16(Cpu) {
 void cast(Cpu, Matrix<const float> x, Matrix<bf16> y) {
   const int64_t n = x.size();
 #pragma omp parallel for simd schedule(static)
-  for (int64_t i = 0; i < n; ++i) {
-    const uint32_t bits = std::bit_cast<uint32_t>(x.data[i]);
-    y.data[i].bits = static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16);
-  }
+  for (int64_t i = 0; i < n; ++i) y.data[i] = to_bf16(x.data[i]);
 }
 
 namespace {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cassert>
 #include <cstdint>
 #include <functional>
@@ -30,6 +31,12 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape);
 struct bf16 {
   uint16_t bits;
 };
+
+// To nearest, ties to even. A number that is none may become an infinity.
+inline bf16 to_bf16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  return {static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16)};
+}
 
 // What a tensor holds. f64 is for gradient checks and goldens, bf16 for inputs of products, i32
 // for word ids and offsets.
