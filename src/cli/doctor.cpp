@@ -99,9 +99,9 @@ Finding default_model() {
   try {
     const Package package = load_package(directory);
     const Translator translator({package.model.get()}, package.source, package.target, {});
-    const auto found = translator.translate(std::vector<std::string>{"A small dog."});
+    const auto found = translator.translate(std::vector<std::string>{"Good morning."});
     return {Verdict::ok, "model",
-            fmt::format("{}: \"A small dog.\" → \"{}\"", directory, found.front().text)};
+            fmt::format("{}: \"Good morning.\" → \"{}\"", directory, found.front().text)};
   } catch (const Error& error) {
     return {Verdict::fail, "model", error.what()};
   }

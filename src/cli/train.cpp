@@ -37,7 +37,7 @@ constexpr const char* kExamples = R"(Examples:
     fovea train --dump-config
 
 The same command goes on where a stopped or killed run left off, with the same result to the
-bit. Ctrl-C (SIGTERM) saves and stops; SIGUSR1 saves and goes on.
+bit. Ctrl-C and SIGTERM save and stop; SIGUSR1 saves and goes on.
 
 MODEL_DIR afterwards holds model.safetensors (the best by valid.stop_metric, or the average of
 the last validations), config.yml, the vocabulary, recipe.yml (all settings), metrics.jsonl,

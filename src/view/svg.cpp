@@ -234,11 +234,11 @@ class GridPicture {
     }
     top_ = y + 26 + (legible_ ? words_.above() : 4);
     for (size_t h = 0; h < heads_; ++h) {
-      drawing_.text("head " + std::to_string(h + 1), {.x = x_of(h) + wide_ / 2,
-                                                      .y = y + 16,
-                                                      .size = 12,
-                                                      .style = "faint",
-                                                      .anchor = "middle"});
+      drawing_.text("head " + std::to_string(h), {.x = x_of(h) + wide_ / 2,
+                                                  .y = y + 16,
+                                                  .size = 12,
+                                                  .style = "faint",
+                                                  .anchor = "middle"});
       if (legible_) words_.draw_source(drawing_, x_of(h), top_);
     }
     for (size_t l = 0; l < grid_.layers.size(); ++l) draw_layer(l);
@@ -263,12 +263,12 @@ class GridPicture {
   double y_of(size_t layer) const { return top_ + static_cast<double>(layer) * (high_ + kGap); }
 
   void draw_layer(size_t l) {
-    drawing_.text("layer " + std::to_string(l + 1),
+    drawing_.text("layer " + std::to_string(l),
                   {.x = kPad, .y = y_of(l) + high_ / 2 + 4, .size = 12, .style = "faint"});
     if (legible_) words_.draw_target(drawing_, left_, y_of(l));
     for (size_t h = 0; h < grid_.layers[l].size(); ++h) {
       drawing_.add("<g transform=\"translate(" + number(x_of(h)) + " " + number(y_of(l)) + ")\">");
-      drawing_.tooltip("layer " + std::to_string(l + 1) + ", head " + std::to_string(h + 1));
+      drawing_.tooltip("layer " + std::to_string(l) + ", head " + std::to_string(h));
       drawing_.add(box(drawing_.paint(0)));
       thumbnail(drawing_, grid_.layers[l][h], cell_, scale_);
       drawing_.add(box("frame") + "</g>\n");

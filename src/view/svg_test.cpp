@@ -109,7 +109,7 @@ TEST(Svg, GridHoldsAllHeads) {
   const AttentionMatrix m = diagonal({"a", "b", "c"});
   const std::string svg = svg_grid({.layers = {{m, m, m}, {m, m, m}}});
   EXPECT_EQ(XmlScan(svg).run(), "");
-  EXPECT_EQ(count(svg, "<title>layer 2, head 3</title>"), 1u);
+  EXPECT_EQ(count(svg, "<title>layer 1, head 2</title>"), 1u);
   EXPECT_EQ(count(svg, ">head 3</text>"), 1u);
   EXPECT_EQ(count(svg, "class=\"frame\" width"), 6u);
   EXPECT_THROW(svg_grid({}), Error);
