@@ -110,7 +110,7 @@ TEST(Svg, GridHoldsAllHeads) {
   const std::string svg = svg_grid({.layers = {{m, m, m}, {m, m, m}}});
   EXPECT_EQ(XmlScan(svg).run(), "");
   EXPECT_EQ(count(svg, "<title>layer 1, head 2</title>"), 1u);
-  EXPECT_EQ(count(svg, ">head 3</text>"), 1u);
+  EXPECT_EQ(count(svg, ">head 2</text>"), 1u);
   EXPECT_EQ(count(svg, "class=\"frame\" width"), 6u);
   EXPECT_THROW(svg_grid({}), Error);
   EXPECT_THROW(svg_grid({.layers = {{m}, {diagonal({"a"})}}}), Error);
