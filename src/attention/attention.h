@@ -1,0 +1,61 @@
+#pragma once
+
+#include <memory>
+
+#include "nn/params.h"
+#include "ops/lookup.h"
+
+namespace fovea {
+
+// What is attended to: the annotations h_1 … h_S of every source sentence, one after another.
+struct Memory {
+  Tensor h;     // [words, D]
+  Tensor keys;  // [words, A]: what the score computes of them once; absent where it needs nothing
+  Packing sentences;
+};
+
+// What earlier steps left behind. Row i belongs to decoder row i; absent before the first step and
+// where a mechanism has no use for it.
+struct Before {
+  int64_t steps = 0;  // t − 1
+  Tensor weights;     // α_{t−1}          forward
+  Tensor covered;     // Σ_{u<t} α_u      forward
+  Tensor kappa;       // κ_{t−1}          window
+  Tensor context;     // c of all steps   static
+};
+
+// What every mechanism answers with. Nothing is kept in the mechanism itself.
+struct Attended {
+  Tensor context;  // c_t [rows, D]
+  Tensor weights;  // α_t [rows, longest sentence], 0 beyond a sentence's end
+  Before now;      // what the next step will find as `before`
+
+  Tensor soft;                 // hard: the distribution behind the choice
+  Tensor position;             // local-m, local-p: p_t [rows], counted from 1
+  Tensor log_choice, entropy;  // hard-sample: log p(choice) and H of the distribution [rows, 1]
+};
+
+// Who asks at one step: row i of s attends to source sentence `sentence[i]`.
+struct Query {
+  Tensor s;         // [rows, state]
+  Tensor sentence;  // i32 [rows]
+};
+
+// e_tj = score(s_t, h_j): section 3.1 of Luong 2015 and its kin.
+class Score {
+ public:
+  virtual ~Score() = default;
+  virtual Tensor keys(const Tensor& h) const { return h; }  // [words, A]
+  virtual Tensor operator()(const Tensor& s, const Memory& memory, const Lookup& look) const = 0;
+  virtual int64_t reach() const { return -1; }  // positions it can score; −1: all
+};
+
+// Where the decoder looks.
+class Attention {
+ public:
+  virtual ~Attention() = default;
+  virtual Memory remember(const Tensor& h, const Packing& sentences) const = 0;
+  virtual Attended attend(const Query& query, const Memory& memory, const Before& before) const = 0;
+};
+
+}  // namespace fovea
