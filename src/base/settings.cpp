@@ -203,6 +203,21 @@ void Settings::close_group() {
   prefix_.resize(prefix_.rfind('.') + 1);  // npos + 1 = 0
 }
 
+void Settings::when(const std::function<bool()>& condition, const std::string& belongs_to,
+                    const std::function<void()>& describe) {
+  const size_t first = fields_.size();
+  describe();
+  for (size_t i = first; i < fields_.size(); ++i) {
+    fields_[i]->applies_ = condition;
+    fields_[i]->belongs_to_ = belongs_to;
+  }
+}
+
+void Settings::check_applies(const Field& field, const Place& place) const {
+  check(!field.applies_ || field.applies_(), place.code, located(place.source, place.line), ": ",
+        field.path_, " belongs to ", field.belongs_to_, "; leave it out or change that");
+}
+
 bool Settings::is_group(std::string_view path) const {
   return std::ranges::any_of(groups_, [&](const auto& group) { return group.first == path; });
 }
@@ -257,7 +272,8 @@ void Settings::assign(Field& field, const std::vector<std::string>& items, bool 
 void Settings::read_text(std::string_view yaml, const std::string& source, Exit code) {
   check(yaml.size() <= kMaxBytes, code, source, " has ", yaml.size(), " bytes, at most ", kMaxBytes,
         " are allowed");
-  for (const YamlEntry& entry : read_yaml(yaml, source, code, kMaxDepth)) {
+  const auto entries = read_yaml(yaml, source, code, kMaxDepth);
+  for (const YamlEntry& entry : entries) {
     const Place place{source, entry.line, code};
     const bool empty = entry.kind == YamlEntry::Kind::null;
     if (empty && is_group(entry.path)) continue;
@@ -270,6 +286,8 @@ void Settings::read_text(std::string_view yaml, const std::string& source, Exit 
           field->expected_, ", found nothing");
     assign(*field, entry.items, entry.kind == YamlEntry::Kind::list, place);
   }
+  for (const YamlEntry& entry : entries)  // once all choices are known
+    if (const Field* field = find(entry.path)) check_applies(*field, {source, entry.line, code});
 }
 
 void Settings::read_file(const std::string& path, Exit code) {
@@ -285,6 +303,7 @@ void Settings::set(std::string_view assignment) {
   const std::string path(assignment.substr(0, equals)), value(assignment.substr(equals + 1));
   Field* field = find(path);
   if (field == nullptr) fail_unknown(path, place);
+  check_applies(*field, place);
   if (!field->list_) return assign(*field, {value}, false, place);
   if (!value.starts_with('[')) return assign(*field, split_list(value), true, place);
   for (const YamlEntry& entry : read_yaml("list: " + value, place.source, Exit::usage, kMaxDepth))
@@ -293,13 +312,15 @@ void Settings::set(std::string_view assignment) {
 
 std::vector<std::pair<std::string, std::string>> Settings::values() const {
   std::vector<std::pair<std::string, std::string>> all;
-  for (const auto& field : fields_) all.emplace_back(field->path_, field->print_());
+  for (const auto& field : fields_)
+    if (!field->applies_ || field->applies_()) all.emplace_back(field->path_, field->print_());
   return all;
 }
 
 std::string Settings::dump() const {
   std::string out, open;  // the group whose map we are in, with a '.' at its end
   for (const auto& field : fields_) {
+    if (field->applies_ && !field->applies_()) continue;
     const std::string& path = field->path_;
     while (!path.starts_with(open)) {
       open.pop_back();

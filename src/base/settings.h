@@ -32,6 +32,8 @@ class Field {
   std::function<double()> number_;            // for the range; empty where there is none
   double low_, high_;
   bool low_excluded_ = false, list_ = false, given_ = false;
+  std::function<bool()> applies_;  // empty: always
+  std::string belongs_to_;         // where it applies, in words
 };
 
 // The settings of a program: each options struct describes itself once, and reading YAML,
@@ -90,6 +92,12 @@ class Settings {
     close_group();
   }
 
+  // What `describe` describes belongs to one choice of another setting, named by `belongs_to`
+  // ("model.type: transformer"). Unless `condition` holds, giving it is an error and dump() and
+  // values() leave it out.
+  void when(const std::function<bool()>& condition, const std::string& belongs_to,
+            const std::function<void()>& describe);
+
   // Reads YAML. Keys may be nested maps or dotted. An unknown key, a key given twice, a wrong
   // type or a value out of range is an Error with `code`, the source's name and the line;
   // `code` is Exit::data for recipes and Exit::model for a model's config.yml.
@@ -123,6 +131,7 @@ class Settings {
   Field* find(std::string_view path) const;
   std::string nearest(const std::string& path) const;
   [[noreturn]] void fail_unknown(const std::string& path, const Place& place) const;
+  void check_applies(const Field& field, const Place& place) const;
   void assign(Field& field, const std::vector<std::string>& items, bool list, const Place& place);
 
   std::string prefix_;

@@ -239,6 +239,23 @@ TEST(Settings, DumpReadsBackToTheSameValues) {
   EXPECT_NE(text.find("# place of the norm: post, pre\n  norm: pre\n"), std::string::npos);
 }
 
+TEST(Settings, KeysThatBelongToAChoice) {
+  std::string kind = "plane";
+  int64_t wings = 2, wheels = 4;
+  Settings s;
+  s.choice("kind", kind, {"plane", "car"}, "");
+  s.when([&] { return kind == "plane"; }, "kind: plane", [&] { s.field("wings", wings, ""); });
+  s.when([&] { return kind == "car"; }, "kind: car", [&] { s.field("wheels", wheels, ""); });
+  EXPECT_EQ(s.dump(), "# plane, car\nkind: plane\nwings: 2\n");
+  EXPECT_EQ(s.values().size(), 2u);
+  EXPECT_EQ(message_of(Exit::data, [&] { s.read_text("wheels: 3", "r.yml"); }),
+            "r.yml:1: wheels belongs to kind: car; leave it out or change that");
+  message_of(Exit::usage, [&] { s.set("wheels=3"); });
+  s.read_text("wheels: 3\nkind: car", "r.yml");  // the choice may come later
+  EXPECT_EQ(wheels, 3);
+  EXPECT_EQ(s.values().back().first, "wheels");
+}
+
 TEST(Settings, FilesAndTheirErrors) {
   const TemporaryFolder folder;
   Fixture f;

@@ -33,7 +33,7 @@ struct BenchOptions {
 
 // A known shape and the batch that peers are measured with.
 struct Subject {
-  TransformerConfig config;
+  ModelConfig config;
   int64_t batch, length;
 };
 
@@ -50,7 +50,7 @@ Subject subject(const std::string& name) {
       {"base", {32000, 512, 2048, 8, 6, 0.1, 32, 32}},
   };
   const Row& r = rows.at(name);
-  TransformerConfig c;
+  ModelConfig c;
   c.source_words = c.target_words = r.words;
   c.size = r.size, c.inner = r.inner, c.heads = r.heads;
   c.encoder_layers = c.decoder_layers = r.layers;
@@ -83,7 +83,7 @@ std::vector<PairBatch> random_batches(const Subject& s, int64_t count) {
 
 // Multiply-adds of the matrix products of one source and one target word; attention's own
 // products, which grow with the length, included.
-double products(const TransformerConfig& c, double length) {
+double products(const ModelConfig& c, double length) {
   const double D = static_cast<double>(c.size), F = static_cast<double>(c.inner);
   const double V = static_cast<double>(c.target_words);
   const double encoder = 4 * D * D + 2 * D * F + 2 * length * D;
@@ -93,7 +93,7 @@ double products(const TransformerConfig& c, double length) {
 }
 
 // Multiply-adds of translating a batch, attention over what is remembered left out.
-double decoding_products(const TransformerConfig& c, const Subject& s, const BenchOptions& o) {
+double decoding_products(const ModelConfig& c, const Subject& s, const BenchOptions& o) {
   const double D = static_cast<double>(c.size), F = static_cast<double>(c.inner);
   const double source = static_cast<double>(s.batch * s.length);
   const double rows = static_cast<double>(s.batch * o.beam * o.new_words);
@@ -172,7 +172,7 @@ void bench_train(BenchOptions o) {
   if (o.precision.empty()) o.precision = "bf16";
   const PrecisionScope scope(precision_of(o.precision));
   const double peak = peak_gflops();
-  const auto model = make_model({"transformer", s.config}, 1);
+  const auto model = make_model(s.config, 1);
   ParameterStore& store = model->parameters();
   store.allocate_gradients();
   Optimizer optimizer(store, {.clip = 1.0});
@@ -220,7 +220,7 @@ void bench_decode(BenchOptions o) {
   const PrecisionScope scope(precision_of(o.precision));
   const double peak = peak_gflops();
   s.config.output_bias = true;  // keeps </s> away, so that every hypothesis has all its words
-  const auto model = make_model({"transformer", s.config}, 1);
+  const auto model = make_model(s.config, 1);
   std::vector<double> bias(static_cast<size_t>(s.config.target_words), 0.0);
   bias[kEos] = -1e9;
   model->parameters().find("output/b")->tensor.assign(bias);

@@ -57,9 +57,9 @@ Package load_package(const std::string& directory, Device device) {
   const ModelConfig config = load_config(directory);
   Vocabularies words = load_vocabularies(directory);
   check_size(words.files.front(), words.source, directory, "model.source_words",
-             config.transformer.source_words);
+             config.source_words);
   check_size(words.files.back(), words.target, directory, "model.target_words",
-             config.transformer.target_words);
+             config.target_words);
   LoadedModel loaded = load_model(directory, Type::f32, device);
   return {directory, loaded.config, std::move(loaded.model), words.source, words.target};
 }

@@ -23,7 +23,7 @@ Vocabulary letters(int32_t size) {
 
 ModelConfig tiny() {
   ModelConfig config;
-  TransformerConfig& t = config.transformer;
+  ModelConfig& t = config;
   t.encoder_layers = t.decoder_layers = 2;
   t.size = 16, t.heads = 2, t.inner = 32, t.max_length = 24;
   t.source_words = t.target_words = 20;

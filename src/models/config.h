@@ -14,34 +14,31 @@ enum class NormPlace { post, pre };
 enum class Positions { interleaved, half, half_m1, learned, none };
 enum class Tied { none, output, all };  // output: E_tgt and W_out; all: E_src as well
 
-struct TransformerConfig {
+// What `model:` of a recipe and config.yml of a model directory describe. Keys that belong to the
+// other type of network are refused.
+struct ModelConfig {
+  std::string type = "transformer";
   int64_t encoder_layers = 6, decoder_layers = 6;
-  int64_t size = 512, heads = 8, inner = 2048;
+  int64_t size = 512;
+  Tied tied = Tied::all;
+  int64_t max_length = 512;
+  double dropout = 0.1;  // of embeddings and of what each layer gives to the next
+  int64_t source_words = 0, target_words = 0;  // sizes of the vocabularies, specials included
+
+  // Transformer
+  int64_t heads = 8, inner = 2048;
   NormPlace norm = NormPlace::post;
   bool final_norm = false;  // a norm after each stack; pre-norm always has it
   Function activation = Function::relu;
   Positions positions = Positions::interleaved;
-  Tied tied = Tied::all;
   bool scale_embeddings = true;  // × √size, as published
   bool output_bias = false;
-  int64_t max_length = 512;
-  double dropout = 0.1;                        // of embeddings and of what each sub-layer adds
-  double attention_dropout = 0;                // of attention weights
-  double activation_dropout = 0;               // inside the feed-forward layer
-  int64_t source_words = 0, target_words = 0;  // sizes of the vocabularies, specials included
+  double attention_dropout = 0;   // of attention weights
+  double activation_dropout = 0;  // inside the feed-forward layer
 
   void describe(Settings& s);
   // Throws Error(code) for combinations that cannot be built, with the reason.
   void check(Exit code) const;
-};
-
-// What `model:` of a recipe and config.yml of a model directory describe.
-struct ModelConfig {
-  std::string type = "transformer";
-  TransformerConfig transformer;
-
-  void describe(Settings& s);
-  void check(Exit code) const { transformer.check(code); }
 };
 
 // The network with its parameters declared only: place() or allocate() of its store must follow.

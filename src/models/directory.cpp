@@ -156,8 +156,8 @@ ModelConfig load_config(const std::string& directory) {
           " words leave no place for the special ones, which have the ids 0 to 3; expected the ",
           "size of the vocabulary");
   };
-  words("model.source_words", config.transformer.source_words);
-  words("model.target_words", config.transformer.target_words);
+  words("model.source_words", config.source_words);
+  words("model.target_words", config.target_words);
   try {
     config.check(Exit::model);
   } catch (const Error& error) {

@@ -16,7 +16,7 @@ namespace fs = std::filesystem;
 
 ModelConfig tiny() {
   ModelConfig config;
-  TransformerConfig& t = config.transformer;
+  ModelConfig& t = config;
   t.encoder_layers = t.decoder_layers = 1;
   t.size = 8, t.heads = 2, t.inner = 16, t.max_length = 32;
   t.source_words = t.target_words = 20;
@@ -87,7 +87,7 @@ class ModelDirectory : public testing::Test {
 TEST_F(ModelDirectory, GivesBackWhatWasSaved) {
   const auto before = make_model(tiny(), 7);
   const LoadedModel after = load_model(path_.string());
-  EXPECT_EQ(after.config.transformer.size, 8);
+  EXPECT_EQ(after.config.size, 8);
   EXPECT_EQ(after.model->parameters().values().values(), before->parameters().values().values());
 }
 

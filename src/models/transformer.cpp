@@ -8,7 +8,7 @@
 
 namespace fovea {
 
-EncoderLayer::EncoderLayer(Scope scope, const TransformerConfig& c)
+EncoderLayer::EncoderLayer(Scope scope, const ModelConfig& c)
     : attend(scope / "attend", {c.size, c.heads, c.attention_dropout}),
       feed_forward(scope / "feed_forward", c), add_1(scope / "norm_1", c),
       add_2(scope / "norm_2", c) {}
@@ -18,7 +18,7 @@ Tensor EncoderLayer::operator()(const Tensor& x, const Packing& source) const {
   return add_2(a, feed_forward);
 }
 
-DecoderLayer::DecoderLayer(Scope scope, const TransformerConfig& c)
+DecoderLayer::DecoderLayer(Scope scope, const ModelConfig& c)
     : attend_self(scope / "attend_self", {c.size, c.heads, c.attention_dropout}),
       attend_source(scope / "attend_source", {c.size, c.heads, c.attention_dropout}),
       feed_forward(scope / "feed_forward", c), add_1(scope / "norm_1", c),
@@ -69,7 +69,7 @@ Embedder Transformer::embedder(const char* name, int64_t words, const Tensor& ti
   return embed;
 }
 
-Transformer::Transformer(const TransformerConfig& config, Type type, Device device)
+Transformer::Transformer(const ModelConfig& config, Type type, Device device)
     : Model(type, device), config_(config) {
   const Scope root{store_, ""};
   embed_source = embedder("source", config.source_words, {});

@@ -17,7 +17,7 @@ struct FeedForward {
   Function f;
   double inner_dropout;
 
-  FeedForward(Scope scope, const TransformerConfig& c)
+  FeedForward(Scope scope, const ModelConfig& c)
       : W_1(scope / "W_1", c.size, c.inner), W_2(scope / "W_2", c.inner, c.size), f(c.activation),
         inner_dropout(c.activation_dropout) {}
   Tensor operator()(const Tensor& x) const {
@@ -33,7 +33,7 @@ struct SubLayer {
   NormPlace place;
   double dropout;
 
-  SubLayer(Scope scope, const TransformerConfig& c)
+  SubLayer(Scope scope, const ModelConfig& c)
       : norm(scope, c.size), place(c.norm), dropout(c.dropout) {}
   template <class F>
   Tensor operator()(const Tensor& x, const F& f) const {
@@ -47,7 +47,7 @@ struct EncoderLayer {
   FeedForward feed_forward;
   SubLayer add_1, add_2;
 
-  EncoderLayer(Scope scope, const TransformerConfig& c);
+  EncoderLayer(Scope scope, const ModelConfig& c);
   Tensor operator()(const Tensor& x, const Packing& source) const;
 };
 
@@ -56,7 +56,7 @@ struct DecoderLayer {
   FeedForward feed_forward;
   SubLayer add_1, add_2, add_3;
 
-  DecoderLayer(Scope scope, const TransformerConfig& c);
+  DecoderLayer(Scope scope, const ModelConfig& c);
   Tensor operator()(const Tensor& y, const Packing& target, const Tensor& memory,
                     const Packing& source) const;
   // One word per row, the words before it remembered: `remember` stores keys and values of the
@@ -83,10 +83,9 @@ struct Embedder {
 class Transformer : public Model {
  public:
   // Declares the parameters; parameters().allocate() must follow.
-  explicit Transformer(const TransformerConfig& config, Type type = Type::f32,
-                       Device device = Cpu{});
+  explicit Transformer(const ModelConfig& config, Type type = Type::f32, Device device = Cpu{});
 
-  const TransformerConfig& config() const { return config_; }
+  const ModelConfig& config() const { return config_; }
   int64_t target_words() const override { return config_.target_words; }
   int64_t max_length() const override { return config_.max_length; }
 
@@ -107,7 +106,7 @@ class Transformer : public Model {
  private:
   Embedder embedder(const char* name, int64_t words, const Tensor& tied);
 
-  TransformerConfig config_;
+  ModelConfig config_;
 
  public:
   Embedder embed_source, embed_target;

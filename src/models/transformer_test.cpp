@@ -9,8 +9,8 @@ namespace {
 
 using namespace testing;
 
-TransformerConfig small() {
-  TransformerConfig c;
+ModelConfig small() {
+  ModelConfig c;
   c.encoder_layers = c.decoder_layers = 1;
   c.size = 4, c.heads = 2, c.inner = 6;
   c.source_words = c.target_words = 9;
@@ -46,7 +46,7 @@ Sentences ragged() {
 
 // The whole model, every option that changes the mathematics.
 TEST(Transformer, Gradient) {
-  std::vector<TransformerConfig> configs(8, small());
+  std::vector<ModelConfig> configs(8, small());
   configs[1].norm = NormPlace::pre;
   configs[2].activation = Function::gelu, configs[2].tied = Tied::output;
   configs[3].activation = Function::silu, configs[3].tied = Tied::none;
@@ -55,7 +55,7 @@ TEST(Transformer, Gradient) {
   configs[6].final_norm = true, configs[6].scale_embeddings = false;
   configs[7].dropout = 0.2, configs[7].attention_dropout = 0.2, configs[7].activation_dropout = 0.2;
   const Sentences s = ragged();
-  for (const TransformerConfig& config : configs) {
+  for (const ModelConfig& config : configs) {
     const auto model = make_model({"transformer", config}, 3, Type::f64);
     model->parameters().allocate_gradients();
     expect_gradient(parameters_of(model->parameters()), [&] {
@@ -66,7 +66,7 @@ TEST(Transformer, Gradient) {
 }
 
 TEST(Transformer, FirstLossIsThatOfGuessing) {
-  TransformerConfig c = small();
+  ModelConfig c = small();
   c.size = 32, c.heads = 4, c.inner = 64, c.target_words = c.source_words = 5000;
   c.tied = Tied::none;
   const auto model = make_model({"transformer", c}, 1);
@@ -79,7 +79,7 @@ TEST(Transformer, FirstLossIsThatOfGuessing) {
 // Step by step with remembered keys and values against the whole sentence at once.
 TEST(Transformer, StepsEqualTheWhole) {
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
-    TransformerConfig c = small();
+    ModelConfig c = small();
     c.norm = norm, c.encoder_layers = c.decoder_layers = 2;
     const auto model = make_model({"transformer", c}, 1, Type::f64);
     Sentences s;
@@ -107,7 +107,7 @@ TEST(Transformer, StepsEqualTheWhole) {
 // Scores of a sentence do not depend on the others in the batch, to the bit.
 TEST(Transformer, BatchDoesNotMatter) {
   if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "oneDNN's older kernels depend on it";
-  TransformerConfig c = small();
+  ModelConfig c = small();
   c.size = 64, c.inner = 128;
   const auto model = make_model({"transformer", c}, 1);
   Sentences all;
@@ -128,7 +128,7 @@ TEST(Transformer, BatchDoesNotMatter) {
 }
 
 TEST(Transformer, AttentionMapsAreDistributions) {
-  TransformerConfig c = small();
+  ModelConfig c = small();
   c.norm = NormPlace::pre;
   const auto model = make_model({"transformer", c}, 1);
   const Sentences s = ragged();
@@ -145,7 +145,7 @@ TEST(Transformer, AttentionMapsAreDistributions) {
 }
 
 TEST(Transformer, ImpossibleShapesAreRefused) {
-  TransformerConfig c = small();
+  ModelConfig c = small();
   c.heads = 3;
   EXPECT_THROW(c.check(Exit::data), Error);
   c = small();

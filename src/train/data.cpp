@@ -104,7 +104,7 @@ void load_text(TrainData& data, const TrainOptions& options) {
   data.train = Corpus::read(sources, targets, data.source, data.target, from.corpus);
   check(data.train.size() > 0, Exit::data, sources.front(),
         ": no line is left to train on: ", data.train.counts().summary());
-  const int64_t longest = options.model.transformer.max_length - 1;
+  const int64_t longest = options.model.max_length - 1;
   data.valid = read_held_out(data, from.under_root(from.valid_source),
                              from.under_root(from.valid_target), longest);
   data.test = read_held_out(data, from.under_root(from.test_source),
@@ -112,8 +112,8 @@ void load_text(TrainData& data, const TrainOptions& options) {
 }
 
 void fit_model(ModelConfig& model, const TrainData& data) {
-  fit(model.transformer.source_words, "model.source_words", data.source);
-  fit(model.transformer.target_words, "model.target_words", data.target);
+  fit(model.source_words, "model.source_words", data.source);
+  fit(model.target_words, "model.target_words", data.target);
   model.check(Exit::data);
 }
 

@@ -113,7 +113,7 @@ void TrainOptions::complete(Exit code) {
         "; set schedule.total or train.updates to where the rate ends");
   check(vocabulary.size == 0 || vocabulary.size > kSpecials, code,
         "vocabulary.size: ", vocabulary.size, " leaves no room beside the four specials");
-  const int64_t longest = model.transformer.max_length - 1;  // </s> takes one place
+  const int64_t longest = model.max_length - 1;  // </s> takes one place
   if (data.corpus.max_length == 0 || data.corpus.max_length > longest)
     data.corpus.max_length = longest;
   batch.seed = train.seed;

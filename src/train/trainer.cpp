@@ -130,8 +130,7 @@ std::string Trainer::find_fault(const Cost& cost, double norm) const {
 
 void Trainer::apply(const Step& step) {
   const int64_t t = state_.update + 1, words = step.cost.words;
-  const double rate =
-      state_.rate_factor * learning_rate(options_.schedule, t, options_.model.transformer.size);
+  const double rate = state_.rate_factor * learning_rate(options_.schedule, t, options_.model.size);
   optimizer_.update(t, rate, step.norm, 1 / static_cast<double>(words));
   state_.update = t;
   state_.finished = false;

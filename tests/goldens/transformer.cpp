@@ -10,8 +10,8 @@
 namespace fovea::goldens {
 namespace {
 
-TransformerConfig config_of(const Case& c, const std::string& inner_bias) {
-  TransformerConfig config;
+ModelConfig config_of(const Case& c, const std::string& inner_bias) {
+  ModelConfig config;
   config.encoder_layers = config.decoder_layers = 2;
   config.heads = static_cast<int64_t>(c.number("in.heads"));
   config.inner = c.shape("param." + inner_bias)[0];
@@ -157,7 +157,7 @@ void norm_case(Case& c) {
 }
 
 void encoder_layer(Case& c) {
-  TransformerConfig config = config_of(c, "linear1.bias");
+  ModelConfig config = config_of(c, "linear1.bias");
   config.size = c.shape("in.x")[2];
   Store store(c.type());
   const EncoderLayer layer(Scope{store, ""}, config);
@@ -173,7 +173,7 @@ void encoder_layer(Case& c) {
 }
 
 void decoder_layer(Case& c) {
-  TransformerConfig config = config_of(c, "linear1.bias");
+  ModelConfig config = config_of(c, "linear1.bias");
   config.size = c.shape("in.x")[2];
   Store store(c.type());
   const DecoderLayer layer(Scope{store, ""}, config);
@@ -202,7 +202,7 @@ void assign_stacks(Case& c, const Transformer& model) {
 }
 
 void transformer_stacks(Case& c) {
-  TransformerConfig config = config_of(c, "encoder.layers.0.linear1.bias");
+  ModelConfig config = config_of(c, "encoder.layers.0.linear1.bias");
   config.size = c.shape("in.src")[2];
   config.final_norm = c.name() == "transformer_post_final";
   config.source_words = config.target_words = 4;
@@ -229,7 +229,7 @@ std::vector<int32_t> kept_ids(const Case& c, const std::string& key, const std::
 }
 
 void transformer_model(Case& c) {
-  TransformerConfig config = config_of(c, "encoder.layers.0.linear1.bias");
+  ModelConfig config = config_of(c, "encoder.layers.0.linear1.bias");
   config.size = c.shape("param.E_src")[1];
   config.source_words = c.shape("param.E_src")[0];
   config.target_words = c.shape("param.E_tgt")[0];
