@@ -2,9 +2,48 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cassert>
 
+#include "base/check.h"
+#include "text/batch.h"
+#include "text/pieces.h"
+
 namespace fovea {
+namespace {
+
+constexpr std::string_view kCross = "cross";
+
+bool is_chosen(const AttentionMap& map, const AttentionChoice& choice) {
+  return map.kind == kCross && (choice.layer < 0 || map.layer == choice.layer) &&
+         (choice.head < 0 || map.head == choice.head);
+}
+
+struct Extent {
+  int64_t layers = 0, heads = 0;
+};
+
+Extent extent_of(std::span<const AttentionMap> maps) {
+  Extent extent;
+  for (const AttentionMap& map : maps) {
+    if (map.kind != kCross) continue;
+    extent.layers = std::max(extent.layers, map.layer + 1);
+    extent.heads = std::max(extent.heads, map.head + 1);
+  }
+  check(extent.layers > 0, Exit::usage,
+        "the model has no attention from target to source, so it cannot align words; choose a "
+        "model with attention");
+  return extent;
+}
+
+// Row i becomes row i + 1: a word's row is that of the step that reads it. </s> is read by none
+// and keeps its own.
+void shift_rows(SoftAlignment& pieces) {
+  std::copy(pieces.weights.begin() + std::min(pieces.cols, std::ssize(pieces.weights)),
+            pieces.weights.end(), pieces.weights.begin());
+}
+
+}  // namespace
 
 SoftAlignment as_alignment(const AttentionMap& map) { return {map.rows, map.cols, map.weights}; }
 
@@ -21,32 +60,129 @@ SoftAlignment mean_attention(std::span<const AttentionMap> maps, std::string_vie
   return mean;
 }
 
+std::string AttentionChoice::name() const {
+  const std::string where = layer < 0 ? "mean of layers" : fmt::format("layer {}", layer);
+  const std::string who = head < 0 ? "mean of heads" : fmt::format("head {}", head);
+  return where + ", " + who + (step == Step::reads ? ", next step" : "");
+}
+
+SoftAlignment chosen_attention(std::span<const AttentionMap> maps, const AttentionChoice& choice) {
+  std::vector<AttentionMap> chosen;
+  std::copy_if(maps.begin(), maps.end(), std::back_inserter(chosen),
+               [&](const AttentionMap& map) { return is_chosen(map, choice); });
+  if (chosen.empty()) {
+    const auto [layers, heads] = extent_of(maps);
+    fail(Exit::usage, choice.name(), ": the model has layers 0 to ", layers - 1, " and heads 0 to ",
+         heads - 1, " of attention to the source");
+  }
+  SoftAlignment mean = mean_attention(chosen, kCross);
+  if (choice.step == AttentionChoice::Step::reads) shift_rows(mean);
+  return mean;
+}
+
+std::vector<AttentionChoice> attention_choices(std::span<const AttentionMap> maps) {
+  const auto [layers, heads] = extent_of(maps);
+  std::vector<AttentionChoice> choices;
+  using Step = AttentionChoice::Step;
+  for (const Step step : {Step::writes, Step::reads}) {
+    choices.push_back({-1, -1, step});
+    if (layers * heads == 1) continue;
+    for (int64_t layer = 0; layer < layers; ++layer)
+      for (int64_t head = heads > 1 ? -1 : 0; head < heads; ++head)
+        choices.push_back({layer, head, step});
+  }
+  return choices;
+}
+
 SoftAlignment by_word(const SoftAlignment& pieces, std::span<const int> target_words,
                       std::span<const int> source_words) {
   assert(std::ssize(target_words) == pieces.rows && std::ssize(source_words) == pieces.cols);
   const int64_t rows = target_words.empty() ? 0 : target_words.back() + 1;
   const int64_t cols = source_words.empty() ? 0 : source_words.back() + 1;
   SoftAlignment words{rows, cols, std::vector<float>(static_cast<size_t>(rows * cols), 0.0f)};
-  std::vector<int> size(static_cast<size_t>(rows), 0);
+  std::vector<int> size(static_cast<size_t>(rows), 0);  // pieces of each target word
   for (int64_t i = 0; i < pieces.rows; ++i) {
     ++size[target_words[i]];
     for (int64_t j = 0; j < pieces.cols; ++j)
       words.weights[target_words[i] * cols + source_words[j]] += pieces.at(i, j);
   }
   for (int64_t i = 0; i < rows; ++i)
-    for (int64_t j = 0; j < cols; ++j) words.weights[i * cols + j] /= static_cast<float>(size[i]);
+    for (int64_t j = 0; j < cols; ++j)
+      words.weights[i * cols + j] /= static_cast<float>(std::max(1, size[i]));
   return words;
+}
+
+void WordPieces::shorten(int64_t pieces) {
+  if (std::ssize(ids) <= pieces) return;
+  const int last = count();
+  ids.resize(static_cast<size_t>(pieces));
+  words.resize(static_cast<size_t>(pieces));
+  words.push_back(last);
+}
+
+WordPieces cut_words(const Vocabulary& vocabulary, std::string_view line) {
+  WordPieces together{vocabulary.encode(line), {}};
+  together.words = vocabulary.words_of(together.ids);
+  together.words.push_back(together.words.empty() ? 0 : together.words.back() + 1);
+  if (vocabulary.cut() == Cut::pieces) return together;
+
+  const std::string text = canonical(line);
+  const std::vector<std::string_view> words = split_words(text);
+  WordPieces apart{{}, {}};
+  for (size_t w = 0; w < words.size(); ++w)
+    for (const int32_t id : vocabulary.encode(words[w])) {
+      apart.ids.push_back(id);
+      apart.words.push_back(static_cast<int>(w));
+    }
+  apart.words.push_back(static_cast<int>(words.size()));
+  // A line cut as a whole is what the model was trained on: it wins where its words can be told.
+  const bool same_words = together.count() == apart.count();
+  return apart.ids != together.ids && same_words ? together : apart;
+}
+
+void attend_pairs(const Model& model, std::span<const PairPieces> pairs, int64_t batch_tokens,
+                  const UseMaps& use) {
+  std::vector<size_t> whole;
+  std::vector<int64_t> lengths;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    const auto& [source, target] = pairs[i];
+    if (source.ids.empty() || target.ids.empty()) continue;
+    whole.push_back(i);
+    lengths.push_back(std::max(std::ssize(source.ids), std::ssize(target.ids)));
+  }
+  for (const auto& members : batches_by_length(lengths, {.tokens = batch_tokens})) {
+    Packed source, target;
+    for (const int64_t m : members) {
+      source.add(pairs[whole[m]].source.ids, Packed::Mark::eos_after);
+      target.add(pairs[whole[m]].target.ids, Packed::Mark::bos_before);
+    }
+    const auto maps = model.attention({source.ids, source.offsets}, {target.ids, target.offsets});
+    for (size_t i = 0; i < members.size(); ++i) use(whole[members[i]], maps[i]);
+  }
+}
+
+SoftAlignment word_attention(std::span<const AttentionMap> maps, const AttentionChoice& choice,
+                             const PairPieces& pair) {
+  return by_word(chosen_attention(maps, choice), pair.target.words, pair.source.words);
 }
 
 Links hard_alignment(const SoftAlignment& words) {
   Links links;
-  if (words.cols < 2) return links;
   for (int64_t i = 0; i + 1 < words.rows; ++i) {
     int64_t best = 0;
     for (int64_t j = 1; j + 1 < words.cols; ++j)
       if (words.at(i, j) > words.at(i, best)) best = j;
-    links.emplace_back(static_cast<int>(best), static_cast<int>(i));
+    if (best + 1 < words.cols && words.at(i, best) > 0)
+      links.emplace_back(static_cast<int>(best), static_cast<int>(i));
   }
+  return links;
+}
+
+Links links_above(const SoftAlignment& words, float threshold) {
+  Links links;
+  for (int64_t i = 0; i + 1 < words.rows; ++i)
+    for (int64_t j = 0; j + 1 < words.cols; ++j)
+      if (words.at(i, j) > threshold) links.emplace_back(static_cast<int>(j), static_cast<int>(i));
   return links;
 }
 

@@ -1,0 +1,241 @@
+#include "eval/alignment.h"
+
+#include <algorithm>
+#include <charconv>
+#include <iterator>
+#include <set>
+
+#include "base/check.h"
+#include "base/lines.h"
+
+namespace fovea {
+namespace {
+
+constexpr size_t kLongestLine = size_t{1} << 24;
+constexpr int kLargest = 1'000'000;  // words of a sentence
+constexpr std::string_view kBlanks = " \t";
+
+// One link of a line: two numbers, and what stood between them.
+struct Token {
+  Link link;
+  char mark;
+};
+
+void sort_unique(Links& links) {
+  std::sort(links.begin(), links.end());
+  links.erase(std::unique(links.begin(), links.end()), links.end());
+}
+
+// Reads a number at `text` and moves past it; −1 where there is none.
+int take_number(std::string_view& text) {
+  int number = -1;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (parsed.ec != std::errc() || number > kLargest || text.front() == '-') return -1;
+  text.remove_prefix(static_cast<size_t>(parsed.ptr - text.data()));
+  return number;
+}
+
+bool is_probability(std::string_view text) {
+  double p = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), p);
+  return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
+}
+
+// "3-5", "3p5" or "3-5:0.25".
+Token parse_token(std::string_view text, std::string_view marks, const std::string& where,
+                  CountedFrom from) {
+  const std::string found(text.substr(0, 40));
+  const auto refuse = [&] {
+    fail(Exit::data, where, ": '", found, "' is no link: expected two numbers such as 3-5",
+         marks.size() > 1 ? " (sure) or 3p5 (possible)" : "", ", separated by blanks");
+  };
+  const int source = take_number(text);
+  const char mark = text.empty() ? ' ' : text.front();
+  if (source < 0 || marks.find(mark) == marks.npos) refuse();
+  text.remove_prefix(1);
+  const int target = text.empty() ? -1 : take_number(text);
+  if (target < 0) refuse();
+  if (!text.empty() && !(text.front() == ':' && is_probability(text.substr(1)))) refuse();
+  const int first = static_cast<int>(from);
+  check(source >= first && target >= first, Exit::data, where, ": link '", found,
+        "' has word 0, but words are counted from 1 here; if the file counts from 0, say so "
+        "(--gold-from 0)");
+  return {{source - first, target - first}, mark};
+}
+
+std::vector<Token> parse_line(std::string_view line, std::string_view marks,
+                              const std::string& where, CountedFrom from) {
+  std::vector<Token> tokens;
+  for (;;) {
+    line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
+    if (line.empty()) return tokens;
+    const size_t end = std::min(line.find_first_of(kBlanks), line.size());
+    tokens.push_back(parse_token(line.substr(0, end), marks, where, from));
+    line.remove_prefix(end);
+  }
+}
+
+template <class T>
+std::vector<T> read_links(const std::string& path, CountedFrom from,
+                          T parse(std::string_view, const std::string&, CountedFrom)) {
+  LineReader reader(path, kLongestLine);
+  std::vector<T> pairs;
+  for (Line line; reader.next(line);) {
+    check(!line.cut, Exit::data, reader.where(), ": a line of more than ", kLongestLine,
+          " bytes: is this a file of alignments?");
+    pairs.push_back(parse(line.text, reader.where(), from));
+  }
+  return pairs;
+}
+
+int64_t in_both(const Links& a, const Links& b) {
+  Links both;
+  std::set_intersection(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both));
+  return std::ssize(both);
+}
+
+double ratio(int64_t part, int64_t whole, double otherwise) {
+  return whole == 0 ? otherwise : static_cast<double>(part) / static_cast<double>(whole);
+}
+
+}  // namespace
+
+Links parse_pharaoh(std::string_view line, const std::string& where, CountedFrom from) {
+  Links links;
+  for (const Token& token : parse_line(line, "-", where, from)) links.push_back(token.link);
+  sort_unique(links);
+  return links;
+}
+
+GoldLinks parse_talp(std::string_view line, const std::string& where, CountedFrom from) {
+  GoldLinks gold;
+  for (const Token& token : parse_line(line, "-p", where, from)) {
+    gold.possible.push_back(token.link);
+    if (token.mark == '-') gold.sure.push_back(token.link);
+  }
+  sort_unique(gold.sure);
+  sort_unique(gold.possible);
+  return gold;
+}
+
+std::vector<Links> read_pharaoh(const std::string& path, CountedFrom from) {
+  return read_links(path, from, parse_pharaoh);
+}
+
+std::vector<GoldLinks> read_talp(const std::string& path, CountedFrom from) {
+  return read_links(path, from, parse_talp);
+}
+
+Links reversed(const Links& links) {
+  Links result;
+  for (const auto& [source, target] : links) result.emplace_back(target, source);
+  std::sort(result.begin(), result.end());
+  return result;
+}
+
+AlignmentCounts& AlignmentCounts::operator+=(const AlignmentCounts& other) {
+  links += other.links;
+  sure += other.sure;
+  sure_found += other.sure_found;
+  possible_found += other.possible_found;
+  return *this;
+}
+
+double AlignmentCounts::precision() const { return ratio(possible_found, links, 1); }
+double AlignmentCounts::recall() const { return ratio(sure_found, sure, 1); }
+double AlignmentCounts::error_rate() const {
+  return 1 - ratio(sure_found + possible_found, links + sure, 1);
+}
+
+AlignmentCounts count_links(const Links& links, const GoldLinks& gold) {
+  return {std::ssize(links), std::ssize(gold.sure), in_both(links, gold.sure),
+          in_both(links, gold.possible)};
+}
+
+// Note [Growing alignments]
+//
+// grow-diag begins with the intersection. Links are visited by source, then target word, those
+// just added too; of the eight around a link, each that is in the union and joins two words
+// without a link is added; again, until nothing is added. `final` then goes through the links of
+// the forward, then of the backward direction, and adds those that join two words without a link.
+//
+// Two free words cannot lie straight beside a link, so only the four diagonal neighbours count
+// there. Their order decides where two of them share a word; kNeighbours has the order that
+// reproduces the published symmetrisations of the English-French Hansards link for link.
+//
+// Programs differ: Moses lets growing add a link where only one of its words is free, and
+// calls the `final` that wants both free "final-and". grow_diag_final_and is that one.
+namespace {
+
+constexpr Link kNeighbours[] = {{-1, 0}, {0, -1},  {1, 0},  {0, 1},
+                                {-1, 1}, {-1, -1}, {1, -1}, {1, 1}};
+
+enum class Free { one, both };  // how many words of a link must be without a link
+
+class Grown {
+ public:
+  explicit Grown(const Links& links) {
+    for (const Link& link : links) add(link);
+  }
+
+  bool add_if_free(const Link& link, Free wanted) {
+    const bool source = !sources_.contains(link.first), target = !targets_.contains(link.second);
+    if (wanted == Free::both ? !(source && target) : !(source || target)) return false;
+    return add(link);
+  }
+
+  void grow(const Links& candidates, Free wanted) {
+    for (bool added = true; added;) {
+      added = false;
+      // insertion leaves the iterators of a set valid, and what is added further on is visited
+      for (const auto& [source, target] : links_)
+        for (const auto& [down, right] : kNeighbours) {
+          const Link near{source + down, target + right};
+          if (std::binary_search(candidates.begin(), candidates.end(), near))
+            added |= add_if_free(near, wanted);
+        }
+    }
+  }
+
+  Links links() const { return {links_.begin(), links_.end()}; }
+
+ private:
+  bool add(const Link& link) {
+    sources_.insert(link.first);
+    targets_.insert(link.second);
+    return links_.insert(link).second;
+  }
+
+  std::set<Link> links_;
+  std::set<int> sources_, targets_;
+};
+
+}  // namespace
+
+Symmetry symmetry_of(std::string_view name) {
+  if (name == "intersection") return Symmetry::intersection;
+  if (name == "union") return Symmetry::union_;
+  if (name == "grow-diag") return Symmetry::grow_diag;
+  if (name == "grow-diag-final") return Symmetry::grow_diag_final;
+  if (name == "grow-diag-final-and") return Symmetry::grow_diag_final_and;
+  fail(Exit::usage, "'", name, "' is no way to join alignments; choose intersection, union, ",
+       "grow-diag, grow-diag-final or grow-diag-final-and");
+}
+
+Links symmetrize(Symmetry method, const Links& forward, const Links& backward) {
+  Links both, either;
+  std::set_intersection(forward.begin(), forward.end(), backward.begin(), backward.end(),
+                        std::back_inserter(both));
+  std::set_union(forward.begin(), forward.end(), backward.begin(), backward.end(),
+                 std::back_inserter(either));
+  if (method == Symmetry::intersection) return both;
+  if (method == Symmetry::union_) return either;
+  Grown grown(both);
+  grown.grow(either, method == Symmetry::grow_diag_final_and ? Free::one : Free::both);
+  if (method == Symmetry::grow_diag) return grown.links();
+  for (const Links& direction : {forward, backward})
+    for (const Link& link : direction) grown.add_if_free(link, Free::both);
+  return grown.links();
+}
+
+}  // namespace fovea

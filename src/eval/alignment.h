@@ -1,0 +1,71 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/links.h"
+
+namespace fovea {
+
+// What people say of one sentence pair: links that must be there and links that may be. Both are
+// sorted without repeats, and the sure ones are possible too.
+struct GoldLinks {
+  Links sure = {}, possible = {};
+};
+
+// Where the first word of a sentence is counted as 0 or as 1.
+enum class CountedFrom { zero = 0, one = 1 };
+
+// A line of Pharaoh's format, "0-0 1-2 2-1": source-target. A probability behind a link, as in
+// "0-0:0.731", is read over. The links are sorted, without repeats. Exit::data beginning with
+// `where` for anything else.
+Links parse_pharaoh(std::string_view line, const std::string& where,
+                    CountedFrom from = CountedFrom::zero);
+
+// A line of the Talp format: "1-1" is a sure link, "1p2" a possible one.
+GoldLinks parse_talp(std::string_view line, const std::string& where,
+                     CountedFrom from = CountedFrom::one);
+
+// All lines of a file (.gz, "-" for standard input). Exit::data names file and line.
+std::vector<Links> read_pharaoh(const std::string& path, CountedFrom from = CountedFrom::zero);
+std::vector<GoldLinks> read_talp(const std::string& path, CountedFrom from = CountedFrom::one);
+
+// Links turned round: (target, source), sorted.
+Links reversed(const Links& links);
+
+// Och and Ney: A Systematic Comparison of Various Statistical Alignment Models, Computational
+// Linguistics 29 (2003), section 5. Counts of many pairs add up.
+struct AlignmentCounts {
+  int64_t links = 0;           // |A|
+  int64_t sure = 0;            // |S|
+  int64_t sure_found = 0;      // |A ∩ S|
+  int64_t possible_found = 0;  // |A ∩ P|
+
+  AlignmentCounts& operator+=(const AlignmentCounts& other);
+  double precision() const;  // |A ∩ P| / |A|, from 0 to 1; 1 where there is no link
+  double recall() const;     // |A ∩ S| / |S|; 1 where nothing had to be found
+  double error_rate() const;  // AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|); 0 where both are empty
+};
+
+// REQUIRES: links are sorted without repeats.
+AlignmentCounts count_links(const Links& links, const GoldLinks& gold);
+
+// How the links of two directions become one set.
+enum class Symmetry {
+  intersection,         // what both say
+  union_,               // what one of them says
+  grow_diag,            // the intersection, and step by step its neighbours
+  grow_diag_final,      // then, of each direction, what joins two free words
+  grow_diag_final_and,  // as Moses has it: growing needs only one free word
+};
+
+// "grow-diag" and so on. Exit::usage for an unknown name, with the names there are.
+Symmetry symmetry_of(std::string_view name);
+
+// Both sets are (source, target), sorted without repeats; so is the result. See
+// Note [Growing alignments] for the definitions.
+Links symmetrize(Symmetry method, const Links& forward, const Links& backward);
+
+}  // namespace fovea
