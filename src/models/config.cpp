@@ -1,5 +1,6 @@
 #include "models/config.h"
 
+#include "models/recurrent.h"
 #include "models/transformer.h"
 
 namespace fovea {
@@ -29,6 +30,27 @@ void describe_transformer(ModelConfig& m, Settings& s) {
       .between(0, 0.95);
 }
 
+void describe_recurrent(ModelConfig& m, Settings& s) {
+  s.choice("cell", m.cell,
+           {{"rnn", Cell::rnn},
+            {"lstm", Cell::lstm},
+            {"gru", Cell::gru},
+            {"gru-after", Cell::gru_after}},
+           "recurrent cell; gru resets before the product (Cho 2014), gru-after after it (cuDNN)");
+  s.choice("decoder", m.decoder, {{"bahdanau", Decoder::bahdanau}, {"luong", Decoder::luong}},
+           "attends before the step of its state or after it");
+  s.field("bidirectional", m.bidirectional, "the encoder reads in both directions");
+  s.field("input_feeding", m.input_feeding,
+          "luong: what was attended to is part of the next input");
+  s.field("embedding", m.embedding, "width of word embeddings; 0: size").between(0, 16384);
+  s.field("encoder_size", m.encoder_size, "width of one direction of the encoder; 0: size")
+      .between(0, 16384);
+  s.field("readout", m.readout,
+          "width of what the output layer reads; 0: size, or embedding where tied")
+      .between(0, 16384);
+  m.attention.describe(s);
+}
+
 void check_transformer(const ModelConfig& m, Exit code) {
   check(m.size % m.heads == 0, code, "model.heads: ", m.heads, " heads do not divide a size of ",
         m.size, "; choose a divisor of model.size");
@@ -37,10 +59,19 @@ void check_transformer(const ModelConfig& m, Exit code) {
         "size, found ", m.size, "; or set model.positions to learned or none");
 }
 
+void check_recurrent(const ModelConfig& m, Exit code) {
+  m.attention.check(code, m.attention_sizes());
+  check(m.tied == Tied::none || m.readout_size() == m.embedding_size(), code,
+        "model.tied: the output layer reads ", m.readout_size(), " numbers",
+        m.attention.attends() ? "" : " (without attention, the state itself)",
+        " and cannot share embeddings of ", m.embedding_size(),
+        "; make them equal or set model.tied to none");
+}
+
 }  // namespace
 
 void ModelConfig::describe(Settings& s) {
-  s.choice("type", type, {"transformer"}, "kind of network");
+  s.choice("type", type, {"transformer", "recurrent"}, "kind of network");
   s.field("encoder_layers", encoder_layers, "layers of the encoder").between(1, 64);
   s.field("decoder_layers", decoder_layers, "layers of the decoder").between(1, 64);
   s.field("size", size, "width of the model (d_model), or of the decoder's state")
@@ -56,17 +87,23 @@ void ModelConfig::describe(Settings& s) {
       .between(0, 1e8);
   s.when([this] { return type == "transformer"; }, "model.type: transformer",
          [&] { describe_transformer(*this, s); });
+  s.when([this] { return type == "recurrent"; }, "model.type: recurrent",
+         [&] { describe_recurrent(*this, s); });
 }
 
 void ModelConfig::check(Exit code) const {
   fovea::check(tied != Tied::all || source_words == target_words, code,
                "model.tied: all needs one joint vocabulary, found ", source_words, " source and ",
                target_words, " target words; set model.tied to output or none");
-  check_transformer(*this, code);
+  if (type == "transformer")
+    check_transformer(*this, code);
+  else
+    check_recurrent(*this, code);
 }
 
 std::unique_ptr<Model> declare_model(const ModelConfig& config, Type type, Device device) {
   config.check(Exit::model);
+  if (config.type == "recurrent") return std::make_unique<RecurrentModel>(config, type, device);
   return std::make_unique<Transformer>(config, type, device);
 }
 

@@ -4,15 +4,18 @@
 #include <memory>
 #include <string>
 
+#include "attention/registry.h"
 #include "base/settings.h"
 #include "models/model.h"
 #include "ops/elementwise.h"
+#include "ops/recurrent.h"
 
 namespace fovea {
 
 enum class NormPlace { post, pre };
 enum class Positions { interleaved, half, half_m1, learned, none };
-enum class Tied { none, output, all };  // output: E_tgt and W_out; all: E_src as well
+enum class Decoder { bahdanau, luong };  // attends before the step of its state, or after it
+enum class Tied { none, output, all };   // output: E_tgt and W_out; all: E_src as well
 
 // What `model:` of a recipe and config.yml of a model directory describe. Keys that belong to the
 // other type of network are refused.
@@ -36,9 +39,31 @@ struct ModelConfig {
   double attention_dropout = 0;   // of attention weights
   double activation_dropout = 0;  // inside the feed-forward layer
 
+  // Recurrent
+  Cell cell = Cell::gru;
+  Decoder decoder = Decoder::bahdanau;
+  bool bidirectional = true;
+  bool input_feeding = true;                             // luong
+  int64_t embedding = 0, encoder_size = 0, readout = 0;  // 0: see below
+  AttentionConfig attention;
+
   void describe(Settings& s);
   // Throws Error(code) for combinations that cannot be built, with the reason.
   void check(Exit code) const;
+
+  // Recurrent: what 0 stands for, and what follows.
+  int64_t embedding_size() const { return embedding > 0 ? embedding : size; }
+  int64_t annotation_size() const {  // of h_j
+    return (encoder_size > 0 ? encoder_size : size) * (bidirectional ? 2 : 1);
+  }
+  int64_t readout_size() const {
+    if (!attention.attends()) return size;  // the state itself
+    return readout > 0 ? readout : tied == Tied::none ? size : embedding_size();
+  }
+  AttentionSizes attention_sizes() const {
+    return {size, annotation_size(), max_length,
+            bidirectional ? Summary::both_ends : Summary::last_word};
+  }
 };
 
 // The network with its parameters declared only: place() or allocate() of its store must follow.

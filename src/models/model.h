@@ -31,6 +31,7 @@ struct AttentionMap {
 struct BatchLoss {
   Tensor loss;            // [1]: Σ over target words of the (label-smoothed) cross entropy
   Tensor log_likelihood;  // [target words]: log p(word), without smoothing
+  Tensor surrogate = {};  // [1] or absent: part of the gradient, not of what is reported
 };
 
 // What a model remembers between two steps of decoding; a row is one live hypothesis.

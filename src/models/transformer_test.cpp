@@ -56,7 +56,7 @@ TEST(Transformer, Gradient) {
   configs[7].dropout = 0.2, configs[7].attention_dropout = 0.2, configs[7].activation_dropout = 0.2;
   const Sentences s = ragged();
   for (const ModelConfig& config : configs) {
-    const auto model = make_model({"transformer", config}, 3, Type::f64);
+    const auto model = make_model(config, 3, Type::f64);
     model->parameters().allocate_gradients();
     expect_gradient(parameters_of(model->parameters()), [&] {
       const DropoutScope dropout(5, 1);
@@ -69,7 +69,7 @@ TEST(Transformer, FirstLossIsThatOfGuessing) {
   ModelConfig c = small();
   c.size = 32, c.heads = 4, c.inner = 64, c.target_words = c.source_words = 5000;
   c.tied = Tied::none;
-  const auto model = make_model({"transformer", c}, 1);
+  const auto model = make_model(c, 1);
   const Sentences s = ragged();
   const double loss = model->loss(s.sources(), s.targets(), s.out, 0).loss.values()[0] /
                       static_cast<double>(s.out.size());
@@ -81,7 +81,7 @@ TEST(Transformer, StepsEqualTheWhole) {
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
     ModelConfig c = small();
     c.norm = norm, c.encoder_layers = c.decoder_layers = 2;
-    const auto model = make_model({"transformer", c}, 1, Type::f64);
+    const auto model = make_model(c, 1, Type::f64);
     Sentences s;
     s.add({3, 4, 5}, {6, 7, 8, 3});
     s.add({8, 8}, {3, 4, 5, 6});
@@ -109,7 +109,7 @@ TEST(Transformer, BatchDoesNotMatter) {
   if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "oneDNN's older kernels depend on it";
   ModelConfig c = small();
   c.size = 64, c.inner = 128;
-  const auto model = make_model({"transformer", c}, 1);
+  const auto model = make_model(c, 1);
   Sentences all;
   for (int i = 0; i < 30; ++i)
     all.add(std::vector<int32_t>(static_cast<size_t>(1 + i % 7), 3 + i % 6),
@@ -130,7 +130,7 @@ TEST(Transformer, BatchDoesNotMatter) {
 TEST(Transformer, AttentionMapsAreDistributions) {
   ModelConfig c = small();
   c.norm = NormPlace::pre;
-  const auto model = make_model({"transformer", c}, 1);
+  const auto model = make_model(c, 1);
   const Sentences s = ragged();
   const auto maps = model->attention(s.sources(), s.targets());
   ASSERT_EQ(maps.size(), 3u);

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "ops/dropout.h"
+#include "ops/elementwise.h"
 #include "tensor/tape.h"
 
 namespace fovea {
@@ -36,7 +37,7 @@ Cost add_gradient(Model& model, const PairBatch& batch, double label_smoothing, 
   const DropoutScope dropout(key.seed, static_cast<uint32_t>(key.drawn));
   Tape tape;
   const BatchLoss result = loss_of(model, batch, label_smoothing);
-  tape.backward(result.loss);
+  tape.backward(result.surrogate ? result.loss + result.surrogate : result.loss);
   return read(result, batch);
 }
 

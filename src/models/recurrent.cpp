@@ -1,0 +1,351 @@
+#include "models/recurrent.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "attention/hard_sample.h"
+#include "ops/cross_entropy.h"
+#include "ops/embedding.h"
+#include "ops/matmul.h"
+#include "ops/shape.h"
+#include "tensor/tape.h"
+
+namespace fovea {
+namespace {
+
+// The first `count` rows; where these are all, x itself.
+Tensor first_rows(const Tensor& x, int64_t count) {
+  return !x || x.rows() == count ? x : rows(x, 0, count);
+}
+
+// A step takes the first rows of a state itself.
+DecoderRows first_rows(const DecoderRows& from, int64_t count) {
+  return {from.states, first_rows(from.fed, count), first_rows(from.before, count)};
+}
+
+RecurrentStack::Sizes encoder_sizes(const ModelConfig& c) {
+  return {c.cell,
+          c.embedding_size(),
+          c.annotation_size() / (c.bidirectional ? 2 : 1),
+          c.encoder_layers,
+          c.bidirectional ? Reading::both_ways : Reading::forward,
+          c.dropout};
+}
+
+}  // namespace
+
+RecurrentModel::RecurrentModel(const ModelConfig& c, Type type, Device device)
+    : Model(type, device), config_(c),
+      E_source(
+          store_.declare("source/E", {c.source_words, c.embedding_size()},
+                         Init::normal(1 / std::sqrt(static_cast<double>(c.embedding_size()))))),
+      E_target(c.tied == Tied::all
+                   ? E_source
+                   : store_.declare(
+                         "target/E", {c.target_words, c.embedding_size()},
+                         Init::normal(1 / std::sqrt(static_cast<double>(c.embedding_size()))))),
+      encoder(Scope{store_, "encoder"}, encoder_sizes(c)) {
+  const Scope scope{store_, "decoder"};
+  const int64_t D = c.annotation_size(), E = c.embedding_size(), n = c.size;
+  const int64_t wide = state_width(c.cell, n), last = state_width(c.cell, D);
+  const bool bahdanau = c.decoder == Decoder::bahdanau && c.attention.attends();
+  const int64_t from = bahdanau ? D / encoder.directions : last;
+  for (int64_t l = 0; l < c.decoder_layers; ++l) {
+    if (bahdanau || D != n)
+      W_s.push_back(scope.declare("W_s" + std::to_string(l), {wide, from}, Init::glorot(from, n)));
+    decoder.emplace_back(scope / l, RecurrentCell::Sizes{c.cell, l == 0 ? E : n, n});
+  }
+  const int64_t out = c.readout_size();
+  if (c.attention.attends()) {
+    attend = make_attention(scope / "attend", c.attention, c.attention_sizes());
+    if (feeds_back()) {
+      const int64_t back = bahdanau ? D : out;
+      C = scope.declare("C", {gates(c.cell) * n, back}, Init::glorot(back, n));
+    }
+    const int64_t joined = bahdanau ? n + E + D : D + n;
+    W_r = scope.declare(bahdanau ? "W_r" : "W_c", {out, joined}, Init::glorot(joined, out));
+  }
+  W_o = c.tied == Tied::none
+            ? store_.declare("output/W", {c.target_words, out}, Init::glorot(out, c.target_words))
+            : E_target;
+  b_o = store_.declare("output/b", {c.target_words}, Init::constant(0));
+  if (c.attention.kind == "hard-sample")
+    baseline = store_.declare("decoder/attend/baseline", {1}, Init::constant(0));
+}
+
+bool RecurrentModel::feeds_back() const {
+  return attend && (config_.decoder == Decoder::bahdanau || config_.input_feeding);
+}
+
+Tensor RecurrentModel::embed_words(const Tensor& E, const Tensor& ids) const {
+  return embed(E, {}, {ids, {}, 1, dropout_key(config_.dropout)});
+}
+
+RecurrentModel::Encoded RecurrentModel::encode(const Tokens& source) const {
+  const Device device = store_.device();
+  const TimeMajor order = TimeMajor::of(source.offsets, device);
+  std::vector<int32_t> ids;
+  for (const double p : order.from.values()) ids.push_back(source.ids[static_cast<size_t>(p)]);
+  const auto read = encoder(embed_words(E_source, Tensor::of(ids, device)), order);
+  std::vector<int32_t> place(order.order.size());
+  for (size_t i = 0; i < place.size(); ++i) place[order.order[i]] = static_cast<int32_t>(i);
+  const Tensor places = Tensor::of(place, device);
+  std::vector<Tensor> last;
+  for (const Tensor& state : read.last) last.push_back(rows_at(state, places));
+  Encoded encoded{{}, first_states(last)};
+  if (attend) {
+    const Tensor h = dropped(read.h, dropout_key(config_.dropout));
+    encoded.memory = attend->remember(rows_at(h, order.to), Packing::of(source.offsets, device));
+  }
+  return encoded;
+}
+
+std::vector<Tensor> RecurrentModel::first_states(const std::vector<Tensor>& last) const {
+  const bool bahdanau = config_.decoder == Decoder::bahdanau && attend;
+  const auto ways = static_cast<size_t>(encoder.directions);
+  std::vector<Tensor> states;
+  for (size_t l = 0; l < decoder.size(); ++l) {
+    const size_t of = bahdanau ? last.size() / ways - 1 : std::min(l, last.size() / ways - 1);
+    const Tensor& first = last[of * ways];
+    const Tensor& back = last[of * ways + ways - 1];
+    if (bahdanau) {  // s_0 = tanh(W_s ←h_1)
+      states.push_back(tanh(linear(encoder.layers.back().cell.h(back), W_s[l])));
+      continue;
+    }
+    Tensor joined = first;  // [→h_S ; ←h_1], and the same of c
+    if (ways == 2 && config_.cell == Cell::lstm) {
+      const int64_t H = first.cols() / 2;
+      joined = side_by_side(
+          {columns(first, 0, H), columns(back, 0, H), columns(first, H, H), columns(back, H, H)});
+    } else if (ways == 2) {
+      joined = concat(first, back);
+    }
+    states.push_back(W_s.empty() ? joined : tanh(linear(joined, W_s[l])));
+  }
+  return states;
+}
+
+std::vector<Tensor> RecurrentModel::advance_states(Tensor x,
+                                                   const std::vector<Tensor>& before) const {
+  std::vector<Tensor> states;
+  for (size_t l = 0; l < decoder.size(); ++l) {
+    if (l > 0) {
+      const Tensor below = decoder[l - 1].h(states.back());
+      x = linear(dropped(below, dropout_key(config_.dropout)), decoder[l].W, decoder[l].b);
+    }
+    states.push_back(recurrent_step(decoder[l].recurrent(), x, before[l]));
+  }
+  return states;
+}
+
+// x is W E y_{t−1} + b; rows beyond x's are over.
+RecurrentModel::Stepped RecurrentModel::advance(const Tensor& x, const DecoderRows& all,
+                                                const Memory& memory,
+                                                const Tensor& sentence) const {
+  Stepped step;
+  const DecoderRows before = first_rows(all, x.rows());
+  if (attend && config_.decoder == Decoder::bahdanau) {
+    const Tensor s = first_rows(decoder.back().h(before.states.back()), x.rows());
+    step.attended = attend->attend({s, sentence}, memory, before.before);  // α from s_{t−1}
+    step.c = step.attended.context;
+    step.rows.states = advance_states(x + linear(step.c, C), before.states);  // s_t = f(…)
+    step.s = decoder.back().h(step.rows.states.back());
+  } else {
+    const Tensor in = before.fed ? x + linear(before.fed, C) : x;
+    step.rows.states = advance_states(in, before.states);  // s_t = f(s_{t−1}, [E y; h̃])
+    step.s = decoder.back().h(step.rows.states.back());
+    if (attend) {
+      step.attended = attend->attend({step.s, sentence}, memory, before.before);  // α from s_t
+      step.c = step.attended.context;
+    }
+  }
+  step.rows.before = step.attended.now;
+  return step;
+}
+
+Tensor RecurrentModel::readout(const Tensor& s, const Tensor& y, const Tensor& c) const {
+  if (!attend) return s;
+  if (config_.decoder == Decoder::bahdanau)
+    return tanh(linear(side_by_side({s, y, c}), W_r));  // tanh(W_r [s_t; E y_{t−1}; c_t])
+  return tanh(linear(concat(c, s), W_r));               // h̃_t = tanh(W_c [c_t; s_t])
+}
+
+DecoderRows RecurrentModel::first(const Encoded& source, const Tensor& sentence) const {
+  DecoderRows rows;
+  for (const Tensor& state : source.states) rows.states.push_back(rows_at(state, sentence));
+  if (feeds_back() && config_.decoder == Decoder::luong)  // h̃_0 = 0
+    rows.fed = Tensor::zeros({sentence.elements(), config_.readout_size()}, store_.type(),
+                             store_.device());
+  return rows;
+}
+
+RecurrentModel::Decoded RecurrentModel::decode(const Encoded& source, const Target& target) const {
+  const Tensor y = embed_words(E_target, target.words);
+  const TimeMajor& order = target.order;
+  if (!feeds_back()) return decode_at_once(y, source, target);
+  const bool luong = config_.decoder == Decoder::luong;
+  const Tensor x = linear(y, decoder[0].W, decoder[0].b);  // of all words at once
+  DecoderRows now = first(source, target.sentence);
+  Decoded out;
+  std::vector<Tensor> s, c, h;
+  for (int64_t t = 0; t < order.times(); ++t) {
+    const int64_t alive = order.alive(t);
+    Stepped step = advance(rows(x, order.first[t], alive), now, source.memory,
+                           target.sentence.window(0, alive));
+    if (luong) {
+      h.push_back(readout(step.s, {}, step.c));
+      step.rows.fed = h.back();
+    } else {
+      s.push_back(step.s);
+      c.push_back(step.c);
+    }
+    out.attended.push_back(std::move(step.attended));
+    now = std::move(step.rows);
+  }
+  out.readout = luong ? below_each_other(h) : readout(below_each_other(s), y, below_each_other(c));
+  return out;
+}
+
+// Where nothing that is attended to enters the next state, whole layers run before attention does.
+RecurrentModel::Decoded RecurrentModel::decode_at_once(const Tensor& y, const Encoded& source,
+                                                       const Target& target) const {
+  const TimeMajor& order = target.order;
+  Tensor s = y;
+  for (size_t l = 0; l < decoder.size(); ++l) {
+    if (l > 0) s = dropped(s, dropout_key(config_.dropout));
+    const RecurrentLayer layer{decoder[l], Direction::forward};
+    s = decoder[l].h(layer(s, rows_at(source.states[l], target.sentence), order));
+  }
+  if (!attend) return {s, {}};
+  Decoded out;
+  std::vector<Tensor> c;
+  Before before;
+  for (int64_t t = 0; t < order.times(); ++t) {
+    const int64_t alive = order.alive(t);
+    const Query query{rows(s, order.first[t], alive), target.sentence.window(0, alive)};
+    out.attended.push_back(attend->attend(query, source.memory, first_rows(before, alive)));
+    before = out.attended.back().now;
+    c.push_back(out.attended.back().context);
+  }
+  out.readout = readout(s, y, below_each_other(c));
+  return out;
+}
+
+namespace {
+
+// Note [Rows of sixteen]
+// While training, sentences of like length are filled up to the longest of sixteen, and sentences
+// of padding are added until there is a multiple of sixteen: products then come in few sizes, and
+// each size is prepared once. The labels of padding are none, so no gradient comes from it.
+constexpr size_t kRows = 16;
+
+// Sentences one after another as the decoder will see them.
+struct Filled {
+  std::vector<int32_t> ids, labels, offsets{0};
+  std::vector<int32_t> places;  // of the words that are no padding, among ids
+
+  Filled(const Tokens& in, std::span<const int32_t> out) {
+    const auto count = static_cast<size_t>(in.sentences());
+    std::vector<int32_t> lengths(count);
+    for (size_t b = 0; b < count; ++b) lengths[b] = in.offsets[b + 1] - in.offsets[b];
+    const std::vector<int32_t> filled = Tape::live() ? filled_lengths(lengths) : lengths;
+    for (size_t b = 0; b < filled.size(); ++b) {
+      const auto at = static_cast<int32_t>(ids.size());
+      for (int32_t j = 0; b < count && j < lengths[b]; ++j) {
+        const auto from = static_cast<size_t>(in.offsets[b] + j);
+        places.push_back(at + j);
+        ids.push_back(in.ids[from]);
+        labels.push_back(out.empty() ? -1 : out[from]);
+      }
+      ids.resize(static_cast<size_t>(at + filled[b]), 0);
+      labels.resize(ids.size(), -1);
+      offsets.push_back(static_cast<int32_t>(ids.size()));
+    }
+  }
+
+  static std::vector<int32_t> filled_lengths(std::vector<int32_t> lengths) {
+    std::vector<size_t> order(lengths.size());
+    std::iota(order.begin(), order.end(), size_t{0});
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return lengths[a] > lengths[b]; });
+    for (size_t i = 0; i < order.size(); ++i) lengths[order[i]] = lengths[order[i / kRows * kRows]];
+    while (lengths.size() % kRows != 0) lengths.push_back(lengths[order.back()]);
+    return lengths;
+  }
+};
+
+std::vector<int32_t> at_each(const Tensor& index, const std::vector<int32_t>& values) {
+  std::vector<int32_t> taken;
+  for (const double i : index.values()) taken.push_back(values[static_cast<size_t>(i)]);
+  return taken;
+}
+
+}  // namespace
+
+BatchLoss RecurrentModel::loss(const Tokens& source, const Tokens& target_in,
+                               std::span<const int32_t> target_out, double label_smoothing) const {
+  const Device device = store_.device();
+  const Filled filled(target_in, target_out);
+  Target target{{}, TimeMajor::of(filled.offsets, device), {}};
+  target.words = Tensor::of(at_each(target.order.from, filled.ids), device);
+  std::vector<int32_t> sentence = target.order.order;
+  for (int32_t& b : sentence)  // padding reads the first sentence
+    if (b >= source.sentences()) b = 0;
+  target.sentence = Tensor::of(sentence, device);
+
+  const Decoded decoded = decode(encode(source), target);
+  const Tensor labels = Tensor::of(at_each(target.order.from, filled.labels), device);
+  const Tensor read = dropped(decoded.readout, dropout_key(config_.dropout));
+  const CrossEntropy out = output_loss(read, W_o, b_o, labels, label_smoothing);
+
+  std::vector<int32_t> rows;  // of the caller's words
+  const std::vector<double> to = target.order.to.values();
+  for (const int32_t place : filled.places)
+    rows.push_back(static_cast<int32_t>(to[static_cast<size_t>(place)]));
+  const Tensor scores = out.log_likelihood.view({out.log_likelihood.elements(), 1});
+  return {out.loss,
+          rows_at(scores, Tensor::of(rows, device)).view({static_cast<int64_t>(rows.size())}),
+          surrogate(decoded, target.order, labels, out.log_likelihood)};
+}
+
+// The reward of a sentence is Σ log p of its words, and what it is compared with the running mean
+// of log p of a word, once for each of its words.
+Tensor RecurrentModel::surrogate(const Decoded& decoded, const TimeMajor& order,
+                                 const Tensor& labels, const Tensor& log_likelihood) const {
+  if (!Tape::live() || decoded.attended.empty() || !decoded.attended[0].log_choice) return {};
+  const std::vector<double> label = labels.values(), score = log_likelihood.values();
+  const double b = baseline.values()[0];
+  std::vector<double> gain(static_cast<size_t>(order.sentences()), 0), kept, advantage;
+  double all = 0, words = 0;
+  auto each_row = [&](auto visit) {
+    for (int64_t t = 0; t < order.times(); ++t)
+      for (int64_t i = 0; i < order.alive(t); ++i)
+        visit(static_cast<size_t>(i), static_cast<size_t>(order.first[t] + i));
+  };
+  each_row([&](size_t i, size_t row) {
+    if (label[row] < 0) return;
+    gain[i] += score[row] - b;
+    all += score[row];
+    ++words;
+  });
+  each_row([&](size_t i, size_t row) {
+    kept.push_back(label[row] < 0 ? 0 : 1);
+    advantage.push_back(kept.back() * gain[i]);
+  });
+  std::vector<Tensor> log_choice, entropy;
+  for (const Attended& step : decoded.attended) {
+    log_choice.push_back(step.log_choice);
+    entropy.push_back(step.entropy);
+  }
+  const Shape column{order.tokens(), 1};
+  const AttentionConfig& a = config_.attention;
+  if (dropout_key(1).on())  // a training step, not a check of gradients
+    baseline.assign(std::vector<double>{next_baseline(b, all / words, a.baseline_decay)});
+  return surrogate_loss(
+      below_each_other(log_choice),
+      below_each_other(entropy) * Tensor::of(column, kept, store_.type(), store_.device()),
+      Tensor::of(column, advantage, store_.type(), store_.device()), {a.lambda_r, a.lambda_e, 0},
+      1);
+}
+
+}  // namespace fovea
