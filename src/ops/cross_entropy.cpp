@@ -77,14 +77,12 @@ void loss_of_rows(const Output& in, int64_t first, int64_t count, const Gradient
   if (!dz) return;
   multiply({dz, Side::as_is, in.W, Side::as_is}, to.dx.window(first, count), {}, Fold::set);
   multiply({dz, Side::transposed, x, Side::as_is}, to.dW, {}, first ? Fold::add : Fold::set);
-  if constexpr (!std::is_same_v<In, bf16>) {
-    if (to.db)
-      std::visit(
-          [&](auto on) {
-            kernel::column_sums(on, dz.in<T>(), to.db.data<T>(), first ? Fold::add : Fold::set);
-          },
-          x.device());
-  }
+  if (to.db)
+    std::visit(
+        [&](auto on) {
+          kernel::column_sums(on, dz.in<In>(), to.db.data<T>(), first ? Fold::add : Fold::set);
+        },
+        x.device());
 }
 
 void scaled_into(const std::shared_ptr<Slot>& slot, const Tensor& gradient, const Tensor& dy) {
@@ -100,8 +98,7 @@ void scaled_into(const std::shared_ptr<Slot>& slot, const Tensor& gradient, cons
 CrossEntropy output_loss(const Tensor& x, const Tensor& W, const Tensor& b, const Tensor& labels,
                          double smoothing) {
   const int64_t N = x.rows(), V = W.size(0);
-  // The gradient of a bias needs the logits' gradient in full precision.
-  const Tensor operand = b ? x : as_operand(x), weights = b ? W : as_operand(W);
+  const Tensor operand = as_operand(x), weights = as_operand(W);
   Output in{operand, weights, b, labels, smoothing, Tensor({N}, x.type(), x.device()), {}};
   in.likelihood = Tensor::like(in.losses);
   Gradients to;

@@ -67,17 +67,21 @@ TEST(CrossEntropy, ExtremeLogitsStayFinite) {
 
 TEST(CrossEntropy, Bf16GradientIsClose) {
   const Tensor x = random_tensor({40, 32}, 1, Type::f32), W = random_tensor({50, 32}, 2, Type::f32);
+  const Tensor bias = random_tensor({50}, 3, Type::f32);
   std::vector<int32_t> labels(40, 7);
   std::vector<Tensor> gradients;
   for (const Precision precision : {Precision::f32, Precision::bf16}) {
     const PrecisionScope scope(precision);
-    const Tensor input = in_float(x);
+    const Tensor input = in_float(x), b = in_float(bias);
     input.track();
+    b.track();
     Tape tape;
-    tape.backward(output_loss(input, W, {}, Tensor::of(labels), 0.1).loss);
+    tape.backward(output_loss(input, W, b, Tensor::of(labels), 0.1).loss);
     gradients.push_back(input.grad());
+    gradients.push_back(b.grad());
   }
-  EXPECT_LE(std::sqrt(nmse(gradients[1], gradients[0])), 1.6e-2);
+  EXPECT_LE(std::sqrt(nmse(gradients[2], gradients[0])), 1.6e-2);
+  EXPECT_LE(std::sqrt(nmse(gradients[3], gradients[1])), 1.6e-2);
 }
 
 }  // namespace

@@ -94,19 +94,75 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
   }
   const Tensor a = as_operand(x), w = as_operand(W);
   multiply({a, Side::as_is, w, Side::transposed}, y, b, Fold::set);
-  return record(y, {x, W, b}, [=, dx = x.slot(), dW = W.slot(), db = b.slot()](const Tensor& dy) {
+  return record(y, {x, W, b}, [=, dx = x.slot(), db = b.slot()](const Tensor& dy) {
     const Tensor d = a.type() == Type::bf16 ? to_bf16(dy) : dy;
     gather(dx, [&](const Tensor& out, Fold fold) {  // dx = dy W
       multiply({d, Side::as_is, w, Side::as_is}, out, {}, fold);
     });
-    gather(dW, [&](const Tensor& out, Fold fold) {  // dW = dyᵀ x
-      multiply({d, Side::transposed, a, Side::as_is}, out, {}, fold);
-    });
+    gather_weight_gradient(W, d, a);                // dW = dyᵀ x
     gather(db, [&](const Tensor& out, Fold fold) {  // db = Σ dy
       run(dy,
           [&]<class T>(auto on, T) { kernel::column_sums(on, dy.in<T>(), out.data<T>(), fold); });
     });
   });
+}
+
+namespace {
+
+// Note [Late weight gradients]
+// A recurrent decoder multiplies the same weights once per word. Each product dᵀ x of a few rows
+// would read and write the whole gradient of the weights; so the factors wait, and what one
+// backward pass has gathered of them is multiplied at once.
+constexpr int64_t kFewRows = 512, kManyRows = 8192;
+
+struct Waiting {
+  std::shared_ptr<Slot> slot;
+  std::vector<Tensor> d, x;
+  int64_t rows = 0;
+
+  void multiply_all() {
+    if (rows == 0) return;
+    slot->gather([&](const Tensor& out, Fold fold) {
+      multiply({joined(d), Side::transposed, joined(x), Side::as_is}, out, {}, fold);
+    });
+    d.clear(), x.clear();
+    rows = 0;
+  }
+  Tensor joined(const std::vector<Tensor>& parts) const {
+    if (parts.size() == 1) return parts[0];
+    Tensor all({rows, parts[0].cols()}, parts[0].type(), parts[0].device());
+    int64_t at = 0;
+    for (const Tensor& part : parts) {
+      all.window(at, part.rows()).copy_from(part);
+      at += part.rows();
+    }
+    return all;
+  }
+};
+// Those that wait on this thread; the tape owns them.
+thread_local std::map<const Slot*, std::weak_ptr<Waiting>> waiting;
+
+}  // namespace
+
+void gather_weight_gradient(const Tensor& W, const Tensor& d, const Tensor& x) {
+  const std::shared_ptr<Slot>& slot = W.slot();
+  if (!slot) return;
+  if (!W.is_parameter() || d.rows() >= kFewRows) {
+    slot->gather([&](const Tensor& out, Fold fold) {
+      multiply({d, Side::transposed, x, Side::as_is}, out, {}, fold);
+    });
+    return;
+  }
+  std::shared_ptr<Waiting> here = waiting[slot.get()].lock();
+  if (!here) {
+    here = std::make_shared<Waiting>(Waiting{slot, {}, {}, 0});
+    waiting[slot.get()] = here;
+    Tape::at_the_end([here] { here->multiply_all(); });
+  }
+  here->d.push_back(d);
+  here->x.push_back(x);
+  here->rows += d.rows();
+  if (here->rows >= kManyRows) here->multiply_all();
 }
 
 namespace {

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <bit>
 #include <vector>
 
 #include "ops/matmul_kernel.h"
@@ -71,10 +72,16 @@ void cast(Cpu, Matrix<const float> x, Matrix<bf16> y) {
 
 namespace {
 
+template <class T>
+T number(T x) {
+  return x;
+}
+float number(bf16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16); }
+
 // Rows are summed in blocks of fixed size, and the blocks in order: the result does not depend
 // on the number of threads.
-template <class T>
-void sum_columns(Matrix<const T> x, T* sums, Fold fold) {
+template <class T, class In>
+void sum_columns(Matrix<const In> x, T* sums, Fold fold) {
   constexpr int64_t kBlock = 256;
   const int64_t blocks = (x.rows + kBlock - 1) / kBlock;
   std::vector<T> part(static_cast<size_t>(blocks * x.cols), T{0});
@@ -82,8 +89,8 @@ void sum_columns(Matrix<const T> x, T* sums, Fold fold) {
   for (int64_t b = 0; b < blocks; ++b) {
     T* to = part.data() + b * x.cols;
     for (int64_t i = b * kBlock; i < std::min(x.rows, (b + 1) * kBlock); ++i) {
-      const T* row = x.row(i);
-      for (int64_t j = 0; j < x.cols; ++j) to[j] += row[j];
+      const In* row = x.row(i);
+      for (int64_t j = 0; j < x.cols; ++j) to[j] += number(row[j]);
     }
   }
   for (int64_t j = 0; j < x.cols; ++j) {
@@ -96,6 +103,7 @@ void sum_columns(Matrix<const T> x, T* sums, Fold fold) {
 }  // namespace
 
 void column_sums(Cpu, Matrix<const float> x, float* sums, Fold fold) { sum_columns(x, sums, fold); }
+void column_sums(Cpu, Matrix<const bf16> x, float* sums, Fold fold) { sum_columns(x, sums, fold); }
 void column_sums(Cpu, Matrix<const double> x, double* sums, Fold fold) {
   sum_columns(x, sums, fold);
 }

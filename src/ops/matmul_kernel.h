@@ -41,6 +41,7 @@ void cast(Cpu, Matrix<const float> x, Matrix<bf16> y);  // to nearest, ties to e
 
 // sums[j] = Σ_i x_ij, in a fixed order.
 void column_sums(Cpu, Matrix<const float> x, float* sums, Fold fold);
+void column_sums(Cpu, Matrix<const bf16> x, float* sums, Fold fold);
 void column_sums(Cpu, Matrix<const double> x, double* sums, Fold fold);
 
 }  // namespace fovea::kernel

@@ -113,6 +113,10 @@ Buffer allocate(std::size_t bytes, Device device) {
       device);
 }
 
+void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes, Device) {
+  std::memcpy(to, from, bytes);
+}
+
 MemoryUse memory_use() { return arena(Cpu{}).use(); }
 
 }  // namespace fovea

@@ -18,6 +18,9 @@ using Buffer = std::shared_ptr<std::byte>;
 // has no more.
 Buffer allocate(std::size_t bytes, Device device);
 
+// Both on `device`, not overlapping.
+void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes, Device device);
+
 // Bytes taken from the system and bytes in use now, over all devices.
 struct MemoryUse {
   std::size_t reserved = 0, in_use = 0, peak = 0;

@@ -6,6 +6,7 @@
 namespace fovea {
 namespace {
 thread_local Tape* live_tape = nullptr;
+thread_local std::vector<std::function<void()>>* running = nullptr;  // what backward() ends with
 thread_local Mutation* live_mutation = nullptr;
 
 // What the contribution becomes in a mutant.
@@ -58,6 +59,11 @@ Tape::Tape() : outer_(live_tape) { live_tape = this; }
 Tape::~Tape() { live_tape = outer_; }
 bool Tape::live() { return live_tape != nullptr; }
 
+void Tape::at_the_end(std::function<void()> last) {
+  assert(running);
+  running->push_back(std::move(last));
+}
+
 Tensor record(Tensor result, const std::vector<Tensor>& inputs,
               std::function<void(const Tensor&)> pull) {
   if (live_tape && std::ranges::any_of(inputs, &Tensor::needs_grad)) {
@@ -74,6 +80,10 @@ void Tape::backward(const Tensor& loss, double seed) {
 
 void Tape::backward(const Tensor& result, const Tensor& seed) {
   if (!result.needs_grad()) return;
+  struct Running {  // also when a pull throws
+    explicit Running(std::vector<std::function<void()>>& last) { running = &last; }
+    ~Running() { running = nullptr; }
+  } const run(last_);
   result.slot()->gather([&](const Tensor& dx, Fold) { dx.assign(seed.values()); });
   while (!steps_.empty()) {
     Step step = std::move(steps_.back());
@@ -83,6 +93,8 @@ void Tape::backward(const Tensor& result, const Tensor& seed) {
     step.pull(grad);
     step.slot->release();  // everything that could read it has run
   }
+  for (const auto& last : last_) last();
+  last_.clear();
 }
 
 }  // namespace fovea

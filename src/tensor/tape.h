@@ -52,6 +52,8 @@ class Tape {
   void backward(const Tensor& result, const Tensor& seed);
 
   static bool live();
+  // For a pull: `last` will run when backward() has come to its end.
+  static void at_the_end(std::function<void()> last);
 
  private:
   friend Tensor record(Tensor, const std::vector<Tensor>&, std::function<void(const Tensor&)>);
@@ -60,6 +62,7 @@ class Tape {
     std::function<void(const Tensor& grad)> pull;
   };
   std::vector<Step> steps_;
+  std::vector<std::function<void()>> last_;
   Tape* outer_;
 };
 

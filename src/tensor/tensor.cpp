@@ -130,6 +130,12 @@ void Tensor::assign(std::span<const double> values) const {
   }
 }
 
+void Tensor::copy_from(const Tensor& other) const {
+  assert(type() == other.type() && elements() == other.elements());
+  copy_bytes(other.array_->start, array_->start,
+             static_cast<std::size_t>(elements()) * bytes_of(type()), device());
+}
+
 void Tensor::fill(double value) const {
   if (type() == Type::f64)
     std::fill_n(data<double>(), elements(), value);

@@ -102,6 +102,7 @@ class Tensor {
   std::vector<double> values() const;  // a copy on the host
   void assign(std::span<const double> values) const;
   void fill(double value) const;
+  void copy_from(const Tensor& other) const;  // of the same type, size and device
 
   // Whether this tensor is a parameter (its slot is bound to the store's gradient).
   bool is_parameter() const { return array_ && array_->parameter; }

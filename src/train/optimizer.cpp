@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cassert>
 #include <cmath>
-#include <cstring>
 
 #include "ops/adam_kernel.h"
 #include "ops/matmul.h"
@@ -27,7 +26,7 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerOptions& options)
   v_ = Tensor::zeros(values.shape(), values.type(), values.device());
   if (options.ema > 0) {
     ema_ = Tensor::like(values);
-    copy_values(values, ema_);
+    ema_.copy_from(values);
   }
 }
 
@@ -64,22 +63,15 @@ BorrowedValues::BorrowedValues(const ParameterStore& store, const Tensor& other)
     : values_(store.values()) {
   if (!other) return;
   own_ = Tensor::like(values_);
-  copy_values(values_, own_);
-  copy_values(other, values_);
+  own_.copy_from(values_);
+  values_.copy_from(other);
   parameters_changed();
 }
 
 BorrowedValues::~BorrowedValues() {
   if (!own_) return;
-  copy_values(own_, values_);
+  values_.copy_from(own_);
   parameters_changed();
-}
-
-void copy_values(const Tensor& from, const Tensor& to) {
-  assert(from.type() == to.type() && from.elements() == to.elements());
-  run(to, [&]<class T>(auto, T) {
-    std::memcpy(to.data<T>(), from.data<T>(), sizeof(T) * static_cast<size_t>(to.elements()));
-  });
 }
 
 const ParameterStore::Parameter* first_not_finite(const ParameterStore& store, const Tensor& flat) {

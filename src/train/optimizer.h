@@ -54,9 +54,6 @@ class BorrowedValues {
   Tensor values_, own_;
 };
 
-// The values of `from` into `to`. REQUIRES: both are of one size and type and on the CPU.
-void copy_values(const Tensor& from, const Tensor& to);
-
 // The parameter that holds the first value of `flat` (laid out as the store) that is infinite or
 // no number; nullptr if all are finite.
 const ParameterStore::Parameter* first_not_finite(const ParameterStore& store, const Tensor& flat);
