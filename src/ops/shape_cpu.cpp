@@ -1,9 +1,15 @@
 #include "ops/shape_kernel.h"
 
 namespace fovea::kernel {
+namespace {
+
+constexpr int64_t kWorthThreads = 1 << 16;  // elements; fewer are copied sooner than shared out
+
+}  // namespace
 
 template <class T>
 void copy(Cpu, const Copy<T>& c) {
+#pragma omp parallel for schedule(static) if (c.rows * c.cols > kWorthThreads)
   for (int64_t i = 0; i < c.rows; ++i) {
     const T* from = c.from + i * c.from_stride;
     fold_row(c.to + i * c.to_stride, c.cols, c.fold, [=](int64_t j) { return from[j]; });
