@@ -13,6 +13,7 @@
 #include "base/lines.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "cli/evaluate_aer.h"
 #include "eval/bleu.h"
 #include "eval/characters.h"
 #include "eval/chrf.h"
@@ -33,6 +34,9 @@ constexpr const char* kExamples = R"(Examples:
   Is the new system better than the old one, or is it chance?
     fovea evaluate -r test.de -i old.de new.de -m bleu chrf --paired-bs
 
+  How wrong word alignments are (Pharaoh 0-0) by gold links (Talp: 1-1 sure, 1p2 possible):
+    fovea evaluate --aer -r gold.talp -i forward.links joined.links
+
 Several -r files are several references for each line. Scores, intervals and p-values equal those
 of sacreBLEU 2.6.0; BLEU and chrF: higher is better, TER: lower is better.)";
 
@@ -50,6 +54,8 @@ struct EvaluateOptions {
   int width = 1;
   bool score_only = false, abbreviated = false, sentence_level = false;
   bool confidence = false, paired_bs = false, paired_ar = false;
+  bool aer = false;
+  int gold_from = 1;
   size_t confidence_n = 1000, paired_bs_n = 1000, paired_ar_n = 10000;
 
   Names names() const { return abbreviated ? Names::abbreviated : Names::full; }
@@ -317,8 +323,23 @@ void check_usage(const EvaluateOptions& options) {
         "--sentence-level cannot be combined with --confidence or a paired test");
 }
 
+void evaluate_alignments(const EvaluateOptions& options) {
+  check(options.references.size() == 1, Exit::usage, "--aer: give one -r file of gold links");
+  const bool tested = options.confidence || options.paired_bs || options.paired_ar;
+  check(!options.sentence_level && !tested, Exit::usage,
+        "--aer cannot be combined with --sentence-level, --confidence or a paired test");
+  AerOptions aer{options.references.front(), options.inputs, options.gold_from, options.width};
+  if (aer.inputs.empty()) aer.inputs.emplace_back("-");
+  aer.score_only = options.score_only;
+  aer.json = options.json();
+  OutputFile out("-");
+  out.write(evaluate_aer(aer));
+  out.close();
+}
+
 void evaluate(const EvaluateOptions& options) {
   check_usage(options);
+  if (options.aer) return evaluate_alignments(options);
   std::vector<TextFile> references, systems;
   for (const std::string& path : options.references) references.push_back(read_text(path));
   for (const std::string& path : options.inputs) systems.push_back(read_text(path));
@@ -381,6 +402,16 @@ void add_metric_options(CLI::App& app, EvaluateOptions& o) {
   ter->add_flag("--ter-case-sensitive", o.ter.case_sensitive, "Upper and lower case differ");
 }
 
+void add_alignment_options(CLI::App& app, EvaluateOptions& o) {
+  auto* group = app.add_option_group("Word alignment");
+  group->add_flag(
+      "--aer", o.aer,
+      "Alignment error rate of -i files (Pharaoh) by the -r file (Talp); -m is not used");
+  group->add_option("--gold-from", o.gold_from, "The number of the first word in the -r file")
+      ->check(CLI::Range(0, 1))
+      ->capture_default_str();
+}
+
 void add_test_options(CLI::App& app, EvaluateOptions& o) {
   auto* tests = app.add_option_group("Significance");
   tests->add_flag("--confidence", o.confidence, "95 % interval of one system, by bootstrap");
@@ -425,11 +456,12 @@ void add_common_options(CLI::App& app, EvaluateOptions& o) {
 
 void add_evaluate(CLI::App& app) {
   auto* command = app.add_subcommand(
-      "evaluate", "Score translations: BLEU, chrF, chrF++, TER, confidence, significance");
+      "evaluate", "Score translations (BLEU, chrF, TER, significance) and word alignments (AER)");
   auto options = std::make_shared<EvaluateOptions>();
   add_common_options(*command, *options);
   add_metric_options(*command, *options);
   add_test_options(*command, *options);
+  add_alignment_options(*command, *options);
   command->footer(kExamples);
   command->callback([command, options] {
     options->bleu.tokenize = bleu_tokenizer(options->tokenize);
@@ -437,6 +469,7 @@ void add_evaluate(CLI::App& app) {
     options->bleu.lowercase = options->chrf.lowercase = options->lowercase;
     if (command->get_option("--smooth-value")->count() > 0)
       options->bleu.smooth_value = options->smooth_value;
+    if (options->aer && command->get_option("--width")->count() == 0) options->width = 2;
     evaluate(*options);
   });
 }

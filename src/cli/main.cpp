@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/signals.h"
+#include "cli/align.h"
 #include "cli/average.h"
 #include "cli/bench.h"
 #include "cli/doctor.h"
@@ -86,6 +87,7 @@ void add_commands(CLI::App& app) {
   fovea::add_translate(app);
   fovea::add_show(app);
   fovea::add_score(app);
+  fovea::add_align(app);
   fovea::add_evaluate(app);
   fovea::add_vocab(app);
   fovea::add_train(app);

@@ -13,6 +13,9 @@ namespace fovea {
 namespace {
 
 constexpr std::string_view kCross = "cross";
+constexpr const char* kNoAttention =
+    "the model has no attention from target to source, so it cannot align words; choose a model "
+    "with attention";
 
 bool is_chosen(const AttentionMap& map, const AttentionChoice& choice) {
   return map.kind == kCross && (choice.layer < 0 || map.layer == choice.layer) &&
@@ -30,9 +33,7 @@ Extent extent_of(std::span<const AttentionMap> maps) {
     extent.layers = std::max(extent.layers, map.layer + 1);
     extent.heads = std::max(extent.heads, map.head + 1);
   }
-  check(extent.layers > 0, Exit::usage,
-        "the model has no attention from target to source, so it cannot align words; choose a "
-        "model with attention");
+  check(extent.layers > 0, Exit::usage, kNoAttention);
   return extent;
 }
 
@@ -55,7 +56,7 @@ SoftAlignment mean_attention(std::span<const AttentionMap> maps, std::string_vie
     if (count++ == 0) mean = {map.rows, map.cols, std::vector<float>(map.weights.size(), 0.0f)};
     for (size_t i = 0; i < map.weights.size(); ++i) mean.weights[i] += map.weights[i];
   }
-  assert(count > 0);
+  check(count > 0, Exit::usage, kNoAttention);
   for (float& w : mean.weights) w /= static_cast<float>(count);
   return mean;
 }

@@ -22,13 +22,13 @@ struct SoftAlignment {
 
 SoftAlignment as_alignment(const AttentionMap& map);
 
-// The mean over all layers and heads of the maps of one kind. REQUIRES: there is one.
+// The mean over all layers and heads of the maps of one kind. Exit::usage where there is none.
 SoftAlignment mean_attention(std::span<const AttentionMap> maps, std::string_view kind);
 
 // Which attention from target to source ("cross") speaks for a pair.
 struct AttentionChoice {
   // A target word's row: that of the step which writes it, or of the next, which reads it. The
-  // latter aligns better in most Transformers (Chen et al.: Accurate Word Alignment Induction
+  // latter aligns better in many deep Transformers (Chen et al.: Accurate Word Alignment Induction
   // from Neural Machine Translation, EMNLP 2020, section 3).
   enum class Step { writes, reads };
 

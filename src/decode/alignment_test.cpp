@@ -25,6 +25,7 @@ TEST(Alignment, MeanIsOfOneKind) {
                                        {"cross", 0, 0, 1, 2, {1, 0}},
                                        {"cross", 0, 1, 1, 2, {0.5, 0.5}}};
   EXPECT_EQ(mean_attention(maps, "cross").weights, (std::vector<float>{0.75f, 0.25f}));
+  EXPECT_THROW(mean_attention(maps, "decoder"), Error);
 }
 
 TEST(Alignment, EndSymbolsTakeNoPart) {

@@ -1,0 +1,338 @@
+#include "cli/align.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/lines.h"
+#include "base/log.h"
+#include "cli/session.h"
+#include "cli/translation_format.h"
+#include "decode/alignment.h"
+#include "eval/alignment.h"
+#include "text/corpus.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  Which source word each target word comes from (Pharaoh: source-target, counted from 0):
+    fovea align -m model -s test.en -t test.de
+
+  The head that aligns best on pairs that people have aligned (Talp: 1-1 sure, 1p2 possible):
+    fovea align -m model -s test.en -t test.fr --best-on dev.en dev.fr dev.talp > test.links
+
+  One head, every link of more than 0.2 with its weight:
+    fovea align -m model -s test.en -t test.de --layer 4 --head 2 --threshold 0.2 --soft
+
+  Two directions joined, and how wrong the result is:
+    fovea align -m en-fr -s test.en -t test.fr > forward
+    fovea align -m fr-en -s test.fr -t test.en --reverse > backward
+    fovea align --symmetrize grow-diag-final forward backward > joined
+    fovea evaluate --aer -r gold.talp -i forward backward joined
+
+Each pair of lines gives one line, empty lines too. The model reads the pair word by word (forced
+decoding); nothing is translated. Words are what stands between blanks, so tokenise as the gold
+links want it. Word weights are sums over the pieces of a source word and means over those of a
+target word. The end symbol is no word: its weight is left out, and each target word is linked to
+the real word of the largest weight.
+
+grow-diag adds neighbours that join two words without a link to the intersection, and final what is
+left of that kind; grow-diag-final-and is Moses' form, which grows where one word is free.)";
+
+constexpr size_t kChunk = 1024;
+
+struct AlignCommand {
+  ModelChoice model;
+  std::string source, target, output = "-", format = "pharaoh";
+  AttentionChoice attention;
+  std::vector<std::string> best_on, symmetrize;
+  std::optional<float> threshold;
+  bool mean = false, shift = false, soft = false, reverse = false;
+  int gold_from = 1;
+  int64_t batch_tokens = 1024;
+
+  Links links(const SoftAlignment& words) const {
+    return threshold ? links_above(words, *threshold) : hard_alignment(words);
+  }
+};
+
+// Sentence pairs of two files, line by line.
+class PairFiles {
+ public:
+  PairFiles(const std::string& source, const std::string& target, const Package& package)
+      : package_(package), sources_(source), targets_(target) {}
+
+  // At most so many pairs more; none at the end.
+  std::vector<PairPieces> next(size_t most) {
+    std::vector<PairPieces> pairs;
+    for (Line source, target; pairs.size() < most;) {
+      const bool more = sources_.next(source), partner = targets_.next(target);
+      check(more == partner, Exit::data, (more ? sources_ : targets_).where(), ": no partner in ",
+            (more ? targets_ : sources_).name(), "; both files must have the same number of lines");
+      if (!more) break;
+      pairs.push_back({pieces_of(package_.source, source, sources_),
+                       pieces_of(package_.target, target, targets_)});
+    }
+    return pairs;
+  }
+
+ private:
+  WordPieces pieces_of(const Vocabulary& vocabulary, const Line& line,
+                       const LineReader& reader) const {
+    const CleanLine clean = clean_line(line.text);
+    WordPieces pieces = cut_words(vocabulary, clean.text);
+    if (clean.replaced) log_warning("{}: not UTF-8; bad bytes count as U+FFFD", reader.where());
+    const int64_t longest = package_.model->max_length() - 1;
+    if (std::ssize(pieces.ids) > longest || clean.cut || line.cut)
+      log_warning("{}: {} pieces, the model takes {}: words beyond them have no links",
+                  reader.where(), pieces.ids.size(), longest);
+    pieces.shorten(longest);
+    return pieces;
+  }
+
+  const Package& package_;
+  LineReader sources_, targets_;
+};
+
+// ---- the best head ----
+
+struct Tried {
+  AttentionChoice choice;
+  AlignmentCounts counts = {};
+};
+
+std::string options_of(const AttentionChoice& choice) {
+  std::string text;
+  if (choice.layer >= 0) text += fmt::format(" --layer {}", choice.layer);
+  if (choice.head >= 0) text += fmt::format(" --head {}", choice.head);
+  if (choice.step == AttentionChoice::Step::reads) text += " --shift";
+  return text.empty() ? " --mean" : text;
+}
+
+void check_range(const GoldLinks& gold, const PairPieces& pair, const std::string& where) {
+  for (const auto& [source, target] : gold.possible)
+    check(source < pair.source.count() && target < pair.target.count(), Exit::data, where,
+          ": a link to source word ", source + 1, " and target word ", target + 1,
+          ", but the pair has ", pair.source.count(), " and ", pair.target.count(),
+          " words; are these the sentences that the links were made for?");
+}
+
+std::vector<GoldLinks> read_gold(const AlignCommand& c, const std::vector<PairPieces>& pairs) {
+  const std::string& path = c.best_on[2];
+  std::vector<GoldLinks> gold = read_talp(path, static_cast<CountedFrom>(c.gold_from));
+  check(gold.size() == pairs.size(), Exit::data, path, " has ", gold.size(), " lines, ",
+        c.best_on[0], " ", pairs.size(), "; there must be one line of links for each pair");
+  for (size_t i = 0; i < gold.size(); ++i) {
+    if (c.reverse) gold[i] = {reversed(gold[i].sure), reversed(gold[i].possible)};
+    check_range(gold[i], pairs[i], path + ":" + std::to_string(i + 1));
+  }
+  return gold;
+}
+
+// The choice of the lowest alignment error rate on the development pairs.
+AttentionChoice best_attention(const AlignCommand& c, const Package& package) {
+  const std::vector<PairPieces> pairs =
+      PairFiles(c.best_on[0], c.best_on[1], package).next(static_cast<size_t>(-1));
+  const std::vector<GoldLinks> gold = read_gold(c, pairs);
+  Progress progress("choosing a head", std::ssize(pairs), {"pairs"});
+  std::vector<Tried> tried;
+  AlignmentCounts unread;  // pairs with an empty side: nothing is found there
+  for (size_t i = 0; i < pairs.size(); ++i)
+    if (pairs[i].source.ids.empty() || pairs[i].target.ids.empty())
+      unread += count_links({}, gold[i]);
+  attend_pairs(*package.model, pairs, c.batch_tokens,
+               [&](size_t i, std::span<const AttentionMap> maps) {
+                 if (tried.empty())
+                   for (const AttentionChoice& choice : attention_choices(maps))
+                     tried.push_back({choice, unread});
+                 for (Tried& t : tried) {
+                   Links links = c.links(word_attention(maps, t.choice, pairs[i]));
+                   std::sort(links.begin(), links.end());
+                   t.counts += count_links(links, gold[i]);
+                 }
+                 progress.advance();
+               });
+  progress.set(std::ssize(pairs));
+  progress.finish();
+  check(!tried.empty(), Exit::data, c.best_on[0], ": no pair with words in both lines");
+  const Tried& best = *std::min_element(
+      tried.begin(), tried.end(),
+      [](const Tried& a, const Tried& b) { return a.counts.error_rate() < b.counts.error_rate(); });
+  log_info(
+      "best of {} on {} pairs: {}: AER {:.2f}, precision {:.2f}, recall {:.2f} (the mean of all: "
+      "AER {:.2f})",
+      tried.size(), with_commas(std::ssize(pairs)), best.choice.name(),
+      100 * best.counts.error_rate(), 100 * best.counts.precision(), 100 * best.counts.recall(),
+      100 * tried.front().counts.error_rate());
+  log_info("the same without --best-on:{}", options_of(best.choice));
+  return best.choice;
+}
+
+// ---- writing ----
+
+std::string soft_text(const Links& links, const SoftAlignment& words, bool reverse) {
+  std::string text;
+  for (const auto& [source, target] : links) {
+    const Link shown = reverse ? Link{target, source} : Link{source, target};
+    text += fmt::format("{}{}-{}:{:.4f}", text.empty() ? "" : " ", shown.first, shown.second,
+                        words.at(target, source));
+  }
+  return text;
+}
+
+// Rows are target words, columns source words; the end symbols are left out.
+nlohmann::ordered_json weights_json(const SoftAlignment& words) {
+  auto rows = nlohmann::ordered_json::array();
+  for (int64_t i = 0; i + 1 < words.rows; ++i) {
+    rows.push_back(nlohmann::ordered_json::array());
+    for (int64_t j = 0; j + 1 < words.cols; ++j) rows.back().push_back(rounded(words.at(i, j)));
+  }
+  return rows;
+}
+
+std::string output_line(const AlignCommand& c, const SoftAlignment& words, int64_t id) {
+  Links links = c.links(words);
+  std::sort(links.begin(), links.end());
+  if (c.format == "pharaoh" && c.soft) return soft_text(links, words, c.reverse);
+  if (c.format == "pharaoh") return pharaoh(c.reverse ? reversed(links) : links);
+  nlohmann::ordered_json object{{"id", id}, {"alignment", c.reverse ? reversed(links) : links}};
+  if (c.soft) object["weights"] = weights_json(words);
+  return object.dump();
+}
+
+void align_files(const AlignCommand& c, const Package& package, const AttentionChoice& choice) {
+  PairFiles files(c.source, c.target, package);
+  OutputFile out(c.output);
+  std::optional<Progress> progress;
+  if (c.output != "-") progress.emplace("aligning", 0, ProgressOptions{"pairs"});
+  int64_t id = 0;
+  for (;;) {
+    const std::vector<PairPieces> pairs = files.next(kChunk);
+    if (pairs.empty()) break;
+    std::vector<SoftAlignment> words(pairs.size());
+    attend_pairs(*package.model, pairs, c.batch_tokens,
+                 [&](size_t i, std::span<const AttentionMap> maps) {
+                   words[i] = word_attention(maps, choice, pairs[i]);
+                   if (progress) progress->advance();
+                 });
+    for (const SoftAlignment& pair : words) out.write_line(output_line(c, pair, id++));
+    out.flush();
+    if (progress) progress->set(id);
+  }
+  out.close();
+}
+
+// ---- joining two directions ----
+
+void join_files(const AlignCommand& c) {
+  const Symmetry method = symmetry_of(c.symmetrize[0]);
+  const std::string &first = c.symmetrize[1], &second = c.symmetrize[2];
+  check(first != "-" || second != "-", Exit::usage,
+        "--symmetrize: standard input can be only one of the two files");
+  const std::vector<Links> forward = read_pharaoh(first), backward = read_pharaoh(second);
+  const size_t shorter = std::min(forward.size(), backward.size());
+  check(forward.size() == backward.size(), Exit::data, first, " has ", forward.size(), " lines, ",
+        second, " ", backward.size(),
+        "; first line without partner: ", forward.size() > shorter ? first : second, ":",
+        shorter + 1);
+  OutputFile out(c.output);
+  for (size_t i = 0; i < shorter; ++i)
+    out.write_line(
+        pharaoh(symmetrize(method, forward[i], c.reverse ? reversed(backward[i]) : backward[i])));
+  out.close();
+}
+
+void align(AlignCommand& c) {
+  if (!c.symmetrize.empty()) {
+    check(c.source.empty() && c.target.empty() && c.best_on.empty(), Exit::usage,
+          "--symmetrize joins two files of links: leave out -s, -t and --best-on");
+    return join_files(c);
+  }
+  check(!c.source.empty() && !c.target.empty(), Exit::usage,
+        "give the sentence pairs with -s SOURCE -t TARGET, or two files of links with "
+        "--symmetrize METHOD A B");
+  check(c.source != "-" || c.target != "-", Exit::usage,
+        "standard input can be only one of the two files");
+  check(c.model.directories.size() < 2, Exit::usage, "align uses one model: give -m once");
+  const std::vector<Package> packages = load_models(c.model);
+  const PrecisionScope precision(c.model.numbers());
+  if (c.shift) c.attention.step = AttentionChoice::Step::reads;
+  const Package& package = packages.front();
+  align_files(c, package, c.best_on.empty() ? c.attention : best_attention(c, package));
+}
+
+void add_choice_options(CLI::App& app, AlignCommand& c) {
+  auto* group = app.add_option_group("Which attention");
+  auto* layer =
+      group->add_option("--layer", c.attention.layer, "One layer, from 0; default: the mean of all")
+          ->check(CLI::NonNegativeNumber);
+  auto* head =
+      group->add_option("--head", c.attention.head, "One head, from 0; default: the mean of all")
+          ->check(CLI::NonNegativeNumber);
+  auto* mean = group->add_flag("--mean", c.mean, "The mean of all layers and heads: the default")
+                   ->excludes(layer)
+                   ->excludes(head);
+  auto* shift = group->add_flag(
+      "--shift", c.shift, "Ask the step that reads a target word, not the one that writes it");
+  group
+      ->add_option("--best-on", c.best_on,
+                   "What has the lowest alignment error rate on these pairs and gold links (Talp)")
+      ->expected(3)
+      ->type_name("SOURCE TARGET GOLD")
+      ->excludes(layer)
+      ->excludes(head)
+      ->excludes(mean)
+      ->excludes(shift);
+  group->add_option("--gold-from", c.gold_from, "The number of the first word in GOLD")
+      ->check(CLI::Range(0, 1))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_align(CLI::App& app) {
+  auto* command =
+      app.add_subcommand("align", "Which words of sentence pairs belong together, by attention");
+  auto shared = std::make_shared<AlignCommand>();
+  AlignCommand& c = *shared;
+  command->add_option("-s,--source", c.source, "Source sentences, one per line (.gz, - for stdin)")
+      ->type_name("FILE");
+  command->add_option("-t,--target", c.target, "Their translations, line by line")
+      ->type_name("FILE");
+  command->add_option("-o,--output", c.output, "File to write (.gz, - for stdout)")
+      ->type_name("FILE");
+  command
+      ->add_option("-f,--format", c.format, "pharaoh: 0-0 1-2; jsonl: {\"id\":0,\"alignment\":[…]}")
+      ->check(CLI::IsMember({"pharaoh", "jsonl"}))
+      ->capture_default_str();
+  command->add_flag("--soft", c.soft,
+                    "Weights too: 0-0:0.7310; in jsonl all of them, a row per target word");
+  command
+      ->add_option("--threshold", c.threshold,
+                   "All links of more than this weight, not one per target word")
+      ->check(CLI::Range(0.0, 1.0));
+  command->add_flag("--reverse", c.reverse,
+                    "Write (and read GOLD) as target-source; with --symmetrize: turn B round");
+  command
+      ->add_option("--symmetrize", c.symmetrize,
+                   "Join the links of two files, both source-target: intersection, union, "
+                   "grow-diag, grow-diag-final or grow-diag-final-and")
+      ->expected(3)
+      ->type_name("METHOD A B");
+  command->add_option("--batch-tokens", c.batch_tokens, "Pieces computed together")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  add_choice_options(*command, c);
+  add_model_options(*command, c.model);
+  command->footer(kExamples);
+  command->callback([shared] { align(*shared); });
+}
+
+}  // namespace fovea

@@ -1,0 +1,171 @@
+#include "cli/align.h"
+
+#include <gtest/gtest.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "cli/evaluate.h"
+#include "temporary.h"
+
+namespace fovea {
+namespace {
+
+std::string run(std::vector<std::string> arguments) {
+  CLI::App app;
+  add_align(app);
+  add_evaluate(app);
+  std::reverse(arguments.begin(), arguments.end());  // CLI11 takes them from the back
+  testing::internal::CaptureStdout();
+  try {
+    app.parse(arguments);
+  } catch (...) {
+    testing::internal::GetCapturedStdout();
+    throw;
+  }
+  return testing::internal::GetCapturedStdout();
+}
+
+class Align : public testing::Test {
+ protected:
+  std::string file(const std::string& name, const std::string& text) {
+    std::ofstream(folder_ / name, std::ios::binary) << text;
+    return folder_ / name;
+  }
+  std::string failure(Exit code, const std::vector<std::string>& arguments) {
+    return message_of(code, [&] { run(arguments); });
+  }
+
+  TemporaryFolder folder_;
+};
+
+// ---- files of links ----
+
+TEST_F(Align, JoinsTwoDirections) {
+  const std::string a = file("a", "0-0 1-1 2-1 5-4\n\n3-1\n"),
+                    b = file("b", "0-0 2-1 4-4\n\n1-3\n");
+  EXPECT_EQ(run({"align", "--symmetrize", "intersection", a, b, "--reverse"}), "0-0\n\n3-1\n");
+  EXPECT_EQ(run({"align", "--symmetrize", "grow-diag", a, b, "--reverse"}), "0-0 1-1\n\n3-1\n");
+  EXPECT_EQ(run({"align", "--symmetrize", "grow-diag-final", a, b, "--reverse"}),
+            "0-0 1-1 5-4\n\n3-1\n");
+  EXPECT_EQ(run({"align", "--symmetrize", "intersection", a, b}), "0-0 2-1\n\n\n");
+}
+
+TEST_F(Align, JoiningRefusesWhatDoesNotFit) {
+  const std::string a = file("a", "0-0\n1-1\n"), b = file("b", "0-0\n"),
+                    bad = file("c", "0-0\n1:1\n");
+  EXPECT_NE(failure(Exit::data, {"align", "--symmetrize", "union", b, a}).find(a + ":2"),
+            std::string::npos);
+  EXPECT_NE(failure(Exit::data, {"align", "--symmetrize", "union", a, bad}).find(bad + ":2: '1:1'"),
+            std::string::npos);
+  EXPECT_NE(failure(Exit::usage, {"align", "--symmetrize", "grow", a, a}).find("grow-diag-final"),
+            std::string::npos);
+  failure(Exit::usage, {"align", "--symmetrize", "union", a, a, "-s", a, "-t", a});
+  EXPECT_THROW(run({"align", "--symmetrize", "union", a}), CLI::ParseError);
+}
+
+TEST_F(Align, ErrorRateOnTheCommandLine) {
+  const std::string gold = file("gold", "1-1 4-4 2p2\n1-1\n"),
+                    links = file("links", "0-0 1-1 2-2\n0-0\n");
+  EXPECT_EQ(run({"evaluate", "--aer", "-r", gold, "-i", links}),
+            "AER = 28.57 (precision = 75.00 recall = 66.67 links = 4 sure = 3)\n");
+  EXPECT_EQ(run({"evaluate", "--aer", "-r", gold, "-i", links, "-b", "-w", "1"}), "28.6\n");
+  const auto json = nlohmann::json::parse(
+      run({"evaluate", "--aer", "-r", gold, "-i", links, links, "-f", "json"}));
+  EXPECT_EQ(json[1]["score"], 28.57);
+  EXPECT_EQ(json[1]["system"], links);
+  const std::string from_0 = file("from_0", "0-0 3-3 1p1\n0-0\n");
+  EXPECT_EQ(run({"evaluate", "--aer", "-r", from_0, "-i", links, "-b", "--gold-from", "0"}),
+            "28.57\n");
+  EXPECT_NE(
+      failure(Exit::data, {"evaluate", "--aer", "-r", from_0, "-i", links}).find(from_0 + ":1"),
+      std::string::npos);
+  const std::string one = file("one", "0-0\n");
+  EXPECT_NE(failure(Exit::data, {"evaluate", "--aer", "-r", gold, "-i", one}).find(gold + ":2"),
+            std::string::npos);
+  failure(Exit::usage, {"evaluate", "--aer", "-r", gold, gold, "-i", one});
+  failure(Exit::usage, {"evaluate", "--aer", "-r", gold, "-i", one, "--confidence"});
+}
+
+// ---- with the model that comes along ----
+
+class AlignModel : public Align {
+ protected:
+  std::vector<std::string> arguments(std::initializer_list<std::string> more) {
+    std::vector<std::string> all{"align", "-m",   FOVEA_SOURCE "/models/en-de", "-s", source_,
+                                 "-t",    target_};
+    all.insert(all.end(), more);
+    return all;
+  }
+
+  const std::string source_ = file("en", "a dog runs through the snow .\n\ntwo men\n"),
+                    target_ =
+                        file("de", "ein hund läuft durch den schnee .\nnichts\nzwei männer\n");
+  // counted from 1
+  const std::string gold_ = file("gold", "1-1 2-2 3-3 4-4 5-5 6-6 7-7\n\n1-1 2-2\n");
+};
+
+TEST_F(AlignModel, TheBestHeadFindsTheWords) {
+  const std::string found = run(arguments({"--best-on", source_, target_, gold_}));
+  EXPECT_EQ(std::count(found.begin(), found.end(), '\n'), 3);
+  EXPECT_EQ(found.substr(found.find('\n'), 2), "\n\n") << "an empty line has no links: " << found;
+  const std::string links = file("links", found);
+  EXPECT_LT(std::stod(run({"evaluate", "--aer", "-r", gold_, "-i", links, "-b"})), 25) << found;
+}
+
+TEST_F(AlignModel, LinksAreTurnedRound) {
+  const std::string plain = run(arguments({"--layer", "1"}));
+  const std::string other = run(arguments({"--layer", "1", "--reverse"}));
+  const std::string first = file("plain", plain), second = file("other", other);
+  EXPECT_EQ(run({"align", "--symmetrize", "intersection", first, second, "--reverse"}), plain);
+  EXPECT_NE(plain, other);
+}
+
+TEST_F(AlignModel, WeightsAreOfRealWords) {
+  const std::string text = run(arguments({"-f", "jsonl", "--soft", "--threshold", "0.3"}));
+  const auto pair = nlohmann::json::parse(text.substr(0, text.find('\n')));
+  ASSERT_EQ(pair["weights"].size(), 7u);
+  size_t above = 0;
+  for (const auto& row : pair["weights"]) {
+    ASSERT_EQ(row.size(), 7u);
+    double sum = 0;
+    for (const double weight : row) {
+      sum += weight;
+      above += weight > 0.3;
+    }
+    EXPECT_LE(sum, 1.0001);  // the rest is the end symbol's
+    EXPECT_GT(sum, 0);
+  }
+  EXPECT_EQ(pair["alignment"].size(), above);
+  const std::string soft = run(arguments({"--soft"}));
+  EXPECT_EQ(std::count(soft.begin(), soft.end(), ':'), 9) << soft;
+}
+
+TEST_F(AlignModel, BatchesDoNotShow) {
+  EXPECT_EQ(run(arguments({})), run(arguments({"--batch-tokens", "1"})));
+}
+
+TEST_F(AlignModel, Errors) {
+  EXPECT_NE(failure(Exit::usage, arguments({"--layer", "7"})).find("layers 0 to 1"),
+            std::string::npos);
+  failure(Exit::usage, arguments({"--head", "9"}));
+  failure(Exit::usage, {"align", "-s", source_});
+  failure(Exit::usage, {"align", "-s", "-", "-t", "-"});
+  const std::string shorter = file("short", "eins\n");
+  EXPECT_NE(failure(Exit::data,
+                    {"align", "-m", FOVEA_SOURCE "/models/en-de", "-s", source_, "-t", shorter})
+                .find(source_ + ":2: no partner"),
+            std::string::npos);
+  EXPECT_NE(failure(Exit::data, arguments({"--best-on", source_, target_, shorter})).find(shorter),
+            std::string::npos);
+  const std::string beyond = file("beyond", "1-1\n\n1-3\n");
+  EXPECT_NE(failure(Exit::data, arguments({"--best-on", source_, target_, beyond}))
+                .find(beyond + ":3: a link to source word 1 and target word 3"),
+            std::string::npos);
+  EXPECT_THROW(run(arguments({"--mean", "--layer", "1"})), CLI::ParseError);
+}
+
+}  // namespace
+}  // namespace fovea
