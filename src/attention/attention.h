@@ -12,17 +12,24 @@ struct Memory {
   Tensor h;     // [words, D]
   Tensor keys;  // [words, A]: what the score computes of them once; absent where it needs nothing
   Packing sentences;
+  Tensor W_s{};      // concat: the columns of its W that meet s, cut out once
+  Tensor summary{};  // static: u [sentences, D]
 };
 
 // What earlier steps left behind. Row i belongs to decoder row i; absent before the first step and
 // where a mechanism has no use for it.
 struct Before {
   int64_t steps = 0;  // t − 1
-  Tensor weights;     // α_{t−1}          forward
-  Tensor covered;     // Σ_{u<t} α_u      forward
-  Tensor kappa;       // κ_{t−1}          window
-  Tensor context;     // c of all steps   static
+  Tensor weights{};   // α_{t−1}          forward; α of all steps: static
+  Tensor covered{};   // Σ_{u<t} α_u      forward
+  Tensor kappa{};     // κ_{t−1}          window
+  Tensor context{};   // c of all steps   static
 };
+
+// `before` for fewer or other rows: the first `count` of them, as when sentences of a batch end, or
+// those listed, as when search goes on with some hypotheses. rows is i32.
+Before first_rows(const Before& before, int64_t count);
+Before chosen_rows(const Before& before, const Tensor& rows);
 
 // What every mechanism answers with. Nothing is kept in the mechanism itself.
 struct Attended {
@@ -30,9 +37,9 @@ struct Attended {
   Tensor weights;  // α_t [rows, longest sentence], 0 beyond a sentence's end
   Before now;      // what the next step will find as `before`
 
-  Tensor soft;                 // hard: the distribution behind the choice
-  Tensor position;             // local-m, local-p: p_t [rows], counted from 1
-  Tensor log_choice, entropy;  // hard-sample: log p(choice) and H of the distribution [rows, 1]
+  Tensor soft{};                   // hard: the distribution behind the choice; local-p: softmax
+  Tensor position{};               // local-m, local-p: p_t [rows], counted from 1
+  Tensor log_choice{}, entropy{};  // hard-sample: log p(choice) and H of the distribution [rows, 1]
 };
 
 // Who asks at one step: row i of s attends to source sentence `sentence[i]`.
@@ -46,6 +53,7 @@ class Score {
  public:
   virtual ~Score() = default;
   virtual Tensor keys(const Tensor& h) const { return h; }  // [words, A]
+  virtual Tensor query_weights() const { return {}; }       // Memory::W_s
   virtual Tensor operator()(const Tensor& s, const Memory& memory, const Lookup& look) const = 0;
   virtual int64_t reach() const { return -1; }  // positions it can score; −1: all
 };
@@ -56,6 +64,19 @@ class Attention {
   virtual ~Attention() = default;
   virtual Memory remember(const Tensor& h, const Packing& sentences) const = 0;
   virtual Attended attend(const Query& query, const Memory& memory, const Before& before) const = 0;
+};
+
+// A mechanism that asks a score.
+class ScoredAttention : public Attention {
+ public:
+  explicit ScoredAttention(std::unique_ptr<Score> score) : score_(std::move(score)) {}
+  Memory remember(const Tensor& h, const Packing& sentences) const override {
+    return {h, score_->keys(h), sentences, score_->query_weights()};
+  }
+  const Score& score() const { return *score_; }
+
+ private:
+  std::unique_ptr<Score> score_;
 };
 
 }  // namespace fovea

@@ -5,13 +5,14 @@
 
 namespace fovea {
 
-enum class Function { tanh, sigmoid, relu, gelu, silu };
+enum class Function { tanh, sigmoid, relu, gelu, silu, exp };
 
 // dropout(f(x)), in one pass.
 Tensor apply(Function f, const Tensor& x, const Dropout& dropout = {});
 inline Tensor tanh(const Tensor& x) { return apply(Function::tanh, x); }
 inline Tensor sigmoid(const Tensor& x) { return apply(Function::sigmoid, x); }
 inline Tensor relu(const Tensor& x) { return apply(Function::relu, x); }
+inline Tensor exp(const Tensor& x) { return apply(Function::exp, x); }
 
 // Shapes align at the last axis; an axis of size 1 is repeated to match the other.
 Tensor operator+(const Tensor& a, const Tensor& b);

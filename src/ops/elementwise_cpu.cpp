@@ -35,6 +35,8 @@ void choose(Function f, Body body) {
       return body(function::Gelu{});
     case Function::silu:
       return body(function::Silu{});
+    case Function::exp:
+      return body(function::Exp{});
   }
 }
 

@@ -65,4 +65,15 @@ struct Silu {  // x σ(x)
   }
 };
 
+struct Exp {
+  template <class T>
+  static T f(T x) {
+    return math::exp(x);
+  }
+  template <class T>
+  static T df(T x) {
+    return f(x);
+  }
+};
+
 }  // namespace fovea::function

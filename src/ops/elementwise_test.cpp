@@ -10,8 +10,8 @@ using namespace testing;
 const std::vector<Shape> kShapes = {{1, 1}, {3, 7}, {5, 1}, {1, 130}, {4, 33}};
 
 TEST(Elementwise, GradientOfEveryFunction) {
-  for (const auto f :
-       {Function::tanh, Function::sigmoid, Function::relu, Function::gelu, Function::silu})
+  for (const auto f : {Function::tanh, Function::sigmoid, Function::relu, Function::gelu,
+                       Function::silu, Function::exp})
     for (const Shape& shape : kShapes) {
       const Tensor x = random_input(shape, 1);
       if (shape.elements() == 1) x.fill(0.8);  // where no function is flat
@@ -50,8 +50,8 @@ TEST(Elementwise, GradientOfScaleAndSum) {
 }
 
 TEST(Elementwise, FloatAgreesWithDouble) {
-  for (const auto f :
-       {Function::tanh, Function::sigmoid, Function::relu, Function::gelu, Function::silu})
+  for (const auto f : {Function::tanh, Function::sigmoid, Function::relu, Function::gelu,
+                       Function::silu, Function::exp})
     for (int64_t n : {1, 2, 3, 17, 64, 101, 1009}) {
       const Tensor x = random_tensor({7, n}, static_cast<uint64_t>(n), Type::f64, 3);
       EXPECT_LE(nmse(apply(f, in_float(x)), apply(f, x)), 1e-10);

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "attention/attention.h"
+#include "ops/matmul.h"
+
+namespace fovea {
+
+// Bahdanau et al.: Neural Machine Translation by Jointly Learning to Align and Translate, ICLR
+// 2015, appendix A.1.2.
+class AdditiveScore : public Score {
+ public:
+  Tensor W_a, U_a, v;  // [A, state], [A, memory], [A]
+
+  struct Sizes {
+    int64_t state, memory, inner;
+  };
+  AdditiveScore(Scope scope, const Sizes& n)
+      : W_a(scope.declare("W_a", {n.inner, n.state}, Init::glorot(n.state, n.inner))),
+        U_a(scope.declare("U_a", {n.inner, n.memory}, Init::glorot(n.memory, n.inner))),
+        v(scope.declare("v", {n.inner}, Init::glorot(n.inner, 1))) {}
+
+  Tensor keys(const Tensor& h) const override { return linear(h, U_a); }  // U_a h_j
+  Tensor operator()(const Tensor& s, const Memory& memory, const Lookup& look) const override {
+    return additive_scores(linear(s, W_a), memory.keys, v, look);  // vᵀ tanh(W_a s_t + U_a h_j)
+  }
+};
+
+}  // namespace fovea

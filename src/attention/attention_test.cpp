@@ -1,0 +1,300 @@
+#include "attention/attention.h"
+
+#include <algorithm>
+
+#include "attention/hard_argmax.h"
+#include "attention/reader.h"
+#include "attention/registry.h"
+#include "ops/recurrent.h"
+#include "ops/shape.h"
+#include "support/gradient_check.h"
+
+namespace fovea {
+namespace {
+
+using namespace testing;
+
+constexpr int64_t kSize = 4;  // of states and annotations
+
+const char* const kScores[] = {"dot", "scaled-dot", "general", "concat", "additive", "location"};
+
+// One step: which row of the step before each row goes on from, and its sentence.
+struct Step {
+  std::vector<int32_t> parents, sentences;
+};
+using Plan = std::vector<Step>;
+
+// Sentences of 4, 1 and 5 words. Training: rows end. Search: hypotheses are chosen and repeated.
+const std::vector<int32_t> kRagged = {0, 4, 5, 10};
+const Plan kTraining = {{{}, {1, 2, 0}}, {{0, 1}, {1, 2}}, {{0, 1}, {1, 2}}};
+const Plan kSearch = {{{}, {1, 2}}, {{0, 1, 1}, {1, 2, 2}}, {{0, 2, 1, 1}, {1, 2, 2, 2}}};
+const Plan kAlone = {{{}, {0}}, {{0}, {0}}, {{0}, {0}}};
+
+// An attention with its parameters, the annotations and the states of every step.
+struct Example {
+  ParameterStore store;
+  std::unique_ptr<Attention> attention;
+  Packing sentences;
+  Plan plan;
+  Tensor h;
+  std::vector<Tensor> s;
+
+  Example(const AttentionConfig& config, const std::vector<int32_t>& offsets, const Plan& plan,
+          Type type = Type::f64)
+      : store(type), sentences(Packing::of(offsets)), plan(plan) {
+    attention = make_attention(Scope{store, ""}, config, {kSize, kSize, 6});
+    store.allocate(1);
+    store.allocate_gradients();
+    h = random_tensor({sentences.tokens, kSize}, 2, type);
+    h.track();
+    for (size_t t = 0; t < plan.size(); ++t) {
+      const auto rows = static_cast<int64_t>(plan[t].sentences.size());
+      s.push_back(random_tensor({rows, kSize}, 3 + t, type));
+      s.back().track();
+    }
+  }
+
+  std::vector<Attended> run() const {
+    const Memory memory = attention->remember(h, sentences);
+    std::vector<Attended> steps;
+    Before before;
+    for (size_t t = 0; t < plan.size(); ++t) {
+      if (t) before = chosen_rows(before, Tensor::of(plan[t].parents));
+      steps.push_back(attention->attend({s[t], Tensor::of(plan[t].sentences)}, memory, before));
+      before = steps.back().now;
+    }
+    return steps;
+  }
+  Tensor contexts() const {
+    std::vector<Tensor> c;
+    for (const Attended& at : run()) c.push_back(at.context);
+    return below_each_other(c);
+  }
+  std::vector<Tensor> inputs() const {
+    std::vector<Tensor> all = parameters_of(store);
+    all.push_back(h);
+    all.insert(all.end(), s.begin(), s.end());
+    return all;
+  }
+};
+
+AttentionConfig config_of(const std::string& kind, const std::string& score) {
+  AttentionConfig config;
+  config.kind = kind;
+  config.score = score;
+  config.inner = 3;
+  config.window = 1;
+  config.gaussians = 2;
+  return config;
+}
+
+std::vector<AttentionConfig> configs(const std::vector<const char*>& kinds) {
+  std::vector<AttentionConfig> all;
+  for (const char* kind : kinds)
+    for (const char* score : kScores) all.push_back(config_of(kind, score));
+  return all;
+}
+
+TEST(Attention, GradientOfEveryMechanismAndScore) {
+  auto all = configs({"global", "local-m", "local-p", "forward", "static"});
+  all.push_back(config_of("window", "auto"));
+  for (const AttentionConfig& config : all) {
+    SCOPED_TRACE(config.kind + " " + config.score);
+    const Example ragged(config, kRagged, kTraining), search(config, kRagged, kSearch);
+    const Example alone(config, {0, 3}, kAlone), one_word(config, {0, 1}, kAlone);
+    expect_gradient(ragged.inputs(), [&] { return ragged.contexts(); });
+    expect_gradient(alone.inputs(), [&] { return alone.contexts(); });
+    // Repeated rows; and a word that has all the weight whatever its score: no mutants there.
+    EXPECT_LE(GradientCheck(search.inputs(), [&] { return search.contexts(); }).error(), 1e-6);
+    EXPECT_LE(GradientCheck(one_word.inputs(), [&] { return one_word.contexts(); }).error(), 1e-6);
+  }
+}
+
+TEST(Attention, GradientOfAShortLocationTable) {
+  AttentionConfig config = config_of("global", "location");
+  config.location_length = 2;
+  const Example x(config, kRagged, kTraining);
+  expect_gradient(x.inputs(), [&] { return x.contexts(); });
+}
+
+TEST(Attention, GradientOfAOneDirectionalSummary) {
+  const Packing sentences = Packing::of(kRagged);
+  ParameterStore store(Type::f64);
+  const auto attention = make_attention(Scope{store, ""}, config_of("static", "general"),
+                                        {kSize, kSize, 6, Summary::last_word});
+  store.allocate(1);
+  store.allocate_gradients();
+  const Tensor h = random_input({10, kSize}, 1), rows = Tensor::of(std::vector<int32_t>{2, 0, 0});
+  EXPECT_EQ(attention->remember(h, sentences).summary.values(),
+            rows_at(h, Tensor::of(std::vector<int32_t>{3, 4, 9})).values());
+  std::vector<Tensor> inputs = parameters_of(store);
+  inputs.push_back(h);
+  expect_gradient(inputs, [&] {
+    return attention->attend({{}, rows}, attention->remember(h, sentences), {}).context;
+  });
+}
+
+// Straight-through is the gradient of hard + soft − stop(soft), with `hard` and stop(soft) kept as
+// they are while the inputs move: that function has differences to compare with.
+TEST(Attention, GradientOfHardArgmaxIsStraightThrough) {
+  for (const char* score : kScores) {
+    SCOPED_TRACE(score);
+    const Example x(config_of("hard-argmax", score), kRagged, {kTraining[0]});
+    const auto& mechanism = dynamic_cast<const ScoredAttention&>(*x.attention);
+    const Lookup look{x.sentences, Tensor::of(kTraining[0].sentences)};
+    const Attended at = x.run()[0];
+    const Tensor fixed = at.weights.view(at.weights.shape()) +
+                         at.soft.view(at.soft.shape()) * -1.0;  // hard − stop(soft)
+    auto surrogate = [&] {
+      const Memory memory = mechanism.remember(x.h, x.sentences);
+      const Tensor soft = softmax_within(mechanism.score()(x.s[0], memory, look), whole(look));
+      return weighted_sum(fixed + soft, memory.h, look);
+    };
+    expect_gradient(x.inputs(), surrogate);
+    auto pulled = [&](const std::function<Tensor()>& f) {
+      x.store.gradients().fill(0);
+      for (const Tensor& input : {x.h, x.s[0]}) input.slot()->release();
+      Tape tape;
+      tape.backward(f(), random_tensor({3, kSize}, 8));
+      std::vector<double> all;
+      for (const Tensor& input : x.inputs()) {
+        if (!input.slot()->holds()) continue;
+        const auto values = input.grad().values();
+        all.insert(all.end(), values.begin(), values.end());
+      }
+      return all;
+    };
+    const auto found = pulled([&] { return x.contexts(); }), expected = pulled(surrogate);
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-12);
+  }
+}
+
+TEST(Attention, GradientOfTheReader) {
+  for (const auto& offsets : {kRagged, std::vector<int32_t>{0, 3}}) {
+    ParameterStore store(Type::f64);
+    const ReaderAttention read(Scope{store, ""}, {kSize, 3, 5, 2});
+    store.allocate(1);
+    store.allocate_gradients();
+    const Packing documents = Packing::of(offsets);
+    const Tensor h = random_input({documents.tokens, kSize}, 1),
+                 u = random_input({documents.sentences, 3}, 2);
+    std::vector<Tensor> inputs = parameters_of(store);
+    inputs.insert(inputs.end(), {h, u});
+    expect_gradient(inputs, [&] { return read(h, documents, u).g; });
+  }
+}
+
+// Weights of one row, those of the sentence's words first.
+std::vector<double> row_of(const Tensor& weights, int64_t i) {
+  return weights.window(i, 1).values();
+}
+
+TEST(Attention, WeightsSumToOneAndNoneFallsOutside) {
+  auto all =
+      configs({"global", "local-m", "local-p", "hard-argmax", "hard-sample", "forward", "static"});
+  for (const Type type : {Type::f32, Type::f64})
+    for (const AttentionConfig& config : all) {
+      SCOPED_TRACE(config.kind + " " + config.score);
+      const Example x(config, kRagged, kTraining, type);
+      const auto steps = x.run();
+      for (size_t t = 0; t < steps.size(); ++t)
+        for (size_t i = 0; i < x.plan[t].sentences.size(); ++i) {
+          const auto b = static_cast<size_t>(x.plan[t].sentences[i]);
+          const auto words = static_cast<size_t>(kRagged[b + 1] - kRagged[b]);
+          const auto alpha = row_of(steps[t].weights, static_cast<int64_t>(i));
+          ASSERT_EQ(alpha.size(), 5u);
+          double sum = 0;
+          for (size_t j = 0; j < alpha.size(); ++j) {
+            sum += alpha[j];
+            EXPECT_GE(alpha[j], 0);
+            if (j >= words) {
+              EXPECT_EQ(alpha[j], 0);
+            }
+          }
+          if (config.kind == "local-p")
+            EXPECT_LE(sum, 1 + 1e-6);
+          else
+            EXPECT_NEAR(sum, 1, 1e-6);
+          if (config.kind.starts_with("hard")) {
+            EXPECT_EQ(std::ranges::count(alpha, 1.0), 1);
+          }
+        }
+    }
+}
+
+TEST(Attention, LocalWindowsAreExactlyZeroOutside) {
+  for (const char* kind : {"local-m", "local-p"}) {
+    const Example x(config_of(kind, "general"), kRagged, kTraining);
+    const auto steps = x.run();
+    for (size_t t = 0; t < steps.size(); ++t)
+      for (size_t i = 0; i < x.plan[t].sentences.size(); ++i) {
+        const double p = std::floor(steps[t].position.values()[i] + 0.5);
+        const auto alpha = row_of(steps[t].weights, static_cast<int64_t>(i));
+        for (size_t j = 0; j < alpha.size(); ++j)
+          if (std::abs(static_cast<double>(j + 1) - p) > 1) {
+            EXPECT_EQ(alpha[j], 0);
+          }
+        if (std::string(kind) == "local-m") {
+          const auto b = static_cast<size_t>(x.plan[t].sentences[i]);
+          EXPECT_EQ(p, std::min<double>(static_cast<double>(t + 1), kRagged[b + 1] - kRagged[b]));
+        }
+      }
+  }
+}
+
+TEST(Attention, ForwardTakesNoWordTwiceAndEndsAtTheLast) {
+  AttentionConfig config = config_of("forward", "general");
+  config.slack = 0;
+  Plan plan = {{{}, {0}}};
+  for (int t = 1; t < 12; ++t) plan.push_back({{0}, {0}});
+  const Example x(config, {0, 4}, plan);
+  const auto steps = x.run();
+  size_t before = 0;
+  for (const Attended& at : steps) {
+    const auto alpha = at.weights.values();
+    for (size_t j = 0; j < before; ++j) EXPECT_EQ(alpha[j], 0);
+    before = static_cast<size_t>(std::ranges::max_element(alpha) - alpha.begin());
+  }
+  EXPECT_EQ(steps.back().weights.values(), (std::vector<double>{0, 0, 0, 1}));
+}
+
+// The result of a row depends on its own sentence alone.
+TEST(Attention, BatchGivesWhatEachSentenceGivesAlone) {
+  auto all =
+      configs({"global", "local-m", "local-p", "hard-argmax", "hard-sample", "forward", "static"});
+  all.push_back(config_of("window", "auto"));
+  for (const AttentionConfig& config : all) {
+    SCOPED_TRACE(config.kind + " " + config.score);
+    const Example x(config, kRagged, {kTraining[0], {{0, 1, 2}, {1, 2, 0}}});
+    const auto together = x.run();
+    for (int64_t i = 0; i < 3; ++i) {
+      const auto b = static_cast<size_t>(x.plan[0].sentences[static_cast<size_t>(i)]);
+      const int32_t first = kRagged[b], words = kRagged[b + 1] - first;
+      Example alone(config, {0, words}, {kAlone[0], kAlone[1]});
+      alone.h = x.h.window(first, words);
+      for (size_t t = 0; t < 2; ++t) alone.s[t] = x.s[t].window(i, 1);
+      const auto steps = alone.run();
+      for (size_t t = 0; t < 2; ++t) {
+        const auto found = row_of(together[t].context, i), expected = steps[t].context.values();
+        for (size_t d = 0; d < expected.size(); ++d) EXPECT_NEAR(found[d], expected[d], 1e-12);
+      }
+    }
+  }
+}
+
+TEST(Attention, RowsOfWhatWasBefore) {
+  Before before;
+  before.steps = 4;
+  before.kappa = random_tensor({3, 2}, 1);
+  const Before first = first_rows(before, 2);
+  EXPECT_EQ(first.steps, 4);
+  EXPECT_EQ(first.kappa.values(), before.kappa.window(0, 2).values());
+  EXPECT_FALSE(first.weights);
+  const Before chosen = chosen_rows(before, Tensor::of(std::vector<int32_t>{2, 2, 0, 1}));
+  EXPECT_EQ(chosen.kappa.window(1, 1).values(), before.kappa.window(2, 1).values());
+  EXPECT_EQ(chosen.kappa.rows(), 4);
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,35 @@
+#pragma once
+
+#include "attention/attention.h"
+#include "ops/matmul.h"
+#include "ops/shape.h"
+
+namespace fovea {
+
+// Luong et al.: Effective Approaches to Attention-based Neural Machine Translation, EMNLP 2015,
+// section 3.1, "concat". With W = [W_s W_h] the product is W [s ; h] = W_s s + W_h h, and its
+// second half does not depend on the step.
+class ConcatScore : public Score {
+ public:
+  int64_t state, memory;
+  Tensor W, v;  // [A, state + memory], [A]
+
+  struct Sizes {
+    int64_t state, memory, inner;
+  };
+  ConcatScore(Scope scope, const Sizes& n)
+      : state(n.state), memory(n.memory),
+        W(scope.declare("W", {n.inner, n.state + n.memory},
+                        Init::glorot(n.state + n.memory, n.inner))),
+        v(scope.declare("v", {n.inner}, Init::glorot(n.inner, 1))) {}
+
+  Tensor keys(const Tensor& h) const override {
+    return linear(h, columns(W, state, memory));  // W_h h_j
+  }
+  Tensor query_weights() const override { return columns(W, 0, state); }  // W_s
+  Tensor operator()(const Tensor& s, const Memory& m, const Lookup& look) const override {
+    return additive_scores(linear(s, m.W_s), m.keys, v, look);  // e_tj = vᵀ tanh(W [s_t ; h_j])
+  }
+};
+
+}  // namespace fovea

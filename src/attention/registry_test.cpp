@@ -1,0 +1,114 @@
+#include "attention/registry.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace fovea {
+namespace {
+
+AttentionConfig config_of(const std::string& kind, const std::string& score = "auto") {
+  AttentionConfig config;
+  config.kind = kind;
+  config.score = score;
+  return config;
+}
+
+// What check() says, or nothing where it is content.
+std::string complaint(const AttentionConfig& config, const AttentionSizes& sizes) {
+  try {
+    config.check(Exit::data, sizes);
+  } catch (const Error& e) {
+    EXPECT_EQ(e.code(), Exit::data);
+    return e.what();
+  }
+  return {};
+}
+
+std::vector<std::string> names(const std::string& kind, const std::string& score = "auto") {
+  ParameterStore store;
+  const auto made = make_attention(Scope{store, ""}, config_of(kind, score), {6, 8, 20});
+  EXPECT_EQ(made != nullptr, kind != "none");
+  std::vector<std::string> all;
+  for (const auto& p : store.all()) all.push_back(p.name);
+  std::ranges::sort(all);
+  return all;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(AttentionRegistry, ParametersHaveTheLettersOfTheirPapers) {
+  EXPECT_EQ(names("none"), Names{});
+  EXPECT_EQ(names("global"), (Names{"U_a", "W_a", "v"}));
+  EXPECT_EQ(names("global", "general"), Names{"W"});
+  EXPECT_EQ(names("hard-argmax", "concat"), (Names{"W", "v"}));
+  EXPECT_EQ(names("hard-sample", "location"), Names{"W_a"});
+  EXPECT_EQ(names("local-m", "general"), Names{"W"});
+  EXPECT_EQ(names("local-p", "general"), (Names{"W", "W_p", "v_p"}));
+  EXPECT_EQ(names("forward", "additive"), (Names{"U_a", "W_a", "v"}));
+  EXPECT_EQ(names("static", "dot"), Names{});
+  EXPECT_EQ(names("window"), (Names{"W", "b"}));
+}
+
+TEST(AttentionRegistry, EveryPossibleCombinationIsAccepted) {
+  for (const char* kind :
+       {"global", "local-m", "local-p", "hard-argmax", "hard-sample", "forward", "static"})
+    for (const char* score :
+         {"auto", "dot", "scaled-dot", "general", "concat", "additive", "location"})
+      EXPECT_EQ(complaint(config_of(kind, score), {8, 8, 20}), "") << kind << ' ' << score;
+  for (const char* kind : {"none", "window"}) EXPECT_EQ(complaint(config_of(kind), {6, 8, 20}), "");
+}
+
+TEST(AttentionRegistry, ImpossibleCombinationsAreRefusedWithTheReason) {
+  auto expect = [](const AttentionConfig& config, const AttentionSizes& sizes, const char* part) {
+    EXPECT_NE(complaint(config, sizes).find(part), std::string::npos) << complaint(config, sizes);
+  };
+  expect(config_of("global", "dot"), {6, 8, 20}, "a state has 6 numbers and an annotation 8");
+  expect(config_of("forward", "scaled-dot"), {6, 8, 20}, "scaled-dot multiplies");
+  EXPECT_EQ(complaint(config_of("static", "dot"), {6, 8, 20}), "");  // its query has the size of h
+  expect(config_of("window", "additive"), {6, 8, 20}, "has no score, found additive");
+  expect(config_of("none", "dot"), {8, 8, 20}, "has no score, found dot");
+  expect(config_of("sideways"), {6, 8, 20}, "there is no 'sideways'");
+  expect(config_of("global", "sideways"), {6, 8, 20}, "there is no 'sideways'");
+  expect(config_of("global", "location"), {6, 8, 0}, "needs the number of positions");
+  expect(config_of("static"), {6, 7, 20}, "odd size of 7");
+  EXPECT_EQ(complaint(config_of("static"), {6, 7, 20, Summary::last_word}), "");
+
+  AttentionConfig table = config_of("local-m", "location");
+  table.location_length = 19;
+  expect(table, {6, 8, 20}, "19 positions are fewer than model.max_length, 20");
+  table.location_length = 20;
+  EXPECT_EQ(complaint(table, {6, 8, 20}), "");
+  table = config_of("global", "location");
+  table.location_length = 5;
+  EXPECT_EQ(complaint(table, {6, 8, 20}), "");
+
+  AttentionConfig none = config_of("local-p");
+  none.window = 0;
+  expect(none, {6, 8, 20}, "at least 1");
+}
+
+TEST(AttentionRegistry, SettingsReadBack) {
+  struct Model {
+    AttentionConfig attention;
+    void describe(Settings& s) { attention.describe(s); }
+  };
+  Model from, to;
+  Settings write, read;
+  write.group("model", from);
+  write.set("model.attention=local-p");
+  write.set("model.score=scaled-dot");
+  write.set("model.window=3");
+  write.set("model.entropy_weight=0.5");
+  read.group("model", to);
+  read.read_text(write.dump(), "dump");
+  EXPECT_EQ(to.attention.kind, "local-p");
+  EXPECT_EQ(to.attention.score, "scaled-dot");
+  EXPECT_EQ(to.attention.window, 3);
+  EXPECT_EQ(to.attention.lambda_e, 0.5);
+  EXPECT_THROW(write.set("model.attention=local"), Error);
+  EXPECT_THROW(write.set("model.window=0"), Error);
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <vector>
+
+#include "attention/attention.h"
+#include "ops/elementwise.h"
+#include "ops/focus.h"
+#include "ops/matmul.h"
+#include "ops/shape.h"
+
+namespace fovea {
+
+// Graves: Generating Sequences With Recurrent Neural Networks, 2013, section 5.1, eq. 46–51: K
+// Gaussian windows that only move forward. φ is not normalised, as published.
+class WindowAttention : public Attention {
+ public:
+  int64_t K;
+  Tensor W, b;  // [3K, state], [3K]: rows of α̂, β̂, κ̂
+
+  WindowAttention(Scope scope, int64_t state, int64_t K)
+      : K(K), W(scope.declare("W", {3 * K, state}, Init::glorot(state, 3 * K))),
+        b(scope.declare("b", {3 * K}, Init::constant(0))) {}
+
+  Memory remember(const Tensor& h, const Packing& sentences) const override {
+    return {h, {}, sentences};
+  }
+
+  Attended attend(const Query& query, const Memory& memory, const Before& before) const override {
+    const Lookup look{memory.sentences, query.sentence};
+    const Tensor hat = linear(query.s, W, b);  // (α̂_t, β̂_t, κ̂_t) = W s_t + b
+    const Tensor alpha_hat = columns(hat, 0, K), beta_hat = columns(hat, K, K);
+    const Tensor step = exp(columns(hat, 2 * K, K));
+    const Tensor kappa = before.kappa ? before.kappa + step : step;  // κ_t = κ_{t−1} + exp(κ̂_t)
+    const Tensor phi = mixture(alpha_hat, beta_hat, kappa, look);  // φ(t, j)
+    return {.context = weighted_sum(phi, memory.h, look),          // c_t = Σ_j φ(t, j) h_j
+            .weights = phi,
+            .now = {.steps = before.steps + 1, .kappa = kappa}};
+  }
+};
+
+// φ / Σ_j φ, for drawing: no gradient.
+inline Tensor drawn_weights(const Tensor& phi) {
+  std::vector<double> drawn = phi.values();
+  const size_t columns = static_cast<size_t>(phi.cols());
+  for (size_t row = 0; row + columns <= drawn.size() && columns; row += columns) {
+    double sum = 0;
+    for (size_t j = row; j < row + columns; ++j) sum += drawn[j];
+    for (size_t j = row; j < row + columns && sum > 0; ++j) drawn[j] /= sum;
+  }
+  return Tensor::of(phi.shape(), drawn, phi.type());
+}
+
+}  // namespace fovea

@@ -1,0 +1,198 @@
+#include "ops/focus.h"
+
+#include "ops/elementwise.h"
+#include "support/gradient_check.h"
+
+namespace fovea {
+namespace {
+
+using namespace testing;
+
+Tensor integers(const std::vector<int32_t>& values) { return Tensor::of(values); }
+Tensor reals(Shape shape, const std::vector<double>& values, Type type = Type::f64) {
+  return Tensor::of(std::move(shape), values, type);
+}
+Tensor tracked(Shape shape, const std::vector<double>& values) {
+  Tensor t = reals(std::move(shape), values);
+  t.track();
+  return t;
+}
+
+using Numbers = std::vector<double>;
+
+// Sentences of 3, 1 and 5 words, asked about in another order.
+Lookup example() { return {Packing::of(std::vector<int32_t>{0, 3, 4, 9}), integers({2, 0, 1, 2})}; }
+
+void expect_ranges(const Ranges& r, const Numbers& low, const Numbers& high) {
+  EXPECT_EQ(r.low.values(), low);
+  EXPECT_EQ(r.high.values(), high);
+}
+
+TEST(Focus, Ranges) {
+  const Ranges all = whole(example());
+  expect_ranges(all, {0, 0, 0, 0}, {5, 3, 1, 5});
+  expect_ranges(whole(example(), 2), {0, 0, 0, 0}, {2, 2, 1, 2});
+  // ⌊p + ½⌋ = 3, 0, 1, 5: columns 2, −1, 0, 4 in the middle.
+  for (const Type type : {Type::f32, Type::f64}) {
+    const Tensor p = reals({4, 1}, {2.5, 0.2, 0.9, 4.9}, type);
+    expect_ranges(around(p, 1, all), {1, 0, 0, 3}, {4, 1, 1, 5});
+    expect_ranges(around(p, 9, all), {0, 0, 0, 0}, {5, 3, 1, 5});
+  }
+  expect_ranges(around(reals({4, 1}, {5, 3, 1, 5}), 1, whole(example(), 2)), {3, 1, 0, 3},
+                {3, 2, 1, 3});  // empty where the window lies beyond reach
+  expect_ranges(onwards(integers({3, 0, 0, 1}), 1, all), {2, 0, 0, 0}, {5, 3, 1, 5});
+}
+
+TEST(Focus, HighestTakesTheSmallerOfEqualOnes) {
+  const Tensor x = reals({3, 4}, {1, 7, 7, 9, 3, 2, 1, 0, 5, 5, 5, 5});
+  const Ranges ranges{integers({0, 1, 2}), integers({3, 4, 2})};
+  const Tensor at = highest(x, ranges);
+  EXPECT_EQ(at.values(), (Numbers{1, 1, -1}));
+  EXPECT_EQ(one_hot(at, x).values(), (Numbers{0, 1, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST(Focus, DrawsFollowTheDistribution) {
+  constexpr int64_t rows = 20000;
+  const Numbers p = {0, 0.5, 0, 0.2, 0.3, 0};
+  Numbers values;
+  for (int64_t i = 0; i < rows; ++i) values.insert(values.end(), p.begin(), p.end());
+  const std::vector<int32_t> low(rows, 0), high(rows, 5);
+  const Ranges ranges{integers(low), integers(high)};
+  for (const Type type : {Type::f32, Type::f64}) {
+    const Tensor many = reals({rows, 6}, values, type);
+    const Tensor at = draw(many, ranges, {1, 17, 3, 5});
+    Numbers count(6, 0);
+    for (const double j : at.values()) count.at(static_cast<size_t>(j))++;
+    for (size_t j = 0; j < 6; ++j) {
+      const double error = std::sqrt(p[j] * (1 - p[j]) * static_cast<double>(rows));
+      EXPECT_NEAR(count[j], p[j] * static_cast<double>(rows), 4 * error);
+    }
+    EXPECT_EQ(draw(many, ranges, {1, 17, 3, 5}).values(), at.values());
+    for (const Dropout& other : {Dropout{1, 18, 3, 5}, {1, 17, 4, 5}, {1, 17, 3, 6}})
+      EXPECT_NE(draw(many, ranges, other).values(), at.values());
+  }
+}
+
+TEST(Focus, GradientPassesStraightThrough) {
+  const Tensor soft = random_input({3, 4}, 1), hard = one_hot(integers({2, 0, 1}), soft);
+  Tape tape;
+  const Tensor y = straight_through(hard, soft);
+  EXPECT_EQ(y.values(), hard.values());
+  const Tensor seed = random_tensor({3, 4}, 2);
+  tape.backward(y, seed);
+  EXPECT_EQ(soft.grad().values(), seed.values());
+  EXPECT_FALSE(hard.needs_grad());
+}
+
+TEST(Focus, GradientOfLogAndEntropy) {
+  const Tensor e = random_input({3, 5}, 1);
+  const Ranges ranges{integers({0, 1, 2}), integers({5, 4, 3})};
+  const Tensor at = integers({4, 1, 2});
+  expect_gradient({e}, [&] { return log_at(softmax_within(e, ranges), at); });
+  expect_gradient({e}, [&] { return entropy(softmax_within(e, ranges)); });
+  const Tensor p = tracked({2, 3}, {0.2, 0.5, 0.3, 0.1, 0.8, 0.1});
+  expect_gradient({p}, [&] { return log_at(p, integers({2, -1})) + entropy(p) * 0.7; });
+}
+
+TEST(Focus, EntropyOfKnownDistributions) {
+  const Tensor p = reals({3, 4}, {1, 0, 0, 0, 0.25, 0.25, 0.25, 0.25, 0.5, 0.5, 0, 0});
+  const auto H = entropy(p).values();
+  EXPECT_EQ(H[0], 0);
+  EXPECT_NEAR(H[1], std::log(4.0), 1e-15);
+  EXPECT_NEAR(H[2], std::log(2.0), 1e-15);
+  EXPECT_EQ(log_at(p, integers({0, -1, 1})).values(), (Numbers{0, 0, std::log(0.5)}));
+  // A given choice of no probability: finite, with a finite gradient.
+  const Tensor none = reals({1, 2}, {0, 1}, Type::f32);
+  EXPECT_TRUE(std::isfinite(log_at(none, integers({0})).values()[0]));
+}
+
+TEST(Focus, GradientOfFirstColumns) {
+  for (const int64_t width : {2, 5, 8}) {
+    const Tensor x = random_input({4, width}, 1);
+    expect_gradient({x}, [&] { return first_columns(x, example()); });
+    const auto y = first_columns(x, example()).values(), from = x.values();
+    const auto n = example().lengths().values();
+    for (int64_t i = 0; i < 4; ++i)
+      for (int64_t j = 0; j < 5; ++j) {
+        const bool there = j < width && static_cast<double>(j) < n[static_cast<size_t>(i)];
+        EXPECT_EQ(y[static_cast<size_t>(i * 5 + j)],
+                  there ? from[static_cast<size_t>(i * width + j)] : 0);
+      }
+  }
+}
+
+TEST(Focus, GradientOfGaussian) {
+  const Tensor p = tracked({3, 1}, {0.3, 2.6, 5});
+  expect_gradient({p}, [&] { return gaussian(p, 1.5, 4); });
+  const auto y = gaussian(p, 1.5, 4).values();
+  EXPECT_NEAR(y[6], std::exp(-0.4 * 0.4 / 4.5), 1e-15);  // row 1, position 3
+  const Tensor one = tracked({1, 1}, {0.5});
+  expect_gradient({one}, [&] { return gaussian(one, 0.5, 1); });
+}
+
+TEST(Focus, GradientOfMixture) {
+  for (const int64_t K : {1, 3}) {
+    const Tensor a = random_input({4, K}, 1), b = random_input({4, K}, 2),
+                 k = random_input({4, K}, 3);
+    expect_gradient({a, b, k}, [&] { return mixture(a, b, exp(k) * 2.0, example()); });
+    const auto phi = mixture(a, b, k, example()).values();
+    for (const size_t beyond : {5 + 3, 5 + 4, 10 + 1, 10 + 4}) EXPECT_EQ(phi[beyond], 0);
+  }
+}
+
+TEST(Focus, GradientOfForcedForward) {
+  const Tensor e = random_input({4, 5}, 1);
+  // Rows of 5, 3, 1 and 5 words; nothing is left of the third and the fourth.
+  const Tensor covered = tracked({4, 5}, {0.2, 0.9, 0.1, 0, 0.3, 1.3, 0.4, 0.5, 0,   0,
+                                          1.0, 0,   0,   0, 0,   0.4, 1.2, 1.1, 1.4, 1.2});
+  const Ranges words = whole(example()), m = onwards(integers({2, 1, 0, 2}), 1, words);
+  auto f = [&] { return softmax_of_rest(e, uncovered(covered, m), words); };
+  EXPECT_EQ(uncovered(covered, m).values(),
+            (Numbers{0, 1 - 0.9, 1 - 0.1, 1, 1 - 0.3, 0, 1 - 0.4, 0.5, 0, 0,  //
+                     0, 0,       0,       0, 0,       0, 0,       0,   0, 0}));
+  const auto alpha = f().values();
+  EXPECT_EQ(alpha[10], 1);
+  EXPECT_EQ(alpha[19], 1);
+  for (int64_t i = 0; i < 4; ++i) {
+    double sum = 0;
+    for (int64_t j = 0; j < 5; ++j) sum += alpha[static_cast<size_t>(i * 5 + j)];
+    EXPECT_NEAR(sum, 1, 1e-15);
+  }
+  // Not by differences where covered is exactly 1, the corner of min: no gradient flows there.
+  GradientCheck({e}, f).expect();
+  const Tensor smooth = covered;
+  auto values = covered.values();
+  values[10] = 1.01;
+  smooth.assign(values);
+  GradientCheck({e, smooth}, f).expect();
+}
+
+TEST(Focus, ForcedForwardKeepsOrderWhereScoresAreFarApart) {
+  const Tensor e = reals({1, 3}, {300, 0, -100}, Type::f32);
+  const Tensor left = reals({1, 3}, {0, 1e-5, 1}, Type::f32);
+  const Ranges words{integers({0}), integers({3})};
+  const auto alpha = softmax_of_rest(e, left, words).values();
+  EXPECT_EQ(alpha[0], 0);
+  EXPECT_NEAR(alpha[1], 1, 1e-6);
+}
+
+TEST(Focus, FloatAgreesWithDouble) {
+  const Lookup look = example();
+  const Tensor a = random_tensor({4, 5}, 1), b = random_tensor({4, 5}, 2),
+               k = random_tensor({4, 5}, 3);
+  const Tensor left = random_tensor({4, 5}, 4, Type::f64, 0.1);
+  const Tensor rest = uncovered(left, whole(look));
+  EXPECT_LE(nmse(mixture(in_float(a), in_float(b), in_float(k), look), mixture(a, b, k, look)),
+            1e-10);
+  EXPECT_LE(nmse(softmax_of_rest(in_float(a), in_float(rest), whole(look)),
+                 softmax_of_rest(a, rest, whole(look))),
+            1e-10);
+  EXPECT_LE(nmse(entropy(softmax_within(in_float(a), whole(look))),
+                 entropy(softmax_within(a, whole(look)))),
+            1e-10);
+  const Tensor p = random_tensor({4, 1}, 5, Type::f64, 3);
+  EXPECT_LE(nmse(gaussian(in_float(p), 2, 5), gaussian(p, 2, 5)), 1e-10);
+}
+
+}  // namespace
+}  // namespace fovea
