@@ -34,15 +34,13 @@ missing_of() {
   done
 }
 
-apt_install() {  # apt_install LOG PACKAGE...
-  local log=$1 as_root=()
-  shift
+apt_install() {  # apt_install PACKAGE...
+  local as_root=()
   [[ $(id -u) == 0 ]] || as_root=(sudo -n)
   local get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q
     -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2)
   local install=("${get[@]}" install -y --no-install-recommends "$@")
-  "${install[@]}" >"$log" 2>&1 ||
-    { "${get[@]}" update >>"$log" 2>&1 && "${install[@]}" >>"$log" 2>&1; }
+  "${install[@]}" || { "${get[@]}" update && "${install[@]}"; }
 }
 
 # need_packages SECTION...: installs what is missing, or says how and stops with 5. Systems
@@ -60,7 +58,7 @@ need_packages() {
   fi
   log=$(mktemp)
   say "installing Debian packages: ${missing[*]}"
-  if ! apt_install "$log" "${missing[@]}"; then
+  if ! apt_install "${missing[@]}" 2>&1 | progress "$log" "installing packages"; then
     tail -n 15 "$log" >&2
     stop 5 "apt-get failed (log: $log). Please run, as root:  $line"
   fi
@@ -77,16 +75,45 @@ jobs_here() {
   echo $((cores < fit ? cores : fit))
 }
 
-# Copies ninja's output to LOG; on a terminal shows its [done/all] on one line.
+# bar DONE ALL: "[=====     ]"
+bar() {
+  local full=$((30 * $1 / ($2 > 0 ? $2 : 1)))
+  printf '[%-30s]' "$(printf '%*s' "$full" '' | tr ' ' '=')"
+}
+
+# Copies what a long command prints to LOG, and tells on stderr how it gets on, also while it
+# prints nothing: on a terminal one line that is redrawn every second, with a bar where ninja's
+# [done/all] is seen; elsewhere a line every five seconds.
 progress() {  # progress LOG LABEL
-  local line
-  while IFS= read -r line; do
-    printf '%s\n' "$line" >>"$1"
-    if [[ -t 2 && $line =~ ^\[[0-9]+/[0-9]+\] ]]; then
-      printf '\r\033[Kfovea: %s %s' "$2" "${BASH_REMATCH[0]}" >&2
+  local line part='' status=0 built=0 all=0 pause=5 began=$SECONDS told=$SECONDS
+  [[ ! -t 2 ]] || pause=1
+  while ((status == 0 || status > 128)); do  # 0: a line, above 128: the time was up, 1: the end
+    status=0
+    IFS= read -r -t 1 line || status=$?
+    part+=$line
+    if ((status == 0)) || ((status < 128 && ${#part} > 0)); then
+      printf '%s\n' "$part" >>"$1"
+      [[ ! $part =~ ^\[([0-9]+)/([0-9]+)\] ]] || built=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
+      part=''
+    fi
+    if ((SECONDS - told >= pause)); then
+      told=$SECONDS
+      tell_progress "$2" "$built" "$all" $((SECONDS - began))
     fi
   done
   [[ ! -t 2 ]] || printf '\r\033[K' >&2
+}
+
+tell_progress() {  # tell_progress LABEL DONE ALL SECONDS
+  local text="$1, $4 s"
+  ((!$3)) || text="$1: built $2 of $3, $4 s"
+  if [[ ! -t 2 ]]; then
+    say "$text"
+  elif (($3)); then
+    printf '\r\033[Kfovea: %s %s' "$(bar "$2" "$3")" "$text" >&2
+  else
+    printf '\r\033[Kfovea: %s' "$text" >&2
+  fi
 }
 
 build_failed() {  # build_failed LOG
@@ -115,8 +142,8 @@ build() {
     : >"$log"
     if [[ ! -f $folder/build.ninja || $tests != keep ]]; then
       [[ $tests != keep ]] || tests=off
-      (cd "$root" && cmake --preset "$preset" -DFOVEA_TESTS="${tests^^}") >>"$log" 2>&1 ||
-        build_failed "$log"
+      (cd "$root" && cmake --preset "$preset" -DFOVEA_TESTS="${tests^^}") 2>&1 |
+        progress "$log" "configuring $preset" || build_failed "$log"
     fi
     NINJA_STATUS='[%f/%t] ' ninja -C "$folder" -j "$(jobs_here)" "$@" 2>&1 |
       progress "$log" "building $preset" || build_failed "$log"
