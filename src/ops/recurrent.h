@@ -9,7 +9,8 @@ namespace fovea {
 
 // Sentences of a batch in the order of recurrent networks, without padding: all first words, then
 // all second words, and so on, sentences by falling length. The rows alive at time t are then the
-// first alive(t) sentences, and they stand together: rows first[t] … first[t + 1].
+// first alive(t) sentences, and they stand together: rows first[t] … first[t + 1]. No sentence is
+// empty.
 struct TimeMajor {
   std::vector<int64_t> first;  // times + 1
   std::vector<int32_t> order;  // order[i]: which sentence of the batch stands in place i
@@ -23,6 +24,9 @@ struct TimeMajor {
   int64_t sentences() const { return static_cast<int64_t>(order.size()); }
   int64_t tokens() const { return first.back(); }
 };
+
+// Row i: row index[i] of x. index is i32; rows may be repeated or left out.
+Tensor rows_at(const Tensor& x, const Tensor& index);
 
 enum class Cell { rnn, lstm, gru, gru_after };
 

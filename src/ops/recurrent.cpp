@@ -1,0 +1,344 @@
+#include "ops/recurrent.h"
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "ops/elementwise.h"
+#include "ops/embedding.h"
+#include "ops/matmul.h"
+#include "ops/product.h"
+#include "ops/recurrent_kernel.h"
+#include "ops/shape.h"
+#include "ops/shape_kernel.h"
+#include "tensor/tape.h"
+
+namespace fovea {
+
+TimeMajor TimeMajor::of(std::span<const int32_t> offsets, Device device) {
+  TimeMajor rows;
+  auto length = [&](int32_t sentence) { return offsets[sentence + 1] - offsets[sentence]; };
+  rows.order.resize(offsets.size() - 1);
+  std::iota(rows.order.begin(), rows.order.end(), 0);
+  std::ranges::stable_sort(rows.order, std::greater<>(), length);
+  assert(rows.order.empty() || length(rows.order.back()) > 0);
+
+  std::vector<int32_t> from, to(static_cast<size_t>(offsets.back())), ends(rows.order.size());
+  rows.first = {0};
+  size_t alive = rows.order.size();
+  for (int32_t t = 0; from.size() < to.size(); ++t) {
+    while (length(rows.order[alive - 1]) <= t) --alive;
+    for (size_t i = 0; i < alive; ++i) {
+      const int32_t here = static_cast<int32_t>(from.size()), there = offsets[rows.order[i]] + t;
+      from.push_back(there);
+      to[static_cast<size_t>(there)] = here;
+      ends[i] = here;
+    }
+    rows.first.push_back(static_cast<int64_t>(from.size()));
+  }
+  rows.from = Tensor::of(from, device);
+  rows.to = Tensor::of(to, device);
+  rows.ends = Tensor::of(ends, device);
+  return rows;
+}
+
+Tensor rows_at(const Tensor& x, const Tensor& index) { return embed(x, {}, {index, {}, 1, {}}); }
+
+namespace {
+
+using kernel::Side;
+
+// A product of a new size takes long to prepare: their rows are rounded up to multiples of this,
+// and what the rows too many hold is not read.
+constexpr int64_t kRowsAtOnce = 8;
+int64_t rounded(int64_t n) { return (n + kRowsAtOnce - 1) / kRowsAtOnce * kRowsAtOnce; }
+
+struct Rows {
+  int64_t first, count;
+};
+Tensor part(const Tensor& x, Rows at) { return x ? x.window(at.first, at.count) : x; }
+
+// The rows of each time, and the order in which the times are gone through.
+struct Times {
+  std::vector<int64_t> first;
+  Direction direction;
+
+  int64_t count() const { return static_cast<int64_t>(first.size()) - 1; }
+  int64_t tokens() const { return first.back(); }
+  int64_t places() const { return count() > 0 ? first[1] : 0; }
+  Rows step(int64_t k) const {  // none before the first
+    if (k < 0) return {0, 0};
+    const int64_t t = direction == Direction::forward ? k : count() - 1 - k;
+    return {first[t], first[t + 1] - first[t]};
+  }
+};
+
+// What the gradient keeps.
+struct Sequence {
+  Cell cell;
+  std::vector<Tensor> weights;  // U as products take it; of a gru U_r and U_z, then U_n
+  Tensor start, y, kept;
+  Times times;
+
+  int64_t H() const { return weights.front().cols(); }
+};
+
+std::vector<Tensor> weights_of(const Recurrent& cell) {
+  const Tensor w = as_operand(cell.U);
+  if (cell.cell != Cell::gru) return {w};
+  const int64_t H = w.cols();
+  const std::vector<Tensor> parts = {w.window(0, 2 * H), w.window(2 * H, H)};
+  for (const Tensor& p : parts)
+    if (w.is_parameter()) p.mark_parameter();
+  return parts;
+}
+
+void convert(const Tensor& x, const Tensor& to) {
+  std::visit([&](auto on) { kernel::cast(on, x.in<float>(), to.out<bf16>()); }, x.device());
+}
+
+// x in the type of w, which it will be multiplied with.
+Tensor operand(const Tensor& x, const Tensor& w) {
+  if (x.type() == w.type()) return x;
+  Tensor y(x.shape(), w.type(), x.device());
+  convert(x, y);
+  return y;
+}
+
+// u = w h for the first n rows. Both have rounded(n) rows at least.
+void product(const Tensor& w, const Tensor& h, int64_t n, const Tensor& u) {
+  const int64_t m = rounded(n);
+  multiply({operand(h.window(0, m), w), Side::as_is, w, Side::transposed}, u.window(0, m), {},
+           Fold::set);
+}
+
+void walk(const Sequence& s, const Tensor& x, const Tensor& b_n) {
+  const int64_t H = s.H(), places = s.times.places(), width = kernel::kept_columns(s.cell, H);
+  auto scratch = [&](int64_t cols) {
+    return Tensor::zeros({rounded(places), cols}, x.type(), x.device());
+  };
+  const Tensor h = scratch(H), c = s.cell == Cell::lstm ? scratch(H) : Tensor(),
+               reset = s.cell == Cell::gru ? scratch(H) : Tensor(),
+               forgotten = !s.kept && width > 0 ? scratch(width) : Tensor();
+  std::vector<Tensor> u;
+  for (const Tensor& w : s.weights) u.push_back(scratch(w.size(0)));
+  copy_columns(s.start.window(0, places), 0, h.window(0, places));
+  if (c) copy_columns(s.start.window(0, places), H, c.window(0, places));
+
+  for (int64_t k = 0; k < s.times.count(); ++k) {
+    const Rows at = s.times.step(k);
+    product(s.weights[0], h, at.count, u[0]);
+    run(x, [&]<class T>(auto on, T) {
+      kernel::RecurrentStep<T> step{part(x, at).in<T>(),
+                                    u[0].in<T>(),
+                                    b_n.data<T>(),
+                                    h.out<T>(),
+                                    c.out<T>(),
+                                    part(s.y, at).out<T>(),
+                                    (s.kept ? part(s.kept, at) : forgotten).out<T>()};
+      switch (s.cell) {
+        case Cell::rnn:
+          return kernel::rnn_step(on, step);
+        case Cell::lstm:
+          return kernel::lstm_step(on, step);
+        case Cell::gru_after:
+          return kernel::gru_after_step(on, step);
+        case Cell::gru:
+          kernel::gru_reset(on, step, reset.out<T>());
+          product(s.weights[1], reset, at.count, u[1]);
+          step.u = u[1].template in<T>();
+          return kernel::gru_step(on, step);
+      }
+    });
+  }
+}
+
+// The way back through one product of all times.
+struct Returning {
+  Tensor w;        // its rows of U
+  Tensor d;        // gradient of the product, [tokens (and more), rows of w]
+  Tensor operand;  // the same as products take it
+  Tensor from;     // what w multiplied, [tokens, H]
+
+  void through(Rows at, const Tensor& back) const {  // back = wᵀ d
+    if (operand.type() != d.type()) convert(part(d, at), part(operand, at));
+    const int64_t m = std::min(rounded(at.count), operand.size(0) - at.first);
+    multiply({operand.window(at.first, m), Side::as_is, w, Side::as_is}, back.window(0, m), {},
+             Fold::set);
+  }
+};
+
+struct Gradient {
+  std::vector<Returning> products;
+  Tensor dh, dc;  // of the states that the sentences start from
+};
+
+Gradient nothing_yet(const Sequence& s, const Tensor& dx) {
+  const int64_t tokens = s.times.tokens(), room = rounded(s.times.places());
+  const bool same = s.cell == Cell::rnn || s.cell == Cell::lstm;  // x and U h are only added
+  Gradient g;
+  for (const Tensor& w : s.weights) {
+    auto fresh = [&](Type type) {
+      return Tensor({tokens + kRowsAtOnce, w.size(0)}, type, dx.device());
+    };
+    const Tensor d = same ? dx : fresh(dx.type());
+    g.products.push_back({w, d, w.type() == d.type() ? d : fresh(w.type()),
+                          Tensor({tokens, s.H()}, dx.type(), dx.device())});
+  }
+  g.dh = Tensor::zeros({room, s.H()}, dx.type(), dx.device());
+  if (s.cell == Cell::lstm) g.dc = Tensor::zeros({room, s.H()}, dx.type(), dx.device());
+  return g;
+}
+
+Gradient walk_back(const Sequence& s, const Tensor& dy, const Tensor& dx) {
+  const Gradient g = nothing_yet(s, dx);
+  const Tensor back = Tensor::like(g.dh);
+  for (int64_t k = s.times.count() - 1; k >= 0; --k) {
+    const Rows at = s.times.step(k), last = s.times.step(k - 1);
+    const Tensor before = part(s.y, {last.first, std::min(last.count, at.count)});
+    run(dy, [&]<class T>(auto on, T) {
+      auto step = [&](const Returning& p) {
+        return kernel::RecurrentStepGrad<T>{part(s.y, at).template in<T>(),
+                                            part(s.kept, at).template in<T>(),
+                                            part(dy, at).template in<T>(),
+                                            {before.in<T>(), s.start.in<T>()},
+                                            g.dh.out<T>(),
+                                            g.dc.out<T>(),
+                                            part(dx, at).template out<T>(),
+                                            part(p.d, at).template out<T>(),
+                                            part(p.from, at).template out<T>()};
+      };
+      const Returning& through_h = g.products.front();
+      if (s.cell == Cell::rnn) kernel::rnn_step_grad(on, step(through_h));
+      if (s.cell == Cell::lstm) kernel::lstm_step_grad(on, step(through_h));
+      if (s.cell == Cell::gru_after) kernel::gru_after_step_grad(on, step(through_h));
+      if (s.cell == Cell::gru) {
+        kernel::gru_step_grad(on, step(g.products[1]));
+        g.products[1].through(at, back);
+        kernel::gru_reset_grad(on, step(through_h), back.in<T>());
+      }
+      through_h.through(at, back);
+      kernel::add_rows(on, part(back, {0, at.count}).template in<T>(), g.dh.out<T>());
+    });
+  }
+  return g;
+}
+
+struct Slots {
+  std::shared_ptr<Slot> x, start, U, b_n;
+};
+
+void flow_back(const Sequence& s, const Slots& to, const Tensor& dy) {
+  const int64_t H = s.H(), tokens = s.times.tokens(), places = s.times.places();
+  Gradient g;
+  auto to_x = [&](const Tensor& dx, Fold fold) {
+    const Tensor alone = fold == Fold::set ? dx : Tensor::like(dx);
+    g = walk_back(s, dy, alone);
+    if (fold == Fold::add)
+      run(dx, [&]<class T>(auto on, T) { kernel::add_rows(on, alone.in<T>(), dx.out<T>()); });
+  };
+  if (to.x)
+    to.x->gather(to_x);
+  else
+    to_x(Tensor({tokens, gates(s.cell) * H}, dy.type(), dy.device()), Fold::set);
+
+  gather(to.U, [&](const Tensor& dU, Fold fold) {  // dU = Σ d hᵀ over all times at once
+    int64_t row = 0;
+    for (const Returning& p : g.products) {
+      multiply({p.operand.window(0, tokens), Side::transposed, operand(p.from, p.w), Side::as_is},
+               dU.window(row, p.w.size(0)), {}, fold);
+      row += p.w.size(0);
+    }
+  });
+  gather(to.b_n, [&](const Tensor& db_n, Fold fold) {
+    run(dy, [&]<class T>(auto on, T) {
+      const Tensor sums({3 * H}, dy.type(), dy.device());
+      kernel::column_sums(on, g.products[0].d.window(0, tokens).template in<T>(), sums.data<T>(),
+                          Fold::set);
+      kernel::copy<T>(on, {sums.data<T>() + 2 * H, H, db_n.data<T>(), H, 1, H, fold});
+    });
+  });
+  gather(to.start, [&](const Tensor& dstart, Fold fold) {
+    const int64_t width = dstart.cols();
+    if (fold == Fold::set) dstart.window(places, dstart.rows() - places).fill(0);
+    run(dy, [&]<class T>(auto on, T) {
+      T* out = dstart.data<T>();
+      kernel::copy<T>(on, {g.dh.data<T>(), H, out, width, places, H, fold});
+      if (g.dc) kernel::copy<T>(on, {g.dc.data<T>(), H, out + H, width, places, H, fold});
+    });
+  });
+}
+
+Tensor unroll(const Recurrent& cell, const Tensor& x, const Tensor& start, Times times) {
+  const int64_t H = cell.U.size(1), width = kernel::kept_columns(cell.cell, H);
+  assert(x.rows() == times.tokens() && x.cols() == gates(cell.cell) * H);
+  assert(start.rows() >= times.places() && start.cols() == state_width(cell.cell, H));
+  assert((cell.cell == Cell::gru_after) == static_cast<bool>(cell.b_n));
+  Sequence s{cell.cell, weights_of(cell),
+             start,     Tensor({x.rows(), start.cols()}, x.type(), x.device()),
+             {},        std::move(times)};
+  if (Tape::live() && width > 0) s.kept = Tensor({x.rows(), width}, x.type(), x.device());
+  walk(s, x, cell.b_n);
+  const Slots to{x.slot(), start.slot(), cell.U.slot(), cell.b_n.slot()};
+  return record(s.y, {x, start, cell.U, cell.b_n},
+                [s, to](const Tensor& dy) { flow_back(s, to, dy); });
+}
+
+Tensor or_zeros(const Tensor& start, const Recurrent& cell, const Tensor& x, int64_t sentences) {
+  if (start) return start;
+  return Tensor::zeros({sentences, state_width(cell.cell, cell.U.size(1))}, x.type(), x.device());
+}
+
+}  // namespace
+
+Tensor recurrent(const Recurrent& cell, const Tensor& x, const Tensor& start, const TimeMajor& rows,
+                 Direction direction) {
+  return unroll(cell, x, or_zeros(start, cell, x, rows.sentences()), {rows.first, direction});
+}
+
+Tensor recurrent_step(const Recurrent& cell, const Tensor& x, const Tensor& before) {
+  return unroll(cell, x, before, {{0, x.rows()}, Direction::forward});
+}
+
+namespace {
+
+Tensor step_reference(const Recurrent& cell, const Tensor& x, const Tensor& before) {
+  const int64_t H = cell.U.size(1);
+  auto gate = [&](const Tensor& of, int64_t k) { return columns(of, k * H, H); };
+  const Tensor h = gate(before, 0);
+  if (cell.cell == Cell::rnn) return tanh(x + linear(h, cell.U));
+  if (cell.cell == Cell::lstm) {
+    const Tensor a = x + linear(h, cell.U);
+    const Tensor i = sigmoid(gate(a, 0)), f = sigmoid(gate(a, 1)), g = tanh(gate(a, 2)),
+                 o = sigmoid(gate(a, 3));
+    const Tensor c = f * gate(before, 1) + i * g;
+    return side_by_side({o * tanh(c), c});
+  }
+  const Tensor u = linear(h, rows(cell.U, 0, 2 * H)), U_n = rows(cell.U, 2 * H, H);
+  const Tensor r = sigmoid(gate(x, 0) + gate(u, 0)), z = sigmoid(gate(x, 1) + gate(u, 1));
+  const Tensor v = cell.cell == Cell::gru ? linear(r * h, U_n) : r * (linear(h, U_n) + cell.b_n);
+  const Tensor n = tanh(gate(x, 2) + v);
+  return n + z * (h + n * -1.0);  // (1 − z) ∘ n + z ∘ h
+}
+
+}  // namespace
+
+Tensor recurrent_reference(const Recurrent& cell, const Tensor& x, const Tensor& start,
+                           const TimeMajor& rows, Direction direction) {
+  const Tensor first = or_zeros(start, cell, x, rows.sentences());
+  std::vector<Tensor> states(static_cast<size_t>(rows.times()));
+  for (int64_t k = 0; k < rows.times(); ++k) {
+    const bool forward = direction == Direction::forward;
+    const int64_t t = forward ? k : rows.times() - 1 - k, n = rows.alive(t);
+    Tensor before = fovea::rows(first, 0, n);
+    if (k > 0 && forward) before = fovea::rows(states[t - 1], 0, n);
+    if (k > 0 && !forward) {
+      const int64_t going = rows.alive(t + 1);  // the others end at t: they begin here
+      before = below_each_other({states[t + 1], fovea::rows(first, going, n - going)});
+    }
+    states[t] = step_reference(cell, fovea::rows(x, rows.first[t], n), before);
+  }
+  return below_each_other(states);
+}
+
+}  // namespace fovea
