@@ -1,0 +1,97 @@
+#include "ops/guide.h"
+
+#include <cassert>
+#include <cmath>
+
+#include "ops/cross_entropy.h"
+#include "ops/elementwise.h"
+#include "ops/elementwise_kernel.h"
+#include "ops/guide_kernel.h"
+#include "ops/matmul.h"
+#include "ops/shape.h"
+#include "tensor/tape.h"
+
+namespace fovea {
+
+Guide Guide::of(std::span<const std::vector<int32_t>> links, Device device) {
+  std::vector<int32_t> offsets{0}, keys;
+  for (const std::vector<int32_t>& of_query : links) {
+    keys.insert(keys.end(), of_query.begin(), of_query.end());
+    offsets.push_back(static_cast<int32_t>(keys.size()));
+  }
+  return {Tensor::of(offsets, device), Tensor::of(keys, device)};
+}
+
+namespace {
+
+struct Operands {
+  Tensor q, k;
+  Packing queries, keys;
+  Guide guide;
+
+  template <class T>
+  kernel::Guided<T> as() const {
+    return {q.in<T>(),
+            k.in<T>(),
+            queries.offsets.data<int32_t>(),
+            keys.offsets.data<int32_t>(),
+            queries.sentences,
+            guide.offsets.data<int32_t>(),
+            guide.keys.data<int32_t>()};
+  }
+};
+
+}  // namespace
+
+Tensor guide_loss(const Tensor& q, const Tensor& k, const Packing& queries, const Packing& keys,
+                  const Guide& guide) {
+  assert(q.cols() == k.cols() && guide.offsets.elements() == q.rows() + 1);
+  const Operands in{q, k, queries, keys, guide};
+  Tensor losses({q.rows()}, q.type(), q.device()), loss({1}, q.type(), q.device());
+  const Tensor log_sums = Tensor::like(losses);
+  run(q, [&]<class T>(auto on, T) {
+    kernel::guide_loss(on, in.as<T>(), losses.data<T>(), log_sums.data<T>());
+    kernel::sum(on, losses.in<T>(), loss.data<T>());
+  });
+
+  return record(loss, {q, k}, [=](const Tensor& dy) {
+    gather(in.q.slot(), [&](const Tensor& dq, Fold fold) {
+      run(dy, [&]<class T>(auto on, T) {
+        kernel::guide_loss_grad_q<T>(on, in.as<T>(), *dy.data<T>(), log_sums.data<T>(), dq.out<T>(),
+                                     fold);
+      });
+    });
+    gather(in.k.slot(), [&](const Tensor& dk, Fold fold) {
+      run(dy, [&]<class T>(auto on, T) {
+        kernel::guide_loss_grad_k<T>(on, in.as<T>(), *dy.data<T>(), log_sums.data<T>(), dk.out<T>(),
+                                     fold);
+      });
+    });
+  });
+}
+
+Tensor guide_loss_reference(const Tensor& q, const Tensor& k, const Packing& queries,
+                            const Packing& keys, const Guide& guide) {
+  const int32_t *from = queries.offsets.data<int32_t>(), *to = keys.offsets.data<int32_t>();
+  const int32_t *offsets = guide.offsets.data<int32_t>(), *links = guide.keys.data<int32_t>();
+  const double scale = 1 / std::sqrt(static_cast<double>(q.cols()));
+  Tensor loss = Tensor::of({1}, std::vector{0.0}, q.type(), q.device());
+  for (int64_t b = 0; b < queries.sentences; ++b) {
+    const int64_t T = from[b + 1] - from[b], S = to[b + 1] - to[b];
+    if (T == 0 || S == 0) continue;
+    const Tensor s = matmul(rows(q, from[b], T), transpose(rows(k, to[b], S))) * scale;
+    // the r-th links of all queries that have c of them, as labels
+    for (int32_t c = 1; c <= S; ++c)
+      for (int32_t r = 0; r < c; ++r) {
+        std::vector<int32_t> labels(static_cast<size_t>(T), -1);
+        for (int64_t n = from[b]; n < from[b + 1]; ++n)
+          if (offsets[n + 1] - offsets[n] == c)
+            labels[static_cast<size_t>(n - from[b])] = links[offsets[n] + r];
+        const Tensor of_rank = cross_entropy(s, Tensor::of(labels, q.device()), 0).loss;
+        loss = loss + of_rank * (1.0 / c);
+      }
+  }
+  return loss;
+}
+
+}  // namespace fovea

@@ -1,0 +1,30 @@
+#pragma once
+
+#include "tensor/device.h"
+#include "tensor/matrix.h"
+
+namespace fovea::kernel {
+
+template <class T>
+struct Guided {
+  Matrix<const T> q, k;
+  const int32_t *query_offsets, *key_offsets;
+  int64_t sentences;
+  const int32_t *link_offsets, *links;  // see Guide
+};
+
+// losses[n] = −1/|G_n| Σ_{j∈G_n} log a_nj, 0 without links, and log_sums[n] = log Σ_j exp(s_nj),
+// s = q kᵀ / √d_k.
+template <class T>
+void guide_loss(Cpu, const Guided<T>& in, T* losses, T* log_sums);
+
+// ds_nj = scale (a_nj − [j ∈ G_n] / |G_n|) for queries with links;
+// dq = ds k / √d_k, dk = dsᵀ q / √d_k.
+template <class T>
+void guide_loss_grad_q(Cpu, const Guided<T>& in, T scale, const T* log_sums, Matrix<T> dq,
+                       Fold fold);
+template <class T>
+void guide_loss_grad_k(Cpu, const Guided<T>& in, T scale, const T* log_sums, Matrix<T> dk,
+                       Fold fold);
+
+}  // namespace fovea::kernel

@@ -1,0 +1,113 @@
+#include "ops/guide.h"
+
+#include <omp.h>
+
+#include <cmath>
+
+#include "support/gradient_check.h"
+
+namespace fovea {
+namespace {
+
+using namespace testing;
+
+Packing lengths(const std::vector<int32_t>& each) {
+  std::vector<int32_t> offsets{0};
+  for (const int32_t n : each) offsets.push_back(offsets.back() + n);
+  return Packing::of(offsets);
+}
+
+// Query n of a sentence with S keys is linked to n mod 4 of them, so to none now and then.
+Guide some_links(const std::vector<int32_t>& queries, const std::vector<int32_t>& keys) {
+  std::vector<std::vector<int32_t>> links;
+  for (size_t b = 0; b < queries.size(); ++b)
+    for (int32_t n = 0; n < queries[b]; ++n) {
+      links.emplace_back();
+      for (int32_t j = 0; j < std::min((n + 1) % 4, keys[b]); ++j)
+        links.back().push_back((3 * n + j) % keys[b]);
+    }
+  return Guide::of(links);
+}
+
+TEST(Guide, ByHand) {
+  // scores of the only query: 0 and log 3 after the scale 1/√1
+  const Tensor q = Tensor::of({1, 1}, std::vector{1.0}, Type::f64);
+  const Tensor k = Tensor::of({2, 1}, std::vector{0.0, std::log(3.0)}, Type::f64);
+  const auto loss = [&](const std::vector<int32_t>& links) {
+    return guide_loss(q, k, lengths({1}), lengths({2}),
+                      Guide::of(std::vector<std::vector<int32_t>>{links}))
+        .values()[0];
+  };
+  EXPECT_NEAR(loss({0}), -std::log(0.25), 1e-12);
+  EXPECT_NEAR(loss({1}), -std::log(0.75), 1e-12);
+  EXPECT_NEAR(loss({0, 1}), -0.5 * (std::log(0.25) + std::log(0.75)), 1e-12);
+  EXPECT_EQ(loss({}), 0);
+}
+
+struct Lengths {
+  std::vector<int32_t> queries, keys;
+};
+const std::vector<Lengths> kLengths{{{1}, {1}}, {{1}, {5}}, {{5}, {1}}, {{3, 1, 4}, {2, 6, 3}}};
+
+TEST(Guide, Gradient) {
+  for (const auto& [n, m] : kLengths) {
+    const Packing queries = lengths(n), keys = lengths(m);
+    const Guide guide = some_links(n, m);
+    for (const int64_t size : {1, 6}) {
+      const Tensor q = random_input({queries.tokens, size}, 1);
+      const Tensor k = random_input({keys.tokens, size}, 2);
+      const auto loss = [&] { return guide_loss(q, k, queries, keys, guide); };
+      if (m == std::vector<int32_t>{1})  // the only key has all weight: no gradient to spoil
+        EXPECT_EQ(GradientCheck({q, k}, loss).error(), 0);
+      else
+        expect_gradient({q, k}, loss);
+    }
+  }
+}
+
+TEST(Guide, EqualsItsReference) {
+  for (const auto& [n, m] : kLengths) {
+    const Packing queries = lengths(n), keys = lengths(m);
+    const Guide guide = some_links(n, m);
+    const Tensor q = random_input({queries.tokens, 6}, 1), k = random_input({keys.tokens, 6}, 2);
+    std::vector<std::vector<double>> results[2];
+    for (const bool plain : {false, true}) {
+      Tape tape;
+      const Tensor loss = plain ? guide_loss_reference(q, k, queries, keys, guide)
+                                : guide_loss(q, k, queries, keys, guide);
+      tape.backward(loss);
+      for (const Tensor& t : {loss, q.grad(), k.grad()}) results[plain].push_back(t.values());
+      q.slot()->release();
+      k.slot()->release();
+    }
+    for (size_t r = 0; r < results[0].size(); ++r)
+      for (size_t i = 0; i < results[0][r].size(); ++i)
+        EXPECT_NEAR(results[0][r][i], results[1][r][i], 1e-12) << r << ", " << i;
+  }
+}
+
+TEST(Guide, ThreadsDoNotShow) {
+  const std::vector<int32_t> n{30, 17, 1, 40}, m{25, 30, 12, 33};
+  const Packing queries = lengths(n), keys = lengths(m);
+  const Guide guide = some_links(n, m);
+  const Tensor q = random_tensor({queries.tokens, 32}, 1, Type::f32);
+  const Tensor k = random_tensor({keys.tokens, 32}, 2, Type::f32);
+  q.track();
+  k.track();
+  std::vector<std::vector<double>> results[2];
+  const int before = omp_get_max_threads();
+  for (const int threads : {1, 4}) {
+    omp_set_num_threads(threads);
+    Tape tape;
+    const Tensor loss = guide_loss(q, k, queries, keys, guide);
+    tape.backward(loss);
+    for (const Tensor& t : {loss, q.grad(), k.grad()}) results[threads > 1].push_back(t.values());
+    q.slot()->release();
+    k.slot()->release();
+  }
+  omp_set_num_threads(before);
+  EXPECT_EQ(results[0], results[1]);
+}
+
+}  // namespace
+}  // namespace fovea
