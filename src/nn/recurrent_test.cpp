@@ -118,6 +118,23 @@ TEST(RecurrentCell, GradientOfTwoCellsOnTopOfEachOther) {
   }
 }
 
+TEST(RecurrentCell, GradientOfStepsThatShareTheirInput) {
+  for (const Cell kind : kCells) {
+    ParameterStore store(Type::f64);
+    const RecurrentCell cell(Scope{store, ""}, {kind, 3, 2});
+    store.allocate(1);
+    store.allocate_gradients();
+    const Tensor x = random_input({2, gates(kind) * 2}, 2);
+    const Tensor first = random_input({2, cell.width()}, 3);
+    std::vector<Tensor> inputs = {cell.U, x, first};
+    if (cell.b_n) inputs.push_back(cell.b_n);
+    expect_gradient(inputs, [&] {  // what waits for the end must not change when x gets more
+      const Tensor s = recurrent_step(cell.recurrent(), x, first);
+      return recurrent_step(cell.recurrent(), x, s) + columns(x, 0, 1);
+    });
+  }
+}
+
 TEST(RecurrentCell, StepsAreTheLayer) {
   for (const Cell kind : kCells) {
     ParameterStore store(Type::f64);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <numeric>
 
 #include "ops/elementwise.h"
@@ -81,6 +82,7 @@ struct Sequence {
   Times times;
 
   int64_t H() const { return weights.front().cols(); }
+  bool one_step() const { return times.count() == 1; }
 };
 
 std::vector<Tensor> weights_of(const Recurrent& cell) {
@@ -224,32 +226,67 @@ Gradient walk_back(const Sequence& s, const Tensor& dy, const Tensor& dx) {
   return g;
 }
 
+// The halves of a gru's U as parameters of their own, the same for all steps of one way back.
+std::vector<Tensor> halves(const Tensor& U) {
+  thread_local std::map<const Slot*, std::weak_ptr<std::vector<Tensor>>> known;
+  std::shared_ptr<std::vector<Tensor>> parts = known[U.slot().get()].lock();
+  if (!parts) {
+    const int64_t H = U.cols();
+    parts = std::make_shared<std::vector<Tensor>>();
+    for (const Rows at : {Rows{0, 2 * H}, Rows{2 * H, H}}) {
+      parts->push_back(part(U, at));
+      parts->back().bind_gradient(part(U.grad(), at));
+    }
+    known[U.slot().get()] = parts;
+    Tape::at_the_end([parts] {});  // owns them until then
+  }
+  return *parts;
+}
+
+// dU = Σ d hᵀ, of a sequence over all times at once, of single steps when all have come back.
+void gather_recurrent(const Tensor& U, const Sequence& s, const std::vector<Returning>& products) {
+  const int64_t tokens = s.times.tokens();
+  if (s.one_step() && U.is_parameter() && U.slot()) {
+    const std::vector<Tensor> parts = products.size() == 1 ? std::vector{U} : halves(U);
+    for (size_t i = 0; i < products.size(); ++i) {
+      const Returning& p = products[i];
+      gather_weight_gradient(parts[i], p.operand.window(0, tokens), operand(p.from, p.w));
+    }
+    return;
+  }
+  gather(U.slot(), [&](const Tensor& dU, Fold fold) {
+    int64_t row = 0;
+    for (const Returning& p : products) {
+      multiply({p.operand.window(0, tokens), Side::transposed, operand(p.from, p.w), Side::as_is},
+               dU.window(row, p.w.size(0)), {}, fold);
+      row += p.w.size(0);
+    }
+  });
+}
+
 struct Slots {
-  std::shared_ptr<Slot> x, start, U, b_n;
+  std::shared_ptr<Slot> x, start, b_n;
 };
 
-void flow_back(const Sequence& s, const Slots& to, const Tensor& dy) {
+void flow_back(const Sequence& s, const Slots& to, const Tensor& U, const Tensor& dy) {
   const int64_t H = s.H(), tokens = s.times.tokens(), places = s.times.places();
   Gradient g;
   auto to_x = [&](const Tensor& dx, Fold fold) {
-    const Tensor alone = fold == Fold::set ? dx : Tensor::like(dx);
+    // A step's gradient is read once more at the end, when others may have been added to dx.
+    const bool own = fold == Fold::add || s.one_step();
+    const Tensor alone = own ? Tensor::like(dx) : dx;
     g = walk_back(s, dy, alone);
     if (fold == Fold::add)
       run(dx, [&]<class T>(auto on, T) { kernel::add_rows(on, alone.in<T>(), dx.out<T>()); });
+    else if (own)
+      dx.copy_from(alone);
   };
   if (to.x)
     to.x->gather(to_x);
   else
     to_x(Tensor({tokens, gates(s.cell) * H}, dy.type(), dy.device()), Fold::set);
 
-  gather(to.U, [&](const Tensor& dU, Fold fold) {  // dU = Σ d hᵀ over all times at once
-    int64_t row = 0;
-    for (const Returning& p : g.products) {
-      multiply({p.operand.window(0, tokens), Side::transposed, operand(p.from, p.w), Side::as_is},
-               dU.window(row, p.w.size(0)), {}, fold);
-      row += p.w.size(0);
-    }
-  });
+  gather_recurrent(U, s, g.products);
   gather(to.b_n, [&](const Tensor& db_n, Fold fold) {
     run(dy, [&]<class T>(auto on, T) {
       const Tensor sums({3 * H}, dy.type(), dy.device());
@@ -279,9 +316,9 @@ Tensor unroll(const Recurrent& cell, const Tensor& x, const Tensor& start, Times
              {},        std::move(times)};
   if (Tape::live() && width > 0) s.kept = Tensor({x.rows(), width}, x.type(), x.device());
   walk(s, x, cell.b_n);
-  const Slots to{x.slot(), start.slot(), cell.U.slot(), cell.b_n.slot()};
+  const Slots to{x.slot(), start.slot(), cell.b_n.slot()};
   return record(s.y, {x, start, cell.U, cell.b_n},
-                [s, to](const Tensor& dy) { flow_back(s, to, dy); });
+                [s, to, U = cell.U](const Tensor& dy) { flow_back(s, to, U, dy); });
 }
 
 Tensor or_zeros(const Tensor& start, const Recurrent& cell, const Tensor& x, int64_t sentences) {

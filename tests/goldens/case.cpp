@@ -134,6 +134,8 @@ std::map<std::string, Run> built_cases() {
   add_loss_cases(cases);
   add_training_cases(cases);
   add_beam_cases(cases);
+  add_attention_cases(cases);
+  add_recurrent_cases(cases);
   return cases;
 }
 

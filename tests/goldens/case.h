@@ -77,5 +77,7 @@ void add_transformer_cases(std::map<std::string, Run>& cases);
 void add_loss_cases(std::map<std::string, Run>& cases);
 void add_training_cases(std::map<std::string, Run>& cases);
 void add_beam_cases(std::map<std::string, Run>& cases);
+void add_attention_cases(std::map<std::string, Run>& cases);
+void add_recurrent_cases(std::map<std::string, Run>& cases);
 
 }  // namespace fovea::goldens
