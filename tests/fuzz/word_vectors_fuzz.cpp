@@ -1,0 +1,50 @@
+// sources: src/text/word_vectors.cpp src/text/word_vectors_read.cpp src/base/files.cpp
+// sources: src/base/lines.cpp src/base/utf8.cpp src/base/log.cpp
+// libraries: -lfmt -lspdlog -lz -licuuc
+//
+// Whatever a file of word vectors holds, it is refused as bad data or can be used: every word is
+// UTF-8 and found where it stands, every number is finite. The first byte chooses the format.
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+
+#include "base/check.h"
+#include "base/utf8.h"
+#include "text/word_vectors.h"
+
+namespace {
+
+using namespace fovea;
+
+void require(bool ok) {
+  if (!ok) std::abort();
+}
+
+void use(const WordVectors& vectors) {
+  const VectorCounts& counts = vectors.counts();
+  require(counts.read == counts.kept + counts.unwanted + counts.duplicates + counts.bad_utf8);
+  require(counts.kept == vectors.words());
+  for (int64_t i = 0; i < vectors.words(); ++i) {
+    require(!vectors.word(i).empty() && is_utf8(vectors.word(i)));
+    require(vectors.find(vectors.word(i)) == i);
+    require(static_cast<int64_t>(vectors.vector(i).size()) == vectors.size());
+    for (const float x : vectors.vector(i)) require(std::isfinite(x));
+  }
+  require(!counts.summary().empty());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view bytes(reinterpret_cast<const char*>(data) + 1, size - 1);
+  VectorReadOptions options;
+  options.format = static_cast<VectorFormat>(data[0] % 3);
+  options.bad_utf8 = static_cast<BadUtf8>(data[0] / 3 % 3);
+  try {
+    use(WordVectors::parse(bytes, "vectors", options));
+  } catch (const Error& error) {
+    require(error.code() == Exit::data);
+  }
+  return 0;
+}
