@@ -1,0 +1,146 @@
+#include "train/skip_gram.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/check.h"
+#include "base/random.h"
+#include "tensor/memory.h"
+#include "train/skip_gram_pairs.h"
+
+namespace fovea {
+namespace {
+
+constexpr int64_t kMostWords = 262'144;  // learnt from between two changes of the learning rate
+constexpr int64_t kFewestWords = 1'000;
+constexpr int64_t kFewShared = 1'500;  // for fewer, waking threads costs more than they save
+constexpr int64_t kSlices = 16;        // of a chunk, drawn side by side
+constexpr double kLastRate = 1e-4;     // of the first rate
+constexpr int64_t kRows = kernel::kSkipGramLanes;
+
+// Both tables, with rows that begin at multiples of 64 bytes.
+class Tables {
+ public:
+  Tables(int64_t words, int64_t size, uint64_t seed)
+      : words_(words), size_(size), stride_((size + kRows - 1) / kRows * kRows),
+        memory_(allocate(2 * words_ * stride_ * sizeof(float), Cpu{})) {
+    std::fill_n(input(), 2 * words_ * stride_, 0.0f);
+    Random random(seed);
+    const double bound = 0.5 / static_cast<double>(size);
+    for (int64_t i = 0; i < words_; ++i)
+      for (int64_t j = 0; j < size_; ++j)
+        input()[i * stride_ + j] = static_cast<float>(random.uniform(-bound, bound));
+  }
+
+  kernel::SkipGramTables rows() const { return {input(), input() + words_ * stride_, stride_}; }
+  std::span<const float> vector(int64_t word) const {
+    return {input() + word * stride_, static_cast<size_t>(size_)};
+  }
+
+ private:
+  float* input() const { return reinterpret_cast<float*>(memory_.get()); }
+  int64_t words_, size_, stride_;
+  Buffer memory_;
+};
+
+// Learns chunk after chunk: see Note [Parts of the vocabulary].
+class SkipGram {
+ public:
+  SkipGram(const WordStream& text, const SkipGramOptions& options)
+      : text_(text), options_(options), sampler_(text, options), buckets_(kSlices),
+        tables_(static_cast<int64_t>(text.words.size()), options.size, options.seed) {
+    total_ = options.epochs * static_cast<int64_t>(text.ids.size());
+    chunk_ = std::clamp(total_ / 100, kFewestWords, kMostWords);
+  }
+
+  void run() {
+    for (int64_t epoch = 0; epoch < options_.epochs; ++epoch)
+      for (int64_t first = 0; first < text_.sentences();) {
+        const int64_t last = end_of_chunk(first);
+        sample(first, last, epoch);
+        const double rate = options_.rate * std::max(kLastRate, 1 - share_done());
+        learn(static_cast<float>(rate));
+        done_ += text_.offsets[last] - text_.offsets[first];
+        first = last;
+        if (!report(rate)) return;
+      }
+  }
+
+  WordVectors vectors() const {
+    WordVectors vectors(options_.size);
+    for (size_t i = 0; i < text_.words.size(); ++i)
+      vectors.add(text_.words[i], tables_.vector(static_cast<int64_t>(i)));
+    return vectors;
+  }
+
+ private:
+  double share_done() const { return static_cast<double>(done_) / static_cast<double>(total_); }
+
+  // The first sentence at or after which the text has `words` words.
+  int64_t sentence_at(int64_t words) const {
+    return std::lower_bound(text_.offsets.begin(), text_.offsets.end(), words) -
+           text_.offsets.begin();
+  }
+  int64_t end_of_chunk(int64_t first) const {
+    return std::min(sentence_at(text_.offsets[first] + chunk_), text_.sentences());
+  }
+
+  // Draws the pairs of a chunk. What is drawn depends on the place of a slice, not on its thread.
+  void sample(int64_t first, int64_t last, int64_t epoch) {
+    const int64_t begin = text_.offsets[first], words = text_.offsets[last] - begin;
+#pragma omp parallel for schedule(dynamic, 1) if (words > kFewShared)
+    for (int64_t slice = 0; slice < kSlices; ++slice) {
+      const int64_t from = sentence_at(begin + words * slice / kSlices);
+      const int64_t to = sentence_at(begin + words * (slice + 1) / kSlices);
+      Random key(options_.seed,
+                 static_cast<uint64_t>(epoch + 1) << 40 | static_cast<uint64_t>(from));
+      buckets_[slice].clear();
+      sampler_.sample(from, to, key.bits64(), buckets_[slice]);
+    }
+  }
+
+  void learn(float rate) {
+    std::array<std::array<std::span<const kernel::SkipGramPair>, kSlices>, kParts> runs;
+    std::array<kernel::SkipGramBlock, kParts> blocks;
+    for (int32_t round = 0; round < kParts; ++round) {
+      for (int32_t i = 0; i < kParts; ++i) {
+        for (int64_t slice = 0; slice < kSlices; ++slice) {
+          runs[i][slice] = buckets_[slice].pairs[i * kParts + (i + round) % kParts];
+          pairs_ += static_cast<int64_t>(runs[i][slice].size());
+        }
+        blocks[i] = {runs[i]};
+      }
+      loss_ += kernel::skip_gram(Cpu{}, tables_.rows(), blocks, rate);
+    }
+  }
+
+  bool report(double rate) {
+    check(std::isfinite(loss_), Exit::diverged, "the vectors grew beyond all bounds after ", done_,
+          " words; lower --rate (", options_.rate, " now)");
+    const double mean = pairs_ == 0 ? 0 : loss_ / static_cast<double>(pairs_);
+    loss_ = 0, pairs_ = 0;
+    return !options_.progress || options_.progress({done_, total_, mean, rate});
+  }
+
+  const WordStream& text_;
+  const SkipGramOptions& options_;
+  PairSampler sampler_;
+  std::vector<PairBuckets> buckets_;
+  Tables tables_;
+  int64_t total_ = 0, chunk_ = 0, done_ = 0, pairs_ = 0;
+  double loss_ = 0;
+};
+
+}  // namespace
+
+WordVectors train_skip_gram(const WordStream& text, const SkipGramOptions& options) {
+  check(options.size >= 1 && options.size <= WordVectors::kMaxSize, Exit::usage, "vectors of ",
+        options.size, " numbers; expected 1 to ", WordVectors::kMaxSize);
+  check(options.window >= 1 && options.negatives >= 1 && options.epochs >= 1, Exit::usage,
+        "window, negatives and epochs must be at least 1");
+  SkipGram skip_gram(text, options);
+  skip_gram.run();
+  return skip_gram.vectors();
+}
+
+}  // namespace fovea
