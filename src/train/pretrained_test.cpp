@@ -1,0 +1,90 @@
+#include "train/pretrained.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/files.h"
+#include "temporary.h"
+
+namespace fovea {
+namespace {
+
+struct Pretrained : testing::Test {
+  Vocabulary vocabulary =
+      Vocabulary::from_entries(Cut::words, {{"Haus", 3}, {"selten", 2}, {"Hund", 1}});
+  ParameterStore store;
+
+  Pretrained() {
+    store.declare("b", {5}, Init::constant(1));
+    store.declare("source/E", {vocabulary.size(), 2}, Init::normal(0.1));
+    store.allocate(1);
+  }
+  const ParameterStore::Parameter& table() { return *store.find("source/E"); }
+};
+
+TEST_F(Pretrained, FillsTheRowsOfWordsThatAreFound) {
+  WordVectors vectors(2);
+  vectors.add("Hund", std::vector{3.0f, 4.0f});
+  vectors.add("</s>", std::vector{5.0f, 6.0f});
+  vectors.add("Haus", std::vector{1.0f, 2.0f});
+  const std::vector<double> before = table().tensor.values();
+  const FilledRows filled = fill_embeddings(vectors, vocabulary, table(), RowScale::as_given);
+  EXPECT_EQ(filled.rows, (std::vector{4, 6}));
+  EXPECT_EQ(filled.found(), 2);
+  EXPECT_EQ(filled.missing, 1);
+  EXPECT_EQ(filled.summary(), "found 2 of 3 pieces (66.7 %), missing 1: selten");
+  std::vector<double> expected = before;
+  expected[2 * kEos] = 5, expected[2 * kEos + 1] = 6;
+  expected[8] = 1, expected[9] = 2, expected[12] = 3, expected[13] = 4;
+  EXPECT_EQ(table().tensor.values(), expected);
+}
+
+TEST_F(Pretrained, ScalesRowsToTheTable) {
+  WordVectors vectors(2);
+  vectors.add("Hund", std::vector{300.0f, 400.0f});
+  vectors.add("Haus", std::vector{0.0f, 500.0f});
+  const auto mean_square = [](const std::vector<double>& values, size_t from) {
+    double sum = 0;
+    for (size_t i = from; i < values.size(); ++i) sum += values[i] * values[i];
+    return sum / static_cast<double>(values.size() - from);
+  };
+  const double before = mean_square(table().tensor.values(), 0);
+  fill_embeddings(vectors, vocabulary, table());
+  const std::vector<double> after = table().tensor.values();
+  const double filled =
+      (after[8] * after[8] + after[9] * after[9] + after[12] * after[12] + after[13] * after[13]) /
+      4;
+  EXPECT_NEAR(filled, before, 1e-6 * before);
+  EXPECT_NEAR(after[12] / after[13], 0.75, 1e-6);
+}
+
+TEST_F(Pretrained, RefusesVectorsOfAnotherSize) {
+  const auto message =
+      message_of(Exit::data, [&] { fill_embeddings(WordVectors(3), vocabulary, table()); });
+  EXPECT_NE(message.find("source/E"), std::string::npos) << message;
+}
+
+TEST_F(Pretrained, ReadsOnlyWhatTheVocabularyHas) {
+  const TemporaryFolder folder;
+  write_atomically(folder / "v", "4 2\nHaus 1 2\nMaus 3 4\n\xFF 1 1\n</s> 5 6\n");
+  const WordVectors vectors = read_vectors_for(folder / "v", vocabulary);
+  EXPECT_EQ(vectors.words(), 2);
+  EXPECT_EQ(vectors.counts().unwanted, 1);
+  EXPECT_GE(vectors.find("Haus"), 0);
+  EXPECT_GE(vectors.find("</s>"), 0);
+}
+
+TEST_F(Pretrained, FreezesRows) {
+  store.allocate_gradients();
+  store.gradients().assign(std::vector<double>(store.size(), 1.0));
+  freeze_rows(store, table(), std::vector<int32_t>{4, 6});
+  const std::vector<double> gradients = store.gradients().values();
+  for (int64_t i = 0; i < store.size(); ++i) {
+    const int64_t row = i < table().offset ? -1 : (i - table().offset) / 2;
+    EXPECT_EQ(gradients[i], row == 4 || row == 6 ? 0 : 1) << i;
+  }
+}
+
+}  // namespace
+}  // namespace fovea
