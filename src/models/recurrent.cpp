@@ -24,6 +24,13 @@ DecoderRows first_rows(const DecoderRows& from, int64_t count) {
   return {from.states, first_rows(from.fed, count), first_rows(from.before, count)};
 }
 
+// values[i] for each i of the index.
+std::vector<int32_t> at_each(const Tensor& index, std::span<const int32_t> values) {
+  std::vector<int32_t> taken;
+  for (const double i : index.values()) taken.push_back(values[static_cast<size_t>(i)]);
+  return taken;
+}
+
 RecurrentStack::Sizes encoder_sizes(const ModelConfig& c) {
   return {c.cell,
           c.embedding_size(),
@@ -85,9 +92,8 @@ Tensor RecurrentModel::embed_words(const Tensor& E, const Tensor& ids) const {
 RecurrentModel::Encoded RecurrentModel::encode(const Tokens& source) const {
   const Device device = store_.device();
   const TimeMajor order = TimeMajor::of(source.offsets, device);
-  std::vector<int32_t> ids;
-  for (const double p : order.from.values()) ids.push_back(source.ids[static_cast<size_t>(p)]);
-  const auto read = encoder(embed_words(E_source, Tensor::of(ids, device)), order);
+  const Tensor ids = Tensor::of(at_each(order.from, source.ids), device);
+  const auto read = encoder(embed_words(E_source, ids), order);
   std::vector<int32_t> place(order.order.size());
   for (size_t i = 0; i < place.size(); ++i) place[order.order[i]] = static_cast<int32_t>(i);
   const Tensor places = Tensor::of(place, device);
@@ -178,6 +184,12 @@ DecoderRows RecurrentModel::first(const Encoded& source, const Tensor& sentence)
     rows.fed = Tensor::zeros({sentence.elements(), config_.readout_size()}, store_.type(),
                              store_.device());
   return rows;
+}
+
+RecurrentModel::Target RecurrentModel::Target::of(const Tokens& sentences, Device device) {
+  TimeMajor order = TimeMajor::of(sentences.offsets, device);
+  return {Tensor::of(at_each(order.from, sentences.ids), device), order,
+          Tensor::of(order.order, device)};
 }
 
 RecurrentModel::Decoded RecurrentModel::decode(const Encoded& source, const Target& target) const {
@@ -274,26 +286,25 @@ struct Filled {
   }
 };
 
-std::vector<int32_t> at_each(const Tensor& index, const std::vector<int32_t>& values) {
-  std::vector<int32_t> taken;
-  for (const double i : index.values()) taken.push_back(values[static_cast<size_t>(i)]);
-  return taken;
-}
-
 }  // namespace
 
 BatchLoss RecurrentModel::loss(const Tokens& source, const Tokens& target_in,
                                std::span<const int32_t> target_out, double label_smoothing) const {
+  return loss_after(encode(source), target_in, target_out, label_smoothing);
+}
+
+BatchLoss RecurrentModel::loss_after(const Encoded& source, const Tokens& target_in,
+                                     std::span<const int32_t> target_out,
+                                     double label_smoothing) const {
   const Device device = store_.device();
   const Filled filled(target_in, target_out);
-  Target target{{}, TimeMajor::of(filled.offsets, device), {}};
-  target.words = Tensor::of(at_each(target.order.from, filled.ids), device);
+  Target target = Target::of({filled.ids, filled.offsets}, device);
   std::vector<int32_t> sentence = target.order.order;
   for (int32_t& b : sentence)  // padding reads the first sentence
-    if (b >= source.sentences()) b = 0;
+    if (b >= target_in.sentences()) b = 0;
   target.sentence = Tensor::of(sentence, device);
 
-  const Decoded decoded = decode(encode(source), target);
+  const Decoded decoded = decode(source, target);
   const Tensor labels = Tensor::of(at_each(target.order.from, filled.labels), device);
   const Tensor read = dropped(decoded.readout, dropout_key(config_.dropout));
   const CrossEntropy out = output_loss(read, W_o, b_o, labels, label_smoothing);

@@ -53,12 +53,18 @@ class RecurrentModel : public Model {
     Tensor words;  // i32 [rows]
     TimeMajor order;
     Tensor sentence;  // i32 [places]
+
+    // Sentence i translates source i.
+    static Target of(const Tokens& sentences, Device device = Cpu{});
   };
   struct Decoded {
     Tensor readout;                  // of every word, [rows, readout]
     std::vector<Attended> attended;  // of every time
   };
   Decoded decode(const Encoded& source, const Target& target) const;
+  // loss() of sources that were read already.
+  BatchLoss loss_after(const Encoded& source, const Tokens& target_in,
+                       std::span<const int32_t> target_out, double label_smoothing) const;
 
  private:
   struct Stepped {

@@ -3,6 +3,7 @@
 #include <numeric>
 
 #include "support/gradient_check.h"
+#include "support/sentences.h"
 
 namespace fovea {
 namespace {
@@ -17,31 +18,6 @@ ModelConfig small() {
   c.max_length = 20;
   c.dropout = 0;
   return c;
-}
-
-struct Sentences {
-  std::vector<int32_t> source, source_offsets{0}, in, out, offsets{0};
-
-  void add(const std::vector<int32_t>& from, const std::vector<int32_t>& to) {
-    source.insert(source.end(), from.begin(), from.end());
-    source.push_back(2);
-    in.push_back(1);
-    in.insert(in.end(), to.begin(), to.end());
-    out.insert(out.end(), to.begin(), to.end());
-    out.push_back(2);
-    source_offsets.push_back(static_cast<int32_t>(source.size()));
-    offsets.push_back(static_cast<int32_t>(in.size()));
-  }
-  Tokens sources() const { return {source, source_offsets}; }
-  Tokens targets() const { return {in, offsets}; }
-};
-
-Sentences ragged() {
-  Sentences s;
-  s.add({3, 4, 5}, {6, 7});
-  s.add({}, {3});
-  s.add({8}, {});
-  return s;
 }
 
 // The whole model, every option that changes the mathematics.
@@ -111,16 +87,13 @@ TEST(Transformer, BatchDoesNotMatter) {
   c.size = 64, c.inner = 128;
   const auto model = make_model(c, 1);
   Sentences all;
-  for (int i = 0; i < 30; ++i)
-    all.add(std::vector<int32_t>(static_cast<size_t>(1 + i % 7), 3 + i % 6),
-            std::vector<int32_t>(static_cast<size_t>(1 + i % 5), 3 + i % 6));
+  for (int i = 0; i < 30; ++i) add_pair(all, i);
   const auto together =
       model->loss(all.sources(), all.targets(), all.out, 0).log_likelihood.values();
   size_t at = 0;
   for (int i = 0; i < 30; ++i) {
     Sentences one;
-    one.add(std::vector<int32_t>(static_cast<size_t>(1 + i % 7), 3 + i % 6),
-            std::vector<int32_t>(static_cast<size_t>(1 + i % 5), 3 + i % 6));
+    add_pair(one, i);
     for (const double v :
          model->loss(one.sources(), one.targets(), one.out, 0).log_likelihood.values())
       EXPECT_EQ(v, together[at++]);

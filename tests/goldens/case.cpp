@@ -136,6 +136,7 @@ std::map<std::string, Run> built_cases() {
   add_beam_cases(cases);
   add_attention_cases(cases);
   add_recurrent_cases(cases);
+  add_decoder_cases(cases);
   return cases;
 }
 

@@ -79,5 +79,6 @@ void add_training_cases(std::map<std::string, Run>& cases);
 void add_beam_cases(std::map<std::string, Run>& cases);
 void add_attention_cases(std::map<std::string, Run>& cases);
 void add_recurrent_cases(std::map<std::string, Run>& cases);
+void add_decoder_cases(std::map<std::string, Run>& cases);
 
 }  // namespace fovea::goldens
