@@ -46,8 +46,10 @@ TEST(Lookup, GradientOfDotScores) {
 TEST(Lookup, GradientOfAdditiveScores) {
   for (const Example& x : examples()) {
     expect_gradient({x.q, x.keys, x.v}, [&] { return additive_scores(x.q, x.keys, x.v, x.look); });
-    const Tensor fixed = random_tensor({x.look.memory.tokens, x.v.elements()}, 6);
-    expect_gradient({x.q}, [&] { return additive_scores(x.q, fixed, x.v, x.look); });
+    const Tensor keys = random_tensor(x.keys.shape(), 6), v = random_tensor(x.v.shape(), 7);
+    expect_gradient({x.q}, [&] { return additive_scores(x.q, keys, v, x.look); });
+    expect_gradient({x.keys},
+                    [&] { return additive_scores(x.q.view(x.q.shape()), x.keys, v, x.look); });
   }
 }
 
