@@ -11,6 +11,7 @@
 
 #include "base/lines.h"
 #include "base/log.h"
+#include "cli/attention_picture.h"
 #include "cli/session.h"
 #include "decode/translate.h"
 #include "text/batch.h"
@@ -26,7 +27,7 @@ constexpr const char* kExamples = R"(Examples:
     fovea show "A small dog runs through the snow."
 
   One head of one layer, pieces instead of words, as a picture for a paper:
-    fovea show --layer 5 --head 2 --pieces --svg head.svg "A small dog runs through the snow."
+    fovea show --layer 1 --head 2 --pieces --svg head.svg "A small dog runs through the snow."
 
   All heads of all layers at a glance:
     fovea show --grid --svg heads.svg "A small dog runs through the snow."
@@ -36,7 +37,10 @@ constexpr const char* kExamples = R"(Examples:
 
 Rows are target words, columns what they attend to; each row sums to 1. Layers and heads count
 from 0; without them the mean is shown. Word weights are sums over the pieces of a source word and
-means over those of a target word. Attention shows where the model looks, not why it decides.)";
+means over those of a target word. Recurrent models show what their mechanism has of its own as
+well: p_t with its window and Gaussian (local-m, local-p), the middles of Graves' Gaussians (window),
+the words chosen (hard-argmax, hard-sample), the frontier (forward), one bar for all (static).
+Attention shows where the model looks, not why it decides.)";
 
 struct ShowCommand {
   ModelChoice model;
@@ -46,13 +50,13 @@ struct ShowCommand {
 };
 
 // A sentence pair with its attention maps and what to write on rows and columns.
-struct Attended {
+struct ShownPair {
   std::string translation;
   std::vector<int32_t> source, target;  // with </s>
   std::vector<AttentionMap> maps;
 };
 
-Attended attend(const ShowCommand& c, const Package& package) {
+ShownPair attend(const ShowCommand& c, const Package& package) {
   const Translator translator({package.model.get()}, package.source, package.target,
                               {.search = {.beam = c.beam}, .attention = c.target.empty()});
   const Translation found = translator.translate(std::vector{c.text}, {"the sentence"}).front();
@@ -60,7 +64,7 @@ Attended attend(const ShowCommand& c, const Package& package) {
   if (c.target.empty())
     return {found.text, found.source_ids, found.n_best.front().ids, found.attention};
 
-  Attended given{c.target, found.source_ids, package.target.encode(clean_line(c.target).text), {}};
+  ShownPair given{c.target, found.source_ids, package.target.encode(clean_line(c.target).text), {}};
   const int64_t longest = package.model->max_length() - 1;
   check(std::ssize(given.target) <= longest, Exit::usage, "--target: ", given.target.size(),
         " pieces, the model takes ", longest, "; shorten it");
@@ -73,31 +77,19 @@ Attended attend(const ShowCommand& c, const Package& package) {
   return given;
 }
 
-// One side of a matrix: what to write on it, and the word each piece belongs to.
-struct Side {
-  std::vector<std::string> labels;
-  std::vector<int> words;
-};
-
-Side side_of(const Vocabulary& vocabulary, std::span<const int32_t> ids, bool pieces) {
-  if (!pieces) return {vocabulary.words(ids), vocabulary.words_of(ids)};
-  Side side{vocabulary.pieces(ids), {}};
-  for (size_t i = 0; i < ids.size(); ++i) side.words.push_back(static_cast<int>(i));
-  return side;
-}
-
 class Picture {
  public:
-  Picture(const ShowCommand& c, const Package& package, const Attended& attended) : c_(c) {
+  Picture(const ShowCommand& c, const Package& package, const ShownPair& attended) : c_(c) {
     std::vector<int32_t> read{kBos};  // what the decoder has read when it writes each word
     read.insert(read.end(), attended.target.begin(), attended.target.end() - 1);
-    const Side source = side_of(package.source, attended.source, c.pieces);
+    const PictureUnit unit = c.pieces ? PictureUnit::pieces : PictureUnit::words;
+    const PictureSide source = picture_side(package.source, attended.source, unit);
     if (c.kind == "encoder") {
       rows_ = cols_ = source;
     } else if (c.kind == "decoder") {
-      rows_ = cols_ = side_of(package.target, read, c.pieces);
+      rows_ = cols_ = picture_side(package.target, read, unit);
     } else {
-      rows_ = side_of(package.target, attended.target, c.pieces);
+      rows_ = picture_side(package.target, attended.target, unit);
       cols_ = source;
     }
     for (const AttentionMap& map : attended.maps)
@@ -119,8 +111,7 @@ class Picture {
     for (const AttentionMap& map : maps_)
       if ((layer < 0 || map.layer == layer) && (head < 0 || map.head == head))
         chosen.push_back(map);
-    const SoftAlignment words = by_word(mean_attention(chosen, c_.kind), rows_.words, cols_.words);
-    return {cols_.labels, rows_.labels, words.weights, title(layer, head)};
+    return attention_picture(chosen, rows_, cols_, title(layer, head));
   }
 
   AttentionGrid grid() const {
@@ -136,13 +127,14 @@ class Picture {
 
  private:
   std::string title(int64_t layer, int64_t head) const {
+    if (!maps_.front().mechanism.empty()) return maps_.front().mechanism + " attention";
     const std::string which = layer < 0 ? "mean of all layers" : fmt::format("layer {}", layer);
     const std::string part = head < 0 ? "mean of heads" : fmt::format("head {}", head);
     return fmt::format("{} attention, {}, {}", c_.kind, which, part);
   }
 
   const ShowCommand& c_;
-  Side rows_, cols_;
+  PictureSide rows_, cols_;
   std::vector<AttentionMap> maps_;
   int64_t layers_ = 0, heads_ = 0;
 };
@@ -152,7 +144,7 @@ void show(const ShowCommand& c) {
   check(c.model.directories.size() < 2, Exit::usage, "show draws one model: give -m once");
   const std::vector<Package> packages = load_models(c.model);
   const PrecisionScope precision(c.model.numbers());
-  const Attended attended = attend(c, packages.front());
+  const ShownPair attended = attend(c, packages.front());
   const Picture picture(c, packages.front(), attended);
   if (!c.svg.empty()) {
     OutputFile file(c.svg);

@@ -19,12 +19,21 @@ struct Tokens {
 };
 
 // One attention matrix of one sentence pair: rows are queries, columns what is attended to; each
-// row sums to 1.
+// row sums to 1, but for local-p, where the Gaussian leaves less.
 struct AttentionMap {
   std::string kind;  // "encoder", "decoder", "cross"
   int64_t layer = 0, head = 0;
   int64_t rows = 0, cols = 0;
   std::vector<float> weights;  // rows × cols
+
+  // What the mechanism has of its own; a list is empty where it has no such thing.
+  std::string mechanism = {};          // as in recipes: "local-p"; empty: multi-head
+  std::vector<float> position = {};    // local-m, local-p: p_t of each row, counted from 1
+  int64_t window = 0;                  // D: a row looks at ⌊p_t + ½⌋ ± D only
+  double sigma = 0;                    // local-p: σ of the Gaussian around p_t
+  std::vector<float> kappa = {};       // window: κ_t [rows, K], counted from 1
+  std::vector<float> soft = {};        // hard: the distribution behind the choice, rows × cols
+  std::vector<int32_t> frontier = {};  // forward: the first column that a row may look at
 };
 
 // What a batch costs under teacher forcing.

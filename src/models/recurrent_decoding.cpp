@@ -14,6 +14,59 @@ struct State : DecoderState {
   std::vector<int32_t> sentence;  // per row: the source it translates
 };
 
+// One step's answers as numbers.
+struct StepValues {
+  std::vector<double> weights, soft, position, kappa;
+  int64_t columns, gaussians;
+
+  explicit StepValues(const Attended& step)
+      : weights(step.weights.values()), soft(values_of(step.soft)),
+        position(values_of(step.position)), kappa(values_of(step.now.kappa)),
+        columns(step.weights.cols()), gaussians(step.now.kappa ? step.now.kappa.cols() : 0) {}
+
+ private:
+  static std::vector<double> values_of(const Tensor& x) {
+    return x ? x.values() : std::vector<double>{};
+  }
+};
+
+AttentionMap empty_map(const ModelConfig& config, int64_t source_words) {
+  AttentionMap map{"cross", 0, 0, 0, source_words, {}};
+  map.mechanism = config.attention.kind;
+  const bool local = map.mechanism == "local-m" || map.mechanism == "local-p";
+  if (local) map.window = config.attention.window;
+  if (map.mechanism == "local-p") map.sigma = static_cast<double>(map.window) / 2;  // σ = D/2
+  return map;
+}
+
+void append(std::vector<float>& to, const std::vector<double>& from, int64_t first, int64_t count) {
+  for (int64_t k = first; k < first + count; ++k)
+    to.push_back(static_cast<float>(from[static_cast<size_t>(k)]));
+}
+
+// The first column that is not left of what the last row looked at most, less `slack`.
+int32_t next_frontier(const AttentionMap& map, int64_t slack) {
+  if (map.rows == 0) return 0;
+  const auto last = map.weights.end() - map.cols;
+  const int64_t focus = std::max_element(last, map.weights.end()) - last;
+  return static_cast<int32_t>(std::max<int64_t>(0, focus - slack));
+}
+
+// Row i of the step becomes the last row of the map.
+void add_row(AttentionMap& map, const StepValues& step, int64_t i, const AttentionConfig& how) {
+  if (how.kind == "forward") map.frontier.push_back(next_frontier(map, how.slack));
+  append(map.weights, step.weights, i * step.columns, map.cols);
+  if (how.kind == "window") {  // its weights may have any sum; they are drawn normalised
+    const auto row = map.weights.end() - map.cols;
+    const float sum = std::accumulate(row, map.weights.end(), 0.0f);
+    std::for_each(row, map.weights.end(), [&](float& w) { w = sum > 0 ? w / sum : 0; });
+  }
+  if (how.kind.starts_with("hard")) append(map.soft, step.soft, i * step.columns, map.cols);
+  if (!step.position.empty()) append(map.position, step.position, i, 1);
+  if (!step.kappa.empty()) append(map.kappa, step.kappa, i * step.gaussians, step.gaussians);
+  ++map.rows;
+}
+
 }  // namespace
 
 std::unique_ptr<DecoderState> RecurrentModel::start(const Tokens& source) const {
@@ -54,26 +107,15 @@ std::vector<std::vector<AttentionMap>> RecurrentModel::attention(const Tokens& s
                                                                  const Tokens& target_in) const {
   std::vector<std::vector<AttentionMap>> maps(static_cast<size_t>(source.sentences()));
   if (!attend) return maps;
-  const TimeMajor order = TimeMajor::of(target_in.offsets, store_.device());
-  std::vector<int32_t> ids;
-  for (const double p : order.from.values()) ids.push_back(target_in.ids[static_cast<size_t>(p)]);
-  const Decoded decoded = decode(encode(source), {Tensor::of(ids, store_.device()), order,
-                                                  Tensor::of(order.order, store_.device())});
+  const Target target = Target::of(target_in, store_.device());
+  const Decoded decoded = decode(encode(source), target);
+  const TimeMajor& order = target.order;
   for (int64_t t = 0; t < order.times(); ++t) {
-    const Attended& step = decoded.attended[static_cast<size_t>(t)];
-    const std::vector<double> weights = step.weights.values();
+    const StepValues step(decoded.attended[static_cast<size_t>(t)]);
     for (int64_t i = 0; i < order.alive(t); ++i) {
       const auto b = static_cast<size_t>(order.order[static_cast<size_t>(i)]);
-      const int64_t S = source.offsets[b + 1] - source.offsets[b];
-      if (t == 0) maps[b].push_back({"cross", 0, 0, 0, S, {}});
-      AttentionMap& map = maps[b].front();
-      const auto row = weights.begin() + i * step.weights.cols();
-      // Graves' weights may have any sum; they are drawn normalised.
-      const double sum =
-          config_.attention.kind == "window" ? std::accumulate(row, row + S, 0.0) : 1;
-      std::transform(row, row + S, std::back_inserter(map.weights),
-                     [&](double w) { return static_cast<float>(sum > 0 ? w / sum : 0); });
-      ++map.rows;
+      if (t == 0) maps[b].push_back(empty_map(config_, source.offsets[b + 1] - source.offsets[b]));
+      add_row(maps[b].front(), step, i, config_.attention);
     }
   }
   return maps;

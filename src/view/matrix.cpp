@@ -13,6 +13,7 @@ void check_shape(const AttentionMatrix& matrix) {
         "attention matrix of ", matrix.target.size(), " target and ", matrix.source.size(),
         " source words holds ", matrix.weights.size(), " weights, expected ",
         matrix.source.size() * matrix.target.size());
+  check_marks(matrix.marks, matrix.target.size(), matrix.source.size());
 }
 
 bool drawable(float weight) { return weight >= -1e-4f && weight <= 1.0001f; }

@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "view/marks.h"
+
 namespace fovea {
 
 // Who looks at whom: weights[i · source + j] is how much target word i attends to source word j.
@@ -12,11 +14,12 @@ struct AttentionMatrix {
   std::vector<std::string> source, target;
   std::vector<float> weights;  // [target, source]
   std::string title = {};
+  Marks marks = {};
 
   float at(size_t i, size_t j) const { return weights[i * source.size() + j]; }
 };
 
-// Throws unless there is one weight for each pair of words.
+// Throws unless there is one weight for each pair of words and marks fit them.
 void check_shape(const AttentionMatrix& matrix);
 
 // True for a weight that can be drawn: finite, and in [0, 1] but for rounding.

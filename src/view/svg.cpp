@@ -4,9 +4,11 @@
 #include <cstdio>
 
 #include "base/check.h"
+#include "view/bars.h"
 #include "view/colour.h"
 #include "view/drawing.h"
 #include "view/label.h"
+#include "view/svg_marks.h"
 
 namespace fovea {
 namespace {
@@ -103,6 +105,8 @@ class MapPicture {
     drawing_.add("<g transform=\"translate(" + number(left) + " " + number(top) +
                  ")\" stroke-width=\"" + (cell_ >= 12 ? "1" : "0.4") + "\">\n");
     cells();
+    if (matrix_.marks.chosen.empty()) outlines();
+    draw_marks(drawing_, matrix_, cell_);
     drawing_.add("</g>\n");
     y = footer(top + down + 16, width);
     return drawing_.finish({width, y + kPad - 6},
@@ -117,6 +121,9 @@ class MapPicture {
       for (size_t j = 0; j < matrix_.source.size(); ++j)
         if (!sparse || scale_step(matrix_.at(i, j), top_) > 0 || !drawable(matrix_.at(i, j)))
           cell(i, j);
+  }
+
+  void outlines() {
     const double inset = cell_ >= kValueCell ? 1.5 : 0.9;
     drawing_.add("<g stroke-width=\"" +
                  number(cell_ >= kValueCell ? 2
@@ -159,11 +166,15 @@ class MapPicture {
   double footer(double y, double width) {
     drawing_.rule(".fovea .cell{stroke:#e1e6ec}", ".fovea .cell{stroke:#262c36}");
     drawing_.scale_bar(kPad, y, 110, top_);
-    drawing_.add("<g stroke-width=\"2\">" + square("best", kPad + 131, y - 2, 11) + "</g>\n");
-    drawing_.text("largest of its row",
-                  {.x = kPad + 148, .y = y + 7.5, .size = 11, .style = "faint"});
-    y += 24;
-    for (const std::string& line : wrap(options_.caption, width - 2 * kPad, 11, 6)) {
+    if (matrix_.marks.chosen.empty()) {
+      drawing_.add("<g stroke-width=\"2\">" + square("best", kPad + 131, y - 2, 11) + "</g>\n");
+      drawing_.text("largest of its row",
+                    {.x = kPad + 148, .y = y + 7.5, .size = 11, .style = "faint"});
+    }
+    const Drawing::Text first_sign{.x = kPad, .y = y + 42, .size = 11, .style = "faint"};
+    y = draw_mark_legend(drawing_, matrix_.marks, first_sign, width - 2 * kPad) - 18;
+    const std::string caption = options_.caption + " " + matrix_.marks.note;
+    for (const std::string& line : wrap(caption, width - 2 * kPad, 11, 10)) {
       drawing_.text(line, {.x = kPad, .y = y + 14, .size = 11, .style = "faint"});
       y += 15;
     }
@@ -295,6 +306,8 @@ class GridPicture {
 
 std::string svg_map(const AttentionMatrix& matrix, const SvgOptions& options) {
   check_shape(matrix);
+  if (matrix.marks.rows == Marks::Rows::same && !matrix.target.empty())
+    return svg_bars(matrix, options);
   return MapPicture(matrix, options).draw();
 }
 

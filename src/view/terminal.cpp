@@ -6,6 +6,7 @@
 
 #include "view/colour.h"
 #include "view/label.h"
+#include "view/mark_signs.h"
 
 namespace fovea {
 namespace {
@@ -14,6 +15,22 @@ constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆"
 constexpr const char* kAscii[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
 constexpr int kCell = 2;  // a terminal's characters are twice as high as wide
 constexpr size_t kStairsLimit = 20;
+
+std::string shade_of(int step, const TerminalOptions& options) {
+  const int level = (step * 8 + kColourSteps - 1) / kColourSteps;
+  return (options.shades == Shades::ascii ? kAscii : kBlocks)[level];
+}
+
+// The escape sequence for a cell's ground and the ink on it.
+std::string paint_of(int step, const TerminalOptions& options) {
+  const Colour ground = scale_colour(step, options.dark_ground);
+  const bool light_ink = ink_on(ground).red > 128;
+  if (options.shades == Shades::colours_256)
+    return "\x1b[48;5;" + std::to_string(indexed_colour(step, options.dark_ground)) +
+           (light_ink ? ";38;5;231m" : ";38;5;16m");
+  return "\x1b[48;2;" + std::to_string(ground.red) + ";" + std::to_string(ground.green) + ";" +
+         std::to_string(ground.blue) + (light_ink ? ";38;2;255;255;255m" : ";38;2;22;27;34m");
+}
 
 // A line without the blanks at its end.
 std::string line(std::string text) {
@@ -41,6 +58,7 @@ class Map {
     for (const auto& word : target_) margin_ = std::max(margin_, columns(word));
     for (size_t i = 0; i < target_.size(); ++i) strongest_.push_back(strongest(matrix, i));
     stairs_ = choose_stairs();
+    signs_ = options.shades == Shades::ascii ? MarkSigns::ascii() : MarkSigns::blocks();
   }
 
   std::string draw() const {
@@ -119,7 +137,7 @@ class Map {
 
   std::string row(size_t i, size_t first, size_t last) const {
     std::string out = spaces(margin_ - columns(target_[i])) + fixed_in_place(target_[i]) + " ";
-    for (size_t j = first; j < last; ++j) out += cell(matrix_.at(i, j), j == strongest_[i]);
+    for (size_t j = first; j < last; ++j) out += cell(i, j);
     out += plain();
     const size_t best = strongest_[i];
     if (best >= first && best < last) {
@@ -131,28 +149,22 @@ class Map {
     return line(out);
   }
 
-  std::string cell(float weight, bool best) const {
+  std::string cell(size_t i, size_t j) const {
+    const float weight = matrix_.at(i, j);
     if (!drawable(weight)) return plain() + "??";
     const int step = scale_step(weight, top_);
-    if (!coloured()) return shade(step) + (best ? "<" : shade(step));
-    return painted(step) + (best ? "[]" : "  ");
+    if (step == 0 && matrix_.marks.bars(i, j)) return barred();
+    const bool best = j == strongest_[i];
+    const std::string sign = signs_.at(matrix_.marks, i, j);
+    if (!coloured()) return shade(step) + (!sign.empty() ? sign : best ? "<" : shade(step));
+    return painted(step) + (best ? "[" : " ") + (!sign.empty() ? sign : best ? "]" : " ");
   }
 
-  std::string shade(int step) const {
-    const int level = (step * 8 + kColourSteps - 1) / kColourSteps;
-    return (options_.shades == Shades::ascii ? kAscii : kBlocks)[level];
-  }
+  // Where the mechanism does not look.
+  std::string barred() const { return plain() + faint(" " + signs_.barred); }
 
-  // The escape sequence for a cell's ground and the ink on it.
-  std::string painted(int step) const {
-    const Colour ground = scale_colour(step, options_.dark_ground);
-    const bool light_ink = ink_on(ground).red > 128;
-    if (options_.shades == Shades::colours_256)
-      return "\x1b[48;5;" + std::to_string(indexed_colour(step, options_.dark_ground)) +
-             (light_ink ? ";38;5;231m" : ";38;5;16m");
-    return "\x1b[48;2;" + std::to_string(ground.red) + ";" + std::to_string(ground.green) + ";" +
-           std::to_string(ground.blue) + (light_ink ? ";38;2;255;255;255m" : ";38;2;22;27;34m");
-  }
+  std::string shade(int step) const { return shade_of(step, options_); }
+  std::string painted(int step) const { return paint_of(step, options_); }
 
   std::string legend() const {
     std::string bar;
@@ -164,9 +176,20 @@ class Map {
     const std::string scale = "0 " + bar + plain() + " " + top;
     const std::string meaning = "   " + mark + " largest of its row";
     constexpr int kScaleColumns = 25, kMeaningColumns = 24;  // at most
-    const bool both = kScaleColumns + kMeaningColumns <= options_.width;
+    const bool both = kScaleColumns + kMeaningColumns <= options_.width &&
+                      matrix_.marks.chosen.empty();  // which tell of themselves
     const int used = kScaleColumns + (both ? kMeaningColumns : 0);
-    return "\n" + indent(used) + scale + (both ? meaning : "") + "\n";
+    return "\n" + indent(used) + scale + (both ? meaning : "") + "\n" + mark_legend();
+  }
+
+  std::string mark_legend() const {
+    constexpr int kReadable = 30;
+    const bool indented = options_.width - margin_ - 1 >= kReadable;
+    const int from = indented ? margin_ + 1 : 0;
+    std::string out;
+    for (const std::string& line : signs_.legend(matrix_.marks, options_.width - from))
+      out += spaces(from) + line + "\n";
+    return out;
   }
 
   // Brings a line of so many columns in line with the cells, if it fits there.
@@ -185,6 +208,7 @@ class Map {
   std::vector<std::string> source_, target_;
   std::vector<size_t> strongest_;
   float top_;
+  MarkSigns signs_;
   int margin_ = 0;
   bool stairs_ = false;
 };
@@ -226,7 +250,33 @@ TerminalOptions terminal_options(const Environment& environment, bool to_termina
 std::string terminal_map(const AttentionMatrix& matrix, const TerminalOptions& options) {
   check_shape(matrix);
   if (matrix.source.empty() || matrix.target.empty()) return "(no words, no attention)\n";
+  if (matrix.marks.rows == Marks::Rows::same) {
+    AttentionMatrix once{matrix.source, {"every word"}, {}, matrix.title, {}};
+    once.weights.assign(matrix.weights.begin(), matrix.weights.begin() + once.source.size());
+    once.marks.note = matrix.marks.note;
+    return Map(once, options).draw();
+  }
   return Map(matrix, options).draw();
+}
+
+std::string shaded_words(const AttentionMatrix& matrix, size_t i, const TerminalOptions& options) {
+  check_shape(matrix);
+  const bool coloured = options.shades >= Shades::colours_256;
+  const float top = scale_top(matrix);
+  std::string out;
+  for (size_t j = 0; j < matrix.source.size(); ++j) {
+    const std::string word = label(matrix.source[j], std::max(options.word_columns, 2));
+    const float weight = matrix.at(i, j);
+    const int step = drawable(weight) ? scale_step(weight, top) : 0;
+    out += j > 0 ? " " : "";
+    if (step == 0)
+      out += word;
+    else if (coloured)
+      out += paint_of(step, options) + word + "\x1b[0m";
+    else
+      out += word + shade_of(step, options);
+  }
+  return out;
 }
 
 }  // namespace fovea

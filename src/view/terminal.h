@@ -34,4 +34,8 @@ TerminalOptions terminal_options(const Environment& environment, bool to_termina
 // are cut into panels of source words, one below the other.
 std::string terminal_map(const AttentionMatrix& matrix, const TerminalOptions& options);
 
+// The source words as running text, each in the colour of the weight that target word i gives it;
+// without colours, a block as high as the weight follows each word.
+std::string shaded_words(const AttentionMatrix& matrix, size_t i, const TerminalOptions& options);
+
 }  // namespace fovea

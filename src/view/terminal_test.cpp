@@ -46,6 +46,16 @@ TEST(Terminal, DrawsBlocks) {
             "     0  ▁▁▂▂▃▃▄▄▅▅▆▆▇▇██ 1   █< largest of its row\n");
 }
 
+TEST(Terminal, ShadesRunningWords) {
+  EXPECT_EQ(shaded_words(small(), 0, {.shades = Shades::blocks}), "the█ dog▁");
+  EXPECT_EQ(shaded_words(small(), 1, {.shades = Shades::ascii}), "the: dog*");
+  AttentionMatrix one = small();
+  one.weights[0] = 0;
+  const std::string text = shaded_words(one, 0, {.shades = Shades::colours_24_bit});
+  EXPECT_EQ(text.find("the \x1b[48;2;"), 0u) << "no ground where nothing looks: " << text;
+  EXPECT_TRUE(text.ends_with("dog\x1b[0m"));
+}
+
 TEST(Terminal, DrawsAscii) {
   const std::string text = terminal_map(small(), {.shades = Shades::ascii});
   EXPECT_NE(text.find(" der @<..  .90 the\n"), std::string::npos);
