@@ -1,0 +1,313 @@
+#include "cli/compare.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "cli/attention_picture.h"
+#include "cli/comparison_report.h"
+#include "cli/session.h"
+#include "train/comparison.h"
+#include "train/run.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  Every attention mechanism on Multi30k, one after another; data below /data:
+    fovea compare -c recipes/compare-multi30k-en-de.yml -o mechanisms --data /data
+
+  What would be trained, with the number of parameters:
+    fovea compare -c compare.yml --dry-run
+
+  Two of the models only, with fewer updates:
+    fovea compare -c compare.yml -o small --only none --only global --set train.updates=500
+
+FILE is a recipe, as for fovea train, with a list of variants that change something in it:
+
+  base: recipe.yml                 # a recipe beside this file; or its keys right here
+  model: {type: recurrent, size: 256}
+  compare:
+    sentence: 5                    # the line of the test text whose attention is drawn
+  variants:
+    global: {model.attention: global}
+    local-p: {model.attention: local-p, model.score: general, model.decoder: luong}
+
+`variants: [none, global, forward]` takes mechanisms as they are; without variants all of them are
+compared. With compare.gold (links that people made, Talp), gold_source and gold_target, the alignment
+error rate is measured too.
+
+Each model is trained in DIR/NAME, as fovea train would do it, then measured on data.test_source with
+valid.beam. DIR/compare.md, compare.json and compare.html (one page that needs no network: table,
+BLEU by source length, the same sentence's attention under each mechanism) are written anew
+whenever a model is done. The same command goes on where a stopped or killed one left off and leaves
+out what is done. Ctrl-C saves and stops.)";
+
+struct CompareCommand {
+  std::string file, directory, data, precision;
+  std::vector<std::string> assignments, only;
+  bool dry_run = false;
+};
+
+// A variant, ready to be trained.
+struct Entry {
+  std::string name;
+  SeriesRun run;
+  std::vector<std::string> changes;
+};
+
+std::vector<std::string> assignments_of(const CompareCommand& c) {
+  std::vector<std::string> all = c.assignments;
+  if (!c.precision.empty()) all.push_back("train.precision=" + c.precision);
+  return all;
+}
+
+void set_root(DataOptions& data, const CompareCommand& c) {
+  if (const char* root = std::getenv("FOVEA_DATA"); root && data.root.empty()) data.root = root;
+  if (!c.data.empty()) data.root = c.data;
+}
+
+std::string recipe_of(TrainOptions options) {
+  Settings settings;
+  options.describe(settings);
+  return settings.dump();
+}
+
+// "model.attention: local-p" for each setting in which the two differ.
+std::vector<std::string> changes_of(TrainOptions common, TrainOptions options) {
+  Settings before, after;
+  common.describe(before);
+  options.describe(after);
+  const auto old = before.values();
+  std::vector<std::string> changes;
+  for (const auto& [path, value] : after.values())
+    if (std::ranges::find(old, std::pair(path, value)) == old.end())
+      changes.push_back(path + ": " + value);
+  return changes;
+}
+
+std::vector<Entry> entries_of(const CompareCommand& c, const ComparisonPlan& plan) {
+  for (const std::string& name : c.only)
+    check(std::ranges::count(plan.variants, name, &Variant::name) > 0, Exit::usage, "--only ", name,
+          ": ", plan.file, " has no such variant");
+  const auto assignments = assignments_of(c);
+  const TrainOptions common = plan.options_of({"", ""}, assignments);
+  std::vector<Entry> entries;
+  for (const Variant& variant : plan.variants) {
+    if (!c.only.empty() && std::ranges::count(c.only, variant.name) == 0) continue;
+    Entry entry{variant.name, {}, {}};
+    SeriesRun& run = entry.run;
+    run.options = plan.options_of(variant, assignments);
+    entry.changes = changes_of(common, run.options);
+    run.directory = c.directory + "/" + variant.name;
+    set_root(run.options.data, c);
+    try {
+      run.options.complete(Exit::data);
+    } catch (const Error& error) {
+      fail(error.code(), plan.file, ": variant ", variant.name, ": ", error.what());
+    }
+    run.settings = recipe_of(run.options);
+    if (!entries.empty()) check_same_text(entries.front().run.options, run.options, variant.name);
+    entries.push_back(std::move(entry));
+  }
+  return entries;
+}
+
+// Text and vocabularies that all models share; vocabularies that are learnt are
+// kept in DIR.
+void load_shared(TrainData& data, std::vector<Entry>& entries, const CompareCommand& c) {
+  const TrainOptions& options = entries.front().run.options;
+  load_vocabularies(data, options, c.directory);
+  load_text(data, options);
+  if (!c.dry_run) save_vocabularies(c.directory, data.source, data.target);
+  log_info(
+      "train: {}; valid: {} and test: {} pairs; {} source and {} target "
+      "entries",
+      data.train.counts().summary(), with_commas(data.valid.corpus.size()),
+      with_commas(data.test.corpus.size()), with_commas(data.source.size()),
+      with_commas(data.target.size()));
+  for (Entry& entry : entries) {
+    try {
+      fit_model(entry.run.options.model, data);
+    } catch (const Error& error) {
+      fail(error.code(), c.file, ": variant ", entry.name, ": ", error.what());
+    }
+  }
+}
+
+void print_plan(const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) {
+    const auto model = make_model(entry.run.options.model, entry.run.options.train.seed);
+    fmt::print("{:<16} {:>12} parameters   {}\n", entry.name,
+               with_commas(model->parameters().size()), fmt::join(entry.changes, ", "));
+  }
+}
+
+// What results hang on: the same text is the same result only for the same
+// model and search.
+std::string made_with(const Entry& entry, const TestBench& bench, const CompareOptions& compare,
+                      int64_t updates) {
+  std::string text = fmt::format("updates: {}\n", updates);
+  for (const auto& [name, value] : identity_of(entry.run.options, bench.data))
+    text += name + ": " + value + "\n";
+  text += fmt::format("test: {:016x}\nline: {}\nbuckets: {}\n",
+                      bench.data.test.corpus.fingerprint(), bench.sentence, compare.length_step);
+  text += fmt::format("search: {} {}\nbleu: {} {}\ngold: {} {} {} {}\n", bench.valid.beam,
+                      bench.valid.length_penalty, static_cast<int>(bench.valid.tokenize),
+                      bench.valid.lowercase, compare.gold, compare.gold_source, compare.gold_target,
+                      compare.gold_from);
+  return text;
+}
+
+// Trains and measures one model after another.
+class CompareRun {
+ public:
+  CompareRun(const CompareCommand& c, const ComparisonPlan& plan, std::vector<Entry> entries,
+             const TestBench& bench)
+      : c_(c), plan_(plan), entries_(std::move(entries)), bench_(bench) {
+    const std::filesystem::path file(plan.file);
+    report_.title = "Comparison: " + file.stem().string();
+    report_.line = bench.sentence + 1;
+    report_.sentence = shown(bench.data.source, bench.data.test.sources[bench.sentence]);
+    report_.reference = bench.data.test.references[bench.sentence];
+    report_.aer = !bench.gold.empty();
+    report_.buckets = bench.buckets;
+    for (const Entry& entry : entries_)
+      report_.models.push_back({entry.name, entry.changes, 0, 0, {}, {}});
+  }
+
+  // Throws Exit::diverged at the end where one of the models could not be
+  // trained.
+  void run() {
+    std::string diverged;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      log_info("{} of {}: {}", i + 1, entries_.size(), entries_[i].name);
+      try {
+        if (!do_one(i)) return log_warning("stopped; the same command goes on from here");
+      } catch (const Error& error) {
+        if (error.code() != Exit::diverged) throw;
+        log_warning("{}: {}", entries_[i].name, error.what());
+        report_.models[i].failure = "diverged";
+        diverged += (diverged.empty() ? "" : ", ") + entries_[i].name;
+      }
+      write_comparison(c_.directory, report_);
+    }
+    log_info("wrote compare.md, compare.json and compare.html in {}", c_.directory);
+    check(diverged.empty(), Exit::diverged, "training diverged: ", diverged,
+          "; the others are compared in ", c_.directory);
+  }
+
+ private:
+  static std::string shown(const Vocabulary& vocabulary, const std::string& line) {
+    return vocabulary.decode(vocabulary.encode(line));
+  }
+
+  // False where the program was asked to stop first.
+  bool do_one(size_t i) {
+    const Entry& entry = entries_[i];
+    ComparedModel& row = report_.models[i];
+    const RunEnd end = run_in_series(entry.run, bench_.data);
+    if (end.outcome == Outcome::interrupted) return false;
+    row.parameters = end.parameters;
+    row.updates = end.updates;
+    row.train_words_per_s = training_speed(entry.run.directory);
+    const Package package = load_package(entry.run.directory);
+    const std::string key = made_with(entry, bench_, plan_.options, end.updates);
+    auto measured = read_measured(entry.run.directory, key);
+    if (!measured) {
+      log_info("{}: translating the test text with a beam of {}", entry.name, bench_.valid.beam);
+      measured = measure_model(*package.model, bench_, stop_requested);
+      if (!measured) return false;
+      write_measured(entry.run.directory, key, *measured);
+    }
+    row.measured = measured;
+    draw(*package.model, row);
+    log_info("{} | ppl {:.2f} | bleu {:.2f} | chrf {:.2f}{} | {} words/s decoding", entry.name,
+             measured->ppl, measured->bleu, measured->chrf,
+             measured->aer ? fmt::format(" | aer {:.2f}", 100 * *measured->aer) : "",
+             with_commas(static_cast<int64_t>(measured->decode_words_per_s)));
+    return true;
+  }
+
+  void draw(const Model& model, ComparedModel& row) const {
+    const ChosenPair pair = attend_chosen(model, bench_);
+    if (pair.maps.empty()) return;
+    row.attention = attention_picture(
+        pair.maps, picture_side(bench_.data.target, pair.target, PictureUnit::words),
+        picture_side(bench_.data.source, pair.source, PictureUnit::words), row.name);
+  }
+
+  const CompareCommand& c_;
+  const ComparisonPlan& plan_;
+  std::vector<Entry> entries_;
+  const TestBench& bench_;
+  Comparison report_;
+};
+
+void compare(CompareCommand c, bool threads_given) {
+  const ComparisonPlan plan = ComparisonPlan::read(c.file);
+  if (c.directory.empty()) c.directory = std::filesystem::path(c.file).stem().string();
+  std::vector<Entry> entries = entries_of(c, plan);
+  const TrainOptions& first = entries.front().run.options;
+  check_files(first);
+  if (first.train.threads > 0 && !threads_given)
+    omp_set_num_threads(static_cast<int>(first.train.threads));
+  TrainData data;
+  if (c.dry_run) {
+    load_shared(data, entries, c);
+    make_bench(data, first, plan.options);
+    return print_plan(entries);
+  }
+  make_directory(c.directory);
+  const DirectoryLock lock(c.directory);
+  load_shared(data, entries, c);
+  const TestBench bench = make_bench(data, entries.front().run.options, plan.options);
+  watch_signals();  // from here on there is something to save
+  CompareRun(c, plan, std::move(entries), bench).run();
+}
+
+}  // namespace
+
+void add_compare(CLI::App& app) {
+  auto* command = app.add_subcommand(
+      "compare", "Train a list of mechanisms on the same text and show how they differ");
+  auto c = std::make_shared<CompareCommand>();
+  command->add_option("-c,--config", c->file, "A recipe with variants: see below")
+      ->required()
+      ->type_name("FILE");
+  command->add_option("-o,--output", c->directory, "Folder of all results; default: FILE's name")
+      ->type_name("DIR");
+  command->add_option("--only", c->only, "Only this variant; may be given several times")
+      ->type_name("NAME")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command->add_option("--set", c->assignments, "One setting for all: train.seed=2")
+      ->type_name("KEY=VALUE")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command
+      ->add_option("--data", c->data,
+                   "Folder that the recipe's paths start at; default: "
+                   "$FOVEA_DATA, else the current")
+      ->type_name("DIR");
+  command->add_option("--precision", c->precision, "Numbers of matrix products: f32, bf16")
+      ->check(CLI::IsMember({"f32", "bf16"}));
+  command->add_flag("--dry-run", c->dry_run, "Check files, print the models and end");
+  command->footer(kExamples);
+  command->callback([command, c] {
+    const CLI::Option* threads = command->get_parent()->get_option_no_throw("--threads");
+    compare(*c, threads && threads->count() > 0);
+  });
+}
+
+}  // namespace fovea

@@ -1,0 +1,191 @@
+#include "train/comparison_plan.h"
+
+#include <algorithm>
+#include <string_view>
+
+#include "base/files.h"
+#include "base/yaml.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::string_view kVariants = "variants";
+
+std::string quoted(const std::string& text) {
+  const std::string yaml = yaml_string(text);
+  return yaml.starts_with('"') ? yaml : '"' + yaml + '"';
+}
+
+// Entries as YAML again, each on the line it came from, so that faults are told with that line.
+class YamlPart {
+ public:
+  void add(const YamlEntry& entry, std::string_view path) {
+    for (; line_ < entry.line; ++line_) text_ += '\n';
+    text_ += quoted(std::string(path)) + ": ";
+    if (entry.kind == YamlEntry::Kind::null) {
+      text_ += "~";
+    } else if (entry.kind == YamlEntry::Kind::scalar) {
+      text_ += quoted(entry.items.front());
+    } else {
+      text_ += "[";
+      for (const std::string& item : entry.items) text_ += quoted(item) + ", ";
+      text_ += "]";
+    }
+    text_ += ", ";
+  }
+  std::string text() const { return text_ + "}\n"; }
+
+ private:
+  std::string text_ = "{";
+  int64_t line_ = 1;
+};
+
+void check_name(const std::string& name, const std::string& where) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+  };
+  check(!name.empty() && name.size() <= 64 && std::ranges::all_of(name, plain), Exit::data, where,
+        ": a variant's name becomes a folder: letters, digits, '-' and '_', at most 64; found '",
+        name, "'");
+}
+
+// Gathers the variants as their entries come.
+class VariantReader {
+ public:
+  explicit VariantReader(std::string file) : file_(std::move(file)) {}
+
+  void take(const YamlEntry& entry) {
+    const std::string where = file_ + ":" + std::to_string(entry.line);
+    if (entry.path == kVariants) return take_names(entry, where);
+    const std::string rest = entry.path.substr(kVariants.size() + 1);
+    const size_t dot = std::min(rest.find('.'), rest.size());
+    const std::string name = rest.substr(0, dot);
+    check_name(name, where);
+    if (names_.empty() || names_.back() != name) {
+      check(std::ranges::count(names_, name) == 0, Exit::data, where, ": variant ", name,
+            " is given twice");
+      names_.push_back(name);
+      parts_.emplace_back();
+    }
+    if (dot < rest.size()) return parts_.back().add(entry, rest.substr(dot + 1));
+    check(entry.kind == YamlEntry::Kind::null, Exit::data, where, ": ", entry.path,
+          ": expected settings, such as {model.attention: local-p}");
+  }
+
+  std::vector<Variant> variants() const {
+    if (names_.empty()) return known_.empty() ? known_variants() : known_;
+    std::vector<Variant> all;
+    for (size_t i = 0; i < names_.size(); ++i) all.push_back({names_[i], parts_[i].text()});
+    return all;
+  }
+
+ private:
+  void take_names(const YamlEntry& entry, const std::string& where) {
+    if (entry.kind == YamlEntry::Kind::null) return;
+    check(entry.kind == YamlEntry::Kind::list, Exit::data, where,
+          ": variants: expected a map of names to settings, or a list of mechanisms");
+    std::string names;
+    for (const Variant& known : known_variants()) names += (names.empty() ? "" : ", ") + known.name;
+    for (const std::string& name : entry.items) {
+      const auto all = known_variants();
+      const auto found = std::ranges::find(all, name, &Variant::name);
+      check(found != all.end(), Exit::data, where, ": variants: there is no mechanism '", name,
+            "'; there are ", names, "; or give a map of names to settings");
+      check(std::ranges::count(known_, name, &Variant::name) == 0, Exit::data, where, ": variant ",
+            name, " is given twice");
+      known_.push_back(*found);
+    }
+  }
+
+  std::string file_;
+  std::vector<std::string> names_;
+  std::vector<YamlPart> parts_;
+  std::vector<Variant> known_;
+};
+
+}  // namespace
+
+void CompareOptions::describe(Settings& s) {
+  s.field("sentence", sentence,
+          "line of the test text whose attention is drawn; 0: one of middling length")
+      .at_least(0);
+  s.field("length_step", length_step, "words that source lengths of one bucket lie apart")
+      .between(1, 1000);
+  s.field("gold", gold, "word links that people made (Talp), for the alignment error rate");
+  s.field("gold_source", gold_source, "the sentences of gold, source side");
+  s.field("gold_target", gold_target, "the sentences of gold, target side");
+  s.field("gold_from", gold_from, "number of the first word in gold").between(0, 1);
+}
+
+std::vector<Variant> known_variants() {
+  std::vector<Variant> all;
+  for (const char* kind : {"none", "global", "local-m", "local-p", "hard-argmax", "hard-sample",
+                           "forward", "window", "static"})
+    all.push_back({kind, std::string("model.attention: ") + kind + "\n"});
+  return all;
+}
+
+ComparisonPlan ComparisonPlan::read(const std::string& path) {
+  ComparisonPlan plan;
+  plan.file = path;
+  const std::string text = read_file(path, Settings::kMaxBytes);
+  YamlPart own, compare;
+  VariantReader variants(path);
+  for (const YamlEntry& entry : read_yaml(text, path, Exit::data, Settings::kMaxDepth)) {
+    const std::string_view name = entry.path;
+    if (name == "base") {
+      check(entry.kind == YamlEntry::Kind::scalar, Exit::data, path, ":", entry.line,
+            ": base: expected the name of a recipe");
+      const std::string& base = entry.items.front();
+      plan.base_ = base.starts_with('/') ? base : parent_directory(path) + "/" + base;
+    } else if (name == kVariants || name.starts_with("variants.")) {
+      variants.take(entry);
+    } else {
+      (name == "compare" || name.starts_with("compare.") ? compare : own).add(entry, entry.path);
+    }
+  }
+  Settings settings;
+  settings.group("compare", plan.options);
+  settings.read_text(compare.text(), path);
+  const CompareOptions& o = plan.options;
+  check(o.gold.empty() == o.gold_source.empty() && o.gold.empty() == o.gold_target.empty(),
+        Exit::data, path,
+        ": compare.gold, gold_source and gold_target belong together: set all or ", "none");
+  plan.own_ = own.text();
+  plan.variants = variants.variants();
+  return plan;
+}
+
+TrainOptions ComparisonPlan::options_of(const Variant& variant,
+                                        const std::vector<std::string>& assignments) const {
+  TrainOptions options;
+  Settings settings;
+  options.describe(settings);
+  if (!base_.empty()) settings.read_file(base_);
+  settings.read_text(own_, file);
+  for (const std::string& assignment : assignments) settings.set(assignment);
+  settings.read_text(variant.settings, file);
+  return options;
+}
+
+void check_same_text(const TrainOptions& a, const TrainOptions& b, const std::string& variant) {
+  const auto text_of = [](TrainOptions options) {
+    Settings settings;
+    options.describe(settings);
+    auto values = settings.values();
+    std::erase_if(values, [](const auto& value) {
+      const std::string& path = value.first;
+      return !path.starts_with("data.") && !path.starts_with("vocabulary.") &&
+             path != "model.max_length";
+    });
+    return values;
+  };
+  const auto first = text_of(a), second = text_of(b);
+  for (size_t i = 0; i < first.size() && i < second.size(); ++i)
+    check(first[i] == second[i], Exit::data, "variant ", variant, ": ", second[i].first, " is ",
+          second[i].second, ", of the first variant ", first[i].second,
+          "; all models of a comparison read the same text");
+}
+
+}  // namespace fovea

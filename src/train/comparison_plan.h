@@ -1,0 +1,59 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/settings.h"
+#include "train/options.h"
+
+namespace fovea {
+
+// What `compare:` of a comparison's file says: how the models are measured.
+struct CompareOptions {
+  int64_t sentence = 0;     // line of the test text whose attention is drawn; 0: a middling one
+  int64_t length_step = 5;  // words: how far source lengths of one bucket lie apart
+  std::string gold, gold_source, gold_target;  // links that people made, and their sentences
+  int64_t gold_from = 1;                       // the number of the first word in `gold`
+
+  void describe(Settings& s);
+};
+
+// One model of a comparison: what it changes in the common recipe.
+struct Variant {
+  std::string name;
+  std::string settings;  // YAML; lines have the numbers they have in the file
+};
+
+// The file of a comparison, read:
+//
+//   base: recipe.yml            a recipe beside this file; or its keys here: data:, model:, …
+//   compare: {sentence: 5}
+//   variants:                   a map; or a list of names of known_variants(); default: all of them
+//     global: {model.attention: global}
+//     local-p: {model.attention: local-p, model.score: general}
+struct ComparisonPlan {
+  std::string file;
+  CompareOptions options;
+  std::vector<Variant> variants;
+
+  // Settings in the order in which they count: defaults, base, the file's own keys, `assignments`
+  // ("train.seed=2"), the variant's. Not yet complete().
+  TrainOptions options_of(const Variant& variant,
+                          const std::vector<std::string>& assignments) const;
+
+  // Any fault is Exit::data with file and line; Exit::files where a file cannot be read.
+  static ComparisonPlan read(const std::string& path);
+
+ private:
+  std::string base_, own_;  // a recipe's path, and YAML
+};
+
+// One variant for each mechanism of the recurrent models, by the mechanism's name.
+std::vector<Variant> known_variants();
+
+// Exit::data, naming the setting, where two variants would not be trained and tested on the same
+// text: differences in data, vocabularies or the longest sentence.
+void check_same_text(const TrainOptions& a, const TrainOptions& b, const std::string& variant);
+
+}  // namespace fovea

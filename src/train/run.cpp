@@ -1,0 +1,74 @@
+#include "train/run.h"
+
+#include "base/files.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "decode/package.h"
+#include "decode/translate.h"
+
+namespace fovea {
+namespace {
+
+// Writes the settings down once it is clear that the run goes on with them.
+class RecipeWriter : public TrainObserver {
+ public:
+  RecipeWriter(std::string path, std::string settings)
+      : path_(std::move(path)), settings_(std::move(settings)) {}
+  void began(const TrainState&) override { write_atomically(path_, settings_); }
+
+ private:
+  std::string path_, settings_;
+};
+
+}  // namespace
+
+TranslateLines validation_translator(const TrainData& data, const ValidOptions& valid) {
+  TranslateOptions how;
+  how.search.beam = valid.beam;
+  how.search.length_penalty = valid.length_penalty;
+  how.warn = false;
+  how.progress = [](int64_t) { return !stop_requested(); };
+  return
+      [how, source = data.source, target = data.target](const Model& model, const Lines& sources) {
+        Lines lines;
+        for (Translation& t : Translator({&model}, source, target, how).translate(sources))
+          lines.push_back(std::move(t.text));
+        return lines;
+      };
+}
+
+RunEnd run_in_series(const SeriesRun& run, const TrainData& data) {
+  const std::string& directory = run.directory;
+  make_directory(directory);
+  const DirectoryLock lock(directory);
+  check_directory(directory, run.options.model);
+  if (FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty())
+    save_vocabularies(directory, data.source, data.target);
+  const auto model = make_model(run.options.model, run.options.train.seed);
+  model->parameters().allocate_gradients();
+  log_info("{} parameters", with_commas(model->parameters().size()));
+  const HeldOut no_test;
+  const std::string weights = directory + "/" + kWeightsFile;
+  TrainTask task{
+      .options = run.options,
+      .model = *model,
+      .text = data.train,
+      .valid = data.valid,
+      .test = no_test,
+      .directory = directory,
+      .identity = identity_of(run.options, data),
+      .translate = validation_translator(data, run.options.valid),
+      .write_model = [&] { save_model(directory, run.options.model, model->parameters()); },
+      .read_model = [&] { load_parameters(SafetensorsFile::open(weights), model->parameters()); },
+  };
+  Observers observers;
+  observers.push_back(std::make_unique<RecipeWriter>(directory + "/recipe.yml", run.settings));
+  observers.push_back(console_observer());
+  observers.push_back(metrics_observer(directory));
+  observers.push_back(tensorboard_observer(directory));
+  Trainer trainer(std::move(task), std::move(observers));
+  const Outcome outcome = trainer.run();
+  return {outcome, trainer.state().update, model->parameters().size()};
+}
+
+}  // namespace fovea
