@@ -60,14 +60,14 @@ std::optional<double> number(std::string_view field) {
   return value;
 }
 
-// `smallest`: bytes that a word with its vector takes at least.
-void check_header(const Header& header, const std::string& name, size_t bytes, int64_t smallest) {
+// `width`: bytes that a number takes at least.
+void check_header(const Header& header, const std::string& name, size_t bytes, int64_t width) {
   check(header.size >= 1 && header.size <= WordVectors::kMaxSize, Exit::data, name, ":1: vectors ",
         "of ", header.size, " numbers; expected 1 to ", WordVectors::kMaxSize);
   check(header.words >= 1, Exit::data, name, ":1: the first line promises ", header.words,
         " words; there must be at least one");
-  check(bytes == 0 || header.words <= static_cast<int64_t>(bytes) / smallest, Exit::data, name,
-        ":1: the first line promises ", header.words, " words with ", header.size,
+  check(bytes == 0 || header.words <= static_cast<int64_t>(bytes) / (width * header.size + 1),
+        Exit::data, name, ":1: the first line promises ", header.words, " words with ", header.size,
         " numbers each, the file has ", bytes, " bytes; it is cut short or no file of vectors");
 }
 
@@ -185,7 +185,7 @@ WordVectors read_text_vectors(LineReader& lines, size_t bytes, const VectorReadO
   };
   whole();
   const auto header = header_of(line.text);
-  if (header) check_header(*header, lines.name(), bytes, 2 * header->size + 1);
+  if (header) check_header(*header, lines.name(), bytes, 2);
   const int64_t size = header ? header->size : count_fields(line.text) - 1;
   check(size >= 1 && size <= WordVectors::kMaxSize, Exit::data, lines.where(), ": ",
         count_fields(line.text), " fields; expected a word and its numbers, or how many words ",
@@ -215,8 +215,8 @@ WordVectors read_binary_vectors(std::string_view bytes, const std::string& name,
   const auto header = header_of(bytes.substr(0, std::min(line, bytes.size())));
   check(line != bytes.npos && header, Exit::data, name, ":1: expected how many words and numbers ",
         "there are, as every binary file of word vectors begins");
-  const int64_t width = 4 * std::clamp<int64_t>(header->size, 1, WordVectors::kMaxSize);
-  check_header(*header, name, bytes.size(), width + 2);
+  check_header(*header, name, bytes.size(), sizeof(float));
+  const int64_t width = sizeof(float) * header->size;
 
   WordVectors vectors(header->size);
   VectorSink sink(vectors, options);

@@ -144,6 +144,7 @@ TEST(WordVectors, RefusesBadTextWithItsPlace) {
       {"1 0\na\n", "v:1", "0 numbers"},
       {"1 -3\na\n", "v:1", "-3 numbers"},
       {"1 65537\na\n", "v:1", "65537 numbers"},
+      {"1 9223372036854775807\na 1\n", "v:1", "numbers"},
       {"3000000000 300\na 1\n", "v:1", "has 19 bytes"},
       {"9223372036854775807 65536\na 1\n", "v:1", "bytes"},
       {"99999999999999999999 3\na 1 2 3\n", "v:1", "bytes"},
@@ -174,6 +175,7 @@ TEST(WordVectors, RefusesBadBinaryWithItsPlace) {
       {"2 2\na " + two + "\n\xC0\x80 " + two + "\n", "v, byte 15", "not UTF-8"},
       {"4000000000 1000\na " + two, "v:1", "bytes"},
       {"9223372036854775807 65536\na " + two, "v:1", "bytes"},
+      {"1 9223372036854775807\na " + two, "v:1", "numbers"},
       {"1 70000\na " + two, "v:1", "70000 numbers"},
   };
   for (const Bad& bad_case : cases) {

@@ -88,10 +88,10 @@ class SkipGram {
   // Draws the pairs of a chunk. What is drawn depends on the place of a slice, not on its thread.
   void sample(int64_t first, int64_t last, int64_t epoch) {
     const int64_t begin = text_.offsets[first], words = text_.offsets[last] - begin;
+    const auto place = [&](int64_t slice) { return sentence_at(begin + words * slice / kSlices); };
 #pragma omp parallel for schedule(dynamic, 1) if (words > kFewShared)
     for (int64_t slice = 0; slice < kSlices; ++slice) {
-      const int64_t from = sentence_at(begin + words * slice / kSlices);
-      const int64_t to = sentence_at(begin + words * (slice + 1) / kSlices);
+      const int64_t from = place(slice), to = place(slice + 1);
       Random key(options_.seed,
                  static_cast<uint64_t>(epoch + 1) << 40 | static_cast<uint64_t>(from));
       buckets_[slice].clear();

@@ -158,13 +158,19 @@ TEST(SkipGramPairs, HaveTheirSharesAndBuckets) {
   EXPECT_NEAR(random / near, 5 * (1 - 1 / 48.0), 0.05);  // the word itself is not drawn against
 }
 
-TEST(SkipGramPairs, LeaveFrequentWordsOut) {
+// One sentence of 9,000 "the", 500 "cat" and 500 "sat", in any order.
+WordStream skewed_text() {
   WordStream text;
   text.words = {"the", "cat", "sat"};
   text.counts = {9000, 500, 500};
   for (int i = 0; i < 10'000; ++i) text.ids.push_back(i < 9000 ? 0 : i < 9500 ? 1 : 2);
   Random(4).shuffle(text.ids);
   text.offsets = {0, 10'000};
+  return text;
+}
+
+TEST(SkipGramPairs, LeaveFrequentWordsOut) {
+  const WordStream text = skewed_text();
   SkipGramOptions options = small_options();
   options.subsample = 0.05;
   options.window = 1;
@@ -177,6 +183,21 @@ TEST(SkipGramPairs, LeaveFrequentWordsOut) {
   EXPECT_NEAR(inputs[0] / 2, kept, 5 * std::sqrt(kept));
   EXPECT_NEAR(inputs[1] / 2, 500, 1);
   EXPECT_NEAR(inputs[2] / 2, 500, 1);
+}
+
+TEST(SkipGramPairs, DrawNoiseByThePowerOfThreeQuarters) {
+  const WordStream text = skewed_text();
+  SkipGramOptions options = small_options();
+  options.window = 1;
+  PairBuckets buckets;
+  PairSampler(text, options).sample(0, 1, 1, buckets);
+  std::map<int32_t, double> drawn;
+  for (const auto& bucket : buckets.pairs)
+    for (const auto& pair : bucket) drawn[~pair.output] += pair.output < 0;
+  // A word drawn where it is the one that stands near is left out.
+  const double the = std::pow(9000, 0.75) * (1 - 0.9), cat = std::pow(500, 0.75) * (1 - 0.05);
+  EXPECT_NEAR(drawn[1] / drawn[0], cat / the, 0.07);
+  EXPECT_NEAR(drawn[2] / drawn[0], cat / the, 0.07);
 }
 
 TEST(SkipGramPairs, PartsAreOfLikeSize) {

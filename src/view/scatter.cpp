@@ -38,7 +38,8 @@ struct Placed {
   Box box{};          // of the name
   bool moved = false;
 
-  double radius() const { return point->centre ? 6 : 4; }
+  double width() const { return text_width(name, size) * (point->centre ? 1.12 : 1); }  // bold
+  double radius() const { return point->centre ? 5.5 : 3.5; }
 };
 
 // Finds a place for each name: the free one nearest to its point, or where it hides least.
@@ -51,7 +52,7 @@ class Placement {
  private:
   void place(Placed& p) {
     double best = std::numeric_limits<double>::infinity();
-    const double wide = text_width(p.name, p.size), high = p.size;
+    const double wide = p.width(), high = p.size;
     for (int ring = 0; ring < 4; ++ring) {
       const double gap = p.radius() + 3 + 11 * ring;
       for (const auto& [dx, dy] : kDirections) {
@@ -121,6 +122,7 @@ class ScatterPicture {
     drawing_.rule(".fovea .name{paint-order:stroke;stroke:#fff;stroke-width:3px}",
                   ".fovea .name{stroke:#0d1117}");
     drawing_.rule(".fovea .bold{font-weight:700}");
+    drawing_.rule(".fovea .lead{stroke:#8c959f}", ".fovea .lead{stroke:#767e88}");
   }
 
   double heading() {
@@ -182,7 +184,7 @@ class ScatterPicture {
 
   void point(const Placed& p) {
     if (p.moved)
-      line("frame", p.x, p.y, std::clamp(p.x, p.box.left, p.box.right),
+      line("lead", p.x, p.y, std::clamp(p.x, p.box.left, p.box.right),
            std::clamp(p.y, p.box.top, p.box.bottom));
     drawing_.add("<circle class=\"f" + style(*p.point) + "\" cx=\"" + number(p.x) + "\" cy=\"" +
                  number(p.y) + "\" r=\"" + number(p.radius()) + "\">");

@@ -1,0 +1,169 @@
+#include "cli/embed.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/signals.h"
+#include "eval/tokenize.h"
+#include "train/skip_gram.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  Vectors of the words of a text, punctuation split off, all in lower case:
+    fovea embed train.en --tokenize 13a --lowercase -o vectors.vec
+
+  Then see which words are alike:
+    fovea neighbours president germany three -v vectors.vec
+
+  Vectors of the pieces of a vocabulary, to begin the training of a model with:
+    fovea embed train.en --vocab model/vocab.spm --size 256 --min-count 1 -o pieces.vec
+
+  Larger and slower, in word2vec's binary format:
+    fovea embed train.*.gz --size 300 --epochs 10 --negatives 10 --format binary -o vectors.bin
+
+Words are what stands between blanks; those around a word are predicted from it (skip-gram with
+negative sampling, Mikolov et al. 2013). Frequent words are left out now and then (--subsample).
+The same text, options and processor give the same file, with any number of --threads. Ctrl-C
+writes what has been learnt so far. Words per second are counted as word2vec counts them: all that
+are in the vocabulary, left out or not.)";
+
+struct EmbedCommand {
+  std::vector<std::string> inputs;
+  std::string output, vocabulary, tokenize = "none", format = "text";
+  bool lowercase = false;
+  int64_t min_count = 5;
+  SkipGramOptions learning;
+};
+
+double seconds_since(std::chrono::steady_clock::time_point begin) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+}
+
+WordStream read_text(const EmbedCommand& c) {
+  Progress progress("reading", 0, {.unit = "lines", .interval = 10});
+  WordStreamOptions options;
+  options.min_count = c.min_count;
+  options.progress = [&](int64_t lines) { progress.set(lines); };
+  std::optional<Vocabulary> vocabulary;
+  if (!c.vocabulary.empty()) {
+    vocabulary = Vocabulary::load(c.vocabulary);
+    options.vocabulary = &*vocabulary;
+  }
+  const BleuTokenizer tokenizer = bleu_tokenizer(c.tokenize);
+  if (tokenizer != BleuTokenizer::none || c.lowercase)
+    options.prepare = [&c, tokenizer](std::string_view line) {
+      Characters text = characters_of(line);
+      if (c.lowercase) text = lower_case(text);
+      return utf8_of(tokenize_for_bleu(tokenizer, text));
+    };
+  WordStream text = read_words(c.inputs, options);
+  progress.finish();
+  log_info("{}", text.summary());
+  return text;
+}
+
+// Refuses what could not be written before hours are spent on it.
+void check_output(const EmbedCommand& c) {
+  namespace fs = std::filesystem;
+  check(!c.output.empty(), Exit::usage, "where should the vectors go? Give -o FILE");
+  check(!c.output.ends_with(".gz"), Exit::usage, "-o ", c.output,
+        ": vectors are written as they are; name a file without .gz and pack it afterwards");
+  const fs::path parent = fs::path(c.output).parent_path();
+  std::error_code error;
+  check(parent.empty() || fs::is_directory(parent, error), Exit::files, parent.string(),
+        ": no such directory; make it first");
+  check(!fs::is_directory(c.output, error), Exit::files, c.output,
+        " is a directory; name a file in it");
+}
+
+void embed(EmbedCommand& c) {
+  check_output(c);
+  check(!c.inputs.empty(), Exit::usage, "no text files given to learn from");
+  const WordStream text = read_text(c);
+  const int64_t total = c.learning.epochs * static_cast<int64_t>(text.ids.size());
+  Progress progress("learning", total, {.unit = "words", .interval = 10});
+  watch_signals();  // from here on there is something to save
+  int64_t learnt = 0;
+  double loss = 0;
+  c.learning.progress = [&](const SkipGramProgress& p) {
+    loss = learnt == 0 ? p.loss : 0.95 * loss + 0.05 * p.loss;
+    learnt = p.words;
+    progress.note(fmt::format("loss {:.4f} | rate {:.2e}", loss, p.rate));
+    progress.set(p.words);
+    return !stop_requested();
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  const WordVectors vectors = train_skip_gram(text, c.learning);
+  const double seconds = seconds_since(begin);
+  progress.finish();
+  if (stop_requested())
+    log_warning("stopped after {} of {} words", with_commas(learnt), with_commas(total));
+  vectors.write(c.output, c.format == "binary" ? VectorFormat::binary : VectorFormat::text);
+  log_info("{}: {} vectors of {} numbers; {} words in {}, {} words/s, loss {:.4f}", c.output,
+           with_commas(vectors.words()), vectors.size(), with_commas(learnt),
+           short_duration(seconds),
+           with_commas(std::llround(static_cast<double>(learnt) / std::max(seconds, 1e-9))), loss);
+}
+
+void add_learning_options(CLI::App& command, EmbedCommand& c) {
+  const auto number = [&](const char* names, int64_t& value, const char* help, int64_t most) {
+    command.add_option(names, value, help)
+        ->check(CLI::Range(int64_t{1}, most))
+        ->capture_default_str();
+  };
+  number("--size", c.learning.size, "Numbers in a vector", WordVectors::kMaxSize);
+  number("--window", c.learning.window, "Words to either side, at most; drawn for each word", 1000);
+  number("--negatives", c.learning.negatives, "Random words for each pair", 1000);
+  number("--epochs", c.learning.epochs, "Times that the text is read", 100'000);
+  number("--min-count", c.min_count, "Leave out words seen less often", int64_t{1} << 40);
+  command
+      .add_option("--subsample", c.learning.subsample,
+                  "Words with a larger share of the text are left out now and then; 0: never")
+      ->check(CLI::Range(0.0, 1.0))
+      ->capture_default_str();
+  command.add_option("--rate", c.learning.rate, "Learning rate at the start; falls to almost 0")
+      ->check(CLI::Range(1e-9, 10.0))
+      ->capture_default_str();
+  command.add_option("--seed", c.learning.seed, "Seed of all random numbers")
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_embed(CLI::App& app) {
+  auto* command = app.add_subcommand("embed", "Learn word vectors from text (skip-gram)");
+  auto shared = std::make_shared<EmbedCommand>();
+  EmbedCommand& c = *shared;
+  command
+      ->add_option("inputs", c.inputs,
+                   "Text files, one sentence per line; .gz is read too, - is standard input")
+      ->type_name("FILE");
+  command->add_option("-o,--output", c.output, "File to write")->type_name("FILE");
+  command->add_option("--format", c.format, "word2vec's text (.vec) or binary format")
+      ->check(CLI::IsMember({"text", "binary"}))
+      ->capture_default_str();
+  command->add_option("--tokenize", c.tokenize, "Split punctuation off as evaluate does")
+      ->check(CLI::IsMember({"none", "13a", "intl", "zh", "char"}))
+      ->capture_default_str();
+  command->add_flag("--lowercase", c.lowercase, "Turn the text into lower case");
+  command->add_option("--vocab", c.vocabulary, "Cut the text into pieces of this vocabulary")
+      ->type_name("VOCABULARY");
+  add_learning_options(*command, c);
+  command->footer(kExamples);
+  command->callback([shared] { embed(*shared); });
+}
+
+}  // namespace fovea

@@ -1,0 +1,195 @@
+#include "cli/neighbours.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "base/files.h"
+#include "base/lines.h"
+#include "base/log.h"
+#include "base/utf8.h"
+#include "cli/session.h"
+#include "text/neighbours.h"
+#include "text/pieces.h"
+#include "view/principal_plane.h"
+#include "view/scatter.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  The ten words most like each of two, by the cosine of their vectors:
+    fovea neighbours president germany -v vectors.vec
+
+  Five of each, and a map of all of them:
+    fovea neighbours president germany three -v vectors.vec -n 5 --svg map.svg
+
+  What a model makes of its own words, on the target side:
+    fovea neighbours Hund -m model --side target
+
+  For programs, one line per word:
+    fovea neighbours president -v vectors.vec --json | jq '.neighbours[0].word'
+
+Vectors are made by 'fovea embed', or downloaded: word2vec (text or binary), GloVe and fastText
+.vec files are read as they are. The map shows the plane in which the words differ most (principal
+components of the vectors, each of length 1); distances in it are shorter than they are.)";
+
+struct NeighboursCommand {
+  std::vector<std::string> words;
+  std::string vectors, model, side = "source", svg, bad_utf8 = "fail";
+  int64_t count = 10;
+  bool json = false;
+};
+
+// A word asked for and those like it.
+struct Answer {
+  int64_t word;
+  std::vector<Neighbour> neighbours;
+};
+
+WordVectors load_file(const NeighboursCommand& c) {
+  const std::map<std::string, BadUtf8> bad{
+      {"fail", BadUtf8::fail}, {"skip", BadUtf8::skip}, {"replace", BadUtf8::replace}};
+  WordVectors vectors = WordVectors::read(c.vectors, {.bad_utf8 = bad.at(c.bad_utf8)});
+  log_info("{}: {} vectors of {} numbers; {}", c.vectors, with_commas(vectors.words()),
+           vectors.size(), vectors.counts().summary());
+  return vectors;
+}
+
+// The embeddings of one side: SIDE/E, or the other side's where one table serves both.
+WordVectors load_table(const NeighboursCommand& c) {
+  const Package package = load_package(c.model);
+  const bool source = c.side == "source";
+  const Vocabulary& vocabulary = source ? package.source : package.target;
+  const ParameterStore::Parameter* table = nullptr;
+  for (const char* name : {source ? "source/E" : "target/E", source ? "target/E" : "source/E"})
+    if (!table) table = package.model->parameters().find(name);
+  check(table && table->tensor.rank() == 2 && table->tensor.size(0) == vocabulary.size(),
+        Exit::model, c.model, ": no table of embeddings for the ", c.side, " side");
+  WordVectors vectors(table->tensor.size(1));
+  const std::vector<double> values = table->tensor.values();
+  std::vector<float> row(vectors.size());
+  for (int32_t id = kSpecials; id < vocabulary.size(); ++id) {
+    for (size_t j = 0; j < row.size(); ++j)
+      row[j] = static_cast<float>(values[id * vectors.size() + j]);
+    vectors.add(vocabulary.name(id), row);
+  }
+  return vectors;
+}
+
+// A word may be meant with SentencePiece's mark of a word's beginning.
+int64_t find_word(const WordVectors& vectors, const std::string& typed) {
+  for (const std::string& name : {typed, nfc(typed), std::string(kBlank) + typed})
+    if (const int64_t at = vectors.find(name); at >= 0) return at;
+  const int64_t near = nearest_spelling(vectors, typed);
+  fail(Exit::data, "there is no vector for '", printable(typed), "'",
+       near < 0 ? std::string("; see the file for the words there are")
+                : fmt::format("; did you mean '{}'?", printable(vectors.word(near))));
+}
+
+void print_text(OutputFile& out, const WordVectors& vectors, const Answer& answer) {
+  out.write_line(printable(vectors.word(answer.word)));
+  for (const Neighbour& n : answer.neighbours)
+    out.write_line(fmt::format("  {:6.3f}  {}", n.cosine, printable(vectors.word(n.word))));
+}
+
+void print_json(OutputFile& out, const WordVectors& vectors, const Answer& answer) {
+  nlohmann::ordered_json line{{"word", vectors.word(answer.word)},
+                              {"neighbours", nlohmann::ordered_json::array()}};
+  for (const Neighbour& n : answer.neighbours)
+    line["neighbours"].push_back(
+        {{"word", vectors.word(n.word)}, {"cosine", std::round(n.cosine * 1e6) / 1e6}});
+  out.write_line(line.dump());
+}
+
+std::vector<double> direction(std::span<const float> vector) {
+  std::vector<double> unit(vector.begin(), vector.end());
+  double squares = 0;
+  for (const double x : unit) squares += x * x;
+  for (double& x : unit) x /= squares > 0 ? std::sqrt(squares) : 1;
+  return unit;
+}
+
+// Each word once, in the group of the word asked for that it was first found for.
+std::string map_of(const NeighboursCommand& c, const WordVectors& vectors,
+                   const std::vector<Answer>& answers) {
+  std::map<int64_t, size_t> groups;
+  for (size_t g = 0; g < answers.size(); ++g) groups.emplace(answers[g].word, g);
+  const std::map<int64_t, size_t> centres = groups;
+  for (size_t g = 0; g < answers.size(); ++g)
+    for (const Neighbour& n : answers[g].neighbours) groups.emplace(n.word, g);
+
+  std::vector<std::vector<double>> directions;
+  for (const auto& [word, group] : groups) directions.push_back(direction(vectors.vector(word)));
+  const auto plane = principal_plane(directions);
+  std::vector<std::string> asked;
+  for (const Answer& answer : answers) asked.emplace_back(vectors.word(answer.word));
+  const std::string where = c.model.empty() ? c.vectors : c.model + ", " + c.side + " side";
+  Scatter scatter{fmt::format("Nearest words of {}", fmt::join(asked, ", ")),
+                  "Principal plane of the vectors in " + where,
+                  {}};
+  size_t i = 0;
+  for (const auto& [word, group] : groups) {
+    scatter.points.push_back(
+        {std::string(vectors.word(word)), plane[i][0], plane[i][1], group, centres.contains(word)});
+    ++i;
+  }
+  return svg_scatter(scatter);
+}
+
+void neighbours(const NeighboursCommand& c) {
+  check(c.vectors.empty() != c.model.empty(), Exit::usage,
+        "where are the vectors? Give either -v FILE or -m MODEL");
+  check(!c.words.empty(), Exit::usage, "which words? Give at least one");
+  const WordVectors vectors = c.model.empty() ? load_file(c) : load_table(c);
+  std::vector<int64_t> found;
+  for (const std::string& word : c.words) found.push_back(find_word(vectors, word));
+  const NeighbourSearch search(vectors);
+  std::vector<Answer> answers;
+  OutputFile out("-");
+  for (const int64_t word : found) {
+    answers.push_back({word, search.nearest(vectors.vector(word), c.count, word)});
+    c.json ? print_json(out, vectors, answers.back()) : print_text(out, vectors, answers.back());
+  }
+  out.close();
+  if (c.svg.empty()) return;
+  write_atomically(c.svg, map_of(c, vectors, answers));
+  log_info("{}: the map", c.svg);
+}
+
+}  // namespace
+
+void add_neighbours(CLI::App& app) {
+  auto* command = app.add_subcommand("neighbours", "Show which words have vectors alike");
+  auto shared = std::make_shared<NeighboursCommand>();
+  NeighboursCommand& c = *shared;
+  command->add_option("words", c.words, "Words to find the neighbours of")->type_name("WORD");
+  command->add_option("-v,--vectors", c.vectors, "File of word vectors; text may be .gz")
+      ->type_name("FILE");
+  command->add_option("-m,--model", c.model, "Model directory, for its embeddings instead")
+      ->type_name("DIR");
+  command->add_option("--side", c.side, "Whose embeddings of the model")
+      ->check(CLI::IsMember({"source", "target"}))
+      ->capture_default_str();
+  command->add_option("-n,--count", c.count, "Neighbours of each word")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  command->add_option("--svg", c.svg, "Draw a map of the words and their neighbours")
+      ->type_name("FILE");
+  command->add_flag("--json", c.json, "One JSON object per word");
+  command->add_option("--bad-utf8", c.bad_utf8, "Words of the file that are not UTF-8")
+      ->check(CLI::IsMember({"fail", "skip", "replace"}))
+      ->capture_default_str();
+  command->footer(kExamples);
+  command->callback([shared] { neighbours(*shared); });
+}
+
+}  // namespace fovea
