@@ -12,8 +12,10 @@
 #include "cli/average.h"
 #include "cli/bench.h"
 #include "cli/doctor.h"
+#include "cli/embed.h"
 #include "cli/evaluate.h"
 #include "cli/inspect.h"
+#include "cli/neighbours.h"
 #include "cli/score.h"
 #include "cli/session.h"
 #include "cli/show.h"
@@ -90,6 +92,8 @@ void add_commands(CLI::App& app) {
   fovea::add_align(app);
   fovea::add_evaluate(app);
   fovea::add_vocab(app);
+  fovea::add_embed(app);
+  fovea::add_neighbours(app);
   fovea::add_train(app);
   fovea::add_average(app);
   fovea::add_bench(app);
