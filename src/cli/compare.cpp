@@ -83,32 +83,17 @@ std::string recipe_of(TrainOptions options) {
   return settings.dump();
 }
 
-// "model.attention: local-p" for each setting in which the two differ.
-std::vector<std::string> changes_of(TrainOptions common, TrainOptions options) {
-  Settings before, after;
-  common.describe(before);
-  options.describe(after);
-  const auto old = before.values();
-  std::vector<std::string> changes;
-  for (const auto& [path, value] : after.values())
-    if (std::ranges::find(old, std::pair(path, value)) == old.end())
-      changes.push_back(path + ": " + value);
-  return changes;
-}
-
 std::vector<Entry> entries_of(const CompareCommand& c, const ComparisonPlan& plan) {
   for (const std::string& name : c.only)
     check(std::ranges::count(plan.variants, name, &Variant::name) > 0, Exit::usage, "--only ", name,
           ": ", plan.file, " has no such variant");
   const auto assignments = assignments_of(c);
-  const TrainOptions common = plan.options_of({"", ""}, assignments);
   std::vector<Entry> entries;
   for (const Variant& variant : plan.variants) {
     if (!c.only.empty() && std::ranges::count(c.only, variant.name) == 0) continue;
-    Entry entry{variant.name, {}, {}};
+    Entry entry{variant.name, {}, variant.changes};
     SeriesRun& run = entry.run;
     run.options = plan.options_of(variant, assignments);
-    entry.changes = changes_of(common, run.options);
     run.directory = c.directory + "/" + variant.name;
     set_root(run.options.data, c);
     try {
@@ -116,6 +101,8 @@ std::vector<Entry> entries_of(const CompareCommand& c, const ComparisonPlan& pla
     } catch (const Error& error) {
       fail(error.code(), plan.file, ": variant ", variant.name, ": ", error.what());
     }
+    check(!run.options.data.labelled(), Exit::data, plan.file, ": variant ", variant.name,
+          ": task: only translation is compared; leave task out");
     run.settings = recipe_of(run.options);
     if (!entries.empty()) check_same_text(entries.front().run.options, run.options, variant.name);
     entries.push_back(std::move(entry));

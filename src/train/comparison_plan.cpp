@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kVariants = "variants";
 
-std::string quoted(const std::string& text) {
+std::string quoted(std::string_view text) {
   const std::string yaml = yaml_string(text);
   return yaml.starts_with('"') ? yaml : '"' + yaml + '"';
 }
@@ -21,22 +21,23 @@ class YamlPart {
  public:
   void add(const YamlEntry& entry, std::string_view path) {
     for (; line_ < entry.line; ++line_) text_ += '\n';
-    text_ += quoted(std::string(path)) + ": ";
-    if (entry.kind == YamlEntry::Kind::null) {
-      text_ += "~";
-    } else if (entry.kind == YamlEntry::Kind::scalar) {
-      text_ += quoted(entry.items.front());
-    } else {
-      text_ += "[";
-      for (const std::string& item : entry.items) text_ += quoted(item) + ", ";
-      text_ += "]";
-    }
-    text_ += ", ";
+    text_ += quoted(std::string(path)) + ": " + value_of(entry, quoted) + ", ";
+    changes_.push_back(std::string(path) + ": " + value_of(entry, yaml_string));
   }
   std::string text() const { return text_ + "}\n"; }
+  const std::vector<std::string>& changes() const { return changes_; }
 
  private:
+  static std::string value_of(const YamlEntry& entry, std::string (*written)(std::string_view)) {
+    if (entry.kind == YamlEntry::Kind::null) return "~";
+    if (entry.kind == YamlEntry::Kind::scalar) return written(entry.items.front());
+    std::string list;
+    for (const std::string& item : entry.items) list += (list.empty() ? "" : ", ") + written(item);
+    return "[" + list + "]";
+  }
+
   std::string text_ = "{";
+  std::vector<std::string> changes_;
   int64_t line_ = 1;
 };
 
@@ -76,7 +77,8 @@ class VariantReader {
   std::vector<Variant> variants() const {
     if (names_.empty()) return known_.empty() ? known_variants() : known_;
     std::vector<Variant> all;
-    for (size_t i = 0; i < names_.size(); ++i) all.push_back({names_[i], parts_[i].text()});
+    for (size_t i = 0; i < names_.size(); ++i)
+      all.push_back({names_[i], parts_[i].text(), parts_[i].changes()});
     return all;
   }
 
@@ -122,7 +124,9 @@ std::vector<Variant> known_variants() {
   std::vector<Variant> all;
   for (const char* kind : {"none", "global", "local-m", "local-p", "hard-argmax", "hard-sample",
                            "forward", "window", "static"})
-    all.push_back({kind, std::string("model.attention: ") + kind + "\n"});
+    all.push_back({kind,
+                   std::string("model.attention: ") + kind + "\n",
+                   {std::string("model.attention: ") + kind}});
   return all;
 }
 

@@ -22,7 +22,8 @@ struct CompareOptions {
 // One model of a comparison: what it changes in the common recipe.
 struct Variant {
   std::string name;
-  std::string settings;  // YAML; lines have the numbers they have in the file
+  std::string settings;                   // YAML; lines have the numbers they have in the file
+  std::vector<std::string> changes = {};  // the same to be read: "model.attention: local-p"
 };
 
 // The file of a comparison, read:

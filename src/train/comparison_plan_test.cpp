@@ -44,6 +44,9 @@ TEST_F(Plan, VariantsChangeTheirSettingsAndNothingElse) {
   EXPECT_EQ(p.options.sentence, 3);
   ASSERT_EQ(p.variants.size(), 3u);
   EXPECT_EQ(p.variants[1].name, "local");
+  EXPECT_EQ(p.variants[1].changes,
+            (std::vector<std::string>{"model.attention: local-p", "model.score: general",
+                                      "train.seed: \"9\""}));
   const TrainOptions none = p.options_of(p.variants[0], {}),
                      local = p.options_of(p.variants[1], {}),
                      plain = p.options_of(p.variants[2], {"model.size=32"});
