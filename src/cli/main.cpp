@@ -11,6 +11,8 @@
 #include "cli/align.h"
 #include "cli/average.h"
 #include "cli/bench.h"
+#include "cli/classify.h"
+#include "cli/compare.h"
 #include "cli/doctor.h"
 #include "cli/embed.h"
 #include "cli/evaluate.h"
@@ -47,41 +49,51 @@ int complain(Exit code, const std::string& message) {
   return exit_code(code);
 }
 
-// Names that could stand where an unknown word stood: options or commands.
-std::vector<std::string> known_names(const CLI::App& command, bool option) {
+std::vector<std::string> commands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* sub : app.get_subcommands(nullptr))
+    if (!sub->get_name().empty()) names.push_back(sub->get_name());
+  return names;
+}
+
+// The options that the command and the program know.
+std::vector<std::string> options_of(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::App* app = &command; app; app = app->get_parent()) {
-    if (option)
-      for (const CLI::Option* o : app->get_options())
-        for (const std::string& name : o->get_lnames()) names.push_back("--" + name);
-    else
-      for (const CLI::App* sub : app->get_subcommands(nullptr))
-        if (!sub->get_name().empty()) names.push_back(sub->get_name());
+    for (const CLI::Option* o : app->get_options())
+      for (const std::string& name : o->get_lnames()) names.push_back("--" + name);
     for (const CLI::App* group : app->get_subcommands(nullptr))
-      if (option && group->get_name().empty())
+      if (group->get_name().empty())
         for (const CLI::Option* o : group->get_options())
           for (const std::string& name : o->get_lnames()) names.push_back("--" + name);
   }
   return names;
 }
 
+// "unknown option '--bem'; did you mean '--beam'?"
+std::string unknown_word(const CLI::App& command, const std::string& typed) {
+  const bool option = typed.starts_with("-");
+  const std::vector<std::string> names = option ? options_of(command) : commands_of(command);
+  const std::string near = fovea::nearest_name(typed.substr(0, typed.find('=')), names);
+  const char* what = option          ? "unknown option"
+                     : names.empty() ? "unexpected argument"
+                                     : "unknown command";
+  const std::string message = std::string(what) + " '" + typed + "'";
+  return near.empty() ? message : message + "; did you mean '" + near + "'?";
+}
+
 int complain_usage(const CLI::App& app, const CLI::ParseError& error) {
-  const std::vector<CLI::App*> chosen = app.get_subcommands();
-  const CLI::App& command = chosen.empty() ? app : *chosen.front();
-  std::string message = error.what();
-  const std::vector<std::string> extras = app.remaining(true);
-  if (dynamic_cast<const CLI::ExtrasError*>(&error) && !extras.empty()) {
-    const std::string& typed = extras.front();
-    const bool option = typed.starts_with("-");
-    message = (option           ? "unknown option '"
-               : chosen.empty() ? "unknown command '"
-                                : "unexpected argument '") +
-              typed + "'";
-    const std::string near =
-        fovea::nearest_name(typed.substr(0, typed.find('=')), known_names(command, option));
-    if (!near.empty() && (option || chosen.empty())) message += "; did you mean '" + near + "'?";
+  const CLI::App* command = &app;
+  std::string name = "fovea", message = error.what();
+  while (!command->get_subcommands().empty()) {
+    command = command->get_subcommands().front();
+    name += " " + command->get_name();
   }
-  const std::string name = chosen.empty() ? "fovea" : "fovea " + command.get_name();
+  // What is missing may be what was mistyped, so that a word nobody knows comes first.
+  const bool told = dynamic_cast<const CLI::ExtrasError*>(&error) ||
+                    dynamic_cast<const CLI::RequiredError*>(&error);
+  const std::vector<std::string> extras = app.remaining(true);
+  if (told && !extras.empty()) message = unknown_word(*command, extras.front());
   return complain(Exit::usage, message + "\nTry '" + name + " --help'.");
 }
 
@@ -90,12 +102,14 @@ void add_commands(CLI::App& app) {
   fovea::add_show(app);
   fovea::add_score(app);
   fovea::add_align(app);
+  fovea::add_classify(app);
   fovea::add_evaluate(app);
   fovea::add_vocab(app);
   fovea::add_embed(app);
   fovea::add_neighbours(app);
   fovea::add_train(app);
   fovea::add_average(app);
+  fovea::add_compare(app);
   fovea::add_bench(app);
   fovea::add_inspect(app);
   fovea::add_doctor(app);

@@ -1,5 +1,6 @@
 #include "models/config.h"
 
+#include "models/reader.h"
 #include "models/recurrent.h"
 #include "models/transformer.h"
 
@@ -30,25 +31,47 @@ void describe_transformer(ModelConfig& m, Settings& s) {
       .between(0, 0.95);
 }
 
-void describe_recurrent(ModelConfig& m, Settings& s) {
+// What recurrent models and readers have in common.
+void describe_encoder(ModelConfig& m, Settings& s) {
   s.choice("cell", m.cell,
            {{"rnn", Cell::rnn},
             {"lstm", Cell::lstm},
             {"gru", Cell::gru},
             {"gru-after", Cell::gru_after}},
            "recurrent cell; gru resets before the product (Cho 2014), gru-after after it (cuDNN)");
-  s.choice("decoder", m.decoder, {{"bahdanau", Decoder::bahdanau}, {"luong", Decoder::luong}},
-           "attends before the step of its state or after it");
   s.field("bidirectional", m.bidirectional, "the encoder reads in both directions");
-  s.field("input_feeding", m.input_feeding,
-          "luong: what was attended to is part of the next input");
   s.field("embedding", m.embedding, "width of word embeddings; 0: size").between(0, 16384);
   s.field("encoder_size", m.encoder_size, "width of one direction of the encoder; 0: size")
       .between(0, 16384);
+  m.attention.describe_choice(s);
+}
+
+void describe_recurrent(ModelConfig& m, Settings& s) {
+  s.choice("decoder", m.decoder, {{"bahdanau", Decoder::bahdanau}, {"luong", Decoder::luong}},
+           "attends before the step of its state or after it");
+  s.field("input_feeding", m.input_feeding,
+          "luong: what was attended to is part of the next input");
   s.field("readout", m.readout,
           "width of what the output layer reads; 0: size, or embedding where tied")
       .between(0, 16384);
-  m.attention.describe(s);
+  m.attention.describe_details(s);
+}
+
+void describe_reader(ModelConfig& m, Settings& s) {
+  s.choice("query", m.query,
+           {{"learned", ReaderQuery::learned},
+            {"summary", ReaderQuery::summary},
+            {"question", ReaderQuery::question}},
+           "what the text is asked with: a vector that is learnt, its own summary, or a question");
+  s.choice("context", m.context, {{"text", Context::text}, {"sentence", Context::sentence}},
+           "the encoder reads a document as a whole, or each sentence by itself, told how many "
+           "follow it");
+}
+
+void describe_decoder(ModelConfig& m, Settings& s) {
+  s.field("decoder_layers", m.decoder_layers, "layers of the decoder").between(1, 64);
+  s.choice("tied", m.tied, {{"none", Tied::none}, {"output", Tied::output}, {"all", Tied::all}},
+           "embeddings shared with the output layer, or with the source side as well");
 }
 
 void check_transformer(const ModelConfig& m, Exit code) {
@@ -68,16 +91,29 @@ void check_recurrent(const ModelConfig& m, Exit code) {
         "; make them equal or set model.tied to none");
 }
 
+void check_reader(const ModelConfig& m, Exit code) {
+  const AttentionConfig& a = m.attention;
+  check(a.kind == "static" || a.kind == "none", code, "model.attention: a reader asks once and ",
+        "knows static and none, found ", a.kind, "; set one of them");
+  check(a.score == "auto" || (a.kind == "static" && a.score == "additive"), code,
+        "model.score: a reader compares as additive does, found ", a.score, "; leave it away");
+  const bool asks = m.query == ReaderQuery::question && a.attends();
+  check(m.context == Context::text || asks, code, "model.context: sentence is for documents that ",
+        "are asked with a question and attention; set it to text");
+  check(m.target_words == 0 || m.target_words > 4, code, "model.target_words: ", m.target_words,
+        " leaves no label beside the four special words");
+}
+
 }  // namespace
 
 void ModelConfig::describe(Settings& s) {
-  s.choice("type", type, {"transformer", "recurrent"}, "kind of network");
+  s.choice("type", type, {"transformer", "recurrent", "reader"},
+           "kind of network; reader: for the tasks classify and read");
   s.field("encoder_layers", encoder_layers, "layers of the encoder").between(1, 64);
-  s.field("decoder_layers", decoder_layers, "layers of the decoder").between(1, 64);
   s.field("size", size, "width of the model (d_model), or of the decoder's state")
       .between(1, 16384);
-  s.choice("tied", tied, {{"none", Tied::none}, {"output", Tied::output}, {"all", Tied::all}},
-           "embeddings shared with the output layer, or with the source side as well");
+  s.when([this] { return type != "reader"; }, "model.type: transformer or recurrent",
+         [&] { describe_decoder(*this, s); });
   s.field("max_length", max_length, "longest sentence in pieces").between(2, 65536);
   s.field("dropout", dropout, "of embeddings and of what each layer gives to the next")
       .between(0, 0.95);
@@ -87,11 +123,16 @@ void ModelConfig::describe(Settings& s) {
       .between(0, 1e8);
   s.when([this] { return type == "transformer"; }, "model.type: transformer",
          [&] { describe_transformer(*this, s); });
+  s.when([this] { return type == "recurrent" || type == "reader"; },
+         "model.type: recurrent or reader", [&] { describe_encoder(*this, s); });
   s.when([this] { return type == "recurrent"; }, "model.type: recurrent",
          [&] { describe_recurrent(*this, s); });
+  s.when([this] { return type == "reader"; }, "model.type: reader",
+         [&] { describe_reader(*this, s); });
 }
 
 void ModelConfig::check(Exit code) const {
+  if (type == "reader") return check_reader(*this, code);
   fovea::check(tied != Tied::all || source_words == target_words, code,
                "model.tied: all needs one joint vocabulary, found ", source_words, " source and ",
                target_words, " target words; set model.tied to output or none");
@@ -104,6 +145,7 @@ void ModelConfig::check(Exit code) const {
 std::unique_ptr<Model> declare_model(const ModelConfig& config, Type type, Device device) {
   config.check(Exit::model);
   if (config.type == "recurrent") return std::make_unique<RecurrentModel>(config, type, device);
+  if (config.type == "reader") return std::make_unique<Reader>(config, type, device);
   return std::make_unique<Transformer>(config, type, device);
 }
 

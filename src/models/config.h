@@ -16,6 +16,8 @@ enum class NormPlace { post, pre };
 enum class Positions { interleaved, half, half_m1, learned, none };
 enum class Decoder { bahdanau, luong };  // attends before the step of its state, or after it
 enum class Tied { none, output, all };   // output: E_tgt and W_out; all: E_src as well
+enum class Context { text, sentence };   // what an encoder of documents reads at a time
+enum class ReaderQuery { learned, summary, question };  // what a reader asks its text with
 
 // What `model:` of a recipe and config.yml of a model directory describe. Keys that belong to the
 // other type of network are refused.
@@ -39,13 +41,17 @@ struct ModelConfig {
   double attention_dropout = 0;   // of attention weights
   double activation_dropout = 0;  // inside the feed-forward layer
 
-  // Recurrent
+  // Recurrent, and where it says so readers as well
   Cell cell = Cell::gru;
   Decoder decoder = Decoder::bahdanau;
   bool bidirectional = true;
   bool input_feeding = true;                             // luong
   int64_t embedding = 0, encoder_size = 0, readout = 0;  // 0: see below
   AttentionConfig attention;
+
+  // Reader; cell, bidirectional, embedding, encoder_size and attention as above
+  ReaderQuery query = ReaderQuery::summary;
+  Context context = Context::text;
 
   void describe(Settings& s);
   // Throws Error(code) for combinations that cannot be built, with the reason.

@@ -96,8 +96,10 @@ PairBatch gather(const Corpus& corpus, std::span<const int64_t> members) {
   for (const int64_t i : members) {
     const Pair pair = corpus[i];
     batch.source.add(pair.source, Packed::Mark::eos_after);
-    batch.target_in.add(pair.target, Packed::Mark::bos_before);
-    batch.target_out.add(pair.target, Packed::Mark::eos_after);
+    const bool labels = corpus.targets() == Targets::labels;
+    const auto read = labels ? pair.target.first(0) : pair.target;
+    batch.target_in.add(read, Packed::Mark::bos_before);
+    batch.target_out.add(pair.target, labels ? Packed::Mark::none : Packed::Mark::eos_after);
     batch.lines.push_back(pair.line);
   }
   batch.target_tokens = batch.target_out.tokens();

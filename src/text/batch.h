@@ -24,8 +24,8 @@ struct Packed {
 
 struct PairBatch {
   Packed source;               // ids </s>
-  Packed target_in;            // <s> ids
-  Packed target_out;           // ids </s>
+  Packed target_in;            // <s> ids; of labels: <s>
+  Packed target_out;           // ids </s>; of labels: the label
   std::vector<int64_t> lines;  // where each pair came from, as Pair::line
   int64_t target_tokens = 0;   // target_out.tokens(): what a loss is averaged over
 };

@@ -47,10 +47,13 @@ struct Pair {
   int64_t line;                             // from 1, through all files
 };
 
+// What stands on the target side: sentences, which </s> ends, or labels of one piece each.
+enum class Targets { sentences, labels };
+
 // Parallel text in memory: the ids of all sentences one after another.
 class Corpus {
  public:
-  Corpus() = default;
+  explicit Corpus(Targets targets = Targets::sentences) : targets_(targets) {}
 
   // Line k of sources[f] and line k of targets[f] are a pair. Files may be plain, .gz or "-".
   // Throws Exit::data where the numbers of lines differ, naming the first line that has no
@@ -64,7 +67,10 @@ class Corpus {
             const Vocabulary& target_vocabulary, const CorpusOptions& options = {});
 
   void add(std::span<const int32_t> source, std::span<const int32_t> target, int64_t line);
+  // Says what became of the lines, where add() was used alone.
+  void account(const CorpusCounts& counts) { counts_ = counts; }
 
+  Targets targets() const { return targets_; }
   int64_t size() const { return static_cast<int64_t>(lines_.size()); }
   Pair operator[](int64_t i) const;
   int64_t source_length(int64_t i) const { return source_.length(i); }
@@ -85,6 +91,7 @@ class Corpus {
     std::span<const int32_t> sentence(int64_t i) const;
     void add(std::span<const int32_t> sentence);
   };
+  Targets targets_;
   Side source_, target_;
   std::vector<int64_t> lines_;
   CorpusCounts counts_;

@@ -1,5 +1,7 @@
 #include "text/pieces.h"
 
+#include <unicode/uchar.h>
+
 #include <algorithm>
 
 #include "base/utf8.h"
@@ -94,8 +96,37 @@ std::vector<std::string_view> split_characters(std::string_view line) {
   return characters;
 }
 
+std::vector<std::string_view> split_tokens(std::string_view line) {
+  constexpr std::string_view kOpen = "([{\"`", kClose = ".,;:!?)]}\"'`";
+  std::vector<std::string_view> tokens;
+  for (std::string_view word : split_words(line)) {
+    for (; word.size() > 1 && kOpen.find(word.front()) != kOpen.npos; word.remove_prefix(1))
+      tokens.push_back(word.substr(0, 1));
+    size_t end = word.size();
+    while (end > 1 && kClose.find(word[end - 1]) != kClose.npos) --end;
+    tokens.push_back(word.substr(0, end));
+    for (; end < word.size(); ++end) tokens.push_back(word.substr(end, 1));
+  }
+  return tokens;
+}
+
+std::string prepared(Cut cut, std::string_view line) {
+  const std::string text = canonical(line);
+  if (cut != Cut::tokens) return text;
+  std::string lower;
+  lower.reserve(text.size());
+  for (const char32_t c : code_points(text))
+    append_utf8(lower, static_cast<char32_t>(u_tolower(static_cast<UChar32>(c))));
+  return lower;
+}
+
+std::vector<std::string_view> split(Cut cut, std::string_view text) {
+  if (cut == Cut::characters) return split_characters(text);
+  return cut == Cut::tokens ? split_tokens(text) : split_words(text);
+}
+
 std::string join(Cut cut, const std::vector<Shown>& pieces) {
-  const bool words = cut == Cut::words || cut == Cut::pieces;
+  const bool words = cut == Cut::words || cut == Cut::pieces || cut == Cut::tokens;
   std::string text = words ? join_words(cut, pieces) : join_blanks(pieces);
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';
@@ -108,6 +139,7 @@ bool begins_word(Cut cut, const Shown& before, const Shown& piece) {
   if (before.role == Role::control || piece.role == Role::control) return true;
   switch (cut) {
     case Cut::words:
+    case Cut::tokens:
       return true;
     case Cut::pieces:
       return before.role == Role::unknown || !before.piece.ends_with(kGlue);

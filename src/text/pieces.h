@@ -27,6 +27,15 @@ std::vector<std::string_view> split_words(std::string_view line);
 // The code points of a line, each run of blanks as one "▁", none at either end.
 std::vector<std::string_view> split_characters(std::string_view line);
 
+// Words with the punctuation at their beginning and end as pieces of their own: "(Mary's dog.)" is
+// ( Mary's dog . ). What an apostrophe or a point begins ('s, .com) stays whole.
+std::vector<std::string_view> split_tokens(std::string_view line);
+
+// The line as text is cut: canonical, and in lower case for tokens.
+std::string prepared(Cut cut, std::string_view line);
+// The pieces of such text, views into it. REQUIRES: cut is not sentencepiece.
+std::vector<std::string_view> split(Cut cut, std::string_view text);
+
 // How a piece takes part in text.
 enum class Role { text, unknown, control, byte };
 

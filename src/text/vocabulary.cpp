@@ -16,7 +16,7 @@ constexpr std::string_view kMagic = "fovea-vocabulary\t1\t";
 constexpr size_t kMaxFile = size_t{1} << 30;
 constexpr int32_t kMaxSize = 1 << 24;
 constexpr std::string_view kSpecialNames[kSpecials] = {"<pad>", "<s>", "</s>", "<unk>"};
-constexpr Cut kTextCuts[] = {Cut::words, Cut::characters, Cut::pieces};
+constexpr Cut kTextCuts[] = {Cut::words, Cut::characters, Cut::pieces, Cut::tokens};
 
 uint64_t hash_bytes(uint64_t hash, std::string_view bytes) {  // FNV-1a
   for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
@@ -43,6 +43,8 @@ const char* name_of(Cut cut) {
       return "characters";
     case Cut::pieces:
       return "pieces";
+    case Cut::tokens:
+      return "tokens";
   }
   return "";
 }
@@ -134,7 +136,7 @@ Cut read_header(std::string_view line, const std::string& name) {
   for (const Cut cut : kTextCuts)
     if (line.starts_with(kMagic) && line.substr(kMagic.size()) == name_of(cut)) return cut;
   fail(Exit::model, name, ":1: expected 'fovea-vocabulary', 1 and one of words, characters, ",
-       "pieces, separated by tabs; make the file with 'fovea vocab'");
+       "pieces, tokens, separated by tabs; make the file with 'fovea vocab'");
 }
 
 }  // namespace
@@ -239,7 +241,7 @@ int32_t Vocabulary::id(std::string_view piece) const {
 }
 
 std::vector<int32_t> Vocabulary::encode(std::string_view line) const {
-  const std::string text = canonical(line);
+  const std::string text = prepared(cut(), line);
   std::vector<int32_t> ids;
   if (cut() == Cut::sentencepiece) {
     ids = table_->model->encode(break_runs(text));
@@ -247,14 +249,22 @@ std::vector<int32_t> Vocabulary::encode(std::string_view line) const {
       if (id < kSpecials || id >= size()) id = kUnk;
     return ids;
   }
-  const auto pieces = cut() == Cut::characters ? split_characters(text) : split_words(text);
+  const auto pieces = split(cut(), text);
   ids.reserve(pieces.size());
   for (const std::string_view piece : pieces) ids.push_back(table_->find(piece));
   return ids;
 }
 
-std::string Vocabulary::normalise(std::string_view line) const {
+std::vector<std::string> Vocabulary::spelt(std::string_view line) const {
+  if (cut() == Cut::sentencepiece) return pieces(encode(line));
   const std::string text = canonical(line);
+  std::vector<std::string> result;
+  for (const std::string_view piece : split(cut(), text)) result.emplace_back(piece);
+  return result;
+}
+
+std::string Vocabulary::normalise(std::string_view line) const {
+  const std::string text = prepared(cut(), line);
   std::vector<Shown> pieces;
   if (cut() == Cut::sentencepiece) {
     const auto tokens = table_->model->tokens(break_runs(text));
@@ -265,9 +275,7 @@ std::string Vocabulary::normalise(std::string_view line) const {
     }
     return join(cut(), pieces);
   }
-  for (const std::string_view piece :
-       cut() == Cut::characters ? split_characters(text) : split_words(text))
-    pieces.push_back({piece, Role::text});
+  for (const std::string_view piece : split(cut(), text)) pieces.push_back({piece, Role::text});
   return join(cut(), pieces);
 }
 

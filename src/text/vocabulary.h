@@ -16,11 +16,12 @@ inline constexpr int32_t kEos = 2;  // </s>
 inline constexpr int32_t kUnk = 3;  // <unk>
 inline constexpr int32_t kSpecials = 4;
 
-// How text is cut: a SentencePiece model, words between blanks, single code points, or pieces
-// that somebody else has already cut, where "@@" at the end glues a piece to the next one.
-enum class Cut { sentencepiece, words, characters, pieces };
+// How text is cut: a SentencePiece model, words between blanks, single code points, pieces that
+// somebody else has already cut, where "@@" at the end glues a piece to the next one, or tokens:
+// words in lower case with the punctuation around them split off.
+enum class Cut { sentencepiece, words, characters, pieces, tokens };
 
-// "sentencepiece", "words", "characters", "pieces".
+// "sentencepiece", "words", "characters", "pieces", "tokens".
 const char* name_of(Cut cut);
 
 // Pieces and their numbers. A value: copies are cheap and share what was loaded, which never
@@ -69,6 +70,10 @@ class Vocabulary {
 
   // The line as ids, without <s> and </s>; empty for an empty or blank line.
   std::vector<int32_t> encode(std::string_view line) const;
+
+  // What each id of encode(line) stands for as it is written there, known or not; of a
+  // SentencePiece model, the pieces.
+  std::vector<std::string> spelt(std::string_view line) const;
 
   // What decode(encode(line)) gives where no piece is unknown.
   std::string normalise(std::string_view line) const;

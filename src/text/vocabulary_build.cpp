@@ -90,20 +90,28 @@ bool is_special(std::string_view piece) {
 
 Vocabulary count_pieces(Cut cut, const std::vector<std::string>& files,
                         const CountOptions& options) {
-  std::unordered_map<std::string, int64_t> counts;
-  std::string key;
-  for_lines(files, options.progress, [&](const std::string& line) {
-    for (const auto piece : cut == Cut::characters ? split_characters(line) : split_words(line)) {
-      if (piece.size() > Vocabulary::kMaxPieceBytes) continue;
-      key = piece;
-      ++counts[key];
-    }
-  });
+  PieceCounter counter(cut);
+  for_lines(files, options.progress, [&](const std::string& line) { counter.add(line); });
+  return counter.vocabulary(options, files.front());
+}
 
+}  // namespace
+
+void PieceCounter::add(std::string_view line) {
+  const std::string text = prepared(cut_, line);
+  std::string key;
+  for (const std::string_view piece : split(cut_, text)) {
+    if (piece.size() > Vocabulary::kMaxPieceBytes) continue;
+    key = piece;
+    ++counts_[key];
+  }
+}
+
+Vocabulary PieceCounter::vocabulary(const CountOptions& options, const std::string& name) const {
   std::vector<Vocabulary::Entry> entries;
-  for (auto& [piece, count] : counts)
+  for (const auto& [piece, count] : counts_)
     if (count >= options.min_count && !is_special(piece)) entries.push_back({piece, count});
-  check(!entries.empty(), Exit::data, files.front(), ": no ", name_of(cut), " seen at least ",
+  check(!entries.empty(), Exit::data, name, ": no ", name_of(cut_), " seen at least ",
         options.min_count, " times; give more text or a lower --min-count");
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return a.count != b.count ? a.count > b.count : a.piece < b.piece;
@@ -113,10 +121,8 @@ Vocabulary count_pieces(Cut cut, const std::vector<std::string>& files,
           " has no room beside the four special pieces; ask for more");
     entries.resize(std::min(entries.size(), static_cast<size_t>(options.max_size - kSpecials)));
   }
-  return Vocabulary::from_entries(cut, entries);
+  return Vocabulary::from_entries(cut_, entries);
 }
-
-}  // namespace
 
 Vocabulary train_sentencepiece(const std::vector<std::string>& files,
                                const SentencePieceOptions& options) {
@@ -129,7 +135,9 @@ Vocabulary train_sentencepiece(const std::vector<std::string>& files,
       sentencepiece::SentencePieceTrainer::Train(arguments(options), &iterator, &model);
   check(status.ok(), Exit::data, files.front(), ": SentencePiece could not learn ", options.size,
         " pieces from ", with_commas(static_cast<int64_t>(lines.size())),
-        " lines: ", status.message());
+        " lines: ", status.message(),
+        "; ask for a size that fits, or for a lower character coverage where the text has very ",
+        "many characters");
   return Vocabulary::parse_sentencepiece(model, "the model just trained");
 }
 
@@ -146,6 +154,11 @@ Vocabulary build_character_vocabulary(const std::vector<std::string>& files,
 Vocabulary build_piece_vocabulary(const std::vector<std::string>& files,
                                   const CountOptions& options) {
   return count_pieces(Cut::pieces, files, options);
+}
+
+Vocabulary build_token_vocabulary(const std::vector<std::string>& files,
+                                  const CountOptions& options) {
+  return count_pieces(Cut::tokens, files, options);
 }
 
 }  // namespace fovea

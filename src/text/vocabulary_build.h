@@ -3,6 +3,8 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "text/vocabulary.h"
@@ -16,10 +18,10 @@ using LinesRead = std::function<void(int64_t lines)>;
 
 struct SentencePieceOptions {
   SubwordModel model = SubwordModel::unigram;
-  int32_t size = 8000;                 // with the four specials
-  double character_coverage = 0.9995;  // share of all characters that get a piece
-  bool byte_fallback = false;          // unknown characters become bytes instead of <unk>
-  int64_t max_lines = 2'000'000;       // of more, a random sample is used
+  int32_t size = 8000;            // with the four specials
+  double character_coverage = 1;  // share of the text whose characters get a piece
+  bool byte_fallback = false;     // unknown characters become bytes instead of <unk>
+  int64_t max_lines = 2'000'000;  // of more, a random sample is used
   uint64_t seed = 1;
   LinesRead progress = nullptr;
   std::function<void()> learning = nullptr;  // called when all is read
@@ -35,13 +37,31 @@ struct CountOptions {
   LinesRead progress = nullptr;
 };
 
-// The words (characters, ready-made pieces) of all files, the most frequent first and those
+// Counts the pieces of lines that come one by one, to make a vocabulary of them.
+class PieceCounter {
+ public:
+  // REQUIRES: cut is not sentencepiece.
+  explicit PieceCounter(Cut cut) : cut_(cut) {}
+
+  void add(std::string_view line);
+  // The most frequent first and those equally frequent in byte order; `name` stands for the text
+  // in errors.
+  Vocabulary vocabulary(const CountOptions& options, const std::string& name) const;
+
+ private:
+  Cut cut_;
+  std::unordered_map<std::string, int64_t> counts_;
+};
+
+// The words (characters, ready-made pieces, tokens) of all files, the most frequent first and those
 // equally frequent in byte order. Names of specials found in the text are left out.
 Vocabulary build_word_vocabulary(const std::vector<std::string>& files,
                                  const CountOptions& options = {});
 Vocabulary build_character_vocabulary(const std::vector<std::string>& files,
                                       const CountOptions& options = {});
 Vocabulary build_piece_vocabulary(const std::vector<std::string>& files,
+                                  const CountOptions& options = {});
+Vocabulary build_token_vocabulary(const std::vector<std::string>& files,
                                   const CountOptions& options = {});
 
 }  // namespace fovea

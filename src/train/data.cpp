@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "decode/package.h"
+#include "train/labelled.h"
 
 namespace fovea {
 namespace {
@@ -21,6 +22,8 @@ Vocabulary build(const VocabularyOptions& how, const std::vector<std::string>& f
       return build_character_vocabulary(files, count);
     case VocabularyKind::pieces:
       return build_piece_vocabulary(files, count);
+    case VocabularyKind::tokens:
+      return build_token_vocabulary(files, count);
     default:
       break;
   }
@@ -30,7 +33,11 @@ Vocabulary build(const VocabularyOptions& how, const std::vector<std::string>& f
   pieces.character_coverage = how.character_coverage;
   pieces.seed = seed;
   log_info("learning {} pieces", with_commas(size));
-  return train_sentencepiece(files, pieces);
+  Vocabulary vocabulary = train_sentencepiece(files, pieces);
+  if (vocabulary.size() < size)
+    log_warning("vocabulary.size: asked for {} pieces, the text has no more than {}",
+                with_commas(size), with_commas(vocabulary.size()));
+  return vocabulary;
 }
 
 bool has_vocabulary(const std::string& directory) {
@@ -66,6 +73,39 @@ HeldOut read_held_out(const TrainData& data, const std::vector<std::string>& sou
 
 std::string hexadecimal(uint64_t number) { return fmt::format("{:016x}", number); }
 
+// Where a path that was not found was looked for.
+std::string beginning_of(const DataOptions& data, const std::string& path) {
+  if (path.starts_with('/')) return "";
+  if (!data.root.empty())
+    return "; the recipe's paths start at " + data.root + " (--data, $FOVEA_DATA or data.root)";
+  std::error_code error;
+  return "; the recipe's paths start at the current folder, " +
+         std::filesystem::current_path(error).string() + "; name another with --data DIR";
+}
+
+// Opens it and reads its first line: a wrong encoding or packing shows there.
+void check_readable(const DataOptions& data, const char* setting, const std::string& path) {
+  if (path == "-") return;
+  try {
+    LineReader reader(data.under_root({path}).front());
+    Line line;
+    reader.next(line);
+  } catch (const Error& error) {
+    fail(error.code(), setting, ": ", error.what(), beginning_of(data, path));
+  }
+}
+
+// The settings that the parameters of a network hang on.
+Identity shape_of(ModelConfig model) {
+  Settings settings;
+  settings.group("model", model);
+  Identity shape;
+  for (const auto& [path, value] : settings.values())
+    if (path.find("dropout") == std::string::npos && !path.ends_with("_words"))
+      shape.emplace_back(path, value);
+  return shape;
+}
+
 void fit(int64_t& words, const char* name, const Vocabulary& vocabulary) {
   check(words == 0 || words == vocabulary.size(), Exit::data, name, " is ", words,
         ", the vocabulary has ", vocabulary.size(), " entries; leave it at 0");
@@ -74,12 +114,52 @@ void fit(int64_t& words, const char* name, const Vocabulary& vocabulary) {
 
 }  // namespace
 
+void check_files(const TrainOptions& options) {
+  const DataOptions& data = options.data;
+  const std::pair<const char*, const std::vector<std::string>&> lists[] = {
+      {"data.train_source", data.train_source},
+      {"data.train_target", data.train_target},
+      {"data.valid_source", data.valid_source},
+      {"data.valid_target", data.valid_target},
+      {"data.test_source", data.test_source},
+      {"data.test_target", data.test_target},
+      {"data.train", data.train},
+      {"data.valid", data.valid},
+      {"data.test", data.test}};
+  for (const auto& [setting, paths] : lists)
+    for (const std::string& path : paths) check_readable(data, setting, path);
+  const VocabularyOptions& words = options.vocabulary;
+  if (!words.source.empty()) check_readable(data, "vocabulary.source", words.source);
+  if (!words.target.empty()) check_readable(data, "vocabulary.target", words.target);
+}
+
+void check_directory(const std::string& directory, const ModelConfig& model) {
+  std::error_code error;
+  const auto has = [&](const char* name) {
+    return std::filesystem::exists(directory + "/" + name, error);
+  };
+  const char* const advice = "; choose another directory with -o, or give --restart to begin anew";
+  const bool begun = !FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty();
+  check(begun || !has(kWeightsFile), Exit::usage, directory,
+        ": there is a model and no checkpoint to go on from: training would replace it", advice);
+  if (!begun || !has(kConfigFile)) return;
+  Identity saved;
+  try {
+    saved = shape_of(load_config(directory));
+  } catch (const Error&) {
+    return;  // checkpoints know their shape as well; this file will be written anew
+  }
+  const std::string other = difference(saved, shape_of(model));
+  check(other.empty(), Exit::usage, directory, ": there is a model of another shape: ", other,
+        advice);
+}
+
 void load_vocabularies(TrainData& data, const TrainOptions& options,
                        const std::string& model_directory) {
   const VocabularyOptions& how = options.vocabulary;
   const auto sources = options.data.under_root(options.data.train_source);
   const auto targets = options.data.under_root(options.data.train_target);
-  if (!how.source.empty()) {
+  if (!how.source.empty() && !options.data.labelled()) {
     const std::string target = how.target.empty() ? how.source : how.target;
     data.source = Vocabulary::load(options.data.under_root({how.source}).front());
     data.target = Vocabulary::load(options.data.under_root({target}).front());
@@ -87,6 +167,8 @@ void load_vocabularies(TrainData& data, const TrainOptions& options,
     const Vocabularies both = load_vocabularies(model_directory);
     data.source = both.source;
     data.target = both.target;
+  } else if (options.data.labelled()) {
+    build_labelled_vocabularies(data, options);
   } else if (how.joint) {
     std::vector<std::string> files = sources;
     files.insert(files.end(), targets.begin(), targets.end());
@@ -98,6 +180,7 @@ void load_vocabularies(TrainData& data, const TrainOptions& options,
 }
 
 void load_text(TrainData& data, const TrainOptions& options) {
+  if (options.data.labelled()) return load_examples(data, options);
   const DataOptions& from = options.data;
   const auto sources = from.under_root(from.train_source);
   const auto targets = from.under_root(from.train_target);

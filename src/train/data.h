@@ -17,6 +17,14 @@ struct TrainData {
   HeldOut valid, test;
 };
 
+// Throws, before anything costs time, where a file of text or a vocabulary that the options name
+// cannot be read: which setting names it, and where its path starts.
+void check_files(const TrainOptions& options);
+
+// Throws Exit::usage where training in this directory would replace a model: one that has no
+// checkpoint to go on from, or one of another shape. Without a directory all is well.
+void check_directory(const std::string& directory, const ModelConfig& model);
+
 // The vocabularies that the options name; else those of the model directory; else new ones made
 // from the training text. An empty directory stands for none.
 void load_vocabularies(TrainData& data, const TrainOptions& options,

@@ -13,7 +13,8 @@ namespace {
 
 std::string describe(const Metric& metric) {
   const auto& [name, value] = metric;
-  if (name == "bleu" || name == "chrf") return fmt::format(" | {} {:.2f}", name, value);
+  if (name == "bleu" || name == "chrf" || name == "accuracy")
+    return fmt::format(" | {} {:.2f}", name, value);
   if (name == "loss" || name == "ppl") return fmt::format(" | {} {:.4f}", name, value);
   if (name == "words_per_s")
     return fmt::format(" | {} words/s", with_commas(static_cast<int64_t>(value)));

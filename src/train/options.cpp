@@ -5,14 +5,47 @@
 namespace fovea {
 
 void DataOptions::describe(Settings& s) {
-  s.field("root", root, "folder the paths below start at; default: --data, else $FOVEA_DATA");
-  s.field("train_source", train_source, "training text, source side");
-  s.field("train_target", train_target, "training text, target side");
-  s.field("valid_source", valid_source, "validation text, source side");
-  s.field("valid_target", valid_target, "validation text, target side");
-  s.field("test_source", test_source, "text translated at the end, source side");
-  s.field("test_target", test_target, "text translated at the end, target side");
-  corpus.describe(s);
+  s.field(
+      "root", root,
+      "folder the paths below start at; default: --data, else $FOVEA_DATA, else the current one");
+  s.when([this] { return !labelled(); }, "task: translate",
+         [&] {
+           s.field("train_source", train_source, "training text, source side");
+           s.field("train_target", train_target, "training text, target side");
+           s.field("valid_source", valid_source, "validation text, source side");
+           s.field("valid_target", valid_target, "validation text, target side");
+           s.field("test_source", test_source, "text translated at the end, source side");
+           s.field("test_target", test_target, "text translated at the end, target side");
+           corpus.describe(s);
+         });
+  s.when(
+      [this] { return labelled(); }, "task: classify or read",
+      [&] {
+        s.field("train", train, "training examples");
+        s.field("valid", valid, "validation examples");
+        s.field("test", test, "examples that the model is measured on at the end");
+        s.choice(
+            "format", format,
+            {{"auto", ExampleFiling::automatic},
+             {"label-first", ExampleFiling::label_first},
+             {"tabs", ExampleFiling::tabs},
+             {"babi", ExampleFiling::babi}},
+            "LABEL words…; text TAB label, or document TAB question TAB answer; bAbI's stories; "
+            "auto: label-first to classify, tabs to read");
+        s.field(
+             "hold_out", hold_out,
+             "without data.valid, every n-th training example (story) is for validation; 0: none")
+            .between(0, 1e9);
+      });
+}
+
+ExampleFiles DataOptions::examples(const std::vector<std::string>& paths, Share share) const {
+  ExampleFormat how = ExampleFormat::tabs;
+  if (format == ExampleFiling::babi) how = ExampleFormat::babi;
+  if (format == ExampleFiling::label_first ||
+      (format == ExampleFiling::automatic && task == Task::classify))
+    how = ExampleFormat::label_first;
+  return {under_root(paths), how, task == Task::read ? Asked::answer : Asked::label, share};
 }
 
 std::vector<std::string> DataOptions::under_root(const std::vector<std::string>& paths) const {
@@ -30,17 +63,22 @@ void VocabularyOptions::describe(Settings& s) {
             {"bpe", VocabularyKind::bpe},
             {"words", VocabularyKind::words},
             {"characters", VocabularyKind::characters},
-            {"pieces", VocabularyKind::pieces}},
-           "SentencePiece unigram or BPE, words, characters, or text already cut with @@");
+            {"pieces", VocabularyKind::pieces},
+            {"tokens", VocabularyKind::tokens}},
+           "SentencePiece unigram or BPE, words, characters, text already cut with @@, or words in "
+           "lower case with punctuation split off");
   s.field("joint", joint, "one vocabulary for both languages");
   s.field("size", size, "entries, four specials included; 0: all").between(0, 10'000'000);
   s.field("min_count", min_count, "rarer words are unknown").at_least(1);
-  s.field("character_coverage", character_coverage, "share of characters that get a piece")
+  s.field("character_coverage", character_coverage,
+          "share of the text whose characters get a piece; 0.9995 for thousands of characters")
       .between(0.5, 1);
 }
 
 void LoopOptions::describe(Settings& s) {
-  s.field("updates", updates, "most updates; 0: no limit").between(0, 1e12);
+  s.field("updates", updates,
+          "most updates; 0: no limit; 20,000 read a million short pairs some seven times")
+      .between(0, 1e12);
   s.field("epochs", epochs, "most epochs; 0: no limit").between(0, 1e9);
   s.field("accumulate", accumulate, "batches whose gradients make one update").between(1, 65536);
   s.field("label_smoothing", label_smoothing, "share of probability spread over all words")
@@ -56,8 +94,9 @@ void LoopOptions::describe(Settings& s) {
 
 void ValidOptions::describe(Settings& s) {
   s.field("every", every, "updates between validations; 0: at the end of each epoch").at_least(0);
-  s.field("metrics", metrics, "of loss, ppl, bleu, chrf");
-  s.choice("stop_metric", stop_metric, {"loss", "ppl", "bleu", "chrf"}, "what best means");
+  s.field("metrics", metrics, "of loss, ppl, and bleu, chrf (translate) or accuracy");
+  s.choice("stop_metric", stop_metric, {"loss", "ppl", "bleu", "chrf", "accuracy"},
+           "what best means");
   s.field("patience", patience, "validations without a new best before the end; 0: no limit")
       .at_least(0);
   s.field("beam", beam, "beam of the translations for bleu and chrf; 1 is greedy").between(1, 1000);
@@ -82,7 +121,10 @@ void CheckpointOptions::describe(Settings& s) {
 }
 
 void TrainOptions::describe(Settings& s) {
-  s.group("data", data, "parallel text");
+  s.choice("task", data.task,
+           {{"translate", Task::translate}, {"classify", Task::classify}, {"read", Task::read}},
+           "sentences from sentences, the label of a text, the answer to a question");
+  s.group("data", data, "parallel text, or examples");
   s.group("vocabulary", vocabulary, "the pieces that text is cut into");
   s.group("model", model, "the network");
   s.group("batch", batch, "how sentences are put together");
@@ -93,19 +135,70 @@ void TrainOptions::describe(Settings& s) {
   s.group("checkpoint", checkpoint, "what a restarted run goes on from");
 }
 
-void TrainOptions::complete(Exit code) {
+namespace {
+
+void check_metrics(const ValidOptions& valid, Task task, Exit code) {
+  const bool translate = task == Task::translate;
+  const auto check_one = [&](const char* setting, const std::string& name) {
+    const bool known = translate ? name == "bleu" || name == "chrf" : name == "accuracy";
+    check(known || name == "loss" || name == "ppl", code, setting, ": unknown metric \"", name,
+          "\"; known are loss, ppl, ", translate ? "bleu, chrf" : "accuracy");
+  };
+  for (const std::string& name : valid.metrics) check_one("valid.metrics", name);
+  check_one("valid.stop_metric", valid.stop_metric);
+}
+
+}  // namespace
+
+void TrainOptions::check_parallel(Exit code) const {
+  check(model.type != "reader", code, "model.type: a reader gives labels; set task to classify or ",
+        "read, or model.type to transformer or recurrent");
   check(!data.train_source.empty() && !data.train_target.empty(), code,
         "data.train_source and data.train_target name no files; set both");
   check(data.valid_source.empty() == data.valid_target.empty(), code,
         "data.valid_source and data.valid_target: only one is set; set both or none");
   check(data.test_source.empty() == data.test_target.empty(), code,
         "data.test_source and data.test_target: only one is set; set both or none");
-  for (const std::string& name : valid.metrics)
-    check(name == "loss" || name == "ppl" || name == "bleu" || name == "chrf", code,
-          "valid.metrics: unknown metric \"", name, "\"; known are loss, ppl, bleu, chrf");
-  check(train.updates > 0 || train.epochs > 0 || (valid.patience > 0 && !data.valid_source.empty()),
-        code, "nothing would end the training: set train.updates or train.epochs, or ",
-        "valid.patience together with data.valid_source and data.valid_target");
+  check(vocabulary.joint || !vocabulary.source.empty() || model.tied != Tied::all, code,
+        "model.tied: all needs one vocabulary for both languages, vocabulary.joint is false; set ",
+        "model.tied to output or none");
+}
+
+void TrainOptions::check_labelled(Exit code) const {
+  const bool read = data.task == Task::read;
+  check(model.type == "reader", code, "model.type: the tasks classify and read need a reader, ",
+        "found ", model.type, "; set model.type to reader");
+  check(read == (model.query == ReaderQuery::question), code, "model.query: task ",
+        read ? "read asks with the question; set model.query to question"
+             : "classify has no question; set model.query to summary or learned");
+  check(!data.train.empty(), code, "data.train names no files; set it");
+  check(read || data.format != ExampleFiling::babi, code,
+        "data.format: babi holds questions; set task to read");
+  check(!read || data.format != ExampleFiling::label_first, code,
+        "data.format: label-first has no place for a question; set it to tabs or babi");
+  check(data.hold_out != 1, code, "data.hold_out: 1 would leave nothing to train on");
+  check(data.hold_out == 0 || data.valid.empty(), code,
+        "data.hold_out: data.valid names files to validate with already; leave one of them away");
+  const VocabularyKind kind = vocabulary.kind;
+  check(!vocabulary.source.empty() || kind == VocabularyKind::words ||
+            kind == VocabularyKind::tokens || kind == VocabularyKind::characters,
+        code, "vocabulary.kind: the vocabulary of examples is made of words, tokens or ",
+        "characters; set one of them, or make another with 'fovea vocab' and name it in ",
+        "vocabulary.source");
+}
+
+std::vector<std::string> TrainOptions::test_metrics() const {
+  if (data.labelled()) return {"accuracy"};
+  return {"bleu", "chrf"};
+}
+
+void TrainOptions::complete(Exit code) {
+  data.labelled() ? check_labelled(code) : check_parallel(code);
+  check_metrics(valid, data.task, code);
+  const bool validates = !data.valid_source.empty() || !data.valid.empty() || data.hold_out > 0;
+  check(train.updates > 0 || train.epochs > 0 || (valid.patience > 0 && validates), code,
+        "nothing would end the training: set train.updates or train.epochs, or valid.patience ",
+        "together with data.", data.labelled() ? "valid" : "valid_source and data.valid_target");
   const bool falls = schedule.kind == ScheduleKind::linear || schedule.kind == ScheduleKind::cosine;
   if (schedule.total == 0) schedule.total = train.updates;
   check(!falls || schedule.total > schedule.warmup, code, "schedule.total: ", schedule.total,
@@ -116,9 +209,12 @@ void TrainOptions::complete(Exit code) {
   const int64_t longest = model.max_length - 1;  // </s> takes one place
   if (data.corpus.max_length == 0 || data.corpus.max_length > longest)
     data.corpus.max_length = longest;
+  model.check(code);
   batch.seed = train.seed;
 }
 
-bool higher_is_better(const std::string& metric) { return metric == "bleu" || metric == "chrf"; }
+bool higher_is_better(const std::string& metric) {
+  return metric == "bleu" || metric == "chrf" || metric == "accuracy";
+}
 
 }  // namespace fovea

@@ -10,14 +10,20 @@
 #include "ops/matmul.h"
 #include "text/batch.h"
 #include "text/corpus.h"
+#include "text/examples.h"
 #include "text/vocabulary_build.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
 
 namespace fovea {
 
+// What is learnt: sentences from sentences, the label of a text, or the answer of one word to a
+// question about a document.
+enum class Task { translate, classify, read };
+enum class ExampleFiling { automatic, label_first, tabs, babi };  // automatic: by the task
+
 // Parallel text: line k of the source files belongs to line k of the target files. Paths that are
-// not absolute start at `root`.
+// not absolute start at `root`, or at the current folder where it is empty.
 struct DataOptions {
   std::string root;  // given by --data or FOVEA_DATA where the recipe does not
   std::vector<std::string> train_source, train_target;
@@ -25,11 +31,18 @@ struct DataOptions {
   std::vector<std::string> test_source, test_target;  // translated once, at the end
   CorpusOptions corpus;
 
+  Task task = Task::translate;                  // of the whole recipe
+  std::vector<std::string> train, valid, test;  // examples, for classify and read
+  ExampleFiling format = ExampleFiling::automatic;
+  int64_t hold_out = 0;  // every n-th example or story is for validation; 0: none
+
   void describe(Settings& s);
+  bool labelled() const { return task != Task::translate; }
+  ExampleFiles examples(const std::vector<std::string>& paths, Share share = {}) const;
   std::vector<std::string> under_root(const std::vector<std::string>& paths) const;
 };
 
-enum class VocabularyKind { unigram, bpe, words, characters, pieces };
+enum class VocabularyKind { unigram, bpe, words, characters, pieces, tokens };
 
 // Either the files of ready-made vocabularies or how to make them from the training text.
 struct VocabularyOptions {
@@ -38,14 +51,14 @@ struct VocabularyOptions {
   bool joint = true;    // one vocabulary for both languages
   int64_t size = 8000;  // with the four specials; 0: all (not for unigram and bpe)
   int64_t min_count = 1;
-  double character_coverage = 0.9995;
+  double character_coverage = 1;
 
   void describe(Settings& s);
 };
 
 struct LoopOptions {
-  int64_t updates = 100'000, epochs = 0;  // where to end; 0: no limit
-  int64_t accumulate = 1;                 // batches per update
+  int64_t updates = 20'000, epochs = 0;  // where to end; 0: no limit
+  int64_t accumulate = 1;                // batches per update
   double label_smoothing = 0.1;
   int64_t average = 0;  // weights after the last N validations whose mean may become the model
   int64_t log_every = 100;
@@ -58,7 +71,7 @@ struct LoopOptions {
 
 struct ValidOptions {
   int64_t every = 0;                           // updates; 0: at the end of each epoch
-  std::vector<std::string> metrics = {"ppl"};  // of loss, ppl, bleu, chrf
+  std::vector<std::string> metrics = {"ppl"};  // of loss, ppl, bleu, chrf, accuracy
   std::string stop_metric = "ppl";             // what "best" means
   int64_t patience = 10;                       // validations without a new best; 0: no end
   int64_t beam = 1;
@@ -92,6 +105,11 @@ struct TrainOptions {
   void describe(Settings& s);
   // Fills in what follows from other settings; throws Error(code) for what does not go together.
   void complete(Exit code);
+  std::vector<std::string> test_metrics() const;  // what is measured at the end
+
+ private:
+  void check_parallel(Exit code) const;
+  void check_labelled(Exit code) const;
 };
 
 // Whether a larger value of the metric is better.

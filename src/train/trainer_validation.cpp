@@ -55,7 +55,7 @@ void Trainer::judge(const std::vector<Metric>& values) {
 
 void Trainer::finish() {
   if (state_.finished) {
-    log_info("training had ended at step {}; nothing is left to do", state_.update);
+    log_info("training had ended at update {}; nothing is left to do", state_.update);
     return;
   }
   {
@@ -98,7 +98,7 @@ bool Trainer::test() {
   task_.read_model();
   parameters_changed();
   ValidOptions options = options_.valid;
-  options.metrics = {"bleu", "chrf"};
+  options.metrics = options_.test_metrics();
   const auto values = measure(task_.model, task_.test, options, options_.batch.tokens,
                               task_.translate, stop_requested);
   if (values) tell({.kind = "test", .values = *values});

@@ -1,5 +1,6 @@
 #include "train/validation.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "eval/bleu.h"
@@ -20,6 +21,32 @@ std::optional<Cost> total_cost(const Model& model, const Corpus& corpus, int64_t
   return total;
 }
 
+// The word that each source's target begins with.
+std::vector<int32_t> first_words(const Model& model, const PairBatch& batch) {
+  const auto state = model.start({batch.source.ids, batch.source.offsets});
+  const std::vector<int32_t> begin(static_cast<size_t>(batch.source.sentences()), kBos);
+  const Tensor scores = model.step(*state, begin);
+  const std::vector<double> values = scores.values();
+  std::vector<int32_t> best;
+  for (auto row = values.begin(); row != values.end(); row += scores.cols())
+    best.push_back(static_cast<int32_t>(std::max_element(row, row + scores.cols()) - row));
+  return best;
+}
+
+std::optional<double> accuracy(const Model& model, const Corpus& corpus, int64_t batch_tokens,
+                               const std::function<bool()>& stop) {
+  const BatchPlan plan(corpus, {.tokens = batch_tokens}, 0);
+  int64_t right = 0;
+  for (int64_t i = 0; i < plan.size(); ++i) {
+    if (stop()) return {};
+    const PairBatch batch = plan.batch(i);
+    const std::vector<int32_t> found = first_words(model, batch);
+    for (size_t b = 0; b < found.size(); ++b)
+      right += found[b] == batch.target_out[static_cast<int64_t>(b)].front();
+  }
+  return 100 * static_cast<double>(right) / static_cast<double>(corpus.size());
+}
+
 }  // namespace
 
 std::optional<std::vector<Metric>> measure(const Model& model, const HeldOut& text,
@@ -30,6 +57,11 @@ std::optional<std::vector<Metric>> measure(const Model& model, const HeldOut& te
   if (!cost) return {};
   const double loss = cost->nll / static_cast<double>(cost->words);
   std::vector<Metric> values{{"loss", loss}, {"ppl", std::exp(loss)}};
+  if (options.wants("accuracy")) {
+    const std::optional<double> right = accuracy(model, text.corpus, batch_tokens, stop);
+    if (!right) return {};
+    values.push_back({"accuracy", *right});
+  }
   if (!options.wants("bleu") && !options.wants("chrf")) return values;
   const Lines lines = translate(model, text.sources);
   if (stop()) return {};

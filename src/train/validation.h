@@ -24,7 +24,9 @@ struct HeldOut {
 // One line of translation per source line; fewer where the program was asked to stop.
 using TranslateLines = std::function<Lines(const Model& model, const Lines& sources)>;
 
-// The metrics that `options` wants, in the order loss, ppl, bleu, chrf. Nothing where `stop` became
+// The metrics that `options` wants, in the order loss, ppl, accuracy, bleu, chrf. Accuracy is the
+// share, in percent, of pairs whose first target word is the one that the model finds most
+// probable; of a text and its label, this is the label. Nothing where `stop` became
 // true on the way: validation is then left for later.
 std::optional<std::vector<Metric>> measure(const Model& model, const HeldOut& text,
                                            const ValidOptions& options, int64_t batch_tokens,
