@@ -18,8 +18,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kExamples = R"(Examples:
-  The mean of the last validations of a run:
-    fovea average -o averaged model/snapshots/*.safetensors
+  The mean of the last checkpoints of a run (snapshots/ if it had train.average):
+    fovea average -o averaged model/checkpoints/*.safetensors
 
   The mean of three models trained with other seeds from one start:
     fovea average -o mean run1 run2 run3
@@ -27,12 +27,16 @@ constexpr const char* kExamples = R"(Examples:
   A model in half the space:
     fovea average -o small --store bf16 model
 
+  The same in place of the model that was in small:
+    fovea average -o small --store bf16 --force model
+
 Configuration and vocabulary are taken from the first model, or from the model directory that the
 first file lies in. All must have the same parameters.)";
 
 struct AverageCommand {
   std::string output, store = "f32";
   std::vector<std::string> inputs;
+  bool force = false;
 };
 
 // The model directory that a file or directory belongs to.
@@ -45,7 +49,26 @@ std::string home_of(const std::string& input) {
        "a checkpoint inside of one");
 }
 
+// A model is replaced only where that was asked for.
+void check_output(const AverageCommand& command) {
+  std::error_code error;
+  for (const char* name : {kWeightsFile, kConfigFile})
+    check(command.force || !fs::exists(fs::path(command.output) / name, error), Exit::usage,
+          command.output, ": there is a model already; choose another directory with -o, or give ",
+          "--force to replace it");
+}
+
+// Vocabularies of the model that is being replaced: with other names than the new ones, both
+// would stand side by side.
+void remove_vocabularies(const std::string& directory) {
+  std::error_code error;
+  for (const char* name : {"vocab", "source", "target"})
+    for (const char* ending : {".spm", ".txt"})
+      fs::remove(fs::path(directory) / (std::string(name) + ending), error);
+}
+
 void average(const AverageCommand& command) {
+  check_output(command);
   std::vector<std::string> paths;
   for (const std::string& input : command.inputs) {
     std::error_code error;
@@ -55,10 +78,11 @@ void average(const AverageCommand& command) {
   const ModelConfig config = load_config(home);
   const Vocabularies vocabularies = load_vocabularies(home);
   const auto model = make_model(config, 1);
-  copy_values(mean_weights(paths, model->parameters()), model->parameters().values());
+  model->parameters().values().copy_from(mean_weights(paths, model->parameters()));
   parameters_changed();
   const StoredType type = command.store == "bf16" ? StoredType::BF16 : StoredType::F32;
   save_model(command.output, config, model->parameters(), type);
+  if (command.force) remove_vocabularies(command.output);
   save_vocabularies(command.output, vocabularies.source, vocabularies.target);
   log_info("{}: mean of {} files, {} parameters", command.output, paths.size(),
            with_commas(model->parameters().size()));
@@ -75,6 +99,7 @@ void add_average(CLI::App& app) {
   command->add_option("--store", c->store, "Numbers of the weights in the file")
       ->check(CLI::IsMember({"f32", "bf16"}))
       ->capture_default_str();
+  command->add_flag("--force", c->force, "Replace the model that MODEL_DIR holds");
   command->add_option("inputs", c->inputs, "Model directories, checkpoints, snapshots")
       ->required()
       ->type_name("MODEL_OR_CHECKPOINT ...");

@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/random.h"
+#include "cli/session.h"
 #include "decode/search.h"
 #include "models/config.h"
 #include "ops/dropout.h"
@@ -27,7 +28,7 @@ using Clock = std::chrono::steady_clock;
 
 struct BenchOptions {
   std::string model = "tiny", precision, device = "cpu";
-  int64_t batch = 0, length = 0, beam = 4, new_words = 32, threads = 0, steps = 0, repeats = 3;
+  int64_t batch = 0, length = 0, beam = 4, new_words = 32, threads = 0, updates = 0, repeats = 3;
   bool json = false;
 };
 
@@ -193,11 +194,11 @@ void bench_train(BenchOptions o) {
     return b.target_tokens;
   };
   for (int i = 0; i < 2; ++i) train(batches[static_cast<size_t>(i)]);
-  const int64_t steps = o.steps ? o.steps : o.model == "base" ? 2 : 8;
+  const int64_t updates = o.updates ? o.updates : o.model == "base" ? 2 : 8;
   const auto rates = repeated(o.repeats, [&] {
     const auto begin = Clock::now();
     int64_t words = 0;
-    for (int64_t i = 0; i < steps; ++i) words += train(batches[static_cast<size_t>(i % 8)]);
+    for (int64_t i = 0; i < updates; ++i) words += train(batches[static_cast<size_t>(i % 8)]);
     return static_cast<double>(words) / seconds_since(begin);
   });
   const double flops = 6 * products(s.config, 0.85 * static_cast<double>(s.length));
@@ -267,14 +268,15 @@ void add_options(CLI::App& app, BenchOptions& o) {
       ->check(CLI::IsMember({"tiny", "small", "iwslt", "base"}));
   app.add_option("--batch", o.batch, "sentences in a batch")->check(CLI::Range(1, 1 << 20));
   app.add_option("--length", o.length, "words of the longest sentence")->check(CLI::Range(2, 500));
-  app.add_option("--device", o.device, "where to compute")->check(CLI::IsMember({"cpu"}));
+  add_device_option(app, o.device);
   app.add_option("--threads", o.threads, "threads (default: all cores)")->check(CLI::Range(1, 512));
   app.add_option("--repeats", o.repeats, "measurements; the middle one is reported")
       ->check(CLI::Range(1, 1000));
   app.add_flag("--json", o.json, "one JSON line");
 }
 
-void with_threads(const BenchOptions& o) {
+void prepare(const BenchOptions& o) {
+  check_device(o.device);
   if (o.threads) omp_set_num_threads(static_cast<int>(o.threads));
 }
 
@@ -293,10 +295,10 @@ void add_bench(CLI::App& app) {
   add_options(*train, *options);
   train->add_option("--precision", options->precision, "inputs of products; default bf16")
       ->check(CLI::IsMember({"f32", "bf16"}));
-  train->add_option("--steps", options->steps, "updates per measurement")
+  train->add_option("--updates,--steps", options->updates, "updates per measurement")
       ->check(CLI::Range(1, 100000));
   train->callback([options] {
-    with_threads(*options);
+    prepare(*options);
     bench_train(*options);
   });
   auto* decode = bench->add_subcommand("decode", "translation of a batch of sentences");
@@ -307,7 +309,7 @@ void add_bench(CLI::App& app) {
   decode->add_option("--new-words", options->new_words, "words of each translation")
       ->check(CLI::Range(1, 500));
   decode->callback([options] {
-    with_threads(*options);
+    prepare(*options);
     bench_decode(*options);
   });
 }

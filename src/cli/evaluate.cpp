@@ -38,7 +38,8 @@ constexpr const char* kExamples = R"(Examples:
     fovea evaluate --aer -r gold.talp -i forward.links joined.links
 
 Several -r files are several references for each line. Scores, intervals and p-values equal those
-of sacreBLEU 2.6.0; BLEU and chrF: higher is better, TER: lower is better.)";
+of sacreBLEU 2.6.0, but p is 1 where the scores are equal; BLEU and chrF: higher is better, TER:
+lower is better.)";
 
 constexpr size_t kLongestLine = size_t{1} << 28;
 constexpr size_t kManyTokenized = 100;

@@ -95,6 +95,15 @@ TEST_F(Evaluate, PairedTestsOfSeveralSystems) {
   EXPECT_NE(table.find("64.3 (p = 0.0008)*"), std::string::npos) << table;
 }
 
+TEST_F(Evaluate, EqualSystemsGetNoStar) {
+  for (const char* test : {"--paired-bs", "--paired-ar"}) {
+    std::string table = run({"-r", kGolden + "ref.txt", "-i", kGolden + "sysA.txt",
+                             kGolden + "sysA.txt", "-m", "bleu", "chrf", "ter", test});
+    EXPECT_NE(table.find("(p = 1.0000)"), std::string::npos) << table;
+    EXPECT_EQ(table.find(")*"), std::string::npos) << table;
+  }
+}
+
 TEST_F(Evaluate, OneLinePerSentence) {
   std::string text = run({"-r", kGolden + "ref.txt", "-i", kGolden + "sysA.txt", "-m", "bleu",
                           "ter", "--sentence-level", "-f", "json"});

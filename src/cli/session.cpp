@@ -51,6 +51,18 @@ Precision ModelChoice::numbers() const {
   return precision == "int8" ? Precision::int8 : Precision::f32;
 }
 
+void add_device_option(CLI::App& command, std::string& device) {
+  command.add_option("--device", device, "Where to compute")
+      ->check(CLI::IsMember({"cpu", "cuda"}))
+      ->capture_default_str()
+      ->envname("FOVEA_DEVICE");
+}
+
+void check_device(const std::string& device) {
+  check(device == "cpu", Exit::usage, "--device ", device,
+        ": this program was built without CUDA; use --device cpu");
+}
+
 void add_model_options(CLI::App& command, ModelChoice& choice) {
   command
       .add_option(
@@ -61,10 +73,7 @@ void add_model_options(CLI::App& command, ModelChoice& choice) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->envname("FOVEA_MODEL");
-  command.add_option("--device", choice.device, "Where to compute: cpu")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str()
-      ->envname("FOVEA_DEVICE");
+  add_device_option(command, choice.device);
   command.add_option("--precision", choice.precision, "Numbers of matrix products")
       ->check(CLI::IsMember({"f32", "bf16", "int8"}))
       ->capture_default_str()
@@ -72,8 +81,7 @@ void add_model_options(CLI::App& command, ModelChoice& choice) {
 }
 
 std::vector<Package> load_models(const ModelChoice& choice) {
-  check(choice.device == "cpu", Exit::usage,
-        "--device cuda: this program was built without CUDA; use --device cpu");
+  check_device(choice.device);
   std::vector<std::string> directories = choice.directories;
   if (directories.empty()) directories.push_back(find_default_model());
   check(!directories.front().empty(), Exit::model, "there is no default model (", kDefaultModel,

@@ -24,6 +24,11 @@ struct ModelChoice {
   Precision numbers() const;
 };
 
+// Adds --device, the same for every command that computes, and Exit::usage where this program
+// was not built for what it says.
+void add_device_option(CLI::App& command, std::string& device);
+void check_device(const std::string& device);
+
 // Adds -m, --device and --precision to a command.
 void add_model_options(CLI::App& command, ModelChoice& choice);
 

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
@@ -14,8 +15,10 @@
 
 #include "base/log.h"
 #include "base/signals.h"
+#include "cli/session.h"
 #include "decode/package.h"
 #include "decode/translate.h"
+#include "train/card.h"
 #include "train/data.h"
 #include "train/estimate.h"
 #include "train/trainer.h"
@@ -33,15 +36,28 @@ constexpr const char* kExamples = R"(Examples:
   Another size, in bf16:
     fovea train -c recipe.yml -o model --set model.size=256 --set model.heads=8 --precision bf16
 
+  A model that labels texts, or answers questions about them (then: fovea classify):
+    fovea train -c recipes/trec.yml -o trec --data /data
+    fovea train -c recipes/babi1.yml -o babi1 --data /data
+
   All settings with what they mean, as a recipe:
     fovea train --dump-config
 
+Paths in a recipe start at the folder given with --data, else at $FOVEA_DATA, else at the current
+folder; so do those of the text and of ready-made vocabularies given with --set.
+
 The same command goes on where a stopped or killed run left off, with the same result to the
-bit. Ctrl-C and SIGTERM save and stop; SIGUSR1 saves and goes on.
+bit. Ctrl-C and SIGTERM save and stop; SIGUSR1 saves and goes on. A model that cannot be gone on
+with is replaced only with --restart.
+
+Training ends after train.updates, or when valid.patience validations in a row brought nothing
+better. The default of 20,000 updates reads a million short sentence pairs some seven times, which
+takes hours on a few cores; the model that comes along had 4,000.
 
 MODEL_DIR afterwards holds model.safetensors (the best by valid.stop_metric, or the average of
-the last validations), config.yml, the vocabulary, recipe.yml (all settings), metrics.jsonl,
-tensorboard/, checkpoints/ and snapshots/ (both only needed to go on training or averaging).)";
+the last validations), config.yml, the vocabulary, README.md (what it was trained on, and how well),
+recipe.yml (all settings), metrics.jsonl, tensorboard/, checkpoints/ and snapshots/ (both only
+needed to go on training or averaging).)";
 
 struct TrainCommand {
   std::string recipe, directory, data, precision, device = "cpu";
@@ -126,9 +142,11 @@ void print_estimate(const Estimate& e, const TrainOptions& options) {
                short_duration(updates * e.update_seconds), with_commas(options.train.updates));
 }
 
-void dry_run(TrainOptions options, const std::string& directory) {
+// With --restart the directory counts as empty.
+void dry_run(TrainOptions options, const TrainCommand& command) {
+  if (!command.restart) check_directory(command.directory, options.model);
   TrainData data;
-  load_all(data, options, directory);
+  load_all(data, options, command.restart ? "" : command.directory);
   const auto model = make_model(options.model, options.train.seed);
   model->parameters().allocate_gradients();
   print_estimate(estimate(*model, data.train, options), options);
@@ -154,11 +172,35 @@ Observers observers_of(const std::string& directory, const std::string& settings
   return observers;
 }
 
+std::vector<Metrics> read_log(const std::string& directory) {
+  try {
+    return read_metrics(directory + "/metrics.jsonl");
+  } catch (const Error&) {
+    return {};  // training can do without, and so can what is said of it
+  }
+}
+
+// The model's card, and a last line that says where the model is and how good.
+void conclude(const TrainOptions& options, const TrainData& data, const std::string& directory,
+              int64_t parameters, double seconds) {
+  const Figures figures = figures_of(read_log(directory), options.valid.stop_metric);
+  const std::filesystem::path folder = std::filesystem::absolute(directory).lexically_normal();
+  const std::string name = (folder / "").parent_path().filename().string();
+  write_card(directory, card_text({name, options, data, parameters, figures}));
+  const std::string results = summary_of(figures, options.valid.stop_metric);
+  const char* quote = directory.find(' ') == std::string::npos ? "" : "'";  // for the shell
+  log_info("model in {}{} (took {}); try: fovea {} -m {}{}{} \"A sentence.\"", directory,
+           results.empty() ? "" : ": " + results, short_duration(seconds),
+           options.data.labelled() ? "classify" : "translate", quote, directory, quote);
+}
+
 Outcome run_training(TrainOptions options, const std::string& directory,
                      const std::string& settings, bool restart) {
+  const auto begin = std::chrono::steady_clock::now();
   make_directory(directory);
   const DirectoryLock lock(directory);
   if (restart) remove_old_run(directory);
+  check_directory(directory, options.model);
   TrainData data;
   load_all(data, options, directory);
   if (FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty())
@@ -182,7 +224,11 @@ Outcome run_training(TrainOptions options, const std::string& directory,
   };
   watch_signals();  // from here on there is something to save
   std::signal(SIGUSR1, [](int) { save_asked = true; });
-  return Trainer(std::move(task), observers_of(directory, settings)).run();
+  const Outcome outcome = Trainer(std::move(task), observers_of(directory, settings)).run();
+  const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
+  if (outcome == Outcome::finished)
+    conclude(options, data, directory, model->parameters().size(), took.count());
+  return outcome;
 }
 
 void train(const TrainCommand& command, bool threads_given) {
@@ -192,9 +238,11 @@ void train(const TrainCommand& command, bool threads_given) {
   check(!command.recipe.empty() || !command.assignments.empty(), Exit::usage,
         "name a recipe with -c FILE; recipes/ holds some, --dump-config prints all settings");
   check(!command.directory.empty(), Exit::usage, "name the model directory with -o MODEL_DIR");
+  check_device(command.device);
+  check_files(options);
   if (options.train.threads > 0 && !threads_given)
     omp_set_num_threads(static_cast<int>(options.train.threads));
-  if (command.dry_run) return dry_run(options, command.directory);
+  if (command.dry_run) return dry_run(options, command);
   const Outcome outcome = run_training(options, command.directory, settings, command.restart);
   if (outcome == Outcome::interrupted) log_warning("stopped; the same command goes on from here");
 }
@@ -213,9 +261,11 @@ void add_train(CLI::App& app) {
       ->type_name("KEY=VALUE")
       ->expected(1)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--device", c->device, "Where to compute: cpu")
-      ->check(CLI::IsMember({"cpu"}));
-  command->add_option("--data", c->data, "Folder that the recipe's paths start at ($FOVEA_DATA)")
+  add_device_option(*command, c->device);
+  command
+      ->add_option(
+          "--data", c->data,
+          "Folder that the recipe's paths start at; default: $FOVEA_DATA, else the current")
       ->type_name("DIR");
   command->add_option("--precision", c->precision, "Numbers of matrix products: f32, bf16")
       ->check(CLI::IsMember({"f32", "bf16"}));

@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "cli/session.h"
 #include "cli/translation_format.h"
+#include "cli/whole_file.h"
 #include "decode/translate.h"
 
 namespace fovea {
@@ -36,9 +37,11 @@ constexpr const char* kExamples = R"(Examples:
     fovea translate --sample --temperature 0.8 --top-k 10 --seed 7 "Hello."
 
 Each line in gives one line out, empty for an empty line (with --format marian or fairseq, one
-group of lines). The result of a line does not depend on the other lines. Scores are
-log-probability / length^A, the end symbol counted. The coverage penalty (Wu et al. 2016) is
-applied to the finished translations of the beam, not during the search.)";
+group of lines). Standard output and pipes get --chunk lines at a time; a file named by -o appears
+when all lines are translated, and what it held before stays if the program is stopped. The
+result of a line does not depend on the other lines. Scores are log-probability / length^A, the
+end symbol counted. The coverage penalty (Wu et al. 2016) is applied to the finished translations
+of the beam, not during the search.)";
 
 struct TranslateCommand {
   ModelChoice model;
@@ -111,7 +114,7 @@ class Stream {
 
   TranslateCommand& command_;
   const Translator& translator_;
-  OutputFile out_;
+  WholeFile out_;
   std::vector<InputLine> lines_;
   int64_t id_ = 0;
 };

@@ -45,8 +45,11 @@ double observed(const TranslationMetric& metric, const SegmentStatistics& statis
   return metric.score(std::span<const double>(statistics.sum()));
 }
 
-// One is added on both sides so that a p-value is never 0.
+// One is added on both sides so that a p-value is never 0. Equal scores differ by chance as much as
+// not at all: 1. sacreBLEU, which counts only what is larger, would find two copies of one system
+// significantly different.
 double p_value(std::span<const double> differences, double observed_difference) {
+  if (observed_difference == 0) return 1;
   auto larger = std::count_if(differences.begin(), differences.end(),
                               [=](double d) { return d > observed_difference; });
   return static_cast<double>(larger + 1) / static_cast<double>(differences.size() + 1);

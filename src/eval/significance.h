@@ -31,8 +31,9 @@ enum class PairedTest { bootstrap, approximate_randomization };
 // The number of samples or trials that is customary for the test.
 size_t default_trials(PairedTest test);
 
-// Compares every system with the first, the baseline, which gets no p-value. Approximate
-// randomisation (Riezler and Maxwell 2005) gives no means or intervals.
+// Compares every system with the first, the baseline, which gets no p-value; a score equal to the
+// baseline's has p = 1. Approximate randomisation (Riezler and Maxwell 2005) gives no means or
+// intervals.
 // REQUIRES: at least one system; all of as many segments.
 std::vector<TestedScore> paired_test(PairedTest test, const TranslationMetric& metric,
                                      const std::vector<SegmentStatistics>& systems, size_t trials);

@@ -71,6 +71,18 @@ TEST(VocabularyBuild, SentencePieceSaysWhatIsWrong) {
   EXPECT_LT(train_sentencepiece({text}, options).size(), 8000);
 }
 
+TEST(VocabularyBuild, SentencePieceKnowsTheRarestCharacter) {
+  const Folder folder;
+  const std::string text = folder.write("text", samples::corpus(2000) + "\u00C4 4\n");
+  SentencePieceOptions options;
+  options.size = 200;
+  const Vocabulary v = train_sentencepiece({text}, options);
+  for (const char* rare : {"\u00C4", "4"}) {
+    const auto ids = v.encode(rare);
+    EXPECT_EQ(std::count(ids.begin(), ids.end(), kUnk), 0) << rare;
+  }
+}
+
 TEST(VocabularyBuild, Multi30k) {
   const char* data = std::getenv("FOVEA_DATA");
   const std::string folder = std::string(data ? data : "") + "/multi30k/bpe10k/en-de/";

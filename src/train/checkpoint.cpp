@@ -92,7 +92,7 @@ CheckpointNote read_note(const SafetensorsFile& file) {
   }
 }
 
-// "skipped step 30: …; skipped step 20: …; resumed from step 10" needs reasons without paths.
+// "skipped update 30: …; skipped update 20: …; resumed from update 10" needs reasons without paths.
 std::string reason(const Error& error, const std::string& path) {
   std::string text = error.what();
   for (size_t at; (at = text.find(path + ": ")) != std::string::npos;)
@@ -178,7 +178,7 @@ std::optional<Restored> restore_newest(const FileSeries& series, const Identity&
     } catch (const Error& error) {
       if (error.code() == Exit::data) throw;  // not damaged, but of another run
       if (!restored.skipped.empty()) restored.skipped += "; ";
-      restored.skipped += fmt::format("skipped step {}: {}", numbers.back(), reason(error, path));
+      restored.skipped += fmt::format("skipped update {}: {}", numbers.back(), reason(error, path));
     }
   }
   fail(Exit::model, series.directory(), ": no checkpoint can be read: ", restored.skipped,

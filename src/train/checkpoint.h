@@ -63,7 +63,7 @@ TrainState read_checkpoint(const std::string& path, const Identity& identity,
 
 struct Restored {
   TrainState state;
-  std::string skipped;  // "skipped step 30: reason; skipped step 20: reason"; empty mostly
+  std::string skipped;  // "skipped update 30: reason; skipped update 20: reason"; empty mostly
 };
 
 // The newest checkpoint that is not damaged; nothing where there is none at all. Throws

@@ -40,6 +40,8 @@ TEST(OptionsTest, WhatCannotWorkIsRefused) {
   fails("data.test_target=c");
   fails("valid.metrics=[ppl, meteor]");
   fails("vocabulary.size=3");
+  fails("vocabulary.joint=false");  // with model.tied=all
+  fails("model.heads=7");
   TrainOptions endless;
   endless.data.train_source = endless.data.train_target = {"x"};
   endless.train.updates = endless.valid.patience = 0;
@@ -49,6 +51,13 @@ TEST(OptionsTest, WhatCannotWorkIsRefused) {
   falling.schedule = {.kind = ScheduleKind::cosine, .warmup = 500};
   falling.train.updates = 400;
   EXPECT_THROW(falling.complete(Exit::data), Error);
+}
+
+TEST(OptionsTest, DefaultsKeepAllCharactersAndEnd) {
+  const TrainOptions options;
+  EXPECT_EQ(options.vocabulary.character_coverage, 1);
+  EXPECT_EQ(SentencePieceOptions().character_coverage, 1);
+  EXPECT_EQ(options.train.updates, 20'000);
 }
 
 TEST(OptionsTest, IdentityNamesWhatMustNotChange) {

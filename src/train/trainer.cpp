@@ -62,7 +62,7 @@ void Trainer::begin() {
     state_ = restored->state;
     parameters_changed();
     const std::string before = restored->skipped.empty() ? "" : restored->skipped + "; ";
-    log_info("{}resumed from step {}", before, state_.update);
+    log_info("{}resumed from update {}", before, state_.update);
   }
   for (auto& observer : observers_) observer->began(state_);
   stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, state_.epoch, state_.batch);
@@ -198,7 +198,7 @@ void Trainer::roll_back(const Step& step) {
   state.skipped = state_.skipped;
   state.rollbacks = state_.rollbacks + 1;
   state.rate_factor = state_.rate_factor * kSlowerAfterRollback;
-  log_warning("{} is still not finite: back to step {}, learning rate × {}", step.fault,
+  log_warning("{} is still not finite: back to update {}, learning rate × {}", step.fault,
               state.update, state.rate_factor);
   state_ = state;
   for (auto& observer : observers_) observer->began(state_);
@@ -216,7 +216,7 @@ void Trainer::save() {
                      optimizer_);
   });
   if (!saved) return;
-  log_info("saved step {}", state_.update);
+  log_info("saved update {}", state_.update);
   checkpoints_.prune(state_.update, options_.checkpoint.keep);
 }
 

@@ -95,7 +95,7 @@ class TrainerTest : public testing::Test {
     Bigrams model(seed_++);  // a resumed run must not hang on what the model began with
     if (!fs::exists(root_ / name / "checkpoints/checkpoint-00000000.safetensors"))
       if (fs::is_empty(root_ / name))
-        copy_values(Bigrams(1).parameters().values(), model.parameters().values());
+        model.parameters().values().copy_from(Bigrams(1).parameters().values());
     const std::string path = directory(name) + "/model.safetensors";
     Observers observers;
     observers.push_back(metrics_observer(directory(name)));
@@ -227,8 +227,8 @@ TEST_F(TrainerTest, DamagedCheckpointsArePassedOver) {
     testing::internal::CaptureStderr();
     EXPECT_EQ(train(name), Outcome::finished);
     const std::string log = testing::internal::GetCapturedStderr();
-    EXPECT_NE(log.find("skipped step 28: "), std::string::npos) << log;
-    EXPECT_NE(log.find("; resumed from step 27"), std::string::npos) << log;
+    EXPECT_NE(log.find("skipped update 28: "), std::string::npos) << log;
+    EXPECT_NE(log.find("; resumed from update 27"), std::string::npos) << log;
     EXPECT_EQ(result(name), wanted) << "damage " << kind;
   }
 }

@@ -1,0 +1,184 @@
+#include "train/card.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ctime>
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "base/utf8.h"
+
+namespace fovea {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMark =
+    "<!-- Written by fovea train. Without this line the file is yours and stays as it is. -->";
+
+bool is_score(const Metric& metric) {
+  return metric.name == "bleu" || metric.name == "chrf" || metric.name == "accuracy";
+}
+
+std::string figure(const Metric& metric) {
+  return fmt::format("{} {:.{}f}", metric.name, metric.value, is_score(metric) ? 2 : 4);
+}
+
+std::string figures_in(const Metrics& line) {
+  std::string text;
+  for (const Metric& metric : line.values)
+    if (metric.name != "snapshots") text += (text.empty() ? "" : ", ") + figure(metric);
+  return text;
+}
+
+// Names alone, fit for a cell of a table.
+std::string names_of(const std::vector<std::string>& paths) {
+  std::string text;
+  for (const std::string& path : paths)
+    for (const char c : (text.empty() ? "" : ", ") + printable(fs::path(path).filename().string()))
+      text += c == '|' ? "\\|" : std::string(1, c);
+  return text;
+}
+
+std::string text_row(const char* what, const std::vector<std::string>& sources,
+                     const std::vector<std::string>& targets, const Corpus& corpus) {
+  if (sources.empty()) return "";
+  if (corpus.targets() == Targets::labels)
+    return fmt::format("| {} | {}: {} examples, {} source pieces |\n", what, names_of(sources),
+                       with_commas(corpus.size()), with_commas(corpus.source_tokens()));
+  return fmt::format("| {} | {} → {}: {} sentence pairs, {} source and {} target pieces |\n", what,
+                     names_of(sources), names_of(targets), with_commas(corpus.size()),
+                     with_commas(corpus.source_tokens()), with_commas(corpus.target_tokens()));
+}
+
+std::string vocabulary_row(const TrainData& data) {
+  const bool joint = data.source.fingerprint() == data.target.fingerprint();
+  return fmt::format("| vocabulary | {} |\n",
+                     joint ? with_commas(data.source.size()) + " entries for both sides"
+                           : with_commas(data.source.size()) + " source and " +
+                                 with_commas(data.target.size()) + " target entries");
+}
+
+// What kind of network, and in what it differs from the usual one.
+std::string network(ModelConfig model) {
+  ModelConfig usual;
+  Settings settings, defaults;
+  settings.group("model", model);
+  defaults.group("model", usual);
+  const auto known = defaults.values();
+  std::string text;
+  for (const auto& setting : settings.values()) {
+    const std::string key = setting.first.substr(std::string("model.").size());
+    const bool always = key == "type" || key == "size" || key.ends_with("_layers");
+    if (key.ends_with("_words") || (!always && std::ranges::find(known, setting) != known.end()))
+      continue;
+    text += (text.empty() ? "" : ", ") + key + " " + setting.second;
+  }
+  return text;
+}
+
+std::string date_of(const Figures& figures) {
+  const std::time_t when =
+      figures.seconds ? static_cast<std::time_t>(*figures.seconds) : std::time(nullptr);
+  std::tm parts{};
+  gmtime_r(&when, &parts);
+  char text[16];
+  std::strftime(text, sizeof text, "%Y-%m-%d", &parts);
+  return text;
+}
+
+std::string best_row(const Figures& figures) {
+  if (!figures.best) return "";
+  const Metrics& best = *figures.best;
+  return fmt::format("| validation | {} ({} update {}) |\n", figures_in(best),
+                     best.kind == "average" ? "weights averaged up to" : "weights of",
+                     with_commas(best.update));
+}
+
+std::string test_row(const Figures& figures, const ValidOptions& how) {
+  if (!figures.test) return "";
+  if (figures.test->value("accuracy"))
+    return fmt::format("| test | {} |\n", figures_in(*figures.test));
+  return fmt::format("| test | {} (beam {}, length penalty {:g}{}) |\n", figures_in(*figures.test),
+                     how.beam, how.length_penalty, how.lowercase ? ", case ignored" : "");
+}
+
+}  // namespace
+
+Figures figures_of(const std::vector<Metrics>& log, const std::string& stop_metric) {
+  Figures figures;
+  const double sign = higher_is_better(stop_metric) ? 1 : -1;
+  for (const Metrics& line : log) {
+    figures.update = line.update;
+    figures.epoch = line.epoch;
+    if (const auto time = line.value("time")) figures.seconds = time;
+    if (line.kind == "test") figures.test = line;
+    const auto value = line.value(stop_metric);
+    if ((line.kind != "valid" && line.kind != "average") || !value) continue;
+    if (!figures.best || sign * *value > sign * *figures.best->value(stop_metric))
+      figures.best = line;
+  }
+  return figures;
+}
+
+std::string summary_of(const Figures& figures, const std::string& stop_metric) {
+  std::string text;
+  if (figures.best)
+    text = fmt::format("best {} at update {}",
+                       figure({stop_metric, *figures.best->value(stop_metric)}),
+                       with_commas(figures.best->update));
+  if (!figures.test) return text;
+  Metrics scores = *figures.test;  // perplexities where there is nothing better to say
+  if (std::ranges::any_of(scores.values, is_score))
+    std::erase_if(scores.values, [](const Metric& metric) { return !is_score(metric); });
+  return text + (text.empty() ? "test " : ", test ") + figures_in(scores);
+}
+
+std::string card_text(const Card& card) {
+  const TrainOptions& o = card.options;
+  const TrainData& data = card.data;
+  const Figures& figures = card.figures;
+  std::string text = fmt::format("{}\n# {}\n\nTrained by fovea {}, {}.\n\n| | |\n|---|---|\n",
+                                 kMark, printable(card.name), FOVEA_VERSION, date_of(figures));
+  const bool labelled = o.data.labelled();
+  const auto& held_out = o.data.hold_out > 0 ? o.data.train : o.data.valid;
+  text += text_row("training text", labelled ? o.data.train : o.data.train_source,
+                   o.data.train_target, data.train);
+  text += text_row("validation text", labelled ? held_out : o.data.valid_source,
+                   o.data.valid_target, data.valid.corpus);
+  text += text_row("test text", labelled ? o.data.test : o.data.test_source, o.data.test_target,
+                   data.test.corpus);
+  text += vocabulary_row(data);
+  text += fmt::format("| network | {}; {} parameters |\n", network(o.model),
+                      with_commas(card.parameters));
+  text += fmt::format("| training | {} updates, {} epochs begun, seed {} |\n",
+                      with_commas(figures.update), with_commas(figures.epoch), o.train.seed);
+  text += best_row(figures) + test_row(figures, o.valid);
+  text +=
+      "\nThe shape of the network is in `config.yml`, every setting of the training in "
+      "`recipe.yml`. To use it:\n\n"
+      "```\n";
+  text += labelled ? "fovea classify -m MODEL_DIR --show \"A text.\"\n"
+                   : "fovea translate -m MODEL_DIR \"A sentence.\"\n"
+                     "fovea show -m MODEL_DIR \"A sentence.\"\n";
+  text +=
+      "```\n\n"
+      "Only you know where the text came from and under which licence, what the model is good "
+      "for and what not: please write it here, and remove the first line.\n";
+  return text;
+}
+
+void write_card(const std::string& directory, const std::string& text) {
+  const std::string path = directory + "/README.md";
+  std::error_code error;
+  try {
+    if (fs::exists(path, error) && !read_file(path).starts_with(kMark)) return;
+    write_atomically(path, text);
+  } catch (const Error& problem) {
+    log_warning("{}; the model has no card", problem.what());
+  }
+}
+
+}  // namespace fovea
