@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "ops/adam_kernel.h"
+#include "tensor/matrix.h"
 
 namespace fovea::kernel {
 namespace {
@@ -52,7 +53,7 @@ void adam(Cpu, const AdamStep& step, const AdamBuffers<T>& b) {
   const T decay = static_cast<T>(step.ema_decay), fresh = static_cast<T>(1 - step.ema_decay);
   const T* __restrict gradient = b.gradient;
   T* __restrict p = b.value, * __restrict m = b.m, * __restrict v = b.v, * __restrict ema = b.ema;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (b.n > kWorthThreads)
   for (int64_t begin = 0; begin < b.n; begin += kBlock) {
     const int64_t end = std::min(begin + kBlock, b.n);
     for (int64_t i = begin; i < end; ++i) {
@@ -70,7 +71,7 @@ template <class T>
 double sum_of_squares(Cpu, const T* x, int64_t n) {
   std::vector<double> partial(static_cast<size_t>((n + kBlock - 1) / kBlock));
   const int64_t blocks = static_cast<int64_t>(partial.size());
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (n > kWorthThreads)
   for (int64_t k = 0; k < blocks; ++k)
     partial[k] = block_squares(x + k * kBlock, std::min(kBlock, n - k * kBlock));
   double sum = 0;
@@ -81,7 +82,7 @@ double sum_of_squares(Cpu, const T* x, int64_t n) {
 template <class T>
 int64_t first_not_finite(Cpu, const T* x, int64_t n) {
   int64_t first = n;
-#pragma omp parallel for schedule(static) reduction(min : first)
+#pragma omp parallel for schedule(static) reduction(min : first) if (n > kWorthThreads)
   for (int64_t begin = 0; begin < n; begin += kBlock) {
     const int64_t end = std::min(begin + kBlock, n);
     if (all_finite(x + begin, end - begin)) continue;

@@ -123,6 +123,13 @@ void drop(const Job<T>& job, int64_t block, int64_t rows, const DropoutMask& mas
   }
 }
 
+// Products of one head's numbers, over all heads.
+template <class T>
+int64_t work_of(const Heads<T>& in) {
+  const int64_t queries = in.query_offsets[in.sentences], keys = in.key_offsets[in.sentences];
+  return queries * (keys / std::max<int64_t>(1, in.sentences) + 1) * in.heads * in.size;
+}
+
 template <class T>
 struct Scratch {
   Block<T> q, k, kt, v, vt, s, y, dy, dp, turned, dq, dk, dv;
@@ -165,7 +172,7 @@ void attention(Cpu, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights) {
       start += int64_t{in.query_offsets[b + 1] - in.query_offsets[b]} *
                (in.key_offsets[b + 1] - in.key_offsets[b]);
     }
-#pragma omp parallel
+#pragma omp parallel if (work_of(in) > kWorthThreads)
   {
     Scratch<T> scratch;
 #pragma omp for schedule(dynamic, 8)
@@ -251,7 +258,7 @@ template <class T>
 void attention_grad(Cpu, const Heads<T>& in, Columns<const T> y, Columns<const T> dy,
                     const T* log_sums, const HeadsGrad<T>& out) {
   const DropoutMask mask(in.dropout);
-#pragma omp parallel
+#pragma omp parallel if (work_of(in) > kWorthThreads)
   {
     Scratch<T> scratch;
 #pragma omp for schedule(dynamic, 8)

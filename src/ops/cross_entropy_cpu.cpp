@@ -41,7 +41,7 @@ void cross_entropy_grad(Cpu, const Labelled<T>& in, T scale, T* losses, T* log_l
                         Matrix<Out> dlogits, Fold fold) {
   const int64_t n = in.logits.cols;
   const T smooth = static_cast<T>(in.smoothing), each = smooth / static_cast<T>(n);
-#pragma omp parallel
+#pragma omp parallel if (in.logits.size() > kWorthThreads)
   {
     std::vector<T> powers(static_cast<size_t>(n));
 #pragma omp for schedule(static)

@@ -11,7 +11,7 @@ namespace {
 template <class T, class Body>
 void each_row(int64_t rows, int64_t cols, const Dropout& dropout, Body body) {
   const DropoutMask mask(dropout);
-#pragma omp parallel
+#pragma omp parallel if (rows * cols > kWorthThreads)
   {
     std::vector<T> factors(static_cast<size_t>(cols), T{1});
 #pragma omp for schedule(static)
@@ -123,7 +123,7 @@ void binary_grad(Cpu, Binary what, const Broadcast& shape, const T* dy, const T*
 template <class T>
 void scale(Cpu, Matrix<const T> x, double factor, Matrix<T> y, Fold fold) {
   const T by = static_cast<T>(factor);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (x.size() > kWorthThreads)
   for (int64_t i = 0; i < x.rows; ++i) {
     const T* in = x.row(i);
     fold_row(y.row(i), x.cols, fold, [=](int64_t j) { return in[j] * by; });

@@ -10,7 +10,7 @@ template <class T>
 void embed(Cpu, const Lookup<T>& in, Matrix<T> y) {
   const DropoutMask mask(in.dropout);
   const T scale = static_cast<T>(in.scale);
-#pragma omp parallel
+#pragma omp parallel if (y.size() > kWorthThreads)
   {
     std::vector<T> keep(static_cast<std::size_t>(y.cols), T{1});
 #pragma omp for schedule(static)
@@ -32,7 +32,7 @@ void embed_grad(Cpu, const int32_t* ids, Matrix<const T> dy, double scale, const
   constexpr int kParts = 8;
   const DropoutMask mask(dropout);
   const T by = static_cast<T>(scale);
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (dy.size() > kWorthThreads)
   for (int part = 0; part < kParts; ++part) {
     std::vector<T> keep(static_cast<std::size_t>(dy.cols), T{1});
     for (int64_t i = 0; i < dy.rows; ++i) {

@@ -9,8 +9,6 @@
 namespace fovea::kernel {
 namespace {
 
-constexpr int64_t kSmall = 20'000;  // scores for which threads do not pay
-
 // One sentence: its queries and keys, and the links between them.
 template <class T>
 struct Sentence {
@@ -48,7 +46,7 @@ struct Sentence {
 
 template <class T>
 bool is_large(const Guided<T>& in) {
-  return in.q.rows * in.k.rows / std::max<int64_t>(1, in.sentences) * in.q.cols > kSmall;
+  return in.q.rows * in.k.rows / std::max<int64_t>(1, in.sentences) * in.q.cols > kWorthThreads;
 }
 
 template <class T>

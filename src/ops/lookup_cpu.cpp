@@ -9,8 +9,6 @@
 namespace fovea::kernel {
 namespace {
 
-constexpr int64_t kSmall = 20000;  // below this, threads cost more than they gain
-
 // The queries of each sentence in their order: those of b are at[first[b]] … at[first[b + 1]].
 struct BySentence {
   std::vector<int64_t> first, at;
@@ -48,7 +46,7 @@ void lengths(Cpu, const Looking& look, int32_t* n) {
 template <class T>
 void look_dot(Cpu, const Looking& look, Matrix<const T> q, Matrix<const T> k, Matrix<T> e,
               Fold fold) {
-#pragma omp parallel for schedule(static) if (e.size() * q.cols > kSmall)
+#pragma omp parallel for schedule(static) if (e.size() * q.cols > kWorthThreads)
   for (int64_t i = 0; i < look.queries; ++i) {
     const int64_t first = look.first(i), words = look.words(i);
     for (int64_t j = 0; j < words; ++j)
@@ -60,7 +58,7 @@ void look_dot(Cpu, const Looking& look, Matrix<const T> q, Matrix<const T> k, Ma
 template <class T>
 void look_blend(Cpu, const Looking& look, Matrix<const T> e, Matrix<const T> k, Matrix<T> q,
                 Fold fold) {
-#pragma omp parallel for schedule(static) if (e.size() * q.cols > kSmall)
+#pragma omp parallel for schedule(static) if (e.size() * q.cols > kWorthThreads)
   for (int64_t i = 0; i < look.queries; ++i) {
     const int64_t first = look.first(i), words = look.words(i);
     T* to = q.row(i);
@@ -79,7 +77,7 @@ template <class T>
 void look_spread(Cpu, const Looking& look, Matrix<const T> e, Matrix<const T> q, Matrix<T> k,
                  Fold fold) {
   const BySentence queries(look);
-#pragma omp parallel for schedule(static) if (e.size() * q.cols > kSmall)
+#pragma omp parallel for schedule(static) if (e.size() * q.cols > kWorthThreads)
   for (int64_t b = 0; b < look.sentences; ++b) {
     const int64_t first = look.offsets[b], words = look.offsets[b + 1] - first;
     if (fold == Fold::set) std::fill_n(k.row(first), words * k.cols, T{0});
@@ -97,7 +95,7 @@ void look_spread(Cpu, const Looking& look, Matrix<const T> e, Matrix<const T> q,
 template <class T>
 void additive_scores(Cpu, const Looking& look, Matrix<const T> q, Matrix<const T> k, const T* v,
                      Matrix<T> e) {
-#pragma omp parallel for schedule(static) if (e.size() * q.cols > kSmall)
+#pragma omp parallel for schedule(static) if (e.size() * q.cols > kWorthThreads)
   for (int64_t i = 0; i < look.queries; ++i) {
     const int64_t first = look.first(i), words = look.words(i);
     const T* ask = q.row(i);
@@ -142,7 +140,7 @@ void additive_scores_grad(Cpu, const Looking& look, Matrix<const T> q, Matrix<co
   const BySentence queries(look);
   const int64_t A = q.cols;
   std::vector<T> parts(static_cast<size_t>(look.sentences * A), T{0});
-#pragma omp parallel if (de.size() * A > kSmall)
+#pragma omp parallel if (de.size() * A > kWorthThreads)
   {
     std::vector<T> dq(static_cast<size_t>(A)), unwanted(static_cast<size_t>(A));
 #pragma omp for schedule(static)
@@ -173,7 +171,7 @@ void additive_scores_grad(Cpu, const Looking& look, Matrix<const T> q, Matrix<co
 
 template <class T>
 void softmax_within(Cpu, Matrix<const T> e, const int32_t* low, const int32_t* high, Matrix<T> y) {
-#pragma omp parallel for schedule(static) if (e.size() > kSmall)
+#pragma omp parallel for schedule(static) if (e.size() > kWorthThreads)
   for (int64_t i = 0; i < e.rows; ++i) {
     const T* in = e.row(i);
     T* out = y.row(i);

@@ -66,7 +66,7 @@ bool has_fast_bf16(Cpu) {
 
 void cast(Cpu, Matrix<const float> x, Matrix<bf16> y) {
   const int64_t n = x.size();
-#pragma omp parallel for simd schedule(static)
+#pragma omp parallel for simd schedule(static) if (n > kWorthThreads)
   for (int64_t i = 0; i < n; ++i) y.data[i] = to_bf16(x.data[i]);
 }
 
@@ -85,7 +85,7 @@ void sum_columns(Matrix<const In> x, T* sums, Fold fold) {
   constexpr int64_t kBlock = 256;
   const int64_t blocks = (x.rows + kBlock - 1) / kBlock;
   std::vector<T> part(static_cast<size_t>(blocks * x.cols), T{0});
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (x.size() > kWorthThreads)
   for (int64_t b = 0; b < blocks; ++b) {
     T* to = part.data() + b * x.cols;
     for (int64_t i = b * kBlock; i < std::min(x.rows, (b + 1) * kBlock); ++i) {

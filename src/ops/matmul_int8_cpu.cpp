@@ -21,7 +21,7 @@ struct Quantised {
 void quantise(Matrix<const float> x, Quantised& q) {
   q.values.resize(static_cast<size_t>(x.size()));
   q.scales.resize(static_cast<size_t>(x.rows));
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (x.size() > kWorthThreads)
   for (int64_t i = 0; i < x.rows; ++i) {
     const float* row = x.row(i);
     float top = 0;
@@ -72,7 +72,7 @@ void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float*
   execute(kept, q.values.data(), packed(kept, plain), nullptr, sums.data());
   const int32_t* const from = sums.data();
   const float *const rows = q.scales.data(), *const columns = w.scales.data();
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (y.size() > kWorthThreads)
   for (int64_t i = 0; i < y.rows; ++i)
     for (int64_t j = 0; j < y.cols; ++j)
       y.row(i)[j] =

@@ -12,7 +12,7 @@ void norm(Cpu, const Norm<T>& in, Matrix<T> y, Matrix<T> normalised, T* inverse_
   const DropoutMask mask(in.dropout);
   const int64_t n = in.x.cols;
   const bool drops = in.f.data && in.dropout.on();
-#pragma omp parallel
+#pragma omp parallel if (in.x.size() > kWorthThreads)
   {
     std::vector<T> z(static_cast<size_t>(n)), keep(static_cast<size_t>(n), T{1});
 #pragma omp for schedule(static)
@@ -45,7 +45,7 @@ template <class T>
 void norm_grad(Cpu, const NormGrad<T>& in) {
   const DropoutMask mask(in.dropout);
   const int64_t n = in.dy.cols;
-#pragma omp parallel
+#pragma omp parallel if (in.dy.size() > kWorthThreads)
   {
     std::vector<T> d(static_cast<size_t>(n)), keep(static_cast<size_t>(n), T{1});
 #pragma omp for schedule(static)
@@ -77,7 +77,7 @@ void norm_gain_grad(Cpu, Matrix<const T> normalised, Matrix<const T> dy, T* dg, 
   constexpr int64_t kBlock = 256;  // fixed, so that the sum's order is
   const int64_t blocks = (dy.rows + kBlock - 1) / kBlock;
   std::vector<T> part(static_cast<size_t>(blocks * dy.cols), T{0});
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (dy.size() > kWorthThreads)
   for (int64_t b = 0; b < blocks; ++b) {
     T* to = part.data() + b * dy.cols;
     for (int64_t i = b * kBlock; i < std::min(dy.rows, (b + 1) * kBlock); ++i) {

@@ -7,7 +7,6 @@ namespace {
 // body(i) for each row, in threads where the work is worth waking them.
 template <class Body>
 void each_row(int64_t rows, int64_t cols, Body body) {
-  constexpr int64_t kWorthThreads = 20000;
 #pragma omp parallel for schedule(static) if (rows * cols > kWorthThreads)
   for (int64_t i = 0; i < rows; ++i) body(i);
 }

@@ -44,7 +44,7 @@ template <class T>
 void attend_remembered(Cpu, Matrix<const T> q, Matrix<const T> kv, Matrix<const int32_t> index,
                        const int32_t* lengths, int64_t heads, Matrix<T> y) {
   const int64_t d = q.cols / heads;
-#pragma omp parallel
+#pragma omp parallel if (q.size() * index.cols > kWorthThreads)
   {
     std::vector<T> weights(static_cast<size_t>(index.cols));
 #pragma omp for schedule(static)

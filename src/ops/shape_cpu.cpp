@@ -1,11 +1,6 @@
 #include "ops/shape_kernel.h"
 
 namespace fovea::kernel {
-namespace {
-
-constexpr int64_t kWorthThreads = 1 << 16;  // elements; fewer are copied sooner than shared out
-
-}  // namespace
 
 template <class T>
 void copy(Cpu, const Copy<T>& c) {

@@ -59,8 +59,8 @@ class LogLoss {
   int factors_ = 0;
 };
 
-void learn(const SkipGramTables& t, std::span<const SkipGramPair> pairs, float rate,
-           LogLoss& loss) {
+void learn(const SkipGramTables& t, const SkipGramRun& run, LogLoss& loss) {
+  const std::span<const SkipGramPair> pairs = run.pairs;
   const int64_t n = t.stride;
   const auto row_of = [](int32_t output) { return output < 0 ? ~output : output; };
   for (size_t k = 0; k < pairs.size(); ++k) {
@@ -73,7 +73,7 @@ void learn(const SkipGramTables& t, std::span<const SkipGramPair> pairs, float r
     const float s = pairs[k].output < 0 ? -1.0f : 1.0f;
     const float p = math::sigmoid(s * dot(v, u, n));  // σ(s v′ᵀ v)
     loss.add(p);
-    const float g = rate * s * (1.0f - p);  // −∂/∂x (−log σ(s x)) = s (1 − σ(s x))
+    const float g = run.rate * s * (1.0f - p);  // −∂/∂x (−log σ(s x)) = s (1 − σ(s x))
     for (int64_t j = 0; j < n; j += kStep) {
       V& a = *reinterpret_cast<V*>(v + j);
       V& b = *reinterpret_cast<V*>(u + j);
@@ -86,17 +86,16 @@ void learn(const SkipGramTables& t, std::span<const SkipGramPair> pairs, float r
 
 }  // namespace
 
-double skip_gram(Cpu, const SkipGramTables& tables, std::span<const SkipGramBlock> blocks,
-                 float rate) {
+double skip_gram(Cpu, const SkipGramTables& tables, std::span<const SkipGramBlock> blocks) {
   const int64_t count = static_cast<int64_t>(blocks.size());
   std::vector<double> losses(blocks.size());
   size_t pairs = 0;
   for (const SkipGramBlock& block : blocks)
-    for (const auto& run : block.runs) pairs += run.size();
+    for (const SkipGramRun& run : block.runs) pairs += run.pairs.size();
 #pragma omp parallel for schedule(dynamic, 1) if (pairs > kFewPairs)
   for (int64_t i = 0; i < count; ++i) {
     LogLoss loss;
-    for (const auto& run : blocks[i].runs) learn(tables, run, rate, loss);
+    for (const SkipGramRun& run : blocks[i].runs) learn(tables, run, loss);
     losses[i] = loss.value();
   }
   double sum = 0;

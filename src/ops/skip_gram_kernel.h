@@ -21,16 +21,19 @@ struct SkipGramTables {
   int64_t stride;
 };
 
-// Pairs to be learnt one after the other, in several runs.
+// Pairs to be learnt one after the other.
+struct SkipGramRun {
+  std::span<const SkipGramPair> pairs;
+  float rate;  // of learning
+};
 struct SkipGramBlock {
-  std::span<const std::span<const SkipGramPair>> runs;
+  std::span<const SkipGramRun> runs;
 };
 
 // One step of gradient descent for each pair of each block, in order, on
 //   −log σ(s v′_o · v_i),  s = 1 for a word that stood near, −1 for a random one;
 // returns the sum of these losses. Threads take blocks.
 // REQUIRES: no row belongs to two blocks.
-double skip_gram(Cpu, const SkipGramTables& tables, std::span<const SkipGramBlock> blocks,
-                 float rate);
+double skip_gram(Cpu, const SkipGramTables& tables, std::span<const SkipGramBlock> blocks);
 
 }  // namespace fovea::kernel

@@ -12,6 +12,7 @@ namespace {
 
 using kernel::SkipGramBlock;
 using kernel::SkipGramPair;
+using kernel::SkipGramRun;
 
 constexpr int64_t kRows = 40;
 
@@ -64,8 +65,8 @@ struct Tables {
     return loss;
   }
 
-  double learn(const std::vector<SkipGramBlock>& blocks, float rate) {
-    return kernel::skip_gram(Cpu{}, {input.data(), output.data(), stride}, blocks, rate);
+  double learn(const std::vector<SkipGramBlock>& blocks) {
+    return kernel::skip_gram(Cpu{}, {input.data(), output.data(), stride}, blocks);
   }
 };
 
@@ -87,11 +88,13 @@ TEST(SkipGramKernel, TakesStepsDownTheGradient) {
   for (const int64_t size : {1, 7, 16, 33, 100, 256}) {
     Tables tables(size);
     const auto pairs = random_pairs(200);
-    const std::vector<std::span<const SkipGramPair>> runs{
-        std::span(pairs).first(50), std::span(pairs).subspan(50, 0), std::span(pairs).subspan(50)};
+    const std::span<const SkipGramPair> all(pairs);
+    const std::vector<SkipGramRun> runs{
+        {all.first(50), 0.05f}, {all.subspan(50, 0), 1}, {all.subspan(50), 0.02f}};
     double expected = 0;
-    for (const SkipGramPair& pair : pairs) expected += tables.step(pair, 0.05);
-    const double loss = tables.learn({{runs}}, 0.05f);
+    for (size_t i = 0; i < pairs.size(); ++i)
+      expected += tables.step(pairs[i], i < 50 ? 0.05 : 0.02);
+    const double loss = tables.learn({{runs}});
     EXPECT_NEAR(loss, expected, 1e-4 * expected) << size;
     for (size_t i = 0; i < tables.v.size(); ++i) {
       ASSERT_NEAR(tables.input[i], tables.v[i], 2e-5) << size << " v " << i;
@@ -109,17 +112,18 @@ TEST(SkipGramKernel, SameBitsForAnyNumberOfThreads) {
   constexpr int32_t kParts = 8;
   std::vector<std::vector<SkipGramPair>> pairs;
   for (int32_t part = 0; part < kParts; ++part) pairs.push_back(random_pairs(400, part, kParts));
-  std::vector<std::span<const SkipGramPair>> runs(pairs.begin(), pairs.end());
+  std::vector<SkipGramRun> runs;
+  for (const auto& part : pairs) runs.push_back({part, 0.1f});
   std::vector<SkipGramBlock> blocks;
   for (const auto& run : runs) blocks.push_back({std::span(&run, 1)});
   const int before = omp_get_max_threads();
   omp_set_num_threads(1);
   Tables one(100);
-  const double loss = one.learn(blocks, 0.1f);
+  const double loss = one.learn(blocks);
   for (const int threads : {2, 3, 8}) {
     omp_set_num_threads(threads);
     Tables many(100);
-    EXPECT_EQ(many.learn(blocks, 0.1f), loss);
+    EXPECT_EQ(many.learn(blocks), loss);
     EXPECT_EQ(many.input, one.input);
     EXPECT_EQ(many.output, one.output);
   }
@@ -130,10 +134,10 @@ TEST(SkipGramKernel, LossOfExtremesIsFiniteAndOfNoNumberIsNone) {
   Tables tables(1);
   tables.input[0] = 1e4f, tables.output[0] = 1e4f;
   const std::vector<SkipGramPair> wrong(100, {0, ~0});
-  const std::vector<std::span<const SkipGramPair>> runs{wrong};
-  EXPECT_TRUE(std::isfinite(tables.learn({{runs}}, 0.0f)));
+  const std::vector<SkipGramRun> runs{{wrong, 0}};
+  EXPECT_TRUE(std::isfinite(tables.learn({{runs}})));
   tables.input[0] = std::nanf("");
-  EXPECT_TRUE(std::isnan(tables.learn({{runs}}, 0.0f)));
+  EXPECT_TRUE(std::isnan(tables.learn({{runs}})));
 }
 
 }  // namespace

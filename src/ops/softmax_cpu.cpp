@@ -9,7 +9,7 @@ namespace fovea::kernel {
 template <class T>
 void softmax(Cpu, Matrix<const T> x, Matrix<const T> keep, Matrix<T> y) {
   const int64_t share = keep.data ? x.rows / keep.rows : 1;
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (x.size() > kWorthThreads)
   for (int64_t i = 0; i < x.rows; ++i) {
     const T* in = x.row(i);
     const T* kept = keep.data ? keep.row(i / share) : nullptr;
@@ -33,7 +33,7 @@ void softmax(Cpu, Matrix<const T> x, Matrix<const T> keep, Matrix<T> y) {
 
 template <class T>
 void softmax_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx, Fold fold) {
-#pragma omp parallel for schedule(static)
+#pragma omp parallel for schedule(static) if (y.size() > kWorthThreads)
   for (int64_t i = 0; i < y.rows; ++i) {
     T dot = 0;
 #pragma omp simd reduction(+ : dot)

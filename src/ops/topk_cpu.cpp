@@ -8,7 +8,6 @@
 namespace fovea::kernel {
 namespace {
 
-constexpr int64_t kWorthThreads = 1 << 14;  // entries below which one thread is faster
 constexpr int64_t kBlock = 128;  // columns whose largest entry is kept while looking for the top
 
 template <class T>

@@ -15,6 +15,9 @@ struct Matrix {
   constexpr operator Matrix<const T>() const { return {data, rows, cols}; }
 };
 
+// Numbers read or written below which one thread is done before others are awake.
+inline constexpr int64_t kWorthThreads = 1 << 14;
+
 // Whether a kernel that gives a gradient overwrites its output or adds to what is there.
 enum class Fold { set, add };
 
