@@ -3,8 +3,8 @@
 namespace fovea {
 namespace {
 
-// Starts as a part of one matrix [3 size, size], as the published systems do: post-norm models learn
-// far more slowly from the larger numbers that a matrix of its own would get.
+// Starts as a part of one matrix [3 size, size], as the published systems do: post-norm models
+// learn far more slowly from the larger numbers that a matrix of its own would get.
 Tensor projection(Scope scope, const char* name, int64_t size) {
   return scope.declare(name, {size, size}, Init::glorot(size, 3 * size));
 }

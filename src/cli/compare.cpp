@@ -25,7 +25,7 @@ namespace {
 
 constexpr const char* kExamples = R"(Examples:
   Every attention mechanism on Multi30k, one after another; data below /data:
-    fovea compare -c recipes/compare-multi30k-en-de.yml -o mechanisms --data /data
+    fovea compare -c recipes/compare/multi30k-en-de.yml -o mechanisms --data /data
 
   What would be trained, with the number of parameters:
     fovea compare -c compare.yml --dry-run
@@ -44,11 +44,11 @@ FILE is a recipe, as for fovea train, with a list of variants that change someth
     local-p: {model.attention: local-p, model.score: general, model.decoder: luong}
 
 `variants: [none, global, forward]` takes mechanisms as they are; without variants all of them are
-compared. With compare.gold (links that people made, Talp), gold_source and gold_target, the alignment
-error rate is measured too.
+compared. With compare.gold (links that people made, Talp), gold_source and gold_target, the
+alignment error rate is measured too.
 
-Each model is trained in DIR/NAME, as fovea train would do it, then measured on data.test_source with
-valid.beam. DIR/compare.md, compare.json and compare.html (one page that needs no network: table,
+Each model is trained in DIR/NAME, as fovea train would do it, then measured on data.test_source
+with valid.beam. DIR/compare.md, compare.json and compare.html (one page that needs no network: table,
 BLEU by source length, the same sentence's attention under each mechanism) are written anew
 whenever a model is done. The same command goes on where a stopped or killed one left off and leaves
 out what is done. Ctrl-C saves and stops.)";

@@ -26,8 +26,8 @@ struct SeriesRun {
 };
 
 // Trains one model in its directory, which then holds what one of `fovea train` does. The test text
-// is left to the caller. Throws as Trainer::run does, and Exit::files where another program works in
-// the directory.
+// is left to the caller. Throws as Trainer::run does, and Exit::files where another program works
+// in the directory.
 RunEnd run_in_series(const SeriesRun& run, const TrainData& data);
 
 }  // namespace fovea

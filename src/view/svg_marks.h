@@ -8,7 +8,8 @@ namespace fovea {
 // Draws the marks over a map of cells of this side whose first has its corner at (0, 0).
 void draw_marks(Drawing& drawing, const AttentionMatrix& matrix, double cell);
 
-// What the signs mean, in lines from (x, y) down that are at most `width` wide. Returns the y below.
+// What the signs mean, in lines from (x, y) down that are at most `width` wide. Returns the y
+// below.
 double draw_mark_legend(Drawing& drawing, const Marks& marks, Drawing::Text at, double width);
 
 }  // namespace fovea
