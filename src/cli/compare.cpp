@@ -48,8 +48,8 @@ compared. With compare.gold (links that people made, Talp), gold_source and gold
 alignment error rate is measured too.
 
 Each model is trained in DIR/NAME, as fovea train would do it, then measured on data.test_source
-with valid.beam. DIR/compare.md, compare.json and compare.html (one page that needs no network: table,
-BLEU by source length, the same sentence's attention under each mechanism) are written anew
+with valid.beam. DIR/compare.md, compare.json and compare.html (one page that needs no network:
+table, BLEU by source length, the same sentence's attention under each mechanism) are written anew
 whenever a model is done. The same command goes on where a stopped or killed one left off and leaves
 out what is done. Ctrl-C saves and stops.)";
 

@@ -39,7 +39,8 @@ Rows are target words, columns what they attend to; each row sums to 1. Layers a
 from 0; without them the mean is shown. Word weights are sums over the pieces of a source word and
 means over those of a target word. Recurrent models show what their mechanism has of its own as
 well: p_t with its window and Gaussian (local-m, local-p), the middles of Graves' Gaussians
-(window), the words chosen (hard-argmax, hard-sample), the frontier (forward), one bar for all (static).
+(window), the words chosen (hard-argmax, hard-sample), the frontier (forward), one bar for all
+(static).
 Attention shows where the model looks, not why it decides.)";
 
 struct ShowCommand {
