@@ -99,7 +99,7 @@ void embed(EmbedCommand& c) {
   int64_t learnt = 0;
   double loss = 0;
   c.learning.progress = [&](const SkipGramProgress& p) {
-    loss = learnt == 0 ? p.loss : 0.95 * loss + 0.05 * p.loss;
+    loss = p.loss;
     learnt = p.words;
     progress.note(fmt::format("loss {:.4f} | rate {:.2e}", loss, p.rate));
     progress.set(p.words);

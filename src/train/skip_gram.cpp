@@ -11,35 +11,35 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kMostWords = 262'144;  // learnt from between two changes of the learning rate
-constexpr int64_t kFewestWords = 1'000;
+constexpr int64_t kMostWords = 524'288;                // of a chunk; they take some 50 MiB as pairs
+constexpr int64_t kFewestWords = 1'000, kChunks = 50;  // the least of each, where text is short
 constexpr int64_t kFewShared = 1'500;  // for fewer, waking threads costs more than they save
 constexpr int64_t kSlices = 16;        // of a chunk, drawn side by side
 constexpr double kLastRate = 1e-4;     // of the first rate
-constexpr int64_t kRows = kernel::kSkipGramLanes;
+constexpr int64_t kLanes = kernel::kSkipGramLanes;
 
 // Both tables, with rows that begin at multiples of 64 bytes.
 class Tables {
  public:
-  Tables(int64_t words, int64_t size, uint64_t seed)
-      : words_(words), size_(size), stride_((size + kRows - 1) / kRows * kRows),
-        memory_(allocate(2 * words_ * stride_ * sizeof(float), Cpu{})) {
-    std::fill_n(input(), 2 * words_ * stride_, 0.0f);
+  Tables(int64_t rows, int64_t size, uint64_t seed)
+      : rows_(rows), size_(size), stride_((size + kLanes - 1) / kLanes * kLanes),
+        memory_(allocate(2 * rows_ * stride_ * sizeof(float), Cpu{})) {
+    std::fill_n(input(), 2 * rows_ * stride_, 0.0f);
     Random random(seed);
     const double bound = 0.5 / static_cast<double>(size);
-    for (int64_t i = 0; i < words_; ++i)
+    for (int64_t i = 0; i < rows_; ++i)
       for (int64_t j = 0; j < size_; ++j)
         input()[i * stride_ + j] = static_cast<float>(random.uniform(-bound, bound));
   }
 
-  kernel::SkipGramTables rows() const { return {input(), input() + words_ * stride_, stride_}; }
-  std::span<const float> vector(int64_t word) const {
-    return {input() + word * stride_, static_cast<size_t>(size_)};
+  kernel::SkipGramTables rows() const { return {input(), input() + rows_ * stride_, stride_}; }
+  std::span<const float> vector(int64_t row) const {
+    return {input() + row * stride_, static_cast<size_t>(size_)};
   }
 
  private:
   float* input() const { return reinterpret_cast<float*>(memory_.get()); }
-  int64_t words_, size_, stride_;
+  int64_t rows_, size_, stride_;
   Buffer memory_;
 };
 
@@ -47,42 +47,45 @@ class Tables {
 class SkipGram {
  public:
   SkipGram(const WordStream& text, const SkipGramOptions& options)
-      : text_(text), options_(options), sampler_(text, options), buckets_(kSlices),
-        tables_(static_cast<int64_t>(text.words.size()), options.size, options.seed) {
+      : text_(text), options_(options), sampler_(text, options),
+        deal_(static_cast<int64_t>(text.words.size())), buckets_(kSlices, PairBuckets(deal_)),
+        tables_(deal_.rows(), options.size, options.seed) {
     total_ = options.epochs * static_cast<int64_t>(text.ids.size());
-    chunk_ = std::clamp(total_ / 100, kFewestWords, kMostWords);
+    chunk_ = std::clamp(total_ / kChunks, kFewestWords, kMostWords);
   }
 
   void run() {
     for (int64_t epoch = 0; epoch < options_.epochs; ++epoch)
       for (int64_t first = 0; first < text_.sentences();) {
-        const int64_t last = end_of_chunk(first);
+        const int64_t last =
+            std::min(sentence_at(text_.offsets[first] + chunk_), text_.sentences());
+        const int64_t words = text_.offsets[last] - text_.offsets[first];
         sample(first, last, epoch);
-        const double rate = options_.rate * std::max(kLastRate, 1 - share_done());
-        learn(static_cast<float>(rate));
-        done_ += text_.offsets[last] - text_.offsets[first];
+        learn(words);
+        done_ += words;
         first = last;
-        if (!report(rate)) return;
+        if (!report()) return;
       }
   }
 
   WordVectors vectors() const {
     WordVectors vectors(options_.size);
     for (size_t i = 0; i < text_.words.size(); ++i)
-      vectors.add(text_.words[i], tables_.vector(static_cast<int64_t>(i)));
+      vectors.add(text_.words[i], tables_.vector(deal_.row_of(static_cast<int32_t>(i))));
     return vectors;
   }
 
  private:
-  double share_done() const { return static_cast<double>(done_) / static_cast<double>(total_); }
+  // The rate falls evenly with the words that were read.
+  double rate_after(int64_t words) const {
+    const double share = static_cast<double>(words) / static_cast<double>(total_);
+    return options_.rate * std::max(kLastRate, 1 - share);
+  }
 
   // The first sentence at or after which the text has `words` words.
   int64_t sentence_at(int64_t words) const {
     return std::lower_bound(text_.offsets.begin(), text_.offsets.end(), words) -
            text_.offsets.begin();
-  }
-  int64_t end_of_chunk(int64_t first) const {
-    return std::min(sentence_at(text_.offsets[first] + chunk_), text_.sentences());
   }
 
   // Draws the pairs of a chunk. What is drawn depends on the place of a slice, not on its thread.
@@ -99,32 +102,34 @@ class SkipGram {
     }
   }
 
-  void learn(float rate) {
-    std::array<std::array<std::span<const kernel::SkipGramPair>, kSlices>, kParts> runs;
+  void learn(int64_t words) {
+    std::array<std::array<kernel::SkipGramRun, kSlices>, kParts> runs;
     std::array<kernel::SkipGramBlock, kParts> blocks;
     for (int32_t round = 0; round < kParts; ++round) {
       for (int32_t i = 0; i < kParts; ++i) {
         for (int64_t slice = 0; slice < kSlices; ++slice) {
-          runs[i][slice] = buckets_[slice].pairs[i * kParts + (i + round) % kParts];
-          pairs_ += static_cast<int64_t>(runs[i][slice].size());
+          const auto& pairs = buckets_[slice].pairs[i * kParts + (i + round) % kParts];
+          runs[i][slice] = {pairs, static_cast<float>(rate_after(done_ + words * slice / kSlices))};
+          pairs_ += static_cast<int64_t>(pairs.size());
         }
         blocks[i] = {runs[i]};
       }
-      loss_ += kernel::skip_gram(Cpu{}, tables_.rows(), blocks, rate);
+      loss_ += kernel::skip_gram(Cpu{}, tables_.rows(), blocks);
     }
   }
 
-  bool report(double rate) {
+  bool report() {
     check(std::isfinite(loss_), Exit::diverged, "the vectors grew beyond all bounds after ", done_,
           " words; lower --rate (", options_.rate, " now)");
     const double mean = pairs_ == 0 ? 0 : loss_ / static_cast<double>(pairs_);
     loss_ = 0, pairs_ = 0;
-    return !options_.progress || options_.progress({done_, total_, mean, rate});
+    return !options_.progress || options_.progress({done_, total_, mean, rate_after(done_)});
   }
 
   const WordStream& text_;
   const SkipGramOptions& options_;
   PairSampler sampler_;
+  Deal deal_;
   std::vector<PairBuckets> buckets_;
   Tables tables_;
   int64_t total_ = 0, chunk_ = 0, done_ = 0, pairs_ = 0;

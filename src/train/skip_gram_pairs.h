@@ -57,21 +57,37 @@ class FastRandom {
 // threads (stratified descent: Gemulla et al., KDD 2011), and a bucket's rows fit the cache.
 inline constexpr int32_t kParts = 16;
 
-// The most frequent words are dealt there and back, so that all parts are of like weight.
-inline int32_t part_of(int32_t word) {
-  const int32_t place = word % kParts;
-  return word / kParts % 2 == 0 ? place : kParts - 1 - place;
-}
+// Which part a word belongs to and which row of the tables is its own. The most frequent words are
+// dealt there and back, so that all parts are of like weight. The rows of a part follow each other:
+// processors fetch ahead, and would otherwise fetch rows that another thread is changing.
+class Deal {
+ public:
+  explicit Deal(int64_t words) : rows_(static_cast<int32_t>((words + kParts - 1) / kParts)) {}
 
-// The pairs of some sentences, by the parts of their words.
+  static int32_t part_of(int32_t word) {
+    const int32_t place = word % kParts;
+    return word / kParts % 2 == 0 ? place : kParts - 1 - place;
+  }
+  int32_t row_of(int32_t word) const { return part_of(word) * rows_ + word / kParts; }
+  int64_t rows() const { return int64_t{kParts} * rows_; }  // of all parts, at least the words
+
+ private:
+  int32_t rows_;  // of a part
+};
+
+// The pairs of some sentences as rows of the tables, by the parts of their words.
 struct PairBuckets {
+  Deal deal;
   std::array<std::vector<kernel::SkipGramPair>, kParts * kParts> pairs;
+
+  explicit PairBuckets(const Deal& d) : deal(d) {}
 
   void clear() {
     for (auto& bucket : pairs) bucket.clear();
   }
   void add(int32_t input, int32_t output, bool near) {
-    pairs[part_of(input) * kParts + part_of(output)].push_back({input, near ? output : ~output});
+    const int32_t i = deal.row_of(input), o = deal.row_of(output);
+    pairs[Deal::part_of(input) * kParts + Deal::part_of(output)].push_back({i, near ? o : ~o});
   }
 };
 

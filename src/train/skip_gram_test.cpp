@@ -136,20 +136,29 @@ TEST(SkipGramPairs, AliasTableDrawsByWeight) {
   EXPECT_EQ(AliasTable(std::vector{3.0}).draw(UINT64_MAX), 0);
 }
 
+// The words of the rows of a deal.
+std::map<int32_t, int32_t> words_of(const Deal& deal, int32_t words) {
+  std::map<int32_t, int32_t> all;
+  for (int32_t word = 0; word < words; ++word) all[deal.row_of(word)] = word;
+  return all;
+}
+
 // Every pair within the drawn window once per position, with as many random words; none with
 // itself.
 TEST(SkipGramPairs, HaveTheirSharesAndBuckets) {
   const WordStream text = topic_text(6, 3000);
   SkipGramOptions options = small_options();
   const PairSampler sampler(text, options);
-  PairBuckets buckets;
+  PairBuckets buckets(Deal(static_cast<int64_t>(text.words.size())));
   sampler.sample(0, text.sentences(), 5, buckets);
+  auto word = words_of(buckets.deal, 48);
   double near = 0, random = 0;
   for (int32_t i = 0; i < kParts * kParts; ++i)
     for (const auto& pair : buckets.pairs[i]) {
-      const int32_t out = pair.output < 0 ? ~pair.output : pair.output;
-      EXPECT_EQ(part_of(pair.input) * kParts + part_of(out), i);
-      EXPECT_TRUE(pair.output < 0 || pair.input / 8 == pair.output / 8);  // of one sentence
+      const int32_t in = word.at(pair.input);
+      const int32_t out = word.at(pair.output < 0 ? ~pair.output : pair.output);
+      EXPECT_EQ(Deal::part_of(in) * kParts + Deal::part_of(out), i);
+      EXPECT_TRUE(pair.output < 0 || in / 8 == out / 8);  // of one sentence
       ++(pair.output < 0 ? random : near);
     }
   // A window of b ∈ 1…5 on twelve words has 2 (12 b − b (b + 1) / 2) pairs: 58 on the mean.
@@ -174,11 +183,12 @@ TEST(SkipGramPairs, LeaveFrequentWordsOut) {
   SkipGramOptions options = small_options();
   options.subsample = 0.05;
   options.window = 1;
-  PairBuckets buckets;
+  PairBuckets buckets(Deal(static_cast<int64_t>(text.words.size())));
   PairSampler(text, options).sample(0, 1, 1, buckets);
+  auto word = words_of(buckets.deal, 3);
   std::map<int32_t, double> inputs;
   for (const auto& bucket : buckets.pairs)
-    for (const auto& pair : bucket) inputs[pair.input] += pair.output >= 0;
+    for (const auto& pair : bucket) inputs[word.at(pair.input)] += pair.output >= 0;
   const double kept = 9000 * std::sqrt(0.05 / 0.9);  // √(t / f) of "the", all of the others
   EXPECT_NEAR(inputs[0] / 2, kept, 5 * std::sqrt(kept));
   EXPECT_NEAR(inputs[1] / 2, 500, 1);
@@ -189,21 +199,31 @@ TEST(SkipGramPairs, DrawNoiseByThePowerOfThreeQuarters) {
   const WordStream text = skewed_text();
   SkipGramOptions options = small_options();
   options.window = 1;
-  PairBuckets buckets;
+  PairBuckets buckets(Deal(static_cast<int64_t>(text.words.size())));
   PairSampler(text, options).sample(0, 1, 1, buckets);
+  auto word = words_of(buckets.deal, 3);
   std::map<int32_t, double> drawn;
   for (const auto& bucket : buckets.pairs)
-    for (const auto& pair : bucket) drawn[~pair.output] += pair.output < 0;
+    for (const auto& pair : bucket)
+      if (pair.output < 0) ++drawn[word.at(~pair.output)];
   // A word drawn where it is the one that stands near is left out.
   const double the = std::pow(9000, 0.75) * (1 - 0.9), cat = std::pow(500, 0.75) * (1 - 0.05);
   EXPECT_NEAR(drawn[1] / drawn[0], cat / the, 0.07);
   EXPECT_NEAR(drawn[2] / drawn[0], cat / the, 0.07);
 }
 
-TEST(SkipGramPairs, PartsAreOfLikeSize) {
-  std::vector<int> sizes(kParts, 0);
-  for (int32_t word = 0; word < 32 * kParts; ++word) ++sizes[part_of(word)];
-  for (const int size : sizes) EXPECT_EQ(size, 32);
+TEST(SkipGramPairs, EachWordHasItsRowAmongThoseOfItsPart) {
+  for (const int32_t words : {1, 15, 16, 17, 1000}) {
+    const Deal deal(words);
+    std::vector<int> sizes(kParts, 0), owners(deal.rows(), 0);
+    for (int32_t word = 0; word < words; ++word) {
+      ++sizes[Deal::part_of(word)];
+      ++owners.at(deal.row_of(word));
+      EXPECT_EQ(deal.row_of(word) / (deal.rows() / kParts), Deal::part_of(word));
+    }
+    for (const int owner : owners) EXPECT_LE(owner, 1);
+    for (const int size : sizes) EXPECT_NEAR(size, words / kParts, 1);
+  }
 }
 
 }  // namespace
