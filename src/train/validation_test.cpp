@@ -1,0 +1,90 @@
+#include "train/validation.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "models/config.h"
+
+namespace fovea {
+namespace {
+
+// Finds the word that the source begins with most probable.
+class Echo : public Model {
+ public:
+  Echo() : Model(Type::f32, Cpu{}) {}
+  int64_t target_words() const override { return 8; }
+  int64_t max_length() const override { return 100; }
+  BatchLoss loss(const Tokens&, const Tokens&, std::span<const int32_t> target_out,
+                 double) const override {
+    const std::vector<double> half(target_out.size(), std::log(0.5));
+    const auto words = static_cast<int64_t>(half.size());
+    return {Tensor::of({1}, std::vector<double>{1}, Type::f32),
+            Tensor::of({words}, half, Type::f32)};
+  }
+  struct State : DecoderState {
+    std::vector<int32_t> first;
+  };
+  std::unique_ptr<DecoderState> start(const Tokens& source) const override {
+    auto state = std::make_unique<State>();
+    for (int64_t b = 0; b < source.sentences(); ++b)
+      state->first.push_back(
+          source.ids[static_cast<size_t>(source.offsets[static_cast<size_t>(b)])]);
+    return state;
+  }
+  Tensor step(DecoderState& state, std::span<const int32_t> words) const override {
+    std::vector<double> scores(8 * words.size(), -1);
+    for (size_t i = 0; i < words.size(); ++i) {
+      EXPECT_EQ(words[i], kBos);
+      scores[8 * i + static_cast<size_t>(static_cast<State&>(state).first[i])] = 2;
+    }
+    return Tensor::of({static_cast<int64_t>(words.size()), 8}, scores, Type::f32);
+  }
+  void reorder(DecoderState&, std::span<const int32_t>) const override {}
+  std::vector<std::vector<AttentionMap>> attention(const Tokens&, const Tokens&) const override {
+    return {};
+  }
+};
+
+HeldOut examples() {
+  HeldOut text;
+  text.corpus = Corpus(Targets::labels);
+  const auto add = [&](std::vector<int32_t> words, int32_t label) {
+    text.corpus.add(words, std::vector{label}, text.corpus.size() + 1);
+  };
+  add({4, 5}, 4);
+  add({5}, 4);  // wrong
+  add({6, 4, 7, 5, 4, 4, 4, 4}, 6);
+  add({7}, 7);
+  return text;
+}
+
+const TranslateLines kNoLines = [](const Model&, const Lines&) -> Lines {
+  ADD_FAILURE() << "nothing is to be translated";
+  return {};
+};
+
+TEST(Validation, AccuracyCountsLabels) {
+  const ValidOptions options{.metrics = {"accuracy"}, .stop_metric = "accuracy"};
+  for (const int64_t tokens : {1, 5, 4096}) {
+    const auto values =
+        measure(Echo(), examples(), options, tokens, kNoLines, [] { return false; });
+    ASSERT_TRUE(values.has_value());
+    ASSERT_EQ(values->size(), 3u);
+    EXPECT_EQ((*values)[0].name, "loss");
+    EXPECT_NEAR((*values)[0].value, std::log(2.0), 1e-6) << "per label";
+    EXPECT_EQ((*values)[2].name, "accuracy");
+    EXPECT_EQ((*values)[2].value, 75);
+  }
+  EXPECT_TRUE(higher_is_better("accuracy"));
+}
+
+TEST(Validation, IsLeftForLaterWhereAskedToStop) {
+  const ValidOptions options{.metrics = {"accuracy"}, .stop_metric = "accuracy"};
+  int asked = 0;  // loss and accuracy ask once per batch: two batches each
+  const auto late = [&] { return ++asked > 3; };
+  EXPECT_FALSE(measure(Echo(), examples(), options, 5, kNoLines, late).has_value());
+}
+
+}  // namespace
+}  // namespace fovea
