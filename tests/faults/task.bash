@@ -1,4 +1,5 @@
-# What the scripts of this folder train: sourced, with DIR, FOVEA and UPDATES set.
+# What the scripts of this folder train: sourced, with DIR, FOVEA and UPDATES set, and where it is
+# to be no Transformer, ATTENTION: that of a recurrent model.
 
 # A corpus of sentences to be reversed: enough to shuffle, small enough to be quick.
 awk 'BEGIN { srand(7); for (i = 0; i < 600; i++) { n = 1 + int(7 * rand()); s = t = ""
@@ -6,6 +7,15 @@ awk 'BEGIN { srand(7); for (i = 0; i < 600; i++) { n = 1 + int(7 * rand()); s = 
   print s > "'"$DIR"'/train.src"; print t > "'"$DIR"'/train.tgt" } }'
 head -50 "$DIR/train.src" >"$DIR/valid.src"
 head -50 "$DIR/train.tgt" >"$DIR/valid.tgt"
+
+network() {  # the keys that one type of network has and the other has not
+  if [[ -n ${ATTENTION:-} ]]; then
+    echo --set model.type=recurrent --set model.cell=lstm --set model.decoder=luong \
+      --set model.attention="$ATTENTION"
+  else
+    echo --set model.inner=32 --set model.heads=2
+  fi
+}
 
 train() {  # MODEL_DIR LOG: runs until it ends or is killed; the lines of all runs gather in LOG
   # Runs take one and two threads in turn: the number must not show in the result.
@@ -15,7 +25,7 @@ train() {  # MODEL_DIR LOG: runs until it ends or is killed; the lines of all ru
     --set data.valid_source=valid.src --set data.valid_target=valid.tgt \
     --set vocabulary.kind=words --set vocabulary.size=0 \
     --set model.encoder_layers=1 --set model.decoder_layers=1 --set model.size=16 \
-    --set model.inner=32 --set model.heads=2 --set model.dropout=0.2 \
+    --set model.dropout=0.2 $(network) \
     --set batch.tokens=120 --set train.accumulate=2 --set train.updates=$UPDATES \
     --set train.average=3 --set train.log_every=7 --set optimizer.ema=0.9 \
     --set optimizer.clip=1 --set schedule.lr=0.01 --set schedule.warmup=20 \
