@@ -20,3 +20,10 @@ target_link_libraries(test_goldens PRIVATE fovea_core)
 target_compile_definitions(test_goldens PRIVATE FOVEA_SOURCE="${CMAKE_SOURCE_DIR}")
 set_target_properties(test_goldens PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 add_test(NAME goldens COMMAND test_goldens)
+
+# Models that learn from nothing what attention was invented for: test_learning.
+file(GLOB LEARNING CONFIGURE_DEPENDS tests/learning/*.cpp)
+add_executable(test_learning ${LEARNING})
+target_include_directories(test_learning PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+target_link_libraries(test_learning PRIVATE fovea_core GTest::gtest GTest::gtest_main)
+set_target_properties(test_learning PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
