@@ -62,7 +62,7 @@ struct CompareCommand {
 // A variant, ready to be trained.
 struct Entry {
   std::string name;
-  SeriesRun run;
+  Run run;
   std::vector<std::string> changes;
 };
 
@@ -92,7 +92,7 @@ std::vector<Entry> entries_of(const CompareCommand& c, const ComparisonPlan& pla
   for (const Variant& variant : plan.variants) {
     if (!c.only.empty() && std::ranges::count(c.only, variant.name) == 0) continue;
     Entry entry{variant.name, {}, variant.changes};
-    SeriesRun& run = entry.run;
+    Run& run = entry.run;
     run.options = plan.options_of(variant, assignments);
     run.directory = c.directory + "/" + variant.name;
     set_root(run.options.data, c);
@@ -203,7 +203,10 @@ class CompareRun {
   bool do_one(size_t i) {
     const Entry& entry = entries_[i];
     ComparedModel& row = report_.models[i];
-    const RunEnd end = run_in_series(entry.run, bench_.data);
+    make_directory(entry.run.directory);
+    const DirectoryLock lock(entry.run.directory);
+    check_directory(entry.run.directory, entry.run.options.model);
+    const RunEnd end = train_model(entry.run, bench_.data, HeldOut());
     if (end.outcome == Outcome::interrupted) return false;
     row.parameters = end.parameters;
     row.updates = end.updates;

@@ -16,12 +16,10 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "cli/session.h"
-#include "decode/package.h"
-#include "decode/translate.h"
 #include "train/card.h"
 #include "train/data.h"
 #include "train/estimate.h"
-#include "train/trainer.h"
+#include "train/run.h"
 
 namespace fovea {
 namespace {
@@ -110,21 +108,6 @@ void load_all(TrainData& data, TrainOptions& options, const std::string& vocabul
            with_commas(data.target.size()));
 }
 
-TranslateLines translator(const TrainData& data, const ValidOptions& valid) {
-  TranslateOptions how;
-  how.search.beam = valid.beam;
-  how.search.length_penalty = valid.length_penalty;
-  how.warn = false;
-  how.progress = [](int64_t) { return !stop_requested(); };
-  return
-      [how, source = data.source, target = data.target](const Model& model, const Lines& sources) {
-        Lines lines;
-        for (Translation& t : Translator({&model}, source, target, how).translate(sources))
-          lines.push_back(std::move(t.text));
-        return lines;
-      };
-}
-
 void print_estimate(const Estimate& e, const TrainOptions& options) {
   constexpr double kMebibyte = 1 << 20;
   const double updates = static_cast<double>(options.train.updates);
@@ -150,26 +133,6 @@ void dry_run(TrainOptions options, const TrainCommand& command) {
   const auto model = make_model(options.model, options.train.seed);
   model->parameters().allocate_gradients();
   print_estimate(estimate(*model, data.train, options), options);
-}
-
-// Writes the settings down once it is clear that the run goes on with them.
-class RecipeFile : public TrainObserver {
- public:
-  RecipeFile(std::string path, std::string settings)
-      : path_(std::move(path)), settings_(std::move(settings)) {}
-  void began(const TrainState&) override { write_atomically(path_, settings_); }
-
- private:
-  std::string path_, settings_;
-};
-
-Observers observers_of(const std::string& directory, const std::string& settings) {
-  Observers observers;
-  observers.push_back(std::make_unique<RecipeFile>(directory + "/recipe.yml", settings));
-  observers.push_back(console_observer());
-  observers.push_back(metrics_observer(directory));
-  observers.push_back(tensorboard_observer(directory));
-  return observers;
 }
 
 std::vector<Metrics> read_log(const std::string& directory) {
@@ -203,32 +166,17 @@ Outcome run_training(TrainOptions options, const std::string& directory,
   check_directory(directory, options.model);
   TrainData data;
   load_all(data, options, directory);
-  if (FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty())
-    save_vocabularies(directory, data.source, data.target);
-  const auto model = make_model(options.model, options.train.seed);
-  model->parameters().allocate_gradients();
-  log_info("{} parameters", with_commas(model->parameters().size()));
-  const std::string weights = directory + "/" + kWeightsFile;
-  TrainTask task{
-      .options = options,
-      .model = *model,
-      .text = data.train,
-      .valid = data.valid,
-      .test = data.test,
-      .directory = directory,
-      .identity = identity_of(options, data),
-      .translate = translator(data, options.valid),
-      .write_model = [&] { save_model(directory, options.model, model->parameters()); },
-      .read_model = [&] { load_parameters(SafetensorsFile::open(weights), model->parameters()); },
-      .save_requested = [] { return save_asked.exchange(false); },
-  };
   watch_signals();  // from here on there is something to save
   std::signal(SIGUSR1, [](int) { save_asked = true; });
-  const Outcome outcome = Trainer(std::move(task), observers_of(directory, settings)).run();
+  const RunEnd end = train_model({.options = options,
+                                  .settings = settings,
+                                  .directory = directory,
+                                  .save_requested = [] { return save_asked.exchange(false); }},
+                                 data, data.test);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  if (outcome == Outcome::finished)
-    conclude(options, data, directory, model->parameters().size(), took.count());
-  return outcome;
+  if (end.outcome == Outcome::finished)
+    conclude(options, data, directory, end.parameters, took.count());
+  return end.outcome;
 }
 
 void train(const TrainCommand& command, bool threads_given) {

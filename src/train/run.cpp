@@ -20,9 +20,8 @@ class RecipeWriter : public TrainObserver {
   std::string path_, settings_;
 };
 
-}  // namespace
-
-TranslateLines validation_translator(const TrainData& data, const ValidOptions& valid) {
+// Beam and length penalty are those of `valid`; leaves off where the program is asked to stop.
+TranslateLines translator(const TrainData& data, const ValidOptions& valid) {
   TranslateOptions how;
   how.search.beam = valid.beam;
   how.search.length_penalty = valid.length_penalty;
@@ -37,29 +36,28 @@ TranslateLines validation_translator(const TrainData& data, const ValidOptions& 
       };
 }
 
-RunEnd run_in_series(const SeriesRun& run, const TrainData& data) {
+}  // namespace
+
+RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test) {
   const std::string& directory = run.directory;
-  make_directory(directory);
-  const DirectoryLock lock(directory);
-  check_directory(directory, run.options.model);
   if (FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty())
     save_vocabularies(directory, data.source, data.target);
   const auto model = make_model(run.options.model, run.options.train.seed);
   model->parameters().allocate_gradients();
   log_info("{} parameters", with_commas(model->parameters().size()));
-  const HeldOut no_test;
   const std::string weights = directory + "/" + kWeightsFile;
   TrainTask task{
       .options = run.options,
       .model = *model,
       .text = data.train,
       .valid = data.valid,
-      .test = no_test,
+      .test = test,
       .directory = directory,
       .identity = identity_of(run.options, data),
-      .translate = validation_translator(data, run.options.valid),
+      .translate = translator(data, run.options.valid),
       .write_model = [&] { save_model(directory, run.options.model, model->parameters()); },
       .read_model = [&] { load_parameters(SafetensorsFile::open(weights), model->parameters()); },
+      .save_requested = run.save_requested,
   };
   Observers observers;
   observers.push_back(std::make_unique<RecipeWriter>(directory + "/recipe.yml", run.settings));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 
 #include "train/data.h"
@@ -14,20 +15,15 @@ struct RunEnd {
   int64_t updates = 0, parameters = 0;
 };
 
-// What translates lines for validation: beam and length penalty are those of `valid`; leaves off
-// where the program is asked to stop.
-TranslateLines validation_translator(const TrainData& data, const ValidOptions& valid);
-
-// One run of a series that shares its text and vocabularies.
-struct SeriesRun {
+struct Run {
   TrainOptions options;   // complete, the model fitted to the vocabularies
   std::string settings;   // all of them, for recipe.yml
-  std::string directory;  // made where it does not exist; a run that is there goes on
+  std::string directory;  // the model's; this program holds its lock
+  std::function<bool()> save_requested = [] { return false; };
 };
 
-// Trains one model in its directory, which then holds what one of `fovea train` does. The test text
-// is left to the caller. Throws as Trainer::run does, and Exit::files where another program works
-// in the directory.
-RunEnd run_in_series(const SeriesRun& run, const TrainData& data);
+// Trains one model on text that is loaded, and measures it on `test` at the end where there is
+// any. A run that is there goes on. Throws as Trainer::run does.
+RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test);
 
 }  // namespace fovea
