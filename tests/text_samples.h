@@ -2,7 +2,6 @@
 
 // Text, random and not, for tests of what reads text.
 
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 #include <string>
@@ -22,13 +21,6 @@ struct Folder : TemporaryFolder {
     return *this / name;
   }
 };
-
-// What this thread alone has used, so that a busy machine does not matter.
-inline double thread_seconds() {
-  timespec now;
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
-}
 
 inline std::string slurp(const std::string& path) {
   std::ifstream file(path, std::ios::binary);

@@ -7,6 +7,7 @@
 
 #include "text/vocabulary.h"
 #include "text_samples.h"
+#include "thread_seconds.h"
 
 namespace fovea {
 namespace {
@@ -60,10 +61,10 @@ Parts parts() {
 }
 
 std::string refusal(const std::string& bytes) {
-  const double begin = samples::thread_seconds();
+  const double begin = thread_seconds();
   const std::string error =
       message_of(Exit::model, [&] { Vocabulary::parse_sentencepiece(bytes, "v.spm"); });
-  EXPECT_LT(samples::thread_seconds() - begin, 0.1);
+  EXPECT_LT(thread_seconds() - begin, 0.1);
   EXPECT_EQ(error.find("v.spm: "), 0u) << error;
   return error;
 }
