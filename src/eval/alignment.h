@@ -9,29 +9,6 @@
 
 namespace fovea {
 
-// What people say of one sentence pair: links that must be there and links that may be. Both are
-// sorted without repeats, and the sure ones are possible too.
-struct GoldLinks {
-  Links sure = {}, possible = {};
-};
-
-// Where the first word of a sentence is counted as 0 or as 1.
-enum class CountedFrom { zero = 0, one = 1 };
-
-// A line of Pharaoh's format, "0-0 1-2 2-1": source-target. A probability behind a link, as in
-// "0-0:0.731", is read over. The links are sorted, without repeats. Exit::data beginning with
-// `where` for anything else.
-Links parse_pharaoh(std::string_view line, const std::string& where,
-                    CountedFrom from = CountedFrom::zero);
-
-// A line of the Talp format: "1-1" is a sure link, "1p2" a possible one.
-GoldLinks parse_talp(std::string_view line, const std::string& where,
-                     CountedFrom from = CountedFrom::one);
-
-// All lines of a file (.gz, "-" for standard input). Exit::data names file and line.
-std::vector<Links> read_pharaoh(const std::string& path, CountedFrom from = CountedFrom::zero);
-std::vector<GoldLinks> read_talp(const std::string& path, CountedFrom from = CountedFrom::one);
-
 // Links turned round: (target, source), sorted.
 Links reversed(const Links& links);
 
