@@ -14,6 +14,7 @@
 #include "cli/session.h"
 #include "decode/search.h"
 #include "models/config.h"
+#include "nn/recurrent.h"
 #include "ops/dropout.h"
 #include "ops/matmul.h"
 #include "tensor/tape.h"
@@ -38,25 +39,72 @@ struct Subject {
   int64_t batch, length;
 };
 
-Subject subject(const std::string& name) {
-  struct Row {
-    int64_t words, size, inner, heads, layers;
-    double dropout;
-    int64_t batch, length;
+struct TransformerShape {
+  int64_t words, size, inner, heads, layers;
+  double dropout;
+
+  ModelConfig config() const {
+    ModelConfig c;
+    c.source_words = c.target_words = words;
+    c.size = size, c.inner = inner, c.heads = heads;
+    c.encoder_layers = c.decoder_layers = layers;
+    c.dropout = c.activation_dropout = dropout;
+    return c;
+  }
+};
+
+struct RecurrentShape {
+  Cell cell;
+  Decoder decoder;
+  const char* score;
+  int64_t words, embedding, size, readout, layers;
+  Reading reading;
+  double dropout;
+
+  ModelConfig config() const {
+    ModelConfig c;
+    c.type = "recurrent";
+    c.cell = cell, c.decoder = decoder, c.attention.score = score;
+    c.source_words = c.target_words = words;
+    c.embedding = embedding, c.size = size, c.readout = readout;
+    c.encoder_layers = c.decoder_layers = layers;
+    c.bidirectional = reading == Reading::both_ways;
+    c.dropout = dropout;
+    c.tied = Tied::none;
+    return c;
+  }
+};
+
+// rnnsearch: Bahdanau et al. 2015 in PyTorch's GRU. luong: Luong et al. 2015 with the sizes that
+// OpenNMT starts from.
+const std::map<std::string, Subject>& subjects() {
+  static const RecurrentShape rnnsearch{Cell::gru_after,
+                                        Decoder::bahdanau,
+                                        "additive",
+                                        30000,
+                                        620,
+                                        1000,
+                                        620,
+                                        1,
+                                        Reading::both_ways,
+                                        0};
+  static const RecurrentShape luong{Cell::lstm, Decoder::luong,   "general", 30000, 500, 500, 500,
+                                    2,          Reading::forward, 0.3};
+  static const std::map<std::string, Subject> known = {
+      {"tiny", {TransformerShape{10000, 128, 256, 4, 4, 0.3}.config(), 256, 16}},
+      {"small", {TransformerShape{8000, 256, 1024, 4, 3, 0.1}.config(), 256, 20}},
+      {"iwslt", {TransformerShape{10000, 512, 1024, 4, 6, 0.3}.config(), 64, 32}},
+      {"base", {TransformerShape{32000, 512, 2048, 8, 6, 0.1}.config(), 32, 32}},
+      {"rnnsearch", {rnnsearch.config(), 80, 32}},
+      {"luong", {luong.config(), 64, 32}},
   };
-  static const std::map<std::string, Row> rows = {
-      {"tiny", {10000, 128, 256, 4, 4, 0.3, 256, 16}},
-      {"small", {8000, 256, 1024, 4, 3, 0.1, 256, 20}},
-      {"iwslt", {10000, 512, 1024, 4, 6, 0.3, 64, 32}},
-      {"base", {32000, 512, 2048, 8, 6, 0.1, 32, 32}},
-  };
-  const Row& r = rows.at(name);
-  ModelConfig c;
-  c.source_words = c.target_words = r.words;
-  c.size = r.size, c.inner = r.inner, c.heads = r.heads;
-  c.encoder_layers = c.decoder_layers = r.layers;
-  c.dropout = c.activation_dropout = r.dropout;
-  return {c, r.batch, r.length};
+  return known;
+}
+
+std::vector<std::string> names_of_subjects() {
+  std::vector<std::string> names;
+  for (const auto& [name, subject] : subjects()) names.push_back(name);
+  return names;
 }
 
 double seconds_since(Clock::time_point begin) {
@@ -82,26 +130,38 @@ std::vector<PairBatch> random_batches(const Subject& s, int64_t count) {
   return batches;
 }
 
-// Multiply-adds of the matrix products of one source and one target word; attention's own
-// products, which grow with the length, included.
-double products(const ModelConfig& c, double length) {
+// Multiply-adds of the matrix products that one word asks for.
+struct Work {
+  double source, target;
+};
+
+// Attention over `length` words included.
+Work transformer_work(const ModelConfig& c, double length) {
   const double D = static_cast<double>(c.size), F = static_cast<double>(c.inner);
-  const double V = static_cast<double>(c.target_words);
-  const double encoder = 4 * D * D + 2 * D * F + 2 * length * D;
-  const double decoder = 8 * D * D + 2 * D * F + 3 * length * D;
-  return static_cast<double>(c.encoder_layers) * encoder +
-         static_cast<double>(c.decoder_layers) * decoder + D * V;
+  const double encoder = 4 * D * D + 2 * D * F + 2 * length * D, keys = 2 * D * D;
+  const double decoder = 6 * D * D + 2 * D * F + 3 * length * D;
+  const double layers = static_cast<double>(c.decoder_layers);
+  return {static_cast<double>(c.encoder_layers) * encoder + layers * keys,
+          layers * decoder + D * static_cast<double>(c.target_words)};
 }
 
-// Multiply-adds of translating a batch, attention over what is remembered left out.
-double decoding_products(const ModelConfig& c, const Subject& s, const BenchOptions& o) {
-  const double D = static_cast<double>(c.size), F = static_cast<double>(c.inner);
-  const double source = static_cast<double>(s.batch * s.length);
-  const double rows = static_cast<double>(s.batch * o.beam * o.new_words);
-  const double encoder = static_cast<double>(c.encoder_layers) * (4 * D * D + 2 * D * F);
-  const double keys = static_cast<double>(c.decoder_layers) * 2 * D * D;
-  const double decoder = static_cast<double>(c.decoder_layers) * (6 * D * D + 2 * D * F);
-  return source * (encoder + keys) + rows * (decoder + D * static_cast<double>(c.target_words));
+Work recurrent_work(const ModelConfig& c, double length) {
+  const bool bahdanau = c.decoder == Decoder::bahdanau, additive = c.attention.score == "additive";
+  const double n = static_cast<double>(c.size), E = static_cast<double>(c.embedding_size());
+  const double D = static_cast<double>(c.annotation_size()), G = static_cast<double>(gates(c.cell));
+  const double R = static_cast<double>(c.readout_size()), ways = c.bidirectional ? 2 : 1;
+  const double above_encoder = static_cast<double>(c.encoder_layers - 1),
+               above_decoder = static_cast<double>(c.decoder_layers - 1);
+  const double encoder = G * D * (E + D / ways) + above_encoder * G * D * (D + D / ways);
+  const double keys = n * D;
+  const double decoder = G * n * (E + n + (bahdanau ? D : R)) + above_decoder * G * n * 2 * n;
+  const double attention = (additive ? n * n : 0) + length * (n + D);
+  const double readout = R * (n + D + (bahdanau ? E : 0));
+  return {encoder + keys, decoder + attention + readout + R * static_cast<double>(c.target_words)};
+}
+
+Work work(const ModelConfig& c, double length) {
+  return c.type == "recurrent" ? recurrent_work(c, length) : transformer_work(c, length);
 }
 
 // The rate of one large product in the current precision.
@@ -166,8 +226,11 @@ Json header(const char* figure, const BenchOptions& o, const Subject& s, const M
           {"threads", omp_get_max_threads()}};
 }
 
+// Models whose updates take seconds each.
+bool is_large(const std::string& model) { return model == "base" || model == "rnnsearch"; }
+
 void bench_train(BenchOptions o) {
-  Subject s = subject(o.model);
+  Subject s = subjects().at(o.model);
   if (o.batch) s.batch = o.batch;
   if (o.length) s.length = o.length;
   if (o.precision.empty()) o.precision = "bf16";
@@ -194,14 +257,15 @@ void bench_train(BenchOptions o) {
     return b.target_tokens;
   };
   for (int i = 0; i < 2; ++i) train(batches[static_cast<size_t>(i)]);
-  const int64_t updates = o.updates ? o.updates : o.model == "base" ? 2 : 8;
+  const int64_t updates = o.updates ? o.updates : is_large(o.model) ? 2 : 8;
   const auto rates = repeated(o.repeats, [&] {
     const auto begin = Clock::now();
     int64_t words = 0;
     for (int64_t i = 0; i < updates; ++i) words += train(batches[static_cast<size_t>(i % 8)]);
     return static_cast<double>(words) / seconds_since(begin);
   });
-  const double flops = 6 * products(s.config, 0.85 * static_cast<double>(s.length));
+  const Work each = work(s.config, 0.85 * static_cast<double>(s.length));
+  const double flops = 6 * (each.source + each.target);  // forward, and twice that backward
   Json json = header("train", o, s, *model);
   json.update({{"tokens_per_s", std::round(rates[0])},
                {"spread", {std::round(rates[1]), std::round(rates[2])}},
@@ -214,7 +278,7 @@ void bench_train(BenchOptions o) {
 }
 
 void bench_decode(BenchOptions o) {
-  Subject s = subject(o.model);
+  Subject s = subjects().at(o.model);
   s.batch = o.batch ? o.batch : 32;
   s.length = o.length ? o.length : 28;
   if (o.precision.empty()) o.precision = "f32";
@@ -248,7 +312,11 @@ void bench_decode(BenchOptions o) {
     return seconds_since(begin);
   });
   const double words = static_cast<double>(s.batch * o.new_words);
-  const double gflops = 2e-9 * decoding_products(s.config, s, o) / seconds[0];
+  const Work each = work(s.config, 0);  // attention over what is remembered left out
+  const double rows = words * static_cast<double>(o.beam);
+  const double products =
+      static_cast<double>(s.batch * s.length) * each.source + rows * each.target;
+  const double gflops = 2e-9 * products / seconds[0];
   Json json = header("decode", o, s, *model);
   json.update({{"beam", o.beam},
                {"new_words", o.new_words},
@@ -264,8 +332,7 @@ void bench_decode(BenchOptions o) {
 }
 
 void add_options(CLI::App& app, BenchOptions& o) {
-  app.add_option("--model", o.model, "the shape to run")
-      ->check(CLI::IsMember({"tiny", "small", "iwslt", "base"}));
+  app.add_option("--model", o.model, "the shape to run")->check(CLI::IsMember(names_of_subjects()));
   app.add_option("--batch", o.batch, "sentences in a batch")->check(CLI::Range(1, 1 << 20));
   app.add_option("--length", o.length, "words of the longest sentence")->check(CLI::Range(2, 500));
   add_device_option(app, o.device);
@@ -288,6 +355,7 @@ void add_bench(CLI::App& app) {
   bench->footer(
       "Examples:\n"
       "  fovea bench train --model tiny --json\n"
+      "  fovea bench train --model rnnsearch --json\n"
       "  fovea bench decode --model base --beam 4 --json\n"
       "  fovea bench train --model base --batch 128 --length 32   # 4,096 words a batch");
   auto options = std::make_shared<BenchOptions>();
