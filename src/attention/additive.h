@@ -2,6 +2,7 @@
 
 #include "attention/attention.h"
 #include "ops/matmul.h"
+#include "ops/recurrent_linear.h"
 
 namespace fovea {
 
@@ -21,7 +22,8 @@ class AdditiveScore : public Score {
 
   Tensor keys(const Tensor& h) const override { return linear(h, U_a); }  // U_a h_j
   Tensor operator()(const Tensor& s, const Memory& memory, const Lookup& look) const override {
-    return additive_scores(linear(s, W_a), memory.keys, v, look);  // vᵀ tanh(W_a s_t + U_a h_j)
+    const Tensor q = step_linear(s, W_a);
+    return additive_scores(q, memory.keys, v, look);  // e_tj = vᵀ tanh(W_a s_t + U_a h_j)
   }
 };
 

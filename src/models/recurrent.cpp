@@ -8,6 +8,7 @@
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
 #include "ops/matmul.h"
+#include "ops/recurrent_linear.h"
 #include "ops/shape.h"
 #include "tensor/tape.h"
 
@@ -138,31 +139,36 @@ std::vector<Tensor> RecurrentModel::advance_states(Tensor x,
   for (size_t l = 0; l < decoder.size(); ++l) {
     if (l > 0) {
       const Tensor below = decoder[l - 1].h(states.back());
-      x = linear(dropped(below, dropout_key(config_.dropout)), decoder[l].W, decoder[l].b);
+      x = step_linear(dropped(below, dropout_key(config_.dropout)), decoder[l].W, decoder[l].b);
     }
     states.push_back(recurrent_step(decoder[l].recurrent(), x, before[l]));
   }
   return states;
 }
 
-// x is W E y_{t−1} + b; rows beyond x's are over.
-RecurrentModel::Stepped RecurrentModel::advance(const Tensor& x, const DecoderRows& all,
-                                                const Memory& memory,
+// x is W E y_{t−1} + b in the rows from `first` on; rows of `all` that have no
+// sentence are over.
+RecurrentModel::Stepped RecurrentModel::advance(const Tensor& x, int64_t first,
+                                                const DecoderRows& all, const Memory& memory,
                                                 const Tensor& sentence) const {
   Stepped step;
-  const DecoderRows before = first_rows(all, x.rows());
+  const int64_t alive = sentence.elements();
+  const DecoderRows before = first_rows(all, alive);
   if (attend && config_.decoder == Decoder::bahdanau) {
-    const Tensor s = first_rows(decoder.back().h(before.states.back()), x.rows());
+    const Tensor s = first_rows(decoder.back().h(before.states.back()), alive);
     step.attended = attend->attend({s, sentence}, memory, before.before);  // α from s_{t−1}
     step.c = step.attended.context;
-    step.rows.states = advance_states(x + linear(step.c, C), before.states);  // s_t = f(…)
+    const Tensor in = step_linear_onto(x, first, step.c, C);
+    step.rows.states = advance_states(in, before.states);  // s_t = f(s_{t−1}, [E y; c_t])
     step.s = decoder.back().h(step.rows.states.back());
   } else {
-    const Tensor in = before.fed ? x + linear(before.fed, C) : x;
+    const Tensor in =
+        before.fed ? step_linear_onto(x, first, before.fed, C) : rows(x, first, alive);
     step.rows.states = advance_states(in, before.states);  // s_t = f(s_{t−1}, [E y; h̃])
     step.s = decoder.back().h(step.rows.states.back());
     if (attend) {
-      step.attended = attend->attend({step.s, sentence}, memory, before.before);  // α from s_t
+      step.attended = attend->attend({step.s, sentence}, memory,
+                                     before.before);  // α from s_t
       step.c = step.attended.context;
     }
   }
@@ -173,8 +179,9 @@ RecurrentModel::Stepped RecurrentModel::advance(const Tensor& x, const DecoderRo
 Tensor RecurrentModel::readout(const Tensor& s, const Tensor& y, const Tensor& c) const {
   if (!attend) return s;
   if (config_.decoder == Decoder::bahdanau)
-    return tanh(linear(side_by_side({s, y, c}), W_r));  // tanh(W_r [s_t; E y_{t−1}; c_t])
-  return tanh(linear(concat(c, s), W_r));               // h̃_t = tanh(W_c [c_t; s_t])
+    return tanh(linear(side_by_side({s, y, c}),
+                       W_r));                   // tanh(W_r [s_t; E y_{t−1}; c_t])
+  return tanh(step_linear(concat(c, s), W_r));  // h̃_t = tanh(W_c [c_t; s_t])
 }
 
 DecoderRows RecurrentModel::first(const Encoded& source, const Tensor& sentence) const {
@@ -203,8 +210,7 @@ RecurrentModel::Decoded RecurrentModel::decode(const Encoded& source, const Targ
   std::vector<Tensor> s, c, h;
   for (int64_t t = 0; t < order.times(); ++t) {
     const int64_t alive = order.alive(t);
-    Stepped step = advance(rows(x, order.first[t], alive), now, source.memory,
-                           target.sentence.window(0, alive));
+    Stepped step = advance(x, order.first[t], now, source.memory, target.sentence.window(0, alive));
     if (luong) {
       h.push_back(readout(step.s, {}, step.c));
       step.rows.fed = h.back();
@@ -219,7 +225,8 @@ RecurrentModel::Decoded RecurrentModel::decode(const Encoded& source, const Targ
   return out;
 }
 
-// Where nothing that is attended to enters the next state, whole layers run before attention does.
+// Where nothing that is attended to enters the next state, whole layers run
+// before attention does.
 RecurrentModel::Decoded RecurrentModel::decode_at_once(const Tensor& y, const Encoded& source,
                                                        const Target& target) const {
   const TimeMajor& order = target.order;
@@ -247,17 +254,19 @@ RecurrentModel::Decoded RecurrentModel::decode_at_once(const Tensor& y, const En
 namespace {
 
 // Note [Rows of sixteen]
-// While training, sentences of like length are filled up to the longest of sixteen, and sentences
-// of padding are added until there is a multiple of sixteen: products then come in few sizes, and
-// each size is prepared once. The labels of padding are none, so no gradient comes from it.
+// While training, sentences of like length are filled up to the longest of
+// sixteen, and sentences of padding are added until there is a multiple of
+// sixteen: products then come in few sizes, and each size is prepared once. The
+// output layer reads the words alone, and then padding up to a multiple of
+// sixteen; its labels are none, so no gradient comes from it.
 constexpr size_t kRows = 16;
 
 // Sentences one after another as the decoder will see them.
 struct Filled {
-  std::vector<int32_t> ids, labels, offsets{0};
+  std::vector<int32_t> ids, offsets{0};
   std::vector<int32_t> places;  // of the words that are no padding, among ids
 
-  Filled(const Tokens& in, std::span<const int32_t> out) {
+  explicit Filled(const Tokens& in) {
     const auto count = static_cast<size_t>(in.sentences());
     std::vector<int32_t> lengths(count);
     for (size_t b = 0; b < count; ++b) lengths[b] = in.offsets[b + 1] - in.offsets[b];
@@ -268,14 +277,22 @@ struct Filled {
         const auto from = static_cast<size_t>(in.offsets[b] + j);
         places.push_back(at + j);
         ids.push_back(in.ids[from]);
-        labels.push_back(out.empty() ? -1 : out[from]);
       }
       ids.resize(static_cast<size_t>(at + filled[b]), 0);
-      labels.resize(ids.size(), -1);
       offsets.push_back(static_cast<int32_t>(ids.size()));
     }
   }
 
+  // Where the words stand among the rows of all times.
+  std::vector<int32_t> rows(const TimeMajor& order) const {
+    const std::vector<double> to = order.to.values();
+    std::vector<int32_t> found;
+    for (const int32_t place : places)
+      found.push_back(static_cast<int32_t>(to[static_cast<size_t>(place)]));
+    return found;
+  }
+
+ private:
   static std::vector<int32_t> filled_lengths(std::vector<int32_t> lengths) {
     std::vector<size_t> order(lengths.size());
     std::iota(order.begin(), order.end(), size_t{0});
@@ -297,7 +314,7 @@ BatchLoss RecurrentModel::loss_after(const Encoded& source, const Tokens& target
                                      std::span<const int32_t> target_out,
                                      double label_smoothing) const {
   const Device device = store_.device();
-  const Filled filled(target_in, target_out);
+  const Filled filled(target_in);
   Target target = Target::of({filled.ids, filled.offsets}, device);
   std::vector<int32_t> sentence = target.order.order;
   for (int32_t& b : sentence)  // padding reads the first sentence
@@ -305,44 +322,38 @@ BatchLoss RecurrentModel::loss_after(const Encoded& source, const Tokens& target
   target.sentence = Tensor::of(sentence, device);
 
   const Decoded decoded = decode(source, target);
-  const Tensor labels = Tensor::of(at_each(target.order.from, filled.labels), device);
-  const Tensor read = dropped(decoded.readout, dropout_key(config_.dropout));
-  const CrossEntropy out = output_loss(read, W_o, b_o, labels, label_smoothing);
-
-  std::vector<int32_t> rows;  // of the caller's words
-  const std::vector<double> to = target.order.to.values();
-  for (const int32_t place : filled.places)
-    rows.push_back(static_cast<int32_t>(to[static_cast<size_t>(place)]));
-  const Tensor scores = out.log_likelihood.view({out.log_likelihood.elements(), 1});
-  return {out.loss,
-          rows_at(scores, Tensor::of(rows, device)).view({static_cast<int64_t>(rows.size())}),
-          surrogate(decoded, target.order, labels, out.log_likelihood)};
+  const std::vector<int32_t> rows = filled.rows(target.order);
+  std::vector<int32_t> read = rows, labels(target_out.begin(), target_out.end());
+  labels.resize(rows.size(), -1);
+  for (; Tape::live() && read.size() % kRows != 0; labels.push_back(-1)) read.push_back(0);
+  const Tensor h = rows_at(decoded.readout, Tensor::of(read, device));
+  const CrossEntropy out = output_loss(dropped(h, dropout_key(config_.dropout)), W_o, b_o,
+                                       Tensor::of(labels, device), label_smoothing);
+  const Tensor scores = out.log_likelihood.window(0, static_cast<int64_t>(rows.size()));
+  return {out.loss, scores, surrogate(decoded, target.order, rows, scores)};
 }
 
-// The reward of a sentence is Σ log p of its words, and what it is compared with the running mean
-// of log p of a word, once for each of its words.
+// The reward of a sentence is Σ log p of its words, and what it is compared
+// with the running mean of log p of a word, once for each of its words.
 Tensor RecurrentModel::surrogate(const Decoded& decoded, const TimeMajor& order,
-                                 const Tensor& labels, const Tensor& log_likelihood) const {
+                                 std::span<const int32_t> rows, const Tensor& scores) const {
   if (!Tape::live() || decoded.attended.empty() || !decoded.attended[0].log_choice) return {};
-  const std::vector<double> label = labels.values(), score = log_likelihood.values();
-  const double b = baseline.values()[0];
-  std::vector<double> gain(static_cast<size_t>(order.sentences()), 0), kept, advantage;
-  double all = 0, words = 0;
+  const std::vector<double> found = scores.values();
+  const double b = baseline.values()[0], words = static_cast<double>(rows.size());
+  const double all = std::accumulate(found.begin(), found.end(), 0.0);
+  std::vector<double> gain(static_cast<size_t>(order.sentences()), 0), advantage,
+      score(static_cast<size_t>(order.tokens()), 0), kept = score;
+  for (size_t k = 0; k < rows.size(); ++k) {
+    score[static_cast<size_t>(rows[k])] = found[k];
+    kept[static_cast<size_t>(rows[k])] = 1;
+  }
   auto each_row = [&](auto visit) {
     for (int64_t t = 0; t < order.times(); ++t)
       for (int64_t i = 0; i < order.alive(t); ++i)
         visit(static_cast<size_t>(i), static_cast<size_t>(order.first[t] + i));
   };
-  each_row([&](size_t i, size_t row) {
-    if (label[row] < 0) return;
-    gain[i] += score[row] - b;
-    all += score[row];
-    ++words;
-  });
-  each_row([&](size_t i, size_t row) {
-    kept.push_back(label[row] < 0 ? 0 : 1);
-    advantage.push_back(kept.back() * gain[i]);
-  });
+  each_row([&](size_t i, size_t row) { gain[i] += kept[row] * (score[row] - b); });
+  each_row([&](size_t i, size_t row) { advantage.push_back(kept[row] * gain[i]); });
   std::vector<Tensor> log_choice, entropy;
   for (const Attended& step : decoded.attended) {
     log_choice.push_back(step.log_choice);

@@ -9,7 +9,8 @@
 
 namespace fovea {
 
-// What a decoder carries from one word to the next; row i is one sentence or hypothesis.
+// What a decoder carries from one word to the next; row i is one sentence or
+// hypothesis.
 struct DecoderRows {
   std::vector<Tensor> states;  // per layer [rows, state width]
   Tensor fed;                  // h̃_{t−1} [rows, readout]: input feeding only
@@ -17,9 +18,12 @@ struct DecoderRows {
 };
 
 // Recurrent encoder-decoders. The encoder gives annotations h_j; the decoder is
-//   bahdanau  α from s_{t−1}; s_t = f(s_{t−1}, [E y_{t−1}; c_t]); tanh(W_r [s_t; E y_{t−1}; c_t])
-//             (Bahdanau, Cho, Bengio: ICLR 2015, sections 3.1 and A.2.2, with tanh for maxout)
-//   luong     s_t = f(s_{t−1}, [E y_{t−1}; h̃_{t−1}]); α from s_t; h̃_t = tanh(W_c [c_t; s_t])
+//   bahdanau  α from s_{t−1}; s_t = f(s_{t−1}, [E y_{t−1}; c_t]); tanh(W_r
+//   [s_t; E y_{t−1}; c_t])
+//             (Bahdanau, Cho, Bengio: ICLR 2015, sections 3.1 and A.2.2, with
+//             tanh for maxout)
+//   luong     s_t = f(s_{t−1}, [E y_{t−1}; h̃_{t−1}]); α from s_t; h̃_t =
+//   tanh(W_c [c_t; s_t])
 //             (Luong, Pham, Manning: EMNLP 2015, sections 3 and 3.3)
 //   without attention s_t = f(s_{t−1}, E y_{t−1}) is read out as it is
 //             (Sutskever, Vinyals, Le: NIPS 2014; Cho et al.: EMNLP 2014)
@@ -45,10 +49,12 @@ class RecurrentModel : public Model {
     std::vector<Tensor> states;  // the decoder's first ones, per layer
   };
   Encoded encode(const Tokens& source) const;
-  // s_0 of each decoder layer, from the encoder's last states of each layer and direction.
+  // s_0 of each decoder layer, from the encoder's last states of each layer and
+  // direction.
   std::vector<Tensor> first_states(const std::vector<Tensor>& last) const;
 
-  // The target words in time-major order, and which source sentence each place is to translate.
+  // The target words in time-major order, and which source sentence each place
+  // is to translate.
   struct Target {
     Tensor words;  // i32 [rows]
     TimeMajor order;
@@ -72,7 +78,7 @@ class RecurrentModel : public Model {
     Tensor s, c;  // c is absent without attention
     Attended attended;
   };
-  Stepped advance(const Tensor& x, const DecoderRows& before, const Memory& memory,
+  Stepped advance(const Tensor& x, int64_t first, const DecoderRows& before, const Memory& memory,
                   const Tensor& sentence) const;
   std::vector<Tensor> advance_states(Tensor x, const std::vector<Tensor>& before) const;
   Decoded decode_at_once(const Tensor& y, const Encoded& source, const Target& target) const;
@@ -80,8 +86,8 @@ class RecurrentModel : public Model {
   Tensor embed_words(const Tensor& E, const Tensor& ids) const;
   bool feeds_back() const;  // what is attended to takes part in the next state
   DecoderRows first(const Encoded& source, const Tensor& sentence) const;
-  Tensor surrogate(const Decoded& decoded, const TimeMajor& order, const Tensor& labels,
-                   const Tensor& log_likelihood) const;
+  Tensor surrogate(const Decoded& decoded, const TimeMajor& order, std::span<const int32_t> rows,
+                   const Tensor& scores) const;
 
   ModelConfig config_;
 
@@ -94,7 +100,8 @@ class RecurrentModel : public Model {
   std::unique_ptr<Attention> attend;  // absent: without attention
   Tensor W_r;                         // W_r (bahdanau) or W_c (luong)
   Tensor W_o, b_o;
-  Tensor baseline;  // hard-sample: mean log p of a word so far; moved by loss(), not by gradients
+  Tensor baseline;  // hard-sample: mean log p of a word so far; moved by loss(),
+                    // not by gradients
 };
 
 }  // namespace fovea

@@ -83,7 +83,8 @@ Tensor RecurrentModel::step(DecoderState& decoder_state, std::span<const int32_t
   auto& state = static_cast<State&>(decoder_state);
   const Tensor y = embed_words(E_target, Tensor::of(words, store_.device()));
   const Tensor x = linear(y, decoder[0].W, decoder[0].b);
-  Stepped step = advance(x, state.rows, state.memory, Tensor::of(state.sentence, store_.device()));
+  Stepped step =
+      advance(x, 0, state.rows, state.memory, Tensor::of(state.sentence, store_.device()));
   const Tensor out = readout(step.s, y, step.c);
   if (state.rows.fed) step.rows.fed = out;
   state.rows = std::move(step.rows);

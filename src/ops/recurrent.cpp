@@ -8,8 +8,8 @@
 #include "ops/elementwise.h"
 #include "ops/embedding.h"
 #include "ops/matmul.h"
-#include "ops/product.h"
 #include "ops/recurrent_kernel.h"
+#include "ops/recurrent_linear.h"
 #include "ops/shape.h"
 #include "ops/shape_kernel.h"
 #include "tensor/tape.h"
@@ -110,14 +110,16 @@ Tensor operand(const Tensor& x, const Tensor& w) {
 // u = w h for the first n rows. Both have rounded(n) rows at least.
 void product(const Tensor& w, const Tensor& h, int64_t n, const Tensor& u) {
   const int64_t m = rounded(n);
-  multiply({operand(h.window(0, m), w), Side::as_is, w, Side::transposed}, u.window(0, m), {},
-           Fold::set);
+  step_multiply({operand(h.window(0, m), w), Side::as_is, w, Side::transposed}, u.window(0, m), {},
+                Fold::set);
 }
 
 void walk(const Sequence& s, const Tensor& x, const Tensor& b_n) {
   const int64_t H = s.H(), places = s.times.places(), width = kernel::kept_columns(s.cell, H);
   auto scratch = [&](int64_t cols) {
-    return Tensor::zeros({rounded(places), cols}, x.type(), x.device());
+    const Tensor room({rounded(places), cols}, x.type(), x.device());
+    room.window(places, room.rows() - places).fill(0);
+    return room;
   };
   const Tensor h = scratch(H), c = s.cell == Cell::lstm ? scratch(H) : Tensor(),
                reset = s.cell == Cell::gru ? scratch(H) : Tensor(),
@@ -165,8 +167,8 @@ struct Returning {
   void through(Rows at, const Tensor& back) const {  // back = wᵀ d
     if (operand.type() != d.type()) convert(part(d, at), part(operand, at));
     const int64_t m = std::min(rounded(at.count), operand.size(0) - at.first);
-    multiply({operand.window(at.first, m), Side::as_is, w, Side::as_is}, back.window(0, m), {},
-             Fold::set);
+    step_multiply({operand.window(at.first, m), Side::as_is, w, Side::as_is}, back.window(0, m), {},
+                  Fold::set);
   }
 };
 

@@ -1,0 +1,93 @@
+#include "ops/recurrent_linear.h"
+
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/shape.h"
+#include "ops/shape_kernel.h"
+#include "tensor/tape.h"
+
+namespace fovea {
+namespace {
+
+using kernel::Side;
+
+// dy as the products of the way back take it.
+Tensor like_operand(const Tensor& dy, const Tensor& w) {
+  if (dy.type() == w.type()) return dy;
+  Tensor d(dy.shape(), w.type(), dy.device());
+  std::visit([&](auto on) { kernel::cast(on, dy.in<float>(), d.out<bf16>()); }, dy.device());
+  return d;
+}
+
+void copy_rows(const Tensor& from, const Tensor& to, Fold fold) {
+  run(from, [&]<class T>(auto on, T) {
+    const int64_t n = from.cols();
+    kernel::copy<T>(on, {from.data<T>(), n, to.data<T>(), n, from.rows(), n, fold});
+  });
+}
+
+// What flows back to a and W of y = a Wᵀ, both as operands.
+struct Flow {
+  std::shared_ptr<Slot> to_a;
+  Tensor W, a, w;
+
+  void operator()(const Tensor& dy) const {
+    const Tensor d = like_operand(dy, w);
+    gather(to_a, [&](const Tensor& da, Fold fold) {  // da = dy W
+      step_multiply({d, Side::as_is, w, Side::as_is}, da, {}, fold);
+    });
+    gather_weight_gradient(W, d, a);  // dW = dyᵀ a
+  }
+};
+
+}  // namespace
+
+void step_multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold) {
+  run(c, [&]<class T>(auto on, T) {
+    auto product = [&]<class In>(In) {
+      kernel::Product<T, In> p;
+      p.a = in.a.in<In>(), p.a_side = in.a_side;
+      p.b = in.b.in<In>(), p.b_side = in.b_side;
+      p.c = c.out<T>(), p.bias = bias.data<T>(), p.fold = fold;
+      p.keep_b = in.b.is_parameter();
+      kernel::matmul(on, p);
+    };
+    if constexpr (std::is_same_v<T, float>) {
+      if (in.a.type() == Type::bf16) return product(bf16{});
+    }
+    product(T{});
+  });
+}
+
+Tensor step_linear(const Tensor& x, const Tensor& W, const Tensor& b) {
+  assert(x.cols() == W.size(1));
+  if (PrecisionScope::current() == Precision::int8) return linear(x, W, b);
+  Tensor y({x.rows(), W.size(0)}, x.type(), x.device());
+  const Flow back{x.slot(), W, as_operand(x), as_operand(W)};
+  step_multiply({back.a, Side::as_is, back.w, Side::transposed}, y, b, Fold::set);
+  return record(y, {x, W, b}, [back, to_b = b.slot()](const Tensor& dy) {
+    back(dy);
+    gather(to_b, [&](const Tensor& db, Fold fold) {  // db = Σ dy
+      run(dy,
+          [&]<class T>(auto on, T) { kernel::column_sums(on, dy.in<T>(), db.data<T>(), fold); });
+    });
+  });
+}
+
+Tensor step_linear_onto(const Tensor& x, int64_t first, const Tensor& a, const Tensor& W) {
+  assert(a.cols() == W.size(1) && x.cols() == W.size(0));
+  if (PrecisionScope::current() == Precision::int8) return rows(x, first, a.rows()) + linear(a, W);
+  Tensor y({a.rows(), x.cols()}, x.type(), x.device());
+  copy_rows(x.window(first, a.rows()), y, Fold::set);
+  const Flow back{a.slot(), W, as_operand(a), as_operand(W)};
+  step_multiply({back.a, Side::as_is, back.w, Side::transposed}, y, {}, Fold::add);
+  return record(y, {x, a, W}, [back, first, to_x = x.slot()](const Tensor& dy) {
+    gather(to_x, [&](const Tensor& dx, Fold fold) {
+      if (fold == Fold::set) dx.fill(0);
+      copy_rows(dy, dx.window(first, dy.rows()), Fold::add);
+    });
+    back(dy);
+  });
+}
+
+}  // namespace fovea

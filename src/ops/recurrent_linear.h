@@ -1,0 +1,18 @@
+#pragma once
+
+#include "ops/product.h"
+
+// Products with weights that a recurrent network multiplies at every step: few rows at a time.
+namespace fovea {
+
+// x Wᵀ + b, as linear() gives it.
+Tensor step_linear(const Tensor& x, const Tensor& W, const Tensor& b = {});
+// x_i + a_i Wᵀ for the a.rows() rows of x from `first` on: what a step adds to its inputs, of which
+// those of all steps were computed at once.
+Tensor step_linear_onto(const Tensor& x, int64_t first, const Tensor& a, const Tensor& W);
+
+// For ops: multiply() that keeps a parameter b in its best order with a tape as well. Few rows take
+// less time than bringing b into that order again.
+void step_multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold);
+
+}  // namespace fovea
