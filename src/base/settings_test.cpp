@@ -94,6 +94,7 @@ TEST(Settings, EmptyFilesAndGroupsKeepDefaults) {
   for (const char* text : {"", "# nothing\n", "---\n", "model:\n", "model: {}\n", "{}", "~"})
     f.settings.read_text(text, "r.yml");
   EXPECT_EQ(f.options.model.layers, 6);
+  EXPECT_THROW(f.settings.read_text("modle: {}\n", "r.yml"), Error);
 }
 
 TEST(Settings, SetsByCommandLine) {

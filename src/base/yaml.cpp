@@ -66,7 +66,13 @@ class Flattener : public YAML::EventHandler {
     levels_.back().key_seen = false;
     push(mark, {levels_.back().path, false, false});
   }
-  void OnMapEnd() override { pop(); }
+  void OnMapEnd() override {
+    const Level level = std::move(levels_.back());
+    pop();
+    if (levels_.empty() || level.path.size() > level.stem) return;
+    add(level.begin, level.path, YamlEntry::Kind::null);  // `key: {}` is `key:`
+    entries_.back().items.push_back("");
+  }
 
   [[noreturn]] void fault(const YAML::Mark& mark, const std::string& what) const {
     fail(code_, source_, ":", std::max(mark.line, 0) + 1, ": ", what);
@@ -78,6 +84,7 @@ class Flattener : public YAML::EventHandler {
     std::string path;
     bool list, key_seen;
     size_t stem = 0;
+    YAML::Mark begin = {};
   };
 
   void refuse_anchor(const YAML::Mark& mark, YAML::anchor_t anchor) const {
@@ -88,6 +95,7 @@ class Flattener : public YAML::EventHandler {
     if (static_cast<int>(levels_.size()) >= max_depth_)
       fault(mark, fmt::format("nested more than {} levels deep", max_depth_));
     level.stem = level.path.size();
+    level.begin = mark;
     levels_.push_back(std::move(level));
   }
   void pop() { levels_.pop_back(); }

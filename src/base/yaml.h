@@ -9,7 +9,8 @@
 
 namespace fovea {
 
-// One leaf of a YAML document: the keys that lead to it joined by '.', and its value.
+// One leaf of a YAML document: the keys that lead to it joined by '.', and its value. A map of
+// nothing, `{}`, is a null.
 struct YamlEntry {
   enum class Kind { scalar, list, null };
   std::string path;

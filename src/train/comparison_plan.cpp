@@ -16,13 +16,15 @@ std::string quoted(std::string_view text) {
   return yaml.starts_with('"') ? yaml : '"' + yaml + '"';
 }
 
+std::string as_it_is(std::string_view text) { return std::string(text); }
+
 // Entries as YAML again, each on the line it came from, so that faults are told with that line.
 class YamlPart {
  public:
   void add(const YamlEntry& entry, std::string_view path) {
     for (; line_ < entry.line; ++line_) text_ += '\n';
     text_ += quoted(std::string(path)) + ": " + value_of(entry, quoted) + ", ";
-    changes_.push_back(std::string(path) + ": " + value_of(entry, yaml_string));
+    changes_.push_back(std::string(path) + ": " + value_of(entry, as_it_is));
   }
   std::string text() const { return text_ + "}\n"; }
   const std::vector<std::string>& changes() const { return changes_; }

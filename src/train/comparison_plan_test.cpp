@@ -46,7 +46,7 @@ TEST_F(Plan, VariantsChangeTheirSettingsAndNothingElse) {
   EXPECT_EQ(p.variants[1].name, "local");
   EXPECT_EQ(p.variants[1].changes,
             (std::vector<std::string>{"model.attention: local-p", "model.score: general",
-                                      "train.seed: \"9\""}));
+                                      "train.seed: 9"}));
   const TrainOptions none = p.options_of(p.variants[0], {}),
                      local = p.options_of(p.variants[1], {}),
                      plain = p.options_of(p.variants[2], {"model.size=32"});
@@ -58,6 +58,23 @@ TEST_F(Plan, VariantsChangeTheirSettingsAndNothingElse) {
   EXPECT_EQ(local.train.seed, 9u);
   EXPECT_EQ(plain.model.attention.kind, "global");
   EXPECT_EQ(plain.model.size, 32);
+}
+
+TEST_F(Plan, AVariantMayChangeNothing) {
+  const ComparisonPlan p = plan(
+      "model.type: recurrent\n"
+      "variants:\n"
+      "  a: {}\n"
+      "  b: {model.attention: none}\n"
+      "  c: ~\n"
+      "  d: {model: {}}\n");
+  ASSERT_EQ(p.variants.size(), 4u);
+  for (const Variant& variant : p.variants)
+    EXPECT_EQ(p.options_of(variant, {}).model.attention.kind,
+              variant.name == "b" ? "none" : "global");
+  EXPECT_TRUE(p.variants[0].changes.empty());
+  EXPECT_NE(fault("variants:\n  a: {}\n  a: {}\n").find("twice"), std::string::npos);
+  EXPECT_EQ(plan("variants: {}\n").variants.size(), known_variants().size());
 }
 
 TEST_F(Plan, BaseIsARecipeBesideTheFile) {
