@@ -69,11 +69,12 @@ class Arena {
  private:
   void grow(std::size_t bytes) {
     const std::size_t chunk = std::max(kChunk, (bytes + kChunk - 1) / kChunk * kChunk);
-    void* start = mmap(nullptr, chunk, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* start = mmap(nullptr, chunk + kHugePage, PROT_READ | PROT_WRITE,  // room to align it
+                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (start == MAP_FAILED)
       fail(Exit::memory, "out of memory: could not take another ", chunk >> 20, " MiB beside the ",
            use_.reserved >> 20, " MiB in use (", std::strerror(errno),
-           "); lower the batch size (train.tokens, --batch) or use a smaller model");
+           "); lower the batch size (batch.tokens, --batch) or use a smaller model");
     const auto address = reinterpret_cast<std::uintptr_t>(start);
     start = reinterpret_cast<void*>((address + kHugePage - 1) / kHugePage * kHugePage);
     madvise(start, chunk, MADV_HUGEPAGE);
