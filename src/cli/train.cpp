@@ -19,6 +19,7 @@
 #include "train/card.h"
 #include "train/data.h"
 #include "train/estimate.h"
+#include "train/pretrained.h"
 #include "train/run.h"
 
 namespace fovea {
@@ -38,11 +39,15 @@ constexpr const char* kExamples = R"(Examples:
     fovea train -c recipes/trec.yml -o trec --data /data
     fovea train -c recipes/babi1.yml -o babi1 --data /data
 
+  Embeddings that begin as word vectors (word2vec, GloVe, fastText) and are not changed:
+    fovea train -c recipes/sst2.yml -o sst2 --data /data --set model.embedding=300 \
+      --set vectors.source=glove.6B.300d.txt --set vectors.frozen=true
+
   All settings with what they mean, as a recipe:
     fovea train --dump-config
 
 Paths in a recipe start at the folder given with --data, else at $FOVEA_DATA, else at the current
-folder; so do those of the text and of ready-made vocabularies given with --set.
+folder; so do those of text, vocabularies and word vectors given with --set.
 
 The same command goes on where a stopped or killed run left off, with the same result to the
 bit. Ctrl-C and SIGTERM save and stop; SIGUSR1 saves and goes on. A model that cannot be gone on
@@ -132,6 +137,7 @@ void dry_run(TrainOptions options, const TrainCommand& command) {
   load_all(data, options, command.restart ? "" : command.directory);
   const auto model = make_model(options.model, options.train.seed);
   model->parameters().allocate_gradients();
+  if (options.vectors.given()) take_vectors(options, data.source, data.target, model->parameters());
   print_estimate(estimate(*model, data.train, options), options);
 }
 

@@ -61,6 +61,13 @@ std::string vocabulary_row(const TrainData& data) {
                                  with_commas(data.target.size()) + " target entries");
 }
 
+std::string vectors_row(const VectorOptions& vectors) {
+  if (!vectors.given()) return "";
+  const char* const both = vectors.source.empty() || vectors.target.empty() ? "" : " and ";
+  return fmt::format("| first embeddings | word vectors of {}{}{}{} |\n", printable(vectors.source),
+                     both, printable(vectors.target), vectors.frozen ? ", frozen" : "");
+}
+
 // What kind of network, and in what it differs from the usual one.
 std::string network(ModelConfig model) {
   ModelConfig usual;
@@ -151,6 +158,7 @@ std::string card_text(const Card& card) {
   text += text_row("test text", labelled ? o.data.test : o.data.test_source, o.data.test_target,
                    data.test.corpus);
   text += vocabulary_row(data);
+  text += vectors_row(o.vectors);
   text += fmt::format("| network | {}; {} parameters |\n", network(o.model),
                       with_commas(card.parameters));
   text += fmt::format("| training | {} updates, {} epochs begun, seed {} |\n",

@@ -95,6 +95,15 @@ void check_readable(const DataOptions& data, const char* setting, const std::str
   }
 }
 
+// The same for a file that may not be text.
+void check_exists(const DataOptions& data, const char* setting, const std::string& path) {
+  try {
+    const MappedFile file(data.under_root({path}).front());
+  } catch (const Error& error) {
+    fail(error.code(), setting, ": ", error.what(), beginning_of(data, path));
+  }
+}
+
 // The settings that the parameters of a network hang on.
 Identity shape_of(ModelConfig model) {
   Settings settings;
@@ -131,6 +140,9 @@ void check_files(const TrainOptions& options) {
   const VocabularyOptions& words = options.vocabulary;
   if (!words.source.empty()) check_readable(data, "vocabulary.source", words.source);
   if (!words.target.empty()) check_readable(data, "vocabulary.target", words.target);
+  const VectorOptions& vectors = options.vectors;
+  if (!vectors.source.empty()) check_exists(data, "vectors.source", vectors.source);
+  if (!vectors.target.empty()) check_exists(data, "vectors.target", vectors.target);
 }
 
 void check_directory(const std::string& directory, const ModelConfig& model) {
@@ -213,7 +225,8 @@ Identity identity_of(const TrainOptions& options, const TrainData& data) {
   for (const auto& [path, value] : settings.values()) {
     const bool shape = path.starts_with("model.") && path.find("dropout") == std::string::npos;
     const bool built = options.vocabulary.source.empty() && path.starts_with("vocabulary.");
-    if (shape || built || path.starts_with("batch.") || path == "train.seed" ||
+    const bool first = options.vectors.given() && path.starts_with("vectors.");
+    if (shape || built || first || path.starts_with("batch.") || path == "train.seed" ||
         path == "train.accumulate")
       identity.emplace_back(path, value);
   }

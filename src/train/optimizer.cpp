@@ -30,6 +30,37 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerOptions& options)
   }
 }
 
+void Optimizer::freeze(std::vector<Stretch> stretches) {
+  frozen_ = std::move(stretches);
+  if (frozen_.empty()) return;
+  int64_t size = 0;
+  for (const Stretch& s : frozen_) size += s.size;
+  const Tensor values = store_.values();
+  kept_ = Tensor({size}, values.type(), values.device());
+  run(values, [&]<class T>(auto, T) {
+    T* to = kept_.data<T>();
+    for (const Stretch& s : frozen_) to = std::copy_n(values.data<T>() + s.begin, s.size, to);
+  });
+}
+
+void Optimizer::clear_frozen_gradients() {
+  const Tensor gradients = store_.gradients();
+  run(gradients, [&]<class T>(auto, T) {
+    for (const Stretch& s : frozen_) std::fill_n(gradients.data<T>() + s.begin, s.size, T{0});
+  });
+}
+
+void Optimizer::put_back_frozen(const Tensor& flat) const {
+  if (!flat || frozen_.empty()) return;
+  run(flat, [&]<class T>(auto, T) {
+    const T* from = kept_.data<T>();
+    for (const Stretch& s : frozen_) {
+      std::copy_n(from, s.size, flat.data<T>() + s.begin);
+      from += s.size;
+    }
+  });
+}
+
 double Optimizer::gradient_norm() const {
   const Tensor g = store_.gradients();
   double squares = 0;
@@ -56,6 +87,8 @@ void Optimizer::update(int64_t step, double lr, double norm, double scale) {
                  kernel::AdamBuffers<T>{g.data<T>(), p.data<T>(), m_.data<T>(), v_.data<T>(),
                                         ema_.data<T>(), p.elements()});
   });
+  put_back_frozen(p);
+  put_back_frozen(ema_);
   parameters_changed();
 }
 

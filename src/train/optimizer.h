@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "base/settings.h"
 #include "nn/params.h"
@@ -16,6 +17,11 @@ struct OptimizerOptions {
   void describe(Settings& s);
 };
 
+// Neighbouring numbers of a store: `size` of them from `begin` on.
+struct Stretch {
+  int64_t begin = 0, size = 0;
+};
+
 // Adam over all parameters of a store at once. The moments, and the moving average if there is
 // one, have the layout of the store's values.
 //
@@ -23,6 +29,12 @@ struct OptimizerOptions {
 class Optimizer {
  public:
   Optimizer(ParameterStore& store, const OptimizerOptions& options);
+
+  // From now on these numbers stay what they are, bit for bit: updates leave them alone, whatever
+  // the weight decay, and their moving average is what they are.
+  void freeze(std::vector<Stretch> stretches);
+  // Frozen numbers have no gradient. Call it before gradient_norm(), which then is of the others.
+  void clear_frozen_gradients();
 
   // ‖gradient‖ of the whole store; not finite exactly where some gradient is not.
   double gradient_norm() const;
@@ -36,9 +48,13 @@ class Optimizer {
   const Tensor& ema() const { return ema_; }  // absent where options.ema is 0
 
  private:
+  void put_back_frozen(const Tensor& flat) const;
+
   ParameterStore& store_;
   OptimizerOptions options_;
   Tensor m_, v_, ema_;
+  std::vector<Stretch> frozen_;
+  Tensor kept_;  // the numbers of all frozen stretches, one after another
 };
 
 // While one lives, the store's values are those of `other`, such as a moving average; an absent

@@ -75,6 +75,13 @@ void VocabularyOptions::describe(Settings& s) {
       .between(0.5, 1);
 }
 
+void VectorOptions::describe(Settings& s) {
+  s.field("source", source, "file of word vectors: word2vec, GloVe or fastText .vec; empty: none");
+  s.field("target", target, "the same for the target side; with model.tied all for both sides");
+  s.field("frozen", frozen, "words that have a vector keep it; otherwise it is tuned");
+  s.field("rescale", rescale, "bring the numbers to the size of those they replace");
+}
+
 void LoopOptions::describe(Settings& s) {
   s.field("updates", updates,
           "most updates; 0: no limit; 20,000 read a million short pairs some seven times")
@@ -126,6 +133,7 @@ void TrainOptions::describe(Settings& s) {
            "sentences from sentences, the label of a text, the answer to a question");
   s.group("data", data, "parallel text, or examples");
   s.group("vocabulary", vocabulary, "the pieces that text is cut into");
+  s.group("vectors", vectors, "word vectors as first embeddings");
   s.group("model", model, "the network");
   s.group("batch", batch, "how sentences are put together");
   s.group("optimizer", optimizer, "Adam, AdamW");
@@ -176,6 +184,8 @@ void TrainOptions::check_labelled(Exit code) const {
         "data.format: babi holds questions; set task to read");
   check(!read || data.format != ExampleFiling::label_first, code,
         "data.format: label-first has no place for a question; set it to tabs or babi");
+  check(vectors.target.empty(), code,
+        "vectors.target: labels have no embeddings; set vectors.source alone");
   check(data.hold_out != 1, code, "data.hold_out: 1 would leave nothing to train on");
   check(data.hold_out == 0 || data.valid.empty(), code,
         "data.hold_out: data.valid names files to validate with already; leave one of them away");
@@ -206,6 +216,8 @@ void TrainOptions::complete(Exit code) {
         "; set schedule.total or train.updates to where the rate ends");
   check(vocabulary.size == 0 || vocabulary.size > kSpecials, code,
         "vocabulary.size: ", vocabulary.size, " leaves no room beside the four specials");
+  check(vectors.given() || !vectors.frozen, code,
+        "vectors.frozen: there are no vectors to keep; set vectors.source or vectors.target");
   const int64_t longest = model.max_length - 1;  // </s> takes one place
   if (data.corpus.max_length == 0 || data.corpus.max_length > longest)
     data.corpus.max_length = longest;

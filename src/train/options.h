@@ -56,6 +56,16 @@ struct VocabularyOptions {
   void describe(Settings& s);
 };
 
+// First embeddings from files of word vectors.
+struct VectorOptions {
+  std::string source, target;  // files; empty: none
+  bool frozen = false;         // rows that were found keep their values
+  bool rescale = true;         // numbers become as large as those they replace
+
+  void describe(Settings& s);
+  bool given() const { return !source.empty() || !target.empty(); }
+};
+
 struct LoopOptions {
   int64_t updates = 20'000, epochs = 0;  // where to end; 0: no limit
   int64_t accumulate = 1;                // batches per update
@@ -94,6 +104,7 @@ struct CheckpointOptions {
 struct TrainOptions {
   DataOptions data;
   VocabularyOptions vocabulary;
+  VectorOptions vectors;
   ModelConfig model;
   BatchOptions batch;
   OptimizerOptions optimizer;

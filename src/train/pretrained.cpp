@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "text/pieces.h"
 
@@ -29,6 +30,34 @@ int64_t find_piece(const WordVectors& vectors, const Vocabulary& vocabulary, int
   for (const std::string_view name : spellings(vocabulary, id))
     if (const int64_t at = vectors.find(name); at >= 0) return at;
   return -1;
+}
+
+void check_size(const WordVectors& vectors, const ParameterStore::Parameter& table,
+                const std::string& path, const std::string& type) {
+  const int64_t found = vectors.size(), wanted = table.tensor.size(1);
+  check(found == wanted, Exit::data, path, ": vectors of ", found,
+        " numbers, the embeddings of the model have ", wanted, "; set ",
+        type == "transformer" ? "model.size" : "model.embedding", " to ", found,
+        " or take vectors of ", wanted);
+}
+
+std::string fingerprint(const WordVectors& vectors) {
+  uint32_t sum = 0;
+  for (int64_t i = 0; i < vectors.words(); ++i) {
+    sum = crc32c(as_byte_span(std::string(vectors.word(i)) + '\n'), sum);
+    sum = crc32c(std::as_bytes(vectors.vector(i)), sum);
+  }
+  return fmt::format("{}-{:08x}", vectors.words(), sum);
+}
+
+std::vector<Stretch> stretches_of(const std::vector<bool>& chosen) {
+  std::vector<Stretch> stretches;
+  for (size_t i = 0; i < chosen.size(); ++i) {
+    if (!chosen[i]) continue;
+    if (i == 0 || !chosen[i - 1]) stretches.push_back({static_cast<int64_t>(i), 0});
+    ++stretches.back().size;
+  }
+  return stretches;
 }
 
 double mean_square(std::span<const double> values) {
@@ -91,15 +120,36 @@ FilledRows fill_embeddings(const WordVectors& vectors, const Vocabulary& vocabul
   return filled;
 }
 
-void freeze_rows(const ParameterStore& store, const ParameterStore::Parameter& table,
-                 std::span<const int32_t> rows) {
-  const int64_t size = table.tensor.size(1);
-  const auto zero = [&](auto* gradient) {
-    for (const int32_t row : rows)
-      std::fill_n(gradient + table.offset + row * size, size, decltype(*gradient + 0){0});
+FirstVectors take_vectors(const TrainOptions& options, const Vocabulary& source,
+                          const Vocabulary& target, const ParameterStore& store) {
+  const VectorOptions& from = options.vectors;
+  const auto* const source_table = store.find("source/E");
+  const auto* const own_table = store.find("target/E");
+  FirstVectors first;
+  std::vector<bool> frozen(static_cast<size_t>(store.size()), false);
+  const auto take = [&](const char* setting, const std::string& file, const Vocabulary& vocabulary,
+                        const ParameterStore::Parameter& table) {
+    if (file.empty()) return;
+    const std::string path = options.data.under_root({file}).front();
+    const WordVectors vectors = read_vectors_for(path, vocabulary);
+    check_size(vectors, table, path, options.model.type);
+    const FilledRows filled = fill_embeddings(
+        vectors, vocabulary, table, from.rescale ? RowScale::like_table : RowScale::as_given);
+    check(filled.found() > 0, Exit::data, path, ": ", filled.summary(),
+          "; are these vectors of the same language, and cut and written as the vocabulary is?");
+    log_info("{} {}: {}; {}", setting, path, filled.summary(),
+             from.frozen ? "they stay as they are" : "they are tuned");
+    if (!from.frozen) return;
+    const int64_t size = vectors.size();
+    for (const int32_t row : filled.rows)
+      std::fill_n(frozen.begin() + table.offset + row * size, size, true);
+    first.identity.emplace_back(std::string(setting) + " (contents)", fingerprint(vectors));
   };
-  const Tensor gradients = store.gradients();
-  gradients.type() == Type::f32 ? zero(gradients.data<float>()) : zero(gradients.data<double>());
+  // Where one table serves both, the source's vectors are put over the target's.
+  take("vectors.target", from.target, target, own_table ? *own_table : *source_table);
+  take("vectors.source", from.source, source, *source_table);
+  first.frozen = stretches_of(frozen);
+  return first;
 }
 
 }  // namespace fovea

@@ -8,6 +8,9 @@
 #include "nn/params.h"
 #include "text/vocabulary.h"
 #include "text/word_vectors.h"
+#include "train/checkpoint.h"
+#include "train/optimizer.h"
+#include "train/options.h"
 
 namespace fovea {
 
@@ -36,9 +39,17 @@ FilledRows fill_embeddings(const WordVectors& vectors, const Vocabulary& vocabul
                            const ParameterStore::Parameter& table,
                            RowScale scale = RowScale::like_table);
 
-// Zeroes the gradients of rows that are to stay as they are. Call it between backward and the
-// update, which then leaves them alone unless it has a weight decay.
-void freeze_rows(const ParameterStore& store, const ParameterStore::Parameter& table,
-                 std::span<const int32_t> rows);
+// Embeddings that begin as word vectors.
+struct FirstVectors {
+  std::vector<Stretch> frozen;  // the rows that were found, where they are to stay as they are
+  Identity identity;            // of them: a resumed run must find the same
+};
+
+// Fills the tables `source/E` and `target/E` of a model from the files that options.vectors names,
+// and says how many pieces were found. One table that serves both sides takes from both files,
+// those of the source first. Exit::data where the vectors are not as long as the embeddings, or
+// where no piece has one.
+FirstVectors take_vectors(const TrainOptions& options, const Vocabulary& source,
+                          const Vocabulary& target, const ParameterStore& store);
 
 }  // namespace fovea

@@ -75,15 +75,58 @@ TEST_F(Pretrained, ReadsOnlyWhatTheVocabularyHas) {
   EXPECT_GE(vectors.find("</s>"), 0);
 }
 
-TEST_F(Pretrained, FreezesRows) {
-  store.allocate_gradients();
-  store.gradients().assign(std::vector<double>(store.size(), 1.0));
-  freeze_rows(store, table(), std::vector<int32_t>{4, 6});
-  const std::vector<double> gradients = store.gradients().values();
-  for (int64_t i = 0; i < store.size(); ++i) {
-    const int64_t row = i < table().offset ? -1 : (i - table().offset) / 2;
-    EXPECT_EQ(gradients[i], row == 4 || row == 6 ? 0 : 1) << i;
+// A model's tables, and options that name the file `v`.
+struct TakenVectors : Pretrained {
+  TemporaryFolder folder;
+  TrainOptions options;
+
+  TakenVectors() {
+    options.data.root = folder.path();
+    options.vectors = {.source = "v", .target = {}, .frozen = true, .rescale = false};
+    write_atomically(folder / "v", "2 2\nHund 3 4\nselten 1 2\n");
   }
+  FirstVectors take() { return take_vectors(options, vocabulary, vocabulary, store); }
+};
+
+TEST_F(TakenVectors, NameTheNumbersToFreeze) {
+  const FirstVectors first = take();
+  ASSERT_EQ(first.frozen.size(), 1u);  // "selten" and "Hund" are neighbours
+  EXPECT_EQ(first.frozen[0].begin, table().offset + 5 * 2);
+  EXPECT_EQ(first.frozen[0].size, 4);
+  ASSERT_EQ(first.identity.size(), 1u);
+  write_atomically(folder / "v", "2 2\nHund 3 4\nselten 1 3\n");
+  EXPECT_NE(take().identity, first.identity);
+  options.vectors.frozen = false;
+  EXPECT_TRUE(take().frozen.empty());
+}
+
+TEST_F(TakenVectors, OneTableTakesFromBothFilesTheSourceFirst) {
+  write_atomically(folder / "w", "Hund 7 8\nHaus 5 6\n");
+  options.vectors.target = "w";
+  const FirstVectors first = take();
+  const std::vector<double> values = table().tensor.values();
+  EXPECT_EQ(std::vector<double>(values.begin() + 8, values.end()),
+            (std::vector<double>{5, 6, 1, 2, 3, 4}));
+  ASSERT_EQ(first.frozen.size(), 1u);
+  EXPECT_EQ(first.frozen[0].size, 6);
+}
+
+TEST_F(TakenVectors, OfAnotherSizeAreRefusedWithWhatToSet) {
+  write_atomically(folder / "v", "Hund 1 2 3\n");
+  options.model.type = "recurrent";
+  const std::string message = message_of(Exit::data, [&] { take(); });
+  EXPECT_NE(message.find("vectors of 3 numbers, the embeddings of the model have 2; set "
+                         "model.embedding to 3"),
+            std::string::npos)
+      << message;
+  options.model.type = "transformer";
+  EXPECT_NE(message_of(Exit::data, [&] { take(); }).find("model.size to 3"), std::string::npos);
+}
+
+TEST_F(TakenVectors, OfNoPieceAreRefused) {
+  write_atomically(folder / "v", "hund 1 2\n");
+  const std::string message = message_of(Exit::data, [&] { take(); });
+  EXPECT_NE(message.find("found 0 of 3 pieces"), std::string::npos) << message;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "base/signals.h"
 #include "decode/package.h"
 #include "decode/translate.h"
+#include "train/pretrained.h"
 
 namespace fovea {
 namespace {
@@ -40,11 +41,17 @@ TranslateLines translator(const TrainData& data, const ValidOptions& valid) {
 
 RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test) {
   const std::string& directory = run.directory;
-  if (FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty())
-    save_vocabularies(directory, data.source, data.target);
+  const bool fresh = FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty();
+  if (fresh) save_vocabularies(directory, data.source, data.target);
   const auto model = make_model(run.options.model, run.options.train.seed);
   model->parameters().allocate_gradients();
   log_info("{} parameters", with_commas(model->parameters().size()));
+  const VectorOptions& vectors = run.options.vectors;
+  FirstVectors first;  // a run that goes on must still know which rows are frozen
+  if (vectors.given() && (fresh || vectors.frozen))
+    first = take_vectors(run.options, data.source, data.target, model->parameters());
+  Identity identity = identity_of(run.options, data);
+  identity.insert(identity.end(), first.identity.begin(), first.identity.end());
   const std::string weights = directory + "/" + kWeightsFile;
   TrainTask task{
       .options = run.options,
@@ -53,7 +60,8 @@ RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test) {
       .valid = data.valid,
       .test = test,
       .directory = directory,
-      .identity = identity_of(run.options, data),
+      .identity = std::move(identity),
+      .frozen = std::move(first.frozen),
       .translate = translator(data, run.options.valid),
       .write_model = [&] { save_model(directory, run.options.model, model->parameters()); },
       .read_model = [&] { load_parameters(SafetensorsFile::open(weights), model->parameters()); },

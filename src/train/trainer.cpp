@@ -64,6 +64,7 @@ void Trainer::begin() {
     const std::string before = restored->skipped.empty() ? "" : restored->skipped + "; ";
     log_info("{}resumed from update {}", before, state_.update);
   }
+  optimizer_.freeze(task_.frozen);
   for (auto& observer : observers_) observer->began(state_);
   stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, state_.epoch, state_.batch);
   logged_ = std::chrono::steady_clock::now();
@@ -116,6 +117,7 @@ Trainer::Step Trainer::compute() {
   state_.batch = stream_->batch();
   if (state_.epoch != epoch) state_.epoch_ended = state_.update + 1;
   if (task_.disturb) task_.disturb(state_.drawn, store_);
+  optimizer_.clear_frozen_gradients();
   step.norm = optimizer_.gradient_norm();
   step.fault = find_fault(step.cost, step.norm);
   return step;

@@ -24,8 +24,9 @@ struct TrainTask {
   const Corpus& text;
   const HeldOut& valid;
   const HeldOut& test;
-  std::string directory;  // exists and is locked
-  Identity identity;      // what a checkpoint must have been made with
+  std::string directory;             // exists and is locked
+  Identity identity;                 // what a checkpoint must have been made with
+  std::vector<Stretch> frozen = {};  // parameters that stay as they are
 
   TranslateLines translate;
   std::function<void()> write_model;  // the model's weights become those of the directory

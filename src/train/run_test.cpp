@@ -1,0 +1,202 @@
+#include "train/run.h"
+
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/random.h"
+#include "base/signals.h"
+#include "decode/package.h"
+#include "temporary.h"
+#include "text/word_vectors.h"
+
+namespace fovea {
+namespace {
+
+constexpr int64_t kSize = 8, kKnown = 6;  // numbers of a vector; words that have one
+
+std::string word(uint64_t i) { return "w" + std::to_string(i); }
+
+// Sentences of 12 words; half of these have a vector.
+class VectorRun : public testing::Test {
+ protected:
+  VectorRun() {
+    omp_set_num_threads(1);  // nothing here is worth a second thread
+    Random random(1);
+    std::string text, labelled, vectors;
+    for (int i = 0; i < 80; ++i) {
+      std::string line;
+      for (uint64_t n = 2 + random.below(4); n > 0; --n) line += word(random.below(12)) + " ";
+      text += line + "\n";
+      labelled += "label" + std::to_string(random.below(2)) + " " + line + "\n";
+    }
+    for (int64_t i = 0; i < kKnown; ++i) {
+      vectors += word(static_cast<uint64_t>(i));
+      for (int64_t j = 0; j < kSize; ++j) vectors += " " + std::to_string(0.1 * random.normal());
+      vectors += "\n";
+    }
+    write_atomically(folder_ / "text", text);
+    write_atomically(folder_ / "labelled", labelled);
+    write_atomically(folder_ / "vectors", vectors);
+  }
+  ~VectorRun() override { request_stop(0); }
+
+  // A small model of a type, with all that might move a weight.
+  TrainOptions options(const std::string& type) const {
+    TrainOptions o;
+    o.data.root = folder_.path();
+    o.vocabulary.kind = VocabularyKind::words;
+    o.vocabulary.size = 0;
+    o.model.type = type;
+    o.model.encoder_layers = o.model.decoder_layers = 1;
+    o.model.size = o.model.inner = kSize;
+    o.model.heads = 2;
+    o.vectors = {.source = "vectors", .target = {}, .frozen = true, .rescale = false};
+    o.batch.tokens = 40;
+    o.optimizer = {.weight_decay = 0.05, .clip = 1, .ema = 0.9};
+    o.schedule = {.lr = 0.01, .warmup = 2};
+    o.train = {.updates = 12, .accumulate = 2, .average = 2, .log_every = 5};
+    o.valid = {.every = 4, .patience = 0};
+    if (type == "reader") {
+      o.data.task = Task::classify;
+      o.model.attention.kind = "static";
+      o.data.train = o.data.valid = {"labelled"};
+    } else {
+      o.data.train_source = o.data.train_target = {"text"};
+      o.data.valid_source = o.data.valid_target = {"text"};
+    }
+    return o;
+  }
+
+  // Stops before update number `stop`, as Ctrl-C does; 0: goes to the end.
+  RunEnd train(const std::string& name, TrainOptions o, int64_t stop = 0) {
+    o.complete(Exit::data);
+    const std::string directory = folder_ / name;
+    std::filesystem::create_directories(directory);
+    TrainData data;
+    load_vocabularies(data, o, directory);
+    load_text(data, o);
+    fit_model(o.model, data);
+    int64_t asked = 0;
+    fovea::Run run{.options = o, .settings = "", .directory = directory};
+    run.save_requested = [&] {
+      if (++asked == stop) request_stop(SIGTERM);
+      return false;
+    };
+    const RunEnd end = train_model(run, data, HeldOut());
+    request_stop(0);
+    return end;
+  }
+
+  std::string newest(const std::string& name) const {
+    const FileSeries series(folder_ / (name + "/checkpoints"), "checkpoint");
+    return read_file(series.path(series.numbers().back()));
+  }
+
+  // Whether the rows of words with a vector are the file's, and all others not what they were.
+  void expect_frozen(const std::string& name, const std::string& table) {
+    const Package package = load_package(folder_ / name);
+    const auto& vocabulary = table == "target/E" ? package.target : package.source;
+    const WordVectors vectors = WordVectors::read(folder_ / "vectors");
+    const auto values = package.model->parameters().find(table)->tensor.values();
+    const auto before =
+        make_model(options_.model, options_.train.seed)->parameters().find(table)->tensor.values();
+    int64_t found = 0;
+    for (int32_t id = kSpecials; id < vocabulary.size(); ++id) {
+      const int64_t at = vectors.find(vocabulary.name(id));
+      found += at >= 0;
+      bool moved = false;
+      for (int64_t j = 0; j < kSize; ++j) {
+        const double value = values[id * kSize + j];
+        if (at >= 0) {
+          EXPECT_EQ(value, static_cast<double>(vectors.vector(at)[j])) << vocabulary.name(id);
+        }
+        moved = moved || value != before[id * kSize + j];
+      }
+      EXPECT_TRUE(moved) << vocabulary.name(id);
+    }
+    EXPECT_EQ(found, kKnown);
+  }
+
+  // Straight and stopped runs end with the same bits, and frozen rows are as they were.
+  void expect_all(const std::string& name, const std::string& table) {
+    testing::internal::CaptureStderr();
+    EXPECT_EQ(train(name, options_).outcome, Outcome::finished);
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_NE(log.find("found 6 of 12 pieces (50.0 %), missing 6: w"), std::string::npos) << log;
+    options_.model = load_package(folder_ / name).config;
+    expect_frozen(name, table);
+    options_.model.source_words = options_.model.target_words = 0;
+    EXPECT_EQ(train(name + "-stopped", options_, 9).outcome, Outcome::interrupted);
+    EXPECT_EQ(train(name + "-stopped", options_).outcome, Outcome::finished);
+    EXPECT_TRUE(newest(name) == newest(name + "-stopped"));
+    EXPECT_EQ(read_file(folder_ / (name + "/model.safetensors")),
+              read_file(folder_ / (name + "-stopped/model.safetensors")));
+  }
+
+  TemporaryFolder folder_;
+  TrainOptions options_;
+};
+
+TEST_F(VectorRun, FrozenRowsOfATransformer) {
+  options_ = options("transformer");
+  expect_all("tied", "source/E");  // the one table of embeddings and output layer
+  options_ = options("transformer");
+  options_.model.tied = Tied::none;
+  std::swap(options_.vectors.source, options_.vectors.target);
+  expect_all("untied", "target/E");
+}
+
+TEST_F(VectorRun, FrozenRowsOfARecurrentModel) {
+  options_ = options("recurrent");
+  options_.model.tied = Tied::output;
+  options_.model.embedding = kSize;
+  options_.model.size = 12;
+  options_.vectors.target = "vectors";
+  expect_all("model", "source/E");
+  options_.model = load_package(folder_ / "model").config;
+  expect_frozen("model", "target/E");
+}
+
+TEST_F(VectorRun, FrozenRowsOfAReader) {
+  options_ = options("reader");
+  expect_all("model", "source/E");
+}
+
+TEST_F(VectorRun, TunedRowsMove) {
+  options_ = options("recurrent");
+  options_.vectors.frozen = false;
+  train("tuned", options_);
+  options_.vectors.source.clear();
+  train("random", options_);
+  EXPECT_FALSE(newest("tuned") == newest("random"));
+  const Package package = load_package(folder_ / "tuned");
+  const WordVectors vectors = WordVectors::read(folder_ / "vectors");
+  const auto values = package.model->parameters().find("source/E")->tensor.values();
+  const int32_t id = package.source.encode("w0").front();
+  double apart = 0, length = 0;
+  for (int64_t j = 0; j < kSize; ++j) {
+    const double first = vectors.vector(vectors.find("w0"))[j], now = values[id * kSize + j];
+    apart += (now - first) * (now - first);
+    length += first * first;
+  }
+  EXPECT_GT(apart, 0);
+  EXPECT_LT(apart, length);  // it began there
+}
+
+TEST_F(VectorRun, OtherVectorsAreRefusedOnResuming) {
+  options_ = options("transformer");
+  train("model", options_, 5);
+  write_atomically(folder_ / "vectors", "w1 1 2 3 4 5 6 7 8\n");
+  const std::string changed = message_of(Exit::data, [&] { train("model", options_); });
+  EXPECT_NE(changed.find("vectors.source (contents) was"), std::string::npos) << changed;
+  options_.vectors.frozen = false;
+  const std::string tuned = message_of(Exit::data, [&] { train("model", options_); });
+  EXPECT_NE(tuned.find("vectors.frozen was true"), std::string::npos) << tuned;
+}
+
+}  // namespace
+}  // namespace fovea
