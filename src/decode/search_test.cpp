@@ -3,11 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstring>
 #include <numeric>
 
 #include "base/random.h"
-#include "base/safetensors.h"
 #include "decode/table_model.h"
 #include "text/batch.h"
 
@@ -15,43 +13,6 @@ namespace fovea {
 namespace {
 
 using Words = TableModel::Words;
-
-template <class T>
-std::vector<T> read(const SafetensorsFile& file, const std::string& name) {
-  const auto bytes = file.data(file.get(name));
-  std::vector<T> values(bytes.size() / sizeof(T));
-  std::memcpy(values.data(), bytes.data(), bytes.size());
-  return values;
-}
-
-// The golden's words 0 = start, 1 = end, 2 … become 1, 2, 3 …; padding is impossible.
-class Golden {
- public:
-  explicit Golden(const std::string& name)
-      : file_(SafetensorsFile::open(FOVEA_SOURCE "/tests/golden/mechanisms/" + name)),
-        table_(read<double>(file_, "in.log_prob")), steps_(file_.get("in.log_prob").shape[0]),
-        words_(file_.get("in.log_prob").shape[1]) {}
-
-  TableModel model() const {
-    return {words_ + 1, steps_, [this](const Words&, const Words& prefix) {
-              const auto step = std::ssize(prefix) - 1;
-              const double* row = &table_[(step * words_ + prefix.back() - 1) * words_];
-              TableModel::Row scores{-1e9};
-              scores.insert(scores.end(), row, row + words_);
-              return scores;
-            }};
-  }
-  template <class T>
-  std::vector<T> out(const std::string& name) const {
-    return read<T>(file_, name);
-  }
-  int64_t steps() const { return steps_; }
-
- private:
-  SafetensorsFile file_;
-  std::vector<double> table_;
-  int64_t steps_, words_;
-};
 
 std::vector<std::vector<Hypothesis>> search_all(const Model& model, const Packed& sources,
                                                 const SearchOptions& options,
@@ -68,41 +29,6 @@ Packed one_source(const Words& words) {
   Packed packed;
   packed.add(words, Packed::Mark::eos_after);
   return packed;
-}
-
-void expect_golden(const Golden& golden, int64_t k, size_t a, double alpha, bool early_stop) {
-  const SearchOptions options{.beam = k,
-                              .n_best = k,
-                              .length_penalty = alpha,
-                              .max_length_factor = 100,
-                              .allow_unknown = true,
-                              .early_stop = early_stop};
-  const auto found = search_all(golden.model(), one_source({5}), options).front();
-  const std::string name = "out.k" + std::to_string(k) + ".a" + std::to_string(a) + ".";
-  const auto tokens = golden.out<int64_t>(name + "tokens");
-  const auto log_probs = golden.out<double>(name + "log_prob");
-  const auto scores = golden.out<double>(name + "score");
-  ASSERT_EQ(std::ssize(found), k);
-  for (int64_t n = 0; n < k; ++n) {
-    Words expected;
-    for (int64_t t = 0; t < golden.steps(); ++t)
-      if (tokens[n * golden.steps() + t] >= 0)
-        expected.push_back(static_cast<int32_t>(tokens[n * golden.steps() + t]) + 1);
-    EXPECT_EQ(found[n].words, expected) << name << n;
-    EXPECT_NEAR(found[n].log_prob, log_probs[n], 1e-9);
-    EXPECT_NEAR(found[n].score, scores[n], 1e-9);
-  }
-}
-
-TEST(Search, Goldens) {
-  for (const char* name : {"beam_exact.safetensors", "beam_garden_path.safetensors"}) {
-    const Golden golden(name);
-    const auto alphas = golden.out<double>("in.alphas");
-    for (const int64_t k : {1, 3, 5})
-      for (size_t a = 0; a < alphas.size(); ++a)
-        for (const bool early_stop : {false, true})
-          expect_golden(golden, k, a, alphas[a], early_stop);
-  }
 }
 
 // A model that has an opinion on everything: scores from a hash of source and prefix.
