@@ -45,6 +45,21 @@ std::string place(const LineReader& reader, const Draft& side) {
        "; first line without partner: ", longer.name(), ":", first);
 }
 
+void check_counts(const std::vector<std::string>& sources,
+                  const std::vector<std::string>& targets) {
+  check(!sources.empty() && sources.size() == targets.size(), Exit::usage, "there are ",
+        sources.size(), " source files and ", targets.size(),
+        " target files; give as many of one side as of the other");
+}
+
+// The next line of both; false at the end of both.
+bool next_pair(LineReader& source, LineReader& target, Line& s, Line& t) {
+  const bool more_source = source.next(s), more_target = target.next(t);
+  if (more_source && !more_target) fail_partner(source, target);
+  if (more_target && !more_source) fail_partner(target, source);
+  return more_source;
+}
+
 // Reads up to a chunk of pairs; an empty result means that both files are at their end.
 std::vector<std::pair<Draft, Draft>> read_chunk(LineReader& source, LineReader& target,
                                                 BadUtf8 policy) {
@@ -52,10 +67,7 @@ std::vector<std::pair<Draft, Draft>> read_chunk(LineReader& source, LineReader& 
   size_t bytes = 0;
   while (chunk.size() < kChunkLines && bytes < kChunkBytes) {
     Line s, t;
-    const bool more_source = source.next(s), more_target = target.next(t);
-    if (more_source && !more_target) fail_partner(source, target);
-    if (more_target && !more_source) fail_partner(target, source);
-    if (!more_source) break;
+    if (!next_pair(source, target, s, t)) break;
     bytes += s.text.size() + t.text.size();
     chunk.emplace_back(draft(source, s, policy), draft(target, t, policy));
   }
@@ -113,9 +125,7 @@ std::string CorpusCounts::removed() const {
 Corpus Corpus::read(const std::vector<std::string>& sources,
                     const std::vector<std::string>& targets, const Vocabulary& source_vocabulary,
                     const Vocabulary& target_vocabulary, const CorpusOptions& options) {
-  check(!sources.empty() && sources.size() == targets.size(), Exit::usage, "there are ",
-        sources.size(), " source files and ", targets.size(),
-        " target files; give as many of one side as of the other");
+  check_counts(sources, targets);
   Corpus corpus;
   const auto limit = static_cast<size_t>(options.max_bytes);
   for (size_t i = 0; i < sources.size(); ++i) {
@@ -192,6 +202,17 @@ std::span<const int32_t> Corpus::Side::sentence(int64_t i) const {
 void Corpus::Side::add(std::span<const int32_t> sentence) {
   ids.insert(ids.end(), sentence.begin(), sentence.end());
   offsets.push_back(static_cast<int64_t>(ids.size()));
+}
+
+void check_partners(const std::vector<std::string>& sources,
+                    const std::vector<std::string>& targets) {
+  check_counts(sources, targets);
+  for (size_t i = 0; i < sources.size(); ++i) {
+    if (sources[i] == "-" || targets[i] == "-") continue;
+    LineReader source(sources[i]), target(targets[i]);
+    for (Line s, t; next_pair(source, target, s, t);) {
+    }
+  }
 }
 
 CleanLine clean_line(std::string_view line, int64_t max_bytes) {

@@ -97,6 +97,11 @@ class Corpus {
   CorpusCounts counts_;
 };
 
+// Throws what Corpus::read would throw where the numbers of files or lines differ, without looking
+// at what stands in the lines; standard input is left for read to judge.
+void check_partners(const std::vector<std::string>& sources,
+                    const std::vector<std::string>& targets);
+
 // A line fit for translating, and what had to be done to it.
 struct CleanLine {
   std::string text;       // valid UTF-8, no line end, at most max_bytes; may be empty

@@ -104,6 +104,17 @@ void check_exists(const DataOptions& data, const char* setting, const std::strin
   }
 }
 
+// Learning a vocabulary takes minutes; that two files do not fit should be told before.
+void check_lines(const DataOptions& data) {
+  const std::pair<const std::vector<std::string>&, const std::vector<std::string>&> texts[] = {
+      {data.train_source, data.train_target},
+      {data.valid_source, data.valid_target},
+      {data.test_source, data.test_target}};
+  for (const auto& [sources, targets] : texts)
+    if (!sources.empty() || !targets.empty())
+      check_partners(data.under_root(sources), data.under_root(targets));
+}
+
 // The settings that the parameters of a network hang on.
 Identity shape_of(ModelConfig model) {
   Settings settings;
@@ -181,7 +192,7 @@ void load_vocabularies(TrainData& data, const TrainOptions& options,
     data.target = both.target;
   } else if (options.data.labelled()) {
     build_labelled_vocabularies(data, options);
-  } else if (how.joint) {
+  } else if (check_lines(options.data); how.joint) {
     std::vector<std::string> files = sources;
     files.insert(files.end(), targets.begin(), targets.end());
     data.source = data.target = build(how, files, options.train.seed);

@@ -77,6 +77,32 @@ TEST(DataTest, AModelIsNotReplacedUnasked) {
   EXPECT_NE(other.find("model.size was 8, now it is 16"), other.npos) << other;
 }
 
+TEST(DataTest, UnequalFilesAreFoundBeforeAVocabularyIsLearnt) {
+  const Folder folder;
+  folder.write("text", samples::corpus(200));
+  folder.write("longer", samples::corpus(200) + "one more\n");
+  folder.write("even longer", samples::corpus(201) + "two more");
+  TrainOptions options;
+  options.data.root = folder / "";
+  options.data.train_source = options.data.train_target = {"text"};
+  TrainData data;
+  const auto expect = [&](const std::string& text) {
+    testing::internal::CaptureStderr();
+    const std::string message =
+        message_of(Exit::data, [&] { load_vocabularies(data, options, ""); });
+    EXPECT_NE(message.find(text), message.npos) << message;
+    EXPECT_EQ(testing::internal::GetCapturedStderr().find("learning"), std::string::npos);
+  };
+  options.data.train_target = {"longer"};
+  expect("longer has 201 lines, " + (folder / "/text") +
+         " 200; first line without partner: " + (folder / "/longer:201"));
+  options.data.train_source = options.data.train_target;
+  options.data.valid_source = {"text", "even longer"};
+  options.data.valid_target = {"text", "text"};
+  options.vocabulary.joint = false;
+  expect("even longer has 202 lines, ");
+}
+
 TEST(DataTest, ASmallVocabularyIsSaid) {
   const Folder folder;
   folder.write("text", samples::corpus(200));
