@@ -75,7 +75,7 @@ PageTable settings_table(const Comparison& c) {
 }
 
 std::string length_chart(const Comparison& c) {
-  Chart chart{.title = "BLEU by source length",
+  Chart chart{.title = "",  // the heading above says it
               .x_name = "words of the source sentence (mean of each bucket)",
               .y_name = "BLEU",
               .curves = {}};
@@ -119,10 +119,9 @@ Page page_of(const Comparison& c, bool pictures) {
   if (pictures) page.blocks.push_back(PageFigures{{{"", length_chart(c)}}});
   page.blocks.push_back(length_table(c));
   page.blocks.push_back(PageHeading{"Attention of one sentence"});
+  page.blocks.push_back(PageText{fmt::format("Line {} of the test text: {}", c.line, c.sentence)});
   page.blocks.push_back(
-      PageText{fmt::format("Line {} of the test text: {} Reference, which "
-                           "every model reads word by word here: {}",
-                           c.line, c.sentence, c.reference)});
+      PageText{"Its reference, which every model reads word by word here: " + c.reference});
   page.blocks.push_back(attention_figures(c));
   page.blocks.push_back(PageHeading{"What the models change in the common recipe"});
   page.blocks.push_back(settings_table(c));

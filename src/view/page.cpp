@@ -22,9 +22,10 @@ constexpr const char* kStyle =
     "#d1d9e0;text-align:right;"
     "white-space:nowrap}"
     "th{font-weight:600}th.t,td.t{text-align:left}"
-    ".figures{display:flex;flex-wrap:wrap;gap:1.5rem}"
-    "figure{margin:0;max-width:100%;overflow-x:auto}"
-    "figcaption{font-weight:600}figure p{max-width:36rem;margin:.2rem 0}"
+    ".figures{display:grid;gap:2rem 1.5rem;align-items:start;"
+    "grid-template-columns:repeat(auto-fill,minmax(min(100%,30rem),1fr))}"
+    "figure{margin:0;min-width:0;overflow-x:auto}figure:only-child{grid-column:1/-1}"
+    "figcaption{font-weight:600}figure p{margin:.2rem 0}"
     "svg{max-width:100%;height:auto}"
     "@media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}"
     "th,td{border-color:#30363d}}";
