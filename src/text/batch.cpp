@@ -102,6 +102,7 @@ PairBatch gather(const Corpus& corpus, std::span<const int64_t> members) {
     batch.target_out.add(pair.target, labels ? Packed::Mark::none : Packed::Mark::eos_after);
     batch.lines.push_back(pair.line);
   }
+  batch.members.assign(members.begin(), members.end());
   batch.target_tokens = batch.target_out.tokens();
   return batch;
 }

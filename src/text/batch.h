@@ -23,11 +23,12 @@ struct Packed {
 };
 
 struct PairBatch {
-  Packed source;               // ids </s>
-  Packed target_in;            // <s> ids; of labels: <s>
-  Packed target_out;           // ids </s>; of labels: the label
-  std::vector<int64_t> lines;  // where each pair came from, as Pair::line
-  int64_t target_tokens = 0;   // target_out.tokens(): what a loss is averaged over
+  Packed source;                      // ids </s>
+  Packed target_in;                   // <s> ids; of labels: <s>
+  Packed target_out;                  // ids </s>; of labels: the label
+  std::vector<int64_t> lines;         // where each pair came from, as Pair::line
+  std::vector<int64_t> members = {};  // the pairs, as indices into the corpus
+  int64_t target_tokens = 0;          // target_out.tokens(): what a loss is averaged over
 };
 
 // What the token budget counts: the tokens there are, or those there would be if every

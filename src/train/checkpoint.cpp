@@ -38,9 +38,21 @@ void for_each_number(State& s, Visit visit) {
   visit("rate_factor", s.rate_factor);
 }
 
+// The same for members that a checkpoint may lack.
+template <class State, class Visit>
+void for_each_late_number(State& s, Visit visit) {
+  visit("loss_mean", s.watch.mean);
+  visit("loss_variance", s.watch.variance);
+  visit("loss_seen", s.watch.seen);
+  visit("loss_high", s.watch.high);
+  visit("parts", s.parts);
+}
+
 std::string format_state(const TrainState& state) {
   Json json;
-  for_each_number(state, [&](const char* name, const auto& value) { json[name] = value; });
+  const auto write = [&](const char* name, const auto& value) { json[name] = value; };
+  for_each_number(state, write);
+  for_each_late_number(state, write);
   if (state.best) json["best"] = *state.best;
   return json.dump();
 }
@@ -49,6 +61,9 @@ TrainState parse_state(const std::string& text) {
   const Json json = Json::parse(text);
   TrainState state;
   for_each_number(state, [&](const char* name, auto& value) { json.at(name).get_to(value); });
+  for_each_late_number(state, [&](const char* name, auto& value) {
+    if (json.contains(name)) json.at(name).get_to(value);
+  });
   if (json.contains("best")) state.best = json.at("best").get<double>();
   return state;
 }
@@ -166,8 +181,10 @@ TrainState read_checkpoint(const std::string& path, const Identity& identity,
 }
 
 std::optional<Restored> restore_newest(const FileSeries& series, const Identity& identity,
-                                       const ParameterStore& store, const Optimizer& optimizer) {
+                                       const ParameterStore& store, const Optimizer& optimizer,
+                                       int64_t latest) {
   std::vector<int64_t> numbers = series.numbers();
+  std::erase_if(numbers, [&](int64_t n) { return n > latest; });
   if (numbers.empty()) return {};
   Restored restored;
   for (; !numbers.empty(); numbers.pop_back()) {

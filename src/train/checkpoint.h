@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -10,6 +11,7 @@
 #include "nn/params.h"
 #include "train/optimizer.h"
 #include "train/series.h"
+#include "train/spikes.h"
 
 namespace fovea {
 
@@ -34,6 +36,9 @@ struct TrainState {
   // Updates left out because of a loss or gradient that was not finite.
   int64_t skipped = 0, skipped_in_a_row = 0, rollbacks = 0;
   double rate_factor = 1;
+
+  SpikeWatch watch;   // of the losses
+  int64_t parts = 1;  // batches are cut into that many: whole ones need more memory than there is
 };
 
 // What must agree between a run and a checkpoint it goes on from: names and values.
@@ -66,10 +71,13 @@ struct Restored {
   std::string skipped;  // "skipped update 30: reason; skipped update 20: reason"; empty mostly
 };
 
-// The newest checkpoint that is not damaged; nothing where there is none at all. Throws
-// Exit::model where there are some and all are damaged, Exit::data as read_checkpoint does.
+// The newest checkpoint that is not damaged, of update `latest` or before; nothing where there is
+// none at all. Throws Exit::model where there are some and all are damaged, Exit::data as
+// read_checkpoint does.
+constexpr int64_t kAnyUpdate = std::numeric_limits<int64_t>::max();
 std::optional<Restored> restore_newest(const FileSeries& series, const Identity& identity,
-                                       const ParameterStore& store, const Optimizer& optimizer);
+                                       const ParameterStore& store, const Optimizer& optimizer,
+                                       int64_t latest = kAnyUpdate);
 
 // Flat weights alone, for averaging.
 void write_weights(const std::string& path, const ParameterStore& store);

@@ -20,9 +20,9 @@ class FileSeries {
   // removed is a warning. Call it only when the newest is safely on the disk.
   void prune(int64_t newest, int64_t keep) const;
   void remove_all() const;
+  void remove(int64_t number) const;
 
  private:
-  void remove(int64_t number) const;
   std::string directory_, prefix_;
 };
 

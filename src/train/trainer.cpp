@@ -1,17 +1,24 @@
 #include "train/trainer.h"
 
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
 #include <ctime>
+#include <new>
+#include <utility>
 
 #include "base/log.h"
 #include "base/signals.h"
 #include "ops/matmul.h"
+#include "train/parts.h"
 
 namespace fovea {
 namespace {
 
 constexpr int64_t kSkipsBeforeRollback = 10, kMostRollbacks = 3, kMostFailedSaves = 3;
 constexpr double kSlowerAfterRollback = 0.5;
+constexpr uint64_t kPartSeeds = 0x9E3779B97F4A7C15u;  // what seeds of a batch's parts lie apart
 
 double per_word(double sum, int64_t words) { return sum / static_cast<double>(words); }
 
@@ -87,6 +94,7 @@ bool Trainer::validation_due() const {
 
 bool Trainer::save_due() const {
   if (save_tried_ == state_.update) return false;
+  if (state_.watch.high > 0) return false;  // of weights that may have to be undone
   const int64_t every = options_.checkpoint.every;
   return state_.update == 0 || state_.validated == state_.update ||
          (every > 0 && state_.update % every == 0) || task_.save_requested();
@@ -94,25 +102,28 @@ bool Trainer::save_due() const {
 
 void Trainer::make_update() {
   const Step step = compute();
-  if (step.fault.empty())
-    apply(step);
-  else if (state_.skipped_in_a_row + 1 < kSkipsBeforeRollback)
+  if (step.fault.empty()) {
+    const bool rise = state_.watch.take(per_word(step.cost.loss, step.cost.words));
+    if (!rise || !undo_rise(step)) apply(step);
+  } else if (state_.skipped_in_a_row + 1 < kSkipsBeforeRollback) {
     skip(step);
-  else
-    roll_back(step);
+  } else {
+    roll_back(step, kAnyUpdate);
+  }
 }
 
 Trainer::Step Trainer::compute() {
   Step step;
   lines_.clear();
-  store_.gradients().fill(0);
   const int64_t epoch = stream_->epoch();
+  std::vector<PairBatch> batches;
   for (int64_t k = 0; k < options_.train.accumulate; ++k) {
-    const PairBatch batch = stream_->next();
-    step.cost += add_gradient(task_.model, batch, options_.train.label_smoothing,
-                              {options_.train.seed, state_.drawn++});
-    lines_.insert(lines_.end(), batch.lines.begin(), batch.lines.end());
+    batches.push_back(stream_->next());
+    const std::vector<int64_t>& lines = batches.back().lines;
+    lines_.insert(lines_.end(), lines.begin(), lines.end());
   }
+  step.cost = add_gradients(batches);
+  state_.drawn += options_.train.accumulate;
   state_.epoch = stream_->epoch();
   state_.batch = stream_->batch();
   if (state_.epoch != epoch) state_.epoch_ended = state_.update + 1;
@@ -123,11 +134,55 @@ Trainer::Step Trainer::compute() {
   return step;
 }
 
+int64_t Trainer::part_tokens() const { return options_.batch.tokens / state_.parts; }
+
+// Sets the gradients anew in smaller and smaller parts until memory suffices.
+Cost Trainer::add_gradients(const std::vector<PairBatch>& batches) {
+  for (;;) {
+    try {
+      Cost cost;
+      store_.gradients().fill(0);
+      for (size_t k = 0; k < batches.size(); ++k) {
+        DropoutKey key{options_.train.seed, state_.drawn + static_cast<int64_t>(k)};
+        const auto add = [&](const PairBatch& batch) {
+          cost += add_gradient(task_.model, batch, options_.train.label_smoothing, key);
+          key.seed += kPartSeeds;
+        };
+        if (state_.parts == 1) {
+          add(batches[k]);
+        } else {
+          std::ranges::for_each(parts_of(batches[k], task_.text, part_tokens()), add);
+        }
+      }
+      return cost;
+    } catch (const Error& error) {
+      if (error.code() != Exit::memory || !take_smaller_parts(batches, error.what())) throw;
+    } catch (const std::bad_alloc&) {
+      if (!take_smaller_parts(batches, "out of memory")) throw;
+    }
+  }
+}
+
+// False where a batch is a single pair already, or cut into such.
+bool Trainer::take_smaller_parts(const std::vector<PairBatch>& batches, const char* why) {
+  const int64_t before = part_tokens();
+  const bool whole = std::ranges::all_of(batches, [&](const PairBatch& batch) {
+    return parts_of(batch, task_.text, before).size() == batch.members.size();
+  });
+  if (whole || before < 2) return false;
+  state_.parts *= 2;
+  log_warning("batch of {} tokens: {}; continuing with {}", with_commas(before), why,
+              with_commas(part_tokens()));
+  return true;
+}
+
 std::string Trainer::find_fault(const Cost& cost, double norm) const {
   if (std::isfinite(norm) && std::isfinite(cost.loss)) return {};
-  if (const auto* p = first_not_finite(store_, store_.values())) return "weight " + p->name;
-  if (const auto* p = first_not_finite(store_, store_.gradients())) return "gradient of " + p->name;
-  return "loss";
+  const char* const what = " is not finite";
+  if (const auto* p = first_not_finite(store_, store_.values())) return "weight " + p->name + what;
+  if (const auto* p = first_not_finite(store_, store_.gradients()))
+    return "gradient of " + p->name + what;
+  return std::string("loss") + what;
 }
 
 void Trainer::apply(const Step& step) {
@@ -179,17 +234,17 @@ void Trainer::skip(const Step& step) {
   ++state_.skipped;
   ++state_.skipped_in_a_row;
   if (state_.epoch_ended == state_.update + 1) state_.epoch_ended = state_.update;
-  log_warning("update {} skipped: {} is not finite (lines {})", state_.update + 1, step.fault,
+  log_warning("update {} skipped: {} (lines {})", state_.update + 1, step.fault,
               list_lines(lines_));
 }
 
-void Trainer::roll_back(const Step& step) {
+void Trainer::roll_back(const Step& step, int64_t latest) {
   skip(step);
-  const std::string where = step.fault + " is not finite; sentences of lines " + list_lines(lines_);
+  const std::string where = step.fault + "; sentences of lines " + list_lines(lines_);
   check(state_.rollbacks < kMostRollbacks, Exit::diverged, "training diverged at update ",
         state_.update + 1, " after going back ", kMostRollbacks, " times: ", where,
         "; lower schedule.lr, raise schedule.warmup or set optimizer.clip");
-  const auto good = restore_newest(checkpoints_, task_.identity, store_, optimizer_);
+  const auto good = restore_newest(checkpoints_, task_.identity, store_, optimizer_, latest);
   check(good.has_value(), Exit::diverged, "training diverged at update ", state_.update + 1,
         " and there is no checkpoint to go back to: ", where);
   parameters_changed();
@@ -200,17 +255,41 @@ void Trainer::roll_back(const Step& step) {
   state.skipped = state_.skipped;
   state.rollbacks = state_.rollbacks + 1;
   state.rate_factor = state_.rate_factor * kSlowerAfterRollback;
-  log_warning("{} is still not finite: back to update {}, learning rate × {}", step.fault,
-              state.update, state.rate_factor);
+  state.parts = state_.parts;
+  log_warning("{}: back to update {}, learning rate × {}", step.fault, state.update,
+              state.rate_factor);
   state_ = state;
   for (auto& observer : observers_) observer->began(state_);
   save();
+  for (const int64_t number : checkpoints_.numbers())
+    if (number > state_.update && failed_saves_ == 0) checkpoints_.remove(number);  // undone
+}
+
+// Goes back to weights from before the loss rose. False where there are none any more, or where
+// going back has not helped: then the new loss becomes the usual one.
+bool Trainer::undo_rise(const Step& step) {
+  const SpikeWatch watch = std::exchange(state_.watch, {});
+  // The first loss that was too high is of weights that one update, seen as good, had spoilt.
+  const int64_t latest = state_.update - watch.high;
+  const std::vector<int64_t> saved = checkpoints_.numbers();
+  const bool can = std::ranges::any_of(saved, [&](int64_t n) { return n <= latest; }) &&
+                   state_.rollbacks < kMostRollbacks;
+  Step rise = step;
+  rise.fault =
+      fmt::format("loss {:.3f} for {} updates is more than {:.3f}, usual is {:.3f}",
+                  per_word(step.cost.loss, step.cost.words), watch.high, watch.limit(), watch.mean);
+  if (can)
+    roll_back(rise, latest);
+  else
+    log_warning("{}; there is nothing to go back to, training goes on", rise.fault);
+  return can;
 }
 
 void Trainer::save() {
   save_tried_ = state_.update;
   if (const auto* p = first_not_finite(store_, store_.values())) {
-    return roll_back({.cost = {}, .norm = 0, .fault = "weight " + p->name});
+    return roll_back({.cost = {}, .norm = 0, .fault = "weight " + p->name + " is not finite"},
+                     kAnyUpdate);
   }
   for (auto& observer : observers_) observer->saving();
   const bool saved = attempt([&] {

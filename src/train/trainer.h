@@ -57,16 +57,20 @@ class Trainer {
   struct Step {
     Cost cost;
     double norm = 0;
-    std::string fault;  // empty: all is finite
+    std::string fault;  // empty: all is well
   };
 
   void begin();
   void make_update();
   Step compute();
+  Cost add_gradients(const std::vector<PairBatch>& batches);
+  bool take_smaller_parts(const std::vector<PairBatch>& batches, const char* why);
+  int64_t part_tokens() const;
   std::string find_fault(const Cost& cost, double norm) const;
   void apply(const Step& step);
   void skip(const Step& step);
-  void roll_back(const Step& step);
+  void roll_back(const Step& step, int64_t latest);
+  bool undo_rise(const Step& step);
   void log_training(double rate, double norm);
 
   bool at_the_end() const;

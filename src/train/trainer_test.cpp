@@ -12,6 +12,9 @@
 #include "base/signals.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
+#include "temporary.h"
+#include "tensor/tape.h"
+#include "train/parts.h"
 
 namespace fovea {
 namespace {
@@ -32,6 +35,7 @@ class Bigrams : public Model {
   int64_t max_length() const override { return 100; }
   BatchLoss loss(const Tokens&, const Tokens& target_in, std::span<const int32_t> target_out,
                  double label_smoothing) const override {
+    check(!Tape::live() || std::ssize(target_in.ids) <= most, Exit::memory, "out of memory");
     const Tensor logits = embed(
         first_, {},
         {.ids = Tensor::of(target_in.ids), .places = {}, .scale = 1, .dropout = dropout_key(0.2)});
@@ -44,6 +48,8 @@ class Bigrams : public Model {
   std::vector<std::vector<AttentionMap>> attention(const Tokens&, const Tokens&) const override {
     return {};
   }
+
+  int64_t most = 1000;  // words of a batch that there is memory for
 
  private:
   Tensor first_, rest_;
@@ -93,6 +99,7 @@ class TrainerTest : public testing::Test {
                 const Identity& identity = {{"data", "1"}}) {
     fs::create_directories(root_ / name);
     Bigrams model(seed_++);  // a resumed run must not hang on what the model began with
+    model.most = most_;
     if (!fs::exists(root_ / name / "checkpoints/checkpoint-00000000.safetensors"))
       if (fs::is_empty(root_ / name))
         model.parameters().values().copy_from(Bigrams(1).parameters().values());
@@ -139,6 +146,7 @@ class TrainerTest : public testing::Test {
   HeldOut valid_, none_;
   TrainState state_;
   uint64_t seed_ = 100;
+  int64_t most_ = 1000;
 };
 
 TEST_F(TrainerTest, LearnsAndWritesWhatItShould) {
@@ -303,6 +311,121 @@ TEST_F(TrainerTest, LastingDivergenceEndsWithTheTensorAndTheLines) {
     const std::string text = error.what();
     EXPECT_NE(text.find("gradient of rest"), std::string::npos) << text;
     EXPECT_NE(text.find("sentences of lines"), std::string::npos) << text;
+  }
+}
+
+// A learning rate far too large for five updates, as a broken schedule would give.
+constexpr double kTooFast = 1000;
+
+TEST_F(TrainerTest, ARiseOfTheLossIsUndone) {
+  options_.train.updates = 300;
+  options_.valid.every = 0;
+  options_.schedule.kind = ScheduleKind::constant;
+  const double rate = options_.schedule.lr;
+  train("clean");
+  EXPECT_EQ(state_.rollbacks, 0);
+  const double clean = *read_metrics(directory("clean") + "/metrics.jsonl").back().value("ppl");
+  for (const int64_t every : {1, 4, 50}) {
+    options_.checkpoint.every = every;
+    const std::string name = "rise-" + std::to_string(every);
+    testing::internal::CaptureStderr();
+    train(name, [&](int64_t drawn, ParameterStore&) {
+      const int64_t update = drawn / options_.train.accumulate;
+      options_.schedule.lr = update >= 200 && update < 205 ? kTooFast * rate : rate;
+    });
+    const std::string log = testing::internal::GetCapturedStderr();
+    EXPECT_EQ(state_.rollbacks, 1) << log;
+    EXPECT_EQ(state_.update, 300);
+    const size_t at = log.find(" skipped: loss ");
+    ASSERT_NE(at, std::string::npos) << log;
+    const int64_t found = std::stoll(log.substr(log.rfind(' ', at - 1) + 1));
+    EXPECT_LE(found, 220);
+    const size_t back = log.find(": back to update ");
+    ASSERT_NE(back, std::string::npos) << log;
+    EXPECT_LE(std::stoll(log.substr(back + 17)), 199);
+    const auto last = read_metrics(directory(name) + "/metrics.jsonl").back();
+    EXPECT_LT(*last.value("ppl"), 1.05 * clean);
+  }
+}
+
+TEST_F(TrainerTest, ARiseIsUndoneInAResumedRunToo) {
+  options_.train.updates = 300;
+  options_.valid.every = 0;
+  options_.schedule.kind = ScheduleKind::constant;
+  const double rate = options_.schedule.lr;
+  const auto run = [&](const std::string& name, int64_t stop) {
+    return train(name, [&, stop](int64_t drawn, ParameterStore&) {
+      const int64_t update = drawn / options_.train.accumulate;
+      options_.schedule.lr = update >= 200 && update < 205 ? kTooFast * rate : rate;
+      if (update == stop) request_stop(SIGTERM);
+    });
+  };
+  run("straight", 0);
+  for (const int64_t stop : {199, 200, 202, 204}) {
+    const std::string name = "stopped-" + std::to_string(stop);
+    EXPECT_EQ(run(name, stop), Outcome::interrupted);
+    request_stop(0);
+    EXPECT_EQ(run(name, 0), Outcome::finished);
+    EXPECT_EQ(state_.rollbacks, 1);
+    EXPECT_EQ(state_.update, 300);
+    for (const int64_t n : checkpoints(name).numbers()) EXPECT_LE(n, 300);
+  }
+}
+
+TEST_F(TrainerTest, TooLittleMemoryMeansSmallerParts) {
+  train("straight");
+  most_ = 25;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(train("small"), Outcome::finished);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("batch of 40 tokens: out of memory; continuing with 20"), std::string::npos)
+      << log;
+  EXPECT_EQ(state_.parts, 2);
+  EXPECT_EQ(state_.update, 60);
+  const auto last = [&](const std::string& name) {
+    return *read_metrics(directory(name) + "/metrics.jsonl").back().value("ppl");
+  };
+  EXPECT_NEAR(last("small"), last("straight"), 0.3);  // only dropout differs
+  const std::string wanted = result("small");
+  for (const int64_t at : {1, 2, 40}) {
+    const std::string name = "stopped-" + std::to_string(at);
+    train(name, [&](int64_t drawn, ParameterStore&) {
+      if (drawn >= 2 * at && drawn < 2 * at + 2) request_stop(SIGTERM);
+    });
+    request_stop(0);
+    EXPECT_EQ(train(name), Outcome::finished);
+    EXPECT_EQ(result(name), wanted) << at;
+  }
+}
+
+TEST_F(TrainerTest, TooLittleMemoryForOnePairEndsTheRun) {
+  train("a", [](int64_t drawn, ParameterStore&) {
+    if (drawn >= 60) request_stop(SIGTERM);
+  });
+  request_stop(0);
+  most_ = 3;
+  message_of(Exit::memory, [&] { train("a"); });
+  most_ = 1000;
+  EXPECT_EQ(train("a"), Outcome::finished);  // nothing was lost
+  EXPECT_EQ(state_.parts, 1);
+}
+
+TEST(Parts, HoldEveryPairOnceAndInOrder) {
+  const Corpus text = random_text(50, 3);
+  const BatchPlan plan(text, {.tokens = 60}, 0);
+  for (int64_t i = 0; i < plan.size(); ++i) {
+    const PairBatch whole = plan.batch(i);
+    for (const int64_t tokens : {1, 15, 30, 1000}) {
+      std::vector<int64_t> members;
+      std::vector<int32_t> words;
+      for (const PairBatch& part : parts_of(whole, text, tokens)) {
+        EXPECT_TRUE(part.source.tokens() <= tokens || part.source.sentences() == 1);
+        members.insert(members.end(), part.members.begin(), part.members.end());
+        words.insert(words.end(), part.target_out.ids.begin(), part.target_out.ids.end());
+      }
+      EXPECT_EQ(members, whole.members);
+      EXPECT_EQ(words, whole.target_out.ids);
+    }
   }
 }
 
