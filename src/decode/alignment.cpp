@@ -7,7 +7,6 @@
 
 #include "base/check.h"
 #include "text/batch.h"
-#include "text/pieces.h"
 
 namespace fovea {
 namespace {
@@ -122,23 +121,7 @@ void WordPieces::shorten(int64_t pieces) {
 }
 
 WordPieces cut_words(const Vocabulary& vocabulary, std::string_view line) {
-  WordPieces together{vocabulary.encode(line), {}};
-  together.words = vocabulary.words_of(together.ids);
-  together.words.push_back(together.words.empty() ? 0 : together.words.back() + 1);
-  if (vocabulary.cut() == Cut::pieces) return together;
-
-  const std::string text = canonical(line);
-  const std::vector<std::string_view> words = split_words(text);
-  WordPieces apart{{}, {}};
-  for (size_t w = 0; w < words.size(); ++w)
-    for (const int32_t id : vocabulary.encode(words[w])) {
-      apart.ids.push_back(id);
-      apart.words.push_back(static_cast<int>(w));
-    }
-  apart.words.push_back(static_cast<int>(words.size()));
-  // A line cut as a whole is what the model was trained on: it wins where its words can be told.
-  const bool same_words = together.count() == apart.count();
-  return apart.ids != together.ids && same_words ? together : apart;
+  return {vocabulary.encode(line), vocabulary.words_in(line)};
 }
 
 void attend_pairs(const Model& model, std::span<const PairPieces> pairs, int64_t batch_tokens,

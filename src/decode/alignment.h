@@ -59,8 +59,7 @@ struct WordPieces {
   void shorten(int64_t pieces);  // words beyond them are left without pieces
 };
 
-// Words are what stands between ASCII blanks, whatever the vocabulary makes of them; where
-// pieces were cut beforehand, what "@@" glues together. A word may have no piece.
+// The ids of the line and their words, as Vocabulary::words_in counts them.
 WordPieces cut_words(const Vocabulary& vocabulary, std::string_view line);
 
 struct PairPieces {

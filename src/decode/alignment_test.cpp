@@ -85,7 +85,7 @@ TEST(Alignment, WordsStandBetweenBlanks) {
       Vocabulary::from_entries(Cut::characters, {{"\u2581", 1}, {"a", 1}, {"b", 1}});
   EXPECT_EQ(cut_words(characters, "ab a b").words, (std::vector{0, 0, 1, 1, 2, 2, 3}));
   const auto no_blank = Vocabulary::from_entries(Cut::characters, {{"a", 1}, {"b", 1}});
-  EXPECT_EQ(cut_words(no_blank, "ab a b").words, (std::vector{0, 0, 1, 2, 3}));
+  EXPECT_EQ(cut_words(no_blank, "ab a b").words, (std::vector{0, 0, 1, 1, 2, 2, 3}));
   const auto pieces = Vocabulary::from_entries(Cut::pieces, {{"a", 1}, {"b@@", 1}});
   EXPECT_EQ(cut_words(pieces, "a b@@ a a").words, (std::vector{0, 1, 1, 2, 3}));
 }

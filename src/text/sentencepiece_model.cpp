@@ -43,7 +43,7 @@ std::vector<SentencePieceModel::Token> SentencePieceModel::tokens(std::string_vi
   const auto text = library_->processor.EncodeAsImmutableProto(line);
   std::vector<Token> tokens;
   for (const auto& piece : text.pieces())
-    tokens.push_back({piece.piece(), static_cast<int32_t>(piece.id())});
+    tokens.push_back({piece.piece(), static_cast<int32_t>(piece.id()), piece.end()});
   return tokens;
 }
 

@@ -41,6 +41,7 @@ class SentencePieceModel {
   struct Token {
     std::string text;  // as normalised, with "▁"
     int32_t id;
+    size_t end;  // of what it stands for, in bytes of the line
   };
 
   // REQUIRES: check_sentencepiece accepted the bytes.

@@ -298,6 +298,56 @@ std::vector<int> Vocabulary::words_of(std::span<const int32_t> ids) const {
   return words;
 }
 
+namespace {
+
+// A piece may begin with the blank before its word, but ends inside it.
+std::vector<int> words_at(const std::vector<SentencePieceModel::Token>& tokens,
+                          std::string_view text) {
+  const std::vector<std::string_view> words = split_words(text);
+  const auto end_of = [&](size_t w) {
+    return static_cast<size_t>(words[w].data() - text.data()) + words[w].size();
+  };
+  std::vector<int> numbers;
+  size_t w = 0;
+  for (const auto& token : tokens) {
+    while (w + 1 < words.size() && end_of(w) < token.end) ++w;
+    numbers.push_back(static_cast<int>(w));
+  }
+  numbers.push_back(static_cast<int>(words.size()));
+  return numbers;
+}
+
+std::vector<int> glued_words(const std::vector<std::string_view>& pieces) {
+  std::vector<int> numbers;
+  int word = 0;
+  for (size_t i = 0; i < pieces.size(); ++i) {
+    numbers.push_back(word);
+    if (!pieces[i].ends_with(kGlue) || i + 1 == pieces.size()) ++word;
+  }
+  numbers.push_back(word);
+  return numbers;
+}
+
+}  // namespace
+
+std::vector<int> Vocabulary::words_in(std::string_view line) const {
+  const std::string text = prepared(cut(), line);
+  if (cut() == Cut::sentencepiece) {
+    const std::string seen = break_runs(text);
+    return words_at(table_->model->tokens(seen), seen);
+  }
+  const std::vector<std::string_view> words = split_words(text);
+  if (cut() == Cut::pieces) return glued_words(words);
+  std::vector<int> numbers;
+  for (size_t w = 0; w < words.size(); ++w) {
+    const bool blank_before = cut() == Cut::characters && w > 0;
+    numbers.insert(numbers.end(), split(cut(), words[w]).size() + blank_before,
+                   static_cast<int>(w));
+  }
+  numbers.push_back(static_cast<int>(words.size()));
+  return numbers;
+}
+
 std::vector<std::string> Vocabulary::words(std::span<const int32_t> ids) const {
   const std::vector<int> word = words_of(ids);
   std::vector<std::string> result;

@@ -89,6 +89,11 @@ class Vocabulary {
   // their own; an unknown character is part of the word it stands in.
   std::vector<int> words_of(std::span<const int32_t> ids) const;
 
+  // The number of the word that each id of encode(line) belongs to, as the line is written, and
+  // after them the number of words. Words are what stands between ASCII blanks; where pieces were
+  // cut beforehand, what "@@" glues together. A word may have no piece.
+  std::vector<int> words_in(std::string_view line) const;
+
   // The words that words_of counts, as they should be shown; control pieces by their names.
   std::vector<std::string> words(std::span<const int32_t> ids) const;
 

@@ -70,6 +70,51 @@ TEST(Vocabulary, JoinsReadyMadePieces) {
   EXPECT_EQ(v.decode(v.encode("the @@ se")), "the se");
 }
 
+TEST(Vocabulary, FindsTheWordsOfALine) {
+  const auto pieces = Vocabulary::from_entries(Cut::pieces, {{"hou@@", 3}, {"se", 2}, {"the", 1}});
+  // an unknown piece glues as it is written
+  EXPECT_EQ(pieces.words_in("the hou@@ se x@@ y@@ se the@@"),
+            (std::vector<int>{0, 1, 1, 2, 2, 2, 3, 4}));
+  const auto tokens = Vocabulary::from_entries(Cut::tokens, {{"mary", 1}, {"(", 1}});
+  EXPECT_EQ(tokens.words_in(" (Mary) is\there. "), (std::vector<int>{0, 0, 0, 1, 2, 2, 3}));
+  EXPECT_EQ(words().words_in("the  caf\u00E9 x"), (std::vector<int>{0, 1, 2, 3}));
+  const auto letters = Vocabulary::from_entries(Cut::characters, {{"a", 1}});  // knows no blank
+  EXPECT_EQ(letters.words_in("ab a"), (std::vector<int>{0, 0, 1, 1, 2}));
+  for (const Vocabulary& v : all_cuts()) EXPECT_EQ(v.words_in(" "), std::vector<int>{0});
+}
+
+TEST(Vocabulary, PiecesStandInTheirWordsWhateverTheText) {
+  Random random(11);
+  for (const Vocabulary& v : all_cuts())
+    for (int i = 0; i < 500; ++i) {
+      const std::string line = i % 2 ? samples::wild(random) : samples::sentence(random, 1 + i % 9);
+      const std::vector<int> found = v.words_in(line);
+      const Ids ids = v.encode(line);
+      ASSERT_EQ(found.size(), ids.size() + 1) << line;
+      ASSERT_TRUE(std::is_sorted(found.begin(), found.end())) << line;
+      const std::string text = canonical(line);
+      if (v.cut() == Cut::pieces) continue;
+      ASSERT_EQ(found.back(), std::ssize(split_words(text))) << line;
+      if (i % 2) continue;
+      for (size_t n = 0; n < ids.size(); ++n) {  // where blanks are plain, pieces tell as well
+        const int told = v.cut() == Cut::words ? static_cast<int>(n) : v.words_of(ids)[n];
+        ASSERT_EQ(found[n], told) << line;
+      }
+    }
+}
+
+// What a model changes before it cuts does not lead astray: U+00A0 becomes a blank inside a word,
+// U+200B vanishes and is a word without pieces.
+TEST(Vocabulary, WordsAreThoseOfTheTextAsItIsWritten) {
+  const Vocabulary v = samples::small_model(SubwordModel::unigram);
+  const std::vector<int> joined = v.words_in("ba\u00A0ko li");
+  EXPECT_EQ(joined.back(), 2);
+  EXPECT_EQ(std::count(joined.begin(), joined.end(), 0), std::ssize(v.encode("ba ko")));
+  const std::vector<int> gone = v.words_in("ba \u200B li");
+  EXPECT_EQ(gone.back(), 3);
+  EXPECT_EQ(gone[gone.size() - 2], 2);
+}
+
 TEST(Vocabulary, GroupsPiecesByWord) {
   const Vocabulary v = samples::small_model(SubwordModel::unigram);
   Ids ids = v.encode("verliko stamu \U0001F600");
