@@ -29,6 +29,10 @@ void describe_transformer(ModelConfig& m, Settings& s) {
   s.field("attention_dropout", m.attention_dropout, "of attention weights").between(0, 0.95);
   s.field("activation_dropout", m.activation_dropout, "inside the feed-forward layer")
       .between(0, 0.95);
+  s.field("alignment_layer", m.alignment_layer,
+          "decoder layer that was trained on alignments; follows from train.guided_layer; -1: none")
+      .between(-1, 63);
+  s.field("alignment_head", m.alignment_head, "its head; -1: none").between(-1, 1023);
 }
 
 // What recurrent models and readers have in common.
@@ -80,6 +84,11 @@ void check_transformer(const ModelConfig& m, Exit code) {
   const bool sinusoids = m.positions != Positions::learned && m.positions != Positions::none;
   check(!sinusoids || m.size % 2 == 0, code, "model.size: sinusoidal positions need an even ",
         "size, found ", m.size, "; or set model.positions to learned or none");
+  check(m.alignment_layer < m.decoder_layers && m.alignment_head < m.heads &&
+            (m.alignment_layer < 0) == (m.alignment_head < 0),
+        code, "model.alignment_layer, model.alignment_head: there is no layer ", m.alignment_layer,
+        " with a head ", m.alignment_head, "; the decoder has ", m.decoder_layers, " layers of ",
+        m.heads, " heads, both counted from 0, and -1 stands for none");
 }
 
 void check_recurrent(const ModelConfig& m, Exit code) {

@@ -40,6 +40,8 @@ struct ModelConfig {
   bool output_bias = false;
   double attention_dropout = 0;   // of attention weights
   double activation_dropout = 0;  // inside the feed-forward layer
+  // The head of the decoder that was trained on given alignments; −1: none was.
+  int64_t alignment_layer = -1, alignment_head = -1;
 
   // Recurrent, and where it says so readers as well
   Cell cell = Cell::gru;
@@ -54,6 +56,7 @@ struct ModelConfig {
   Context context = Context::text;
 
   void describe(Settings& s);
+  bool aligns() const { return alignment_layer >= 0; }
   // Throws Error(code) for combinations that cannot be built, with the reason.
   void check(Exit code) const;
 

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/check.h"
 #include "nn/params.h"
 
 namespace fovea {
@@ -36,11 +37,22 @@ struct AttentionMap {
   std::vector<int32_t> frontier = {};  // forward: the first column that a row may look at
 };
 
+// Where the model should look when it writes a word: word n of target_out comes from the positions
+// keys[offsets[n] … offsets[n + 1]) of its source sentence, which may be none.
+struct Guidance {
+  std::span<const int32_t> offsets = {};  // words of target_out + 1; empty: nothing is known
+  std::span<const int32_t> keys = {};
+  double weight = 0;  // of its loss beside that of the words
+
+  explicit operator bool() const { return !offsets.empty(); }
+};
+
 // What a batch costs under teacher forcing.
 struct BatchLoss {
   Tensor loss;            // [1]: Σ over target words of the (label-smoothed) cross entropy
   Tensor log_likelihood;  // [target words]: log p(word), without smoothing
   Tensor surrogate = {};  // [1] or absent: part of the gradient, not of what is reported
+  Tensor guided = {};     // [1] or absent: Σ over guided words, without its weight; for reports
 };
 
 // What a model remembers between two steps of decoding; a row is one live hypothesis.
@@ -67,6 +79,11 @@ class Model {
   // the model drops out.
   virtual BatchLoss loss(const Tokens& source, const Tokens& target_in,
                          std::span<const int32_t> target_out, double label_smoothing) const = 0;
+  // The same, and how far attention is from where it should be as `guided` and, with its weight, as
+  // part of `surrogate`. Only for models that were configured with a head to be guided.
+  virtual BatchLoss guided_loss(const Tokens& source, const Tokens& target_in,
+                                std::span<const int32_t> target_out, double label_smoothing,
+                                const Guidance& guidance) const;
 
   // Reads the sources; the state has one row per sentence.
   virtual std::unique_ptr<DecoderState> start(const Tokens& source) const = 0;
@@ -85,5 +102,10 @@ class Model {
   explicit Model(Type type, Device device) : store_(type, device) {}
   ParameterStore store_;
 };
+
+inline BatchLoss Model::guided_loss(const Tokens&, const Tokens&, std::span<const int32_t>, double,
+                                    const Guidance&) const {
+  fail(Exit::usage, "this kind of model has no attention that alignments can guide");
+}
 
 }  // namespace fovea

@@ -1,9 +1,11 @@
 #include "models/transformer.h"
 
+#include <cassert>
 #include <cmath>
 
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
+#include "ops/shape.h"
 #include "tensor/tape.h"
 
 namespace fovea {
@@ -25,11 +27,24 @@ DecoderLayer::DecoderLayer(Scope scope, const ModelConfig& c)
       add_2(scope / "norm_2", c), add_3(scope / "norm_3", c) {}
 
 Tensor DecoderLayer::operator()(const Tensor& y, const Packing& target, const Tensor& memory,
-                                const Packing& source) const {
+                                const Packing& source, GuidedHead* guided) const {
   const Tensor a = add_1(y, [&](const Tensor& h) { return attend_self(h, target, Look::back); });
-  const Tensor b =
-      add_2(a, [&](const Tensor& h) { return attend_source(h, target, memory, source); });
+  const Tensor b = add_2(a, [&](const Tensor& h) {
+    if (guided) guided->look(attend_source, h, target, memory, source);
+    return attend_source(h, target, memory, source);
+  });
   return add_3(b, feed_forward);
+}
+
+void GuidedHead::look(const MultiHeadAttention& attend, const Tensor& h, const Packing& target,
+                      const Tensor& memory, const Packing& source) {
+  const int64_t d_k = attend.W_Q.cols() / attend.heads, first = head * d_k;
+  const auto project = [&](const Tensor& x, const Tensor& W, const Tensor& b) {
+    return linear(x, rows(W, first, d_k), reshape(columns(b, first, d_k), {d_k}));
+  };
+  const Tensor q = project(h, attend.W_Q, attend.b_Q);       // Q W_i^Q
+  const Tensor k = project(memory, attend.W_K, attend.b_K);  // K W_i^K
+  loss = guide_loss(q, k, target, source, guide);  // −Σ_n 1/|G_n| Σ_{j∈G_n} log a_nj
 }
 
 Tensor Embedder::operator()(std::span<const int32_t> ids, const Tensor& places,
@@ -95,8 +110,11 @@ Tensor Transformer::encode(Tensor x, const Packing& source) const {
 }
 
 Tensor Transformer::decode(Tensor y, const Packing& target, const Tensor& memory,
-                           const Packing& source) const {
-  for (const DecoderLayer& layer : decoder_layers) y = layer(y, target, memory, source);
+                           const Packing& source, GuidedHead* guided) const {
+  for (size_t i = 0; i < decoder_layers.size(); ++i) {
+    const bool here = guided && guided->layer == static_cast<int64_t>(i);
+    y = decoder_layers[i](y, target, memory, source, here ? guided : nullptr);
+  }
   return final_norms.empty() ? y : final_norms[1](y);
 }
 
@@ -120,21 +138,39 @@ struct Filled {
   }
 };
 
+// The head that is guided, told so for all words of the target; padding has no links.
+std::optional<GuidedHead> guided_head(const ModelConfig& c, const Guidance& guidance, size_t words,
+                                      Device device) {
+  if (!guidance) return {};
+  assert(c.alignment_layer >= 0 && guidance.offsets.size() <= words + 1);
+  std::vector<int32_t> offsets(guidance.offsets.begin(), guidance.offsets.end());
+  offsets.resize(words + 1, offsets.back());
+  const Guide guide{Tensor::of(offsets, device), Tensor::of(guidance.keys, device)};
+  return GuidedHead{c.alignment_layer, c.alignment_head, guide};
+}
+
 }  // namespace
 
-BatchLoss Transformer::loss(const Tokens& source, const Tokens& target_in,
-                            std::span<const int32_t> target_out, double label_smoothing) const {
+BatchLoss Transformer::guided_loss(const Tokens& source, const Tokens& target_in,
+                                   std::span<const int32_t> target_out, double label_smoothing,
+                                   const Guidance& guidance) const {
   const Filled src(source), tgt(target_in);
   const Packing from = Packing::of(src.offsets, store_.device());
   const Packing to = Packing::of(tgt.offsets, store_.device());
   std::vector<int32_t> labels(target_out.begin(), target_out.end());
   labels.resize(tgt.ids.size(), -1);
   const Tensor memory = encode(embed_source(src.ids, from), from);
-  const Tensor y = decode(embed_target(tgt.ids, to), to, memory, from);
+  auto guided = guided_head(config_, guidance, tgt.ids.size(), store_.device());
+  const Tensor y = decode(embed_target(tgt.ids, to), to, memory, from, guided ? &*guided : nullptr);
   const CrossEntropy out =
       output_loss(y, W_out, b_out, Tensor::of(labels, store_.device()), label_smoothing);
   const auto words = static_cast<int64_t>(target_out.size());
-  return {out.loss, out.log_likelihood.window(0, words)};
+  BatchLoss result{out.loss, out.log_likelihood.window(0, words)};
+  if (guided) {
+    result.guided = guided->loss;
+    result.surrogate = guided->loss * guidance.weight;
+  }
+  return result;
 }
 
 }  // namespace fovea

@@ -6,6 +6,7 @@
 #include "attention/multi_head.h"
 #include "models/config.h"
 #include "nn/positions.h"
+#include "ops/guide.h"
 
 namespace fovea {
 
@@ -51,6 +52,18 @@ struct EncoderLayer {
   Tensor operator()(const Tensor& x, const Packing& source) const;
 };
 
+// One head whose attention to the source is told where to look, and what that costs.
+// Garg et al.: Jointly Learning to Align and Translate with Transformer Models, EMNLP 2019.
+struct GuidedHead {
+  int64_t layer, head;
+  Guide guide;
+  Tensor loss = {};  // set by look()
+
+  // The head's attention when the attention of its layer asks with h.
+  void look(const MultiHeadAttention& attend, const Tensor& h, const Packing& target,
+            const Tensor& memory, const Packing& source);
+};
+
 struct DecoderLayer {
   MultiHeadAttention attend_self, attend_source;
   FeedForward feed_forward;
@@ -58,7 +71,7 @@ struct DecoderLayer {
 
   DecoderLayer(Scope scope, const ModelConfig& c);
   Tensor operator()(const Tensor& y, const Packing& target, const Tensor& memory,
-                    const Packing& source) const;
+                    const Packing& source, GuidedHead* guided = nullptr) const;
   // One word per row, the words before it remembered: `remember` stores keys and values of the
   // new words, given as [rows, 3D] beside their queries, and gives all that are to be attended to.
   template <class Remember>
@@ -90,7 +103,12 @@ class Transformer : public Model {
   int64_t max_length() const override { return config_.max_length; }
 
   BatchLoss loss(const Tokens& source, const Tokens& target_in, std::span<const int32_t> target_out,
-                 double label_smoothing) const override;
+                 double label_smoothing) const override {
+    return guided_loss(source, target_in, target_out, label_smoothing, {});
+  }
+  BatchLoss guided_loss(const Tokens& source, const Tokens& target_in,
+                        std::span<const int32_t> target_out, double label_smoothing,
+                        const Guidance& guidance) const override;
   std::unique_ptr<DecoderState> start(const Tokens& source) const override;
   Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
   void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
@@ -99,7 +117,8 @@ class Transformer : public Model {
 
   // The two stacks on embedded words.
   Tensor encode(Tensor x, const Packing& source) const;
-  Tensor decode(Tensor y, const Packing& target, const Tensor& memory, const Packing& source) const;
+  Tensor decode(Tensor y, const Packing& target, const Tensor& memory, const Packing& source,
+                GuidedHead* guided = nullptr) const;
   // Scores of all words: [tokens, target words].
   Tensor logits(const Tensor& y) const { return linear(y, W_out, b_out); }
 

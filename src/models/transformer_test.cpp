@@ -1,6 +1,7 @@
 #include "models/transformer.h"
 
 #include <numeric>
+#include <optional>
 
 #include "support/gradient_check.h"
 #include "support/sentences.h"
@@ -38,6 +39,65 @@ TEST(Transformer, Gradient) {
       const DropoutScope dropout(5, 1);
       return model->loss(s.sources(), s.targets(), s.out, 0.1).loss;
     });
+  }
+}
+
+// Links of ragged(): none, one or several keys, the end symbols' too.
+const std::vector<int32_t> kLinkOffsets{0, 2, 2, 3, 4, 4, 6}, kLinkKeys{0, 2, 3, 0, 0, 1};
+const Guidance kGuidance{kLinkOffsets, kLinkKeys, 0.3};
+
+ModelConfig guided(NormPlace norm) {
+  ModelConfig c = small();
+  c.norm = norm, c.decoder_layers = 2;
+  c.alignment_layer = 0, c.alignment_head = 1;
+  return c;
+}
+
+// The whole model with what training adds up: the loss and the part that guides attention.
+TEST(Transformer, GuidedGradient) {
+  const Sentences s = ragged();
+  for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
+    const auto model = make_model(guided(norm), 3, Type::f64);
+    model->parameters().allocate_gradients();
+    expect_gradient(parameters_of(model->parameters()), [&] {
+      const BatchLoss found = model->guided_loss(s.sources(), s.targets(), s.out, 0.1, kGuidance);
+      return found.loss + found.surrogate;
+    });
+  }
+}
+
+// The guided loss is that of the attention which the model shows, and reports stay as they were.
+TEST(Transformer, GuidedLossIsOfTheHeadThatIsShown) {
+  const Sentences s = ragged();
+  for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
+    const auto model = make_model(guided(norm), 3);
+    double expected = 0;
+    const auto maps = model->attention(s.sources(), s.targets());
+    size_t n = 0;
+    for (const auto& sentence : maps)
+      for (const AttentionMap& map : sentence) {
+        if (map.kind != "cross" || map.layer != 0 || map.head != 1) continue;
+        for (int64_t row = 0; row < map.rows; ++row, ++n) {
+          const int32_t first = kLinkOffsets[n], end = kLinkOffsets[n + 1];
+          for (int32_t l = first; l < end; ++l) {
+            const double a = map.weights[row * map.cols + kLinkKeys[l]];
+            expected -= std::log(a) / (end - first);
+          }
+        }
+      }
+    ASSERT_EQ(n + 1, kLinkOffsets.size());
+    const BatchLoss plain = model->loss(s.sources(), s.targets(), s.out, 0.1);
+    EXPECT_FALSE(plain.guided);
+    EXPECT_FALSE(plain.surrogate);
+    for (const bool padded : {false, true}) {
+      std::optional<Tape> tape;
+      if (padded) tape.emplace();  // Note [Whole blocks]
+      const BatchLoss found = model->guided_loss(s.sources(), s.targets(), s.out, 0.1, kGuidance);
+      EXPECT_NEAR(found.guided.values()[0], expected, 1e-5);
+      EXPECT_NEAR(found.surrogate.values()[0], 0.3 * expected, 1e-5);
+      EXPECT_NEAR(found.loss.values()[0], plain.loss.values()[0], 1e-5);
+      EXPECT_EQ(found.log_likelihood.elements(), std::ssize(s.out));
+    }
   }
 }
 
@@ -127,6 +187,15 @@ TEST(Transformer, ImpossibleShapesAreRefused) {
   c = small();
   c.source_words = 8;
   EXPECT_THROW(c.check(Exit::data), Error);
+  c = small();
+  c.alignment_layer = 1, c.alignment_head = 0;  // of one layer
+  EXPECT_THROW(c.check(Exit::data), Error);
+  c.alignment_layer = 0, c.alignment_head = 2;
+  EXPECT_THROW(c.check(Exit::data), Error);
+  c.alignment_head = -1;
+  EXPECT_THROW(c.check(Exit::data), Error);
+  c.alignment_head = 1;
+  EXPECT_NO_THROW(c.check(Exit::data));
 }
 
 }  // namespace
