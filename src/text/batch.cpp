@@ -60,6 +60,21 @@ void Packed::add(std::span<const int32_t> sentence, Mark mark) {
   offsets.push_back(static_cast<int32_t>(ids.size()));
 }
 
+void PackedLinks::add(std::span<const Link> links, int64_t words) {
+  if (offsets.empty()) offsets.push_back(0);
+  auto link = links.begin();
+  for (int64_t n = 0; n < words; ++n) {
+    for (; link != links.end() && link->second == n; ++link) keys.push_back(link->first);
+    offsets.push_back(static_cast<int32_t>(keys.size()));
+  }
+}
+
+int64_t PackedLinks::linked_words() const {
+  int64_t count = 0;
+  for (size_t n = 1; n < offsets.size(); ++n) count += offsets[n] > offsets[n - 1];
+  return count;
+}
+
 BatchPlan::BatchPlan(const Corpus& corpus, const BatchOptions& options, int64_t epoch)
     : corpus_(&corpus), pairs_(corpus.size()) {
   Random random(options.seed, static_cast<uint64_t>(epoch));
@@ -101,6 +116,7 @@ PairBatch gather(const Corpus& corpus, std::span<const int64_t> members) {
     batch.target_in.add(read, Packed::Mark::bos_before);
     batch.target_out.add(pair.target, labels ? Packed::Mark::none : Packed::Mark::eos_after);
     batch.lines.push_back(pair.line);
+    if (corpus.linked()) batch.links.add(pair.links, std::ssize(pair.target) + 1);  // and </s>
   }
   batch.members.assign(members.begin(), members.end());
   batch.target_tokens = batch.target_out.tokens();

@@ -22,6 +22,16 @@ struct Packed {
   void add(std::span<const int32_t> sentence, Mark mark);
 };
 
+// Where the words of a packed target come from: word n from the positions
+// keys[offsets[n] … offsets[n + 1]) of its source sentence, which may be none.
+struct PackedLinks {
+  std::vector<int32_t> offsets = {}, keys = {};  // both empty: there are no links at all
+
+  // Appends a sentence of so many target words; links are (source, target), by target.
+  void add(std::span<const Link> links, int64_t words);
+  int64_t linked_words() const;
+};
+
 struct PairBatch {
   Packed source;                      // ids </s>
   Packed target_in;                   // <s> ids; of labels: <s>
@@ -29,6 +39,7 @@ struct PairBatch {
   std::vector<int64_t> lines;         // where each pair came from, as Pair::line
   std::vector<int64_t> members = {};  // the pairs, as indices into the corpus
   int64_t target_tokens = 0;          // target_out.tokens(): what a loss is averaged over
+  PackedLinks links = {};             // of target_out, where the corpus has links
 };
 
 // What the token budget counts: the tokens there are, or those there would be if every

@@ -41,6 +41,21 @@ int64_t cost(const Corpus& corpus, std::span<const int64_t> members, Counted cou
                                     : longest * static_cast<int64_t>(members.size());
 }
 
+TEST(PairBatch, LinksAreThoseOfTheWordsToBeWritten) {
+  Corpus corpus;
+  const std::vector<int32_t> two{4, 5}, three{4, 5, 6};
+  corpus.add(three, two, 1);
+  corpus.link({{2, 1}, {0, 1}});
+  corpus.add(two, three, 2);
+  corpus.link({{1, 0}, {0, 2}});
+  const PairBatch batch = gather(corpus, std::vector<int64_t>{1, 0});
+  EXPECT_EQ(batch.links.offsets, (std::vector<int32_t>{0, 1, 1, 2, 2, 2, 4, 4}));  // </s> has none
+  EXPECT_EQ(batch.links.keys, (std::vector<int32_t>{1, 0, 0, 2}));
+  EXPECT_EQ(batch.links.linked_words(), 3);
+  EXPECT_EQ(std::ssize(batch.links.offsets), batch.target_out.tokens() + 1);
+  EXPECT_TRUE(gather(random_corpus(3, 1), std::vector<int64_t>{0}).links.offsets.empty());
+}
+
 TEST(BatchPlan, EveryPairOncePerEpochWithinTheBudget) {
   Random random(1);
   for (int round = 0; round < 60; ++round) {

@@ -1,6 +1,8 @@
 #include "text/corpus.h"
 
 #include <algorithm>
+#include <cassert>
+#include <optional>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -17,11 +19,17 @@ struct Draft {
   std::string text;
   bool bad_utf8 = false, cut = false;
   int64_t number = 0;
-  std::vector<int32_t> ids;
+  std::vector<int32_t> ids = {};
+  std::vector<int> words = {};  // as Vocabulary::words_in gives them, where links ask for them
+};
+
+struct DraftPair {
+  Draft source, target;
+  Links links;  // between words
 };
 
 Draft draft(const LineReader& reader, const Line& line, BadUtf8 policy) {
-  Draft side{std::string(line.text), false, line.cut, line.number, {}};
+  Draft side{std::string(line.text), false, line.cut, line.number};
   const size_t bad = find_invalid_utf8(side.text);
   if (bad == std::string::npos) return side;
   check(policy != BadUtf8::fail, Exit::data, reader.where(), ": byte ", bad + 1,
@@ -45,33 +53,74 @@ std::string place(const LineReader& reader, const Draft& side) {
        "; first line without partner: ", longer.name(), ":", first);
 }
 
-void check_counts(const std::vector<std::string>& sources,
-                  const std::vector<std::string>& targets) {
+void check_counts(const std::vector<std::string>& sources, const std::vector<std::string>& targets,
+                  const std::vector<std::string>& alignments) {
   check(!sources.empty() && sources.size() == targets.size(), Exit::usage, "there are ",
         sources.size(), " source files and ", targets.size(),
         " target files; give as many of one side as of the other");
+  check(alignments.empty() || alignments.size() == sources.size(), Exit::usage, "there are ",
+        sources.size(), " source files and ", alignments.size(),
+        " files of alignments; give one for each");
 }
 
-// The next line of both; false at the end of both.
-bool next_pair(LineReader& source, LineReader& target, Line& s, Line& t) {
-  const bool more_source = source.next(s), more_target = target.next(t);
+struct LinePair {
+  Line source, target;
+  Links links = {};
+};
+
+// The next line of all files; false at the end of all.
+bool next_pair(const PairReaders& files, LinePair& pair) {
+  LineReader &source = files.source, &target = files.target;
+  const bool more_source = source.next(pair.source), more_target = target.next(pair.target);
   if (more_source && !more_target) fail_partner(source, target);
   if (more_target && !more_source) fail_partner(target, source);
+  if (!files.links) return more_source;
+  const bool more_links = next_pharaoh(*files.links, pair.links);
+  if (more_source && !more_links) fail_partner(source, *files.links);
+  if (more_links && !more_source) fail_partner(*files.links, source);
   return more_source;
 }
 
-// Reads up to a chunk of pairs; an empty result means that both files are at their end.
-std::vector<std::pair<Draft, Draft>> read_chunk(LineReader& source, LineReader& target,
-                                                BadUtf8 policy) {
-  std::vector<std::pair<Draft, Draft>> chunk;
+// Reads up to a chunk of pairs; an empty result means that all files are at their end.
+std::vector<DraftPair> read_chunk(const PairReaders& files, BadUtf8 policy) {
+  std::vector<DraftPair> chunk;
   size_t bytes = 0;
-  while (chunk.size() < kChunkLines && bytes < kChunkBytes) {
-    Line s, t;
-    if (!next_pair(source, target, s, t)) break;
-    bytes += s.text.size() + t.text.size();
-    chunk.emplace_back(draft(source, s, policy), draft(target, t, policy));
+  for (LinePair pair; chunk.size() < kChunkLines && bytes < kChunkBytes;) {
+    if (!next_pair(files, pair)) break;
+    bytes += pair.source.text.size() + pair.target.text.size() + pair.links.size() * sizeof(Link);
+    chunk.push_back({draft(files.source, pair.source, policy),
+                     draft(files.target, pair.target, policy), std::move(pair.links)});
   }
   return chunk;
+}
+
+// The pieces of a word, from the first to behind the last.
+std::pair<int, int> pieces_of(const std::vector<int>& words, int word) {
+  const auto [first, last] = std::equal_range(words.begin(), words.end() - 1, word);
+  return {static_cast<int>(first - words.begin()), static_cast<int>(last - words.begin())};
+}
+
+// Every piece of a source word with every piece of the target word that it is linked to.
+Links between_pieces(const DraftPair& pair, const LineReader& reader) {
+  const int sources = pair.source.words.back(), targets = pair.target.words.back();
+  Links pieces;
+  for (const auto& [source, target] : pair.links) {
+    check(source < sources && target < targets, Exit::data, place(reader, pair.source), ": link ",
+          source, "-", target, " leads beyond the pair, which has ", sources, " source and ",
+          targets,
+          " target words, the first being 0; are these links of this text, source-target?");
+    const auto [from, from_end] = pieces_of(pair.source.words, source);
+    const auto [to, to_end] = pieces_of(pair.target.words, target);
+    for (int t = to; t < to_end; ++t)
+      for (int s = from; s < from_end; ++s) pieces.emplace_back(s, t);
+  }
+  return pieces;
+}
+
+// Opens a file of links where there are any.
+std::optional<LineReader> open_links(const std::vector<std::string>& alignments, size_t i) {
+  if (alignments.empty()) return {};
+  return LineReader(alignments[i], kLongestLinks);
 }
 
 bool is_blank(const Draft& side) { return side.ids.empty() && !side.cut; }
@@ -125,29 +174,36 @@ std::string CorpusCounts::removed() const {
 Corpus Corpus::read(const std::vector<std::string>& sources,
                     const std::vector<std::string>& targets, const Vocabulary& source_vocabulary,
                     const Vocabulary& target_vocabulary, const CorpusOptions& options) {
-  check_counts(sources, targets);
+  check_counts(sources, targets, options.alignments);
   Corpus corpus;
   const auto limit = static_cast<size_t>(options.max_bytes);
   for (size_t i = 0; i < sources.size(); ++i) {
     LineReader source(sources[i], limit), target(targets[i], limit);
-    corpus.read(source, target, source_vocabulary, target_vocabulary, options);
+    std::optional<LineReader> links = open_links(options.alignments, i);
+    corpus.read({source, target, links ? &*links : nullptr}, source_vocabulary, target_vocabulary,
+                options);
   }
   return corpus;
 }
 
-void Corpus::read(LineReader& source, LineReader& target, const Vocabulary& source_vocabulary,
+void Corpus::read(const PairReaders& files, const Vocabulary& source_vocabulary,
                   const Vocabulary& target_vocabulary, const CorpusOptions& options) {
+  const auto encode = [&](const Vocabulary& vocabulary, Draft& side) {
+    if (side.cut) return;
+    side.ids = vocabulary.encode(side.text);
+    if (files.links) side.words = vocabulary.words_in(side.text);
+  };
   for (;;) {
-    auto chunk = read_chunk(source, target, options.bad_utf8);
+    auto chunk = read_chunk(files, options.bad_utf8);
     if (chunk.empty()) break;
 #pragma omp parallel for schedule(dynamic, 64)
     for (size_t i = 0; i < chunk.size(); ++i) {
-      auto& [s, t] = chunk[i];
-      if (s.bad_utf8 || t.bad_utf8) continue;
-      if (!s.cut) s.ids = source_vocabulary.encode(s.text);
-      if (!t.cut) t.ids = target_vocabulary.encode(t.text);
+      if (chunk[i].source.bad_utf8 || chunk[i].target.bad_utf8) continue;
+      encode(source_vocabulary, chunk[i].source);
+      encode(target_vocabulary, chunk[i].target);
     }
-    for (const auto& [s, t] : chunk) {
+    for (const DraftPair& pair : chunk) {
+      const Draft &s = pair.source, &t = pair.target;
       if (++counts_.read % kReportEvery == 0 && options.progress) options.progress(counts_.read);
       const bool long_source = too_long(s, options.max_length);
       if (s.bad_utf8 || t.bad_utf8) {
@@ -156,15 +212,16 @@ void Corpus::read(LineReader& source, LineReader& target, const Vocabulary& sour
         ++counts_.empty;
       } else if (long_source || too_long(t, options.max_length)) {
         if (counts_.too_long++ == 0)
-          counts_.first_too_long = long_source ? place(source, s) : place(target, t);
+          counts_.first_too_long = long_source ? place(files.source, s) : place(files.target, t);
       } else if (unlike(s, t, options.max_ratio)) {
         ++counts_.ratio;
       } else {
         add(s.ids, t.ids, counts_.read);
+        if (files.links) link(between_pieces(pair, *files.links));
       }
     }
   }
-  for (const LineReader* reader : {&source, &target}) {
+  for (const LineReader* reader : {&files.source, &files.target}) {
     counts_.carriage_returns += reader->counts().carriage_returns;
     counts_.byte_order_marks += reader->counts().byte_order_marks;
   }
@@ -178,8 +235,23 @@ void Corpus::add(std::span<const int32_t> source, std::span<const int32_t> targe
   ++counts_.kept;
 }
 
+void Corpus::link(Links pieces) {
+  const auto by_target = [](const Link& a, const Link& b) {
+    return std::pair(a.second, a.first) < std::pair(b.second, b.first);
+  };
+  std::sort(pieces.begin(), pieces.end(), by_target);
+  links_.insert(links_.end(), pieces.begin(), pieces.end());
+  link_offsets_.push_back(std::ssize(links_));
+  assert(link_offsets_.size() == lines_.size() + 1);
+}
+
 Pair Corpus::operator[](int64_t i) const {
-  return {source_.sentence(i), target_.sentence(i), lines_[i]};
+  Pair pair{source_.sentence(i), target_.sentence(i), lines_[i]};
+  if (linked()) {
+    const int64_t first = link_offsets_[i], end = link_offsets_[i + 1];
+    pair.links = std::span(links_).subspan(first, end - first);
+  }
+  return pair;
 }
 
 uint64_t Corpus::fingerprint() const {
@@ -191,6 +263,13 @@ uint64_t Corpus::fingerprint() const {
   for (const Side* side : {&source_, &target_}) {
     for (const int32_t id : side->ids) mix(static_cast<uint32_t>(id));
     for (const int64_t offset : side->offsets) mix(static_cast<uint64_t>(offset));
+  }
+  if (linked()) {
+    for (const auto& [source, target] : links_) {
+      mix(static_cast<uint32_t>(source));
+      mix(static_cast<uint32_t>(target));
+    }
+    for (const int64_t offset : link_offsets_) mix(static_cast<uint64_t>(offset));
   }
   return hash;
 }
@@ -205,12 +284,16 @@ void Corpus::Side::add(std::span<const int32_t> sentence) {
 }
 
 void check_partners(const std::vector<std::string>& sources,
-                    const std::vector<std::string>& targets) {
-  check_counts(sources, targets);
+                    const std::vector<std::string>& targets,
+                    const std::vector<std::string>& alignments) {
+  check_counts(sources, targets, alignments);
   for (size_t i = 0; i < sources.size(); ++i) {
     if (sources[i] == "-" || targets[i] == "-") continue;
+    if (!alignments.empty() && alignments[i] == "-") continue;
     LineReader source(sources[i]), target(targets[i]);
-    for (Line s, t; next_pair(source, target, s, t);) {
+    std::optional<LineReader> links = open_links(alignments, i);
+    const PairReaders files{source, target, links ? &*links : nullptr};
+    for (LinePair pair; next_pair(files, pair);) {
     }
   }
 }

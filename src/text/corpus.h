@@ -9,6 +9,7 @@
 
 #include "base/lines.h"
 #include "base/settings.h"
+#include "text/links.h"
 #include "text/vocabulary.h"
 
 namespace fovea {
@@ -21,6 +22,8 @@ struct CorpusOptions {
   int64_t max_bytes = 65'536;  // a longer line is too long whatever its pieces are
   BadUtf8 bad_utf8 = BadUtf8::skip;
   std::function<void(int64_t lines)> progress = nullptr;  // called now and then
+  // Links between the words of the pairs (Pharaoh), a file beside each pair of files; or none.
+  std::vector<std::string> alignments = {};
 
   void describe(Settings& settings);
 };
@@ -45,6 +48,13 @@ struct CorpusCounts {
 struct Pair {
   std::span<const int32_t> source, target;  // without <s> and </s>
   int64_t line;                             // from 1, through all files
+  std::span<const Link> links = {};         // (source piece, target piece), by target piece
+};
+
+// Open files that belong together line by line.
+struct PairReaders {
+  LineReader &source, &target;
+  LineReader* links = nullptr;  // made with the limit kLongestLinks; or absent
 };
 
 // What stands on the target side: sentences, which </s> ends, or labels of one piece each.
@@ -57,16 +67,23 @@ class Corpus {
 
   // Line k of sources[f] and line k of targets[f] are a pair. Files may be plain, .gz or "-".
   // Throws Exit::data where the numbers of lines differ, naming the first line that has no
-  // partner, and for UTF-16 and UTF-32; Exit::files where a file cannot be read.
+  // partner, for links that are none or lead beyond the words of a pair that is kept, and for
+  // UTF-16 and UTF-32; Exit::files where a file cannot be read.
   static Corpus read(const std::vector<std::string>& sources,
                      const std::vector<std::string>& targets, const Vocabulary& source_vocabulary,
                      const Vocabulary& target_vocabulary, const CorpusOptions& options = {});
 
-  // Appends the pairs of two open files, as read does.
-  void read(LineReader& source, LineReader& target, const Vocabulary& source_vocabulary,
+  // Appends the pairs of open files, as read does; options.alignments has no effect.
+  void read(const PairReaders& files, const Vocabulary& source_vocabulary,
             const Vocabulary& target_vocabulary, const CorpusOptions& options = {});
+  void read(LineReader& source, LineReader& target, const Vocabulary& source_vocabulary,
+            const Vocabulary& target_vocabulary, const CorpusOptions& options = {}) {
+    read({source, target}, source_vocabulary, target_vocabulary, options);
+  }
 
   void add(std::span<const int32_t> source, std::span<const int32_t> target, int64_t line);
+  // Links between the pieces of the pair added last. Every pair has its call or none has.
+  void link(Links pieces);
   // Says what became of the lines, where add() was used alone.
   void account(const CorpusCounts& counts) { counts_ = counts; }
 
@@ -77,9 +94,12 @@ class Corpus {
   int64_t target_length(int64_t i) const { return target_.length(i); }
   int64_t source_tokens() const { return static_cast<int64_t>(source_.ids.size()); }
   int64_t target_tokens() const { return static_cast<int64_t>(target_.ids.size()); }
+  bool linked() const { return link_offsets_.size() > 1; }
+  int64_t links() const { return static_cast<int64_t>(links_.size()); }
   const CorpusCounts& counts() const { return counts_; }
 
-  // A hash of all ids and where sentences end; tells whether training resumes on the same data.
+  // A hash of all ids, links and where sentences end; tells whether training resumes on the same
+  // data.
   uint64_t fingerprint() const;
 
  private:
@@ -94,13 +114,16 @@ class Corpus {
   Targets targets_;
   Side source_, target_;
   std::vector<int64_t> lines_;
+  Links links_;  // of all pairs
+  std::vector<int64_t> link_offsets_{0};
   CorpusCounts counts_;
 };
 
-// Throws what Corpus::read would throw where the numbers of files or lines differ, without looking
-// at what stands in the lines; standard input is left for read to judge.
+// Throws what Corpus::read would throw where the numbers of files or lines differ or links are
+// none, without looking at what stands in the text; standard input is left for read to judge.
 void check_partners(const std::vector<std::string>& sources,
-                    const std::vector<std::string>& targets);
+                    const std::vector<std::string>& targets,
+                    const std::vector<std::string>& alignments = {});
 
 // A line fit for translating, and what had to be done to it.
 struct CleanLine {

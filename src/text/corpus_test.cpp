@@ -237,6 +237,94 @@ TEST(CleanLine, GivesOneLineForEachLine) {
   }
 }
 
+Corpus read_linked(const std::string& source, const std::string& target, const std::string& links,
+                   const Vocabulary& vocabulary = letters(), const CorpusOptions& options = {}) {
+  LineReader s = LineReader::over(source, "train.en"), t = LineReader::over(target, "train.de");
+  LineReader l = LineReader::over(links, "train.links", kLongestLinks);
+  Corpus corpus;
+  corpus.read({s, t, &l}, vocabulary, vocabulary, options);
+  return corpus;
+}
+
+Links links_of(const Corpus& corpus, int64_t i) {
+  return {corpus[i].links.begin(), corpus[i].links.end()};
+}
+
+TEST(Corpus, LinksComeAlongWithTheirPairs) {
+  EXPECT_FALSE(read("a\n", "a\n").linked());
+  // line 2 is too long, line 4 empty: their links go with them, even those that lead beyond
+  const Corpus corpus =
+      read_linked("a b\na b c\nc\n\nb a\n", "b a\na\nc\na\na b\n",
+                  "1-0 0-1 0-0\n2-0 9-9\n\n7-7\n0-1\n", letters(), {.max_length = 2});
+  EXPECT_TRUE(corpus.linked());
+  EXPECT_EQ(kept_lines(corpus), (std::vector<int64_t>{1, 3, 5}));
+  EXPECT_EQ(links_of(corpus, 0), (Links{{0, 0}, {1, 0}, {0, 1}}));  // by target, then source
+  EXPECT_EQ(links_of(corpus, 1), Links{});
+  EXPECT_EQ(links_of(corpus, 2), (Links{{0, 1}}));
+  const auto fingerprint = [](const char* links) {
+    return read_linked("a b\n", "a b\n", links).fingerprint();
+  };
+  EXPECT_NE(fingerprint("0-0 1-1\n"), fingerprint("0-0 1-0\n"));
+  EXPECT_NE(fingerprint("\n"), read("a b\n", "a b\n").fingerprint());
+}
+
+TEST(Corpus, LinksOfWordsBecomeLinksOfTheirPieces) {
+  const auto cut = Vocabulary::from_entries(Cut::pieces, {{"a@@", 1}, {"b", 1}});
+  EXPECT_EQ(links_of(read_linked("a@@ x@@ b b\n", "b a@@ b\n", "0-1 1-0\n", cut), 0),
+            (Links{{3, 0}, {0, 1}, {1, 1}, {2, 1}, {0, 2}, {1, 2}, {2, 2}}));
+  const auto letter = Vocabulary::from_entries(Cut::characters, {{"a", 1}, {"b", 1}});
+  EXPECT_EQ(links_of(read_linked("ab a\n", "b a\n", "0-1\n", letter), 0),  // the blank counts
+            (Links{{0, 1}, {1, 1}, {0, 2}, {1, 2}}));
+  const Vocabulary model = samples::small_model(SubwordModel::unigram);
+  const std::string source = "verliko stamu", target = "tühäuing lone ba";
+  const Corpus corpus = read_linked(source + "\n", target + "\n", "1-0\n", model);
+  const std::vector<int> from = model.words_in(source), to = model.words_in(target);
+  Links expected;
+  for (int t = 0; t < std::ssize(corpus[0].target); ++t)
+    for (int s = 0; s < std::ssize(corpus[0].source); ++s)
+      if (from[s] == 1 && to[t] == 0) expected.emplace_back(s, t);
+  EXPECT_FALSE(expected.empty());
+  EXPECT_EQ(links_of(corpus, 0), expected);
+}
+
+TEST(Corpus, LinksThatDoNotFitAreRefused) {
+  const auto fault = [](const char* source, const char* target, const char* links) {
+    return message_of(Exit::data, [&] { read_linked(source, target, links); });
+  };
+  EXPECT_EQ(fault("a\nb\n", "a\nb\n", "0-0\n"),
+            "train.en has 2 lines, train.links 1; first line without partner: train.en:2");
+  EXPECT_EQ(fault("a\n", "a\n", "0-0\n\n"),
+            "train.links has 2 lines, train.en 1; first line without partner: train.links:2");
+  EXPECT_EQ(fault("a\na\n", "a\na\n", "0-0\n0:0\n").find("train.links:2: '0:0' is no link"), 0u);
+  EXPECT_EQ(fault("\n", "a\n", "x\n").find("train.links:1: 'x' is no link"), 0u);
+  const std::string beyond = fault("a\na b\n", "a\na\n", "0-0\n1-0 0-1\n");
+  EXPECT_EQ(beyond.find("train.links:2: link 0-1 leads beyond the pair, which has 2 source and 1 "),
+            0u)
+      << beyond;
+}
+
+TEST(Corpus, FilesOfLinksStandBesideThoseOfText) {
+  const Folder folder;
+  const std::string text = folder.write("text", "a b\nb\n"),
+                    links = folder.write("l", "0-1\n0-0\n"), bad = folder.write("bad", "0-1\n"),
+                    odd = folder.write("odd", "0-1\n0_0\n");
+  const std::vector<std::string> texts{text, text};
+  const auto read_all = [&](const std::vector<std::string>& alignments) {
+    CorpusOptions options;
+    options.alignments = alignments;
+    return Corpus::read(texts, texts, letters(), letters(), options);
+  };
+  const Corpus corpus = read_all({links, links});
+  EXPECT_EQ(links_of(corpus, 2), (Links{{0, 1}}));
+  EXPECT_EQ(links_of(corpus, 3), (Links{{0, 0}}));
+  message_of(Exit::usage, [&] { read_all({links}); });
+  const std::string shorter = message_of(Exit::data, [&] { read_all({links, bad}); });
+  EXPECT_NE(shorter.find("first line without partner: " + text + ":2"), shorter.npos) << shorter;
+  EXPECT_EQ(shorter, message_of(Exit::data, [&] { check_partners(texts, texts, {links, bad}); }));
+  message_of(Exit::data, [&] { check_partners(texts, texts, {links, odd}); });
+  EXPECT_NO_THROW(check_partners(texts, texts, {links, links}));
+}
+
 TEST(CorpusOptions, AreSettings) {
   CorpusOptions options;
   Settings settings;
