@@ -18,6 +18,7 @@ namespace {
 constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kChunk = std::size_t{8} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+constexpr std::size_t kSpare = std::size_t{64} << 20;
 
 // Note [Best fit]
 // Free blocks are kept by address (to join neighbours) and by size (to find the smallest that
@@ -67,14 +68,23 @@ class Arena {
   }
 
  private:
+  // Whether others could still get what they need: libraries such as oneDNN, which writes code for
+  // each new shape, do not survive without.
+  static bool spare_left() {
+    void* spare = mmap(nullptr, kSpare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return spare != MAP_FAILED && munmap(spare, kSpare) == 0;
+  }
+
   void grow(std::size_t bytes) {
     const std::size_t chunk = std::max(kChunk, (bytes + kChunk - 1) / kChunk * kChunk);
     void* start = mmap(nullptr, chunk + kHugePage, PROT_READ | PROT_WRITE,  // room to align it
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (start == MAP_FAILED)
+    if (start == MAP_FAILED || !spare_left()) {
+      if (start != MAP_FAILED) munmap(start, chunk + kHugePage);
       fail(Exit::memory, "out of memory: could not take another ", chunk >> 20, " MiB beside the ",
            use_.reserved >> 20, " MiB in use (", std::strerror(errno),
            "); lower the batch size (batch.tokens, --batch) or use a smaller model");
+    }
     const auto address = reinterpret_cast<std::uintptr_t>(start);
     start = reinterpret_cast<void*>((address + kHugePage - 1) / kHugePage * kHugePage);
     madvise(start, chunk, MADV_HUGEPAGE);

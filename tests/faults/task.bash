@@ -34,6 +34,7 @@ train() {  # MODEL_DIR LOG: runs until it ends or is killed; the lines of all ru
 }
 
 result() {  # MODEL_DIR: what must be the same bytes after every run
-  (cd "$1" && sha256sum "checkpoints/checkpoint-00000$UPDATES.safetensors" model.safetensors \
+  (cd "$1" && sha256sum "$(printf 'checkpoints/checkpoint-%08d.safetensors' "$UPDATES")" \
+    model.safetensors \
     vocab.txt && sed 's/,"wall":.*/}/' metrics.jsonl | sha256sum)
 }
