@@ -47,6 +47,9 @@ Remembered source_table(const State& s, Device device) {
   return table;
 }
 
+// A step reads all that is remembered; moving it once in eight steps costs little beside that.
+constexpr int64_t kStepsOfRoom = 8;
+
 // Makes room for `rows` more rows. What no live row refers to any more is left behind.
 void make_room(State& s, int64_t rows) {
   if (s.kv[0] && s.used + rows <= s.kv[0].size(0)) return;
@@ -63,8 +66,7 @@ void make_room(State& s, int64_t rows) {
   s.used = static_cast<int64_t>(kept.size());
   const Tensor& like = s.source_kv[0];
   for (Tensor& kv : s.kv) {
-    Tensor larger({std::max(s.used * 3 / 2, s.used + 8 * rows), like.cols()}, like.type(),
-                  like.device());
+    Tensor larger({s.used + kStepsOfRoom * rows, like.cols()}, like.type(), like.device());
     for (int64_t i = 0; i < s.used; ++i)
       copy_columns(kv.window(kept[static_cast<size_t>(i)], 1), 0, larger.window(i, 1));
     kv = larger;
