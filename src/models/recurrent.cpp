@@ -146,8 +146,7 @@ std::vector<Tensor> RecurrentModel::advance_states(Tensor x,
   return states;
 }
 
-// x is W E y_{t−1} + b in the rows from `first` on; rows of `all` that have no
-// sentence are over.
+// x is W E y_{t−1} + b in the rows from `first` on; rows of `all` that have no sentence are over.
 RecurrentModel::Stepped RecurrentModel::advance(const Tensor& x, int64_t first,
                                                 const DecoderRows& all, const Memory& memory,
                                                 const Tensor& sentence) const {
@@ -167,8 +166,7 @@ RecurrentModel::Stepped RecurrentModel::advance(const Tensor& x, int64_t first,
     step.rows.states = advance_states(in, before.states);  // s_t = f(s_{t−1}, [E y; h̃])
     step.s = decoder.back().h(step.rows.states.back());
     if (attend) {
-      step.attended = attend->attend({step.s, sentence}, memory,
-                                     before.before);  // α from s_t
+      step.attended = attend->attend({step.s, sentence}, memory, before.before);  // α from s_t
       step.c = step.attended.context;
     }
   }
@@ -179,9 +177,8 @@ RecurrentModel::Stepped RecurrentModel::advance(const Tensor& x, int64_t first,
 Tensor RecurrentModel::readout(const Tensor& s, const Tensor& y, const Tensor& c) const {
   if (!attend) return s;
   if (config_.decoder == Decoder::bahdanau)
-    return tanh(linear(side_by_side({s, y, c}),
-                       W_r));                   // tanh(W_r [s_t; E y_{t−1}; c_t])
-  return tanh(step_linear(concat(c, s), W_r));  // h̃_t = tanh(W_c [c_t; s_t])
+    return tanh(linear(side_by_side({s, y, c}), W_r));  // tanh(W_r [s_t; E y_{t−1}; c_t])
+  return tanh(step_linear(concat(c, s), W_r));          // h̃_t = tanh(W_c [c_t; s_t])
 }
 
 DecoderRows RecurrentModel::first(const Encoded& source, const Tensor& sentence) const {
@@ -225,8 +222,7 @@ RecurrentModel::Decoded RecurrentModel::decode(const Encoded& source, const Targ
   return out;
 }
 
-// Where nothing that is attended to enters the next state, whole layers run
-// before attention does.
+// Where nothing that is attended to enters the next state, whole layers run before attention does.
 RecurrentModel::Decoded RecurrentModel::decode_at_once(const Tensor& y, const Encoded& source,
                                                        const Target& target) const {
   const TimeMajor& order = target.order;
@@ -253,13 +249,12 @@ RecurrentModel::Decoded RecurrentModel::decode_at_once(const Tensor& y, const En
 
 namespace {
 
-// Note [Rows of sixteen]
-// While training, sentences of like length are filled up to the longest of
-// sixteen, and sentences of padding are added until there is a multiple of
-// sixteen: products then come in few sizes, and each size is prepared once. The
-// output layer reads the words alone, and then padding up to a multiple of
-// sixteen; its labels are none, so no gradient comes from it.
-constexpr size_t kRows = 16;
+// Note [Rows of eight]
+// While training, sentences of like length are filled up to the longest of eight, and sentences of
+// padding are added until there is a multiple of eight: products then come in few sizes, and each
+// size is prepared once. The output layer reads the words alone, and then padding up to a multiple
+// of eight; its labels are none, so no gradient comes from it.
+constexpr size_t kRows = 8;
 
 // Sentences one after another as the decoder will see them.
 struct Filled {
@@ -333,8 +328,8 @@ BatchLoss RecurrentModel::loss_after(const Encoded& source, const Tokens& target
   return {out.loss, scores, surrogate(decoded, target.order, rows, scores)};
 }
 
-// The reward of a sentence is Σ log p of its words, and what it is compared
-// with the running mean of log p of a word, once for each of its words.
+// The reward of a sentence is Σ log p of its words, and what it is compared with the running mean
+// of log p of a word, once for each of its words.
 Tensor RecurrentModel::surrogate(const Decoded& decoded, const TimeMajor& order,
                                  std::span<const int32_t> rows, const Tensor& scores) const {
   if (!Tape::live() || decoded.attended.empty() || !decoded.attended[0].log_choice) return {};

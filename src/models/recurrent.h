@@ -9,8 +9,7 @@
 
 namespace fovea {
 
-// What a decoder carries from one word to the next; row i is one sentence or
-// hypothesis.
+// What a decoder carries from one word to the next; row i is one sentence or hypothesis.
 struct DecoderRows {
   std::vector<Tensor> states;  // per layer [rows, state width]
   Tensor fed;                  // h̃_{t−1} [rows, readout]: input feeding only
@@ -18,12 +17,9 @@ struct DecoderRows {
 };
 
 // Recurrent encoder-decoders. The encoder gives annotations h_j; the decoder is
-//   bahdanau  α from s_{t−1}; s_t = f(s_{t−1}, [E y_{t−1}; c_t]); tanh(W_r
-//   [s_t; E y_{t−1}; c_t])
-//             (Bahdanau, Cho, Bengio: ICLR 2015, sections 3.1 and A.2.2, with
-//             tanh for maxout)
-//   luong     s_t = f(s_{t−1}, [E y_{t−1}; h̃_{t−1}]); α from s_t; h̃_t =
-//   tanh(W_c [c_t; s_t])
+//   bahdanau  α from s_{t−1}; s_t = f(s_{t−1}, [E y_{t−1}; c_t]); tanh(W_r [s_t; E y_{t−1}; c_t])
+//             (Bahdanau, Cho, Bengio: ICLR 2015, sections 3.1 and A.2.2, with tanh for maxout)
+//   luong     s_t = f(s_{t−1}, [E y_{t−1}; h̃_{t−1}]); α from s_t; h̃_t = tanh(W_c [c_t; s_t])
 //             (Luong, Pham, Manning: EMNLP 2015, sections 3 and 3.3)
 //   without attention s_t = f(s_{t−1}, E y_{t−1}) is read out as it is
 //             (Sutskever, Vinyals, Le: NIPS 2014; Cho et al.: EMNLP 2014)
@@ -49,12 +45,10 @@ class RecurrentModel : public Model {
     std::vector<Tensor> states;  // the decoder's first ones, per layer
   };
   Encoded encode(const Tokens& source) const;
-  // s_0 of each decoder layer, from the encoder's last states of each layer and
-  // direction.
+  // s_0 of each decoder layer, from the encoder's last states of each layer and direction.
   std::vector<Tensor> first_states(const std::vector<Tensor>& last) const;
 
-  // The target words in time-major order, and which source sentence each place
-  // is to translate.
+  // The target words in time-major order, and which source sentence each place is to translate.
   struct Target {
     Tensor words;  // i32 [rows]
     TimeMajor order;
@@ -100,8 +94,7 @@ class RecurrentModel : public Model {
   std::unique_ptr<Attention> attend;  // absent: without attention
   Tensor W_r;                         // W_r (bahdanau) or W_c (luong)
   Tensor W_o, b_o;
-  Tensor baseline;  // hard-sample: mean log p of a word so far; moved by loss(),
-                    // not by gradients
+  Tensor baseline;  // hard-sample: mean log p of a word so far; moved by loss(), not by gradients
 };
 
 }  // namespace fovea

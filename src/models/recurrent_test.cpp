@@ -62,7 +62,7 @@ struct Ready {
   }
   const RecurrentModel& recurrent() const { return dynamic_cast<const RecurrentModel&>(*model); }
 
-  // Batches are filled up where a tape is alive (Note [Rows of sixteen]) and
+  // Batches are filled up where a tape is alive (Note [Rows of eight]) and
   // dropout goes by rows: differences need a tape too.
   GradientCheck check(const Sentences& s, bool training = false) const {
     return {parameters_of(model->parameters()), [this, &s, training] {
@@ -217,7 +217,7 @@ TEST(Recurrent, BatchDoesNotMatter) {
   }
 }
 
-// What fills a batch up while training changes nothing: Note [Rows of sixteen].
+// What fills a batch up while training changes nothing: Note [Rows of eight].
 TEST(Recurrent, FillingDoesNotMatter) {
   const Sentences s = ragged();
   for (const ModelConfig& c : mechanisms()) {
