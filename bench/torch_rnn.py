@@ -4,8 +4,8 @@ JSON line per figure.
 
   DEVICE=cpu THREADS=2 PRECISION=bf16 python3 bench/torch_rnn.py rnnsearch luong
 
-DEVICE (cuda), THREADS (all) and PRECISION (bf16; or f32) come from the environment; COMPILE=0
-leaves torch.compile away.
+DEVICE (cuda), THREADS (all) and PRECISION (bf16; or f32) come from the environment. COMPILE=1
+measures torch.compile as well, which unrolls all steps and compiles for many minutes on a CPU.
 
 rnnsearch: Bahdanau et al. 2015: bidirectional GRU of 1,000 units, embeddings of 620, additive
            attention, readout of 620, 30,000 words, 80 sentences of 22 to 32 words.
@@ -147,5 +147,5 @@ SHAPES = {"rnnsearch": (RNNsearch, 80, 32), "luong": (Luong, 64, 32)}
 
 if __name__ == "__main__":
     for what in sys.argv[1:] or SHAPES:
-        for compiled in [False, True] if os.environ.get("COMPILE", "1") == "1" else [False]:
+        for compiled in [False, True] if os.environ.get("COMPILE") == "1" else [False]:
             train(what, *SHAPES[what], compiled)
