@@ -319,7 +319,7 @@ constexpr double kTooFast = 1000;
 
 TEST_F(TrainerTest, ARiseOfTheLossIsUndone) {
   options_.train.updates = 300;
-  options_.valid.every = 0;
+  options_.valid.every = 100;
   options_.schedule.kind = ScheduleKind::constant;
   const double rate = options_.schedule.lr;
   train("clean");
@@ -350,7 +350,8 @@ TEST_F(TrainerTest, ARiseOfTheLossIsUndone) {
 
 TEST_F(TrainerTest, ARiseIsUndoneInAResumedRunToo) {
   options_.train.updates = 300;
-  options_.valid.every = 0;
+  options_.valid.every = 100;
+  options_.checkpoint.every = 20;
   options_.schedule.kind = ScheduleKind::constant;
   const double rate = options_.schedule.lr;
   const auto run = [&](const std::string& name, int64_t stop) {
