@@ -31,6 +31,9 @@ constexpr const char* kExamples = R"(Examples:
   One head, every link of more than 0.2 with its weight:
     fovea align -m model -s test.en -t test.de --layer 4 --head 2 --threshold 0.2 --soft
 
+  A model that was trained with data.alignments knows which of its heads learnt them:
+    fovea align -m guided -s test.en -t test.de
+
   Two directions joined, and how wrong the result is:
     fovea align -m en-fr -s test.en -t test.fr > forward
     fovea align -m fr-en -s test.fr -t test.en --reverse > backward
@@ -58,6 +61,10 @@ struct AlignCommand {
   int gold_from = 1;
   int64_t batch_tokens = 1024;
 
+  // Whether the user says which attention to take.
+  bool chooses() const {
+    return mean || attention.layer >= 0 || attention.head >= 0 || !best_on.empty();
+  }
   Links links(const SoftAlignment& words) const {
     return threshold ? links_above(words, *threshold) : hard_alignment(words);
   }
@@ -265,18 +272,27 @@ void align(AlignCommand& c) {
   const PrecisionScope precision(c.model.numbers());
   if (c.shift) c.attention.step = AttentionChoice::Step::reads;
   const Package& package = packages.front();
+  if (!c.chooses() && package.config.aligns()) {
+    c.attention.layer = package.config.alignment_layer;
+    c.attention.head = package.config.alignment_head;
+    log_info("{}, which was trained on alignments; --mean takes all heads", c.attention.name());
+  }
   align_files(c, package, c.best_on.empty() ? c.attention : best_attention(c, package));
 }
 
 void add_choice_options(CLI::App& app, AlignCommand& c) {
   auto* group = app.add_option_group("Which attention");
-  auto* layer =
-      group->add_option("--layer", c.attention.layer, "One layer, from 0; default: the mean of all")
-          ->check(CLI::NonNegativeNumber);
+  auto* layer = group
+                    ->add_option("--layer", c.attention.layer,
+                                 "One layer, from 0; default: the mean of all, or what was guided")
+                    ->check(CLI::NonNegativeNumber);
   auto* head =
       group->add_option("--head", c.attention.head, "One head, from 0; default: the mean of all")
           ->check(CLI::NonNegativeNumber);
-  auto* mean = group->add_flag("--mean", c.mean, "The mean of all layers and heads: the default")
+  auto* mean = group
+                   ->add_flag("--mean", c.mean,
+                              "The mean of all layers and heads: the default where no head was "
+                              "trained on alignments")
                    ->excludes(layer)
                    ->excludes(head);
   auto* shift = group->add_flag(

@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
@@ -113,6 +114,27 @@ TEST_F(AlignModel, TheBestHeadFindsTheWords) {
   EXPECT_EQ(found.substr(found.find('\n'), 2), "\n\n") << "an empty line has no links: " << found;
   const std::string links = file("links", found);
   EXPECT_LT(std::stod(run({"evaluate", "--aer", "-r", gold_, "-i", links, "-b"})), 25) << found;
+}
+
+TEST_F(AlignModel, AHeadTrainedOnAlignmentsIsTheDefault) {
+  const std::filesystem::path shipped = FOVEA_SOURCE "/models/en-de", guided = folder_ / "guided";
+  std::filesystem::create_directory(guided);
+  for (const auto& entry : std::filesystem::directory_iterator(shipped))
+    if (entry.path().filename() != "config.yml")
+      std::filesystem::create_symlink(entry.path(), guided / entry.path().filename());
+  std::ifstream config(shipped / "config.yml");
+  std::ofstream(guided / "config.yml")
+      << config.rdbuf() << "model.alignment_layer: 1\nmodel.alignment_head: 2\n";
+  const auto with = [&](std::vector<std::string> more) {
+    std::vector<std::string> all{"align", "-m", guided.string(), "-s", source_, "-t", target_};
+    all.insert(all.end(), more.begin(), more.end());
+    return run(all);
+  };
+  const std::string plain = run(arguments({}));
+  EXPECT_EQ(with({"--soft"}), run(arguments({"--layer", "1", "--head", "2", "--soft"})));
+  EXPECT_NE(with({"--soft"}), run(arguments({"--soft"})));
+  EXPECT_EQ(with({"--mean"}), plain);
+  EXPECT_EQ(with({"--layer", "0"}), run(arguments({"--layer", "0"})));
 }
 
 TEST_F(AlignModel, LinksAreTurnedRound) {

@@ -43,6 +43,9 @@ constexpr const char* kExamples = R"(Examples:
     fovea train -c recipes/sst2.yml -o sst2 --data /data --set model.embedding=300 \
       --set vectors.source=glove.6B.300d.txt --set vectors.frozen=true
 
+  One head of a Transformer learns word alignments that another program found (then: fovea align):
+    fovea train -c recipe.yml -o model --set data.alignments=train.links
+
   All settings with what they mean, as a recipe:
     fovea train --dump-config
 

@@ -46,6 +46,8 @@ void for_each_late_number(State& s, Visit visit) {
   visit("loss_seen", s.watch.seen);
   visit("loss_high", s.watch.high);
   visit("parts", s.parts);
+  visit("guided", s.guided);
+  visit("guided_words", s.guided_words);
 }
 
 std::string format_state(const TrainState& state) {

@@ -25,6 +25,8 @@ struct TrainState {
   // Since the last line of the log.
   double loss = 0, nll = 0;
   int64_t words = 0;
+  double guided = 0;  // of words with links, where alignments guide
+  int64_t guided_words = 0;
 
   // Validation.
   std::optional<double> best;

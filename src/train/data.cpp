@@ -106,13 +106,18 @@ void check_exists(const DataOptions& data, const char* setting, const std::strin
 
 // Learning a vocabulary takes minutes; that two files do not fit should be told before.
 void check_lines(const DataOptions& data) {
+  check_partners(data.under_root(data.train_source), data.under_root(data.train_target),
+                 data.under_root(data.alignments));
   const std::pair<const std::vector<std::string>&, const std::vector<std::string>&> texts[] = {
-      {data.train_source, data.train_target},
-      {data.valid_source, data.valid_target},
-      {data.test_source, data.test_target}};
+      {data.valid_source, data.valid_target}, {data.test_source, data.test_target}};
   for (const auto& [sources, targets] : texts)
     if (!sources.empty() || !targets.empty())
       check_partners(data.under_root(sources), data.under_root(targets));
+}
+
+// Whether the parameters of a network hang on this setting of its model.
+bool is_shape(const std::string& path) {
+  return path.find("dropout") == std::string::npos && !path.starts_with("model.alignment_");
 }
 
 // The settings that the parameters of a network hang on.
@@ -121,8 +126,7 @@ Identity shape_of(ModelConfig model) {
   settings.group("model", model);
   Identity shape;
   for (const auto& [path, value] : settings.values())
-    if (path.find("dropout") == std::string::npos && !path.ends_with("_words"))
-      shape.emplace_back(path, value);
+    if (is_shape(path) && !path.ends_with("_words")) shape.emplace_back(path, value);
   return shape;
 }
 
@@ -143,6 +147,7 @@ void check_files(const TrainOptions& options) {
       {"data.valid_target", data.valid_target},
       {"data.test_source", data.test_source},
       {"data.test_target", data.test_target},
+      {"data.alignments", data.alignments},
       {"data.train", data.train},
       {"data.valid", data.valid},
       {"data.test", data.test}};
@@ -207,9 +212,16 @@ void load_text(TrainData& data, const TrainOptions& options) {
   const DataOptions& from = options.data;
   const auto sources = from.under_root(from.train_source);
   const auto targets = from.under_root(from.train_target);
-  data.train = Corpus::read(sources, targets, data.source, data.target, from.corpus);
+  CorpusOptions how = from.corpus;
+  how.alignments = from.under_root(from.alignments);
+  data.train = Corpus::read(sources, targets, data.source, data.target, how);
   check(data.train.size() > 0, Exit::data, sources.front(),
         ": no line is left to train on: ", data.train.counts().summary());
+  if (!how.alignments.empty()) {
+    check(data.train.links() > 0, Exit::data, how.alignments.front(),
+          ": there is no link in the line of any pair that is kept; leave data.alignments away");
+    log_info("alignments: {} links between pieces", with_commas(data.train.links()));
+  }
   const int64_t longest = options.model.max_length - 1;
   data.valid = read_held_out(data, from.under_root(from.valid_source),
                              from.under_root(from.valid_target), longest);
@@ -234,7 +246,7 @@ Identity identity_of(const TrainOptions& options, const TrainData& data) {
   Settings settings;
   copy.describe(settings);
   for (const auto& [path, value] : settings.values()) {
-    const bool shape = path.starts_with("model.") && path.find("dropout") == std::string::npos;
+    const bool shape = path.starts_with("model.") && is_shape(path);
     const bool built = options.vocabulary.source.empty() && path.starts_with("vocabulary.");
     const bool first = options.vectors.given() && path.starts_with("vectors.");
     if (shape || built || first || path.starts_with("batch.") || path == "train.seed" ||

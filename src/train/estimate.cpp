@@ -37,7 +37,7 @@ Estimate estimate(Model& model, const Corpus& text, const TrainOptions& options)
   Optimizer optimizer(model.parameters(), options.optimizer);
   const auto update = [&](int64_t batch, int64_t step) {
     model.parameters().gradients().fill(0);
-    const Cost cost = add_gradient(model, plan.batch(batch), loop.label_smoothing, {1, step});
+    const Cost cost = add_gradient(model, plan.batch(batch), loop.loss(), {1, step});
     optimizer.update(step, 1e-9, optimizer.gradient_norm(), 1 / static_cast<double>(cost.words));
     return cost.words;
   };

@@ -12,8 +12,16 @@ struct Cost {
   double loss = 0;  // Σ over target words of the label-smoothed cross entropy
   double nll = 0;   // Σ −log p(word)
   int64_t words = 0, sentences = 0;
+  double guided = 0;         // Σ over guided words of the distance from given alignments
+  int64_t guided_words = 0;  // target words with links
 
   Cost& operator+=(const Cost& other);
+};
+
+// What a loss is made of.
+struct LossOptions {
+  double label_smoothing = 0;
+  double guided_weight = 0;  // of the distance from given alignments, where the batch has any
 };
 
 // How dropout of one batch is keyed.
@@ -23,7 +31,7 @@ struct DropoutKey {
 };
 
 // Adds the gradient of the batch's loss (a sum, not a mean) to the store's gradients.
-Cost add_gradient(Model& model, const PairBatch& batch, double label_smoothing, DropoutKey key);
+Cost add_gradient(Model& model, const PairBatch& batch, const LossOptions& options, DropoutKey key);
 
 // The cost alone, without dropout and smoothing.
 Cost cost_of(const Model& model, const PairBatch& batch);

@@ -16,6 +16,9 @@ void DataOptions::describe(Settings& s) {
            s.field("valid_target", valid_target, "validation text, target side");
            s.field("test_source", test_source, "text translated at the end, source side");
            s.field("test_target", test_target, "text translated at the end, target side");
+           s.field("alignments", alignments,
+                   "word links of the training text (Pharaoh, a file beside each of its files) "
+                   "that one head of a Transformer learns; see train.guided_weight");
            corpus.describe(s);
          });
   s.when(
@@ -97,6 +100,13 @@ void LoopOptions::describe(Settings& s) {
   s.choice("precision", precision, {{"f32", Precision::f32}, {"bf16", Precision::bf16}},
            "of the inputs of matrix products");
   s.field("threads", threads, "threads of the processor; 0: all").between(0, 4096);
+  s.field(
+       "guided_weight", guided_weight,
+       "how much distance from data.alignments counts beside the loss; 0: 0.1 where there are any")
+      .between(0, 1000);
+  s.field("guided_layer", guided_layer,
+          "decoder layer, from 0, whose first head learns data.alignments; -1: the last but one")
+      .between(-1, 63);
 }
 
 void ValidOptions::describe(Settings& s) {
@@ -172,6 +182,35 @@ void TrainOptions::check_parallel(Exit code) const {
         "model.tied to output or none");
 }
 
+void TrainOptions::complete_guide(Exit code) {
+  const bool guided = !data.alignments.empty();
+  if (!guided) {
+    check(train.guided_weight == 0, code, "train.guided_weight: there is nothing to guide with; ",
+          "name files of word links in data.alignments");
+    check(train.guided_layer < 0, code, "train.guided_layer: there is nothing to guide with; ",
+          "name files of word links in data.alignments");
+  } else {
+    check(model.type == "transformer", code,
+          "data.alignments: they guide a head of a Transformer, ", "found model.type ", model.type,
+          "; leave them away or set model.type to transformer");
+    check(data.alignments.size() == data.train_source.size(), code,
+          "data.alignments: ", data.alignments.size(), " files beside ", data.train_source.size(),
+          " of data.train_source; give one for each");
+    check(train.guided_layer < model.decoder_layers, code,
+          "train.guided_layer: ", train.guided_layer, ", but the decoder has layers 0 to ",
+          model.decoder_layers - 1);
+    if (train.guided_weight == 0) train.guided_weight = 0.1;
+    if (train.guided_layer < 0) train.guided_layer = std::max<int64_t>(0, model.decoder_layers - 2);
+  }
+  const int64_t layer = guided ? train.guided_layer : -1, head = guided ? 0 : -1;
+  const bool as_given = (model.alignment_layer < 0 || model.alignment_layer == layer) &&
+                        (model.alignment_head < 0 || model.alignment_head == head);
+  check(as_given, code, "model.alignment_layer, model.alignment_head: they follow from ",
+        "train.guided_layer; leave them at -1");
+  model.alignment_layer = layer;
+  model.alignment_head = head;
+}
+
 void TrainOptions::check_labelled(Exit code) const {
   const bool read = data.task == Task::read;
   check(model.type == "reader", code, "model.type: the tasks classify and read need a reader, ",
@@ -221,6 +260,7 @@ void TrainOptions::complete(Exit code) {
   const int64_t longest = model.max_length - 1;  // </s> takes one place
   if (data.corpus.max_length == 0 || data.corpus.max_length > longest)
     data.corpus.max_length = longest;
+  complete_guide(code);
   model.check(code);
   batch.seed = train.seed;
 }

@@ -12,6 +12,7 @@
 #include "text/corpus.h"
 #include "text/examples.h"
 #include "text/vocabulary_build.h"
+#include "train/gradient.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
 
@@ -29,6 +30,7 @@ struct DataOptions {
   std::vector<std::string> train_source, train_target;
   std::vector<std::string> valid_source, valid_target;
   std::vector<std::string> test_source, test_target;  // translated once, at the end
+  std::vector<std::string> alignments;  // word links of the training text, which guide attention
   CorpusOptions corpus;
 
   Task task = Task::translate;                  // of the whole recipe
@@ -74,9 +76,12 @@ struct LoopOptions {
   int64_t log_every = 100;
   uint64_t seed = 1;
   Precision precision = Precision::f32;
-  int64_t threads = 0;  // 0: all cores
+  int64_t threads = 0;        // 0: all cores
+  double guided_weight = 0;   // of the distance from data.alignments; 0: 0.1 where there are any
+  int64_t guided_layer = -1;  // of the decoder, whose first head is guided; −1: the last but one
 
   void describe(Settings& s);
+  LossOptions loss() const { return {label_smoothing, guided_weight}; }
 };
 
 struct ValidOptions {
@@ -119,6 +124,7 @@ struct TrainOptions {
   std::vector<std::string> test_metrics() const;  // what is measured at the end
 
  private:
+  void complete_guide(Exit code);
   void check_parallel(Exit code) const;
   void check_labelled(Exit code) const;
 };

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "temporary.h"
 #include "train/data.h"
 #include "train/stream.h"
 
@@ -53,6 +54,55 @@ TEST(OptionsTest, WhatCannotWorkIsRefused) {
   EXPECT_THROW(falling.complete(Exit::data), Error);
 }
 
+TrainOptions with(std::initializer_list<const char*> assignments) {
+  TrainOptions options;
+  Settings settings;
+  options.describe(settings);
+  settings.set("data.train_source=a");
+  settings.set("data.train_target=b");
+  for (const char* assignment : assignments) settings.set(assignment);
+  options.complete(Exit::data);
+  return options;
+}
+
+TEST(OptionsTest, AlignmentsGuideTheLastLayerButOne) {
+  const TrainOptions plain = with({});
+  EXPECT_EQ(plain.train.guided_weight, 0);
+  EXPECT_FALSE(plain.model.aligns());
+  const TrainOptions guided = with({"data.alignments=l"});
+  EXPECT_EQ(guided.train.guided_weight, 0.1);
+  EXPECT_EQ(guided.model.alignment_layer, 4);
+  EXPECT_EQ(guided.model.alignment_head, 0);
+  EXPECT_EQ(with({"data.alignments=l", "model.decoder_layers=1"}).model.alignment_layer, 0);
+  const TrainOptions given =
+      with({"data.alignments=l", "train.guided_layer=5", "train.guided_weight=0.5"});
+  EXPECT_EQ(given.model.alignment_layer, 5);
+  EXPECT_EQ(given.train.loss().guided_weight, 0.5);
+  // what recipe.yml of such a run says can be read again
+  EXPECT_NO_THROW(with({"data.alignments=l", "train.guided_layer=4", "model.alignment_layer=4",
+                        "model.alignment_head=0"}));
+}
+
+TEST(OptionsTest, WhatCannotBeGuidedIsRefused) {
+  const auto says = [](const char* what, std::initializer_list<const char*> assignments) {
+    const std::string message = message_of(Exit::data, [&] { with(assignments); });
+    EXPECT_EQ(message.find(what), 0u) << message;
+  };
+  says("train.guided_weight: there is nothing", {"train.guided_weight=0.1"});
+  says("train.guided_layer: there is nothing", {"train.guided_layer=2"});
+  says("train.guided_layer: 6, but", {"data.alignments=l", "train.guided_layer=6"});
+  says("data.alignments: they guide a head of a Transformer",
+       {"data.alignments=l", "model.type=recurrent"});
+  says("data.alignments: 2 files", {"data.alignments=[l, m]"});
+  says("model.alignment_layer", {"model.alignment_layer=1", "model.alignment_head=0"});
+  says("model.alignment_layer", {"data.alignments=l", "model.alignment_layer=1"});
+  TrainOptions labels;
+  Settings settings;
+  labels.describe(settings);
+  settings.set("task=classify");
+  message_of(Exit::usage, [&] { settings.set("data.alignments=l"); });
+}
+
 TEST(OptionsTest, DefaultsKeepAllCharactersAndEnd) {
   const TrainOptions options;
   EXPECT_EQ(options.vocabulary.character_coverage, 1);
@@ -74,8 +124,9 @@ TEST(OptionsTest, IdentityNamesWhatMustNotChange) {
                            "train.accumulate=2", "vocabulary.size=99"})
     EXPECT_EQ(difference(plain, identity(hard)).find(std::string(hard, strcspn(hard, "="))), 0u)
         << hard;
-  for (const char* soft : {"model.dropout=0.5", "train.updates=5", "schedule.lr=1",
-                           "train.threads=2", "valid.beam=3", "data.root=/elsewhere"})
+  for (const char* soft :
+       {"model.dropout=0.5", "train.updates=5", "schedule.lr=1", "train.threads=2", "valid.beam=3",
+        "data.root=/elsewhere", "train.guided_weight=0.2"})
     EXPECT_EQ(difference(plain, identity(soft)), "") << soft;
   const std::vector<int32_t> words{4, 5};
   data.train.add(words, words, 1);

@@ -145,7 +145,7 @@ Cost Trainer::add_gradients(const std::vector<PairBatch>& batches) {
       for (size_t k = 0; k < batches.size(); ++k) {
         DropoutKey key{options_.train.seed, state_.drawn + static_cast<int64_t>(k)};
         const auto add = [&](const PairBatch& batch) {
-          cost += add_gradient(task_.model, batch, options_.train.label_smoothing, key);
+          cost += add_gradient(task_.model, batch, options_.train.loss(), key);
           key.seed += kPartSeeds;
         };
         if (state_.parts == 1) {
@@ -195,6 +195,8 @@ void Trainer::apply(const Step& step) {
   state_.loss += step.cost.loss;
   state_.nll += step.cost.nll;
   state_.words += words;
+  state_.guided += step.cost.guided;
+  state_.guided_words += step.cost.guided_words;
   const double norm = per_word(step.norm, words);
   const UpdateReport report{.update = t,
                             .updates = options_.train.updates,
@@ -212,15 +214,18 @@ void Trainer::log_training(double rate, double norm) {
   const auto now = std::chrono::steady_clock::now();
   const double seconds = std::chrono::duration<double>(now - logged_).count();
   logged_ = now;
-  tell({.kind = "train",
-        .values = {{"loss", per_word(state_.loss, state_.words)},
-                   {"ppl", std::exp(per_word(state_.nll, state_.words))},
-                   {"lr", rate},
-                   {"norm", norm},
-                   {"skipped", static_cast<double>(state_.skipped)}},
-        .wall = {{"words_per_s", static_cast<double>(state_.words) / seconds}}});
-  state_.loss = state_.nll = 0;
-  state_.words = 0;
+  Metrics metrics{.kind = "train",
+                  .values = {{"loss", per_word(state_.loss, state_.words)},
+                             {"ppl", std::exp(per_word(state_.nll, state_.words))},
+                             {"lr", rate},
+                             {"norm", norm},
+                             {"skipped", static_cast<double>(state_.skipped)}},
+                  .wall = {{"words_per_s", static_cast<double>(state_.words) / seconds}}};
+  if (state_.guided_words > 0)
+    metrics.values.push_back({"guided", per_word(state_.guided, state_.guided_words)});
+  tell(std::move(metrics));
+  state_.loss = state_.nll = state_.guided = 0;
+  state_.words = state_.guided_words = 0;
 }
 
 void Trainer::tell(Metrics metrics) {

@@ -101,7 +101,7 @@ Report learn(const Lesson& lesson) {
     const int64_t t = ++report.updates;
     const PairBatch batch = lesson.strings.batch(lesson.pairs, lesson.seed, t);
     model->parameters().gradients().fill(0);
-    const Cost cost = add_gradient(*model, batch, 0, {lesson.seed, t});
+    const Cost cost = add_gradient(*model, batch, {}, {lesson.seed, t});
     const double words = static_cast<double>(cost.words);
     optimizer.update(t, learning_rate(schedule, t, config.size), optimizer.gradient_norm(),
                      1 / words);

@@ -1,0 +1,157 @@
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <csignal>
+#include <filesystem>
+
+#include "base/files.h"
+#include "base/random.h"
+#include "base/signals.h"
+#include "decode/package.h"
+#include "temporary.h"
+#include "train/run.h"
+
+namespace fovea {
+namespace {
+
+// A small Transformer that is told where to look: each word becomes another, in reverse order.
+class GuidedRun : public testing::Test {
+ protected:
+  GuidedRun() {
+    omp_set_num_threads(1);  // nothing here is worth a second thread
+    Random random(1);
+    std::string source, target, links;
+    for (int i = 0; i < 120; ++i) {
+      const uint64_t words = 1 + random.below(5);
+      std::string reversed;
+      for (uint64_t n = 0; n < words; ++n) {
+        const std::string number = std::to_string(random.below(10));
+        source += (n ? " w" : "w") + number;
+        reversed = "v" + number + (n ? " " : "") + reversed;
+        links += std::to_string(n) + "-" + std::to_string(words - 1 - n) + " ";
+      }
+      source += "\n";
+      target += reversed + "\n";
+      links += "\n";
+    }
+    write_atomically(folder_ / "source", source);
+    write_atomically(folder_ / "target", target);
+    write_atomically(folder_ / "links", links);
+  }
+
+  TrainOptions options() const {
+    TrainOptions o;
+    o.data.root = folder_.path();
+    o.data.train_source = o.data.valid_source = {"source"};
+    o.data.train_target = o.data.valid_target = {"target"};
+    o.data.alignments = {"links"};
+    o.vocabulary.kind = VocabularyKind::words;
+    o.vocabulary.size = 0;
+    o.model.encoder_layers = o.model.decoder_layers = 2;
+    o.model.size = o.model.inner = 16;
+    o.model.heads = 2;
+    o.batch.tokens = 100;
+    o.schedule = {.lr = 0.01, .warmup = 5};
+    o.model.norm = NormPlace::pre;
+    o.train = {.updates = 60, .accumulate = 2, .log_every = 7, .guided_weight = 1};
+    o.valid = {.every = 20, .patience = 0};
+    return o;
+  }
+
+  // Stops before update number `stop`, as Ctrl-C does; 0: goes to the end.
+  void train(const std::string& name, TrainOptions o, int64_t stop = 0) {
+    o.complete(Exit::data);
+    const std::string directory = folder_ / name;
+    std::filesystem::create_directories(directory);
+    TrainData data;
+    check_files(o);
+    load_vocabularies(data, o, directory);
+    load_text(data, o);
+    fit_model(o.model, data);
+    int64_t asked = 0;
+    fovea::Run run{.options = o, .settings = "", .directory = directory};
+    run.save_requested = [&] {
+      if (++asked == stop) request_stop(SIGTERM);
+      return false;
+    };
+    const RunEnd end = train_model(run, data, HeldOut());
+    EXPECT_EQ(end.outcome, stop ? Outcome::interrupted : Outcome::finished);
+    request_stop(0);
+  }
+
+  // All that must be the same bytes in two runs that had the same task.
+  std::string result(const std::string& name) const {
+    std::string text = read_file(folder_ / name + "/model.safetensors");
+    for (const Metrics& line : metrics(name))
+      text += std::string(without_wall(metrics_line(line))) + "\n";
+    return text;
+  }
+  std::vector<Metrics> metrics(const std::string& name) const {
+    return read_metrics(folder_ / name + "/metrics.jsonl");
+  }
+
+  TemporaryFolder folder_;
+};
+
+TEST_F(GuidedRun, TheDistanceIsReportedAndShrinks) {
+  train("guided", options());
+  std::vector<double> distances;
+  for (const Metrics& line : metrics("guided")) {
+    EXPECT_EQ(line.value("guided").has_value(), line.kind == "train");
+    if (line.kind == "train") distances.push_back(*line.value("guided"));
+  }
+  ASSERT_GE(distances.size(), 8u);
+  EXPECT_GT(distances.front(), 1);
+  EXPECT_LT(distances.back(), 0.7 * distances.front());
+  const Package package = load_package(folder_ / "guided");
+  EXPECT_EQ(package.config.alignment_layer, 0);
+  EXPECT_EQ(package.config.alignment_head, 0);
+
+  TrainOptions plain = options();
+  plain.data.alignments = {};
+  plain.train.guided_weight = 0;
+  train("plain", plain);
+  for (const Metrics& line : metrics("plain")) EXPECT_FALSE(line.value("guided"));
+  EXPECT_FALSE(load_package(folder_ / "plain").config.aligns());
+  EXPECT_NE(read_file(folder_ / "plain" + "/model.safetensors"),
+            read_file(folder_ / "guided" + "/model.safetensors"));
+}
+
+TEST_F(GuidedRun, StoppedAnywhereItEndsWithTheSameBits) {
+  train("straight", options());
+  const std::string wanted = result("straight");
+  for (const int64_t at : {1, 9, 20, 37}) {
+    const std::string name = "stopped-" + std::to_string(at);
+    train(name, options(), at);
+    train(name, options());
+    EXPECT_EQ(result(name), wanted) << at;
+  }
+}
+
+TEST_F(GuidedRun, OtherLinksAreOtherData) {
+  TrainOptions part = options();
+  part.train.updates = 5;
+  train("a", part);
+  std::string links = read_file(folder_ / "links");
+  write_atomically(folder_ / "links", links.substr(links.find('\n')));  // the first line is empty
+  const std::string other = message_of(Exit::data, [&] { train("a", options()); });
+  EXPECT_NE(other.find("data.train (contents) was"), other.npos) << other;
+}
+
+TEST_F(GuidedRun, LinksAreCheckedBeforeAnythingElse) {
+  TrainOptions o = options();
+  o.data.alignments = {"none"};
+  const std::string missing = message_of(Exit::files, [&] { train("a", o); });
+  EXPECT_EQ(missing.find("data.alignments: "), 0u) << missing;
+  write_atomically(folder_ / "short", "0-0\n");
+  o.data.alignments = {"short"};
+  const std::string lines = message_of(Exit::data, [&] { train("a", o); });
+  EXPECT_NE(lines.find("source:2"), lines.npos) << lines;
+  write_atomically(folder_ / "empty", std::string(120, '\n'));
+  o.data.alignments = {"empty"};
+  const std::string empty = message_of(Exit::data, [&] { train("a", o); });
+  EXPECT_NE(empty.find("empty: there is no link"), empty.npos) << empty;
+}
+
+}  // namespace
+}  // namespace fovea
