@@ -12,9 +12,11 @@
 namespace fovea {
 namespace {
 
-// Enough rows for products to run well, few enough for their logits to stay in the cache.
-int64_t rows_at_a_time(int64_t words) {
-  return std::clamp<int64_t>((int64_t{3} << 20) / std::max<int64_t>(words, 1), 64, 2048);
+// As many rows as have their logits in the cache; but where the weights are wide, reading them and
+// their gradient once more costs more than logits outside the cache.
+int64_t rows_at_a_time(int64_t words, int64_t width) {
+  const int64_t cached = (int64_t{3} << 20) / std::max<int64_t>(words, 1);
+  return std::clamp<int64_t>(std::max(cached, width), 64, 2048);
 }
 
 Tensor total(const Tensor& losses) {
@@ -105,7 +107,7 @@ CrossEntropy output_loss(const Tensor& x, const Tensor& W, const Tensor& b, cons
   if (Tape::live())
     to = {Tensor::like(x), N ? Tensor::like(W) : Tensor::zeros(W.shape(), W.type(), W.device()),
           b ? Tensor::zeros(b.shape(), b.type(), b.device()) : Tensor()};
-  const int64_t step = rows_at_a_time(V);
+  const int64_t step = rows_at_a_time(V, W.size(1));
   for (int64_t first = 0; first < N; first += step) {
     const int64_t count = std::min(step, N - first);
     if (operand.type() == Type::bf16)

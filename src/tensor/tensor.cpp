@@ -136,11 +136,21 @@ void Tensor::copy_from(const Tensor& other) const {
              static_cast<std::size_t>(elements()) * bytes_of(type()), device());
 }
 
+namespace {
+
+template <class T>
+void fill_all(T* to, int64_t count, T value) {
+#pragma omp parallel for simd schedule(static) if (count > (1 << 18))
+  for (int64_t i = 0; i < count; ++i) to[i] = value;
+}
+
+}  // namespace
+
 void Tensor::fill(double value) const {
   if (type() == Type::f64)
-    std::fill_n(data<double>(), elements(), value);
+    fill_all(data<double>(), elements(), value);
   else
-    std::fill_n(data<float>(), elements(), static_cast<float>(value));
+    fill_all(data<float>(), elements(), static_cast<float>(value));
 }
 
 const std::shared_ptr<Slot>& Tensor::slot() const {
