@@ -65,12 +65,27 @@ void Descriptor::reset() {
   if (fd_ >= 0) close(release());
 }
 
-Descriptor open_regular(const std::string& path) {
+namespace {
+
+Descriptor open_to_read(const std::string& path, int flags) {
   check(path.find('\0') == std::string::npos, Exit::files, "a file name contains a NUL byte");
-  // O_NONBLOCK: opening a FIFO for reading would otherwise wait for a writer.
-  Descriptor fd(uninterrupted(
-      [&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY); }));
+  Descriptor fd(
+      uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | flags); }));
   if (fd.get() < 0) fail_errno(path, "open", errno);
+  return fd;
+}
+
+}  // namespace
+
+Descriptor open_once(const std::string& path) {
+  struct stat status {};
+  const bool fifo = stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
+  return fifo ? open_to_read(path, 0) : open_regular(path);
+}
+
+Descriptor open_regular(const std::string& path) {
+  // Opening a FIFO for reading would otherwise wait for a writer.
+  Descriptor fd = open_to_read(path, O_NONBLOCK);
   struct stat status {};
   if (fstat(fd.get(), &status) != 0) fail_errno(path, "inspect", errno);
   check(S_ISREG(status.st_mode), Exit::files, path, " is ", kind_of(status.st_mode),

@@ -36,6 +36,10 @@ class Descriptor {
 // waiting on it; every refusal is Exit::files and names the path.
 Descriptor open_regular(const std::string& path);
 
+// The same, or a FIFO, as the shell's <(…) gives one: for what is read once, from start to end.
+// Waits until somebody opens the FIFO for writing.
+Descriptor open_once(const std::string& path);
+
 // The whole of a regular file. One longer than `limit` bytes is refused with `code`.
 std::string read_file(const std::string& path, size_t limit = size_t{1} << 30,
                       Exit code = Exit::data);

@@ -126,8 +126,11 @@ std::unique_ptr<ByteSource> unpack(std::unique_ptr<ByteSource> source, const std
   return std::make_unique<GzipSource>(std::move(source), name);
 }
 
-std::unique_ptr<ByteSource> open_source(const std::string& path) {
-  Descriptor fd = path == "-" ? Descriptor() : open_regular(path);
+std::string shown(const std::string& path) { return path == "-" ? "standard input" : path; }
+
+std::unique_ptr<ByteSource> open_source(const std::string& path,
+                                        Descriptor (*open)(const std::string&)) {
+  Descriptor fd = path == "-" ? Descriptor() : open(path);
   return unpack(std::make_unique<DescriptorSource>(std::move(fd), path), path);
 }
 
@@ -149,7 +152,11 @@ LineReader::LineReader(std::unique_ptr<ByteSource> source, std::string name, siz
     : source_(std::move(source)), name_(std::move(name)), limit_(std::max<size_t>(limit, 4)) {}
 
 LineReader::LineReader(const std::string& path, size_t limit)
-    : LineReader(open_source(path), path == "-" ? "standard input" : path, limit) {}
+    : LineReader(open_source(path, open_regular), shown(path), limit) {}
+
+LineReader LineReader::once(const std::string& path, size_t limit) {
+  return {open_source(path, open_once), shown(path), limit};
+}
 
 LineReader LineReader::over(std::string_view bytes, std::string name, size_t limit) {
   auto source = unpack(std::make_unique<MemorySource>(bytes), name);

@@ -32,6 +32,8 @@ class LineReader {
   static constexpr size_t kLimit = size_t{1} << 20;
 
   explicit LineReader(const std::string& path, size_t limit = kLimit);
+  // Takes a FIFO too: for commands that read their input once.
+  static LineReader once(const std::string& path, size_t limit = kLimit);
   // Reads from memory; `name` is used in messages, and makes the bytes gzip if it ends in .gz.
   static LineReader over(std::string_view bytes, std::string name, size_t limit = kLimit);
   LineReader(LineReader&&) noexcept;

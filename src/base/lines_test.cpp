@@ -1,8 +1,11 @@
 #include "base/lines.h"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
 #include <algorithm>
+#include <fstream>
+#include <thread>
 #include <vector>
 
 #include "base/files.h"
@@ -168,6 +171,18 @@ TEST(Lines, DamagedGzipIsAnErrorAtEveryByte) {
   EXPECT_LT(unseen, 8);
   message_of(Exit::data, [&] { read_all("not gzip at all"); });
   message_of(Exit::data, [&] { read_all(packed + "junk"); });
+}
+
+TEST(Lines, AFifoIsReadWhereItIsReadOnce) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "fifo";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(path) << "one\ntwo\n"; });
+  EXPECT_EQ(all_lines(LineReader::once(path)), (Lines{"one", "two"}));
+  writer.join();
+  message_of(Exit::files, [&] { LineReader twice(path); });
+  message_of(Exit::files, [&] { LineReader::once(folder / "absent"); });
+  message_of(Exit::files, [&] { LineReader::once(folder.path()); });
 }
 
 TEST(Lines, RefusesWhatIsNoFile) {

@@ -74,7 +74,7 @@ struct AlignCommand {
 class PairFiles {
  public:
   PairFiles(const std::string& source, const std::string& target, const Package& package)
-      : package_(package), sources_(source), targets_(target) {}
+      : package_(package), sources_(LineReader::once(source)), targets_(LineReader::once(target)) {}
 
   // At most so many pairs more; none at the end.
   std::vector<PairPieces> next(size_t most) {

@@ -202,7 +202,7 @@ void classify_lines(const ClassifyCommand& c, const Classifier& classifier, Outp
   for (const std::string& input : c.inputs) {
     const bool typed = input == "-" && isatty(STDIN_FILENO);
     if (typed) log_info("type a text per line; Ctrl-D ends");
-    LineReader reader(input);
+    LineReader reader = LineReader::once(input);
     for (Line line; reader.next(line);) {
       const std::string text(line.text);
       out.add(c.input_format == "jsonl" ? from_json(text, c, classifier, reader.where())

@@ -73,7 +73,7 @@ using Metrics = std::vector<std::unique_ptr<TranslationMetric>>;
 // ---- reading ----
 
 TextFile read_text(const std::string& path) {
-  LineReader reader(path, kLongestLine);
+  LineReader reader = LineReader::once(path, kLongestLine);
   TextFile file{path == "-" ? "standard input" : path, {}};
   std::string first_bad;
   int64_t bad = 0;

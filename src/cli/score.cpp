@@ -54,7 +54,8 @@ class Scorer {
   }
 
   void run() {
-    LineReader sources(command_.source), targets(command_.target);
+    LineReader sources = LineReader::once(command_.source);
+    LineReader targets = LineReader::once(command_.target);
     Line source, target;
     for (;;) {
       const bool more = sources.next(source), partner = targets.next(target);

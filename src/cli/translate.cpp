@@ -126,7 +126,7 @@ void translate_files(const TranslateCommand& c, Stream& stream) {
     const bool typed = input == "-" && isatty(STDIN_FILENO);
     if (typed) log_info("type a sentence per line; Ctrl-D ends");
     const auto chunk = static_cast<size_t>(typed ? 1 : c.chunk);
-    LineReader reader(input);
+    LineReader reader = LineReader::once(input);
     stream.run(reader.name(), chunk, [&](std::string& line) {
       Line read;
       if (!reader.next(read)) return false;

@@ -13,10 +13,11 @@ namespace fovea {
 namespace {
 
 // As many rows as have their logits in the cache; but where the weights are wide, reading them and
-// their gradient once more costs more than logits outside the cache.
+// their gradient once more costs more than logits outside the cache, which take 64 MiB at most.
 int64_t rows_at_a_time(int64_t words, int64_t width) {
-  const int64_t cached = (int64_t{3} << 20) / std::max<int64_t>(words, 1);
-  return std::clamp<int64_t>(std::max(cached, width), 64, 2048);
+  const auto rows_of = [&](int64_t logits) { return logits / std::max<int64_t>(words, 1); };
+  const int64_t cached = rows_of(3 << 20), most = rows_of(16 << 20);
+  return std::clamp<int64_t>(std::max(cached, std::min(width, most)), 64, 2048);
 }
 
 Tensor total(const Tensor& losses) {

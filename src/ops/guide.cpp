@@ -13,15 +13,6 @@
 
 namespace fovea {
 
-Guide Guide::of(std::span<const std::vector<int32_t>> links, Device device) {
-  std::vector<int32_t> offsets{0}, keys;
-  for (const std::vector<int32_t>& of_query : links) {
-    keys.insert(keys.end(), of_query.begin(), of_query.end());
-    offsets.push_back(static_cast<int32_t>(keys.size()));
-  }
-  return {Tensor::of(offsets, device), Tensor::of(keys, device)};
-}
-
 namespace {
 
 struct Operands {

@@ -1,8 +1,5 @@
 #pragma once
 
-#include <span>
-#include <vector>
-
 #include "ops/packing.h"
 
 namespace fovea {
@@ -12,9 +9,6 @@ namespace fovea {
 struct Guide {
   Tensor offsets;  // i32 [queries + 1]
   Tensor keys;     // i32 [links]: positions within the sentence, without repeats
-
-  // links[n] are the keys of query n.
-  static Guide of(std::span<const std::vector<int32_t>> links, Device device = Cpu{});
 };
 
 // How far the attention of one head is from where it should be, summed over the queries n that

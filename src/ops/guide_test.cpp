@@ -17,16 +17,27 @@ Packing lengths(const std::vector<int32_t>& each) {
   return Packing::of(offsets);
 }
 
+using EachLinks = std::vector<std::vector<int32_t>>;  // per query: its keys
+
+Guide guide_of(const EachLinks& links) {
+  std::vector<int32_t> offsets{0}, keys;
+  for (const std::vector<int32_t>& of_query : links) {
+    keys.insert(keys.end(), of_query.begin(), of_query.end());
+    offsets.push_back(static_cast<int32_t>(keys.size()));
+  }
+  return {Tensor::of(offsets), Tensor::of(keys)};
+}
+
 // Query n of a sentence with S keys is linked to n mod 4 of them, so to none now and then.
 Guide some_links(const std::vector<int32_t>& queries, const std::vector<int32_t>& keys) {
-  std::vector<std::vector<int32_t>> links;
+  EachLinks links;
   for (size_t b = 0; b < queries.size(); ++b)
     for (int32_t n = 0; n < queries[b]; ++n) {
       links.emplace_back();
       for (int32_t j = 0; j < std::min((n + 1) % 4, keys[b]); ++j)
         links.back().push_back((3 * n + j) % keys[b]);
     }
-  return Guide::of(links);
+  return guide_of(links);
 }
 
 TEST(Guide, ByHand) {
@@ -34,9 +45,7 @@ TEST(Guide, ByHand) {
   const Tensor q = Tensor::of({1, 1}, std::vector{1.0}, Type::f64);
   const Tensor k = Tensor::of({2, 1}, std::vector{0.0, std::log(3.0)}, Type::f64);
   const auto loss = [&](const std::vector<int32_t>& links) {
-    return guide_loss(q, k, lengths({1}), lengths({2}),
-                      Guide::of(std::vector<std::vector<int32_t>>{links}))
-        .values()[0];
+    return guide_loss(q, k, lengths({1}), lengths({2}), guide_of({links})).values()[0];
   };
   EXPECT_NEAR(loss({0}), -std::log(0.25), 1e-12);
   EXPECT_NEAR(loss({1}), -std::log(0.75), 1e-12);

@@ -90,12 +90,16 @@ const memory& packed(const KeptProduct& product, const memory& plain) {
   const auto [first, last] = kept.weights.equal_range(plain.get_data_handle());
   for (auto at = first; at != last; ++at)
     if (at->second.order == order && at->second.plain == plain.get_desc()) return at->second.values;
-  memory values(order, engine());
-  memory from = plain;  // a handle
-  dnnl::reorder(from, values).execute(stream(), from, values);
-  stream().wait();
-  return kept.weights.emplace(plain.get_data_handle(), Packed{plain.get_desc(), order, values})
-      ->second.values;
+  try {
+    memory values(order, engine());
+    memory from = plain;  // a handle
+    dnnl::reorder(from, values).execute(stream(), from, values);
+    stream().wait();
+    return kept.weights.emplace(plain.get_data_handle(), Packed{plain.get_desc(), order, values})
+        ->second.values;
+  } catch (const dnnl::error& e) {
+    explain(e);
+  }
 }
 
 void execute(const KeptProduct& product, const void* a, const memory& b, const void* bias,
@@ -104,11 +108,11 @@ void execute(const KeptProduct& product, const void* a, const memory& b, const v
     return memory(desc, engine(), const_cast<void*>(data));
   };
   const auto& d = product.description;
-  std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, of(d.src_desc(), a)},
-                                               {DNNL_ARG_WEIGHTS, b},
-                                               {DNNL_ARG_DST, of(d.dst_desc(), c)}};
-  if (bias) arguments.emplace(DNNL_ARG_BIAS, of(d.bias_desc(), bias));
   try {
+    std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, of(d.src_desc(), a)},
+                                                 {DNNL_ARG_WEIGHTS, b},
+                                                 {DNNL_ARG_DST, of(d.dst_desc(), c)}};
+    if (bias) arguments.emplace(DNNL_ARG_BIAS, of(d.bias_desc(), bias));
     product.primitive.execute(stream(), arguments);
     stream().wait();
   } catch (const dnnl::error& e) {

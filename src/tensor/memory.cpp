@@ -69,9 +69,9 @@ class Arena {
 
  private:
   // Whether others could still get what they need: libraries such as oneDNN, which writes code for
-  // each new shape, do not survive without.
+  // each new shape, do not survive without. Writable, for only such pages count everywhere.
   static bool spare_left() {
-    void* spare = mmap(nullptr, kSpare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void* spare = mmap(nullptr, kSpare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return spare != MAP_FAILED && munmap(spare, kSpare) == 0;
   }
 

@@ -197,13 +197,16 @@ void load_vocabularies(TrainData& data, const TrainOptions& options,
     data.target = both.target;
   } else if (options.data.labelled()) {
     build_labelled_vocabularies(data, options);
-  } else if (check_lines(options.data); how.joint) {
-    std::vector<std::string> files = sources;
-    files.insert(files.end(), targets.begin(), targets.end());
-    data.source = data.target = build(how, files, options.train.seed);
   } else {
-    data.source = build(how, sources, options.train.seed);
-    data.target = build(how, targets, options.train.seed);
+    check_lines(options.data);
+    if (how.joint) {
+      std::vector<std::string> files = sources;
+      files.insert(files.end(), targets.begin(), targets.end());
+      data.source = data.target = build(how, files, options.train.seed);
+    } else {
+      data.source = build(how, sources, options.train.seed);
+      data.target = build(how, targets, options.train.seed);
+    }
   }
 }
 
