@@ -45,6 +45,7 @@ void for_each_late_number(State& s, Visit visit) {
   visit("loss_variance", s.watch.variance);
   visit("loss_seen", s.watch.seen);
   visit("loss_high", s.watch.high);
+  visit("rises", s.rises);
   visit("parts", s.parts);
   visit("guided", s.guided);
   visit("guided_words", s.guided_words);

@@ -40,6 +40,7 @@ struct TrainState {
   double rate_factor = 1;
 
   SpikeWatch watch;   // of the losses
+  int64_t rises = 0;  // of the losses that were undone
   int64_t parts = 1;  // batches are cut into that many: whole ones need more memory than there is
 };
 

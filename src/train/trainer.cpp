@@ -16,7 +16,8 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kSkipsBeforeRollback = 10, kMostRollbacks = 3, kMostFailedSaves = 3;
+constexpr int64_t kSkipsBeforeRollback = 10, kMostRollbacks = 3, kMostRises = 3,
+                  kMostFailedSaves = 3;
 constexpr double kSlowerAfterRollback = 0.5;
 constexpr uint64_t kPartSeeds = 0x9E3779B97F4A7C15u;  // what seeds of a batch's parts lie apart
 
@@ -92,12 +93,13 @@ bool Trainer::validation_due() const {
   return due || at_the_end();
 }
 
-bool Trainer::save_due() const {
+// Weights that may have to be undone are not saved: what is due waits until the loss is usual.
+bool Trainer::save_due() {
   if (save_tried_ == state_.update) return false;
-  if (state_.watch.high > 0) return false;  // of weights that may have to be undone
   const int64_t every = options_.checkpoint.every;
-  return state_.update == 0 || state_.validated == state_.update ||
-         (every > 0 && state_.update % every == 0) || task_.save_requested();
+  save_waits_ = save_waits_ || state_.update == 0 || state_.validated == state_.update ||
+                (every > 0 && state_.update % every == 0) || task_.save_requested();
+  return save_waits_ && state_.watch.high == 0;
 }
 
 void Trainer::make_update() {
@@ -108,7 +110,7 @@ void Trainer::make_update() {
   } else if (state_.skipped_in_a_row + 1 < kSkipsBeforeRollback) {
     skip(step);
   } else {
-    roll_back(step, kAnyUpdate);
+    roll_back(step);
   }
 }
 
@@ -243,58 +245,85 @@ void Trainer::skip(const Step& step) {
               list_lines(lines_));
 }
 
-void Trainer::roll_back(const Step& step, int64_t latest) {
+void Trainer::roll_back(const Step& step) {
   skip(step);
   const std::string where = step.fault + "; sentences of lines " + list_lines(lines_);
   check(state_.rollbacks < kMostRollbacks, Exit::diverged, "training diverged at update ",
         state_.update + 1, " after going back ", kMostRollbacks, " times: ", where,
         "; lower schedule.lr, raise schedule.warmup or set optimizer.clip");
-  const auto good = restore_newest(checkpoints_, task_.identity, store_, optimizer_, latest);
+  const auto good = restore_newest(checkpoints_, task_.identity, store_, optimizer_);
   check(good.has_value(), Exit::diverged, "training diverged at update ", state_.update + 1,
         " and there is no checkpoint to go back to: ", where);
+  ++state_.rollbacks;
+  go_back(step, *good);
+}
+
+// Weights and moments are those of `good` already. The data goes on from here: the bad batches are
+// over.
+void Trainer::go_back(const Step& step, const Restored& good) {
   parameters_changed();
-  TrainState state = good->state;  // the data goes on from here: the bad batches are over
+  TrainState state = good.state;
   state.epoch = state_.epoch;
   state.batch = state_.batch;
   state.drawn = state_.drawn;
   state.skipped = state_.skipped;
-  state.rollbacks = state_.rollbacks + 1;
+  state.rollbacks = state_.rollbacks;
+  state.rises = state_.rises;
   state.rate_factor = state_.rate_factor * kSlowerAfterRollback;
   state.parts = state_.parts;
-  log_warning("{}: back to update {}, learning rate × {}", step.fault, state.update,
-              state.rate_factor);
+  log_warning("{}: {}back to update {}, learning rate × {}", step.fault,
+              good.skipped.empty() ? "" : good.skipped + "; ", state.update, state.rate_factor);
   state_ = state;
   for (auto& observer : observers_) observer->began(state_);
   save();
-  for (const int64_t number : checkpoints_.numbers())
-    if (number > state_.update && failed_saves_ == 0) checkpoints_.remove(number);  // undone
+  if (failed_saves_ > 0) return;
+  for (const FileSeries* files : {&checkpoints_, &snapshots_})
+    for (const int64_t number : files->numbers())
+      if (number > state_.update) files->remove(number);  // undone
 }
 
 // Goes back to weights from before the loss rose. False where there are none any more, or where
 // going back has not helped: then the new loss becomes the usual one.
 bool Trainer::undo_rise(const Step& step) {
   const SpikeWatch watch = std::exchange(state_.watch, {});
-  // The first loss that was too high is of weights that one update, seen as good, had spoilt.
-  const int64_t latest = state_.update - watch.high;
-  const std::vector<int64_t> saved = checkpoints_.numbers();
-  const bool can = std::ranges::any_of(saved, [&](int64_t n) { return n <= latest; }) &&
-                   state_.rollbacks < kMostRollbacks;
   Step rise = step;
   rise.fault =
       fmt::format("loss {:.3f} for {} updates is more than {:.3f}, usual is {:.3f}",
                   per_word(step.cost.loss, step.cost.words), watch.high, watch.limit(), watch.mean);
-  if (can)
-    roll_back(rise, latest);
-  else
-    log_warning("{}; there is nothing to go back to, training goes on", rise.fault);
-  return can;
+  // The first loss that was too high is of weights that one update, seen as good, had spoilt.
+  std::string why_not;
+  const auto good = restore_before_rise(state_.update - watch.high, &why_not);
+  if (!good) {
+    log_warning("{}; {}, training goes on", rise.fault, why_not);
+    return false;
+  }
+  skip(rise);
+  ++state_.rises;
+  go_back(rise, *good);
+  return true;
+}
+
+// Sets the weights only where it returns something.
+std::optional<Restored> Trainer::restore_before_rise(int64_t latest, std::string* why_not) {
+  if (state_.rises >= kMostRises) {
+    *why_not = fmt::format("going back {} times has not helped", kMostRises);
+    return {};
+  }
+  *why_not = "there is no checkpoint from before it to go back to";
+  try {
+    return restore_newest(checkpoints_, task_.identity, store_, optimizer_, latest);
+  } catch (const Error& error) {
+    if (error.code() != Exit::model) throw;
+    *why_not = "the checkpoints from before it are damaged";
+    return {};
+  }
 }
 
 void Trainer::save() {
   save_tried_ = state_.update;
+  save_waits_ = false;
   if (const auto* p = first_not_finite(store_, store_.values())) {
-    return roll_back({.cost = {}, .norm = 0, .fault = "weight " + p->name + " is not finite"},
-                     kAnyUpdate);
+    return roll_back({.cost = {}, .norm = 0, .fault = "weight " + p->name + " is not finite"});
   }
   for (auto& observer : observers_) observer->saving();
   const bool saved = attempt([&] {
@@ -303,7 +332,10 @@ void Trainer::save() {
   });
   if (!saved) return;
   log_info("saved update {}", state_.update);
-  checkpoints_.prune(state_.update, options_.checkpoint.keep);
+  if (state_.watch.high > 0) return;  // an older one may have to undo this one
+  // What these weights cost is known after the next update: until then one more can be needed.
+  const int64_t fewest = at_the_end() ? 1 : 2;
+  checkpoints_.prune(state_.update, std::max(options_.checkpoint.keep, fewest));
 }
 
 bool Trainer::attempt(const std::function<void()>& write) {

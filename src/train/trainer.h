@@ -3,6 +3,8 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -41,7 +43,8 @@ struct TrainTask {
 enum class Outcome { finished, interrupted };
 
 // Trains a model: the same task leads to the same bits, however often it is interrupted between
-// its first and its last update.
+// its first and its last update, unless memory was short or updates had to be undone: how far they
+// are undone hangs on the checkpoints that there are, and a run that is told to stop leaves one.
 class Trainer {
  public:
   Trainer(TrainTask task, Observers observers);
@@ -69,13 +72,15 @@ class Trainer {
   std::string find_fault(const Cost& cost, double norm) const;
   void apply(const Step& step);
   void skip(const Step& step);
-  void roll_back(const Step& step, int64_t latest);
+  void roll_back(const Step& step);
   bool undo_rise(const Step& step);
+  std::optional<Restored> restore_before_rise(int64_t latest, std::string* why_not);
+  void go_back(const Step& step, const Restored& good);
   void log_training(double rate, double norm);
 
   bool at_the_end() const;
   bool validation_due() const;
-  bool save_due() const;
+  bool save_due();
   void validate();
   void judge(const std::vector<Metric>& values);
   void save();
@@ -95,6 +100,7 @@ class Trainer {
   std::unique_ptr<BatchStream> stream_;
   std::vector<int64_t> lines_;  // where the sentences of the current update came from
   int64_t save_tried_ = -1, failed_saves_ = 0;
+  bool save_waits_ = false;  // was due at an update with a loss that was too high
   std::chrono::steady_clock::time_point logged_;
 };
 

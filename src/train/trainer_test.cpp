@@ -1,153 +1,15 @@
 #include "train/trainer.h"
 
 #include <gtest/gtest.h>
-#include <omp.h>
-#include <unistd.h>
 
-#include <csignal>
-#include <filesystem>
 #include <limits>
 
-#include "base/random.h"
-#include "base/signals.h"
-#include "ops/cross_entropy.h"
-#include "ops/embedding.h"
+#include "support/tiny_training.h"
 #include "temporary.h"
-#include "tensor/tape.h"
 #include "train/parts.h"
 
 namespace fovea {
 namespace {
-
-namespace fs = std::filesystem;
-constexpr int32_t kWords = 12;
-
-// The next word by the last one alone, with dropout: the smallest thing that can be trained.
-class Bigrams : public Model {
- public:
-  explicit Bigrams(uint64_t seed) : Model(Type::f32, Cpu{}) {
-    first_ = store_.declare("first", {kWords, kWords}, Init::normal(0.1));
-    rest_ = store_.declare("rest", {3}, Init::constant(0));
-    store_.allocate(seed);
-    store_.allocate_gradients();
-  }
-  int64_t target_words() const override { return kWords; }
-  int64_t max_length() const override { return 100; }
-  BatchLoss loss(const Tokens&, const Tokens& target_in, std::span<const int32_t> target_out,
-                 double label_smoothing) const override {
-    check(!Tape::live() || std::ssize(target_in.ids) <= most, Exit::memory, "out of memory");
-    const Tensor logits = embed(
-        first_, {},
-        {.ids = Tensor::of(target_in.ids), .places = {}, .scale = 1, .dropout = dropout_key(0.2)});
-    const CrossEntropy result = cross_entropy(logits, Tensor::of(target_out), label_smoothing);
-    return {result.loss, result.log_likelihood};
-  }
-  std::unique_ptr<DecoderState> start(const Tokens&) const override { return nullptr; }
-  Tensor step(DecoderState&, std::span<const int32_t>) const override { return {}; }
-  void reorder(DecoderState&, std::span<const int32_t>) const override {}
-  std::vector<std::vector<AttentionMap>> attention(const Tokens&, const Tokens&) const override {
-    return {};
-  }
-
-  int64_t most = 1000;  // words of a batch that there is memory for
-
- private:
-  Tensor first_, rest_;
-};
-
-Corpus random_text(int64_t sentences, uint64_t seed) {
-  Random random(seed);
-  Corpus corpus;
-  for (int64_t i = 0; i < sentences; ++i) {
-    std::vector<int32_t> words(1 + random.below(6));
-    int32_t last = 0;
-    for (int32_t& w : words)  // mostly the successor of the last word: something to learn
-      last = w =
-          kSpecials + static_cast<int32_t>(random.below(4) ? (last + 1) % 8 : random.below(8));
-    corpus.add(words, words, i + 1);
-  }
-  return corpus;
-}
-
-struct Killed {};  // stands for kill -9: nothing is saved on the way out
-
-class TrainerTest : public testing::Test {
- protected:
-  void SetUp() override {
-    omp_set_num_threads(1);  // nothing here is worth a second thread
-    root_ = fs::temp_directory_path() / ("fovea-trainer-" + std::to_string(getpid()));
-    fs::remove_all(root_);
-    valid_.corpus = random_text(10, 2);
-    options_.data.train_source = options_.data.train_target = {"x"};
-    options_.batch.tokens = 40;
-    options_.optimizer = {.clip = 1, .ema = 0.9};
-    options_.schedule = {.lr = 0.05, .warmup = 10};
-    options_.train = {.updates = 60, .accumulate = 2, .average = 3, .log_every = 7, .seed = 5};
-    options_.valid = {.every = 9, .patience = 0};
-    options_.checkpoint = {.every = 4, .keep = 3};
-    options_.complete(Exit::usage);
-  }
-  void TearDown() override {
-    request_stop(0);
-    fs::remove_all(root_);
-  }
-
-  std::string directory(const std::string& name) const { return (root_ / name).string(); }
-
-  using Disturb = std::function<void(int64_t, ParameterStore&)>;
-  Outcome train(const std::string& name, const Disturb& disturb = nullptr,
-                const Identity& identity = {{"data", "1"}}) {
-    fs::create_directories(root_ / name);
-    Bigrams model(seed_++);  // a resumed run must not hang on what the model began with
-    model.most = most_;
-    if (!fs::exists(root_ / name / "checkpoints/checkpoint-00000000.safetensors"))
-      if (fs::is_empty(root_ / name))
-        model.parameters().values().copy_from(Bigrams(1).parameters().values());
-    const std::string path = directory(name) + "/model.safetensors";
-    Observers observers;
-    observers.push_back(metrics_observer(directory(name)));
-    observers.push_back(tensorboard_observer(directory(name)));
-    Trainer trainer({.options = options_,
-                     .model = model,
-                     .text = text_,
-                     .valid = valid_,
-                     .test = none_,
-                     .directory = directory(name),
-                     .identity = identity,
-                     .translate = [](const Model&, const Lines& lines) { return lines; },
-                     .write_model = [&] { write_weights(path, model.parameters()); },
-                     .read_model = [] {},
-                     .disturb = disturb},
-                    std::move(observers));
-    const Outcome outcome = trainer.run();
-    state_ = trainer.state();
-    return outcome;
-  }
-
-  FileSeries checkpoints(const std::string& name) const {
-    return {directory(name) + "/checkpoints", "checkpoint"};
-  }
-
-  // All that must be the same bytes in two runs that had the same task.
-  std::string result(const std::string& name) const {
-    const std::string at = directory(name);
-    std::string text = read_file(checkpoints(name).path(options_.train.updates));
-    text += read_file(at + "/model.safetensors");
-    for (const int64_t n : FileSeries(at + "/snapshots", "snapshot").numbers())
-      text += std::to_string(n);
-    for (const Metrics& line : read_metrics(at + "/metrics.jsonl"))
-      text += std::string(without_wall(metrics_line(line))) + "\n";
-    return text;
-  }
-
-  fs::path root_;
-  TrainOptions options_;
-  Corpus text_ = random_text(200, 1);
-  HeldOut valid_, none_;
-  TrainState state_;
-  uint64_t seed_ = 100;
-  int64_t most_ = 1000;
-};
 
 TEST_F(TrainerTest, LearnsAndWritesWhatItShould) {
   EXPECT_EQ(train("a"), Outcome::finished);
@@ -311,65 +173,6 @@ TEST_F(TrainerTest, LastingDivergenceEndsWithTheTensorAndTheLines) {
     const std::string text = error.what();
     EXPECT_NE(text.find("gradient of rest"), std::string::npos) << text;
     EXPECT_NE(text.find("sentences of lines"), std::string::npos) << text;
-  }
-}
-
-// A learning rate far too large for five updates, as a broken schedule would give.
-constexpr double kTooFast = 1000;
-
-TEST_F(TrainerTest, ARiseOfTheLossIsUndone) {
-  options_.train.updates = 300;
-  options_.valid.every = 100;
-  options_.schedule.kind = ScheduleKind::constant;
-  const double rate = options_.schedule.lr;
-  train("clean");
-  EXPECT_EQ(state_.rollbacks, 0);
-  const double clean = *read_metrics(directory("clean") + "/metrics.jsonl").back().value("ppl");
-  for (const int64_t every : {1, 4, 50}) {
-    options_.checkpoint.every = every;
-    const std::string name = "rise-" + std::to_string(every);
-    testing::internal::CaptureStderr();
-    train(name, [&](int64_t drawn, ParameterStore&) {
-      const int64_t update = drawn / options_.train.accumulate;
-      options_.schedule.lr = update >= 200 && update < 205 ? kTooFast * rate : rate;
-    });
-    const std::string log = testing::internal::GetCapturedStderr();
-    EXPECT_EQ(state_.rollbacks, 1) << log;
-    EXPECT_EQ(state_.update, 300);
-    const size_t at = log.find(" skipped: loss ");
-    ASSERT_NE(at, std::string::npos) << log;
-    const int64_t found = std::stoll(log.substr(log.rfind(' ', at - 1) + 1));
-    EXPECT_LE(found, 220);
-    const size_t back = log.find(": back to update ");
-    ASSERT_NE(back, std::string::npos) << log;
-    EXPECT_LE(std::stoll(log.substr(back + 17)), 199);
-    const auto last = read_metrics(directory(name) + "/metrics.jsonl").back();
-    EXPECT_LT(*last.value("ppl"), 1.05 * clean);
-  }
-}
-
-TEST_F(TrainerTest, ARiseIsUndoneInAResumedRunToo) {
-  options_.train.updates = 300;
-  options_.valid.every = 100;
-  options_.checkpoint.every = 20;
-  options_.schedule.kind = ScheduleKind::constant;
-  const double rate = options_.schedule.lr;
-  const auto run = [&](const std::string& name, int64_t stop) {
-    return train(name, [&, stop](int64_t drawn, ParameterStore&) {
-      const int64_t update = drawn / options_.train.accumulate;
-      options_.schedule.lr = update >= 200 && update < 205 ? kTooFast * rate : rate;
-      if (update == stop) request_stop(SIGTERM);
-    });
-  };
-  run("straight", 0);
-  for (const int64_t stop : {199, 200, 202, 204}) {
-    const std::string name = "stopped-" + std::to_string(stop);
-    EXPECT_EQ(run(name, stop), Outcome::interrupted);
-    request_stop(0);
-    EXPECT_EQ(run(name, 0), Outcome::finished);
-    EXPECT_EQ(state_.rollbacks, 1);
-    EXPECT_EQ(state_.update, 300);
-    for (const int64_t n : checkpoints(name).numbers()) EXPECT_LE(n, 300);
   }
 }
 
