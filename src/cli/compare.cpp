@@ -142,11 +142,9 @@ void print_plan(const std::vector<Entry>& entries) {
 
 // What results hang on: the same text is the same result only for the same
 // model and search.
-std::string made_with(const Entry& entry, const TestBench& bench, const CompareOptions& compare,
-                      int64_t updates) {
-  std::string text = fmt::format("updates: {}\n", updates);
-  for (const auto& [name, value] : identity_of(entry.run.options, bench.data))
-    text += name + ": " + value + "\n";
+std::string made_with(const RunEnd& end, const TestBench& bench, const CompareOptions& compare) {
+  std::string text = fmt::format("updates: {}\n", end.updates);
+  for (const auto& [name, value] : end.identity) text += name + ": " + value + "\n";
   text += fmt::format("test: {:016x}\nline: {}\nbuckets: {}\n",
                       bench.data.test.corpus.fingerprint(), bench.sentence, compare.length_step);
   text += fmt::format("search: {} {}\nbleu: {} {}\ngold: {} {} {} {}\n", bench.valid.beam,
@@ -212,7 +210,7 @@ class CompareRun {
     row.updates = end.updates;
     row.train_words_per_s = training_speed(entry.run.directory);
     const Package package = load_package(entry.run.directory);
-    const std::string key = made_with(entry, bench_, plan_.options, end.updates);
+    const std::string key = made_with(end, bench_, plan_.options);
     auto measured = read_measured(entry.run.directory, key);
     if (!measured) {
       log_info("{}: translating the test text with a beam of {}", entry.name, bench_.valid.beam);

@@ -60,7 +60,7 @@ RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test) {
       .valid = data.valid,
       .test = test,
       .directory = directory,
-      .identity = std::move(identity),
+      .identity = identity,
       .frozen = std::move(first.frozen),
       .translate = translator(data, run.options.valid),
       .write_model = [&] { save_model(directory, run.options.model, model->parameters()); },
@@ -74,7 +74,7 @@ RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test) {
   observers.push_back(tensorboard_observer(directory));
   Trainer trainer(std::move(task), std::move(observers));
   const Outcome outcome = trainer.run();
-  return {outcome, trainer.state().update, model->parameters().size()};
+  return {outcome, trainer.state().update, model->parameters().size(), std::move(identity)};
 }
 
 }  // namespace fovea

@@ -13,6 +13,7 @@ namespace fovea {
 struct RunEnd {
   Outcome outcome;
   int64_t updates = 0, parameters = 0;
+  Identity identity = {};  // what its checkpoints were made with
 };
 
 struct Run {

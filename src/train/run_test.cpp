@@ -189,8 +189,12 @@ TEST_F(VectorRun, TunedRowsMove) {
 
 TEST_F(VectorRun, OtherVectorsAreRefusedOnResuming) {
   options_ = options("transformer");
-  train("model", options_, 5);
+  const RunEnd end = train("model", options_, 5);
   write_atomically(folder_ / "vectors", "w1 1 2 3 4 5 6 7 8\n");
+  // Results kept of a model must tell its vectors from others.
+  const RunEnd other = train("other", options_, 5);
+  EXPECT_NE(difference(end.identity, other.identity).find("vectors.source (contents) was"),
+            std::string::npos);
   const std::string changed = message_of(Exit::data, [&] { train("model", options_); });
   EXPECT_NE(changed.find("vectors.source (contents) was"), std::string::npos) << changed;
   options_.vectors.frozen = false;
