@@ -1,8 +1,4 @@
-// sources: src/text/corpus.cpp src/text/batch.cpp src/text/vocabulary.cpp src/text/pieces.cpp
-// sources: src/text/sentencepiece_model.cpp src/text/sentencepiece_check.cpp
-// sources: src/text/character_map.cpp src/base/files.cpp src/base/lines.cpp src/base/log.cpp
-// sources: src/base/settings.cpp src/base/yaml.cpp src/base/utf8.cpp src/base/random.cpp
-// libraries: -lsentencepiece -licuuc -lz -lfmt -lspdlog -lyaml-cpp
+// rooms: base text
 //
 // The input is two files, divided at the first 0xFE. Reading them as parallel text either
 // refuses the data or accounts for every line once, and batches then hold every pair once.

@@ -1,5 +1,4 @@
-// sources: src/base/lines.cpp src/base/files.cpp src/base/utf8.cpp
-// libraries: -lz -licuuc
+// rooms: base
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,6 +1,4 @@
-// sources: src/base/safetensors.cpp src/base/safetensors_header.cpp src/base/crc32c.cpp
-// sources: src/base/files.cpp src/base/utf8.cpp
-// libraries: -lfmt -licuuc
+// rooms: base
 #include <cstdint>
 #include <cstdlib>
 

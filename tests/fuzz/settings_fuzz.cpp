@@ -1,5 +1,4 @@
-// sources: src/base/settings.cpp src/base/yaml.cpp src/base/files.cpp src/base/utf8.cpp
-// libraries: -lyaml-cpp -lfmt -licuuc
+// rooms: base
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,7 +1,4 @@
-// sources: src/view/matrix.cpp src/view/label.cpp src/view/colour.cpp src/view/drawing.cpp
-// sources: src/view/svg.cpp src/view/curve.cpp src/view/terminal.cpp src/base/utf8.cpp
-// sources: src/view/marks.cpp src/view/svg_marks.cpp src/view/bars.cpp src/view/mark_signs.cpp
-// libraries: -licuuc
+// rooms: base view
 //
 // Any words and weights give well-formed XML, and terminal text without control characters.
 #include <cstdint>

@@ -1,7 +1,4 @@
-// sources: src/text/vocabulary.cpp src/text/pieces.cpp src/text/sentencepiece_model.cpp
-// sources: src/text/sentencepiece_check.cpp src/text/character_map.cpp src/base/files.cpp
-// sources: src/base/utf8.cpp
-// libraries: -lsentencepiece -licuuc
+// rooms: base text
 //
 // Whatever a vocabulary file holds, it is refused as a bad model or can be used: no text gives
 // an id out of range or a control piece, what is decoded is one line of UTF-8, and where no

@@ -1,6 +1,4 @@
-// sources: src/text/word_vectors.cpp src/text/word_vectors_read.cpp src/base/files.cpp
-// sources: src/base/lines.cpp src/base/utf8.cpp src/base/log.cpp
-// libraries: -lfmt -lspdlog -lz -licuuc
+// rooms: base text
 //
 // Whatever a file of word vectors holds, it is refused as bad data or can be used: every word is
 // UTF-8 and found where it stands, every number is finite. The first byte chooses the format.
