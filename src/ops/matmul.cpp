@@ -38,8 +38,10 @@ bool takes_bf16(const Tensor& x) {
 
 }  // namespace
 
-void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold) {
-  const bool keep_b = in.b.is_parameter() && !Tape::live();
+Tensor as_factor(const Tensor& x, const Tensor& w) { return x.type() == w.type() ? x : to_bf16(x); }
+
+void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold, Keep keep) {
+  const bool keep_b = in.b.is_parameter() && (keep == Keep::always || !Tape::live());
   run(c, [&]<class T>(auto on, T) {
     auto product = [&]<class In>(In) {
       kernel::Product<T, In> p;

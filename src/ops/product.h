@@ -13,9 +13,17 @@ struct Factors {
   kernel::Side b_side;
 };
 
+// When a parameter b is kept in the order that suits products best, until parameters change: with a
+// tape that is once per update, which pays for few rows at a time, as in the steps of a recurrence.
+enum class Keep { without_tape, always };
+
 // c = op(a) op(b) + bias, or added to c. Both factors are of c's type, or both bf16 for a c of
-// float. `bias` may be absent. Without a tape, a parameter b is kept in its best order.
-void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold);
+// float. `bias` may be absent.
+void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold,
+              Keep keep = Keep::without_tape);
+
+// x in the type of w, which it will be multiplied with.
+Tensor as_factor(const Tensor& x, const Tensor& w);
 
 // For a pull of y = x Wᵀ: gathers dW = dᵀ x in the slot of W, both as operands. That of a parameter
 // may come as late as the end of backward() (Note [Late weight gradients]).

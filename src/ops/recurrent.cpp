@@ -95,23 +95,11 @@ std::vector<Tensor> weights_of(const Recurrent& cell) {
   return parts;
 }
 
-void convert(const Tensor& x, const Tensor& to) {
-  std::visit([&](auto on) { kernel::cast(on, x.in<float>(), to.out<bf16>()); }, x.device());
-}
-
-// x in the type of w, which it will be multiplied with.
-Tensor operand(const Tensor& x, const Tensor& w) {
-  if (x.type() == w.type()) return x;
-  Tensor y(x.shape(), w.type(), x.device());
-  convert(x, y);
-  return y;
-}
-
 // u = w h for the first n rows. Both have rounded(n) rows at least.
 void product(const Tensor& w, const Tensor& h, int64_t n, const Tensor& u) {
   const int64_t m = rounded(n);
-  step_multiply({operand(h.window(0, m), w), Side::as_is, w, Side::transposed}, u.window(0, m), {},
-                Fold::set);
+  multiply({as_factor(h.window(0, m), w), Side::as_is, w, Side::transposed}, u.window(0, m), {},
+           Fold::set, Keep::always);
 }
 
 void walk(const Sequence& s, const Tensor& x, const Tensor& b_n) {
@@ -165,10 +153,15 @@ struct Returning {
   Tensor from;     // what w multiplied, [tokens, H]
 
   void through(Rows at, const Tensor& back) const {  // back = wᵀ d
-    if (operand.type() != d.type()) convert(part(d, at), part(operand, at));
+    if (operand.type() != d.type())
+      std::visit(
+          [&](auto on) {
+            kernel::cast(on, part(d, at).in<float>(), part(operand, at).out<bf16>());
+          },
+          d.device());
     const int64_t m = std::min(rounded(at.count), operand.size(0) - at.first);
-    step_multiply({operand.window(at.first, m), Side::as_is, w, Side::as_is}, back.window(0, m), {},
-                  Fold::set);
+    multiply({operand.window(at.first, m), Side::as_is, w, Side::as_is}, back.window(0, m), {},
+             Fold::set, Keep::always);
   }
 };
 
@@ -252,14 +245,14 @@ void gather_recurrent(const Tensor& U, const Sequence& s, const std::vector<Retu
     const std::vector<Tensor> parts = products.size() == 1 ? std::vector{U} : halves(U);
     for (size_t i = 0; i < products.size(); ++i) {
       const Returning& p = products[i];
-      gather_weight_gradient(parts[i], p.operand.window(0, tokens), operand(p.from, p.w));
+      gather_weight_gradient(parts[i], p.operand.window(0, tokens), as_factor(p.from, p.w));
     }
     return;
   }
   gather(U.slot(), [&](const Tensor& dU, Fold fold) {
     int64_t row = 0;
     for (const Returning& p : products) {
-      multiply({p.operand.window(0, tokens), Side::transposed, operand(p.from, p.w), Side::as_is},
+      multiply({p.operand.window(0, tokens), Side::transposed, as_factor(p.from, p.w), Side::as_is},
                dU.window(row, p.w.size(0)), {}, fold);
       row += p.w.size(0);
     }

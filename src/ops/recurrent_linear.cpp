@@ -11,14 +11,6 @@ namespace {
 
 using kernel::Side;
 
-// dy as the products of the way back take it.
-Tensor like_operand(const Tensor& dy, const Tensor& w) {
-  if (dy.type() == w.type()) return dy;
-  Tensor d(dy.shape(), w.type(), dy.device());
-  std::visit([&](auto on) { kernel::cast(on, dy.in<float>(), d.out<bf16>()); }, dy.device());
-  return d;
-}
-
 void copy_rows(const Tensor& from, const Tensor& to, Fold fold) {
   run(from, [&]<class T>(auto on, T) {
     const int64_t n = from.cols();
@@ -32,9 +24,9 @@ struct Flow {
   Tensor W, a, w;
 
   void operator()(const Tensor& dy) const {
-    const Tensor d = like_operand(dy, w);
+    const Tensor d = as_factor(dy, w);
     gather(to_a, [&](const Tensor& da, Fold fold) {  // da = dy W
-      step_multiply({d, Side::as_is, w, Side::as_is}, da, {}, fold);
+      multiply({d, Side::as_is, w, Side::as_is}, da, {}, fold, Keep::always);
     });
     gather_weight_gradient(W, d, a);  // dW = dyᵀ a
   }
@@ -42,29 +34,12 @@ struct Flow {
 
 }  // namespace
 
-void step_multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold) {
-  run(c, [&]<class T>(auto on, T) {
-    auto product = [&]<class In>(In) {
-      kernel::Product<T, In> p;
-      p.a = in.a.in<In>(), p.a_side = in.a_side;
-      p.b = in.b.in<In>(), p.b_side = in.b_side;
-      p.c = c.out<T>(), p.bias = bias.data<T>(), p.fold = fold;
-      p.keep_b = in.b.is_parameter();
-      kernel::matmul(on, p);
-    };
-    if constexpr (std::is_same_v<T, float>) {
-      if (in.a.type() == Type::bf16) return product(bf16{});
-    }
-    product(T{});
-  });
-}
-
 Tensor step_linear(const Tensor& x, const Tensor& W, const Tensor& b) {
   assert(x.cols() == W.size(1));
   if (PrecisionScope::current() == Precision::int8) return linear(x, W, b);
   Tensor y({x.rows(), W.size(0)}, x.type(), x.device());
   const Flow back{x.slot(), W, as_operand(x), as_operand(W)};
-  step_multiply({back.a, Side::as_is, back.w, Side::transposed}, y, b, Fold::set);
+  multiply({back.a, Side::as_is, back.w, Side::transposed}, y, b, Fold::set, Keep::always);
   return record(y, {x, W, b}, [back, to_b = b.slot()](const Tensor& dy) {
     back(dy);
     gather(to_b, [&](const Tensor& db, Fold fold) {  // db = Σ dy
@@ -80,7 +55,7 @@ Tensor step_linear_onto(const Tensor& x, int64_t first, const Tensor& a, const T
   Tensor y({a.rows(), x.cols()}, x.type(), x.device());
   copy_rows(x.window(first, a.rows()), y, Fold::set);
   const Flow back{a.slot(), W, as_operand(a), as_operand(W)};
-  step_multiply({back.a, Side::as_is, back.w, Side::transposed}, y, {}, Fold::add);
+  multiply({back.a, Side::as_is, back.w, Side::transposed}, y, {}, Fold::add, Keep::always);
   return record(y, {x, a, W}, [back, first, to_x = x.slot()](const Tensor& dy) {
     gather(to_x, [&](const Tensor& dx, Fold fold) {
       if (fold == Fold::set) dx.fill(0);

@@ -11,8 +11,4 @@ Tensor step_linear(const Tensor& x, const Tensor& W, const Tensor& b = {});
 // those of all steps were computed at once.
 Tensor step_linear_onto(const Tensor& x, int64_t first, const Tensor& a, const Tensor& W);
 
-// For ops: multiply() that keeps a parameter b in its best order with a tape as well. Few rows take
-// less time than bringing b into that order again.
-void step_multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold);
-
 }  // namespace fovea

@@ -1,15 +1,11 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
-#include <csignal>
-#include <filesystem>
-
 #include "base/files.h"
 #include "base/random.h"
-#include "base/signals.h"
 #include "decode/package.h"
+#include "support/whole_run.h"
 #include "temporary.h"
-#include "train/run.h"
 
 namespace fovea {
 namespace {
@@ -58,25 +54,9 @@ class GuidedRun : public testing::Test {
     return o;
   }
 
-  // Stops before update number `stop`, as Ctrl-C does; 0: goes to the end.
-  void train(const std::string& name, TrainOptions o, int64_t stop = 0) {
-    o.complete(Exit::data);
-    const std::string directory = folder_ / name;
-    std::filesystem::create_directories(directory);
-    TrainData data;
-    check_files(o);
-    load_vocabularies(data, o, directory);
-    load_text(data, o);
-    fit_model(o.model, data);
-    int64_t asked = 0;
-    fovea::Run run{.options = o, .settings = "", .directory = directory};
-    run.save_requested = [&] {
-      if (++asked == stop) request_stop(SIGTERM);
-      return false;
-    };
-    const RunEnd end = train_model(run, data, HeldOut());
+  void train(const std::string& name, const TrainOptions& o, int64_t stop = 0) {
+    const RunEnd end = whole_run(folder_ / name, o, stop);
     EXPECT_EQ(end.outcome, stop ? Outcome::interrupted : Outcome::finished);
-    request_stop(0);
   }
 
   // All that must be the same bytes in two runs that had the same task.

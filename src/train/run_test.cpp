@@ -3,13 +3,10 @@
 #include <gtest/gtest.h>
 #include <omp.h>
 
-#include <csignal>
-#include <filesystem>
-
 #include "base/files.h"
 #include "base/random.h"
-#include "base/signals.h"
 #include "decode/package.h"
+#include "support/whole_run.h"
 #include "temporary.h"
 #include "text/word_vectors.h"
 
@@ -71,24 +68,8 @@ class VectorRun : public testing::Test {
     return o;
   }
 
-  // Stops before update number `stop`, as Ctrl-C does; 0: goes to the end.
-  RunEnd train(const std::string& name, TrainOptions o, int64_t stop = 0) {
-    o.complete(Exit::data);
-    const std::string directory = folder_ / name;
-    std::filesystem::create_directories(directory);
-    TrainData data;
-    load_vocabularies(data, o, directory);
-    load_text(data, o);
-    fit_model(o.model, data);
-    int64_t asked = 0;
-    fovea::Run run{.options = o, .settings = "", .directory = directory};
-    run.save_requested = [&] {
-      if (++asked == stop) request_stop(SIGTERM);
-      return false;
-    };
-    const RunEnd end = train_model(run, data, HeldOut());
-    request_stop(0);
-    return end;
+  RunEnd train(const std::string& name, const TrainOptions& o, int64_t stop = 0) {
+    return whole_run(folder_ / name, o, stop);
   }
 
   std::string newest(const std::string& name) const {
