@@ -173,13 +173,14 @@ std::string CorpusCounts::removed() const {
 
 Corpus Corpus::read(const std::vector<std::string>& sources,
                     const std::vector<std::string>& targets, const Vocabulary& source_vocabulary,
-                    const Vocabulary& target_vocabulary, const CorpusOptions& options) {
-  check_counts(sources, targets, options.alignments);
+                    const Vocabulary& target_vocabulary, const CorpusOptions& options,
+                    const std::vector<std::string>& alignments) {
+  check_counts(sources, targets, alignments);
   Corpus corpus;
   const auto limit = static_cast<size_t>(options.max_bytes);
   for (size_t i = 0; i < sources.size(); ++i) {
     LineReader source(sources[i], limit), target(targets[i], limit);
-    std::optional<LineReader> links = open_links(options.alignments, i);
+    std::optional<LineReader> links = open_links(alignments, i);
     corpus.read({source, target, links ? &*links : nullptr}, source_vocabulary, target_vocabulary,
                 options);
   }

@@ -22,8 +22,6 @@ struct CorpusOptions {
   int64_t max_bytes = 65'536;  // a longer line is too long whatever its pieces are
   BadUtf8 bad_utf8 = BadUtf8::skip;
   std::function<void(int64_t lines)> progress = nullptr;  // called now and then
-  // Links between the words of the pairs (Pharaoh), a file beside each pair of files; or none.
-  std::vector<std::string> alignments = {};
 
   void describe(Settings& settings);
 };
@@ -65,15 +63,17 @@ class Corpus {
  public:
   explicit Corpus(Targets targets = Targets::sentences) : targets_(targets) {}
 
-  // Line k of sources[f] and line k of targets[f] are a pair. Files may be plain, .gz or "-".
+  // Line k of sources[f] and line k of targets[f] are a pair, and line k of alignments[f], where
+  // there are any, the links between their words (Pharaoh). Files may be plain, .gz or "-".
   // Throws Exit::data where the numbers of lines differ, naming the first line that has no
   // partner, for links that are none or lead beyond the words of a pair that is kept, and for
   // UTF-16 and UTF-32; Exit::files where a file cannot be read.
   static Corpus read(const std::vector<std::string>& sources,
                      const std::vector<std::string>& targets, const Vocabulary& source_vocabulary,
-                     const Vocabulary& target_vocabulary, const CorpusOptions& options = {});
+                     const Vocabulary& target_vocabulary, const CorpusOptions& options = {},
+                     const std::vector<std::string>& alignments = {});
 
-  // Appends the pairs of open files, as read does; options.alignments has no effect.
+  // Appends the pairs of open files, as read does.
   void read(const PairReaders& files, const Vocabulary& source_vocabulary,
             const Vocabulary& target_vocabulary, const CorpusOptions& options = {});
   void read(LineReader& source, LineReader& target, const Vocabulary& source_vocabulary,

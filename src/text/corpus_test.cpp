@@ -310,9 +310,7 @@ TEST(Corpus, FilesOfLinksStandBesideThoseOfText) {
                     odd = folder.write("odd", "0-1\n0_0\n");
   const std::vector<std::string> texts{text, text};
   const auto read_all = [&](const std::vector<std::string>& alignments) {
-    CorpusOptions options;
-    options.alignments = alignments;
-    return Corpus::read(texts, texts, letters(), letters(), options);
+    return Corpus::read(texts, texts, letters(), letters(), {}, alignments);
   };
   const Corpus corpus = read_all({links, links});
   EXPECT_EQ(links_of(corpus, 2), (Links{{0, 1}}));

@@ -215,13 +215,12 @@ void load_text(TrainData& data, const TrainOptions& options) {
   const DataOptions& from = options.data;
   const auto sources = from.under_root(from.train_source);
   const auto targets = from.under_root(from.train_target);
-  CorpusOptions how = from.corpus;
-  how.alignments = from.under_root(from.alignments);
-  data.train = Corpus::read(sources, targets, data.source, data.target, how);
+  const auto links = from.under_root(from.alignments);
+  data.train = Corpus::read(sources, targets, data.source, data.target, from.corpus, links);
   check(data.train.size() > 0, Exit::data, sources.front(),
         ": no line is left to train on: ", data.train.counts().summary());
-  if (!how.alignments.empty()) {
-    check(data.train.links() > 0, Exit::data, how.alignments.front(),
+  if (!links.empty()) {
+    check(data.train.links() > 0, Exit::data, links.front(),
           ": there is no link in the line of any pair that is kept; leave data.alignments away");
     log_info("alignments: {} links between pieces", with_commas(data.train.links()));
   }
