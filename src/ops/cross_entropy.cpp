@@ -14,8 +14,10 @@ namespace {
 
 // As many rows as have their logits in the cache; but where the weights are wide, reading them and
 // their gradient once more costs more than logits outside the cache, which take 64 MiB at most.
-int64_t rows_at_a_time(int64_t words, int64_t width) {
+// A GPU needs more rows at once to be busy: its logits take 512 MiB at most.
+int64_t rows_at_a_time(int64_t words, int64_t width, Device device) {
   const auto rows_of = [&](int64_t logits) { return logits / std::max<int64_t>(words, 1); };
+  if (!std::holds_alternative<Cpu>(device)) return std::max<int64_t>(rows_of(128 << 20), 64);
   const int64_t cached = rows_of(3 << 20), most = rows_of(16 << 20);
   return std::clamp<int64_t>(std::max(cached, std::min(width, most)), 64, 2048);
 }
@@ -39,7 +41,7 @@ CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double sm
     gather(logits.slot(), [&](const Tensor& dx, Fold fold) {  // dz = dL (softmax − q)
       run(logits, [&]<class T>(auto on, T) {
         kernel::cross_entropy_grad<T, T>(on, {logits.in<T>(), labels.data<int32_t>(), smoothing},
-                                         *dy.data<T>(), losses.data<T>(), likelihood.data<T>(),
+                                         dy.data<T>(), losses.data<T>(), likelihood.data<T>(),
                                          dx.out<T>(), fold);
       });
     });
@@ -61,6 +63,19 @@ struct Output {
   Tensor losses, likelihood;
 };
 
+// launch(on) for the device of x, which has no kernels for double unless it is the CPU.
+template <class In, class Launch>
+void run_on(const Tensor& x, Launch launch) {
+  std::visit(
+      [&](auto on) {
+        if constexpr (std::is_same_v<decltype(on), Cpu> || !std::is_same_v<In, double>)
+          launch(on);
+        else
+          assert(!"double tensors live on the CPU");
+      },
+      x.device());
+}
+
 // One run of rows: logits, loss, and its share of the gradients.
 template <class In>
 void loss_of_rows(const Output& in, int64_t first, int64_t count, const Gradients& to) {
@@ -70,28 +85,24 @@ void loss_of_rows(const Output& in, int64_t first, int64_t count, const Gradient
   Tensor logits({count, in.W.size(0)}, type_of<T>(), x.device());
   multiply({x, Side::as_is, in.W, Side::transposed}, logits, in.b, Fold::set);
   Tensor dz = to.dx ? Tensor(logits.shape(), type_of<In>(), x.device()) : Tensor();
-  std::visit(
-      [&](auto on) {
-        kernel::cross_entropy_grad<T, In>(
-            on, {logits.in<T>(), in.labels.data<int32_t>() + first, in.smoothing}, T{1},
-            in.losses.data<T>() + first, in.likelihood.data<T>() + first, dz.out<In>(), Fold::set);
-      },
-      x.device());
+  run_on<In>(x, [&](auto on) {
+    kernel::cross_entropy_grad<T, In>(
+        on, {logits.in<T>(), in.labels.data<int32_t>() + first, in.smoothing}, nullptr,
+        in.losses.data<T>() + first, in.likelihood.data<T>() + first, dz.out<In>(), Fold::set);
+  });
   if (!dz) return;
   multiply({dz, Side::as_is, in.W, Side::as_is}, to.dx.window(first, count), {}, Fold::set);
   multiply({dz, Side::transposed, x, Side::as_is}, to.dW, {}, first ? Fold::add : Fold::set);
   if (to.db)
-    std::visit(
-        [&](auto on) {
-          kernel::column_sums(on, dz.in<In>(), to.db.data<T>(), first ? Fold::add : Fold::set);
-        },
-        x.device());
+    run_on<In>(x, [&](auto on) {
+      kernel::column_sums(on, dz.in<In>(), to.db.data<T>(), first ? Fold::add : Fold::set);
+    });
 }
 
 void scaled_into(const std::shared_ptr<Slot>& slot, const Tensor& gradient, const Tensor& dy) {
   gather(slot, [&](const Tensor& out, Fold fold) {
     run(dy, [&]<class T>(auto on, T) {
-      kernel::scale(on, gradient.in<T>(), static_cast<double>(*dy.data<T>()), out.out<T>(), fold);
+      kernel::scale_by(on, gradient.in<T>(), dy.data<T>(), out.out<T>(), fold);
     });
   });
 }
@@ -108,7 +119,7 @@ CrossEntropy output_loss(const Tensor& x, const Tensor& W, const Tensor& b, cons
   if (Tape::live())
     to = {Tensor::like(x), N ? Tensor::like(W) : Tensor::zeros(W.shape(), W.type(), W.device()),
           b ? Tensor::zeros(b.shape(), b.type(), b.device()) : Tensor()};
-  const int64_t step = rows_at_a_time(V, W.size(1));
+  const int64_t step = rows_at_a_time(V, W.size(1), x.device());
   for (int64_t first = 0; first < N; first += step) {
     const int64_t count = std::min(step, N - first);
     if (operand.type() == Type::bf16)

@@ -37,9 +37,10 @@ void store(bf16& to, Fold, float value) { to = to_bf16(value); }
 }  // namespace
 
 template <class T, class Out>
-void cross_entropy_grad(Cpu, const Labelled<T>& in, T scale, T* losses, T* log_likelihood,
+void cross_entropy_grad(Cpu, const Labelled<T>& in, const T* scale, T* losses, T* log_likelihood,
                         Matrix<Out> dlogits, Fold fold) {
   const int64_t n = in.logits.cols;
+  const T upstream = scale ? *scale : T{1};
   const T smooth = static_cast<T>(in.smoothing), each = smooth / static_cast<T>(n);
 #pragma omp parallel if (in.logits.size() > kWorthThreads)
   {
@@ -61,7 +62,7 @@ void cross_entropy_grad(Cpu, const Labelled<T>& in, T scale, T* losses, T* log_l
       // −Σ_v q_v (z_v − log Σ exp z)
       losses[i] = log_sum - (1 - smooth) * z[label] - each * s.logits;
       if (!d) continue;
-      const T by = scale / s.exponentials, less = scale * each;
+      const T by = upstream / s.exponentials, less = upstream * each;
       p[label] -= (1 - smooth) * s.exponentials;  // then everything is by · p − less
       for (int64_t j = 0; j < n; ++j) store(d[j], fold, by * p[j] - less);
     }
@@ -70,16 +71,16 @@ void cross_entropy_grad(Cpu, const Labelled<T>& in, T scale, T* losses, T* log_l
 
 template <class T>
 void cross_entropy(Cpu on, const Labelled<T>& in, T* losses, T* log_likelihood) {
-  cross_entropy_grad<T, T>(on, in, 1, losses, log_likelihood, {}, Fold::set);
+  cross_entropy_grad<T, T>(on, in, nullptr, losses, log_likelihood, {}, Fold::set);
 }
 
 template void cross_entropy(Cpu, const Labelled<float>&, float*, float*);
 template void cross_entropy(Cpu, const Labelled<double>&, double*, double*);
-template void cross_entropy_grad(Cpu, const Labelled<float>&, float, float*, float*, Matrix<float>,
-                                 Fold);
-template void cross_entropy_grad(Cpu, const Labelled<float>&, float, float*, float*, Matrix<bf16>,
-                                 Fold);
-template void cross_entropy_grad(Cpu, const Labelled<double>&, double, double*, double*,
+template void cross_entropy_grad(Cpu, const Labelled<float>&, const float*, float*, float*,
+                                 Matrix<float>, Fold);
+template void cross_entropy_grad(Cpu, const Labelled<float>&, const float*, float*, float*,
+                                 Matrix<bf16>, Fold);
+template void cross_entropy_grad(Cpu, const Labelled<double>&, const double*, double*, double*,
                                  Matrix<double>, Fold);
 
 }  // namespace fovea::kernel

@@ -16,10 +16,16 @@ struct Labelled {
 // losses[i] and log_likelihood[i] of every row.
 template <class T>
 void cross_entropy(Cpu, const Labelled<T>& in, T* losses, T* log_likelihood);
+template <class T>
+void cross_entropy(Cuda, const Labelled<T>& in, T* losses, T* log_likelihood);
 
-// The same, and dlogits = scale · (softmax − q); Out may be bf16 for products that take it.
+// The same, and dlogits = scale[0] · (softmax − q); no scale means 1. Out may be bf16 for products
+// that take it, which is always set.
 template <class T, class Out>
-void cross_entropy_grad(Cpu, const Labelled<T>& in, T scale, T* losses, T* log_likelihood,
+void cross_entropy_grad(Cpu, const Labelled<T>& in, const T* scale, T* losses, T* log_likelihood,
+                        Matrix<Out> dlogits, Fold fold);
+template <class T, class Out>
+void cross_entropy_grad(Cuda, const Labelled<T>& in, const T* scale, T* losses, T* log_likelihood,
                         Matrix<Out> dlogits, Fold fold);
 
 }  // namespace fovea::kernel

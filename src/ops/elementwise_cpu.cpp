@@ -121,8 +121,14 @@ void binary_grad(Cpu, Binary what, const Broadcast& shape, const T* dy, const T*
 }
 
 template <class T>
-void scale(Cpu, Matrix<const T> x, double factor, Matrix<T> y, Fold fold) {
+void scale(Cpu on, Matrix<const T> x, double factor, Matrix<T> y, Fold fold) {
   const T by = static_cast<T>(factor);
+  scale_by(on, x, &by, y, fold);
+}
+
+template <class T>
+void scale_by(Cpu, Matrix<const T> x, const T* factor, Matrix<T> y, Fold fold) {
+  const T by = *factor;
 #pragma omp parallel for schedule(static) if (x.size() > kWorthThreads)
   for (int64_t i = 0; i < x.rows; ++i) {
     const T* in = x.row(i);
@@ -151,6 +157,7 @@ void add_constant(Cpu, const T* value, Matrix<T> dx, Fold fold) {
   template void binary(Cpu, Binary, const Broadcast&, const T*, const T*, T*);                     \
   template void binary_grad(Cpu, Binary, const Broadcast&, const T*, const T*, T*);                \
   template void scale(Cpu, Matrix<const T>, double, Matrix<T>, Fold);                              \
+  template void scale_by(Cpu, Matrix<const T>, const T*, Matrix<T>, Fold);                         \
   template void sum(Cpu, Matrix<const T>, T*);                                                     \
   template void add_constant(Cpu, const T*, Matrix<T>, Fold);
 FOVEA_INSTANTIATE(float)

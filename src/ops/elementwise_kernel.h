@@ -9,18 +9,29 @@ namespace fovea::kernel {
 // y = dropout(f(x))
 template <class T>
 void apply(Cpu, Function f, Matrix<const T> x, const Dropout& dropout, Matrix<T> y);
+template <class T>
+void apply(Cuda, Function f, Matrix<const T> x, const Dropout& dropout, Matrix<T> y);
 // dx = dropout(dy) f'(x)
 template <class T>
 void apply_grad(Cpu, Function f, Matrix<const T> x, Matrix<const T> dy, const Dropout& dropout,
+                Matrix<T> dx, Fold fold);
+template <class T>
+void apply_grad(Cuda, Function f, Matrix<const T> x, Matrix<const T> dy, const Dropout& dropout,
                 Matrix<T> dx, Fold fold);
 // dx = dropout(dy) where y is not 0: the gradient of dropout(max(0, x)) needs no x.
 template <class T>
 void relu_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropout, Matrix<T> dx,
                Fold fold);
+template <class T>
+void relu_grad(Cuda, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropout, Matrix<T> dx,
+               Fold fold);
 
 // y = x + dropout(f); without x just dropout(f), folded into y.
 template <class T>
 void residual(Cpu, Matrix<const T> x, Matrix<const T> f, const Dropout& dropout, Matrix<T> y,
+              Fold fold);
+template <class T>
+void residual(Cuda, Matrix<const T> x, Matrix<const T> f, const Dropout& dropout, Matrix<T> y,
               Fold fold);
 
 // How the elements of an operand of up to four axes line up with the result: a stride of 0
@@ -31,15 +42,33 @@ struct Broadcast {
 enum class Binary { add, multiply };
 template <class T>
 void binary(Cpu, Binary what, const Broadcast& shape, const T* a, const T* b, T* y);
+template <class T>
+void binary(Cuda, Binary what, const Broadcast& shape, const T* a, const T* b, T* y);
 // da += Σ over repeated axes of dy (× b for a product). `a` of shape is the operand that gets it.
 template <class T>
 void binary_grad(Cpu, Binary what, const Broadcast& shape, const T* dy, const T* b, T* da);
+template <class T>
+void binary_grad(Cuda, Binary what, const Broadcast& shape, const T* dy, const T* b, T* da);
 
+// y = factor · x
 template <class T>
 void scale(Cpu, Matrix<const T> x, double factor, Matrix<T> y, Fold fold);
 template <class T>
+void scale(Cuda, Matrix<const T> x, double factor, Matrix<T> y, Fold fold);
+// y = factor[0] · x, for a factor that only the device knows.
+template <class T>
+void scale_by(Cpu, Matrix<const T> x, const T* factor, Matrix<T> y, Fold fold);
+template <class T>
+void scale_by(Cuda, Matrix<const T> x, const T* factor, Matrix<T> y, Fold fold);
+// y[0] = Σ x
+template <class T>
 void sum(Cpu, Matrix<const T> x, T* y);
 template <class T>
-void add_constant(Cpu, const T* value, Matrix<T> dx, Fold fold);  // dx (+)= value everywhere
+void sum(Cuda, Matrix<const T> x, T* y);
+// dx = value[0] everywhere
+template <class T>
+void add_constant(Cpu, const T* value, Matrix<T> dx, Fold fold);
+template <class T>
+void add_constant(Cuda, const T* value, Matrix<T> dx, Fold fold);
 
 }  // namespace fovea::kernel

@@ -18,6 +18,8 @@ struct Norm {
 // `inverse_deviation` 1 / √(σ² + ε) for the gradient; both may be absent.
 template <class T>
 void norm(Cpu, const Norm<T>& in, Matrix<T> y, Matrix<T> normalised, T* inverse_deviation);
+template <class T>
+void norm(Cuda, const Norm<T>& in, Matrix<T> y, Matrix<T> normalised, T* inverse_deviation);
 
 template <class T>
 struct NormGrad {
@@ -31,9 +33,13 @@ struct NormGrad {
 // dz = (d − mean(d) − n mean(d n)) / √(σ² + ε) with d = g dy; dx = dz, df = dropout(dz).
 template <class T>
 void norm_grad(Cpu, const NormGrad<T>& in);
+template <class T>
+void norm_grad(Cuda, const NormGrad<T>& in);
 
 // dg_j = Σ_i n_ij dy_ij, in a fixed order.
 template <class T>
 void norm_gain_grad(Cpu, Matrix<const T> normalised, Matrix<const T> dy, T* dg, Fold fold);
+template <class T>
+void norm_gain_grad(Cuda, Matrix<const T> normalised, Matrix<const T> dy, T* dg, Fold fold);
 
 }  // namespace fovea::kernel

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "ops/shape_kernel.h"
 
 namespace fovea::kernel {
@@ -11,7 +13,20 @@ void copy(Cpu, const Copy<T>& c) {
   }
 }
 
+template <class T>
+void transpose(Cpu, Matrix<const T> x, Matrix<T> y, Fold fold) {
+  constexpr int64_t kTile = 16;  // columns at a time: the lines they lie in stay in the cache
+#pragma omp parallel for schedule(static) if (x.size() > kWorthThreads)
+  for (int64_t first = 0; first < x.cols; first += kTile) {
+    const int64_t end = std::min(first + kTile, x.cols);
+    for (int64_t i = 0; i < x.rows; ++i)
+      for (int64_t j = first; j < end; ++j) fold_into(y.row(j)[i], fold, x.row(i)[j]);
+  }
+}
+
 template void copy(Cpu, const Copy<float>&);
 template void copy(Cpu, const Copy<double>&);
+template void transpose(Cpu, Matrix<const float>, Matrix<float>, Fold);
+template void transpose(Cpu, Matrix<const double>, Matrix<double>, Fold);
 
 }  // namespace fovea::kernel

@@ -17,5 +17,13 @@ struct Copy {
 
 template <class T>
 void copy(Cpu, const Copy<T>& what);
+template <class T>
+void copy(Cuda, const Copy<T>& what);
+
+// y = xᵀ; y does not overlap x.
+template <class T>
+void transpose(Cpu, Matrix<const T> x, Matrix<T> y, Fold fold);
+template <class T>
+void transpose(Cuda, Matrix<const T> x, Matrix<T> y, Fold fold);
 
 }  // namespace fovea::kernel
