@@ -6,6 +6,7 @@
 
 #include "ops/matmul_kernel.h"
 #include "ops/product.h"
+#include "ops/shape_kernel.h"
 #include "tensor/tape.h"
 
 namespace fovea {
@@ -204,13 +205,9 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
 Tensor transpose(const Tensor& x) {
   const int64_t n = x.size(-2), m = x.size(-1);
   auto swap = [](const Tensor& from, const Tensor& to, Fold fold) {
-    const int64_t rows = from.size(-2), cols = from.size(-1);
-    run(from, [&]<class T>(auto, T) {
+    run(from, [&]<class T>(auto on, T) {
       for (int64_t s = 0; s < batch(from); ++s)
-        for (int64_t i = 0; i < rows; ++i)
-          for (int64_t j = 0; j < cols; ++j)
-            fold_into(to.data<T>()[(s * cols + j) * rows + i], fold,
-                      from.data<T>()[(s * rows + i) * cols + j]);
+        kernel::transpose(on, slice(from, s).in<T>(), slice(to, s).out<T>(), fold);
     });
   };
   Shape shape = x.shape();
