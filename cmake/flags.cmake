@@ -2,12 +2,14 @@
 add_library(fovea_flags INTERFACE)
 target_include_directories(fovea_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(fovea_flags INTERFACE
-  -Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Werror
+  $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Wall,-Wextra>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Werror
   -fno-math-errno -fno-trapping-math
-  -fstack-protector-strong -fcf-protection)
+  -fstack-protector-strong -fcf-protection>)
 target_compile_definitions(fovea_flags INTERFACE
   _GLIBCXX_ASSERTIONS
   FOVEA_VERSION="${PROJECT_VERSION}"
+  $<$<BOOL:${FOVEA_CUDA}>:FOVEA_CUDA>
   $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
 target_link_options(fovea_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")

@@ -46,7 +46,8 @@ struct Reinforce {
 // all: log_choice, entropy and reward (of the row's sentence, a constant) are [rows, 1].
 inline Tensor surrogate_loss(const Tensor& log_choice, const Tensor& entropy, const Tensor& reward,
                              const Reinforce& by, int64_t sentences) {
-  const Tensor b = Tensor::of({1}, std::vector<double>{by.baseline}, reward.type());
+  const Tensor b =
+      Tensor::of({1}, std::vector<double>{by.baseline}, reward.type(), reward.device());
   const Tensor advantage = reward + b * -1.0;  // R − b
   const Tensor gain = log_choice * advantage * by.lambda_r + entropy * by.lambda_e;
   return sum(gain) * (-1 / static_cast<double>(sentences));

@@ -37,7 +37,7 @@ struct ReaderAttention {
   Read operator()(const Tensor& h, const Packing& documents, const Tensor& u) const {
     std::vector<int32_t> each(static_cast<size_t>(documents.sentences));
     std::iota(each.begin(), each.end(), 0);
-    const Lookup look{documents, Tensor::of(each)};
+    const Lookup look{documents, Tensor::of(each, h.device())};
     const Tensor q = linear(u, W_um), keys = linear(h, W_ym);
     const Tensor e =
         additive_scores(q, keys, w_ms, look);  // w_msᵀ m_j, m_j = tanh(W_ym h_j + W_um u)

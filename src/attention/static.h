@@ -44,11 +44,14 @@ class StaticAttention : public ScoredAttention {
 
   // u [sentences, D].
   Tensor summary(const Tensor& h, const Packing& sentences) const {
-    const int32_t* offsets = sentences.offsets.data<int32_t>();
-    std::vector<int32_t> first(offsets, offsets + sentences.sentences);
-    std::vector<int32_t> last(offsets + 1, offsets + 1 + sentences.sentences);
-    for (int32_t& end : last) --end;
-    const Tensor to_last = Tensor::of(last), to_first = Tensor::of(first);
+    std::vector<int32_t> first, last;
+    for (const double begin : sentences.offsets.values()) {
+      first.push_back(static_cast<int32_t>(begin));
+      last.push_back(first.back() - 1);
+    }
+    first.pop_back();          // the end of the last sentence
+    last.erase(last.begin());  // what stands before the first
+    const Tensor to_last = Tensor::of(last, h.device()), to_first = Tensor::of(first, h.device());
     if (what == Summary::last_word) return rows_at(h, to_last);  // u = h_S
     const int64_t half = h.cols() / 2;
     return concat(rows_at(columns(h, 0, half), to_last),       // u = [→h_S ;

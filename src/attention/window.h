@@ -47,7 +47,7 @@ inline Tensor drawn_weights(const Tensor& phi) {
     for (size_t j = row; j < row + columns; ++j) sum += drawn[j];
     for (size_t j = row; j < row + columns && sum > 0; ++j) drawn[j] /= sum;
   }
-  return Tensor::of(phi.shape(), drawn, phi.type());
+  return Tensor::of(phi.shape(), drawn, phi.type(), phi.device());
 }
 
 }  // namespace fovea

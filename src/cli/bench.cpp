@@ -165,16 +165,23 @@ Work work(const ModelConfig& c, double length) {
 }
 
 // The rate of one large product in the current precision.
-double peak_gflops() {
-  const int64_t n = 1536;
-  const Tensor a = Tensor::zeros({n, n}, Type::f32), b = Tensor::zeros({n, n}, Type::f32);
+double peak_gflops(Device device) {
+  const int64_t n = device == Device{Cpu{}} ? 1536 : 8192;
+  Tensor a({n, n}, Type::f32, device), b({n, n}, Type::f32, device);
+  Random random(1);  // a GPU multiplies zeros faster
+  std::vector<double> numbers(static_cast<size_t>(n * n));
+  for (double& number : numbers) number = random.uniform() - 0.5;
+  a.assign(numbers);
+  b.assign(numbers);
   a.mark_parameter();  // both are converted and packed once
   b.mark_parameter();
   linear(a, b);
   double best = 0;
   for (int i = 0; i < 8; ++i) {
+    finish(device);
     const auto begin = Clock::now();
     linear(a, b);
+    finish(device);
     best = std::max(best, 2e-9 * static_cast<double>(n * n * n) / seconds_since(begin));
   }
   parameters_changed();
@@ -223,6 +230,7 @@ Json header(const char* figure, const BenchOptions& o, const Subject& s, const M
           {"length", s.length},
           {"parameters", model.parameters().size()},
           {"precision", effective(o.precision)},
+          {"device", o.device},
           {"threads", omp_get_max_threads()}};
 }
 
@@ -235,8 +243,9 @@ void bench_train(BenchOptions o) {
   if (o.length) s.length = o.length;
   if (o.precision.empty()) o.precision = "bf16";
   const PrecisionScope scope(precision_of(o.precision));
-  const double peak = peak_gflops();
-  const auto model = make_model(s.config, 1);
+  const Device device = device_named(o.device);
+  const double peak = peak_gflops(device);
+  const auto model = make_model(s.config, 1, Type::f32, device);
   ParameterStore& store = model->parameters();
   store.allocate_gradients();
   Optimizer optimizer(store, {.clip = 1.0});
@@ -262,6 +271,7 @@ void bench_train(BenchOptions o) {
     const auto begin = Clock::now();
     int64_t words = 0;
     for (int64_t i = 0; i < updates; ++i) words += train(batches[static_cast<size_t>(i % 8)]);
+    finish(device);
     return static_cast<double>(words) / seconds_since(begin);
   });
   const Work each = work(s.config, 0.85 * static_cast<double>(s.length));
@@ -272,7 +282,7 @@ void bench_train(BenchOptions o) {
                {"gflops", std::round(rates[0] * flops * 1e-9)},
                {"peak_gflops", std::round(peak)},
                {"share_of_peak", std::round(1000 * rates[0] * flops * 1e-9 / peak) / 1000},
-               {"arena_bytes", memory_use().reserved},
+               {"arena_bytes", memory_use(device).reserved},
                {"peak_memory_bytes", peak_memory()}});
   print(json, o);
 }
@@ -283,9 +293,10 @@ void bench_decode(BenchOptions o) {
   s.length = o.length ? o.length : 28;
   if (o.precision.empty()) o.precision = "f32";
   const PrecisionScope scope(precision_of(o.precision));
-  const double peak = peak_gflops();
+  const Device device = device_named(o.device);
+  const double peak = peak_gflops(device);
   s.config.output_bias = true;  // keeps </s> away, so that every hypothesis has all its words
-  const auto model = make_model(s.config, 1);
+  const auto model = make_model(s.config, 1, Type::f32, device);
   std::vector<double> bias(static_cast<size_t>(s.config.target_words), 0.0);
   bias[kEos] = -1e9;
   model->parameters().find("output/b")->tensor.assign(bias);
@@ -326,7 +337,7 @@ void bench_decode(BenchOptions o) {
                {"gflops", std::round(gflops)},
                {"peak_gflops", std::round(peak)},
                {"share_of_peak", std::round(1000 * gflops / peak) / 1000},
-               {"arena_bytes", memory_use().reserved},
+               {"arena_bytes", memory_use(device).reserved},
                {"peak_memory_bytes", peak_memory()}});
   print(json, o);
 }
@@ -343,7 +354,6 @@ void add_options(CLI::App& app, BenchOptions& o) {
 }
 
 void prepare(const BenchOptions& o) {
-  check_device(o.device);
   if (o.threads) omp_set_num_threads(static_cast<int>(o.threads));
 }
 

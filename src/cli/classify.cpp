@@ -223,8 +223,7 @@ void check_usage(const ClassifyCommand& c) {
 
 void classify(ClassifyCommand c) {
   check_usage(c);
-  check_device(c.model.device);
-  const Package package = load_package(c.model.directories.front());
+  const Package package = load_package(c.model.directories.front(), device_of(c.model));
   const Classifier classifier(package);
   check(c.question.empty() || classifier.asked() == Asked::answer, Exit::usage,
         "--question: this model labels texts and knows no questions");

@@ -54,7 +54,7 @@ whenever a model is done. The same command goes on where a stopped or killed one
 out what is done. Ctrl-C saves and stops.)";
 
 struct CompareCommand {
-  std::string file, directory, data, precision;
+  std::string file, directory, data, precision, device = "cpu";
   std::vector<std::string> assignments, only;
   bool dry_run = false;
 };
@@ -95,6 +95,7 @@ std::vector<Entry> entries_of(const CompareCommand& c, const ComparisonPlan& pla
     Run& run = entry.run;
     run.options = plan.options_of(variant, assignments);
     run.directory = c.directory + "/" + variant.name;
+    run.device = device_named(c.device);
     set_root(run.options.data, c);
     try {
       run.options.complete(Exit::data);
@@ -209,7 +210,7 @@ class CompareRun {
     row.parameters = end.parameters;
     row.updates = end.updates;
     row.train_words_per_s = training_speed(entry.run.directory);
-    const Package package = load_package(entry.run.directory);
+    const Package package = load_package(entry.run.directory, entry.run.device);
     const std::string key = made_with(end, bench_, plan_.options);
     auto measured = read_measured(entry.run.directory, key);
     if (!measured) {
@@ -288,6 +289,7 @@ void add_compare(CLI::App& app) {
                    "Folder that the recipe's paths start at; default: "
                    "$FOVEA_DATA, else the current")
       ->type_name("DIR");
+  add_device_option(*command, c->device);
   command->add_option("--precision", c->precision, "Numbers of matrix products: f32, bf16")
       ->check(CLI::IsMember({"f32", "bf16"}));
   command->add_flag("--dry-run", c->dry_run, "Check files, print the models and end");

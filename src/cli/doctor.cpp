@@ -114,6 +114,23 @@ std::string libraries() {
                      U_ICU_VERSION);
 }
 
+// What can be computed on, and where that does not work on this machine, why.
+Finding devices() {
+  std::string found;
+  Verdict verdict = Verdict::ok;
+  for (const std::string& name : device_names()) {
+    if (!found.empty()) found += "; ";
+    try {
+      const Device device = device_named(name);
+      found += name + ": " + std::visit([](auto on) { return describe(on); }, device);
+    } catch (const Error& error) {
+      found += error.what();
+      verdict = Verdict::note;
+    }
+  }
+  return {verdict, "devices", found};
+}
+
 void examine() {
   const std::vector<Finding> findings{
       {Verdict::ok, "version", "fovea " FOVEA_VERSION},
@@ -123,7 +140,7 @@ void examine() {
        fmt::format("{}, {} threads in use", omp_get_num_procs(), omp_get_max_threads())},
       memory(),
       {Verdict::ok, "libraries", libraries()},
-      {Verdict::ok, "devices", "cpu"},
+      devices(),
       writing(),
       default_model(),
   };

@@ -58,11 +58,6 @@ void add_device_option(CLI::App& command, std::string& device) {
       ->envname("FOVEA_DEVICE");
 }
 
-void check_device(const std::string& device) {
-  check(device == "cpu", Exit::usage, "--device ", device,
-        ": this program was built without CUDA; use --device cpu");
-}
-
 void add_model_options(CLI::App& command, ModelChoice& choice) {
   command
       .add_option(
@@ -80,15 +75,23 @@ void add_model_options(CLI::App& command, ModelChoice& choice) {
       ->envname("FOVEA_PRECISION");
 }
 
+Device device_of(const ModelChoice& choice) {
+  const Device device = device_named(choice.device);
+  check(choice.numbers() != Precision::int8 || device == Device{Cpu{}}, Exit::usage,
+        "--precision int8 is for --device cpu; use --precision bf16 with --device ", choice.device);
+  return device;
+}
+
 std::vector<Package> load_models(const ModelChoice& choice) {
-  check_device(choice.device);
+  const Device device = device_of(choice);
   std::vector<std::string> directories = choice.directories;
   if (directories.empty()) directories.push_back(find_default_model());
   check(!directories.front().empty(), Exit::model, "there is no default model (", kDefaultModel,
         " was looked for in $FOVEA_HOME and above the program); name one with -m DIR, or train ",
         "one: fovea train --help");
   std::vector<Package> packages;
-  for (const std::string& directory : directories) packages.push_back(load_package(directory));
+  for (const std::string& directory : directories)
+    packages.push_back(load_package(directory, device));
   check_ensemble(packages);
   return packages;
 }

@@ -24,13 +24,14 @@ struct ModelChoice {
   Precision numbers() const;
 };
 
-// Adds --device, the same for every command that computes, and Exit::usage where this program
-// was not built for what it says.
+// Adds --device, the same for every command that computes; see device_named().
 void add_device_option(CLI::App& command, std::string& device);
-void check_device(const std::string& device);
 
 // Adds -m, --device and --precision to a command.
 void add_model_options(CLI::App& command, ModelChoice& choice);
+
+// Exit::usage where this program or this machine cannot do what was chosen.
+Device device_of(const ModelChoice& choice);
 
 // The models chosen, checked to fit each other. At least one.
 std::vector<Package> load_models(const ModelChoice& choice);

@@ -140,7 +140,8 @@ void dry_run(TrainOptions options, const TrainCommand& command) {
   if (!command.restart) check_directory(command.directory, options.model);
   TrainData data;
   load_all(data, options, command.restart ? "" : command.directory);
-  const auto model = make_model(options.model, options.train.seed);
+  const auto model =
+      make_model(options.model, options.train.seed, Type::f32, device_named(command.device));
   model->parameters().allocate_gradients();
   if (options.vectors.given()) take_vectors(options, data.source, data.target, model->parameters());
   print_estimate(estimate(*model, data.train, options), options);
@@ -168,12 +169,14 @@ void conclude(const TrainOptions& options, const TrainData& data, const std::str
            options.data.labelled() ? "classify" : "translate", quote, directory, quote);
 }
 
-Outcome run_training(TrainOptions options, const std::string& directory,
-                     const std::string& settings, bool restart) {
+Outcome run_training(TrainOptions options, const TrainCommand& command,
+                     const std::string& settings) {
+  const std::string& directory = command.directory;
+  const Device device = device_named(command.device);
   const auto begin = std::chrono::steady_clock::now();
   make_directory(directory);
   const DirectoryLock lock(directory);
-  if (restart) remove_old_run(directory);
+  if (command.restart) remove_old_run(directory);
   check_directory(directory, options.model);
   TrainData data;
   load_all(data, options, directory);
@@ -182,6 +185,7 @@ Outcome run_training(TrainOptions options, const std::string& directory,
   const RunEnd end = train_model({.options = options,
                                   .settings = settings,
                                   .directory = directory,
+                                  .device = device,
                                   .save_requested = [] { return save_asked.exchange(false); }},
                                  data, data.test);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
@@ -197,12 +201,11 @@ void train(const TrainCommand& command, bool threads_given) {
   check(!command.recipe.empty() || !command.assignments.empty(), Exit::usage,
         "name a recipe with -c FILE; recipes/ holds some, --dump-config prints all settings");
   check(!command.directory.empty(), Exit::usage, "name the model directory with -o MODEL_DIR");
-  check_device(command.device);
   check_files(options);
   if (options.train.threads > 0 && !threads_given)
     omp_set_num_threads(static_cast<int>(options.train.threads));
   if (command.dry_run) return dry_run(options, command);
-  const Outcome outcome = run_training(options, command.directory, settings, command.restart);
+  const Outcome outcome = run_training(options, command, settings);
   if (outcome == Outcome::interrupted) log_warning("stopped; the same command goes on from here");
 }
 

@@ -69,8 +69,8 @@ size_t first_bad(std::span<const float> values) {
 }
 
 void assign(const Tensor& tensor, std::span<const float> values) {
-  if (tensor.type() == Type::f32 && tensor.device() == Device{Cpu{}})
-    std::memcpy(tensor.data<float>(), values.data(), values.size_bytes());
+  if (tensor.type() == Type::f32)
+    tensor.assign_bytes(std::as_bytes(values));
   else
     tensor.assign(std::vector<double>(values.begin(), values.end()));
 }

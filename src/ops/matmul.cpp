@@ -75,11 +75,18 @@ Tensor as_operand(const Tensor& x) {
   return kept;
 }
 
+namespace {
+template <class... On>
+void forget_packed(const std::variant<On...>*) {  // on every kind of device there is
+  (kernel::forget_packed(On{}), ...);
+}
+}  // namespace
+
 void parameters_changed() {
   OperandCache& cache = operands();
   const std::lock_guard hold(cache.mutex);
   cache.kept.clear();
-  kernel::forget_packed(Cpu{});
+  forget_packed(static_cast<const Device*>(nullptr));
 }
 
 Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
@@ -87,12 +94,10 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
   Shape shape = x.shape();
   shape.back() = W.size(0);
   Tensor y(shape, x.type(), x.device());
-  if (precision == Precision::int8 && x.type() == Type::f32 && W.is_parameter() && !Tape::live()) {
-    std::visit(
-        [&](auto on) {
-          kernel::matmul_int8(on, x.in<float>(), W.in<float>(), b.data<float>(), y.out<float>());
-        },
-        x.device());
+  const bool on_cpu = x.device() == Device{Cpu{}};
+  if (precision == Precision::int8 && on_cpu && x.type() == Type::f32 && W.is_parameter() &&
+      !Tape::live()) {
+    kernel::matmul_int8(Cpu{}, x.in<float>(), W.in<float>(), b.data<float>(), y.out<float>());
     return y;
   }
   const Tensor a = as_operand(x), w = as_operand(W);

@@ -28,20 +28,27 @@ struct Product {
 void matmul(Cpu, const Product<double, double>& p);
 void matmul(Cpu, const Product<float, float>& p);
 void matmul(Cpu, const Product<float, bf16>& p);
+void matmul(Cuda on, const Product<float, float>& p);
+void matmul(Cuda on, const Product<float, bf16>& p);
 void forget_packed(Cpu);
+void forget_packed(Cuda);
 
 // y = s_row s_col (q_x · q_W) + bias with x quantised row by row to 8 bits, W [out, in] per row.
-// W in 8 bits is kept until forget_packed().
+// W in 8 bits is kept until forget_packed(). For processors alone: GPUs have bf16 products.
 void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float* bias,
                  Matrix<float> y);
 
 bool has_fast_bf16(Cpu);  // whether products of bf16 are faster than those of float here
+bool has_fast_bf16(Cuda);
 
 void cast(Cpu, Matrix<const float> x, Matrix<bf16> y);  // to nearest, ties to even
+void cast(Cuda on, Matrix<const float> x, Matrix<bf16> y);
 
 // sums[j] = Σ_i x_ij, in a fixed order.
 void column_sums(Cpu, Matrix<const float> x, float* sums, Fold fold);
 void column_sums(Cpu, Matrix<const bf16> x, float* sums, Fold fold);
 void column_sums(Cpu, Matrix<const double> x, double* sums, Fold fold);
+void column_sums(Cuda on, Matrix<const float> x, float* sums, Fold fold);
+void column_sums(Cuda on, Matrix<const bf16> x, float* sums, Fold fold);
 
 }  // namespace fovea::kernel

@@ -5,114 +5,68 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <map>
-#include <mutex>
-#include <set>
-#include <vector>
 
 #include "base/check.h"
+#include "tensor/arena.h"
 
 namespace fovea {
 namespace {
 
-constexpr std::size_t kAlignment = 64;
 constexpr std::size_t kChunk = std::size_t{8} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kSpare = std::size_t{64} << 20;
 
-// Note [Best fit]
-// Free blocks are kept by address (to join neighbours) and by size (to find the smallest that
-// fits; the lowest address among equals, so the choice does not depend on history alone).
-class Arena {
- public:
-  std::byte* take(std::size_t bytes) {
-    const std::lock_guard hold(mutex_);
-    auto fit = by_size_.lower_bound({bytes, nullptr});
-    if (fit == by_size_.end()) {
-      grow(bytes);
-      fit = by_size_.lower_bound({bytes, nullptr});
-    }
-    auto [size, start] = *fit;
-    remove(start, size);
-    if (size > bytes) insert(start + bytes, size - bytes);
-    use_.in_use += bytes;
-    use_.peak = std::max(use_.peak, use_.in_use);
-    return start;
-  }
+// Whether others could still get what they need: libraries such as oneDNN, which writes code for
+// each new shape, do not survive without. Writable, for only such pages count everywhere.
+bool spare_left() {
+  void* spare = mmap(nullptr, kSpare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return spare != MAP_FAILED && munmap(spare, kSpare) == 0;
+}
 
-  void give_back(std::byte* start, std::size_t bytes) {
-    const std::lock_guard hold(mutex_);
-    use_.in_use -= bytes;
-    auto next = by_address_.lower_bound(start);
-    if (next != by_address_.end() && next->first == start + bytes) {
-      const std::size_t more = next->second;
-      remove(next->first, more);
-      bytes += more;
-    }
-    auto before = by_address_.lower_bound(start);
-    if (before != by_address_.begin()) {
-      --before;
-      if (before->first + before->second == start) {
-        start = before->first;
-        const std::size_t more = before->second;
-        remove(start, more);
-        bytes += more;
-      }
-    }
-    insert(start, bytes);
+std::byte* more_from_system(std::size_t bytes, const MemoryUse& use) {
+  void* start = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE,  // room to align it
+                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (start == MAP_FAILED || !spare_left()) {
+    if (start != MAP_FAILED) munmap(start, bytes + kHugePage);
+    fail(Exit::memory, "out of memory: could not take another ", bytes >> 20, " MiB beside the ",
+         use.reserved >> 20, " MiB in use (", std::strerror(errno),
+         "); lower the batch size (batch.tokens, --batch) or use a smaller model");
   }
-
-  MemoryUse use() {
-    const std::lock_guard hold(mutex_);
-    return use_;
-  }
-
- private:
-  // Whether others could still get what they need: libraries such as oneDNN, which writes code for
-  // each new shape, do not survive without. Writable, for only such pages count everywhere.
-  static bool spare_left() {
-    void* spare = mmap(nullptr, kSpare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    return spare != MAP_FAILED && munmap(spare, kSpare) == 0;
-  }
-
-  void grow(std::size_t bytes) {
-    const std::size_t chunk = std::max(kChunk, (bytes + kChunk - 1) / kChunk * kChunk);
-    void* start = mmap(nullptr, chunk + kHugePage, PROT_READ | PROT_WRITE,  // room to align it
-                       MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    if (start == MAP_FAILED || !spare_left()) {
-      if (start != MAP_FAILED) munmap(start, chunk + kHugePage);
-      fail(Exit::memory, "out of memory: could not take another ", chunk >> 20, " MiB beside the ",
-           use_.reserved >> 20, " MiB in use (", std::strerror(errno),
-           "); lower the batch size (batch.tokens, --batch) or use a smaller model");
-    }
-    const auto address = reinterpret_cast<std::uintptr_t>(start);
-    start = reinterpret_cast<void*>((address + kHugePage - 1) / kHugePage * kHugePage);
-    madvise(start, chunk, MADV_HUGEPAGE);
-    use_.reserved += chunk;
-    insert(static_cast<std::byte*>(start), chunk);
-  }
-  void insert(std::byte* start, std::size_t bytes) {
-    by_address_.emplace(start, bytes);
-    by_size_.emplace(bytes, start);
-  }
-  void remove(std::byte* start, std::size_t bytes) {
-    by_address_.erase(start);
-    by_size_.erase({bytes, start});
-  }
-
-  std::mutex mutex_;
-  std::map<std::byte*, std::size_t> by_address_;
-  std::set<std::pair<std::size_t, std::byte*>> by_size_;
-  MemoryUse use_;
-};
-
-// Never destroyed: tensors in static storage may outlive any static arena.
-Arena& arena(Cpu) {
-  static Arena* const host = new Arena;
-  return *host;
+  const auto address = reinterpret_cast<std::uintptr_t>(start);
+  start = reinterpret_cast<void*>((address + kHugePage - 1) / kHugePage * kHugePage);
+  madvise(start, bytes, MADV_HUGEPAGE);
+  return static_cast<std::byte*>(start);
 }
 
 }  // namespace
+
+// Never destroyed: tensors in static storage may outlive any static arena.
+Arena& arena(Cpu) {
+  static Arena* const host = new Arena(kChunk, more_from_system);
+  return *host;
+}
+
+namespace memory {
+
+void copy(Cpu, const std::byte* from, std::byte* to, std::size_t bytes) {
+  std::memcpy(to, from, bytes);
+}
+void upload(Cpu on, const std::byte* from, std::byte* to, std::size_t bytes) {
+  copy(on, from, to, bytes);
+}
+void download(Cpu on, const std::byte* from, std::byte* to, std::size_t bytes) {
+  copy(on, from, to, bytes);
+}
+
+void finish(Cpu) {}  // nothing runs on behind the caller's back
+
+void fill_words(Cpu, std::byte* to, std::size_t count, uint32_t word) {
+  auto* const words = reinterpret_cast<uint32_t*>(to);
+#pragma omp parallel for simd schedule(static) if (count > (1 << 18))
+  for (std::size_t i = 0; i < count; ++i) words[i] = word;
+}
+
+}  // namespace memory
 
 Buffer allocate(std::size_t bytes, Device device) {
   bytes = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
@@ -124,10 +78,25 @@ Buffer allocate(std::size_t bytes, Device device) {
       device);
 }
 
-void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes, Device) {
-  std::memcpy(to, from, bytes);
+void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes, Device device) {
+  std::visit([&](auto on) { memory::copy(on, from, to, bytes); }, device);
+}
+void upload(const std::byte* from, std::byte* to, std::size_t bytes, Device device) {
+  std::visit([&](auto on) { memory::upload(on, from, to, bytes); }, device);
+}
+void download(const std::byte* from, std::byte* to, std::size_t bytes, Device device) {
+  std::visit([&](auto on) { memory::download(on, from, to, bytes); }, device);
+}
+void fill_words(std::byte* to, std::size_t count, uint32_t word, Device device) {
+  std::visit([&](auto on) { memory::fill_words(on, to, count, word); }, device);
 }
 
-MemoryUse memory_use() { return arena(Cpu{}).use(); }
+void finish(Device device) {
+  std::visit([](auto on) { memory::finish(on); }, device);
+}
+
+MemoryUse memory_use(Device device) {
+  return std::visit([](auto on) { return arena(on).use(); }, device);
+}
 
 }  // namespace fovea

@@ -11,20 +11,47 @@ namespace fovea {
 // Bytes on a device, given back when the last handle goes.
 using Buffer = std::shared_ptr<std::byte>;
 
-// Takes at least `bytes` bytes, aligned to 64, from the device's arena. The arena is best-fit over
-// large chunks that are never returned to the system while the program runs: a training step
-// that allocates the same sizes in the same order gets the same addresses, and memory in use is
-// the high-water mark of one step. Throws Error(Exit::memory) with what to lower when the machine
-// has no more.
+// Takes at least `bytes` bytes, aligned to kAlignment, from the device's arena. The arena is
+// best-fit over large chunks that are never returned to the system while the program runs: a
+// training step that allocates the same sizes in the same order gets the same addresses, and
+// memory in use is the high-water mark of one step. Throws Error(Exit::memory) with what to lower
+// when the machine has no more.
+inline constexpr std::size_t kAlignment = 64;
 Buffer allocate(std::size_t bytes, Device device);
 
 // Both on `device`, not overlapping.
 void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes, Device device);
+// Between the host's own memory and the device's; when they return, the host's may be changed and
+// read.
+void upload(const std::byte* from, std::byte* to, std::size_t bytes, Device device);
+void download(const std::byte* from, std::byte* to, std::size_t bytes, Device device);
+// Returns when everything asked of the device so far is done.
+void finish(Device device);
+// `count` times the same number of 4 bytes.
+void fill_words(std::byte* to, std::size_t count, uint32_t word, Device device);
 
-// Bytes taken from the system and bytes in use now, over all devices.
+// Bytes taken from the system and bytes in use now.
 struct MemoryUse {
   std::size_t reserved = 0, in_use = 0, peak = 0;
 };
-MemoryUse memory_use();
+MemoryUse memory_use(Device device = Cpu{});
+
+// What the functions above do on each kind of device.
+namespace memory {
+void copy(Cpu, const std::byte* from, std::byte* to, std::size_t bytes);
+void copy(Cuda on, const std::byte* from, std::byte* to, std::size_t bytes);
+void upload(Cpu, const std::byte* from, std::byte* to, std::size_t bytes);
+void upload(Cuda on, const std::byte* from, std::byte* to, std::size_t bytes);
+void download(Cpu, const std::byte* from, std::byte* to, std::size_t bytes);
+void download(Cuda on, const std::byte* from, std::byte* to, std::size_t bytes);
+void fill_words(Cpu, std::byte* to, std::size_t count, uint32_t word);
+void fill_words(Cuda on, std::byte* to, std::size_t count, uint32_t word);
+void finish(Cpu);
+void finish(Cuda on);
+}  // namespace memory
+
+class Arena;
+Arena& arena(Cpu);
+Arena& arena(Cuda on);
 
 }  // namespace fovea

@@ -84,7 +84,7 @@ void Tape::backward(const Tensor& result, const Tensor& seed) {
     explicit Running(std::vector<std::function<void()>>& last) { running = &last; }
     ~Running() { running = nullptr; }
   } const run(last_);
-  result.slot()->gather([&](const Tensor& dx, Fold) { dx.assign(seed.values()); });
+  result.slot()->gather([&](const Tensor& dx, Fold) { dx.copy_from(seed); });
   while (!steps_.empty()) {
     Step step = std::move(steps_.back());
     steps_.pop_back();

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 
 #include "tensor/tape.h"
 
@@ -50,7 +49,8 @@ void Tensor::place(Buffer buffer, int64_t offset) const {
 
 Tensor Tensor::zeros(Shape shape, Type type, Device device) {
   Tensor t(std::move(shape), type, device);
-  std::memset(t.array_->start, 0, static_cast<std::size_t>(t.elements()) * bytes_of(type));
+  fill_words(t.array_->start, (t.size_bytes() + 3) / 4, 0,
+             device);  // an allocation has whole words
   return t;
 }
 
@@ -62,7 +62,8 @@ Tensor Tensor::of(Shape shape, std::span<const double> values, Type type, Device
 
 Tensor Tensor::of(std::span<const int32_t> values, Device device) {
   Tensor t({static_cast<int64_t>(values.size())}, Type::i32, device);
-  std::ranges::copy(values, t.data<int32_t>());
+  upload(reinterpret_cast<const std::byte*>(values.data()), t.array_->start, values.size_bytes(),
+         device);
   return t;
 }
 
@@ -89,21 +90,45 @@ Tensor Tensor::window(int64_t first, int64_t count) const {
   return t;
 }
 
+namespace {
+
+// The numbers of `bytes`, which are of type T, as doubles; and back.
+template <class T>
+void widen(const std::vector<std::byte>& bytes, std::vector<double>& to) {
+  const T* const from = reinterpret_cast<const T*>(bytes.data());
+  for (size_t i = 0; i < to.size(); ++i) {
+    if constexpr (std::is_same_v<T, bf16>)
+      to[i] = std::bit_cast<float>(uint32_t{from[i].bits} << 16);
+    else
+      to[i] = static_cast<double>(from[i]);
+  }
+}
+template <class T>
+std::vector<std::byte> narrow(std::span<const double> from) {
+  std::vector<std::byte> bytes(from.size() * sizeof(T));
+  T* const to = reinterpret_cast<T*>(bytes.data());
+  for (size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
+  return bytes;
+}
+
+}  // namespace
+
 std::vector<double> Tensor::values() const {
   std::vector<double> out(static_cast<size_t>(elements()));
+  std::vector<std::byte> bytes(size_bytes());
+  download(array_->start, bytes.data(), bytes.size(), device());
   switch (type()) {
     case Type::f32:
-      std::copy_n(data<float>(), out.size(), out.begin());
+      widen<float>(bytes, out);
       break;
     case Type::f64:
-      std::copy_n(data<double>(), out.size(), out.begin());
+      widen<double>(bytes, out);
       break;
     case Type::i32:
-      std::copy_n(data<int32_t>(), out.size(), out.begin());
+      widen<int32_t>(bytes, out);
       break;
     case Type::bf16:
-      std::transform(data<bf16>(), data<bf16>() + out.size(), out.begin(),
-                     [](bf16 v) { return double{std::bit_cast<float>(uint32_t{v.bits} << 16)}; });
+      widen<bf16>(bytes, out);
       break;
   }
   return out;
@@ -111,46 +136,45 @@ std::vector<double> Tensor::values() const {
 
 void Tensor::assign(std::span<const double> values) const {
   assert(static_cast<int64_t>(values.size()) == elements());
-  auto cast = [&]<class T>(T* to) {
-    std::ranges::transform(values, to, [](double v) { return static_cast<T>(v); });
-  };
-  switch (type()) {
-    case Type::f32:
-      cast(data<float>());
-      break;
-    case Type::f64:
-      cast(data<double>());
-      break;
-    case Type::i32:
-      cast(data<int32_t>());
-      break;
-    case Type::bf16:
-      assert(!"bf16 tensors are made by cast()");
-      break;
-  }
+  assert(type() != Type::bf16 && "bf16 tensors are made by cast()");
+  const std::vector<std::byte> bytes = type() == Type::f64   ? narrow<double>(values)
+                                       : type() == Type::i32 ? narrow<int32_t>(values)
+                                                             : narrow<float>(values);
+  assign_bytes(bytes);
+}
+
+void Tensor::assign_bytes(std::span<const std::byte> bytes) const {
+  assert(bytes.size() == size_bytes());
+  upload(bytes.data(), array_->start, bytes.size(), device());
+}
+
+std::span<const std::byte> Tensor::bytes() const {
+  assert(device() == Device{Cpu{}});
+  return {array_->start, size_bytes()};
+}
+
+Tensor Tensor::to(Device there) const {
+  if (there == device()) return *this;
+  Tensor copy(shape(), type(), there);
+  if (there == Device{Cpu{}})
+    download(array_->start, copy.array_->start, size_bytes(), device());
+  else
+    upload(to(Cpu{}).array_->start, copy.array_->start, size_bytes(), there);
+  return copy;
 }
 
 void Tensor::copy_from(const Tensor& other) const {
   assert(type() == other.type() && elements() == other.elements());
-  copy_bytes(other.array_->start, array_->start,
-             static_cast<std::size_t>(elements()) * bytes_of(type()), device());
+  copy_bytes(other.array_->start, array_->start, size_bytes(), device());
 }
-
-namespace {
-
-template <class T>
-void fill_all(T* to, int64_t count, T value) {
-#pragma omp parallel for simd schedule(static) if (count > (1 << 18))
-  for (int64_t i = 0; i < count; ++i) to[i] = value;
-}
-
-}  // namespace
 
 void Tensor::fill(double value) const {
-  if (type() == Type::f64)
-    fill_all(data<double>(), elements(), value);
-  else
-    fill_all(data<float>(), elements(), static_cast<float>(value));
+  const auto count = static_cast<std::size_t>(elements());
+  if (type() == Type::f32)
+    return fill_words(array_->start, count, std::bit_cast<uint32_t>(static_cast<float>(value)),
+                      device());
+  assert(type() == Type::f64);
+  std::fill_n(data<double>(), count, value);
 }
 
 const std::shared_ptr<Slot>& Tensor::slot() const {

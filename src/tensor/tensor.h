@@ -33,7 +33,7 @@ struct bf16 {
 };
 
 // To nearest, ties to even. A number that is none may become an infinity.
-inline bf16 to_bf16(float value) {
+constexpr bf16 to_bf16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   return {static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16)};
 }
@@ -73,6 +73,7 @@ class Tensor {
   int64_t rank() const { return static_cast<int64_t>(shape().size()); }
   int64_t size(int64_t axis) const { return shape().at(axis < 0 ? axis + rank() : axis); }
   int64_t elements() const { return shape().elements(); }
+  std::size_t size_bytes() const { return static_cast<std::size_t>(elements()) * bytes_of(type()); }
   int64_t rows() const { return elements() / shape().cols(); }
   int64_t cols() const { return shape().cols(); }
   Type type() const { return array_->type; }
@@ -103,6 +104,9 @@ class Tensor {
   void assign(std::span<const double> values) const;
   void fill(double value) const;
   void copy_from(const Tensor& other) const;  // of the same type, size and device
+  Tensor to(Device device) const;             // itself, or a copy there without a gradient
+  void assign_bytes(std::span<const std::byte> bytes) const;  // as they stand in memory
+  std::span<const std::byte> bytes() const;                   // REQUIRES: it is on the host
 
   // Whether this tensor is a parameter (its slot is bound to the store's gradient).
   bool is_parameter() const { return array_ && array_->parameter; }

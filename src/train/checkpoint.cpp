@@ -71,15 +71,6 @@ TrainState parse_state(const std::string& text) {
   return state;
 }
 
-std::span<const std::byte> bytes_in(const Tensor& tensor) {
-  return {reinterpret_cast<const std::byte*>(tensor.data<float>()),
-          sizeof(float) * static_cast<size_t>(tensor.elements())};
-}
-
-void add_flat(SafetensorsWriter& writer, const char* name, const Tensor& tensor) {
-  if (tensor) writer.add(name, StoredType::F32, {tensor.elements()}, bytes_in(tensor));
-}
-
 // The bytes of a flat tensor that must have `n` floats.
 std::span<const std::byte> flat(const SafetensorsFile& file, const char* name, int64_t n) {
   const TensorInfo& info = file.get(name);
@@ -149,10 +140,16 @@ std::string layout_of(const ParameterStore& store) {
 void write_checkpoint(const std::string& path, const CheckpointNote& note,
                       const ParameterStore& store, const Optimizer& optimizer) {
   SafetensorsWriter writer;
-  add_flat(writer, "weights", store.values());
-  add_flat(writer, "adam.m", optimizer.m());
-  add_flat(writer, "adam.v", optimizer.v());
-  add_flat(writer, "ema", optimizer.ema());
+  std::vector<Tensor> kept;  // the writer reads their bytes at the end
+  const auto add = [&](const char* name, const Tensor& tensor) {
+    if (!tensor) return;
+    kept.push_back(tensor.to(Cpu{}));
+    writer.add(name, StoredType::F32, {tensor.elements()}, kept.back().bytes());
+  };
+  add("weights", store.values());
+  add("adam.m", optimizer.m());
+  add("adam.v", optimizer.v());
+  add("ema", optimizer.ema());
   writer.set_metadata("fovea.version", FOVEA_VERSION);
   writer.set_metadata(kLayoutKey, layout_of(store));
   writer.set_metadata(kStateKey, format_state(note.state));
@@ -179,7 +176,7 @@ TrainState read_checkpoint(const std::string& path, const Identity& identity,
   want("adam.v", optimizer.v());
   // A moving average that is asked for only now begins at the weights.
   if (optimizer.ema()) want(file.find("ema") ? "ema" : "weights", optimizer.ema());
-  for (const auto& [to, bytes] : parts) std::memcpy(to.data<float>(), bytes.data(), bytes.size());
+  for (const auto& [to, bytes] : parts) to.assign_bytes(bytes);
   return note.state;
 }
 
@@ -207,7 +204,8 @@ std::optional<Restored> restore_newest(const FileSeries& series, const Identity&
 
 void write_weights(const std::string& path, const ParameterStore& store) {
   SafetensorsWriter writer;
-  add_flat(writer, "weights", store.values());
+  const Tensor values = store.values().to(Cpu{});
+  writer.add("weights", StoredType::F32, {values.elements()}, values.bytes());
   writer.set_metadata("fovea.version", FOVEA_VERSION);
   writer.set_metadata(kLayoutKey, layout_of(store));
   writer.write(path);

@@ -58,7 +58,7 @@ Estimate estimate(Model& model, const Corpus& text, const TrainOptions& options)
   e.words = static_cast<double>(words * loop.accumulate) / static_cast<double>(measured);
   e.update_seconds = seconds * static_cast<double>(loop.accumulate) / static_cast<double>(measured);
   e.words_per_second = static_cast<double>(words) / seconds;
-  e.memory_bytes = static_cast<double>(memory_use().peak);
+  e.memory_bytes = static_cast<double>(memory_use(model.parameters().device()).peak);
   e.checkpoint_bytes = 4 * size * (options.optimizer.ema > 0 ? 4 : 3);
   return e;
 }

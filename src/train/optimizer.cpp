@@ -37,27 +37,30 @@ void Optimizer::freeze(std::vector<Stretch> stretches) {
   for (const Stretch& s : frozen_) size += s.size;
   const Tensor values = store_.values();
   kept_ = Tensor({size}, values.type(), values.device());
-  run(values, [&]<class T>(auto, T) {
-    T* to = kept_.data<T>();
-    for (const Stretch& s : frozen_) to = std::copy_n(values.data<T>() + s.begin, s.size, to);
+  for_each_frozen([&](const Stretch& s, int64_t at) {
+    kept_.window(at, s.size).copy_from(values.window(s.begin, s.size));
   });
+}
+
+// Calls each(stretch, its place in kept_).
+void Optimizer::for_each_frozen(
+    const std::function<void(const Stretch& stretch, int64_t at)>& each) const {
+  int64_t at = 0;
+  for (const Stretch& s : frozen_) {
+    each(s, at);
+    at += s.size;
+  }
 }
 
 void Optimizer::clear_frozen_gradients() {
   const Tensor gradients = store_.gradients();
-  run(gradients, [&]<class T>(auto, T) {
-    for (const Stretch& s : frozen_) std::fill_n(gradients.data<T>() + s.begin, s.size, T{0});
-  });
+  for (const Stretch& s : frozen_) gradients.window(s.begin, s.size).fill(0);
 }
 
 void Optimizer::put_back_frozen(const Tensor& flat) const {
-  if (!flat || frozen_.empty()) return;
-  run(flat, [&]<class T>(auto, T) {
-    const T* from = kept_.data<T>();
-    for (const Stretch& s : frozen_) {
-      std::copy_n(from, s.size, flat.data<T>() + s.begin);
-      from += s.size;
-    }
+  if (!flat) return;
+  for_each_frozen([&](const Stretch& s, int64_t at) {
+    flat.window(s.begin, s.size).copy_from(kept_.window(at, s.size));
   });
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "base/settings.h"
@@ -49,6 +50,7 @@ class Optimizer {
 
  private:
   void put_back_frozen(const Tensor& flat) const;
+  void for_each_frozen(const std::function<void(const Stretch& stretch, int64_t at)>& each) const;
 
   ParameterStore& store_;
   OptimizerOptions options_;

@@ -43,7 +43,7 @@ RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test) {
   const std::string& directory = run.directory;
   const bool fresh = FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty();
   if (fresh) save_vocabularies(directory, data.source, data.target);
-  const auto model = make_model(run.options.model, run.options.train.seed);
+  const auto model = make_model(run.options.model, run.options.train.seed, Type::f32, run.device);
   model->parameters().allocate_gradients();
   log_info("{} parameters", with_commas(model->parameters().size()));
   const VectorOptions& vectors = run.options.vectors;

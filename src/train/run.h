@@ -20,6 +20,7 @@ struct Run {
   TrainOptions options;   // complete, the model fitted to the vocabularies
   std::string settings;   // all of them, for recipe.yml
   std::string directory;  // the model's; this program holds its lock
+  Device device = Cpu{};
   std::function<bool()> save_requested = [] { return false; };
 };
 

@@ -1,0 +1,249 @@
+#include <cublasLt.h>
+
+#include <array>
+#include <compare>
+#include <map>
+
+#include "base/check.h"
+#include "ops/matmul_kernel.h"
+#include "ops/warp.cuh"
+#include "tensor/cuda.h"
+#include "tensor/memory.h"
+
+namespace fovea::kernel {
+namespace {
+
+constexpr std::size_t kWorkspace = std::size_t{64} << 20;
+constexpr int kThreads = 256;
+
+void check_cublas(cublasStatus_t result, const char* what) {
+  check(result == CUBLAS_STATUS_SUCCESS, Exit::unexpected, "cuBLASLt: ", what, ": ",
+        cublasLtGetStatusString(result));
+}
+
+// What an algorithm is chosen for. Alignments are in bytes, 256 at most.
+struct ProductShape {
+  int64_t rows, cols, depth;
+  bool a_transposed, b_transposed, bias, add, bf16;
+  std::array<uint32_t, 3> alignment;  // of a, b, c
+  auto operator<=>(const ProductShape&) const = default;
+};
+
+// Note [Row-major products]
+// cuBLASLt counts columns first: a row-major matrix is its transpose there. c = a b in rows is
+// cᵀ = bᵀ aᵀ in columns, so b comes first, and each factor is turned exactly where ours is.
+struct Prepared {
+  cublasLtMatmulDesc_t operation = nullptr;
+  cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
+  cublasLtMatmulAlgo_t algorithm;
+};
+
+cublasLtMatrixLayout_t layout(cudaDataType type, int64_t rows, int64_t cols) {
+  cublasLtMatrixLayout_t made = nullptr;  // of our rows × cols: columns of length `cols`
+  check_cublas(cublasLtMatrixLayoutCreate(&made, type, static_cast<uint64_t>(cols),
+                                          static_cast<uint64_t>(rows), cols),
+               "describing a matrix");
+  return made;
+}
+
+template <class Value>
+void set(cublasLtMatmulDesc_t operation, cublasLtMatmulDescAttributes_t what, const Value& value) {
+  check_cublas(cublasLtMatmulDescSetAttribute(operation, what, &value, sizeof(value)),
+               "describing a product");
+}
+
+class Products {
+ public:
+  explicit Products(Cuda on) : workspace_(allocate(kWorkspace, on)) {
+    check_cublas(cublasLtCreate(&handle_), "starting");
+  }
+
+  const Prepared& prepared(const ProductShape& shape) {
+    const auto found = kept_.find(shape);
+    return found != kept_.end() ? found->second
+                                : kept_.emplace(shape, prepare(shape)).first->second;
+  }
+
+  void multiply(const Prepared& p, const void* a, const void* b, float* c, bool add,
+                cudaStream_t stream) {
+    const float one = 1, beta = add ? 1 : 0;
+    check_cublas(
+        cublasLtMatmul(handle_, p.operation, &one, b, p.first, a, p.second, &beta, c, p.result, c,
+                       p.result, &p.algorithm, workspace_.get(), kWorkspace, stream),
+        "multiplying");
+  }
+
+ private:
+  Prepared prepare(const ProductShape& s) const {
+    Prepared p;
+    const cudaDataType in = s.bf16 ? CUDA_R_16BF : CUDA_R_32F;
+    check_cublas(cublasLtMatmulDescCreate(&p.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
+                 "describing a product");
+    set(p.operation, CUBLASLT_MATMUL_DESC_TRANSA, s.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    set(p.operation, CUBLASLT_MATMUL_DESC_TRANSB, s.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
+    if (s.bias) set(p.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+    p.first = s.b_transposed ? layout(in, s.cols, s.depth) : layout(in, s.depth, s.cols);
+    p.second = s.a_transposed ? layout(in, s.depth, s.rows) : layout(in, s.rows, s.depth);
+    p.result = layout(CUDA_R_32F, s.rows, s.cols);
+    p.algorithm = best(p, s);
+    return p;
+  }
+
+  cublasLtMatmulAlgo_t best(const Prepared& p, const ProductShape& s) const {
+    cublasLtMatmulPreference_t wish = nullptr;
+    check_cublas(cublasLtMatmulPreferenceCreate(&wish), "choosing an algorithm");
+    auto prefer = [&](cublasLtMatmulPreferenceAttributes_t what, const auto& value) {
+      check_cublas(cublasLtMatmulPreferenceSetAttribute(wish, what, &value, sizeof(value)),
+                   "choosing an algorithm");
+    };
+    prefer(CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, kWorkspace);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, s.alignment[1]);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, s.alignment[0]);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, s.alignment[2]);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, s.alignment[2]);
+    cublasLtMatmulHeuristicResult_t found{};
+    int count = 0;
+    const cublasStatus_t result = cublasLtMatmulAlgoGetHeuristic(
+        handle_, p.operation, p.first, p.second, p.result, p.result, wish, 1, &found, &count);
+    cublasLtMatmulPreferenceDestroy(wish);
+    check_cublas(result, "choosing an algorithm");
+    check(count > 0, Exit::unexpected, "cuBLASLt has no algorithm for a product of ", s.rows, " × ",
+          s.depth, " × ", s.cols);
+    return found.algo;
+  }
+
+  cublasLtHandle_t handle_ = nullptr;
+  Buffer workspace_;
+  std::map<ProductShape, Prepared> kept_;
+};
+
+// Never destroyed: the driver may be gone when static objects are.
+Products& products(Cuda on) {
+  static Products* const only = new Products(on);
+  return *only;
+}
+
+uint32_t alignment_of(const void* address) {
+  const auto bits = reinterpret_cast<std::uintptr_t>(address);
+  return bits % 256 == 0 ? 256u : static_cast<uint32_t>(bits & (~bits + 1));
+}
+
+__global__ void fold_bias(Matrix<float> c, const float* bias, Fold fold) {
+  const int64_t at = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (at < c.size()) fold_into(c.data[at], fold, bias ? bias[at % c.cols] : 0.0f);
+}
+
+template <class In>
+void product(Cuda on, const Product<float, In>& p) {
+  if (p.c.size() == 0) return;
+  const bool ta = p.a_side == Side::transposed, tb = p.b_side == Side::transposed;
+  const int64_t depth = ta ? p.a.rows : p.a.cols;
+  if (depth == 0) {
+    fold_bias<<<blocks_for(p.c.size(), kThreads), kThreads, 0, stream(on)>>>(p.c, p.bias, p.fold);
+    return check_launch("matmul");
+  }
+  const bool add = p.fold == Fold::add;
+  const ProductShape shape{
+      p.c.rows,
+      p.c.cols,
+      depth,
+      ta,
+      tb,
+      p.bias != nullptr,
+      add,
+      std::is_same_v<In, bf16>,
+      {alignment_of(p.a.data), alignment_of(p.b.data), alignment_of(p.c.data)}};
+  Products& all = products(on);
+  const Prepared& prepared = all.prepared(shape);
+  if (p.bias) set(prepared.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
+  all.multiply(prepared, p.a.data, p.b.data, p.c.data, add, stream(on));
+}
+
+}  // namespace
+
+void matmul(Cuda on, const Product<float, float>& p) { product(on, p); }
+void matmul(Cuda on, const Product<float, bf16>& p) { product(on, p); }
+void forget_packed(Cuda) {}  // factors are taken as they are: nothing is kept
+bool has_fast_bf16(Cuda) { return true; }
+
+namespace {
+
+// Eight numbers at a time where both ends are aligned, which the arena's are; then the rest.
+__global__ void cast_all(const float* x, bf16* y, int64_t n, bool aligned) {
+  const int64_t thread = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  const int64_t threads = int64_t{gridDim.x} * blockDim.x, eights = aligned ? n / 8 : 0;
+  for (int64_t i = thread; i < eights; i += threads) {
+    const float4 low = reinterpret_cast<const float4*>(x)[2 * i];
+    const float4 high = reinterpret_cast<const float4*>(x)[2 * i + 1];
+    const float all[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
+    uint4 packed;
+    bf16* const to = reinterpret_cast<bf16*>(&packed);
+    for (int k = 0; k < 8; ++k) to[k] = to_bf16(all[k]);
+    reinterpret_cast<uint4*>(y)[i] = packed;
+  }
+  for (int64_t i = 8 * eights + thread; i < n; i += threads) y[i] = to_bf16(x[i]);
+}
+
+__device__ float number(float x) { return x; }
+__device__ float number(bf16 x) { return __uint_as_float(uint32_t{x.bits} << 16); }
+
+// A block sums kWarp columns over a strip of rows: part[strip, column].
+constexpr int kRowsAtOnce = 8;
+template <class In>
+__global__ void sum_strips(Matrix<const In> x, int64_t strip, float* part) {
+  __shared__ float sums[kRowsAtOnce][kWarp];
+  const int64_t j = int64_t{blockIdx.x} * kWarp + threadIdx.x;
+  const int64_t first = blockIdx.y * strip, last = min(first + strip, x.rows);
+  float sum = 0;
+  if (j < x.cols)
+    for (int64_t i = first + threadIdx.y; i < last; i += kRowsAtOnce) sum += number(x.row(i)[j]);
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y > 0 || j >= x.cols) return;
+  for (int k = 1; k < kRowsAtOnce; ++k) sum += sums[k][threadIdx.x];
+  part[blockIdx.y * x.cols + j] = sum;
+}
+
+__global__ void sum_parts(const float* part, int64_t strips, int64_t cols, float* sums, Fold fold) {
+  const int64_t j = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (j >= cols) return;
+  float sum = 0;
+  for (int64_t s = 0; s < strips; ++s) sum += part[s * cols + j];
+  fold_into(sums[j], fold, sum);
+}
+
+template <class In>
+void sum_columns(Cuda on, Matrix<const In> x, float* sums, Fold fold) {
+  if (x.cols == 0) return;
+  constexpr int64_t kFewestRows = 64, kMostStrips = 64;
+  const int64_t strip = std::max(kFewestRows, (x.rows + kMostStrips - 1) / kMostStrips);
+  const unsigned strips = blocks_for(x.rows, strip);
+  const Buffer part = allocate(strips * static_cast<std::size_t>(x.cols) * sizeof(float), on);
+  float* const parts = reinterpret_cast<float*>(part.get());
+  sum_strips<<<dim3(blocks_for(x.cols, kWarp), strips), dim3(kWarp, kRowsAtOnce), 0, stream(on)>>>(
+      x, strip, parts);
+  check_launch("column_sums");
+  sum_parts<<<blocks_for(x.cols, kThreads), kThreads, 0, stream(on)>>>(parts, strips, x.cols, sums,
+                                                                       fold);
+  check_launch("column_sums");
+}
+
+}  // namespace
+
+void cast(Cuda on, Matrix<const float> x, Matrix<bf16> y) {
+  const int64_t n = x.size();
+  if (n == 0) return;
+  const bool aligned = alignment_of(x.data) >= 16 && alignment_of(y.data) >= 16;
+  const unsigned blocks = std::min(blocks_for(n, 8 * kThreads), 4096u);
+  cast_all<<<blocks, kThreads, 0, stream(on)>>>(x.data, y.data, n, aligned);
+  check_launch("cast");
+}
+
+void column_sums(Cuda on, Matrix<const float> x, float* sums, Fold fold) {
+  sum_columns(on, x, sums, fold);
+}
+void column_sums(Cuda on, Matrix<const bf16> x, float* sums, Fold fold) {
+  sum_columns(on, x, sums, fold);
+}
+
+}  // namespace fovea::kernel
