@@ -28,13 +28,19 @@ struct AdamBuffers {
 // ema ← decay · ema + (1 − decay) p
 template <class T>
 void adam(Cpu, const AdamStep& step, const AdamBuffers<T>& b);
+template <class T>
+void adam(Cuda, const AdamStep& step, const AdamBuffers<T>& b);
 
 // Σ x², summed in double in one order whatever the number of threads.
 template <class T>
 double sum_of_squares(Cpu, const T* x, int64_t n);
+template <class T>
+double sum_of_squares(Cuda, const T* x, int64_t n);
 
 // The first i where x[i] is infinite or no number, n if there is none.
 template <class T>
 int64_t first_not_finite(Cpu, const T* x, int64_t n);
+template <class T>
+int64_t first_not_finite(Cuda, const T* x, int64_t n);
 
 }  // namespace fovea::kernel

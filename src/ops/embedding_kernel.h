@@ -16,10 +16,15 @@ struct Lookup {
 
 template <class T>
 void embed(Cpu, const Lookup<T>& in, Matrix<T> y);
+template <class T>
+void embed(Cuda, const Lookup<T>& in, Matrix<T> y);
 
 // dE[ids[i]] += scale · dropout(dy_i), for each row of the table in the order of i.
 template <class T>
 void embed_grad(Cpu, const int32_t* ids, Matrix<const T> dy, double scale, const Dropout& dropout,
+                Matrix<T> dE);
+template <class T>
+void embed_grad(Cuda, const int32_t* ids, Matrix<const T> dy, double scale, const Dropout& dropout,
                 Matrix<T> dE);
 
 }  // namespace fovea::kernel

@@ -11,11 +11,12 @@ struct Looking {
   const int32_t* sentence;
   int64_t sentences, queries;
 
-  int64_t first(int64_t i) const { return offsets[sentence[i]]; }
-  int64_t words(int64_t i) const { return offsets[sentence[i] + 1] - first(i); }
+  constexpr int64_t first(int64_t i) const { return offsets[sentence[i]]; }
+  constexpr int64_t words(int64_t i) const { return offsets[sentence[i] + 1] - first(i); }
 };
 
 void lengths(Cpu, const Looking& look, int32_t* n);
+void lengths(Cuda, const Looking& look, int32_t* n);
 
 // Three products, each the gradient of the two others. Columns of e beyond a sentence's end are
 // not read; when e is set they become 0. Words that nobody looks at get 0 when k is set.
@@ -24,18 +25,30 @@ void lengths(Cpu, const Looking& look, int32_t* n);
 template <class T>
 void look_dot(Cpu, const Looking& look, Matrix<const T> q, Matrix<const T> k, Matrix<T> e,
               Fold fold);
+template <class T>
+void look_dot(Cuda, const Looking& look, Matrix<const T> q, Matrix<const T> k, Matrix<T> e,
+              Fold fold);
 // q_i = Σ_j e_ij k_j
 template <class T>
 void look_blend(Cpu, const Looking& look, Matrix<const T> e, Matrix<const T> k, Matrix<T> q,
+                Fold fold);
+template <class T>
+void look_blend(Cuda, const Looking& look, Matrix<const T> e, Matrix<const T> k, Matrix<T> q,
                 Fold fold);
 // k_j = Σ_i e_ij q_i, in the order of i
 template <class T>
 void look_spread(Cpu, const Looking& look, Matrix<const T> e, Matrix<const T> q, Matrix<T> k,
                  Fold fold);
+template <class T>
+void look_spread(Cuda, const Looking& look, Matrix<const T> e, Matrix<const T> q, Matrix<T> k,
+                 Fold fold);
 
 // e_ij = v · tanh(q_i + k_j), 0 beyond a sentence's end.
 template <class T>
 void additive_scores(Cpu, const Looking& look, Matrix<const T> q, Matrix<const T> k, const T* v,
+                     Matrix<T> e);
+template <class T>
+void additive_scores(Cuda, const Looking& look, Matrix<const T> q, Matrix<const T> k, const T* v,
                      Matrix<T> e);
 
 template <class T>
@@ -48,9 +61,14 @@ struct AdditiveGrad {
 template <class T>
 void additive_scores_grad(Cpu, const Looking& look, Matrix<const T> q, Matrix<const T> k,
                           const T* v, Matrix<const T> de, const AdditiveGrad<T>& out);
+template <class T>
+void additive_scores_grad(Cuda, const Looking& look, Matrix<const T> q, Matrix<const T> k,
+                          const T* v, Matrix<const T> de, const AdditiveGrad<T>& out);
 
 // softmax over columns low[i] … high[i] of row i, 0 elsewhere.
 template <class T>
 void softmax_within(Cpu, Matrix<const T> e, const int32_t* low, const int32_t* high, Matrix<T> y);
+template <class T>
+void softmax_within(Cuda, Matrix<const T> e, const int32_t* low, const int32_t* high, Matrix<T> y);
 
 }  // namespace fovea::kernel

@@ -26,22 +26,32 @@ struct RecurrentStep {
 template <class T>
 void rnn_step(Cpu, const RecurrentStep<T>& s);
 template <class T>
+void rnn_step(Cuda, const RecurrentStep<T>& s);
+template <class T>
 void lstm_step(Cpu, const RecurrentStep<T>& s);
 template <class T>
+void lstm_step(Cuda, const RecurrentStep<T>& s);
+template <class T>
 void gru_after_step(Cpu, const RecurrentStep<T>& s);
+template <class T>
+void gru_after_step(Cuda, const RecurrentStep<T>& s);
 // gru in two halves: r and z from u = (U_r h, U_z h), and `reset` = r ∘ h; then the rest from
 // u = U_n (r ∘ h).
 template <class T>
 void gru_reset(Cpu, const RecurrentStep<T>& s, Matrix<T> reset);
 template <class T>
+void gru_reset(Cuda, const RecurrentStep<T>& s, Matrix<T> reset);
+template <class T>
 void gru_step(Cpu, const RecurrentStep<T>& s);
+template <class T>
+void gru_step(Cuda, const RecurrentStep<T>& s);
 
 // The states before a step: those of its neighbour in time, and of sentences that begin here those
 // they start from.
 template <class T>
 struct Before {
   Matrix<const T> states, start;
-  const T* row(int64_t i) const { return i < states.rows ? states.row(i) : start.row(i); }
+  constexpr const T* row(int64_t i) const { return i < states.rows ? states.row(i) : start.row(i); }
 };
 
 // The way back through one time. dh and dc hold what flows into the states after it from later
@@ -59,18 +69,30 @@ struct RecurrentStepGrad {
 template <class T>
 void rnn_step_grad(Cpu, const RecurrentStepGrad<T>& s);
 template <class T>
+void rnn_step_grad(Cuda, const RecurrentStepGrad<T>& s);
+template <class T>
 void lstm_step_grad(Cpu, const RecurrentStepGrad<T>& s);
 template <class T>
+void lstm_step_grad(Cuda, const RecurrentStepGrad<T>& s);
+template <class T>
 void gru_after_step_grad(Cpu, const RecurrentStepGrad<T>& s);
+template <class T>
+void gru_after_step_grad(Cuda, const RecurrentStepGrad<T>& s);
 // gru in two halves: du = d(U_n (r ∘ h)) and from = r ∘ h; then, with that gradient brought back
 // through U_n as `dreset`, du = d(U_r h, U_z h) and from = h.
 template <class T>
 void gru_step_grad(Cpu, const RecurrentStepGrad<T>& s);
 template <class T>
+void gru_step_grad(Cuda, const RecurrentStepGrad<T>& s);
+template <class T>
 void gru_reset_grad(Cpu, const RecurrentStepGrad<T>& s, Matrix<const T> dreset);
+template <class T>
+void gru_reset_grad(Cuda, const RecurrentStepGrad<T>& s, Matrix<const T> dreset);
 
 // The rows of `more` onto the first rows of `to`.
 template <class T>
 void add_rows(Cpu, Matrix<const T> more, Matrix<T> to);
+template <class T>
+void add_rows(Cuda, Matrix<const T> more, Matrix<T> to);
 
 }  // namespace fovea::kernel

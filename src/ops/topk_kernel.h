@@ -11,9 +11,13 @@ namespace fovea::kernel {
 // first, equal ones by column. Where the row has fewer (or some are NaN) the column is −1.
 template <class T>
 void top_k(Cpu, Matrix<const T> x, T* log_sum, Matrix<T> values, Matrix<int32_t> columns);
+template <class T>
+void top_k(Cuda, Matrix<const T> x, T* log_sum, Matrix<T> values, Matrix<int32_t> columns);
 
 // p += share · softmax(x), row by row; the first of several rows of numbers sets p.
 template <class T>
 void add_probabilities(Cpu, Matrix<const T> x, T share, Fold fold, Matrix<T> p);
+template <class T>
+void add_probabilities(Cuda, Matrix<const T> x, T share, Fold fold, Matrix<T> p);
 
 }  // namespace fovea::kernel
