@@ -56,7 +56,7 @@ void ParameterStore::place() {
   values_ = Tensor({size_}, type_, device_);
   auto put = [&](const Tensor& t, int64_t offset) {
     t.place(values_.buffer(), offset);
-    t.mark_parameter();
+    t.mark_parameter(values_);
   };
   for (const Parameter& p : parameters_) put(p.tensor, p.offset);
   for (const Stack& s : stacks_) put(s.tensor, s.offset);

@@ -2,7 +2,7 @@
 
 #include <map>
 #include <mutex>
-#include <tuple>
+#include <utility>
 
 #include "ops/matmul_kernel.h"
 #include "ops/product.h"
@@ -16,10 +16,10 @@ using kernel::Side;
 
 thread_local Precision precision = Precision::f32;
 
-// bf16 copies of parameters, by address and size of the original.
+// bf16 copies of the flat tensors that parameters are parts of, by address and size.
 struct OperandCache {
   std::mutex mutex;
-  std::map<std::tuple<const void*, int64_t, int64_t>, Tensor> kept;
+  std::map<std::pair<const void*, int64_t>, Tensor> kept;
 };
 OperandCache& operands() {
   static OperandCache* const cache = new OperandCache;
@@ -67,12 +67,13 @@ Tensor as_operand(const Tensor& x) {
   if (!x.is_parameter()) return to_bf16(x);
   OperandCache& cache = operands();
   const std::lock_guard hold(cache.mutex);
-  Tensor& kept = cache.kept[{x.data<float>(), x.rows(), x.cols()}];
-  if (!kept) {
-    kept = to_bf16(x);
-    kept.mark_parameter();
-  }
-  return kept;
+  const Tensor whole = x.whole();
+  Tensor& kept = cache.kept[{whole.data<float>(), whole.elements()}];
+  if (!kept) kept = to_bf16(whole);
+  const int64_t offset = x.data<float>() - whole.data<float>();
+  const Tensor part(x.shape(), Type::bf16, x.device(), kept.buffer(), offset);
+  part.mark_parameter();
+  return part;
 }
 
 namespace {

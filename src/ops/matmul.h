@@ -30,8 +30,8 @@ Tensor transpose(const Tensor& a);  // swaps the last two axes
 // W_Q, W_K, W_V of one input stand one below the other and are multiplied in one go.
 Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b = {});
 
-// Values as products in the current precision take them: bf16 or the tensor itself. A parameter is
-// converted once and kept until parameters_changed().
+// Values as products in the current precision take them: bf16 or the tensor itself. All
+// parameters of a store are converted at once and kept until parameters_changed().
 Tensor as_operand(const Tensor& x);
 void parameters_changed();
 

@@ -187,29 +187,52 @@ __global__ void cast_all(const float* x, bf16* y, int64_t n, bool aligned) {
 __device__ float number(float x) { return x; }
 __device__ float number(bf16 x) { return __uint_as_float(uint32_t{x.bits} << 16); }
 
-// A block sums kWarp columns over a strip of rows: part[strip, column].
+// Note [The last block sums]
+// A block sums kWarp columns over a strip of rows: part[strip, column]. The block that is last to be
+// done with its columns adds the strips up, in their order, so that the sum is the same whichever
+// that is. `done` counts the blocks of each group of columns and is left at 0.
 constexpr int kRowsAtOnce = 8;
 template <class In>
-__global__ void sum_strips(Matrix<const In> x, int64_t strip, float* part) {
-  __shared__ float sums[kRowsAtOnce][kWarp];
+__global__ void sum_strips(Matrix<const In> x, int64_t strip, float* part, unsigned* done,
+                           float* sums, Fold fold) {
+  __shared__ float of_row[kRowsAtOnce][kWarp];
+  __shared__ bool last;
   const int64_t j = int64_t{blockIdx.x} * kWarp + threadIdx.x;
-  const int64_t first = blockIdx.y * strip, last = min(first + strip, x.rows);
+  const int64_t first = blockIdx.y * strip, end = min(first + strip, x.rows);
   float sum = 0;
   if (j < x.cols)
-    for (int64_t i = first + threadIdx.y; i < last; i += kRowsAtOnce) sum += number(x.row(i)[j]);
-  sums[threadIdx.y][threadIdx.x] = sum;
+    for (int64_t i = first + threadIdx.y; i < end; i += kRowsAtOnce) sum += number(x.row(i)[j]);
+  of_row[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
+  if (threadIdx.y == 0 && j < x.cols) {
+    for (int k = 1; k < kRowsAtOnce; ++k) sum += of_row[k][threadIdx.x];
+    part[blockIdx.y * x.cols + j] = sum;
+    __threadfence();
+  }
+  __syncthreads();
+  if (threadIdx.x == 0 && threadIdx.y == 0)
+    last = atomicAdd(&done[blockIdx.x], 1u) == gridDim.y - 1;
+  __syncthreads();
+  if (!last) return;
+  __threadfence();
+  if (threadIdx.x == 0 && threadIdx.y == 0) done[blockIdx.x] = 0;
   if (threadIdx.y > 0 || j >= x.cols) return;
-  for (int k = 1; k < kRowsAtOnce; ++k) sum += sums[k][threadIdx.x];
-  part[blockIdx.y * x.cols + j] = sum;
+  sum = 0;
+  for (unsigned s = 0; s < gridDim.y; ++s) sum += __ldcg(&part[s * x.cols + j]);
+  fold_into(sums[j], fold, sum);
 }
 
-__global__ void sum_parts(const float* part, int64_t strips, int64_t cols, float* sums, Fold fold) {
-  const int64_t j = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (j >= cols) return;
-  float sum = 0;
-  for (int64_t s = 0; s < strips; ++s) sum += part[s * cols + j];
-  fold_into(sums[j], fold, sum);
+// Counters of Note [The last block sums], all 0.
+unsigned* counters(Cuda on, unsigned wanted) {
+  constexpr unsigned kMost = 1 << 16;
+  static unsigned* const all = [&] {
+    void* start = nullptr;
+    check_cuda(cudaMalloc(&start, kMost * sizeof(unsigned)), "taking memory for counters");
+    fill_words(static_cast<std::byte*>(start), kMost, 0, on);
+    return static_cast<unsigned*>(start);
+  }();
+  check(wanted <= kMost, Exit::unexpected, "column_sums: more than ", kMost * kWarp, " columns");
+  return all;
 }
 
 template <class In>
@@ -217,14 +240,10 @@ void sum_columns(Cuda on, Matrix<const In> x, float* sums, Fold fold) {
   if (x.cols == 0) return;
   constexpr int64_t kFewestRows = 64, kMostStrips = 64;
   const int64_t strip = std::max(kFewestRows, (x.rows + kMostStrips - 1) / kMostStrips);
-  const unsigned strips = blocks_for(x.rows, strip);
-  const Buffer part = allocate(strips * static_cast<std::size_t>(x.cols) * sizeof(float), on);
-  float* const parts = reinterpret_cast<float*>(part.get());
-  sum_strips<<<dim3(blocks_for(x.cols, kWarp), strips), dim3(kWarp, kRowsAtOnce), 0, stream(on)>>>(
-      x, strip, parts);
-  check_launch("column_sums");
-  sum_parts<<<blocks_for(x.cols, kThreads), kThreads, 0, stream(on)>>>(parts, strips, x.cols, sums,
-                                                                       fold);
+  const dim3 blocks(blocks_for(x.cols, kWarp), blocks_for(x.rows, strip));
+  const Buffer part = allocate(blocks.y * static_cast<std::size_t>(x.cols) * sizeof(float), on);
+  sum_strips<<<blocks, dim3(kWarp, kRowsAtOnce), 0, stream(on)>>>(
+      x, strip, reinterpret_cast<float*>(part.get()), counters(on, blocks.x), sums, fold);
   check_launch("column_sums");
 }
 

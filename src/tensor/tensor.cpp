@@ -182,6 +182,18 @@ const std::shared_ptr<Slot>& Tensor::slot() const {
   return array_ ? array_->slot : none;
 }
 
+void Tensor::mark_parameter(const Tensor& store) const {
+  array_->parameter = true;
+  array_->whole = store.array_;
+}
+
+Tensor Tensor::whole() const {
+  if (!array_->whole) return *this;
+  Tensor t;
+  t.array_ = array_->whole;
+  return t;
+}
+
 void Tensor::track() const {
   if (!array_->slot) array_->slot = std::make_shared<Slot>(shape(), type(), device());
 }

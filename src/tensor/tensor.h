@@ -111,6 +111,8 @@ class Tensor {
   // Whether this tensor is a parameter (its slot is bound to the store's gradient).
   bool is_parameter() const { return array_ && array_->parameter; }
   void mark_parameter() const { array_->parameter = true; }  // a kept copy of one
+  void mark_parameter(const Tensor& store) const;            // a part of a store's flat tensor
+  Tensor whole() const;  // the flat tensor that a parameter is part of, or itself
   bool needs_grad() const { return array_ && array_->slot != nullptr; }
   const std::shared_ptr<Slot>& slot() const;
   void track() const;                     // gives it an empty slot: its gradient will be gathered
@@ -130,6 +132,7 @@ class Tensor {
     Buffer buffer;
     std::byte* start = nullptr;
     bool parameter = false;
+    std::shared_ptr<Array> whole;
     std::shared_ptr<Slot> slot;
   };
   std::shared_ptr<Array> array_;
