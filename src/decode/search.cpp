@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "decode/alignment.h"
+#include "ops/shape.h"
 #include "ops/topk.h"
 #include "text/batch.h"
 
@@ -34,6 +35,7 @@ struct StepScores {
   int64_t k = 0;
   std::vector<double> log_sum;          // [rows], 0 for an ensemble
   std::vector<double> values, columns;  // [rows, k]: the largest logits and their words
+  mutable std::vector<double> endings;  // [rows]: of </s>, fetched when first asked for
 
   double score(double stored) const { return ensemble ? std::log(stored) : stored; }
 };
@@ -163,10 +165,8 @@ class BatchSearch {
   }
 
   Candidate ending(const StepScores& scores, int64_t row) const {
-    double score = 0;
-    fovea::run(scores.scores,
-               [&]<class T>(auto, T) { score = scores.scores.in<T>().row(row)[kEos]; });
-    return {kEos, std::min(0.0, scores.score(score) - scores.log_sum[row])};
+    if (scores.endings.empty()) scores.endings = columns(scores.scores, kEos, 1).values();
+    return {kEos, std::min(0.0, scores.score(scores.endings[row]) - scores.log_sum[row])};
   }
 
   Candidate draw(const StepScores& scores, int64_t row, const Track& track) {

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "models/transformer.h"
+#include "ops/embedding.h"
 #include "ops/shape.h"
 #include "tensor/tape.h"
 
@@ -65,10 +66,10 @@ void make_room(State& s, int64_t rows) {
     }
   s.used = static_cast<int64_t>(kept.size());
   const Tensor& like = s.source_kv[0];
+  const Tensor index = Tensor::of(kept, like.device());
   for (Tensor& kv : s.kv) {
     Tensor larger({s.used + kStepsOfRoom * rows, like.cols()}, like.type(), like.device());
-    for (int64_t i = 0; i < s.used; ++i)
-      copy_columns(kv.window(kept[static_cast<size_t>(i)], 1), 0, larger.window(i, 1));
+    if (s.used > 0) copy_rows(kv, index, larger.window(0, s.used));
     kv = larger;
   }
 }

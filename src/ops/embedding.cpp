@@ -28,4 +28,11 @@ Tensor embed(const Tensor& E, const Tensor& P, const Embedding& what) {
   });
 }
 
+void copy_rows(const Tensor& from, const Tensor& index, const Tensor& to) {
+  assert(index.elements() == to.rows() && from.cols() == to.cols());
+  run(to, [&]<class T>(auto on, T) {
+    kernel::embed<T>(on, {index.data<int32_t>(), nullptr, from.in<T>(), {}, 1, {}}, to.out<T>());
+  });
+}
+
 }  // namespace fovea

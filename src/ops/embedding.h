@@ -14,4 +14,7 @@ struct Embedding {
 };
 Tensor embed(const Tensor& E, const Tensor& P, const Embedding& what);
 
+// Row i of `to` becomes row index[i] of `from`, without a gradient.
+void copy_rows(const Tensor& from, const Tensor& index, const Tensor& to);
+
 }  // namespace fovea

@@ -41,9 +41,11 @@ Staging& staging(Cuda on) {
   return *only;
 }
 
+// With a gap behind it, so that the arena never joins two blocks: copies may not cross from one
+// allocation into another.
 std::byte* more_from_device(std::size_t bytes, const MemoryUse& use) {
   void* start = nullptr;
-  if (cudaMalloc(&start, bytes) != cudaSuccess) {
+  if (cudaMalloc(&start, bytes + kAlignment) != cudaSuccess) {
     cudaGetLastError();  // it would be reported again by the next launch
     fail(Exit::memory, "out of GPU memory: could not take another ", bytes >> 20,
          " MiB beside the ", use.reserved >> 20,
