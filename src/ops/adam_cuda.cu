@@ -1,0 +1,148 @@
+#include <cmath>
+
+#include "ops/adam_kernel.h"
+#include "ops/pack.cuh"
+#include "ops/warp.cuh"
+#include "tensor/cuda.h"
+#include "tensor/memory.h"
+
+namespace fovea::kernel {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int64_t kMostBlocks = 1024;  // of kernels that go over numbers in strides
+
+// What a step multiplies with, worked out on the host in double.
+struct AdamFactors {
+  float scale, beta1, beta2, rest1, rest2, keep, rate, correct2, eps, decay, fresh;
+
+  explicit AdamFactors(const AdamStep& step)
+      : scale(to_float(step.scale)), beta1(to_float(step.beta1)), beta2(to_float(step.beta2)),
+        rest1(to_float(1 - step.beta1)), rest2(to_float(1 - step.beta2)),
+        keep(to_float(1 - step.lr * step.weight_decay)),
+        rate(to_float(step.lr / (1 - std::pow(step.beta1, to_double(step.step))))),
+        correct2(to_float(1 / std::sqrt(1 - std::pow(step.beta2, to_double(step.step))))),
+        eps(to_float(step.eps)), decay(to_float(step.ema_decay)),
+        fresh(to_float(1 - step.ema_decay)) {}
+
+ private:
+  static float to_float(double x) { return static_cast<float>(x); }
+  static double to_double(int64_t x) { return static_cast<double>(x); }
+};
+
+// kWide numbers of each buffer.
+template <int kWide>
+__device__ void update(const AdamFactors& by, const AdamBuffers<float>& b, int64_t at) {
+  auto place = [at](float* of) { return reinterpret_cast<Pack<kWide>*>(of + at); };
+  const Pack<kWide> gradient = load<kWide>(b.gradient + at);
+  Pack<kWide> p = *place(b.value), m = *place(b.m), v = *place(b.v), ema{};
+  if (b.ema) ema = *place(b.ema);
+#pragma unroll
+  for (int i = 0; i < kWide; ++i) {
+    const float g = by.scale * gradient.at[i];
+    m.at[i] = by.beta1 * m.at[i] + by.rest1 * g;
+    v.at[i] = by.beta2 * v.at[i] + by.rest2 * g * g;
+    p.at[i] = by.keep * p.at[i] - by.rate * m.at[i] / (by.correct2 * sqrtf(v.at[i]) + by.eps);
+    ema.at[i] = by.decay * ema.at[i] + by.fresh * p.at[i];
+  }
+  *place(b.value) = p;
+  *place(b.m) = m;
+  *place(b.v) = v;
+  if (b.ema) *place(b.ema) = ema;
+}
+
+// `wide` numbers are updated in packs of four, the others one by one.
+__global__ void update_each(AdamFactors by, AdamBuffers<float> b, int64_t wide) {
+  const int64_t thread = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (thread < wide / 4) return update<4>(by, b, 4 * thread);
+  const int64_t at = wide + thread - wide / 4;
+  if (at < b.n) update<1>(by, b, at);
+}
+
+__global__ void sum_squares(const float* x, int64_t n, int64_t wide, double* parts) {
+  const int64_t thread = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  const int64_t threads = int64_t{gridDim.x} * kThreads;
+  double sum = 0;
+  auto add = [&sum](float value) {
+    sum += static_cast<double>(value) * static_cast<double>(value);
+  };
+#pragma unroll 4
+  for (int64_t at = 4 * thread; at < wide; at += 4 * threads) {
+    const Pack<4> values = load<4>(x + at);
+    for (const float value : values.at) add(value);
+  }
+  for (int64_t at = wide + thread; at < n; at += threads) add(x[at]);
+  sum = across_block(sum, Sum{}, 0.0);
+  if (threadIdx.x == 0) parts[blockIdx.x] = sum;
+}
+
+__global__ void sum_parts(const double* parts, int count, double* total) {
+  double sum = 0;
+  for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum += parts[i];
+  sum = across_block(sum, Sum{}, 0.0);
+  if (threadIdx.x == 0) *total = sum;
+}
+
+// The smallest of whole numbers is the same in whatever order they come.
+__global__ void find_not_finite(const float* x, int64_t n, unsigned long long* first) {
+  const int64_t threads = int64_t{gridDim.x} * kThreads;
+  for (int64_t at = int64_t{blockIdx.x} * kThreads + threadIdx.x; at < n; at += threads)
+    if (!isfinite(x[at])) {
+      atomicMin(first, static_cast<unsigned long long>(at));
+      return;
+    }
+}
+
+unsigned blocks_in_strides(int64_t threads) {
+  return std::min(blocks_for(threads, kThreads), static_cast<unsigned>(kMostBlocks));
+}
+
+template <class Value>
+Value downloaded(const Value* from, Cuda on) {
+  Value value;
+  download(reinterpret_cast<const std::byte*>(from), reinterpret_cast<std::byte*>(&value),
+           sizeof(Value), on);
+  return value;
+}
+
+}  // namespace
+
+template <class T>
+void adam(Cuda on, const AdamStep& step, const AdamBuffers<T>& b) {
+  if (b.n == 0) return;
+  const int64_t wide = at_fours(b.gradient, b.value, b.m, b.v, b.ema) ? b.n / 4 * 4 : 0;
+  const int64_t threads = wide / 4 + (b.n - wide);
+  update_each<<<blocks_for(threads, kThreads), kThreads, 0, stream(on)>>>(AdamFactors(step), b,
+                                                                          wide);
+  check_launch("adam");
+}
+
+template <class T>
+double sum_of_squares(Cuda on, const T* x, int64_t n) {
+  const int64_t wide = at_fours(x) ? n / 4 * 4 : 0;
+  const unsigned blocks = blocks_in_strides(wide / 4 + (n - wide));
+  const Buffer scratch = allocate((blocks + 1) * sizeof(double), on);
+  double* total = reinterpret_cast<double*>(scratch.get());
+  sum_squares<<<blocks, kThreads, 0, stream(on)>>>(x, n, wide, total + 1);
+  check_launch("sum_of_squares");
+  sum_parts<<<1, kThreads, 0, stream(on)>>>(total + 1, static_cast<int>(blocks), total);
+  check_launch("sum_of_squares");
+  return downloaded(total, on);
+}
+
+template <class T>
+int64_t first_not_finite(Cuda on, const T* x, int64_t n) {
+  using Place = unsigned long long;
+  const Buffer scratch = allocate(sizeof(Place), on);
+  Place* first = reinterpret_cast<Place*>(scratch.get());
+  check_cuda(cudaMemsetAsync(first, 0xFF, sizeof(Place), stream(on)), "first_not_finite");
+  find_not_finite<<<blocks_in_strides(n), kThreads, 0, stream(on)>>>(x, n, first);
+  check_launch("first_not_finite");
+  return static_cast<int64_t>(std::min(downloaded(first, on), static_cast<Place>(n)));
+}
+
+template void adam(Cuda, const AdamStep&, const AdamBuffers<float>&);
+template double sum_of_squares(Cuda, const float*, int64_t);
+template int64_t first_not_finite(Cuda, const float*, int64_t);
+
+}  // namespace fovea::kernel

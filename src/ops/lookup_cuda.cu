@@ -1,0 +1,386 @@
+#include <climits>
+
+#include "ops/lookup_kernel.h"
+#include "ops/pack.cuh"
+#include "ops/warp.cuh"
+#include "tensor/cuda.h"
+#include "tensor/memory.h"
+
+namespace fovea::kernel {
+namespace {
+
+constexpr int kThreads = 128;
+constexpr int kWarps = kThreads / kWarp;
+constexpr int kIndexWarps = 8;
+constexpr int kWords = 16;             // whose sums a thread holds
+constexpr int64_t kFewQueries = 1024;  // each sentence looks through all to find its own
+
+// Relative error below 5e-7, without branches: near 0 an odd polynomial, fitted for the smallest
+// relative error, and beyond it 1 − 2 / (e²ˣ + 1).
+__device__ float tanh_of(float x) {
+  const float a = fabsf(x), u = x * x;
+  float p = 0.0151953492f;
+  p = p * u - 0.0519478843f;
+  p = p * u + 0.133081749f;
+  p = p * u - 0.333323419f;
+  const float small = p * u * x + x;
+  float e, inverse;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(a * 2.88539008f));  // 2 / ln 2
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(e + 1.0f));
+  return a < 0.625f ? small : copysignf(1.0f - 2.0f * inverse, x);
+}
+
+__global__ void count_words(Looking look, int32_t* n) {
+  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i < look.queries) n[i] = static_cast<int32_t>(look.words(i));
+}
+
+enum class Score { dot, additive };
+
+// One warp for each query and word.
+template <Score kScore, int kWide>
+__global__ void score_words(Looking look, Matrix<const float> q, Matrix<const float> k,
+                            const float* v, Matrix<float> e, Fold fold) {
+  const int64_t i = blockIdx.x, j = int64_t{blockIdx.y} * kWarps + threadIdx.y;
+  const int lane = static_cast<int>(threadIdx.x), cols = static_cast<int>(q.cols);
+  if (j >= e.cols) return;
+  float* to = e.row(i) + j;
+  if (j >= look.words(i)) {
+    if (fold == Fold::set && lane == 0) *to = 0;
+    return;
+  }
+  const float *ask = q.row(i), *key = k.row(look.first(i) + j);
+  float sum = 0;
+#pragma unroll 4
+  for (int a = lane * kWide; a < cols; a += kWarp * kWide) {
+    const Pack<kWide> x = load<kWide>(ask + a), y = load<kWide>(key + a);
+    if constexpr (kScore == Score::dot) {
+#pragma unroll
+      for (int m = 0; m < kWide; ++m) sum += x.at[m] * y.at[m];
+    } else {
+      const Pack<kWide> by = load<kWide>(v + a);
+#pragma unroll
+      for (int m = 0; m < kWide; ++m) sum += by.at[m] * tanh_of(x.at[m] + y.at[m]);
+    }
+  }
+  sum = across_warp(sum, Sum{});
+  if (lane == 0) fold_into(*to, fold, sum);
+}
+
+template <Score kScore>
+void score(Cuda on, const Looking& look, Matrix<const float> q, Matrix<const float> k,
+           const float* v, Matrix<float> e, Fold fold) {
+  if (e.size() == 0) return;
+  const dim3 blocks(static_cast<unsigned>(look.queries), blocks_for(e.cols, kWarps));
+  auto* kernel = q.cols % 4 == 0 && at_fours(q.data, k.data, v) ? score_words<kScore, 4>
+                                                                : score_words<kScore, 1>;
+  kernel<<<blocks, dim3(kWarp, kWarps), 0, stream(on)>>>(look, q, k, v, e, fold);
+}
+
+// One thread for each query and column. Words of weight 0 are not read: most of them, where
+// attention is hard or local.
+__global__ void blend_words(Looking look, Matrix<const float> e, Matrix<const float> k,
+                            Matrix<float> q, Fold fold) {
+  constexpr int kAhead = 8;
+  const int64_t i = blockIdx.x, a = int64_t{blockIdx.y} * kThreads + threadIdx.x;
+  if (a >= q.cols) return;
+  const int words = static_cast<int>(look.words(i));
+  const float *weights = e.row(i), *from = k.row(look.first(i)) + a;
+  float sum = 0;
+  for (int first = 0; first < words; first += kAhead) {
+    float weight[kAhead], value[kAhead];
+#pragma unroll
+    for (int m = 0; m < kAhead; ++m) weight[m] = first + m < words ? weights[first + m] : 0.0f;
+#pragma unroll
+    for (int m = 0; m < kAhead; ++m)
+      value[m] = weight[m] != 0 ? from[int64_t{first + m} * k.cols] : 0.0f;
+#pragma unroll
+    for (int m = 0; m < kAhead; ++m) sum += weight[m] * value[m];
+  }
+  fold_into(q.row(i)[a], fold, sum);
+}
+
+// The queries of each sentence in their order: those of b are at[first[b]] … at[first[b + 1]].
+// Without an index all queries are looked through.
+struct BySentence {
+  const int32_t* sentence;
+  int count;
+  const int32_t *first, *at;
+
+  // body(i) for those of b; returns whether there were any. REQUIRES: whole warps call it.
+  template <class Body>
+  __device__ bool each(int b, Body body) const {
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    const int begin = at ? first[b] : 0, end = at ? first[b + 1] : count;
+    bool any = false;
+    for (int n = begin; n < end; n += kWarp) {
+      int i = -1;
+      if (n + lane < end) i = at ? at[n + lane] : sentence[n + lane] == b ? n + lane : -1;
+      for (unsigned found = __ballot_sync(~0u, i >= 0); found; found &= found - 1) {
+        body(int64_t{__shfl_sync(~0u, i, __ffs(static_cast<int>(found)) - 1)});
+        any = true;
+      }
+    }
+    return any;
+  }
+};
+
+// One block for each sentence, whose warps take equal shares of all queries: first they count, then
+// they know where to write.
+__global__ void index_queries(const int32_t* sentence, int count, int32_t* first, int32_t* at) {
+  __shared__ int own[kIndexWarps], smaller[kIndexWarps];
+  const int b = static_cast<int>(blockIdx.x), lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp;
+  const int share = (count + kIndexWarps * kWarp - 1) / (kIndexWarps * kWarp) * kWarp;
+  const int begin = min(warp * share, count), end = min(begin + share, count);
+  auto sentence_of = [&](int i) { return i < end ? sentence[i] : INT_MAX; };
+
+  int mine = 0, before = 0;
+  for (int n = begin; n < end; n += kWarp) {
+    const int s = sentence_of(n + lane);
+    mine += __popc(__ballot_sync(~0u, s == b));
+    before += __popc(__ballot_sync(~0u, s < b));
+  }
+  if (lane == 0) {
+    own[warp] = mine;
+    smaller[warp] = before;
+  }
+  __syncthreads();
+  int to = 0;
+  for (int w = 0; w < kIndexWarps; ++w) to += smaller[w] + (w < warp ? own[w] : 0);
+  if (threadIdx.x == 0) {
+    first[b] = to;
+    if (blockIdx.x + 1 == gridDim.x) first[b + 1] = count;
+  }
+  for (int n = begin; n < end; n += kWarp) {
+    const bool here = sentence_of(n + lane) == b;
+    const unsigned found = __ballot_sync(~0u, here);
+    if (here) at[to + __popc(found & ((1u << lane) - 1))] = n + lane;
+    to += __popc(found);
+  }
+}
+
+// An index that lives as long as this.
+struct Index {
+  Buffer room;
+  BySentence queries;
+
+  Index(Cuda on, const Looking& look)
+      : queries{look.sentence, static_cast<int>(look.queries), nullptr, nullptr} {
+    if (look.queries <= kFewQueries) return;
+    room =
+        allocate(static_cast<std::size_t>(look.sentences + 1 + look.queries) * sizeof(int32_t), on);
+    int32_t* first = reinterpret_cast<int32_t*>(room.get());
+    int32_t* at = first + look.sentences + 1;
+    index_queries<<<static_cast<unsigned>(look.sentences), kIndexWarps * kWarp, 0, stream(on)>>>(
+        look.sentence, queries.count, first, at);
+    check_launch("index of queries");
+    queries.first = first;
+    queries.at = at;
+  }
+};
+
+// One thread for each column of some words of a sentence, which takes its queries in order.
+__global__ void spread_queries(Looking look, BySentence queries, Matrix<const float> e,
+                               Matrix<const float> q, Matrix<float> k, Fold fold) {
+  const int b = static_cast<int>(blockIdx.x), begin = static_cast<int>(blockIdx.z) * kWords;
+  const int words = look.offsets[b + 1] - look.offsets[b] - begin;  // from `begin` on
+  if (words <= 0) return;
+  const int64_t a = int64_t{blockIdx.y} * kThreads + threadIdx.x;
+  const bool here = a < k.cols;
+  float sum[kWords] = {};
+  const bool any = queries.each(b, [&](int64_t i) {
+    const float from = here ? q.row(i)[a] : 0.0f;
+    const float* weights = e.row(i) + begin;
+#pragma unroll
+    for (int m = 0; m < kWords; ++m)
+      if (m < words && weights[m] != 0) sum[m] += weights[m] * from;
+  });
+  if (!here || (!any && fold == Fold::add)) return;
+  float* to = k.row(look.offsets[b] + begin) + a;
+#pragma unroll
+  for (int m = 0; m < kWords; ++m)
+    if (m < words) fold_into(to[m * k.cols], fold, sum[m]);
+}
+
+// The words of a sentence, kWords at a time, as one thread sees them: one column of each.
+struct Stretch {
+  float key[kWords], dk[kWords];
+  int words;
+
+  __device__ void read(const float* from, int64_t stride, int count) {
+    words = count;
+#pragma unroll
+    for (int m = 0; m < kWords; ++m) {
+      key[m] = m < words ? from[m * stride] : 0.0f;
+      dk[m] = 0;
+    }
+  }
+  // What a query with these de gives: returns its dq / v, and adds to dv.
+  __device__ float flow(float ask, const float* de, float& dv) {
+    float dq = 0;
+#pragma unroll
+    for (int m = 0; m < kWords; ++m) {
+      if (m >= words) break;
+      const float t = tanh_of(ask + key[m]), g = de[m] * (1 - t * t);
+      dq += g;
+      dk[m] += g;
+      dv += de[m] * t;
+    }
+    return dq;
+  }
+  __device__ void write(float* to, int64_t stride, Fold fold, float v) const {
+#pragma unroll
+    for (int m = 0; m < kWords; ++m)
+      if (m < words) fold_into(to[m * stride], fold, v * dk[m]);
+  }
+};
+
+// One thread for each sentence and column: it takes the words in stretches, and for each of these
+// the queries in order. `parts` gets what it has of dv.
+__global__ void __launch_bounds__(kThreads)
+    additive_back(Looking look, BySentence queries, Matrix<const float> q, Matrix<const float> k,
+                  const float* v, Matrix<const float> de, AdditiveGrad<float> out, float* parts) {
+  const int b = static_cast<int>(blockIdx.x);
+  const int64_t A = q.cols, a = int64_t{blockIdx.y} * kThreads + threadIdx.x;
+  const int64_t first = look.offsets[b];
+  const int words = look.offsets[b + 1] - look.offsets[b];
+  const bool here = a < A;
+  const float by = here ? v[a] : 0.0f;
+  float dv = 0;
+  Stretch stretch;
+  for (int begin = 0; begin == 0 || begin < words; begin += kWords) {  // none: dq is 0
+    const int64_t place = (first + begin) * A + a;
+    stretch.read(k.data + place, A, here ? min(words - begin, kWords) : 0);
+    const Fold fold_q = begin == 0 ? out.fold_q : Fold::add;
+    const bool any = queries.each(b, [&](int64_t i) {
+      const float dq = stretch.flow(here ? q.row(i)[a] : 0.0f, de.row(i) + begin, dv);
+      if (here && out.dq.data) fold_into(out.dq.row(i)[a], fold_q, by * dq);
+    });
+    if (out.dk.data && (any || out.fold_k == Fold::set))
+      stretch.write(out.dk.data + place, A, out.fold_k, by);
+  }
+  if (parts && here) parts[b * A + a] = dv;
+}
+
+// y = Σ of the rows, in an order that depends on their number alone.
+__global__ void sum_rows(const float* rows, int64_t count, int64_t cols, float* y, Fold fold) {
+  constexpr int kSums = 16;
+  __shared__ float sums[kSums][kWarp];
+  const int64_t a = int64_t{blockIdx.x} * kWarp + threadIdx.x;
+  float sum = 0;
+  if (a < cols)
+#pragma unroll 8
+    for (int64_t b = threadIdx.y; b < count; b += kSums) sum += rows[b * cols + a];
+  sums[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y > 0 || a >= cols) return;
+  for (int s = 1; s < kSums; ++s) sum += sums[s][threadIdx.x];
+  fold_into(y[a], fold, sum);
+}
+
+// One warp for each row.
+__global__ void softmax_ranges(Matrix<const float> e, const int32_t* low, const int32_t* high,
+                               Matrix<float> y) {
+  const int64_t i = int64_t{blockIdx.x} * kWarps + threadIdx.y;
+  if (i >= e.rows) return;
+  const int begin = low[i], end = high[i], cols = static_cast<int>(e.cols);
+  const int lane = static_cast<int>(threadIdx.x);
+  const float* in = e.row(i);
+  float* out = y.row(i);
+  float top = -INFINITY;
+  for (int j = begin + lane; j < end; j += kWarp) top = fmaxf(top, in[j]);
+  top = across_warp(top, Larger{});
+  double sum = 0;
+  for (int j = begin + lane; j < end; j += kWarp) sum += static_cast<double>(expf(in[j] - top));
+  const float scale = static_cast<float>(1 / across_warp(sum, Sum{}));
+  for (int j = lane; j < cols; j += kWarp)
+    out[j] = j >= begin && j < end ? expf(in[j] - top) * scale : 0.0f;
+}
+
+}  // namespace
+
+void lengths(Cuda on, const Looking& look, int32_t* n) {
+  if (look.queries == 0) return;
+  count_words<<<blocks_for(look.queries, kThreads), kThreads, 0, stream(on)>>>(look, n);
+  check_launch("lengths");
+}
+
+template <class T>
+void look_dot(Cuda on, const Looking& look, Matrix<const T> q, Matrix<const T> k, Matrix<T> e,
+              Fold fold) {
+  score<Score::dot>(on, look, q, k, nullptr, e, fold);
+  check_launch("look_dot");
+}
+
+template <class T>
+void look_blend(Cuda on, const Looking& look, Matrix<const T> e, Matrix<const T> k, Matrix<T> q,
+                Fold fold) {
+  if (q.size() == 0) return;
+  const dim3 blocks(static_cast<unsigned>(look.queries), blocks_for(q.cols, kThreads));
+  blend_words<<<blocks, kThreads, 0, stream(on)>>>(look, e, k, q, fold);
+  check_launch("look_blend");
+}
+
+template <class T>
+void look_spread(Cuda on, const Looking& look, Matrix<const T> e, Matrix<const T> q, Matrix<T> k,
+                 Fold fold) {
+  if (k.size() == 0) return;
+  const Index index(on, look);
+  const dim3 blocks(static_cast<unsigned>(look.sentences), blocks_for(k.cols, kThreads),
+                    blocks_for(e.cols, kWords));
+  spread_queries<<<blocks, kThreads, 0, stream(on)>>>(look, index.queries, e, q, k, fold);
+  check_launch("look_spread");
+}
+
+template <class T>
+void additive_scores(Cuda on, const Looking& look, Matrix<const T> q, Matrix<const T> k, const T* v,
+                     Matrix<T> e) {
+  score<Score::additive>(on, look, q, k, v, e, Fold::set);
+  check_launch("additive_scores");
+}
+
+template <class T>
+void additive_scores_grad(Cuda on, const Looking& look, Matrix<const T> q, Matrix<const T> k,
+                          const T* v, Matrix<const T> de, const AdditiveGrad<T>& out) {
+  const int64_t A = q.cols;
+  if (A == 0) return;
+  const Buffer room =
+      out.dv ? allocate(static_cast<std::size_t>(look.sentences * A) * sizeof(T), on) : nullptr;
+  float* parts = reinterpret_cast<float*>(room.get());
+  if (look.sentences > 0) {
+    const Index index(on, look);
+    const dim3 blocks(static_cast<unsigned>(look.sentences), blocks_for(A, kThreads));
+    additive_back<<<blocks, kThreads, 0, stream(on)>>>(look, index.queries, q, k, v, de, out,
+                                                       parts);
+    check_launch("additive_scores_grad");
+  }
+  if (!out.dv) return;
+  sum_rows<<<blocks_for(A, kWarp), dim3(kWarp, 16), 0, stream(on)>>>(parts, look.sentences, A,
+                                                                     out.dv, out.fold_v);
+  check_launch("additive_scores_grad");
+}
+
+template <class T>
+void softmax_within(Cuda on, Matrix<const T> e, const int32_t* low, const int32_t* high,
+                    Matrix<T> y) {
+  if (e.size() == 0) return;
+  softmax_ranges<<<blocks_for(e.rows, kWarps), dim3(kWarp, kWarps), 0, stream(on)>>>(e, low, high,
+                                                                                     y);
+  check_launch("softmax_within");
+}
+
+template void look_dot(Cuda, const Looking&, Matrix<const float>, Matrix<const float>,
+                       Matrix<float>, Fold);
+template void look_blend(Cuda, const Looking&, Matrix<const float>, Matrix<const float>,
+                         Matrix<float>, Fold);
+template void look_spread(Cuda, const Looking&, Matrix<const float>, Matrix<const float>,
+                          Matrix<float>, Fold);
+template void additive_scores(Cuda, const Looking&, Matrix<const float>, Matrix<const float>,
+                              const float*, Matrix<float>);
+template void additive_scores_grad(Cuda, const Looking&, Matrix<const float>, Matrix<const float>,
+                                   const float*, Matrix<const float>, const AdditiveGrad<float>&);
+template void softmax_within(Cuda, Matrix<const float>, const int32_t*, const int32_t*,
+                             Matrix<float>);
+
+}  // namespace fovea::kernel

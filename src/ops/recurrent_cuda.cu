@@ -1,0 +1,258 @@
+#include "ops/recurrent_kernel.h"
+#include "ops/warp.cuh"
+#include "tensor/cuda.h"
+
+namespace fovea::kernel {
+namespace {
+
+__device__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
+
+// step(i, j) for unit j of sentence i. Steps are structs that read all they need before they write,
+// so that no read waits for a write that could concern it.
+template <class Step>
+__global__ void each_unit(Step step, int64_t H) {
+  const int64_t j = int64_t{blockIdx.y} * blockDim.x + threadIdx.x;
+  if (j < H) step(int64_t{blockIdx.x}, j);
+}
+
+template <class Step>
+void over_units(Cuda on, int64_t rows, int64_t H, const char* name, const Step& step) {
+  if (rows == 0 || H == 0) return;
+  const int64_t threads = std::min<int64_t>(256, (H + kWarp - 1) / kWarp * kWarp);
+  const dim3 blocks(static_cast<unsigned>(rows), blocks_for(H, threads));
+  each_unit<<<blocks, static_cast<unsigned>(threads), 0, stream(on)>>>(step, H);
+  check_launch(name);
+}
+
+struct RnnStep {
+  RecurrentStep<float> s;
+  __device__ void operator()(int64_t i, int64_t j) const {
+    const float a = tanhf(s.x.row(i)[j] + s.u.row(i)[j]);  // h' = tanh(W x + b + U h)
+    s.h.row(i)[j] = a;
+    s.y.row(i)[j] = a;
+  }
+};
+
+struct LstmStep {
+  RecurrentStep<float> s;
+  __device__ void operator()(int64_t row, int64_t j) const {
+    const int64_t H = s.h.cols;
+    const float *x = s.x.row(row) + j, *u = s.u.row(row) + j;
+    float *y = s.y.row(row) + j, *kept = s.kept.row(row) + j;
+    const float i = sigmoid(x[0] + u[0]), f = sigmoid(x[H] + u[H]);
+    const float g = tanhf(x[2 * H] + u[2 * H]), o = sigmoid(x[3 * H] + u[3 * H]);
+    const float after = f * s.c.row(row)[j] + i * g;  // c' = f ∘ c + i ∘ g
+    const float shown = o * tanhf(after);             // h' = o ∘ tanh(c')
+    s.c.row(row)[j] = after;
+    s.h.row(row)[j] = shown;
+    y[0] = shown;
+    y[H] = after;
+    kept[0] = i;
+    kept[H] = f;
+    kept[2 * H] = g;
+    kept[3 * H] = o;
+  }
+};
+
+struct GruAfterStep {
+  RecurrentStep<float> s;
+  __device__ void operator()(int64_t i, int64_t j) const {
+    const int64_t H = s.h.cols;
+    const float *x = s.x.row(i) + j, *u = s.u.row(i) + j;
+    float *h = s.h.row(i) + j, *kept = s.kept.row(i) + j;
+    const float r = sigmoid(x[0] + u[0]), z = sigmoid(x[H] + u[H]);
+    const float v = u[2 * H] + s.b_n[j];
+    const float n = tanhf(x[2 * H] + r * v);  // n = tanh(W_n x + b + r ∘ (U_n h + b_n))
+    const float after = n + z * (*h - n);     // h' = (1 − z) ∘ n + z ∘ h
+    *h = after;
+    s.y.row(i)[j] = after;
+    kept[0] = r;
+    kept[H] = z;
+    kept[2 * H] = n;
+    kept[3 * H] = v;
+  }
+};
+
+struct GruReset {
+  RecurrentStep<float> s;
+  Matrix<float> reset;
+  __device__ void operator()(int64_t i, int64_t j) const {
+    const int64_t H = s.h.cols;
+    const float *x = s.x.row(i) + j, *u = s.u.row(i) + j;
+    const float h = s.h.row(i)[j];
+    const float r = sigmoid(x[0] + u[0]), z = sigmoid(x[H] + u[H]);
+    s.kept.row(i)[j] = r;
+    s.kept.row(i)[H + j] = z;
+    reset.row(i)[j] = r * h;
+  }
+};
+
+struct GruStep {
+  RecurrentStep<float> s;
+  __device__ void operator()(int64_t i, int64_t j) const {
+    const int64_t H = s.h.cols;
+    float *h = s.h.row(i) + j, *kept = s.kept.row(i) + j;
+    const float n = tanhf(s.x.row(i)[2 * H + j] + s.u.row(i)[j]);  // tanh(W_n x + b + U_n (r ∘ h))
+    const float after = n + kept[H] * (*h - n);
+    *h = after;
+    s.y.row(i)[j] = after;
+    kept[2 * H] = n;
+  }
+};
+
+struct RnnStepGrad {
+  RecurrentStepGrad<float> s;
+  __device__ void operator()(int64_t i, int64_t j) const {
+    const float y = s.y.row(i)[j], h = s.before.row(i)[j];
+    s.dx.row(i)[j] = (s.dy.row(i)[j] + s.dh.row(i)[j]) * (1 - y * y);
+    s.dh.row(i)[j] = 0;
+    s.from.row(i)[j] = h;
+  }
+};
+
+struct LstmStepGrad {
+  RecurrentStepGrad<float> s;
+  __device__ void operator()(int64_t row, int64_t j) const {
+    const int64_t H = s.dh.cols;
+    const float *kept = s.kept.row(row) + j, *dy = s.dy.row(row) + j;
+    float *dh = s.dh.row(row) + j, *dc = s.dc.row(row) + j, *dx = s.dx.row(row) + j;
+    const float i = kept[0], f = kept[H], g = kept[2 * H], o = kept[3 * H];
+    const float h = s.before.row(row)[j], c = s.before.row(row)[H + j];
+    const float t = tanhf(s.y.row(row)[H + j]);
+    const float d = dy[0] + *dh;                        // dh'
+    const float e = dy[H] + *dc + d * o * (1 - t * t);  // dc'
+    dx[0] = e * g * i * (1 - i);                        // of i, before σ
+    dx[H] = e * c * f * (1 - f);                        // of f
+    dx[2 * H] = e * i * (1 - g * g);                    // of g, before tanh
+    dx[3 * H] = d * t * o * (1 - o);                    // of o
+    *dc = e * f;
+    *dh = 0;
+    s.from.row(row)[j] = h;
+  }
+};
+
+struct GruAfterStepGrad {
+  RecurrentStepGrad<float> s;
+  __device__ void operator()(int64_t i, int64_t j) const {
+    const int64_t H = s.dh.cols;
+    const float* kept = s.kept.row(i) + j;
+    const float h = s.before.row(i)[j];
+    float *dh = s.dh.row(i) + j, *dx = s.dx.row(i) + j, *du = s.du.row(i) + j;
+    const float r = kept[0], z = kept[H], n = kept[2 * H], v = kept[3 * H];
+    const float d = s.dy.row(i)[j] + *dh;        // dh'
+    const float dn = d * (1 - z) * (1 - n * n);  // before tanh
+    const float dr = dn * v * r * (1 - r);       // before σ
+    const float dz = d * (h - n) * z * (1 - z);
+    dx[0] = dr;
+    dx[H] = dz;
+    dx[2 * H] = dn;
+    du[0] = dr;
+    du[H] = dz;
+    du[2 * H] = dn * r;
+    *dh = d * z;
+    s.from.row(i)[j] = h;
+  }
+};
+
+struct GruStepGrad {
+  RecurrentStepGrad<float> s;
+  __device__ void operator()(int64_t i, int64_t j) const {
+    const int64_t H = s.dh.cols;
+    const float* kept = s.kept.row(i) + j;
+    const float r = kept[0], z = kept[H], n = kept[2 * H], h = s.before.row(i)[j];
+    const float dn = (s.dy.row(i)[j] + s.dh.row(i)[j]) * (1 - z) * (1 - n * n);  // before tanh
+    s.dx.row(i)[2 * H + j] = dn;
+    s.du.row(i)[j] = dn;
+    s.from.row(i)[j] = r * h;
+  }
+};
+
+struct GruResetGrad {
+  RecurrentStepGrad<float> s;
+  Matrix<const float> dreset;
+  __device__ void operator()(int64_t i, int64_t j) const {
+    const int64_t H = s.dh.cols;
+    const float* kept = s.kept.row(i) + j;
+    const float h = s.before.row(i)[j], back = dreset.row(i)[j];
+    float *dh = s.dh.row(i) + j, *dx = s.dx.row(i) + j, *du = s.du.row(i) + j;
+    const float r = kept[0], z = kept[H], n = kept[2 * H];
+    const float d = s.dy.row(i)[j] + *dh;     // dh'
+    const float dr = back * h * r * (1 - r);  // before σ
+    const float dz = d * (h - n) * z * (1 - z);
+    dx[0] = dr;
+    dx[H] = dz;
+    du[0] = dr;
+    du[H] = dz;
+    *dh = d * z + back * r;
+    s.from.row(i)[j] = h;
+  }
+};
+
+struct AddRows {
+  Matrix<const float> more;
+  Matrix<float> to;
+  __device__ void operator()(int64_t i, int64_t j) const { to.row(i)[j] += more.row(i)[j]; }
+};
+
+}  // namespace
+
+template <class T>
+void rnn_step(Cuda on, const RecurrentStep<T>& s) {
+  over_units(on, s.x.rows, s.h.cols, "rnn_step", RnnStep{s});
+}
+template <class T>
+void lstm_step(Cuda on, const RecurrentStep<T>& s) {
+  over_units(on, s.x.rows, s.h.cols, "lstm_step", LstmStep{s});
+}
+template <class T>
+void gru_after_step(Cuda on, const RecurrentStep<T>& s) {
+  over_units(on, s.x.rows, s.h.cols, "gru_after_step", GruAfterStep{s});
+}
+template <class T>
+void gru_reset(Cuda on, const RecurrentStep<T>& s, Matrix<T> reset) {
+  over_units(on, s.x.rows, s.h.cols, "gru_reset", GruReset{s, reset});
+}
+template <class T>
+void gru_step(Cuda on, const RecurrentStep<T>& s) {
+  over_units(on, s.x.rows, s.h.cols, "gru_step", GruStep{s});
+}
+
+template <class T>
+void rnn_step_grad(Cuda on, const RecurrentStepGrad<T>& s) {
+  over_units(on, s.dx.rows, s.dh.cols, "rnn_step_grad", RnnStepGrad{s});
+}
+template <class T>
+void lstm_step_grad(Cuda on, const RecurrentStepGrad<T>& s) {
+  over_units(on, s.dx.rows, s.dh.cols, "lstm_step_grad", LstmStepGrad{s});
+}
+template <class T>
+void gru_after_step_grad(Cuda on, const RecurrentStepGrad<T>& s) {
+  over_units(on, s.dx.rows, s.dh.cols, "gru_after_step_grad", GruAfterStepGrad{s});
+}
+template <class T>
+void gru_step_grad(Cuda on, const RecurrentStepGrad<T>& s) {
+  over_units(on, s.dx.rows, s.dh.cols, "gru_step_grad", GruStepGrad{s});
+}
+template <class T>
+void gru_reset_grad(Cuda on, const RecurrentStepGrad<T>& s, Matrix<const T> dreset) {
+  over_units(on, s.dx.rows, s.dh.cols, "gru_reset_grad", GruResetGrad{s, dreset});
+}
+
+template <class T>
+void add_rows(Cuda on, Matrix<const T> more, Matrix<T> to) {
+  over_units(on, more.rows, more.cols, "add_rows", AddRows{more, to});
+}
+
+template void rnn_step(Cuda, const RecurrentStep<float>&);
+template void lstm_step(Cuda, const RecurrentStep<float>&);
+template void gru_after_step(Cuda, const RecurrentStep<float>&);
+template void gru_reset(Cuda, const RecurrentStep<float>&, Matrix<float>);
+template void gru_step(Cuda, const RecurrentStep<float>&);
+template void rnn_step_grad(Cuda, const RecurrentStepGrad<float>&);
+template void lstm_step_grad(Cuda, const RecurrentStepGrad<float>&);
+template void gru_after_step_grad(Cuda, const RecurrentStepGrad<float>&);
+template void gru_step_grad(Cuda, const RecurrentStepGrad<float>&);
+template void gru_reset_grad(Cuda, const RecurrentStepGrad<float>&, Matrix<const float>);
+template void add_rows(Cuda, Matrix<const float>, Matrix<float>);
+
+}  // namespace fovea::kernel

@@ -1,0 +1,240 @@
+#include <cfloat>
+
+#include "ops/pack.cuh"
+#include "ops/topk_kernel.h"
+#include "ops/warp.cuh"
+#include "tensor/cuda.h"
+
+namespace fovea::kernel {
+namespace {
+
+constexpr int kThreads = 256;
+constexpr int kPool = 4 * kThreads;  // candidates that are held at once
+constexpr float kLog2e = 1.44269504f;
+
+// Where an entry stands among those of its row: larger values first, equal ones by column. No two
+// of a row have the same rank, and 0 is that of what is not a number.
+using Rank = unsigned long long;
+
+__device__ Rank rank_of(float value, int column) {
+  if (value != value) return 0;
+  const uint32_t bits = __float_as_uint(value + 0.0f);  // −0 equals 0
+  const uint32_t rising = bits >> 31 ? ~bits : bits | 0x80000000u;
+  return Rank{rising} << 32 | (0xFFFFFFFFu - static_cast<uint32_t>(column));
+}
+__device__ int column_of(Rank rank) {
+  return static_cast<int>(0xFFFFFFFFu - static_cast<uint32_t>(rank));
+}
+
+// Σ exp(x − top) with the largest x so far as `top`.
+struct Running {
+  float top = -FLT_MAX, sum = 0;
+
+  template <int kWide>
+  __device__ void add(const Pack<kWide>& x, float largest) {
+    if (largest > top) {
+      sum *= exp2f((top - largest) * kLog2e);
+      top = largest;
+    }
+#pragma unroll
+    for (int m = 0; m < kWide; ++m) sum += exp2f((x.at[m] - top) * kLog2e);
+  }
+  // Of all threads of the block.
+  __device__ Running together() const {
+    const float most = across_block(top, Larger{}, -FLT_MAX);
+    return {most, across_block(sum * exp2f((top - most) * kLog2e), Sum{}, 0.0f)};
+  }
+};
+
+template <int kWide>
+__device__ float largest_of(const Pack<kWide>& x) {
+  float largest = x.at[0];
+#pragma unroll
+  for (int m = 1; m < kWide; ++m) largest = fmaxf(largest, x.at[m]);
+  return largest;
+}
+
+// A row as a block reads it: packs go to the threads in turn.
+template <int kWide>
+struct Row {
+  static constexpr int kTurn = kThreads * kWide;  // columns
+  const float* x;
+  int cols;
+
+  __device__ int turns() const { return (cols + kTurn - 1) / kTurn; }
+  __device__ static int owner(int column) { return column / kWide % kThreads; }
+
+  // body(pack, its first column) for those of this thread, several of which are on their way at a
+  // time.
+  template <class Body>
+  __device__ void each_own(Body body) const {
+    constexpr int kAhead = 4;
+    for (int first = static_cast<int>(threadIdx.x) * kWide; first < cols; first += kAhead * kTurn) {
+      Pack<kWide> packs[kAhead];
+#pragma unroll
+      for (int t = 0; t < kAhead; ++t)
+        if (first + t * kTurn < cols) packs[t] = load<kWide>(x + first + t * kTurn);
+#pragma unroll
+      for (int t = 0; t < kAhead; ++t)
+        if (first + t * kTurn < cols) body(packs[t], first + t * kTurn);
+    }
+  }
+
+  // The highest rank below `limit` among the entries of this thread.
+  __device__ Rank own_best(Rank limit, Running& running) const {
+    float best = -INFINITY;
+    int column = -1;
+    each_own([&](const Pack<kWide>& values, int at) {
+      const float largest = largest_of(values);
+      running.add(values, largest);
+      if (column >= 0 && !(largest > best)) return;
+#pragma unroll
+      for (int m = 0; m < kWide; ++m) {  // columns rise: of equal values the first stays
+        const float value = values.at[m];
+        if (column >= 0 ? !(value > best) : value != value) continue;
+        if (rank_of(value, at + m) >= limit) continue;
+        best = value;
+        column = at + m;
+      }
+    });
+    return column < 0 ? 0 : rank_of(best, column);
+  }
+
+  // Entry `number` of those that belong to a thread.
+  __device__ Rank of_owner(int owner, int number) const {
+    const int column = number / kWide * kTurn + owner * kWide + number % kWide;
+    return column < cols ? rank_of(x[column], column) : 0;
+  }
+};
+
+// Bitonic, highest first. REQUIRES: count is a power of two.
+__device__ void sort(Rank* pool, int count) {
+  for (int size = 2; size <= count; size *= 2)
+    for (int step = size / 2; step > 0; step /= 2) {
+      __syncthreads();
+      for (int t = static_cast<int>(threadIdx.x); t < count / 2; t += kThreads) {
+        const int i = 2 * t - (t & (step - 1)), j = i + step;
+        const Rank a = pool[i], b = pool[j];
+        const bool falling = (i & size) == 0;
+        if ((a < b) != falling) continue;
+        pool[i] = b;
+        pool[j] = a;
+      }
+    }
+  __syncthreads();
+}
+
+// Sorts `count` candidates with nothing behind them, up to the next power of two.
+__device__ void sort_up_to(Rank* pool, int count, int at_least) {
+  int size = 1;
+  while (size < count || size < at_least) size *= 2;
+  for (int t = count + static_cast<int>(threadIdx.x); t < size; t += kThreads) pool[t] = 0;
+  sort(pool, size);
+}
+
+// Note [Top k by owners]
+// Each of 256 threads finds the best entry of its own, in one pass over the row. The k best entries
+// of the row belong to the k threads whose bests rank highest, and none of them ranks below
+// the k-th of those bests: only their entries are looked at again, and few of them are candidates.
+// What order the candidates come in does not matter, because they are sorted.
+struct Workspace {
+  Rank pool[kPool];
+  int owners[kThreads];
+  int count;
+};
+
+// pool[0 … wanted): the highest ranks below `limit`, 0 where there are no more. REQUIRES: the pool
+// holds the sorted bests of all threads.
+template <int kWide>
+__device__ void select(const Row<kWide>& row, Rank limit, int wanted, Workspace& w) {
+  const int thread = static_cast<int>(threadIdx.x);
+  const Rank own = thread < wanted ? w.pool[thread] : 0;
+  Rank least = w.pool[wanted - 1];
+  if (own) w.owners[thread] = Row<kWide>::owner(column_of(own));
+  if (thread == 0) w.count = 0;
+  const int owners = __syncthreads_count(own != 0);
+
+  const int each = row.turns() * kWide, total = owners * each;
+  for (int first = 0; first < total; first += kThreads) {
+    const int t = first + thread;
+    const Rank rank = t < total ? row.of_owner(w.owners[t / each], t % each) : 0;
+    if (rank && rank >= least && rank < limit) w.pool[atomicAdd(&w.count, 1)] = rank;
+    __syncthreads();
+    const int count = w.count;
+    __syncthreads();
+    if (count <= kPool - kThreads) continue;
+    sort_up_to(w.pool, count, kPool);
+    least = w.pool[wanted - 1];
+    if (thread == 0) w.count = wanted;
+    __syncthreads();
+  }
+  sort_up_to(w.pool, w.count, wanted);
+}
+
+template <int kWide>
+__global__ void top_of_rows(Matrix<const float> x, float* log_sum, Matrix<float> values,
+                            Matrix<int32_t> columns) {
+  __shared__ Workspace w;
+  const int64_t i = blockIdx.x;
+  const Row<kWide> row{x.row(i), static_cast<int>(x.cols)};
+  const int k = static_cast<int>(values.cols), thread = static_cast<int>(threadIdx.x);
+  Rank limit = ~Rank{0};
+  for (int done = 0; done < k; done += kThreads) {  // more than one pass only for a large k
+    const int wanted = min(k - done, kThreads);
+    Running running;
+    w.pool[thread] = row.own_best(limit, running);
+    running = running.together();
+    if (done == 0 && thread == 0) log_sum[i] = running.top + logf(running.sum);
+    sort(w.pool, kThreads);
+    select(row, limit, wanted, w);
+    if (thread < wanted) {
+      const Rank rank = w.pool[thread];
+      values.row(i)[done + thread] = rank ? row.x[column_of(rank)] : -INFINITY;
+      columns.row(i)[done + thread] = rank ? column_of(rank) : -1;
+    }
+    limit = w.pool[wanted - 1];
+    __syncthreads();
+  }
+}
+
+template <int kWide>
+__global__ void add_softmax(Matrix<const float> x, float share, Fold fold, Matrix<float> p) {
+  const Row<kWide> row{x.row(blockIdx.x), static_cast<int>(x.cols)};
+  float* out = p.row(blockIdx.x);
+  Running running;
+  row.each_own([&](const Pack<kWide>& in, int) { running.add(in, largest_of(in)); });
+  running = running.together();
+  const float scale = share / running.sum;
+  row.each_own([&](const Pack<kWide>& in, int at) {
+    Pack<kWide>& to = *reinterpret_cast<Pack<kWide>*>(out + at);
+    Pack<kWide> sum = fold == Fold::add ? to : Pack<kWide>{};
+#pragma unroll
+    for (int m = 0; m < kWide; ++m) sum.at[m] += scale * expf(in.at[m] - running.top);
+    to = sum;
+  });
+}
+
+}  // namespace
+
+template <class T>
+void top_k(Cuda on, Matrix<const T> x, T* log_sum, Matrix<T> values, Matrix<int32_t> columns) {
+  if (x.rows == 0) return;
+  const unsigned blocks = static_cast<unsigned>(x.rows);
+  auto* kernel = x.cols % 4 == 0 && at_fours(x.data) ? top_of_rows<4> : top_of_rows<1>;
+  kernel<<<blocks, kThreads, 0, stream(on)>>>(x, log_sum, values, columns);
+  check_launch("top_k");
+}
+
+template <class T>
+void add_probabilities(Cuda on, Matrix<const T> x, T share, Fold fold, Matrix<T> p) {
+  if (x.rows == 0) return;
+  const unsigned blocks = static_cast<unsigned>(x.rows);
+  auto* kernel = x.cols % 4 == 0 && at_fours(x.data, p.data) ? add_softmax<4> : add_softmax<1>;
+  kernel<<<blocks, kThreads, 0, stream(on)>>>(x, share, fold, p);
+  check_launch("add_probabilities");
+}
+
+template void top_k(Cuda, Matrix<const float>, float*, Matrix<float>, Matrix<int32_t>);
+template void add_probabilities(Cuda, Matrix<const float>, float, Fold, Matrix<float>);
+
+}  // namespace fovea::kernel
