@@ -7,9 +7,9 @@
 namespace fovea::kernel {
 
 // The factors of DropoutMask (ops/dropout_mask.h), bit for bit, as the threads of a warp want them.
-// A run is 8 · kLanes columns of a row, and one draw of lane i serves its columns i + kLanes · k for
-// k < 8: neighbouring lanes have neighbouring columns. Rows of at most 128 columns are one run of
-// 16 lanes, longer ones are runs of 32.
+// A run is 8 · kLanes columns of a row, and one draw of lane i serves its columns i + kLanes · k
+// for k < 8: neighbouring lanes have neighbouring columns. Rows of at most 128 columns are one run
+// of 16 lanes, longer ones are runs of 32.
 class DropoutLane {
  public:
   static constexpr int kShort = 16, kLong = 32, kShortRow = 8 * kShort;

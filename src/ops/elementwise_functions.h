@@ -8,70 +8,70 @@ namespace fovea::function {
 
 struct Tanh {
   template <class T>
-  static T f(T x) {
+  static constexpr T f(T x) {
     return math::tanh(x);
   }
   template <class T>
-  static T df(T x) {
+  static constexpr T df(T x) {
     return T{1} - f(x) * f(x);
   }
 };
 
 struct Sigmoid {
   template <class T>
-  static T f(T x) {
+  static constexpr T f(T x) {
     return math::sigmoid(x);
   }
   template <class T>
-  static T df(T x) {
+  static constexpr T df(T x) {
     return f(x) * (T{1} - f(x));
   }
 };
 
 struct Relu {  // max(0, x)
   template <class T>
-  static T f(T x) {
+  static constexpr T f(T x) {
     return x > 0 ? x : T{0};
   }
   template <class T>
-  static T df(T x) {
+  static constexpr T df(T x) {
     return x > 0 ? T{1} : T{0};
   }
 };
 
 struct Gelu {  // x Φ(x)
   template <class T>
-  static T phi(T x) {
+  static constexpr T phi(T x) {
     return T(0.5) * (T{1} + math::erf(x * T(0.70710678118654752440)));
   }
   template <class T>
-  static T f(T x) {
+  static constexpr T f(T x) {
     return x * phi(x);
   }
   template <class T>
-  static T df(T x) {
+  static constexpr T df(T x) {
     return phi(x) + x * T(0.39894228040143267794) * math::exp(T(-0.5) * x * x);
   }
 };
 
 struct Silu {  // x σ(x)
   template <class T>
-  static T f(T x) {
+  static constexpr T f(T x) {
     return x * math::sigmoid(x);
   }
   template <class T>
-  static T df(T x) {
+  static constexpr T df(T x) {
     return math::sigmoid(x) * (T{1} + x * (T{1} - math::sigmoid(x)));
   }
 };
 
 struct Exp {
   template <class T>
-  static T f(T x) {
+  static constexpr T f(T x) {
     return math::exp(x);
   }
   template <class T>
-  static T df(T x) {
+  static constexpr T df(T x) {
     return f(x);
   }
 };

@@ -6,14 +6,15 @@
 #include <cstdint>
 
 // Functions of one number that the compiler can vectorise: no branches, no calls. In double they
-// are the standard library's, so that checks in double do not depend on these approximations.
+// are the standard library's, so that checks in double do not depend on these approximations. Those
+// of floats are constexpr because CUDA kernels may call what is.
 namespace fovea::math {
 
 inline double exp(double x) { return std::exp(x); }
 
 // 2^n e^r with |r| ≤ ln 2 / 2 and the minimax polynomial of degree 6 for e^r (relative error
 // below 2e-7). Below −87 it stays at the smallest normal number.
-inline float exp(float x) {
+constexpr float exp(float x) {
   x = x < -87.3f ? -87.3f : x;  // written so that what is not a number stays so
   x = x > 88.3f ? 88.3f : x;
   const float shift = 12582912.0f;  // 1.5 · 2^23: adding it rounds to an integer
@@ -30,17 +31,17 @@ inline float exp(float x) {
 }
 
 inline double tanh(double x) { return std::tanh(x); }
-inline float tanh(float x) { return 1.0f - 2.0f / (exp(2.0f * x) + 1.0f); }
+constexpr float tanh(float x) { return 1.0f - 2.0f / (exp(2.0f * x) + 1.0f); }
 
 template <class T>
-T sigmoid(T x) {
+constexpr T sigmoid(T x) {
   return T{1} / (T{1} + exp(-x));
 }
 
 inline double erf(double x) { return std::erf(x); }
 
 // Abramowitz and Stegun 7.1.26: absolute error below 2e-7.
-inline float erf(float x) {
+constexpr float erf(float x) {
   const float a = std::abs(x), t = 1.0f / (1.0f + 0.3275911f * a);
   float p = 1.061405429f;
   p = p * t - 1.453152027f;

@@ -1,0 +1,160 @@
+#include <algorithm>
+
+#include "ops/softmax_kernel.h"
+#include "ops/warp.cuh"
+#include "tensor/cuda.h"
+
+namespace fovea::kernel {
+namespace {
+
+constexpr int kWarps = 4, kWideThreads = 256;
+
+// Attention rows are short (a sentence): a warp per row, each lane with up to kEach columns in
+// registers. What is not kept is −∞ there and so 0 after exp.
+template <int kEach>
+__global__ void __launch_bounds__(kWarps* kWarp)
+    softmax_rows(Matrix<const float> x, Matrix<const float> keep, int64_t share, Matrix<float> y) {
+  const int64_t i = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
+  if (i >= x.rows) return;
+  const int cols = static_cast<int>(x.cols), lane = static_cast<int>(threadIdx.x) % kWarp;
+  const float* in = x.row(i);
+  const float* kept = keep.data ? keep.row(i / share) : nullptr;
+  float z[kEach];
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) {
+    const int j = k * kWarp + lane;
+    z[k] = j < cols ? in[j] : -INFINITY;
+  }
+  if (kept) {
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) {
+      const int j = k * kWarp + lane;
+      if (j < cols && kept[j] == 0) z[k] = -INFINITY;
+    }
+  }
+  float top = -INFINITY;
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) top = fmaxf(top, z[k]);
+  top = across_warp(top, Larger{});
+  if (top == -INFINITY) top = 0;  // a row that is all padding attends to nothing
+
+  float sum = 0;
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) {
+    z[k] = expf(z[k] - top);
+    sum += z[k];
+  }
+  sum = across_warp(sum, Sum{});
+  const float scale = sum > 0 ? 1 / sum : 0;
+  float* out = y.row(i);
+#pragma unroll
+  for (int k = 0; k < kEach; ++k)
+    if (k * kWarp + lane < cols) out[k * kWarp + lane] = z[k] * scale;
+}
+
+// A block per row, which is read three times.
+__global__ void __launch_bounds__(kWideThreads)
+    softmax_wide(Matrix<const float> x, Matrix<const float> keep, int64_t share, Matrix<float> y) {
+  const int64_t i = blockIdx.x;
+  const float* in = x.row(i);
+  const float* kept = keep.data ? keep.row(i / share) : nullptr;
+  const auto at = [&](int64_t j) { return kept && kept[j] == 0 ? -INFINITY : in[j]; };
+
+  float top = -INFINITY;
+#pragma unroll 4
+  for (int64_t j = threadIdx.x; j < x.cols; j += kWideThreads) top = fmaxf(top, at(j));
+  top = across_block(top, Larger{}, -INFINITY);
+  if (top == -INFINITY) top = 0;
+
+  float sum = 0;
+#pragma unroll 4
+  for (int64_t j = threadIdx.x; j < x.cols; j += kWideThreads) sum += expf(at(j) - top);
+  sum = across_block(sum, Sum{}, 0.0f);
+
+  const float scale = sum > 0 ? 1 / sum : 0;
+  float* out = y.row(i);
+#pragma unroll 4
+  for (int64_t j = threadIdx.x; j < x.cols; j += kWideThreads) out[j] = expf(at(j) - top) * scale;
+}
+
+struct Pull {
+  Matrix<const float> y, dy;
+  Matrix<float> dx;
+  Fold fold;
+};
+
+template <int kEach>
+__global__ void __launch_bounds__(kWarps* kWarp) softmax_grad_rows(Pull in) {
+  const int64_t i = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
+  if (i >= in.y.rows) return;
+  const int cols = static_cast<int>(in.y.cols), lane = static_cast<int>(threadIdx.x) % kWarp;
+  const float *value = in.y.row(i), *d = in.dy.row(i);
+  float y[kEach], dy[kEach], dot = 0;
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) {
+    const int j = k * kWarp + lane;
+    y[k] = j < cols ? value[j] : 0;
+    dy[k] = j < cols ? d[j] : 0;
+  }
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) dot += y[k] * dy[k];
+  dot = across_warp(dot, Sum{});
+  float* to = in.dx.row(i);
+#pragma unroll
+  for (int k = 0; k < kEach; ++k) y[k] *= dy[k] - dot;
+  if (in.fold == Fold::add) {
+#pragma unroll
+    for (int k = 0; k < kEach; ++k) y[k] += k * kWarp + lane < cols ? to[k * kWarp + lane] : 0;
+  }
+#pragma unroll
+  for (int k = 0; k < kEach; ++k)
+    if (k * kWarp + lane < cols) to[k * kWarp + lane] = y[k];
+}
+
+__global__ void __launch_bounds__(kWideThreads) softmax_grad_wide(Pull in) {
+  const int64_t i = blockIdx.x, cols = in.y.cols;
+  const float *y = in.y.row(i), *dy = in.dy.row(i);
+  float dot = 0;
+#pragma unroll 4
+  for (int64_t j = threadIdx.x; j < cols; j += kWideThreads) dot += y[j] * dy[j];
+  dot = across_block(dot, Sum{}, 0.0f);
+  float* to = in.dx.row(i);
+#pragma unroll 4
+  for (int64_t j = threadIdx.x; j < cols; j += kWideThreads)
+    fold_into(to[j], in.fold, y[j] * (dy[j] - dot));
+}
+
+}  // namespace
+
+template <class T>
+void softmax(Cuda on, Matrix<const T> x, Matrix<const T> keep, Matrix<T> y) {
+  if (x.size() == 0) return;
+  const int64_t share = keep.data ? x.rows / keep.rows : 1;
+  const unsigned blocks = blocks_for(x.rows, kWarps);
+  if (x.cols <= 4 * kWarp)
+    softmax_rows<4><<<blocks, kWarps * kWarp, 0, stream(on)>>>(x, keep, share, y);
+  else if (x.cols <= 16 * kWarp)
+    softmax_rows<16><<<blocks, kWarps * kWarp, 0, stream(on)>>>(x, keep, share, y);
+  else
+    softmax_wide<<<blocks_for(x.rows, 1), kWideThreads, 0, stream(on)>>>(x, keep, share, y);
+  check_launch("softmax");
+}
+
+template <class T>
+void softmax_grad(Cuda on, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx, Fold fold) {
+  if (y.size() == 0) return;
+  const Pull in{y, dy, dx, fold};
+  const unsigned blocks = blocks_for(y.rows, kWarps);
+  if (y.cols <= 4 * kWarp)
+    softmax_grad_rows<4><<<blocks, kWarps * kWarp, 0, stream(on)>>>(in);
+  else if (y.cols <= 16 * kWarp)
+    softmax_grad_rows<16><<<blocks, kWarps * kWarp, 0, stream(on)>>>(in);
+  else
+    softmax_grad_wide<<<blocks_for(y.rows, 1), kWideThreads, 0, stream(on)>>>(in);
+  check_launch("softmax_grad");
+}
+
+template void softmax(Cuda, Matrix<const float>, Matrix<const float>, Matrix<float>);
+template void softmax_grad(Cuda, Matrix<const float>, Matrix<const float>, Matrix<float>, Fold);
+
+}  // namespace fovea::kernel
