@@ -18,34 +18,42 @@ struct State : DecoderState {
   std::vector<Tensor> source_kv;  // per layer [source tokens, 2D]
   std::vector<Tensor> kv;         // per layer [capacity, 2D], the first `used` rows are filled
   int64_t used = 0, steps = 0, rows = 0;
-  std::vector<std::vector<int32_t>> words;  // per row: the places of its words
-  std::vector<int32_t> sentence;            // per row
+  std::vector<int32_t> words;     // [rows, steps]: the places of each row's words
+  std::vector<int32_t> sentence;  // per row
   std::vector<int32_t> source_offsets;
+  Remembered source;  // where the words of each row's source stand; absent: `sentence` has changed
 };
 
-// index and lengths for one row per entry of `places`.
-void tabulate(const std::vector<std::vector<int32_t>>& places, Device device, Remembered& to) {
-  size_t width = 1;
-  for (const auto& row : places) width = std::max(width, row.size());
-  std::vector<int32_t> index(places.size() * width, 0), lengths;
-  for (size_t r = 0; r < places.size(); ++r) {
-    std::ranges::copy(places[r], index.begin() + static_cast<std::ptrdiff_t>(r * width));
-    lengths.push_back(static_cast<int32_t>(places[r].size()));
+void tabulate_source(State& s, Device device) {
+  const auto first = [&](int32_t b) { return s.source_offsets[static_cast<size_t>(b)]; };
+  std::vector<int32_t> lengths, index;
+  int32_t width = 1;
+  for (const int32_t b : s.sentence) {
+    lengths.push_back(first(b + 1) - first(b));
+    width = std::max(width, lengths.back());
   }
-  to.index = Tensor::of(index, device)
-                 .view({static_cast<int64_t>(places.size()), static_cast<int64_t>(width)});
-  to.lengths = Tensor::of(lengths, device);
+  for (const int32_t b : s.sentence) {
+    const size_t end = index.size() + static_cast<size_t>(width);
+    for (int32_t u = first(b); u < first(b + 1); ++u) index.push_back(u);
+    index.resize(end, 0);
+  }
+  s.source.index = Tensor::of(index, device).view({s.rows, width});
+  s.source.lengths = Tensor::of(lengths, device);
 }
 
-Remembered source_table(const State& s, Device device) {
-  std::vector<std::vector<int32_t>> places(static_cast<size_t>(s.rows));
-  for (size_t r = 0; r < places.size(); ++r) {
-    const auto b = static_cast<size_t>(s.sentence[r]);
-    for (int32_t u = s.source_offsets[b]; u < s.source_offsets[b + 1]; ++u) places[r].push_back(u);
+// Every row has one more word, which stands behind those there are.
+Remembered add_words(State& s, Device device) {
+  std::vector<int32_t> longer;
+  longer.reserve(static_cast<size_t>(s.rows * (s.steps + 1)));
+  for (int64_t r = 0; r < s.rows; ++r) {
+    const auto row = s.words.begin() + r * s.steps;
+    longer.insert(longer.end(), row, row + s.steps);
+    longer.push_back(static_cast<int32_t>(s.used + r));
   }
-  Remembered table;
-  tabulate(places, device, table);
-  return table;
+  s.words = std::move(longer);
+  const std::vector<int32_t> lengths(static_cast<size_t>(s.rows),
+                                     static_cast<int32_t>(s.steps + 1));
+  return {{}, Tensor::of(s.words, device).view({s.rows, s.steps + 1}), Tensor::of(lengths, device)};
 }
 
 // A step reads all that is remembered; moving it once in eight steps costs little beside that.
@@ -55,15 +63,14 @@ constexpr int64_t kStepsOfRoom = 8;
 void make_room(State& s, int64_t rows) {
   if (s.kv[0] && s.used + rows <= s.kv[0].size(0)) return;
   std::vector<int32_t> moved_to(static_cast<size_t>(s.used), -1), kept;
-  for (auto& words : s.words)
-    for (int32_t& word : words) {
-      int32_t& to = moved_to[static_cast<size_t>(word)];
-      if (to < 0) {
-        to = static_cast<int32_t>(kept.size());
-        kept.push_back(word);
-      }
-      word = to;
+  for (int32_t& word : s.words) {
+    int32_t& to = moved_to[static_cast<size_t>(word)];
+    if (to < 0) {
+      to = static_cast<int32_t>(kept.size());
+      kept.push_back(word);
     }
+    word = to;
+  }
   s.used = static_cast<int64_t>(kept.size());
   const Tensor& like = s.source_kv[0];
   const Tensor index = Tensor::of(kept, like.device());
@@ -99,7 +106,6 @@ std::unique_ptr<DecoderState> Transformer::start(const Tokens& source) const {
     state->source_kv.push_back(layer.attend_source.keys_and_values(memory));
   state->kv.resize(decoder_layers.size());
   state->rows = source.sentences();
-  state->words.resize(static_cast<size_t>(state->rows));
   for (int32_t b = 0; b < state->rows; ++b) state->sentence.push_back(b);
   state->source_offsets.assign(source.offsets.begin(), source.offsets.end());
   return state;
@@ -109,17 +115,15 @@ Tensor Transformer::step(DecoderState& decoder_state, std::span<const int32_t> w
   auto& s = static_cast<State&>(decoder_state);
   assert(static_cast<int64_t>(words.size()) == s.rows);
   make_room(s, s.rows);
-  for (int64_t r = 0; r < s.rows; ++r)
-    s.words[static_cast<size_t>(r)].push_back(static_cast<int32_t>(s.used + r));
-  Remembered self, source = source_table(s, store_.device());
-  tabulate(s.words, store_.device(), self);
+  Remembered self = add_words(s, store_.device());
+  if (!s.source.index) tabulate_source(s, store_.device());
 
   const int64_t at = std::min(s.steps, max_length());
   const std::vector<int32_t> place(words.size(), static_cast<int32_t>(at));
   Tensor y = embed_target(words, Tensor::of(place, store_.device()), at + 1);
   for (size_t i = 0; i < decoder_layers.size(); ++i) {
-    source.kv = s.source_kv[i];
-    y = decoder_layers[i].step(y, source, [&](const Tensor& qkv) {
+    s.source.kv = s.source_kv[i];
+    y = decoder_layers[i].step(y, s.source, [&](const Tensor& qkv) {
       copy_columns(qkv, config_.size, s.kv[i].window(s.used, s.rows));
       self.kv = s.kv[i];
       return self;
@@ -132,12 +136,13 @@ Tensor Transformer::step(DecoderState& decoder_state, std::span<const int32_t> w
 
 void Transformer::reorder(DecoderState& decoder_state, std::span<const int32_t> parents) const {
   auto& s = static_cast<State&>(decoder_state);
-  std::vector<std::vector<int32_t>> words;
-  std::vector<int32_t> sentence;
+  std::vector<int32_t> words, sentence;
   for (const int32_t parent : parents) {
-    words.push_back(s.words[static_cast<size_t>(parent)]);
+    const auto row = s.words.begin() + parent * s.steps;
+    words.insert(words.end(), row, row + s.steps);
     sentence.push_back(s.sentence[static_cast<size_t>(parent)]);
   }
+  if (sentence != s.sentence) s.source = {};
   s.words = std::move(words);
   s.sentence = std::move(sentence);
   s.rows = static_cast<int64_t>(parents.size());
