@@ -19,6 +19,7 @@ struct Operands {
   Packing queries, keys;
   HeadsOptions options;
   int64_t size;  // D
+  bool bf16_products = PrecisionScope::current() == Precision::bf16;
 };
 
 template <class T>
@@ -33,7 +34,10 @@ kernel::Heads<T> heads_of(const Operands& in) {
           in.options.heads,
           D / in.options.heads,
           in.options.look,
-          in.options.dropout};
+          in.options.dropout,
+          in.queries.longest,
+          in.keys.longest,
+          in.bf16_products};
 }
 
 struct Forward {
@@ -67,7 +71,9 @@ void backward(const Operands& in, const Forward& f, const Tensor& dy, const Tens
 
 Tensor weights_of(const Operands& in) {
   int64_t total = 0;
-  const int32_t *q = in.queries.offsets.data<int32_t>(), *k = in.keys.offsets.data<int32_t>();
+  const Tensor query_offsets = in.queries.offsets.to(Cpu{}),
+               key_offsets = in.keys.offsets.to(Cpu{});
+  const int32_t *q = query_offsets.data<int32_t>(), *k = key_offsets.data<int32_t>();
   for (int64_t b = 0; b < in.queries.sentences; ++b)
     total += in.options.heads * int64_t{q[b + 1] - q[b]} * (k[b + 1] - k[b]);
   Tensor weights({total}, in.q.type(), in.q.device());
@@ -113,7 +119,8 @@ Tensor cross_attention(const Tensor& q, const Tensor& kv, const Packing& queries
 Tensor cross_attention_reference(const Tensor& q, const Tensor& kv, const Packing& queries,
                                  const Packing& keys, const HeadsOptions& options) {
   const int64_t D = q.cols(), d_k = D / options.heads;
-  const int32_t *from = queries.offsets.data<int32_t>(), *to = keys.offsets.data<int32_t>();
+  const Tensor query_offsets = queries.offsets.to(Cpu{}), key_offsets = keys.offsets.to(Cpu{});
+  const int32_t *from = query_offsets.data<int32_t>(), *to = key_offsets.data<int32_t>();
   std::vector<Tensor> sentences;
   for (int64_t b = 0; b < queries.sentences; ++b) {
     const int64_t T = from[b + 1] - from[b], S = to[b + 1] - to[b];

@@ -18,12 +18,16 @@ struct Heads {
   int64_t sentences, heads, size;  // size = d_k
   Look look;
   Dropout dropout;
+  int64_t longest_query, longest_key;  // words of the longest sentence: what a GPU's grid needs
+  bool bf16_products;                  // where a GPU computes them so
 };
 
 // y_i = Σ_j a_ij v_j, a = softmax(q kᵀ / √d_k). `log_sums` [N, heads] receives
 // log Σ_j exp(q k/√d_k) for the gradient; `weights` the matrices themselves. Each may be absent.
 template <class T>
 void attention(Cpu, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights);
+template <class T>
+void attention(Cuda, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights);
 
 template <class T>
 struct HeadsGrad {
@@ -34,9 +38,15 @@ struct HeadsGrad {
 template <class T>
 void attention_grad(Cpu, const Heads<T>& in, Columns<const T> y, Columns<const T> dy,
                     const T* log_sums, const HeadsGrad<T>& out);
+template <class T>
+void attention_grad(Cuda, const Heads<T>& in, Columns<const T> y, Columns<const T> dy,
+                    const T* log_sums, const HeadsGrad<T>& out);
 
 template <class T>
 void attend_remembered(Cpu, Matrix<const T> q, Matrix<const T> kv, Matrix<const int32_t> index,
+                       const int32_t* lengths, int64_t heads, Matrix<T> y);
+template <class T>
+void attend_remembered(Cuda, Matrix<const T> q, Matrix<const T> kv, Matrix<const int32_t> index,
                        const int32_t* lengths, int64_t heads, Matrix<T> y);
 
 }  // namespace fovea::kernel

@@ -48,13 +48,13 @@ Tensor guide_loss(const Tensor& q, const Tensor& k, const Packing& queries, cons
   return record(loss, {q, k}, [=](const Tensor& dy) {
     gather(in.q.slot(), [&](const Tensor& dq, Fold fold) {
       run(dy, [&]<class T>(auto on, T) {
-        kernel::guide_loss_grad_q<T>(on, in.as<T>(), *dy.data<T>(), log_sums.data<T>(), dq.out<T>(),
+        kernel::guide_loss_grad_q<T>(on, in.as<T>(), dy.data<T>(), log_sums.data<T>(), dq.out<T>(),
                                      fold);
       });
     });
     gather(in.k.slot(), [&](const Tensor& dk, Fold fold) {
       run(dy, [&]<class T>(auto on, T) {
-        kernel::guide_loss_grad_k<T>(on, in.as<T>(), *dy.data<T>(), log_sums.data<T>(), dk.out<T>(),
+        kernel::guide_loss_grad_k<T>(on, in.as<T>(), dy.data<T>(), log_sums.data<T>(), dk.out<T>(),
                                      fold);
       });
     });
@@ -63,8 +63,10 @@ Tensor guide_loss(const Tensor& q, const Tensor& k, const Packing& queries, cons
 
 Tensor guide_loss_reference(const Tensor& q, const Tensor& k, const Packing& queries,
                             const Packing& keys, const Guide& guide) {
-  const int32_t *from = queries.offsets.data<int32_t>(), *to = keys.offsets.data<int32_t>();
-  const int32_t *offsets = guide.offsets.data<int32_t>(), *links = guide.keys.data<int32_t>();
+  const Tensor query_offsets = queries.offsets.to(Cpu{}), key_offsets = keys.offsets.to(Cpu{});
+  const Tensor link_offsets = guide.offsets.to(Cpu{}), linked = guide.keys.to(Cpu{});
+  const int32_t *from = query_offsets.data<int32_t>(), *to = key_offsets.data<int32_t>();
+  const int32_t *offsets = link_offsets.data<int32_t>(), *links = linked.data<int32_t>();
   const double scale = 1 / std::sqrt(static_cast<double>(q.cols()));
   Tensor loss = Tensor::of({1}, std::vector{0.0}, q.type(), q.device());
   for (int64_t b = 0; b < queries.sentences; ++b) {

@@ -77,8 +77,9 @@ void guide_loss(Cpu, const Guided<T>& in, T* losses, T* log_sums) {
 }
 
 template <class T>
-void guide_loss_grad_q(Cpu, const Guided<T>& in, T scale, const T* log_sums, Matrix<T> dq,
+void guide_loss_grad_q(Cpu, const Guided<T>& in, const T* scale, const T* log_sums, Matrix<T> dq,
                        Fold fold) {
+  const T by = scale ? *scale : T{1};
 #pragma omp parallel for schedule(dynamic, 1) if (is_large(in))
   for (int64_t b = 0; b < in.sentences; ++b) {
     const Sentence<T> sentence(in, b);
@@ -87,7 +88,7 @@ void guide_loss_grad_q(Cpu, const Guided<T>& in, T scale, const T* log_sums, Mat
       std::fill(sum.begin(), sum.end(), T{0});
       if (sentence.links(n) > 0) {
         sentence.scores(n, s.data());
-        sentence.score_gradient(n, scale, log_sums[n], s.data());
+        sentence.score_gradient(n, by, log_sums[n], s.data());
         for (int64_t j = 0; j < sentence.keys; ++j) {
           const T* k = in.k.row(sentence.first_key + j);
           for (int64_t i = 0; i < dq.cols; ++i) sum[i] += s[j] * k[i];  // dq = ds k
@@ -99,8 +100,9 @@ void guide_loss_grad_q(Cpu, const Guided<T>& in, T scale, const T* log_sums, Mat
 }
 
 template <class T>
-void guide_loss_grad_k(Cpu, const Guided<T>& in, T scale, const T* log_sums, Matrix<T> dk,
+void guide_loss_grad_k(Cpu, const Guided<T>& in, const T* scale, const T* log_sums, Matrix<T> dk,
                        Fold fold) {
+  const T by = scale ? *scale : T{1};
 #pragma omp parallel for schedule(dynamic, 1) if (is_large(in))
   for (int64_t b = 0; b < in.sentences; ++b) {
     const Sentence<T> sentence(in, b);
@@ -109,7 +111,7 @@ void guide_loss_grad_k(Cpu, const Guided<T>& in, T scale, const T* log_sums, Mat
     for (int64_t n = sentence.first_query; n < sentence.first_query + sentence.queries; ++n) {
       if (sentence.links(n) == 0) continue;
       sentence.scores(n, s.data());
-      sentence.score_gradient(n, scale, log_sums[n], s.data());
+      sentence.score_gradient(n, by, log_sums[n], s.data());
       const T* q = in.q.row(n);
       for (int64_t j = 0; j < sentence.keys; ++j)
         for (int64_t i = 0; i < dk.cols; ++i) sums[j * dk.cols + i] += s[j] * q[i];  // dk = dsᵀ q
@@ -120,10 +122,10 @@ void guide_loss_grad_k(Cpu, const Guided<T>& in, T scale, const T* log_sums, Mat
   }
 }
 
-#define FOVEA_INSTANTIATE(T)                                                            \
-  template void guide_loss(Cpu, const Guided<T>&, T*, T*);                              \
-  template void guide_loss_grad_q(Cpu, const Guided<T>&, T, const T*, Matrix<T>, Fold); \
-  template void guide_loss_grad_k(Cpu, const Guided<T>&, T, const T*, Matrix<T>, Fold);
+#define FOVEA_INSTANTIATE(T)                                                                   \
+  template void guide_loss(Cpu, const Guided<T>&, T*, T*);                                     \
+  template void guide_loss_grad_q(Cpu, const Guided<T>&, const T*, const T*, Matrix<T>, Fold); \
+  template void guide_loss_grad_k(Cpu, const Guided<T>&, const T*, const T*, Matrix<T>, Fold);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

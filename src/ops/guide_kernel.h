@@ -17,14 +17,22 @@ struct Guided {
 // s = q kᵀ / √d_k.
 template <class T>
 void guide_loss(Cpu, const Guided<T>& in, T* losses, T* log_sums);
+template <class T>
+void guide_loss(Cuda, const Guided<T>& in, T* losses, T* log_sums);
 
-// ds_nj = scale (a_nj − [j ∈ G_n] / |G_n|) for queries with links;
+// ds_nj = scale[0] (a_nj − [j ∈ G_n] / |G_n|) for queries with links, 1 without a scale;
 // dq = ds k / √d_k, dk = dsᵀ q / √d_k.
 template <class T>
-void guide_loss_grad_q(Cpu, const Guided<T>& in, T scale, const T* log_sums, Matrix<T> dq,
+void guide_loss_grad_q(Cpu, const Guided<T>& in, const T* scale, const T* log_sums, Matrix<T> dq,
                        Fold fold);
 template <class T>
-void guide_loss_grad_k(Cpu, const Guided<T>& in, T scale, const T* log_sums, Matrix<T> dk,
+void guide_loss_grad_q(Cuda, const Guided<T>& in, const T* scale, const T* log_sums, Matrix<T> dq,
+                       Fold fold);
+template <class T>
+void guide_loss_grad_k(Cpu, const Guided<T>& in, const T* scale, const T* log_sums, Matrix<T> dk,
+                       Fold fold);
+template <class T>
+void guide_loss_grad_k(Cuda, const Guided<T>& in, const T* scale, const T* log_sums, Matrix<T> dk,
                        Fold fold);
 
 }  // namespace fovea::kernel

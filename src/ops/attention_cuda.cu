@@ -1,0 +1,467 @@
+#include <algorithm>
+#include <cmath>
+#include <initializer_list>
+
+#include "ops/attention_head.cuh"
+#include "tensor/cuda.h"
+
+// Attention without the matrix of weights in memory (Dao et al.: FlashAttention, NeurIPS 2022), in
+// float32.
+namespace fovea::kernel {
+namespace {
+
+// Note [Lanes of a tile]
+// A warp computes 4 kRows rows of 32 weights. The lane at (x, y) of 8 × 4 has the rows y + 4r and
+// in them the weights x + 8c, or the quads x + 8c of a result. So the rows of weights that a warp
+// needs for its rows of the result are its own, and with the strides below no two lanes read or
+// write one bank of shared memory at the same time, unless they want the same number.
+template <int kCols>
+struct Sizes {
+  static constexpr int kRows = kCols <= 64 ? 4 : 2;  // of a lane
+  static constexpr int kWarpRows = 4 * kRows;
+  static constexpr int kQuads = kCols / kTile;  // of a lane and row
+  static constexpr int kStride = kCols + 4;
+};
+constexpr int kStride = kTile + 8;        // of rows of weights
+constexpr int kTurnedStride = kTile + 4;  // of columns of weights, kept as rows
+constexpr int kMostWarps = 4;
+
+struct Lane {
+  int warp, x, y;
+  __device__ Lane()
+      : warp(static_cast<int>(threadIdx.x) / kWarp), x(static_cast<int>(threadIdx.x) % 8),
+        y(static_cast<int>(threadIdx.x) % kWarp / 8) {}
+};
+
+template <int kCols>
+__device__ void load_tile(Columns<const float> from, int present, int rows, const Attending& a,
+                          float* to) {
+  put_quads<kCols>(from, present, rows, a, [=](int row, int col, float4 quad) {
+    *reinterpret_cast<float4*>(to + row * Sizes<kCols>::kStride + col) = quad;
+  });
+}
+
+__device__ float4 quad_at(const float* from) { return *reinterpret_cast<const float4*>(from); }
+
+// s_rc = ⟨a_4r, b_8c⟩: the rows y + 4r of a and x + 8c of b, where a and b point at rows y and x.
+template <int kCols, int kRows>
+__device__ void multiply(const float* a, const float* b, float (&s)[kRows][4]) {
+  constexpr int kStride = Sizes<kCols>::kStride;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r)
+#pragma unroll
+    for (int c = 0; c < 4; ++c) s[r][c] = 0;
+#pragma unroll 4
+  for (int d = 0; d < kCols; d += 4) {
+    float4 of_b[4];
+#pragma unroll
+    for (int c = 0; c < 4; ++c) of_b[c] = quad_at(b + 8 * c * kStride + d);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const float4 of_a = quad_at(a + 4 * r * kStride + d);
+#pragma unroll
+      for (int c = 0; c < 4; ++c) s[r][c] += dot(of_a, of_b[c]);
+    }
+  }
+}
+
+// y_r += Σ_j w_rj v_j over j < n, where w points at row y of rows 4 kStep apart, and v at quad x of
+// its first row. REQUIRES: weights are 0 up to the next multiple of 4 after n.
+template <int kCols, int kStep, int kRows, int kQuads>
+__device__ void weigh(const float* w, const float* v, int n, float4 (&y)[kRows][kQuads]) {
+  for (int j = 0; j < n; j += 4) {
+    float4 weights[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) weights[r] = quad_at(w + 4 * r * kStep + j);
+#pragma unroll
+    for (int c = 0; c < kQuads; ++c) {
+      const float* from = v + j * Sizes<kCols>::kStride + kTile * c;
+      const float4 v_0 = quad_at(from), v_1 = quad_at(from + Sizes<kCols>::kStride),
+                   v_2 = quad_at(from + 2 * Sizes<kCols>::kStride),
+                   v_3 = quad_at(from + 3 * Sizes<kCols>::kStride);
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        add_scaled(y[r][c], weights[r].x, v_0);
+        add_scaled(y[r][c], weights[r].y, v_1);
+        add_scaled(y[r][c], weights[r].z, v_2);
+        add_scaled(y[r][c], weights[r].w, v_3);
+      }
+    }
+  }
+}
+
+template <int kRows, int kQuads>
+__device__ void clear(float4 (&y)[kRows][kQuads]) {
+#pragma unroll
+  for (int r = 0; r < kRows; ++r)
+#pragma unroll
+    for (int c = 0; c < kQuads; ++c) y[r][c] = float4{};
+}
+
+// The rows y + 4r of a tile that has `present` rows, for the lane at `first` = y.
+template <int kRows, int kQuads>
+__device__ void store_rows(Columns<float> to, int first, int present, const Attending& a, int x,
+                           Fold fold, const float4 (&y)[kRows][kQuads]) {
+#pragma unroll
+  for (int r = 0; r < kRows; ++r) {
+    const int row = first + 4 * r;
+    if (row >= present) continue;
+#pragma unroll
+    for (int c = 0; c < kQuads; ++c)
+      store_quad(to.data + row * to.stride, 4 * x + kTile * c, static_cast<int>(a.in.size),
+                 a.aligned, fold, y[r][c]);
+  }
+}
+
+// Some queries of a sentence, which take in one tile of keys after the other.
+template <int kCols>
+struct Reader {
+  using Size = Sizes<kCols>;
+  static constexpr int kRows = Size::kRows;
+
+  float top[kRows], sum[kRows];  // max_j s_ij and this lane's part of Σ_j exp(s_ij − max)
+  float4 y[kRows][Size::kQuads];
+
+  __device__ Reader() {
+    clear(y);
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) top[r] = -INFINITY, sum[r] = 0;
+  }
+
+  // Scores of query i with the keys j + 8c become weights, against the highest score so far.
+  __device__ void normalise(const Head& head, int r, int i, int j, float scale, float (&s)[4]) {
+    float high = -INFINITY, part = 0;
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      s[c] = head.sees(i, j + 8 * c) ? s[c] * scale : -INFINITY;
+      high = fmaxf(high, s[c]);
+    }
+    high = fmaxf(top[r], across_lanes(high, 8, Larger{}));
+#pragma unroll
+    for (int c = 0; c < 4; ++c) part += s[c] = expf(s[c] - high);
+    const float by = expf(top[r] - high);
+    top[r] = high;
+    sum[r] = sum[r] * by + part;
+#pragma unroll
+    for (int c = 0; c < Size::kQuads; ++c)
+      y[r][c] = {y[r][c].x * by, y[r][c].y * by, y[r][c].z * by, y[r][c].w * by};
+  }
+
+  __device__ void divide() {
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      sum[r] = across_lanes(sum[r], 8, Sum{});
+      const float by = sum[r] > 0 ? 1 / sum[r] : 0;  // no keys: nothing was read
+#pragma unroll
+      for (int c = 0; c < Size::kQuads; ++c)
+        y[r][c] = {y[r][c].x * by, y[r][c].y * by, y[r][c].z * by, y[r][c].w * by};
+    }
+  }
+};
+
+// Shared memory of a block that reads: q of its queries, k and v of a tile of keys, the weights of
+// the one for the other, and which of them are kept.
+template <int kCols>
+struct Desk {
+  float *q, *k, *v, *w;
+  uint32_t* kept;
+
+  __device__ Desk(float* memory, int queries) {
+    constexpr int kStep = Sizes<kCols>::kStride;
+    q = memory;
+    k = q + queries * kStep;
+    v = k + kTile * kStep;
+    w = v + kTile * kStep;
+    kept = reinterpret_cast<uint32_t*>(w + queries * kStride);
+  }
+  static size_t bytes(int queries) {
+    return sizeof(float) * static_cast<size_t>((queries + 2 * kTile) * Sizes<kCols>::kStride +
+                                               queries * kStride + queries);
+  }
+};
+
+// The warp whose first query is `query` takes in the tile of keys at `key`.
+template <int kCols>
+__device__ void read(Reader<kCols>& reader, const Attending& a, const Head& head,
+                     const Desk<kCols>& desk, int query, int key) {
+  using Size = Sizes<kCols>;
+  const Lane lane;
+  const int row = lane.warp * Size::kWarpRows + lane.y;
+  float s[Size::kRows][4];
+  multiply<kCols>(desk.q + row * Size::kStride, desk.k + lane.x * Size::kStride, s);
+  uint32_t* kept = desk.kept + lane.warp * Size::kWarpRows;
+  if (a.dropout.on()) {
+    draw_kept(a.dropout, head, query, key, Size::kWarpRows, kept, 1);
+    __syncwarp();
+  }
+#pragma unroll
+  for (int r = 0; r < Size::kRows; ++r) {
+    reader.normalise(head, r, query + lane.y + 4 * r, key + lane.x, a.scale, s[r]);
+    float* w = desk.w + (row + 4 * r) * kStride + lane.x;
+    const uint32_t bits = a.dropout.on() ? kept[lane.y + 4 * r] : ~0u;
+    const float factor = a.dropout.on() ? a.dropout.scale() : 1;
+#pragma unroll
+    for (int c = 0; c < 4; ++c) w[8 * c] = bits >> (lane.x + 8 * c) & 1 ? s[r][c] * factor : 0;
+  }
+  __syncwarp();
+  weigh<kCols, kStride>(desk.w + row * kStride, desk.v + 4 * lane.x, min(kTile, head.keys - key),
+                        reader.y);
+}
+
+template <int kCols>
+__global__ void __launch_bounds__(kMostWarps* kWarp)
+    attend_rows(const __grid_constant__ Attending a, Columns<float> y, float* log_sums) {
+  using Size = Sizes<kCols>;
+  extern __shared__ float4 memory[];
+  const Head head(a.in, blockIdx.x);
+  const Lane lane;
+  const int rows = static_cast<int>(blockDim.x) / kWarp * Size::kWarpRows;
+  const int first = static_cast<int>(blockIdx.y) * rows, present = min(rows, head.queries - first);
+  if (present <= 0) return;
+  const Desk<kCols> desk(reinterpret_cast<float*>(memory), rows);
+  load_tile<kCols>(head.of(a.in.q, head.first_query + first), present, rows, a, desk.q);
+  Reader<kCols> reader;
+  const int begin = lane.warp * Size::kWarpRows;  // this warp's rows of the tile
+  const int seen = head.seen_before(first + present);
+  for (int key = 0; key < seen; key += kTile) {
+    if (key > 0) __syncthreads();  // all have read the tiles before
+    const int n = min(kTile, head.keys - key);
+    load_tile<kCols>(head.of(a.in.k, head.first_key + key), n, kTile, a, desk.k);
+    load_tile<kCols>(head.of(a.in.v, head.first_key + key), n, kTile, a, desk.v);
+    __syncthreads();
+    if (begin < present) read(reader, a, head, desk, first + begin, key);
+  }
+  reader.divide();
+  if (y.data)
+    store_rows(head.of(y, head.first_query + first), begin + lane.y, present, a, lane.x, Fold::set,
+               reader.y);
+  if (!log_sums || lane.x > 0) return;
+#pragma unroll
+  for (int r = 0; r < Size::kRows; ++r) {
+    const int row = begin + lane.y + 4 * r;
+    if (row < present) log_sums[head.entry(first + row)] = reader.top[r] + logf(reader.sum[r]);
+  }
+}
+
+// Shared memory of a block on the way back: a tile of keys and one of queries, and between them
+// the weights and the gradients of scores, by columns, the latter also by rows.
+template <int kCols>
+struct DeskBack {
+  float *k, *v, *q, *dy, *turned_w, *turned_ds, *ds, *log_sums, *deltas;
+  uint32_t* kept;
+
+  __device__ explicit DeskBack(float* memory) {
+    constexpr int kStep = Sizes<kCols>::kStride;
+    k = memory;
+    v = k + kTile * kStep;
+    q = v + kTile * kStep;
+    dy = q + kTile * kStep;
+    turned_w = dy + kTile * kStep;
+    turned_ds = turned_w + kTile * kTurnedStride;
+    ds = turned_ds + kTile * kTurnedStride;
+    log_sums = ds + kTile * kStride;
+    deltas = log_sums + kTile;
+    kept = reinterpret_cast<uint32_t*>(deltas + kTile);
+  }
+  static constexpr size_t bytes() {
+    return sizeof(float) * kTile * (4 * Sizes<kCols>::kStride + 2 * kTurnedStride + kStride + 3);
+  }
+};
+
+template <int kCols>
+__device__ void load_queries(const Attending& a, const AttendingBack& back, const Head& head,
+                             const DeskBack<kCols>& desk, int query, int key) {
+  const int n = min(kTile, head.queries - query), row = head.first_query + query;
+  load_tile<kCols>(head.of(a.in.q, row), n, kTile, a, desk.q);
+  put_outputs<kCols>(head.of(back.dy, row), head.of(back.y, row), n, a, desk.deltas,
+                     [&](int i, int col, float4 quad) {
+                       float* to = desk.dy + i * Sizes<kCols>::kStride + col;
+                       *reinterpret_cast<float4*>(to) = quad;
+                     });
+  const int i = static_cast<int>(threadIdx.x);
+  if (i < kTile) desk.log_sums[i] = i < n ? back.log_sums[head.entry(query + i)] : 0;
+  if (a.dropout.on()) {
+    const int rows = kTile * kWarp / static_cast<int>(blockDim.x), first = i / kWarp * rows;
+    draw_kept(a.dropout, head, query + first, key, rows, desk.kept + first, 1);
+  }
+}
+
+// Weights and gradients of scores of one warp's queries: a from s and log Σ exp, and
+// ds = a (da − ⟨y, dy⟩) / √d_k, where ⟨a, da⟩ = ⟨y, dy⟩ also with dropout.
+template <int kCols>
+__device__ void score_gradient(const Attending& a, const Head& head, const DeskBack<kCols>& desk,
+                               int query, int key) {
+  using Size = Sizes<kCols>;
+  const Lane lane;
+  const int row = lane.warp * Size::kWarpRows + lane.y;
+  float s[Size::kRows][4], da[Size::kRows][4];
+  multiply<kCols>(desk.q + row * Size::kStride, desk.k + lane.x * Size::kStride, s);
+  multiply<kCols>(desk.dy + row * Size::kStride, desk.v + lane.x * Size::kStride, da);
+  const float kept_by = a.dropout.on() ? a.dropout.scale() : 1;
+#pragma unroll
+  for (int r = 0; r < Size::kRows; ++r) {
+    const int i = row + 4 * r;
+    const uint32_t bits = a.dropout.on() ? desk.kept[i] : ~0u;
+#pragma unroll
+    for (int c = 0; c < 4; ++c) {
+      const int j = lane.x + 8 * c;
+      const bool seen = query + i < head.queries && head.sees(query + i, key + j);
+      const float w = seen ? expf(s[r][c] * a.scale - desk.log_sums[i]) : 0;
+      const float factor = bits >> j & 1 ? kept_by : 0;
+      const float ds = w * (da[r][c] * factor - desk.deltas[i]) * a.scale;
+      desk.turned_w[j * kTurnedStride + i] = w * factor;
+      desk.turned_ds[j * kTurnedStride + i] = ds;
+      desk.ds[i * kStride + j] = ds;
+    }
+  }
+}
+
+template <int kCols>
+__global__ void __launch_bounds__(kTile / Sizes<kCols>::kWarpRows * kWarp)
+    attend_back(const __grid_constant__ Attending a, const __grid_constant__ AttendingBack back) {
+  using Size = Sizes<kCols>;
+  using Rows = float4[Size::kRows][Size::kQuads];
+  extern __shared__ float4 memory[];
+  const Head head(a.in, blockIdx.x);
+  const Lane lane;
+  const DeskBack<kCols> desk(reinterpret_cast<float*>(memory));
+  const int begin = lane.warp * Size::kWarpRows, row = begin + lane.y;
+  if (head.keys == 0) clear_queries(head, back.out);
+  for (int key = 0; key < head.keys; key += kTile) {
+    if (key > 0) __syncthreads();  // all have read the tiles before
+    const int keys = min(kTile, head.keys - key), first = head.first_key + key;
+    load_tile<kCols>(head.of(a.in.k, first), keys, kTile, a, desk.k);
+    load_tile<kCols>(head.of(a.in.v, first), keys, kTile, a, desk.v);
+    Rows dk, dv;
+    clear(dk);
+    clear(dv);
+    for (int query = head.back ? key : 0; query < head.queries; query += kTile) {
+      if (query > (head.back ? key : 0)) __syncthreads();
+      const int queries = min(kTile, head.queries - query);
+      load_queries(a, back, head, desk, query, key);
+      __syncthreads();
+      if (begin < queries) score_gradient(a, head, desk, query, key);
+      __syncthreads();
+      if (begin < keys) {
+        weigh<kCols, kTurnedStride>(desk.turned_w + row * kTurnedStride, desk.dy + 4 * lane.x,
+                                    queries, dv);  // dv = Aᵀ dy
+        weigh<kCols, kTurnedStride>(desk.turned_ds + row * kTurnedStride, desk.q + 4 * lane.x,
+                                    queries, dk);  // dk = dSᵀ q
+      }
+      if (begin < queries) {
+        Rows dq;
+        clear(dq);
+        weigh<kCols, kStride>(desk.ds + row * kStride, desk.k + 4 * lane.x, keys, dq);  // dS k
+        store_rows(head.of(back.out.dq, head.first_query + query), row, queries, a, lane.x,
+                   key == 0 ? back.out.fold_q : Fold::add, dq);
+      }
+    }
+    store_rows(head.of(back.out.dk, first), row, keys, a, lane.x, back.out.fold_kv, dk);
+    store_rows(head.of(back.out.dv, first), row, keys, a, lane.x, back.out.fold_kv, dv);
+  }
+}
+
+// The matrices themselves, for pictures and alignments: a warp per query, a lane per key.
+__global__ void __launch_bounds__(kMostWarps* kWarp)
+    weights_of_rows(const __grid_constant__ Attending a, float* weights) {
+  const Head head(a.in, blockIdx.x);
+  const int sentence = static_cast<int>(blockIdx.x / static_cast<unsigned>(a.in.heads));
+  int64_t start = 0;  // of the sentence's matrices: those before it
+  for (int b = static_cast<int>(threadIdx.x); b < sentence; b += static_cast<int>(blockDim.x))
+    start += int64_t{a.in.query_offsets[b + 1] - a.in.query_offsets[b]} *
+             (a.in.key_offsets[b + 1] - a.in.key_offsets[b]);
+  start = across_block(start, Sum{}, int64_t{0}) * head.heads;
+
+  const int i = static_cast<int>(blockIdx.y * kMostWarps + threadIdx.x / kWarp);
+  if (i >= head.queries) return;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp, seen = head.seen_before(i + 1);
+  float* row = weights + start + (int64_t{head.index} * head.queries + i) * head.keys;
+  const float* q = head.of(a.in.q, head.first_query + i).data;
+  float top = -INFINITY, sum = 0;
+  for (int j = lane; j < seen; j += kWarp) {
+    const float* k = head.of(a.in.k, head.first_key + j).data;
+    float s = 0;
+    for (int d = 0; d < head.size; ++d) s += q[d] * k[d];
+    row[j] = s * a.scale;
+    top = fmaxf(top, row[j]);
+  }
+  top = across_warp(top, Larger{});
+  for (int j = lane; j < seen; j += kWarp) sum += row[j] = expf(row[j] - top);
+  const float by = 1 / across_warp(sum, Sum{});
+  for (int j = lane; j < head.keys; j += kWarp) row[j] = j < seen ? row[j] * by : 0;
+}
+
+template <int kCols>
+void launch_forward(Cuda on, const Attending& a, Columns<float> y, float* log_sums) {
+  constexpr int kWarpRows = Sizes<kCols>::kWarpRows;
+  const int64_t warps =
+      std::min<int64_t>(kMostWarps, (a.in.longest_query + kWarpRows - 1) / kWarpRows);
+  const int rows = static_cast<int>(warps) * kWarpRows;
+  const dim3 grid(static_cast<unsigned>(a.in.sentences * a.in.heads),
+                  blocks_for(a.in.longest_query, rows));
+  const size_t bytes = Desk<kCols>::bytes(rows);
+  allow_memory(attend_rows<kCols>, bytes);
+  attend_rows<kCols>
+      <<<grid, static_cast<unsigned>(warps * kWarp), bytes, stream(on)>>>(a, y, log_sums);
+  check_launch("attention");
+}
+
+template <int kCols>
+void launch_back(Cuda on, const Attending& a, const AttendingBack& back) {
+  constexpr unsigned kThreads = kTile / Sizes<kCols>::kWarpRows * kWarp;
+  constexpr size_t kBytes = DeskBack<kCols>::bytes();
+  allow_memory(attend_back<kCols>, kBytes);
+  attend_back<kCols>
+      <<<static_cast<unsigned>(a.in.sentences * a.in.heads), kThreads, kBytes, stream(on)>>>(a,
+                                                                                             back);
+  check_launch("attention_grad");
+}
+
+void launch_weights(Cuda on, const Attending& a, float* weights) {
+  const dim3 grid(static_cast<unsigned>(a.in.sentences * a.in.heads),
+                  blocks_for(a.in.longest_query, kMostWarps));
+  weights_of_rows<<<grid, kMostWarps * kWarp, 0, stream(on)>>>(a, weights);
+  check_launch("attention weights");
+}
+
+// The call, where the rows of `others` are read or written beside q, k and v.
+Attending attending(const Heads<float>& in, std::initializer_list<Columns<const float>> others) {
+  bool aligned = in.size % 4 == 0;
+  for (const Columns<const float>& columns : {in.q, in.k, in.v})
+    aligned = aligned && in_quads(columns.data, columns.stride);
+  for (const Columns<const float>& columns : others)
+    aligned = aligned && in_quads(columns.data, columns.stride);
+  const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(in.size)));
+  return {in, DropoutLane(in.dropout), scale, aligned};
+}
+
+bool is_empty(const Heads<float>& in) { return in.sentences == 0 || in.heads == 0; }
+
+}  // namespace
+
+template <class T>
+void attention(Cuda on, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights) {
+  if (is_empty(in) || in.longest_query == 0) return;
+  const Attending a = attending(in, {{y.data, y.stride}});
+  if (weights) launch_weights(on, a, weights);
+  if (!y.data && !log_sums) return;
+  if (in.bf16_products && in.size <= kLargestBf16Head) return attend_bf16(on, a, y, log_sums);
+  with_width(in.size, [&](auto width) { launch_forward<width>(on, a, y, log_sums); });
+}
+
+template <class T>
+void attention_grad(Cuda on, const Heads<T>& in, Columns<const T> y, Columns<const T> dy,
+                    const T* log_sums, const HeadsGrad<T>& out) {
+  if (is_empty(in)) return;
+  const auto read = [](Columns<T> c) { return Columns<const T>{c.data, c.stride}; };
+  const Attending a = attending(in, {y, dy, read(out.dq), read(out.dk), read(out.dv)});
+  const AttendingBack back{y, dy, log_sums, out};
+  if (in.bf16_products && in.size <= kLargestBf16Head) return attend_back_bf16(on, a, back);
+  with_width(in.size, [&](auto width) { launch_back<width>(on, a, back); });
+}
+
+template void attention(Cuda, const Heads<float>&, Columns<float>, float*, float*);
+template void attention_grad(Cuda, const Heads<float>&, Columns<const float>, Columns<const float>,
+                             const float*, const HeadsGrad<float>&);
+
+}  // namespace fovea::kernel
