@@ -122,8 +122,8 @@ struct Operands {
   Fold fold;
 };
 
-// y = a ∘ b, or added, for a dense y of n elements. As in elementwise_cuda.cu, the loads of a thread
-// have no branch between them.
+// y = a ∘ b, or added, for a dense y of n elements. As in elementwise_cuda.cu, the loads of a
+// thread have no branch between them.
 template <class Op, class Index>
 __global__ void __launch_bounds__(kThreads) combine(Axes<Index> axes, Index n, Operands in) {
   const Index first = Index{blockIdx.x} * (kThreads * kEach) + threadIdx.x;
