@@ -64,6 +64,36 @@ struct Tally {
   }
 };
 
+// A row of `packs` packs in batches: pack k of a batch is the thread's pack number pack(batch, k),
+// where the row is that long. Past its end the last pack is read and nothing is written.
+template <int kThreads, int kWidth>
+struct Batches {
+  static constexpr int kPacks = kBatch / kWidth;
+  using Numbers = float[kPacks][kWidth];
+  int packs, count;
+
+  __device__ explicit Batches(int64_t cols)
+      : packs(static_cast<int>(cols / kWidth)),
+        count((packs + kThreads * kPacks - 1) / (kThreads * kPacks)) {}
+  __device__ int pack(int batch, int k) const {
+    return (batch * kPacks + k) * kThreads + static_cast<int>(threadIdx.x);
+  }
+  __device__ int own(int batch) const {  // packs of this batch that the row has for this thread
+    return (packs - pack(batch, 0) + kThreads - 1) / kThreads;
+  }
+  __device__ void read(const float* row, int batch, Numbers& z) const {
+#pragma unroll
+    for (int k = 0; k < kPacks; ++k)
+      load(row + int64_t{std::min(pack(batch, k), packs - 1)} * kWidth, z[k]);
+  }
+  template <class Out>
+  __device__ void write(Out* row, int batch, const Numbers& z) const {
+#pragma unroll
+    for (int k = 0; k < kPacks; ++k)
+      if (pack(batch, k) < packs) store(row + int64_t{pack(batch, k)} * kWidth, z[k]);
+  }
+};
+
 struct Losses {
   float *loss, *log_likelihood;
 };
@@ -73,78 +103,80 @@ struct Slope {
   const float* scale;
   Matrix<Out> dlogits;
   Fold fold;
+
+  __device__ bool adds() const {  // bf16 is always set
+    return std::is_same_v<Out, float> && fold == Fold::add;
+  }
 };
 
-// A block per row. It is read twice, the second time from its end: that is what the caches still
-// have of it.
+// What the gradient of a row is computed from: by · exp(z − top) − less, at the label less still.
+struct Pull {
+  float top, by, less, at_label;
+  int label;
+};
+
+// Begins at the end of the row: that is what the caches still have of it.
+template <int kThreads, int kWidth, class Out>
+__device__ void pull_row(const float* row, const Pull& pull, const Slope<Out>& slope, Out* to,
+                         const Batches<kThreads, kWidth>& batches) {
+  typename Batches<kThreads, kWidth>::Numbers z;
+  for (int batch = batches.count - 1; batch >= 0; --batch) {
+    batches.read(row, batch, z);
+#pragma unroll
+    for (int k = 0; k < batches.kPacks; ++k)
+#pragma unroll
+      for (int w = 0; w < kWidth; ++w)
+        z[k][w] = pull.by * expf(z[k][w] - pull.top) - pull.less -
+                  (batches.pack(batch, k) * kWidth + w == pull.label ? pull.at_label : 0.0f);
+    if constexpr (std::is_same_v<Out, float>) {
+      if (slope.adds()) {
+        typename Batches<kThreads, kWidth>::Numbers old;
+        batches.read(to, batch, old);
+#pragma unroll
+        for (int k = 0; k < batches.kPacks; ++k)
+#pragma unroll
+          for (int w = 0; w < kWidth; ++w) z[k][w] += old[k][w];
+      }
+    }
+    batches.write(to, batch, z);
+  }
+}
+
+// A block per row, which is read once for the loss and once for the gradient.
 template <int kThreads, int kWidth, class Out>
 __global__ void __launch_bounds__(kThreads)
     cross_entropy_rows(Labelled<float> in, Losses out, Slope<Out> slope) {
-  constexpr int kPacks = kBatch / kWidth;
+  const Batches<kThreads, kWidth> batches(in.logits.cols);
+  typename Batches<kThreads, kWidth>::Numbers z = {};
   const int64_t i = blockIdx.x;
-  const int label = in.labels[i], thread = static_cast<int>(threadIdx.x);
-  const int packs = static_cast<int>(in.logits.cols / kWidth);
-  const int batches = (packs + kThreads * kPacks - 1) / (kThreads * kPacks);
+  const int label = in.labels[i];
   const float* row = in.logits.row(i);
-  Out* to = slope.dlogits.row(i);
-  // Pack number k of a batch is this one, or would be if the row were longer.
-  const auto pack = [&](int batch, int k) { return (batch * kPacks + k) * kThreads + thread; };
-  const auto read = [&](int batch, float(&z)[kPacks][kWidth]) {
-#pragma unroll
-    for (int k = 0; k < kPacks; ++k)
-      load(row + int64_t{std::min(pack(batch, k), packs - 1)} * kWidth, z[k]);
-  };
-  constexpr bool kFolds = std::is_same_v<Out, float>;  // bf16 is always set
+  Out* to = slope.dlogits.data ? slope.dlogits.row(i) : nullptr;
   if (label < 0) {
-    if (thread == 0) out.loss[i] = out.log_likelihood[i] = 0;
-    if (!slope.dlogits.data || (kFolds && slope.fold == Fold::add)) return;
-    for (int p = thread; p < packs; p += kThreads) store<kWidth>(to + int64_t{p} * kWidth, {});
+    if (threadIdx.x == 0) out.loss[i] = out.log_likelihood[i] = 0;
+    if (!to || slope.adds()) return;
+    for (int batch = 0; batch < batches.count; ++batch) batches.write(to, batch, z);
     return;
   }
 
   Tally tally;
-  float z[kPacks][kWidth];
-  for (int batch = 0; batch < batches; ++batch) {
-    read(batch, z);
-    tally.take(z, (packs - pack(batch, 0) + kThreads - 1) / kThreads);
+  for (int batch = 0; batch < batches.count; ++batch) {
+    batches.read(row, batch, z);
+    tally.take(z, batches.own(batch));
   }
   const float top = across_block(tally.top, Larger{}, -FLT_MAX);
   const float sum = across_block(tally.exponentials * expf(tally.top - top), Sum{}, 0.0f);
   const float total = across_block(tally.logits, Sum{}, 0.0f);
   const float smooth = static_cast<float>(in.smoothing);
   const float each = smooth / static_cast<float>(in.logits.cols);
-  if (thread == 0) {
+  if (threadIdx.x == 0) {
     const float log_sum = top + logf(sum), hit = row[label];
     out.log_likelihood[i] = hit - log_sum;
     out.loss[i] = log_sum - (1 - smooth) * hit - each * total;  // −Σ_v q_v (z_v − log Σ exp z)
   }
-  if (!slope.dlogits.data) return;
-
+  if (!to) return;
   const float scale = slope.scale ? *slope.scale : 1.0f;
-  const float by = scale / sum, less = scale * each, at_label = scale * (1 - smooth);
-  for (int batch = batches - 1; batch >= 0; --batch) {
-    read(batch, z);
-#pragma unroll
-    for (int k = 0; k < kPacks; ++k)
-#pragma unroll
-      for (int w = 0; w < kWidth; ++w)
-        z[k][w] = by * expf(z[k][w] - top) - less -
-                  (pack(batch, k) * kWidth + w == label ? at_label : 0.0f);
-    if constexpr (kFolds) {
-      if (slope.fold == Fold::add) {
-#pragma unroll
-        for (int k = 0; k < kPacks; ++k) {
-          float old[kWidth];
-          load(to + int64_t{std::min(pack(batch, k), packs - 1)} * kWidth, old);
-#pragma unroll
-          for (int w = 0; w < kWidth; ++w) z[k][w] += old[w];
-        }
-      }
-    }
-#pragma unroll
-    for (int k = 0; k < kPacks; ++k)
-      if (pack(batch, k) < packs) store(to + int64_t{pack(batch, k)} * kWidth, z[k]);
-  }
+  pull_row(row, {top, scale / sum, scale * each, scale * (1 - smooth), label}, slope, to, batches);
 }
 
 template <int kWidth, class Out>
