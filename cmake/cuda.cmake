@@ -1,5 +1,5 @@
-# The CUDA compiler and libraries. Native code for Hopper, and PTX that the driver compiles for later
-# ones.
+# The CUDA compiler and libraries. Native code for Hopper, and PTX that the driver compiles for
+# later ones.
 find_program(NVCC nvcc PATHS ENV CUDA_PATH /usr/local/cuda PATH_SUFFIXES bin)
 if(NOT CMAKE_CUDA_COMPILER AND NVCC)
   set(CMAKE_CUDA_COMPILER ${NVCC})

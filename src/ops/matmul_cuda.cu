@@ -188,9 +188,9 @@ __device__ float number(float x) { return x; }
 __device__ float number(bf16 x) { return __uint_as_float(uint32_t{x.bits} << 16); }
 
 // Note [The last block sums]
-// A block sums kWarp columns over a strip of rows: part[strip, column]. The block that is last to be
-// done with its columns adds the strips up, in their order, so that the sum is the same whichever
-// that is. `done` counts the blocks of each group of columns and is left at 0.
+// A block sums kWarp columns over a strip of rows: part[strip, column]. The block that is last to
+// be done with its columns adds the strips up, in their order, so that the sum is the same
+// whichever that is. `done` counts the blocks of each group of columns and is left at 0.
 constexpr int kRowsAtOnce = 8;
 template <class In>
 __global__ void sum_strips(Matrix<const In> x, int64_t strip, float* part, unsigned* done,
