@@ -300,6 +300,7 @@ void bench_decode(BenchOptions o) {
   std::vector<double> bias(static_cast<size_t>(s.config.target_words), 0.0);
   bias[kEos] = -1e9;
   model->parameters().find("output/b")->tensor.assign(bias);
+  model->settle();
   Random random(1);
   Packed source;
   std::vector<int64_t> numbers;

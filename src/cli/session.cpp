@@ -90,8 +90,10 @@ std::vector<Package> load_models(const ModelChoice& choice) {
         " was looked for in $FOVEA_HOME and above the program); name one with -m DIR, or train ",
         "one: fovea train --help");
   std::vector<Package> packages;
-  for (const std::string& directory : directories)
+  for (const std::string& directory : directories) {
     packages.push_back(load_package(directory, device));
+    packages.back().model->settle();
+  }
   check_ensemble(packages);
   return packages;
 }

@@ -72,6 +72,10 @@ class Model {
 
   ParameterStore& parameters() { return store_; }
   const ParameterStore& parameters() const { return store_; }
+  // From now on parameters do not change, and are read by this model alone, without a tape: it may
+  // keep them in the order that its products like, instead of in parameters().
+  virtual void settle() const {}
+
   virtual int64_t target_words() const = 0;  // the size of a row of scores
   virtual int64_t max_length() const = 0;    // longest sentence, in pieces, of either side
 

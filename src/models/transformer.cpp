@@ -104,6 +104,27 @@ Transformer::Transformer(const ModelConfig& config, Type type, Device device)
     b_out = store_.declare("output/b", {config.target_words}, Init::constant(0));
 }
 
+void Transformer::settle() const {
+  if (store_.type() != Type::f32 || store_.device() != Device{Cpu{}}) return;
+  auto inner = [](const FeedForward& f) {
+    f.W_1.W.settle();
+    f.W_2.W.settle();
+  };
+  for (const EncoderLayer& layer : encoder_layers) {
+    layer.attend.W_QKV.settle();
+    layer.attend.W_O.W.settle();
+    inner(layer.feed_forward);
+  }
+  for (const DecoderLayer& layer : decoder_layers) {
+    layer.attend_self.W_QKV.settle();
+    layer.attend_self.W_O.W.settle();
+    layer.attend_source.W_Q.settle();
+    layer.attend_source.W_KV.settle();
+    layer.attend_source.W_O.W.settle();
+    inner(layer.feed_forward);
+  }
+}
+
 Tensor Transformer::encode(Tensor x, const Packing& source) const {
   for (const EncoderLayer& layer : encoder_layers) x = layer(x, source);
   return final_norms.empty() ? x : final_norms[0](x);

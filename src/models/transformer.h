@@ -99,6 +99,7 @@ class Transformer : public Model {
   explicit Transformer(const ModelConfig& config, Type type = Type::f32, Device device = Cpu{});
 
   const ModelConfig& config() const { return config_; }
+  void settle() const override;
   int64_t target_words() const override { return config_.target_words; }
   int64_t max_length() const override { return config_.max_length; }
 

@@ -43,12 +43,14 @@ Tensor as_factor(const Tensor& x, const Tensor& w) { return x.type() == w.type()
 
 void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold, Keep keep) {
   const bool keep_b = in.b.is_parameter() && (keep == Keep::always || !Tape::live());
+  const bool settled = keep_b && in.b.is_settled();
   run(c, [&]<class T>(auto on, T) {
     auto product = [&]<class In>(In) {
       kernel::Product<T, In> p;
       p.a = in.a.in<In>(), p.a_side = in.a_side;
       p.b = in.b.in<In>(), p.b_side = in.b_side;
       p.c = c.out<T>(), p.bias = bias.data<T>(), p.fold = fold, p.keep_b = keep_b;
+      p.home = settled ? &in.b.packed() : nullptr;
       kernel::matmul(on, p);
     };
     if constexpr (std::is_same_v<T, float>) {
@@ -56,6 +58,7 @@ void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold,
     }
     product(T{});
   });
+  if (settled) in.b.give_up_values();
 }
 
 PrecisionScope::PrecisionScope(Precision wanted) : outer_(precision) { precision = wanted; }

@@ -38,7 +38,8 @@ void product(const Product<float, In>& p) {
   const KeptProduct& kept = kept_product(shape);
   const memory::dims strides = tb ? memory::dims{1, k} : memory::dims{p.c.cols, 1};
   const memory plain({{k, p.c.cols}, kIn<In>, strides}, engine(), const_cast<In*>(p.b.data));
-  execute(kept, p.a.data, p.keep_b ? packed(kept, plain) : plain, p.bias, p.c.data);
+  const memory& b = p.home ? packed(kept, plain, *p.home) : p.keep_b ? packed(kept, plain) : plain;
+  execute(kept, p.a.data, b, p.bias, p.c.data);
 }
 
 }  // namespace

@@ -23,6 +23,7 @@ struct Product {
   // b stays the same over many calls (until forget_packed()): it is kept in the order that the
   // inner loops like best.
   bool keep_b = false;
+  std::shared_ptr<void>* home = nullptr;  // where it is kept for good; then b may have no data
 };
 
 void matmul(Cpu, const Product<double, double>& p);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
 
 // oneDNN's matrix product, created once per shape and kept.
@@ -25,6 +26,10 @@ const KeptProduct& kept_product(const ProductShape& shape);
 // `plain` in the blocked order that `product` wants; kept by its address and layout until
 // forget_packed().
 const dnnl::memory& packed(const KeptProduct& product, const dnnl::memory& plain);
+
+// The same, kept in `home` for good. REQUIRES: `plain` has data unless `home` is filled.
+const dnnl::memory& packed(const KeptProduct& product, const dnnl::memory& plain,
+                           std::shared_ptr<void>& home);
 
 // Grows with every forget_packed(): what was kept under an older one is stale.
 uint64_t packed_generation();

@@ -1,5 +1,10 @@
+#include <sys/mman.h>
+
 #include <atomic>
+#include <cstdlib>
+#include <deque>
 #include <map>
+#include <mutex>
 
 #include "base/check.h"
 #include "ops/matmul_kernel.h"
@@ -17,7 +22,36 @@ struct Packed {
   memory values;
 };
 
-// One set per thread: oneDNN's primitives may not be run by two threads with one scratchpad.
+// Room for the copies of factors that a product makes, in huge pages: in small ones the speed would
+// depend on where the system puts them, which products of middle size feel.
+class Scratch {
+ public:
+  Scratch() = default;
+  ~Scratch() { std::free(start_); }
+  Scratch(const Scratch&) = delete;
+  Scratch& operator=(const Scratch&) = delete;
+
+  void* take(size_t bytes) {
+    if (bytes <= size_) return start_;
+    std::free(start_);
+    size_ = (bytes + kHugePage - 1) / kHugePage * kHugePage;
+    start_ = std::aligned_alloc(kHugePage, size_);
+    if (!start_) {
+      size_ = 0;
+      throw dnnl::error(dnnl_out_of_memory, "no room for copies of factors");
+    }
+    madvise(start_, size_, MADV_HUGEPAGE);
+    return start_;
+  }
+
+ private:
+  static constexpr size_t kHugePage = size_t{2} << 20;
+  void* start_ = nullptr;
+  size_t size_ = 0;
+};
+thread_local Scratch scratch;
+
+// One set per thread: what is kept grows while it is used.
 struct Kept {
   std::map<ProductShape, KeptProduct> products;
   std::multimap<const void*, Packed> weights;
@@ -37,6 +71,7 @@ KeptProduct create(const ProductShape& s) {
   const memory::desc c = layout(s.m, s.n, s.out, false);
   const memory::desc bias({1, s.n}, s.out, memory::format_tag::ab);
   dnnl::primitive_attr attributes;
+  attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   if (s.add) {
     dnnl::post_ops after;
     after.append_sum(1.0f);
@@ -81,6 +116,21 @@ const KeptProduct& kept_product(const ProductShape& shape) {
   return found->second;
 }
 
+namespace {
+
+memory reordered(memory from, const memory::desc& order) {
+  try {
+    memory values(order, engine());
+    dnnl::reorder(from, values).execute(stream(), from, values);
+    stream().wait();
+    return values;
+  } catch (const dnnl::error& e) {
+    explain(e);
+  }
+}
+
+}  // namespace
+
 const memory& packed(const KeptProduct& product, const memory& plain) {
   if (kept.generation != generation) {
     kept.weights.clear();
@@ -90,16 +140,19 @@ const memory& packed(const KeptProduct& product, const memory& plain) {
   const auto [first, last] = kept.weights.equal_range(plain.get_data_handle());
   for (auto at = first; at != last; ++at)
     if (at->second.order == order && at->second.plain == plain.get_desc()) return at->second.values;
-  try {
-    memory values(order, engine());
-    memory from = plain;  // a handle
-    dnnl::reorder(from, values).execute(stream(), from, values);
-    stream().wait();
-    return kept.weights.emplace(plain.get_data_handle(), Packed{plain.get_desc(), order, values})
-        ->second.values;
-  } catch (const dnnl::error& e) {
-    explain(e);
-  }
+  const Packed fresh{plain.get_desc(), order, reordered(plain, order)};
+  return kept.weights.emplace(plain.get_data_handle(), fresh)->second.values;
+}
+
+const memory& packed(const KeptProduct& product, const memory& plain, std::shared_ptr<void>& home) {
+  static std::mutex mutex;
+  const std::lock_guard hold(mutex);
+  if (!home) home = std::make_shared<std::deque<memory>>();
+  auto& orders = *static_cast<std::deque<memory>*>(home.get());
+  const memory::desc order = product.description.weights_desc();
+  for (const memory& values : orders)
+    if (values.get_desc() == order) return values;
+  return orders.emplace_back(reordered(orders.empty() ? plain : orders.front(), order));
 }
 
 void execute(const KeptProduct& product, const void* a, const memory& b, const void* bias,
@@ -113,6 +166,9 @@ void execute(const KeptProduct& product, const void* a, const memory& b, const v
                                                  {DNNL_ARG_WEIGHTS, b},
                                                  {DNNL_ARG_DST, of(d.dst_desc(), c)}};
     if (bias) arguments.emplace(DNNL_ARG_BIAS, of(d.bias_desc(), bias));
+    const memory::desc room = d.scratchpad_desc();
+    if (room.get_size() > 0)
+      arguments.emplace(DNNL_ARG_SCRATCHPAD, of(room, scratch.take(room.get_size())));
     product.primitive.execute(stream(), arguments);
     stream().wait();
   } catch (const dnnl::error& e) {

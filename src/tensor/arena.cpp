@@ -22,6 +22,10 @@ std::byte* Arena::take(std::size_t bytes) {
 void Arena::give_back(std::byte* start, std::size_t bytes) {
   const std::lock_guard hold(mutex_);
   use_.in_use -= bytes;
+  join(start, bytes);
+}
+
+void Arena::join(std::byte* start, std::size_t bytes) {
   auto next = by_address_.lower_bound(start);
   if (next != by_address_.end() && next->first == start + bytes) {
     const std::size_t more = next->second;
@@ -50,7 +54,7 @@ void Arena::grow(std::size_t bytes) {
   const std::size_t block = std::max(chunk_, (bytes + chunk_ - 1) / chunk_ * chunk_);
   std::byte* const start = more_(block, use_);
   use_.reserved += block;
-  insert(start, block);
+  join(start, block);
 }
 
 void Arena::insert(std::byte* start, std::size_t bytes) {

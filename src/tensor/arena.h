@@ -25,6 +25,7 @@ class Arena {
 
  private:
   void grow(std::size_t bytes);
+  void join(std::byte* start, std::size_t bytes);  // a free block, and free ones that it touches
   void insert(std::byte* start, std::size_t bytes);
   void remove(std::byte* start, std::size_t bytes);
 

@@ -1,6 +1,7 @@
 #include "tensor/memory.h"
 
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,26 +17,46 @@ constexpr std::size_t kChunk = std::size_t{8} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kSpare = std::size_t{64} << 20;
 
+void* map(void* wanted, std::size_t bytes) {
+  return mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+}
+
 // Whether others could still get what they need: libraries such as oneDNN, which writes code for
 // each new shape, do not survive without. Writable, for only such pages count everywhere.
 bool spare_left() {
-  void* spare = mmap(nullptr, kSpare, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const spare = map(nullptr, kSpare);
   return spare != MAP_FAILED && munmap(spare, kSpare) == 0;
 }
 
+// Right below `above` if nobody is there, so that blocks on both sides can be joined; otherwise
+// anywhere, beginning with a huge page.
+void* map_below(std::byte* above, std::size_t bytes) {
+  if (const auto end = reinterpret_cast<std::uintptr_t>(above); end > bytes) {
+    void* const below = map(reinterpret_cast<void*>(end - bytes), bytes);
+    if (reinterpret_cast<std::uintptr_t>(below) == end - bytes) return below;
+    if (below != MAP_FAILED) munmap(below, bytes);
+  }
+  void* const start = map(nullptr, bytes + kHugePage);
+  if (start == MAP_FAILED) return start;
+  const auto address = reinterpret_cast<std::uintptr_t>(start);
+  const std::size_t before = (kHugePage - address % kHugePage) % kHugePage;
+  auto* const first = static_cast<std::byte*>(start) + before;
+  if (before > 0) munmap(start, before);
+  munmap(first + bytes, kHugePage - before);
+  return first;
+}
+
 std::byte* more_from_system(std::size_t bytes, const MemoryUse& use) {
-  void* start = mmap(nullptr, bytes + kHugePage, PROT_READ | PROT_WRITE,  // room to align it
-                     MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  static std::byte* last = nullptr;
+  void* const start = map_below(last, bytes);
   if (start == MAP_FAILED || !spare_left()) {
-    if (start != MAP_FAILED) munmap(start, bytes + kHugePage);
+    if (start != MAP_FAILED) munmap(start, bytes);
     fail(Exit::memory, "out of memory: could not take another ", bytes >> 20, " MiB beside the ",
          use.reserved >> 20, " MiB in use (", std::strerror(errno),
          "); lower the batch size (batch.tokens, --batch) or use a smaller model");
   }
-  const auto address = reinterpret_cast<std::uintptr_t>(start);
-  start = reinterpret_cast<void*>((address + kHugePage - 1) / kHugePage * kHugePage);
   madvise(start, bytes, MADV_HUGEPAGE);
-  return static_cast<std::byte*>(start);
+  return last = static_cast<std::byte*>(start);
 }
 
 }  // namespace
@@ -44,6 +65,17 @@ std::byte* more_from_system(std::size_t bytes, const MemoryUse& use) {
 Arena& arena(Cpu) {
   static Arena* const host = new Arena(kChunk, more_from_system);
   return *host;
+}
+
+void give_up(std::byte* start, std::size_t bytes) {
+  const auto page = static_cast<std::uintptr_t>(sysconf(_SC_PAGESIZE));
+  const auto address = reinterpret_cast<std::uintptr_t>(start);
+  const std::uintptr_t first = (address + page - 1) / page * page;
+  const std::uintptr_t end = (address + bytes) / page * page;
+  if (end <= first) return;
+  auto* const pages = reinterpret_cast<void*>(first);
+  madvise(pages, end - first, MADV_NOHUGEPAGE);  // or the system fills them up again
+  madvise(pages, end - first, MADV_DONTNEED);
 }
 
 namespace memory {

@@ -27,6 +27,9 @@ void upload(const std::byte* from, std::byte* to, std::size_t bytes, Device devi
 void download(const std::byte* from, std::byte* to, std::size_t bytes, Device device);
 // Returns when everything asked of the device so far is done.
 void finish(Device device);
+// What these bytes of the host hold is not needed any more: whole pages go back to the system, and
+// read as zeros from then on.
+void give_up(std::byte* start, std::size_t bytes);
 // `count` times the same number of 4 bytes.
 void fill_words(std::byte* to, std::size_t count, uint32_t word, Device device);
 

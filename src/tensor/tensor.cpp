@@ -177,6 +177,11 @@ void Tensor::fill(double value) const {
   std::fill_n(data<double>(), count, value);
 }
 
+void Tensor::give_up_values() const {
+  if (array_->start) give_up(array_->start, size_bytes());
+  array_->start = nullptr;
+}
+
 const std::shared_ptr<Slot>& Tensor::slot() const {
   static const std::shared_ptr<Slot> none;
   return array_ ? array_->slot : none;

@@ -113,6 +113,12 @@ class Tensor {
   void mark_parameter() const { array_->parameter = true; }  // a kept copy of one
   void mark_parameter(const Tensor& store) const;            // a part of a store's flat tensor
   Tensor whole() const;  // the flat tensor that a parameter is part of, or itself
+  // Says of a parameter on the host that nothing but products will read it: they keep it in
+  // packed() in an order of their own, and its values are then given up.
+  void settle() const { array_->settled = true; }
+  bool is_settled() const { return array_ && array_->settled; }
+  std::shared_ptr<void>& packed() const { return array_->packed; }
+  void give_up_values() const;
   bool needs_grad() const { return array_ && array_->slot != nullptr; }
   const std::shared_ptr<Slot>& slot() const;
   void track() const;                     // gives it an empty slot: its gradient will be gathered
@@ -131,7 +137,8 @@ class Tensor {
     Device device;
     Buffer buffer;
     std::byte* start = nullptr;
-    bool parameter = false;
+    bool parameter = false, settled = false;
+    std::shared_ptr<void> packed;
     std::shared_ptr<Array> whole;
     std::shared_ptr<Slot> slot;
   };

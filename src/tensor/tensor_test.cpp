@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tensor/arena.h"
 #include "tensor/tape.h"
 
 namespace fovea {
@@ -32,6 +33,28 @@ TEST(Memory, TheSameSizesGetTheSameAddresses) {
     return all;
   };
   EXPECT_EQ(addresses(), addresses());
+}
+
+// Chunks that touch become one block.
+TEST(Memory, WhatGrewInStepsServesOneLargeBlock) {
+  constexpr size_t kChunk = 256;
+  static std::byte room[4 * kChunk];
+  static std::byte* next = room + sizeof(room);
+  Arena arena(kChunk, [](size_t bytes, const MemoryUse&) { return next -= bytes; });
+  arena.take(kChunk);
+  arena.give_back(arena.take(kChunk), kChunk);
+  EXPECT_EQ(arena.take(384), room);  // the third and fourth chunk, joined with the second
+  EXPECT_EQ(arena.take(384), room + 384);
+  EXPECT_EQ(arena.use().reserved, sizeof(room));
+}
+
+TEST(Memory, GivenUpPagesReadAsZeros) {
+  constexpr size_t kBytes = size_t{1} << 20;
+  const Buffer block = allocate(kBytes, Cpu{});
+  std::fill_n(block.get(), kBytes, std::byte{7});
+  give_up(block.get() + 1, kBytes - 1);
+  EXPECT_EQ(block.get()[0], std::byte{7});
+  EXPECT_EQ(block.get()[kBytes / 2], std::byte{0});
 }
 
 TEST(Memory, MoreThanTheMachineHasIsAnError) {
