@@ -140,7 +140,6 @@ TEST(Transformer, StepsEqualTheWhole) {
   }
 }
 
-// Scores of a sentence do not depend on the others in the batch, to the bit.
 // What a model gives when its weights are kept for products alone is the same, bit for bit, also
 // when other models have come and gone.
 TEST(Transformer, SettlingChangesNothing) {
@@ -165,6 +164,7 @@ TEST(Transformer, SettlingChangesNothing) {
   EXPECT_EQ(look(), before);
 }
 
+// Scores of a sentence do not depend on the others in the batch, to the bit.
 TEST(Transformer, BatchDoesNotMatter) {
   if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "oneDNN's older kernels depend on it";
   ModelConfig c = small();
