@@ -11,10 +11,15 @@
 namespace fovea::kernel {
 namespace {
 
+// Note [Queries in lanes]
+// Scores and weights of one head of one sentence stand as [keys, queries], the queries side by side
+// in whole vectors: sums over keys then are sums of vectors, and sentences shorter than a vector
+// take no longer than one. The lanes that are left over compute on zeros and are never stored.
+
 // Queries of a long sentence are taken in blocks, so that the matrix stays small.
 constexpr int64_t kQueryBlock = 64;
 
-// A copy of some rows and columns with rows padded by zeros to whole vectors.
+// A matrix whose rows are whole vectors.
 template <class T>
 struct Block {
   std::vector<T> values;
@@ -22,49 +27,21 @@ struct Block {
 
   void resize(int64_t rows, int64_t cols) {
     stride = padded<T>(cols);
-    values.resize(static_cast<size_t>(rows * stride));
-  }
-  void clear(int64_t rows, int64_t cols) {
-    resize(rows, cols);
-    std::ranges::fill(values, T{0});
-  }
-  void copy(Columns<const T> from, int64_t first, int64_t rows, int64_t cols) {
-    resize(rows, cols);
-    for (int64_t i = 0; i < rows; ++i) {
-      const T* in = from.data + (first + i) * from.stride;
-      T* out = row(i);
-      for (int64_t j = 0; j < cols; ++j) out[j] = in[j];
-      for (int64_t j = cols; j < stride; ++j) out[j] = 0;
-    }
-  }
-  // The transpose of a copied block with `rows` rows and `cols` columns.
-  void transpose(const Block& from, int64_t rows, int64_t cols) {
-    resize(cols, rows);
-    for (int64_t j = 0; j < cols; ++j) {
-      T* out = row(j);
-      for (int64_t i = 0; i < rows; ++i) out[i] = from.row(i)[j];
-      for (int64_t i = rows; i < stride; ++i) out[i] = 0;
-    }
+    if (std::ssize(values) < rows * stride) values.resize(static_cast<size_t>(rows * stride));
   }
   T* row(int64_t i) { return values.data() + i * stride; }
-  const T* row(int64_t i) const { return values.data() + i * stride; }
-};
+  Strided<T> all() { return {values.data(), stride}; }
+  Strided<const T> turned() const { return {values.data(), 1, stride}; }  // its transpose
+  operator Strided<const T>() const { return {values.data(), stride}; }
 
-template <class T>
-void store(const Block<T>& from, int64_t rows, int64_t cols, Columns<T> to, int64_t first,
-           Fold fold) {
-  for (int64_t i = 0; i < rows; ++i) {
-    const T* in = from.row(i);
-    fold_row(to.data + (first + i) * to.stride, cols, fold, [=](int64_t j) { return in[j]; });
+  // REQUIRES: the rows of `from` can be read to whole vectors.
+  void transpose(Strided<const T> from, int64_t rows, int64_t cols) {
+    resize(padded<T>(cols), rows);
+    for (int64_t i = 0; i < rows; i += kLanes<T>)
+      for (int64_t j = 0; j < cols; j += kLanes<T>)
+        tile_transpose<T>(rows - i, {from.data + i * from.row + j, from.row}, {row(j) + i, stride});
   }
-}
-
-template <class T>
-void product(int64_t m, int64_t n, int64_t k, const Block<T>& A, const Block<T>& B, Block<T>& C,
-             bool add = false) {
-  tile_product<T>(m, padded<T>(n), k, A.row(0), A.stride, B.row(0), B.stride, C.row(0), C.stride,
-                  add);
-}
+};
 
 // One head of one sentence.
 template <class T>
@@ -81,46 +58,102 @@ struct Job {
         first_key(heads.key_offsets[sentence]), keys(heads.key_offsets[sentence + 1] - first_key),
         scale(static_cast<T>(1 / std::sqrt(static_cast<double>(heads.size)))) {}
 
-  Columns<const T> of(Columns<const T> all) const {
-    return {all.data + head * in.size, all.stride};
+  template <class C>
+  Strided<C> rows(Columns<C> all, int64_t first) const {
+    return {all.data + first * all.stride + head * in.size, all.stride};
   }
-  // How many keys query i of the sentence may look at.
-  int64_t visible(int64_t i) const { return in.look == Look::back ? std::min(i + 1, keys) : keys; }
+  // The first lane that may look at key j where query i is in lane 0.
+  int first_lane(int64_t j, int64_t i) const {
+    return in.look == Look::back ? static_cast<int>(std::clamp<int64_t>(j - i, 0, kQueryBlock)) : 0;
+  }
   int64_t dropout_row_of(int64_t i) const { return (first_query + i) * in.heads + head; }
+  int64_t log_sum_of(int64_t i) const { return (first_query + i) * in.heads + head; }
 };
 
-// Rows of scores become rows of weights; returns nothing outside what each query may see.
+// Rows of one head as products read them: in place where they are whole vectors.
 template <class T>
-void normalise(const Job<T>& job, int64_t block, int64_t rows, Block<T>& S, T* log_sums) {
-  for (int64_t i = 0; i < rows; ++i) {
-    T* s = S.row(i);
-    const int64_t n = job.visible(block + i);
-    T top = -std::numeric_limits<T>::infinity(), sum = 0;
-#pragma omp simd reduction(max : top)
-    for (int64_t j = 0; j < n; ++j) {
-      s[j] *= job.scale;
-      top = std::max(top, s[j]);
+struct Rows {
+  Block<T> copy = {};
+
+  Strided<const T> of(Strided<const T> from, int64_t rows, int64_t cols) {
+    if (cols % kLanes<T> == 0) return from;
+    copy.resize(rows, cols);
+    for (int64_t i = 0; i < rows; ++i) {
+      std::copy_n(from.data + i * from.row, cols, copy.row(i));
+      std::fill(copy.row(i) + cols, copy.row(i) + copy.stride, T{0});
     }
-#pragma omp simd reduction(+ : sum)
-    for (int64_t j = 0; j < n; ++j) {
-      s[j] = math::exp(s[j] - top);
-      sum += s[j];
+    return copy;
+  }
+};
+
+// to (+)= A B, by way of `spare` where the rows of `to` are not whole vectors.
+template <class T>
+void product_into(Strided<T> to, int64_t m, int64_t n, int64_t k, Strided<const T> A,
+                  Strided<const T> B, Fold fold, Block<T>& spare) {
+  if (n % kLanes<T> == 0)
+    return tile_product<T>(m, n, k, A, B, to, fold == Fold::add ? Sum::onto : Sum::fresh);
+  spare.resize(m, n);
+  tile_product<T>(m, spare.stride, k, A, B, spare.all());
+  for (int64_t i = 0; i < m; ++i) {
+    const T* from = spare.row(i);
+    fold_row(to.data + i * to.row, n, fold, [=](int64_t j) { return from[j]; });
+  }
+}
+
+// Scores become weights: softmax over the keys; keys that a query may not look at get none.
+template <class T>
+void normalise(const Job<T>& job, int64_t block, int64_t queries, Block<T>& S, T* log_sums) {
+  constexpr int kLane = static_cast<int>(kLanes<T>);
+  constexpr T kNone = -std::numeric_limits<T>::infinity();
+  for (int64_t v = 0; v < queries; v += kLane) {
+    T top[kLane], sum[kLane] = {};
+    std::fill_n(top, kLane, kNone);
+    for (int64_t j = 0; j < job.keys; ++j) {
+      T* s = S.row(j) + v;
+      const int first = job.first_lane(j, block + v);
+#pragma omp simd
+      for (int l = 0; l < kLane; ++l) {
+        s[l] = l >= first ? s[l] * job.scale : kNone;
+        top[l] = s[l] > top[l] ? s[l] : top[l];
+      }
     }
-    const T by = 1 / sum;
-    for (int64_t j = 0; j < n; ++j) s[j] *= by;
-    for (int64_t j = n; j < S.stride; ++j) s[j] = 0;
-    if (log_sums)
-      log_sums[(job.first_query + block + i) * job.in.heads + job.head] = top + std::log(sum);
+    for (int64_t j = 0; j < job.keys; ++j) {
+      T* s = S.row(j) + v;
+#pragma omp simd
+      for (int l = 0; l < kLane; ++l) {
+        s[l] = math::exp(s[l] - top[l]);
+        sum[l] += s[l];
+      }
+    }
+    for (int64_t l = 0; log_sums && l < std::min<int64_t>(kLane, queries - v); ++l)
+      log_sums[job.log_sum_of(block + v + l)] = top[l] + std::log(sum[l]);
+    for (int l = 0; l < kLane; ++l) sum[l] = 1 / sum[l];
+    for (int64_t j = 0; j < job.keys; ++j) {
+      T* s = S.row(j) + v;
+      const int first = job.first_lane(j, block + v);
+#pragma omp simd
+      for (int l = 0; l < kLane; ++l) s[l] = l >= first ? s[l] * sum[l] : T{0};  // not e^-87 either
+    }
   }
 }
 
 template <class T>
-void drop(const Job<T>& job, int64_t block, int64_t rows, const DropoutMask& mask, Block<T>& A) {
-  std::vector<T> keep(static_cast<size_t>(job.keys));
-  for (int64_t i = 0; i < rows; ++i) {
-    dropout_row(mask, job.dropout_row_of(block + i), job.keys, keep.data());
-    for (int64_t j = 0; j < job.keys; ++j) A.row(i)[j] *= keep[static_cast<size_t>(j)];
-  }
+struct Scratch {
+  Rows<T> q, k, v, dy;
+  Block<T> qt, dyt, s, ds, dropped, factors, factors_t, spare;
+};
+
+// to = from with weights dropped out; both may be the same.
+template <class T>
+void drop(const Job<T>& job, int64_t block, int64_t queries, const DropoutMask& mask,
+          Block<T>& from, Block<T>& to, Scratch<T>& w) {
+  w.factors.resize(queries, job.keys);
+  for (int64_t i = 0; i < queries; ++i)
+    dropout_row(mask, job.dropout_row_of(block + i), job.keys, w.factors.row(i));
+  w.factors_t.transpose(w.factors, queries, job.keys);
+  to.resize(job.keys, queries);
+  for (int64_t j = 0; j < job.keys; ++j)
+    for (int64_t i = 0; i < queries; ++i) to.row(j)[i] = from.row(j)[i] * w.factors_t.row(j)[i];
 }
 
 // Products of one head's numbers, over all heads.
@@ -130,32 +163,29 @@ int64_t work_of(const Heads<T>& in) {
   return queries * (keys / std::max<int64_t>(1, in.sentences) + 1) * in.heads * in.size;
 }
 
+// w.s = k qᵀ for some queries.
 template <class T>
-struct Scratch {
-  Block<T> q, k, kt, v, vt, s, y, dy, dp, turned, dq, dk, dv;
-};
+void scores(const Job<T>& job, Strided<const T> q, int64_t queries, Scratch<T>& w) {
+  w.qt.transpose(q, queries, job.in.size);
+  w.s.resize(job.keys, queries);
+  tile_product<T>(job.keys, w.s.stride, job.in.size, job.rows(job.in.k, job.first_key), w.qt,
+                  w.s.all());
+}
 
 template <class T>
 void attend(const Job<T>& job, const DropoutMask& mask, Columns<T> y, T* log_sums, T* weights,
             Scratch<T>& w) {
   const int64_t d = job.in.size, S = job.keys;
-  w.k.copy(job.of(job.in.k), job.first_key, S, d);
-  w.kt.transpose(w.k, S, d);
-  w.v.copy(job.of(job.in.v), job.first_key, S, d);
+  const Strided<const T> v = w.v.of(job.rows(job.in.v, job.first_key), S, d);
   for (int64_t block = 0; block < job.queries; block += kQueryBlock) {
-    const int64_t n = std::min(kQueryBlock, job.queries - block);
-    w.q.copy(job.of(job.in.q), job.first_query + block, n, d);
-    w.s.resize(n, S);
-    product(n, S, d, w.q, w.kt, w.s);  // q kᵀ
+    const int64_t n = std::min(kQueryBlock, job.queries - block), first = job.first_query + block;
+    scores(job, w.q.of(job.rows(job.in.q, first), n, d), n, w);
     normalise(job, block, n, w.s, log_sums);
-    if (weights)
-      for (int64_t i = 0; i < n; ++i) std::copy_n(w.s.row(i), S, weights + (block + i) * S);
+    for (int64_t i = 0; weights && i < n; ++i)
+      for (int64_t j = 0; j < S; ++j) weights[(block + i) * S + j] = w.s.row(j)[i];
     if (!y.data) continue;
-    if (job.in.dropout.on()) drop(job, block, n, mask, w.s);
-    w.y.resize(n, d);
-    product(n, d, S, w.s, w.v, w.y);  // Σ_j a_ij v_j
-    store(w.y, n, d, Columns<T>{y.data + job.head * d, y.stride}, job.first_query + block,
-          Fold::set);
+    if (job.in.dropout.on()) drop(job, block, n, mask, w.s, w.s, w);
+    product_into(job.rows(y, first), n, d, S, w.s.turned(), v, Fold::set, w.spare);  // Σ_j a_ij v_j
   }
 }
 
@@ -186,76 +216,78 @@ namespace {
 
 // The weights again, from the scores and log Σ exp.
 template <class T>
-void recompute(const Job<T>& job, int64_t block, int64_t rows, const T* log_sums, Block<T>& S) {
-  for (int64_t i = 0; i < rows; ++i) {
-    T* s = S.row(i);
-    const int64_t n = job.visible(block + i);
-    const T log_sum = log_sums[(job.first_query + block + i) * job.in.heads + job.head];
-    for (int64_t j = 0; j < n; ++j) s[j] = math::exp(s[j] * job.scale - log_sum);
-    for (int64_t j = n; j < S.stride; ++j) s[j] = 0;
-  }
-}
-
-// dS from A and dA: a (da − ⟨a, da⟩) / √d_k, where ⟨a, da⟩ = ⟨y, dy⟩ also with dropout.
-template <class T>
-void score_gradient(const Job<T>& job, int64_t rows, const Block<T>& A, const Block<T>& y,
-                    const Block<T>& dy, Block<T>& dA) {
-  for (int64_t i = 0; i < rows; ++i) {
-    T dot = 0;
-#pragma omp simd reduction(+ : dot)
-    for (int64_t j = 0; j < job.in.size; ++j) dot += y.row(i)[j] * dy.row(i)[j];
-    const T* a = A.row(i);
-    T* da = dA.row(i);
-    for (int64_t j = 0; j < A.stride; ++j) da[j] = a[j] * (da[j] - dot) * job.scale;
-  }
-}
-
-template <class T>
-void attend_back(const Job<T>& job, const DropoutMask& mask, Columns<const T> y,
-                 Columns<const T> dy, const T* log_sums, const HeadsGrad<T>& out, Scratch<T>& w) {
-  const int64_t d = job.in.size, S = job.keys;
-  w.k.copy(job.of(job.in.k), job.first_key, S, d);
-  w.kt.transpose(w.k, S, d);
-  w.v.copy(job.of(job.in.v), job.first_key, S, d);
-  w.vt.transpose(w.v, S, d);
-  w.dk.clear(S, d);
-  w.dv.clear(S, d);
-  for (int64_t block = 0; block < job.queries; block += kQueryBlock) {
-    const int64_t n = std::min(kQueryBlock, job.queries - block), first = job.first_query + block;
-    w.q.copy(job.of(job.in.q), first, n, d);
-    w.y.copy(job.of(y), first, n, d);
-    w.dy.copy(job.of(dy), first, n, d);
-    w.s.resize(n, S);
-    product(n, S, d, w.q, w.kt, w.s);
-    recompute(job, block, n, log_sums, w.s);
-    w.dp.resize(n, S);
-    product(n, S, d, w.dy, w.vt, w.dp);  // dA = dy vᵀ
-    if (job.in.dropout.on()) {
-      drop(job, block, n, mask, w.dp);
-      Block<T> dropped = w.s;
-      drop(job, block, n, mask, dropped);
-      w.turned.transpose(dropped, n, S);
-    } else {
-      w.turned.transpose(w.s, n, S);
+void recompute(const Job<T>& job, int64_t block, int64_t queries, const T* log_sums, Block<T>& S) {
+  constexpr int kLane = static_cast<int>(kLanes<T>);
+  for (int64_t v = 0; v < queries; v += kLane) {
+    T log_sum[kLane] = {};
+    for (int64_t l = 0; l < std::min<int64_t>(kLane, queries - v); ++l)
+      log_sum[l] = log_sums[job.log_sum_of(block + v + l)];
+    for (int64_t j = 0; j < job.keys; ++j) {
+      T* s = S.row(j) + v;
+      const int first = job.first_lane(j, block + v);
+#pragma omp simd
+      for (int l = 0; l < kLane; ++l) {
+        const T weight = math::exp(s[l] * job.scale - log_sum[l]);
+        s[l] = l >= first ? weight : T{0};
+      }
     }
-    product(S, d, n, w.turned, w.dy, w.dv, true);  // dv = Aᵀ dy
-    score_gradient(job, n, w.s, w.y, w.dy, w.dp);
-    w.dq.resize(n, d);
-    product(n, d, S, w.dp, w.k, w.dq);  // dq = dS k
-    store(w.dq, n, d, Columns<T>{out.dq.data + job.head * d, out.dq.stride}, first, out.fold_q);
-    w.turned.transpose(w.dp, n, S);
-    product(S, d, n, w.turned, w.q, w.dk, true);  // dk = dSᵀ q
   }
-  store(w.dk, S, d, Columns<T>{out.dk.data + job.head * d, out.dk.stride}, job.first_key,
-        out.fold_kv);
-  store(w.dv, S, d, Columns<T>{out.dv.data + job.head * d, out.dv.stride}, job.first_key,
-        out.fold_kv);
+}
+
+// dS from A and dA: a (da − ⟨a, da⟩) / √d_k.
+template <class T>
+void score_gradient(const Job<T>& job, int64_t queries, Block<T>& A, Block<T>& dA) {
+  constexpr int kLane = static_cast<int>(kLanes<T>);
+  for (int64_t v = 0; v < queries; v += kLane) {
+    T dot[kLane] = {};
+    for (int64_t j = 0; j < job.keys; ++j) {
+      const T *a = A.row(j) + v, *da = dA.row(j) + v;
+#pragma omp simd
+      for (int l = 0; l < kLane; ++l) dot[l] += a[l] * da[l];
+    }
+    for (int64_t j = 0; j < job.keys; ++j) {
+      const T* a = A.row(j) + v;
+      T* da = dA.row(j) + v;
+#pragma omp simd
+      for (int l = 0; l < kLane; ++l) da[l] = a[l] * (da[l] - dot[l]) * job.scale;
+    }
+  }
+}
+
+template <class T>
+void attend_back(const Job<T>& job, const DropoutMask& mask, Columns<const T> dy_of,
+                 const T* log_sums, const HeadsGrad<T>& out, Scratch<T>& w) {
+  const int64_t d = job.in.size, S = job.keys;
+  const Strided<const T> k = w.k.of(job.rows(job.in.k, job.first_key), S, d);
+  const Strided<T> dk = job.rows(out.dk, job.first_key), dv = job.rows(out.dv, job.first_key);
+  for (int64_t block = 0; block == 0 || block < job.queries; block += kQueryBlock) {
+    const int64_t n = std::min(kQueryBlock, job.queries - block), first = job.first_query + block;
+    const Fold fold = block ? Fold::add : out.fold_kv;
+    const Strided<const T> q = w.q.of(job.rows(job.in.q, first), n, d);
+    const Strided<const T> dy = w.dy.of(job.rows(dy_of, first), n, d);
+    scores(job, q, n, w);
+    recompute(job, block, n, log_sums, w.s);
+    w.dyt.transpose(dy, n, d);
+    w.ds.resize(S, n);
+    tile_product<T>(S, w.ds.stride, d, job.rows(job.in.v, job.first_key), w.dyt,
+                    w.ds.all());  // dA = dy vᵀ
+    const bool drops = job.in.dropout.on();
+    if (drops) {
+      drop(job, block, n, mask, w.ds, w.ds, w);
+      drop(job, block, n, mask, w.s, w.dropped, w);
+    }
+    product_into<T>(dv, S, d, n, drops ? w.dropped : w.s, dy, fold, w.spare);  // dv = Aᵀ dy
+    score_gradient(job, n, w.s, w.ds);
+    product_into(job.rows(out.dq, first), n, d, S, w.ds.turned(), k, out.fold_q,
+                 w.spare);                                 // dq = dS k
+    product_into<T>(dk, S, d, n, w.ds, q, fold, w.spare);  // dk = dSᵀ q
+  }
 }
 
 }  // namespace
 
 template <class T>
-void attention_grad(Cpu, const Heads<T>& in, Columns<const T> y, Columns<const T> dy,
+void attention_grad(Cpu, const Heads<T>& in, Columns<const T> /*y*/, Columns<const T> dy,
                     const T* log_sums, const HeadsGrad<T>& out) {
   const DropoutMask mask(in.dropout);
 #pragma omp parallel if (work_of(in) > kWorthThreads)
@@ -263,7 +295,7 @@ void attention_grad(Cpu, const Heads<T>& in, Columns<const T> y, Columns<const T
     Scratch<T> scratch;
 #pragma omp for schedule(dynamic, 8)
     for (int64_t i = 0; i < in.sentences * in.heads; ++i)
-      attend_back(Job<T>(in, i), mask, y, dy, log_sums, out, scratch);
+      attend_back(Job<T>(in, i), mask, dy, log_sums, out, scratch);
   }
 }
 

@@ -40,7 +40,7 @@ TEST(Attention, GradientOfCross) {
 // Values and gradients against plain operations: odd sizes, long sentences, several blocks.
 TEST(Attention, FusedEqualsItsReference) {
   for (const auto& each : {std::vector<int32_t>{1}, {5}, {1, 17, 3}, {70, 2}, {130}})
-    for (const int64_t D : {4, 12, 20})
+    for (const int64_t D : {4, 12, 20, 64})
       for (const Look look : {Look::everywhere, Look::back}) {
         const Packing p = lengths(each);
         const HeadsOptions options{2, look, {}};

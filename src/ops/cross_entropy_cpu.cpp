@@ -1,8 +1,8 @@
-#include <algorithm>
 #include <cmath>
 #include <vector>
 
 #include "ops/cross_entropy_kernel.h"
+#include "ops/tile.h"
 #include "ops/vector_math.h"
 
 namespace fovea::kernel {
@@ -16,9 +16,8 @@ struct RowSums {
 // Also leaves exp(z − top) in `powers`.
 template <class T>
 RowSums<T> sums_of(const T* z, int64_t n, T* powers) {
-  T top = z[0], sum = 0, total = 0;
-#pragma omp simd reduction(max : top)
-  for (int64_t j = 0; j < n; ++j) top = std::max(top, z[j]);
+  const T top = largest(z, n);
+  T sum = 0, total = 0;
 #pragma omp simd reduction(+ : sum, total)
   for (int64_t j = 0; j < n; ++j) {
     powers[j] = math::exp(z[j] - top);

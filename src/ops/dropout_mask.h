@@ -21,11 +21,14 @@ class DropoutMask {
   // The factors of run number `run`, which is 8 · kLanes elements long.
   template <int kLanes, class T>
   void factors(int64_t run, T* out) const {
+    static_assert((kLanes & (kLanes - 1)) == 0);  // so that no lane carries over
     uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
+    const uint64_t counter = static_cast<uint64_t>(run) * kLanes;
+    const auto low = static_cast<uint32_t>(counter), high = static_cast<uint32_t>(counter >> 32);
+#pragma omp simd
     for (int i = 0; i < kLanes; ++i) {
-      const uint64_t counter = static_cast<uint64_t>(run) * kLanes + static_cast<uint64_t>(i);
-      c0[i] = static_cast<uint32_t>(counter);
-      c1[i] = static_cast<uint32_t>(counter >> 32);
+      c0[i] = low + static_cast<uint32_t>(i);
+      c1[i] = high;
       c2[i] = extra_[0];
       c3[i] = extra_[1];
     }

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <utility>
 
-// Small products for inside other kernels: matrices of a sentence's size, in registers and the
-// first cache.
+// What other kernels compute with whole vectors: products of matrices of a sentence's size, in
+// registers and the first cache, and the largest of many numbers.
 namespace fovea::kernel {
 
 // The widest vector the instruction set has (16, 32 or 64 bytes).
@@ -22,30 +24,109 @@ struct Vector {
   typedef T type __attribute__((vector_size(kVectorBytes), aligned(sizeof(T)), may_alias));
 };
 
-// C = A B, or C += A B: A [m, k] with row stride lda, B [k, n], C [m, n].
-// REQUIRES: n and ldb are multiples of kLanes<T>.
+// The largest of n numbers, −∞ of none; what is not a number is left out. (The compiler does not
+// vectorise std::max, which would have to treat such in one order.)
+template <class T>
+T largest(const T* x, int64_t n) {
+  using V = typename Vector<T>::type;
+  constexpr int64_t kSide = kLanes<T>;
+  constexpr T kLeast = -std::numeric_limits<T>::infinity();
+  V top[4];
+  for (V& t : top) t = V{} + kLeast;
+  int64_t j = 0;
+  for (; j + 4 * kSide <= n; j += 4 * kSide)
+    for (int64_t r = 0; r < 4; ++r) {
+      const V v = *reinterpret_cast<const V*>(x + j + r * kSide);
+      top[r] = v > top[r] ? v : top[r];
+    }
+  T most = kLeast;
+  for (; j < n; ++j) most = x[j] > most ? x[j] : most;
+  const V left = top[0] > top[1] ? top[0] : top[1], right = top[2] > top[3] ? top[2] : top[3];
+  T lanes[kSide];
+  *reinterpret_cast<V*>(lanes) = left > right ? left : right;
+  for (int64_t half = kSide / 2; half > 0; half /= 2)
+    for (int64_t l = 0; l < half; ++l)
+      lanes[l] = lanes[l] > lanes[l + half] ? lanes[l] : lanes[l + half];
+  return most > lanes[0] ? most : lanes[0];
+}
+
+// Entry (i, j) is data[i · row + j · col].
+template <class T>
+struct Strided {
+  T* data;
+  int64_t row, col = 1;
+};
+
+enum class Sum { fresh, onto };  // C = A B, or C += A B
+
+// C = A B for kRows rows of A and C; n columns and k products in each sum.
 template <class T, int kRows>
-void tile_rows(int64_t n, int64_t k, const T* A, int64_t lda, const T* B, int64_t ldb, T* C,
-               int64_t ldc, bool add) {
+void tile_rows(int64_t n, int64_t k, Strided<const T> A, Strided<const T> B, Strided<T> C,
+               Sum kind) {
   using V = typename Vector<T>::type;
   for (int64_t j = 0; j < n; j += kLanes<T>) {
     V sum[kRows];
     for (int r = 0; r < kRows; ++r)
-      sum[r] = add ? *reinterpret_cast<const V*>(C + r * ldc + j) : V{};
+      sum[r] = kind == Sum::onto ? *reinterpret_cast<const V*>(C.data + r * C.row + j) : V{};
     for (int64_t l = 0; l < k; ++l) {
-      const V b = *reinterpret_cast<const V*>(B + l * ldb + j);
-      for (int r = 0; r < kRows; ++r) sum[r] += A[r * lda + l] * b;
+      const V b = *reinterpret_cast<const V*>(B.data + l * B.row + j);
+      for (int r = 0; r < kRows; ++r) sum[r] += A.data[r * A.row + l * A.col] * b;
     }
-    for (int r = 0; r < kRows; ++r) *reinterpret_cast<V*>(C + r * ldc + j) = sum[r];
+    for (int r = 0; r < kRows; ++r) *reinterpret_cast<V*>(C.data + r * C.row + j) = sum[r];
   }
 }
 
+// The last rows, at most kRows of them.
+template <class T, int kRows>
+void tile_rest(int64_t rows, int64_t n, int64_t k, Strided<const T> A, Strided<const T> B,
+               Strided<T> C, Sum kind) {
+  if (rows == kRows) return tile_rows<T, kRows>(n, k, A, B, C, kind);
+  if constexpr (kRows > 1) tile_rest<T, kRows - 1>(rows, n, k, A, B, C, kind);
+}
+
+// C = A B: A [m, k], B [k, n], C [m, n].
+// REQUIRES: n is a multiple of kLanes<T>; columns of B and C lie side by side.
 template <class T>
-void tile_product(int64_t m, int64_t n, int64_t k, const T* A, int64_t lda, const T* B, int64_t ldb,
-                  T* C, int64_t ldc, bool add = false) {
-  int64_t i = 0;
-  for (; i + 8 <= m; i += 8) tile_rows<T, 8>(n, k, A + i * lda, lda, B, ldb, C + i * ldc, ldc, add);
-  for (; i < m; ++i) tile_rows<T, 1>(n, k, A + i * lda, lda, B, ldb, C + i * ldc, ldc, add);
+void tile_product(int64_t m, int64_t n, int64_t k, Strided<const T> A, Strided<const T> B,
+                  Strided<T> C, Sum kind = Sum::fresh) {
+  constexpr int kRows = 8;
+  for (; m >= kRows; m -= kRows) {
+    tile_rows<T, kRows>(n, k, A, B, C, kind);
+    A.data += kRows * A.row;
+    C.data += kRows * C.row;
+  }
+  tile_rest<T, kRows - 1>(m, n, k, A, B, C, kind);
+}
+
+// Entries of two vectors in turn, beginning with those at kFirst.
+template <int kFirst, class V, int... I>
+V interleaved(V a, V b, std::integer_sequence<int, I...>) {
+  return __builtin_shufflevector(a, b,
+                                 (kFirst + I / 2 + (I % 2) * static_cast<int>(sizeof...(I)))...);
+}
+
+// The transpose of kLanes rows and columns, of which `rows` rows are there; the others are zero.
+template <class T>
+void tile_transpose(int64_t rows, Strided<const T> from, Strided<T> to) {
+  using V = typename Vector<T>::type;
+  constexpr int kSide = static_cast<int>(kLanes<T>);
+  constexpr std::make_integer_sequence<int, kSide> lanes;
+  V x[kSide], y[kSide];
+#pragma GCC unroll 16
+  for (int i = 0; i < kSide; ++i)
+    x[i] = i < rows ? *reinterpret_cast<const V*>(from.data + i * from.row) : V{};
+#pragma GCC unroll 4
+  for (int step = 1; step < kSide; step *= 2) {
+#pragma GCC unroll 8
+    for (int i = 0; i < kSide / 2; ++i) {
+      y[2 * i] = interleaved<0>(x[i], x[i + kSide / 2], lanes);
+      y[2 * i + 1] = interleaved<kSide / 2>(x[i], x[i + kSide / 2], lanes);
+    }
+#pragma GCC unroll 16
+    for (int i = 0; i < kSide; ++i) x[i] = y[i];
+  }
+#pragma GCC unroll 16
+  for (int i = 0; i < kSide; ++i) *reinterpret_cast<V*>(to.data + i * to.row) = x[i];
 }
 
 }  // namespace fovea::kernel

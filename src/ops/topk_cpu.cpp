@@ -2,6 +2,7 @@
 #include <limits>
 #include <vector>
 
+#include "ops/tile.h"
 #include "ops/topk_kernel.h"
 #include "ops/vector_math.h"
 
@@ -38,14 +39,6 @@ class Best {
   int64_t capacity_;
   std::vector<Entry<T>> entries_;
 };
-
-template <class T>
-T largest(const T* x, int64_t n) {
-  T top = -std::numeric_limits<T>::infinity();
-#pragma omp simd reduction(max : top)
-  for (int64_t j = 0; j < n; ++j) top = std::max(top, x[j]);
-  return top;
-}
 
 template <class T>
 T sum_of_exp(const T* x, int64_t n, T top) {

@@ -12,22 +12,22 @@ namespace fovea::math {
 
 inline double exp(double x) { return std::exp(x); }
 
-// 2^n e^r with |r| ≤ ln 2 / 2 and the minimax polynomial of degree 6 for e^r (relative error
-// below 2e-7). Below −87 it stays at the smallest normal number.
+// 2^n e^r with |r| ≤ ln 2 / 2 and the minimax polynomial of degree 6 for e^r that begins with 1 + r
+// (relative error below 2e-7). Below −87 it stays at the smallest normal number.
 constexpr float exp(float x) {
   x = x < -87.3f ? -87.3f : x;  // written so that what is not a number stays so
   x = x > 88.3f ? 88.3f : x;
-  const float shift = 12582912.0f;  // 1.5 · 2^23: adding it rounds to an integer
-  const float n = (x * 1.44269504088896341f + shift) - shift;
+  const float shift = 12582912.0f + 127.0f;  // 1.5 · 2^23 + 127: a sum with it ends in n + 127
+  const float sum = x * 1.44269504088896341f + shift, n = sum - shift;
   const float r = (x - n * 0.693359375f) + n * 2.12194440e-4f;
-  float p = 1.9875691500e-4f;
-  p = p * r + 1.3981999507e-3f;
-  p = p * r + 8.3334519073e-3f;
-  p = p * r + 4.1665795894e-2f;
-  p = p * r + 1.6666665459e-1f;
-  p = p * r + 5.0000001201e-1f;
-  p = p * r * r + r + 1.0f;
-  return p * std::bit_cast<float>((static_cast<int32_t>(n) + 127) << 23);
+  float p = 1.3814540580e-3f;
+  p = p * r + 8.3687454462e-3f;
+  p = p * r + 4.1668388993e-2f;
+  p = p * r + 1.6666521132e-1f;
+  p = p * r + 4.9999994040e-1f;
+  p = p * r + 1.0f;
+  p = p * r + 1.0f;
+  return p * std::bit_cast<float>(std::bit_cast<uint32_t>(sum) << 23);  // e^r 2^n
 }
 
 inline double tanh(double x) { return std::tanh(x); }
