@@ -28,25 +28,19 @@ std::vector<double> inside(const Tensor& x) {
   return in;
 }
 Tensor as_tensor(const Tensor& like, const std::vector<double>& values) {
-  return Tensor::of(like.shape(), values, like.type());
+  return Tensor::of(like.shape(), values, like.type(), like.device());
 }
 
 void score_case(Case& c) {
   const AttentionSizes sizes = sizes_of(c);
-  ParameterStore store(c.type());
+  ParameterStore store(c.type(), c.device());
   const auto score =
       make_score(Scope{store, ""}, config_of(c, "global", score_of(c, "score")), sizes);
   assign_all(c, store);
-  const Packing target = c.packing(kTarget);
   const Tensor h = c.packed("in.h", kSource), s = c.packed("in.s", kTarget);
-  std::vector<int32_t> owner;
-  for (int32_t b = 0; b < target.sentences; ++b) {
-    const int32_t* first = target.offsets.data<int32_t>() + b;
-    owner.insert(owner.end(), static_cast<size_t>(first[1] - first[0]), b);
-  }
   Tape tape;
   const Memory memory{h, score->keys(h), c.packing(kSource), score->query_weights()};
-  const Tensor e = (*score)(s, memory, {memory.sentences, Tensor::of(owner)});
+  const Tensor e = (*score)(s, memory, {memory.sentences, owners(c, kTarget)});
   c.expect_kept("out.main", kTarget, e);
   c.backward(tape, e, kTarget);
   expect_gradient(c, "grad.in.h", kSource, h);
@@ -94,7 +88,7 @@ void hard_argmax_case(Case& c) {
   steps_case(c, "hard-argmax", score_of(c, "attn_hard_argmax"), [&](const Steps& steps) {
     std::vector<Tensor> k;
     for (size_t t = 0; t < steps.all().size(); ++t)
-      k.push_back(as_tensor(Tensor({steps.look(t).queries(), 1}, c.type()),
+      k.push_back(as_tensor(Tensor({steps.look(t).queries(), 1}, c.type(), c.device()),
                             highest(steps.all()[t].weights, whole(steps.look(t))).values()));
     c.expect_kept("out.argmax", kTarget, steps.joined(k));
     c.expect_kept("out.soft_weights", kTarget, steps.joined(&Attended::soft));
@@ -104,13 +98,12 @@ void hard_argmax_case(Case& c) {
 void hard_sample_case(Case& c) {
   Tape tape;
   Steps steps(c, "hard-sample", score_of(c, "attn_hard_sample"));
-  const Lookup look{steps.memory().sentences, steps.owners()};
+  const Lookup look{steps.memory().sentences, owners(c, kTarget)};
   const Attended likely =
       steps.attention<HardSampleAttention>().attend({steps.s(), look.sentence}, steps.memory(), {});
   std::vector<int32_t> k;
   for (const double at : c.kept("in.sample", kTarget)) k.push_back(static_cast<int32_t>(at));
-  const Attended chosen =
-      HardSampleAttention::at(Tensor::of(k), likely.soft, steps.memory(), look, {});
+  const Attended chosen = HardSampleAttention::at(c.of(k), likely.soft, steps.memory(), look, {});
   c.expect_kept("out.scores", kTarget, steps.scores());
   c.expect_kept("out.soft_weights", kTarget, chosen.soft);
   c.expect_kept("out.weights", kTarget, chosen.weights);
@@ -122,7 +115,7 @@ void hard_sample_case(Case& c) {
   const double B = static_cast<double>(rewards.size());
   std::vector<double> by_row;
   for (const double b : look.sentence.values()) by_row.push_back(rewards[static_cast<size_t>(b)]);
-  const Tensor R = Tensor::of(chosen.log_choice.shape(), by_row, c.type());
+  const Tensor R = c.of(chosen.log_choice.shape(), by_row);
   auto loss = [&](double lambda_r, double lambda_e) {
     return surrogate_loss(chosen.log_choice, chosen.entropy, R,
                           {lambda_r, lambda_e, c.number("in.baseline")},
@@ -147,7 +140,7 @@ void forward_case(Case& c) {
     for (size_t t = 0; t < steps.all().size(); ++t) {
       const Lookup look = steps.look(t);
       const Ranges words = whole(look);
-      const Tensor none = Tensor::zeros({look.queries(), look.columns()}, c.type());
+      const Tensor none = Tensor::zeros({look.queries(), look.columns()}, c.type(), c.device());
       const Ranges m = t ? forward.allowed(steps.before()[t], words) : words;
       allowed.push_back(uncovered(none, m));
       const Tensor left = t ? forward.left(steps.before()[t], words) : allowed.back();
@@ -156,7 +149,7 @@ void forward_case(Case& c) {
       std::vector<double> nothing;
       for (auto row = rest.begin(); row < rest.end(); row += width)
         nothing.push_back(*std::max_element(row, row + width) <= 1e-6);
-      exhausted.push_back(Tensor::of({left.rows(), 1}, nothing, c.type()));
+      exhausted.push_back(c.of({left.rows(), 1}, nothing));
     }
     c.expect_kept("out.allowed", kTarget, steps.joined(allowed));
     c.expect_kept("out.nothing_left", kTarget, steps.joined(exhausted));
@@ -173,7 +166,7 @@ void window_case(Case& c) {
 }
 
 void static_case(Case& c) {
-  ParameterStore store(c.type());
+  ParameterStore store(c.type(), c.device());
   const auto attention = make_attention(
       Scope{store, ""}, config_of(c, "static", score_of(c, "attn_static")), sizes_of(c));
   assign_all(c, store);
@@ -181,7 +174,7 @@ void static_case(Case& c) {
   const Packing source = c.packing(kSource);
   std::vector<int32_t> each(static_cast<size_t>(source.sentences));
   std::iota(each.begin(), each.end(), 0);
-  const Query query{{}, Tensor::of(each)};
+  const Query query{{}, c.of(each)};
   Tape tape;
   const Memory memory = attention->remember(h, source);
   const Attended first = attention->attend(query, memory, {});
@@ -198,7 +191,7 @@ void static_case(Case& c) {
 }
 
 void reader_case(Case& c) {
-  ParameterStore store(c.type());
+  ParameterStore store(c.type(), c.device());
   const ReaderAttention read(
       Scope{store, ""}, {c.shape("in.h").cols(), c.shape("in.u").cols(), c.shape("param.w_ms")[0],
                          c.shape("param.W_rg")[0]});

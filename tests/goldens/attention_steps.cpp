@@ -37,8 +37,17 @@ void assign_all(Case& c, ParameterStore& store) {
 }
 
 void expect_gradient(Case& c, const std::string& key, const std::string& mask, const Tensor& x) {
-  const Tensor none = Tensor::zeros(x.shape(), x.type());
+  const Tensor none = Tensor::zeros(x.shape(), x.type(), x.device());
   c.expect_kept(key, mask, x.slot()->holds() ? x.grad() : none);
+}
+
+Tensor owners(const Case& c, const std::string& mask) {
+  const std::vector<int32_t> first = c.offsets(mask);
+  std::vector<int32_t> owner;
+  for (size_t b = 0; b + 1 < first.size(); ++b)
+    owner.insert(owner.end(), static_cast<size_t>(first[b + 1] - first[b]),
+                 static_cast<int32_t>(b));
+  return c.of(owner);
 }
 
 namespace {
@@ -55,13 +64,13 @@ std::unique_ptr<Attention> attention_of(const Case& c, Scope scope, const Attent
 }  // namespace
 
 Steps::Steps(Case& c, const std::string& kind, const std::string& score)
-    : c_(c), store_(c.type()),
+    : c_(c), store_(c.type(), c.device()),
       attention_(attention_of(c, Scope{store_, ""}, config_of(c, kind, score))),
       target_(c.packing("in.tgt_mask")), h_(c.packed("in.h", "in.src_mask")),
       s_(c.packed("in.s", "in.tgt_mask")) {
   assign_all(c, store_);
   memory_ = attention_->remember(h_, c.packing("in.src_mask"));
-  const int32_t* first = target_.offsets.data<int32_t>();
+  const std::vector<int32_t> first = c.offsets("in.tgt_mask");
   for (int32_t t = 0; t < target_.longest; ++t) {
     std::vector<int32_t> rows, sentences;
     for (int32_t b = 0; b < target_.sentences; ++b) {
@@ -69,8 +78,8 @@ Steps::Steps(Case& c, const std::string& kind, const std::string& score)
       rows.push_back(first[b] + t);
       sentences.push_back(b);
     }
-    rows_.push_back(Tensor::of(rows));
-    sentences_.push_back(Tensor::of(sentences));
+    rows_.push_back(c.of(rows));
+    sentences_.push_back(c.of(sentences));
   }
 }
 
@@ -83,7 +92,7 @@ void Steps::run() {
     for (const double b : now)
       if (t > 0)
         from.push_back(static_cast<int32_t>(std::ranges::find(living, b) - living.begin()));
-    if (t > 0) before = chosen_rows(before, Tensor::of(from));
+    if (t > 0) before = chosen_rows(before, c_.of(from));
     before_.push_back(before);
     at_.push_back(attention_->attend({rows_at(s_, rows_[t]), sentences_[t]}, memory_, before));
     before = at_.back().now;
@@ -99,7 +108,7 @@ Tensor Steps::joined(const std::vector<Tensor>& steps) const {
     parts.push_back(steps[t].rank() == 2 ? steps[t] : steps[t].view({steps[t].elements(), 1}));
     for (const double row : rows_[t].values()) place[static_cast<size_t>(row)] = next++;
   }
-  return rows_at(below_each_other(parts), Tensor::of(place));
+  return rows_at(below_each_other(parts), c_.of(place));
 }
 
 Tensor Steps::joined(Tensor Attended::*part) const {
@@ -108,16 +117,9 @@ Tensor Steps::joined(Tensor Attended::*part) const {
   return joined(steps);
 }
 
-Tensor Steps::owners() const {
-  std::vector<int32_t> owner;
-  const int32_t* first = target_.offsets.data<int32_t>();
-  for (int32_t b = 0; b < target_.sentences; ++b)
-    owner.insert(owner.end(), static_cast<size_t>(first[b + 1] - first[b]), b);
-  return Tensor::of(owner);
-}
-
 Tensor Steps::scores() const {
-  return attention<ScoredAttention>().score()(s_, memory_, {memory_.sentences, owners()});
+  const Lookup look{memory_.sentences, owners(c_, "in.tgt_mask")};
+  return attention<ScoredAttention>().score()(s_, memory_, look);
 }
 
 void Steps::expect_gradients() const {

@@ -30,8 +30,6 @@ class Steps {
   Tensor joined(Tensor Attended::*part) const;
   // e of every target word, from the score alone.
   Tensor scores() const;
-  // Which source sentence each target word belongs to. i32 [target words]
-  Tensor owners() const;
 
   // Gradients of h, of s and of the parameters.
   void expect_gradients() const;
@@ -50,6 +48,9 @@ class Steps {
 
 // Zeros where nothing flowed in.
 void expect_gradient(Case& c, const std::string& key, const std::string& mask, const Tensor& x);
+
+// Which sentence each word that the mask keeps belongs to. i32 [words]
+Tensor owners(const Case& c, const std::string& mask);
 
 // "scaled_dot" in the name of a case is "scaled-dot" in a recipe.
 std::string recipe_name(std::string name);

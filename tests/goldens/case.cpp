@@ -21,8 +21,8 @@ double tolerance(Type type) { return type == Type::f64 ? 1e-9 : 2e-5; }
 
 }  // namespace
 
-Case::Case(const std::string& path, Type type)
-    : name_(std::filesystem::path(path).stem()), type_(type) {
+Case::Case(const std::string& path, Type type, Device device)
+    : name_(std::filesystem::path(path).stem()), type_(type), device_(device) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   for (const TensorInfo& info : file.tensors()) {
     Array array;
@@ -44,9 +44,12 @@ std::vector<int32_t> Case::integers(const std::string& key) const {
   return {v.begin(), v.end()};
 }
 
-Tensor Case::tensor(const std::string& key) const {
-  return Tensor::of(shape(key), values(key), type_);
+Tensor Case::of(Shape shape, std::span<const double> values) const {
+  return Tensor::of(std::move(shape), values, type_, device_);
 }
+Tensor Case::of(std::span<const int32_t> values) const { return Tensor::of(values, device_); }
+
+Tensor Case::tensor(const std::string& key) const { return of(shape(key), values(key)); }
 
 Tensor Case::tracked(const std::string& key) const {
   Tensor t = tensor(key);
@@ -54,7 +57,7 @@ Tensor Case::tracked(const std::string& key) const {
   return t;
 }
 
-Packing Case::packing(const std::string& mask) const {
+std::vector<int32_t> Case::offsets(const std::string& mask) const {
   const int64_t B = shape(mask)[0], T = shape(mask)[1];
   std::vector<int32_t> offsets{0};
   for (int64_t b = 0; b < B; ++b) {
@@ -62,8 +65,10 @@ Packing Case::packing(const std::string& mask) const {
     for (int64_t t = 0; t < T; ++t) length += values(mask)[b * T + t] != 0;
     offsets.push_back(offsets.back() + length);
   }
-  return Packing::of(offsets);
+  return offsets;
 }
+
+Packing Case::packing(const std::string& mask) const { return Packing::of(offsets(mask), device_); }
 
 std::vector<double> Case::kept(const std::string& key, const std::string& mask) const {
   const auto& keep = values(mask);
@@ -80,7 +85,7 @@ std::vector<double> Case::kept(const std::string& key, const std::string& mask) 
 Tensor Case::packed(const std::string& key, const std::string& mask) const {
   const auto rows = kept(key, mask);
   const int64_t width = shape(key).cols();
-  Tensor t = Tensor::of({static_cast<int64_t>(rows.size()) / width, width}, rows, type_);
+  Tensor t = of({static_cast<int64_t>(rows.size()) / width, width}, rows);
   t.track();
   return t;
 }
@@ -125,7 +130,7 @@ void Case::expect_gradients() {
 
 void Case::backward(Tape& tape, const Tensor& result, const std::string& mask) {
   const auto weight = mask.empty() ? values("in.loss_weight") : kept("in.loss_weight", mask);
-  tape.backward(result, Tensor::of(result.shape(), weight, type_));
+  tape.backward(result, of(result.shape(), weight));
 }
 
 std::map<std::string, Run> built_cases() {

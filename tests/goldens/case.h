@@ -11,23 +11,28 @@
 
 namespace fovea::goldens {
 
-// One golden file: named arrays of expected numbers, run in one number type. The file's rules
-// (names, masks, what L is) are those of docs/formats.md, "Golden cases".
+// One golden file: named arrays of expected numbers, run in one number type on one device. The
+// file's rules (names, masks, what L is) are those of docs/formats.md, "Golden cases".
 class Case {
  public:
-  Case(const std::string& path, Type type);
+  Case(const std::string& path, Type type, Device device);
 
   const std::string& name() const { return name_; }
   Type type() const { return type_; }
+  Device device() const { return device_; }
   bool has(const std::string& key) const { return arrays_.contains(key); }
   const Shape& shape(const std::string& key) const { return at(key).shape; }
   const std::vector<double>& values(const std::string& key) const { return at(key).values; }
   double number(const std::string& key) const { return values(key).at(0); }
   std::vector<int32_t> integers(const std::string& key) const;
-  Tensor tensor(const std::string& key) const;   // of the case's type
-  Tensor tracked(const std::string& key) const;  // the same, gathering a gradient
+  // Tensors of the case's type on its device.
+  Tensor of(Shape shape, std::span<const double> values) const;
+  Tensor of(std::span<const int32_t> values) const;
+  Tensor tensor(const std::string& key) const;
+  Tensor tracked(const std::string& key) const;  // gathering a gradient
 
   // Rows that a keep mask [B, T] keeps, one after another, and the table of offsets for them.
+  std::vector<int32_t> offsets(const std::string& mask) const;
   Packing packing(const std::string& mask) const;
   std::vector<double> kept(const std::string& key, const std::string& mask) const;
   Tensor packed(const std::string& key, const std::string& mask) const;  // tracked
@@ -59,6 +64,7 @@ class Case {
 
   std::string name_;
   Type type_;
+  Device device_;
   std::map<std::string, Array> arrays_;
   std::vector<std::pair<std::string, Tensor>> assigned_;
   std::vector<std::string> failures_;

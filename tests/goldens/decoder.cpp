@@ -11,10 +11,6 @@ std::vector<int32_t> ids(const Case& c, const std::string& key, const std::strin
   return {kept.begin(), kept.end()};
 }
 
-std::span<const int32_t> offsets_of(const Packing& p) {
-  return {p.offsets.data<int32_t>(), static_cast<size_t>(p.offsets.elements())};
-}
-
 ModelConfig config_of(const Case& c) {
   const bool plain = c.name() == "seq2seq_plain", bahdanau = c.name() == "decoder_bahdanau";
   const std::string E = plain ? "param.E_tgt" : "param.E";
@@ -88,12 +84,12 @@ struct Example {
   Case& c;
   RecurrentModel model;
   Parameters parameters;
-  Packing words;
-  std::vector<int32_t> in, out;
+  std::vector<int32_t> offsets, in, out;
 
   explicit Example(Case& c)
-      : c(c), model(config_of(c), c.type()), parameters(c), words(c.packing("in.tgt_mask")),
-        in(ids(c, "in.y_in", "in.tgt_mask")), out(ids(c, "in.y_out", "in.tgt_mask")) {
+      : c(c), model(config_of(c), c.type(), c.device()), parameters(c),
+        offsets(c.offsets("in.tgt_mask")), in(ids(c, "in.y_in", "in.tgt_mask")),
+        out(ids(c, "in.y_out", "in.tgt_mask")) {
     model.parameters().allocate(1);
     model.parameters().allocate_gradients();
     c.assign("W_o", model.W_o);
@@ -101,7 +97,7 @@ struct Example {
   }
 
   void expect_steps(const RecurrentModel::Encoded& source) {
-    const auto target = RecurrentModel::Target::of({in, offsets_of(words)});
+    const auto target = RecurrentModel::Target::of({in, offsets}, c.device());
     const auto found = model.decode(source, target);
     auto expect = [&](const char* key, const Tensor& x) {
       c.expect_kept(key, "in.tgt_mask", rows_at(x, target.order.to));
@@ -120,7 +116,7 @@ struct Example {
 
   // REQUIRES: a tape was alive when `source` was made.
   void expect_loss(Tape& tape, const RecurrentModel::Encoded& source) {
-    const BatchLoss loss = model.loss_after(source, {in, offsets_of(words)}, out, 0);
+    const BatchLoss loss = model.loss_after(source, {in, offsets}, out, 0);
     const double count = static_cast<double>(out.size()), sum = loss.loss.values()[0];
     c.expect("out.loss_sum", std::vector<double>{sum});
     c.expect("out.main", std::vector<double>{sum / count});
@@ -144,10 +140,11 @@ void bahdanau(Case& c) {
 
   const Tensor h = c.packed("in.h", "in.src_mask");
   const Packing sentences = c.packing("in.src_mask");
-  std::vector<int32_t> first(offsets_of(sentences).begin(), offsets_of(sentences).end() - 1);
+  std::vector<int32_t> first = c.offsets("in.src_mask");
+  first.pop_back();  // the end of the last
   auto encoded = [&] {
     const int64_t half = h.cols() / 2;
-    const Tensor h_1 = rows_at(columns(h, half, half), Tensor::of(first));  // ←h_1
+    const Tensor h_1 = rows_at(columns(h, half, half), c.of(first));  // ←h_1
     return RecurrentModel::Encoded{m.attend->remember(h, sentences), m.first_states({h_1, h_1})};
   };
   const auto source = encoded();
@@ -209,9 +206,9 @@ void plain(Case& c) {
     c.assign(name + "weight_hh_l0", cell.U);
     x.parameters.biases(name + "bias_ih_l0", name + "bias_hh_l0", cell.b);
   }
-  const Packing sentences = c.packing("in.src_mask");
-  const std::vector<int32_t> src = ids(c, "in.src", "in.src_mask");
-  const Tokens source{src, offsets_of(sentences)};
+  const std::vector<int32_t> src = ids(c, "in.src", "in.src_mask"),
+                             first = c.offsets("in.src_mask");
+  const Tokens source{src, first};
   const auto encoded = m.encode(source);
   const int64_t n = encoded.states[0].cols() / 2;
   c.expect("out.enc_h", columns(encoded.states[0], 0, n));

@@ -16,15 +16,14 @@ void cross_entropy_case(Case& c) {
   const bool mean = c.name() != "cross_entropy_smooth_sum";
   const Tensor logits = c.tracked("in.logits");
   Tape tape;
-  const CrossEntropy found =
-      cross_entropy(logits, Tensor::of(labels), c.number("in.label_smoothing"));
+  const CrossEntropy found = cross_entropy(logits, c.of(labels), c.number("in.label_smoothing"));
   const double scale = mean ? 1 / kept : 1;
   c.expect("out.main", std::vector<double>{found.loss.values()[0] * scale});
   std::vector<double> each;
   const int64_t rows = logits.rows();
   for (int64_t i = 0; i < rows; ++i)
     each.push_back(cross_entropy(logits.view({rows, logits.cols()}).window(i, 1),
-                                 Tensor::of(std::vector<int32_t>{labels[static_cast<size_t>(i)]}),
+                                 c.of(std::vector<int32_t>{labels[static_cast<size_t>(i)]}),
                                  c.number("in.label_smoothing"))
                        .loss.values()[0]);
   c.expect("out.per_token", each);

@@ -1,8 +1,10 @@
-// Runs every golden case of a folder in double and in float:  test_goldens [DIR]
+// Runs every golden case of a folder in double on the CPU and in float on a device:
+//   test_goldens [--device NAME] [DIR]
 // A file whose case is unknown is a failure, so cases can be added by dropping files in.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <string_view>
 
 #include "goldens/case.h"
 
@@ -10,10 +12,10 @@ namespace fovea::goldens {
 namespace {
 
 // 0 passed, 1 failed.
-int run_case(const std::string& path, Run run) {
+int run_case(const std::string& path, Run run, Device device) {
   int failed = 0;
   for (const Type type : {Type::f64, Type::f32}) {
-    Case c(path, type);
+    Case c(path, type, type == Type::f64 ? Device(Cpu{}) : device);
     const char* in = type == Type::f64 ? "double" : "float";
     try {
       run(c);
@@ -35,7 +37,7 @@ int run_case(const std::string& path, Run run) {
   return failed;
 }
 
-int run_folder(const std::string& folder) {
+int run_folder(const std::string& folder, Device device) {
   const auto cases = built_cases();
   std::vector<std::string> files;
   for (const auto& entry : std::filesystem::directory_iterator(folder))
@@ -45,7 +47,7 @@ int run_folder(const std::string& folder) {
   for (const std::string& file : files) {
     const std::string name = std::filesystem::path(file).stem();
     if (const auto found = cases.find(name); found != cases.end()) {
-      const int bad = run_case(file, found->second);
+      const int bad = run_case(file, found->second, device);
       failed += bad;
       passed += !bad;
     } else if (std::ranges::count(cases_not_built(), name)) {
@@ -64,5 +66,17 @@ int run_folder(const std::string& folder) {
 }  // namespace fovea::goldens
 
 int main(int argc, char** argv) {
-  return fovea::goldens::run_folder(argc > 1 ? argv[1] : FOVEA_SOURCE "/tests/golden/mechanisms");
+  std::string folder = FOVEA_SOURCE "/tests/golden/mechanisms", device = "cpu";
+  for (int i = 1; i < argc; ++i) {
+    if (std::string_view(argv[i]) == "--device" && i + 1 < argc)
+      device = argv[++i];
+    else
+      folder = argv[i];
+  }
+  try {
+    return fovea::goldens::run_folder(folder, fovea::device_named(device));
+  } catch (const fovea::Error& e) {
+    std::printf("%s\n", e.what());
+    return static_cast<int>(e.code());
+  }
 }

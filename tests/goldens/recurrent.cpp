@@ -52,7 +52,7 @@ struct States {
           const auto from = c.values(key).begin() + (l * B + sentence) * H;
           rows.insert(rows.end(), from, from + H);
         }
-      all.push_back(Tensor::of({B, two ? 2 * H : H}, rows, c.type()));
+      all.push_back(c.of({B, two ? 2 * H : H}, rows));
       all.back().track();
     }
     return all;
@@ -74,7 +74,7 @@ struct States {
 void recurrent_case(Case& c) {
   const int64_t H = c.shape("in.h0")[2];
   const bool both = c.name().ends_with("bi2");
-  ParameterStore store(c.type());
+  ParameterStore store(c.type(), c.device());
   const RecurrentStack read(Scope{store, ""},
                             {cell_of(c.name()), c.shape("in.x")[2], H, both ? 2 : 1,
                              both ? Reading::both_ways : Reading::forward});
@@ -96,9 +96,7 @@ void recurrent_case(Case& c) {
     biases.back().first.assign(c, cell);
   }
 
-  const Packing packing = c.packing("in.mask");
-  const TimeMajor words = TimeMajor::of(
-      {packing.offsets.data<int32_t>(), static_cast<size_t>(packing.offsets.elements())});
+  const TimeMajor words = TimeMajor::of(c.offsets("in.mask"), c.device());
   const States states{words, static_cast<int64_t>(read.layers.size()), words.sentences(), H};
   const Tensor x = c.packed("in.x", "in.mask");
   const std::vector<Tensor> start = states.of(c);

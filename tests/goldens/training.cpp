@@ -6,7 +6,7 @@ namespace fovea::goldens {
 namespace {
 
 void optimiser(Case& c) {
-  ParameterStore store(c.type());
+  ParameterStore store(c.type(), c.device());
   const Tensor a = store.declare("a", c.shape("param.a"), Init::constant(0));
   const Tensor b = store.declare("b", c.shape("param.b"), Init::constant(0));
   store.allocate(1);

@@ -73,8 +73,7 @@ void sdpa_steps(Case& c) {
         keep.push_back(c.values("in.src_mask")[b * S + s]);
         rows.push_back(c.values("in.tgt_mask")[b * T + t] * keep.back());
       }
-  const Tensor kept = Tensor::of({B, T, S}, keep, c.type());
-  const Tensor shown = Tensor::of({B, T, S}, rows, c.type());
+  const Tensor kept = c.of({B, T, S}, keep), shown = c.of({B, T, S}, rows);
   Tape tape;
   const Tensor score = matmul(q, transpose(k));
   const Tensor scaled = score * (1 / std::sqrt(static_cast<double>(d_k)));
@@ -85,7 +84,7 @@ void sdpa_steps(Case& c) {
   c.expect("out.scaled", scaled * shown);
   c.expect("out.weights", weights * shown);
   c.expect("out.weighted", weighted);
-  c.expect("out.main", y * Tensor::of({B, T, 1}, c.values("in.tgt_mask"), c.type()));
+  c.expect("out.main", y * c.of({B, T, 1}, c.values("in.tgt_mask")));
   c.backward(tape, y);
   c.expect("grad.in.q", q.grad());
   c.expect("grad.in.k", k.grad());
@@ -93,14 +92,14 @@ void sdpa_steps(Case& c) {
 }
 
 // Weights of a packed batch against the padded [B, heads, T, S] of the file.
-void expect_weights(Case& c, const Tensor& packed, const Packing& rows, const Packing& cols) {
+void expect_weights(Case& c, const Tensor& packed, const std::string& row_mask) {
   const Shape& shape = c.shape("out.weights");
   const int64_t H = shape[1], T = shape[2], S = shape[3];
-  const int32_t *r = rows.offsets.data<int32_t>(), *s = cols.offsets.data<int32_t>();
+  const std::vector<int32_t> r = c.offsets(row_mask), s = c.offsets("in.src_mask");
   const std::vector<double> found = packed.values();
   std::vector<double> full(static_cast<size_t>(shape.elements()), 0.0);
   size_t at = 0;
-  for (int64_t b = 0; b < rows.sentences; ++b)
+  for (int64_t b = 0; b + 1 < std::ssize(r); ++b)
     for (int64_t h = 0; h < H; ++h)
       for (int64_t i = 0; i < r[b + 1] - r[b]; ++i)
         for (int64_t j = 0; j < s[b + 1] - s[b]; ++j)
@@ -113,7 +112,7 @@ void mha(Case& c) {
   const int64_t D = c.shape("in.x")[2], heads = static_cast<int64_t>(c.number("in.heads"));
   const std::string mask = cross ? "in.tgt_mask" : "in.src_mask";
   const Look look = c.name() == "mha_causal" ? Look::back : Look::everywhere;
-  Store store(c.type());
+  Store store(c.type(), c.device());
   const MultiHeadAttention attend(Scope{store, ""}, {D, heads});
   store.ready();
   assign(c, "", attend);
@@ -126,14 +125,13 @@ void mha(Case& c) {
     expect_weights(c,
                    cross_attention_weights(attend.queries(x), attend.keys_and_values(memory),
                                            queries, keys, {heads, look, {}}),
-                   queries, keys);
+                   mask);
     c.expect_kept("out.main", mask, y);
     c.backward(tape, y, mask);
     c.expect_kept("grad.in.memory", "in.src_mask", memory.grad());
   } else {
     const Tensor y = attend(x, queries, look);
-    expect_weights(c, self_attention_weights(attend.project(x), queries, {heads, look, {}}),
-                   queries, queries);
+    expect_weights(c, self_attention_weights(attend.project(x), queries, {heads, look, {}}), mask);
     c.expect_kept("out.main", mask, y);
     c.backward(tape, y, mask);
   }
@@ -142,7 +140,7 @@ void mha(Case& c) {
 }
 
 void norm_case(Case& c) {
-  Store store(c.type());
+  Store store(c.type(), c.device());
   const LayerNorm norm(Scope{store, ""}, c.shape("in.x")[2]);
   store.ready();
   c.assign("weight", norm.g);
@@ -159,7 +157,7 @@ void norm_case(Case& c) {
 void encoder_layer(Case& c) {
   ModelConfig config = config_of(c, "linear1.bias");
   config.size = c.shape("in.x")[2];
-  Store store(c.type());
+  Store store(c.type(), c.device());
   const EncoderLayer layer(Scope{store, ""}, config);
   store.ready();
   assign(c, "", layer);
@@ -175,7 +173,7 @@ void encoder_layer(Case& c) {
 void decoder_layer(Case& c) {
   ModelConfig config = config_of(c, "linear1.bias");
   config.size = c.shape("in.x")[2];
-  Store store(c.type());
+  Store store(c.type(), c.device());
   const DecoderLayer layer(Scope{store, ""}, config);
   store.ready();
   assign(c, "", layer);
@@ -206,7 +204,7 @@ void transformer_stacks(Case& c) {
   config.size = c.shape("in.src")[2];
   config.final_norm = c.name() == "transformer_post_final";
   config.source_words = config.target_words = 4;
-  Transformer model(config, c.type());
+  Transformer model(config, c.type(), c.device());
   model.parameters().allocate(1);
   model.parameters().allocate_gradients();
   assign_stacks(c, model);
@@ -234,16 +232,14 @@ void transformer_model(Case& c) {
   config.source_words = c.shape("param.E_src")[0];
   config.target_words = c.shape("param.E_tgt")[0];
   config.tied = Tied::output;
-  Transformer model(config, c.type());
+  Transformer model(config, c.type(), c.device());
   model.parameters().allocate(1);
   model.parameters().allocate_gradients();
   c.assign("E_src", model.embed_source.E);
   c.assign("E_tgt", model.embed_target.E);
   assign_stacks(c, model);
   const Packing from = c.packing("in.src_mask"), to = c.packing("in.tgt_mask");
-  auto offsets = [](const Packing& p) {
-    return std::span<const int32_t>(p.offsets.data<int32_t>(), p.offsets.elements());
-  };
+  const std::vector<int32_t> source = c.offsets("in.src_mask"), target = c.offsets("in.tgt_mask");
   const auto src = kept_ids(c, "in.src", "in.src_mask"), in = kept_ids(c, "in.y_in", "in.tgt_mask"),
              out = kept_ids(c, "in.y_out", "in.tgt_mask");
   const Tensor memory = model.encode(model.embed_source(src, from), from);
@@ -252,7 +248,7 @@ void transformer_model(Case& c) {
   c.expect_kept("out.logits", "in.tgt_mask", model.logits(y));
   Tape tape;
   const BatchLoss loss =
-      model.loss({src, offsets(from)}, {in, offsets(to)}, out, c.number("in.label_smoothing"));
+      model.loss({src, source}, {in, target}, out, c.number("in.label_smoothing"));
   const double words = static_cast<double>(out.size());
   c.expect("out.main", std::vector<double>{loss.loss.values()[0] / words});
   tape.backward(loss.loss, c.number("in.loss_weight") / words);
@@ -266,7 +262,7 @@ void positions(Case& c) {
   const auto rows = c.integers("in.positions");
   const int32_t last = *std::max_element(rows.begin(), rows.end());
   const int64_t D = static_cast<int64_t>(c.number("in.D"));
-  const Tensor table = sinusoids(waves, last + 1, D, c.type());
+  const Tensor table = sinusoids(waves, last + 1, D, c.type(), c.device());
   std::vector<double> found;
   for (const int32_t row : rows) {
     const auto values = table.window(row, 1).values();
