@@ -81,7 +81,7 @@ void give_up(std::byte* start, std::size_t bytes) {
 namespace memory {
 
 void copy(Cpu, const std::byte* from, std::byte* to, std::size_t bytes) {
-  std::memcpy(to, from, bytes);
+  if (bytes > 0) std::memcpy(to, from, bytes);  // an empty span may begin nowhere
 }
 void upload(Cpu on, const std::byte* from, std::byte* to, std::size_t bytes) {
   copy(on, from, to, bytes);
