@@ -27,3 +27,11 @@ add_executable(test_learning ${LEARNING})
 target_include_directories(test_learning PRIVATE ${CMAKE_SOURCE_DIR}/tests)
 target_link_libraries(test_learning PRIVATE fovea_core GTest::gtest GTest::gtest_main)
 set_target_properties(test_learning PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+
+# Every op, layer, mechanism and model on one device against the CPU in double: test_parity.
+file(GLOB PARITY CONFIGURE_DEPENDS tests/parity/*.cpp)
+add_executable(test_parity ${PARITY})
+target_include_directories(test_parity PRIVATE ${CMAKE_SOURCE_DIR}/tests)
+target_link_libraries(test_parity PRIVATE fovea_core GTest::gtest GTest::gtest_main)
+set_target_properties(test_parity PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+add_test(NAME parity COMMAND test_parity)

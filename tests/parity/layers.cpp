@@ -1,0 +1,149 @@
+#include "nn/layers.h"
+
+#include "models/transformer.h"
+#include "nn/positions.h"
+#include "nn/recurrent.h"
+#include "support/parity.h"
+
+namespace fovea::parity {
+namespace {
+
+Scope root(Trial& t) { return {t.store(), ""}; }
+
+// Rows, in, out.
+TEST(Parity, Layers) {
+  Family family("layers");
+  const Shapes shapes{.largest = {70, 80, 90}, .large = {{512, 256, 300}}};
+  family.check("affine", Bar::products, shapes, [](Trial& t, const Sizes& n) {
+    const Affine layer(root(t), n[1], n[2]);
+    t.ready(t.store());
+    t.expect("y", layer(t.input({n[0], n[1]})));
+  });
+  family.check("layer norm", Bar::elementwise, shapes, [](Trial& t, const Sizes& n) {
+    const LayerNorm norm(root(t), n[1] + 2);
+    t.ready(t.store());
+    const Tensor x = t.input({n[0], n[1] + 2});
+    t.expect("alone", norm(x));
+    t.expect("after a residual", norm(x, t.input(x.shape()), 0.2));
+  });
+  for (const auto& [name, waves] : {std::pair("interleaved", Waves::interleaved),
+                                    {"half", Waves::half},
+                                    {"half-m1", Waves::half_m1}})
+    family.check_forward(std::string("sinusoids, ") + name, Bar::elementwise, shapes,
+                         [waves = waves](Trial& t, const Sizes& n) {
+                           const SinusoidTable table(waves, 2 * n[2] + 2, t.type(), t.device());
+                           t.expect("rows", table.rows(n[0]).window(0, n[0]));
+                           t.expect("more", table.rows(n[1]).window(0, n[1]));
+                         });
+}
+
+// Rows, in, H − 7; and sentences.
+TEST(Parity, RecurrentLayers) {
+  Family family("recurrent nn");
+  const Shapes shapes{.largest = {12, 30, 24, 9}, .large = {{20, 64, 96, 32}}};
+  for (const auto& [name, kind] : {std::pair("rnn", Cell::rnn),
+                                   {"lstm", Cell::lstm},
+                                   {"gru", Cell::gru},
+                                   {"gru-after", Cell::gru_after}}) {
+    family.check(std::string(name) + ", one step", Bar::composed, shapes,
+                 [kind = kind](Trial& t, const Sizes& n) {
+                   const RecurrentCell cell(root(t), {kind, n[1], n[2] + 7});
+                   t.ready(t.store());
+                   const Tensor before = t.input({n[0] + t.number() % 2, cell.width()});
+                   const Tensor after = cell(t.input({n[0], n[1]}), before);
+                   t.expect("states", after);
+                   t.expect("h", cell.h(cell(t.input({n[0], n[1]}), after)));
+                 });
+    for (const Reading reading : {Reading::forward, Reading::both_ways})
+      family.check(std::string(name) + (reading == Reading::forward ? "" : ", both ways"),
+                   Bar::composed, shapes, [kind = kind, reading](Trial& t, const Sizes& n) {
+                     const RecurrentStack stack(root(t), {kind, n[1], n[2] + 7, 2, reading, 0.2});
+                     t.ready(t.store());
+                     const TimeMajor words =
+                         TimeMajor::of(Trial::offsets(t.lengths(n[3], n[0])), t.device());
+                     const auto read = stack(t.input({words.tokens(), n[1]}), words);
+                     t.expect("h", read.h);
+                     for (const Tensor& last : read.last) t.expect("last", last);
+                   });
+  }
+}
+
+// Sentences, longest source and target, heads, d_k − 7, inner. Norms of fewer numbers cancel.
+const Shapes kBatches{.largest = {6, 14, 14, 4, 20, 60}, .large = {{20, 30, 33, 8, 61, 512}}};
+
+ModelConfig config_of(const Sizes& n, NormPlace norm, Function f) {
+  ModelConfig c;
+  c.heads = n[3], c.size = n[3] * (n[4] + 7), c.inner = n[5];
+  c.norm = norm, c.activation = f;
+  c.dropout = c.attention_dropout = c.activation_dropout = 0.2;
+  return c;
+}
+
+// Target and source sentences with their rows.
+struct Batch {
+  Packing target, source;
+  Tensor y, memory;
+
+  Batch(Trial& t, const Sizes& n)
+      : target(t.packing(t.lengths(n[0], n[2]))), source(t.packing(t.lengths(n[0], n[1]))),
+        y(t.input({target.tokens, n[3] * (n[4] + 7)})),
+        memory(t.input({source.tokens, n[3] * (n[4] + 7)})) {}
+};
+
+TEST(Parity, MultiHead) {
+  Family family("multi-head");
+  for (const Look look : {Look::everywhere, Look::back})
+    family.check(look == Look::back ? "to oneself, back" : "to oneself", Bar::composed, kBatches,
+                 [look](Trial& t, const Sizes& n) {
+                   const Batch b(t, n);
+                   const MultiHeadAttention attend(root(t), {b.y.cols(), n[3], 0.2});
+                   t.ready(t.store());
+                   t.expect("y", attend(b.y, b.target, look));
+                 });
+  family.check("to others", Bar::composed, kBatches, [](Trial& t, const Sizes& n) {
+    const Batch b(t, n);
+    const MultiHeadAttention attend(root(t), {b.y.cols(), n[3], 0.2});
+    t.ready(t.store());
+    t.expect("y", attend(b.y, b.target, b.memory, b.source));
+  });
+}
+
+// With max(0, x) rounding chooses who takes part in the gradient.
+const struct {
+  const char* name;
+  NormPlace norm;
+  Function f;
+  Bar bar;
+} kKinds[] = {{"post-norm, relu", NormPlace::post, Function::relu, Bar::choices},
+              {"pre-norm, relu", NormPlace::pre, Function::relu, Bar::choices},
+              {"post-norm, gelu", NormPlace::post, Function::gelu, Bar::composed},
+              {"pre-norm, silu", NormPlace::pre, Function::silu, Bar::composed}};
+
+TEST(Parity, TransformerLayers) {
+  Family family("transformer nn");
+  for (const auto& kind : kKinds) {
+    const std::string name = kind.name;
+    family.check("feed forward, " + name, kind.bar, kBatches, [&](Trial& t, const Sizes& n) {
+      const ModelConfig c = config_of(n, kind.norm, kind.f);
+      const FeedForward layer(root(t), c);
+      const SubLayer add(root(t) / "norm", c);
+      t.ready(t.store());
+      t.expect("y", add(Batch(t, n).y, layer));
+    });
+    family.check("encoder layer, " + name, kind.bar, kBatches, [&](Trial& t, const Sizes& n) {
+      const EncoderLayer layer(root(t), config_of(n, kind.norm, kind.f));
+      t.ready(t.store());
+      const Batch b(t, n);
+      t.expect("y", layer(b.memory, b.source));
+    });
+    family.check("decoder layer, " + name, kind.bar, kBatches, [&](Trial& t, const Sizes& n) {
+      const DecoderLayer layer(root(t), config_of(n, kind.norm, kind.f));
+      t.ready(t.store());
+      const Batch b(t, n);
+      t.expect("y", layer(b.y, b.target, b.memory, b.source));
+    });
+  }
+}
+
+}  // namespace
+}  // namespace fovea::parity

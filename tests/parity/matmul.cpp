@@ -1,0 +1,57 @@
+#include "ops/matmul.h"
+
+#include "support/parity.h"
+
+namespace fovea::parity {
+namespace {
+
+// Rows, in, out.
+const Shapes kProducts{
+    .largest = {130, 140, 150},
+    .large = {{1024, 256, 384}, {2048, 64, 512}, {64, 1024, 1003}, {8, 512, 8003}}};
+
+TEST(Parity, Linear) {
+  Family family("linear");
+  family.check("without a bias", Bar::products, kProducts, [](Trial& t, const Sizes& n) {
+    t.expect("y", linear(t.input({n[0], n[1]}), t.input({n[2], n[1]})));
+  });
+  family.check("with a bias", Bar::products, kProducts, [](Trial& t, const Sizes& n) {
+    const Tensor x = t.input({n[0], n[1]}), W = t.input({n[2], n[1]});
+    t.expect("y", linear(x, W, t.input({n[2]}, 3)));
+  });
+  family.check("of parameters, twice", Bar::products, kProducts, [](Trial& t, const Sizes& n) {
+    const Tensor W = t.store().declare("W", {n[2], n[1]}, Init::glorot(n[1], n[2]));
+    const Tensor b = t.store().declare("b", {n[2]}, Init::constant(0));
+    t.ready(t.store());
+    t.expect("first", linear(t.input({n[0], n[1]}), W, b));
+    t.expect("second", linear(t.input({n[0], n[1]}), W, b));
+  });
+  family.check_forward(
+      "of parameters, alone", Bar::products, kProducts, [](Trial& t, const Sizes& n) {
+        const Tensor W = t.store().declare("W", {n[2], n[1]}, Init::glorot(n[1], n[2]));
+        t.ready(t.store());
+        for (const char* time : {"first", "second"})  // kept after the first
+          t.expect(time, linear(t.constant({n[0], n[1]}), W));
+      });
+}
+
+TEST(Parity, Matmul) {
+  Family family("matmul");
+  family.check("of two matrices", Bar::products, kProducts, [](Trial& t, const Sizes& n) {
+    t.expect("y", matmul(t.input({n[0], n[1]}), t.input({n[1], n[2]})));
+  });
+  const Shapes batches{.largest = {6, 30, 40, 50}, .large = {{16, 64, 65, 66}}};
+  family.check("of a batch", Bar::products, batches, [](Trial& t, const Sizes& n) {
+    t.expect("y", matmul(t.input({n[0], n[1], n[2]}), t.input({n[0], n[2], n[3]})));
+  });
+  family.check("of a batch with one", Bar::products, batches, [](Trial& t, const Sizes& n) {
+    t.expect("y", matmul(t.input({n[0], n[1], n[2]}), t.input({n[2], n[3]})));
+  });
+  family.check("transposed", Bar::elementwise, batches, [](Trial& t, const Sizes& n) {
+    t.expect("one", transpose(t.input({n[1], n[3]})));
+    t.expect("several", transpose(t.input({n[0], n[1], n[2]})));
+  });
+}
+
+}  // namespace
+}  // namespace fovea::parity

@@ -1,0 +1,215 @@
+#include <algorithm>
+
+#include "models/model.h"
+#include "support/parity.h"
+#include "support/sentences.h"
+
+namespace fovea::parity {
+namespace {
+
+// Sentences, longest source and target, what widths depend on, different words.
+const Shapes kBatches{.largest = {7, 12, 12, 12, 60}, .large = {{24, 30, 28, 40, 600}}, .few = 12};
+
+std::vector<int32_t> words(Trial& t, int64_t most, int64_t kinds, int32_t from = 3) {
+  std::vector<int32_t> all(t.random().below(static_cast<uint64_t>(most)));
+  for (int32_t& word : all)
+    word = from + static_cast<int32_t>(t.random().below(static_cast<uint64_t>(kinds)));
+  return all;
+}
+
+testing::Sentences sentences(Trial& t, const Sizes& n) {
+  testing::Sentences all;
+  for (int64_t i = 0; i < n[0]; ++i) all.add(words(t, n[1], n[4]), words(t, n[2], n[4]));
+  return all;
+}
+
+void expect_loss(Trial& t, const BatchLoss& found) {
+  t.expect("loss", found.loss);
+  t.expect_value("log_likelihood", found.log_likelihood);
+  if (found.surrogate) t.expect("surrogate", found.surrogate);
+  if (found.guided) t.expect_value("guided", found.guided);
+}
+
+void learn(Trial& t, const ModelConfig& config, const testing::Sentences& s) {
+  expect_loss(t, t.model(config).loss(s.sources(), s.targets(), s.out, 0.1));
+}
+
+// What is impossible has a score so low that nothing else would be seen beside it.
+std::vector<double> possible(const Tensor& scores) {
+  std::vector<double> values = scores.values();
+  for (double& v : values) v = v < -1e8 ? 0 : v;
+  return values;
+}
+
+// Words one by one, as search goes: rows are repeated and dropped on the way.
+void translate(Trial& t, const ModelConfig& config, const testing::Sentences& s) {
+  const Model& model = t.model(config);
+  const auto state = model.start(s.sources());
+  std::vector<int32_t> next(static_cast<size_t>(s.sources().sentences()), 1);
+  for (int step = 0; step < 4; ++step) {
+    t.expect_numbers("scores", possible(model.step(*state, next)));
+    std::vector<int32_t> parents(1 + t.random().below(2 * next.size()));
+    for (int32_t& p : parents) p = static_cast<int32_t>(t.random().below(next.size()));
+    model.reorder(*state, parents);
+    next.assign(parents.size(), 0);
+    for (int32_t& word : next)
+      word = static_cast<int32_t>(
+          3 + t.random().below(static_cast<uint64_t>(model.target_words() - 3)));
+  }
+  std::vector<double> weights;
+  for (const auto& maps : model.attention(s.sources(), s.targets()))
+    for (const AttentionMap& map : maps)
+      for (const auto* numbers : {&map.weights, &map.position, &map.kappa, &map.soft}) {
+        if (map.mechanism == "window" && numbers == &map.weights) continue;  // may be all but 0
+        weights.insert(weights.end(), numbers->begin(), numbers->end());
+      }
+  t.expect_numbers("attention", weights);
+}
+
+void check_model(Family& family, const std::string& name, Bar bar,
+                 const std::function<ModelConfig(const Sizes&)>& config) {
+  family.check(name, bar, kBatches,
+               [&](Trial& t, const Sizes& n) { learn(t, config(n), sentences(t, n)); });
+  family.check_forward(name + ", word by word", bar, kBatches,
+                       [&](Trial& t, const Sizes& n) { translate(t, config(n), sentences(t, n)); });
+}
+
+ModelConfig transformer(const Sizes& n) {
+  ModelConfig c;
+  c.encoder_layers = c.decoder_layers = 1 + n[3] % 2;
+  c.heads = 2, c.size = 2 * (n[3] + 7), c.inner = 3 * n[3] + 1;
+  c.source_words = c.target_words = n[4] + 19;
+  c.max_length = std::max(n[1], n[2]) + 5;
+  c.activation = Function::gelu;
+  c.dropout = c.attention_dropout = c.activation_dropout = 0.2;
+  return c;
+}
+
+using Change = void (*)(ModelConfig&);
+
+TEST(Parity, Transformer) {
+  Family family("transformer");
+  const struct {
+    const char* name;
+    Bar bar;
+    Change change;
+  } kinds[] = {
+      {"post-norm", Bar::composed, [](ModelConfig&) {}},
+      {"relu", Bar::choices, [](ModelConfig& c) { c.activation = Function::relu; }},
+      {"pre-norm", Bar::composed, [](ModelConfig& c) { c.norm = NormPlace::pre; }},
+      {"silu, own output", Bar::composed,
+       [](ModelConfig& c) { c.activation = Function::silu, c.tied = Tied::none; }},
+      {"tied output, learned positions", Bar::composed,
+       [](ModelConfig& c) { c.tied = Tied::output, c.positions = Positions::learned; }},
+      {"output bias, final norm, half-m1", Bar::composed,
+       [](ModelConfig& c) {
+         c.output_bias = c.final_norm = true, c.positions = Positions::half_m1;
+         c.scale_embeddings = false;
+       }},
+  };
+  for (const auto& kind : kinds)
+    check_model(family, kind.name, kind.bar, [&](const Sizes& n) {
+      ModelConfig c = transformer(n);
+      kind.change(c);
+      return c;
+    });
+  family.check("guided", Bar::composed, kBatches, [](Trial& t, const Sizes& n) {
+    ModelConfig c = transformer(n);
+    c.alignment_layer = 0, c.alignment_head = 1;
+    const testing::Sentences s = sentences(t, n);
+    std::vector<int32_t> offsets{0}, keys;
+    for (int64_t b = 0; b < n[0]; ++b)
+      for (int32_t i = s.offsets[b]; i < s.offsets[b + 1]; ++i) {
+        const int32_t source = s.source_offsets[b + 1] - s.source_offsets[b];
+        for (int32_t j = 0; j < std::min(i % 3, source); ++j) keys.push_back((i + j) % source);
+        offsets.push_back(static_cast<int32_t>(keys.size()));
+      }
+    const Guidance guidance{offsets, keys, 0.3};
+    expect_loss(t, t.model(c).guided_loss(s.sources(), s.targets(), s.out, 0.1, guidance));
+  });
+}
+
+ModelConfig recurrent(const Sizes& n, const std::string& attention, Decoder decoder) {
+  ModelConfig c;
+  c.type = "recurrent";
+  c.encoder_layers = 1 + n[3] % 2, c.decoder_layers = 1 + n[3] % 3 / 2;
+  c.encoder_size = n[3] + 3, c.size = 2 * c.encoder_size;  // states and annotations of one size
+  c.embedding = n[3] + 4, c.readout = n[3] + 5, c.tied = Tied::none;
+  c.source_words = c.target_words = n[4] + 19;
+  c.max_length = std::max(n[1], n[2]) + 5;
+  c.dropout = 0.2;
+  c.decoder = decoder, c.cell = decoder == Decoder::luong ? Cell::lstm : Cell::gru;
+  c.attention.kind = attention;
+  c.attention.inner = n[3], c.attention.window = 2, c.attention.gaussians = 3;
+  return c;
+}
+
+TEST(Parity, RecurrentModels) {
+  Family family("recurrent model");
+  for (const std::string attention : {"none", "global", "local-m", "local-p", "hard-argmax",
+                                      "hard-sample", "forward", "window", "static"})
+    for (const Decoder decoder : {Decoder::bahdanau, Decoder::luong}) {
+      const bool chooses =
+          attention.starts_with("hard") || attention == "local-p" || attention == "forward";
+      check_model(family, attention + (decoder == Decoder::luong ? ", luong" : ", bahdanau"),
+                  chooses ? Bar::choices : Bar::composed,
+                  [&](const Sizes& n) { return recurrent(n, attention, decoder); });
+    }
+  for (const auto& [name, cell] : {std::pair("rnn", Cell::rnn), {"gru-after", Cell::gru_after}})
+    check_model(family, name, Bar::composed, [cell = cell](const Sizes& n) {
+      ModelConfig c = recurrent(n, "global", Decoder::bahdanau);
+      c.cell = cell;
+      return c;
+    });
+  check_model(family, "luong without input feeding", Bar::composed, [](const Sizes& n) {
+    ModelConfig c = recurrent(n, "global", Decoder::luong);
+    c.input_feeding = false, c.attention.score = "general";
+    return c;
+  });
+}
+
+// Documents are sentences, and the last of them a question.
+testing::Sentences texts(Trial& t, const Sizes& n, bool documents) {
+  testing::Sentences all;
+  for (int64_t i = 0; i < n[0]; ++i) {
+    std::vector<int32_t> text = words(t, n[1], n[4]);
+    for (uint64_t more = 0; documents && more < 1 + t.random().below(3); ++more) {
+      text.push_back(2);
+      const std::vector<int32_t> sentence = words(t, n[2], n[4]);
+      text.insert(text.end(), sentence.begin(), sentence.end());
+    }
+    all.add(text, {4 + static_cast<int32_t>(t.random().below(static_cast<uint64_t>(n[4])))});
+  }
+  return all;
+}
+
+TEST(Parity, Reader) {
+  Family family("reader");
+  const struct {
+    const char* name;
+    ReaderQuery query;
+    const char* attention;
+    Context context;
+  } kinds[] = {{"summary", ReaderQuery::summary, "static", Context::text},
+               {"learned", ReaderQuery::learned, "static", Context::text},
+               {"question", ReaderQuery::question, "static", Context::text},
+               {"question, sentences", ReaderQuery::question, "static", Context::sentence},
+               {"without attention", ReaderQuery::summary, "none", Context::text}};
+  for (const auto& kind : kinds) {
+    const auto config = [&](const Sizes& n) {
+      ModelConfig c = recurrent(n, kind.attention, Decoder::luong);
+      c.type = "reader", c.query = kind.query, c.context = kind.context;
+      c.target_words = n[4] + 4, c.max_length = 200;
+      return c;
+    };
+    const bool documents = kind.query == ReaderQuery::question;
+    family.check(kind.name, Bar::composed, kBatches,
+                 [&](Trial& t, const Sizes& n) { learn(t, config(n), texts(t, n, documents)); });
+    family.check_forward(
+        std::string(kind.name) + ", read only", Bar::composed, kBatches,
+        [&](Trial& t, const Sizes& n) { translate(t, config(n), texts(t, n, documents)); });
+  }
+}
+
+}  // namespace
+}  // namespace fovea::parity

@@ -1,0 +1,144 @@
+#include <cmath>
+
+#include "ops/matmul.h"
+#include "support/parity.h"
+
+namespace fovea::parity {
+
+Trial::Trial(uint64_t seed, int64_t number, Place place)
+    : place_(place), number_(number), random_(seed, static_cast<uint64_t>(number)),
+      store_(std::make_shared<ParameterStore>(place.type, place.device)) {}
+
+std::vector<double> Trial::drawn(const Shape& shape, double scale, double middle) {
+  std::vector<double> values(static_cast<size_t>(shape.elements()));
+  for (double& v : values) {  // the sum of two uniform numbers: large shapes want many, and soon
+    const double sum = (random_.bits32() + static_cast<double>(random_.bits32())) * 0x1p-32;
+    v = static_cast<float>(middle + scale * std::sqrt(6.0) * (sum - 1));
+  }
+  return values;
+}
+
+Tensor Trial::numbers(Shape shape, std::vector<double> values) const {
+  for (double& v : values) v = static_cast<float>(v);
+  return Tensor::of(std::move(shape), values, place_.type, place_.device);
+}
+
+Tensor Trial::constant(Shape shape, double scale, double middle) {
+  const std::vector<double> values = drawn(shape, scale, middle);
+  return numbers(std::move(shape), values);
+}
+
+// Ops that add to a gradient are seen to do so when it holds something at the start.
+void Trial::start_gradient(const Tensor& x) {
+  if (!adds()) return;
+  x.slot()->gather([&](const Tensor& dx, Fold) { dx.assign(drawn(x.shape(), 1, 0)); });
+}
+
+Tensor Trial::input(Shape shape, double scale, double middle) {
+  Tensor x = constant(std::move(shape), scale, middle);
+  x.track();
+  start_gradient(x);
+  leaves_.emplace_back("x" + std::to_string(leaves_.size()), x);
+  return x;
+}
+
+Tensor Trial::integers(std::span<const int32_t> values) const {
+  return Tensor::of(values, place_.device);
+}
+
+Tensor Trial::integers_below(int64_t count, int64_t below, int64_t from) {
+  std::vector<int32_t> values(static_cast<size_t>(count));
+  for (int32_t& v : values)
+    v = static_cast<int32_t>(from +
+                             static_cast<int64_t>(random_.below(static_cast<uint64_t>(below))));
+  return integers(values);
+}
+
+Dropout Trial::dropout(double rate) {
+  return {static_cast<float>(rate), 0x5eed, static_cast<uint32_t>(number_), ++dropouts_};
+}
+
+std::vector<int32_t> Trial::lengths(int64_t sentences, int64_t longest) {
+  std::vector<int32_t> each(static_cast<size_t>(sentences));
+  for (int32_t& n : each)
+    n = 1 + static_cast<int32_t>(random_.below(static_cast<uint64_t>(longest)));
+  if (!each.empty()) each[random_.below(each.size())] = static_cast<int32_t>(longest);
+  return each;
+}
+
+std::vector<int32_t> Trial::offsets(std::span<const int32_t> lengths) {
+  std::vector<int32_t> all{0};
+  for (const int32_t n : lengths) all.push_back(all.back() + n);
+  return all;
+}
+
+Packing Trial::packing(std::span<const int32_t> lengths) const {
+  return Packing::of(offsets(lengths), place_.device);
+}
+
+Lookup Trial::lookup(int64_t sentences, int64_t longest, int64_t queries) {
+  const Packing memory = packing(lengths(sentences, longest));
+  return {memory, integers_below(queries, sentences)};
+}
+
+Ranges Trial::late(const Lookup& look) {
+  const std::vector<double> lengths = look.lengths().values();
+  std::vector<int32_t> low;
+  for (const double n : lengths)
+    low.push_back(static_cast<int32_t>(random_.below(static_cast<uint64_t>(n) + 1)));
+  return {integers(low), look.lengths()};
+}
+
+void Trial::ready(ParameterStore& store) {
+  store.allocate(1);
+  for (const auto& p : store.all()) {
+    std::vector<double> values = p.tensor.values();
+    const bool bias = p.init.kind == Init::Kind::constant && p.tensor.elements() > 1;
+    for (double& v : values) v = static_cast<float>(bias ? v + 0.3 * random_.normal() : v);
+    p.tensor.assign(values);
+    leaves_.emplace_back(p.name, p.tensor);
+  }
+  parameters_changed();
+  store.allocate_gradients();
+  if (adds()) store.gradients().assign(drawn(store.gradients().shape(), 0.01, 0));
+}
+
+const Model& Trial::model(const ModelConfig& config) {
+  std::shared_ptr<Model> model = declare_model(config, place_.type, place_.device);
+  ready(model->parameters());
+  kept_.push_back(model);
+  return *model;
+}
+
+void Trial::expect(const std::string& name, const Tensor& found) {
+  expect_value(name, found);
+  if (found.needs_grad()) roots_.emplace_back(name, found);
+}
+void Trial::expect_value(const std::string& name, const Tensor& found) {
+  results_.push_back({name, Result::Kind::value, found.values()});
+}
+void Trial::expect_integers(const std::string& name, const Tensor& found) {
+  results_.push_back({name, Result::Kind::integers, found.values()});
+}
+void Trial::expect_numbers(const std::string& name, std::vector<double> found) {
+  results_.push_back({name, Result::Kind::value, std::move(found)});
+}
+
+void Trial::go_back(Tape& tape) {
+  for (size_t i = 0; i < roots_.size(); ++i) {
+    const Tensor& y = roots_[i].second;
+    const Tensor seed = numbers(y.shape(), drawn(y.shape(), 1, 0.5));  // so that sums are not 0
+    if (i + 1 < roots_.size())
+      y.slot()->gather([&](const Tensor& dy, Fold) { dy.copy_from(seed); });
+    else
+      tape.backward(y, seed);  // of all of them: it pulls whatever slot holds something
+  }
+  for (const auto& [name, x] : leaves_) {
+    const bool reached = x.slot()->holds();
+    results_.push_back({"d" + name, Result::Kind::gradient,
+                        reached ? x.grad().values()
+                                : std::vector<double>(static_cast<size_t>(x.elements()), 0.0)});
+  }
+}
+
+}  // namespace fovea::parity
