@@ -83,7 +83,7 @@ void loss_of_rows(const Output& in, int64_t first, int64_t count, const Gradient
   using T = std::conditional_t<std::is_same_v<In, double>, double, float>;
   const Tensor x = in.x.window(first, count);
   Tensor logits({count, in.W.size(0)}, type_of<T>(), x.device());
-  multiply({x, Side::as_is, in.W, Side::transposed}, logits, in.b, Fold::set);
+  multiply({x, Side::as_is, in.W, Side::transposed}, logits, in.b, Fold::set, Keep::always);
   Tensor dz = to.dx ? Tensor(logits.shape(), type_of<In>(), x.device()) : Tensor();
   run_on<In>(x, [&](auto on) {
     kernel::cross_entropy_grad<T, In>(
@@ -91,7 +91,8 @@ void loss_of_rows(const Output& in, int64_t first, int64_t count, const Gradient
         in.losses.data<T>() + first, in.likelihood.data<T>() + first, dz.out<In>(), Fold::set);
   });
   if (!dz) return;
-  multiply({dz, Side::as_is, in.W, Side::as_is}, to.dx.window(first, count), {}, Fold::set);
+  multiply({dz, Side::as_is, in.W, Side::as_is}, to.dx.window(first, count), {}, Fold::set,
+           Keep::always);
   multiply({dz, Side::transposed, x, Side::as_is}, to.dW, {}, first ? Fold::add : Fold::set);
   if (to.db)
     run_on<In>(x, [&](auto on) {

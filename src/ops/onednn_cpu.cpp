@@ -20,6 +20,7 @@ constexpr size_t kKeptAtMost = 4096;
 struct Packed {
   memory::desc plain, order;
   memory values;
+  uint64_t generation;
 };
 
 // Room for the copies of factors that a product makes, in huge pages: in small ones the speed would
@@ -118,11 +119,19 @@ const KeptProduct& kept_product(const ProductShape& shape) {
 
 namespace {
 
-memory reordered(memory from, const memory::desc& order) {
+void reorder(memory from, memory to) {
+  try {
+    dnnl::reorder(from, to).execute(stream(), from, to);
+    stream().wait();
+  } catch (const dnnl::error& e) {
+    explain(e);
+  }
+}
+
+memory reordered(const memory& from, const memory::desc& order) {
   try {
     memory values(order, engine());
-    dnnl::reorder(from, values).execute(stream(), from, values);
-    stream().wait();
+    reorder(from, values);
     return values;
   } catch (const dnnl::error& e) {
     explain(e);
@@ -131,16 +140,23 @@ memory reordered(memory from, const memory::desc& order) {
 
 }  // namespace
 
+// What is stale is filled anew where it stands: weights change with every update, and memory that
+// comes fresh from the system costs more than their order does.
 const memory& packed(const KeptProduct& product, const memory& plain) {
-  if (kept.generation != generation) {
-    kept.weights.clear();
-    kept.generation = generation;
-  }
+  const uint64_t now = generation;
+  if (kept.generation != now)
+    std::erase_if(kept.weights, [=](const auto& w) { return w.second.generation + 2 < now; });
+  kept.generation = now;
   const memory::desc order = product.description.weights_desc();
   const auto [first, last] = kept.weights.equal_range(plain.get_data_handle());
-  for (auto at = first; at != last; ++at)
-    if (at->second.order == order && at->second.plain == plain.get_desc()) return at->second.values;
-  const Packed fresh{plain.get_desc(), order, reordered(plain, order)};
+  for (auto at = first; at != last; ++at) {
+    Packed& found = at->second;
+    if (found.order != order || found.plain != plain.get_desc()) continue;
+    if (found.generation != now) reorder(plain, found.values);
+    found.generation = now;
+    return found.values;
+  }
+  const Packed fresh{plain.get_desc(), order, reordered(plain, order), now};
   return kept.weights.emplace(plain.get_data_handle(), fresh)->second.values;
 }
 
