@@ -1,3 +1,5 @@
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -69,6 +71,18 @@ struct Job {
   int64_t dropout_row_of(int64_t i) const { return (first_query + i) * in.heads + head; }
   int64_t log_sum_of(int64_t i) const { return (first_query + i) * in.heads + head; }
 };
+
+// The jobs of this thread: those of the sentences whose words other kernels give to it as well
+// (Note [Halves]).
+template <class T>
+std::pair<int64_t, int64_t> my_jobs(const Heads<T>& in) {
+  const int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
+  const int32_t *begin = in.query_offsets, *end = begin + in.sentences;
+  const auto job_at = [&](int64_t thread) {
+    return (std::lower_bound(begin, end, *end * thread / threads) - begin) * in.heads;
+  };
+  return {job_at(me), me + 1 == threads ? in.sentences * in.heads : job_at(me + 1)};
+}
 
 // Rows of one head as products read them: in place where they are whole vectors.
 template <class T>
@@ -205,8 +219,8 @@ void attention(Cpu, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights) {
 #pragma omp parallel if (work_of(in) > kWorthThreads)
   {
     Scratch<T> scratch;
-#pragma omp for schedule(dynamic, 8)
-    for (int64_t i = 0; i < in.sentences * in.heads; ++i)
+    const auto [first, last] = my_jobs(in);
+    for (int64_t i = first; i < last; ++i)
       attend(Job<T>(in, i), mask, y, log_sums,
              weights ? weights + starts[static_cast<size_t>(i)] : nullptr, scratch);
   }
@@ -293,8 +307,8 @@ void attention_grad(Cpu, const Heads<T>& in, Columns<const T> /*y*/, Columns<con
 #pragma omp parallel if (work_of(in) > kWorthThreads)
   {
     Scratch<T> scratch;
-#pragma omp for schedule(dynamic, 8)
-    for (int64_t i = 0; i < in.sentences * in.heads; ++i)
+    const auto [first, last] = my_jobs(in);
+    for (int64_t i = first; i < last; ++i)
       attend_back(Job<T>(in, i), mask, dy, log_sums, out, scratch);
   }
 }

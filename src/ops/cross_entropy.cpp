@@ -4,6 +4,7 @@
 
 #include "ops/cross_entropy_kernel.h"
 #include "ops/elementwise_kernel.h"
+#include "ops/halves.h"
 #include "ops/matmul.h"
 #include "ops/matmul_kernel.h"
 #include "ops/product.h"
@@ -21,6 +22,8 @@ int64_t rows_at_a_time(int64_t words, int64_t width, Device device) {
   const int64_t cached = rows_of(3 << 20), most = rows_of(16 << 20);
   return std::clamp<int64_t>(std::max(cached, std::min(width, most)), 64, 2048);
 }
+
+constexpr int64_t kWorthHalves = 512;  // rows
 
 Tensor total(const Tensor& losses) {
   Tensor loss({1}, losses.type(), losses.device());
@@ -76,9 +79,9 @@ void run_on(const Tensor& x, Launch launch) {
       x.device());
 }
 
-// One run of rows: logits, loss, and its share of the gradients.
+// One run of rows: logits, loss, and its share of the gradients, folded into those of W and b.
 template <class In>
-void loss_of_rows(const Output& in, int64_t first, int64_t count, const Gradients& to) {
+void loss_of_rows(const Output& in, int64_t first, int64_t count, const Gradients& to, Fold fold) {
   using kernel::Side;
   using T = std::conditional_t<std::is_same_v<In, double>, double, float>;
   const Tensor x = in.x.window(first, count);
@@ -93,11 +96,39 @@ void loss_of_rows(const Output& in, int64_t first, int64_t count, const Gradient
   if (!dz) return;
   multiply({dz, Side::as_is, in.W, Side::as_is}, to.dx.window(first, count), {}, Fold::set,
            Keep::always);
-  multiply({dz, Side::transposed, x, Side::as_is}, to.dW, {}, first ? Fold::add : Fold::set);
+  multiply({dz, Side::transposed, x, Side::as_is}, to.dW, {}, fold);
   if (to.db)
-    run_on<In>(x, [&](auto on) {
-      kernel::column_sums(on, dz.in<In>(), to.db.data<T>(), first ? Fold::add : Fold::set);
-    });
+    run_on<In>(x, [&](auto on) { kernel::column_sums(on, dz.in<In>(), to.db.data<T>(), fold); });
+}
+
+void loss_of(const Output& in, int64_t first, int64_t count, const Gradients& to) {
+  const int64_t step = rows_at_a_time(in.W.size(0), in.W.size(1), in.x.device());
+  for (int64_t at = first; at < first + count; at += step) {
+    const int64_t rows = std::min(step, first + count - at);
+    const Fold fold = at == first ? Fold::set : Fold::add;
+    if (in.x.type() == Type::bf16)
+      loss_of_rows<bf16>(in, at, rows, to, fold);
+    else if (in.x.type() == Type::f64)
+      loss_of_rows<double>(in, at, rows, to, fold);
+    else
+      loss_of_rows<float>(in, at, rows, to, fold);
+  }
+}
+
+void add_to(const Tensor& y, const Tensor& x) {
+  run(y, [&]<class T>(auto on, T) { kernel::scale(on, x.in<T>(), 1, y.out<T>(), Fold::add); });
+}
+
+// Each half of the rows has logits and gradients of its own (Note [Halves]).
+void loss_in_halves(const Output& in, const Gradients& to) {
+  Gradients second = to;
+  if (to.dx) second.dW = Tensor::like(to.dW);
+  if (to.db) second.db = Tensor::like(to.db);
+  kernel::in_halves(in.x.rows(), [&](int half, int64_t first, int64_t count) {
+    loss_of(in, first, count, half ? second : to);
+  });
+  if (to.dx) add_to(to.dW, second.dW);
+  if (to.db) add_to(to.db, second.db);
 }
 
 void scaled_into(const std::shared_ptr<Slot>& slot, const Tensor& gradient, const Tensor& dy) {
@@ -112,7 +143,7 @@ void scaled_into(const std::shared_ptr<Slot>& slot, const Tensor& gradient, cons
 
 CrossEntropy output_loss(const Tensor& x, const Tensor& W, const Tensor& b, const Tensor& labels,
                          double smoothing) {
-  const int64_t N = x.rows(), V = W.size(0);
+  const int64_t N = x.rows();
   const Tensor operand = as_operand(x), weights = as_operand(W);
   Output in{operand, weights, b, labels, smoothing, Tensor({N}, x.type(), x.device()), {}};
   in.likelihood = Tensor::like(in.losses);
@@ -120,16 +151,10 @@ CrossEntropy output_loss(const Tensor& x, const Tensor& W, const Tensor& b, cons
   if (Tape::live())
     to = {Tensor::like(x), N ? Tensor::like(W) : Tensor::zeros(W.shape(), W.type(), W.device()),
           b ? Tensor::zeros(b.shape(), b.type(), b.device()) : Tensor()};
-  const int64_t step = rows_at_a_time(V, W.size(1), x.device());
-  for (int64_t first = 0; first < N; first += step) {
-    const int64_t count = std::min(step, N - first);
-    if (operand.type() == Type::bf16)
-      loss_of_rows<bf16>(in, first, count, to);
-    else if (operand.type() == Type::f64)
-      loss_of_rows<double>(in, first, count, to);
-    else
-      loss_of_rows<float>(in, first, count, to);
-  }
+  if (x.device() == Device{Cpu{}} && N >= kWorthHalves)
+    loss_in_halves(in, to);
+  else
+    loss_of(in, 0, N, to);
   Tensor loss = record(total(in.losses), {x, W, b},
                        [=, to_x = x.slot(), to_W = W.slot(), to_b = b.slot()](const Tensor& dy) {
                          scaled_into(to_x, to.dx, dy);

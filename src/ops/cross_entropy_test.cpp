@@ -1,5 +1,7 @@
 #include "ops/cross_entropy.h"
 
+#include <omp.h>
+
 #include "ops/matmul.h"
 #include "support/gradient_check.h"
 
@@ -50,6 +52,26 @@ TEST(CrossEntropy, OutputLossEqualsItsReference) {
     EXPECT_LE(nmse(gradients[0], gradients[2]), bound);
     EXPECT_LE(nmse(gradients[1], gradients[3]), bound);
   }
+}
+
+TEST(CrossEntropy, OutputLossHasTheSameBitsWithAnyThreads) {
+  const int threads = omp_get_max_threads();
+  std::vector<int32_t> labels;
+  for (int32_t i = 0; i < 1301; ++i) labels.push_back(i % 60 - 1);
+  std::vector<std::vector<double>> found;
+  for (const int n : {1, 2, 3}) {
+    omp_set_num_threads(n);
+    const Tensor x = random_tensor({1301, 24}, 1, Type::f32);
+    const Tensor W = random_tensor({59, 24}, 2, Type::f32), b = random_tensor({59}, 3, Type::f32);
+    for (const Tensor& t : {x, W, b}) t.track();
+    Tape tape;
+    const CrossEntropy c = output_loss(x, W, b, Tensor::of(labels), 0.1);
+    tape.backward(c.loss);
+    for (const Tensor& t : {c.loss, c.log_likelihood, x.grad(), W.grad(), b.grad()})
+      found.push_back(t.values());
+  }
+  omp_set_num_threads(threads);
+  for (size_t i = 5; i < found.size(); ++i) EXPECT_EQ(found[i], found[i % 5]) << i;
 }
 
 TEST(CrossEntropy, LikelihoodIsLogSoftmax) {

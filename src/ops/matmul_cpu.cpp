@@ -2,8 +2,10 @@
 #include <bit>
 #include <vector>
 
+#include "ops/halves.h"
 #include "ops/matmul_kernel.h"
 #include "ops/onednn.h"
+#include "tensor/memory.h"
 
 namespace fovea::kernel {
 namespace {
@@ -14,8 +16,13 @@ template <class In>
 constexpr memory::data_type kIn =
     std::is_same_v<In, float> ? memory::data_type::f32 : memory::data_type::bf16;
 
+void add_to(Matrix<float> y, Matrix<const float> x) {
+#pragma omp parallel for simd schedule(static) if (x.size() > kWorthThreads)
+  for (int64_t i = 0; i < x.size(); ++i) y.data[i] += x.data[i];
+}
+
 template <class In>
-void product(const Product<float, In>& p) {
+void product_here(const Product<float, In>& p) {
   if (p.c.size() == 0) return;
   const bool ta = p.a_side == Side::transposed, tb = p.b_side == Side::transposed;
   const int64_t k = ta ? p.a.rows : p.a.cols;
@@ -40,6 +47,35 @@ void product(const Product<float, In>& p) {
   const memory plain({{k, p.c.cols}, kIn<In>, strides}, engine(), const_cast<In*>(p.b.data));
   const memory& b = p.home ? packed(kept, plain, *p.home) : p.keep_b ? packed(kept, plain) : plain;
   execute(kept, p.a.data, b, p.bias, p.c.data);
+}
+
+// Rows from which their halves are worth products of their own (Note [Halves]).
+constexpr int64_t kWorthHalves = 512;
+
+template <class T>
+Matrix<T> rows_of(Matrix<T> x, int64_t first, int64_t count) {
+  return {x.row(first), count, x.cols};
+}
+
+template <class In>
+void product(const Product<float, In>& p) {
+  const bool sums_rows = p.a_side == Side::transposed && p.b_side == Side::as_is;
+  if (p.a.rows < kWorthHalves || !(sums_rows || p.a_side == Side::as_is)) return product_here(p);
+  if (!sums_rows)
+    return in_halves(p.a.rows, [&](int, int64_t first, int64_t count) {
+      Product<float, In> half = p;
+      half.a = rows_of(p.a, first, count), half.c = rows_of(p.c, first, count);
+      product_here(half);
+    });
+  const Buffer room = allocate(static_cast<size_t>(p.c.size()) * sizeof(float), Cpu{});
+  const Matrix<float> second{reinterpret_cast<float*>(room.get()), p.c.rows, p.c.cols};
+  in_halves(p.a.rows, [&](int h, int64_t first, int64_t count) {
+    Product<float, In> half = p;
+    half.a = rows_of(p.a, first, count), half.b = rows_of(p.b, first, count);
+    if (h == 1) half.c = second, half.fold = Fold::set, half.bias = nullptr;
+    product_here(half);
+  });
+  add_to(p.c, second);
 }
 
 }  // namespace

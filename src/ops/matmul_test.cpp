@@ -94,6 +94,35 @@ TEST(Matmul, RowsDoNotDependOnTheBatch) {
   }
 }
 
+// Many rows are cut in halves (Note [Halves]), with any number of threads.
+TEST(Matmul, ManyRowsHaveTheSameBitsWithAnyThreads) {
+  const int threads = omp_get_max_threads();
+  for (const Precision precision : {Precision::f32, Precision::bf16})
+    for (const int64_t rows : {511, 512, 1301}) {
+      const PrecisionScope scope(precision);
+      const Tensor exact_x = random_tensor({rows, 40}, 1), exact_W = random_tensor({33, 40}, 2);
+      const Tensor exact_d = random_tensor({rows, 33}, 3);
+      std::vector<std::vector<Tensor>> found;
+      for (const int n : {0, 1, 2, 3}) {  // 0: in double
+        omp_set_num_threads(std::max(n, 1));
+        const auto in = [&](const Tensor& x) { return n ? in_float(x) : x; };
+        const Tensor x = in(exact_x), W = in(exact_W), d = in(exact_d);
+        x.track();
+        W.track();
+        Tape tape;
+        const Tensor y = linear(x, W);
+        tape.backward(y, d);
+        found.push_back({y, x.grad(), W.grad()});
+      }
+      omp_set_num_threads(threads);
+      for (size_t i = 0; i < 3; ++i) {
+        EXPECT_LE(std::sqrt(nmse(found[1][i], found[0][i])), 1.6e-2) << i;
+        for (const size_t n : {2, 3})
+          EXPECT_EQ(found[n][i].values(), found[1][i].values()) << i << ", threads " << n;
+      }
+    }
+}
+
 TEST(Matmul, ParametersAreConvertedAgainAfterTheyChange) {
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
     const PrecisionScope scope(precision);
