@@ -83,9 +83,10 @@ bar() {
 
 # Copies what a long command prints to LOG, and tells on stderr how it gets on, also while it
 # prints nothing: on a terminal one line that is redrawn every second, with a bar where ninja's
-# [done/all] is seen; elsewhere a line every five seconds.
-progress() {  # progress LOG LABEL
-  local line part='' status=0 built=0 all=0 pause=5 began=$SECONDS told=$SECONDS
+# [done/all] is seen; elsewhere a line every five seconds, or PAUSE.
+progress() {  # progress LOG LABEL [PAUSE]
+  local line part='' status=0 built=0 all=0 pause=${3:-5} began=$SECONDS told=$SECONDS
+  local count='^\[([0-9]+)/([0-9]+)\]|^fovea: .* built ([0-9]+) of ([0-9]+)'
   [[ ! -t 2 ]] || pause=1
   while ((status == 0 || status > 128)); do  # 0: a line, above 128: the time was up, 1: the end
     status=0
@@ -93,7 +94,8 @@ progress() {  # progress LOG LABEL
     part+=$line
     if ((status == 0)) || ((status < 128 && ${#part} > 0)); then
       printf '%s\n' "$part" >>"$1"
-      [[ ! $part =~ ^\[([0-9]+)/([0-9]+)\] ]] || built=${BASH_REMATCH[1]} all=${BASH_REMATCH[2]}
+      [[ ! $part =~ $count ]] ||
+        built=${BASH_REMATCH[1]}${BASH_REMATCH[3]} all=${BASH_REMATCH[2]}${BASH_REMATCH[4]}
       part=''
     fi
     if ((SECONDS - told >= pause)); then
