@@ -117,9 +117,22 @@ Field& Field::above(double low) {
   return between(low, kInfinity);
 }
 
+Field& Field::or_word(const std::string& word, int64_t number) {
+  named_ = static_cast<double>(number);
+  expected_ += " or " + word;
+  assign_ = [assign = assign_, word, as_text = std::to_string(number)](const Items& items) {
+    return assign(items.at(0) == word ? Items{as_text} : items);
+  };
+  print_ = [print = print_, number = number_, word, named = named_] {
+    return number() == named ? word : print();
+  };
+  return *this;
+}
+
 bool Field::in_range() const {
   if (!number_) return true;
   const double x = number_();
+  if (x == named_) return true;
   return x >= low_ && x <= high_ && !(low_excluded_ && x == low_);
 }
 

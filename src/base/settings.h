@@ -4,6 +4,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -19,6 +20,8 @@ class Field {
   Field& between(double low, double high);  // both ends allowed
   Field& at_least(double low);
   Field& above(double low);  // low itself is not allowed
+  // A word that stands for one number, which need not be in the range; it is printed so.
+  Field& or_word(const std::string& word, int64_t number);
 
  private:
   friend class Settings;
@@ -32,6 +35,7 @@ class Field {
   std::function<double()> number_;            // for the range; empty where there is none
   double low_, high_;
   bool low_excluded_ = false, list_ = false, given_ = false;
+  std::optional<double> named_;    // the number that has a word
   std::function<bool()> applies_;  // empty: always
   std::string belongs_to_;         // where it applies, in words
 };

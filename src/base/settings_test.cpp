@@ -177,6 +177,26 @@ TEST(Settings, RangesAreChecked) {
             "r.yml:1: model.dropout: 1 is out of range, 0 to 0.9 is expected");
 }
 
+TEST(Settings, AWordMayStandForANumber) {
+  int64_t tokens = 7;
+  Settings settings;
+  settings.field("tokens", tokens, "how many").at_least(1).or_word("auto", 0);
+  settings.set("tokens=auto");
+  EXPECT_EQ(tokens, 0);
+  EXPECT_EQ(settings.values().front().second, "auto");
+  settings.read_text(settings.dump(), "r.yml");
+  EXPECT_EQ(tokens, 0);
+  settings.set("tokens=12");
+  EXPECT_EQ(settings.values().front().second, "12");
+  const auto error = [&](const char* text) {
+    return message_of(Exit::usage, [&] { settings.set(text); });
+  };
+  EXPECT_EQ(error("tokens=many"),
+            "--set tokens=many: tokens: expected an integer or auto, found 'many'");
+  EXPECT_EQ(error("tokens=-1"),
+            "--set tokens=-1: tokens: -1 is out of range, at least 1 is expected");
+}
+
 TEST(Settings, BadYamlIsAnErrorNotACrash) {
   Fixture f;
   std::string flow(100'000, '['), maps, block;

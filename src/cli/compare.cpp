@@ -104,6 +104,9 @@ std::vector<Entry> entries_of(const CompareCommand& c, const ComparisonPlan& pla
     }
     check(!run.options.data.labelled(), Exit::data, plan.file, ": variant ", variant.name,
           ": task: only translation is compared; leave task out");
+    check(run.options.batch.tokens != kAutomaticTokens, Exit::data, plan.file, ": variant ",
+          variant.name, ": batch.tokens: auto is for fovea train; models are compared that saw ",
+          "batches of the same size, give a number");
     run.settings = recipe_of(run.options);
     if (!entries.empty()) check_same_text(entries.front().run.options, run.options, variant.name);
     entries.push_back(std::move(entry));

@@ -16,6 +16,8 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "cli/session.h"
+#include "tensor/workspace.h"
+#include "train/budget.h"
 #include "train/card.h"
 #include "train/data.h"
 #include "train/estimate.h"
@@ -46,6 +48,9 @@ constexpr const char* kExamples = R"(Examples:
   One head of a Transformer learns word alignments that another program found (then: fovea align):
     fovea train -c recipe.yml -o model --set data.alignments=train.links
 
+  Batches as large as 8 GiB hold; training says how large that is:
+    fovea train -c recipe.yml -o model --device cuda --workspace 8 --set batch.tokens=auto
+
   All settings with what they mean, as a recipe:
     fovea train --dump-config
 
@@ -71,7 +76,14 @@ struct TrainCommand {
   std::string recipe, directory, data, precision, device = "cpu";
   std::vector<std::string> assignments;
   bool dump_config = false, dry_run = false, restart = false;
+  double workspace = 0;  // GiB; 0: whatever there is
 };
+
+Device device_of(const TrainCommand& command) {
+  const Device device = device_named(command.device);
+  limit_memory(device, static_cast<size_t>(command.workspace * 0x1p30));
+  return device;
+}
 
 std::atomic<bool> save_asked{false};
 
@@ -124,6 +136,7 @@ void print_estimate(const Estimate& e, const TrainOptions& options) {
   fmt::print("parameters          {}\n", with_commas(e.parameters));
   fmt::print("batches per epoch   {}\n", with_commas(e.batches));
   fmt::print("updates per epoch   {}\n", with_commas(e.updates));
+  fmt::print("tokens per batch    {}\n", with_commas(options.batch.tokens));
   fmt::print("words per update    {}\n", with_commas(static_cast<int64_t>(e.words)));
   fmt::print("words per second    {}\n", with_commas(static_cast<int64_t>(e.words_per_second)));
   fmt::print("seconds per update  {:.3f}\n", e.update_seconds);
@@ -140,8 +153,12 @@ void dry_run(TrainOptions options, const TrainCommand& command) {
   if (!command.restart) check_directory(command.directory, options.model);
   TrainData data;
   load_all(data, options, command.restart ? "" : command.directory);
-  const auto model =
-      make_model(options.model, options.train.seed, Type::f32, device_named(command.device));
+  const Device device = device_of(command);
+  if (options.batch.tokens == kAutomaticTokens)
+    options.batch.tokens = command.restart
+                               ? token_budget(options, data.train, device)
+                               : batch_tokens(options, data.train, command.directory, device);
+  const auto model = make_model(options.model, options.train.seed, Type::f32, device);
   model->parameters().allocate_gradients();
   if (options.vectors.given()) take_vectors(options, data.source, data.target, model->parameters());
   print_estimate(estimate(*model, data.train, options), options);
@@ -172,7 +189,7 @@ void conclude(const TrainOptions& options, const TrainData& data, const std::str
 Outcome run_training(TrainOptions options, const TrainCommand& command,
                      const std::string& settings) {
   const std::string& directory = command.directory;
-  const Device device = device_named(command.device);
+  const Device device = device_of(command);
   const auto begin = std::chrono::steady_clock::now();
   make_directory(directory);
   const DirectoryLock lock(directory);
@@ -229,6 +246,12 @@ void add_train(CLI::App& app) {
           "--data", c->data,
           "Folder that the recipe's paths start at; default: $FOVEA_DATA, else the current")
       ->type_name("DIR");
+  command
+      ->add_option("--workspace", c->workspace,
+                   "Most memory to take on the device; default: whatever there is")
+      ->type_name("GiB")
+      ->check(CLI::PositiveNumber)
+      ->envname("FOVEA_WORKSPACE");
   command->add_option("--precision", c->precision, "Numbers of matrix products: f32, bf16")
       ->check(CLI::IsMember({"f32", "bf16"}));
   command->add_flag("--dump-config", c->dump_config, "Print all settings as a recipe and end");

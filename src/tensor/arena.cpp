@@ -1,19 +1,29 @@
 #include "tensor/arena.h"
 
 #include <algorithm>
+#include <cassert>
+
+#include "base/check.h"
 
 namespace fovea {
 
 std::byte* Arena::take(std::size_t bytes) {
   const std::lock_guard hold(mutex_);
-  auto fit = by_size_.lower_bound({bytes, nullptr});
-  if (fit == by_size_.end()) {
-    grow(bytes);
-    fit = by_size_.lower_bound({bytes, nullptr});
+  std::byte* start = nullptr;
+  if (singly_) {
+    single_.insert(start = more_(bytes, use_));
+    use_.reserved += bytes;
+  } else {
+    auto fit = by_size_.lower_bound({bytes, nullptr});
+    if (fit == by_size_.end()) {
+      grow(bytes);
+      fit = by_size_.lower_bound({bytes, nullptr});
+    }
+    const std::size_t size = fit->first;
+    start = fit->second;
+    remove(start, size);
+    if (size > bytes) insert(start + bytes, size - bytes);
   }
-  auto [size, start] = *fit;
-  remove(start, size);
-  if (size > bytes) insert(start + bytes, size - bytes);
   use_.in_use += bytes;
   use_.peak = std::max(use_.peak, use_.in_use);
   return start;
@@ -22,12 +32,51 @@ std::byte* Arena::take(std::size_t bytes) {
 void Arena::give_back(std::byte* start, std::size_t bytes) {
   const std::lock_guard hold(mutex_);
   use_.in_use -= bytes;
-  join(start, bytes);
+  if (single_.erase(start) == 0) return join(start, bytes);
+  use_.reserved -= bytes;
+  less_(start, bytes);
+}
+
+void Arena::take_singly() {
+  assert(less_);
+  singly_ = true;
+}
+
+void Arena::release() {
+  const std::lock_guard hold(mutex_);
+  release_blocks();
+}
+
+std::size_t Arena::release_blocks() {
+  std::size_t released = 0;
+  for (auto block = blocks_.begin(); less_ && block != blocks_.end();) {
+    const auto [start, bytes] = *block;
+    auto free = by_address_.upper_bound(start);
+    const bool any = free != by_address_.begin();  // begins at or before it
+    if (any) --free;
+    if (!any || free->first + free->second < start + bytes) {
+      ++block;
+      continue;
+    }
+    const auto [first, size] = *free;
+    remove(first, size);
+    if (first < start) insert(first, static_cast<std::size_t>(start - first));
+    if (const std::size_t end = static_cast<std::size_t>(start - first) + bytes; end < size)
+      insert(start + bytes, size - end);
+    less_(start, bytes);
+    use_.reserved -= bytes;
+    released += bytes;
+    block = blocks_.erase(block);
+  }
+  return released;
 }
 
 void Arena::join(std::byte* start, std::size_t bytes) {
+  const auto joins = [&](std::byte* at) {
+    return blocks_kind_ == Blocks::joined || !blocks_.contains(at);
+  };
   auto next = by_address_.lower_bound(start);
-  if (next != by_address_.end() && next->first == start + bytes) {
+  if (next != by_address_.end() && next->first == start + bytes && joins(next->first)) {
     const std::size_t more = next->second;
     remove(next->first, more);
     bytes += more;
@@ -35,7 +84,7 @@ void Arena::join(std::byte* start, std::size_t bytes) {
   auto before = by_address_.lower_bound(start);
   if (before != by_address_.begin()) {
     --before;
-    if (before->first + before->second == start) {
+    if (before->first + before->second == start && joins(start)) {
       start = before->first;
       const std::size_t more = before->second;
       remove(start, more);
@@ -52,9 +101,19 @@ MemoryUse Arena::use() {
 
 void Arena::grow(std::size_t bytes) {
   const std::size_t block = std::max(chunk_, (bytes + chunk_ - 1) / chunk_ * chunk_);
-  std::byte* const start = more_(block, use_);
+  std::byte* const start = block_of(block);
   use_.reserved += block;
+  blocks_.emplace(start, block);
   join(start, block);
+}
+
+std::byte* Arena::block_of(std::size_t bytes) {
+  try {
+    return more_(bytes, use_);
+  } catch (const Error&) {
+    if (release_blocks() == 0) throw;
+  }
+  return more_(bytes, use_);
 }
 
 void Arena::insert(std::byte* start, std::size_t bytes) {

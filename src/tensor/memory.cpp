@@ -4,11 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
 #include "base/check.h"
 #include "tensor/arena.h"
+#include "tensor/workspace.h"
 
 namespace fovea {
 namespace {
@@ -16,6 +18,7 @@ namespace {
 constexpr std::size_t kChunk = std::size_t{8} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
 constexpr std::size_t kSpare = std::size_t{64} << 20;
+std::atomic<std::size_t> limit_of_host{0};
 
 void* map(void* wanted, std::size_t bytes) {
   return mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -46,7 +49,15 @@ void* map_below(std::byte* above, std::size_t bytes) {
   return first;
 }
 
+void give_to_system(std::byte* start, std::size_t bytes) { munmap(start, bytes); }
+
 std::byte* more_from_system(std::size_t bytes, const MemoryUse& use) {
+  const std::size_t limit = limit_of_host;
+  check(limit == 0 || use.reserved + bytes <= limit, Exit::memory, "out of memory: another ",
+        bytes >> 20, " MiB beside the ", use.reserved >> 20, " MiB in use are more than the ",
+        limit >> 20,
+        " MiB that may be taken; raise --workspace, lower the batch size (batch.tokens, ",
+        "--batch) or use a smaller model");
   static std::byte* last = nullptr;
   void* const start = map_below(last, bytes);
   if (start == MAP_FAILED || !spare_left()) {
@@ -63,7 +74,7 @@ std::byte* more_from_system(std::size_t bytes, const MemoryUse& use) {
 
 // Never destroyed: tensors in static storage may outlive any static arena.
 Arena& arena(Cpu) {
-  static Arena* const host = new Arena(kChunk, more_from_system);
+  static Arena* const host = new Arena(kChunk, more_from_system, give_to_system);
   return *host;
 }
 
@@ -90,6 +101,8 @@ void download(Cpu on, const std::byte* from, std::byte* to, std::size_t bytes) {
   copy(on, from, to, bytes);
 }
 
+void limit(Cpu, std::size_t bytes) { limit_of_host = bytes; }
+std::size_t at_most(Cpu) { return limit_of_host; }
 void finish(Cpu) {}  // nothing runs on behind the caller's back
 
 void fill_words(Cpu, std::byte* to, std::size_t count, uint32_t word) {
@@ -101,11 +114,12 @@ void fill_words(Cpu, std::byte* to, std::size_t count, uint32_t word) {
 }  // namespace memory
 
 Buffer allocate(std::size_t bytes, Device device) {
-  bytes = std::max(kAlignment, (bytes + kAlignment - 1) / kAlignment * kAlignment);
   return std::visit(
       [bytes](auto on) {
-        return Buffer(arena(on).take(bytes),
-                      [on, bytes](std::byte* start) { arena(on).give_back(start, bytes); });
+        const std::size_t unit = arena(on).singly() ? 1 : kAlignment,
+                          whole = std::max(unit, (bytes + unit - 1) / unit * unit);
+        return Buffer(arena(on).take(whole),
+                      [on, whole](std::byte* start) { arena(on).give_back(start, whole); });
       },
       device);
 }
@@ -129,6 +143,19 @@ void finish(Device device) {
 
 MemoryUse memory_use(Device device) {
   return std::visit([](auto on) { return arena(on).use(); }, device);
+}
+
+void limit_memory(Device device, std::size_t bytes) {
+  std::visit([bytes](auto on) { memory::limit(on, bytes); }, device);
+}
+std::size_t memory_at_most(Device device) {
+  return std::visit([](auto on) { return memory::at_most(on); }, device);
+}
+void release_memory(Device device) {
+  std::visit([](auto on) { arena(on).release(); }, device);
+}
+void allocate_singly(Device device) {
+  std::visit([](auto on) { arena(on).take_singly(); }, device);
 }
 
 }  // namespace fovea

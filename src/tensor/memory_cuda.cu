@@ -1,9 +1,11 @@
+#include <atomic>
 #include <cstring>
 
 #include "base/check.h"
 #include "tensor/arena.h"
 #include "tensor/cuda.h"
 #include "tensor/memory.h"
+#include "tensor/workspace.h"
 
 namespace fovea {
 namespace {
@@ -41,17 +43,30 @@ Staging& staging(Cuda on) {
   return *only;
 }
 
-// With a gap behind it, so that the arena never joins two blocks: copies may not cross from one
-// allocation into another.
-std::byte* more_from_device(std::size_t bytes, const MemoryUse& use) {
+constexpr const char* kAdvice =
+    "lower the batch size (batch.tokens, --batch) or use a smaller model";
+std::atomic<std::size_t> limit_of_device{0}, taken_of_device{0};
+
+// The arena keeps blocks apart: copies may not cross from one allocation into another.
+std::byte* more_from_device(std::size_t bytes, const MemoryUse&) {
+  const std::size_t limit = limit_of_device, taken = taken_of_device;
+  check(limit == 0 || taken + bytes <= limit, Exit::memory, "out of GPU memory: another ",
+        bytes >> 20, " MiB beside the ", taken >> 20, " MiB in use are more than the ", limit >> 20,
+        " MiB that may be taken; raise --workspace, ", kAdvice);
   void* start = nullptr;
-  if (cudaMalloc(&start, bytes + kAlignment) != cudaSuccess) {
+  if (cudaMalloc(&start, bytes) != cudaSuccess) {
     cudaGetLastError();  // it would be reported again by the next launch
     fail(Exit::memory, "out of GPU memory: could not take another ", bytes >> 20,
-         " MiB beside the ", use.reserved >> 20,
-         " MiB in use; lower the batch size (batch.tokens, --batch) or use a smaller model");
+         " MiB beside the ", taken >> 20, " MiB in use; ", kAdvice);
   }
+  taken_of_device += bytes;
   return static_cast<std::byte*>(start);
+}
+
+// Waits for all that the device was asked to do.
+void give_to_device(std::byte* start, std::size_t bytes) {
+  check_cuda(cudaFree(start), "giving memory back");
+  taken_of_device -= bytes;
 }
 
 __global__ void fill_all(uint32_t* to, std::size_t count, uint32_t word) {
@@ -66,8 +81,9 @@ cudaStream_t stream(Cuda device) { return staging(device).stream; }
 
 void check_cuda(cudaError_t result, const char* what) {
   if (result == cudaSuccess) return;
-  fail(result == cudaErrorMemoryAllocation ? Exit::memory : Exit::unexpected, "CUDA: ", what, ": ",
-       cudaGetErrorString(result));
+  const bool memory = result == cudaErrorMemoryAllocation;
+  fail(memory ? Exit::memory : Exit::unexpected, "CUDA: ", what, ": ", cudaGetErrorString(result),
+       memory ? "; " : "", memory ? kAdvice : "");
 }
 void check_launch(const char* kernel) { check_cuda(cudaGetLastError(), kernel); }
 
@@ -84,7 +100,8 @@ std::string describe(Cuda device) {
 }
 
 Arena& arena(Cuda on) {
-  static Arena* const only = new Arena(kChunk, more_from_device);
+  static Arena* const only =
+      new Arena(kChunk, more_from_device, give_to_device, Arena::Blocks::apart);
   staging(on);
   return *only;
 }
@@ -111,6 +128,16 @@ void download(Cuda on, const std::byte* from, std::byte* to, std::size_t bytes) 
 }
 
 void finish(Cuda on) { check_cuda(cudaStreamSynchronize(stream(on)), "waiting for the device"); }
+
+void limit(Cuda, std::size_t bytes) { limit_of_device = bytes; }
+
+std::size_t at_most(Cuda on) {
+  if (limit_of_device > 0) return limit_of_device;
+  std::size_t free = 0, all = 0;
+  staging(on);  // the device is chosen, and what the driver itself needs is taken
+  check_cuda(cudaMemGetInfo(&free, &all), "asking for the free memory");
+  return taken_of_device + free;
+}
 
 void fill_words(Cuda on, std::byte* to, std::size_t count, uint32_t word) {
   if (count == 0) return;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "tensor/rounding.h"
+
 namespace fovea {
 namespace {
 thread_local Tape* live_tape = nullptr;
@@ -53,6 +55,7 @@ void Slot::gather(const std::function<void(const Tensor& dx, Fold fold)>& write)
   const Fold fold = value_ ? Fold::add : Fold::set;
   if (!value_) value_ = Tensor(shape_, type_, device_);
   write(value_, fold);
+  Rounding::change(value_);
 }
 
 Tape::Tape() : outer_(live_tape) { live_tape = this; }
@@ -66,6 +69,7 @@ void Tape::at_the_end(std::function<void()> last) {
 
 Tensor record(Tensor result, const std::vector<Tensor>& inputs,
               std::function<void(const Tensor&)> pull) {
+  Rounding::change(result);
   if (live_tape && std::ranges::any_of(inputs, &Tensor::needs_grad)) {
     result.track();
     live_tape->steps_.push_back({result.slot(), std::move(pull)});

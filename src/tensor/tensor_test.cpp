@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+
 #include "tensor/arena.h"
+#include "tensor/rounding.h"
 #include "tensor/tape.h"
+#include "tensor/workspace.h"
 
 namespace fovea {
 namespace {
@@ -46,6 +50,88 @@ TEST(Memory, WhatGrewInStepsServesOneLargeBlock) {
   EXPECT_EQ(arena.take(384), room);  // the third and fourth chunk, joined with the second
   EXPECT_EQ(arena.take(384), room + 384);
   EXPECT_EQ(arena.use().reserved, sizeof(room));
+}
+
+// A device of so many bytes, blocks of which go and come.
+struct Device640 {
+  static inline std::byte room[640];
+  static inline std::map<std::byte*, size_t> taken;
+
+  static std::byte* more(size_t bytes, const MemoryUse&) {
+    std::byte* at = room;
+    for (const auto& [start, size] : taken)
+      if (at + bytes > start) at = std::max(at, start + size);
+    check(at + bytes <= room + sizeof(room), Exit::memory, "no more");
+    taken[at] = bytes;
+    return at;
+  }
+  static void less(std::byte* start, size_t bytes) {
+    EXPECT_EQ(taken.at(start), bytes);
+    taken.erase(start);
+  }
+};
+
+TEST(Memory, FreeBlocksGoBackWhereALargerOneIsNeeded) {
+  for (const auto blocks : {Arena::Blocks::apart, Arena::Blocks::joined}) {
+    Device640::taken.clear();
+    Arena arena(128, Device640::more, Device640::less, blocks);
+    std::vector<std::byte*> pieces;
+    for (int i = 0; i < 5; ++i) pieces.push_back(arena.take(128));
+    EXPECT_THROW(arena.take(128), Error);
+    for (const int i : {0, 2, 3}) arena.give_back(pieces[static_cast<size_t>(i)], 128);
+    EXPECT_EQ(arena.take(256), Device640::room + 256);
+    EXPECT_THROW(arena.take(256), Error);  // but what was free has gone back
+    EXPECT_EQ(arena.use().reserved, 512u);
+    arena.give_back(Device640::room + 256, 256);
+    arena.give_back(pieces[1], 128);
+    arena.release();
+    EXPECT_EQ(arena.use().reserved, 128u);
+    EXPECT_EQ(arena.use().in_use, 128u);
+    EXPECT_EQ(Device640::taken.size(), 1u);
+  }
+}
+
+TEST(Memory, BlocksThatAreKeptApartAreNotJoined) {
+  Device640::taken.clear();
+  Arena arena(128, Device640::more, nullptr, Arena::Blocks::apart);
+  std::byte* const first = arena.take(128);
+  std::byte* const second = arena.take(128);
+  arena.give_back(first, 128);
+  arena.give_back(second, 128);
+  EXPECT_EQ(arena.take(256), Device640::room + 256);
+}
+
+TEST(Memory, SinglePiecesAreAsLargeAsAskedFor) {
+  Device640::taken.clear();
+  Arena arena(128, Device640::more, Device640::less);
+  std::byte* const shared = arena.take(64);
+  arena.take_singly();
+  std::byte* const single = arena.take(5);
+  EXPECT_EQ(Device640::taken.at(single), 5u);
+  arena.give_back(single, 5);
+  EXPECT_EQ(Device640::taken.size(), 1u);
+  arena.give_back(shared, 64);
+  EXPECT_EQ(arena.use().in_use, 0u);
+}
+
+TEST(Memory, NoMoreThanTheLimitIsTaken) {
+  release_memory(Cpu{});
+  const size_t reserved = memory_use().reserved;
+  limit_memory(Cpu{}, reserved + (size_t{16} << 20));
+  EXPECT_EQ(memory_at_most(Cpu{}), reserved + (size_t{16} << 20));
+  std::string why;
+  {
+    const Buffer held = allocate(size_t{9} << 20, Cpu{});
+    try {
+      allocate(size_t{9} << 20, Cpu{});
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Exit::memory);
+      why = error.what();
+    }
+  }
+  limit_memory(Cpu{}, 0);
+  EXPECT_NE(why.find("raise --workspace, lower the batch size"), std::string::npos) << why;
+  allocate(size_t{9} << 20, Cpu{});
 }
 
 TEST(Memory, GivenUpPagesReadAsZeros) {
@@ -114,6 +200,19 @@ TEST(Tape, AMutationSpoilsOneContribution) {
   tape.backward(twice(x));
   EXPECT_TRUE(sign.done);
   EXPECT_EQ(x.grad().values()[0], -2);
+}
+
+TEST(Tape, ARoundingMovesResultsAndGradients) {
+  const Tensor x = Tensor::of({1}, std::vector<double>{3}, Type::f64);
+  x.track();
+  const Rounding rounding(0x1p-10, 7);
+  Tape tape;
+  const Tensor y = twice(x);
+  EXPECT_EQ(std::abs(y.values()[0] - 6), 6 * 0x1p-10);
+  tape.backward(y);
+  const double moved = std::abs(x.grad().values()[0] - 2);  // the seed's rounding, and its own
+  EXPECT_LE(moved, 2.01 * 2 * 0x1p-10);
+  EXPECT_GT(moved, 0);
 }
 
 }  // namespace

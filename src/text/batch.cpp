@@ -42,7 +42,10 @@ int64_t pair_length(const Corpus& corpus, int64_t i) {
 }  // namespace
 
 void BatchOptions::describe(Settings& s) {
-  s.field("tokens", tokens, "most tokens of either side in a batch, </s> counted").at_least(1);
+  s.field("tokens", tokens,
+          "most tokens of either side in a batch, </s> counted; auto: as many as memory holds")
+      .at_least(1)
+      .or_word("auto", kAutomaticTokens);
   s.field("sentences", sentences, "most sentences in a batch; 0 means no limit").at_least(0);
   s.choice("counted", counted, {{"packed", Counted::packed}, {"padded", Counted::padded}},
            "count real tokens, or longest × sentences");

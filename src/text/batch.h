@@ -46,6 +46,8 @@ struct PairBatch {
 // sentence were padded to the longest of its batch (as --max-tokens in fairseq).
 enum class Counted { packed, padded };
 
+inline constexpr int64_t kAutomaticTokens = 0;  // stands for a number that is yet to be found
+
 struct BatchOptions {
   int64_t tokens = 4096;  // most tokens of either side in a batch, </s> counted
   int64_t sentences = 0;  // most sentences; 0 means no limit

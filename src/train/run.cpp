@@ -5,6 +5,7 @@
 #include "base/signals.h"
 #include "decode/package.h"
 #include "decode/translate.h"
+#include "train/budget.h"
 #include "train/pretrained.h"
 
 namespace fovea {
@@ -42,19 +43,25 @@ TranslateLines translator(const TrainData& data, const ValidOptions& valid) {
 RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test) {
   const std::string& directory = run.directory;
   const bool fresh = FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty();
+  TrainOptions options = run.options;
+  std::string settings = run.settings;
+  if (options.batch.tokens == kAutomaticTokens) {
+    options.batch.tokens = batch_tokens(options, data.train, directory, run.device);
+    settings = with_batch_tokens(settings, options.batch.tokens);
+  }
   if (fresh) save_vocabularies(directory, data.source, data.target);
-  const auto model = make_model(run.options.model, run.options.train.seed, Type::f32, run.device);
+  const auto model = make_model(options.model, options.train.seed, Type::f32, run.device);
   model->parameters().allocate_gradients();
   log_info("{} parameters", with_commas(model->parameters().size()));
-  const VectorOptions& vectors = run.options.vectors;
+  const VectorOptions& vectors = options.vectors;
   FirstVectors first;  // a run that goes on must still know which rows are frozen
   if (vectors.given() && (fresh || vectors.frozen))
-    first = take_vectors(run.options, data.source, data.target, model->parameters());
-  Identity identity = identity_of(run.options, data);
+    first = take_vectors(options, data.source, data.target, model->parameters());
+  Identity identity = identity_of(options, data);
   identity.insert(identity.end(), first.identity.begin(), first.identity.end());
   const std::string weights = directory + "/" + kWeightsFile;
   TrainTask task{
-      .options = run.options,
+      .options = options,
       .model = *model,
       .text = data.train,
       .valid = data.valid,
@@ -62,13 +69,13 @@ RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test) {
       .directory = directory,
       .identity = identity,
       .frozen = std::move(first.frozen),
-      .translate = translator(data, run.options.valid),
-      .write_model = [&] { save_model(directory, run.options.model, model->parameters()); },
+      .translate = translator(data, options.valid),
+      .write_model = [&] { save_model(directory, options.model, model->parameters()); },
       .read_model = [&] { load_parameters(SafetensorsFile::open(weights), model->parameters()); },
       .save_requested = run.save_requested,
   };
   Observers observers;
-  observers.push_back(std::make_unique<RecipeWriter>(directory + "/recipe.yml", run.settings));
+  observers.push_back(std::make_unique<RecipeWriter>(directory + "/recipe.yml", settings));
   observers.push_back(console_observer());
   observers.push_back(metrics_observer(directory));
   observers.push_back(tensorboard_observer(directory));

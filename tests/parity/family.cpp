@@ -8,6 +8,8 @@
 
 #include "ops/matmul.h"
 #include "support/parity.h"
+#include "tensor/rounding.h"
+#include "tensor/workspace.h"
 
 namespace fovea::parity {
 namespace {
@@ -17,13 +19,28 @@ using Kind = Trial::Result::Kind;
 
 Device device_under_test() {
   static const char* const name = std::getenv("FOVEA_DEVICE");
-  static const Device device = device_named(name && *name ? name : "cpu");
+  static const Device device = [] {
+    const Device found = device_named(name && *name ? name : "cpu");
+    if (std::getenv("FOVEA_PARITY_SINGLY")) allocate_singly(found);
+    return found;
+  }();
   return device;
 }
-// Whether smaller shapes will do.
-bool light() {
-  static const bool full = std::getenv("FOVEA_PARITY_FULL") != nullptr;
-  return std::holds_alternative<Cpu>(device_under_test()) && !full;
+// Whether smaller shapes will do, and how many of them: 0 where each case says so.
+struct Effort {
+  bool light = std::holds_alternative<Cpu>(device_under_test());
+  int64_t shapes = 0;
+
+  Effort() {
+    const char* const wish = std::getenv("FOVEA_PARITY");
+    if (!wish || !*wish) return;
+    shapes = std::atoll(wish);
+    light = shapes > 0;
+  }
+};
+const Effort& effort() {
+  static const Effort only;
+  return only;
 }
 
 uint64_t seed_of(const std::string& name) {  // FNV-1a
@@ -41,6 +58,7 @@ std::string text(const Sizes& sizes) {
 
 // What the next tensors are made of: numbers that were never set are no numbers.
 void poison(Device device) {
+  if (std::getenv("FOVEA_PARITY_SINGLY")) return;  // tools see what was never set
   const int64_t most = std::holds_alternative<Cpu>(device) ? 1 << 17 : 1 << 24;  // floats
   std::vector<Tensor> blocks;
   for (int64_t n = 16; n <= most; n *= 4) {
@@ -49,84 +67,89 @@ void poison(Device device) {
   }
 }
 
-double root_mean_square(const std::vector<double>& values) {
+// How far apart, as the root of the mean of squares: infinite where a number is none.
+struct Distance {
+  double size = 0;
+  size_t at = 0;  // where it is largest
+};
+Distance distance(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size()) return {HUGE_VAL, 0};
+  Distance d;
+  double sum = 0, most = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i] == b[i]) continue;  // infinities among them
+    const double square = (a[i] - b[i]) * (a[i] - b[i]);
+    if (!std::isfinite(square)) return {HUGE_VAL, i};
+    sum += square;
+    if (square > most) most = square, d.at = i;
+  }
+  d.size = std::sqrt(sum / static_cast<double>(std::max<size_t>(1, a.size())));
+  return d;
+}
+
+double size_of(const std::vector<double>& values) {
   double sum = 0;
   for (const double v : values)
     if (std::isfinite(v)) sum += v * v;
-  return values.empty() ? 0 : std::sqrt(sum / static_cast<double>(values.size()));
+  return std::sqrt(sum / static_cast<double>(std::max<size_t>(1, values.size())));
 }
 
-constexpr double kNothing = 1e-9;  // rounding in double leaves less of what cancels
+constexpr double kNothing = 1e-9;  // less than this of the largest is 0
 
-// The largest of all results of a kind: what a result that is 0 by its mathematics is small beside.
 double largest_of(Kind kind, const Results& results) {
   double largest = 0;
   for (const auto& r : results)
-    if (r.kind == kind) largest = std::max(largest, root_mean_square(r.values));
-  return largest > kNothing ? largest : 1;
-}
-
-struct Difference {
-  double nmse = 0;  // Σ(found − expected)² / Σexpected², infinite where a number is none
-  size_t at = 0;    // where it is largest
-};
-
-// `least` is what a result is compared with at least, `largest` what it is where it is nothing.
-Difference difference(const std::vector<double>& found, const std::vector<double>& expected,
-                      double largest, double least) {
-  if (found.size() != expected.size()) return {HUGE_VAL, 0};
-  Difference d;
-  double off = 0, most = 0;
-  for (size_t i = 0; i < found.size(); ++i) {
-    if (found[i] == expected[i]) continue;  // infinities among them
-    const double apart = (found[i] - expected[i]) * (found[i] - expected[i]);
-    if (!std::isfinite(apart)) return {HUGE_VAL, i};
-    off += apart;
-    if (apart > most) most = apart, d.at = i;
-  }
-  const double size = root_mean_square(expected),
-               against = size < kNothing * largest ? largest : std::max(size, least);
-  d.nmse = off / (against * against * static_cast<double>(std::max<size_t>(1, found.size())));
-  return d;
+    if (r.kind == kind) largest = std::max(largest, size_of(r.values));
+  return largest > kNothing ? largest : 1;  // as inputs are
 }
 
 struct Limit {
   Precision precision;
-  double bar;
-  double least;  // share of the largest result of its kind that each is compared with at least
+  double bar;   // ‖out − ref‖ / ‖ref‖
+  double unit;  // what the reference is rounded by
 };
-
-// All results of a kind one after another.
-Trial::Result joined(const Results& results, Kind kind, const char* name) {
-  Trial::Result all{name, kind, {}};
-  for (const auto& r : results)
-    if (r.kind == kind) all.values.insert(all.values.end(), r.values.begin(), r.values.end());
-  return all;
+Limit f32_limit(Bar bar) {
+  return {Precision::f32, std::sqrt(bar == Bar::elementwise ? 1e-10 : 1e-7), 0x1p-22};
 }
-Results joined(const Results& results) {
-  return {joined(results, Kind::value, "values"), joined(results, Kind::gradient, "gradients")};
-}
+constexpr double kTimes = 4;  // what a result may be wrong by, of what rounding moves it by
+constexpr int kRoundings = 4;
 
 }  // namespace
 
+// The worst of many results: what it is as a share of what it may be.
+struct Worst {
+  double share = -1, found = 0, allowed = 0;
+  std::string where = {};
+
+  void note(double error, double limit, const std::string& at) {
+    if (error / limit <= share) return;
+    share = error / limit, found = error, allowed = limit, where = at;
+  }
+};
+
 struct Family::Summary {
-  const char* precision;
-  int64_t cases = 0, shapes = 0;
-  double share = -1, error = 0, bar = 0;  // of the worst: its error as a share of the bar
-  std::string worst = {};
+  Precision precision;
+  int64_t cases = 0, shapes = 0, results = 0, rounded = 0;
+  Worst by_itself = {}, by_rounding = {};
   std::vector<std::string> failures = {};
 
-  void note(double found, double allowed, const std::string& where) {
-    if (found / allowed <= share) return;
-    share = found / allowed, error = found, bar = allowed;
-    worst = where;
-  }
+  const char* name() const { return precision == Precision::f32 ? "f32" : "bf16"; }
   std::string line(const std::string& family) const {
+    const bool bf16 = precision == Precision::bf16;
+    auto shown = [bf16](double error) {
+      return bf16 ? error : error * error;
+    };  // as bars are named
     char text[200];
     std::snprintf(text, sizeof(text), "%s  %-15s %-4s %3ld cases %5ld shapes, worst %.1e of %.1e: ",
-                  failures.empty() ? "ok    " : "FAILED", family.c_str(), precision,
-                  static_cast<long>(cases), static_cast<long>(shapes), error, bar);
-    return text + worst;
+                  failures.empty() ? "ok    " : "FAILED", family.c_str(), name(),
+                  static_cast<long>(cases), static_cast<long>(shapes), shown(by_itself.found),
+                  shown(by_itself.allowed));
+    std::string line = text + by_itself.where;
+    if (rounded == 0) return line;
+    std::snprintf(text, sizeof(text), "; %ld of %ld results by rounding, worst %.1f of %.0f: ",
+                  static_cast<long>(rounded), static_cast<long>(results), by_rounding.found,
+                  by_rounding.allowed);
+    return line + text + by_rounding.where;
   }
 };
 
@@ -174,7 +197,6 @@ class Report : public ::testing::Environment {
 const auto* const report = ::testing::AddGlobalTestEnvironment(new Report);
 
 constexpr size_t kFailuresShown = 6;
-constexpr size_t kFew = 8;  // numbers
 
 std::string differing(const Trial::Result& found, const Trial::Result& expected, size_t at) {
   char text[160];
@@ -185,29 +207,68 @@ std::string differing(const Trial::Result& found, const Trial::Result& expected,
   return text;
 }
 
+// The reference of one shape, and what rounding does to it: tried when it is first asked for.
+class Reference {
+ public:
+  Reference(const Job& job, double unit, const Results& results)
+      : job_(job), unit_(unit), results_(results) {}
+
+  const Results& results() const { return results_; }
+  double moved(size_t i) {
+    if (moved_.empty()) try_rounding();
+    const double largest = largest_of(results_[i].kind, results_);
+    const bool nothing = size_of(results_[i].values) <= kNothing * largest;
+    return std::max(moved_[i], nothing ? unit_ * largest : 0);
+  }
+
+ private:
+  void try_rounding() {
+    moved_.assign(results_.size(), 0.0);
+    for (int draw = 0; draw < kRoundings; ++draw) {
+      const Rounding rounding(unit_, job_.seed + static_cast<uint64_t>(draw));
+      const Results rounded = job_.results({}, Precision::f32);
+      for (size_t i = 0; i < moved_.size() && i < rounded.size(); ++i) {
+        const double off = distance(rounded[i].values, results_[i].values).size;
+        moved_[i] += off * off / kRoundings;
+      }
+    }
+    for (double& m : moved_) m = std::sqrt(m);
+  }
+
+  const Job& job_;
+  double unit_;
+  const Results& results_;
+  std::vector<double> moved_;
+};
+
 // Results that are all equal where they are integers, and near enough where they are not.
 template <class Summary>
-void compare(const Results& found, const Results& expected, const Limit& limit,
+void compare(const Results& found, Reference& reference, const Limit& limit,
              const std::string& where, Summary& summary) {
+  const Results& expected = reference.results();
   if (found.size() != expected.size()) {
-    summary.note(HUGE_VAL, limit.bar, where);
     summary.failures.push_back(where + ": other results than on the CPU");
     return;
   }
-  const double value = largest_of(Kind::value, expected),
-               gradient = largest_of(Kind::gradient, expected);
   for (size_t i = 0; i < found.size(); ++i) {
     const Trial::Result &f = found[i], &e = expected[i];
-    const double largest = e.kind == Kind::gradient ? gradient : value;
-    Difference d = difference(f.values, e.values, largest, limit.least * largest);
-    if (e.kind == Kind::integers && d.nmse > 0) d.nmse = HUGE_VAL;
-    const bool bf16 = limit.precision == Precision::bf16;
-    const double error = bf16 ? std::sqrt(d.nmse) : d.nmse;
-    const double bar = bf16 && e.values.size() < kFew ? 4 * limit.bar : limit.bar;
-    summary.note(error, bar, where + " " + e.name);
-    if (error <= bar) continue;
+    const std::string at = where + ' ' + e.name;
+    const Distance off = distance(f.values, e.values);
+    ++summary.results;
+    if (off.size <= limit.bar * size_of(e.values) && (e.kind != Kind::integers || off.size == 0)) {
+      if (off.size > 0) summary.by_itself.note(off.size / size_of(e.values), limit.bar, at);
+      continue;
+    }
+    const double moved = e.kind == Kind::integers ? 0 : reference.moved(i);
+    if (off.size <= kTimes * moved) {
+      ++summary.rounded;
+      summary.by_rounding.note(off.size / moved, kTimes, at);
+      continue;
+    }
+    summary.by_itself.note(off.size / size_of(e.values), limit.bar, at);
     std::ostringstream text;
-    text << where << " " << e.name << ": " << error << differing(f, e, d.at);
+    text << at << ": off by " << off.size / size_of(e.values) << " of itself, " << off.size / moved
+         << " of its roundings" << differing(f, e, off.at);
     summary.failures.push_back(text.str());
   }
 }
@@ -217,10 +278,11 @@ void compare(const Results& found, const Results& expected, const Limit& limit,
 std::vector<Sizes> Shapes::draw(uint64_t seed) const {
   constexpr int64_t kOnDevices = 50, kLargestOnCpu = 40;
   Sizes most = largest;
-  for (int64_t& n : most) n = light() ? std::min(n, kLargestOnCpu) : n;
+  for (int64_t& n : most) n = effort().light ? std::min(n, kLargestOnCpu) : n;
   std::vector<Sizes> all{Sizes(most.size(), 1), most};
   Random random(seed, 1);
-  const int64_t count = light() ? few : kOnDevices;
+  const int64_t some = effort().shapes ? effort().shapes : few;
+  const int64_t count = effort().light ? some : kOnDevices;
   while (std::ssize(all) < count) {
     Sizes next;
     for (const int64_t top : most) {  // as many small ones as large ones
@@ -240,12 +302,13 @@ std::vector<Sizes> Shapes::draw(uint64_t seed) const {
     }
     all.push_back(next);
   }
-  if (!light()) all.insert(all.end(), large.begin(), large.end());
+  if (!effort().light) all.insert(all.end(), large.begin(), large.end());
   return all;
 }
 
 Family::Family(std::string name)
-    : name_(std::move(name)), f32_(new Summary{"f32"}), bf16_(new Summary{"bf16"}) {}
+    : name_(std::move(name)), f32_(new Summary{Precision::f32}),
+      bf16_(new Summary{Precision::bf16}) {}
 
 Family::~Family() {
   for (const Summary* s : {f32_.get(), bf16_.get()}) {
@@ -255,7 +318,7 @@ Family::~Family() {
     std::ostringstream text;
     for (size_t i = 0; i < std::min(s->failures.size(), kFailuresShown); ++i)
       text << "\n  " << s->failures[i];
-    ADD_FAILURE() << name_ << ' ' << s->precision << ": " << s->failures.size() << " results differ"
+    ADD_FAILURE() << name_ << ' ' << s->name() << ": " << s->failures.size() << " results differ"
                   << text.str();
   }
 }
@@ -268,25 +331,40 @@ void Family::check_forward(const std::string& name, Bar bar, const Shapes& shape
   check(name, bar, shapes, run, Way::forward);
 }
 
+Family::Mutants Family::mutants(const Sizes& sizes, const Case& run) const {
+  const Job job{run, sizes, seed_of(name_), 1, true};
+  const Results expected = job.results({}, Precision::f32);
+  const Limit limit = f32_limit(Bar::products);
+  Reference reference(job, limit.unit, expected);
+  Mutants found;
+  for (int64_t at = 0;; ++at) {
+    auto mutation = std::make_unique<Mutation>(Mutation::Kind::scaled, at);
+    const Results spoilt = job.results({Type::f32, device_under_test()}, limit.precision);
+    const bool there = mutation->seen > at, done = mutation->done;
+    mutation.reset();  // the reference is not spoilt
+    if (!there) return found;
+    if (!done) continue;
+    Summary judged{Precision::f32};
+    compare(spoilt, reference, limit, name_, judged);
+    ++found.all;
+    found.caught += !judged.failures.empty();
+  }
+}
+
 void Family::check(const std::string& name, Bar bar, const Shapes& shapes, const Case& run,
                    Way way) {
   const uint64_t seed = seed_of(name_ + ' ' + name);
-  const Limit f32 = bar == Bar::elementwise ? Limit{Precision::f32, 1e-10, 0.1}
-                                            : Limit{Precision::f32, 1e-7, 0.01};
-  const Limit bf16{Precision::bf16, 1.6e-2, 0.1};
-  const bool with_bf16 = bar == Bar::products || bar == Bar::composed;
+  const Limit f32 = f32_limit(bar), bf16{Precision::bf16, 1.6e-2, 0x1p-8};
+  const bool with_bf16 = bar == Bar::products;
   const std::vector<Sizes> all = shapes.draw(seed);
   auto against = [&](const Results& expected, const Job& job, const Limit& limit, Summary& to) {
     const std::string where = name + ' ' + text(job.sizes);
     ++to.shapes;
     try {
+      Reference reference(job, limit.unit, expected);
       const auto found = job.results({Type::f32, device_under_test()}, limit.precision);
-      if (limit.precision == Precision::bf16 && bar == Bar::composed)
-        compare(joined(found), joined(expected), limit, where, to);
-      else
-        compare(found, expected, limit, where, to);
+      compare(found, reference, limit, where, to);
     } catch (const std::exception& e) {
-      to.note(HUGE_VAL, limit.bar, where);
       to.failures.push_back(where + ": " + e.what());
     }
   };

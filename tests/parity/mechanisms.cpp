@@ -85,7 +85,7 @@ void decode(Trial& t, const Sizes& n, const std::string& kind, const std::string
 // Rounding to bf16 moves windows and choices.
 Bar bar_of(const std::string& kind) {
   return kind == "global" || kind == "local-m" || kind == "static" || kind == "window"
-             ? Bar::composed
+             ? Bar::products
              : Bar::choices;
 }
 
@@ -101,7 +101,7 @@ TEST(Parity, Mechanisms) {
     for (const char* score : {"dot", "scaled-dot", "general", "concat", "additive", "location"})
       check_kind(family, kind, score);
   check_kind(family, "window", "auto");
-  family.check("reader", Bar::composed, kDecodings, [](Trial& t, const Sizes& n) {
+  family.check("reader", Bar::products, kDecodings, [](Trial& t, const Sizes& n) {
     const ReaderAttention read({t.store(), ""}, {n[3], 2 * n[3], n[4], n[2]});
     t.ready(t.store());
     const Packing documents = t.packing(t.lengths(n[0], n[1]));

@@ -94,14 +94,14 @@ TEST(Parity, Transformer) {
     Bar bar;
     Change change;
   } kinds[] = {
-      {"post-norm", Bar::composed, [](ModelConfig&) {}},
-      {"relu", Bar::choices, [](ModelConfig& c) { c.activation = Function::relu; }},
-      {"pre-norm", Bar::composed, [](ModelConfig& c) { c.norm = NormPlace::pre; }},
-      {"silu, own output", Bar::composed,
+      {"post-norm", Bar::products, [](ModelConfig&) {}},
+      {"relu", Bar::products, [](ModelConfig& c) { c.activation = Function::relu; }},
+      {"pre-norm", Bar::products, [](ModelConfig& c) { c.norm = NormPlace::pre; }},
+      {"silu, own output", Bar::products,
        [](ModelConfig& c) { c.activation = Function::silu, c.tied = Tied::none; }},
-      {"tied output, learned positions", Bar::composed,
+      {"tied output, learned positions", Bar::products,
        [](ModelConfig& c) { c.tied = Tied::output, c.positions = Positions::learned; }},
-      {"output bias, final norm, half-m1", Bar::composed,
+      {"output bias, final norm, half-m1", Bar::products,
        [](ModelConfig& c) {
          c.output_bias = c.final_norm = true, c.positions = Positions::half_m1;
          c.scale_embeddings = false;
@@ -113,7 +113,7 @@ TEST(Parity, Transformer) {
       kind.change(c);
       return c;
     });
-  family.check("guided", Bar::composed, kBatches, [](Trial& t, const Sizes& n) {
+  family.check("guided", Bar::products, kBatches, [](Trial& t, const Sizes& n) {
     ModelConfig c = transformer(n);
     c.alignment_layer = 0, c.alignment_head = 1;
     const testing::Sentences s = sentences(t, n);
@@ -152,16 +152,16 @@ TEST(Parity, RecurrentModels) {
       const bool chooses =
           attention.starts_with("hard") || attention == "local-p" || attention == "forward";
       check_model(family, attention + (decoder == Decoder::luong ? ", luong" : ", bahdanau"),
-                  chooses ? Bar::choices : Bar::composed,
+                  chooses ? Bar::choices : Bar::products,
                   [&](const Sizes& n) { return recurrent(n, attention, decoder); });
     }
   for (const auto& [name, cell] : {std::pair("rnn", Cell::rnn), {"gru-after", Cell::gru_after}})
-    check_model(family, name, Bar::composed, [cell = cell](const Sizes& n) {
+    check_model(family, name, Bar::products, [cell = cell](const Sizes& n) {
       ModelConfig c = recurrent(n, "global", Decoder::bahdanau);
       c.cell = cell;
       return c;
     });
-  check_model(family, "luong without input feeding", Bar::composed, [](const Sizes& n) {
+  check_model(family, "luong without input feeding", Bar::products, [](const Sizes& n) {
     ModelConfig c = recurrent(n, "global", Decoder::luong);
     c.input_feeding = false, c.attention.score = "general";
     return c;
@@ -203,10 +203,10 @@ TEST(Parity, Reader) {
       return c;
     };
     const bool documents = kind.query == ReaderQuery::question;
-    family.check(kind.name, Bar::composed, kBatches,
+    family.check(kind.name, Bar::products, kBatches,
                  [&](Trial& t, const Sizes& n) { learn(t, config(n), texts(t, n, documents)); });
     family.check_forward(
-        std::string(kind.name) + ", read only", Bar::composed, kBatches,
+        std::string(kind.name) + ", read only", Bar::products, kBatches,
         [&](Trial& t, const Sizes& n) { translate(t, config(n), texts(t, n, documents)); });
   }
 }

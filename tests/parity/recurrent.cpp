@@ -27,7 +27,7 @@ TEST(Parity, Recurrent) {
   for (const auto& [name, kind] : kCells)
     for (const Direction direction : {Direction::forward, Direction::backward})
       family.check(std::string(name) + (direction == Direction::forward ? "" : ", backward"),
-                   Bar::composed, kBatches, [kind = kind, direction](Trial& t, const Sizes& n) {
+                   Bar::products, kBatches, [kind = kind, direction](Trial& t, const Sizes& n) {
                      const TimeMajor rows =
                          TimeMajor::of(Trial::offsets(t.lengths(n[0], n[1])), t.device());
                      const Recurrent cell = cell_of(t, kind, n[2]);
@@ -43,8 +43,8 @@ TEST(Parity, Recurrent) {
       const Tensor before = t.input({n[0] + t.number() % 3, state_width(kind, n[2])});
       t.expect("states", recurrent_step(cell, x, before));
     };
-    family.check(std::string(name) + ", one step", Bar::composed, kBatches, step);
-    family.check_forward(std::string(name) + ", one step alone", Bar::composed, kBatches, step);
+    family.check(std::string(name) + ", one step", Bar::products, kBatches, step);
+    family.check_forward(std::string(name) + ", one step alone", Bar::products, kBatches, step);
   }
 }
 

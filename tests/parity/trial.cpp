@@ -2,6 +2,7 @@
 
 #include "ops/matmul.h"
 #include "support/parity.h"
+#include "tensor/rounding.h"
 
 namespace fovea::parity {
 
@@ -20,7 +21,9 @@ std::vector<double> Trial::drawn(const Shape& shape, double scale, double middle
 
 Tensor Trial::numbers(Shape shape, std::vector<double> values) const {
   for (double& v : values) v = static_cast<float>(v);
-  return Tensor::of(std::move(shape), values, place_.type, place_.device);
+  Tensor x = Tensor::of(std::move(shape), values, place_.type, place_.device);
+  Rounding::change(x);
+  return x;
 }
 
 Tensor Trial::constant(Shape shape, double scale, double middle) {
@@ -28,17 +31,17 @@ Tensor Trial::constant(Shape shape, double scale, double middle) {
   return numbers(std::move(shape), values);
 }
 
-// Ops that add to a gradient are seen to do so when it holds something at the start.
-void Trial::start_gradient(const Tensor& x) {
-  if (!adds()) return;
-  x.slot()->gather([&](const Tensor& dx, Fold) { dx.assign(drawn(x.shape(), 1, 0)); });
+// What is there at the start is not compared: it would hide a small gradient.
+void Trial::add_leaf(const std::string& name, const Tensor& x) {
+  leaves_.push_back({name, x, {}});
+  if (x.slot()->holds()) leaves_.back().start = x.slot()->value().values();
 }
 
 Tensor Trial::input(Shape shape, double scale, double middle) {
   Tensor x = constant(std::move(shape), scale, middle);
   x.track();
-  start_gradient(x);
-  leaves_.emplace_back("x" + std::to_string(leaves_.size()), x);
+  if (adds()) x.slot()->gather([&](const Tensor& dx, Fold) { dx.assign(drawn(x.shape(), 1, 0)); });
+  add_leaf("x" + std::to_string(leaves_.size()), x);
   return x;
 }
 
@@ -96,11 +99,12 @@ void Trial::ready(ParameterStore& store) {
     const bool bias = p.init.kind == Init::Kind::constant && p.tensor.elements() > 1;
     for (double& v : values) v = static_cast<float>(bias ? v + 0.3 * random_.normal() : v);
     p.tensor.assign(values);
-    leaves_.emplace_back(p.name, p.tensor);
+    Rounding::change(p.tensor);
   }
   parameters_changed();
   store.allocate_gradients();
   if (adds()) store.gradients().assign(drawn(store.gradients().shape(), 0.01, 0));
+  for (const auto& p : store.all()) add_leaf(p.name, p.tensor);
 }
 
 const Model& Trial::model(const ModelConfig& config) {
@@ -133,11 +137,11 @@ void Trial::go_back(Tape& tape) {
     else
       tape.backward(y, seed);  // of all of them: it pulls whatever slot holds something
   }
-  for (const auto& [name, x] : leaves_) {
-    const bool reached = x.slot()->holds();
-    results_.push_back({"d" + name, Result::Kind::gradient,
-                        reached ? x.grad().values()
-                                : std::vector<double>(static_cast<size_t>(x.elements()), 0.0)});
+  for (const Leaf& leaf : leaves_) {
+    std::vector<double> values(static_cast<size_t>(leaf.x.elements()), 0.0);
+    if (leaf.x.slot()->holds()) values = leaf.x.slot()->value().values();
+    for (size_t i = 0; i < leaf.start.size(); ++i) values[i] -= leaf.start[i];
+    results_.push_back({"d" + leaf.name, Result::Kind::gradient, std::move(values)});
   }
 }
 

@@ -17,22 +17,23 @@
 
 // Everything that is computed on a device in float32, and with products of bf16, against the CPU in
 // double: the same numbers go in, and results and gradients must agree. The device is the one
-// that FOVEA_DEVICE names, the CPU where it is not set. With FOVEA_PARITY_FULL the CPU gets all the
-// shapes that other devices get.
+// that FOVEA_DEVICE names, the CPU where it is not set. FOVEA_PARITY=all gives the CPU the shapes
+// that other devices are given; a number there is how many small shapes each case has. With
+// FOVEA_PARITY_SINGLY every tensor is an allocation of its own, for compute-sanitizer.
 namespace fovea::parity {
 
 using Sizes = std::vector<int64_t>;  // of one shape; a case says what each of them means
 
 // How near is near enough, as Σ(out − ref)² / Σref²: 1e-10 elementwise, 1e-7 for all else. What has
-// products also runs with products of bf16, where ‖out − ref‖ / ‖ref‖ may be 1.6e-2: of each
-// result, or, where many products follow each other, of all results and of all gradients. (It
-// may be four times that for a result of less than eight numbers, where nothing evens out.) Choices
-// do not, because rounding to bf16 makes other choices.
+// products also runs with products of bf16, where ‖out − ref‖ / ‖ref‖ may be 1.6e-2. Choices do
+// not, because rounding to bf16 makes other choices.
 //
-// A result that is small beside the others of its kind, which are its values or its gradients, is
-// compared with a share of the largest of them instead of with itself: of what cancels, rounding is
-// left.
-enum class Bar { elementwise, products, composed, choices };
+// What is small because terms cancel is not measured by itself but by them: it may be wrong by four
+// times of what it moves by when the reference is rounded at every operation (Note [Rounding]):
+// to 22 bits instead of the 24 of float32, or to the 8 of bf16. Where it is 0, and the terms are
+// inside one operation, they are taken to be as large as the largest result of its kind, or as
+// 1, which inputs are, where all of them are 0.
+enum class Bar { elementwise, products, choices };
 
 // One run of one shape of a case. All that it hands out is drawn from the case and the shape, and
 // is a float even in double, so that two trials differ in nothing but where they compute.
@@ -90,8 +91,13 @@ class Trial {
   const std::vector<Result>& results() const { return results_; }
 
  private:
+  struct Leaf {
+    std::string name;
+    Tensor x;
+    std::vector<double> start;  // what its gradient holds before anything flows back
+  };
   std::vector<double> drawn(const Shape& shape, double scale, double middle);
-  void start_gradient(const Tensor& x);
+  void add_leaf(const std::string& name, const Tensor& x);
 
   Place place_;
   int64_t number_;
@@ -99,7 +105,8 @@ class Trial {
   uint32_t dropouts_ = 0;
   std::shared_ptr<ParameterStore> store_;
   std::vector<std::shared_ptr<void>> kept_;
-  std::vector<std::pair<std::string, Tensor>> leaves_, roots_;
+  std::vector<Leaf> leaves_;
+  std::vector<std::pair<std::string, Tensor>> roots_;
   std::vector<Result> results_;
 };
 
@@ -127,6 +134,13 @@ class Family {
   // Forward and back; or forward alone without a tape, as in translation.
   void check(const std::string& name, Bar bar, const Shapes& shapes, const Case& run);
   void check_forward(const std::string& name, Bar bar, const Shapes& shapes, const Case& run);
+
+  // What the comparison is worth: of all contributions to gradients that one shape of a case has,
+  // of how many it is seen in float32 when that one alone is a hundredth too large.
+  struct Mutants {
+    int64_t all = 0, caught = 0;
+  };
+  Mutants mutants(const Sizes& sizes, const Case& run) const;
 
  private:
   struct Summary;

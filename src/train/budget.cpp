@@ -1,0 +1,146 @@
+#include "train/budget.h"
+
+#include <algorithm>
+#include <new>
+#include <set>
+
+#include "base/log.h"
+#include "ops/matmul.h"
+#include "tensor/memory.h"
+#include "tensor/workspace.h"
+#include "train/gradient.h"
+#include "train/optimizer.h"
+#include "train/series.h"
+
+namespace fovea {
+namespace {
+
+constexpr int64_t kUnit = 64, kFirst = 256;  // tokens
+constexpr int64_t kSteps = 16;               // as near as a part of this size to what would not fit
+constexpr size_t kForOthers = size_t{512} << 20;  // bytes of a GPU that drivers and libraries need
+constexpr double kGibibyte = 1 << 30;
+
+int64_t tokens_of(const Corpus& text) {  // </s> counted
+  return std::max(text.source_tokens(), text.target_tokens()) + text.size();
+}
+
+// The batches that need the most memory: of the most tokens, of the most words to predict, and of
+// the longest sentences.
+std::set<int64_t> hardest(const BatchPlan& plan, const Corpus& text) {
+  int64_t most[3] = {-1, -1, -1}, at[3] = {0, 0, 0};
+  for (int64_t i = 0; i < plan.size(); ++i) {
+    int64_t found[3] = {0, 0, 0};
+    for (const int64_t pair : plan.members(i)) {
+      const int64_t source = text.source_length(pair), target = text.target_length(pair);
+      found[0] += source + target + 2;
+      found[1] += target + 1;
+      found[2] = std::max(found[2], source + target);
+    }
+    for (int k = 0; k < 3; ++k)
+      if (found[k] > most[k]) most[k] = found[k], at[k] = i;
+  }
+  return {std::begin(at), std::end(at)};
+}
+
+// Makes real updates and sees whether they go through.
+class Fitting {
+ public:
+  Fitting(const TrainOptions& options, const Corpus& text, Device device)
+      : options_(options), text_(text), device_(device),
+        model_(make_model(options.model, options.train.seed, Type::f32, device)) {
+    model_->parameters().allocate_gradients();
+    optimizer_ = std::make_unique<Optimizer>(model_->parameters(), options.optimizer);
+  }
+
+  bool holds(int64_t tokens) {
+    const PrecisionScope precision(options_.train.precision);
+    BatchOptions batch = options_.batch;
+    batch.tokens = tokens;
+    const BatchPlan plan(text_, batch, 0);
+    release_memory(device_);  // what other sizes have left is of no use
+    try {
+      for (const int64_t i : hardest(plan, text_)) update(plan.batch(i));
+      return true;
+    } catch (const Error& error) {
+      if (error.code() != Exit::memory) throw;
+      why_not_ = error.what();
+    } catch (const std::bad_alloc&) {
+      why_not_ = "out of memory";
+    }
+    return false;
+  }
+  const std::string& why_not() const { return why_not_; }
+
+ private:
+  void update(const PairBatch& batch) {
+    model_->parameters().gradients().fill(0);
+    const Cost cost = add_gradient(*model_, batch, options_.train.loss(), {1, ++step_});
+    optimizer_->update(step_, 1e-9, optimizer_->gradient_norm(),
+                       1 / static_cast<double>(cost.words));
+  }
+
+  const TrainOptions& options_;
+  const Corpus& text_;
+  Device device_;
+  std::unique_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  int64_t step_ = 0;
+  std::string why_not_;
+};
+
+int64_t in_units(int64_t tokens) { return std::max(kUnit, tokens / kUnit * kUnit); }
+
+// Doubles what fits until it does not, or until all of the text is one batch; then halves the gap.
+int64_t search(Fitting& fitting, int64_t all) {
+  int64_t fits = 0, too_many = 0;
+  for (int64_t next = kFirst; too_many == 0 && fits < all; next *= 2)
+    (fitting.holds(next) ? fits : too_many) = next;
+  if (too_many == 0) return in_units(all + kUnit - 1);
+  while (too_many - fits > std::max(kUnit, too_many / kSteps)) {
+    const int64_t middle = in_units((fits + too_many) / 2);
+    (fitting.holds(middle) ? fits : too_many) = middle;
+  }
+  check(fits > 0, Exit::memory, "batch.tokens: auto: not even batches of ", too_many,
+        " tokens fit: ", fitting.why_not());
+  return in_units(fits - fits / kSteps);  // other batches of that size may need a little more
+}
+
+}  // namespace
+
+int64_t token_budget(const TrainOptions& options, const Corpus& text, Device device) {
+  const size_t most = memory_at_most(device);
+  check(most > 0, Exit::usage,
+        "batch.tokens: auto needs to know how much memory may be taken; give --workspace GiB");
+  if (!std::holds_alternative<Cpu>(device) && most > 2 * kForOthers)
+    limit_memory(device, most - kForOthers);
+  const auto tokens = [&] {
+    Fitting fitting(options, text, device);
+    return search(fitting, tokens_of(text));
+  }();
+  release_memory(device);
+  log_info("batch.tokens: auto: {} tokens fit into {:.1f} GiB", with_commas(tokens),
+           static_cast<double>(memory_at_most(device)) / kGibibyte);
+  return tokens;
+}
+
+int64_t batch_tokens(const TrainOptions& options, const Corpus& text, const std::string& directory,
+                     Device device) {
+  if (FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty())
+    return token_budget(options, text, device);
+  TrainOptions begun;
+  Settings settings;
+  begun.describe(settings);
+  settings.read_file(directory + "/recipe.yml", Exit::data);
+  return begun.batch.tokens;
+}
+
+std::string with_batch_tokens(const std::string& text, int64_t tokens) {
+  TrainOptions options;
+  Settings settings;
+  options.describe(settings);
+  settings.read_text(text, "recipe", Exit::unexpected);
+  options.batch.tokens = tokens;
+  return settings.dump();
+}
+
+}  // namespace fovea
