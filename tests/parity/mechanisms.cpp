@@ -82,7 +82,7 @@ void decode(Trial& t, const Sizes& n, const std::string& kind, const std::string
   }
 }
 
-// Rounding to bf16 moves windows and choices.
+// Rounding to bf16 makes other choices: of a window's middle as well.
 Bar bar_of(const std::string& kind) {
   return kind == "global" || kind == "local-m" || kind == "static" || kind == "window"
              ? Bar::products

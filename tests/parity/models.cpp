@@ -87,32 +87,38 @@ ModelConfig transformer(const Sizes& n) {
 
 using Change = void (*)(ModelConfig&);
 
-TEST(Parity, Transformer) {
-  Family family("transformer");
-  const struct {
-    const char* name;
-    Bar bar;
-    Change change;
-  } kinds[] = {
-      {"post-norm", Bar::products, [](ModelConfig&) {}},
-      {"relu", Bar::products, [](ModelConfig& c) { c.activation = Function::relu; }},
-      {"pre-norm", Bar::products, [](ModelConfig& c) { c.norm = NormPlace::pre; }},
-      {"silu, own output", Bar::products,
-       [](ModelConfig& c) { c.activation = Function::silu, c.tied = Tied::none; }},
-      {"tied output, learned positions", Bar::products,
-       [](ModelConfig& c) { c.tied = Tied::output, c.positions = Positions::learned; }},
-      {"output bias, final norm, half-m1", Bar::products,
-       [](ModelConfig& c) {
-         c.output_bias = c.final_norm = true, c.positions = Positions::half_m1;
-         c.scale_embeddings = false;
-       }},
-  };
-  for (const auto& kind : kinds)
-    check_model(family, kind.name, kind.bar, [&](const Sizes& n) {
+struct TransformerKind {
+  const char* name;
+  Change change;
+};
+void check_transformers(Family& family, const std::vector<TransformerKind>& kinds) {
+  for (const TransformerKind& kind : kinds)
+    check_model(family, kind.name, Bar::products, [&](const Sizes& n) {
       ModelConfig c = transformer(n);
       kind.change(c);
       return c;
     });
+}
+
+TEST(Parity, Transformer) {
+  Family family("transformer");
+  check_transformers(family, {{"post-norm", [](ModelConfig&) {}},
+                              {"pre-norm", [](ModelConfig& c) { c.norm = NormPlace::pre; }},
+                              {"relu", [](ModelConfig& c) { c.activation = Function::relu; }},
+                              {"silu, own output", [](ModelConfig& c) {
+                                 c.activation = Function::silu, c.tied = Tied::none;
+                               }}});
+}
+
+TEST(Parity, TransformerEnds) {
+  Family family("transformer's ends");
+  check_transformers(
+      family, {{"tied output, learned positions",
+                [](ModelConfig& c) { c.tied = Tied::output, c.positions = Positions::learned; }},
+               {"output bias, final norm, half-m1", [](ModelConfig& c) {
+                  c.output_bias = c.final_norm = true, c.positions = Positions::half_m1;
+                  c.scale_embeddings = false;
+                }}});
   family.check("guided", Bar::products, kBatches, [](Trial& t, const Sizes& n) {
     ModelConfig c = transformer(n);
     c.alignment_layer = 0, c.alignment_head = 1;
@@ -144,24 +150,31 @@ ModelConfig recurrent(const Sizes& n, const std::string& attention, Decoder deco
   return c;
 }
 
-TEST(Parity, RecurrentModels) {
-  Family family("recurrent model");
+void check_attentions(Family& family, Decoder decoder) {
   for (const std::string attention : {"none", "global", "local-m", "local-p", "hard-argmax",
-                                      "hard-sample", "forward", "window", "static"})
-    for (const Decoder decoder : {Decoder::bahdanau, Decoder::luong}) {
-      const bool chooses =
-          attention.starts_with("hard") || attention == "local-p" || attention == "forward";
-      check_model(family, attention + (decoder == Decoder::luong ? ", luong" : ", bahdanau"),
-                  chooses ? Bar::choices : Bar::products,
-                  [&](const Sizes& n) { return recurrent(n, attention, decoder); });
-    }
+                                      "hard-sample", "forward", "window", "static"}) {
+    const bool chooses =
+        attention.starts_with("hard") || attention == "local-p" || attention == "forward";
+    check_model(family, attention, chooses ? Bar::choices : Bar::products,
+                [&](const Sizes& n) { return recurrent(n, attention, decoder); });
+  }
+}
+
+TEST(Parity, Bahdanau) {
+  Family family("bahdanau");
+  check_attentions(family, Decoder::bahdanau);
   for (const auto& [name, cell] : {std::pair("rnn", Cell::rnn), {"gru-after", Cell::gru_after}})
     check_model(family, name, Bar::products, [cell = cell](const Sizes& n) {
       ModelConfig c = recurrent(n, "global", Decoder::bahdanau);
       c.cell = cell;
       return c;
     });
-  check_model(family, "luong without input feeding", Bar::products, [](const Sizes& n) {
+}
+
+TEST(Parity, Luong) {
+  Family family("luong");
+  check_attentions(family, Decoder::luong);
+  check_model(family, "without input feeding", Bar::products, [](const Sizes& n) {
     ModelConfig c = recurrent(n, "global", Decoder::luong);
     c.input_feeding = false, c.attention.score = "general";
     return c;
