@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "ops/matmul_kernel.h"
 #include "ops/onednn.h"
+#include "tensor/memory.h"
 
 namespace fovea::kernel {
 namespace {
@@ -65,7 +66,15 @@ memory::desc layout(int64_t rows, int64_t cols, memory::data_type type, bool tra
   return {{rows, cols}, type, transposed ? memory::dims{1, rows} : memory::dims{cols, 1}};
 }
 
+// oneDNN crashes where it cannot write its code.
+void need_room(size_t bytes) {
+  constexpr size_t kCode = size_t{16} << 20;
+  if (!system_has(bytes + kCode))
+    throw dnnl::error(dnnl_out_of_memory, "no room for the code of a product");
+}
+
 KeptProduct create(const ProductShape& s) {
+  need_room(0);
   const memory::desc a = layout(s.m, s.k, s.in, s.a_transposed);
   const memory::desc b = s.b_packed ? memory::desc({s.k, s.n}, s.in, memory::format_tag::any)
                                     : layout(s.k, s.n, s.in, s.b_transposed);
@@ -121,6 +130,7 @@ namespace {
 
 void reorder(memory from, memory to) {
   try {
+    need_room(0);
     dnnl::reorder(from, to).execute(stream(), from, to);
     stream().wait();
   } catch (const dnnl::error& e) {
@@ -130,6 +140,7 @@ void reorder(memory from, memory to) {
 
 memory reordered(const memory& from, const memory::desc& order) {
   try {
+    need_room(order.get_size());
     memory values(order, engine());
     reorder(from, values);
     return values;

@@ -17,18 +17,12 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{8} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
+// What others need beside the arena.
 constexpr std::size_t kSpare = std::size_t{64} << 20;
 std::atomic<std::size_t> limit_of_host{0};
 
 void* map(void* wanted, std::size_t bytes) {
   return mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-}
-
-// Whether others could still get what they need: libraries such as oneDNN, which writes code for
-// each new shape, do not survive without. Writable, for only such pages count everywhere.
-bool spare_left() {
-  void* const spare = map(nullptr, kSpare);
-  return spare != MAP_FAILED && munmap(spare, kSpare) == 0;
 }
 
 // Right below `above` if nobody is there, so that blocks on both sides can be joined; otherwise
@@ -60,7 +54,7 @@ std::byte* more_from_system(std::size_t bytes, const MemoryUse& use) {
         "--batch) or use a smaller model");
   static std::byte* last = nullptr;
   void* const start = map_below(last, bytes);
-  if (start == MAP_FAILED || !spare_left()) {
+  if (start == MAP_FAILED || !system_has(kSpare)) {
     if (start != MAP_FAILED) munmap(start, bytes);
     fail(Exit::memory, "out of memory: could not take another ", bytes >> 20, " MiB beside the ",
          use.reserved >> 20, " MiB in use (", std::strerror(errno),
@@ -76,6 +70,12 @@ std::byte* more_from_system(std::size_t bytes, const MemoryUse& use) {
 Arena& arena(Cpu) {
   static Arena* const host = new Arena(kChunk, more_from_system, give_to_system);
   return *host;
+}
+
+// Writable, for only such pages count everywhere.
+bool system_has(std::size_t bytes) {
+  void* const start = map(nullptr, bytes);
+  return start != MAP_FAILED && munmap(start, bytes) == 0;
 }
 
 void give_up(std::byte* start, std::size_t bytes) {
