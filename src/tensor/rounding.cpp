@@ -10,9 +10,14 @@ Rounding::~Rounding() { live = nullptr; }
 
 void Rounding::change(const Tensor& x) {
   if (!live || !x || x.type() != Type::f64) return;
-  std::vector<double> values = x.values();
-  for (double& v : values) v *= live->random_.bits32() % 2 ? 1 + live->unit_ : 1 - live->unit_;
-  x.assign(values);
+  auto* const values = x.data<double>();
+  const int64_t count = x.elements();
+  const double factor[2] = {1 - live->unit_, 1 + live->unit_};
+  uint32_t signs = 0;  // a bit for each of the next 32 numbers
+  for (int64_t i = 0; i < count; ++i, signs >>= 1) {
+    if (i % 32 == 0) signs = live->random_.bits32();
+    values[i] *= factor[signs & 1];
+  }
 }
 
 }  // namespace fovea
