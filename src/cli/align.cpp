@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "cli/session.h"
 #include "cli/translation_format.h"
+#include "cli/whole_file.h"
 #include "decode/alignment.h"
 #include "eval/alignment.h"
 #include "text/corpus.h"
@@ -268,6 +269,7 @@ void align(AlignCommand& c) {
   check(c.source != "-" || c.target != "-", Exit::usage,
         "standard input can be only one of the two files");
   check(c.model.directories.size() < 2, Exit::usage, "align uses one model: give -m once");
+  for (const std::string& input : {c.source, c.target}) check_not_overwritten(input, c.output);
   const std::vector<Package> packages = load_models(c.model);
   const PrecisionScope precision(c.model.numbers());
   if (c.shift) c.attention.step = AttentionChoice::Step::reads;

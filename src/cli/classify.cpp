@@ -219,6 +219,7 @@ void check_usage(const ClassifyCommand& c) {
   check(c.texts.empty() || c.input_format == "text", Exit::usage, "--input-format ", c.input_format,
         ": is for files; name them with -i");
   check(!c.show || c.format == "text", Exit::usage, "--show: colours are for --format text");
+  for (const std::string& input : c.inputs) check_not_overwritten(input, c.output);
 }
 
 void classify(ClassifyCommand c) {

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "cli/session.h"
 #include "cli/translation_format.h"
+#include "cli/whole_file.h"
 #include "decode/scorer.h"
 
 namespace fovea {
@@ -138,6 +139,7 @@ class Scorer {
 void score(const ScoreCommand& c) {
   check(c.source != "-" || c.target != "-", Exit::usage,
         "standard input can be only one of the two files");
+  for (const std::string& input : {c.source, c.target}) check_not_overwritten(input, c.output);
   const std::vector<Package> packages = load_models(c.model);
   const PrecisionScope precision(c.model.numbers());
   Scorer(c, packages).run();

@@ -92,6 +92,9 @@ std::vector<Package> load_models(const ModelChoice& choice) {
   std::vector<Package> packages;
   for (const std::string& directory : directories) {
     packages.push_back(load_package(directory, device));
+    check(packages.back().config.type != "reader", Exit::model, directory,
+          ": this model labels texts and does not translate; use 'fovea classify -m ", directory,
+          "'");
     packages.back().model->settle();
   }
   check_ensemble(packages);

@@ -65,7 +65,7 @@ stop; SIGUSR1 saves and goes on. A model that cannot be gone on with is replaced
 
 Training ends after train.updates, or when valid.patience validations in a row brought nothing
 better. The default of 20,000 updates reads a million short sentence pairs some seven times, which
-takes hours on a few cores; the model that comes along had 4,000.
+takes hours on a few cores; the model that comes along had 16,000 larger ones on a GPU.
 
 MODEL_DIR afterwards holds model.safetensors (the best by valid.stop_metric, or the average of
 the last validations), config.yml, the vocabulary, README.md (what it was trained on, and how well),
@@ -98,6 +98,11 @@ TrainOptions read_options(const TrainCommand& command, std::string* dump) {
   if (!command.precision.empty()) settings.set("train.precision=" + command.precision);
   for (const std::string& assignment : command.assignments) settings.set(assignment);
   if (!command.dump_config) options.complete(Exit::data);
+  if (options.train.updates > 0 && options.schedule.warmup >= options.train.updates)
+    log_warning(
+        "schedule.warmup: the rate rises over {} updates, but there are only {}: little "
+        "will be learnt; lower schedule.warmup or raise train.updates",
+        with_commas(options.schedule.warmup), with_commas(options.train.updates));
   *dump = settings.dump();
   return options;
 }

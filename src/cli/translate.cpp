@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -68,6 +69,10 @@ void check_usage(const TranslateCommand& c) {
         "--n-best: plain text has one line per sentence; add --format jsonl, marian or fairseq");
   check(!c.options.attention || c.format == "jsonl", Exit::usage,
         "--attention: matrices need --format jsonl; to see one, use 'fovea show'");
+  for (const std::string& input : c.inputs) check_not_overwritten(input, c.output);
+  for (const std::string& text : c.texts)
+    if (std::filesystem::is_regular_file(text))
+      log_warning("'{}' is translated as a text; for the lines of that file: -i {}", text, text);
 }
 
 // Lines in chunks, each translated as a whole and written before the next is read.

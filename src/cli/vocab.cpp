@@ -19,14 +19,14 @@ namespace fovea {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  8,000 pieces shared by both languages, into model/vocab.spm:
-    fovea vocab --type unigram --size 8000 -o model/ train.en train.de
+  8,000 pieces shared by both languages, into pieces/vocab.spm:
+    fovea vocab --type unigram --size 8000 -o pieces/ train.en train.de
 
   All words seen at least twice, most frequent first, into words.txt:
     fovea vocab --type word --min-count 2 -o words.txt train.en.gz
 
   How a vocabulary cuts a text, pieces and ids:
-    fovea vocab --show model/vocab.spm "A small dog runs through the snow."
+    fovea vocab --show pieces/vocab.spm "A small dog runs through the snow."
 
 Text that is already cut ("hou@@ se") is taken as it is with --type pieces. One vocabulary for
 several files is a joint one; run the command once per language for separate ones.)";
@@ -129,8 +129,11 @@ void make(const VocabOptions& options) {
   check(!options.output.empty(), Exit::usage, "where should it go? Give -o FOLDER or -o FILE");
   check(!options.inputs.empty(), Exit::usage, "no text files given to make a vocabulary of");
   const std::string path = output_path(options);
-  const Vocabulary vocabulary = build(options);
+  const auto folder = std::filesystem::path(path).parent_path();
+  check(!std::filesystem::exists(folder / "config.yml"), Exit::usage, "-o ", options.output,
+        ": a model is there, which needs its own vocabulary; name another folder");
   make_parent(path);
+  const Vocabulary vocabulary = build(options);
   vocabulary.save(path);
   log_info("{}: {} pieces of type {}", path, with_commas(vocabulary.size()), options.type);
   if (options.size_given && options.subwords() && vocabulary.size() < options.size)

@@ -50,6 +50,13 @@ bool replaceable(const std::string& path) {
 
 }  // namespace
 
+void check_not_overwritten(const std::string& input, const std::string& output) {
+  std::error_code error;
+  const bool same = input != "-" && std::filesystem::is_regular_file(output, error) &&
+                    std::filesystem::equivalent(input, output, error);
+  check(!same, Exit::usage, "-o ", output, ": is the file that is read; name another one");
+}
+
 WholeFile::WholeFile(const std::string& path) : path_(path) {
   if (replaceable(path)) open_beside();
   out_ = std::make_unique<OutputFile>(beside_.empty() ? path_ : beside_);
