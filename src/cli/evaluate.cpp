@@ -1,6 +1,7 @@
 #include "cli/evaluate.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
@@ -344,7 +345,10 @@ void evaluate(const EvaluateOptions& options) {
   std::vector<TextFile> references, systems;
   for (const std::string& path : options.references) references.push_back(read_text(path));
   for (const std::string& path : options.inputs) systems.push_back(read_text(path));
-  if (options.inputs.empty()) systems.push_back(read_text("-"));
+  if (options.inputs.empty()) {
+    if (isatty(STDIN_FILENO)) log_info("type a translation per line; Ctrl-D ends; files: -i FILE");
+    systems.push_back(read_text("-"));
+  }
   for (const TextFile& reference : references) check_same_length(references.front(), reference);
   for (const TextFile& system : systems) check_same_length(system, references.front());
   check(!references.front().lines.empty(), Exit::data, references.front().name,

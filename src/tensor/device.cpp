@@ -34,7 +34,9 @@ Device device_named(const std::string& name) {
       std::visit([](auto on) { describe(on); }, device);
       return device;
     }
-  fail(Exit::usage, "--device ", name, ": this program was built without CUDA; use --device cpu");
+  fail(Exit::usage, "--device ", name,
+       ": this program was built without CUDA; use --device cpu, or build it "
+       "with CUDA (HACKING.md)");
 }
 
 std::string describe(Cpu) {

@@ -172,7 +172,9 @@ void TrainOptions::check_parallel(Exit code) const {
   check(model.type != "reader", code, "model.type: a reader gives labels; set task to classify or ",
         "read, or model.type to transformer or recurrent");
   check(!data.train_source.empty() && !data.train_target.empty(), code,
-        "data.train_source and data.train_target name no files; set both");
+        "data.train_source and data.train_target name no files; set both in a recipe (-c FILE) or "
+        "with --set; "
+        "fovea train --help has an example");
   check(data.valid_source.empty() == data.valid_target.empty(), code,
         "data.valid_source and data.valid_target: only one is set; set both or none");
   check(data.test_source.empty() == data.test_target.empty(), code,
