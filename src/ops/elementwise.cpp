@@ -7,44 +7,56 @@ namespace fovea {
 
 Tensor apply(Function f, const Tensor& x, const Dropout& dropout) {
   Tensor y = Tensor::like(x);
-  run(x, [&]<class T>(auto on, T) { kernel::apply(on, f, x.in<T>(), dropout, y.out<T>()); });
+  run_activation(
+      x, [&]<class T>(auto on, T) { kernel::apply(on, f, x.in<T>(), dropout, y.out<T>()); });
   if (f == Function::relu)
     return record(y, {x}, [=, slot = x.slot()](const Tensor& dy) {  // y itself tells where x > 0
       gather(slot, [&](const Tensor& dx, Fold fold) {
-        run(y, [&]<class T>(auto on, T) {
+        run_activation(y, [&]<class T>(auto on, T) {
           kernel::relu_grad(on, y.in<T>(), dy.in<T>(), dropout, dx.out<T>(), fold);
         });
       });
     });
   return record(y, {x}, [=](const Tensor& dy) {
     gather(x.slot(), [&](const Tensor& dx, Fold fold) {
-      run(x, [&]<class T>(auto on, T) {
+      run_activation(x, [&]<class T>(auto on, T) {
         kernel::apply_grad(on, f, x.in<T>(), dy.in<T>(), dropout, dx.out<T>(), fold);
       });
     });
   });
 }
 
+namespace {
+
+// The gradient of what was dropped out of, which may be an activation.
+void flow_through(const Dropout& dropout, const Tensor& dy, const std::shared_ptr<Slot>& slot) {
+  gather(slot, [&](const Tensor& dx, Fold fold) {
+    run_activation(dx, [&]<class T>(auto on, T) {
+      kernel::drop(on, dy.in<Wide<T>>(), dropout, dx.out<T>(), fold);
+    });
+  });
+}
+
+}  // namespace
+
 Tensor residual(const Tensor& x, const Tensor& f, const Dropout& dropout) {
-  Tensor y = Tensor::like(f);
-  run(f, [&]<class T>(auto on, T) {
-    kernel::residual(on, x.in<T>(), f.in<T>(), dropout, y.out<T>(), Fold::set);
+  Tensor y = Tensor::like(x);
+  run_activation(f, [&]<class T>(auto on, T) {
+    using W = Wide<T>;
+    kernel::residual(on, x.in<W>(), f.in<T>(), dropout, y.out<W>());
   });
   return record(y, {x, f}, [=, to_x = x.slot(), to_f = f.slot()](const Tensor& dy) {
-    auto flow = [&](const Dropout& mask) {
-      return [&](const Tensor& dx, Fold fold) {
-        run(dy, [&]<class T>(auto on, T) {
-          kernel::residual(on, Matrix<const T>{}, dy.in<T>(), mask, dx.out<T>(), fold);
-        });
-      };
-    };
-    gather(to_x, flow({}));
-    gather(to_f, flow(dropout));
+    flow_through({}, dy, to_x);
+    flow_through(dropout, dy, to_f);
   });
 }
 
 Tensor dropped(const Tensor& x, const Dropout& dropout) {
-  return dropout.on() ? residual({}, x, dropout) : x;
+  if (!dropout.on()) return x;
+  Tensor y = Tensor::like(x);
+  run(x, [&]<class T>(auto on, T) { kernel::drop(on, x.in<T>(), dropout, y.out<T>(), Fold::set); });
+  return record(y, {x},
+                [=, slot = x.slot()](const Tensor& dy) { flow_through(dropout, dy, slot); });
 }
 
 namespace {

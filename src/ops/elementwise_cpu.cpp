@@ -74,16 +74,19 @@ void relu_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropou
 }
 
 template <class T>
-void residual(Cpu, Matrix<const T> x, Matrix<const T> f, const Dropout& dropout, Matrix<T> y,
-              Fold fold) {
+void residual(Cpu, Matrix<const Wide<T>> x, Matrix<const T> f, const Dropout& dropout,
+              Matrix<Wide<T>> y) {
   each_row<T>(f.rows, f.cols, dropout, [&](int64_t i, const T* keep) {
-    const T* in = f.row(i);
-    if (x.data) {
-      const T* from = x.row(i);
-      fold_row(y.row(i), f.cols, fold, [=](int64_t j) { return from[j] + in[j] * keep[j]; });
-    } else {
-      fold_row(y.row(i), f.cols, fold, [=](int64_t j) { return in[j] * keep[j]; });
-    }
+    const T *from = x.row(i), *in = f.row(i);
+    fold_row(y.row(i), f.cols, Fold::set, [=](int64_t j) { return from[j] + in[j] * keep[j]; });
+  });
+}
+
+template <class T>
+void drop(Cpu, Matrix<const Wide<T>> x, const Dropout& dropout, Matrix<T> y, Fold fold) {
+  each_row<T>(x.rows, x.cols, dropout, [&](int64_t i, const T* keep) {
+    const T* in = x.row(i);
+    fold_row(y.row(i), x.cols, fold, [=](int64_t j) { return in[j] * keep[j]; });
   });
 }
 
@@ -153,7 +156,8 @@ void add_constant(Cpu, const T* value, Matrix<T> dx, Fold fold) {
   template void apply_grad(Cpu, Function, Matrix<const T>, Matrix<const T>, const Dropout&,        \
                            Matrix<T>, Fold);                                                       \
   template void relu_grad(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, Fold); \
-  template void residual(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, Fold);  \
+  template void residual(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>);        \
+  template void drop(Cpu, Matrix<const T>, const Dropout&, Matrix<T>, Fold);                       \
   template void binary(Cpu, Binary, const Broadcast&, const T*, const T*, T*);                     \
   template void binary_grad(Cpu, Binary, const Broadcast&, const T*, const T*, T*);                \
   template void scale(Cpu, Matrix<const T>, double, Matrix<T>, Fold);                              \

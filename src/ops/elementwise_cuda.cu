@@ -3,6 +3,7 @@
 #include "ops/dropout_lane.cuh"
 #include "ops/elementwise_functions.h"
 #include "ops/elementwise_kernel.h"
+#include "ops/pack.cuh"
 #include "ops/warp.cuh"
 #include "tensor/cuda.h"
 #include "tensor/memory.h"
@@ -12,104 +13,159 @@ namespace {
 
 constexpr int kThreads = 128;
 
+template <class T>
 struct Target {
-  Matrix<float> y;
+  Matrix<T> y;
   Fold fold;
 };
 
-// y = value(index, factor) for every element, or added. kLanes threads take a run of 8 · kLanes
-// columns. What is behind the end of a row is computed of its last column and not stored: so no
-// load waits for a branch, and all those of a thread are on their way together.
-template <int kLanes, class Value>
+// What a thread computes of numbers at a time: every entry from those of the packs.
+template <int kWide, class F, class... Packs>
+__device__ Pack<kWide> entries(F f, const Pack<kWide>& first, const Packs&... others) {
+  Pack<kWide> out;
+#pragma unroll
+  for (int w = 0; w < kWide; ++w) out.at[w] = f(first.at[w], others.at[w]...);
+  return out;
+}
+
+// y = value(index, factors) for every element, or added. A run of 8 · kLanes columns is that of a
+// few threads, which have 8 packs each. Packs of two are for rows of whole runs. With packs of one,
+// what is behind the end of a row is computed of its last column and not stored: so no load waits
+// for a branch, and all those of a thread are on their way together.
+template <int kLanes, int kWide, class T, class Value>
 __global__ void __launch_bounds__(kThreads)
-    fold_runs(Target to, Dropout dropout, uint32_t runs_of_row, Value value) {
-  constexpr int kRun = 8 * kLanes;
-  const uint32_t number = blockIdx.x * (kThreads / kLanes) + threadIdx.x / kLanes;
+    fold_runs(Target<T> to, Dropout dropout, uint32_t runs_of_row, Value value) {
+  constexpr int kRun = 8 * kLanes, kAcross = kLanes / kWide;
+  const uint32_t number = blockIdx.x * (kThreads / kAcross) + threadIdx.x / kAcross;
   const uint32_t row = number / runs_of_row, run = number % runs_of_row;
   if (row >= to.y.rows) return;
-  const int lane = static_cast<int>(threadIdx.x) % kLanes;
+  const int lane = static_cast<int>(threadIdx.x) % kAcross * kWide;
   const int64_t column = int64_t{run} * kRun, first = row * to.y.cols + column;
   const int left = static_cast<int>(std::min<int64_t>(kRun, to.y.cols - column));
+  const auto place = [&](int k) {
+    return first + (kWide > 1 ? k * kLanes + lane : std::min(k * kLanes + lane, left - 1));
+  };
 
-  float keep[8] = {1, 1, 1, 1, 1, 1, 1, 1}, out[8];
-  if (dropout.rate > 0) DropoutLane(dropout).factors<kLanes>(row, run, lane, keep);
+  Pack<kWide> keep[8], out[8];
 #pragma unroll
-  for (int k = 0; k < 8; ++k)
-    out[k] = value(first + std::min(k * kLanes + lane, left - 1), keep[k]);
+  for (int w = 0; w < kWide; ++w) {
+    float factors[8] = {1, 1, 1, 1, 1, 1, 1, 1};
+    if (dropout.rate > 0) DropoutLane(dropout).factors<kLanes>(row, run, lane + w, factors);
+#pragma unroll
+    for (int k = 0; k < 8; ++k) keep[k].at[w] = factors[k];
+  }
+#pragma unroll
+  for (int k = 0; k < 8; ++k) out[k] = value(place(k), keep[k]);
   if (to.fold == Fold::add) {
 #pragma unroll
-    for (int k = 0; k < 8; ++k) out[k] += to.y.data[first + std::min(k * kLanes + lane, left - 1)];
+    for (int k = 0; k < 8; ++k)
+      out[k] = entries([](float a, float b) { return a + b; }, out[k],
+                       load<kWide>(to.y.data + place(k)));
   }
 #pragma unroll
   for (int k = 0; k < 8; ++k)
-    if (k * kLanes + lane < left) to.y.data[first + k * kLanes + lane] = out[k];
+    if (kWide > 1 || k * kLanes + lane < left) store(to.y.data + place(k), out[k]);
 }
 
-template <int kLanes, class Value>
-void launch_runs(Cuda on, const Target& to, const Dropout& dropout, Value value) {
+template <int kLanes, int kWide, class T, class Value>
+void launch_runs(Cuda on, const Target<T>& to, const Dropout& dropout, Value value) {
   const int64_t runs = (to.y.cols + 8 * kLanes - 1) / (8 * kLanes);
-  const unsigned blocks = blocks_for(to.y.rows * runs, kThreads / kLanes);
-  fold_runs<kLanes>
+  const unsigned blocks = blocks_for(to.y.rows * runs, kThreads / (kLanes / kWide));
+  fold_runs<kLanes, kWide>
       <<<blocks, kThreads, 0, stream(on)>>>(to, dropout, static_cast<uint32_t>(runs), value);
   check_launch(Value::kName);
 }
 
 // Where nothing is dropped, rows do not matter and all elements are one.
-template <class Value>
-void fold_all(Cuda on, Target to, const Dropout& dropout, Value value) {
+template <class T, class Value>
+void fold_all(Cuda on, Target<T> to, const Dropout& dropout, Value value) {
+  constexpr int kShort = DropoutLane::kShort, kLong = DropoutLane::kLong;
   if (to.y.size() == 0) return;
   if (!dropout.on()) to.y = {to.y.data, 1, to.y.size()};
+  const bool pairs = value.in_pairs() && at_packs<2>(to.y.data);
   if (dropout.on() && to.y.cols <= DropoutLane::kShortRow)
-    launch_runs<DropoutLane::kShort>(on, to, dropout, value);
+    launch_runs<kShort, 1>(on, to, dropout, value);
+  else if (pairs && to.y.cols % (8 * kLong) == 0)
+    launch_runs<kLong, 2>(on, to, dropout, value);
   else
-    launch_runs<DropoutLane::kLong>(on, to, dropout, value);
+    launch_runs<kLong, 1>(on, to, dropout, value);
 }
 
-template <class F>
+template <class F, class T>
 struct Apply {
   static constexpr const char* kName = "apply";
-  const float* x;
-  __device__ float operator()(int64_t i, float keep) const { return F::f(x[i]) * keep; }
-};
-template <class F>
-struct ApplyGrad {
-  static constexpr const char* kName = "apply_grad";
-  const float *x, *dy;
-  __device__ float operator()(int64_t i, float keep) const { return F::df(x[i]) * dy[i] * keep; }
-};
-struct ReluGrad {
-  static constexpr const char* kName = "relu_grad";
-  const float *y, *dy;
-  __device__ float operator()(int64_t i, float keep) const {
-    const float value = y[i], d = dy[i];
-    return value > 0 ? d * keep : 0.0f;
+  const T* x;
+  bool in_pairs() const { return at_packs<2>(x); }
+  template <int kWide>
+  __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>& keep) const {
+    return entries([](float a, float k) { return F::f(a) * k; }, load<kWide>(x + i), keep);
   }
 };
+template <class F, class T>
+struct ApplyGrad {
+  static constexpr const char* kName = "apply_grad";
+  const T *x, *dy;
+  bool in_pairs() const { return at_packs<2>(x, dy); }
+  template <int kWide>
+  __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>& keep) const {
+    return entries([](float a, float d, float k) { return F::df(a) * d * k; }, load<kWide>(x + i),
+                   load<kWide>(dy + i), keep);
+  }
+};
+template <class T>
+struct ReluGrad {
+  static constexpr const char* kName = "relu_grad";
+  const T *y, *dy;
+  float scale;  // of what dropout kept: the rest of y is 0
+  bool in_pairs() const { return at_packs<2>(y, dy); }
+  template <int kWide>
+  __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>&) const {
+    const float by = scale;
+    return entries([=](float value, float d) { return value > 0 ? d * by : 0.0f; },
+                   load<kWide>(y + i), load<kWide>(dy + i));
+  }
+};
+template <class T>
 struct Residual {
   static constexpr const char* kName = "residual";
-  const float *x, *f;
-  __device__ float operator()(int64_t i, float keep) const { return x[i] + f[i] * keep; }
+  const float* x;
+  const T* f;
+  bool in_pairs() const { return at_packs<2>(x, f); }
+  template <int kWide>
+  __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>& keep) const {
+    return entries([](float a, float b, float k) { return a + b * k; }, load<kWide>(x + i),
+                   load<kWide>(f + i), keep);
+  }
 };
 struct Dropped {
-  static constexpr const char* kName = "dropped";
-  const float* f;
-  __device__ float operator()(int64_t i, float keep) const { return f[i] * keep; }
+  static constexpr const char* kName = "drop";
+  const float* x;
+  bool in_pairs() const { return at_packs<2>(x); }
+  template <int kWide>
+  __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>& keep) const {
+    return entries([](float a, float k) { return a * k; }, load<kWide>(x + i), keep);
+  }
 };
 struct Scaled {
   static constexpr const char* kName = "scale";
-  const float* x;
+  const float *x, *by;  // by: where only the device knows the factor
   float factor;
-  __device__ float operator()(int64_t i, float) const { return x[i] * factor; }
-};
-struct ScaledBy {
-  static constexpr const char* kName = "scale_by";
-  const float *x, *factor;
-  __device__ float operator()(int64_t i, float) const { return x[i] * *factor; }
+  bool in_pairs() const { return at_packs<2>(x); }
+  template <int kWide>
+  __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>&) const {
+    const float times = by ? *by : factor;
+    return entries([=](float a) { return a * times; }, load<kWide>(x + i));
+  }
 };
 struct Constant {
   static constexpr const char* kName = "add_constant";
   const float* value;
-  __device__ float operator()(int64_t, float) const { return *value; }
+  bool in_pairs() const { return true; }
+  template <int kWide>
+  __device__ Pack<kWide> operator()(int64_t, const Pack<kWide>& keep) const {
+    const float same = *value;
+    return entries([=](float) { return same; }, keep);
+  }
 };
 
 template <class Body>
@@ -134,43 +190,50 @@ void choose(Function f, Body body) {
 
 template <class T>
 void apply(Cuda on, Function f, Matrix<const T> x, const Dropout& dropout, Matrix<T> y) {
-  choose(f, [&]<class F>(F) { fold_all(on, {y, Fold::set}, dropout, Apply<F>{x.data}); });
+  choose(f, [&]<class F>(F) {
+    fold_all(on, Target<T>{y, Fold::set}, dropout, Apply<F, T>{x.data});
+  });
 }
 
 template <class T>
 void apply_grad(Cuda on, Function f, Matrix<const T> x, Matrix<const T> dy, const Dropout& dropout,
                 Matrix<T> dx, Fold fold) {
-  choose(f, [&]<class F>(F) { fold_all(on, {dx, fold}, dropout, ApplyGrad<F>{x.data, dy.data}); });
+  choose(f, [&]<class F>(F) {
+    fold_all(on, Target<T>{dx, fold}, dropout, ApplyGrad<F, T>{x.data, dy.data});
+  });
 }
 
 template <class T>
 void relu_grad(Cuda on, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropout, Matrix<T> dx,
                Fold fold) {
-  fold_all(on, {dx, fold}, dropout, ReluGrad{y.data, dy.data});
+  const float scale = dropout.on() ? DropoutLane(dropout).scale() : 1;
+  fold_all(on, Target<T>{dx, fold}, {}, ReluGrad<T>{y.data, dy.data, scale});
 }
 
 template <class T>
-void residual(Cuda on, Matrix<const T> x, Matrix<const T> f, const Dropout& dropout, Matrix<T> y,
-              Fold fold) {
-  if (x.data)
-    fold_all(on, {y, fold}, dropout, Residual{x.data, f.data});
-  else
-    fold_all(on, {y, fold}, dropout, Dropped{f.data});
+void residual(Cuda on, Matrix<const Wide<T>> x, Matrix<const T> f, const Dropout& dropout,
+              Matrix<Wide<T>> y) {
+  fold_all(on, Target<Wide<T>>{y, Fold::set}, dropout, Residual<T>{x.data, f.data});
+}
+
+template <class T>
+void drop(Cuda on, Matrix<const Wide<T>> x, const Dropout& dropout, Matrix<T> y, Fold fold) {
+  fold_all(on, Target<T>{y, fold}, dropout, Dropped{x.data});
 }
 
 template <class T>
 void scale(Cuda on, Matrix<const T> x, double factor, Matrix<T> y, Fold fold) {
-  fold_all(on, {y, fold}, {}, Scaled{x.data, static_cast<float>(factor)});
+  fold_all(on, Target<T>{y, fold}, {}, Scaled{x.data, nullptr, static_cast<float>(factor)});
 }
 
 template <class T>
 void scale_by(Cuda on, Matrix<const T> x, const T* factor, Matrix<T> y, Fold fold) {
-  fold_all(on, {y, fold}, {}, ScaledBy{x.data, factor});
+  fold_all(on, Target<T>{y, fold}, {}, Scaled{x.data, factor, 1});
 }
 
 template <class T>
 void add_constant(Cuda on, const T* value, Matrix<T> dx, Fold fold) {
-  fold_all(on, {dx, fold}, {}, Constant{value});
+  fold_all(on, Target<T>{dx, fold}, {}, Constant{value});
 }
 
 namespace {
@@ -214,13 +277,18 @@ void sum(Cuda on, Matrix<const T> x, T* y) {
   check_launch("sum");
 }
 
-template void apply(Cuda, Function, Matrix<const float>, const Dropout&, Matrix<float>);
-template void apply_grad(Cuda, Function, Matrix<const float>, Matrix<const float>, const Dropout&,
-                         Matrix<float>, Fold);
-template void relu_grad(Cuda, Matrix<const float>, Matrix<const float>, const Dropout&,
-                        Matrix<float>, Fold);
-template void residual(Cuda, Matrix<const float>, Matrix<const float>, const Dropout&,
-                       Matrix<float>, Fold);
+#define FOVEA_INSTANTIATE(T)                                                                 \
+  template void apply(Cuda, Function, Matrix<const T>, const Dropout&, Matrix<T>);           \
+  template void apply_grad(Cuda, Function, Matrix<const T>, Matrix<const T>, const Dropout&, \
+                           Matrix<T>, Fold);                                                 \
+  template void relu_grad(Cuda, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, \
+                          Fold);                                                             \
+  template void residual(Cuda, Matrix<const float>, Matrix<const T>, const Dropout&,         \
+                         Matrix<float>);                                                     \
+  template void drop(Cuda, Matrix<const float>, const Dropout&, Matrix<T>, Fold);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(bf16)
+#undef FOVEA_INSTANTIATE
 template void scale(Cuda, Matrix<const float>, double, Matrix<float>, Fold);
 template void scale_by(Cuda, Matrix<const float>, const float*, Matrix<float>, Fold);
 template void add_constant(Cuda, const float*, Matrix<float>, Fold);

@@ -26,13 +26,18 @@ template <class T>
 void relu_grad(Cuda, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropout, Matrix<T> dx,
                Fold fold);
 
-// y = x + dropout(f); without x just dropout(f), folded into y.
+// y = x + dropout(f)
 template <class T>
-void residual(Cpu, Matrix<const T> x, Matrix<const T> f, const Dropout& dropout, Matrix<T> y,
-              Fold fold);
+void residual(Cpu, Matrix<const Wide<T>> x, Matrix<const T> f, const Dropout& dropout,
+              Matrix<Wide<T>> y);
 template <class T>
-void residual(Cuda, Matrix<const T> x, Matrix<const T> f, const Dropout& dropout, Matrix<T> y,
-              Fold fold);
+void residual(Cuda, Matrix<const Wide<T>> x, Matrix<const T> f, const Dropout& dropout,
+              Matrix<Wide<T>> y);
+// y = dropout(x)
+template <class T>
+void drop(Cpu, Matrix<const Wide<T>> x, const Dropout& dropout, Matrix<T> y, Fold fold);
+template <class T>
+void drop(Cuda, Matrix<const Wide<T>> x, const Dropout& dropout, Matrix<T> y, Fold fold);
 
 // How the elements of an operand of up to four axes line up with the result: a stride of 0
 // repeats the axis.

@@ -44,7 +44,7 @@ Tensor as_factor(const Tensor& x, const Tensor& w) { return x.type() == w.type()
 void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold, Keep keep) {
   const bool keep_b = in.b.is_parameter() && (keep == Keep::always || !Tape::live());
   const bool settled = keep_b && in.b.is_settled();
-  run(c, [&]<class T>(auto on, T) {
+  run_activation(c, [&]<class T>(auto on, T) {
     auto product = [&]<class In>(In) {
       kernel::Product<T, In> p;
       p.a = in.a.in<In>(), p.a_side = in.a_side;
@@ -65,8 +65,13 @@ PrecisionScope::PrecisionScope(Precision wanted) : outer_(precision) { precision
 PrecisionScope::~PrecisionScope() { precision = outer_; }
 Precision PrecisionScope::current() { return precision; }
 
+bool bf16_activations(Device device) {
+  return precision == Precision::bf16 && !std::holds_alternative<Cpu>(device);
+}
+
 Tensor as_operand(const Tensor& x) {
   if (!takes_bf16(x)) return x;
+  if (const Tensor rounded = x.rounded()) return rounded;
   if (!x.is_parameter()) return to_bf16(x);
   OperandCache& cache = operands();
   const std::lock_guard hold(cache.mutex);
@@ -93,11 +98,12 @@ void parameters_changed() {
   forget_packed(static_cast<const Device*>(nullptr));
 }
 
-Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
+Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b, Give give) {
   assert(x.cols() == W.size(1));
   Shape shape = x.shape();
   shape.back() = W.size(0);
-  Tensor y(shape, x.type(), x.device());
+  const bool round = give == Give::activation && bf16_activations(x.device());
+  Tensor y(shape, round ? Type::bf16 : W.type(), x.device());
   const bool on_cpu = x.device() == Device{Cpu{}};
   if (precision == Precision::int8 && on_cpu && x.type() == Type::f32 && W.is_parameter() &&
       !Tape::live()) {
@@ -105,16 +111,17 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b) {
     return y;
   }
   const Tensor a = as_operand(x), w = as_operand(W);
-  multiply({a, Side::as_is, w, Side::transposed}, y, b, Fold::set);
+  multiply({a, Side::as_is, w, Side::transposed}, y, b && round ? as_operand(b) : b, Fold::set);
   return record(y, {x, W, b}, [=, dx = x.slot(), db = b.slot()](const Tensor& dy) {
-    const Tensor d = a.type() == Type::bf16 ? to_bf16(dy) : dy;
+    const Tensor d = as_factor(dy, a);
     gather(dx, [&](const Tensor& out, Fold fold) {  // dx = dy W
       multiply({d, Side::as_is, w, Side::as_is}, out, {}, fold);
     });
     gather_weight_gradient(W, d, a);                // dW = dyᵀ x
     gather(db, [&](const Tensor& out, Fold fold) {  // db = Σ dy
-      run(dy,
-          [&]<class T>(auto on, T) { kernel::column_sums(on, dy.in<T>(), out.data<T>(), fold); });
+      run_activation(dy, [&]<class T>(auto on, T) {
+        kernel::column_sums(on, dy.in<T>(), out.data<Wide<T>>(), fold);
+      });
     });
   });
 }

@@ -26,11 +26,19 @@ class PrecisionScope {
 Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor transpose(const Tensor& a);  // swaps the last two axes
 
+// Note [Types of activations]
+// Where bf16_activations() is true, what linear() gives as an activation is bf16: queries, keys and
+// values, the inside of feed-forward layers, and what sub-layers add to the residual stream. All
+// else, such as norms, embeddings, losses and parameters, is float32; a gradient has the type of
+// what it is the gradient of.
+enum class Give { sums, activation };
+bool bf16_activations(Device device);
+
 // x Wᵀ + b: x [N, in], W [out, in], b [out] or absent. The weights are kept as [out, in], so that
 // W_Q, W_K, W_V of one input stand one below the other and are multiplied in one go.
-Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b = {});
+Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b = {}, Give give = Give::sums);
 
-// Values as products in the current precision take them: bf16 or the tensor itself. All
+// Values as products in the current precision take them: in bf16, or the tensor itself. All
 // parameters of a store are converted at once and kept until parameters_changed().
 Tensor as_operand(const Tensor& x);
 void parameters_changed();

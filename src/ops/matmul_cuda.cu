@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "ops/matmul_kernel.h"
+#include "ops/pack.cuh"
 #include "ops/warp.cuh"
 #include "tensor/cuda.h"
 #include "tensor/memory.h"
@@ -24,8 +25,9 @@ void check_cublas(cublasStatus_t result, const char* what) {
 // What an algorithm is chosen for. Alignments are in bytes, 256 at most.
 struct ProductShape {
   int64_t rows, cols, depth;
-  bool a_transposed, b_transposed, bias, add, bf16;
-  std::array<uint32_t, 3> alignment;  // of a, b, c
+  bool a_transposed, b_transposed, bias, add;
+  cudaDataType in, out;
+  std::array<uint32_t, 4> alignment;  // of a, b, c, and of what is written: c with its bias
   auto operator<=>(const ProductShape&) const = default;
 };
 
@@ -64,7 +66,7 @@ class Products {
                                 : kept_.emplace(shape, prepare(shape)).first->second;
   }
 
-  void multiply(const Prepared& p, const void* a, const void* b, float* c, bool add,
+  void multiply(const Prepared& p, const void* a, const void* b, void* c, bool add,
                 cudaStream_t stream) {
     const float one = 1, beta = add ? 1 : 0;
     check_cublas(
@@ -76,15 +78,14 @@ class Products {
  private:
   Prepared prepare(const ProductShape& s) const {
     Prepared p;
-    const cudaDataType in = s.bf16 ? CUDA_R_16BF : CUDA_R_32F;
     check_cublas(cublasLtMatmulDescCreate(&p.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
                  "describing a product");
     set(p.operation, CUBLASLT_MATMUL_DESC_TRANSA, s.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(p.operation, CUBLASLT_MATMUL_DESC_TRANSB, s.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     if (s.bias) set(p.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    p.first = s.b_transposed ? layout(in, s.cols, s.depth) : layout(in, s.depth, s.cols);
-    p.second = s.a_transposed ? layout(in, s.depth, s.rows) : layout(in, s.rows, s.depth);
-    p.result = layout(CUDA_R_32F, s.rows, s.cols);
+    p.first = s.b_transposed ? layout(s.in, s.cols, s.depth) : layout(s.in, s.depth, s.cols);
+    p.second = s.a_transposed ? layout(s.in, s.depth, s.rows) : layout(s.in, s.rows, s.depth);
+    p.result = layout(s.out, s.rows, s.cols);
     p.algorithm = best(p, s);
     return p;
   }
@@ -100,7 +101,7 @@ class Products {
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, s.alignment[1]);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, s.alignment[0]);
     prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, s.alignment[2]);
-    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, s.alignment[2]);
+    prefer(CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, s.alignment[3]);
     cublasLtMatmulHeuristicResult_t found{};
     int count = 0;
     const cublasStatus_t result = cublasLtMatmulAlgoGetHeuristic(
@@ -128,13 +129,21 @@ uint32_t alignment_of(const void* address) {
   return bits % 256 == 0 ? 256u : static_cast<uint32_t>(bits & (~bits + 1));
 }
 
-__global__ void fold_bias(Matrix<float> c, const float* bias, Fold fold) {
+// A product of no depth.
+template <class T>
+__global__ void fold_bias(Matrix<T> c, const T* bias, Fold fold) {
   const int64_t at = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
-  if (at < c.size()) fold_into(c.data[at], fold, bias ? bias[at % c.cols] : 0.0f);
+  if (at >= c.size()) return;
+  fold_pack<1>(c.data + at, fold, bias ? load<1>(bias + at % c.cols) : Pack<1>{});
 }
 
-template <class In>
-void product(Cuda on, const Product<float, In>& p) {
+template <class T>
+constexpr cudaDataType data_type() {
+  return std::is_same_v<T, bf16> ? CUDA_R_16BF : CUDA_R_32F;
+}
+
+template <class T, class In>
+void product(Cuda on, const Product<T, In>& p) {
   if (p.c.size() == 0) return;
   const bool ta = p.a_side == Side::transposed, tb = p.b_side == Side::transposed;
   const int64_t depth = ta ? p.a.rows : p.a.cols;
@@ -143,16 +152,18 @@ void product(Cuda on, const Product<float, In>& p) {
     return check_launch("matmul");
   }
   const bool add = p.fold == Fold::add;
-  const ProductShape shape{
-      p.c.rows,
-      p.c.cols,
-      depth,
-      ta,
-      tb,
-      p.bias != nullptr,
-      add,
-      std::is_same_v<In, bf16>,
-      {alignment_of(p.a.data), alignment_of(p.b.data), alignment_of(p.c.data)}};
+  const uint32_t of_c = alignment_of(p.c.data);
+  const uint32_t written = p.bias ? std::min(of_c, alignment_of(p.bias)) : of_c;
+  const ProductShape shape{p.c.rows,
+                           p.c.cols,
+                           depth,
+                           ta,
+                           tb,
+                           p.bias != nullptr,
+                           add,
+                           data_type<In>(),
+                           data_type<T>(),
+                           {alignment_of(p.a.data), alignment_of(p.b.data), of_c, written}};
   Products& all = products(on);
   const Prepared& prepared = all.prepared(shape);
   if (p.bias) set(prepared.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
@@ -163,6 +174,7 @@ void product(Cuda on, const Product<float, In>& p) {
 
 void matmul(Cuda on, const Product<float, float>& p) { product(on, p); }
 void matmul(Cuda on, const Product<float, bf16>& p) { product(on, p); }
+void matmul(Cuda on, const Product<bf16, bf16>& p) { product(on, p); }
 void forget_packed(Cuda) {}  // factors are taken as they are: nothing is kept
 bool has_fast_bf16(Cuda) { return true; }
 
@@ -172,54 +184,62 @@ namespace {
 __global__ void cast_all(const float* x, bf16* y, int64_t n, bool aligned) {
   const int64_t thread = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const int64_t threads = int64_t{gridDim.x} * blockDim.x, eights = aligned ? n / 8 : 0;
-  for (int64_t i = thread; i < eights; i += threads) {
-    const float4 low = reinterpret_cast<const float4*>(x)[2 * i];
-    const float4 high = reinterpret_cast<const float4*>(x)[2 * i + 1];
-    const float all[8] = {low.x, low.y, low.z, low.w, high.x, high.y, high.z, high.w};
-    uint4 packed;
-    bf16* const to = reinterpret_cast<bf16*>(&packed);
-    for (int k = 0; k < 8; ++k) to[k] = to_bf16(all[k]);
-    reinterpret_cast<uint4*>(y)[i] = packed;
-  }
-  for (int64_t i = 8 * eights + thread; i < n; i += threads) y[i] = to_bf16(x[i]);
+  for (int64_t i = thread; i < eights; i += threads) store(y + 8 * i, load<8>(x + 8 * i));
+  for (int64_t i = 8 * eights + thread; i < n; i += threads) store(y + i, load<1>(x + i));
 }
 
-__device__ float number(float x) { return x; }
-__device__ float number(bf16 x) { return __uint_as_float(uint32_t{x.bits} << 16); }
-
 // Note [The last block sums]
-// A block sums kWarp columns over a strip of rows: part[strip, column]. The block that is last to
-// be done with its columns adds the strips up, in their order, so that the sum is the same
+// A block sums kWarp packs of columns over a strip of rows: part[strip, column]. The block that is
+// last to be done with its columns adds the strips up, in their order, so that the sum is the same
 // whichever that is. `done` counts the blocks of each group of columns and is left at 0.
-constexpr int kRowsAtOnce = 8;
-template <class In>
-__global__ void sum_strips(Matrix<const In> x, int64_t strip, float* part, unsigned* done,
-                           float* sums, Fold fold) {
-  __shared__ float of_row[kRowsAtOnce][kWarp];
+constexpr int kRowsAtOnce = 8, kAhead = 4;  // rows of a block, and of a thread under way
+template <int kWide, class In>
+__global__ void __launch_bounds__(kWarp* kRowsAtOnce)
+    sum_strips(Matrix<const In> x, int64_t strip, float* part, unsigned* done, float* sums,
+               Fold fold) {
+  constexpr int kCols = kWarp * kWide;
+  __shared__ Pack<kWide> of_row[kRowsAtOnce][kWarp];
   __shared__ bool last;
-  const int64_t j = int64_t{blockIdx.x} * kWarp + threadIdx.x;
+  const int thread = static_cast<int>(threadIdx.y * kWarp + threadIdx.x);
+  const int64_t begin = int64_t{blockIdx.x} * kCols, from = begin + kWide * threadIdx.x;
   const int64_t first = blockIdx.y * strip, end = min(first + strip, x.rows);
-  float sum = 0;
-  if (j < x.cols)
-    for (int64_t i = first + threadIdx.y; i < end; i += kRowsAtOnce) sum += number(x.row(i)[j]);
+  Pack<kWide> sum{};
+  if (from < x.cols) {
+    for (int64_t i = first + threadIdx.y; i < end; i += kAhead * kRowsAtOnce) {
+      Pack<kWide> next[kAhead];
+#pragma unroll
+      for (int u = 0; u < kAhead; ++u) {
+        const int64_t row = i + u * kRowsAtOnce;
+        next[u] = row < end ? load<kWide>(x.row(row) + from) : Pack<kWide>{};
+      }
+#pragma unroll
+      for (int u = 0; u < kAhead; ++u)
+#pragma unroll
+        for (int w = 0; w < kWide; ++w) sum.at[w] += next[u].at[w];
+    }
+  }
   of_row[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
-  if (threadIdx.y == 0 && j < x.cols) {
-    for (int k = 1; k < kRowsAtOnce; ++k) sum += of_row[k][threadIdx.x];
-    part[blockIdx.y * x.cols + j] = sum;
+  const int64_t j = begin + thread;  // the column that this thread goes on with
+  const bool has = thread < kCols && j < x.cols;
+  if (has) {
+    float total = 0;
+#pragma unroll
+    for (int k = 0; k < kRowsAtOnce; ++k) total += of_row[k][thread / kWide].at[thread % kWide];
+    part[blockIdx.y * x.cols + j] = total;
     __threadfence();
   }
   __syncthreads();
-  if (threadIdx.x == 0 && threadIdx.y == 0)
-    last = atomicAdd(&done[blockIdx.x], 1u) == gridDim.y - 1;
+  if (thread == 0) last = atomicAdd(&done[blockIdx.x], 1u) == gridDim.y - 1;
   __syncthreads();
   if (!last) return;
   __threadfence();
-  if (threadIdx.x == 0 && threadIdx.y == 0) done[blockIdx.x] = 0;
-  if (threadIdx.y > 0 || j >= x.cols) return;
-  sum = 0;
-  for (unsigned s = 0; s < gridDim.y; ++s) sum += __ldcg(&part[s * x.cols + j]);
-  fold_into(sums[j], fold, sum);
+  if (thread == 0) done[blockIdx.x] = 0;
+  if (!has) return;
+  float total = 0;
+#pragma unroll 16
+  for (unsigned s = 0; s < gridDim.y; ++s) total += __ldcg(&part[s * x.cols + j]);
+  fold_into(sums[j], fold, total);
 }
 
 // Counters of Note [The last block sums], all 0.
@@ -235,16 +255,27 @@ unsigned* counters(Cuda on, unsigned wanted) {
   return all;
 }
 
-template <class In>
+template <int kWide, class In>
 void sum_columns(Cuda on, Matrix<const In> x, float* sums, Fold fold) {
-  if (x.cols == 0) return;
-  constexpr int64_t kFewestRows = 64, kMostStrips = 64;
-  const int64_t strip = std::max(kFewestRows, (x.rows + kMostStrips - 1) / kMostStrips);
-  const dim3 blocks(blocks_for(x.cols, kWarp), blocks_for(x.rows, strip));
+  constexpr int64_t kFewestRows = 64, kFill = 264;  // blocks that fill a GPU
+  const unsigned across = blocks_for(x.cols, kWarp * kWide);
+  const int64_t strips = (kFill + across - 1) / across;
+  const int64_t strip = std::max(kFewestRows, (x.rows + strips - 1) / strips);
+  const dim3 blocks(across, blocks_for(x.rows, strip));
   const Buffer part = allocate(blocks.y * static_cast<std::size_t>(x.cols) * sizeof(float), on);
-  sum_strips<<<blocks, dim3(kWarp, kRowsAtOnce), 0, stream(on)>>>(
+  sum_strips<kWide><<<blocks, dim3(kWarp, kRowsAtOnce), 0, stream(on)>>>(
       x, strip, reinterpret_cast<float*>(part.get()), counters(on, blocks.x), sums, fold);
   check_launch("column_sums");
+}
+
+template <class In>
+void sum_columns(Cuda on, Matrix<const In> x, float* sums, Fold fold) {
+  constexpr int kWide = 16 / sizeof(In);
+  if (x.cols == 0) return;
+  if (x.cols % kWide == 0 && at_packs<kWide>(x.data))
+    sum_columns<kWide>(on, x, sums, fold);
+  else
+    sum_columns<1>(on, x, sums, fold);
 }
 
 }  // namespace
@@ -252,7 +283,7 @@ void sum_columns(Cuda on, Matrix<const In> x, float* sums, Fold fold) {
 void cast(Cuda on, Matrix<const float> x, Matrix<bf16> y) {
   const int64_t n = x.size();
   if (n == 0) return;
-  const bool aligned = alignment_of(x.data) >= 16 && alignment_of(y.data) >= 16;
+  const bool aligned = at_packs<8>(x.data, y.data);
   const unsigned blocks = std::min(blocks_for(n, 8 * kThreads), 4096u);
   cast_all<<<blocks, kThreads, 0, stream(on)>>>(x.data, y.data, n, aligned);
   check_launch("cast");

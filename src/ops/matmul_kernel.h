@@ -31,6 +31,7 @@ void matmul(Cpu, const Product<float, float>& p);
 void matmul(Cpu, const Product<float, bf16>& p);
 void matmul(Cuda on, const Product<float, float>& p);
 void matmul(Cuda on, const Product<float, bf16>& p);
+void matmul(Cuda on, const Product<bf16, bf16>& p);
 void forget_packed(Cpu);
 void forget_packed(Cuda);
 

@@ -1,7 +1,7 @@
 #include "ops/norm.h"
 
 #include "ops/elementwise.h"
-#include "ops/matmul_kernel.h"
+#include "ops/matmul.h"
 #include "ops/norm_kernel.h"
 #include "tensor/tape.h"
 
@@ -13,11 +13,29 @@ struct Kept {
   Tensor normalised, inverse_deviation, g;
 };
 
-void flow_back(const Kept& kept, const Tensor& dy, const Dropout& dropout, const Tensor& dx,
-               Fold fold_x, const Tensor& df, Fold fold_f) {
-  run(dy, [&]<class T>(auto on, T) {
-    kernel::norm_grad<T>(on, {kept.normalised.in<T>(), dy.in<T>(), kept.inverse_deviation.data<T>(),
-                              kept.g.data<T>(), dropout, dx.out<T>(), df.out<T>(), fold_x, fold_f});
+struct Flow {
+  Tensor to;  // or nothing
+  Fold fold = Fold::set;
+};
+
+// Calls body with what gathers in the slot, or with nothing where there is none.
+template <class Body>
+void gather_if(const std::shared_ptr<Slot>& slot, Body body) {
+  if (!slot) return body(Flow{});
+  slot->gather([&](const Tensor& to, Fold fold) { body(Flow{to, fold}); });
+}
+
+struct Flows {
+  Flow x, f, g, b;
+};
+
+void flow_back(const Kept& kept, const Tensor& dy, const Dropout& dropout, const Flows& to) {
+  run_activation(kept.normalised, [&]<class T>(auto on, T) {
+    using W = Wide<T>;
+    kernel::norm_grad<T>(
+        on, {kept.normalised.in<T>(), dy.in<W>(), kept.inverse_deviation.data<W>(),
+             kept.g.data<W>(), dropout, to.x.to.out<W>(), to.f.to.out<T>(), to.g.to.data<W>(),
+             to.b.to.data<W>(), to.x.fold, to.f.fold, to.g.fold, to.b.fold});
   });
 }
 
@@ -27,42 +45,30 @@ Tensor residual_norm(const Tensor& x, const Tensor& f, const Dropout& dropout, c
                      const Tensor& b, double epsilon) {
   assert(x.cols() == g.elements() && g.elements() == b.elements());
   Tensor y = Tensor::like(x);
+  const Tensor rounded = bf16_activations(x.device()) ? y.make_rounded() : Tensor();
   Kept kept{{}, {}, g};
   if (Tape::live()) {
-    kept.normalised = Tensor::like(x);
+    kept.normalised = Tensor::like(f ? f : x);
     kept.inverse_deviation = Tensor({x.rows()}, x.type(), x.device());
   }
-  run(x, [&]<class T>(auto on, T) {
-    kernel::norm<T>(on, {x.in<T>(), f.in<T>(), dropout, g.data<T>(), b.data<T>(), epsilon},
-                    y.out<T>(), kept.normalised.out<T>(), kept.inverse_deviation.data<T>());
+  run_activation(f ? f : x, [&]<class T>(auto on, T) {
+    using W = Wide<T>;
+    kernel::norm<T>(on, {x.in<W>(), f.in<T>(), dropout, g.data<W>(), b.data<W>(), epsilon},
+                    {y.out<W>(), rounded.out<bf16>(), kept.normalised.out<T>(),
+                     kept.inverse_deviation.data<W>()});
   });
   return record(
       y, {x, f, g, b},
       [=, to_x = x.slot(), to_f = f.slot(), to_g = g.slot(), to_b = b.slot()](const Tensor& dy) {
-        gather(to_g, [&](const Tensor& dg, Fold fold) {
-          run(dy, [&]<class T>(auto on, T) {
-            kernel::norm_gain_grad(on, kept.normalised.in<T>(), dy.in<T>(), dg.data<T>(), fold);
-          });
-        });
-        gather(to_b, [&](const Tensor& db, Fold fold) {
-          run(dy, [&]<class T>(auto on, T) {
-            kernel::column_sums(on, dy.in<T>(), db.data<T>(), fold);
-          });
-        });
-        if (to_x && to_f)  // both in one pass
-          to_x->gather([&](const Tensor& dx, Fold fold_x) {
-            to_f->gather([&](const Tensor& df, Fold fold_f) {
-              flow_back(kept, dy, dropout, dx, fold_x, df, fold_f);
+        gather_if(to_g, [&](const Flow& dg) {
+          gather_if(to_b, [&](const Flow& db) {
+            gather_if(to_x, [&](const Flow& dx) {
+              gather_if(to_f, [&](const Flow& df) {
+                flow_back(kept, dy, dropout, {dx, df, dg, db});
+              });
             });
           });
-        else if (to_x)
-          to_x->gather([&](const Tensor& dx, Fold fold) {
-            flow_back(kept, dy, dropout, dx, fold, {}, Fold::set);
-          });
-        else if (to_f)
-          to_f->gather([&](const Tensor& df, Fold fold) {
-            flow_back(kept, dy, dropout, {}, Fold::set, df, fold);
-          });
+        });
       });
 }
 

@@ -3,12 +3,13 @@
 #include <vector>
 
 #include "ops/dropout_mask.h"
+#include "ops/matmul_kernel.h"
 #include "ops/norm_kernel.h"
 
 namespace fovea::kernel {
 
 template <class T>
-void norm(Cpu, const Norm<T>& in, Matrix<T> y, Matrix<T> normalised, T* inverse_deviation) {
+void norm(Cpu, const Norm<T>& in, const Normed<T>& to) {
   const DropoutMask mask(in.dropout);
   const int64_t n = in.x.cols;
   const bool drops = in.f.data && in.dropout.on();
@@ -32,17 +33,19 @@ void norm(Cpu, const Norm<T>& in, Matrix<T> y, Matrix<T> normalised, T* inverse_
 #pragma omp simd reduction(+ : variance)
       for (int64_t j = 0; j < n; ++j) variance += (z[j] - mean) * (z[j] - mean);
       const T scale = 1 / std::sqrt(variance / static_cast<T>(n) + static_cast<T>(in.epsilon));
-      T* out = y.row(i);
+      T* out = to.y.row(i);
       for (int64_t j = 0; j < n; ++j) z[j] = (z[j] - mean) * scale;
       for (int64_t j = 0; j < n; ++j) out[j] = in.g[j] * z[j] + in.b[j];
-      if (normalised.data) std::copy_n(z.data(), n, normalised.row(i));
-      if (inverse_deviation) inverse_deviation[i] = scale;
+      if (to.normalised.data) std::copy_n(z.data(), n, to.normalised.row(i));
+      if (to.inverse_deviation) to.inverse_deviation[i] = scale;
     }
   }
 }
 
+namespace {
+
 template <class T>
-void norm_grad(Cpu, const NormGrad<T>& in) {
+void flow_back(const NormGrad<T>& in) {
   const DropoutMask mask(in.dropout);
   const int64_t n = in.dy.cols;
 #pragma omp parallel if (in.dy.size() > kWorthThreads)
@@ -73,7 +76,7 @@ void norm_grad(Cpu, const NormGrad<T>& in) {
 }
 
 template <class T>
-void norm_gain_grad(Cpu, Matrix<const T> normalised, Matrix<const T> dy, T* dg, Fold fold) {
+void sum_gains(Matrix<const T> normalised, Matrix<const T> dy, T* dg, Fold fold) {
   constexpr int64_t kBlock = 256;  // fixed, so that the sum's order is
   const int64_t blocks = (dy.rows + kBlock - 1) / kBlock;
   std::vector<T> part(static_cast<size_t>(blocks * dy.cols), T{0});
@@ -92,10 +95,18 @@ void norm_gain_grad(Cpu, Matrix<const T> normalised, Matrix<const T> dy, T* dg, 
   }
 }
 
-#define FOVEA_INSTANTIATE(T)                                         \
-  template void norm(Cpu, const Norm<T>&, Matrix<T>, Matrix<T>, T*); \
-  template void norm_grad(Cpu, const NormGrad<T>&);                  \
-  template void norm_gain_grad(Cpu, Matrix<const T>, Matrix<const T>, T*, Fold);
+}  // namespace
+
+template <class T>
+void norm_grad(Cpu on, const NormGrad<T>& in) {
+  if (in.dg) sum_gains(in.normalised, in.dy, in.dg, in.fold_g);
+  if (in.db) column_sums(on, in.dy, in.db, in.fold_b);
+  if (in.dx.data || in.df.data) flow_back(in);
+}
+
+#define FOVEA_INSTANTIATE(T)                                 \
+  template void norm(Cpu, const Norm<T>&, const Normed<T>&); \
+  template void norm_grad(Cpu, const NormGrad<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

@@ -2,6 +2,7 @@
 
 #include "ops/dropout_lane.cuh"
 #include "ops/norm_kernel.h"
+#include "ops/pack.cuh"
 #include "ops/warp.cuh"
 #include "tensor/cuda.h"
 #include "tensor/memory.h"
@@ -9,93 +10,115 @@
 namespace fovea::kernel {
 namespace {
 
-constexpr int kThreads = 128, kWideThreads = 256;
+constexpr int kThreads = 128, kBackThreads = 256;
 
-// Every one of kLanes neighbouring lanes gets the sum of their values.
-template <int kLanes>
+// Every one of kCount neighbouring lanes gets the sum of their values.
+template <int kCount>
 __device__ float across_lanes(float value) {
 #pragma unroll
-  for (int step = kLanes / 2; step > 0; step /= 2) value += __shfl_xor_sync(~0u, value, step);
+  for (int step = kCount / 2; step > 0; step /= 2) value += __shfl_xor_sync(~0u, value, step);
   return value;
 }
 
-// The row of kLanes neighbouring threads, and which of its columns a thread has: those that one
-// draw of DropoutLane serves, run after run. Lanes without a row work on the last one and store
-// nothing.
-template <int kLanes>
-struct Span {
-  int64_t row;
+// Note [Pairs of columns]
+// A row belongs to kAcross neighbouring threads. One draw of DropoutLane serves columns that are
+// kLanes apart; a thread takes two neighbouring draws of each of its kSets runs, and so has pairs
+// of neighbouring columns. kWhole: the row has all the columns there is room for, and every row of
+// every matrix can be read in pairs.
+template <int kLanes, int kAcross_, int kSets, bool kWhole>
+struct Share {
+  static constexpr int kAcross = kAcross_, kPairs = 8 * kSets, kCols = 2 * kPairs * kAcross;
+  static constexpr int kDraws = kLanes / 2;  // threads of a run
   int lane, cols;
-  bool stores;
 
-  __device__ Span(int64_t rows, int64_t columns)
-      : lane(static_cast<int>(threadIdx.x) % kLanes), cols(static_cast<int>(columns)) {
-    const int64_t i = int64_t{blockIdx.x} * (kThreads / kLanes) + threadIdx.x / kLanes;
-    row = std::min(i, rows - 1);
-    stores = i < rows;
+  __device__ explicit Share(int64_t columns)
+      : lane(static_cast<int>(threadIdx.x) % kAcross), cols(static_cast<int>(columns)) {}
+
+  __device__ int run(int set) const { return set * (kAcross / kDraws) + lane / kDraws; }
+  __device__ int column(int pair) const {
+    return (run(pair / 8) * 8 + pair % 8) * kLanes + lane % kDraws * 2;
   }
-  __device__ int column(int k) const { return k * kLanes + lane; }
-  __device__ bool has(int k) const { return column(k) < cols; }
+  __device__ bool has(int column) const { return kWhole || column < cols; }
+
+  template <class T>
+  __device__ Pack<2> read(const T* row, int pair) const {
+    const int j = column(pair);
+    if constexpr (kWhole) return load<2>(row + j);
+    return {has(j) ? load<1>(row + j).at[0] : 0, has(j + 1) ? load<1>(row + j + 1).at[0] : 0};
+  }
+  template <class T>
+  __device__ void write(T* row, int pair, Fold fold, const Pack<2>& two) const {
+    const int j = column(pair);
+    if constexpr (kWhole) {
+      fold_pack(row + j, fold, two);
+    } else {
+      if (has(j)) fold_pack<1>(row + j, fold, {two.at[0]});
+      if (has(j + 1)) fold_pack<1>(row + j + 1, fold, {two.at[1]});
+    }
+  }
+
+  // Multiplies the pairs of a row by what is kept of them.
+  __device__ void drop(const DropoutLane& mask, int64_t row, Pack<2> (&pairs)[kPairs]) const {
+#pragma unroll
+    for (int set = 0; set < kSets; ++set)
+#pragma unroll
+      for (int e = 0; e < 2; ++e) {
+        float keep[8];
+        mask.factors<kLanes>(row, run(set), lane % kDraws * 2 + e, keep);
+#pragma unroll
+        for (int k = 0; k < 8; ++k) pairs[8 * set + k].at[e] *= keep[k];
+      }
+  }
 };
 
-// Columns 8 · run + k of the span to value[k], or added: first all loads, then all stores.
-template <int kLanes>
-__device__ void fold_span(const Span<kLanes>& at, int run, float* to, Fold fold,
-                          float (&value)[8]) {
-  if (fold == Fold::add) {
+// value(i, e) for the two numbers of each of kCount pairs.
+template <int kCount, class Value>
+__device__ void each_number(Value value) {
 #pragma unroll
-    for (int k = 0; k < 8; ++k) value[k] += at.has(8 * run + k) ? to[at.column(8 * run + k)] : 0;
-  }
+  for (int i = 0; i < kCount; ++i)
 #pragma unroll
-  for (int k = 0; k < 8; ++k)
-    if (at.has(8 * run + k)) to[at.column(8 * run + k)] = value[k];
+    for (int e = 0; e < 2; ++e) value(i, e);
 }
 
-struct NormOut {
-  Matrix<float> y, normalised;
-  float* inverse_deviation;
-};
-
-template <int kLanes, int kRuns>
-__global__ void __launch_bounds__(kThreads) norm_rows(Norm<float> in, NormOut out) {
-  constexpr int kEach = 8 * kRuns;
-  const Span<kLanes> at(in.x.rows, in.x.cols);
-  const float* x = in.x.row(at.row);
-  float z[kEach], sum = 0, squares = 0;
+template <class S, class T>
+__global__ void __launch_bounds__(kThreads) norm_rows(Norm<T> in, Normed<T> out) {
+  constexpr int kPairs = S::kPairs;
+  const S at(in.x.cols);
+  const int64_t i = int64_t{blockIdx.x} * (kThreads / S::kAcross) + threadIdx.x / S::kAcross;
+  const int64_t row = std::min(i, in.x.rows - 1);  // threads without a row store nothing
+  Pack<2> z[kPairs], f[kPairs] = {};
 #pragma unroll
-  for (int k = 0; k < kEach; ++k) z[k] = at.has(k) ? x[at.column(k)] : 0;
+  for (int k = 0; k < kPairs; ++k) z[k] = at.read(in.x.row(row), k);
   if (in.f.data) {
-    const float* f = in.f.row(at.row);
-    const DropoutLane mask(in.dropout);
 #pragma unroll
-    for (int run = 0; run < kRuns; ++run) {
-      float keep[8] = {1, 1, 1, 1, 1, 1, 1, 1};
-      if (mask.on()) mask.factors<kLanes>(at.row, run, at.lane, keep);
-#pragma unroll
-      for (int k = 0; k < 8; ++k)
-        z[8 * run + k] += at.has(8 * run + k) ? keep[k] * f[at.column(8 * run + k)] : 0;
-    }
+    for (int k = 0; k < kPairs; ++k) f[k] = at.read(in.f.row(row), k);
+    if (in.dropout.rate > 0) at.drop(DropoutLane(in.dropout), row, f);
   }
-#pragma unroll
-  for (int k = 0; k < kEach; ++k) sum += z[k];
-  const float n = static_cast<float>(at.cols), mean = across_lanes<kLanes>(sum) / n;
-#pragma unroll
-  for (int k = 0; k < kEach; ++k) {
-    z[k] = at.has(k) ? z[k] - mean : 0;
-    squares += z[k] * z[k];
-  }
-  const float variance = across_lanes<kLanes>(squares) / n;
+  float sum = 0, squares = 0;
+  each_number<kPairs>([&](int k, int e) { sum += z[k].at[e] += f[k].at[e]; });
+  const float n = static_cast<float>(at.cols), mean = across_lanes<S::kAcross>(sum) / n;
+  each_number<kPairs>([&](int k, int e) {
+    z[k].at[e] = at.has(at.column(k) + e) ? z[k].at[e] - mean : 0;
+    squares += z[k].at[e] * z[k].at[e];
+  });
+  const float variance = across_lanes<S::kAcross>(squares) / n;
   const float scale = 1 / sqrtf(variance + static_cast<float>(in.epsilon));
-  if (!at.stores) return;
-  float *y = out.y.row(at.row), *kept = out.normalised.row(at.row);
+  each_number<kPairs>([&](int k, int e) { z[k].at[e] *= scale; });
+  if (i >= in.x.rows) return;
+  if (out.normalised.data)
 #pragma unroll
-  for (int k = 0; k < kEach; ++k)
-    if (at.has(k)) {
-      const int j = at.column(k);
-      y[j] = __ldg(in.g + j) * (z[k] * scale) + __ldg(in.b + j);
-      if (out.normalised.data) kept[j] = z[k] * scale;
-    }
-  if (out.inverse_deviation && at.lane == 0) out.inverse_deviation[at.row] = scale;
+    for (int k = 0; k < kPairs; ++k) at.write(out.normalised.row(row), k, Fold::set, z[k]);
+#pragma unroll
+  for (int k = 0; k < kPairs; ++k) {
+    const Pack<2> g = at.read(in.g, k), b = at.read(in.b, k);
+    z[k] = {g.at[0] * z[k].at[0] + b.at[0], g.at[1] * z[k].at[1] + b.at[1]};
+  }
+#pragma unroll
+  for (int k = 0; k < kPairs; ++k) at.write(out.y.row(row), k, Fold::set, z[k]);
+  if (out.rounded.data)
+#pragma unroll
+    for (int k = 0; k < kPairs; ++k) at.write(out.rounded.row(row), k, Fold::set, z[k]);
+  if (out.inverse_deviation && at.lane == 0) out.inverse_deviation[row] = scale;
 }
 
 // body(column, factor) for the columns of a wide row that a thread of the block has.
@@ -104,7 +127,7 @@ __device__ void each_wide(int64_t cols, const Dropout& dropout, Body body) {
   const int64_t row = blockIdx.x;
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const DropoutLane mask(dropout);
-  for (int64_t run = threadIdx.x / kWarp; run * 8 * kWarp < cols; run += kWideThreads / kWarp) {
+  for (int64_t run = threadIdx.x / kWarp; run * 8 * kWarp < cols; run += kBackThreads / kWarp) {
     float keep[8] = {1, 1, 1, 1, 1, 1, 1, 1};
     if (mask.on()) mask.factors<DropoutLane::kLong>(row, run, lane, keep);
 #pragma unroll
@@ -115,14 +138,21 @@ __device__ void each_wide(int64_t cols, const Dropout& dropout, Body body) {
   }
 }
 
+template <class T>
+__device__ float number(const T* from) {
+  return load<1>(from).at[0];
+}
+
 // A block per row, which is read and dropped from anew for the mean, the variance and the result.
-__global__ void __launch_bounds__(kWideThreads) norm_wide(Norm<float> in, NormOut out) {
+template <class T>
+__global__ void __launch_bounds__(kBackThreads) norm_wide(Norm<T> in, Normed<T> out) {
   const int64_t row = blockIdx.x;
-  const float *x = in.x.row(row), *f = in.f.data ? in.f.row(row) : nullptr;
+  const float* x = in.x.row(row);
+  const T* f = in.f.data ? in.f.row(row) : nullptr;
   const Dropout dropout = f ? in.dropout : Dropout{};
   const auto each = [&](auto body) {
     each_wide(in.x.cols, dropout,
-              [&](int64_t j, float keep) { body(j, f ? x[j] + keep * f[j] : x[j]); });
+              [&](int64_t j, float keep) { body(j, f ? x[j] + keep * number(f + j) : x[j]); });
   };
   const float n = static_cast<float>(in.x.cols);
   float sum = 0, squares = 0;
@@ -132,81 +162,162 @@ __global__ void __launch_bounds__(kWideThreads) norm_wide(Norm<float> in, NormOu
   const float variance = across_block(squares, Sum{}, 0.0f) / n;
   const float scale = 1 / sqrtf(variance + static_cast<float>(in.epsilon));
   each([&](int64_t j, float z) {
-    const float normalised = (z - mean) * scale;
-    out.y.row(row)[j] = in.g[j] * normalised + in.b[j];
-    if (out.normalised.data) out.normalised.row(row)[j] = normalised;
+    const Pack<1> normalised{(z - mean) * scale}, y{in.g[j] * normalised.at[0] + in.b[j]};
+    store(out.y.row(row) + j, y);
+    if (out.rounded.data) store(out.rounded.row(row) + j, y);
+    if (out.normalised.data) store(out.normalised.row(row) + j, normalised);
   });
   if (out.inverse_deviation && threadIdx.x == 0) out.inverse_deviation[row] = scale;
 }
 
-template <int kLanes, int kRuns>
-__global__ void __launch_bounds__(kThreads) norm_grad_rows(NormGrad<float> in) {
-  constexpr int kEach = 8 * kRuns;
-  const Span<kLanes> at(in.dy.rows, in.dy.cols);
-  const float *dy = in.dy.row(at.row), *x = in.normalised.row(at.row);
-  float d[kEach], n[kEach], sum = 0, along = 0;
+// The two sums over rows, strip by strip: of strip s, dg in the first half of row s and db in the
+// second.
+struct Strips {
+  int64_t each;  // rows of a strip
+  Matrix<float> sums;
+};
+
+// Columns j of the block's threads, summed over the groups of threads that had a row each.
+template <class S>
+__device__ void sum_groups(const S& at, const Pack<2> (&own)[S::kPairs], float* to) {
+  constexpr int kGroups = kBackThreads / S::kAcross;
+  __shared__ Pack<2> of_group[kGroups][S::kCols / 2];
+  const int group = static_cast<int>(threadIdx.x) / S::kAcross;
+  __syncthreads();  // it may be read still
 #pragma unroll
-  for (int k = 0; k < kEach; ++k) {
-    const int j = at.column(k);
-    d[k] = at.has(k) ? dy[j] * in.g[j] : 0;
-    n[k] = at.has(k) ? x[j] : 0;
-  }
+  for (int k = 0; k < S::kPairs; ++k) of_group[group][at.column(k) / 2] = own[k];
+  __syncthreads();
+  for (int j = static_cast<int>(threadIdx.x); j < at.cols; j += kBackThreads) {
+    float sum = 0;
 #pragma unroll
-  for (int k = 0; k < kEach; ++k) {
-    sum += d[k];
-    along += d[k] * n[k];
-  }
-  const float mean = across_lanes<kLanes>(sum) / static_cast<float>(at.cols);
-  along = across_lanes<kLanes>(along) / static_cast<float>(at.cols);
-  const float scale = in.inverse_deviation[at.row];
-#pragma unroll
-  for (int k = 0; k < kEach; ++k) d[k] = scale * (d[k] - mean - n[k] * along);
-  if (!at.stores) return;
-  const DropoutLane mask(in.dropout);
-#pragma unroll
-  for (int run = 0; run < kRuns; ++run) {
-    float dx[8], df[8] = {1, 1, 1, 1, 1, 1, 1, 1};
-    if (in.df.data && mask.on()) mask.factors<kLanes>(at.row, run, at.lane, df);
-#pragma unroll
-    for (int k = 0; k < 8; ++k) {
-      dx[k] = d[8 * run + k];
-      df[k] *= dx[k];
-    }
-    if (in.dx.data) fold_span(at, run, in.dx.row(at.row), in.fold_x, dx);
-    if (in.df.data) fold_span(at, run, in.df.row(at.row), in.fold_f, df);
+    for (int g = 0; g < kGroups; ++g) sum += of_group[g][j / 2].at[j % 2];
+    to[j] = sum;
   }
 }
 
-__global__ void __launch_bounds__(kWideThreads) norm_grad_wide(NormGrad<float> in) {
+template <class S, class T>
+__global__ void __launch_bounds__(kBackThreads) norm_back(NormGrad<T> in, Strips strips) {
+  constexpr int kPairs = S::kPairs, kGroups = kBackThreads / S::kAcross;
+  const S at(in.dy.cols);
+  const int64_t first = blockIdx.x * strips.each, end = std::min(first + strips.each, in.dy.rows);
+  const float width = static_cast<float>(at.cols);
+  Pack<2> dg[kPairs] = {}, db[kPairs] = {};
+  for (int64_t next = first; next < end; next += kGroups) {  // a row for each group of threads
+    const int64_t i = next + threadIdx.x / S::kAcross, row = std::min(i, end - 1);
+    Pack<2> d[kPairs], n[kPairs];
+    float sum = 0, along = 0;
+#pragma unroll
+    for (int k = 0; k < kPairs; ++k) d[k] = at.read(in.dy.row(row), k);
+#pragma unroll
+    for (int k = 0; k < kPairs; ++k) n[k] = at.read(in.normalised.row(row), k);
+    const float scale = in.inverse_deviation[row], counts = i < end ? 1 : 0;
+    each_number<kPairs>([&](int k, int e) {
+      db[k].at[e] += counts * d[k].at[e];
+      dg[k].at[e] += counts * d[k].at[e] * n[k].at[e];
+    });
+#pragma unroll
+    for (int k = 0; k < kPairs; ++k) {
+      const Pack<2> g = at.read(in.g, k);
+      d[k] = {d[k].at[0] * g.at[0], d[k].at[1] * g.at[1]};
+    }
+    each_number<kPairs>([&](int k, int e) {
+      sum += d[k].at[e];
+      along += d[k].at[e] * n[k].at[e];
+    });
+    const float mean = across_lanes<S::kAcross>(sum) / width;
+    along = across_lanes<S::kAcross>(along) / width;
+    each_number<kPairs>(
+        [&](int k, int e) { d[k].at[e] = scale * (d[k].at[e] - mean - n[k].at[e] * along); });
+    if (i >= end) continue;
+    if (in.dx.data)
+#pragma unroll
+      for (int k = 0; k < kPairs; ++k) at.write(in.dx.row(row), k, in.fold_x, d[k]);
+    if (!in.df.data) continue;
+    if (in.dropout.rate > 0) at.drop(DropoutLane(in.dropout), row, d);
+#pragma unroll
+    for (int k = 0; k < kPairs; ++k) at.write(in.df.row(row), k, in.fold_f, d[k]);
+  }
+  float* const sums = strips.sums.row(blockIdx.x);
+  if (in.dg) sum_groups(at, dg, sums);
+  if (in.db) sum_groups(at, db, sums + at.cols);
+}
+
+template <class T>
+__global__ void __launch_bounds__(kBackThreads) norm_back_wide(NormGrad<T> in) {
   const int64_t row = blockIdx.x;
-  const float *dy = in.dy.row(row), *x = in.normalised.row(row);
+  const float* dy = in.dy.row(row);
+  const T* x = in.normalised.row(row);
   float sum = 0, along = 0;
   each_wide(in.dy.cols, {}, [&](int64_t j, float) {
     const float d = in.g[j] * dy[j];
     sum += d;
-    along += d * x[j];
+    along += d * number(x + j);
   });
   const float mean = across_block(sum, Sum{}, 0.0f) / static_cast<float>(in.dy.cols);
   along = across_block(along, Sum{}, 0.0f) / static_cast<float>(in.dy.cols);
   const float scale = in.inverse_deviation[row];
   each_wide(in.dy.cols, in.df.data ? in.dropout : Dropout{}, [&](int64_t j, float keep) {
-    const float dz = scale * (in.g[j] * dy[j] - mean - x[j] * along);
-    if (in.dx.data) fold_into(in.dx.row(row)[j], in.fold_x, dz);
-    if (in.df.data) fold_into(in.df.row(row)[j], in.fold_f, dz * keep);
+    const float dz = scale * (in.g[j] * dy[j] - mean - number(x + j) * along);
+    if (in.dx.data) fold_pack<1>(in.dx.row(row) + j, in.fold_x, {dz});
+    if (in.df.data) fold_pack<1>(in.df.row(row) + j, in.fold_f, {dz * keep});
   });
 }
 
-// narrow(lanes of a row, runs of a lane) as constants, or wide() for rows that no warp can hold.
+// The strips of rows that norm_back_wide has not summed: a thread per column.
+template <class T>
+__global__ void __launch_bounds__(kThreads) sum_wide(NormGrad<T> in, Strips strips) {
+  const int64_t j = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (j >= in.dy.cols) return;
+  const int64_t end = std::min((blockIdx.y + 1) * strips.each, in.dy.rows);
+  float dg = 0, db = 0;
+#pragma unroll 4
+  for (int64_t i = blockIdx.y * strips.each; i < end; ++i) {
+    const float d = in.dy.row(i)[j];
+    dg += d * number(in.normalised.row(i) + j);
+    db += d;
+  }
+  strips.sums.row(blockIdx.y)[j] = dg;
+  strips.sums.row(blockIdx.y)[in.dy.cols + j] = db;
+}
+
+// dg and db from the sums of all strips, in their order.
+constexpr int kStripsAtOnce = 8;
+template <class T>
+__global__ void __launch_bounds__(kWarp* kStripsAtOnce)
+    add_strips(Matrix<float> sums, NormGrad<T> in) {
+  __shared__ float part[kStripsAtOnce][kWarp];
+  const int64_t j = int64_t{blockIdx.x} * kWarp + threadIdx.x, cols = sums.cols / 2;
+  float* const to = j < cols ? in.dg : in.db;
+  float sum = 0;
+  if (j < sums.cols && to) {
+#pragma unroll 8
+    for (int64_t s = threadIdx.y; s < sums.rows; s += kStripsAtOnce) sum += sums.row(s)[j];
+  }
+  part[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  if (threadIdx.y > 0 || j >= sums.cols || !to) return;
+#pragma unroll
+  for (int k = 1; k < kStripsAtOnce; ++k) sum += part[k][threadIdx.x];
+  fold_into(to[j < cols ? j : j - cols], j < cols ? in.fold_g : in.fold_b, sum);
+}
+
+// narrow(a Share) for rows of `cols` columns, or wide() for rows that no warp can hold.
 template <class Narrow, class Wide>
-void choose(int64_t cols, Narrow narrow, Wide wide) {
+void choose(int64_t cols, bool pairs, Narrow narrow, Wide wide) {
+  const auto fitting = [&]<int kLanes, int kAcross, int kSets>() {
+    if (pairs && cols == Share<kLanes, kAcross, kSets, true>::kCols)
+      narrow.template operator()<Share<kLanes, kAcross, kSets, true>>();
+    else
+      narrow.template operator()<Share<kLanes, kAcross, kSets, false>>();
+  };
   if (cols <= DropoutLane::kShortRow)
-    narrow.template operator()<DropoutLane::kShort, 1>();
+    fitting.template operator()<DropoutLane::kShort, 8, 1>();
   else if (cols <= 256)
-    narrow.template operator()<DropoutLane::kLong, 1>();
+    fitting.template operator()<DropoutLane::kLong, 16, 1>();
   else if (cols <= 512)
-    narrow.template operator()<DropoutLane::kLong, 2>();
+    fitting.template operator()<DropoutLane::kLong, 32, 1>();
   else if (cols <= 1024)
-    narrow.template operator()<DropoutLane::kLong, 4>();
+    fitting.template operator()<DropoutLane::kLong, 32, 2>();
   else
     wide();
 }
@@ -214,101 +325,47 @@ void choose(int64_t cols, Narrow narrow, Wide wide) {
 }  // namespace
 
 template <class T>
-void norm(Cuda on, const Norm<T>& in, Matrix<T> y, Matrix<T> normalised, T* inverse_deviation) {
+void norm(Cuda on, const Norm<T>& in, const Normed<T>& out) {
   if (in.x.size() == 0) return;
-  const NormOut out{y, normalised, inverse_deviation};
+  const bool pairs = at_packs<2>(in.x.data, in.f.data, in.g, in.b, out.y.data, out.rounded.data,
+                                 out.normalised.data);
   choose(
-      in.x.cols,
-      [&]<int kLanes, int kRuns>() {
-        const unsigned blocks = blocks_for(in.x.rows, kThreads / kLanes);
-        norm_rows<kLanes, kRuns><<<blocks, kThreads, 0, stream(on)>>>(in, out);
+      in.x.cols, pairs,
+      [&]<class S>() {
+        const unsigned blocks = blocks_for(in.x.rows, kThreads / S::kAcross);
+        norm_rows<S, T><<<blocks, kThreads, 0, stream(on)>>>(in, out);
       },
-      [&] { norm_wide<<<blocks_for(in.x.rows, 1), kWideThreads, 0, stream(on)>>>(in, out); });
+      [&] { norm_wide<<<blocks_for(in.x.rows, 1), kBackThreads, 0, stream(on)>>>(in, out); });
   check_launch("norm");
 }
 
 template <class T>
 void norm_grad(Cuda on, const NormGrad<T>& in) {
-  if (in.dy.size() == 0) return;
+  const int64_t rows = in.dy.rows, cols = in.dy.cols;
+  if (cols == 0) return;
+  constexpr int64_t kFill = 264, kLeast = 32;  // blocks that fill a GPU; rows of a strip
+  const int64_t each = std::max(kLeast, (rows + kFill - 1) / kFill);
+  const unsigned count = blocks_for(rows, each);
+  const Buffer scratch = allocate(2 * count * static_cast<size_t>(cols) * sizeof(float), on);
+  const Strips strips{each, {reinterpret_cast<float*>(scratch.get()), count, 2 * cols}};
+  const bool pairs = at_packs<2>(in.dy.data, in.normalised.data, in.g, in.dx.data, in.df.data);
   choose(
-      in.dy.cols,
-      [&]<int kLanes, int kRuns>() {
-        const unsigned blocks = blocks_for(in.dy.rows, kThreads / kLanes);
-        norm_grad_rows<kLanes, kRuns><<<blocks, kThreads, 0, stream(on)>>>(in);
-      },
-      [&] { norm_grad_wide<<<blocks_for(in.dy.rows, 1), kWideThreads, 0, stream(on)>>>(in); });
+      cols, pairs,
+      [&]<class S>() { norm_back<S, T><<<count, kBackThreads, 0, stream(on)>>>(in, strips); },
+      [&] {
+        if (rows > 0) norm_back_wide<<<blocks_for(rows, 1), kBackThreads, 0, stream(on)>>>(in);
+        sum_wide<<<dim3(blocks_for(cols, kThreads), count), kThreads, 0, stream(on)>>>(in, strips);
+      });
+  check_launch("norm_grad");
+  if (!in.dg && !in.db) return;
+  add_strips<<<blocks_for(2 * cols, kWarp), dim3(kWarp, kStripsAtOnce), 0, stream(on)>>>(
+      strips.sums, in);
   check_launch("norm_grad");
 }
 
-namespace {
-
-constexpr int kStripRows = 8;  // that a block reads at a time
-
-struct Product {
-  const float *a, *b;
-  __device__ float operator()(int64_t i) const { return a[i] * b[i]; }
-};
-struct Plain {
-  const float* a;
-  __device__ float operator()(int64_t i) const { return a[i]; }
-};
-
-struct Strips {
-  int64_t rows, cols, each;  // `each` rows of a strip
-};
-
-// Row s of `sums` gets the column sums of strip s, or has them added.
-template <class Value>
-__global__ void __launch_bounds__(kWarp* kStripRows)
-    sum_columns(Value value, Strips of, Matrix<float> sums, Fold fold) {
-  __shared__ float part[kStripRows][kWarp];
-  const int64_t j = int64_t{blockIdx.x} * kWarp + threadIdx.x;
-  const int64_t end = std::min(of.rows, (blockIdx.y + 1) * of.each);
-  float sum = 0;
-  if (j < of.cols) {
-#pragma unroll 8
-    for (int64_t i = blockIdx.y * of.each + threadIdx.y; i < end; i += kStripRows)
-      sum += value(i * of.cols + j);
-  }
-  part[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  if (threadIdx.y > 0 || j >= of.cols) return;
-#pragma unroll
-  for (int k = 1; k < kStripRows; ++k) sum += part[k][threadIdx.x];
-  fold_into(sums.row(blockIdx.y)[j], fold, sum);
-}
-
-}  // namespace
-
-template <class T>
-void norm_gain_grad(Cuda on, Matrix<const T> normalised, Matrix<const T> dy, T* dg, Fold fold) {
-  const int64_t rows = dy.rows, cols = dy.cols;
-  if (cols == 0) return;
-  constexpr int64_t kFill = 1056,
-                    kLeast = 8 * kStripRows;  // blocks that fill a GPU; rows of a strip
-  const unsigned across = blocks_for(cols, kWarp);
-  const int64_t wanted = (kFill + across - 1) / across;
-  const int64_t strip = std::max(kLeast, (rows + wanted - 1) / wanted);
-  const unsigned strips = blocks_for(rows, strip);
-  const Product product{normalised.data, dy.data};
-  const Matrix<float> to{dg, 1, cols};
-  const dim3 threads(kWarp, kStripRows);
-  if (strips == 1) {
-    sum_columns<<<across, threads, 0, stream(on)>>>(product, Strips{rows, cols, strip}, to, fold);
-    return check_launch("norm_gain_grad");
-  }
-  const Buffer scratch = allocate(strips * static_cast<size_t>(cols) * sizeof(float), on);
-  const Matrix<float> parts{reinterpret_cast<float*>(scratch.get()), strips, cols};
-  sum_columns<<<dim3(across, strips), threads, 0, stream(on)>>>(product, Strips{rows, cols, strip},
-                                                                parts, Fold::set);
-  check_launch("norm_gain_grad");
-  sum_columns<<<across, threads, 0, stream(on)>>>(Plain{parts.data}, Strips{strips, cols, strips},
-                                                  to, fold);
-  check_launch("norm_gain_grad");
-}
-
-template void norm(Cuda, const Norm<float>&, Matrix<float>, Matrix<float>, float*);
+template void norm(Cuda, const Norm<float>&, const Normed<float>&);
+template void norm(Cuda, const Norm<bf16>&, const Normed<bf16>&);
 template void norm_grad(Cuda, const NormGrad<float>&);
-template void norm_gain_grad(Cuda, Matrix<const float>, Matrix<const float>, float*, Fold);
+template void norm_grad(Cuda, const NormGrad<bf16>&);
 
 }  // namespace fovea::kernel

@@ -18,7 +18,7 @@ struct Factors {
 enum class Keep { without_tape, always };
 
 // c = op(a) op(b) + bias, or added to c. Both factors are of c's type, or both bf16 for a c of
-// float. `bias` may be absent.
+// float. `bias` is of c's type and may be absent.
 void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold,
               Keep keep = Keep::without_tape);
 

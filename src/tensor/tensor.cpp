@@ -90,6 +90,16 @@ Tensor Tensor::window(int64_t first, int64_t count) const {
   return t;
 }
 
+Tensor Tensor::rounded() const {
+  if (!array_->rounded) return {};
+  return {shape(), Type::bf16, device(), array_->rounded, 0};
+}
+
+Tensor Tensor::make_rounded() const {
+  array_->rounded = allocate(static_cast<std::size_t>(elements()) * bytes_of(Type::bf16), device());
+  return rounded();
+}
+
 namespace {
 
 // The numbers of `bytes`, which are of type T, as doubles; and back.

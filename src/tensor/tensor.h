@@ -32,14 +32,18 @@ struct bf16 {
   uint16_t bits;
 };
 
+// What numbers of type T are added up in.
+template <class T>
+using Wide = std::conditional_t<std::is_same_v<T, bf16>, float, T>;
+
 // To nearest, ties to even. A number that is none may become an infinity.
 constexpr bf16 to_bf16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   return {static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16)};
 }
 
-// What a tensor holds. f64 is for gradient checks and goldens, bf16 for inputs of products, i32
-// for word ids and offsets.
+// What a tensor holds. f64 is for gradient checks and goldens, bf16 for inputs of products and, on
+// a GPU, for activations between them, i32 for word ids and offsets.
 enum class Type : uint8_t { f32, f64, bf16, i32 };
 std::size_t bytes_of(Type type);
 
@@ -108,6 +112,10 @@ class Tensor {
   void assign_bytes(std::span<const std::byte> bytes) const;  // as they stand in memory
   std::span<const std::byte> bytes() const;                   // REQUIRES: it is on the host
 
+  // The same numbers in bf16, for products, where what computes them writes both; otherwise absent.
+  Tensor rounded() const;
+  Tensor make_rounded() const;  // takes the memory for them
+
   // Whether this tensor is a parameter (its slot is bound to the store's gradient).
   bool is_parameter() const { return array_ && array_->parameter; }
   void mark_parameter() const { array_->parameter = true; }  // a kept copy of one
@@ -137,6 +145,7 @@ class Tensor {
     Device device;
     Buffer buffer;
     std::byte* start = nullptr;
+    Buffer rounded;
     bool parameter = false, settled = false;
     std::shared_ptr<void> packed;
     std::shared_ptr<Array> whole;
@@ -157,6 +166,19 @@ void run(const Tensor& x, Launch launch) {
           launch(on, double{});
         else
           assert(!"double tensors live on the CPU");
+      },
+      x.device());
+}
+
+// The same for activations, which are bf16 where a GPU keeps them so: kernels then take T for them
+// and Wide<T> for what is added up.
+template <class Launch>
+void run_activation(const Tensor& x, Launch launch) {
+  std::visit(
+      [&](auto on) {
+        if constexpr (!std::is_same_v<decltype(on), Cpu>)
+          if (x.type() == Type::bf16) return launch(on, bf16{});
+        run(x, launch);
       },
       x.device());
 }
