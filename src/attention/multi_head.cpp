@@ -26,13 +26,16 @@ MultiHeadAttention::MultiHeadAttention(Scope scope, const Shape& shape)
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Packing& sentences, Look look) const {
   const HeadsOptions options{heads, look, dropout_key(weight_dropout)};
-  return W_O(self_attention(project(x), sentences, options));
+  const Tensor qkv = linear(x, W_QKV, b_QKV, Give::activation);
+  return W_O(self_attention(qkv, sentences, options));
 }
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const Packing& queries_at,
                                       const Tensor& memory, const Packing& keys_at) const {
   const HeadsOptions options{heads, Look::everywhere, dropout_key(weight_dropout)};
-  return W_O(cross_attention(queries(x), keys_and_values(memory), queries_at, keys_at, options));
+  const Tensor q = linear(x, W_Q, b_Q, Give::activation);
+  const Tensor kv = linear(memory, W_KV, b_KV, Give::activation);
+  return W_O(cross_attention(q, kv, queries_at, keys_at, options));
 }
 
 }  // namespace fovea

@@ -32,7 +32,7 @@ struct MultiHeadAttention {
   Tensor operator()(const Tensor& x, const Packing& queries, const Tensor& memory,
                     const Packing& keys) const;
 
-  // [tokens, 3D] and [tokens, 2D]: what the two calls above attend with.
+  // [tokens, 3D] and [tokens, 2D]: what the two calls above attend with, not rounded.
   Tensor project(const Tensor& x) const { return linear(x, W_QKV, b_QKV); }
   Tensor queries(const Tensor& x) const { return linear(x, W_Q, b_Q); }
   Tensor keys_and_values(const Tensor& memory) const { return linear(memory, W_KV, b_KV); }

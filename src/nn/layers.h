@@ -6,14 +6,14 @@
 
 namespace fovea {
 
-// x Wᵀ + b. The weights are declared as they are multiplied: [out, in].
+// x Wᵀ + b, as an activation. The weights are declared as they are multiplied: [out, in].
 struct Affine {
   Tensor W, b;
 
   Affine(Scope scope, int64_t in, int64_t out)
       : W(scope.declare("W", {out, in}, Init::glorot(in, out))),
         b(scope.declare("b", {out}, Init::constant(0))) {}
-  Tensor operator()(const Tensor& x) const { return linear(x, W, b); }
+  Tensor operator()(const Tensor& x) const { return linear(x, W, b, Give::activation); }
 };
 
 // g (x − μ) / σ + b, over the last axis.

@@ -19,7 +19,6 @@ struct Operands {
   Packing queries, keys;
   HeadsOptions options;
   int64_t size;  // D
-  bool bf16_products = PrecisionScope::current() == Precision::bf16;
 };
 
 template <class T>
@@ -36,8 +35,7 @@ kernel::Heads<T> heads_of(const Operands& in) {
           in.options.look,
           in.options.dropout,
           in.queries.longest,
-          in.keys.longest,
-          in.bf16_products};
+          in.keys.longest};
 }
 
 struct Forward {
@@ -47,25 +45,28 @@ struct Forward {
 Forward forward(const Operands& in) {
   Forward f;
   f.y = Tensor({in.q.rows(), in.size}, in.q.type(), in.q.device());
-  if (Tape::live())
-    f.log_sums = Tensor({in.q.rows(), in.options.heads}, in.q.type(), in.q.device());
-  run(in.q, [&]<class T>(auto on, T) {
-    kernel::attention<T>(on, heads_of<T>(in), {f.y.data<T>(), in.size}, f.log_sums.data<T>(),
-                         nullptr);
+  run_activation(in.q, [&]<class T>(auto on, T) {
+    using W = Wide<T>;
+    if (Tape::live())
+      f.log_sums = Tensor({in.q.rows(), in.options.heads}, type_of<W>(), in.q.device());
+    kernel::attention(on, heads_of<T>(in), kernel::Columns<T>{f.y.data<T>(), in.size},
+                      f.log_sums.data<W>(), static_cast<W*>(nullptr));
   });
   return f;
 }
 
 void backward(const Operands& in, const Forward& f, const Tensor& dy, const Tensor& dq, Fold fold_q,
               const Tensor& dkv, Fold fold_kv) {
-  run(in.q, [&]<class T>(auto on, T) {
-    kernel::HeadsGrad<T> out{{dq.data<T>(), dq.cols()},
-                             {dkv.data<T>() + in.key_column, dkv.cols()},
-                             {dkv.data<T>() + in.key_column + in.size, dkv.cols()},
-                             fold_q,
-                             fold_kv};
-    kernel::attention_grad<T>(on, heads_of<T>(in), {f.y.data<T>(), in.size},
-                              {dy.data<T>(), in.size}, f.log_sums.data<T>(), out);
+  run_activation(in.q, [&]<class T>(auto on, T) {
+    const kernel::HeadsGrad<T> out{{dq.data<T>(), dq.cols()},
+                                   {dkv.data<T>() + in.key_column, dkv.cols()},
+                                   {dkv.data<T>() + in.key_column + in.size, dkv.cols()},
+                                   fold_q,
+                                   fold_kv};
+    using Read = kernel::Columns<const T>;
+    kernel::attention_grad(on, heads_of<T>(in), Read{f.y.data<T>(), in.size},
+                           Read{dy.data<T>(), in.size},
+                           static_cast<const Wide<T>*>(f.log_sums.data<Wide<T>>()), out);
   });
 }
 

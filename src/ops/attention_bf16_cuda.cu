@@ -1,13 +1,18 @@
 #include <algorithm>
+#include <cassert>
 
 #include "ops/attention_head.cuh"
 #include "ops/mma.cuh"
+#include "ops/pack.cuh"
 #include "tensor/cuda.h"
 
 // Attention without the matrix of weights in memory, with products in bf16 by tensor cores (Dao:
 // FlashAttention-2, 2023). Sums, scores, weights before a product and their gradients are float32.
 namespace fovea::kernel {
 namespace {
+
+using Call = Attending<bf16>;
+using CallBack = AttendingBack<bf16>;
 
 constexpr int kMostWarps = 4, kWarpRows = 16;
 constexpr int kParts = kTile / 8;  // of 8 columns each
@@ -25,40 +30,104 @@ struct Lane {
         t(static_cast<int>(threadIdx.x) % 4) {}
 };
 
-__device__ void put_pairs(Bf16* to, float4 quad) {
-  *reinterpret_cast<uint2*>(to) = {pair(quad.x, quad.y), pair(quad.z, quad.w)};
+// 16 bytes on their way into shared memory, or zeros. They are there after all_arrived().
+__device__ void send_eight(Bf16* to, const bf16* from, bool present) {
+  const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
+               "r"(present ? 16 : 0)
+               : "memory");
+}
+__device__ void all_arrived() { asm volatile("cp.async.wait_all;" ::: "memory"); }
+
+__device__ Bf16 number_at(const bf16* row, int col, int cols) {
+  return __ushort_as_bfloat16(col < cols ? row[col].bits : uint16_t{0});
 }
 
+// Sends `rows` rows of kCols columns: those that are not present are 0.
 template <int kCols>
-__device__ void load_tile(Columns<const float> from, int present, int rows, const Attending& a,
+__device__ void send_tile(Columns<const bf16> from, int present, int rows, const Call& a,
                           Bf16* to) {
-  put_quads<kCols>(from, present, rows, a, [=](int row, int col, float4 quad) {
-    put_pairs(to + row * kStride<kCols> + col, quad);
-  });
+  const int size = static_cast<int>(a.in.size), threads = static_cast<int>(blockDim.x);
+  if (a.aligned) {
+    constexpr int kAcross = kCols / 8;
+    for (int at = static_cast<int>(threadIdx.x); at < rows * kAcross; at += threads) {
+      const int row = at / kAcross, col = at % kAcross * 8;
+      const bool exists = row < present && col < size;
+      send_eight(to + row * kStride<kCols> + col,
+                 from.data + (exists ? row * from.stride + col : 0), exists);
+    }
+    return;
+  }
+  for (int at = static_cast<int>(threadIdx.x); at < rows * kCols; at += threads) {
+    const int row = at / kCols, col = at % kCols;
+    to[row * kStride<kCols> + col] =
+        number_at(from.data + row * from.stride, col, row < present ? size : 0);
+  }
+}
+
+__device__ uint4 eight_at(const bf16* row, int col, int cols, bool aligned) {
+  if (aligned) return col < cols ? *reinterpret_cast<const uint4*>(row + col) : uint4{};
+  uint4 eight;
+#pragma unroll
+  for (int k = 0; k < 8; ++k) reinterpret_cast<Bf16*>(&eight)[k] = number_at(row, col + k, cols);
+  return eight;
+}
+
+__device__ float dot_pairs(uint32_t a, uint32_t b) {
+  return __uint_as_float(a << 16) * __uint_as_float(b << 16) +
+         __uint_as_float(a & 0xFFFF0000u) * __uint_as_float(b & 0xFFFF0000u);
+}
+__device__ float dot_eights(uint4 a, uint4 b) {
+  return dot_pairs(a.x, b.x) + dot_pairs(a.y, b.y) + dot_pairs(a.z, b.z) + dot_pairs(a.w, b.w);
+}
+
+// A tile of dy, and deltas[i] = ⟨y_i, dy_i⟩.
+template <int kCols>
+__device__ void load_outputs(Columns<const bf16> dy, Columns<const bf16> y, int present,
+                             const Call& a, Bf16* to, float* deltas) {
+  constexpr int kLanes = kCols / 8, kUnderWay = 4;  // lanes of a row
+  const int size = static_cast<int>(a.in.size), col = static_cast<int>(threadIdx.x) % kLanes * 8;
+  const int step = static_cast<int>(blockDim.x) / kLanes;
+  for (int first = static_cast<int>(threadIdx.x) / kLanes; first < kTile;
+       first += kUnderWay * step) {
+    uint4 of_dy[kUnderWay], of_y[kUnderWay];
+#pragma unroll
+    for (int u = 0; u < kUnderWay; ++u) {
+      const int row = first + u * step, cols = row < present ? size : 0;
+      of_dy[u] = eight_at(dy.data + row * dy.stride, col, cols, a.aligned);
+      of_y[u] = eight_at(y.data + row * y.stride, col, cols, a.aligned);
+    }
+#pragma unroll
+    for (int u = 0; u < kUnderWay; ++u) {
+      const int row = first + u * step;
+      const float sum = across_lanes(dot_eights(of_dy[u], of_y[u]), kLanes, Sum{});
+      if (row >= kTile) continue;
+      *reinterpret_cast<uint4*>(to + row * kStride<kCols> + col) = of_dy[u];
+      if (col == 0) deltas[row] = sum;
+    }
+  }
 }
 
 // A lane's numbers of 16 rows and 8 · kCount columns, those that exist, times by[0] in rows 0 … 7
 // and by[1] below.
 template <int kCount>
-__device__ void store_parts(Columns<float> to, int present, int col, const Attending& a, Fold fold,
+__device__ void store_parts(Columns<bf16> to, int present, int col, const Call& a, Fold fold,
                             const Part (&parts)[kCount], const float (&by)[2]) {
   const Lane lane;
   const int size = static_cast<int>(a.in.size);
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
     if (lane.g + 8 * h >= present) continue;
-    float* row = to.data + (lane.g + 8 * h) * to.stride;
+    bf16* row = to.data + (lane.g + 8 * h) * to.stride;
 #pragma unroll
     for (int n = 0; n < kCount; ++n) {
       const int at = col + 8 * n + 2 * lane.t;
-      float2 two{parts[n][2 * h] * by[h], parts[n][2 * h + 1] * by[h]};
-      if (a.aligned && at < size) {
-        float2* place = reinterpret_cast<float2*>(row + at);
-        if (fold == Fold::add) two = {place->x + two.x, place->y + two.y};
-        *place = two;
+      const Pack<2> two{parts[n][2 * h] * by[h], parts[n][2 * h + 1] * by[h]};
+      if (a.aligned) {
+        if (at < size) fold_pack(row + at, fold, two);
       } else {
-        if (at < size) fold_into(row[at], fold, two.x);
-        if (at + 1 < size) fold_into(row[at + 1], fold, two.y);
+        if (at < size) fold_pack<1>(row + at, fold, {two.at[0]});
+        if (at + 1 < size) fold_pack<1>(row + at + 1, fold, {two.at[1]});
       }
     }
   }
@@ -113,7 +182,7 @@ struct Desk {
   }
 };
 
-__device__ void drop(const Attending& a, uint32_t kept, int h, Part (&w)[kParts]) {
+__device__ void drop(const Call& a, uint32_t kept, int h, Part (&w)[kParts]) {
   const Lane lane;
 #pragma unroll
   for (int n = 0; n < kParts; ++n)
@@ -124,7 +193,7 @@ __device__ void drop(const Attending& a, uint32_t kept, int h, Part (&w)[kParts]
 
 // The warp whose first query is `query` takes in the tile of keys at `key`.
 template <int kCols>
-__device__ void read(Reader<kCols>& reader, const Attending& a, const Head& head,
+__device__ void read(Reader<kCols>& reader, const Call& a, const Head& head,
                      const Desk<kCols>& desk, const Factor (&q)[kCols / 16], int query, int key) {
   const Lane lane;
   const Rows<kStride<kCols>> k{desk.k}, v{desk.v};
@@ -155,7 +224,7 @@ __device__ void read(Reader<kCols>& reader, const Attending& a, const Head& head
 
 template <int kCols>
 __global__ void __launch_bounds__(kMostWarps* kWarp)
-    attend_rows(const __grid_constant__ Attending a, Columns<float> y, float* log_sums) {
+    attend_rows(const __grid_constant__ Call a, Columns<bf16> y, float* log_sums) {
   extern __shared__ uint4 memory[];
   const Head head(a.in, blockIdx.x);
   const Lane lane;
@@ -163,7 +232,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
   const int first = static_cast<int>(blockIdx.y) * rows, present = min(rows, head.queries - first);
   if (present <= 0) return;
   const Desk<kCols> desk(reinterpret_cast<Bf16*>(memory), rows);
-  load_tile<kCols>(head.of(a.in.q, head.first_query + first), present, rows, a, desk.q);
+  send_tile<kCols>(head.of(a.in.q, head.first_query + first), present, rows, a, desk.q);
   Reader<kCols> reader;
   Factor q[kCols / 16];
   const int begin = lane.warp * kWarpRows;  // this warp's rows of the tile
@@ -171,8 +240,9 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
   for (int key = 0; key < seen; key += kTile) {
     if (key > 0) __syncthreads();  // all have read the tiles before
     const int n = min(kTile, head.keys - key);
-    load_tile<kCols>(head.of(a.in.k, head.first_key + key), n, kTile, a, desk.k);
-    load_tile<kCols>(head.of(a.in.v, head.first_key + key), n, kTile, a, desk.v);
+    send_tile<kCols>(head.of(a.in.k, head.first_key + key), n, kTile, a, desk.k);
+    send_tile<kCols>(head.of(a.in.v, head.first_key + key), n, kTile, a, desk.v);
+    all_arrived();
     __syncthreads();
     if (begin >= present) continue;
     if (key == 0)
@@ -221,13 +291,11 @@ struct DeskBack {
 };
 
 template <int kCols>
-__device__ void load_queries(const Attending& a, const AttendingBack& back, const Head& head,
+__device__ void load_queries(const Call& a, const CallBack& back, const Head& head,
                              const DeskBack<kCols>& desk, int query, int key) {
   const int n = min(kTile, head.queries - query), row = head.first_query + query;
-  load_tile<kCols>(head.of(a.in.q, row), n, kTile, a, desk.q);
-  put_outputs<kCols>(
-      head.of(back.dy, row), head.of(back.y, row), n, a, desk.deltas,
-      [&](int i, int col, float4 quad) { put_pairs(desk.dy + i * kStride<kCols> + col, quad); });
+  send_tile<kCols>(head.of(a.in.q, row), n, kTile, a, desk.q);
+  load_outputs<kCols>(head.of(back.dy, row), head.of(back.y, row), n, a, desk.dy, desk.deltas);
   const int i = static_cast<int>(threadIdx.x);
   if (i < kTile) desk.log_sums[i] = i < n ? back.log_sums[head.entry(query + i)] * kLog2OfE : 0;
   if (!a.dropout.on()) return;
@@ -241,7 +309,7 @@ __device__ void load_queries(const Attending& a, const AttendingBack& back, cons
 // Of one warp's keys (rows) and the tile's queries (columns): s becomes the weights as they were
 // multiplied with v, and da becomes ds = a (da − ⟨y, dy⟩) / √d_k.
 template <int kCols>
-__device__ void score_gradient(const Attending& a, const Head& head, const DeskBack<kCols>& desk,
+__device__ void score_gradient(const Call& a, const Head& head, const DeskBack<kCols>& desk,
                                int query, int key, Part (&s)[kParts], Part (&da)[kParts]) {
   const Lane lane;
   const float scale = a.scale * kLog2OfE;
@@ -268,8 +336,8 @@ __device__ void score_gradient(const Attending& a, const Head& head, const DeskB
 
 // What the gradients of k and v of a warp's keys get from a tile of queries, and ds for dq.
 template <int kCols>
-__device__ void read_back(const Attending& a, const Head& head, const DeskBack<kCols>& desk,
-                          int query, int key, Part (&dk)[kCols / 8], Part (&dv)[kCols / 8]) {
+__device__ void read_back(const Call& a, const Head& head, const DeskBack<kCols>& desk, int query,
+                          int key, Part (&dk)[kCols / 8], Part (&dv)[kCols / 8]) {
   using Tile = Rows<kStride<kCols>>;
   const Lane lane;
   const Tile k{desk.k}, v{desk.v}, q{desk.q}, dy{desk.dy};
@@ -302,8 +370,8 @@ __device__ void read_back(const Attending& a, const Head& head, const DeskBack<k
 
 // dq = dS k: warps take 16 queries and 32 columns at a time.
 template <int kCols>
-__device__ void store_dq(const Attending& a, const Head& head, const DeskBack<kCols>& desk,
-                         Columns<float> dq, Fold fold, int queries, int keys) {
+__device__ void store_dq(const Call& a, const Head& head, const DeskBack<kCols>& desk,
+                         Columns<bf16> dq, Fold fold, int queries, int keys) {
   const Rows<kStride<kCols>> k{desk.k};
   const Rows<kScoreStride> ds{desk.ds};
   const int warps = static_cast<int>(blockDim.x) / kWarp;
@@ -322,8 +390,8 @@ __device__ void store_dq(const Attending& a, const Head& head, const DeskBack<kC
 }
 
 template <int kCols>
-__global__ void __launch_bounds__(kMostWarps* kWarp)
-    attend_back(const __grid_constant__ Attending a, const __grid_constant__ AttendingBack back) {
+__global__ void __launch_bounds__(kMostWarps* kWarp, kCols <= 64 ? 3 : 2)
+    attend_back(const __grid_constant__ Call a, const __grid_constant__ CallBack back) {
   extern __shared__ uint4 memory[];
   const Head head(a.in, blockIdx.x);
   const int begin = static_cast<int>(threadIdx.x) / kWarp * kWarpRows;  // of the warp's keys
@@ -333,11 +401,12 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
   for (int key = 0; key < head.keys; key += tile) {
     if (key > 0) __syncthreads();  // all have read the tiles before
     const int keys = min(tile, head.keys - key), first = head.first_key + key;
-    load_tile<kCols>(head.of(a.in.k, first), keys, tile, a, desk.k);
-    load_tile<kCols>(head.of(a.in.v, first), keys, tile, a, desk.v);
+    send_tile<kCols>(head.of(a.in.k, first), keys, tile, a, desk.k);
+    send_tile<kCols>(head.of(a.in.v, first), keys, tile, a, desk.v);
     Part dk[kCols / 8] = {}, dv[kCols / 8] = {};
     for (int query = head.back ? key : 0; query < head.queries; query += kTile) {
       load_queries(a, back, head, desk, query, key);
+      all_arrived();
       __syncthreads();
       if (begin < keys) read_back(a, head, desk, query, key, dk, dv);
       __syncthreads();
@@ -352,7 +421,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
 }
 
 template <int kCols>
-void launch_forward(Cuda on, const Attending& a, Columns<float> y, float* log_sums) {
+void launch_forward(Cuda on, const Call& a, Columns<bf16> y, float* log_sums) {
   const int64_t warps =
       std::min<int64_t>(kMostWarps, (a.in.longest_query + kWarpRows - 1) / kWarpRows);
   const int rows = static_cast<int>(warps) * kWarpRows;
@@ -366,7 +435,7 @@ void launch_forward(Cuda on, const Attending& a, Columns<float> y, float* log_su
 }
 
 template <int kCols>
-void launch_back(Cuda on, const Attending& a, const AttendingBack& back) {
+void launch_back(Cuda on, const Call& a, const CallBack& back) {
   const int warps = a.in.longest_key <= kTile ? 2 : kMostWarps;
   const size_t bytes = DeskBack<kCols>::bytes(warps * kWarpRows);
   allow_memory(attend_back<kCols>, bytes);
@@ -377,16 +446,20 @@ void launch_back(Cuda on, const Attending& a, const AttendingBack& back) {
 
 }  // namespace
 
-void attend_bf16(Cuda on, const Attending& a, Columns<float> y, float* log_sums) {
-  with_width(a.in.size, [&](auto width) {
-    if constexpr (width <= kLargestBf16Head) launch_forward<width>(on, a, y, log_sums);
-  });
+void attention(Cuda on, const Heads<bf16>& in, Columns<bf16> y, float* log_sums, float* weights) {
+  assert(!weights);
+  static_cast<void>(weights);
+  if (is_empty(in) || in.longest_query == 0) return;
+  const Call a = attending(in, {read_only(y)});
+  with_width(in.size, [&](auto width) { launch_forward<width>(on, a, y, log_sums); });
 }
 
-void attend_back_bf16(Cuda on, const Attending& a, const AttendingBack& back) {
-  with_width(a.in.size, [&](auto width) {
-    if constexpr (width <= kLargestBf16Head) launch_back<width>(on, a, back);
-  });
+void attention_grad(Cuda on, const Heads<bf16>& in, Columns<const bf16> y, Columns<const bf16> dy,
+                    const float* log_sums, const HeadsGrad<bf16>& out) {
+  if (is_empty(in)) return;
+  const Call a = attending(in, {y, dy, read_only(out.dq), read_only(out.dk), read_only(out.dv)});
+  const CallBack back{y, dy, log_sums, out};
+  with_width(in.size, [&](auto width) { launch_back<width>(on, a, back); });
 }
 
 }  // namespace fovea::kernel

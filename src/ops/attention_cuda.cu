@@ -1,8 +1,6 @@
 #include <algorithm>
-#include <cmath>
-#include <initializer_list>
 
-#include "ops/attention_head.cuh"
+#include "ops/attention_quads.cuh"
 #include "tensor/cuda.h"
 
 // Attention without the matrix of weights in memory (Dao et al.: FlashAttention, NeurIPS 2022), in
@@ -34,8 +32,8 @@ struct Lane {
 };
 
 template <int kCols>
-__device__ void load_tile(Columns<const float> from, int present, int rows, const Attending& a,
-                          float* to) {
+__device__ void load_tile(Columns<const float> from, int present, int rows,
+                          const Attending<float>& a, float* to) {
   put_quads<kCols>(from, present, rows, a, [=](int row, int col, float4 quad) {
     *reinterpret_cast<float4*>(to + row * Sizes<kCols>::kStride + col) = quad;
   });
@@ -100,8 +98,8 @@ __device__ void clear(float4 (&y)[kRows][kQuads]) {
 
 // The rows y + 4r of a tile that has `present` rows, for the lane at `first` = y.
 template <int kRows, int kQuads>
-__device__ void store_rows(Columns<float> to, int first, int present, const Attending& a, int x,
-                           Fold fold, const float4 (&y)[kRows][kQuads]) {
+__device__ void store_rows(Columns<float> to, int first, int present, const Attending<float>& a,
+                           int x, Fold fold, const float4 (&y)[kRows][kQuads]) {
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
     const int row = first + 4 * r;
@@ -182,7 +180,7 @@ struct Desk {
 
 // The warp whose first query is `query` takes in the tile of keys at `key`.
 template <int kCols>
-__device__ void read(Reader<kCols>& reader, const Attending& a, const Head& head,
+__device__ void read(Reader<kCols>& reader, const Attending<float>& a, const Head& head,
                      const Desk<kCols>& desk, int query, int key) {
   using Size = Sizes<kCols>;
   const Lane lane;
@@ -210,7 +208,7 @@ __device__ void read(Reader<kCols>& reader, const Attending& a, const Head& head
 
 template <int kCols>
 __global__ void __launch_bounds__(kMostWarps* kWarp)
-    attend_rows(const __grid_constant__ Attending a, Columns<float> y, float* log_sums) {
+    attend_rows(const __grid_constant__ Attending<float> a, Columns<float> y, float* log_sums) {
   using Size = Sizes<kCols>;
   extern __shared__ float4 memory[];
   const Head head(a.in, blockIdx.x);
@@ -269,8 +267,8 @@ struct DeskBack {
 };
 
 template <int kCols>
-__device__ void load_queries(const Attending& a, const AttendingBack& back, const Head& head,
-                             const DeskBack<kCols>& desk, int query, int key) {
+__device__ void load_queries(const Attending<float>& a, const AttendingBack<float>& back,
+                             const Head& head, const DeskBack<kCols>& desk, int query, int key) {
   const int n = min(kTile, head.queries - query), row = head.first_query + query;
   load_tile<kCols>(head.of(a.in.q, row), n, kTile, a, desk.q);
   put_outputs<kCols>(head.of(back.dy, row), head.of(back.y, row), n, a, desk.deltas,
@@ -289,8 +287,8 @@ __device__ void load_queries(const Attending& a, const AttendingBack& back, cons
 // Weights and gradients of scores of one warp's queries: a from s and log Σ exp, and
 // ds = a (da − ⟨y, dy⟩) / √d_k, where ⟨a, da⟩ = ⟨y, dy⟩ also with dropout.
 template <int kCols>
-__device__ void score_gradient(const Attending& a, const Head& head, const DeskBack<kCols>& desk,
-                               int query, int key) {
+__device__ void score_gradient(const Attending<float>& a, const Head& head,
+                               const DeskBack<kCols>& desk, int query, int key) {
   using Size = Sizes<kCols>;
   const Lane lane;
   const int row = lane.warp * Size::kWarpRows + lane.y;
@@ -318,7 +316,8 @@ __device__ void score_gradient(const Attending& a, const Head& head, const DeskB
 
 template <int kCols>
 __global__ void __launch_bounds__(kTile / Sizes<kCols>::kWarpRows * kWarp)
-    attend_back(const __grid_constant__ Attending a, const __grid_constant__ AttendingBack back) {
+    attend_back(const __grid_constant__ Attending<float> a,
+                const __grid_constant__ AttendingBack<float> back) {
   using Size = Sizes<kCols>;
   using Rows = float4[Size::kRows][Size::kQuads];
   extern __shared__ float4 memory[];
@@ -363,7 +362,7 @@ __global__ void __launch_bounds__(kTile / Sizes<kCols>::kWarpRows * kWarp)
 
 // The matrices themselves, for pictures and alignments: a warp per query, a lane per key.
 __global__ void __launch_bounds__(kMostWarps* kWarp)
-    weights_of_rows(const __grid_constant__ Attending a, float* weights) {
+    weights_of_rows(const __grid_constant__ Attending<float> a, float* weights) {
   const Head head(a.in, blockIdx.x);
   const int sentence = static_cast<int>(blockIdx.x / static_cast<unsigned>(a.in.heads));
   int64_t start = 0;  // of the sentence's matrices: those before it
@@ -392,7 +391,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
 }
 
 template <int kCols>
-void launch_forward(Cuda on, const Attending& a, Columns<float> y, float* log_sums) {
+void launch_forward(Cuda on, const Attending<float>& a, Columns<float> y, float* log_sums) {
   constexpr int kWarpRows = Sizes<kCols>::kWarpRows;
   const int64_t warps =
       std::min<int64_t>(kMostWarps, (a.in.longest_query + kWarpRows - 1) / kWarpRows);
@@ -407,7 +406,7 @@ void launch_forward(Cuda on, const Attending& a, Columns<float> y, float* log_su
 }
 
 template <int kCols>
-void launch_back(Cuda on, const Attending& a, const AttendingBack& back) {
+void launch_back(Cuda on, const Attending<float>& a, const AttendingBack<float>& back) {
   constexpr unsigned kThreads = kTile / Sizes<kCols>::kWarpRows * kWarp;
   constexpr size_t kBytes = DeskBack<kCols>::bytes();
   allow_memory(attend_back<kCols>, kBytes);
@@ -417,35 +416,21 @@ void launch_back(Cuda on, const Attending& a, const AttendingBack& back) {
   check_launch("attention_grad");
 }
 
-void launch_weights(Cuda on, const Attending& a, float* weights) {
+void launch_weights(Cuda on, const Attending<float>& a, float* weights) {
   const dim3 grid(static_cast<unsigned>(a.in.sentences * a.in.heads),
                   blocks_for(a.in.longest_query, kMostWarps));
   weights_of_rows<<<grid, kMostWarps * kWarp, 0, stream(on)>>>(a, weights);
   check_launch("attention weights");
 }
 
-// The call, where the rows of `others` are read or written beside q, k and v.
-Attending attending(const Heads<float>& in, std::initializer_list<Columns<const float>> others) {
-  bool aligned = in.size % 4 == 0;
-  for (const Columns<const float>& columns : {in.q, in.k, in.v})
-    aligned = aligned && in_quads(columns.data, columns.stride);
-  for (const Columns<const float>& columns : others)
-    aligned = aligned && in_quads(columns.data, columns.stride);
-  const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(in.size)));
-  return {in, DropoutLane(in.dropout), scale, aligned};
-}
-
-bool is_empty(const Heads<float>& in) { return in.sentences == 0 || in.heads == 0; }
-
 }  // namespace
 
 template <class T>
 void attention(Cuda on, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights) {
   if (is_empty(in) || in.longest_query == 0) return;
-  const Attending a = attending(in, {{y.data, y.stride}});
+  const Attending<T> a = attending(in, {read_only(y)});
   if (weights) launch_weights(on, a, weights);
   if (!y.data && !log_sums) return;
-  if (in.bf16_products && in.size <= kLargestBf16Head) return attend_bf16(on, a, y, log_sums);
   with_width(in.size, [&](auto width) { launch_forward<width>(on, a, y, log_sums); });
 }
 
@@ -453,10 +438,9 @@ template <class T>
 void attention_grad(Cuda on, const Heads<T>& in, Columns<const T> y, Columns<const T> dy,
                     const T* log_sums, const HeadsGrad<T>& out) {
   if (is_empty(in)) return;
-  const auto read = [](Columns<T> c) { return Columns<const T>{c.data, c.stride}; };
-  const Attending a = attending(in, {y, dy, read(out.dq), read(out.dk), read(out.dv)});
-  const AttendingBack back{y, dy, log_sums, out};
-  if (in.bf16_products && in.size <= kLargestBf16Head) return attend_back_bf16(on, a, back);
+  const Attending<T> a =
+      attending(in, {y, dy, read_only(out.dq), read_only(out.dk), read_only(out.dv)});
+  const AttendingBack<T> back{y, dy, log_sums, out};
   with_width(in.size, [&](auto width) { launch_back<width>(on, a, back); });
 }
 

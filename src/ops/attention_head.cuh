@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cmath>
+#include <initializer_list>
+
 #include "ops/attention_kernel.h"
 #include "ops/dropout_lane.cuh"
 #include "ops/quad.cuh"
@@ -12,23 +15,44 @@ namespace fovea::kernel {
 
 inline constexpr int kTile = 32;  // keys of a tile of weights, and queries of one on the way back
 
+template <class T>
 struct Attending {
-  Heads<float> in;
+  Heads<T> in;
   DropoutLane dropout;
   float scale;   // 1 / √d_k
-  bool aligned;  // every row of every matrix of the call: see in_quads
+  bool aligned;  // every row of every matrix of the call can be read 16 bytes at a time
 };
 
+template <class T>
 struct AttendingBack {
-  Columns<const float> y, dy;
+  Columns<const T> y, dy;
   const float* log_sums;
-  HeadsGrad<float> out;
+  HeadsGrad<T> out;
 };
 
-// The same as attention() and attention_grad() with products in bf16. REQUIRES: d_k ≤ 128.
-inline constexpr int64_t kLargestBf16Head = 128;
-void attend_bf16(Cuda on, const Attending& a, Columns<float> y, float* log_sums);
-void attend_back_bf16(Cuda on, const Attending& a, const AttendingBack& back);
+// The call, where the rows of `others` are read or written beside q, k and v.
+template <class T>
+Attending<T> attending(const Heads<T>& in, std::initializer_list<Columns<const T>> others) {
+  constexpr int kWide = 16 / sizeof(T);
+  bool aligned = in.size % kWide == 0;
+  const auto look_at = [&](const Columns<const T>& columns) {
+    const auto address = reinterpret_cast<uintptr_t>(columns.data);
+    aligned = aligned && address % 16 == 0 && columns.stride % kWide == 0;
+  };
+  look_at(in.q), look_at(in.k), look_at(in.v);
+  for (const Columns<const T>& columns : others) look_at(columns);
+  const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(in.size)));
+  return {in, DropoutLane(in.dropout), scale, aligned};
+}
+
+template <class T>
+bool is_empty(const Heads<T>& in) {
+  return in.sentences == 0 || in.heads == 0;
+}
+template <class T>
+Columns<const T> read_only(Columns<T> columns) {
+  return {columns.data, columns.stride};
+}
 
 // The head of the sentence that a block works on.
 struct Head {
@@ -36,7 +60,8 @@ struct Head {
   int first_query, queries, first_key, keys;  // rows of the packed batch
   bool back;
 
-  __device__ Head(const Heads<float>& in, unsigned job)
+  template <class T>
+  __device__ Head(const Heads<T>& in, unsigned job)
       : index(static_cast<int>(job % static_cast<unsigned>(in.heads))),
         size(static_cast<int>(in.size)), heads(static_cast<int>(in.heads)),
         back(in.look == Look::back) {
@@ -60,80 +85,13 @@ struct Head {
 };
 
 // The gradient of queries that have no keys to look at.
-__device__ inline void clear_queries(const Head& head, const HeadsGrad<float>& out) {
+template <class T>
+__device__ void clear_queries(const Head& head, const HeadsGrad<T>& out) {
   if (out.fold_q == Fold::add) return;
-  const Columns<float> dq = head.of(out.dq, head.first_query);
+  const Columns<T> dq = head.of(out.dq, head.first_query);
   for (int at = static_cast<int>(threadIdx.x); at < head.queries * head.size;
        at += static_cast<int>(blockDim.x))
-    dq.data[at / head.size * dq.stride + at % head.size] = 0;
-}
-
-// put(row, col, quad) for all quads of `rows` rows of kCols columns: `present` rows are read, the
-// others are 0. Some loads are under way before the first quad is put.
-template <int kCols, bool kAligned, class Put>
-__device__ void put_quads(Columns<const float> from, int present, int rows, int size, Put put) {
-  constexpr int kAcross = kCols / 4, kUnderWay = kAligned ? 8 : 1;
-  const int all = rows * kAcross, threads = static_cast<int>(blockDim.x);
-  for (int first = static_cast<int>(threadIdx.x); first < all; first += kUnderWay * threads) {
-    float4 quads[kUnderWay];
-#pragma unroll
-    for (int u = 0; u < kUnderWay; ++u) {
-      const int at = first + u * threads, row = at / kAcross;
-      quads[u] = row < present
-                     ? load_quad(from.data + row * from.stride, at % kAcross * 4, size, kAligned)
-                     : float4{};
-    }
-#pragma unroll
-    for (int u = 0; u < kUnderWay; ++u) {
-      const int at = first + u * threads;
-      if (at < all) put(at / kAcross, at % kAcross * 4, quads[u]);
-    }
-  }
-}
-
-template <int kCols, class Put>
-__device__ void put_quads(Columns<const float> from, int present, int rows, const Attending& a,
-                          Put put) {
-  const int size = static_cast<int>(a.in.size);
-  if (a.aligned)
-    put_quads<kCols, true>(from, present, rows, size, put);
-  else
-    put_quads<kCols, false>(from, present, rows, size, put);
-}
-
-// The same for a tile of dy, and deltas[i] = ⟨y_i, dy_i⟩.
-template <int kCols, class Put>
-__device__ void put_outputs(Columns<const float> dy, Columns<const float> y, int present,
-                            const Attending& a, float* deltas, Put put) {
-  constexpr int kLanes = kCols < 128 ? kCols / 4 : kWarp;  // of a row
-  constexpr int kQuads = kCols / (4 * kLanes), kUnderWay = 4 / kQuads;
-  const int size = static_cast<int>(a.in.size), lane = static_cast<int>(threadIdx.x) % kLanes;
-  const int step = static_cast<int>(blockDim.x) / kLanes;
-  for (int first = static_cast<int>(threadIdx.x) / kLanes; first < kTile;
-       first += kUnderWay * step) {
-    float4 of_dy[kUnderWay][kQuads] = {}, of_y[kUnderWay][kQuads] = {};
-#pragma unroll
-    for (int u = 0; u < kUnderWay; ++u)
-#pragma unroll
-      for (int c = 0; c < kQuads; ++c) {
-        const int row = first + u * step, col = 4 * (lane + c * kLanes);
-        if (row >= present) continue;
-        of_dy[u][c] = load_quad(dy.data + row * dy.stride, col, size, a.aligned);
-        of_y[u][c] = load_quad(y.data + row * y.stride, col, size, a.aligned);
-      }
-#pragma unroll
-    for (int u = 0; u < kUnderWay; ++u) {
-      const int row = first + u * step;
-      float sum = 0;
-#pragma unroll
-      for (int c = 0; c < kQuads; ++c) {
-        sum += dot(of_dy[u][c], of_y[u][c]);
-        if (row < kTile) put(row, 4 * (lane + c * kLanes), of_dy[u][c]);
-      }
-      sum = across_lanes(sum, kLanes, Sum{});
-      if (lane == 0 && row < kTile) deltas[row] = sum;
-    }
-  }
+    dq.data[at / head.size * dq.stride + at % head.size] = T{};
 }
 
 // Bit j of kept[i · stride]: whether dropout keeps the weight of key first_key + j for query

@@ -19,7 +19,6 @@ struct Heads {
   Look look;
   Dropout dropout;
   int64_t longest_query, longest_key;  // words of the longest sentence: what a GPU's grid needs
-  bool bf16_products;                  // where a GPU computes them so
 };
 
 // y_i = Σ_j a_ij v_j, a = softmax(q kᵀ / √d_k). `log_sums` [N, heads] receives
@@ -28,6 +27,8 @@ template <class T>
 void attention(Cpu, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights);
 template <class T>
 void attention(Cuda, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights);
+// With products in bf16; REQUIRES: no weights are asked for.
+void attention(Cuda, const Heads<bf16>& in, Columns<bf16> y, float* log_sums, float* weights);
 
 template <class T>
 struct HeadsGrad {
@@ -41,6 +42,8 @@ void attention_grad(Cpu, const Heads<T>& in, Columns<const T> y, Columns<const T
 template <class T>
 void attention_grad(Cuda, const Heads<T>& in, Columns<const T> y, Columns<const T> dy,
                     const T* log_sums, const HeadsGrad<T>& out);
+void attention_grad(Cuda, const Heads<bf16>& in, Columns<const bf16> y, Columns<const bf16> dy,
+                    const float* log_sums, const HeadsGrad<bf16>& out);
 
 template <class T>
 void attend_remembered(Cpu, Matrix<const T> q, Matrix<const T> kv, Matrix<const int32_t> index,

@@ -1,17 +1,19 @@
 #include "ops/embedding.h"
 
 #include "ops/embedding_kernel.h"
+#include "ops/matmul.h"
 #include "tensor/tape.h"
 
 namespace fovea {
 
 Tensor embed(const Tensor& E, const Tensor& P, const Embedding& what) {
   Tensor y({what.ids.elements(), E.cols()}, E.type(), E.device());
+  const Tensor rounded = bf16_activations(E.device()) ? y.make_rounded() : Tensor();
   run(y, [&]<class T>(auto on, T) {
     kernel::embed<T>(on,
                      {what.ids.data<int32_t>(), what.places.data<int32_t>(), E.in<T>(), P.in<T>(),
                       what.scale, what.dropout},
-                     y.out<T>());
+                     y.out<T>(), rounded.out<bf16>());
   });
   return record(y, {E, P}, [=, to_E = E.slot(), to_P = P.slot()](const Tensor& dy) {
     auto flow = [&](const std::shared_ptr<Slot>& slot, const Tensor& rows, double scale) {

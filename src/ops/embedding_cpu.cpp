@@ -7,7 +7,7 @@
 namespace fovea::kernel {
 
 template <class T>
-void embed(Cpu, const Lookup<T>& in, Matrix<T> y) {
+void embed(Cpu, const Lookup<T>& in, Matrix<T> y, Matrix<bf16>) {
   const DropoutMask mask(in.dropout);
   const T scale = static_cast<T>(in.scale);
 #pragma omp parallel if (y.size() > kWorthThreads)
@@ -45,8 +45,8 @@ void embed_grad(Cpu, const int32_t* ids, Matrix<const T> dy, double scale, const
   }
 }
 
-#define FOVEA_INSTANTIATE(T)                             \
-  template void embed(Cpu, const Lookup<T>&, Matrix<T>); \
+#define FOVEA_INSTANTIATE(T)                                           \
+  template void embed(Cpu, const Lookup<T>&, Matrix<T>, Matrix<bf16>); \
   template void embed_grad(Cpu, const int32_t*, Matrix<const T>, double, const Dropout&, Matrix<T>);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

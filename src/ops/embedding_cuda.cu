@@ -38,7 +38,8 @@ struct Share {
 };
 
 template <int kLanes>
-__global__ void embed_words(Lookup<float> in, float scale, DropoutLane mask, Matrix<float> y) {
+__global__ void embed_words(Lookup<float> in, float scale, DropoutLane mask, Matrix<float> y,
+                            Matrix<bf16> rounded) {
   const Share<kLanes> at;
   if (at.item >= y.rows) return;
   const float* e = in.E.row(in.ids[at.item]);
@@ -51,6 +52,8 @@ __global__ void embed_words(Lookup<float> in, float scale, DropoutLane mask, Mat
     at.each(y.cols, [&](int k, int64_t) { value[k] *= keep[k]; });
   }
   at.each(y.cols, [&](int k, int64_t j) { out[j] = value[k]; });
+  if (rounded.data)
+    at.each(y.cols, [&](int k, int64_t j) { rounded.row(at.item)[j] = to_bf16(value[k]); });
 }
 
 // Note [Gradient of a table]
@@ -187,12 +190,12 @@ void add_to_table(Cuda on, const Sorted& words, Matrix<const float> dy, float sc
 }  // namespace
 
 template <class T>
-void embed(Cuda on, const Lookup<T>& in, Matrix<T> y) {
+void embed(Cuda on, const Lookup<T>& in, Matrix<T> y, Matrix<bf16> rounded) {
   if (y.size() == 0) return;
   const DropoutLane mask(in.dropout);
   const float scale = static_cast<float>(in.scale);
   auto launch = [&](auto* kernel, dim3 blocks) {
-    kernel<<<blocks, kThreads, 0, stream(on)>>>(in, scale, mask, y);
+    kernel<<<blocks, kThreads, 0, stream(on)>>>(in, scale, mask, y, rounded);
   };
   if (y.cols <= DropoutLane::kShortRow)
     launch(embed_words<DropoutLane::kShort>, Share<DropoutLane::kShort>::blocks(y.rows, y.cols));
@@ -219,7 +222,7 @@ void embed_grad(Cuda on, const int32_t* ids, Matrix<const T> dy, double scale,
     add_to_table<DropoutLane::kLong>(on, words, dy, by, DropoutLane(dropout), dE);
 }
 
-template void embed(Cuda, const Lookup<float>&, Matrix<float>);
+template void embed(Cuda, const Lookup<float>&, Matrix<float>, Matrix<bf16>);
 template void embed_grad(Cuda, const int32_t*, Matrix<const float>, double, const Dropout&,
                          Matrix<float>);
 

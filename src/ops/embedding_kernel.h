@@ -3,6 +3,7 @@
 #include "ops/dropout.h"
 #include "tensor/device.h"
 #include "tensor/matrix.h"
+#include "tensor/tensor.h"
 
 namespace fovea::kernel {
 
@@ -14,10 +15,11 @@ struct Lookup {
   Dropout dropout;
 };
 
+// `rounded` is for GPUs: y once more, or absent.
 template <class T>
-void embed(Cpu, const Lookup<T>& in, Matrix<T> y);
+void embed(Cpu, const Lookup<T>& in, Matrix<T> y, Matrix<bf16> rounded = {});
 template <class T>
-void embed(Cuda, const Lookup<T>& in, Matrix<T> y);
+void embed(Cuda, const Lookup<T>& in, Matrix<T> y, Matrix<bf16> rounded = {});
 
 // dE[ids[i]] += scale · dropout(dy_i), for each row of the table in the order of i.
 template <class T>

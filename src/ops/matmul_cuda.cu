@@ -129,7 +129,6 @@ uint32_t alignment_of(const void* address) {
   return bits % 256 == 0 ? 256u : static_cast<uint32_t>(bits & (~bits + 1));
 }
 
-// A product of no depth.
 template <class T>
 __global__ void fold_bias(Matrix<T> c, const T* bias, Fold fold) {
   const int64_t at = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
@@ -142,14 +141,24 @@ constexpr cudaDataType data_type() {
   return std::is_same_v<T, bf16> ? CUDA_R_16BF : CUDA_R_32F;
 }
 
+template <class T>
+void start_with_bias(Cuda on, Matrix<T> c, const T* bias, Fold fold) {
+  fold_bias<<<blocks_for(c.size(), kThreads), kThreads, 0, stream(on)>>>(c, bias, fold);
+  check_launch("matmul");
+}
+
 template <class T, class In>
 void product(Cuda on, const Product<T, In>& p) {
   if (p.c.size() == 0) return;
   const bool ta = p.a_side == Side::transposed, tb = p.b_side == Side::transposed;
   const int64_t depth = ta ? p.a.rows : p.a.cols;
-  if (depth == 0) {
-    fold_bias<<<blocks_for(p.c.size(), kThreads), kThreads, 0, stream(on)>>>(p.c, p.bias, p.fold);
-    return check_launch("matmul");
+  if (depth == 0) return start_with_bias(on, p.c, p.bias, p.fold);
+  // cuBLASLt need not have a product with a bias for rows that are not aligned.
+  if (std::is_same_v<T, bf16> && p.bias && (p.c.cols % 8 != 0 || alignment_of(p.bias) < 16)) {
+    start_with_bias(on, p.c, p.bias, p.fold);
+    Product<T, In> rest = p;
+    rest.bias = nullptr, rest.fold = Fold::add;
+    return product(on, rest);
   }
   const bool add = p.fold == Fold::add;
   const uint32_t of_c = alignment_of(p.c.data);

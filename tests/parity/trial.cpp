@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "ops/matmul.h"
+#include "ops/product.h"
 #include "support/parity.h"
 #include "tensor/rounding.h"
 
@@ -131,7 +132,8 @@ void Trial::expect_numbers(const std::string& name, std::vector<double> found) {
 void Trial::go_back(Tape& tape) {
   for (size_t i = 0; i < roots_.size(); ++i) {
     const Tensor& y = roots_[i].second;
-    const Tensor seed = numbers(y.shape(), drawn(y.shape(), 1, 0.5));  // so that sums are not 0
+    // Not around 0, so that sums are not 0; rounded where y is.
+    const Tensor seed = as_factor(numbers(y.shape(), drawn(y.shape(), 1, 0.5)), y);
     if (i + 1 < roots_.size())
       y.slot()->gather([&](const Tensor& dy, Fold) { dy.copy_from(seed); });
     else
