@@ -1,0 +1,63 @@
+#include "ops/attention.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/norm.h"
+#include "support/parity.h"
+
+// What takes the activations that linear layers give, which are bf16 where a GPU keeps them so.
+namespace fovea::parity {
+namespace {
+
+constexpr int64_t kDepth = 16;  // of the products that give them
+
+const Shapes kMatrices{
+    .largest = {70, 300},
+    .large = {{500, 512}, {200, 1024}, {300, 256}, {700, 128}, {20, 2048}, {40, 1023}}};
+
+Tensor activation(Trial& t, int64_t rows, int64_t columns) {
+  return linear(t.input({rows, kDepth}), t.input({columns, kDepth}, 0.25), t.input({columns}, 0.2),
+                Give::activation);
+}
+
+TEST(Parity, Activations) {
+  Family family("activations");
+  family.check("norm of a residual", Bar::products, kMatrices, [](Trial& t, const Sizes& n) {
+    const Tensor x = t.input({n[0], n[1]}), g = t.input({n[1]}, 0.2, 1), b = t.input({n[1]}, 0.2);
+    t.expect("y", residual_norm(x, activation(t, n[0], n[1]), t.dropout(0.3), g, b));
+  });
+  family.check("residual", Bar::products, kMatrices, [](Trial& t, const Sizes& n) {
+    const Tensor x = t.input({n[0], n[1]});
+    t.expect("y", residual(x, activation(t, n[0], n[1]), t.dropout(0.3)));
+  });
+  for (const Function f : {Function::gelu, Function::silu})
+    family.check(f == Function::gelu ? "gelu" : "silu", Bar::products, kMatrices,
+                 [f](Trial& t, const Sizes& n) {
+                   const Tensor x = apply(f, activation(t, n[0], n[1]), t.dropout(0.3));
+                   t.expect("y", linear(x, t.input({3, n[1]})));
+                 });
+}
+
+// Sentences, their longest, heads, columns of a head.
+const Shapes kBatches{
+    .largest = {6, 40, 3, 40},
+    .large = {{24, 32, 8, 64}, {9, 90, 4, 128}, {12, 70, 4, 32}, {5, 40, 2, 200}}};
+
+TEST(Parity, ActivationsAttend) {
+  Family family("attention of activations");
+  for (const Look look : {Look::everywhere, Look::back})
+    family.check(look == Look::back ? "to oneself, back" : "to oneself", Bar::products, kBatches,
+                 [look](Trial& t, const Sizes& n) {
+                   const Packing packing = t.packing(t.lengths(n[0], n[1]));
+                   const Tensor qkv = activation(t, packing.tokens, 3 * n[2] * n[3]);
+                   t.expect("y", self_attention(qkv, packing, {n[2], look, t.dropout(0.2)}));
+                 });
+  family.check("to others", Bar::products, kBatches, [](Trial& t, const Sizes& n) {
+    const Packing to = t.packing(t.lengths(n[0], n[1])), from = t.packing(t.lengths(n[0], n[1]));
+    const Tensor q = activation(t, to.tokens, n[2] * n[3]);
+    const Tensor kv = activation(t, from.tokens, 2 * n[2] * n[3]);
+    t.expect("y", cross_attention(q, kv, to, from, {n[2], Look::everywhere, t.dropout(0.2)}));
+  });
+}
+
+}  // namespace
+}  // namespace fovea::parity
