@@ -13,4 +13,9 @@ cudaStream_t stream(Cuda device);
 void check_cuda(cudaError_t result, const char* what);
 void check_launch(const char* kernel);  // of the launch just made
 
+// Whether this thread captures a graph; then what is asked of the device is noted, not done.
+bool capturing();
+// For whatever a replay could not do again: it ends the capture.
+void refuse_while_capturing();
+
 }  // namespace fovea

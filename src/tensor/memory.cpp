@@ -104,6 +104,7 @@ void download(Cpu on, const std::byte* from, std::byte* to, std::size_t bytes) {
 void limit(Cpu, std::size_t bytes) { limit_of_host = bytes; }
 std::size_t at_most(Cpu) { return limit_of_host; }
 void finish(Cpu) {}  // nothing runs on behind the caller's back
+MemoryUse use(Cpu on) { return arena(on).use(); }
 
 void fill_words(Cpu, std::byte* to, std::size_t count, uint32_t word) {
   auto* const words = reinterpret_cast<uint32_t*>(to);
@@ -116,10 +117,11 @@ void fill_words(Cpu, std::byte* to, std::size_t count, uint32_t word) {
 Buffer allocate(std::size_t bytes, Device device) {
   return std::visit(
       [bytes](auto on) {
-        const std::size_t unit = arena(on).singly() ? 1 : kAlignment,
+        Arena* const from = &arena(on);
+        const std::size_t unit = from->singly() ? 1 : memory::alignment(on),
                           whole = std::max(unit, (bytes + unit - 1) / unit * unit);
-        return Buffer(arena(on).take(whole),
-                      [on, whole](std::byte* start) { arena(on).give_back(start, whole); });
+        return Buffer(from->take(whole),
+                      [from, whole](std::byte* start) { from->give_back(start, whole); });
       },
       device);
 }
@@ -142,7 +144,7 @@ void finish(Device device) {
 }
 
 MemoryUse memory_use(Device device) {
-  return std::visit([](auto on) { return arena(on).use(); }, device);
+  return std::visit([](auto on) { return memory::use(on); }, device);
 }
 
 void limit_memory(Device device, std::size_t bytes) {

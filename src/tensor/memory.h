@@ -16,7 +16,7 @@ using Buffer = std::shared_ptr<std::byte>;
 // training step that allocates the same sizes in the same order gets the same addresses, and
 // memory in use is the high-water mark of one step. Throws Error(Exit::memory) with what to lower
 // when the machine has no more.
-inline constexpr std::size_t kAlignment = 64;
+inline constexpr std::size_t kAlignment = 64;  // on the host; a GPU's is kCudaAlignment
 Buffer allocate(std::size_t bytes, Device device);
 
 // Both on `device`, not overlapping.
@@ -42,6 +42,10 @@ struct MemoryUse {
 };
 MemoryUse memory_use(Device device = Cpu{});
 
+// Algorithms of products are chosen by the alignment of what they read: it must not hang on what
+// was allocated before.
+inline constexpr std::size_t kCudaAlignment = 256;
+
 // What the functions above do on each kind of device.
 namespace memory {
 void copy(Cpu, const std::byte* from, std::byte* to, std::size_t bytes);
@@ -54,10 +58,15 @@ void fill_words(Cpu, std::byte* to, std::size_t count, uint32_t word);
 void fill_words(Cuda on, std::byte* to, std::size_t count, uint32_t word);
 void finish(Cpu);
 void finish(Cuda on);
+MemoryUse use(Cpu);
+MemoryUse use(Cuda on);
+constexpr std::size_t alignment(Cpu) { return kAlignment; }
+constexpr std::size_t alignment(Cuda) { return kCudaAlignment; }
 }  // namespace memory
 
+// What the calling thread allocates from.
 class Arena;
 Arena& arena(Cpu);
-Arena& arena(Cuda on);
+Arena& arena(Cuda on);  // one for graphs while one is captured, see Note [Replays]
 
 }  // namespace fovea

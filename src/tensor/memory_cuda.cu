@@ -31,7 +31,7 @@ struct Staging {
       used = 0;
     }
     std::byte* const at = start + used;
-    used += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+    used += (bytes + kCudaAlignment - 1) / kCudaAlignment * kCudaAlignment;
     return at;
   }
 };
@@ -99,12 +99,21 @@ std::string describe(Cuda device) {
          " GiB";
 }
 
-Arena& arena(Cuda on) {
-  static Arena* const only =
-      new Arena(kChunk, more_from_device, give_to_device, Arena::Blocks::apart);
+namespace {
+
+struct Arenas {
+  Arena usual{kChunk, more_from_device, give_to_device, Arena::Blocks::apart};
+  Arena of_graphs{kChunk, more_from_device, nullptr, Arena::Blocks::apart};  // keeps its addresses
+};
+Arenas& arenas(Cuda on) {
+  static Arenas* const all = new Arenas;
   staging(on);
-  return *only;
+  return *all;
 }
+
+}  // namespace
+
+Arena& arena(Cuda on) { return capturing() ? arenas(on).of_graphs : arenas(on).usual; }
 
 namespace memory {
 
@@ -113,6 +122,7 @@ void copy(Cuda on, const std::byte* from, std::byte* to, std::size_t bytes) {
 }
 
 void upload(Cuda on, const std::byte* from, std::byte* to, std::size_t bytes) {
+  refuse_while_capturing();
   if (bytes > kStaging) {
     check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, stream(on)), "uploading");
     return finish(on);
@@ -123,11 +133,21 @@ void upload(Cuda on, const std::byte* from, std::byte* to, std::size_t bytes) {
 }
 
 void download(Cuda on, const std::byte* from, std::byte* to, std::size_t bytes) {
+  refuse_while_capturing();
   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, stream(on)), "downloading");
   finish(on);
 }
 
-void finish(Cuda on) { check_cuda(cudaStreamSynchronize(stream(on)), "waiting for the device"); }
+void finish(Cuda on) {
+  refuse_while_capturing();
+  check_cuda(cudaStreamSynchronize(stream(on)), "waiting for the device");
+}
+
+MemoryUse use(Cuda on) {
+  const MemoryUse usual = arenas(on).usual.use(), of_graphs = arenas(on).of_graphs.use();
+  return {usual.reserved + of_graphs.reserved, usual.in_use + of_graphs.in_use,
+          usual.peak + of_graphs.peak};
+}
 
 void limit(Cuda, std::size_t bytes) { limit_of_device = bytes; }
 
