@@ -55,6 +55,26 @@ struct BatchLoss {
   Tensor guided = {};     // [1] or absent: Σ over guided words, without its weight; for reports
 };
 
+// A batch under teacher forcing.
+struct Lesson {
+  Tokens source, target_in;
+  std::span<const int32_t> target_out;
+  Guidance guidance = {};
+};
+
+// Whether words and sentences of padding are added to a batch, from which no gradient comes: then
+// batches come in few sizes.
+enum class Fill { nothing, blocks };
+
+// A lesson as a model's loss reads it. Lessons with the same `sizes`, whose tensors are as long,
+// are the same work for a device (Note [Replays]): only the numbers in those tensors differ.
+class Prepared {
+ public:
+  virtual ~Prepared() = default;
+  std::vector<int64_t> sizes;
+  int64_t scores = 0;  // of log_likelihood
+};
+
 // What a model remembers between two steps of decoding; a row is one live hypothesis.
 class DecoderState {
  public:
@@ -89,6 +109,13 @@ class Model {
                                 std::span<const int32_t> target_out, double label_smoothing,
                                 const Guidance& guidance) const;
 
+  // The same in two halves. What the first makes of numbers on the device is made by Tensor::of();
+  // the second reads nothing of the host, so that it can be replayed, and log_likelihood goes on
+  // beyond the words of the target. Absent: this model's loss is in one piece.
+  virtual std::unique_ptr<Prepared> prepare(const Lesson&, Fill) const { return nullptr; }
+  virtual BatchLoss loss_of(const Prepared& lesson, double label_smoothing,
+                            double guided_weight) const;
+
   // Reads the sources; the state has one row per sentence.
   virtual std::unique_ptr<DecoderState> start(const Tokens& source) const = 0;
   // Feeds one word per row (the start symbol first) and returns the scores of the next word,
@@ -110,6 +137,10 @@ class Model {
 inline BatchLoss Model::guided_loss(const Tokens&, const Tokens&, std::span<const int32_t>, double,
                                     const Guidance&) const {
   fail(Exit::usage, "this kind of model has no attention that alignments can guide");
+}
+
+inline BatchLoss Model::loss_of(const Prepared&, double, double) const {
+  fail(Exit::unexpected, "this kind of model prepares no lessons");
 }
 
 }  // namespace fovea

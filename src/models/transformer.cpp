@@ -1,5 +1,7 @@
 #include "models/transformer.h"
 
+#include <algorithm>
+#include <bit>
 #include <cassert>
 #include <cmath>
 
@@ -47,10 +49,8 @@ void GuidedHead::look(const MultiHeadAttention& attend, const Tensor& h, const P
   loss = guide_loss(q, k, target, source, guide);  // −Σ_n 1/|G_n| Σ_{j∈G_n} log a_nj
 }
 
-Tensor Embedder::operator()(std::span<const int32_t> ids, const Tensor& places,
-                            int64_t longest) const {
-  const Tensor index = Tensor::of(ids, E.device());
-  return embed(E, waves ? waves->rows(longest) : P, {index, places, scale, dropout_key(dropout)});
+Tensor Embedder::operator()(const Tensor& ids, const Tensor& places, int64_t longest) const {
+  return embed(E, waves ? waves->rows(longest) : P, {ids, places, scale, dropout_key(dropout)});
 }
 
 namespace {
@@ -142,55 +142,129 @@ Tensor Transformer::decode(Tensor y, const Packing& target, const Tensor& memory
 namespace {
 
 // Note [Whole blocks]
-// While training, words of padding are added as one more sentence until the number of words is a
-// multiple of kBlock: products then come in few sizes, and each size is prepared once. The
+// While training, sentences of padding are added until the number of words is a multiple of a
+// block: products then come in few sizes, and each size is prepared once. A GPU, which replays
+// steps of sizes that it knows, wants the numbers of sentences and of words in the longest to be
+// few as well; there, blocks grow with the batch, so that padding stays below a few percent. The
 // padding attends only to itself and its label is none, so no gradient comes from it.
-constexpr int64_t kBlock = 64;
+struct Grain {
+  int64_t words, sentences, longest;  // what these are multiples of
+};
+Grain grain(Cpu, int64_t, int64_t) { return {64, 1, 64}; }
+Grain grain(Cuda, int64_t words, int64_t sentences) {
+  const auto share = [](int64_t of, int64_t parts) {
+    return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(of))) / parts;
+  };
+  return {std::max<int64_t>(64, share(words, 32)), std::max<int64_t>(8, share(sentences, 8)), 8};
+}
+
+int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
 
 struct Filled {
   std::vector<int32_t> ids, offsets;
+  int64_t longest = 0;
 
   explicit Filled(const Tokens& t)
       : ids(t.ids.begin(), t.ids.end()), offsets(t.offsets.begin(), t.offsets.end()) {
-    if (!Tape::live()) return;
-    const auto words = static_cast<int64_t>(ids.size()) + 1;  // at least one word of padding
-    ids.resize(static_cast<size_t>((words + kBlock - 1) / kBlock * kBlock), 0);
-    offsets.push_back(static_cast<int32_t>(ids.size()));
+    for (size_t b = 1; b < offsets.size(); ++b)
+      longest = std::max<int64_t>(longest, offsets[b] - offsets[b - 1]);
+  }
+  int64_t words() const { return static_cast<int64_t>(ids.size()); }
+  int64_t sentences() const { return static_cast<int64_t>(offsets.size()) - 1; }
+
+  // Whether so many sentences of padding, each of a word at least, need be no longer than others
+  // and than `most`, which is as far as positions go.
+  bool room_for(int64_t more, const Grain& to, int64_t most) const {
+    const int64_t each = std::min(round_up(longest, to.longest), most);
+    return round_up(words() + more, to.words) - words() <= more * each;
+  }
+  void fill(int64_t more, const Grain& to) {
+    const int64_t before = words(), padding = round_up(before + more, to.words) - before;
+    for (int64_t i = 1; i <= more; ++i)
+      offsets.push_back(static_cast<int32_t>(before + padding * i / more));
+    ids.resize(static_cast<size_t>(before + padding), 0);
+    longest = round_up(longest, to.longest);
   }
 };
 
-// The head that is guided, told so for all words of the target; padding has no links.
-std::optional<GuidedHead> guided_head(const ModelConfig& c, const Guidance& guidance, size_t words,
-                                      Device device) {
-  if (!guidance) return {};
-  assert(c.alignment_layer >= 0 && guidance.offsets.size() <= words + 1);
+// Both sides get as many sentences, none longer than `most`.
+void fill_both(Filled& source, Filled& target, int64_t most, Device device) {
+  const auto of = [&](const Filled& side) {
+    return std::visit([&](auto on) { return grain(on, side.words(), side.sentences()); }, device);
+  };
+  const Grain s = of(source), t = of(target);
+  int64_t more = round_up(source.sentences() + 1, s.sentences) - source.sentences();
+  while (!source.room_for(more, s, most) || !target.room_for(more, t, most)) more += s.sentences;
+  source.fill(more, s);
+  target.fill(more, t);
+}
+
+struct PreparedPairs : Prepared {
+  Packing from, to;
+  Tensor source, target, labels;  // i32, one for each word
+  std::optional<Guide> guide;
+};
+
+// Links of all words of the target; padding has none.
+Guide guide_of(const Guidance& guidance, int64_t words, Device device) {
+  constexpr size_t kLinks = 1024;  // to a multiple of
+  assert(std::ssize(guidance.offsets) <= words + 1);
   std::vector<int32_t> offsets(guidance.offsets.begin(), guidance.offsets.end());
-  offsets.resize(words + 1, offsets.back());
-  const Guide guide{Tensor::of(offsets, device), Tensor::of(guidance.keys, device)};
-  return GuidedHead{c.alignment_layer, c.alignment_head, guide};
+  offsets.resize(static_cast<size_t>(words) + 1, offsets.back());
+  std::vector<int32_t> keys(guidance.keys.begin(), guidance.keys.end());
+  keys.resize((keys.size() + kLinks - 1) / kLinks * kLinks, 0);
+  return {Tensor::of(offsets, device), Tensor::of(keys, device)};
 }
 
 }  // namespace
 
+std::unique_ptr<Prepared> Transformer::prepare(const Lesson& lesson, Fill fill) const {
+  const Device device = store_.device();
+  Filled source(lesson.source), target(lesson.target_in);
+  if (fill == Fill::blocks) fill_both(source, target, config_.max_length + 1, device);
+  std::vector<int32_t> labels(lesson.target_out.begin(), lesson.target_out.end());
+  labels.resize(target.ids.size(), -1);
+
+  auto made = std::make_unique<PreparedPairs>();
+  made->from = Packing::of(source.offsets, device);
+  made->to = Packing::of(target.offsets, device);
+  made->from.longest = source.longest;
+  made->to.longest = target.longest;
+  made->source = Tensor::of(source.ids, device);
+  made->target = Tensor::of(target.ids, device);
+  made->labels = Tensor::of(labels, device);
+  if (lesson.guidance) made->guide = guide_of(lesson.guidance, target.words(), device);
+  made->sizes = {source.longest, target.longest};
+  made->scores = target.words();
+  return made;
+}
+
+BatchLoss Transformer::loss_of(const Prepared& lesson, double label_smoothing,
+                               double guided_weight) const {
+  const auto& in = dynamic_cast<const PreparedPairs&>(lesson);
+  const Tensor x = embed_source(in.source, in.from.positions, in.from.longest);
+  const Tensor memory = encode(x, in.from);
+  std::optional<GuidedHead> guided;
+  if (in.guide) guided = GuidedHead{config_.alignment_layer, config_.alignment_head, *in.guide};
+  const Tensor y = decode(embed_target(in.target, in.to.positions, in.to.longest), in.to, memory,
+                          in.from, guided ? &*guided : nullptr);
+  const CrossEntropy out = output_loss(y, W_out, b_out, in.labels, label_smoothing);
+  BatchLoss result{out.loss, out.log_likelihood};
+  if (guided) {
+    result.guided = guided->loss;
+    result.surrogate = guided->loss * guided_weight;
+  }
+  return result;
+}
+
 BatchLoss Transformer::guided_loss(const Tokens& source, const Tokens& target_in,
                                    std::span<const int32_t> target_out, double label_smoothing,
                                    const Guidance& guidance) const {
-  const Filled src(source), tgt(target_in);
-  const Packing from = Packing::of(src.offsets, store_.device());
-  const Packing to = Packing::of(tgt.offsets, store_.device());
-  std::vector<int32_t> labels(target_out.begin(), target_out.end());
-  labels.resize(tgt.ids.size(), -1);
-  const Tensor memory = encode(embed_source(src.ids, from), from);
-  auto guided = guided_head(config_, guidance, tgt.ids.size(), store_.device());
-  const Tensor y = decode(embed_target(tgt.ids, to), to, memory, from, guided ? &*guided : nullptr);
-  const CrossEntropy out =
-      output_loss(y, W_out, b_out, Tensor::of(labels, store_.device()), label_smoothing);
-  const auto words = static_cast<int64_t>(target_out.size());
-  BatchLoss result{out.loss, out.log_likelihood.window(0, words)};
-  if (guided) {
-    result.guided = guided->loss;
-    result.surrogate = guided->loss * guidance.weight;
-  }
+  assert(!guidance || config_.alignment_layer >= 0);
+  const auto lesson = prepare({source, target_in, target_out, guidance},
+                              Tape::live() ? Fill::blocks : Fill::nothing);
+  BatchLoss result = loss_of(*lesson, label_smoothing, guidance.weight);
+  result.log_likelihood = result.log_likelihood.window(0, std::ssize(target_out));
   return result;
 }
 

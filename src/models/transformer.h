@@ -86,8 +86,11 @@ struct Embedder {
   std::optional<SinusoidTable> waves;
   double scale = 1, dropout = 0;
 
-  // Every place is below `longest`.
-  Tensor operator()(std::span<const int32_t> ids, const Tensor& places, int64_t longest) const;
+  // ids and places are i32 [N]; every place is below `longest`.
+  Tensor operator()(const Tensor& ids, const Tensor& places, int64_t longest) const;
+  Tensor operator()(std::span<const int32_t> ids, const Tensor& places, int64_t longest) const {
+    return (*this)(Tensor::of(ids, E.device()), places, longest);
+  }
   Tensor operator()(std::span<const int32_t> ids, const Packing& sentences) const {
     return (*this)(ids, sentences.positions, sentences.longest);
   }
@@ -110,6 +113,9 @@ class Transformer : public Model {
   BatchLoss guided_loss(const Tokens& source, const Tokens& target_in,
                         std::span<const int32_t> target_out, double label_smoothing,
                         const Guidance& guidance) const override;
+  std::unique_ptr<Prepared> prepare(const Lesson& lesson, Fill fill) const override;
+  BatchLoss loss_of(const Prepared& lesson, double label_smoothing,
+                    double guided_weight) const override;
   std::unique_ptr<DecoderState> start(const Tokens& source) const override;
   Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
   void reorder(DecoderState& state, std::span<const int32_t> parents) const override;

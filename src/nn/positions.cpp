@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <mutex>
+#include <vector>
 
 namespace fovea {
 
@@ -30,7 +31,7 @@ struct SinusoidTable::Shared {
   Type type;
   Device device;
   std::mutex mutex;
-  Tensor table;
+  std::vector<Tensor> tables;  // the longest last; graphs may read the others still
 };
 
 SinusoidTable::SinusoidTable(Waves waves, int64_t D, Type type, Device device)
@@ -38,11 +39,11 @@ SinusoidTable::SinusoidTable(Waves waves, int64_t D, Type type, Device device)
 
 Tensor SinusoidTable::rows(int64_t count) const {
   const std::lock_guard hold(shared_->mutex);
-  Tensor& table = shared_->table;
-  if (!table || table.size(0) < count)
-    table = sinusoids(shared_->waves, std::max<int64_t>(2 * count, 64), shared_->D, shared_->type,
-                      shared_->device);
-  return table;
+  std::vector<Tensor>& tables = shared_->tables;
+  if (tables.empty() || tables.back().size(0) < count)
+    tables.push_back(sinusoids(shared_->waves, std::max<int64_t>(2 * count, 64), shared_->D,
+                               shared_->type, shared_->device));
+  return tables.back();
 }
 
 }  // namespace fovea

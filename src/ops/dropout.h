@@ -10,6 +10,7 @@ struct Dropout {
   float rate = 0;  // 0 keeps everything
   uint64_t seed = 0;
   uint32_t step = 0, op = 0;
+  const int32_t* step_at = nullptr;  // where a GPU reads the step instead, see Note [Replays]
 
   bool on() const { return rate > 0; }
 };
@@ -19,7 +20,7 @@ struct Dropout {
 // validating and gradient checks do not make one.
 class DropoutScope {
  public:
-  DropoutScope(uint64_t seed, uint32_t step);
+  DropoutScope(uint64_t seed, uint32_t step, const int32_t* step_at = nullptr);
   ~DropoutScope();
   DropoutScope(const DropoutScope&) = delete;
   DropoutScope& operator=(const DropoutScope&) = delete;
@@ -28,6 +29,7 @@ class DropoutScope {
   friend Dropout dropout_key(double rate);
   uint64_t seed_;
   uint32_t step_, next_ = 0;
+  const int32_t* step_at_;
   DropoutScope* outer_;
 };
 

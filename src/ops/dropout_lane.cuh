@@ -15,9 +15,8 @@ class DropoutLane {
   static constexpr int kShort = 16, kLong = 32, kShortRow = 8 * kShort;
 
   __host__ __device__ explicit DropoutLane(const Dropout& dropout)
-      : key_{static_cast<uint32_t>(dropout.seed) ^ dropout.op * 0x9E3779B9u,
-             static_cast<uint32_t>(dropout.seed >> 32) ^ dropout.step * 0x85EBCA6Bu},
-        extra_{dropout.step, dropout.op},
+      : seed_{static_cast<uint32_t>(dropout.seed), static_cast<uint32_t>(dropout.seed >> 32)},
+        step_(dropout.step), op_(dropout.op), step_at_(dropout.step_at),
         threshold_(static_cast<uint32_t>(dropout.rate * 65536.0f)),
         scale_(65536.0f / static_cast<float>(65536u - threshold_)) {}
 
@@ -47,9 +46,10 @@ class DropoutLane {
   __device__ void draw(uint64_t counter, uint32_t (&c)[4]) const {
     c[0] = static_cast<uint32_t>(counter);
     c[1] = static_cast<uint32_t>(counter >> 32);
-    c[2] = extra_[0];
-    c[3] = extra_[1];
-    uint32_t k0 = key_[0], k1 = key_[1];
+    const uint32_t step = step_at_ ? static_cast<uint32_t>(__ldg(step_at_)) : step_;
+    c[2] = step;
+    c[3] = op_;
+    uint32_t k0 = seed_[0] ^ op_ * 0x9E3779B9u, k1 = seed_[1] ^ step * 0x85EBCA6Bu;
 #pragma unroll
     for (int round = 0; round < 7; ++round) {
       const uint64_t a = uint64_t{c[0]} * 0xD2511F53u, b = uint64_t{c[2]} * 0xCD9E8D57u;
@@ -74,7 +74,8 @@ class DropoutLane {
     return factor_of(k % 2 == 0 ? word & 0xFFFFu : word >> 16);
   }
 
-  uint32_t key_[2], extra_[2];
+  uint32_t seed_[2], step_, op_;
+  const int32_t* step_at_;
   uint32_t threshold_;
   float scale_;
 };

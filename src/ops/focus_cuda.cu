@@ -116,8 +116,9 @@ struct Draw {
 
   // Uniform in [0, 1), for one row. The key differs from those of other users of the same seed.
   __device__ double uniform(int64_t row) const {
+    const uint32_t step = key.step_at ? static_cast<uint32_t>(*key.step_at) : key.step;
     const PhiloxCounter bits = philox(
-        {{static_cast<uint32_t>(row), static_cast<uint32_t>(row >> 32), key.step, key.op}},
+        {{static_cast<uint32_t>(row), static_cast<uint32_t>(row >> 32), step, key.op}},
         {{static_cast<uint32_t>(key.seed) ^ 0x64726177u, static_cast<uint32_t>(key.seed >> 32)}});
     return static_cast<double>((uint64_t{bits.v[0]} << 21) ^ (bits.v[1] >> 11)) * 0x1p-53;
   }

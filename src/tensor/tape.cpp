@@ -79,7 +79,9 @@ Tensor record(Tensor result, const std::vector<Tensor>& inputs,
 
 void Tape::backward(const Tensor& loss, double seed) {
   assert(loss.elements() == 1);
-  backward(loss, Tensor::of(loss.shape(), std::vector<double>{seed}, loss.type(), loss.device()));
+  const Tensor start = Tensor::like(loss);
+  start.fill(seed);
+  backward(loss, start);
 }
 
 void Tape::backward(const Tensor& result, const Tensor& seed) {

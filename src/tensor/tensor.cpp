@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "tensor/feed.h"
 #include "tensor/tape.h"
 
 namespace fovea {
@@ -61,6 +62,7 @@ Tensor Tensor::of(Shape shape, std::span<const double> values, Type type, Device
 }
 
 Tensor Tensor::of(std::span<const int32_t> values, Device device) {
+  if (const Tensor fed = Feed::window_with(values, device)) return fed;
   Tensor t({static_cast<int64_t>(values.size())}, Type::i32, device);
   upload(reinterpret_cast<const std::byte*>(values.data()), t.array_->start, values.size_bytes(),
          device);

@@ -5,8 +5,8 @@
 
 #include "ops/matmul.h"
 #include "tensor/memory.h"
-#include "train/gradient.h"
 #include "train/optimizer.h"
+#include "train/step_graphs.h"
 
 namespace fovea {
 namespace {
@@ -35,18 +35,21 @@ Estimate estimate(Model& model, const Corpus& text, const TrainOptions& options)
   const BatchPlan plan(text, options.batch, 0);
   const LoopOptions& loop = options.train;
   Optimizer optimizer(model.parameters(), options.optimizer);
+  StepGraphs steps(model, loop.loss());
   const auto update = [&](int64_t batch, int64_t step) {
     model.parameters().gradients().fill(0);
-    const Cost cost = add_gradient(model, plan.batch(batch), loop.loss(), {1, step});
+    const Cost cost = steps.add_gradient(plan.batch(batch), {1, step});
     optimizer.update(step, 1e-9, optimizer.gradient_norm(), 1 / static_cast<double>(cost.words));
     return cost.words;
   };
   update(largest(plan, text), 1);
   const int64_t measured = std::min(kMeasured, plan.size());
-  for (int64_t i = 0; i < measured; ++i) update(i, 2 + i);  // shapes seen for the first time
+  const int64_t before = can_capture(model.parameters().device()) ? 2 : 1;  // sizes are known then
+  int64_t step = 1;
+  for (int64_t i = 0; i < before * measured; ++i) update(i % measured, ++step);
   const auto begin = std::chrono::steady_clock::now();
   int64_t words = 0;
-  for (int64_t i = 0; i < measured; ++i) words += update(i, 2 + measured + i);
+  for (int64_t i = 0; i < measured; ++i) words += update(i, ++step);
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
 

@@ -10,24 +10,17 @@ namespace fovea {
 namespace {
 
 BatchLoss loss_of(const Model& model, const PairBatch& batch, const LossOptions& options) {
-  const Tokens source{batch.source.ids, batch.source.offsets};
-  const Tokens target{batch.target_in.ids, batch.target_in.offsets};
-  const Guidance guidance{batch.links.offsets, batch.links.keys, options.guided_weight};
-  if (!guidance || guidance.weight == 0)
-    return model.loss(source, target, batch.target_out.ids, options.label_smoothing);
-  return model.guided_loss(source, target, batch.target_out.ids, options.label_smoothing, guidance);
+  const auto [source, target_in, target_out, guidance] = lesson_of(batch, options);
+  if (!guidance) return model.loss(source, target_in, target_out, options.label_smoothing);
+  return model.guided_loss(source, target_in, target_out, options.label_smoothing, guidance);
 }
 
-Cost read(const BatchLoss& result, const PairBatch& batch) {
+Cost read(const BatchLoss& result, const PairBatch& batch, const LossOptions& options) {
   const std::vector<double> words = result.log_likelihood.values();
-  Cost cost{.loss = result.loss.values().at(0),
-            .nll = -std::accumulate(words.begin(), words.end(), 0.0),
-            .words = batch.target_tokens,
-            .sentences = batch.source.sentences()};
-  if (!result.guided) return cost;
-  cost.guided = result.guided.values().at(0);
-  cost.guided_words = batch.links.linked_words();
-  return cost;
+  return cost_from(batch, options,
+                   {.loss = result.loss.values().at(0),
+                    .guided = result.guided ? result.guided.values().at(0) : 0,
+                    .log_likelihood = words});
 }
 
 }  // namespace
@@ -42,17 +35,38 @@ Cost& Cost::operator+=(const Cost& other) {
   return *this;
 }
 
+Lesson lesson_of(const PairBatch& batch, const LossOptions& options) {
+  Lesson lesson{{batch.source.ids, batch.source.offsets},
+                {batch.target_in.ids, batch.target_in.offsets},
+                batch.target_out.ids};
+  if (options.guided_weight != 0)
+    lesson.guidance = {batch.links.offsets, batch.links.keys, options.guided_weight};
+  return lesson;
+}
+
+Cost cost_from(const PairBatch& batch, const LossOptions& options, const Computed& found) {
+  const auto words = found.log_likelihood.first(batch.target_out.ids.size());
+  Cost cost{.loss = found.loss,
+            .nll = -std::accumulate(words.begin(), words.end(), 0.0),
+            .words = batch.target_tokens,
+            .sentences = batch.source.sentences()};
+  if (!lesson_of(batch, options).guidance) return cost;
+  cost.guided = found.guided;
+  cost.guided_words = batch.links.linked_words();
+  return cost;
+}
+
 Cost add_gradient(Model& model, const PairBatch& batch, const LossOptions& options,
                   DropoutKey key) {
   const DropoutScope dropout(key.seed, static_cast<uint32_t>(key.drawn));
   Tape tape;
   const BatchLoss result = loss_of(model, batch, options);
   tape.backward(result.surrogate ? result.loss + result.surrogate : result.loss);
-  return read(result, batch);
+  return read(result, batch, options);
 }
 
 Cost cost_of(const Model& model, const PairBatch& batch) {
-  return read(loss_of(model, batch, {}), batch);
+  return read(loss_of(model, batch, {}), batch, {});
 }
 
 }  // namespace fovea

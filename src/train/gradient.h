@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "models/model.h"
 #include "text/batch.h"
@@ -32,6 +33,16 @@ struct DropoutKey {
 
 // Adds the gradient of the batch's loss (a sum, not a mean) to the store's gradients.
 Cost add_gradient(Model& model, const PairBatch& batch, const LossOptions& options, DropoutKey key);
+
+// A batch as a model learns from it; guided where the options give that a weight.
+Lesson lesson_of(const PairBatch& batch, const LossOptions& options);
+
+// What was computed for a batch.
+struct Computed {
+  double loss = 0, guided = 0;
+  std::span<const double> log_likelihood;  // of its target words; what follows is not read
+};
+Cost cost_from(const PairBatch& batch, const LossOptions& options, const Computed& found);
 
 // The cost alone, without dropout and smoothing.
 Cost cost_of(const Model& model, const PairBatch& batch);

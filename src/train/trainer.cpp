@@ -35,6 +35,7 @@ std::string list_lines(const std::vector<int64_t>& lines) {
 Trainer::Trainer(TrainTask task, Observers observers)
     : task_(std::move(task)), options_(task_.options), store_(task_.model.parameters()),
       observers_(std::move(observers)), optimizer_(store_, options_.optimizer),
+      steps_(task_.model, options_.train.loss()),
       checkpoints_(task_.directory + "/checkpoints", "checkpoint"),
       snapshots_(task_.directory + "/snapshots", "snapshot") {}
 
@@ -147,7 +148,7 @@ Cost Trainer::add_gradients(const std::vector<PairBatch>& batches) {
       for (size_t k = 0; k < batches.size(); ++k) {
         DropoutKey key{options_.train.seed, state_.drawn + static_cast<int64_t>(k)};
         const auto add = [&](const PairBatch& batch) {
-          cost += add_gradient(task_.model, batch, options_.train.loss(), key);
+          cost += steps_.add_gradient(batch, key);
           key.seed += kPartSeeds;
         };
         if (state_.parts == 1) {

@@ -14,6 +14,7 @@
 #include "train/observer.h"
 #include "train/optimizer.h"
 #include "train/options.h"
+#include "train/step_graphs.h"
 #include "train/stream.h"
 #include "train/validation.h"
 
@@ -95,6 +96,7 @@ class Trainer {
   ParameterStore& store_;
   Observers observers_;
   Optimizer optimizer_;
+  StepGraphs steps_;
   FileSeries checkpoints_, snapshots_;
   TrainState state_;
   std::unique_ptr<BatchStream> stream_;

@@ -1,0 +1,109 @@
+#include "train/step_graphs.h"
+
+#include <algorithm>
+
+#include "ops/dropout.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "tensor/tape.h"
+
+namespace fovea {
+namespace {
+
+constexpr int64_t kMostGraphs = 128;
+constexpr size_t kMostKnown = 4096;
+
+// Where among the results of a step what stands: the loss, the guided loss, log p of each word.
+constexpr int64_t kLoss = 0, kGuided = 1, kWords = 2;
+
+}  // namespace
+
+StepGraphs::StepGraphs(Model& model, const LossOptions& options)
+    : model_(model), options_(options), capturing_(can_capture(model.parameters().device())) {
+  if (capturing_) feed_ = std::make_unique<Feed>(model.parameters().device());
+}
+
+Cost StepGraphs::add_gradient(const PairBatch& batch, DropoutKey key) {
+  const Fed fed = feed_ ? feed(batch, key) : Fed{};
+  if (!fed.lesson) return fovea::add_gradient(model_, batch, options_, key);
+  Known& step = known(fed);
+  const bool again = step.used > 0;
+  step.used = ++steps_;
+  if (!step.graph && again && capturing_ && !feed_->overflowed()) capture(fed, step);
+  const Tensor results = step.graph ? step.results : room_for_results(fed);
+  if (step.graph) {
+    step.graph.replay();
+    ++replays_;
+  } else {
+    work(fed, results);
+  }
+  const std::vector<double> found = results.values();
+  return cost_from(batch, options_,
+                   {.loss = found[kLoss],
+                    .guided = found[kGuided],
+                    .log_likelihood = std::span(found).subspan(kWords)});
+}
+
+StepGraphs::Fed StepGraphs::feed(const PairBatch& batch, DropoutKey key) {
+  Fed fed{key, {}, {}};
+  {
+    const Feed::Scope scope(*feed_);
+    fed.step =
+        Tensor::of(std::vector{static_cast<int32_t>(key.drawn)}, model_.parameters().device());
+    fed.lesson = model_.prepare(lesson_of(batch, options_), Fill::blocks);
+  }
+  if (fed.lesson)
+    feed_->send();
+  else
+    feed_ = nullptr;  // the model's loss is in one piece
+  return fed;
+}
+
+StepGraphs::Known& StepGraphs::known(const Fed& fed) {
+  std::vector<int64_t> sizes = feed_->sizes();
+  sizes.insert(sizes.end(), fed.lesson->sizes.begin(), fed.lesson->sizes.end());
+  sizes.push_back(static_cast<int64_t>(fed.key.seed));
+  if (known_.size() >= kMostKnown)
+    std::erase_if(known_, [](const auto& step) { return !step.second.graph; });
+  return known_[sizes];
+}
+
+Tensor StepGraphs::room_for_results(const Fed& fed) const {
+  const ParameterStore& store = model_.parameters();
+  return Tensor::zeros({kWords + fed.lesson->scores}, store.type(), store.device());
+}
+
+// What is captured: the host's part is done in feed().
+void StepGraphs::work(const Fed& fed, const Tensor& results) const {
+  const DropoutScope dropout(fed.key.seed, static_cast<uint32_t>(fed.key.drawn),
+                             fed.step.data<int32_t>());
+  Tape tape;
+  const BatchLoss found =
+      model_.loss_of(*fed.lesson, options_.label_smoothing, options_.guided_weight);
+  tape.backward(found.surrogate ? found.loss + found.surrogate : found.loss);
+  results.window(kLoss, 1).copy_from(found.loss);
+  if (found.guided) results.window(kGuided, 1).copy_from(found.guided);
+  results.window(kWords, fed.lesson->scores).copy_from(found.log_likelihood);
+}
+
+void StepGraphs::capture(const Fed& fed, Known& known) {
+  if (graphs_ == kMostGraphs) forget_oldest();
+  known.results = room_for_results(fed);
+  parameters_changed();  // the graph makes its own copies of them in bf16,
+  known.graph = Graph::captured(model_.parameters().device(), [&] { work(fed, known.results); });
+  parameters_changed();  // which are there only while it runs
+  if (known.graph)
+    ++graphs_;
+  else
+    capturing_ = false;
+}
+
+void StepGraphs::forget_oldest() {
+  const auto age = [this](const auto& step) {
+    return step.second.graph ? steps_ - step.second.used : -1;
+  };
+  known_.erase(std::ranges::max_element(known_, {}, age));
+  --graphs_;
+}
+
+}  // namespace fovea

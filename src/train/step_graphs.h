@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "tensor/feed.h"
+#include "tensor/graph.h"
+#include "train/gradient.h"
+
+namespace fovea {
+
+// The way forth and back through a model, batch after batch. On a GPU a batch whose sizes have come
+// before is done by replaying a graph (Note [Replays]), captured when they came the second time;
+// everything else is done kernel by kernel, with the same bits. A model whose step hangs on numbers
+// that the host reads or makes, such as drawn attention, ends the first capture, and none follows.
+//
+// REQUIRES: the model outlives this and has gradients. The precision of products stays the same.
+class StepGraphs {
+ public:
+  StepGraphs(Model& model, const LossOptions& options);
+
+  // What add_gradient() of train/gradient.h does.
+  Cost add_gradient(const PairBatch& batch, DropoutKey key);
+
+  int64_t replays() const { return replays_; }  // so far
+  void capture_no_more() { capturing_ = false; }
+
+ private:
+  // A batch whose numbers are in the feed.
+  struct Fed {
+    DropoutKey key;
+    Tensor step;  // i32 [1]: key.drawn
+    std::unique_ptr<Prepared> lesson;
+  };
+  struct Known {
+    int64_t used = 0;  // the step that had these sizes last
+    Graph graph = {};
+    Tensor results = {};  // where the graph leaves them
+  };
+
+  Fed feed(const PairBatch& batch, DropoutKey key);
+  Known& known(const Fed& fed);
+  Tensor room_for_results(const Fed& fed) const;
+  void work(const Fed& fed, const Tensor& results) const;
+  void capture(const Fed& fed, Known& known);
+  void forget_oldest();
+
+  Model& model_;
+  LossOptions options_;
+  bool capturing_;
+  std::unique_ptr<Feed> feed_;                   // absent where nothing is ever captured
+  std::map<std::vector<int64_t>, Known> known_;  // by all that decides what a device has to do
+  int64_t steps_ = 0, replays_ = 0, graphs_ = 0;
+};
+
+}  // namespace fovea
