@@ -25,8 +25,7 @@ class LocalPredictiveAttention : public ScoredAttention {
 
   Attended attend(const Query& query, const Memory& memory, const Before& before) const override {
     const Lookup look{memory.sentences, query.sentence};
-    const Tensor S =
-        Tensor::of({look.queries(), 1}, look.lengths().values(), query.s.type(), query.s.device());
+    const Tensor S = look.lengths_as(query.s.type(), look.columns());
     const double sigma = static_cast<double>(D) / 2;
     const Tensor p =
         S * sigmoid(linear(tanh(linear(query.s, W_p)), v_p));          // S σ(v_pᵀ tanh(W_p s_t))

@@ -62,9 +62,8 @@ struct Lesson {
   Guidance guidance = {};
 };
 
-// Whether words and sentences of padding are added to a batch, from which no gradient comes: then
-// batches come in few sizes.
-enum class Fill { nothing, blocks };
+// How much padding is added to a batch, from which no gradient comes: see Note [Filling].
+enum class Fill { nothing, blocks, few_sizes };
 
 // A lesson as a model's loss reads it. Lessons with the same `sizes`, whose tensors are as long,
 // are the same work for a device (Note [Replays]): only the numbers in those tensors differ.

@@ -89,7 +89,7 @@ Reader::Encoded Reader::encode(const RecurrentStack& stack, const Tokens& text) 
   const Device device = store_.device();
   const TimeMajor order = TimeMajor::of(text.offsets, device);
   std::vector<int32_t> ids, place(order.order.size());
-  for (const double p : order.from.values()) ids.push_back(text.ids[static_cast<size_t>(p)]);
+  for (const int32_t p : order.words) ids.push_back(text.ids[static_cast<size_t>(p)]);
   for (size_t i = 0; i < place.size(); ++i)
     place[static_cast<size_t>(order.order[i])] = static_cast<int32_t>(i);
   const Tensor x =

@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "attention/hard_sample.h"
+#include "models/filling.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
 #include "ops/matmul.h"
@@ -26,9 +27,9 @@ DecoderRows first_rows(const DecoderRows& from, int64_t count) {
 }
 
 // values[i] for each i of the index.
-std::vector<int32_t> at_each(const Tensor& index, std::span<const int32_t> values) {
+std::vector<int32_t> at_each(std::span<const int32_t> index, std::span<const int32_t> values) {
   std::vector<int32_t> taken;
-  for (const double i : index.values()) taken.push_back(values[static_cast<size_t>(i)]);
+  for (const int32_t i : index) taken.push_back(values[static_cast<size_t>(i)]);
   return taken;
 }
 
@@ -90,20 +91,14 @@ Tensor RecurrentModel::embed_words(const Tensor& E, const Tensor& ids) const {
   return embed(E, {}, {ids, {}, 1, dropout_key(config_.dropout)});
 }
 
-RecurrentModel::Encoded RecurrentModel::encode(const Tokens& source) const {
-  const Device device = store_.device();
-  const TimeMajor order = TimeMajor::of(source.offsets, device);
-  const Tensor ids = Tensor::of(at_each(order.from, source.ids), device);
-  const auto read = encoder(embed_words(E_source, ids), order);
-  std::vector<int32_t> place(order.order.size());
-  for (size_t i = 0; i < place.size(); ++i) place[order.order[i]] = static_cast<int32_t>(i);
-  const Tensor places = Tensor::of(place, device);
+RecurrentModel::Encoded RecurrentModel::encode(const Source& source) const {
+  const auto read = encoder(embed_words(E_source, source.words), source.order);
   std::vector<Tensor> last;
-  for (const Tensor& state : read.last) last.push_back(rows_at(state, places));
+  for (const Tensor& state : read.last) last.push_back(rows_at(state, source.places));
   Encoded encoded{{}, first_states(last)};
   if (attend) {
     const Tensor h = dropped(read.h, dropout_key(config_.dropout));
-    encoded.memory = attend->remember(rows_at(h, order.to), Packing::of(source.offsets, device));
+    encoded.memory = attend->remember(rows_at(h, source.remembered), source.sentences);
   }
   return encoded;
 }
@@ -192,7 +187,7 @@ DecoderRows RecurrentModel::first(const Encoded& source, const Tensor& sentence)
 
 RecurrentModel::Target RecurrentModel::Target::of(const Tokens& sentences, Device device) {
   TimeMajor order = TimeMajor::of(sentences.offsets, device);
-  return {Tensor::of(at_each(order.from, sentences.ids), device), order,
+  return {Tensor::of(at_each(order.words, sentences.ids), device), order,
           Tensor::of(order.order, device)};
 }
 
@@ -253,19 +248,23 @@ namespace {
 // While training, sentences of like length are filled up to the longest of eight, and sentences of
 // padding are added until there is a multiple of eight: products then come in few sizes, and each
 // size is prepared once. The output layer reads the words alone, and then padding up to a multiple
-// of eight; its labels are none, so no gradient comes from it.
+// of eight; its labels are none, so no gradient comes from it. Where steps are replayed (Note
+// [Filling]), all sentences are as long as the longest, those of the source too.
 constexpr size_t kRows = 8;
+constexpr int32_t kTimes = 4;  // where all are as long: a multiple of
 
-// Sentences one after another as the decoder will see them.
-struct Filled {
+// Sentences one after another as the network will see them.
+struct Laid {
   std::vector<int32_t> ids, offsets{0};
-  std::vector<int32_t> places;  // of the words that are no padding, among ids
+  std::vector<int32_t> lengths;  // of each sentence without what fills it up
+  std::vector<int32_t> places;   // of the words that are no padding, among ids
 
-  explicit Filled(const Tokens& in) {
+  Laid(const Tokens& in, Fill fill) {
     const auto count = static_cast<size_t>(in.sentences());
-    std::vector<int32_t> lengths(count);
-    for (size_t b = 0; b < count; ++b) lengths[b] = in.offsets[b + 1] - in.offsets[b];
-    const std::vector<int32_t> filled = Tape::live() ? filled_lengths(lengths) : lengths;
+    for (size_t b = 0; b < count; ++b) lengths.push_back(in.offsets[b + 1] - in.offsets[b]);
+    const std::vector<int32_t> filled = fill == Fill::nothing  ? lengths
+                                        : fill == Fill::blocks ? in_eights(lengths)
+                                                               : all_as_long(lengths);
     for (size_t b = 0; b < filled.size(); ++b) {
       const auto at = static_cast<int32_t>(ids.size());
       for (int32_t j = 0; b < count && j < lengths[b]; ++j) {
@@ -276,19 +275,19 @@ struct Filled {
       ids.resize(static_cast<size_t>(at + filled[b]), 0);
       offsets.push_back(static_cast<int32_t>(ids.size()));
     }
+    lengths.insert(lengths.end(), filled.begin() + std::ssize(lengths), filled.end());
   }
 
   // Where the words stand among the rows of all times.
   std::vector<int32_t> rows(const TimeMajor& order) const {
-    const std::vector<double> to = order.to.values();
-    std::vector<int32_t> found;
-    for (const int32_t place : places)
-      found.push_back(static_cast<int32_t>(to[static_cast<size_t>(place)]));
-    return found;
+    std::vector<int32_t> to(order.words.size());
+    for (size_t row = 0; row < to.size(); ++row)
+      to[static_cast<size_t>(order.words[row])] = static_cast<int32_t>(row);
+    return at_each(places, to);
   }
 
  private:
-  static std::vector<int32_t> filled_lengths(std::vector<int32_t> lengths) {
+  static std::vector<int32_t> in_eights(std::vector<int32_t> lengths) {
     std::vector<size_t> order(lengths.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, [&](size_t a, size_t b) { return lengths[a] > lengths[b]; });
@@ -296,9 +295,80 @@ struct Filled {
     while (lengths.size() % kRows != 0) lengths.push_back(lengths[order.back()]);
     return lengths;
   }
+  static std::vector<int32_t> all_as_long(const std::vector<int32_t>& lengths) {
+    const int64_t count = std::ssize(lengths);
+    const int64_t whole = round_up(count, grain_of(Fill::few_sizes, 1, count).sentences);
+    const auto longest = static_cast<int32_t>(round_up(std::ranges::max(lengths), kTimes));
+    return std::vector<int32_t>(static_cast<size_t>(whole), longest);
+  }
+};
+
+struct PreparedSequences : Prepared {
+  RecurrentModel::Source source;
+  RecurrentModel::Taught taught;
 };
 
 }  // namespace
+
+RecurrentModel::Source RecurrentModel::Source::of(const Tokens& in, Fill fill, Device device) {
+  const bool filled = fill == Fill::few_sizes;
+  const Laid laid(in, filled ? fill : Fill::nothing);
+  Source source;
+  source.order = filled ? TimeMajor::filled(laid.offsets, laid.lengths, device)
+                        : TimeMajor::of(laid.offsets, device);
+  source.words = Tensor::of(at_each(source.order.words, laid.ids), device);
+  std::vector<int32_t> places(source.order.order.size());
+  for (size_t i = 0; i < places.size(); ++i)
+    places[static_cast<size_t>(source.order.order[i])] = static_cast<int32_t>(i);
+  source.places = Tensor::of(places, device);
+
+  const std::vector<int32_t> rows = laid.rows(source.order);
+  Filled memory({rows, in.offsets});
+  if (filled) fovea::fill(memory, fill, memory.words());
+  source.sentences = Packing::of(memory.offsets, device);
+  source.sentences.longest = memory.longest;
+  source.remembered = Tensor::of(memory.ids, device);
+  return source;
+}
+
+RecurrentModel::Taught RecurrentModel::Taught::of(const Lesson& lesson, Fill fill, Device device) {
+  const Laid laid(lesson.target_in, fill);
+  Taught taught{Target::of({laid.ids, laid.offsets}, device), {}, {}, {}};
+  std::vector<int32_t> sentence = taught.target.order.order;
+  for (int32_t& b : sentence)  // padding reads the first sentence
+    if (b >= lesson.target_in.sentences()) b = 0;
+  taught.target.sentence = Tensor::of(sentence, device);
+
+  taught.rows = laid.rows(taught.target.order);
+  std::vector<int32_t> read = taught.rows;
+  std::vector<int32_t> labels(lesson.target_out.begin(), lesson.target_out.end());
+  const int64_t words = std::ssize(read);
+  const int64_t block = fill == Fill::nothing  ? 1
+                        : fill == Fill::blocks ? static_cast<int64_t>(kRows)
+                                               : grain_of(fill, words, 1).words;
+  read.resize(static_cast<size_t>(round_up(words, block)), 0);
+  labels.resize(read.size(), -1);
+  taught.read = Tensor::of(read, device);
+  taught.labels = Tensor::of(labels, device);
+  return taught;
+}
+
+std::unique_ptr<Prepared> RecurrentModel::prepare(const Lesson& lesson, Fill fill) const {
+  auto made = std::make_unique<PreparedSequences>();
+  made->source = Source::of(lesson.source, fill, store_.device());
+  made->taught = Taught::of(lesson, fill, store_.device());
+  made->sizes = made->source.order.first;
+  const std::vector<int64_t>& times = made->taught.target.order.first;
+  made->sizes.insert(made->sizes.end(), times.begin(), times.end());
+  made->sizes.push_back(made->source.sentences.longest);
+  made->scores = made->taught.read.elements();
+  return made;
+}
+
+BatchLoss RecurrentModel::loss_of(const Prepared& lesson, double label_smoothing, double) const {
+  const auto& in = dynamic_cast<const PreparedSequences&>(lesson);
+  return loss_after(encode(in.source), in.taught, label_smoothing);
+}
 
 BatchLoss RecurrentModel::loss(const Tokens& source, const Tokens& target_in,
                                std::span<const int32_t> target_out, double label_smoothing) const {
@@ -308,24 +378,22 @@ BatchLoss RecurrentModel::loss(const Tokens& source, const Tokens& target_in,
 BatchLoss RecurrentModel::loss_after(const Encoded& source, const Tokens& target_in,
                                      std::span<const int32_t> target_out,
                                      double label_smoothing) const {
-  const Device device = store_.device();
-  const Filled filled(target_in);
-  Target target = Target::of({filled.ids, filled.offsets}, device);
-  std::vector<int32_t> sentence = target.order.order;
-  for (int32_t& b : sentence)  // padding reads the first sentence
-    if (b >= target_in.sentences()) b = 0;
-  target.sentence = Tensor::of(sentence, device);
+  const Fill fill = Tape::live() ? Fill::blocks : Fill::nothing;
+  const Taught taught = Taught::of({{}, target_in, target_out}, fill, store_.device());
+  BatchLoss result = loss_after(source, taught, label_smoothing);
+  result.log_likelihood = result.log_likelihood.window(0, std::ssize(taught.rows));
+  return result;
+}
 
-  const Decoded decoded = decode(source, target);
-  const std::vector<int32_t> rows = filled.rows(target.order);
-  std::vector<int32_t> read = rows, labels(target_out.begin(), target_out.end());
-  labels.resize(rows.size(), -1);
-  for (; Tape::live() && read.size() % kRows != 0; labels.push_back(-1)) read.push_back(0);
-  const Tensor h = rows_at(decoded.readout, Tensor::of(read, device));
+BatchLoss RecurrentModel::loss_after(const Encoded& source, const Taught& taught,
+                                     double label_smoothing) const {
+  const Decoded decoded = decode(source, taught.target);
+  const Tensor h = rows_at(decoded.readout, taught.read);
   const CrossEntropy out = output_loss(dropped(h, dropout_key(config_.dropout)), W_o, b_o,
-                                       Tensor::of(labels, device), label_smoothing);
-  const Tensor scores = out.log_likelihood.window(0, static_cast<int64_t>(rows.size()));
-  return {out.loss, scores, surrogate(decoded, target.order, rows, scores)};
+                                       taught.labels, label_smoothing);
+  const Tensor scores = out.log_likelihood.window(0, std::ssize(taught.rows));
+  return {out.loss, out.log_likelihood,
+          surrogate(decoded, taught.target.order, taught.rows, scores)};
 }
 
 // The reward of a sentence is Σ log p of its words, and what it is compared with the running mean

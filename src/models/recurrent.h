@@ -33,18 +33,34 @@ class RecurrentModel : public Model {
 
   BatchLoss loss(const Tokens& source, const Tokens& target_in, std::span<const int32_t> target_out,
                  double label_smoothing) const override;
+  std::unique_ptr<Prepared> prepare(const Lesson& lesson, Fill fill) const override;
+  BatchLoss loss_of(const Prepared& lesson, double label_smoothing,
+                    double guided_weight) const override;
   std::unique_ptr<DecoderState> start(const Tokens& source) const override;
   Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
   void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
   std::vector<std::vector<AttentionMap>> attention(const Tokens& source,
                                                    const Tokens& target_in) const override;
 
+  // The source words in time-major order, and how they are remembered: one sentence after another.
+  struct Source {
+    TimeMajor order;
+    Tensor words;       // i32 [rows]
+    Tensor places;      // i32 [sentences]: where each stands
+    Packing sentences;  // of what is remembered
+    Tensor remembered;  // i32 [tokens of these]: the row of each
+
+    static Source of(const Tokens& sentences, Fill fill, Device device);
+  };
   // What the decoder knows of its sources; rows are sentences.
   struct Encoded {
     Memory memory;
     std::vector<Tensor> states;  // the decoder's first ones, per layer
   };
-  Encoded encode(const Tokens& source) const;
+  Encoded encode(const Source& source) const;
+  Encoded encode(const Tokens& source) const {
+    return encode(Source::of(source, Fill::nothing, store_.device()));
+  }
   // s_0 of each decoder layer, from the encoder's last states of each layer and direction.
   std::vector<Tensor> first_states(const std::vector<Tensor>& last) const;
 
@@ -62,7 +78,16 @@ class RecurrentModel : public Model {
     std::vector<Attended> attended;  // of every time
   };
   Decoded decode(const Encoded& source, const Target& target) const;
-  // loss() of sources that were read already.
+  // What the decoder reads under teacher forcing, and what it is to say.
+  struct Taught {
+    Target target;
+    Tensor read, labels;  // i32: rows of the target and their words, −1 for those of padding
+    std::vector<int32_t> rows;  // `read` without padding
+
+    static Taught of(const Lesson& lesson, Fill fill, Device device);
+  };
+  // loss_of() and loss() of sources that were read already.
+  BatchLoss loss_after(const Encoded& source, const Taught& taught, double label_smoothing) const;
   BatchLoss loss_after(const Encoded& source, const Tokens& target_in,
                        std::span<const int32_t> target_out, double label_smoothing) const;
 

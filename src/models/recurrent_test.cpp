@@ -217,6 +217,32 @@ TEST(Recurrent, BatchDoesNotMatter) {
   }
 }
 
+// Where padding fills all sentences up to one length, nothing but the order of sums changes.
+TEST(Recurrent, FillingToFewSizesDoesNotMatter) {
+  const Sentences s = ragged();
+  const Lesson lesson{s.sources(), s.targets(), s.out};
+  for (ModelConfig c : mechanisms()) {
+    SCOPED_TRACE(name_of(c));
+    c.encoder_layers = 2;
+    const Ready ready(c);
+    const Tensor gradients = ready.model->parameters().gradients();
+    std::vector<double> loss, gradient, likelihood;
+    for (const Fill fill : {Fill::nothing, Fill::few_sizes}) {
+      gradients.fill(0);
+      Tape tape;
+      const BatchLoss found = ready.model->loss_of(*ready.model->prepare(lesson, fill), 0.1, 0);
+      tape.backward(found.loss);
+      loss.push_back(found.loss.values()[0]);
+      const auto words = found.log_likelihood.window(0, std::ssize(s.out)).values();
+      if (fill == Fill::nothing) gradient = gradients.values(), likelihood = words;
+      for (size_t i = 0; i < words.size(); ++i) EXPECT_NEAR(words[i], likelihood[i], 1e-12);
+    }
+    EXPECT_NEAR(loss[0], loss[1], 1e-12);
+    const auto filled = gradients.values();
+    for (size_t i = 0; i < filled.size(); ++i) ASSERT_NEAR(filled[i], gradient[i], 1e-12) << i;
+  }
+}
+
 // What fills a batch up while training changes nothing: Note [Rows of eight].
 TEST(Recurrent, FillingDoesNotMatter) {
   const Sentences s = ragged();

@@ -1,10 +1,9 @@
 #include "models/transformer.h"
 
-#include <algorithm>
-#include <bit>
 #include <cassert>
 #include <cmath>
 
+#include "models/filling.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
 #include "ops/shape.h"
@@ -141,64 +140,6 @@ Tensor Transformer::decode(Tensor y, const Packing& target, const Tensor& memory
 
 namespace {
 
-// Note [Whole blocks]
-// While training, sentences of padding are added until the number of words is a multiple of a
-// block: products then come in few sizes, and each size is prepared once. A GPU, which replays
-// steps of sizes that it knows, wants the numbers of sentences and of words in the longest to be
-// few as well; there, blocks grow with the batch, so that padding stays below a few percent. The
-// padding attends only to itself and its label is none, so no gradient comes from it.
-struct Grain {
-  int64_t words, sentences, longest;  // what these are multiples of
-};
-Grain grain(Cpu, int64_t, int64_t) { return {64, 1, 64}; }
-Grain grain(Cuda, int64_t words, int64_t sentences) {
-  const auto share = [](int64_t of, int64_t parts) {
-    return static_cast<int64_t>(std::bit_floor(static_cast<uint64_t>(of))) / parts;
-  };
-  return {std::max<int64_t>(64, share(words, 32)), std::max<int64_t>(8, share(sentences, 8)), 8};
-}
-
-int64_t round_up(int64_t n, int64_t to) { return (n + to - 1) / to * to; }
-
-struct Filled {
-  std::vector<int32_t> ids, offsets;
-  int64_t longest = 0;
-
-  explicit Filled(const Tokens& t)
-      : ids(t.ids.begin(), t.ids.end()), offsets(t.offsets.begin(), t.offsets.end()) {
-    for (size_t b = 1; b < offsets.size(); ++b)
-      longest = std::max<int64_t>(longest, offsets[b] - offsets[b - 1]);
-  }
-  int64_t words() const { return static_cast<int64_t>(ids.size()); }
-  int64_t sentences() const { return static_cast<int64_t>(offsets.size()) - 1; }
-
-  // Whether so many sentences of padding, each of a word at least, need be no longer than others
-  // and than `most`, which is as far as positions go.
-  bool room_for(int64_t more, const Grain& to, int64_t most) const {
-    const int64_t each = std::min(round_up(longest, to.longest), most);
-    return round_up(words() + more, to.words) - words() <= more * each;
-  }
-  void fill(int64_t more, const Grain& to) {
-    const int64_t before = words(), padding = round_up(before + more, to.words) - before;
-    for (int64_t i = 1; i <= more; ++i)
-      offsets.push_back(static_cast<int32_t>(before + padding * i / more));
-    ids.resize(static_cast<size_t>(before + padding), 0);
-    longest = round_up(longest, to.longest);
-  }
-};
-
-// Both sides get as many sentences, none longer than `most`.
-void fill_both(Filled& source, Filled& target, int64_t most, Device device) {
-  const auto of = [&](const Filled& side) {
-    return std::visit([&](auto on) { return grain(on, side.words(), side.sentences()); }, device);
-  };
-  const Grain s = of(source), t = of(target);
-  int64_t more = round_up(source.sentences() + 1, s.sentences) - source.sentences();
-  while (!source.room_for(more, s, most) || !target.room_for(more, t, most)) more += s.sentences;
-  source.fill(more, s);
-  target.fill(more, t);
-}
-
 struct PreparedPairs : Prepared {
   Packing from, to;
   Tensor source, target, labels;  // i32, one for each word
@@ -221,7 +162,7 @@ Guide guide_of(const Guidance& guidance, int64_t words, Device device) {
 std::unique_ptr<Prepared> Transformer::prepare(const Lesson& lesson, Fill fill) const {
   const Device device = store_.device();
   Filled source(lesson.source), target(lesson.target_in);
-  if (fill == Fill::blocks) fill_both(source, target, config_.max_length + 1, device);
+  fovea::fill(source, target, fill, config_.max_length + 1);
   std::vector<int32_t> labels(lesson.target_out.begin(), lesson.target_out.end());
   labels.resize(target.ids.size(), -1);
 

@@ -66,6 +66,27 @@ TEST(Transformer, GuidedGradient) {
   }
 }
 
+// What fills a batch up changes nothing but the order of sums: Note [Filling].
+TEST(Transformer, FillingDoesNotMatter) {
+  const Sentences s = ragged();
+  const auto model = make_model(guided(NormPlace::post), 3, Type::f64);
+  model->parameters().allocate_gradients();
+  const Tensor gradients = model->parameters().gradients();
+  const Lesson lesson{s.sources(), s.targets(), s.out, kGuidance};
+  std::vector<double> gradient, likelihood;
+  for (const Fill fill : {Fill::nothing, Fill::blocks, Fill::few_sizes}) {
+    gradients.fill(0);
+    Tape tape;
+    const BatchLoss found = model->loss_of(*model->prepare(lesson, fill), 0.1, kGuidance.weight);
+    tape.backward(found.loss + found.surrogate);
+    const auto words = found.log_likelihood.window(0, std::ssize(s.out)).values();
+    const auto now = gradients.values();
+    if (fill == Fill::nothing) gradient = now, likelihood = words;
+    for (size_t i = 0; i < words.size(); ++i) EXPECT_NEAR(words[i], likelihood[i], 1e-12);
+    for (size_t i = 0; i < now.size(); ++i) ASSERT_NEAR(now[i], gradient[i], 1e-12) << i;
+  }
+}
+
 // The guided loss is that of the attention which the model shows, and reports stay as they were.
 TEST(Transformer, GuidedLossIsOfTheHeadThatIsShown) {
   const Sentences s = ragged();

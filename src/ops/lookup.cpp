@@ -51,6 +51,12 @@ Tensor Lookup::lengths() const {
   return n;
 }
 
+Tensor Lookup::lengths_as(Type type, int64_t most) const {
+  Tensor n({queries(), 1}, type, sentence.device());
+  run(n, [&]<class T>(auto on, T) { kernel::lengths_as(on, looking(*this), most, n.data<T>()); });
+  return n;
+}
+
 Tensor dot_scores(const Tensor& q, const Tensor& keys, const Lookup& look) {
   assert(q.cols() == keys.cols() && keys.rows() == look.memory.tokens);
   Tensor e = scores_like(q, look);

@@ -15,6 +15,8 @@ struct Lookup {
   int64_t queries() const { return sentence.elements(); }
   int64_t columns() const { return memory.longest; }
   Tensor lengths() const;  // i32 [queries]: words of the sentence each query looks at
+  // [queries, 1]: the same as numbers, at most `most`.
+  Tensor lengths_as(Type type, int64_t most) const;
 };
 
 // e_ij = q_i · k_j. q [queries, A], keys [words, A].

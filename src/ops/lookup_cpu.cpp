@@ -44,6 +44,11 @@ void lengths(Cpu, const Looking& look, int32_t* n) {
 }
 
 template <class T>
+void lengths_as(Cpu, const Looking& look, int64_t most, T* n) {
+  for (int64_t i = 0; i < look.queries; ++i) n[i] = static_cast<T>(std::min(look.words(i), most));
+}
+
+template <class T>
 void look_dot(Cpu, const Looking& look, Matrix<const T> q, Matrix<const T> k, Matrix<T> e,
               Fold fold) {
 #pragma omp parallel for schedule(static) if (e.size() * q.cols > kWorthThreads)
@@ -189,6 +194,7 @@ void softmax_within(Cpu, Matrix<const T> e, const int32_t* low, const int32_t* h
 }
 
 #define FOVEA_INSTANTIATE(T)                                                                      \
+  template void lengths_as(Cpu, const Looking&, int64_t, T*);                                     \
   template void look_dot(Cpu, const Looking&, Matrix<const T>, Matrix<const T>, Matrix<T>, Fold); \
   template void look_blend(Cpu, const Looking&, Matrix<const T>, Matrix<const T>, Matrix<T>,      \
                            Fold);                                                                 \

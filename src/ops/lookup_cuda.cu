@@ -35,6 +35,11 @@ __global__ void count_words(Looking look, int32_t* n) {
   if (i < look.queries) n[i] = static_cast<int32_t>(look.words(i));
 }
 
+__global__ void number_of_words(Looking look, int64_t most, float* n) {
+  const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
+  if (i < look.queries) n[i] = static_cast<float>(min(look.words(i), most));
+}
+
 enum class Score { dot, additive };
 
 // One warp for each query and word.
@@ -305,6 +310,12 @@ void lengths(Cuda on, const Looking& look, int32_t* n) {
   count_words<<<blocks_for(look.queries, kThreads), kThreads, 0, stream(on)>>>(look, n);
   check_launch("lengths");
 }
+template <class T>
+void lengths_as(Cuda on, const Looking& look, int64_t most, T* n) {
+  if (look.queries == 0) return;
+  number_of_words<<<blocks_for(look.queries, kThreads), kThreads, 0, stream(on)>>>(look, most, n);
+  check_launch("lengths");
+}
 
 template <class T>
 void look_dot(Cuda on, const Looking& look, Matrix<const T> q, Matrix<const T> k, Matrix<T> e,
@@ -370,6 +381,7 @@ void softmax_within(Cuda on, Matrix<const T> e, const int32_t* low, const int32_
   check_launch("softmax_within");
 }
 
+template void lengths_as(Cuda, const Looking&, int64_t, float*);
 template void look_dot(Cuda, const Looking&, Matrix<const float>, Matrix<const float>,
                        Matrix<float>, Fold);
 template void look_blend(Cuda, const Looking&, Matrix<const float>, Matrix<const float>,

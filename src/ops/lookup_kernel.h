@@ -17,6 +17,10 @@ struct Looking {
 
 void lengths(Cpu, const Looking& look, int32_t* n);
 void lengths(Cuda, const Looking& look, int32_t* n);
+template <class T>
+void lengths_as(Cpu, const Looking& look, int64_t most, T* n);
+template <class T>
+void lengths_as(Cuda, const Looking& look, int64_t most, T* n);
 
 // Three products, each the gradient of the two others. Columns of e beyond a sentence's end are
 // not read; when e is set they become 0. Words that nobody looks at get 0 when k is set.

@@ -40,6 +40,26 @@ TimeMajor TimeMajor::of(std::span<const int32_t> offsets, Device device) {
   rows.from = Tensor::of(from, device);
   rows.to = Tensor::of(to, device);
   rows.ends = Tensor::of(ends, device);
+  rows.words = std::move(from);
+  return rows;
+}
+
+TimeMajor TimeMajor::filled(std::span<const int32_t> offsets, std::span<const int32_t> lengths,
+                            Device device) {
+  TimeMajor rows = of(offsets, device);
+  std::vector<int32_t> ends, turned(rows.words.size());
+  const auto row = [&](int64_t t, int64_t place) {
+    return static_cast<int32_t>(rows.first[static_cast<size_t>(t)] + place);
+  };
+  for (const int32_t b : rows.order)
+    ends.push_back(row(lengths[static_cast<size_t>(b)] - 1, std::ssize(ends)));
+  for (int64_t t = 0; t < rows.times(); ++t)
+    for (int64_t i = 0; i < rows.alive(t); ++i) {
+      const int64_t own = lengths[static_cast<size_t>(rows.order[static_cast<size_t>(i)])];
+      turned[static_cast<size_t>(row(t, i))] = row(t < own ? own - 1 - t : t, i);
+    }
+  rows.ends = Tensor::of(ends, device);
+  rows.turned = Tensor::of(turned, device);
   return rows;
 }
 

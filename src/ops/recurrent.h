@@ -17,8 +17,17 @@ struct TimeMajor {
   Tensor from;  // i32 [tokens]: row r here is row from[r] of the sentences one after another
   Tensor to;    // its inverse: row p of the sentences one after another is row to[p] here
   Tensor ends;  // i32 [sentences]: the row of the last word of the sentence in place i
+  std::vector<int32_t> words;  // what `from` holds, on the host
+
+  // Where sentences are filled up with padding: the rows with the own words of each sentence last
+  // to first, before its padding. It is its own inverse; absent: there is no padding.
+  Tensor turned;
 
   static TimeMajor of(std::span<const int32_t> offsets, Device device = Cpu{});
+  // Of each sentence the first lengths[b] words are its own, the others padding: `ends` are those
+  // of its own words.
+  static TimeMajor filled(std::span<const int32_t> offsets, std::span<const int32_t> lengths,
+                          Device device);
   int64_t times() const { return static_cast<int64_t>(first.size()) - 1; }
   int64_t alive(int64_t t) const { return first[t + 1] - first[t]; }
   int64_t sentences() const { return static_cast<int64_t>(order.size()); }

@@ -50,7 +50,7 @@ StepGraphs::Fed StepGraphs::feed(const PairBatch& batch, DropoutKey key) {
     const Feed::Scope scope(*feed_);
     fed.step =
         Tensor::of(std::vector{static_cast<int32_t>(key.drawn)}, model_.parameters().device());
-    fed.lesson = model_.prepare(lesson_of(batch, options_), Fill::blocks);
+    fed.lesson = model_.prepare(lesson_of(batch, options_), Fill::few_sizes);
   }
   if (fed.lesson)
     feed_->send();

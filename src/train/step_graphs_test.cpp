@@ -1,0 +1,159 @@
+#include "train/step_graphs.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+
+#include "base/random.h"
+#include "models/config.h"
+#include "ops/matmul.h"
+#include "train/optimizer.h"
+
+// On the device that FOVEA_DEVICE names; on the CPU nothing is captured, and little is shown.
+namespace fovea {
+namespace {
+
+Device device() {
+  const char* const name = std::getenv("FOVEA_DEVICE");
+  return device_named(name ? name : "cpu");
+}
+
+ModelConfig transformer() {
+  ModelConfig c;
+  c.encoder_layers = c.decoder_layers = 2;
+  c.size = 32, c.heads = 2, c.inner = 48;
+  c.source_words = c.target_words = 40;
+  c.dropout = c.attention_dropout = c.activation_dropout = 0.2;
+  return c;
+}
+
+ModelConfig guided() {
+  ModelConfig c = transformer();
+  c.norm = NormPlace::pre, c.positions = Positions::learned, c.max_length = 20;
+  c.alignment_layer = 1, c.alignment_head = 0;
+  return c;
+}
+
+ModelConfig recurrent(const std::string& kind, Decoder decoder) {
+  ModelConfig c;
+  c.type = "recurrent";
+  c.encoder_layers = c.decoder_layers = decoder == Decoder::luong ? 2 : 1;
+  c.decoder = decoder, c.cell = decoder == Decoder::luong ? Cell::lstm : Cell::gru;
+  c.size = 16, c.encoder_size = 8, c.embedding = 12, c.readout = 20;
+  c.tied = Tied::none;
+  c.source_words = c.target_words = 40;
+  c.max_length = 20;
+  c.dropout = 0.2;
+  c.attention.kind = kind;
+  return c;
+}
+
+// Pairs of random words with links; every sentence has up to `most` of them.
+PairBatch random_batch(int64_t pairs, uint64_t most, Random& random) {
+  PairBatch batch;
+  for (int64_t i = 0; i < pairs; ++i) {
+    const auto words = [&] {
+      std::vector<int32_t> drawn(1 + random.below(most));
+      for (int32_t& word : drawn) word = 4 + static_cast<int32_t>(random.below(36));
+      return drawn;
+    };
+    const std::vector<int32_t> source = words(), target = words();
+    batch.source.add(source, Packed::Mark::eos_after);
+    batch.target_in.add(target, Packed::Mark::bos_before);
+    batch.target_out.add(target, Packed::Mark::eos_after);
+    const std::vector<Link> links{{static_cast<int32_t>(random.below(source.size())), 0}};
+    batch.links.add(links, std::ssize(target) + 1);
+  }
+  batch.target_tokens = batch.target_out.tokens();
+  return batch;
+}
+
+enum class Captures { yes, no };
+
+struct Trained {
+  std::vector<double> weights, losses;
+  int64_t replays = 0;
+};
+
+// Updates with batches of three sizes that come again and again, with other words each time.
+Trained train(const ModelConfig& config, const LossOptions& options, Captures captures) {
+  const auto model = make_model(config, 1, Type::f32, device());
+  ParameterStore& store = model->parameters();
+  store.allocate_gradients();
+  Optimizer optimizer(store, {.clip = 1});
+  StepGraphs steps(*model, options);
+  if (captures == Captures::no) steps.capture_no_more();
+  Random random(7);
+  Trained trained;
+  for (int64_t step = 1; step <= 18; ++step) {
+    const PairBatch batch = random_batch(8 + 16 * (step % 3), 9, random);
+    const Cost cost = steps.add_gradient(batch, {5, step});
+    trained.losses.insert(trained.losses.end(), {cost.loss, cost.nll, cost.guided});
+    optimizer.update(step, 1e-3, optimizer.gradient_norm(), 1 / static_cast<double>(cost.words));
+    store.gradients().fill(0);
+  }
+  trained.weights = store.values().values();
+  trained.replays = steps.replays();
+  return trained;
+}
+
+void expect_same_bits(const ModelConfig& config, const LossOptions& options, bool replayed) {
+  for (const Precision precision : {Precision::f32, Precision::bf16}) {
+    const PrecisionScope scope(precision);
+    const Trained with = train(config, options, Captures::yes),
+                  again = train(config, options, Captures::yes),
+                  without = train(config, options, Captures::no);
+    EXPECT_EQ(with.losses, without.losses);
+    EXPECT_EQ(with.weights, without.weights);
+    EXPECT_EQ(with.losses, again.losses);
+    EXPECT_EQ(with.weights, again.weights);
+    EXPECT_EQ(without.replays, 0);
+    EXPECT_EQ(with.replays > 3, replayed && can_capture(device())) << with.replays;
+  }
+}
+
+TEST(StepGraphs, TransformerHasTheSameBits) { expect_same_bits(transformer(), {0.1}, true); }
+
+TEST(StepGraphs, GuidedTransformerHasTheSameBits) {
+  expect_same_bits(guided(), {.label_smoothing = 0.1, .guided_weight = 0.3}, true);
+}
+
+// What is drawn is rewarded on the host, and static attention asks for the ends of sentences there.
+TEST(StepGraphs, RecurrentModelsHaveTheSameBits) {
+  for (const Decoder decoder : {Decoder::bahdanau, Decoder::luong})
+    for (const std::string kind : {"none", "global", "local-m", "local-p", "hard-argmax",
+                                   "hard-sample", "forward", "window", "static"}) {
+      SCOPED_TRACE(kind + (decoder == Decoder::luong ? ", luong" : ", bahdanau"));
+      const bool replayed = kind != "hard-sample" && kind != "static";
+      expect_same_bits(recurrent(kind, decoder), {0.1}, replayed);
+    }
+}
+
+// What add_gradient() alone gives, but for how batches are filled up.
+TEST(StepGraphs, GradientIsThatOfTheBatch) {
+  const auto model = make_model(transformer(), 1, Type::f32, device());
+  ParameterStore& store = model->parameters();
+  store.allocate_gradients();
+  StepGraphs steps(*model, {});
+  Random random(7);
+  const PairBatch batch = random_batch(24, 9, random);
+  const Cost wanted = add_gradient(*model, batch, {}, {5, 1});
+  const std::vector<double> gradient = store.gradients().values();
+  double norm = 0;
+  for (const double g : gradient) norm += g * g;
+  for (int time = 0; time < 4; ++time) {
+    store.gradients().fill(0);
+    const Cost cost = steps.add_gradient(batch, {5, 1});
+    EXPECT_NEAR(cost.loss, wanted.loss, 1e-5 * wanted.loss);
+    EXPECT_NEAR(cost.nll, wanted.nll, 1e-5 * wanted.nll);
+    EXPECT_EQ(cost.words, wanted.words);
+    double off = 0;
+    const std::vector<double> found = store.gradients().values();
+    for (size_t i = 0; i < found.size(); ++i) off += std::pow(found[i] - gradient[i], 2);
+    EXPECT_LT(off, 1e-9 * norm);
+  }
+}
+
+}  // namespace
+}  // namespace fovea
