@@ -1,5 +1,8 @@
 #include "ops/lookup.h"
 
+#include <map>
+#include <utility>
+
 #include "ops/elementwise.h"
 #include "ops/lookup_kernel.h"
 #include "ops/matmul.h"
@@ -38,9 +41,67 @@ void spread(const Lookup& look, const Tensor& e, const Tensor& q, const Tensor& 
 }
 
 // Like gather(), but writes to nowhere where no gradient is wanted: for kernels that give several.
-void gather_or_skip(const std::shared_ptr<Slot>& slot,
-                    const std::function<void(const Tensor& dx, Fold fold)>& write) {
+void gather_or_skip(Slot* slot, const std::function<void(const Tensor& dx, Fold fold)>& write) {
   slot ? slot->gather(write) : write({}, Fold::set);
+}
+
+// Note [Late gradients of words]
+// A recurrent decoder looks at the same words once for each word of its own. What queries want to
+// add to the gradient of the words waits until the way back comes to the words themselves, and is
+// then computed for all queries at once.
+struct Waiting {
+  using Write = void (*)(const Waiting& all);
+  Slot* words;  // where it goes, which owns this
+  Packing memory;
+  Write write;
+  std::vector<Tensor> sentence, e, q;  // of the queries, call after call
+  Tensor keys = {}, v = {};            // of additive scores; without the slot that owns this
+
+  Lookup look() const { return {memory, joined(sentence)}; }
+  static Tensor joined(const std::vector<Tensor>& parts) {
+    if (parts.size() == 1) return parts[0];
+    Shape shape = parts[0].shape();
+    shape[0] = 0;
+    for (const Tensor& part : parts) shape[0] += part.size(0);
+    const Tensor all(shape, parts[0].type(), parts[0].device());
+    int64_t at = 0;
+    for (const Tensor& part : parts) {
+      all.window(at, part.size(0)).copy_from(part);
+      at += part.size(0);
+    }
+    return all;
+  }
+};
+// Those that wait on this thread, by slot and by what they will do; the slots own them.
+thread_local std::map<std::pair<const Slot*, Waiting::Write>, std::weak_ptr<Waiting>> waiting;
+
+void wait(const Waiting& query) {
+  std::weak_ptr<Waiting>& known = waiting[{query.words, query.write}];
+  std::shared_ptr<Waiting> here = known.lock();
+  if (!here) {
+    known = here = std::make_shared<Waiting>(query);
+    return here->words->at_last([here] { here->write(*here); });
+  }
+  here->sentence.push_back(query.sentence[0]);
+  here->e.push_back(query.e[0]);
+  here->q.push_back(query.q[0]);
+}
+
+bool gathers_late(const Tensor& x) {
+  return std::visit([](auto on) { return kernel::gathers_late(on); }, x.device());
+}
+
+// k_j += Σ_i e_ij q_i
+void gather_spread(const std::shared_ptr<Slot>& words, const Lookup& look, const Tensor& e,
+                   const Tensor& q) {
+  if (!words) return;
+  const auto write = [](const Waiting& all) {
+    all.words->gather([&](const Tensor& dk, Fold fold) {
+      spread(all.look(), all.joined(all.e), all.joined(all.q), dk, fold);
+    });
+  };
+  const Waiting now{words.get(), look.memory, write, {look.sentence}, {e}, {q}};
+  gathers_late(q) ? wait(now) : write(now);
 }
 
 }  // namespace
@@ -65,11 +126,31 @@ Tensor dot_scores(const Tensor& q, const Tensor& keys, const Lookup& look) {
     gather(q.slot(), [&](const Tensor& dq, Fold fold) {  // dq_i = Σ_j de_ij k_j
       blend(look, de, keys, dq, fold);
     });
-    gather(keys.slot(), [&](const Tensor& dk, Fold fold) {  // dk_j = Σ_i de_ij q_i
-      spread(look, de, q, dk, fold);
+    gather_spread(keys.slot(), look, de, q);  // dk_j = Σ_i de_ij q_i
+  });
+}
+
+namespace {
+
+// The gradients of queries, words and v, which all need the same tanh; of those there are.
+void additive_back(const Waiting& all, Slot* queries) {
+  const Tensor q = all.joined(all.q), de = all.joined(all.e);
+  const Lookup look = all.look();
+  gather_or_skip(queries, [&](const Tensor& dq, Fold fold_q) {
+    gather_or_skip(all.words, [&](const Tensor& dk, Fold fold_k) {
+      gather_or_skip(all.v.slot().get(), [&](const Tensor& dv, Fold fold_v) {
+        run(q, [&]<class T>(auto on, T) {
+          kernel::additive_scores_grad<T>(
+              on, looking(look), q.in<T>(), all.keys.in<T>(), all.v.data<T>(), de.in<T>(),
+              {dq.out<T>(), dk.out<T>(), dv.data<T>(), fold_q, fold_k, fold_v});
+        });
+      });
     });
   });
 }
+void additive_back(const Waiting& all) { additive_back(all, nullptr); }
+
+}  // namespace
 
 Tensor additive_scores(const Tensor& q, const Tensor& keys, const Tensor& v, const Lookup& look) {
   assert(q.cols() == keys.cols() && q.cols() == v.elements());
@@ -78,18 +159,23 @@ Tensor additive_scores(const Tensor& q, const Tensor& keys, const Tensor& v, con
   run(q, [&]<class T>(auto on, T) {
     kernel::additive_scores(on, looking(look), q.in<T>(), keys.in<T>(), v.data<T>(), e.out<T>());
   });
-  return record(e, {q, keys, v}, [=](const Tensor& de) {  // all three need the same tanh
-    gather_or_skip(q.slot(), [&](const Tensor& dq, Fold fold_q) {
-      gather_or_skip(keys.slot(), [&](const Tensor& dk, Fold fold_k) {
-        gather_or_skip(v.slot(), [&](const Tensor& dv, Fold fold_v) {
-          run(q, [&]<class T>(auto on, T) {
-            kernel::additive_scores_grad<T>(
-                on, looking(look), q.in<T>(), keys.in<T>(), v.data<T>(), de.in<T>(),
-                {dq.out<T>(), dk.out<T>(), dv.data<T>(), fold_q, fold_k, fold_v});
-          });
-        });
+  return record(e, {q, keys, v}, [=](const Tensor& de) {
+    const Waiting now{keys.slot().get(),
+                      look.memory,
+                      additive_back,
+                      {look.sentence},
+                      {de},
+                      {q},
+                      keys.view(keys.shape()),
+                      v};
+    if (!keys.slot() || !gathers_late(q)) return additive_back(now, q.slot().get());
+    gather(q.slot(), [&](const Tensor& dq, Fold fold) {
+      run(q, [&]<class T>(auto on, T) {
+        kernel::additive_scores_grad<T>(on, looking(look), q.in<T>(), keys.in<T>(), v.data<T>(),
+                                        de.in<T>(), {.dq = dq.out<T>(), .fold_q = fold});
       });
     });
+    wait(now);
   });
 }
 
@@ -118,9 +204,7 @@ Tensor weighted_sum(const Tensor& alpha, const Tensor& h, const Lookup& look) {
     gather(alpha.slot(), [&](const Tensor& da, Fold fold) {  // dα_ij = dc_i · h_j
       dot(look, dc, h, da, fold);
     });
-    gather(h.slot(), [&](const Tensor& dh, Fold fold) {  // dh_j = Σ_i α_ij dc_i
-      spread(look, alpha, dc, dh, fold);
-    });
+    gather_spread(h.slot(), look, alpha, dc);  // dh_j = Σ_i α_ij dc_i
   });
 }
 

@@ -268,6 +268,32 @@ __global__ void __launch_bounds__(kThreads)
   if (parts && here) parts[b * A + a] = dv;
 }
 
+// What is left of that where only dq is wanted: one thread for each query and column.
+__global__ void additive_queries_back(Looking look, Matrix<const float> q, Matrix<const float> k,
+                                      const float* v, Matrix<const float> de, Matrix<float> dq,
+                                      Fold fold) {
+  constexpr int kAhead = 8;
+  const int64_t i = blockIdx.x, a = int64_t{blockIdx.y} * kThreads + threadIdx.x;
+  if (a >= q.cols) return;
+  const int words = static_cast<int>(look.words(i));
+  const float *d = de.row(i), *key = k.row(look.first(i)) + a;
+  const float ask = q.row(i)[a];
+  float sum = 0;
+  for (int first = 0; first < words; first += kAhead) {
+    float x[kAhead];
+#pragma unroll
+    for (int m = 0; m < kAhead; ++m)
+      x[m] = first + m < words ? key[int64_t{first + m} * k.cols] : 0.0f;
+#pragma unroll
+    for (int m = 0; m < kAhead; ++m) {
+      if (first + m >= words) break;
+      const float t = tanh_of(ask + x[m]);
+      sum += d[first + m] * (1 - t * t);
+    }
+  }
+  fold_into(dq.row(i)[a], fold, v[a] * sum);
+}
+
 // y = Σ of the rows, in an order that depends on their number alone.
 __global__ void sum_rows(const float* rows, int64_t count, int64_t cols, float* y, Fold fold) {
   constexpr int kSums = 16;
@@ -356,6 +382,13 @@ void additive_scores_grad(Cuda on, const Looking& look, Matrix<const T> q, Matri
                           const T* v, Matrix<const T> de, const AdditiveGrad<T>& out) {
   const int64_t A = q.cols;
   if (A == 0) return;
+  if (!out.dk.data && !out.dv) {
+    if (look.queries == 0 || !out.dq.data) return;
+    const dim3 blocks(static_cast<unsigned>(look.queries), blocks_for(A, kThreads));
+    additive_queries_back<<<blocks, kThreads, 0, stream(on)>>>(look, q, k, v, de, out.dq,
+                                                               out.fold_q);
+    return check_launch("additive_scores_grad");
+  }
   const Buffer room =
       out.dv ? allocate(static_cast<std::size_t>(look.sentences * A) * sizeof(T), on) : nullptr;
   float* parts = reinterpret_cast<float*>(room.get());

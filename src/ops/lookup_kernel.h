@@ -57,9 +57,9 @@ void additive_scores(Cuda, const Looking& look, Matrix<const T> q, Matrix<const 
 
 template <class T>
 struct AdditiveGrad {
-  Matrix<T> dq, dk;  // no data: not wanted
-  T* dv;             // null: not wanted
-  Fold fold_q, fold_k, fold_v;
+  Matrix<T> dq = {}, dk = {};  // no data: not wanted
+  T* dv = nullptr;             // null: not wanted
+  Fold fold_q = Fold::set, fold_k = Fold::set, fold_v = Fold::set;
 };
 // With t = tanh(q_i + k_j) and g = de_ij v (1 − t²): dq_i = Σ_j g, dk_j = Σ_i g, dv = Σ_ij de_ij t.
 template <class T>
@@ -68,6 +68,11 @@ void additive_scores_grad(Cpu, const Looking& look, Matrix<const T> q, Matrix<co
 template <class T>
 void additive_scores_grad(Cuda, const Looking& look, Matrix<const T> q, Matrix<const T> k,
                           const T* v, Matrix<const T> de, const AdditiveGrad<T>& out);
+
+// Whether words that queries look at again and again get their gradient once, of all these queries:
+// on a GPU one call for each step would read and write the gradients of all words each time.
+constexpr bool gathers_late(Cpu) { return false; }
+constexpr bool gathers_late(Cuda) { return true; }
 
 // softmax over columns low[i] … high[i] of row i, 0 elsewhere.
 template <class T>

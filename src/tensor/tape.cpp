@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 
 #include "tensor/rounding.h"
 
@@ -58,6 +59,16 @@ void Slot::gather(const std::function<void(const Tensor& dx, Fold fold)>& write)
   Rounding::change(value_);
 }
 
+void Slot::at_last(std::function<void()> last) {
+  if (last_.empty())  // where no pull asks for the gradient
+    Tape::at_the_end([slot = shared_from_this()] { slot->complete(); });
+  last_.push_back(std::move(last));
+}
+
+void Slot::complete() {
+  for (const auto& last : std::exchange(last_, {})) last();
+}
+
 Tape::Tape() : outer_(live_tape) { live_tape = this; }
 Tape::~Tape() { live_tape = outer_; }
 bool Tape::live() { return live_tape != nullptr; }
@@ -94,6 +105,7 @@ void Tape::backward(const Tensor& result, const Tensor& seed) {
   while (!steps_.empty()) {
     Step step = std::move(steps_.back());
     steps_.pop_back();
+    step.slot->complete();
     if (!step.slot->holds()) continue;
     const Tensor grad = step.slot->value();
     step.pull(grad);

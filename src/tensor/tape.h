@@ -10,7 +10,7 @@ namespace fovea {
 
 // Where the gradient of a tensor gathers. It outlives the tensor's values, so that a result whose
 // values no gradient needs gives its memory back at once.
-class Slot {
+class Slot : public std::enable_shared_from_this<Slot> {
  public:
   Slot(Shape shape, Type type, Device device)
       : shape_(std::move(shape)), type_(type), device_(device) {}
@@ -28,12 +28,17 @@ class Slot {
   // Calls write(dx, fold): the kernel sets dx, or adds to it where something flowed in before.
   void gather(const std::function<void(const Tensor& dx, Fold fold)>& write);
 
+  // For a pull: `last` will gather here when all other pulls that do so have run.
+  void at_last(std::function<void()> last);
+  void complete();  // runs these
+
  private:
   Shape shape_;
   Type type_;
   Device device_;
   Tensor value_;
   bool bound_ = false;
+  std::vector<std::function<void()>> last_;
 };
 
 // While a Tape lives, every operation on a tensor that needs a gradient is recorded on it, in
