@@ -8,9 +8,9 @@
 #include "ops/matmul.h"
 #include "tensor/memory.h"
 #include "tensor/workspace.h"
-#include "train/gradient.h"
 #include "train/optimizer.h"
 #include "train/series.h"
+#include "train/step_graphs.h"
 
 namespace fovea {
 namespace {
@@ -50,6 +50,8 @@ class Fitting {
         model_(make_model(options.model, options.train.seed, Type::f32, device)) {
     model_->parameters().allocate_gradients();
     optimizer_ = std::make_unique<Optimizer>(model_->parameters(), options.optimizer);
+    steps_ = std::make_unique<StepGraphs>(*model_, options.train.loss());
+    steps_->capture_no_more();  // graphs are made only where there is memory to spare
   }
 
   bool holds(int64_t tokens) {
@@ -74,7 +76,7 @@ class Fitting {
  private:
   void update(const PairBatch& batch) {
     model_->parameters().gradients().fill(0);
-    const Cost cost = add_gradient(*model_, batch, options_.train.loss(), {1, ++step_});
+    const Cost cost = steps_->add_gradient(batch, {1, ++step_});
     optimizer_->update(step_, 1e-9, optimizer_->gradient_norm(),
                        1 / static_cast<double>(cost.words));
   }
@@ -84,6 +86,7 @@ class Fitting {
   Device device_;
   std::unique_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<StepGraphs> steps_;
   int64_t step_ = 0;
   std::string why_not_;
 };

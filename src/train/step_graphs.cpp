@@ -5,7 +5,9 @@
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
+#include "tensor/memory.h"
 #include "tensor/tape.h"
+#include "tensor/workspace.h"
 
 namespace fovea {
 namespace {
@@ -29,7 +31,7 @@ Cost StepGraphs::add_gradient(const PairBatch& batch, DropoutKey key) {
   Known& step = known(fed);
   const bool again = step.used > 0;
   step.used = ++steps_;
-  if (!step.graph && again && capturing_ && !feed_->overflowed()) capture(fed, step);
+  if (!step.graph && again && may_capture()) capture(fed, step);
   const Tensor results = step.graph ? step.results : room_for_results(fed);
   if (step.graph) {
     step.graph.replay();
@@ -71,6 +73,14 @@ StepGraphs::Known& StepGraphs::known(const Fed& fed) {
 Tensor StepGraphs::room_for_results(const Fed& fed) const {
   const ParameterStore& store = model_.parameters();
   return Tensor::zeros({kWords + fed.lesson->scores}, store.type(), store.device());
+}
+
+// A graph needs as much memory again as its step. Steps so large that this could be scarce gain
+// nothing from graphs.
+bool StepGraphs::may_capture() const {
+  const Device device = model_.parameters().device();
+  return capturing_ && !feed_->overflowed() &&
+         2 * memory_use(device).reserved < memory_at_most(device);
 }
 
 // What is captured: the host's part is done in feed().

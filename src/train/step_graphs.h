@@ -44,6 +44,7 @@ class StepGraphs {
   Known& known(const Fed& fed);
   Tensor room_for_results(const Fed& fed) const;
   void work(const Fed& fed, const Tensor& results) const;
+  bool may_capture() const;
   void capture(const Fed& fed, Known& known);
   void forget_oldest();
 
