@@ -20,8 +20,8 @@ class Graph {
   Graph() = default;  // absent
 
   // Calls `work` once to note what it asks of the device, without doing it. Absent where the device
-  // cannot do so (then work is not called at all), where memory does not suffice, and where work
-  // hangs on the host: where it uploads numbers, or reads any.
+  // cannot do so (then work is not called at all), where work ends with an Error, as for lack of
+  // memory, and where it hangs on the host: where it uploads numbers, or reads any.
   static Graph captured(Device device, const std::function<void()>& work);
 
   void replay() const;
