@@ -21,28 +21,23 @@ double Beam::normalised(double log_prob, int64_t length) const {
 }
 
 void Beam::advance(std::span<const std::vector<Candidate>> candidates) {
-  struct Extension {
-    int32_t hypothesis;
-    const Candidate* word;
-    double log_prob;
-  };
-  std::vector<Extension> extensions;
+  extensions_.clear();
   for (size_t i = 0; i < live_.size(); ++i)
     for (const Candidate& c : candidates[i])
-      extensions.push_back({static_cast<int32_t>(i), &c, live_[i].log_prob + c.log_prob});
-  const auto kept = std::min(static_cast<size_t>(options_.size), extensions.size());
-  std::ranges::partial_sort(extensions, extensions.begin() + static_cast<std::ptrdiff_t>(kept),
+      extensions_.push_back({static_cast<int32_t>(i), &c, live_[i].log_prob + c.log_prob});
+  const auto kept = std::min(static_cast<size_t>(options_.size), extensions_.size());
+  std::ranges::partial_sort(extensions_, extensions_.begin() + static_cast<std::ptrdiff_t>(kept),
                             [](const Extension& a, const Extension& b) {
                               if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
                               if (a.hypothesis != b.hypothesis) return a.hypothesis < b.hypothesis;
                               return a.word->word < b.word->word;
                             });
-  extensions.resize(kept);
+  extensions_.resize(kept);
 
   ++length_;
   next_.clear();
   parents_.clear();
-  for (const Extension& e : extensions) {
+  for (const Extension& e : extensions_) {
     const auto node = static_cast<int32_t>(nodes_.size());
     nodes_.push_back(
         {live_[e.hypothesis].node, e.word->word, static_cast<float>(e.word->log_prob)});

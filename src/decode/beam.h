@@ -69,6 +69,11 @@ class Beam {
     int32_t node;
     double log_prob, score;
   };
+  struct Extension {
+    int32_t hypothesis;
+    const Candidate* word;
+    double log_prob;
+  };
   double normalised(double log_prob, int64_t length) const;
   bool settled() const;
   Hypothesis trace(const Ended& ended) const;
@@ -79,6 +84,7 @@ class Beam {
   std::vector<Live> live_, next_;
   std::vector<Ended> ended_;
   std::vector<int32_t> parents_;
+  std::vector<Extension> extensions_;
 };
 
 }  // namespace fovea

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <exception>
+#include <mutex>
 #include <numeric>
 
 #include "decode/alignment.h"
@@ -14,6 +16,7 @@ namespace {
 
 constexpr int64_t kExtraLength = 10;
 constexpr double kImpossible = -1e8;  // log-probabilities below are no way to go on
+constexpr int64_t kManyTracks = 64;   // that more than one thread is worth waking for
 
 std::vector<int32_t> banned_words(const SearchOptions& options) {
   std::vector<int32_t> banned{kPad, kBos};
@@ -34,7 +37,8 @@ struct StepScores {
   bool ensemble = false;
   int64_t k = 0;
   std::vector<double> log_sum;          // [rows], 0 for an ensemble
-  std::vector<double> values, columns;  // [rows, k]: the largest logits and their words
+  std::vector<double> values;           // [rows, k]: the largest logits,
+  std::vector<int32_t> columns;         // and their words
   mutable std::vector<double> endings;  // [rows]: of </s>, fetched when first asked for
 
   double score(double stored) const { return ensemble ? std::log(stored) : stored; }
@@ -65,15 +69,7 @@ class BatchSearch {
   std::vector<std::vector<Hypothesis>> run() {
     if (samples() > 1) repeat_rows();
     for (step_ = 0; !tracks_.empty(); ++step_) {
-      const StepScores scores = next_scores();
-      int64_t row = 0;
-      for (Track& track : tracks_) {
-        const int64_t live = track.beam.live();
-        track.first_row = static_cast<int32_t>(row);
-        gather(scores, track);
-        track.beam.advance(std::span(candidates_).first(static_cast<size_t>(live)));
-        row += live;
-      }
+      advance(next_scores());
       keep_live();
     }
     for (auto& list : results_) std::ranges::sort(list, ranks_before);
@@ -125,37 +121,76 @@ class BatchSearch {
     result.ensemble = scores.size() > 1;
     result.k = std::min(width() + static_cast<int64_t>(banned_.size()), scores[0].cols());
     result.scores = result.ensemble ? mean_probabilities(scores) : scores[0];
-    const TopK best = top_k(result.scores, result.k);
-    result.values = best.values.values();
-    result.columns = best.columns.values();
-    result.log_sum = best.log_sum.values();
-    if (result.ensemble) std::ranges::fill(result.log_sum, 0.0);
+    const TopK best = on_host(top_k(result.scores, result.k));
+    fovea::run(best.values, [&]<class T>(auto, T) {
+      const auto copy = [](const auto& from, auto& to) {
+        to.assign(from.data, from.data + from.size());
+      };
+      copy(best.values.in<T>(), result.values);
+      copy(best.log_sum.in<T>(), result.log_sum);
+      copy(best.columns.in<int32_t>(), result.columns);
+    });
+    if (!result.ensemble) return result;
+    std::ranges::fill(result.log_sum, 0.0);
     for (double& v : result.values) v = result.score(v);
     return result;
   }
 
-  // Fills candidates_[0 … live) for the rows of a track.
-  void gather(const StepScores& scores, const Track& track) {
+  // Tracks know nothing of each other, so that threads can share many of them.
+  void advance(const StepScores& scores) {
+    int64_t row = 0;
+    bool at_limit = false;
+    for (Track& track : tracks_) {
+      track.first_row = static_cast<int32_t>(row);
+      at_limit = at_limit || track.beam.at_limit();
+      for (int64_t i = 0; i < track.beam.live(); ++i, ++row) check_row(scores, track, row);
+    }
+    if (at_limit) fetch_endings(scores);
+    std::exception_ptr failure;
+    const int64_t tracks = std::ssize(tracks_);
+#pragma omp parallel if (tracks >= kManyTracks && !options_.sampling)
+    {
+      std::vector<std::vector<Candidate>> candidates;
+#pragma omp for schedule(static)
+      for (int64_t t = 0; t < tracks; ++t) {
+        try {
+          advance(scores, tracks_[t], candidates);
+        } catch (...) {  // none may leave the threads
+          const std::lock_guard hold(fetching_);
+          failure = std::current_exception();
+        }
+      }
+    }
+    if (failure) std::rethrow_exception(failure);
+  }
+
+  void check_row(const StepScores& scores, const Track& track, int64_t row) const {
+    check(std::isfinite(scores.log_sum[row]) && scores.columns[row * scores.k] >= 0, Exit::model,
+          "the model's scores are not finite at word ", step_ + 1, " of sentence ",
+          numbers_[track.sentence] + 1, "; the weights are damaged or training diverged");
+  }
+
+  // With room for the candidates of a track's rows.
+  void advance(const StepScores& scores, Track& track,
+               std::vector<std::vector<Candidate>>& candidates) {
     const int64_t live = track.beam.live();
-    if (std::ssize(candidates_) < live) candidates_.resize(static_cast<size_t>(live));
+    if (std::ssize(candidates) < live) candidates.resize(static_cast<size_t>(live));
     for (int64_t i = 0; i < live; ++i) {
       const int64_t row = track.first_row + i;
-      candidates_[i].clear();
-      check(std::isfinite(scores.log_sum[row]) && scores.columns[row * scores.k] >= 0, Exit::model,
-            "the model's scores are not finite at word ", step_ + 1, " of sentence ",
-            numbers_[track.sentence] + 1, "; the weights are damaged or training diverged");
+      candidates[i].clear();
       if (track.beam.at_limit())
-        candidates_[i].push_back(ending(scores, row));
+        candidates[i].push_back(ending(scores, row));
       else if (options_.sampling)
-        candidates_[i].push_back(draw(scores, row, track));
+        candidates[i].push_back(draw(scores, row, track));
       else
-        rank(scores, row, candidates_[i]);
+        rank(scores, row, candidates[i]);
     }
+    track.beam.advance(std::span(candidates).first(static_cast<size_t>(live)));
   }
 
   void rank(const StepScores& scores, int64_t row, std::vector<Candidate>& candidates) const {
     for (int64_t j = row * scores.k; j < (row + 1) * scores.k; ++j) {
-      const auto word = static_cast<int32_t>(scores.columns[j]);
+      const int32_t word = scores.columns[j];
       const double log_prob = std::min(0.0, scores.values[j] - scores.log_sum[row]);
       const bool possible = word >= 0 && log_prob > kImpossible;
       if (possible && std::ranges::find(banned_, word) == banned_.end())
@@ -164,8 +199,13 @@ class BatchSearch {
     if (candidates.empty()) candidates.push_back(ending(scores, row));
   }
 
-  Candidate ending(const StepScores& scores, int64_t row) const {
+  void fetch_endings(const StepScores& scores) const {
+    const std::lock_guard hold(fetching_);
     if (scores.endings.empty()) scores.endings = columns(scores.scores, kEos, 1).values();
+  }
+
+  Candidate ending(const StepScores& scores, int64_t row) const {
+    fetch_endings(scores);
     return {kEos, std::min(0.0, scores.score(scores.endings[row]) - scores.log_sum[row])};
   }
 
@@ -199,8 +239,8 @@ class BatchSearch {
   std::vector<int32_t> banned_, words_;
   std::vector<std::unique_ptr<DecoderState>> states_;
   std::vector<Track> tracks_;
-  std::vector<std::vector<Candidate>> candidates_;
   std::vector<std::vector<Hypothesis>> results_;
+  mutable std::mutex fetching_;
   std::optional<Sampler> sampler_;
   int64_t rows_ = 0, step_ = 0;
 };

@@ -49,7 +49,7 @@ void GuidedHead::look(const MultiHeadAttention& attend, const Tensor& h, const P
 }
 
 Tensor Embedder::operator()(const Tensor& ids, const Tensor& places, int64_t longest) const {
-  return embed(E, waves ? waves->rows(longest) : P, {ids, places, scale, dropout_key(dropout)});
+  return embed(E, positions(longest), {ids, places, scale, dropout_key(dropout)});
 }
 
 namespace {
@@ -84,7 +84,7 @@ Embedder Transformer::embedder(const char* name, int64_t words, const Tensor& ti
 }
 
 Transformer::Transformer(const ModelConfig& config, Type type, Device device)
-    : Model(type, device), config_(config) {
+    : Model(type, device), config_(config), idle_(idle_memories()) {
   const Scope root{store_, ""};
   embed_source = embedder("source", config.source_words, {});
   embed_target =

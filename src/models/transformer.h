@@ -6,6 +6,7 @@
 #include "attention/multi_head.h"
 #include "models/config.h"
 #include "nn/positions.h"
+#include "ops/decoder_memory.h"
 #include "ops/guide.h"
 
 namespace fovea {
@@ -72,10 +73,8 @@ struct DecoderLayer {
   DecoderLayer(Scope scope, const ModelConfig& c);
   Tensor operator()(const Tensor& y, const Packing& target, const Tensor& memory,
                     const Packing& source, GuidedHead* guided = nullptr) const;
-  // One word per row, the words before it remembered: `remember` stores keys and values of the
-  // new words, given as [rows, 3D] beside their queries, and gives all that are to be attended to.
-  template <class Remember>
-  Tensor step(const Tensor& y, const Remembered& source, const Remember& remember) const;
+  // One word per row, those before it and the source remembered for layer `number`.
+  Tensor step(const Tensor& y, int64_t number, DecoderMemory& memory) const;
 };
 
 // Word embeddings scaled by √D plus positions (sections 3.4, 3.5). Positions are learned (P),
@@ -86,6 +85,8 @@ struct Embedder {
   std::optional<SinusoidTable> waves;
   double scale = 1, dropout = 0;
 
+  // Rows for the places below `longest`, and more; absent where there are no positions.
+  Tensor positions(int64_t longest) const { return waves ? waves->rows(longest) : P; }
   // ids and places are i32 [N]; every place is below `longest`.
   Tensor operator()(const Tensor& ids, const Tensor& places, int64_t longest) const;
   Tensor operator()(std::span<const int32_t> ids, const Tensor& places, int64_t longest) const {
@@ -95,6 +96,10 @@ struct Embedder {
     return (*this)(ids, sentences.positions, sentences.longest);
   }
 };
+
+// Memories that no search uses now.
+struct IdleMemories;
+std::shared_ptr<IdleMemories> idle_memories();
 
 class Transformer : public Model {
  public:
@@ -133,6 +138,7 @@ class Transformer : public Model {
   Embedder embedder(const char* name, int64_t words, const Tensor& tied);
 
   ModelConfig config_;
+  std::shared_ptr<IdleMemories> idle_;  // between two searches
 
  public:
   Embedder embed_source, embed_target;

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <mutex>
 
 #include "models/transformer.h"
 #include "ops/embedding.h"
@@ -8,92 +9,52 @@
 // The Transformer one word at a time: keys and values of earlier words are remembered, those of
 // the source are computed once per sentence.
 namespace fovea {
-namespace {
 
-// Note [Remembered rows]
-// Keys and values of the words so far stand in one growing matrix per layer. A table gives for
-// every live row the place of each of its words. Search reorders the table; keys and values are
-// never copied per beam. When a matrix is full, it moves on without what search has dropped.
-struct State : DecoderState {
-  std::vector<Tensor> source_kv;  // per layer [source tokens, 2D]
-  std::vector<Tensor> kv;         // per layer [capacity, 2D], the first `used` rows are filled
-  int64_t used = 0, steps = 0, rows = 0;
-  std::vector<int32_t> words;     // [rows, steps]: the places of each row's words
-  std::vector<int32_t> sentence;  // per row
-  std::vector<int32_t> source_offsets;
-  Remembered source;  // where the words of each row's source stand; absent: `sentence` has changed
+// Memories that nobody uses. A GPU records its steps with a memory and can do them again for the
+// next sentences.
+struct IdleMemories {
+  std::mutex mutex;
+  std::vector<std::unique_ptr<DecoderMemory>> all;
+
+  std::unique_ptr<DecoderMemory> take() {
+    const std::lock_guard hold(mutex);
+    if (all.empty()) return nullptr;
+    auto last = std::move(all.back());
+    all.pop_back();
+    return last;
+  }
+  void give_back(std::unique_ptr<DecoderMemory> memory) {
+    memory->forget();
+    const std::lock_guard hold(mutex);
+    all.push_back(std::move(memory));
+  }
 };
 
-void tabulate_source(State& s, Device device) {
-  const auto first = [&](int32_t b) { return s.source_offsets[static_cast<size_t>(b)]; };
-  std::vector<int32_t> lengths, index;
-  int32_t width = 1;
-  for (const int32_t b : s.sentence) {
-    lengths.push_back(first(b + 1) - first(b));
-    width = std::max(width, lengths.back());
-  }
-  for (const int32_t b : s.sentence) {
-    const size_t end = index.size() + static_cast<size_t>(width);
-    for (int32_t u = first(b); u < first(b + 1); ++u) index.push_back(u);
-    index.resize(end, 0);
-  }
-  s.source.index = Tensor::of(index, device).view({s.rows, width});
-  s.source.lengths = Tensor::of(lengths, device);
-}
+std::shared_ptr<IdleMemories> idle_memories() { return std::make_shared<IdleMemories>(); }
 
-// Every row has one more word, which stands behind those there are.
-Remembered add_words(State& s, Device device) {
-  std::vector<int32_t> longer;
-  longer.reserve(static_cast<size_t>(s.rows * (s.steps + 1)));
-  for (int64_t r = 0; r < s.rows; ++r) {
-    const auto row = s.words.begin() + r * s.steps;
-    longer.insert(longer.end(), row, row + s.steps);
-    longer.push_back(static_cast<int32_t>(s.used + r));
-  }
-  s.words = std::move(longer);
-  const std::vector<int32_t> lengths(static_cast<size_t>(s.rows),
-                                     static_cast<int32_t>(s.steps + 1));
-  return {{}, Tensor::of(s.words, device).view({s.rows, s.steps + 1}), Tensor::of(lengths, device)};
-}
+namespace {
 
-// A step reads all that is remembered; moving it once in eight steps costs little beside that.
-constexpr int64_t kStepsOfRoom = 8;
+struct State : DecoderState {
+  std::shared_ptr<IdleMemories> home;
+  std::unique_ptr<DecoderMemory> memory;
 
-// Makes room for `rows` more rows. What no live row refers to any more is left behind.
-void make_room(State& s, int64_t rows) {
-  if (s.kv[0] && s.used + rows <= s.kv[0].size(0)) return;
-  std::vector<int32_t> moved_to(static_cast<size_t>(s.used), -1), kept;
-  for (int32_t& word : s.words) {
-    int32_t& to = moved_to[static_cast<size_t>(word)];
-    if (to < 0) {
-      to = static_cast<int32_t>(kept.size());
-      kept.push_back(word);
-    }
-    word = to;
+  ~State() override {
+    if (memory) home->give_back(std::move(memory));
   }
-  s.used = static_cast<int64_t>(kept.size());
-  const Tensor& like = s.source_kv[0];
-  const Tensor index = Tensor::of(kept, like.device());
-  for (Tensor& kv : s.kv) {
-    Tensor larger({s.used + kStepsOfRoom * rows, like.cols()}, like.type(), like.device());
-    if (s.used > 0) copy_rows(kv, index, larger.window(0, s.used));
-    kv = larger;
-  }
-}
+};
+
+DecoderMemory& memory_of(DecoderState& state) { return *static_cast<State&>(state).memory; }
 
 }  // namespace
 
-template <class Remember>
-Tensor DecoderLayer::step(const Tensor& y, const Remembered& source,
-                          const Remember& remember) const {
+Tensor DecoderLayer::step(const Tensor& y, int64_t number, DecoderMemory& memory) const {
   const Tensor a = add_1(y, [&](const Tensor& h) {
-    const Tensor qkv = attend_self.project(h);
-    const Remembered self = remember(qkv);
-    return attend_self.W_O(attend_remembered(columns(qkv, 0, h.cols()), self, attend_self.heads));
+    const Tensor qkv = linear(h, attend_self.W_QKV, attend_self.b_QKV, Give::activation);
+    return attend_self.W_O(memory.attend_words(number, qkv));
   });
   const Tensor b = add_2(a, [&](const Tensor& h) {
-    const Tensor q = attend_source.queries(h);
-    return attend_source.W_O(attend_remembered(q, source, attend_source.heads));
+    const Tensor q = linear(h, attend_source.W_Q, attend_source.b_Q, Give::activation);
+    return attend_source.W_O(memory.attend_source(number, q));
   });
   return add_3(b, feed_forward);
 }
@@ -101,51 +62,36 @@ Tensor DecoderLayer::step(const Tensor& y, const Remembered& source,
 std::unique_ptr<DecoderState> Transformer::start(const Tokens& source) const {
   const Packing from = Packing::of(source.offsets, store_.device());
   const Tensor memory = encode(embed_source(source.ids, from), from);
+  std::vector<Tensor> kv;
+  for (const DecoderLayer& layer : decoder_layers) {
+    const MultiHeadAttention& attend = layer.attend_source;
+    kv.push_back(linear(memory, attend.W_KV, attend.b_KV, Give::activation));
+  }
   auto state = std::make_unique<State>();
-  for (const DecoderLayer& layer : decoder_layers)
-    state->source_kv.push_back(layer.attend_source.keys_and_values(memory));
-  state->kv.resize(decoder_layers.size());
-  state->rows = source.sentences();
-  for (int32_t b = 0; b < state->rows; ++b) state->sentence.push_back(b);
-  state->source_offsets.assign(source.offsets.begin(), source.offsets.end());
+  state->home = idle_;
+  state->memory = idle_->take();
+  if (!state->memory)
+    state->memory =
+        decoder_memory({std::ssize(decoder_layers), config_.size, config_.heads}, store_.device());
+  state->memory->start(std::move(kv), source.offsets);
   return state;
 }
 
-Tensor Transformer::step(DecoderState& decoder_state, std::span<const int32_t> words) const {
-  auto& s = static_cast<State&>(decoder_state);
-  assert(static_cast<int64_t>(words.size()) == s.rows);
-  make_room(s, s.rows);
-  Remembered self = add_words(s, store_.device());
-  if (!s.source.index) tabulate_source(s, store_.device());
-
-  const int64_t at = std::min(s.steps, max_length());
-  const std::vector<int32_t> place(words.size(), static_cast<int32_t>(at));
-  Tensor y = embed_target(words, Tensor::of(place, store_.device()), at + 1);
-  for (size_t i = 0; i < decoder_layers.size(); ++i) {
-    s.source.kv = s.source_kv[i];
-    y = decoder_layers[i].step(y, s.source, [&](const Tensor& qkv) {
-      copy_columns(qkv, config_.size, s.kv[i].window(s.used, s.rows));
-      self.kv = s.kv[i];
-      return self;
-    });
-  }
-  s.used += s.rows;
-  ++s.steps;
-  return logits(final_norms.empty() ? y : final_norms[1](y));
+Tensor Transformer::step(DecoderState& state, std::span<const int32_t> words) const {
+  DecoderMemory& memory = memory_of(state);
+  assert(static_cast<int64_t>(words.size()) == memory.rows());
+  const int64_t place = std::min(memory.steps(), max_length());
+  const Tensor P = embed_target.positions(place + 1);
+  return memory.step({words, static_cast<int32_t>(place), P}, [&](const DecoderMemory::Rows& in) {
+    Tensor y = embed(embed_target.E, P, {in.words, in.places, embed_target.scale, {}});
+    for (size_t i = 0; i < decoder_layers.size(); ++i)
+      y = decoder_layers[i].step(y, static_cast<int64_t>(i), memory);
+    return memory.scores(final_norms.empty() ? y : final_norms[1](y), W_out, b_out);
+  });
 }
 
-void Transformer::reorder(DecoderState& decoder_state, std::span<const int32_t> parents) const {
-  auto& s = static_cast<State&>(decoder_state);
-  std::vector<int32_t> words, sentence;
-  for (const int32_t parent : parents) {
-    const auto row = s.words.begin() + parent * s.steps;
-    words.insert(words.end(), row, row + s.steps);
-    sentence.push_back(s.sentence[static_cast<size_t>(parent)]);
-  }
-  if (sentence != s.sentence) s.source = {};
-  s.words = std::move(words);
-  s.sentence = std::move(sentence);
-  s.rows = static_cast<int64_t>(parents.size());
+void Transformer::reorder(DecoderState& state, std::span<const int32_t> parents) const {
+  memory_of(state).reorder(parents);
 }
 
 namespace {

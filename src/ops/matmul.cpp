@@ -1,5 +1,6 @@
 #include "ops/matmul.h"
 
+#include <atomic>
 #include <map>
 #include <mutex>
 #include <utility>
@@ -20,6 +21,7 @@ thread_local Precision precision = Precision::f32;
 struct OperandCache {
   std::mutex mutex;
   std::map<std::pair<const void*, int64_t>, Tensor> kept;
+  std::atomic<uint64_t> version = 0;
 };
 OperandCache& operands() {
   static OperandCache* const cache = new OperandCache;
@@ -95,8 +97,11 @@ void parameters_changed() {
   OperandCache& cache = operands();
   const std::lock_guard hold(cache.mutex);
   cache.kept.clear();
+  ++cache.version;
   forget_packed(static_cast<const Device*>(nullptr));
 }
+
+uint64_t parameters_version() { return operands().version; }
 
 Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b, Give give) {
   assert(x.cols() == W.size(1));

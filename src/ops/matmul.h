@@ -42,5 +42,6 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b = {}, Give give 
 // parameters of a store are converted at once and kept until parameters_changed().
 Tensor as_operand(const Tensor& x);
 void parameters_changed();
+uint64_t parameters_version();  // another after each parameters_changed()
 
 }  // namespace fovea

@@ -3,10 +3,42 @@
 #include "ops/topk_kernel.h"
 
 namespace fovea {
+namespace {
+
+struct Sizes {
+  int64_t rows, k;
+  Type type;
+
+  int64_t numbers() const { return rows * (1 + k); }  // before the columns
+  std::size_t bytes() const {
+    return static_cast<std::size_t>(numbers()) * bytes_of(type) +
+           static_cast<std::size_t>(rows * k) * sizeof(int32_t);
+  }
+};
+
+// All three in one buffer.
+TopK placed(const Sizes& s, const Buffer& buffer, Device device) {
+  const auto columns_at = static_cast<std::size_t>(s.numbers()) * bytes_of(s.type);
+  return {Tensor({s.rows}, s.type, device, buffer, 0),
+          Tensor({s.rows, s.k}, s.type, device, buffer, s.rows),
+          Tensor({s.rows, s.k}, Type::i32, device, buffer,
+                 static_cast<int64_t>(columns_at / sizeof(int32_t)))};
+}
+
+}  // namespace
+
+TopK on_host(const TopK& best) {
+  const Device from = best.values.device();
+  if (from == Device{Cpu{}}) return best;
+  const Sizes sizes{best.values.rows(), best.values.cols(), best.values.type()};
+  const Buffer copy = allocate(sizes.bytes(), Cpu{});
+  download(best.log_sum.buffer().get(), copy.get(), sizes.bytes(), from);
+  return placed(sizes, copy, Cpu{});
+}
 
 TopK top_k(const Tensor& x, int64_t k) {
-  TopK best{Tensor({x.rows()}, x.type(), x.device()), Tensor({x.rows(), k}, x.type(), x.device()),
-            Tensor({x.rows(), k}, Type::i32, x.device())};
+  const Sizes sizes{x.rows(), k, x.type()};
+  TopK best = placed(sizes, allocate(sizes.bytes(), x.device()), x.device());
   run(x, [&]<class T>(auto on, T) {
     kernel::top_k(on, x.in<T>(), best.log_sum.data<T>(), best.values.out<T>(),
                   best.columns.out<int32_t>());

@@ -15,6 +15,8 @@ struct TopK {
 
 // x [rows, n]; k may exceed n.
 TopK top_k(const Tensor& x, int64_t k);
+// What top_k returned, brought to the host in one copy.
+TopK on_host(const TopK& best);
 
 // The mean over several tensors of scores of softmax(x), row by row.
 Tensor mean_probabilities(std::span<const Tensor> scores);

@@ -26,6 +26,12 @@ __device__ int column_of(Rank rank) {
   return static_cast<int>(0xFFFFFFFFu - static_cast<uint32_t>(rank));
 }
 
+__device__ float power_of_two(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
 // Σ exp(x − top) with the largest x so far as `top`.
 struct Running {
   float top = -FLT_MAX, sum = 0;
@@ -37,7 +43,7 @@ struct Running {
       top = largest;
     }
 #pragma unroll
-    for (int m = 0; m < kWide; ++m) sum += exp2f((x.at[m] - top) * kLog2e);
+    for (int m = 0; m < kWide; ++m) sum += power_of_two((x.at[m] - top) * kLog2e);
   }
   // Of all threads of the block.
   __device__ Running together() const {
@@ -155,9 +161,21 @@ __device__ void select(const Row<kWide>& row, Rank limit, int wanted, Workspace&
   const int owners = __syncthreads_count(own != 0);
 
   const int each = row.turns() * kWide, total = owners * each;
+  const auto candidate = [&](int t) {
+    return t < total ? row.of_owner(w.owners[t / each], t % each) : 0;
+  };
+  if (total <= kPool) {  // all loads are on their way together
+    Rank ranks[kPool / kThreads];
+#pragma unroll
+    for (int i = 0; i < kPool / kThreads; ++i) ranks[i] = candidate(i * kThreads + thread);
+#pragma unroll
+    for (const Rank rank : ranks)
+      if (rank && rank >= least && rank < limit) w.pool[atomicAdd(&w.count, 1)] = rank;
+    __syncthreads();
+    return sort_up_to(w.pool, w.count, wanted);
+  }
   for (int first = 0; first < total; first += kThreads) {
-    const int t = first + thread;
-    const Rank rank = t < total ? row.of_owner(w.owners[t / each], t % each) : 0;
+    const Rank rank = candidate(first + thread);
     if (rank && rank >= least && rank < limit) w.pool[atomicAdd(&w.count, 1)] = rank;
     __syncthreads();
     const int count = w.count;

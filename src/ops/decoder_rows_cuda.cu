@@ -1,0 +1,252 @@
+#include <cuda_bf16.h>
+
+#include <cmath>
+#include <type_traits>
+
+#include "ops/decoder_memory_kernel.h"
+#include "ops/quad.cuh"
+#include "ops/warp.cuh"
+#include "tensor/cuda.h"
+
+// Attention of decoder_attention_cuda.cu for the shapes that matter: whole rows of bf16, all heads
+// at once.
+namespace fovea::kernel {
+namespace {
+
+constexpr int kWarps = 4;
+constexpr int kNumbers = 8;  // of bf16 in 16 bytes
+constexpr float kLog2e = 1.44269504f;
+
+struct Chunk {
+  uint4 bits;
+
+  __device__ static Chunk load(const bf16* from) {
+    return {__ldg(reinterpret_cast<const uint4*>(from))};
+  }
+  __device__ void store(bf16* to) const { *reinterpret_cast<uint4*>(to) = bits; }
+  __device__ float at(int k) const {
+    const uint32_t word = k < 2 ? bits.x : k < 4 ? bits.y : k < 6 ? bits.z : bits.w;
+    return __uint_as_float(k % 2 ? word & 0xFFFF0000u : word << 16);
+  }
+  __device__ static uint32_t pair(float low, float high) {
+    const __nv_bfloat162 both = __floats2bfloat162_rn(low, high);
+    return *reinterpret_cast<const uint32_t*>(&both);
+  }
+  __device__ static Chunk of(const float (&x)[kNumbers]) {
+    return {{pair(x[0], x[1]), pair(x[2], x[3]), pair(x[4], x[5]), pair(x[6], x[7])}};
+  }
+};
+
+__device__ inline float power_of_two(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// What a lane has read of one chunk of columns: max_u s_u, Σ_u 2^(s_u − max) and
+// Σ_u 2^(s_u − max) v_u.
+struct Reading {
+  float top = -INFINITY, sum = 0;
+  float y[kNumbers] = {};
+
+  __device__ void raise(float high) {
+    const float by = power_of_two(top - high);
+    top = high;
+    sum *= by;
+#pragma unroll
+    for (int k = 0; k < kNumbers; ++k) y[k] *= by;
+  }
+  __device__ void add(float s, const Chunk& v) {
+    const float a = power_of_two(s - top);
+    sum += a;
+#pragma unroll
+    for (int k = 0; k < kNumbers; ++k) y[k] += a * v.at(k);
+  }
+  __device__ void join(const Reading& other) {
+    raise(fmaxf(top, other.top));
+    const float by = power_of_two(other.top - top);
+    sum += by * other.sum;
+#pragma unroll
+    for (int k = 0; k < kNumbers; ++k) y[k] += by * other.y[k];
+  }
+};
+
+// Note [Whole rows]
+// A warp reads rows of k and v as they stand, all heads of a word: lane l has the chunks l, l + 32,
+// … and neighbouring lanes that share a head sum up its scores. Each lane finds out where one word
+// stands, and the others ask it. Where there are few rows, four warps share the words of one.
+template <int kChunks>
+struct RowReader {
+  static constexpr int kAtOnce = kChunks > 2 ? 2 : 4;  // words whose loads are under way together
+  int D;
+  float q[kChunks][kNumbers];
+  Reading reading[kChunks];
+
+  __device__ int column(int c) const {
+    return kNumbers * (static_cast<int>(threadIdx.x) % kWarp + c * kWarp);
+  }
+  __device__ void ask(const bf16* row, float scale) {
+#pragma unroll
+    for (int c = 0; c < kChunks; ++c) {
+      const Chunk chunk = Chunk::load(row + column(c));
+#pragma unroll
+      for (int k = 0; k < kNumbers; ++k) q[c][k] = chunk.at(k) * scale;
+    }
+  }
+  // The words first … of `count`, whose places the lanes know; the first of them is one.
+  template <int kLanes>
+  __device__ void read(const bf16* place, int first, int count) {
+    Chunk k[kAtOnce][kChunks] = {}, v[kAtOnce][kChunks] = {};
+#pragma unroll
+    for (int t = 0; t < kAtOnce; ++t) {
+      const auto address = __shfl_sync(~0u, reinterpret_cast<unsigned long long>(place), first + t);
+      if (first + t >= count) continue;
+      const bf16* row = reinterpret_cast<const bf16*>(address);
+#pragma unroll
+      for (int c = 0; c < kChunks; ++c) {
+        k[t][c] = Chunk::load(row + column(c));
+        v[t][c] = Chunk::load(row + D + column(c));
+      }
+    }
+#pragma unroll
+    for (int c = 0; c < kChunks; ++c) {
+      float s[kAtOnce], high = reading[c].top;
+#pragma unroll
+      for (int t = 0; t < kAtOnce; ++t) {
+        float part = 0;
+#pragma unroll
+        for (int n = 0; n < kNumbers; ++n) part += q[c][n] * k[t][c].at(n);
+        part = across_lanes(part, kLanes, Sum{});
+        s[t] = first + t < count ? part : -INFINITY;
+        high = fmaxf(high, s[t]);
+      }
+      reading[c].raise(high);
+#pragma unroll
+      for (int t = 0; t < kAtOnce; ++t) reading[c].add(s[t], v[t][c]);
+    }
+  }
+  __device__ void write(bf16* row) const {
+#pragma unroll
+    for (int c = 0; c < kChunks; ++c) {
+      const float by = 1 / reading[c].sum;
+      float y[kNumbers];
+#pragma unroll
+      for (int k = 0; k < kNumbers; ++k) y[k] = reading[c].y[k] * by;
+      Chunk::of(y).store(row + column(c));
+    }
+  }
+};
+
+enum class Words { own, source };
+
+// Where word u of a row stands: its key, and its value D numbers behind.
+template <Words kWords>
+struct Finder {
+  const StepAttention<bf16>& in;
+  const StepHeader& at;
+  int row;
+
+  __device__ int words() const {
+    return kWords == Words::own ? at.step + 1 : in.control.source_words[row];
+  }
+  __device__ const bf16* operator()(int u) const {
+    const int64_t stride = 2 * in.y.cols;
+    if constexpr (kWords == Words::source) {
+      const bf16* kv = static_cast<const bf16*>(at.pages[in.layer]);
+      return kv + (in.control.source_first[row] + u) * stride;
+    } else {
+      if (u == at.step) return in.q.row(row) + in.y.cols;
+      const bf16* page = static_cast<const bf16*>(at.pages[(1 + u) * in.layers + in.layer]);
+      return page + at.table[int64_t{row} * at.stride + u] * stride;
+    }
+  }
+};
+
+// The new word's key and value, to where later steps find them.
+template <int kChunks>
+__device__ void remember(const StepAttention<bf16>& in, const StepHeader& at, int row) {
+  const void* const page = at.pages[(1 + at.step) * in.layers + in.layer];
+  bf16* const to = static_cast<bf16*>(const_cast<void*>(page)) + int64_t{row} * 2 * in.y.cols;
+  const bf16* const from = in.q.row(row) + in.y.cols;
+#pragma unroll
+  for (int c = 0; c < 2 * kChunks; ++c) {
+    const int column = kNumbers * (static_cast<int>(threadIdx.x) % kWarp + c * kWarp);
+    Chunk::load(from + column).store(to + column);
+  }
+}
+
+template <int kChunks, int kLanes, Words kWords>
+__global__ void __launch_bounds__(kWarps* kWarp, kChunks > 2 ? 2 : 4)
+    attend_rows(const __grid_constant__ StepAttention<bf16> in, float scale, int warps) {
+  __shared__ Reading meeting[kWarps - 1][kChunks][kWarp];
+  const StepHeader& at = *in.control.header;
+  const int warp = static_cast<int>(threadIdx.x) / kWarp, share = warp % warps;
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int row = static_cast<int>(blockIdx.x) * (kWarps / warps) + warp / warps;
+  const bool there = row < at.rows;
+  RowReader<kChunks> reader{static_cast<int>(in.y.cols), {}, {}};
+  if (there) {
+    const Finder<kWords> find{in, at, row};
+    const int n = find.words();
+    reader.ask(in.q.row(row), scale);
+    if (kWords == Words::own && share == 0) remember<kChunks>(in, at, row);
+    for (int first = 0; first < n; first += kWarp) {
+      const int count = min(n - first, kWarp);
+      const bf16* const place = lane < count ? find(first + lane) : nullptr;
+      const int step = RowReader<kChunks>::kAtOnce;
+      for (int u = share * step; u < count; u += warps * step)
+        reader.template read<kLanes>(place, u, count);
+    }
+  }
+  if (warps > 1) {
+#pragma unroll
+    for (int c = 0; c < kChunks; ++c)
+      if (share > 0) meeting[share - 1][c][lane] = reader.reading[c];
+    __syncthreads();
+    if (share == 0 && there)
+      for (int w = 1; w < warps; ++w)
+#pragma unroll
+        for (int c = 0; c < kChunks; ++c) reader.reading[c].join(meeting[w - 1][c][lane]);
+  }
+  if (there && share == 0) reader.write(in.y.row(row));
+}
+
+template <Words kWords>
+bool attend_whole(Cuda on, const StepAttention<bf16>& in) {
+  const int64_t D = in.y.cols, size = D / in.heads, chunks = D / (kNumbers * kWarp);
+  const auto aligned = [](const bf16* at) { return reinterpret_cast<uintptr_t>(at) % 16 == 0; };
+  if (D % (kNumbers * kWarp) || (chunks != 1 && chunks != 2 && chunks != 4)) return false;
+  if ((size != 64 && size != 128) || !aligned(in.q.data) || !aligned(in.y.data)) return false;
+  const auto scale = static_cast<float>(kLog2e / std::sqrt(static_cast<double>(size)));
+  const int warps = in.y.rows <= 256 ? kWarps : 1;
+  const unsigned blocks = blocks_for(in.y.rows, kWarps / warps);
+  const auto launch = [&]<int kChunks, int kLanes>() {
+    attend_rows<kChunks, kLanes, kWords>
+        <<<blocks, kWarps * kWarp, 0, stream(on)>>>(in, scale, warps);
+  };
+  const auto with_chunks = [&]<int kLanes>() {
+    if (chunks == 1)
+      launch.template operator()<1, kLanes>();
+    else if (chunks == 2)
+      launch.template operator()<2, kLanes>();
+    else
+      launch.template operator()<4, kLanes>();
+  };
+  if (size == 64)
+    with_chunks.template operator()<8>();
+  else
+    with_chunks.template operator()<16>();
+  check_launch("attend_rows");
+  return true;
+}
+
+}  // namespace
+
+bool attend_words_whole(Cuda on, const StepAttention<bf16>& in) {
+  return attend_whole<Words::own>(on, in);
+}
+bool attend_source_whole(Cuda on, const StepAttention<bf16>& in) {
+  return attend_whole<Words::source>(on, in);
+}
+
+}  // namespace fovea::kernel

@@ -1,0 +1,65 @@
+#include <algorithm>
+
+#include "models/model.h"
+#include "support/parity.h"
+
+// Long walks of a Transformer's decoder through changing rows: on a GPU, what it remembers outgrows
+// its room several times and most steps are replays.
+namespace fovea::parity {
+namespace {
+
+// Sentences, longest source, steps, which shape of heads.
+const Shapes kWalks{
+    .largest = {5, 9, 12, 4}, .large = {{3, 20, 70, 2}, {60, 14, 20, 3}, {90, 5, 10, 1}}, .few = 8};
+
+ModelConfig config_of(const Sizes& n) {
+  constexpr struct {
+    int64_t size, heads;
+  } kHeads[] = {{36, 3}, {256, 4}, {512, 8}, {512, 4}};  // of 12, 64, 64 and 128 columns
+  ModelConfig c;
+  c.size = kHeads[n[3] - 1].size, c.heads = kHeads[n[3] - 1].heads;
+  c.inner = 64;
+  c.encoder_layers = 1, c.decoder_layers = 2;
+  c.source_words = c.target_words = 40;
+  c.max_length = std::max(n[1], n[2]) + 5;
+  return c;
+}
+
+void walk(Trial& t, const Sizes& n) {
+  const Model& model = t.model(config_of(n));
+  const auto word = [&] { return static_cast<int32_t>(3 + t.random().below(37)); };
+  const std::vector<int32_t> offsets = Trial::offsets(t.lengths(n[0], n[1]));
+  std::vector<int32_t> ids(static_cast<size_t>(offsets.back()));
+  std::ranges::generate(ids, word);
+  const auto state = model.start({ids, offsets});
+  std::vector<int32_t> next(static_cast<size_t>(n[0]), 1);
+  for (int64_t step = 0; step < n[2]; ++step) {
+    t.expect_numbers("scores", model.step(*state, next).values());
+    const auto most = static_cast<size_t>(3 * n[0]);
+    const size_t rows = t.random().below(3) ? next.size() : 1 + t.random().below(most);
+    std::vector<int32_t> parents(rows);
+    for (int32_t& p : parents) p = static_cast<int32_t>(t.random().below(next.size()));
+    model.reorder(*state, parents);
+    next.resize(rows);
+    std::ranges::generate(next, word);
+  }
+}
+
+TEST(Parity, Decoding) {
+  Family family("decoding");
+  family.check_forward("many words, one by one", Bar::products, kWalks, walk);
+  family.check_forward("two searches at once", Bar::products, kWalks, [](Trial& t, const Sizes& n) {
+    const Model& model = t.model(config_of(n));
+    const std::vector<int32_t> offsets{0, 3}, ids{5, 6, 2};
+    const auto one = model.start({ids, offsets}), other = model.start({ids, offsets});
+    for (int32_t step = 0; step < 4; ++step) {
+      const std::vector<int32_t> words{3 + step}, others{9 - step};
+      const Tensor scores = model.step(*one, words), of_other = model.step(*other, others);
+      t.expect_numbers("one", scores.values());
+      t.expect_numbers("other", of_other.values());
+    }
+  });
+}
+
+}  // namespace
+}  // namespace fovea::parity
