@@ -10,16 +10,16 @@ namespace {
 
 // Sentences, longest source, steps, which shape of heads.
 const Shapes kWalks{
-    .largest = {5, 9, 12, 4}, .large = {{3, 20, 70, 2}, {60, 14, 20, 3}, {90, 5, 10, 1}}, .few = 8};
+    .largest = {4, 6, 8, 3}, .large = {{3, 9, 70, 2}, {30, 5, 6, 4}, {50, 5, 6, 1}}, .few = 8};
 
 ModelConfig config_of(const Sizes& n) {
   constexpr struct {
     int64_t size, heads;
-  } kHeads[] = {{36, 3}, {256, 4}, {512, 8}, {512, 4}};  // of 12, 64, 64 and 128 columns
+  } kHeads[] = {{36, 3}, {256, 4}, {256, 2}, {512, 8}};  // of 12, 64, 128 and 64 columns
   ModelConfig c;
   c.size = kHeads[n[3] - 1].size, c.heads = kHeads[n[3] - 1].heads;
   c.inner = 64;
-  c.encoder_layers = 1, c.decoder_layers = 2;
+  c.encoder_layers = c.decoder_layers = 1;
   c.source_words = c.target_words = 40;
   c.max_length = std::max(n[1], n[2]) + 5;
   return c;
@@ -48,7 +48,8 @@ void walk(Trial& t, const Sizes& n) {
 TEST(Parity, Decoding) {
   Family family("decoding");
   family.check_forward("many words, one by one", Bar::products, kWalks, walk);
-  family.check_forward("two searches at once", Bar::products, kWalks, [](Trial& t, const Sizes& n) {
+  const Shapes small{.largest = {1, 1, 1, 1}, .few = 2};
+  family.check_forward("two searches at once", Bar::products, small, [](Trial& t, const Sizes& n) {
     const Model& model = t.model(config_of(n));
     const std::vector<int32_t> offsets{0, 3}, ids{5, 6, 2};
     const auto one = model.start({ids, offsets}), other = model.start({ids, offsets});
