@@ -146,7 +146,7 @@ TEST(Search, WideBeamIsExactAndBeatsGreedy) {
 
 TEST(Search, BatchAndOrderDoNotMatter) {
   const TableModel model = random_model(8);
-  const std::vector<Words> sources = random_sources(64);
+  const std::vector<Words> sources = random_sources(150);
   for (const bool sampled : {false, true}) {
     SearchOptions options{.beam = 4, .n_best = 3};
     if (sampled) options.sampling = SamplerOptions{.temperature = 1.3, .top_k = 6, .top_p = 0.9};
@@ -156,7 +156,7 @@ TEST(Search, BatchAndOrderDoNotMatter) {
           search_all(model, one_source(sources[i]), options, {static_cast<int64_t>(i)}).front());
     std::vector<int64_t> order(sources.size());
     std::iota(order.begin(), order.end(), 0);
-    for (const size_t size : {2u, 7u, 32u, 64u}) {
+    for (const size_t size : {2u, 7u, 64u, 150u}) {
       Random(size).shuffle(order);
       for (size_t first = 0; first < order.size(); first += size) {
         const auto members = std::span(order).subspan(first, std::min(size, order.size() - first));
