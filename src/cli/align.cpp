@@ -217,7 +217,7 @@ std::string output_line(const AlignCommand& c, const SoftAlignment& words, int64
 
 void align_files(const AlignCommand& c, const Package& package, const AttentionChoice& choice) {
   PairFiles files(c.source, c.target, package);
-  OutputFile out(c.output);
+  WholeFile out(c.output);
   std::optional<Progress> progress;
   if (c.output != "-") progress.emplace("aligning", 0, ProgressOptions{"pairs"});
   int64_t id = 0;
@@ -230,7 +230,7 @@ void align_files(const AlignCommand& c, const Package& package, const AttentionC
                    words[i] = word_attention(maps, choice, pairs[i]);
                    if (progress) progress->advance();
                  });
-    for (const SoftAlignment& pair : words) out.write_line(output_line(c, pair, id++));
+    for (const SoftAlignment& pair : words) out.write(output_line(c, pair, id++) + "\n");
     out.flush();
     if (progress) progress->set(id);
   }
@@ -250,10 +250,11 @@ void join_files(const AlignCommand& c) {
         second, " ", backward.size(),
         "; first line without partner: ", forward.size() > shorter ? first : second, ":",
         shorter + 1);
-  OutputFile out(c.output);
+  WholeFile out(c.output);
   for (size_t i = 0; i < shorter; ++i)
-    out.write_line(
-        pharaoh(symmetrize(method, forward[i], c.reverse ? reversed(backward[i]) : backward[i])));
+    out.write(
+        pharaoh(symmetrize(method, forward[i], c.reverse ? reversed(backward[i]) : backward[i])) +
+        "\n");
   out.close();
 }
 

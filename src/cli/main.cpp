@@ -1,9 +1,6 @@
-#include <unistd.h>
-
 #include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
 #include <new>
 #include <string>
@@ -138,19 +135,9 @@ int run(int argc, char** argv) {
   return fovea::stop_exit_code();
 }
 
-// Threads that wait for others spin. Where other programs want the cores as well, spinning for
-// long makes two threads slower than one. The library of the threads reads how long before main()
-// begins, so the program starts itself once more; where it cannot, they spin for longer.
-void spin_briefly(char** argv) {
-  if (std::getenv("GOMP_SPINCOUNT") || std::getenv("OMP_WAIT_POLICY")) return;
-  setenv("GOMP_SPINCOUNT", "10000", 1);
-  execv("/proc/self/exe", argv);
-}
-
 }  // namespace
 
 int main(int argc, char** argv) {
-  spin_briefly(argv);
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an ordinary error: exit code 5
   try {
     return run(argc, argv);

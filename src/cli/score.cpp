@@ -130,7 +130,7 @@ class Scorer {
   const ScoreCommand& command_;
   std::vector<const Model*> models_;
   Vocabulary source_, target_;
-  OutputFile out_;
+  WholeFile out_;
   Corpus pairs_;
   Totals totals_;
   int64_t longest_ = 0;

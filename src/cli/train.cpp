@@ -110,9 +110,9 @@ TrainOptions read_options(const TrainCommand& command, std::string* dump) {
 // A restarted run keeps nothing of the one before but the directory.
 void remove_old_run(const std::string& directory) {
   std::error_code error;
-  for (const char* name :
-       {"checkpoints", "snapshots", "tensorboard", "metrics.jsonl", "vocab.spm", "vocab.txt",
-        "source.spm", "source.txt", "target.spm", "target.txt", "model.safetensors", "config.yml"})
+  for (const char* name : {"checkpoints", "snapshots", "tensorboard", "metrics.jsonl", "vocab.spm",
+                           "vocab.txt", "source.spm", "source.txt", "target.spm", "target.txt",
+                           "model.safetensors", "config.yml", "recipe.yml"})
     std::filesystem::remove_all(directory + "/" + name, error);
 }
 
@@ -198,11 +198,11 @@ Outcome run_training(TrainOptions options, const TrainCommand& command,
   const auto begin = std::chrono::steady_clock::now();
   make_directory(directory);
   const DirectoryLock lock(directory);
-  if (command.restart) remove_old_run(directory);
-  check_directory(directory, options.model);
+  if (!command.restart) check_directory(directory, options.model);
   TrainData data;
-  load_all(data, options, directory);
-  watch_signals();  // from here on there is something to save
+  load_all(data, options, command.restart ? "" : directory);
+  if (command.restart) remove_old_run(directory);  // not before the text was found to be sound
+  watch_signals();                                 // from here on there is something to save
   std::signal(SIGUSR1, [](int) { save_asked = true; });
   const RunEnd end = train_model({.options = options,
                                   .settings = settings,

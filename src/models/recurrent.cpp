@@ -424,7 +424,8 @@ Tensor RecurrentModel::surrogate(const Decoded& decoded, const TimeMajor& order,
   }
   const Shape column{order.tokens(), 1};
   const AttentionConfig& a = config_.attention;
-  if (dropout_key(1).on())  // a training step, not a check of gradients
+  // In a training step, not a check of gradients; a batch that is not finite will be left out.
+  if (dropout_key(1).on() && std::isfinite(all))
     baseline.assign(std::vector<double>{next_baseline(b, all / words, a.baseline_decay)});
   return surrogate_loss(
       below_each_other(log_choice),
