@@ -5,7 +5,6 @@
 #include "ops/halves.h"
 #include "ops/matmul_kernel.h"
 #include "ops/onednn.h"
-#include "tensor/memory.h"
 
 namespace fovea::kernel {
 namespace {
@@ -67,8 +66,7 @@ void product(const Product<float, In>& p) {
       half.a = rows_of(p.a, first, count), half.c = rows_of(p.c, first, count);
       product_here(half);
     });
-  const Buffer room = allocate(static_cast<size_t>(p.c.size()) * sizeof(float), Cpu{});
-  const Matrix<float> second{reinterpret_cast<float*>(room.get()), p.c.rows, p.c.cols};
+  const Matrix<float> second{room_for_half(static_cast<size_t>(p.c.size())), p.c.rows, p.c.cols};
   in_halves(p.a.rows, [&](int h, int64_t first, int64_t count) {
     Product<float, In> half = p;
     half.a = rows_of(p.a, first, count), half.b = rows_of(p.b, first, count);

@@ -37,4 +37,7 @@ uint64_t packed_generation();
 void execute(const KeptProduct& product, const void* a, const dnnl::memory& b, const void* bias,
              void* c);
 
+// Room for that many numbers, until this thread asks again.
+float* room_for_half(size_t numbers);
+
 }  // namespace fovea::kernel

@@ -7,9 +7,9 @@
 #include <mutex>
 
 #include "base/check.h"
+#include "base/room.h"
 #include "ops/matmul_kernel.h"
 #include "ops/onednn.h"
-#include "tensor/memory.h"
 
 namespace fovea::kernel {
 namespace {
@@ -198,6 +198,15 @@ void execute(const KeptProduct& product, const void* a, const memory& b, const v
       arguments.emplace(DNNL_ARG_SCRATCHPAD, of(room, scratch.take(room.get_size())));
     product.primitive.execute(stream(), arguments);
     stream().wait();
+  } catch (const dnnl::error& e) {
+    explain(e);
+  }
+}
+
+float* room_for_half(size_t numbers) {
+  thread_local Scratch room;
+  try {
+    return static_cast<float*>(room.take(numbers * sizeof(float)));
   } catch (const dnnl::error& e) {
     explain(e);
   }

@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/room.h"
 #include "tensor/arena.h"
 #include "tensor/workspace.h"
 
@@ -70,12 +71,6 @@ std::byte* more_from_system(std::size_t bytes, const MemoryUse& use) {
 Arena& arena(Cpu) {
   static Arena* const host = new Arena(kChunk, more_from_system, give_to_system);
   return *host;
-}
-
-// Writable, for only such pages count everywhere.
-bool system_has(std::size_t bytes) {
-  void* const start = map(nullptr, bytes);
-  return start != MAP_FAILED && munmap(start, bytes) == 0;
 }
 
 void give_up(std::byte* start, std::size_t bytes) {

@@ -30,9 +30,6 @@ void finish(Device device);
 // What these bytes of the host hold is not needed any more: whole pages go back to the system, and
 // read as zeros from then on.
 void give_up(std::byte* start, std::size_t bytes);
-// Whether the host has `bytes` more to give: to be asked before libraries that do not survive
-// without, such as oneDNN, which writes code for each new shape.
-bool system_has(std::size_t bytes);
 // `count` times the same number of 4 bytes.
 void fill_words(std::byte* to, std::size_t count, uint32_t word, Device device);
 
