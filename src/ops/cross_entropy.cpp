@@ -13,8 +13,6 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kWorthHalves = 512;  // rows
-
 // As many rows as have their logits in the cache; but where the weights are wide, reading them and
 // their gradient once more costs more than logits outside the cache, which take 64 MiB at most.
 // A GPU needs more rows at once to be busy: its logits take 512 MiB at most, in parts of one size.
@@ -26,7 +24,7 @@ int64_t rows_at_a_time(int64_t rows, int64_t words, int64_t width, Device device
     return (rows / std::max<int64_t>(parts, 1) + kBlock) / kBlock * kBlock;
   }
   const int64_t cached = rows_of(3 << 20), most = rows_of(16 << 20);
-  return std::clamp<int64_t>(std::max(cached, std::min(width, most)), 64, kWorthHalves - 1);
+  return std::clamp<int64_t>(std::max(cached, std::min(width, most)), 64, kernel::kWorthHalves - 1);
 }
 
 Tensor total(const Tensor& losses) {
@@ -183,7 +181,7 @@ CrossEntropy output_loss(const Tensor& x, const Tensor& W, const Tensor& b, cons
           b ? Tensor::zeros({V}, b.type(), b.device()) : Tensor()};
     if (N == 0) to.dW.fill(0);
   }
-  if (x.device() == Device{Cpu{}} && N >= kWorthHalves)
+  if (x.device() == Device{Cpu{}} && N >= kernel::kWorthHalves)
     loss_in_halves(in, to);
   else
     loss_of(in, 0, N, to);

@@ -13,6 +13,9 @@ namespace fovea::kernel {
 // and with two threads a half stays with its thread through a whole step. The sum over many rows
 // is the sum of its halves with any number of threads, so that bits do not depend on that number.
 
+// Rows from which their halves are worth products of their own.
+inline constexpr int64_t kWorthHalves = 512;
+
 // f(half, first, count) for both halves of n rows; at the same time where there are two threads, of
 // which either then runs alone in what it calls.
 template <class F>

@@ -48,9 +48,6 @@ void product_here(const Product<float, In>& p) {
   execute(kept, p.a.data, b, p.bias, p.c.data);
 }
 
-// Rows from which their halves are worth products of their own (Note [Halves]).
-constexpr int64_t kWorthHalves = 512;
-
 template <class T>
 Matrix<T> rows_of(Matrix<T> x, int64_t first, int64_t count) {
   return {x.row(first), count, x.cols};
