@@ -137,7 +137,7 @@ def train(name, make, sentences, longest, compiled):
     print(json.dumps({
         "figure": "train", "model": name,
         "peer": f"PyTorch {torch.__version__} {'compiled' if compiled else 'eager'}",
-        "precision": "bf16" if BF16 else "f32", "batch": sentences, "length": longest,
+        "precision": "bf16" if BF16 else "f32", "B": sentences, "S": longest,
         "parameters": sum(p.numel() for p in model.parameters()),
         "tgt_tok_s": round(rates[1]), "spread": [round(rates[0]), round(rates[2])],
         "warm_s": round(warm, 1)}), flush=True)
