@@ -35,7 +35,7 @@ constexpr const char* kExamples = R"(Examples:
 
 FILE is a recipe, as for fovea train, with a list of variants that change something in it:
 
-  base: recipe.yml                 # a recipe beside this file; or its keys right here
+  base: recipe.yml                 # a recipe or comparison beside this file; or its keys right here
   model: {type: recurrent, size: 256}
   compare:
     sentence: 5                    # the line of the test text whose attention is drawn

@@ -76,11 +76,12 @@ class VariantReader {
           ": expected settings, such as {model.attention: local-p}");
   }
 
+  // None where the file names none.
   std::vector<Variant> variants() const {
-    if (names_.empty()) return known_.empty() ? known_variants() : known_;
+    if (names_.empty()) return known_;
     std::vector<Variant> all;
     for (size_t i = 0; i < names_.size(); ++i)
-      all.push_back({names_[i], parts_[i].text(), parts_[i].changes()});
+      all.push_back({names_[i], parts_[i].text(), parts_[i].changes(), file_});
     return all;
   }
 
@@ -133,8 +134,13 @@ std::vector<Variant> known_variants() {
 }
 
 ComparisonPlan ComparisonPlan::read(const std::string& path) {
+  ComparisonPlan plan = read(path, kMostBases);
+  if (plan.variants.empty()) plan.variants = known_variants();
+  return plan;
+}
+
+ComparisonPlan ComparisonPlan::read(const std::string& path, int bases) {
   ComparisonPlan plan;
-  plan.file = path;
   const std::string text = read_file(path, Settings::kMaxBytes);
   YamlPart own, compare;
   VariantReader variants(path);
@@ -143,8 +149,10 @@ ComparisonPlan ComparisonPlan::read(const std::string& path) {
     if (name == "base") {
       check(entry.kind == YamlEntry::Kind::scalar, Exit::data, path, ":", entry.line,
             ": base: expected the name of a recipe");
+      check(bases > 0, Exit::data, path, ":", entry.line,
+            ": base: this is the base of a base of a base; keep it to fewer files");
       const std::string& base = entry.items.front();
-      plan.base_ = base.starts_with('/') ? base : parent_directory(path) + "/" + base;
+      plan = read(base.starts_with('/') ? base : parent_directory(path) + "/" + base, bases - 1);
     } else if (name == kVariants || name.starts_with("variants.")) {
       variants.take(entry);
     } else {
@@ -158,8 +166,9 @@ ComparisonPlan ComparisonPlan::read(const std::string& path) {
   check(o.gold.empty() == o.gold_source.empty() && o.gold.empty() == o.gold_target.empty(),
         Exit::data, path,
         ": compare.gold, gold_source and gold_target belong together: set all or ", "none");
-  plan.own_ = own.text();
-  plan.variants = variants.variants();
+  plan.file = path;
+  plan.layers_.push_back({path, own.text()});
+  if (auto named = variants.variants(); !named.empty()) plan.variants = std::move(named);
   return plan;
 }
 
@@ -168,10 +177,9 @@ TrainOptions ComparisonPlan::options_of(const Variant& variant,
   TrainOptions options;
   Settings settings;
   options.describe(settings);
-  if (!base_.empty()) settings.read_file(base_);
-  settings.read_text(own_, file);
+  for (const Layer& layer : layers_) settings.read_text(layer.settings, layer.file);
   for (const std::string& assignment : assignments) settings.set(assignment);
-  settings.read_text(variant.settings, file);
+  settings.read_text(variant.settings, variant.file);
   return options;
 }
 

@@ -24,13 +24,15 @@ struct Variant {
   std::string name;
   std::string settings;                   // YAML; lines have the numbers they have in the file
   std::vector<std::string> changes = {};  // the same to be read: "model.attention: local-p"
+  std::string file = {};                  // where it stands
 };
 
 // The file of a comparison, read:
 //
-//   base: recipe.yml            a recipe beside this file; or its keys here: data:, model:, …
+//   base: recipe.yml            a recipe or comparison beside this file, of which this one changes
+//                               something; or its keys here: data:, model:, …
 //   compare: {sentence: 5}
-//   variants:                   a map; or a list of names of known_variants(); default: all of them
+//   variants:                   a map; or a list of names of known_variants(); default: the base's, or all
 //     global: {model.attention: global}
 //     local-p: {model.attention: local-p, model.score: general}
 struct ComparisonPlan {
@@ -47,7 +49,13 @@ struct ComparisonPlan {
   static ComparisonPlan read(const std::string& path);
 
  private:
-  std::string base_, own_;  // a recipe's path, and YAML
+  static constexpr int kMostBases = 2;  // one on another
+  static ComparisonPlan read(const std::string& path, int bases);
+
+  struct Layer {
+    std::string file, settings;  // YAML
+  };
+  std::vector<Layer> layers_;  // the base first
 };
 
 // One variant for each mechanism of the recurrent models, by the mechanism's name.

@@ -87,6 +87,30 @@ TEST_F(Plan, BaseIsARecipeBesideTheFile) {
   EXPECT_EQ(options.data.train_source, (std::vector<std::string>{"a", "b"}));
 }
 
+TEST_F(Plan, BaseMayBeAComparison) {
+  file("there.yml",
+       "data: {train_source: [a], train_target: [b]}\n"
+       "compare: {sentence: 3, length_step: 7}\n"
+       "model.type: recurrent\n"
+       "variants: {large: {model.size: 48}, small: {model.size: 24}}\n");
+  const ComparisonPlan back = plan(
+      "base: there.yml\n"
+      "data: {train_source: [b], train_target: [a]}\n"
+      "compare: {sentence: 5}\n");
+  EXPECT_EQ(back.options.sentence, 5);
+  EXPECT_EQ(back.options.length_step, 7);
+  ASSERT_EQ(back.variants.size(), 2u);
+  const TrainOptions options = back.options_of(back.variants[1], {});
+  EXPECT_EQ(options.model.size, 24);
+  EXPECT_EQ(options.model.type, "recurrent");
+  EXPECT_EQ(options.data.train_source, (std::vector<std::string>{"b"}));
+
+  const ComparisonPlan others = plan("base: there.yml\nvariants: [none, static]\n");
+  ASSERT_EQ(others.variants.size(), 2u);
+  EXPECT_EQ(others.variants[1].name, "static");
+  EXPECT_NE(fault("base: compare.yml\n").find("base of a base"), std::string::npos);
+}
+
 TEST_F(Plan, WithoutVariantsAllMechanismsAreCompared) {
   const ComparisonPlan p = plan("model.type: recurrent\n");
   EXPECT_EQ(p.variants.size(), known_variants().size());
