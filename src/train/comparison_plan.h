@@ -32,7 +32,8 @@ struct Variant {
 //   base: recipe.yml            a recipe or comparison beside this file, of which this one changes
 //                               something; or its keys here: data:, model:, …
 //   compare: {sentence: 5}
-//   variants:                   a map; or a list of names of known_variants(); default: the base's, or all
+//   variants:                   a map; or a list of names of known_variants(); default: the
+//                               base's, or all
 //     global: {model.attention: global}
 //     local-p: {model.attention: local-p, model.score: general}
 struct ComparisonPlan {
