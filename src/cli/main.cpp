@@ -19,6 +19,7 @@
 #include "cli/inspect.h"
 #include "cli/neighbours.h"
 #include "cli/score.h"
+#include "cli/serve.h"
 #include "cli/session.h"
 #include "cli/show.h"
 #include "cli/suggestion.h"
@@ -110,6 +111,7 @@ void add_commands(CLI::App& app) {
   fovea::add_train(app);
   fovea::add_average(app);
   fovea::add_compare(app);
+  fovea::add_serve(app);
   fovea::add_bench(app);
   fovea::add_inspect(app);
   fovea::add_doctor(app);

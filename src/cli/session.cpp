@@ -58,6 +58,13 @@ void add_device_option(CLI::App& command, std::string& device) {
       ->envname("FOVEA_DEVICE");
 }
 
+void add_precision_option(CLI::App& command, std::string& precision) {
+  command.add_option("--precision", precision, "Numbers of matrix products")
+      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
+      ->capture_default_str()
+      ->envname("FOVEA_PRECISION");
+}
+
 void add_model_options(CLI::App& command, ModelChoice& choice) {
   command
       .add_option(
@@ -69,10 +76,7 @@ void add_model_options(CLI::App& command, ModelChoice& choice) {
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->envname("FOVEA_MODEL");
   add_device_option(command, choice.device);
-  command.add_option("--precision", choice.precision, "Numbers of matrix products")
-      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
-      ->capture_default_str()
-      ->envname("FOVEA_PRECISION");
+  add_precision_option(command, choice.precision);
 }
 
 Device device_of(const ModelChoice& choice) {

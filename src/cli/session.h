@@ -26,6 +26,7 @@ struct ModelChoice {
 
 // Adds --device, the same for every command that computes; see device_named().
 void add_device_option(CLI::App& command, std::string& device);
+void add_precision_option(CLI::App& command, std::string& precision);  // ModelChoice::numbers
 
 // Adds -m, --device and --precision to a command.
 void add_model_options(CLI::App& command, ModelChoice& choice);

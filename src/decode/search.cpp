@@ -69,6 +69,7 @@ class BatchSearch {
   std::vector<std::vector<Hypothesis>> run() {
     if (samples() > 1) repeat_rows();
     for (step_ = 0; !tracks_.empty(); ++step_) {
+      if (options_.wanted && !drop_unwanted()) break;
       advance(next_scores());
       keep_live();
     }
@@ -99,6 +100,21 @@ class BatchSearch {
     std::vector<int32_t> parents;
     for (const Track& track : tracks_) parents.push_back(static_cast<int32_t>(track.sentence));
     reorder(parents);
+  }
+
+  // Whether any track is left.
+  bool drop_unwanted() {
+    std::vector<int32_t> rows;
+    int32_t row = 0;
+    std::erase_if(tracks_, [&](const Track& track) {
+      const bool kept = options_.wanted(numbers_[track.sentence]);
+      const auto end = row + static_cast<int32_t>(track.beam.live());
+      for (; row < end; ++row)
+        if (kept) rows.push_back(row);
+      return !kept;
+    });
+    if (!tracks_.empty()) reorder(rows);
+    return !tracks_.empty();
   }
 
   void reorder(std::span<const int32_t> parents) {
@@ -272,6 +288,7 @@ std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models
   auto results = BatchSearch(models, source, numbers, options).run();
   if (options.coverage_penalty == 0) return results;
   for (size_t i = 0; i < results.size(); ++i) {
+    if (results[i].empty()) continue;
     const int32_t first = source.offsets[i], end = source.offsets[i + 1];
     const auto sentence = source.ids.subspan(first, end - first);
     add_coverage(*models.front(), sentence, options.coverage_penalty, results[i]);

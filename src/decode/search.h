@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -23,15 +24,18 @@ struct SearchOptions {
   bool allow_unknown = false;    // may produce <unk>
   bool early_stop = true;        // exact: see Note [Early stop]; off only in tests
   std::optional<SamplerOptions> sampling = {};  // n_best draws instead of a search
+  // Asked before each step with a sentence's number; one that is not wanted any more leaves the
+  // batch and has no translations.
+  std::function<bool(int64_t number)> wanted = nullptr;
 
   // Throws Exit::usage, naming the option, where a value makes no sense.
   void check() const;
 };
 
-// The n best translations of each source, best first; at least one each. Several models are an
-// ensemble: the mean of their probabilities counts. `numbers` are the sentences' numbers in the
-// whole input, which random numbers depend on. A sentence's result does not depend on
-// the others (docs/design.md, "Determinism", says on which processors to the bit).
+// The n best translations of each source, best first; at least one each that is wanted. Several
+// models are an ensemble: the mean of their probabilities counts. `numbers` are the sentences'
+// numbers in the whole input, which random numbers depend on. A sentence's result does not depend
+// on the others (docs/design.md, "Determinism", says on which processors to the bit).
 // Throws Exit::model where a model's scores are not finite.
 std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models,
                                             const Tokens& source, std::span<const int64_t> numbers,

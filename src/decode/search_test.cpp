@@ -263,6 +263,28 @@ TEST(Search, CoverageLiftsLongerTranslations) {
   EXPECT_EQ(found.front().words.size(), 3u);  // three rows cover three source words
 }
 
+// One that is not wanted any more leaves at that step; the others find what they found before.
+TEST(Search, UnwantedSentencesLeave) {
+  const TableModel model = random_model(5);
+  Packed sources;
+  for (const Words& s : random_sources(6)) sources.add(s, Packed::Mark::eos_after);
+  SearchOptions options{.beam = 3, .n_best = 2};
+  const auto all = search_all(model, sources, options);
+  const int64_t whole = model.steps;
+  std::vector<int> asked(6, 0);
+  options.wanted = [&](int64_t number) { return ++asked[number] <= 1 || number % 2 == 1; };
+  const auto some = search_all(model, sources, options);
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (i % 2 == 1)
+      expect_same(some[i], all[i]);
+    else
+      EXPECT_TRUE(some[i].empty());
+  }
+  EXPECT_LT(model.steps - whole, whole);
+  options.wanted = [](int64_t) { return false; };
+  for (const auto& list : search_all(model, sources, options)) EXPECT_TRUE(list.empty());
+}
+
 TEST(Search, RefusesScoresThatAreNotFinite) {
   const TableModel broken(
       8, 20, [](const Words&, const Words&) { return TableModel::Row(8, std::nan("")); });

@@ -63,6 +63,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
       const auto source = packed[static_cast<int64_t>(i)];
       t.source_ids.assign(source.begin(), source.end());
       t.source_pieces = source_.pieces(source);
+      if (found[i].empty()) continue;  // not wanted any more
       for (Hypothesis& h : found[i]) t.n_best.push_back(alternative(std::move(h)));
       t.text = t.n_best.front().text;
     }

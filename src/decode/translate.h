@@ -36,7 +36,7 @@ struct Alternative {
 
 struct Translation {
   std::string text;                 // of the best
-  std::vector<Alternative> n_best;  // best first; empty for an empty line
+  std::vector<Alternative> n_best;  // best first; empty for an empty line, or one not wanted
   std::vector<int32_t> source_ids;  // with </s>; empty for an empty line
   std::vector<std::string> source_pieces;
   std::vector<AttentionMap> attention = {};  // of the best; on request

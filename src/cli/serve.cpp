@@ -1,0 +1,240 @@
+#include "cli/serve.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <csignal>
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "cli/session.h"
+#include "serve/engine.h"
+#include "serve/server.h"
+#include "serve/service.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kExamples = R"(Examples:
+  The model that comes along, for this machine alone:
+    fovea serve
+    curl -d q="A small dog." -d source=en -d target=de http://127.0.0.1:5000/translate
+
+  Two models, the second with a name that does not tell its languages, for the whole network:
+    fovea serve -m models/en-de -m de-en=my-model --host 0.0.0.0
+
+  With keys (a line each: the key, the requests it may make in a minute), 20 a minute without:
+    fovea serve --api-keys keys.txt --req-limit 20
+
+It speaks LibreTranslate's language, and DeepL's for texts; docs/serve.md describes every endpoint,
+/openapi.json as well. SIGTERM and SIGINT let it answer what it was asked and end; SIGHUP loads the
+models again. It never opens a connection of its own.)";
+
+struct ServeCommand {
+  std::vector<std::string> models;
+  ModelChoice choice;
+  ServerOptions server;
+  ServiceOptions service;
+  BatcherOptions batcher;
+  std::string keys_file;
+  double timeout = 60, drain = 30, delay = 5;
+  bool no_files = false;
+};
+
+Engines load_engines(const ServeCommand& c) {
+  const Device device = device_of(c.choice);
+  std::vector<std::string> models = c.models;
+  if (models.empty()) models.push_back(find_default_model());
+  check(!models.front().empty(), Exit::model,
+        "there is no default model; name one with -m DIR, or train one: fovea train --help");
+  Engines engines;
+  for (const std::string& text : models) {
+    const EngineSpec spec = parse_engine(text);
+    Package package = load_package(spec.directory, device);
+    check(package.config.type != "reader", Exit::model, spec.directory,
+          ": this model labels texts and does not translate");
+    package.model->settle();
+    const std::string name =
+        std::filesystem::path(spec.directory).lexically_normal().filename().string();
+    engines.push_back(std::make_shared<Engine>(name, spec.source, spec.target, std::move(package)));
+  }
+  return engines;
+}
+
+// The first sentence pays for what libraries prepare when they are first used.
+void warm_up(const Engines& engines, const Wish& wish) {
+  const std::vector<std::string> line{"Hello."};
+  for (const auto& engine : engines) engine->translate(line, wish, [](size_t) { return true; });
+}
+
+// Connections are descriptors: as many as the system lets us have.
+void allow_descriptors() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 1 << 16);
+  setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// The signals that the server's thread has seen, for the thread that translates.
+struct Requests {
+  std::atomic<bool> stop{false}, reload{false};
+};
+
+void reload(const ServeCommand& c, Service& service) {
+  try {
+    Engines engines = load_engines(c);
+    warm_up(engines, c.service.wish);
+    service.replace(std::move(engines));
+    log_info("the models were loaded again");
+  } catch (const Error& error) {
+    log_error("the old models stay in use: {}", error.what());
+  }
+}
+
+// Translates until a signal comes, then what was asked before it.
+void run(const ServeCommand& c, Server& server, Service& service, Requests& requests) {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::milliseconds kPatience{200};
+  while (!requests.stop) {
+    if (requests.reload.exchange(false)) reload(c, service);
+    service.batcher().work(kPatience);
+  }
+  log_info("answering what was asked; a second signal ends the program at once");
+  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
+                                      std::chrono::duration<double>(c.drain));
+  while (Clock::now() < end && (service.batcher().waiting() > 0 || server.connections() > 0))
+    service.batcher().work(std::chrono::milliseconds(5));
+  if (server.connections() > 0)
+    log_warning("{} connections were cut after {} s", server.connections(), c.drain);
+}
+
+void serve(ServeCommand& c) {
+  if (!c.keys_file.empty())
+    c.service.keys = ApiKeys::parse(read_file(c.keys_file, 16 << 20), c.keys_file,
+                                    c.service.requests_per_minute);
+  check(!c.service.keys_required || !c.service.keys.empty(), Exit::usage,
+        "--require-api-key: there are no keys; name a file of them with --api-keys");
+  c.service.files = !c.no_files;
+  c.service.timeout = std::chrono::milliseconds(static_cast<int64_t>(c.timeout * 1000));
+  c.batcher.delay = std::chrono::milliseconds(static_cast<int64_t>(c.delay));
+
+  allow_descriptors();
+  Service* answering = nullptr;
+  Server server(c.server, [&](Request request, std::shared_ptr<Exchange> exchange) {
+    answering->handle(std::move(request), std::move(exchange));
+  });
+  const PrecisionScope precision(c.choice.numbers());
+  Engines engines = load_engines(c);
+  warm_up(engines, c.service.wish);
+  for (const auto& engine : engines)
+    log_info("{}: {} to {}", engine->name(), engine->source(), engine->target());
+  c.service.connections = [&] { return server.connections(); };
+  Service service(c.service, c.batcher, std::move(engines));
+  answering = &service;
+  Requests requests;
+  server.on_signal([&](int signal) {
+    if (signal == SIGHUP) {
+      requests.reload = true;
+    } else {
+      if (requests.stop.exchange(true)) _exit(128 + signal);
+      service.drain();
+      server.drain();
+    }
+    service.batcher().wake();
+  });
+  server.start();
+  log_info("listening on http://{}:{}", c.server.host, server.port());
+  run(c, server, service, requests);
+  server.stop();
+}
+
+void add_limits(CLI::App& command, ServeCommand& c) {
+  auto* group = command.add_option_group("Limits");
+  group->add_option("--char-limit", c.service.char_limit, "Characters of a request; 0: no limit")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str();
+  group
+      ->add_option("--req-limit", c.service.requests_per_minute,
+                   "Requests in a minute of an address, or of a key without a number; 0: no limit")
+      ->check(CLI::Range(0, 1 << 30))
+      ->capture_default_str();
+  group->add_option("--api-keys", c.keys_file, "File of keys: KEY [REQUESTS PER MINUTE] a line")
+      ->type_name("FILE");
+  group->add_flag("--require-api-key", c.service.keys_required, "Nothing without a key");
+  group->add_flag("--disable-files-translation", c.no_files, "No /translate_file");
+  group->add_option("--max-body", c.server.max_body, "Bytes of a request")
+      ->check(CLI::Range(1024, 1 << 30))
+      ->capture_default_str();
+  group->add_option("--max-connections", c.server.max_connections, "Clients at a time")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  group->add_option("--timeout", c.timeout, "Seconds from question to answer")
+      ->check(CLI::Range(0.1, 86400.0))
+      ->capture_default_str();
+  group->add_option("--drain", c.drain, "Seconds to answer what was asked before SIGTERM")
+      ->check(CLI::Range(0.0, 86400.0))
+      ->capture_default_str();
+}
+
+void add_batches(CLI::App& command, ServeCommand& c) {
+  auto* group = command.add_option_group("Batches");
+  group->add_option("--batch-tokens", c.batcher.batch_tokens, "Source pieces translated together")
+      ->check(CLI::Range(1, 1 << 20))
+      ->capture_default_str();
+  group->add_option("--batch-delay", c.delay, "Milliseconds a sentence waits for others")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->capture_default_str();
+  group
+      ->add_option("--queue-tokens", c.batcher.queue_tokens,
+                   "Source pieces that may wait; requests beyond are answered 429")
+      ->check(CLI::Range(1, 1 << 30))
+      ->capture_default_str();
+  group->add_option("-b,--beam", c.service.wish.beam, "Beam where a request does not say")
+      ->check(CLI::Range(1, 16))
+      ->capture_default_str();
+  group
+      ->add_option("--length-penalty", c.service.wish.length_penalty,
+                   "Length penalty where a request does not say")
+      ->check(CLI::Range(-10.0, 10.0))
+      ->capture_default_str();
+}
+
+}  // namespace
+
+void add_serve(CLI::App& app) {
+  auto* command = app.add_subcommand("serve", "Answer translation requests over HTTP");
+  auto shared = std::make_shared<ServeCommand>();
+  ServeCommand& c = *shared;
+  command
+      ->add_option("-m,--model", c.models,
+                   "Model directory, or FROM-TO=DIR where its name does not tell the languages; "
+                   "may be given several times; default: the model that comes along")
+      ->type_name("DIR")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
+      ->envname("FOVEA_MODEL");
+  command->add_option("--host", c.server.host, "Address to listen on; 0.0.0.0: all")
+      ->capture_default_str()
+      ->envname("FOVEA_HOST");
+  command->add_option("--port", c.server.port, "Port to listen on; 0: any that is free")
+      ->check(CLI::Range(0, 65535))
+      ->capture_default_str()
+      ->envname("FOVEA_PORT");
+  add_device_option(*command, c.choice.device);
+  add_precision_option(*command, c.choice.precision);
+  add_limits(*command, c);
+  add_batches(*command, c);
+  command->footer(kExamples);
+  command->callback([shared] { serve(*shared); });
+}
+
+}  // namespace fovea

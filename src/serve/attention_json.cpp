@@ -1,0 +1,134 @@
+#include "serve/attention_json.h"
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "decode/alignment.h"
+#include "ops/topk.h"
+
+namespace fovea {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kAlternatives = 5;  // words shown beside the one that was written
+
+double rounded(double value) { return std::round(value * 1e6) / 1e6; }
+
+std::string as_bytes(std::span<const float> weights) {
+  std::string bytes;
+  for (const float w : weights)
+    bytes +=
+        static_cast<char>(static_cast<unsigned char>(std::lround(std::clamp(w, 0.f, 1.f) * 255)));
+  return base64(bytes);
+}
+
+Json side(const Vocabulary& vocabulary, std::span<const int32_t> ids, const std::string& text) {
+  return {{"text", text},
+          {"tokens", vocabulary.pieces(ids)},
+          {"words", vocabulary.words(ids)},
+          {"word_of", vocabulary.words_of(ids)}};
+}
+
+Json as_json(const AttentionMap& map) {
+  return {{"kind", map.kind},
+          {"mechanism", map.mechanism.empty() ? "multi-head" : map.mechanism},
+          {"layer", map.layer},
+          {"head", map.head},
+          {"rows", map.rows},
+          {"cols", map.cols},
+          {"data", as_bytes(map.weights)}};
+}
+
+Json floats(std::span<const float> values) {
+  Json list = Json::array();
+  for (const float v : values) list.push_back(rounded(v));
+  return list;
+}
+
+// What the mechanism of a recurrent model has of its own.
+Json extra(std::span<const AttentionMap> maps) {
+  Json found = Json::object();
+  for (const AttentionMap& map : maps) {
+    if (!map.position.empty()) found["p_t"] = floats(map.position);
+    if (map.window > 0) found["window"] = map.window;
+    if (map.sigma > 0) found["sigma"] = map.sigma;
+    if (!map.kappa.empty()) found["kappa"] = floats(map.kappa);
+    if (!map.soft.empty()) found["soft"] = as_bytes(map.soft);
+    if (!map.frontier.empty()) found["frontier"] = map.frontier;
+  }
+  return found;
+}
+
+Json about(const ModelConfig& config, std::span<const AttentionMap> maps) {
+  std::set<std::string> kinds;
+  int64_t heads = 0;
+  for (const AttentionMap& map : maps) {
+    kinds.insert(map.kind);
+    heads = std::max(heads, map.head + 1);
+  }
+  return {{"type", config.type},
+          {"layers", {{"encoder", config.encoder_layers}, {"decoder", config.decoder_layers}}},
+          {"heads", heads},
+          {"kinds", kinds}};
+}
+
+// Forced decoding of the translation: at each step the words that were most probable.
+Json steps(const Engine& engine, const Translation& translation, const Alternative& best) {
+  const Package& package = engine.package();
+  const std::vector<int32_t> offsets{0, static_cast<int32_t>(translation.source_ids.size())};
+  const auto state = package.model->start({translation.source_ids, offsets});
+  Json list = Json::array();
+  int32_t word = kBos;
+  for (size_t i = 0; i < best.ids.size(); ++i) {
+    const TopK top =
+        on_host(top_k(package.model->step(*state, std::span(&word, 1)), kAlternatives));
+    const std::vector<double> values = top.values.values(), sum = top.log_sum.values();
+    const auto columns = top.columns.in<int32_t>();
+    Json probable = Json::array();
+    for (size_t k = 0; k < values.size(); ++k)
+      if (const int32_t id = columns.data[k]; id >= 0)
+        probable.push_back(
+            Json::array({package.target.name(id), rounded(std::exp(values[k] - sum[0]))}));
+    list.push_back({{"token", best.pieces[i]},
+                    {"logprob", rounded(best.log_probs[i])},
+                    {"topk", std::move(probable)}});
+    word = best.ids[i];
+  }
+  return list;
+}
+
+}  // namespace
+
+std::string base64(std::string_view bytes) {
+  static constexpr char kDigits[] =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t i = 0; i < bytes.size(); i += 3) {
+    uint32_t group = 0;
+    const size_t count = std::min<size_t>(3, bytes.size() - i);
+    for (size_t k = 0; k < 3; ++k)
+      group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0u);
+    for (size_t k = 0; k < 4; ++k) text += k <= count ? kDigits[group >> (18 - 6 * k) & 63] : '=';
+  }
+  return text;
+}
+
+Json attention_json(const Engine& engine, const std::string& sentence,
+                    const Translation& translation) {
+  const Package& package = engine.package();
+  const Alternative* best = translation.n_best.empty() ? nullptr : &translation.n_best.front();
+  Json maps = Json::array();
+  for (const AttentionMap& map : translation.attention) maps.push_back(as_json(map));
+  return {{"model", about(package.config, translation.attention)},
+          {"source", side(package.source, translation.source_ids, sentence)},
+          {"target", side(package.target,
+                          best ? std::span<const int32_t>(best->ids) : std::span<const int32_t>{},
+                          translation.text)},
+          {"attention", std::move(maps)},
+          {"extra", extra(translation.attention)},
+          {"steps", best ? steps(engine, translation, *best) : Json::array()}};
+}
+
+}  // namespace fovea

@@ -1,0 +1,98 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "serve/engine.h"
+
+namespace fovea {
+
+enum class Outcome { done, abandoned, late, failed };
+
+// The sentences of one request on their way through a model. Callbacks run on the thread that
+// calls Batcher::work.
+struct Task {
+  using Clock = std::chrono::steady_clock;
+
+  std::shared_ptr<const Engine> engine;
+  Wish wish;
+  std::vector<std::string> sentences;
+  std::function<bool()> abandoned;  // the client left; may be asked at any time
+  Clock::time_point deadline;
+  // Where given, each sentence as soon as it is translated, in no particular order.
+  std::function<void(size_t sentence, const Translation& translation)> each = nullptr;
+  // Once, with the translations of all sentences where the outcome is done.
+  std::function<void(Outcome outcome, std::vector<Translation> translations)> finish;
+
+  // The batcher's own.
+  std::vector<Translation> translations = {};
+  size_t taken = 0, left = 0;
+  int64_t tokens = 0;
+  bool failed = false, missed = false;
+  Clock::time_point arrived = {};
+};
+
+struct BatcherOptions {
+  int64_t batch_tokens = 1024;  // of a batch, and at most so many sentences:
+  size_t batch_sentences = 64;
+  int64_t queue_tokens = 16 << 10;     // that may wait; requests beyond are refused
+  std::chrono::milliseconds delay{5};  // that the first sentence of a batch waits for others
+};
+
+// What a batch was, for figures.
+struct BatchRun {
+  size_t sentences = 0;
+  int64_t tokens = 0;
+  double waited = 0, seconds = 0;  // the longest wait of a sentence; the time of translating
+};
+
+// Joins the sentences of many requests into batches. One thread calls work() for all models, since
+// they share the processor; any thread may add. Requests take turns: one of many sentences does
+// not hold up those that came after it.
+class Batcher {
+ public:
+  explicit Batcher(const BatcherOptions& options) : options_(options) {}
+
+  // False where too much is waiting. A task without sentences is finished on the next work().
+  bool add(std::shared_ptr<Task> task);
+
+  // Waits until something is there, for `patience` at most; then translates one batch. False where
+  // nothing came.
+  bool work(std::chrono::milliseconds patience);
+
+  size_t waiting() const;  // tasks
+  int64_t waiting_tokens() const;
+  bool full() const;
+  void wake();  // work() returns as if its patience had ended
+  std::function<void(const BatchRun&)> observe = nullptr;
+
+ private:
+  struct Item {
+    std::shared_ptr<Task> task;
+    size_t sentence;
+  };
+  std::vector<Item> take();
+  void drop_unwanted();
+  void run(const std::vector<Item>& batch);
+  void complete(Task& task);
+  void give_up(const std::vector<Item>& batch, const std::string& why);
+
+  BatcherOptions options_;
+  mutable std::mutex mutex_;
+  std::condition_variable arrived_;
+  std::deque<std::shared_ptr<Task>> tasks_;   // with sentences that are not taken yet
+  std::vector<std::shared_ptr<Task>> ended_;  // without any left to do
+  int64_t queued_ = 0;                        // tokens of the sentences in tasks_
+  bool woken_ = false;
+};
+
+// What a sentence counts for until it is cut into pieces.
+int64_t estimated_tokens(std::string_view sentence);
+
+}  // namespace fovea

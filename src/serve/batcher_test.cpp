@@ -1,0 +1,185 @@
+#include "serve/batcher.h"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <stdexcept>
+#include <thread>
+
+#include "support/echo_engine.h"
+
+namespace fovea {
+namespace {
+
+using std::chrono::milliseconds;
+
+// What became of a task.
+struct Result {
+  std::vector<std::string> texts;
+  Outcome outcome = Outcome::failed;
+  int finished = 0;
+  bool gone = false;
+};
+
+std::shared_ptr<Task> task_of(const std::shared_ptr<const Engine>& engine,
+                              std::vector<std::string> sentences, Result& result) {
+  auto task = std::make_shared<Task>();
+  task->engine = engine;
+  task->wish.beam = 2;
+  task->sentences = std::move(sentences);
+  task->deadline = Task::Clock::now() + std::chrono::hours(1);
+  task->abandoned = [&result] { return result.gone; };
+  task->finish = [&result](Outcome outcome, std::vector<Translation> translations) {
+    ++result.finished;
+    result.outcome = outcome;
+    for (const Translation& t : translations) result.texts.push_back(t.text);
+  };
+  return task;
+}
+
+void run_out(Batcher& batcher) {
+  while (batcher.work(milliseconds(0))) continue;
+}
+
+TEST(Batcher, JoinsTheSentencesOfManyClients) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({});
+  std::vector<size_t> batches;
+  batcher.observe = [&](const BatchRun& run) { batches.push_back(run.sentences); };
+  std::vector<Result> results(10);
+  for (size_t i = 0; i < results.size(); ++i)
+    ASSERT_TRUE(batcher.add(task_of(engine, {"client " + std::to_string(i), "ok"}, results[i])));
+  EXPECT_EQ(batcher.waiting(), 10u);
+  run_out(batcher);
+  EXPECT_EQ(batches, std::vector<size_t>{20});
+  for (size_t i = 0; i < results.size(); ++i) {
+    EXPECT_EQ(results[i].finished, 1);
+    EXPECT_EQ(results[i].outcome, Outcome::done);
+    EXPECT_EQ(results[i].texts, (std::vector<std::string>{"client " + std::to_string(i), "ok"}));
+  }
+  EXPECT_EQ(batcher.waiting_tokens(), 0);
+}
+
+TEST(Batcher, KeepsWishesAndModelsApart) {
+  const auto one = echo_engine("en", "de"), two = echo_engine("de", "en");
+  Batcher batcher({});
+  std::vector<size_t> batches;
+  batcher.observe = [&](const BatchRun& run) { batches.push_back(run.sentences); };
+  std::vector<Result> results(4);
+  for (size_t i = 0; i < results.size(); ++i) {
+    auto task = task_of(i % 2 ? one : two, {std::to_string(i)}, results[i]);
+    if (i == 3) task->wish.beam = 3;
+    batcher.add(task);
+  }
+  run_out(batcher);
+  EXPECT_EQ(batches, (std::vector<size_t>{2, 1, 1}));
+  for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].texts.at(0), std::to_string(i));
+}
+
+TEST(Batcher, ALongRequestDoesNotHoldUpAShortOne) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({.batch_tokens = 100, .batch_sentences = 16});
+  Result large, small;
+  batcher.add(task_of(engine, std::vector<std::string>(200, "word"), large));
+  batcher.add(task_of(engine, {"short"}, small));
+  batcher.work(milliseconds(0));
+  EXPECT_EQ(small.finished, 1);
+  EXPECT_EQ(large.finished, 0);
+  run_out(batcher);
+  EXPECT_EQ(large.outcome, Outcome::done);
+  EXPECT_EQ(large.texts, std::vector<std::string>(200, "word"));
+}
+
+TEST(Batcher, RefusesWhatDoesNotFitIntoTheQueue) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({.queue_tokens = 20});
+  Result large, next, third;
+  EXPECT_TRUE(batcher.add(task_of(engine, std::vector<std::string>(100, "abcd"), large)))
+      << "alone, anything may come";
+  EXPECT_TRUE(batcher.full());
+  EXPECT_FALSE(batcher.add(task_of(engine, {"abcd"}, next)));
+  run_out(batcher);
+  EXPECT_FALSE(batcher.full());
+  EXPECT_TRUE(batcher.add(task_of(engine, {"abcd"}, third)));
+  run_out(batcher);
+  EXPECT_EQ(large.finished + next.finished + third.finished, 2);
+}
+
+TEST(Batcher, ClientsThatLeaveAreDroppedAndOthersKeepTheirAnswers) {
+  std::vector<Result> results(3);
+  int steps = 0;
+  const auto engine = echo_engine("en", "de", [&] {
+    if (++steps == 7) results[1].gone = true;  // in the middle of decoding
+  });
+  Batcher batcher({});
+  results[0].gone = true;
+  std::vector<std::vector<std::string>> asked = {
+      {"zero"}, {"one is long and leaves"}, {"two stays"}};
+  for (size_t i = 0; i < 3; ++i) batcher.add(task_of(engine, asked[i], results[i]));
+  run_out(batcher);
+  EXPECT_EQ(results[0].outcome, Outcome::abandoned);
+  EXPECT_EQ(results[1].outcome, Outcome::abandoned);
+  EXPECT_EQ(results[2].outcome, Outcome::done);
+  EXPECT_EQ(results[2].texts, asked[2]);
+  EXPECT_LT(steps, 60) << "the search for those who left must end";
+  EXPECT_EQ(batcher.waiting_tokens(), 0);
+}
+
+TEST(Batcher, ATaskThatTakesTooLongIsLate) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({});
+  Result late, good;
+  auto task = task_of(engine, {"late"}, late);
+  task->deadline = Task::Clock::now() - milliseconds(1);
+  batcher.add(task);
+  batcher.add(task_of(engine, {"good"}, good));
+  run_out(batcher);
+  EXPECT_EQ(late.outcome, Outcome::late);
+  EXPECT_EQ(good.outcome, Outcome::done);
+}
+
+TEST(Batcher, AFailedBatchIsToldAndTheNextOneWorks) {
+  bool broken = true;
+  const auto engine = echo_engine("en", "de", [&] {
+    if (broken) throw std::runtime_error("no memory");
+  });
+  Batcher batcher({});
+  Result bad, good;
+  batcher.add(task_of(engine, std::vector<std::string>(200, "ab"), bad));
+  batcher.work(milliseconds(0));
+  broken = false;
+  batcher.add(task_of(engine, {"ab"}, good));
+  run_out(batcher);
+  EXPECT_EQ(bad.outcome, Outcome::failed);
+  EXPECT_EQ(bad.finished, 1);
+  EXPECT_EQ(good.outcome, Outcome::done);
+}
+
+TEST(Batcher, ATaskWithoutSentencesIsFinished) {
+  Batcher batcher({});
+  Result result;
+  batcher.add(task_of(echo_engine("en", "de"), {}, result));
+  run_out(batcher);
+  EXPECT_EQ(result.outcome, Outcome::done);
+}
+
+TEST(Batcher, TakesFromManyThreads) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({.batch_tokens = 200, .delay = milliseconds(1)});
+  constexpr size_t kThreads = 4, kEach = 25;
+  std::vector<Result> results(kThreads * kEach);
+  std::atomic<size_t> added{0};
+  std::vector<std::thread> clients;
+  for (size_t t = 0; t < kThreads; ++t)
+    clients.emplace_back([&, t] {
+      for (size_t i = t * kEach; i < (t + 1) * kEach; ++i, ++added)
+        batcher.add(task_of(engine, {"sentence " + std::to_string(i)}, results[i]));
+    });
+  while (added < results.size() || batcher.waiting() > 0) batcher.work(milliseconds(1));
+  for (std::thread& client : clients) client.join();
+  for (size_t i = 0; i < results.size(); ++i)
+    EXPECT_EQ(results[i].texts.at(0), "sentence " + std::to_string(i));
+}
+
+}  // namespace
+}  // namespace fovea

@@ -1,0 +1,41 @@
+#include "serve/engine.h"
+
+#include <utility>
+
+#include "base/check.h"
+#include "serve/language.h"
+
+namespace fovea {
+
+Engine::Engine(std::string name, std::string source, std::string target, Package package)
+    : name_(std::move(name)), source_(std::move(source)), target_(std::move(target)),
+      package_(std::move(package)) {}
+
+std::vector<Translation> Engine::translate(std::span<const std::string> lines, const Wish& wish,
+                                           const Wanted& wanted) const {
+  TranslateOptions options;
+  options.search.beam = wish.beam;
+  options.search.n_best = wish.n_best;
+  options.search.length_penalty = wish.length_penalty;
+  options.search.wanted = [&](int64_t number) { return wanted(static_cast<size_t>(number)); };
+  options.alignment = wish.alignment;
+  options.attention = wish.attention;
+  options.warn = false;
+  const Translator translator({package_.model.get()}, package_.source, package_.target, options);
+  return translator.translate(lines);
+}
+
+EngineSpec parse_engine(const std::string& text) {
+  const size_t equals = text.find('=');
+  if (equals != std::string::npos && equals <= 15) {
+    const auto pair = languages_of_folder(std::string_view(text).substr(0, equals));
+    if (pair) return {text.substr(equals + 1), pair->first, pair->second};
+  }
+  const auto pair = languages_of_folder(text);
+  check(pair.has_value(), Exit::usage, "-m ", text,
+        ": which languages does this model translate? Its folder's name does not begin with them; ",
+        "write for example -m en-de=", text);
+  return {text, pair->first, pair->second};
+}
+
+}  // namespace fovea

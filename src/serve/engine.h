@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "decode/package.h"
+#include "decode/translate.h"
+
+namespace fovea {
+
+// How a client wants its sentences translated. Sentences with the same wishes share batches.
+struct Wish {
+  int64_t beam = 4, n_best = 1;
+  double length_penalty = 0.6;
+  bool alignment = false, attention = false;
+
+  bool operator==(const Wish&) const = default;
+};
+
+// Whether a line of a batch is still waited for; asked before each step of the search.
+using Wanted = std::function<bool(size_t line)>;
+
+// A model that serves one pair of languages.
+class Engine {
+ public:
+  Engine(std::string name, std::string source, std::string target, Package package);
+
+  // Lines that nobody wants any more may come back without translations.
+  std::vector<Translation> translate(std::span<const std::string> lines, const Wish& wish,
+                                     const Wanted& wanted) const;
+
+  const std::string& name() const { return name_; }
+  const std::string& source() const { return source_; }  // codes of languages
+  const std::string& target() const { return target_; }
+  const Package& package() const { return package_; }
+
+ private:
+  std::string name_, source_, target_;
+  Package package_;
+};
+
+using Engines = std::vector<std::shared_ptr<const Engine>>;
+
+// "en-de=DIR" or "DIR", whose name then begins with the languages: Exit::usage where it does not.
+struct EngineSpec {
+  std::string directory, source, target;
+};
+EngineSpec parse_engine(const std::string& text);
+
+}  // namespace fovea

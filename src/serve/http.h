@@ -1,0 +1,53 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace fovea {
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+// What a client asks, read to its end.
+struct Request {
+  std::string method, path, query;  // as sent, path and query still percent-encoded
+  Headers headers = {};             // names in lower case
+  std::string body = {}, address = {};
+
+  std::string_view header(std::string_view name) const;  // "" where there is none
+};
+
+struct Reply {
+  int status = 200;
+  std::string body = {};
+  std::string type = "application/json";
+  Headers headers = {};
+};
+
+const char* reason(int status);            // "Not Found"
+std::string head_of(const Reply& reply);   // status line and headers, without the empty line
+std::string chunk(std::string_view part);  // of a body in parts; an empty one ends it
+std::string lower(std::string_view text);  // ASCII
+
+// One request being answered, from any thread. An exchange that is let go without an answer
+// answers 500, so that no client waits for ever.
+class Exchange {
+ public:
+  virtual ~Exchange() = default;
+  virtual void answer(Reply reply) = 0;  // once
+
+  // Or an answer in parts, as they come: its head, any number of parts, the end.
+  virtual void begin(Reply head) = 0;
+  virtual void send(std::string part) = 0;
+  virtual void end() = 0;
+
+  virtual bool gone() const = 0;  // the client left
+};
+
+// Called on the thread that serves all connections: it must not wait.
+using Handler = std::function<void(Request request, std::shared_ptr<Exchange> exchange)>;
+
+}  // namespace fovea

@@ -1,0 +1,108 @@
+#include "serve/language.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "serve/http.h"
+
+namespace fovea {
+namespace {
+
+constexpr std::pair<std::string_view, const char*> kNames[] = {
+    {"af", "Afrikaans"},
+    {"ar", "Arabic"},
+    {"az", "Azerbaijani"},
+    {"be", "Belarusian"},
+    {"bg", "Bulgarian"},
+    {"bn", "Bengali"},
+    {"ca", "Catalan"},
+    {"cs", "Czech"},
+    {"da", "Danish"},
+    {"de", "German"},
+    {"el", "Greek"},
+    {"en", "English"},
+    {"eo", "Esperanto"},
+    {"es", "Spanish"},
+    {"et", "Estonian"},
+    {"eu", "Basque"},
+    {"fa", "Persian"},
+    {"fi", "Finnish"},
+    {"fr", "French"},
+    {"ga", "Irish"},
+    {"gl", "Galician"},
+    {"he", "Hebrew"},
+    {"hi", "Hindi"},
+    {"hr", "Croatian"},
+    {"hu", "Hungarian"},
+    {"id", "Indonesian"},
+    {"is", "Icelandic"},
+    {"it", "Italian"},
+    {"ja", "Japanese"},
+    {"ko", "Korean"},
+    {"la", "Latin"},
+    {"lt", "Lithuanian"},
+    {"lv", "Latvian"},
+    {"mk", "Macedonian"},
+    {"ms", "Malay"},
+    {"nb", "Norwegian"},
+    {"nl", "Dutch"},
+    {"pl", "Polish"},
+    {"pt", "Portuguese"},
+    {"ro", "Romanian"},
+    {"ru", "Russian"},
+    {"sk", "Slovak"},
+    {"sl", "Slovenian"},
+    {"sq", "Albanian"},
+    {"sr", "Serbian"},
+    {"sv", "Swedish"},
+    {"sw", "Swahili"},
+    {"ta", "Tamil"},
+    {"th", "Thai"},
+    {"tl", "Tagalog"},
+    {"tr", "Turkish"},
+    {"uk", "Ukrainian"},
+    {"ur", "Urdu"},
+    {"vi", "Vietnamese"},
+    {"zh-Hans", "Chinese"},
+    {"pt-BR", "Portuguese (Brazil)"},
+    {"zh-Hant", "Chinese (traditional)"},
+};
+
+constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
+    {"pb", "pt-BR"},      {"pt-br", "pt-BR"}, {"zh", "zh-Hans"},      {"zh-hans", "zh-Hans"},
+    {"zh-cn", "zh-Hans"}, {"zt", "zh-Hant"},  {"zh-hant", "zh-Hant"}, {"zh-tw", "zh-Hant"},
+    {"en-us", "en"},      {"en-gb", "en"},    {"pt-pt", "pt"},        {"no", "nb"},
+};
+
+bool is_code(std::string_view text) {
+  return (text.size() == 2 || text.size() == 3) &&
+         std::ranges::all_of(text, [](char c) { return c >= 'a' && c <= 'z'; });
+}
+
+}  // namespace
+
+std::string language_name(std::string_view code) {
+  for (const auto& [known, name] : kNames)
+    if (known == code) return name;
+  return std::string(code);
+}
+
+std::string canonical_code(std::string_view code) {
+  const std::string small = lower(code);
+  for (const auto& [alias, known] : kAliases)
+    if (alias == small) return std::string(known);
+  return small;
+}
+
+std::optional<std::pair<std::string, std::string>> languages_of_folder(std::string_view path) {
+  while (path.ends_with('/')) path.remove_suffix(1);
+  const std::string_view name = path.substr(path.rfind('/') + 1);
+  const size_t dash = name.find('-');
+  if (dash == std::string_view::npos) return std::nullopt;
+  const std::string_view from = name.substr(0, dash), rest = name.substr(dash + 1);
+  const std::string_view to = rest.substr(0, rest.find_first_of("-._"));
+  if (!is_code(from) || !is_code(to)) return std::nullopt;
+  return std::pair(canonical_code(from), canonical_code(to));
+}
+
+}  // namespace fovea

@@ -1,0 +1,172 @@
+#include "serve/markup.h"
+
+#include <algorithm>
+#include <charconv>
+
+#include "base/utf8.h"
+#include "serve/http.h"
+
+namespace fovea {
+namespace {
+
+using Kind = MarkupToken::Kind;
+
+// Elements that stand inside a sentence.
+constexpr std::string_view kInline =
+    " a abbr acronym b bdi bdo big cite data del dfn em font i ins label mark q s small span "
+    "strike strong sub sup time tt u ";
+constexpr std::string_view kLone = " img wbr input ";
+// Elements whose content is nobody's language.
+constexpr std::string_view kVerbatim =
+    " script style template svg math code kbd samp var pre noscript object iframe textarea ";
+
+// The names of U+00A0 … U+00FF in order.
+constexpr std::string_view kLatin1 =
+    "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn "
+    "sup2 sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave "
+    "Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml "
+    "ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN "
+    "szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave "
+    "iacute "
+    "icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml "
+    "yacute thorn yuml";
+constexpr std::pair<std::string_view, char32_t> kOthers[] = {
+    {"amp", U'&'},       {"lt", U'<'},          {"gt", U'>'},       {"quot", U'"'},
+    {"apos", U'\''},     {"ndash", U'–'},       {"mdash", U'—'},    {"hellip", U'…'},
+    {"lsquo", U'‘'},     {"rsquo", U'’'},       {"sbquo", U'‚'},    {"ldquo", U'“'},
+    {"rdquo", U'”'},     {"bdquo", U'„'},       {"lsaquo", U'‹'},   {"rsaquo", U'›'},
+    {"bull", U'•'},      {"euro", U'€'},        {"trade", U'™'},    {"oelig", U'œ'},
+    {"OElig", U'Œ'},     {"scaron", U'š'},      {"Scaron", U'Š'},   {"ensp", U'\u2002'},
+    {"emsp", U'\u2003'}, {"thinsp", U'\u2009'}, {"zwj", U'\u200D'}, {"zwnj", U'\u200C'},
+};
+
+bool in_list(std::string_view list, const std::string& name) {
+  return list.find(" " + name + " ") != std::string_view::npos;
+}
+
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// The end of a tag that begins at `at`, quotes looked through; npos where it has none.
+size_t end_of_tag(std::string_view html, size_t at) {
+  char quote = 0;
+  for (size_t i = at; i < html.size(); ++i) {
+    const char c = html[i];
+    if (quote)
+      quote = c == quote ? 0 : quote;
+    else if (c == '"' || c == '\'')
+      quote = c;
+    else if (c == '>')
+      return i + 1;
+  }
+  const size_t plain = html.find('>', at);  // a quote that is never closed quotes nothing
+  return plain == std::string_view::npos ? plain : plain + 1;
+}
+
+size_t after(std::string_view html, std::string_view mark, size_t from) {
+  const size_t at = html.find(mark, from);
+  return at == std::string_view::npos ? html.size() : at + mark.size();
+}
+
+// The end of an element whose content stays as it is, its closing tag included.
+size_t end_of_verbatim(std::string_view html, const std::string& name, size_t from) {
+  for (size_t at = html.find("</", from); at != std::string_view::npos;
+       at = html.find("</", at + 2)) {
+    if (lower(html.substr(at + 2, name.size())) != name) continue;
+    const char next = at + 2 + name.size() < html.size() ? html[at + 2 + name.size()] : '>';
+    if (is_letter(next)) continue;
+    const size_t end = html.find('>', at);
+    return end == std::string_view::npos ? html.size() : end + 1;
+  }
+  return html.size();
+}
+
+// The token at '<', which is text of one character where no tag begins.
+MarkupToken tag_at(std::string_view html, size_t at) {
+  const std::string_view rest = html.substr(at);
+  const auto fixed = [&](size_t end) { return MarkupToken{Kind::fixed, rest.substr(0, end)}; };
+  if (rest.starts_with("<!--")) return fixed(after(rest, "-->", 4));
+  if (rest.starts_with("<![CDATA[")) return fixed(after(rest, "]]>", 9));
+  if (rest.starts_with("<!") || rest.starts_with("<?")) return fixed(after(rest, ">", 2));
+  const bool closing = rest.starts_with("</");
+  const size_t name_at = closing ? 2 : 1;
+  if (name_at >= rest.size() || !is_letter(rest[name_at])) return {Kind::text, rest.substr(0, 1)};
+  const size_t end = end_of_tag(rest, name_at);
+  if (end == std::string_view::npos) return {Kind::text, rest.substr(0, 1)};
+  const std::string_view tag = rest.substr(0, end);
+  const size_t name_end = std::min(tag.find_first_of(" \t\r\n\f/>", name_at), tag.size());
+  const std::string name = lower(tag.substr(name_at, name_end - name_at));
+  const bool alone = tag.ends_with("/>");
+  const bool verbatim = in_list(kVerbatim, name) || lower(tag).find("translate=\"no\"") != tag.npos;
+  if (!closing && !alone && verbatim) return fixed(end_of_verbatim(rest, name, end));
+  if (in_list(kLone, name)) return {Kind::lone, tag, name};
+  if (!in_list(kInline, name)) return {Kind::fixed, tag, name};
+  return {alone ? Kind::lone : closing ? Kind::closing : Kind::opening, tag, name};
+}
+
+// The character of an entity without & and ; or 0.
+char32_t entity(std::string_view name) {
+  if (name.starts_with('#')) {
+    const bool hex = name.size() > 1 && (name[1] == 'x' || name[1] == 'X');
+    const std::string_view digits = name.substr(hex ? 2 : 1);
+    uint32_t code = 0;
+    const auto [end, error] =
+        std::from_chars(digits.data(), digits.data() + digits.size(), code, hex ? 16 : 10);
+    const bool whole = error == std::errc() && end == digits.data() + digits.size();
+    const bool scalar = code > 0 && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
+    return whole && !digits.empty() && scalar ? static_cast<char32_t>(code) : 0;
+  }
+  for (const auto& [known, value] : kOthers)
+    if (known == name) return value;
+  char32_t value = 0xA0;
+  for (std::string_view names = kLatin1; !names.empty(); ++value) {
+    const size_t end = std::min(names.find(' '), names.size());
+    if (names.substr(0, end) == name) return value;
+    names.remove_prefix(std::min(end + 1, names.size()));
+  }
+  return 0;
+}
+
+}  // namespace
+
+std::vector<MarkupToken> cut_markup(std::string_view html) {
+  std::vector<MarkupToken> tokens;
+  for (size_t at = 0; at < html.size();) {
+    const size_t next = std::min(html.find('<', at), html.size());
+    MarkupToken token =
+        next > at ? MarkupToken{Kind::text, html.substr(at, next - at)} : tag_at(html, at);
+    at += token.bytes.size();
+    const bool joins =
+        token.kind == Kind::text && !tokens.empty() && tokens.back().kind == Kind::text;
+    if (joins) {
+      const std::string_view before = tokens.back().bytes;
+      tokens.back().bytes = {before.data(), before.size() + token.bytes.size()};
+    } else {
+      tokens.push_back(std::move(token));
+    }
+  }
+  return tokens;
+}
+
+std::string without_entities(std::string_view html) {
+  std::string text;
+  for (size_t at = 0; at < html.size();) {
+    const size_t end = html[at] == '&' ? html.find(';', at) : std::string_view::npos;
+    const bool near = end != std::string_view::npos && end - at <= 12;
+    const char32_t c = near ? entity(html.substr(at + 1, end - at - 1)) : 0;
+    if (c)
+      append_utf8(text, c);
+    else
+      text += html[at];
+    at = c ? end + 1 : at + 1;
+  }
+  return text;
+}
+
+std::string with_entities(std::string_view text) {
+  std::string html;
+  for (const char c : text)
+    html += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+  return html;
+}
+
+}  // namespace fovea

@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fovea {
+
+// HTML cut at its tags. The tokens together are the text; whatever is no tag is text, so that
+// nothing can be malformed.
+struct MarkupToken {
+  enum class Kind {
+    text,     // to be translated
+    opening,  // <b class="x">
+    closing,  // </b>
+    lone,     // an element without content inside a sentence: <img>, <wbr>, <x/>
+    fixed,    // stays as it is and ends a sentence: <p>, comments, scripts with their content
+  };
+  Kind kind;
+  std::string_view bytes;
+  std::string name = {};  // of a tag, in lower case
+};
+
+std::vector<MarkupToken> cut_markup(std::string_view html);
+
+std::string without_entities(std::string_view html);  // &amp; → &, &#228; → ä
+std::string with_entities(std::string_view text);     // & < > alone
+
+}  // namespace fovea

@@ -1,0 +1,133 @@
+#include "serve/service.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kTitle = R"json(
+{
+"openapi": "3.0.3",
+"info": {"title": "Fovea", "version": ")json";
+
+constexpr const char* kTexts = R"json(",
+  "description": "Machine translation as LibreTranslate and, for texts, DeepL offer it."},
+"paths": {
+"/translate": {"post": {"summary": "Translate a text or a list of texts",
+  "requestBody": {"required": true, "content": {
+    "application/json": {"schema": {"$ref": "#/components/schemas/Question"}},
+    "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Question"}},
+    "multipart/form-data": {"schema": {"$ref": "#/components/schemas/Question"}}}},
+  "responses": {
+    "200": {"description": "The translation", "content": {"application/json": {"schema": {
+    "$ref": "#/components/schemas/Answer"}}}},
+    "400": {"$ref": "#/components/responses/Error"}, "403": {
+    "$ref": "#/components/responses/Error"},
+    "429": {"$ref": "#/components/responses/Error"}, "500": {
+    "$ref": "#/components/responses/Error"},
+    "504": {"$ref": "#/components/responses/Error"}}}},
+"/v1/translate/stream": {"post": {
+    "summary": "Sentences as they are translated: events sentence, done, error",
+  "requestBody": {"required": true, "content": {"application/json": {"schema": {
+    "$ref": "#/components/schemas/Question"}}}},
+  "responses": {"200": {"description": "Server-sent events", "content": {"text/event-stream": {
+    "schema": {"type": "string"}}}},
+    "400": {"$ref": "#/components/responses/Error"}, "429": {
+    "$ref": "#/components/responses/Error"}}}},
+"/detect": {"post": {"summary": "The language of a text",
+  "requestBody": {"required": true, "content": {"application/json": {"schema": {"type": "object",
+    "required": ["q"],
+    "properties": {"q": {"type": "string"}, "api_key": {"type": "string"}}}}}},
+  "responses": {"200": {"description": "At most three, the most probable first", "content": {
+    "application/json": {"schema": {
+    "type": "array", "items": {"$ref": "#/components/schemas/Detected"}}}}},
+    "400": {"$ref": "#/components/responses/Error"}, "429": {
+    "$ref": "#/components/responses/Error"}}}},
+"/languages": {"get": {"summary": "Languages and what they can be translated to",
+  "responses": {"200": {"description": "All of them", "content": {"application/json": {
+    "schema": {"type": "array", "items": {
+    "type": "object", "required": ["code", "name", "targets"], "properties": {"code": {
+    "type": "string"}, "name": {"type": "string"},
+    "targets": {"type": "array", "items": {"type": "string"}}}}}}}}}}},
+)json";
+
+constexpr const char* kRest = R"json(
+"/translate_file": {"post": {"summary": "Translate a file: .txt, .html, .htm",
+  "requestBody": {"required": true, "content": {"multipart/form-data": {"schema": {
+    "type": "object", "required": ["file", "source", "target"],
+    "properties": {"file": {"type": "string", "format": "binary"}, "source": {"type": "string"},
+    "target": {"type": "string"}, "api_key": {"type": "string"}}}}}},
+  "responses": {"200": {"description": "Where it can be fetched, for ten minutes", "content": {
+    "application/json": {"schema": {"type": "object",
+    "required": ["translatedFileUrl"], "properties": {"translatedFileUrl": {
+    "type": "string"}}}}}},
+    "400": {"$ref": "#/components/responses/Error"}, "403": {
+    "$ref": "#/components/responses/Error"}}}},
+"/download_file/{name}": {"get": {"summary": "A translated file",
+  "parameters": [{"name": "name", "in": "path", "required": true, "schema": {"type": "string"}}],
+  "responses": {"200": {"description": "The file"}, "404": {
+    "$ref": "#/components/responses/Error"}}}},
+"/frontend/settings": {"get": {"summary": "What a page needs to know", "responses": {"200": {
+    "description": "Settings",
+  "content": {"application/json": {"schema": {"type": "object", "required": ["charLimit",
+    "filesTranslation", "keyRequired", "language"]}}}}}}},
+"/suggest": {"post": {"summary": "Not offered", "responses": {"403": {
+    "$ref": "#/components/responses/Error"}}}},
+"/v2/translate": {"post": {"summary": "As DeepL",
+  "requestBody": {"required": true, "content": {"application/json": {"schema": {"type": "object",
+    "required": ["text", "target_lang"],
+    "properties": {"text": {"type": "array", "items": {"type": "string"}}, "target_lang": {
+    "type": "string"}, "source_lang": {"type": "string"},
+    "tag_handling": {"type": "string", "enum": ["xml", "html"]}}}}}},
+  "responses": {"200": {"description": "Translations", "content": {"application/json": {
+    "schema": {"type": "object", "required": ["translations"],
+    "properties": {"translations": {"type": "array", "items": {"type": "object", "required": [
+    "detected_source_language", "text"],
+    "properties": {"detected_source_language": {"type": "string"}, "text": {
+    "type": "string"}}}}}}}}},
+    "400": {"description": "{\"message\": \"...\"}"}, "403": {
+    "description": "{\"message\": \"...\"}"}, "429": {"description": "{\"message\": \"...\"}"}}}},
+)json";
+
+constexpr const char* kMore = R"json(
+"/v2/languages": {"get": {"summary": "As DeepL", "parameters": [{"name": "type", "in": "query",
+    "schema": {"type": "string", "enum": ["source", "target"]}}],
+  "responses": {"200": {"description": "Languages"}}}},
+"/health": {"get": {"summary": "LibreTranslate's health", "responses": {"200": {
+    "description": "{\"status\": \"ok\"}"}}}},
+"/livez": {"get": {"summary": "The process lives", "responses": {"200": {
+    "description": "It does"}}}},
+"/readyz": {"get": {"summary": "It can take requests", "responses": {"200": {
+    "description": "It can"}, "503": {"description": "It ends, or too much is waiting"}}}},
+"/metrics": {"get": {"summary": "Prometheus", "responses": {"200": {"description": "Figures",
+    "content": {"text/plain": {"schema": {"type": "string"}}}}}}}
+},
+"components": {
+"responses": {"Error": {"description": "What was wrong", "content": {"application/json": {
+    "schema": {"type": "object", "required": ["error"],
+  "properties": {"error": {"type": "string"}}}}}}},
+"schemas": {
+"Question": {"type": "object", "required": ["q", "source", "target"], "properties": {
+  "q": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
+  "source": {"type": "string", "description": "a code, or auto"}, "target": {"type": "string"},
+  "format": {"type": "string", "enum": ["text", "html"], "default": "text"},
+  "alternatives": {"type": "integer", "minimum": 0, "default": 0}, "api_key": {"type": "string"},
+  "beam_size": {"type": "integer", "minimum": 1, "maximum": 16},
+  "length_penalty": {"type": "number", "minimum": -10, "maximum": 10},
+  "n_best": {"type": "integer", "minimum": 1}, "attention": {"type": "boolean", "default": false},
+  "model": {"type": "string",
+    "description": "the name of a model's folder, where several serve a pair"}}},
+"Answer": {"type": "object", "required": ["translatedText"], "properties": {
+  "translatedText": {"oneOf": [{"type": "string"}, {"type": "array", "items": {
+    "type": "string"}}]},
+  "detectedLanguage": {"oneOf": [{"$ref": "#/components/schemas/Detected"}, {"type": "array",
+    "items": {"$ref": "#/components/schemas/Detected"}}]},
+  "alternatives": {"type": "array"}, "n_best": {"type": "array"}, "attention": {
+    "type": "array"}}},
+"Detected": {"type": "object", "required": ["confidence", "language"], "properties": {
+  "confidence": {"type": "number", "minimum": 0, "maximum": 100}, "language": {"type": "string"}}}
+}}})json";
+
+}  // namespace
+
+std::string openapi_text() { return std::string(kTitle) + FOVEA_VERSION + kTexts + kRest + kMore; }
+
+}  // namespace fovea

@@ -1,0 +1,151 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/utf8.h"
+#include "serve/language.h"
+#include "serve/refusal.h"
+#include "serve/service.h"
+
+namespace fovea {
+namespace {
+
+std::string needed(const Parameters& parameters, const char* name) {
+  auto text = parameters.text(name);
+  if (!text) throw Refusal(400, fmt::format("Invalid request: missing {} parameter", name));
+  return *text;
+}
+
+[[noreturn]] void refuse_language(const std::string& code) {
+  throw Refusal(400, fmt::format("{} is not supported", code));
+}
+
+}  // namespace
+
+void Service::check_size(const std::vector<std::string>& texts) const {
+  const auto refuse = [](int64_t size, int64_t limit) {
+    throw Refusal(
+        400, fmt::format("Invalid request: request ({}) exceeds text limit ({})", size, limit));
+  };
+  if (std::ssize(texts) > options_.text_limit) refuse(std::ssize(texts), options_.text_limit);
+  int64_t characters = 0;
+  for (const std::string& text : texts) characters += count_code_points(text);
+  if (options_.char_limit > 0 && characters > options_.char_limit)
+    refuse(characters, options_.char_limit);
+}
+
+// The model for a pair, or for a name; a text in the language it is wanted in needs none.
+void Service::choose_languages(Order& order, const Engines& engines, const std::string& source,
+                               const std::string& target, const std::string& model) const {
+  const std::vector<std::string> known = known_languages(engines);
+  const auto is_known = [&](const std::string& code) {
+    return std::ranges::find(known, code) != known.end();
+  };
+  order.source = canonical_code(source);
+  order.target = canonical_code(target);
+  if (source == "auto") {
+    std::string all;
+    for (const std::string& text : order.texts) all += text + "\n";
+    const auto found = detect_language(all, known);
+    order.detected = found.empty() ? Detected{"en", 0} : found.front();
+    order.source = order.detected->language;
+  }
+  if (!is_known(order.source)) refuse_language(source == "auto" ? order.source : source);
+  if (!is_known(order.target)) refuse_language(target);
+  for (const auto& engine : engines) {
+    const bool fits = engine->source() == order.source && engine->target() == order.target;
+    if (fits && (model.empty() || engine->name() == model)) {
+      order.engine = engine;
+      return;
+    }
+  }
+  if (order.source == order.target && model.empty()) return;
+  if (!model.empty())
+    throw Refusal(400, fmt::format("Invalid request: there is no model {} from {} to {}", model,
+                                   order.source, order.target));
+  throw Refusal(400, fmt::format("{} ({}) is not available as a target language from {} ({})",
+                                 language_name(order.target), order.target,
+                                 language_name(order.source), order.source));
+}
+
+Service::Orders Service::read_order(const Call& call, const Parameters& parameters) const {
+  auto order = std::make_shared<Order>();
+  const auto texts = parameters.texts("q");
+  if (!texts) throw Refusal(400, "Invalid request: missing q parameter");
+  const std::string source = needed(parameters, "source"), target = needed(parameters, "target");
+  order->texts = texts->values;
+  order->is_list = texts->is_list;
+  check_size(order->texts);
+  const std::string format = parameters.text("format").value_or("text");
+  if (format != "text" && format != "html")
+    throw Refusal(400, fmt::format("{} format is not supported", format));
+  order->html = format == "html";
+  Wish& wish = order->wish = options_.wish;
+  const double most = static_cast<double>(options_.most_alternatives);
+  const auto alternatives = parameters.integer("alternatives", {0, most});
+  const auto n_best = parameters.integer("n_best", {1, most + 1});
+  wish.beam = parameters.integer("beam_size", {1, 16}).value_or(wish.beam);
+  wish.length_penalty =
+      parameters.number("length_penalty", {-10, 10}).value_or(wish.length_penalty);
+  wish.n_best = std::max(n_best.value_or(1), order->html ? 1 : alternatives.value_or(0) + 1);
+  wish.beam = std::max(wish.beam, wish.n_best);
+  wish.attention = parameters.flag("attention");
+  wish.alignment = order->html;
+  choose_languages(*order, call.engines, source, target, parameters.text("model").value_or(""));
+  return order;
+}
+
+std::span<const Translation> Service::part(const Order& order, const Translations& all,
+                                           size_t text) {
+  size_t first = 0;
+  for (size_t i = 0; i < text; ++i) first += order.passages[i]->sentences().size();
+  return std::span(all).subspan(first, order.passages[text]->sentences().size());
+}
+
+std::shared_ptr<Task> Service::task_for(Order& order,
+                                        const std::shared_ptr<Exchange>& exchange) const {
+  auto task = std::make_shared<Task>();
+  task->engine = order.engine;
+  task->wish = order.wish;
+  task->deadline = Task::Clock::now() + options_.timeout;
+  task->abandoned = [exchange] { return exchange->gone(); };
+  for (const std::string& text : order.texts) {
+    order.passages.push_back(order.html ? html_passage(text, order.source)
+                                        : plain_passage(text, order.source));
+    const auto& sentences = order.passages.back()->sentences();
+    task->sentences.insert(task->sentences.end(), sentences.begin(), sentences.end());
+  }
+  return task;
+}
+
+void Service::count(const Translations& translations) {
+  int64_t source = 0, target = 0;
+  for (const Translation& t : translations) {
+    source += std::ssize(t.source_ids);
+    if (!t.n_best.empty()) target += std::ssize(t.n_best.front().ids);
+  }
+  metrics_.add_tokens(source, target);
+}
+
+void Service::enqueue(std::shared_ptr<Task> task) {
+  if (!batcher_.add(std::move(task)))
+    throw Refusal(429, "Slowdown: too many requests are waiting", {{"Retry-After", "1"}});
+}
+
+void Service::submit(const Call& call, Orders order, Render render) {
+  const auto exchange = call.exchange;
+  const auto task = task_for(*order, exchange);
+  task->finish = [this, exchange, order, render = std::move(render)](Outcome outcome,
+                                                                     Translations translations) {
+    if (outcome == Outcome::abandoned) return;
+    if (outcome == Outcome::failed)
+      return exchange->answer(error_reply(500, "Cannot translate text"));
+    if (outcome == Outcome::late)
+      return exchange->answer(error_reply(504, "The translation took too long"));
+    count(translations);
+    exchange->answer(render(*order, translations));
+  };
+  enqueue(task);
+}
+
+}  // namespace fovea

@@ -1,0 +1,249 @@
+#include "serve/service.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "base/log.h"
+#include "serve/language.h"
+#include "serve/refusal.h"
+
+namespace fovea {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+const Headers kShared = {
+    {"Access-Control-Allow-Origin", "*"},
+    {"Access-Control-Allow-Headers", "Authorization, Content-Type"},
+    {"Access-Control-Expose-Headers", "Authorization"},
+    {"Access-Control-Allow-Methods", "GET, POST"},
+    {"Access-Control-Allow-Credentials", "true"},
+    {"Access-Control-Max-Age", "1728000"},
+};
+
+// An exchange that is counted, and whose answers carry the headers that all answers carry.
+class Counted : public Exchange {
+ public:
+  Counted(std::shared_ptr<Exchange> inner, Metrics& metrics, std::string endpoint)
+      : inner_(std::move(inner)), metrics_(metrics), endpoint_(std::move(endpoint)) {
+    ++metrics_.in_flight;
+  }
+  ~Counted() override { end_with(inner_->gone() ? 499 : 500); }
+
+  void answer(Reply reply) override {
+    end_with(reply.status);
+    reply.headers.insert(reply.headers.end(), kShared.begin(), kShared.end());
+    inner_->answer(std::move(reply));
+  }
+  void begin(Reply head) override {
+    head.headers.insert(head.headers.end(), kShared.begin(), kShared.end());
+    inner_->begin(std::move(head));
+  }
+  void send(std::string part) override { inner_->send(std::move(part)); }
+  void end() override {
+    end_with(200);
+    inner_->end();
+  }
+  bool gone() const override { return inner_->gone(); }
+
+ private:
+  void end_with(int status) {
+    if (ended_.exchange(true)) return;
+    --metrics_.in_flight;
+    const std::chrono::duration<double> seconds = Clock::now() - begin_;
+    metrics_.answered(endpoint_, status, seconds.count());
+  }
+
+  std::shared_ptr<Exchange> inner_;
+  Metrics& metrics_;
+  std::string endpoint_;
+  std::atomic<bool> ended_{false};
+  Clock::time_point begin_ = Clock::now();
+};
+
+// DeepL's clients look for another word than LibreTranslate's.
+Reply refusal_reply(const std::string& endpoint, const Refusal& refusal) {
+  const char* const key = endpoint.starts_with("/v2/") ? "message" : "error";
+  Reply reply = json_reply({{key, refusal.text()}}, refusal.status());
+  reply.headers = refusal.headers();
+  return reply;
+}
+
+constexpr const char* kIndex = R"(<!doctype html>
+<html lang="en"><meta charset="utf-8"><title>Fovea</title>
+<meta name="viewport" content="width=device-width">
+<style>
+body {{ font: 1rem/1.5 sans-serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem }}
+</style>
+<h1>Fovea</h1>
+<p>This is a translation service that speaks LibreTranslate's language. It runs:</p>
+<ul>
+{}</ul>
+<p><a href="/languages">/languages</a>, <a href="/openapi.json">/openapi.json</a>,
+<a href="/health">/health</a>, <a href="/metrics">/metrics</a>.</p>
+</html>
+)";
+
+}  // namespace
+
+// Who may call what. A path that ends with '/' stands for everything below it.
+struct Service::Route {
+  const char* method;
+  std::string_view path;
+  void (Service::*act)(Call);
+  enum class Door { open, key } door;
+};
+
+const std::vector<Service::Route>& Service::routes() {
+  using enum Route::Door;
+  static const std::vector<Route> all = {
+      {"GET", "/", &Service::index, open},
+      {"GET", "/health", &Service::health, open},
+      {"GET", "/livez", &Service::alive, open},
+      {"GET", "/readyz", &Service::ready, open},
+      {"GET", "/metrics", &Service::metrics, key},
+      {"GET", "/openapi.json", &Service::openapi, open},
+      {"GET", "/spec", &Service::openapi, open},
+      {"GET", "/languages", &Service::languages, open},
+      {"GET", "/frontend/settings", &Service::settings, open},
+      {"POST", "/translate", &Service::translate, key},
+      {"POST", "/detect", &Service::detect, key},
+      {"POST", "/suggest", &Service::suggest, key},
+      {"POST", "/translate_file", &Service::translate_file, key},
+      {"GET", "/download_file/", &Service::download_file, open},
+      {"POST", "/v1/translate/stream", &Service::stream, key},
+      {"POST", "/v2/translate", &Service::deepl_translate, key},
+      {"GET", "/v2/languages", &Service::deepl_languages, key},
+  };
+  return all;
+}
+
+Service::Service(ServiceOptions options, const BatcherOptions& batches, Engines engines)
+    : options_(std::move(options)), batcher_(batches), engines_(std::move(engines)) {
+  batcher_.observe = [this](const BatchRun& run) {
+    metrics_.queue_wait.observe(run.waited);
+    metrics_.batch_sentences.observe(static_cast<double>(run.sentences));
+    metrics_.batch_tokens.observe(static_cast<double>(run.tokens));
+    metrics_.translate_seconds = metrics_.translate_seconds + run.seconds;
+  };
+}
+
+void Service::replace(Engines engines) {
+  const std::lock_guard hold(mutex_);
+  engines_ = std::move(engines);
+}
+
+void Service::handle(Request request, std::shared_ptr<Exchange> exchange) {
+  const Route* found = nullptr;
+  std::string_view allowed;
+  const std::string method = request.method == "HEAD" ? "GET" : request.method;
+  for (const Route& route : routes()) {
+    const bool below = route.path.size() > 1 && route.path.ends_with('/');
+    if (below ? !request.path.starts_with(route.path) : request.path != route.path) continue;
+    allowed = route.method;
+    if (method == route.method) found = &route;
+  }
+  const std::string endpoint(found ? found->path : "other");
+  auto counted = std::make_shared<Counted>(std::move(exchange), metrics_, endpoint);
+  if (method == "OPTIONS") return counted->answer({.status = 204, .type = ""});
+  if (allowed.empty()) return counted->answer(error_reply(404, "Not Found"));
+  if (!found) {
+    Reply reply = error_reply(405, "The method is not allowed for the requested URL.");
+    reply.headers.emplace_back("Allow", std::string(allowed));
+    return counted->answer(std::move(reply));
+  }
+  try {
+    check_rate(request, found->door == Route::Door::key);
+    Call call{std::move(request), counted, {}};
+    {
+      const std::lock_guard hold(mutex_);
+      call.engines = engines_;
+    }
+    (this->*found->act)(std::move(call));
+  } catch (const Refusal& refusal) {
+    counted->answer(refusal_reply(endpoint, refusal));
+  }
+}
+
+// The key of a request, wherever clients put it: a field, Authorization, the query.
+std::string Service::key_of(const Request& request) {
+  const std::string_view header = request.header("authorization");
+  for (const std::string_view scheme : {"Bearer ", "DeepL-Auth-Key "})
+    if (lower(header.substr(0, scheme.size())) == lower(scheme))
+      return std::string(header.substr(scheme.size()));
+  const Parameters parameters(request);
+  for (const char* name : {"api_key", "apiKey", "auth_key"})
+    if (auto key = parameters.text(name)) return *key;
+  return "";
+}
+
+void Service::check_rate(const Request& request, bool needs_key) {
+  if (!needs_key) return;
+  int64_t per_minute = options_.requests_per_minute;
+  std::string client = "address " + request.address;
+  if (!options_.keys.empty()) {
+    const std::string given = key_of(request);
+    const ApiKey* key = options_.keys.find(given);
+    if (!given.empty() && !key) throw Refusal(403, "Invalid API key");
+    if (!key && options_.keys_required)
+      throw Refusal(400, "Please contact the server operator to get an API key");
+    if (key) {
+      per_minute = key->per_minute;
+      client = "key " + key->key;
+    }
+  }
+  if (const auto wait = limiter_.ask(client, per_minute, Clock::now()))
+    throw Refusal(429, fmt::format("Slowdown: {} per 1 minute", per_minute),
+                  {{"Retry-After", std::to_string(static_cast<int64_t>(std::ceil(*wait)))}});
+}
+
+void Service::health(Call call) { call.exchange->answer(json_reply({{"status", "ok"}})); }
+void Service::alive(Call call) { call.exchange->answer(json_reply({{"status", "ok"}})); }
+
+void Service::ready(Call call) {
+  const char* const why = draining_         ? "shutting down"
+                          : batcher_.full() ? "the queue is full"
+                                            : nullptr;
+  call.exchange->answer(why ? json_reply({{"status", why}}, 503) : json_reply({{"status", "ok"}}));
+}
+
+void Service::metrics(Call call) {
+  Metrics::Now now{.queue = static_cast<int64_t>(batcher_.waiting())};
+  if (options_.connections) now.connections = static_cast<int64_t>(options_.connections());
+  for (const auto& engine : call.engines)
+    now.models.push_back({engine->name(), engine->source(), engine->target(),
+                          engine->package().model->parameters().size()});
+  call.exchange->answer(
+      {.body = metrics_.text(now), .type = "text/plain; version=0.0.4; charset=utf-8"});
+}
+
+void Service::index(Call call) {
+  std::string list;
+  for (const auto& engine : call.engines)
+    list += fmt::format("<li>{} to {}</li>\n", language_name(engine->source()),
+                        language_name(engine->target()));
+  call.exchange->answer(
+      {.body = fmt::format(fmt::runtime(kIndex), list), .type = "text/html; charset=utf-8"});
+}
+
+void Service::openapi(Call call) { call.exchange->answer({.body = openapi_text()}); }
+
+Reply json_reply(const nlohmann::ordered_json& value, int status) {
+  return {.status = status,
+          .body = value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)};
+}
+
+Reply error_reply(int status, const std::string& text) {
+  return json_reply({{"error", text}}, status);
+}
+
+std::vector<std::string> known_languages(const Engines& engines) {
+  std::set<std::string> codes;
+  for (const auto& engine : engines) codes.insert({engine->source(), engine->target()});
+  return {codes.begin(), codes.end()};
+}
+
+}  // namespace fovea

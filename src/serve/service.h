@@ -1,0 +1,135 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "serve/batcher.h"
+#include "serve/detector.h"
+#include "serve/engine.h"
+#include "serve/file_store.h"
+#include "serve/http.h"
+#include "serve/keys.h"
+#include "serve/metrics.h"
+#include "serve/parameters.h"
+#include "serve/passage.h"
+
+namespace fovea {
+
+struct ServiceOptions {
+  int64_t char_limit = 50'000;  // characters of a request; 0: no limit
+  int64_t text_limit = 1'000;   // texts of a request
+  int64_t most_alternatives = 15;
+  int64_t requests_per_minute = 0;  // of a client without a key; 0: no limit
+  ApiKeys keys = {};
+  bool keys_required = false;
+  bool files = true;
+  std::chrono::milliseconds timeout{60'000};  // from question to answer
+  Wish wish = {};                             // where a request does not say
+  std::function<size_t()> connections = nullptr;
+};
+
+// Everything the service answers: LibreTranslate's contract with additions, DeepL's /v2/translate,
+// health, figures. docs/serve.md describes each endpoint.
+class Service {
+ public:
+  using Json = nlohmann::ordered_json;
+
+  Service(ServiceOptions options, const BatcherOptions& batches, Engines engines);
+
+  // The handler of a Server.
+  void handle(Request request, std::shared_ptr<Exchange> exchange);
+
+  Batcher& batcher() { return batcher_; }
+  void replace(Engines engines);      // what is being translated goes on with the old ones
+  void drain() { draining_ = true; }  // /readyz says so from now on
+
+ private:
+  struct Route;
+  // A request that has passed the door.
+  struct Call {
+    Request request;
+    std::shared_ptr<Exchange> exchange;
+    Engines engines;
+  };
+  // Texts to be translated and what is known about them.
+  struct Order {
+    std::shared_ptr<const Engine> engine;  // null: source and target are the same language
+    std::string source, target;
+    std::optional<Detected> detected;
+    std::vector<std::string> texts;
+    bool is_list = false, html = false;
+    Wish wish;
+    std::vector<std::unique_ptr<Passage>> passages;
+  };
+  using Orders = std::shared_ptr<Order>;
+  using Translations = std::vector<Translation>;
+  // The translations of one text of an order.
+  static std::span<const Translation> part(const Order& order, const Translations& all,
+                                           size_t text);
+
+  static const std::vector<Route>& routes();
+  static std::string key_of(const Request& request);
+  // Refusal 400, 403 or 429 where this client may not ask, or not now.
+  void check_rate(const Request& request, bool needs_key);
+
+  // Health and figures (service.cpp).
+  void health(Call call);
+  void alive(Call call);
+  void ready(Call call);
+  void metrics(Call call);
+  void index(Call call);
+  void openapi(Call call);
+  // LibreTranslate (libretranslate.cpp, files.cpp).
+  void translate(Call call);
+  void detect(Call call);
+  void languages(Call call);
+  void settings(Call call);
+  void suggest(Call call);
+  void translate_file(Call call);
+  void download_file(Call call);
+  // DeepL (deepl.cpp).
+  void deepl_translate(Call call);
+  void deepl_languages(Call call);
+  // Ours (stream.cpp).
+  void stream(Call call);
+
+  // order.cpp
+  Orders read_order(const Call& call, const Parameters& parameters) const;
+  void choose_languages(Order& order, const Engines& engines, const std::string& source,
+                        const std::string& target, const std::string& model) const;
+  void check_size(const std::vector<std::string>& texts) const;
+  std::shared_ptr<Task> task_for(Order& order, const std::shared_ptr<Exchange>& exchange) const;
+  // Answers with what `render` makes of the translations, on the thread of the batcher. Refusal
+  // 429 where too much is waiting.
+  using Render = std::function<Reply(const Order& order, const Translations& translations)>;
+  void submit(const Call& call, Orders order, Render render);
+  void enqueue(std::shared_ptr<Task> task);
+  void count(const Translations& translations);
+
+  ServiceOptions options_;
+  Metrics metrics_;  // before the batcher, whose exchanges count when they end
+  Batcher batcher_;
+  FileStore store_;
+  RateLimiter limiter_;  // used by the server's thread alone
+  mutable std::mutex mutex_;
+  Engines engines_;
+  std::atomic<bool> draining_{false};
+};
+
+// JSON as UTF-8, whatever bytes it holds.
+Reply json_reply(const nlohmann::ordered_json& value, int status = 200);
+Reply error_reply(int status, const std::string& text);
+std::vector<std::string> known_languages(const Engines& engines);  // codes, sorted
+
+// The description of every endpoint, OpenAPI 3.0.3.
+std::string openapi_text();
+
+}  // namespace fovea

@@ -1,0 +1,294 @@
+#include "serve/service.h"
+
+#include <gtest/gtest.h>
+
+#include "support/echo_engine.h"
+
+namespace fovea {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using std::chrono::milliseconds;
+
+class Held : public Exchange {
+ public:
+  void answer(Reply reply) override { replies.push_back(std::move(reply)); }
+  void begin(Reply head) override { replies.push_back(std::move(head)); }
+  void send(std::string part) override { replies.back().body += part; }
+  void end() override { ended = true; }
+  bool gone() const override { return false; }
+  std::vector<Reply> replies;
+  bool ended = false;
+};
+
+ServiceOptions options() {
+  ServiceOptions o;
+  o.char_limit = 100;
+  o.text_limit = 10;
+  return o;
+}
+
+struct Asked {
+  explicit Asked(ServiceOptions o = options(), BatcherOptions batches = {})
+      : service(std::move(o), batches, {echo_engine("en", "de"), echo_engine("de", "en")}) {}
+
+  Reply ask(const std::string& method, const std::string& path, const std::string& body = "",
+            const std::string& type = "application/json", Headers headers = {}) {
+    const size_t question = std::min(path.find('?'), path.size());
+    headers.emplace_back("content-type", type);
+    headers.emplace_back("host", "h:5000");
+    Request request{method,
+                    path.substr(0, question),
+                    question < path.size() ? path.substr(question + 1) : "",
+                    headers,
+                    body,
+                    "::1"};
+    const auto held = std::make_shared<Held>();
+    service.handle(std::move(request), held);
+    while (service.batcher().work(milliseconds(0))) continue;
+    EXPECT_EQ(held->replies.size(), 1u) << "one answer each";
+    return held->replies.empty() ? Reply{} : held->replies.front();
+  }
+  Json post(const std::string& path, const Json& body) {
+    return Json::parse(ask("POST", path, body.dump()).body);
+  }
+  std::string error(const Json& body) {
+    const Reply reply = ask("POST", "/translate", body.dump());
+    EXPECT_EQ(reply.status, 400) << reply.body;
+    return Json::parse(reply.body).value("error", "");
+  }
+
+  Service service;
+};
+
+TEST(Service, TranslatesEveryWayOfAsking) {
+  Asked s;
+  EXPECT_EQ(s.post("/translate", {{"q", "One. Two!"}, {"source", "en"}, {"target", "de"}}),
+            Json({{"translatedText", "One. Two!"}}));
+  EXPECT_EQ(s.post("/translate", {{"q", {"a b", "", "c"}}, {"source", "en"}, {"target", "de"}}),
+            Json({{"translatedText", {"a b", "", "c"}}}));
+  const auto form = "application/x-www-form-urlencoded";
+  EXPECT_EQ(s.ask("POST", "/translate", "q=a%0D%0Ab&source=en&target=de", form).body,
+            R"({"translatedText":"a\nb"})");
+  EXPECT_EQ(s.ask("POST", "/translate?q=x&source=EN&target=DE", "", "").body,
+            R"({"translatedText":"x"})");
+  const std::string parts =
+      "--B\r\nContent-Disposition: form-data; name=\"q\"\r\n\r\nhi\r\n"
+      "--B\r\nContent-Disposition: form-data; name=\"source\"\r\n\r\nen\r\n"
+      "--B\r\nContent-Disposition: form-data; name=\"target\"\r\n\r\nde\r\n--B--\r\n";
+  EXPECT_EQ(s.ask("POST", "/translate", parts, "multipart/form-data; boundary=B").body,
+            R"({"translatedText":"hi"})");
+}
+
+TEST(Service, GivesWhatLibreTranslateGives) {
+  Asked s;
+  Json reply = s.post(
+      "/translate",
+      {{"q", "the weather is nice"}, {"source", "auto"}, {"target", "de"}, {"alternatives", 2}});
+  EXPECT_EQ(reply["detectedLanguage"]["language"], "en");
+  EXPECT_GT(reply["detectedLanguage"]["confidence"], 50);
+  ASSERT_EQ(reply["alternatives"].size(), 2u) << reply;
+  EXPECT_NE(reply["alternatives"][0], reply["translatedText"]);
+  reply = s.post(
+      "/translate",
+      {{"q", {"the dog", "and you"}}, {"source", "auto"}, {"target", "de"}, {"alternatives", 1}});
+  EXPECT_EQ(reply["detectedLanguage"].size(), 2u);
+  EXPECT_EQ(reply["alternatives"].size(), 2u);
+  reply = s.post("/translate", {{"q", "a <b>b</b> &amp; c"},
+                                {"source", "en"},
+                                {"target", "de"},
+                                {"format", "html"},
+                                {"alternatives", 1}});
+  EXPECT_EQ(reply["translatedText"], "a <b>b</b> &amp; c");
+  EXPECT_EQ(reply["alternatives"], Json::array());
+  for (const char* same : {"\U0001F600 !", "  \n "})
+    EXPECT_EQ(
+        s.post("/translate", {{"q", same}, {"source", "en"}, {"target", "de"}})["translatedText"],
+        same);
+  EXPECT_EQ(
+      s.post("/translate", {{"q", "same"}, {"source", "en"}, {"target", "en"}})["translatedText"],
+      "same");
+  EXPECT_EQ(Json::parse(s.ask("GET", "/languages", "ignored").body),
+            Json::parse(R"([{"code":"de","name":"German","targets":["de","en"]},
+                            {"code":"en","name":"English","targets":["de","en"]}])"));
+  EXPECT_EQ(s.post("/detect", {{"q", "das ist ja gut"}})[0]["language"], "de");
+  EXPECT_EQ(s.post("/detect", {{"q", "123"}}),
+            Json::parse(R"([{"confidence":0.0,"language":"en"}])"));
+  const Json settings = Json::parse(s.ask("GET", "/frontend/settings").body);
+  EXPECT_EQ(settings["charLimit"], 100);
+  EXPECT_EQ(settings["keyRequired"], false);
+}
+
+TEST(Service, RefusesInLibreTranslatesWords) {
+  Asked s;
+  const Json good = {{"q", "x"}, {"source", "en"}, {"target", "de"}};
+  const auto with = [&](const char* name, const Json& value) {
+    Json changed = good;
+    changed[name] = value;
+    return s.error(changed);
+  };
+  for (const char* name : {"q", "source", "target"}) {
+    Json less = good;
+    less.erase(name);
+    EXPECT_EQ(s.error(less), std::string("Invalid request: missing ") + name + " parameter");
+  }
+  EXPECT_EQ(with("source", "zz"), "zz is not supported");
+  EXPECT_EQ(with("target", "zz"), "zz is not supported");
+  EXPECT_EQ(with("format", "xml"), "xml format is not supported");
+  EXPECT_EQ(with("alternatives", "many"),
+            "Invalid request: alternatives parameter is not a number");
+  EXPECT_EQ(with("alternatives", 99), "Invalid request: alternatives parameter must be <= 15");
+  EXPECT_EQ(with("q", std::string(101, 'x')),
+            "Invalid request: request (101) exceeds text limit (100)");
+  EXPECT_EQ(with("q", Json(std::vector<std::string>(11, "x"))),
+            "Invalid request: request (11) exceeds text limit (10)");
+  EXPECT_EQ(with("model", "other"), "Invalid request: there is no model other from en to de");
+  EXPECT_EQ(s.ask("POST", "/translate", "{").body, R"({"error":"Invalid JSON format"})");
+  EXPECT_EQ(s.ask("GET", "/translate").status, 405);
+  EXPECT_EQ(s.ask("GET", "/nothing").status, 404);
+  EXPECT_EQ(s.ask("GET", "/download_file/../../etc/passwd").status, 404);
+  EXPECT_EQ(s.ask("POST", "/suggest", "{}").status, 403);
+  Asked one(options());
+  one.service.replace({echo_engine("en", "de")});
+  EXPECT_EQ(one.error({{"q", "x"}, {"source", "de"}, {"target", "en"}}),
+            "English (en) is not available as a target language from German (de)");
+}
+
+TEST(Service, TranslatesFilesWithoutTouchingAny) {
+  Asked s;
+  const auto upload = [&](const std::string& name, const std::string& content) {
+    return s.ask("POST", "/translate_file",
+                 "--B\r\nContent-Disposition: form-data; name=\"source\"\r\n\r\nen\r\n"
+                 "--B\r\nContent-Disposition: form-data; name=\"target\"\r\n\r\nde\r\n"
+                 "--B\r\nContent-Disposition: form-data; name=\"file\"; filename=\"" +
+                     name + "\"\r\n\r\n" + content + "\r\n--B--\r\n",
+                 "multipart/form-data; boundary=B");
+  };
+  const std::string url =
+      Json::parse(upload("../../etc/my letter.txt", "One.\nTwo.\n").body)["translatedFileUrl"];
+  ASSERT_TRUE(url.starts_with("http://h:5000/download_file/")) << url;
+  EXPECT_TRUE(url.ends_with(".my_letter_de.txt")) << url;
+  const Reply file = s.ask("GET", url.substr(13));
+  EXPECT_EQ(file.body, "One.\nTwo.\n");
+  EXPECT_EQ(upload("a.pdf", "x").body, R"({"error":"Invalid request: file format not supported"})");
+  EXPECT_EQ(upload("a.txt", "\xFF").status, 400);
+  EXPECT_EQ(s.ask("POST", "/translate_file", R"({"source":"en","target":"de"})").body,
+            R"({"error":"Invalid request: missing file parameter"})");
+  ServiceOptions without = options();
+  without.files = false;
+  EXPECT_EQ(Asked(without).ask("POST", "/translate_file").status, 403);
+}
+
+TEST(Service, AsksForKeysAndHoldsLimits) {
+  ServiceOptions o = options();
+  o.keys = ApiKeys::parse("good 3\nfree 0\n", "keys", 0);
+  o.keys_required = true;
+  Asked s(o);
+  const Json question = {{"q", "x"}, {"source", "en"}, {"target", "de"}};
+  const auto ask = [&](const std::string& key, const char* field = "api_key") {
+    Json with = question;
+    if (!key.empty()) with[field] = key;
+    return s.ask("POST", "/translate", with.dump());
+  };
+  EXPECT_EQ(ask("").body, R"({"error":"Please contact the server operator to get an API key"})");
+  EXPECT_EQ(ask("goo").status, 403);
+  EXPECT_EQ(ask("bad").body, R"({"error":"Invalid API key"})");
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask("good", i == 1 ? "apiKey" : "api_key").status, 200);
+  const Reply slow = ask("good");
+  EXPECT_EQ(slow.status, 429);
+  EXPECT_EQ(slow.body, R"({"error":"Slowdown: 3 per 1 minute"})");
+  EXPECT_TRUE(std::ranges::any_of(
+      slow.headers, [](const auto& h) { return h.first == "Retry-After" && h.second == "20"; }));
+  EXPECT_EQ(ask("free").status, 200) << "another key has its own limit";
+  const Headers bearer = {{"authorization", "Bearer free"}};
+  EXPECT_EQ(s.ask("POST", "/translate", question.dump(), "application/json", bearer).status, 200);
+  for (const char* open : {"/health", "/livez", "/readyz", "/languages", "/frontend/settings"})
+    EXPECT_EQ(s.ask("GET", open).status, 200) << open;
+  for (const char* closed :
+       {"/detect", "/suggest", "/translate_file", "/v2/translate", "/v1/translate/stream"})
+    EXPECT_EQ(s.ask("POST", closed, R"({"q":"x","text":"x"})").status, 400) << closed;
+  EXPECT_EQ(s.ask("GET", "/metrics").status, 400);
+}
+
+TEST(Service, RefusesWhenTooMuchIsWaiting) {
+  Asked s(options(), {.queue_tokens = 10});
+  const auto held = std::make_shared<Held>(), refused = std::make_shared<Held>();
+  const auto question = [](const std::string& text) {
+    return Request{"POST", "/translate", "q=" + text + "&source=en&target=de", {}, "", "::1"};
+  };
+  s.service.handle(question(std::string(90, 'x')), held);
+  s.service.handle(question("y"), refused);
+  EXPECT_EQ(held->replies.size(), 0u);
+  ASSERT_EQ(refused->replies.size(), 1u);
+  EXPECT_EQ(refused->replies[0].status, 429);
+  EXPECT_EQ(s.ask("GET", "/health").status, 200);
+  EXPECT_EQ(held->replies.at(0).status, 200);
+}
+
+TEST(Service, SpeaksDeepL) {
+  Asked s;
+  EXPECT_EQ(s.post("/v2/translate",
+                   {{"text", {"one", "two"}}, {"target_lang", "DE"}, {"source_lang", "EN"}}),
+            Json::parse(R"({"translations":[{"detected_source_language":"EN","text":"one"},
+                                            {"detected_source_language":"EN","text":"two"}]})"));
+  const auto form = "application/x-www-form-urlencoded";
+  EXPECT_EQ(s.ask("POST", "/v2/translate", "text=the+one&text=and+you&target_lang=DE", form).status,
+            200);
+  EXPECT_EQ(s.ask("POST", "/v2/translate", "{}").body,
+            R"({"message":"Parameter 'text' not specified."})");
+  EXPECT_EQ(Json::parse(s.ask("GET", "/v2/languages?type=target").body).size(), 2u);
+}
+
+TEST(Service, StreamsSentences) {
+  Asked s;
+  const Reply reply =
+      s.ask("POST", "/v1/translate/stream", R"({"q":"One. Two.","source":"en","target":"de"})");
+  EXPECT_EQ(reply.type, "text/event-stream; charset=utf-8");
+  EXPECT_NE(
+      reply.body.find(R"(data: {"text":0,"sentence":1,"source":"Two.","translatedText":"Two.")"),
+      std::string::npos)
+      << reply.body;
+  EXPECT_TRUE(reply.body.ends_with("event: done\ndata: {\"translatedText\":\"One. Two.\"}\n\n"))
+      << reply.body;
+  EXPECT_EQ(s.ask("POST", "/v1/translate/stream", R"({"q":"x"})").status, 400);
+}
+
+TEST(Service, ShowsAttention) {
+  Asked s;
+  const Json reply = s.post(
+      "/translate",
+      {{"q", "ab c. d"}, {"source", "en"}, {"target", "de"}, {"attention", true}, {"n_best", 2}});
+  ASSERT_EQ(reply["attention"].size(), 1u) << reply;
+  const Json& a = reply["attention"][0];
+  EXPECT_EQ(a["source"]["text"], "ab c. d");
+  EXPECT_EQ(a["source"]["tokens"].size(), a["attention"][0]["cols"]);
+  EXPECT_EQ(a["target"]["tokens"].size(), a["attention"][0]["rows"]);
+  EXPECT_EQ(a["steps"].size(), a["target"]["tokens"].size());
+  EXPECT_EQ(a["steps"][0]["topk"][0][0], "a");
+  EXPECT_GT(a["steps"][0]["topk"][0][1], 0.9);
+  EXPECT_EQ(reply["n_best"].size(), 2u);
+  EXPECT_GE(reply["n_best"][0]["log_prob"], reply["n_best"][1]["log_prob"]);
+}
+
+TEST(Service, DescribesItselfAndItsFigures) {
+  Asked s;
+  s.post("/translate", {{"q", "x"}, {"source", "en"}, {"target", "de"}});
+  const Json api = Json::parse(s.ask("GET", "/openapi.json").body);
+  EXPECT_TRUE(api["paths"].contains("/translate"));
+  const Reply metrics = s.ask("GET", "/metrics");
+  EXPECT_EQ(metrics.type, "text/plain; version=0.0.4; charset=utf-8");
+  EXPECT_NE(metrics.body.find(R"(requests_total{endpoint="/translate",code="200"} 1)"),
+            std::string::npos);
+  EXPECT_NE(metrics.body.find("fovea_http_requests_in_flight 1"), std::string::npos);
+  s.service.drain();
+  EXPECT_EQ(s.ask("GET", "/readyz").status, 503);
+  EXPECT_EQ(s.ask("GET", "/livez").status, 200);
+  EXPECT_NE(s.ask("GET", "/").body.find("English to German"), std::string::npos);
+  const Reply options = s.ask("OPTIONS", "/translate");
+  EXPECT_TRUE(std::ranges::any_of(options.headers, [](const auto& h) {
+    return h.first == "Access-Control-Allow-Origin" && h.second == "*";
+  }));
+}
+
+}  // namespace
+}  // namespace fovea

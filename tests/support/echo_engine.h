@@ -1,0 +1,42 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "decode/table_model.h"
+#include "serve/engine.h"
+
+namespace fovea {
+
+// An engine that writes what it reads, letter by letter of a small alphabet, and aligns each word
+// with itself. `step` is called whenever the model scores a row; it may throw.
+inline std::shared_ptr<const Engine> echo_engine(const std::string& source,
+                                                 const std::string& target,
+                                                 std::function<void()> step = nullptr) {
+  std::vector<Vocabulary::Entry> letters;
+  const std::string alphabet =
+      "\u2581abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,!?'-()<>&;:/";
+  for (size_t i = 0; i < alphabet.size(); i += i == 0 ? 3 : 1)
+    letters.push_back({alphabet.substr(i, i == 0 ? 3 : 1), 1});
+  const Vocabulary vocabulary = Vocabulary::from_entries(Cut::characters, letters);
+  const int32_t words = vocabulary.size();
+  auto model = std::make_unique<TableModel>(
+      words, 400,
+      [words, step](const TableModel::Words& read, const TableModel::Words& prefix) {
+        if (step) step();
+        TableModel::Row row(static_cast<size_t>(words), 0);
+        const size_t next = std::min(prefix.size() - 1, read.size() - 1);
+        row[static_cast<size_t>(read[next])] = 20;
+        return row;
+      },
+      Type::f32);
+  ModelConfig config;
+  config.source_words = config.target_words = words;
+  Package package{"echo", config, std::move(model), vocabulary, vocabulary};
+  return std::make_shared<Engine>("echo", source, target, std::move(package));
+}
+
+}  // namespace fovea
