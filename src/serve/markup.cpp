@@ -46,19 +46,22 @@ bool in_list(std::string_view list, const std::string& name) {
 
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
-// The end of a tag that begins at `at`, quotes looked through; npos where it has none.
+// The end of a tag that begins at `at`; npos where it has none. Quotes after a '=' are looked
+// through, if they are closed.
 size_t end_of_tag(std::string_view html, size_t at) {
-  char quote = 0;
+  char quote = 0, before = 0;
   for (size_t i = at; i < html.size(); ++i) {
     const char c = html[i];
-    if (quote)
+    if (quote) {
       quote = c == quote ? 0 : quote;
-    else if (c == '"' || c == '\'')
+    } else if ((c == '"' || c == '\'') && before == '=') {
       quote = c;
-    else if (c == '>')
+    } else if (c == '>') {
       return i + 1;
+    }
+    if (c != ' ' && c != '\t' && c != '\n' && c != '\r') before = c;
   }
-  const size_t plain = html.find('>', at);  // a quote that is never closed quotes nothing
+  const size_t plain = html.find('>', at);
   return plain == std::string_view::npos ? plain : plain + 1;
 }
 

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "base/random.h"
 #include "serve/passage.h"
 #include "text/pieces.h"
@@ -93,8 +95,7 @@ TEST(Markup, NothingIsLostOfRandomMarkup) {
   Random random(7);
   for (int round = 0; round < 3000; ++round) {
     std::string html;
-    for (uint32_t n = random.below(30); n > 0; --n)
-      html += parts[random.below(static_cast<uint32_t>(parts.size()))];
+    for (uint64_t n = random.below(30); n > 0; --n) html += parts[random.below(parts.size())];
     const auto tags = [](const std::string& text) {
       std::vector<std::string> found;
       for (const MarkupToken& token : cut_markup(text))

@@ -67,7 +67,7 @@ std::optional<Json> parse_json(std::string_view text) {
 
 Parameters::Parameters(const Request& request) {
   const std::string type = lower(request.header("content-type"));
-  if (type.starts_with("application/json")) {
+  if (request.method == "POST" && type.starts_with("application/json")) {
     auto object = parse_json(request.body);
     if (!object || !object->is_object()) throw Refusal(400, "Invalid JSON format");
     object_ = std::move(*object);

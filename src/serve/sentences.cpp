@@ -5,6 +5,7 @@
 #include <unicode/utext.h>
 
 #include <algorithm>
+#include <map>
 #include <memory>
 
 #include "base/utf8.h"
@@ -34,17 +35,28 @@ std::string_view core_of(std::string_view text) {
   return begin < end ? text.substr(begin, end - begin) : text.substr(0, 0);
 }
 
-// "am 3." of a date: ordinal numbers end with a point in many languages.
-bool ends_with_ordinal(std::string_view text) {
+// What stands before the point that ends a stretch, without what opens it: "Dr" of "saw (Dr. ".
+std::string_view last_word(std::string_view text) {
   text = core_of(text);
-  if (!text.ends_with('.')) return false;
+  if (!text.ends_with('.')) return {};
   text.remove_suffix(1);
-  size_t digits = 0;
-  while (digits < text.size() && text[text.size() - 1 - digits] >= '0' &&
-         text[text.size() - 1 - digits] <= '9')
-    ++digits;
-  return digits >= 1 && digits <= 2 &&
-         (digits == text.size() || text[text.size() - digits - 1] == ' ');
+  text.remove_prefix(text.find_last_of(" \t") + 1);
+  text.remove_prefix(std::min(text.find_first_not_of("([\"'"), text.size()));
+  return text;
+}
+
+// "am 3." of a date: ordinal numbers end with a point in many languages.
+bool is_ordinal(std::string_view word) {
+  return (word.size() == 1 || word.size() == 2) &&
+         std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// Titles and initials that ICU's lists lack.
+bool is_title(std::string_view word) {
+  static constexpr std::string_view kTitles =
+      " Dr St Mt Mme Mlle MM Hr Hrn Fr Frl Nr Str bzw ca evtl vgl Abs Art Nos No ";
+  if (word.size() == 1) return word[0] >= 'A' && word[0] <= 'Z' && word[0] != 'I';
+  return !word.empty() && kTitles.find(" " + std::string(word) + " ") != std::string_view::npos;
 }
 
 bool writes_ordinals(const std::string& language) {
@@ -66,20 +78,29 @@ size_t place_to_cut(std::string_view text) {
   return at;
 }
 
-class Splitter {
- public:
-  explicit Splitter(const std::string& language) : ordinals_(writes_ordinals(language)) {
+// The rules of a language. Making them takes a millisecond, so that each thread keeps its own.
+icu::BreakIterator* rules_of(const std::string& language) {
+  thread_local std::map<std::string, std::unique_ptr<icu::BreakIterator>> kept;
+  auto& rules = kept[language];
+  if (!rules) {
     UErrorCode status = U_ZERO_ERROR;
     const icu::Locale locale((language + "@ss=standard").c_str());
-    rules_.reset(icu::BreakIterator::createSentenceInstance(locale, status));
-    if (U_FAILURE(status)) rules_.reset();
+    rules.reset(icu::BreakIterator::createSentenceInstance(locale, status));
+    if (U_FAILURE(status)) rules.reset();
   }
+  return rules.get();
+}
+
+class Splitter {
+ public:
+  explicit Splitter(const std::string& language)
+      : rules_(rules_of(language)), ordinals_(writes_ordinals(language)) {}
 
   void split_line(std::string_view line) {
     size_t begin = 0;
     for (const size_t end : ends_in(line)) {
-      if (ordinals_ && end < line.size() && ends_with_ordinal(line.substr(begin, end - begin)))
-        continue;
+      const std::string_view last = last_word(line.substr(begin, end - begin));
+      if (end < line.size() && (is_title(last) || (ordinals_ && is_ordinal(last)))) continue;
       add(line.substr(begin, end - begin));
       begin = end;
     }
@@ -128,7 +149,7 @@ class Splitter {
     between(text.substr(before + core.size()));
   }
 
-  std::unique_ptr<icu::BreakIterator> rules_;
+  icu::BreakIterator* rules_;
   std::vector<Stretch> stretches_;
   bool ordinals_;
 };

@@ -31,13 +31,15 @@ TEST(Sentences, EndAtPointsAndLineEnds) {
 TEST(Sentences, GoOnAfterAbbreviationsAndOrdinals) {
   EXPECT_EQ(sentences("Mr. Smith saw Dr. Jones. He left."),
             (List{"Mr. Smith saw Dr. Jones.", "He left."}));
+  EXPECT_EQ(sentences("J. S. Bach wrote it. I did not. So did I. Yes."),
+            (List{"J. S. Bach wrote it.", "I did not.", "So did I.", "Yes."}));
   EXPECT_EQ(sentences("Am 3. Oktober war es kalt. Ja.", "de"),
             (List{"Am 3. Oktober war es kalt.", "Ja."}));
 }
 
 TEST(Sentences, SignsWithoutWordsStayAsTheyAre) {
   EXPECT_EQ(sentences("😀 !!! …"), List{});
-  EXPECT_EQ(sentences("Hello 😀. *** Bye."), (List{"Hello 😀.", "Bye."}));
+  EXPECT_EQ(sentences("Hello 😀. *** Bye."), (List{"Hello 😀.", "*** Bye."}));
 }
 
 TEST(Sentences, LongOnesAreCutAtAPlaceThatAllowsIt) {

