@@ -16,7 +16,7 @@ namespace {
 constexpr double kWidth = 680, kPlotHeight = 300, kPad = 20;
 constexpr size_t kStyles = 6;
 constexpr double kLargest = 1e100;  // leaves room for differences and steps
-// Told apart by all kinds of colour vision, and by the dashes from the seventh curve on.
+// Told apart by all kinds of colour vision; from the seventh curve on by dashes, then by dots.
 constexpr std::array<const char*, kStyles> kLight{"#0b5cad", "#d9480f", "#2b8a3e",
                                                   "#7048e8", "#c2255c", "#5c636a"};
 constexpr std::array<const char*, kStyles> kDark{"#6cb2f5", "#ff922b", "#69db7c",
@@ -217,7 +217,11 @@ class ChartPicture {
 
  private:
   static std::string style(size_t c) { return "k" + std::to_string(c % kStyles); }
-  static std::string dashes(size_t c) { return c < kStyles ? "" : " stroke-dasharray=\"6 3\""; }
+  static std::string dashes(size_t c) {
+    constexpr std::array<const char*, 4> kPatterns{"", "6 3", "1 5", "9 5 1 5"};
+    const std::string pattern = kPatterns[c / kStyles % kPatterns.size()];
+    return pattern.empty() ? "" : " stroke-dasharray=\"" + pattern + "\"";
+  }
 
   double legend(double y) {
     for (size_t c = 0; c < std::min(chart_.curves.size(), kStyles); ++c) {
@@ -236,7 +240,8 @@ class ChartPicture {
       const std::string name = label(chart_.curves[c].name, 40);
       const double wide = 34 + text_width(name, 12) + 18;
       if (x > kPad && x + wide > kWidth - kPad) x = kPad, y += 18;
-      drawing_.add("<path class=\"" + style(c) + "\" stroke-width=\"2.5\"" + dashes(c) + " d=\"M" +
+      drawing_.add("<path class=\"" + style(c) +
+                   "\" stroke-width=\"2.5\" stroke-linecap=\"round\"" + dashes(c) + " d=\"M" +
                    number(x) + " " + number(y + 6) + "h24\"/>\n");
       drawing_.text(name, {.x = x + 31, .y = y + 10, .size = 12});
       x += wide;

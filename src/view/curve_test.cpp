@@ -4,6 +4,8 @@
 
 #include <cmath>
 #include <limits>
+#include <set>
+#include <sstream>
 
 #include "base/check.h"
 #include "xml_scan.h"
@@ -47,6 +49,18 @@ TEST(Curve, DrawsAnyNumbers) {
     }
   EXPECT_THROW(svg_chart({.title = "", .x_name = "", .y_name = "", .curves = {{"a", {1}, {}}}}),
                Error);
+}
+
+TEST(Curve, ManyCurvesLookDifferent) {
+  constexpr size_t kCurves = 20;
+  Chart chart{.title = "", .x_name = "x", .y_name = "y", .curves = {}};
+  for (size_t c = 0; c < kCurves; ++c) chart.curves.push_back({std::to_string(c), {0, 1}, {1, 2}});
+  std::set<std::string> looks;
+  std::istringstream lines(svg_chart(chart));
+  for (std::string line; std::getline(lines, line);)
+    if (const size_t at = line.find("<path class=\"k"); at != std::string::npos)
+      looks.insert(line.substr(at, line.find(" d=") - at));
+  EXPECT_EQ(looks.size(), 2 * kCurves);  // in the legend, and drawn
 }
 
 TEST(Curve, StaysSmallForManyPoints) {
