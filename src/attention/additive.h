@@ -25,6 +25,10 @@ class AdditiveScore : public Score {
     const Tensor q = step_linear(s, W_a);
     return additive_scores(q, memory.keys, v, look);  // e_tj = vᵀ tanh(W_a s_t + U_a h_j)
   }
+  std::string formula() const override { return "e_tj = v·tanh(W_a s_t + U_a h_j)"; }
+  void explain(const Tensor& s, const Memory& memory, Steps& steps) const override {
+    add_tanh_of_sum(steps, {"W_a s_t", "U_a h_j"}, linear(s, W_a).values(), rows_of(memory.keys));
+  }
 };
 
 }  // namespace fovea

@@ -23,4 +23,25 @@ Before chosen_rows(const Before& before, const Tensor& rows) {
   return each(before, [&](const Tensor& x) { return rows_at(x, rows); });
 }
 
+void Attention::explain(const Query&, const Memory&, const Before&, const Attended& attended,
+                        Steps& steps) const {
+  steps.column("α_tj", "α_tj: the weights of this mechanism", attended.weights.values(),
+               Step::Shown::share);
+}
+
+void ScoredAttention::explain(const Query& query, const Memory& memory, const Before& before,
+                              const Attended& attended, Steps& steps) const {
+  steps.query("s_t", "s_t: the state that asks", query.s.values());
+  score().explain(query.s, memory, steps);
+  const Row e = score()(query.s, memory, {memory.sentences, query.sentence}).values();
+  steps.column("e_tj", score().formula(), e);
+  explain_focus(e, before, attended, steps);
+}
+
+void ScoredAttention::explain_focus(const Row&, const Before&, const Attended& attended,
+                                    Steps& steps) const {
+  steps.column("α_tj", "α_tj = softmax of e_tj over the words: weights that sum to 1",
+               attended.weights.values(), Step::Shown::share);
+}
+
 }  // namespace fovea

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
+#include "attention/steps.h"
 #include "nn/params.h"
 #include "ops/lookup.h"
 
@@ -56,6 +58,11 @@ class Score {
   virtual Tensor query_weights() const { return {}; }       // Memory::W_s
   virtual Tensor operator()(const Tensor& s, const Memory& memory, const Lookup& look) const = 0;
   virtual int64_t reach() const { return -1; }  // positions it can score; −1: all
+
+  // How e_tj is written, and what stands between s_t, h_j and it. s is [1, state], the memory one
+  // sentence.
+  virtual std::string formula() const { return "e_tj = score(s_t, h_j)"; }
+  virtual void explain(const Tensor& /*s*/, const Memory&, Steps&) const {}
 };
 
 // Where the decoder looks.
@@ -64,6 +71,11 @@ class Attention {
   virtual ~Attention() = default;
   virtual Memory remember(const Tensor& h, const Packing& sentences) const = 0;
   virtual Attended attend(const Query& query, const Memory& memory, const Before& before) const = 0;
+
+  // The steps from one query to its weights, which `attended` are, in a memory of one sentence.
+  // Where a mechanism has nothing more to tell, these are the weights alone.
+  virtual void explain(const Query& query, const Memory& memory, const Before& before,
+                       const Attended& attended, Steps& steps) const;
 };
 
 // A mechanism that asks a score.
@@ -74,6 +86,13 @@ class ScoredAttention : public Attention {
     return {h, score_->keys(h), sentences, score_->query_weights()};
   }
   const Score& score() const { return *score_; }
+
+  // The state, what the score makes of it, the scores, then explain_focus().
+  void explain(const Query& query, const Memory& memory, const Before& before,
+               const Attended& attended, Steps& steps) const override;
+  // From scores e to weights.
+  virtual void explain_focus(const Row& e, const Before& before, const Attended& attended,
+                             Steps& steps) const;
 
  private:
   std::unique_ptr<Score> score_;

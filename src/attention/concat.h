@@ -30,6 +30,12 @@ class ConcatScore : public Score {
   Tensor operator()(const Tensor& s, const Memory& m, const Lookup& look) const override {
     return additive_scores(linear(s, m.W_s), m.keys, v, look);  // e_tj = vᵀ tanh(W [s_t ; h_j])
   }
+  std::string formula() const override {
+    return "e_tj = v·tanh(W [s_t; h_j]) = v·tanh(W_s s_t + W_h h_j)";
+  }
+  void explain(const Tensor& s, const Memory& m, Steps& steps) const override {
+    add_tanh_of_sum(steps, {"W_s s_t", "W_h h_j"}, linear(s, m.W_s).values(), rows_of(m.keys));
+  }
 };
 
 }  // namespace fovea

@@ -14,6 +14,7 @@ class DotScore : public Score {
   Tensor operator()(const Tensor& s, const Memory& memory, const Lookup& look) const override {
     return dot_scores(s, memory.keys, look);  // e_tj = s_tᵀ h_j
   }
+  std::string formula() const override { return "e_tj = s_t·h_j"; }
 };
 
 // Vaswani et al.: Attention Is All You Need, NIPS 2017, section 3.2.1.
@@ -22,6 +23,13 @@ class ScaledDotScore : public Score {
   Tensor operator()(const Tensor& s, const Memory& memory, const Lookup& look) const override {
     const double d = static_cast<double>(s.cols());
     return dot_scores(s * (1 / std::sqrt(d)), memory.keys, look);  // e_tj = s_tᵀ h_j / √d
+  }
+  std::string formula() const override { return "e_tj = s_t·h_j / √d"; }
+  void explain(const Tensor& s, const Memory& memory, Steps& steps) const override {
+    const Row state = rows_of(s).front();
+    Row products;
+    for (const Row& h : rows_of(memory.h)) products.push_back(dot(state, h));
+    steps.column("s_t·h_j", "s_t·h_j: how well state and word agree", products);
   }
 };
 

@@ -35,6 +35,22 @@ class ForwardAttention : public ScoredAttention {
             .now = {.steps = before.steps + 1, .weights = alpha, .covered = covered}};
   }
 
+  void explain_focus(const Row& e, const Before& before, const Attended& a,
+                     Steps& steps) const override {
+    steps.column("softmax", "softmax of e_tj over all words", softmax_of(e));
+    if (before.weights) {
+      const Ranges words{
+          Tensor::of(std::vector<int32_t>{0}, a.weights.device()),
+          Tensor::of(std::vector{static_cast<int32_t>(e.size())}, a.weights.device())};
+      steps.column("left_tj",
+                   "left_tj: what earlier steps left, 0 more than " + std::to_string(slack) +
+                       " words behind the last focus",
+                   left(before, words).values());
+    }
+    steps.column("α_tj", "α_tj = softmax · left_tj, made to sum to 1", a.weights.values(),
+                 Step::Shown::share);
+  }
+
   // Where m_tj = 1. REQUIRES: a step was made.
   Ranges allowed(const Before& before, const Ranges& words) const {
     return onwards(highest(before.weights, words), slack, words);

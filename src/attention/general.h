@@ -18,6 +18,10 @@ class GeneralScore : public Score {
   Tensor operator()(const Tensor& s, const Memory& memory, const Lookup& look) const override {
     return dot_scores(s, memory.keys, look);  // e_tj = s_tᵀ W h_j
   }
+  std::string formula() const override { return "e_tj = s_t·(W h_j)"; }
+  void explain(const Tensor&, const Memory& memory, Steps& steps) const override {
+    steps.words("W h_j", "W h_j: each word as states are written", rows_of(memory.keys));
+  }
 };
 
 }  // namespace fovea

@@ -22,6 +22,12 @@ class HardSampleAttention : public ScoredAttention {
     return at(k, soft, memory, look, before);
   }
 
+  void explain_focus(const Row&, const Before&, const Attended& a, Steps& steps) const override {
+    steps.column("softmax", "softmax of e_tj over all words", a.soft.values());
+    steps.column("α_tj", "α_tj = 1 for the most likely word, 0 for all others", a.weights.values(),
+                 Step::Shown::share);
+  }
+
   // What attending to the given word of each row gives. k is i32 [rows].
   static Attended at(const Tensor& k, const Tensor& soft, const Memory& memory, const Lookup& look,
                      const Before& before) {

@@ -25,6 +25,14 @@ class LocalMonotonicAttention : public ScoredAttention {
             .now = {.steps = before.steps + 1},
             .position = p.view({p.rows()})};
   }
+
+  void explain_focus(const Row&, const Before&, const Attended& a, Steps& steps) const override {
+    steps.query("p_t", "p_t = t, or the last word: the middle of what is looked at",
+                a.position.values());
+    steps.column(
+        "α_tj", "α_tj = softmax over words at most " + std::to_string(D) + " from p_t, 0 elsewhere",
+        a.weights.values(), Step::Shown::share);
+  }
 };
 
 }  // namespace fovea

@@ -38,6 +38,16 @@ class LocalPredictiveAttention : public ScoredAttention {
             .soft = near,
             .position = p.view({p.rows()})};
   }
+
+  void explain_focus(const Row&, const Before&, const Attended& a, Steps& steps) const override {
+    const std::string width = std::to_string(D);
+    steps.query("p_t", "p_t = S sigmoid(v_p·tanh(W_p s_t)): the middle of what is looked at",
+                a.position.values());
+    steps.column("softmax", "softmax over words at most " + width + " from p_t, 0 elsewhere",
+                 a.soft.values());
+    steps.column("α_tj", "α_tj = softmax · exp(−(j − p_t)² / 2σ²), σ = " + width + " / 2",
+                 a.weights.values(), Step::Shown::share);
+  }
 };
 
 }  // namespace fovea

@@ -20,6 +20,7 @@ class LocationScore : public Score {
   Tensor operator()(const Tensor& s, const Memory&, const Lookup& look) const override {
     return first_columns(linear(s, W_a), look);  // e_tj = (W_a s_t)_j
   }
+  std::string formula() const override { return "e_tj = (W_a s_t)_j: the state alone says where"; }
   int64_t reach() const override { return W_a.size(0); }
 };
 

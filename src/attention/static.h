@@ -42,6 +42,13 @@ class StaticAttention : public ScoredAttention {
     return {.context = now.context, .weights = now.weights, .now = now};
   }
 
+  void explain(const Query& query, const Memory& memory, const Before& before,
+               const Attended& attended, Steps& steps) const override {
+    const Tensor u = rows_at(memory.summary, query.sentence);
+    ScoredAttention::explain({u, query.sentence}, memory, before, attended, steps);
+    steps.all.front().formula = "s_t = u: the summary of the sentence asks, at every step";
+  }
+
   // u [sentences, D].
   Tensor summary(const Tensor& h, const Packing& sentences) const {
     std::vector<int32_t> first, last;

@@ -36,6 +36,20 @@ class WindowAttention : public Attention {
             .weights = phi,
             .now = {.steps = before.steps + 1, .kappa = kappa}};
   }
+
+  void explain(const Query& query, const Memory&, const Before&, const Attended& attended,
+               Steps& steps) const override {
+    const Tensor hat = linear(query.s, W, b);
+    steps.query("s_t", "s_t: the state that asks", query.s.values());
+    steps.query("α̂", "(α̂, β̂, κ̂) = W s_t + b: height, sharpness and step of each Gaussian",
+                columns(hat, 0, K).values());
+    steps.query("β̂", "", columns(hat, K, K).values());
+    steps.query("κ̂", "", columns(hat, 2 * K, K).values());
+    steps.query("κ_t", "κ_t = κ_{t−1} + exp(κ̂): the middles, which only move forward",
+                attended.now.kappa.values());
+    steps.column("φ_tj", "φ_tj = Σ_k exp(α̂_k − exp(β̂_k) (κ_tk − j)²)", attended.weights.values(),
+                 Step::Shown::share);
+  }
 };
 
 // φ / Σ_j φ, for drawing: no gradient.

@@ -12,6 +12,7 @@
 #include "base/lines.h"
 #include "base/log.h"
 #include "cli/attention_picture.h"
+#include "cli/explanation.h"
 #include "cli/session.h"
 #include "decode/translate.h"
 #include "text/batch.h"
@@ -32,6 +33,9 @@ constexpr const char* kExamples = R"(Examples:
   All heads of all layers at a glance:
     fovea show --grid --svg heads.svg "A small dog runs through the snow."
 
+  How the attention of a word comes about, with every number on the way:
+    fovea show --explain dog --layer 0 --head 2 "A small dog runs through the snow."
+
   The attention of a translation that you give:
     fovea show --target "Ein Hund läuft durch den Schnee." "A dog runs through the snow."
 
@@ -41,13 +45,17 @@ means over those of a target word. Recurrent models show what their mechanism ha
 well: p_t with its window and Gaussian (local-m, local-p), the middles of Graves' Gaussians
 (window), the words chosen (hard-argmax, hard-sample), the frontier (forward), one bar for all
 (static).
+--explain takes a word of the sentence (self-attention of the encoder) or of its translation (what
+was read of the source to write it), a piece of one, or the number of a word. It shows pieces, one
+layer and one head; of recurrent models the steps of their score and mechanism.
 Attention shows where the model looks, not why it decides.)";
 
 struct ShowCommand {
   ModelChoice model;
-  std::string text, target, svg, kind = "cross";
+  std::string text, target, svg, explain;
+  std::string kind;  // empty: cross, or where the word to explain is
   int64_t layer = -1, head = -1, beam = 4;
-  bool pieces = false, grid = false, ascii = false;
+  bool pieces = false, grid = false, ascii = false, json = false;
 };
 
 // A sentence pair with its attention maps and what to write on rows and columns.
@@ -80,22 +88,23 @@ ShownPair attend(const ShowCommand& c, const Package& package) {
 
 class Picture {
  public:
-  Picture(const ShowCommand& c, const Package& package, const ShownPair& attended) : c_(c) {
+  Picture(const ShowCommand& c, const Package& package, const ShownPair& attended)
+      : kind_(c.kind.empty() ? "cross" : c.kind) {
     std::vector<int32_t> read{kBos};  // what the decoder has read when it writes each word
     read.insert(read.end(), attended.target.begin(), attended.target.end() - 1);
     const PictureUnit unit = c.pieces ? PictureUnit::pieces : PictureUnit::words;
     const PictureSide source = picture_side(package.source, attended.source, unit);
-    if (c.kind == "encoder") {
+    if (kind_ == "encoder") {
       rows_ = cols_ = source;
-    } else if (c.kind == "decoder") {
+    } else if (kind_ == "decoder") {
       rows_ = cols_ = picture_side(package.target, read, unit);
     } else {
       rows_ = picture_side(package.target, attended.target, unit);
       cols_ = source;
     }
     for (const AttentionMap& map : attended.maps)
-      if (map.kind == c.kind) maps_.push_back(map);
-    check(!maps_.empty(), Exit::usage, "--kind ", c.kind, ": this model has no such attention");
+      if (map.kind == kind_) maps_.push_back(map);
+    check(!maps_.empty(), Exit::usage, "--kind ", kind_, ": this model has no such attention");
     for (const AttentionMap& map : maps_) {
       layers_ = std::max(layers_, map.layer + 1);
       heads_ = std::max(heads_, map.head + 1);
@@ -117,7 +126,7 @@ class Picture {
 
   AttentionGrid grid() const {
     AttentionGrid grid;
-    grid.title = c_.kind + " attention";
+    grid.title = kind_ + " attention";
     for (int64_t layer = 0; layer < layers_; ++layer) {
       grid.layers.emplace_back();
       for (int64_t head = 0; head < heads_; ++head)
@@ -131,21 +140,43 @@ class Picture {
     if (!maps_.front().mechanism.empty()) return maps_.front().mechanism + " attention";
     const std::string which = layer < 0 ? "mean of all layers" : fmt::format("layer {}", layer);
     const std::string part = head < 0 ? "mean of heads" : fmt::format("head {}", head);
-    return fmt::format("{} attention, {}, {}", c_.kind, which, part);
+    return fmt::format("{} attention, {}, {}", kind_, which, part);
   }
 
-  const ShowCommand& c_;
+  std::string kind_;
   PictureSide rows_, cols_;
   std::vector<AttentionMap> maps_;
   int64_t layers_ = 0, heads_ = 0;
 };
 
+TerminalOptions terminal_of(const ShowCommand& c) {
+  TerminalOptions terminal = terminal_options(
+      [](const char* name) -> const char* { return std::getenv(name); }, isatty(STDOUT_FILENO));
+  if (c.ascii) terminal.shades = Shades::ascii;
+  return terminal;
+}
+
+void explain(const ShowCommand& c, const Package& package, const ShownPair& attended) {
+  const ExplainedPair pair{c.text, attended.translation, attended.source, attended.target};
+  const Explanation found(package, pair, {c.explain, c.kind, c.layer, c.head});
+  OutputFile out("-");
+  if (c.json)
+    out.write_line(found.json());
+  else
+    out.write(attended.translation + "\n\n" + found.text(terminal_of(c)));
+  out.close();
+}
+
 void show(const ShowCommand& c) {
   check(!c.grid || !c.svg.empty(), Exit::usage, "--grid draws a picture: add --svg FILE");
+  check(c.explain.empty() || c.svg.empty(), Exit::usage,
+        "--explain prints numbers and --svg draws a picture: give one of them");
+  check(!c.json || !c.explain.empty(), Exit::usage, "--json is for the numbers of --explain WORD");
   check(c.model.directories.size() < 2, Exit::usage, "show draws one model: give -m once");
   const std::vector<Package> packages = load_models(c.model);
   const PrecisionScope precision(c.model.numbers());
   const ShownPair attended = attend(c, packages.front());
+  if (!c.explain.empty()) return explain(c, packages.front(), attended);
   const Picture picture(c, packages.front(), attended);
   if (!c.svg.empty()) {
     OutputFile file(c.svg);
@@ -154,12 +185,9 @@ void show(const ShowCommand& c) {
     if (c.svg != "-") log_info("wrote {}", c.svg);
     return;
   }
-  TerminalOptions terminal = terminal_options(
-      [](const char* name) -> const char* { return std::getenv(name); }, isatty(STDOUT_FILENO));
-  if (c.ascii) terminal.shades = Shades::ascii;
   OutputFile out("-");
   out.write_line(attended.translation);
-  out.write("\n" + terminal_map(picture.matrix(c.layer, c.head), terminal));
+  out.write("\n" + terminal_map(picture.matrix(c.layer, c.head), terminal_of(c)));
   out.close();
 }
 
@@ -172,9 +200,10 @@ void add_show(CLI::App& app) {
   command->add_option("text", c.text, "The sentence to translate")->required()->type_name("TEXT");
   command->add_option("-t,--target", c.target, "This translation instead of the model's own")
       ->type_name("TEXT");
-  command->add_option("--kind", c.kind, "Which attention")
-      ->check(CLI::IsMember({"cross", "encoder", "decoder"}))
-      ->capture_default_str();
+  command->add_option("--explain", c.explain, "The steps of this word's attention, with numbers")
+      ->type_name("WORD");
+  command->add_option("--kind", c.kind, "Which attention; default: cross")
+      ->check(CLI::IsMember({"cross", "encoder", "decoder"}));
   command->add_option("--layer", c.layer, "One layer, from 0; default: their mean")
       ->check(CLI::NonNegativeNumber);
   command->add_option("--head", c.head, "One head, from 0; default: their mean")
@@ -183,6 +212,7 @@ void add_show(CLI::App& app) {
   command->add_option("--svg", c.svg, "Write a picture to this file (- for stdout)")
       ->type_name("FILE");
   command->add_flag("--grid", c.grid, "All heads of all layers in one picture");
+  command->add_flag("--json", c.json, "With --explain: all numbers, for programs");
   command->add_flag("--ascii", c.ascii, "Plain characters instead of colours or blocks");
   command->add_option("-b,--beam", c.beam, "Hypotheses kept at each step")
       ->check(CLI::Range(1, 1024))

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "base/steps.h"
 #include "nn/params.h"
 
 namespace fovea {
@@ -35,6 +36,11 @@ struct AttentionMap {
   std::vector<float> kappa = {};       // window: κ_t [rows, K], counted from 1
   std::vector<float> soft = {};        // hard: the distribution behind the choice, rows × cols
   std::vector<int32_t> frontier = {};  // forward: the first column that a row may look at
+};
+
+struct AttentionRow {
+  std::string kind;  // as above
+  int64_t layer = 0, head = 0, row = 0;
 };
 
 // Where the model should look when it writes a word: word n of target_out comes from the positions
@@ -127,6 +133,10 @@ class Model {
   // Every attention matrix of each pair under forced decoding, pair by pair.
   virtual std::vector<std::vector<AttentionMap>> attention(const Tokens& source,
                                                            const Tokens& target_in) const = 0;
+  // How one row of one of these matrices comes about, of a single pair. REQUIRES: attention() has
+  // such a row. Exit::usage where a model cannot tell.
+  virtual Steps explain(const Tokens& source, const Tokens& target_in,
+                        const AttentionRow& row) const;
 
  protected:
   explicit Model(Type type, Device device) : store_(type, device) {}
@@ -136,6 +146,10 @@ class Model {
 inline BatchLoss Model::guided_loss(const Tokens&, const Tokens&, std::span<const int32_t>, double,
                                     const Guidance&) const {
   fail(Exit::usage, "this kind of model has no attention that alignments can guide");
+}
+
+inline Steps Model::explain(const Tokens&, const Tokens&, const AttentionRow&) const {
+  fail(Exit::usage, "this kind of model does not tell its attention step by step");
 }
 
 inline BatchLoss Model::loss_of(const Prepared&, double, double) const {

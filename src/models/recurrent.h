@@ -41,6 +41,8 @@ class RecurrentModel : public Model {
   void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
   std::vector<std::vector<AttentionMap>> attention(const Tokens& source,
                                                    const Tokens& target_in) const override;
+  Steps explain(const Tokens& source, const Tokens& target_in,
+                const AttentionRow& row) const override;
 
   // The source words in time-major order, and how they are remembered: one sentence after another.
   struct Source {

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "attention/window.h"
 #include "models/recurrent.h"
 #include "ops/matmul.h"
 
@@ -19,10 +20,11 @@ struct StepValues {
   std::vector<double> weights, soft, position, kappa;
   int64_t columns, gaussians;
 
-  explicit StepValues(const Attended& step)
-      : weights(step.weights.values()), soft(values_of(step.soft)),
-        position(values_of(step.position)), kappa(values_of(step.now.kappa)),
-        columns(step.weights.cols()), gaussians(step.now.kappa ? step.now.kappa.cols() : 0) {}
+  StepValues(const Attended& step, const AttentionConfig& how)
+      : weights((how.kind == "window" ? drawn_weights(step.weights) : step.weights).values()),
+        soft(values_of(step.soft)), position(values_of(step.position)),
+        kappa(values_of(step.now.kappa)), columns(step.weights.cols()),
+        gaussians(step.now.kappa ? step.now.kappa.cols() : 0) {}
 
  private:
   static std::vector<double> values_of(const Tensor& x) {
@@ -56,11 +58,6 @@ int32_t next_frontier(const AttentionMap& map, int64_t slack) {
 void add_row(AttentionMap& map, const StepValues& step, int64_t i, const AttentionConfig& how) {
   if (how.kind == "forward") map.frontier.push_back(next_frontier(map, how.slack));
   append(map.weights, step.weights, i * step.columns, map.cols);
-  if (how.kind == "window") {  // its weights may have any sum; they are drawn normalised
-    const auto row = map.weights.end() - map.cols;
-    const float sum = std::accumulate(row, map.weights.end(), 0.0f);
-    std::for_each(row, map.weights.end(), [&](float& w) { w = sum > 0 ? w / sum : 0; });
-  }
   if (how.kind.starts_with("hard")) append(map.soft, step.soft, i * step.columns, map.cols);
   if (!step.position.empty()) append(map.position, step.position, i, 1);
   if (!step.kappa.empty()) append(map.kappa, step.kappa, i * step.gaussians, step.gaussians);
@@ -112,7 +109,7 @@ std::vector<std::vector<AttentionMap>> RecurrentModel::attention(const Tokens& s
   const Decoded decoded = decode(encode(source), target);
   const TimeMajor& order = target.order;
   for (int64_t t = 0; t < order.times(); ++t) {
-    const StepValues step(decoded.attended[static_cast<size_t>(t)]);
+    const StepValues step(decoded.attended[static_cast<size_t>(t)], config_.attention);
     for (int64_t i = 0; i < order.alive(t); ++i) {
       const auto b = static_cast<size_t>(order.order[static_cast<size_t>(i)]);
       if (t == 0) maps[b].push_back(empty_map(config_, source.offsets[b + 1] - source.offsets[b]));
@@ -120,6 +117,24 @@ std::vector<std::vector<AttentionMap>> RecurrentModel::attention(const Tokens& s
     }
   }
   return maps;
+}
+
+Steps RecurrentModel::explain(const Tokens& source, const Tokens& target_in,
+                              const AttentionRow& row) const {
+  auto started = start(source);
+  auto& state = static_cast<State&>(*started);
+  const auto at = static_cast<size_t>(row.row);
+  for (size_t t = 0; t < at; ++t) step(state, target_in.ids.subspan(t, 1));
+  const Before before = state.rows.before;
+  if (config_.decoder == Decoder::luong) step(state, target_in.ids.subspan(at, 1));  // α from s_t
+  const Query query{decoder.back().h(state.rows.states.back()),
+                    Tensor::of(state.sentence, store_.device())};
+  const Attended attended = attend->attend(query, state.memory, before);
+  Steps steps;
+  attend->explain(query, state.memory, before, attended, steps);
+  add_weighted_sum(steps, attended.weights.values(), rows_of(state.memory.h),
+                   {"h_j", "α_tj h_j", "c_t", "c_t = Σ_j α_tj h_j: what is read of the words h_j"});
+  return steps;
 }
 
 }  // namespace fovea

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -126,6 +127,8 @@ class Transformer : public Model {
   void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
   std::vector<std::vector<AttentionMap>> attention(const Tokens& source,
                                                    const Tokens& target_in) const override;
+  Steps explain(const Tokens& source, const Tokens& target_in,
+                const AttentionRow& row) const override;
 
   // The two stacks on embedded words.
   Tensor encode(Tensor x, const Packing& source) const;
@@ -135,6 +138,16 @@ class Transformer : public Model {
   Tensor logits(const Tensor& y) const { return linear(y, W_out, b_out); }
 
  private:
+  // What one layer's attention asks with: q [queries, D] and kv [words, 2D], or both as qkv
+  // [words, 3D] where it is self-attention.
+  struct Asked {
+    const char* kind;
+    int64_t layer;
+    Tensor q, kv, qkv;
+  };
+  // Visits every attention of the pairs in the order in which they are computed.
+  void each_attention(const Tokens& source, const Tokens& target_in,
+                      const std::function<void(const Asked&)>& visit) const;
   Embedder embedder(const char* name, int64_t words, const Tensor& tied);
 
   ModelConfig config_;

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <mutex>
 
+#include "attention/steps.h"
 #include "models/transformer.h"
 #include "ops/embedding.h"
 #include "ops/shape.h"
@@ -116,12 +117,10 @@ void add_maps(const char* kind, int64_t layer, int64_t heads, const Tensor& weig
 
 }  // namespace
 
-std::vector<std::vector<AttentionMap>> Transformer::attention(const Tokens& source,
-                                                              const Tokens& target_in) const {
+void Transformer::each_attention(const Tokens& source, const Tokens& target_in,
+                                 const std::function<void(const Asked&)>& visit) const {
   const Packing from = Packing::of(source.offsets, store_.device());
   const Packing to = Packing::of(target_in.offsets, store_.device());
-  std::vector<std::vector<AttentionMap>> maps(static_cast<size_t>(source.sentences()));
-  const int64_t heads = config_.heads;
   // What a sub-layer's function sees is x after post-norm, LayerNorm(x) before it in pre-norm.
   auto seen = [&](const SubLayer& add, const Tensor& x) {
     return add.place == NormPlace::pre ? add.norm(x) : x;
@@ -129,29 +128,67 @@ std::vector<std::vector<AttentionMap>> Transformer::attention(const Tokens& sour
   Tensor x = embed_source(source.ids, from);
   for (size_t i = 0; i < encoder_layers.size(); ++i) {
     const EncoderLayer& layer = encoder_layers[i];
-    const Tensor qkv = layer.attend.project(seen(layer.add_1, x));
-    add_maps("encoder", static_cast<int64_t>(i), heads,
-             self_attention_weights(qkv, from, {heads, Look::everywhere, {}}), source, source,
-             maps);
+    visit({"encoder", static_cast<int64_t>(i), {}, {}, layer.attend.project(seen(layer.add_1, x))});
     x = layer(x, from);
   }
   const Tensor memory = final_norms.empty() ? x : final_norms[0](x);
   Tensor y = embed_target(target_in.ids, to);
   for (size_t i = 0; i < decoder_layers.size(); ++i) {
     const DecoderLayer& layer = decoder_layers[i];
-    const Tensor qkv = layer.attend_self.project(seen(layer.add_1, y));
-    add_maps("decoder", static_cast<int64_t>(i), heads,
-             self_attention_weights(qkv, to, {heads, Look::back, {}}), target_in, target_in, maps);
+    const auto number = static_cast<int64_t>(i);
+    visit({"decoder", number, {}, {}, layer.attend_self.project(seen(layer.add_1, y))});
     const Tensor a =
         layer.add_1(y, [&](const Tensor& h) { return layer.attend_self(h, to, Look::back); });
-    const Tensor q = layer.attend_source.queries(seen(layer.add_2, a));
-    const Tensor kv = layer.attend_source.keys_and_values(memory);
-    add_maps("cross", static_cast<int64_t>(i), heads,
-             cross_attention_weights(q, kv, to, from, {heads, Look::everywhere, {}}), target_in,
-             source, maps);
+    visit({"cross",
+           number,
+           layer.attend_source.queries(seen(layer.add_2, a)),
+           layer.attend_source.keys_and_values(memory),
+           {}});
     y = layer(y, to, memory, from);
   }
+}
+
+std::vector<std::vector<AttentionMap>> Transformer::attention(const Tokens& source,
+                                                              const Tokens& target_in) const {
+  const Packing from = Packing::of(source.offsets, store_.device());
+  const Packing to = Packing::of(target_in.offsets, store_.device());
+  std::vector<std::vector<AttentionMap>> maps(static_cast<size_t>(source.sentences()));
+  const HeadsOptions everywhere{config_.heads, Look::everywhere, {}};
+  const HeadsOptions back{config_.heads, Look::back, {}};
+  each_attention(source, target_in, [&](const Asked& asked) {
+    const std::string_view kind = asked.kind;
+    const Tensor weights = kind == "encoder" ? self_attention_weights(asked.qkv, from, everywhere)
+                           : kind == "decoder"
+                               ? self_attention_weights(asked.qkv, to, back)
+                               : cross_attention_weights(asked.q, asked.kv, to, from, everywhere);
+    add_maps(asked.kind, asked.layer, config_.heads, weights,
+             kind == "encoder" ? source : target_in, kind == "decoder" ? target_in : source, maps);
+  });
   return maps;
+}
+
+Steps Transformer::explain(const Tokens& source, const Tokens& target_in,
+                           const AttentionRow& row) const {
+  const int64_t D = config_.size, d_k = D / config_.heads;
+  const auto at = static_cast<size_t>(row.row);
+  Steps steps;
+  each_attention(source, target_in, [&](const Asked& asked) {
+    if (asked.kind != row.kind || asked.layer != row.layer) return;
+    // The head's part of the n-th of the matrices that stand side by side in x.
+    const auto part = [&](const Tensor& x, int64_t n) {
+      return rows_of(columns(x, n * D + row.head * d_k, d_k));
+    };
+    const bool self = static_cast<bool>(asked.qkv);
+    const Row q = self ? part(asked.qkv, 0)[at] : part(asked.q, 0)[at];
+    std::vector<Row> keys = self ? part(asked.qkv, 1) : part(asked.kv, 0);
+    std::vector<Row> values = self ? part(asked.qkv, 2) : part(asked.kv, 1);
+    if (row.kind == "decoder") {  // words to come are not looked at
+      keys.resize(at + 1);
+      values.resize(at + 1);
+    }
+    steps = scaled_dot_steps(q, keys, values);
+  });
+  return steps;
 }
 
 }  // namespace fovea

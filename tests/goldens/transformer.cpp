@@ -1,7 +1,9 @@
 #include "models/transformer.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "attention/steps.h"
 #include "goldens/case.h"
 #include "nn/positions.h"
 #include "ops/shape.h"
@@ -62,7 +64,45 @@ struct Store : ParameterStore {
   }
 };
 
+// What `fovea show --explain` tells of each query, put together as the case has it.
+void told_steps(Case& c) {
+  const int64_t B = c.shape("in.q")[0], T = c.shape("in.q")[1], S = c.shape("in.k")[1];
+  const int64_t d_v = c.shape("in.v")[2];
+  const std::vector<Row> q = rows_of(c.of({B * T, c.shape("in.q")[2]}, c.values("in.q")));
+  const std::vector<Row> k = rows_of(c.of({B * S, c.shape("in.k")[2]}, c.values("in.k")));
+  const std::vector<Row> v = rows_of(c.of({B * S, d_v}, c.values("in.v")));
+  const auto cells = static_cast<size_t>(B * T * S), width = static_cast<size_t>(d_v);
+  Row score(cells, 0), scaled = score, weights = score, weighted(cells * width, 0),
+                       sum(static_cast<size_t>(B * T) * width, 0);
+  for (int64_t row = 0; row < B * T; ++row) {
+    if (c.values("in.tgt_mask")[static_cast<size_t>(row)] == 0) continue;
+    std::vector<size_t> kept;  // words of this sentence
+    std::vector<Row> keys, values;
+    for (int64_t j = row / T * S; j < (row / T + 1) * S; ++j) {
+      if (c.values("in.src_mask")[static_cast<size_t>(j)] == 0) continue;
+      kept.push_back(static_cast<size_t>(row * S + j % S));
+      keys.push_back(k[static_cast<size_t>(j)]);
+      values.push_back(v[static_cast<size_t>(j)]);
+    }
+    const auto steps = scaled_dot_steps(q[static_cast<size_t>(row)], keys, values).all;
+    for (size_t n = 0; n < kept.size(); ++n) {  // q, k_j, q·k_j, ÷ √d_k, α_j, v_j, α_j v_j, Σ
+      score[kept[n]] = steps[2].rows[n][0];
+      scaled[kept[n]] = steps[3].rows[n][0];
+      weights[kept[n]] = steps[4].rows[n][0];
+      std::ranges::copy(steps[6].rows[n],
+                        weighted.begin() + static_cast<std::ptrdiff_t>(kept[n] * width));
+    }
+    std::ranges::copy(steps[7].rows[0], sum.begin() + row * d_v);
+  }
+  c.expect("out.score", c.of({B, T, S}, score));
+  c.expect("out.scaled", c.of({B, T, S}, scaled));
+  c.expect("out.weights", c.of({B, T, S}, weights));
+  c.expect("out.weighted", c.of({B, T, S, d_v}, weighted));
+  c.expect("out.main", c.of({B, T, d_v}, sum));
+}
+
 void sdpa_steps(Case& c) {
+  told_steps(c);
   const int64_t B = c.shape("in.q")[0], S = c.shape("in.k")[1];
   const Tensor q = c.tracked("in.q"), k = c.tracked("in.k"), v = c.tracked("in.v");
   const int64_t T = q.size(1), d_k = q.size(2), d_v = v.size(2);

@@ -1,0 +1,77 @@
+#include "attention/steps.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+#include <numeric>
+
+namespace fovea {
+
+std::vector<Row> rows_of(const Tensor& x) {
+  const std::vector<double> all = x.values();
+  const std::ptrdiff_t cols = x.cols();
+  std::vector<Row> rows;
+  for (auto at = all.begin(); at != all.end(); at += cols) rows.emplace_back(at, at + cols);
+  return rows;
+}
+
+double dot(std::span<const double> a, std::span<const double> b) {
+  assert(a.size() == b.size());
+  return std::inner_product(a.begin(), a.end(), b.begin(), 0.0);
+}
+
+Row softmax_of(const Row& e) {
+  const double highest = std::ranges::max(e);
+  Row shares;
+  for (const double x : e) shares.push_back(std::exp(x - highest));
+  const double all = std::accumulate(shares.begin(), shares.end(), 0.0);
+  for (double& share : shares) share /= all;
+  return shares;
+}
+
+void add_tanh_of_sum(Steps& steps, const AddedNames& names, const Row& q,
+                     const std::vector<Row>& keys) {
+  std::vector<Row> inner = keys;
+  for (Row& row : inner)
+    std::ranges::transform(row, q, row.begin(),
+                           [](double k, double a) { return std::tanh(a + k); });
+  const std::string query = names.query, key = names.key;
+  steps.query(query, query + ": the state, made ready to be compared", q);
+  steps.words(key, key + ": each word, made ready to be compared", keys);
+  steps.words("tanh", "tanh(" + query + " + " + key + ")", std::move(inner));
+}
+
+Steps scaled_dot_steps(const Row& q, const std::vector<Row>& keys, const std::vector<Row>& values) {
+  const double root = std::sqrt(static_cast<double>(q.size()));
+  Row products, scaled;
+  for (const Row& k : keys) products.push_back(dot(q, k));
+  for (const double product : products) scaled.push_back(product / root);
+  const Row alpha = softmax_of(scaled);
+
+  Steps steps;
+  steps.query("q", "q = W_Q x + b_Q: the query", q);
+  steps.words("k_j", "k_j = W_K x_j + b_K: the key of each word", keys);
+  steps.column("q·k_j", "q·k_j: how well key and query agree", products);
+  steps.column("÷ √d_k", fmt::format("q·k_j / √d_k, with √{} = {:.4g}", q.size(), root), scaled);
+  steps.column("α_j", "α_j = softmax over the words: weights that sum to 1", alpha,
+               Step::Shown::share);
+  add_weighted_sum(steps, alpha, values,
+                   {"v_j", "α_j v_j", "Σ_j α_j v_j",
+                    "Σ_j α_j v_j: what is read, of the values v_j = W_V x_j + b_V"});
+  return steps;
+}
+
+void add_weighted_sum(Steps& steps, const Row& alpha, const std::vector<Row>& values,
+                      const SumNames& names) {
+  std::vector<Row> weighted = values;
+  Row sum(values.front().size(), 0);
+  for (size_t j = 0; j < values.size(); ++j)
+    for (size_t i = 0; i < sum.size(); ++i) sum[i] += weighted[j][i] *= alpha[j];
+  steps.words(names.value, names.formula, values);
+  steps.words(names.weighted, "", std::move(weighted));
+  steps.query(names.sum, "", std::move(sum));
+}
+
+}  // namespace fovea

@@ -1,0 +1,55 @@
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "decode/package.h"
+#include "view/terminal.h"
+
+namespace fovea {
+
+// A pair whose attention is looked at; both sides as pieces with </s>.
+struct ExplainedPair {
+  std::string text, translation;
+  std::vector<int32_t> source, target;
+};
+
+// Which word, and in which attention; an empty kind: the encoder's for a word of the source, cross
+// for one of the translation. Layer and head −1: the first.
+struct ExplainedWord {
+  std::string word, kind;
+  int64_t layer = -1, head = -1;
+};
+
+// The place of the first piece of the word among these pieces: of the first word that is written
+// so, punctuation around it aside, or of the piece itself, or of the n-th word.
+std::optional<size_t> piece_of(const Vocabulary& vocabulary, std::span<const int32_t> ids,
+                               const std::string& word);
+
+// How the attention of one word comes about, step by step with its numbers: as text, or as one line
+// of JSON. Exit::usage where there is no such word, layer or head.
+class Explanation {
+ public:
+  Explanation(const Package& package, const ExplainedPair& pair, const ExplainedWord& asked);
+
+  std::string text(const TerminalOptions& terminal) const;
+  std::string json() const;
+
+ private:
+  void find(const Package& package, const std::vector<int32_t>& read);
+  void check_place(const ModelConfig& config) const;
+  std::string title() const;
+
+  const ExplainedPair& pair_;
+  ExplainedWord asked_;
+  std::string mechanism_;  // "global attention"; empty: multi-head
+  AttentionRow row_;
+  std::vector<std::string> pieces_;  // that are looked at
+  std::vector<std::string> parts_;   // of the word
+  std::string part_;                 // the one that asks
+  Steps steps_;
+};
+
+}  // namespace fovea

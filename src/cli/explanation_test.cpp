@@ -1,0 +1,105 @@
+#include "cli/explanation.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+namespace fovea {
+namespace {
+
+// Words of one and of two pieces.
+Vocabulary vocabulary() {
+  return Vocabulary::from_entries(
+      Cut::pieces, {{"the", 9}, {"do@@", 8}, {"gs", 7}, {"see", 6}, {"snow.", 5}, {"3", 4}});
+}
+
+TEST(Explanation, FindsTheFirstPieceOfAWord) {
+  const Vocabulary words = vocabulary();
+  std::vector<int32_t> ids = words.encode("the do@@ gs see the snow. 3");
+  ids.push_back(kEos);
+  EXPECT_EQ(piece_of(words, ids, "the"), 0u);
+  EXPECT_EQ(piece_of(words, ids, "dogs"), 1u);
+  EXPECT_EQ(piece_of(words, ids, "gs"), 2u);  // a piece
+  EXPECT_EQ(piece_of(words, ids, "snow"), 5u);
+  EXPECT_EQ(piece_of(words, ids, "snow."), 5u);
+  EXPECT_EQ(piece_of(words, ids, "4"), 4u);  // the fourth word
+  EXPECT_EQ(piece_of(words, ids, "3"), 6u);  // written so
+  EXPECT_EQ(piece_of(words, ids, "</s>"), 7u);
+  for (const char* missing : {"cat", "0", "99", ""})
+    EXPECT_EQ(piece_of(words, ids, missing), std::nullopt) << missing;
+}
+
+Package package_of(const char* type) {
+  ModelConfig config;
+  config.type = type;
+  config.encoder_layers = config.decoder_layers = 2;
+  config.size = 8;
+  config.heads = 2;
+  config.max_length = 16;
+  config.source_words = config.target_words = vocabulary().size();
+  return {"", config, make_model(config, 1), vocabulary(), vocabulary()};
+}
+
+ExplainedPair pair_of(const Package& package) {
+  ExplainedPair pair{"the do@@ gs", "see snow.", package.source.encode("the do@@ gs"),
+                     package.target.encode("see snow.")};
+  pair.source.push_back(kEos);
+  pair.target.push_back(kEos);
+  return pair;
+}
+
+TEST(Explanation, TellsWhereItIs) {
+  const Package package = package_of("transformer");
+  const ExplainedPair pair = pair_of(package);
+  const auto text = [&](const ExplainedWord& word) {
+    return Explanation(package, pair, word).text({.width = 80});
+  };
+  EXPECT_NE(text({"dogs", "", 1, 1}).find("encoder attention, layer 1, head 1\n"),
+            std::string::npos);
+  EXPECT_NE(text({"dogs", ""}).find("The word has pieces do@@ gs; this is do@@."),
+            std::string::npos);
+  EXPECT_NE(text({"snow", ""}).find("to write \"snow.\"\ncross attention, layer 0, head 0"),
+            std::string::npos);
+  EXPECT_NE(text({"see", "decoder"}).find("decoder attention"), std::string::npos);
+}
+
+TEST(Explanation, JsonHasEveryNumber) {
+  const Package package = package_of("recurrent");
+  const ExplainedPair pair = pair_of(package);
+  const auto all = nlohmann::json::parse(Explanation(package, pair, {"snow.", ""}).json());
+  EXPECT_EQ(all["kind"], "cross");
+  EXPECT_EQ(all["piece"], 1);
+  EXPECT_EQ(all["mechanism"], "global attention, score additive");
+  ASSERT_EQ(all["pieces"].size(), 4u);
+  double sum = 0;
+  for (const auto& step : all["steps"]) {
+    if (step["name"] != "α_tj") continue;
+    ASSERT_EQ(step["values"].size(), 4u);
+    for (const double weight : step["values"]) sum += weight;
+  }
+  EXPECT_NEAR(sum, 1, 1e-6);
+  EXPECT_EQ(all["steps"][0]["values"].size(), 8u);  // all of s_t
+}
+
+TEST(Explanation, WhatIsNotThereIsSaid) {
+  const Package package = package_of("transformer"), other = package_of("recurrent");
+  const ExplainedPair pair = pair_of(package);
+  const auto says = [&](const Package& of, const ExplainedWord& word) -> std::string {
+    try {
+      Explanation(of, pair, word);
+    } catch (const Error& error) {
+      EXPECT_EQ(error.code(), Exit::usage);
+      return error.what();
+    }
+    return "";
+  };
+  EXPECT_NE(says(package, {"cat", ""}).find("no word 'cat' in: the dogs"), std::string::npos);
+  EXPECT_NE(says(package, {"the", "cross"}).find("no word 'the'"), std::string::npos);
+  EXPECT_NE(says(package, {"the", "", 2, 0}).find("layers 0 to 1"), std::string::npos);
+  EXPECT_NE(says(package, {"the", "", 0, 2}).find("heads 0 to 1"), std::string::npos);
+  EXPECT_NE(says(other, {"see", "encoder"}).find("no such attention"), std::string::npos);
+  EXPECT_NE(says(other, {"the", ""}).find("no word 'the'"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fovea
