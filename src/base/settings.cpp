@@ -7,8 +7,8 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <numeric>
 
+#include "base/edit_distance.h"
 #include "base/files.h"
 #include "base/utf8.h"
 #include "base/yaml.h"
@@ -61,23 +61,6 @@ constexpr const char* kind() {
   if constexpr (std::is_floating_point_v<T>) return "a number";
   if constexpr (std::is_same_v<T, std::string>) return "a string";
   return "a list of strings";
-}
-
-// Levenshtein's distance with swaps of neighbours, the commonest slips of a typist.
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
-  std::iota(last.begin(), last.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-        row[j] = std::min(row[j], before[j - 2] + 1);
-    }
-    std::swap(before, last);
-    std::swap(last, row);
-  }
-  return last[b.size()];
 }
 
 std::string_view last_key(std::string_view path) { return path.substr(path.rfind('.') + 1); }
@@ -248,7 +231,7 @@ bool Settings::given(std::string_view path) const {
 
 std::string Settings::nearest(const std::string& path) const {
   std::string best;
-  size_t least = std::max<size_t>(2, path.size() / 3) + 1;
+  size_t least = too_many_edits(path.size());
   for (const auto& field : fields_) {
     size_t distance = edit_distance(path, field->path_);
     // The right key in the wrong place: "layers" for "model.layers".

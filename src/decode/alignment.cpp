@@ -45,8 +45,6 @@ void shift_rows(SoftAlignment& pieces) {
 
 }  // namespace
 
-SoftAlignment as_alignment(const AttentionMap& map) { return {map.rows, map.cols, map.weights}; }
-
 SoftAlignment mean_attention(std::span<const AttentionMap> maps, std::string_view kind) {
   SoftAlignment mean;
   int64_t count = 0;

@@ -20,8 +20,6 @@ struct SoftAlignment {
   float at(int64_t i, int64_t j) const { return weights[i * cols + j]; }
 };
 
-SoftAlignment as_alignment(const AttentionMap& map);
-
 // The mean over all layers and heads of the maps of one kind. Exit::usage where there is none.
 SoftAlignment mean_attention(std::span<const AttentionMap> maps, std::string_view kind);
 

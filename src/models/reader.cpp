@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/encoder_sizes.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
 #include "ops/matmul.h"
@@ -17,15 +18,6 @@ constexpr double kNever = -1e9;  // the logit of what is no label
 struct State : DecoderState {
   Tensor logits;  // [rows, labels]
 };
-
-RecurrentStack::Sizes encoder_sizes(const ModelConfig& c) {
-  return {.kind = c.cell,
-          .in = c.embedding_size(),
-          .H = c.annotation_size() / (c.bidirectional ? 2 : 1),
-          .layers = c.encoder_layers,
-          .reading = c.bidirectional ? Reading::both_ways : Reading::forward,
-          .dropout = c.dropout};
-}
 
 // Sources cut into sentences and, after the last of them, a question.
 struct Halves {

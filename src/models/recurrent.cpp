@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "attention/hard_sample.h"
+#include "models/encoder_sizes.h"
 #include "models/filling.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
@@ -31,15 +32,6 @@ std::vector<int32_t> at_each(std::span<const int32_t> index, std::span<const int
   std::vector<int32_t> taken;
   for (const int32_t i : index) taken.push_back(values[static_cast<size_t>(i)]);
   return taken;
-}
-
-RecurrentStack::Sizes encoder_sizes(const ModelConfig& c) {
-  return {c.cell,
-          c.embedding_size(),
-          c.annotation_size() / (c.bidirectional ? 2 : 1),
-          c.encoder_layers,
-          c.bidirectional ? Reading::both_ways : Reading::forward,
-          c.dropout};
 }
 
 }  // namespace

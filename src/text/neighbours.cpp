@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
+#include "base/edit_distance.h"
 #include "base/utf8.h"
 
 namespace fovea {
@@ -32,25 +32,6 @@ std::u32string letters_of(std::string_view word) {
   std::u32string letters;
   for (const char32_t c : code_points(word)) letters += c;
   return letters;
-}
-
-// Single-letter edits that turn a into b, `limit` where there are as many or more.
-size_t edits(const std::u32string& a, const std::u32string& b, size_t limit) {
-  const size_t longer = std::max(a.size(), b.size()), shorter = std::min(a.size(), b.size());
-  if (longer - shorter >= limit) return limit;
-  std::vector<size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), size_t{0});
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0], least = row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] != b[j - 1]);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, replaced});
-      least = std::min(least, row[j]);
-    }
-    if (least >= limit) return limit;
-  }
-  return std::min(row[b.size()], limit);
 }
 
 }  // namespace
@@ -85,11 +66,11 @@ std::vector<Neighbour> NeighbourSearch::nearest(std::span<const float> query, in
 int64_t nearest_spelling(const WordVectors& vectors, std::string_view typed) {
   const std::u32string letters = letters_of(typed);
   if (letters.size() > 64) return -1;
-  size_t fewest = std::max<size_t>(2, letters.size() / 3) + 1;
+  size_t fewest = too_many_edits(letters.size());
   int64_t best = -1;
   for (int64_t i = 0; i < vectors.words() && fewest > 1; ++i) {
     if (vectors.word(i).size() > 4 * (letters.size() + fewest)) continue;
-    const size_t n = edits(letters, letters_of(vectors.word(i)), fewest);
+    const size_t n = edit_distance(letters, letters_of(vectors.word(i)), fewest);
     if (n >= fewest) continue;
     fewest = n;
     best = i;

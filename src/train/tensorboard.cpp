@@ -123,18 +123,6 @@ std::string scalar_record(std::string_view tag, float value, int64_t step, doubl
   return summary_record(entry, step, wall_time);
 }
 
-std::string image_record(std::string_view tag, const PngImage& image, int64_t step,
-                         double wall_time) {
-  std::string picture, entry;
-  put_integer(picture, 1, image.height);
-  put_integer(picture, 2, image.width);
-  put_integer(picture, 3, 3);  // RGB
-  put_bytes(picture, 4, image.bytes);
-  put_bytes(entry, 1, tag);
-  put_bytes(entry, 4, picture);
-  return summary_record(entry, step, wall_time);
-}
-
 TensorBoard::TensorBoard(const std::string& directory, std::optional<int64_t> resumed_at)
     : file_(new_event_file(directory)) {
   file_.append(version_record(now()));
@@ -143,10 +131,6 @@ TensorBoard::TensorBoard(const std::string& directory, std::optional<int64_t> re
 
 bool TensorBoard::scalar(std::string_view tag, double value, int64_t step) {
   return file_.append(scalar_record(tag, static_cast<float>(value), step, now()));
-}
-
-bool TensorBoard::image(std::string_view tag, const PngImage& image, int64_t step) {
-  return file_.append(image_record(tag, image, step, now()));
 }
 
 }  // namespace fovea

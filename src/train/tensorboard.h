@@ -15,13 +15,6 @@ std::string version_record(double wall_time);
 std::string session_record(int64_t step, double wall_time);
 std::string scalar_record(std::string_view tag, float value, int64_t step, double wall_time);
 
-struct PngImage {
-  std::string_view bytes;
-  int64_t width, height;
-};
-std::string image_record(std::string_view tag, const PngImage& image, int64_t step,
-                         double wall_time);
-
 // Writes DIRECTORY/events.out.tfevents.TIME.HOST.PID.N, a new file for each run. Nothing here
 // throws or stops the run: a method that could not write returns false, and the first failure is
 // logged as a warning.
@@ -32,7 +25,6 @@ class TensorBoard {
   explicit TensorBoard(const std::string& directory, std::optional<int64_t> resumed_at = {});
 
   bool scalar(std::string_view tag, double value, int64_t step);
-  bool image(std::string_view tag, const PngImage& image, int64_t step);
   const std::string& path() const { return file_.path(); }
 
  private:

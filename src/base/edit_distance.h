@@ -1,0 +1,40 @@
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <limits>
+#include <numeric>
+#include <vector>
+
+namespace fovea {
+
+// Levenshtein's distance with swaps of neighbours, the commonest slips of a typist: how many letters
+// must be changed, added, left out or swapped with the next to turn a into b; `limit` where there
+// are as many or more.
+template <class Text>
+std::size_t edit_distance(const Text& a, const Text& b,
+                          std::size_t limit = std::numeric_limits<std::size_t>::max()) {
+  if (std::max(a.size(), b.size()) - std::min(a.size(), b.size()) >= limit) return limit;
+  std::vector<std::size_t> before(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  std::iota(last.begin(), last.end(), std::size_t{0});
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] != b[j - 1])});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before[j - 2] + 1);
+    }
+    const std::size_t least = std::min(std::ranges::min(row), std::ranges::min(last));
+    if (least >= limit) return limit;  // a swap reaches back over one row
+    std::swap(before, last);
+    std::swap(last, row);
+  }
+  return std::min(last[b.size()], limit);
+}
+
+// From how many edits on a name is no longer meant by what was typed.
+inline std::size_t too_many_edits(std::size_t letters) {
+  return std::max<std::size_t>(2, letters / 3) + 1;
+}
+
+}  // namespace fovea
