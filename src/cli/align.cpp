@@ -41,6 +41,8 @@ constexpr const char* kExamples = R"(Examples:
     fovea align --symmetrize grow-diag-final forward backward > joined
     fovea evaluate --aer -r gold.talp -i forward backward joined
 
+SOURCE and TARGET may also stand alone, in this order.
+
 Each pair of lines gives one line, empty lines too. The model reads the pair word by word (forced
 decoding); nothing is translated. Words are what stands between blanks, so tokenise as the gold
 links want it. Word weights are sums over the pieces of a source word and means over those of a
@@ -321,9 +323,11 @@ void add_align(CLI::App& app) {
       app.add_subcommand("align", "Which words of sentence pairs belong together, by attention");
   auto shared = std::make_shared<AlignCommand>();
   AlignCommand& c = *shared;
-  command->add_option("-s,--source", c.source, "Source sentences, one per line (.gz, - for stdin)")
+  command
+      ->add_option("-s,--source,source", c.source,
+                   "Source sentences, one per line (.gz, - for stdin)")
       ->type_name("FILE");
-  command->add_option("-t,--target", c.target, "Their translations, line by line")
+  command->add_option("-t,--target,target", c.target, "Their translations, line by line")
       ->type_name("FILE");
   command->add_option("-o,--output", c.output, "File to write (.gz, - for stdout)")
       ->type_name("FILE");

@@ -20,15 +20,15 @@ namespace {
 
 constexpr const char* kExamples = R"(Examples:
   How probable the model finds each reference translation (natural logarithm, one line per pair):
-    fovea score -m model test.en test.de
+    fovea score -m model -s test.en -t test.de
 
   One figure for the whole file:
-    fovea score -m model test.en test.de --summary
+    fovea score -m model -s test.en -t test.de --summary
 
   Which words surprise it:
-    fovea score -m model test.en test.de --per-token
+    fovea score -m model -s test.en -t test.de --per-token
 
-Each pair of lines gives one line, empty lines too. Probabilities include the end symbol.
+SOURCE and TARGET may also stand alone, in this order. Each pair of lines gives one line, empty lines too. Probabilities include the end symbol.
 Perplexity is exp(-log-probability / pieces), so it depends on the vocabulary.)";
 
 constexpr int64_t kChunk = 4096;
@@ -151,12 +151,14 @@ void add_score(CLI::App& app) {
   auto* command = app.add_subcommand("score", "How probable given translations are under a model");
   auto shared = std::make_shared<ScoreCommand>();
   ScoreCommand& c = *shared;
-  command->add_option("source", c.source, "Source sentences, one per line (.gz, - for stdin)")
+  command
+      ->add_option("-s,--source,source", c.source,
+                   "Source sentences, one per line (.gz, - for stdin)")
       ->required()
-      ->type_name("SOURCE");
-  command->add_option("target", c.target, "Their translations, line by line")
+      ->type_name("FILE");
+  command->add_option("-t,--target,target", c.target, "Their translations, line by line")
       ->required()
-      ->type_name("TARGET");
+      ->type_name("FILE");
   command->add_option("-o,--output", c.output, "File to write (.gz, - for stdout)")
       ->type_name("FILE");
   command->add_option("-f,--format", c.format, "How to write it")
