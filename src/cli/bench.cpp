@@ -3,13 +3,17 @@
 #include <fmt/format.h>
 #include <omp.h>
 #include <sys/resource.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
+#include "base/log.h"
 #include "base/random.h"
 #include "cli/session.h"
 #include "decode/search.h"
@@ -193,19 +197,48 @@ int64_t peak_memory() {
   return use.ru_maxrss * 1024;
 }
 
+// "tokens_per_s" as "tokens per s", and bytes as MiB.
+std::string label_of(std::string key) {
+  if (key.ends_with("_bytes")) key.resize(key.size() - std::string("_bytes").size());
+  std::ranges::replace(key, '_', ' ');
+  return key;
+}
+
+// Three digits that count, large numbers with commas: what a second run would give again.
+std::string for_people(const std::string& key, const Json& value) {
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_array())
+    return for_people(key, value.front()) + " to " + for_people(key, value.back());
+  if (key.ends_with("_bytes")) return fmt::format("{:.0f} MiB", value.get<double>() / 0x1p20);
+  if (key.starts_with("share")) return fmt::format("{:.0f} %", 100 * value.get<double>());
+  if (value.is_number_integer()) return with_commas(value.get<int64_t>());
+  const double number = value.get<double>();
+  if (number < 100) return fmt::format("{:.3g}", number);
+  const double unit = std::pow(10, std::floor(std::log10(number)) - 2);
+  return with_commas(std::llround(std::round(number / unit) * unit));
+}
+
 void print(const Json& json, const BenchOptions& options) {
   if (options.json) {
     fmt::print("{}\n", json.dump());
     return;
   }
-  for (const auto& [key, value] : json.items()) fmt::print("{:<22} {}\n", key, value.dump());
+  for (const auto& [key, value] : json.items())
+    fmt::print("{:<22} {}\n", label_of(key), for_people(key, value));
 }
 
-// Middle, least and greatest of what `measure` returns.
+// Middle, least and greatest of what `measure` returns. How far it is is shown on terminals alone:
+// measurements in a log are for programs.
 template <class Measure>
 std::vector<double> repeated(int64_t repeats, Measure measure) {
+  std::optional<Progress> progress;
+  if (isatty(STDERR_FILENO)) progress.emplace("measuring", repeats, ProgressOptions{"runs", 1});
   std::vector<double> rates;
-  for (int64_t i = 0; i < repeats; ++i) rates.push_back(measure());
+  for (int64_t i = 0; i < repeats; ++i) {
+    if (progress) progress->set(i);
+    rates.push_back(measure());
+  }
+  if (progress) progress->set(repeats);
   std::ranges::sort(rates);
   return {rates[rates.size() / 2], rates.front(), rates.back()};
 }

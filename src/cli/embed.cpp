@@ -15,6 +15,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "cli/whole_file.h"
 #include "eval/tokenize.h"
 #include "train/skip_gram.h"
 
@@ -87,6 +88,7 @@ void check_output(const EmbedCommand& c) {
         ": no such directory; make it first");
   check(!fs::is_directory(c.output, error), Exit::files, c.output,
         " is a directory; name a file in it");
+  check_writable(c.output);
 }
 
 void embed(EmbedCommand& c) {
@@ -96,11 +98,12 @@ void embed(EmbedCommand& c) {
   const int64_t total = c.learning.epochs * static_cast<int64_t>(text.ids.size());
   Progress progress("learning", total, {.unit = "words", .interval = 10});
   watch_signals();  // from here on there is something to save
-  int64_t learnt = 0;
+  int64_t learnt = 0, pairs = 0;
   double loss = 0;
   c.learning.progress = [&](const SkipGramProgress& p) {
     loss = p.loss;
     learnt = p.words;
+    pairs += p.pairs;
     progress.note(fmt::format("loss {:.4f} | rate {:.2e}", loss, p.rate));
     progress.set(p.words);
     return !stop_requested();
@@ -109,6 +112,10 @@ void embed(EmbedCommand& c) {
   const WordVectors vectors = train_skip_gram(text, c.learning);
   const double seconds = seconds_since(begin);
   progress.finish();
+  if (pairs == 0 && !stop_requested())
+    log_warning(
+        "nothing was learnt: no word stood beside another, as in lines of one word, or all were "
+        "left out as frequent; the vectors are random. Give more text, or --subsample 0");
   if (stop_requested())
     log_warning("stopped after {} of {} words", with_commas(learnt), with_commas(total));
   vectors.write(c.output, c.format == "binary" ? VectorFormat::binary : VectorFormat::text);

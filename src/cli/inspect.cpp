@@ -122,16 +122,42 @@ Json describe(const std::string& directory) {
           {"history", history_json(directory)}};
 }
 
+constexpr int kIndent = 15;  // of what a row says
+constexpr int kWidth = 80;
+
 std::string plain(const Json& value) {
+  if (value.is_number_float()) return fmt::format("{:.5g}", value.get<double>());
   return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+// The items one after another, in lines that fit a terminal.
+std::string listed(const std::vector<std::string>& items) {
+  std::string text;
+  int column = kIndent;
+  for (size_t i = 0; i < items.size(); ++i) {
+    const int length = static_cast<int>(items[i].size()) + 1;
+    if (i > 0 && column + length > kWidth) {
+      text += "\n" + std::string(kIndent, ' ');
+      column = kIndent;
+    } else if (i > 0) {
+      text += " ";
+      ++column;
+    }
+    text += items[i] + (i + 1 < items.size() ? "," : "");
+    column += length;
+  }
+  return text;
 }
 
 std::string history_text(const Json& history) {
   if (history.is_null()) return "no metrics.jsonl";
   std::string text;
   const auto line = [&](const char* what, const Json& m) {
-    text += fmt::format("{}{}", text.empty() ? "" : "\n               ", what);
-    for (const auto& [key, value] : m.items()) text += fmt::format(" {} {}", key, plain(value));
+    std::vector<std::string> values;
+    for (const auto& [key, value] : m.items())
+      values.push_back(fmt::format("{} {}", key, plain(value)));
+    values.front() = fmt::format("{} {}", what, values.front());
+    text += (text.empty() ? "" : "\n" + std::string(kIndent, ' ')) + listed(values);
   };
   if (history.contains("last")) line("trained to", history["last"]);
   const Json& validations = history["validations"];
@@ -146,10 +172,10 @@ std::string as_text(const Json& d) {
   const auto row = [&](std::string_view name, const std::string& value) {
     text += fmt::format("  {:<12} {}\n", name, value);
   };
-  std::string shape;
+  std::vector<std::string> shape;
   for (const auto& [key, value] : d["model"].items())
-    shape += fmt::format("{}{} {}", shape.empty() ? "" : ", ", key, plain(value));
-  row("model", shape);
+    shape.push_back(fmt::format("{} {}", key, plain(value)));
+  row("model", listed(shape));
   row("parameters", with_commas(d["parameters"].get<int64_t>()));
   for (const auto& [part, size] : d["parts"].items())
     text += fmt::format("    {:<28} {:>14}\n", part, with_commas(size.get<int64_t>()));

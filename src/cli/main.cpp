@@ -35,7 +35,8 @@ constexpr const char* kAbout =
     "Fovea trains, runs and shows neural sequence-to-sequence models with attention.\n\n"
     "To begin:\n"
     "  fovea translate \"A small dog runs through the snow.\"\n"
-    "  fovea show \"A small dog runs through the snow.\"";
+    "  fovea show \"A small dog runs through the snow.\"\n"
+    "  fovea train -c recipes/toy.yml -o toy        # a model of your own, in a minute";
 
 constexpr const char* kFooter =
     "fovea COMMAND --help explains a command by examples. Results go to standard output, all else\n"
@@ -83,6 +84,33 @@ std::string unknown_word(const CLI::App& command, const std::string& typed) {
   return near.empty() ? message : message + "; did you mean '" + near + "'?";
 }
 
+// What a required option or argument is for: "TEXT is required: The sentence to translate".
+std::string missing_word(const CLI::App& command, const std::string& said) {
+  for (const CLI::Option* o : command.get_options()) {
+    if (!o->get_required() || o->count() > 0) continue;
+    const bool named = !o->get_lnames().empty();
+    const std::string name = named ? "--" + o->get_lnames().front() : o->get_type_name();
+    return name + " is required: " + o->get_description();
+  }
+  return said;
+}
+
+// "--format: xml not in {text,jsonl}; did you mean …?", and numbers that are none.
+std::string wrong_value(const std::string& said) {
+  const std::string unread = "Could not convert: ", outside = " not in {";
+  const size_t equals = said.find(" = ");
+  if (said.starts_with(unread) && equals != std::string::npos)
+    return said.substr(unread.size(), equals - unread.size()) + ": expected a number, found '" +
+           said.substr(equals + 3) + "'";
+  const size_t colon = said.find(": "), from = said.find(outside);
+  if (colon == std::string::npos || from == std::string::npos || from < colon + 2) return said;
+  const size_t first = from + outside.size();
+  const std::vector<std::string> names =
+      CLI::detail::split(said.substr(first, said.find('}', first) - first), ',');
+  const std::string near = fovea::nearest_name(said.substr(colon + 2, from - colon - 2), names);
+  return near.empty() ? said : said + "; did you mean '" + near + "'?";
+}
+
 int complain_usage(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;
   std::string name = "fovea", message = error.what();
@@ -94,7 +122,11 @@ int complain_usage(const CLI::App& app, const CLI::ParseError& error) {
   const bool told = dynamic_cast<const CLI::ExtrasError*>(&error) ||
                     dynamic_cast<const CLI::RequiredError*>(&error);
   const std::vector<std::string> extras = app.remaining(true);
-  if (told && !extras.empty()) message = unknown_word(*command, extras.front());
+  if (dynamic_cast<const CLI::RequiredError*>(&error)) message = missing_word(*command, message);
+  if (told && !extras.empty())
+    message = unknown_word(*command, extras.front());
+  else
+    message = wrong_value(message);
   return complain(Exit::usage, message + "\nTry '" + name + " --help'.");
 }
 

@@ -23,6 +23,7 @@
 #include "train/estimate.h"
 #include "train/pretrained.h"
 #include "train/run.h"
+#include "train/unused.h"
 
 namespace fovea {
 namespace {
@@ -103,6 +104,13 @@ TrainOptions read_options(const TrainCommand& command, std::string* dump) {
         "schedule.warmup: the rate rises over {} updates, but there are only {}: little "
         "will be learnt; lower schedule.warmup or raise train.updates",
         with_commas(options.schedule.warmup), with_commas(options.train.updates));
+  for (const std::string& unused : unused_settings(options)) log_warning("{}", unused);
+  if (!command.dump_config && !options.validates())
+    log_warning(
+        "there is no validation text: nobody will know when to stop, and the model of the last "
+        "update is kept, good or not; name one in {}",
+        options.data.labelled() ? "data.valid, or set data.hold_out"
+                                : "data.valid_source and data.valid_target");
   *dump = settings.dump();
   return options;
 }

@@ -13,6 +13,7 @@
 #include "base/lines.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "cli/whole_file.h"
 #include "text/vocabulary_build.h"
 
 namespace fovea {
@@ -20,28 +21,29 @@ namespace {
 
 constexpr const char* kExamples = R"(Examples:
   8,000 pieces shared by both languages, into pieces/vocab.spm:
-    fovea vocab --type unigram --size 8000 -o pieces/ train.en train.de
+    fovea vocab --kind unigram --size 8000 -o pieces/ train.en train.de
 
   All words seen at least twice, most frequent first, into words.txt:
-    fovea vocab --type word --min-count 2 -o words.txt train.en.gz
+    fovea vocab --kind words --min-count 2 -o words.txt train.en.gz
 
   How a vocabulary cuts a text, pieces and ids:
     fovea vocab --show pieces/vocab.spm "A small dog runs through the snow."
 
-Text that is already cut ("hou@@ se") is taken as it is with --type pieces. One vocabulary for
-several files is a joint one; run the command once per language for separate ones.)";
+Text that is already cut ("hou@@ se") is taken as it is with --kind pieces. One vocabulary for
+several files is a joint one; run the command once per language for separate ones. Kinds are those
+of vocabulary.kind in a recipe.)";
 
 constexpr int64_t kCheckedLines = 100'000;
 
 struct VocabOptions {
-  std::string type = "unigram", output, show;
+  std::string kind = "unigram", output, show;
   std::vector<std::string> inputs;
   SentencePieceOptions pieces;
   int32_t size = 8000;
   bool size_given = false;
   int64_t min_count = 1;
 
-  bool subwords() const { return type == "unigram" || type == "bpe"; }
+  bool subwords() const { return kind == "unigram" || kind == "bpe"; }
 };
 
 // A folder gets vocab.spm or vocab.txt; a file must have the ending that tells its format.
@@ -51,7 +53,7 @@ std::string output_path(const VocabOptions& options) {
   const fs::path path(options.output);
   const bool folder = fs::is_directory(path) || path.extension().empty();
   check(folder || path.extension() == ending, Exit::usage, "-o ", options.output,
-        ": a vocabulary of type ", options.type, " is a file ending in ", ending,
+        ": a vocabulary of kind ", options.kind, " is a file ending in ", ending,
         "; name such a file or a folder");
   return folder ? (path / ("vocab" + ending)).string() : options.output;
 }
@@ -68,7 +70,7 @@ Vocabulary build(const VocabOptions& options) {
   const LinesRead report = [&](int64_t lines) { progress.set(lines); };
   if (options.subwords()) {
     SentencePieceOptions pieces = options.pieces;
-    pieces.model = options.type == "bpe" ? SubwordModel::bpe : SubwordModel::unigram;
+    pieces.model = options.kind == "bpe" ? SubwordModel::bpe : SubwordModel::unigram;
     pieces.size = options.size;
     pieces.progress = report;
     pieces.learning = [&] {
@@ -81,8 +83,9 @@ Vocabulary build(const VocabOptions& options) {
   count.min_count = options.min_count;
   count.max_size = options.size_given ? options.size : 0;
   count.progress = report;
-  if (options.type == "char") return build_character_vocabulary(options.inputs, count);
-  if (options.type == "pieces") return build_piece_vocabulary(options.inputs, count);
+  if (options.kind == "characters") return build_character_vocabulary(options.inputs, count);
+  if (options.kind == "pieces") return build_piece_vocabulary(options.inputs, count);
+  if (options.kind == "tokens") return build_token_vocabulary(options.inputs, count);
   return build_word_vocabulary(options.inputs, count);
 }
 
@@ -132,10 +135,14 @@ void make(const VocabOptions& options) {
   const auto folder = std::filesystem::path(path).parent_path();
   check(!std::filesystem::exists(folder / "config.yml"), Exit::usage, "-o ", options.output,
         ": a model is there, which needs its own vocabulary; name another folder");
+  check(options.min_count == 1 || !options.subwords(), Exit::usage, "--min-count ",
+        options.min_count, ": ", options.kind, " learns pieces and does not count words; ",
+        "leave it out, or choose --kind words, characters, pieces or tokens");
   make_parent(path);
+  check_writable(path);
   const Vocabulary vocabulary = build(options);
   vocabulary.save(path);
-  log_info("{}: {} pieces of type {}", path, with_commas(vocabulary.size()), options.type);
+  log_info("{}: {} pieces of kind {}", path, with_commas(vocabulary.size()), options.kind);
   if (options.size_given && options.subwords() && vocabulary.size() < options.size)
     log_warning("asked for {} pieces, the text has no more than {}", with_commas(options.size),
                 with_commas(vocabulary.size()));
@@ -168,12 +175,13 @@ void add_vocab(CLI::App& app) {
       ->add_option("inputs", o.inputs,
                    "Text files, one sentence per line (.gz is read too); with --show, texts")
       ->type_name("FILE");
-  command->add_option("-t,--type", o.type, "How text is cut")
-      ->check(CLI::IsMember({"unigram", "bpe", "word", "char", "pieces"}))
+  command->add_option("-k,--kind,-t,--type", o.kind, "How text is cut")
+      ->transform(CLI::Transformer({{"word", "words"}, {"char", "characters"}}))
+      ->check(CLI::IsMember({"unigram", "bpe", "words", "characters", "pieces", "tokens"}))
       ->capture_default_str();
   auto* size = command
                    ->add_option("-s,--size", o.size,
-                                "Pieces in all; for word, char and pieces the most of them")
+                                "Pieces in all; but for unigram and bpe the most of them")
                    ->check(CLI::Range(5, 1 << 20))
                    ->capture_default_str();
   command->add_option("-o,--output", o.output, "Folder or file to write")->type_name("PATH");

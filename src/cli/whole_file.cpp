@@ -50,6 +50,10 @@ bool replaceable(const std::string& path) {
 
 }  // namespace
 
+void check_writable(const std::string& output) {
+  const AtomicFile probe(output);  // makes a temporary file there, and removes it
+}
+
 void check_not_overwritten(const std::string& input, const std::string& output) {
   std::error_code error;
   const bool same = input != "-" && std::filesystem::is_regular_file(output, error) &&

@@ -11,6 +11,10 @@ namespace fovea {
 // Exit::usage where `output` is the file that is read, which would be lost.
 void check_not_overwritten(const std::string& input, const std::string& output);
 
+// Exit::files where a file that appears as a whole could not be written there: to be asked before
+// long work whose result it is.
+void check_writable(const std::string& output);
+
 // A result that is written as it comes and seen under its name only when it is whole: the lines
 // gather in a file beside it, which close() renames and which goes when the program fails or is
 // ended by a signal, so that what stood there before stays. Pipes, devices and "-" get each line

@@ -110,7 +110,9 @@ void LoopOptions::describe(Settings& s) {
 }
 
 void ValidOptions::describe(Settings& s) {
-  s.field("every", every, "updates between validations; 0: at the end of each epoch").at_least(0);
+  s.field("every", every,
+          "updates between validations; 0: at the ends of epochs, 100 updates apart or more")
+      .at_least(0);
   s.field("metrics", metrics, "of loss, ppl, and bleu, chrf (translate) or accuracy");
   s.choice("stop_metric", stop_metric, {"loss", "ppl", "bleu", "chrf", "accuracy"},
            "what best means");
@@ -238,16 +240,34 @@ void TrainOptions::check_labelled(Exit code) const {
         "vocabulary.source");
 }
 
+void TrainOptions::check_vocabulary(Exit code) const {
+  const VocabularyOptions& v = vocabulary;
+  const bool learnt = v.kind == VocabularyKind::unigram || v.kind == VocabularyKind::bpe;
+  check(v.size == 0 || v.size > kSpecials, code, "vocabulary.size: ", v.size,
+        " leaves no room beside the four specials");
+  check(v.size > 0 || !learnt || !v.source.empty() || data.labelled(), code,
+        "vocabulary.size: 0 means all words, of which unigram and bpe know no number; ",
+        "set how many pieces to learn, 8000 for instance, or vocabulary.kind to words");
+  check(v.target.empty() || !v.source.empty(), code, "vocabulary.target: without ",
+        "vocabulary.source both sides are made from the text; name files for both, or for none");
+  check(v.joint || v.source.empty() || !v.target.empty(), code, "vocabulary.joint: false with ",
+        "vocabulary.source alone, which then serves both sides; name vocabulary.target as well, ",
+        "or leave vocabulary.joint at true");
+}
+
 std::vector<std::string> TrainOptions::test_metrics() const {
   if (data.labelled()) return {"accuracy"};
   return {"bleu", "chrf"};
 }
 
+bool TrainOptions::validates() const {
+  return !data.valid_source.empty() || !data.valid.empty() || data.hold_out > 0;
+}
+
 void TrainOptions::complete(Exit code) {
   data.labelled() ? check_labelled(code) : check_parallel(code);
   check_metrics(valid, data.task, code);
-  const bool validates = !data.valid_source.empty() || !data.valid.empty() || data.hold_out > 0;
-  check(train.updates > 0 || train.epochs > 0 || (valid.patience > 0 && validates), code,
+  check(train.updates > 0 || train.epochs > 0 || (valid.patience > 0 && validates()), code,
         "nothing would end the training: set train.updates or train.epochs, or valid.patience ",
         "together with data.", data.labelled() ? "valid" : "valid_source and data.valid_target");
   const bool falls = schedule.kind == ScheduleKind::linear || schedule.kind == ScheduleKind::cosine;
@@ -255,8 +275,7 @@ void TrainOptions::complete(Exit code) {
   check(!falls || schedule.total > schedule.warmup, code, "schedule.total: ", schedule.total,
         " is not more than schedule.warmup ", schedule.warmup,
         "; set schedule.total or train.updates to where the rate ends");
-  check(vocabulary.size == 0 || vocabulary.size > kSpecials, code,
-        "vocabulary.size: ", vocabulary.size, " leaves no room beside the four specials");
+  check_vocabulary(code);
   check(vectors.given() || !vectors.frozen, code,
         "vectors.frozen: there are no vectors to keep; set vectors.source or vectors.target");
   const int64_t longest = model.max_length - 1;  // </s> takes one place

@@ -85,7 +85,11 @@ struct LoopOptions {
 };
 
 struct ValidOptions {
-  int64_t every = 0;                           // updates; 0: at the end of each epoch
+  // Updates between validations at the ends of epochs, so that a text of few lines is not
+  // validated, and its model saved, again and again.
+  static constexpr int64_t kFewest = 100;
+
+  int64_t every = 0;                           // updates; 0: at the end of an epoch
   std::vector<std::string> metrics = {"ppl"};  // of loss, ppl, bleu, chrf, accuracy
   std::string stop_metric = "ppl";             // what "best" means
   int64_t patience = 10;                       // validations without a new best; 0: no end
@@ -122,11 +126,13 @@ struct TrainOptions {
   // Fills in what follows from other settings; throws Error(code) for what does not go together.
   void complete(Exit code);
   std::vector<std::string> test_metrics() const;  // what is measured at the end
+  bool validates() const;                         // whether there is a text for it
 
  private:
   void complete_guide(Exit code);
   void check_parallel(Exit code) const;
   void check_labelled(Exit code) const;
+  void check_vocabulary(Exit code) const;
 };
 
 // Whether a larger value of the metric is better.

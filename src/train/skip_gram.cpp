@@ -122,8 +122,9 @@ class SkipGram {
     check(std::isfinite(loss_), Exit::diverged, "the vectors grew beyond all bounds after ", done_,
           " words; lower --rate (", options_.rate, " now)");
     const double mean = pairs_ == 0 ? 0 : loss_ / static_cast<double>(pairs_);
+    const int64_t pairs = pairs_;
     loss_ = 0, pairs_ = 0;
-    return !options_.progress || options_.progress({done_, total_, mean, rate_after(done_)});
+    return !options_.progress || options_.progress({done_, total_, mean, rate_after(done_), pairs});
   }
 
   const WordStream& text_;

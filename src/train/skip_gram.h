@@ -11,8 +11,9 @@ namespace fovea {
 struct SkipGramProgress {
   int64_t words;  // learnt from so far, frequent ones left out included, over all epochs
   int64_t total;
-  double loss;  // of a pair, the mean since the last call
-  double rate;  // of learning, now
+  double loss;        // of a pair, the mean since the last call
+  double rate;        // of learning, now
+  int64_t pairs = 0;  // of words, learnt from since the last call
 };
 
 struct SkipGramOptions {
