@@ -23,8 +23,8 @@ struct AddedNames {
 void add_tanh_of_sum(Steps& steps, const AddedNames& names, const Row& q,
                      const std::vector<Row>& keys);
 
-// softmax(q Kᵀ / √d_k) V of one query (Vaswani et al.: Attention Is All You Need, NIPS 2017, section
-// 3.2.1). Keys and values of the words it may look at; at least one.
+// softmax(q Kᵀ / √d_k) V of one query (Vaswani et al.: Attention Is All You Need, NIPS 2017,
+// section 3.2.1). Keys and values of the words it may look at; at least one.
 Steps scaled_dot_steps(const Row& q, const std::vector<Row>& keys, const std::vector<Row>& values);
 
 // The last step: v_j, α_j v_j and their sum, under these names.

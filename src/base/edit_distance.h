@@ -8,9 +8,9 @@
 
 namespace fovea {
 
-// Levenshtein's distance with swaps of neighbours, the commonest slips of a typist: how many letters
-// must be changed, added, left out or swapped with the next to turn a into b; `limit` where there
-// are as many or more.
+// Levenshtein's distance with swaps of neighbours, the commonest slips of a typist: how many
+// letters must be changed, added, left out or swapped with the next to turn a into b; `limit` where
+// there are as many or more.
 template <class Text>
 std::size_t edit_distance(const Text& a, const Text& b,
                           std::size_t limit = std::numeric_limits<std::size_t>::max()) {

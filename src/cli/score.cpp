@@ -28,8 +28,9 @@ constexpr const char* kExamples = R"(Examples:
   Which words surprise it:
     fovea score -m model -s test.en -t test.de --per-token
 
-SOURCE and TARGET may also stand alone, in this order. Each pair of lines gives one line, empty lines too. Probabilities include the end symbol.
-Perplexity is exp(-log-probability / pieces), so it depends on the vocabulary.)";
+SOURCE and TARGET may also stand alone, in this order. Each pair of lines gives one line, empty
+lines too. Probabilities include the end symbol. Perplexity is exp(-log-probability / pieces), so
+it depends on the vocabulary.)";
 
 constexpr int64_t kChunk = 4096;
 

@@ -85,11 +85,10 @@ struct LoopOptions {
 };
 
 struct ValidOptions {
-  // Updates between validations at the ends of epochs, so that a text of few lines is not
-  // validated, and its model saved, again and again.
-  static constexpr int64_t kFewest = 100;
-
-  int64_t every = 0;                           // updates; 0: at the end of an epoch
+  int64_t every = 0;  // updates; 0: at the end of an epoch
+  // Then at least so many updates lie between two, so that a text of few lines is not validated,
+  // and its model saved, again and again. No setting.
+  int64_t apart = 100;
   std::vector<std::string> metrics = {"ppl"};  // of loss, ppl, bleu, chrf, accuracy
   std::string stop_metric = "ppl";             // what "best" means
   int64_t patience = 10;                       // validations without a new best; 0: no end

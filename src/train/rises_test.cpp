@@ -99,7 +99,7 @@ TEST_F(RisesTest, AreUndoneInAResumedRunToo) {
 }
 
 TEST_F(RisesTest, LeaveNoSnapshotsOfWhatIsUndone) {
-  options_.valid.every = 0;  // after every epoch, which ends at other updates afterwards
+  options_.valid.every = options_.valid.apart = 0;  // epochs end at other updates afterwards
   options_.train.average = 100;
   options_.checkpoint.every = 0;
   train("clean");

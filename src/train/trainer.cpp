@@ -90,7 +90,7 @@ bool Trainer::at_the_end() const {
 bool Trainer::validation_due() const {
   if (state_.update == 0 || state_.validated == state_.update) return false;
   const int64_t every = options_.valid.every;
-  const bool late = state_.update - std::max<int64_t>(state_.validated, 0) >= ValidOptions::kFewest;
+  const bool late = state_.update - std::max<int64_t>(state_.validated, 0) >= options_.valid.apart;
   const bool due =
       every > 0 ? state_.update % every == 0 : late && state_.epoch_ended == state_.update;
   return due || at_the_end();

@@ -243,6 +243,27 @@ TEST_F(TrainerTest, EarlyStoppingCountsValidations) {
   EXPECT_EQ(state_.update, state_.best_update + 6);
 }
 
+TEST_F(TrainerTest, ShortEpochsAreNotValidatedEach) {
+  options_.valid = {.every = 0, .patience = 0};
+  options_.checkpoint.every = 0;
+  options_.train.updates = 250;
+  options_.train.average = 0;
+  const auto validated = [&](const std::string& name) {
+    train(name);
+    std::vector<int64_t> updates;
+    for (const Metrics& line : read_metrics(directory(name) + "/metrics.jsonl"))
+      if (line.kind == "valid") updates.push_back(line.update);
+    return updates;
+  };
+  const std::vector<int64_t> few = validated("few");
+  ASSERT_EQ(few.size(), 3u);  // two ends of epochs, and the end
+  EXPECT_GE(few[0], 100);
+  EXPECT_GE(few[1], few[0] + 100);
+  EXPECT_EQ(few[2], 250);
+  options_.valid.apart = 0;
+  EXPECT_GT(validated("all").size(), 10u);
+}
+
 TEST_F(TrainerTest, FailedSavesDoNotStopTrainingAtOnce) {
   int64_t blocked = 0;
   const std::string at = directory("a") + "/checkpoints";

@@ -86,16 +86,18 @@ class StepsText {
     return std::max(width, columns(step.name) + 1) + kGap;
   }
 
-  // The columns from `first` on that stand side by side; at least one.
+  // The columns from `first` on that stand side by side; at least one. Those of one step stay
+  // together where they can.
   size_t table_end(size_t first) const {
     int width = margin_;
-    size_t end = first;
-    while (end < all_.size() && all_[end].of == Step::Of::words) {
+    size_t step = first;  // where the last step begins
+    for (size_t end = first; end < all_.size() && all_[end].of == Step::Of::words; ++end) {
+      if (!all_[end].formula.empty()) step = end;
       width += width_of(all_[end]);
-      if (end > first && width > options_.width) break;
-      ++end;
+      if (end > first && width > options_.width) return step > first ? step : end;
+      if (end + 1 == all_.size() || all_[end + 1].of != Step::Of::words) return end + 1;
     }
-    return end;
+    return first + 1;
   }
 
   std::string table(size_t first, size_t end) const {

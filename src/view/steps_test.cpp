@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "view/label.h"
@@ -49,6 +50,17 @@ TEST(TerminalSteps, NumberFormulasAndCutVectors) {
   EXPECT_EQ(text.find("6  "), std::string::npos);
   // A short vector is whole.
   EXPECT_EQ(terminal_steps(example(3), kWords, {.width = 80}).find("…"), std::string::npos);
+}
+
+TEST(TerminalSteps, ColumnsOfOneStepStayTogether) {
+  for (const size_t size : {3u, 64u})
+    for (const int width : {70, 80, 90}) {
+      const std::string text =
+          terminal_steps(example(size), {"a", "b", "c", "d"}, {.width = width});
+      const size_t head = text.find("  v_j");
+      ASSERT_NE(head, text.npos);
+      EXPECT_LT(text.find("α_j v_j", head), text.find('\n', head)) << text;
+    }
 }
 
 TEST(TerminalSteps, StandUnderTheirNames) {
