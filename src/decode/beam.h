@@ -23,6 +23,12 @@ struct Candidate {
   double log_prob;  // of the word, ≤ 0
 };
 
+// The last word of a hypothesis and the node of what stands before it.
+struct BeamNode {
+  int32_t parent, word;  // the first node, <s>, has no parent: −1
+  float log_prob;
+};
+
 struct BeamOptions {
   int64_t size = 4;           // k: hypotheses kept at each step
   int64_t n_best = 1;         // finished hypotheses that best() must get right, ≤ size
@@ -53,14 +59,13 @@ class Beam {
   // Nothing is alive, or (see Note [Early stop]) nothing alive can enter the n best.
   bool finished() const { return live_.empty(); }
 
+  // All hypotheses that were ever kept, as a tree; parents come before their children.
+  const std::vector<BeamNode>& nodes() const { return nodes_; }
+
   // The best n finished hypotheses, best first; fewer if fewer finished.
   std::vector<Hypothesis> best(int64_t n) const;
 
  private:
-  struct Node {  // the last word of a hypothesis and the node of what stands before it
-    int32_t parent, word;
-    float log_prob;
-  };
   struct Live {
     int32_t node;
     double log_prob;
@@ -80,7 +85,7 @@ class Beam {
 
   BeamOptions options_;
   int64_t length_ = 0;
-  std::vector<Node> nodes_;
+  std::vector<BeamNode> nodes_;
   std::vector<Live> live_, next_;
   std::vector<Ended> ended_;
   std::vector<int32_t> parents_;

@@ -240,6 +240,7 @@ class BatchSearch {
     for (const Track& track : tracks_) {
       for (const int32_t parent : track.beam.parents()) parents.push_back(track.first_row + parent);
       if (!track.beam.finished()) continue;
+      if (options_.watch) options_.watch(numbers_[track.sentence], track.beam);
       for (Hypothesis& h : track.beam.best(kept()))
         results_[track.sentence].push_back(std::move(h));
     }

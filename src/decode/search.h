@@ -27,6 +27,8 @@ struct SearchOptions {
   // Asked before each step with a sentence's number; one that is not wanted any more leaves the
   // batch and has no translations.
   std::function<bool(int64_t number)> wanted = nullptr;
+  // Called with a sentence's number and its search when that has ended.
+  std::function<void(int64_t number, const Beam& beam)> watch = nullptr;
 
   // Throws Exit::usage, naming the option, where a value makes no sense.
   void check() const;

@@ -51,13 +51,18 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
     sources.push_back(std::move(ids));
   }
 
+  SearchOptions options = options_.search;
+  if (options_.tree)
+    options.watch = [&](int64_t number, const Beam& beam) {
+      translations[number - names.first + 1].tree = beam.nodes();
+    };
   int64_t done = std::ssize(lines) - std::ssize(places);
   const BatchOptions budget{.tokens = options_.batch_tokens, .sentences = options_.batch_sentences};
   for (const std::vector<int64_t>& batch : batches_by_length(lengths, budget)) {
     const Packed packed = pack_source(sources, batch);
     std::vector<int64_t> numbers;
     for (const int64_t i : batch) numbers.push_back(names.first - 1 + places[i]);
-    auto found = search(models_, {packed.ids, packed.offsets}, numbers, options_.search);
+    auto found = search(models_, {packed.ids, packed.offsets}, numbers, options);
     for (size_t i = 0; i < batch.size(); ++i) {
       Translation& t = translations[places[batch[i]]];
       const auto source = packed[static_cast<int64_t>(i)];

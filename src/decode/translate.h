@@ -19,6 +19,7 @@ struct TranslateOptions {
   int64_t batch_sentences = 64;
   bool alignment = false;  // word alignment of every translation
   bool attention = false;  // all attention maps of the best translation
+  bool tree = false;       // what the search kept at each step
   bool warn = true;        // of lines that had to be cut or repaired
   // Called after each batch with the number of lines done; false leaves off.
   std::function<bool(int64_t done)> progress = nullptr;
@@ -40,6 +41,7 @@ struct Translation {
   std::vector<int32_t> source_ids;  // with </s>; empty for an empty line
   std::vector<std::string> source_pieces;
   std::vector<AttentionMap> attention = {};  // of the best; on request
+  std::vector<BeamNode> tree = {};           // of the search; on request
 };
 
 // Lines to translate and how to call them in warnings.

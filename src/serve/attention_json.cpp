@@ -99,6 +99,35 @@ Json steps(const Engine& engine, const Translation& translation, const Alternati
   return list;
 }
 
+// The search as a tree: every hypothesis that was kept at a step, those that ended with their rank.
+Json tree(const Vocabulary& target, const Translation& translation) {
+  const std::vector<BeamNode>& nodes = translation.tree;
+  std::vector<double> scores(nodes.size(), 0);
+  std::vector<int64_t> steps(nodes.size(), 0);
+  Json list = Json::array();
+  for (size_t i = 1; i < nodes.size(); ++i) {
+    const auto parent = static_cast<size_t>(nodes[i].parent);
+    scores[i] = scores[parent] + nodes[i].log_prob;
+    steps[i] = steps[parent] + 1;
+    Json node{{"id", i},
+              {"parent", parent},
+              {"step", steps[i]},
+              {"token", target.name(nodes[i].word)},
+              {"score", rounded(scores[i])},
+              {"finished", nodes[i].word == kEos}};
+    if (nodes[i].word == kEos) {
+      std::vector<int32_t> words;
+      for (size_t n = i; n > 0; n = static_cast<size_t>(nodes[n].parent))
+        words.insert(words.begin(), nodes[n].word);
+      const auto& best = translation.n_best;
+      const auto place = std::ranges::find(best, words, &Alternative::ids);
+      if (place != best.end()) node["rank"] = place - best.begin();
+    }
+    list.push_back(std::move(node));
+  }
+  return list;
+}
+
 }  // namespace
 
 std::string base64(std::string_view bytes) {
@@ -128,7 +157,8 @@ Json attention_json(const Engine& engine, const std::string& sentence,
                           translation.text)},
           {"attention", std::move(maps)},
           {"extra", extra(translation.attention)},
-          {"steps", best ? steps(engine, translation, *best) : Json::array()}};
+          {"steps", best ? steps(engine, translation, *best) : Json::array()},
+          {"beam", tree(package.target, translation)}};
 }
 
 }  // namespace fovea

@@ -19,7 +19,7 @@ std::vector<Translation> Engine::translate(std::span<const std::string> lines, c
   options.search.length_penalty = wish.length_penalty;
   options.search.wanted = [&](int64_t number) { return wanted(static_cast<size_t>(number)); };
   options.alignment = wish.alignment;
-  options.attention = wish.attention;
+  options.attention = options.tree = wish.attention;
   options.warn = false;
   const Translator translator({package_.model.get()}, package_.source, package_.target, options);
   return translator.translate(lines);

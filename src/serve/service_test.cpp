@@ -270,6 +270,14 @@ TEST(Service, ShowsAttention) {
   EXPECT_EQ(a["steps"][0]["topk"][0][0], "a");
   EXPECT_GT(a["steps"][0]["topk"][0][1], 0.9);
   EXPECT_EQ(reply["n_best"].size(), 2u);
+  // The way back from the best leaf of the search is the translation.
+  std::vector<std::string> way;
+  const auto& nodes = a["beam"];
+  for (const Json& node : nodes)
+    if (node.value("rank", -1) == 0)
+      for (size_t id = node["id"]; id > 0; id = nodes[id - 1]["parent"])
+        way.insert(way.begin(), nodes[id - 1]["token"]);
+  EXPECT_EQ(Json(way), a["target"]["tokens"]);
   EXPECT_GE(reply["n_best"][0]["log_prob"], reply["n_best"][1]["log_prob"]);
 }
 
