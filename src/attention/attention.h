@@ -6,6 +6,7 @@
 #include "attention/steps.h"
 #include "nn/params.h"
 #include "ops/lookup.h"
+#include "ops/matmul.h"
 
 namespace fovea {
 
@@ -83,7 +84,10 @@ class ScoredAttention : public Attention {
  public:
   explicit ScoredAttention(std::unique_ptr<Score> score) : score_(std::move(score)) {}
   Memory remember(const Tensor& h, const Packing& sentences) const override {
-    return {h, score_->keys(h), sentences, score_->query_weights()};
+    round_along(h);
+    const Tensor keys = score_->keys(h);
+    round_along(keys);
+    return {h, keys, sentences, score_->query_weights()};
   }
   const Score& score() const { return *score_; }
 

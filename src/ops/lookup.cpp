@@ -23,15 +23,27 @@ Tensor scores_like(const Tensor& q, const Lookup& look) {
   return {{look.queries(), look.columns()}, q.type(), q.device()};
 }
 
-// The three products between queries, words and their matrix; each is the others' gradient.
-void dot(const Lookup& look, const Tensor& q, const Tensor& k, const Tensor& e, Fold fold) {
+// launch(on, T, words): a GPU reads the words in bf16 where there is such a copy of them, because
+// each step of a decoder reads them all.
+template <class Launch>
+void run_words(const Tensor& q, const Tensor& words, Launch launch) {
   run(q, [&]<class T>(auto on, T) {
-    kernel::look_dot(on, looking(look), q.in<T>(), k.in<T>(), e.out<T>(), fold);
+    if constexpr (!std::is_same_v<decltype(on), Cpu>)
+      if (const Tensor copy = words.rounded()) return launch(on, T{}, copy.in<bf16>());
+    launch(on, T{}, words.in<T>());
   });
 }
-void blend(const Lookup& look, const Tensor& e, const Tensor& k, const Tensor& q, Fold fold) {
-  run(q, [&]<class T>(auto on, T) {
-    kernel::look_blend(on, looking(look), e.in<T>(), k.in<T>(), q.out<T>(), fold);
+
+// The three products between queries, words and their matrix; each is the others' gradient.
+void dot(const Lookup& look, const Tensor& q, const Tensor& k, const Tensor& e, Fold fold) {
+  run_words(q, k, [&]<class T>(auto on, T, auto words) {
+    kernel::look_dot(on, looking(look), q.in<T>(), words, e.out<T>(), fold);
+  });
+}
+void blend(const Lookup& look, const Tensor& e, const Tensor& k, const Tensor& q, Fold fold,
+           const Tensor& rounded = {}) {
+  run_words(q, k, [&]<class T>(auto on, T, auto words) {
+    kernel::look_blend(on, looking(look), e.in<T>(), words, q.out<T>(), fold, rounded.out<bf16>());
   });
 }
 void spread(const Lookup& look, const Tensor& e, const Tensor& q, const Tensor& k, Fold fold) {
@@ -64,11 +76,7 @@ struct Waiting {
     shape[0] = 0;
     for (const Tensor& part : parts) shape[0] += part.size(0);
     const Tensor all(shape, parts[0].type(), parts[0].device());
-    int64_t at = 0;
-    for (const Tensor& part : parts) {
-      all.window(at, part.size(0)).copy_from(part);
-      at += part.size(0);
-    }
+    all.copy_from(parts);
     return all;
   }
 };
@@ -139,9 +147,9 @@ void additive_back(const Waiting& all, Slot* queries) {
   gather_or_skip(queries, [&](const Tensor& dq, Fold fold_q) {
     gather_or_skip(all.words, [&](const Tensor& dk, Fold fold_k) {
       gather_or_skip(all.v.slot().get(), [&](const Tensor& dv, Fold fold_v) {
-        run(q, [&]<class T>(auto on, T) {
+        run_words(q, all.keys, [&]<class T>(auto on, T, auto keys) {
           kernel::additive_scores_grad<T>(
-              on, looking(look), q.in<T>(), all.keys.in<T>(), all.v.data<T>(), de.in<T>(),
+              on, looking(look), q.in<T>(), keys, all.v.data<T>(), de.in<T>(),
               {dq.out<T>(), dk.out<T>(), dv.data<T>(), fold_q, fold_k, fold_v});
         });
       });
@@ -156,8 +164,8 @@ Tensor additive_scores(const Tensor& q, const Tensor& keys, const Tensor& v, con
   assert(q.cols() == keys.cols() && q.cols() == v.elements());
   assert(keys.rows() == look.memory.tokens && (!q.slot() || q.slot() != keys.slot()));
   Tensor e = scores_like(q, look);
-  run(q, [&]<class T>(auto on, T) {
-    kernel::additive_scores(on, looking(look), q.in<T>(), keys.in<T>(), v.data<T>(), e.out<T>());
+  run_words(q, keys, [&]<class T>(auto on, T, auto words) {
+    kernel::additive_scores<T>(on, looking(look), q.in<T>(), words, v.data<T>(), e.out<T>());
   });
   return record(e, {q, keys, v}, [=](const Tensor& de) {
     const Waiting now{keys.slot().get(),
@@ -170,8 +178,8 @@ Tensor additive_scores(const Tensor& q, const Tensor& keys, const Tensor& v, con
                       v};
     if (!keys.slot() || !gathers_late(q)) return additive_back(now, q.slot().get());
     gather(q.slot(), [&](const Tensor& dq, Fold fold) {
-      run(q, [&]<class T>(auto on, T) {
-        kernel::additive_scores_grad<T>(on, looking(look), q.in<T>(), keys.in<T>(), v.data<T>(),
+      run_words(q, keys, [&]<class T>(auto on, T, auto words) {
+        kernel::additive_scores_grad<T>(on, looking(look), q.in<T>(), words, v.data<T>(),
                                         de.in<T>(), {.dq = dq.out<T>(), .fold_q = fold});
       });
     });
@@ -199,7 +207,7 @@ Tensor weighted_sum(const Tensor& alpha, const Tensor& h, const Lookup& look) {
   assert(alpha.rows() == look.queries() && alpha.cols() == look.columns());
   assert(h.rows() == look.memory.tokens);
   Tensor c({look.queries(), h.cols()}, h.type(), h.device());
-  blend(look, alpha, h, c, Fold::set);
+  blend(look, alpha, h, c, Fold::set, bf16_activations(c.device()) ? c.make_rounded() : Tensor());
   return record(c, {alpha, h}, [=](const Tensor& dc) {
     gather(alpha.slot(), [&](const Tensor& da, Fold fold) {  // dα_ij = dc_i · h_j
       dot(look, dc, h, da, fold);

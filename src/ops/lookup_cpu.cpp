@@ -62,7 +62,7 @@ void look_dot(Cpu, const Looking& look, Matrix<const T> q, Matrix<const T> k, Ma
 
 template <class T>
 void look_blend(Cpu, const Looking& look, Matrix<const T> e, Matrix<const T> k, Matrix<T> q,
-                Fold fold) {
+                Fold fold, Matrix<bf16>) {
 #pragma omp parallel for schedule(static) if (e.size() * q.cols > kWorthThreads)
   for (int64_t i = 0; i < look.queries; ++i) {
     const int64_t first = look.first(i), words = look.words(i);
@@ -193,17 +193,17 @@ void softmax_within(Cpu, Matrix<const T> e, const int32_t* low, const int32_t* h
   }
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                      \
-  template void lengths_as(Cpu, const Looking&, int64_t, T*);                                     \
-  template void look_dot(Cpu, const Looking&, Matrix<const T>, Matrix<const T>, Matrix<T>, Fold); \
-  template void look_blend(Cpu, const Looking&, Matrix<const T>, Matrix<const T>, Matrix<T>,      \
-                           Fold);                                                                 \
-  template void look_spread(Cpu, const Looking&, Matrix<const T>, Matrix<const T>, Matrix<T>,     \
-                            Fold);                                                                \
-  template void additive_scores(Cpu, const Looking&, Matrix<const T>, Matrix<const T>, const T*,  \
-                                Matrix<T>);                                                       \
-  template void additive_scores_grad(Cpu, const Looking&, Matrix<const T>, Matrix<const T>,       \
-                                     const T*, Matrix<const T>, const AdditiveGrad<T>&);          \
+#define FOVEA_INSTANTIATE(T)                                                                       \
+  template void lengths_as(Cpu, const Looking&, int64_t, T*);                                      \
+  template void look_dot(Cpu, const Looking&, Matrix<const T>, Matrix<const T>, Matrix<T>, Fold);  \
+  template void look_blend(Cpu, const Looking&, Matrix<const T>, Matrix<const T>, Matrix<T>, Fold, \
+                           Matrix<bf16>);                                                          \
+  template void look_spread(Cpu, const Looking&, Matrix<const T>, Matrix<const T>, Matrix<T>,      \
+                            Fold);                                                                 \
+  template void additive_scores(Cpu, const Looking&, Matrix<const T>, Matrix<const T>, const T*,   \
+                                Matrix<T>);                                                        \
+  template void additive_scores_grad(Cpu, const Looking&, Matrix<const T>, Matrix<const T>,        \
+                                     const T*, Matrix<const T>, const AdditiveGrad<T>&);           \
   template void softmax_within(Cpu, Matrix<const T>, const int32_t*, const int32_t*, Matrix<T>);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

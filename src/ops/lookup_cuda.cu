@@ -30,6 +30,19 @@ __device__ float tanh_of(float x) {
   return a < 0.625f ? small : copysignf(1.0f - 2.0f * inverse, x);
 }
 
+// Absolute error below 1e-6: enough beside what was rounded to bf16, and 1 − t² is as exact where t
+// is near 1.
+__device__ float short_tanh_of(float x) {
+  float e, inverse;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(e) : "f"(x * 2.88539008f));
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(e + 1.0f));
+  return 1.0f - 2.0f * inverse;
+}
+template <class K>
+__device__ float tanh_with(float x) {
+  return std::is_same_v<K, bf16> ? short_tanh_of(x) : tanh_of(x);
+}
+
 __global__ void count_words(Looking look, int32_t* n) {
   const int64_t i = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (i < look.queries) n[i] = static_cast<int32_t>(look.words(i));
@@ -43,9 +56,9 @@ __global__ void number_of_words(Looking look, int64_t most, float* n) {
 enum class Score { dot, additive };
 
 // One warp for each query and word.
-template <Score kScore, int kWide>
-__global__ void score_words(Looking look, Matrix<const float> q, Matrix<const float> k,
-                            const float* v, Matrix<float> e, Fold fold) {
+template <Score kScore, int kWide, class K>
+__global__ void score_words(Looking look, Matrix<const float> q, Matrix<const K> k, const float* v,
+                            Matrix<float> e, Fold fold) {
   const int64_t i = blockIdx.x, j = int64_t{blockIdx.y} * kWarps + threadIdx.y;
   const int lane = static_cast<int>(threadIdx.x), cols = static_cast<int>(q.cols);
   if (j >= e.cols) return;
@@ -54,7 +67,8 @@ __global__ void score_words(Looking look, Matrix<const float> q, Matrix<const fl
     if (fold == Fold::set && lane == 0) *to = 0;
     return;
   }
-  const float *ask = q.row(i), *key = k.row(look.first(i) + j);
+  const float* ask = q.row(i);
+  const K* key = k.row(look.first(i) + j);
   float sum = 0;
 #pragma unroll 4
   for (int a = lane * kWide; a < cols; a += kWarp * kWide) {
@@ -65,44 +79,53 @@ __global__ void score_words(Looking look, Matrix<const float> q, Matrix<const fl
     } else {
       const Pack<kWide> by = load<kWide>(v + a);
 #pragma unroll
-      for (int m = 0; m < kWide; ++m) sum += by.at[m] * tanh_of(x.at[m] + y.at[m]);
+      for (int m = 0; m < kWide; ++m) sum += by.at[m] * tanh_with<K>(x.at[m] + y.at[m]);
     }
   }
   sum = across_warp(sum, Sum{});
   if (lane == 0) fold_into(*to, fold, sum);
 }
 
-template <Score kScore>
-void score(Cuda on, const Looking& look, Matrix<const float> q, Matrix<const float> k,
-           const float* v, Matrix<float> e, Fold fold) {
+template <Score kScore, class K>
+void score(Cuda on, const Looking& look, Matrix<const float> q, Matrix<const K> k, const float* v,
+           Matrix<float> e, Fold fold) {
+  constexpr int kWide = 16 / sizeof(K);
   if (e.size() == 0) return;
   const dim3 blocks(static_cast<unsigned>(look.queries), blocks_for(e.cols, kWarps));
-  auto* kernel = q.cols % 4 == 0 && at_fours(q.data, k.data, v) ? score_words<kScore, 4>
-                                                                : score_words<kScore, 1>;
+  auto* kernel = q.cols % kWide == 0 && at_packs<kWide>(q.data, k.data, v)
+                     ? score_words<kScore, kWide, K>
+                     : score_words<kScore, 1, K>;
   kernel<<<blocks, dim3(kWarp, kWarps), 0, stream(on)>>>(look, q, k, v, e, fold);
 }
 
-// One thread for each query and column. Words of weight 0 are not read: most of them, where
+// One thread for each query and kWide columns. Words of weight 0 are not read: most of them, where
 // attention is hard or local.
-__global__ void blend_words(Looking look, Matrix<const float> e, Matrix<const float> k,
-                            Matrix<float> q, Fold fold) {
+template <int kWide, class K>
+__global__ void __launch_bounds__(kThreads)
+    blend_words(Looking look, Matrix<const float> e, Matrix<const K> k, Matrix<float> q, Fold fold,
+                Matrix<bf16> rounded) {
   constexpr int kAhead = 8;
-  const int64_t i = blockIdx.x, a = int64_t{blockIdx.y} * kThreads + threadIdx.x;
+  const int64_t i = blockIdx.x, a = (int64_t{blockIdx.y} * kThreads + threadIdx.x) * kWide;
   if (a >= q.cols) return;
   const int words = static_cast<int>(look.words(i));
-  const float *weights = e.row(i), *from = k.row(look.first(i)) + a;
-  float sum = 0;
+  const float* weights = e.row(i);
+  const K* from = k.row(look.first(i)) + a;
+  Pack<kWide> sum{};
   for (int first = 0; first < words; first += kAhead) {
-    float weight[kAhead], value[kAhead];
+    float weight[kAhead];
+    Pack<kWide> value[kAhead];
 #pragma unroll
     for (int m = 0; m < kAhead; ++m) weight[m] = first + m < words ? weights[first + m] : 0.0f;
 #pragma unroll
     for (int m = 0; m < kAhead; ++m)
-      value[m] = weight[m] != 0 ? from[int64_t{first + m} * k.cols] : 0.0f;
+      value[m] = weight[m] != 0 ? load<kWide>(from + int64_t{first + m} * k.cols) : Pack<kWide>{};
 #pragma unroll
-    for (int m = 0; m < kAhead; ++m) sum += weight[m] * value[m];
+    for (int m = 0; m < kAhead; ++m)
+#pragma unroll
+      for (int w = 0; w < kWide; ++w) sum.at[w] += weight[m] * value[m].at[w];
   }
-  fold_into(q.row(i)[a], fold, sum);
+  fold_pack(q.row(i) + a, fold, sum);
+  if (rounded.data) store(rounded.row(i) + a, sum);
 }
 
 // The queries of each sentence in their order: those of b are at[first[b]] … at[first[b + 1]].
@@ -185,27 +208,31 @@ struct Index {
   }
 };
 
-// One thread for each column of some words of a sentence, which takes its queries in order.
-__global__ void spread_queries(Looking look, BySentence queries, Matrix<const float> e,
-                               Matrix<const float> q, Matrix<float> k, Fold fold) {
+// One thread for kWide columns of some words of a sentence, which takes its queries in order.
+template <int kWide>
+__global__ void __launch_bounds__(kThreads)
+    spread_queries(Looking look, BySentence queries, Matrix<const float> e, Matrix<const float> q,
+                   Matrix<float> k, Fold fold) {
   const int b = static_cast<int>(blockIdx.x), begin = static_cast<int>(blockIdx.z) * kWords;
   const int words = look.offsets[b + 1] - look.offsets[b] - begin;  // from `begin` on
   if (words <= 0) return;
-  const int64_t a = int64_t{blockIdx.y} * kThreads + threadIdx.x;
+  const int64_t a = (int64_t{blockIdx.y} * kThreads + threadIdx.x) * kWide;
   const bool here = a < k.cols;
-  float sum[kWords] = {};
+  Pack<kWide> sum[kWords] = {};
   const bool any = queries.each(b, [&](int64_t i) {
-    const float from = here ? q.row(i)[a] : 0.0f;
+    const Pack<kWide> from = here ? load<kWide>(q.row(i) + a) : Pack<kWide>{};
     const float* weights = e.row(i) + begin;
 #pragma unroll
     for (int m = 0; m < kWords; ++m)
-      if (m < words && weights[m] != 0) sum[m] += weights[m] * from;
+      if (m < words && weights[m] != 0)
+#pragma unroll
+        for (int w = 0; w < kWide; ++w) sum[m].at[w] += weights[m] * from.at[w];
   });
   if (!here || (!any && fold == Fold::add)) return;
   float* to = k.row(look.offsets[b] + begin) + a;
 #pragma unroll
   for (int m = 0; m < kWords; ++m)
-    if (m < words) fold_into(to[m * k.cols], fold, sum[m]);
+    if (m < words) fold_pack(to + m * k.cols, fold, sum[m]);
 }
 
 // The words of a sentence, kWords at a time, as one thread sees them: one column of each.
@@ -213,21 +240,23 @@ struct Stretch {
   float key[kWords], dk[kWords];
   int words;
 
-  __device__ void read(const float* from, int64_t stride, int count) {
+  template <class K>
+  __device__ void read(const K* from, int64_t stride, int count) {
     words = count;
 #pragma unroll
     for (int m = 0; m < kWords; ++m) {
-      key[m] = m < words ? from[m * stride] : 0.0f;
+      key[m] = m < words ? load<1>(from + m * stride).at[0] : 0.0f;
       dk[m] = 0;
     }
   }
   // What a query with these de gives: returns its dq / v, and adds to dv.
+  template <class K>
   __device__ float flow(float ask, const float* de, float& dv) {
     float dq = 0;
 #pragma unroll
     for (int m = 0; m < kWords; ++m) {
       if (m >= words) break;
-      const float t = tanh_of(ask + key[m]), g = de[m] * (1 - t * t);
+      const float t = tanh_with<K>(ask + key[m]), g = de[m] * (1 - t * t);
       dq += g;
       dk[m] += g;
       dv += de[m] * t;
@@ -243,8 +272,9 @@ struct Stretch {
 
 // One thread for each sentence and column: it takes the words in stretches, and for each of these
 // the queries in order. `parts` gets what it has of dv.
+template <class K>
 __global__ void __launch_bounds__(kThreads)
-    additive_back(Looking look, BySentence queries, Matrix<const float> q, Matrix<const float> k,
+    additive_back(Looking look, BySentence queries, Matrix<const float> q, Matrix<const K> k,
                   const float* v, Matrix<const float> de, AdditiveGrad<float> out, float* parts) {
   const int b = static_cast<int>(blockIdx.x);
   const int64_t A = q.cols, a = int64_t{blockIdx.y} * kThreads + threadIdx.x;
@@ -259,7 +289,7 @@ __global__ void __launch_bounds__(kThreads)
     stretch.read(k.data + place, A, here ? min(words - begin, kWords) : 0);
     const Fold fold_q = begin == 0 ? out.fold_q : Fold::add;
     const bool any = queries.each(b, [&](int64_t i) {
-      const float dq = stretch.flow(here ? q.row(i)[a] : 0.0f, de.row(i) + begin, dv);
+      const float dq = stretch.flow<K>(here ? q.row(i)[a] : 0.0f, de.row(i) + begin, dv);
       if (here && out.dq.data) fold_into(out.dq.row(i)[a], fold_q, by * dq);
     });
     if (out.dk.data && (any || out.fold_k == Fold::set))
@@ -268,30 +298,37 @@ __global__ void __launch_bounds__(kThreads)
   if (parts && here) parts[b * A + a] = dv;
 }
 
-// What is left of that where only dq is wanted: one thread for each query and column.
-__global__ void additive_queries_back(Looking look, Matrix<const float> q, Matrix<const float> k,
-                                      const float* v, Matrix<const float> de, Matrix<float> dq,
-                                      Fold fold) {
+// What is left of that where only dq is wanted: one thread for each query and kWide columns.
+template <int kWide, class K>
+__global__ void __launch_bounds__(kThreads)
+    additive_queries_back(Looking look, Matrix<const float> q, Matrix<const K> k, const float* v,
+                          Matrix<const float> de, Matrix<float> dq, Fold fold) {
   constexpr int kAhead = 8;
-  const int64_t i = blockIdx.x, a = int64_t{blockIdx.y} * kThreads + threadIdx.x;
+  const int64_t i = blockIdx.x, a = (int64_t{blockIdx.y} * kThreads + threadIdx.x) * kWide;
   if (a >= q.cols) return;
   const int words = static_cast<int>(look.words(i));
-  const float *d = de.row(i), *key = k.row(look.first(i)) + a;
-  const float ask = q.row(i)[a];
-  float sum = 0;
+  const float* d = de.row(i);
+  const K* key = k.row(look.first(i)) + a;
+  const Pack<kWide> ask = load<kWide>(q.row(i) + a), by = load<kWide>(v + a);
+  Pack<kWide> sum{};
   for (int first = 0; first < words; first += kAhead) {
-    float x[kAhead];
+    Pack<kWide> x[kAhead];
 #pragma unroll
     for (int m = 0; m < kAhead; ++m)
-      x[m] = first + m < words ? key[int64_t{first + m} * k.cols] : 0.0f;
+      x[m] = first + m < words ? load<kWide>(key + int64_t{first + m} * k.cols) : Pack<kWide>{};
 #pragma unroll
     for (int m = 0; m < kAhead; ++m) {
       if (first + m >= words) break;
-      const float t = tanh_of(ask + x[m]);
-      sum += d[first + m] * (1 - t * t);
+#pragma unroll
+      for (int w = 0; w < kWide; ++w) {
+        const float t = tanh_with<K>(ask.at[w] + x[m].at[w]);
+        sum.at[w] += d[first + m] * (1 - t * t);
+      }
     }
   }
-  fold_into(dq.row(i)[a], fold, v[a] * sum);
+#pragma unroll
+  for (int w = 0; w < kWide; ++w) sum.at[w] *= by.at[w];
+  fold_pack(dq.row(i) + a, fold, sum);
 }
 
 // y = Σ of the rows, in an order that depends on their number alone.
@@ -343,19 +380,22 @@ void lengths_as(Cuda on, const Looking& look, int64_t most, T* n) {
   check_launch("lengths");
 }
 
-template <class T>
-void look_dot(Cuda on, const Looking& look, Matrix<const T> q, Matrix<const T> k, Matrix<T> e,
+template <class T, class K>
+void look_dot(Cuda on, const Looking& look, Matrix<const T> q, Matrix<const K> k, Matrix<T> e,
               Fold fold) {
   score<Score::dot>(on, look, q, k, nullptr, e, fold);
   check_launch("look_dot");
 }
 
-template <class T>
-void look_blend(Cuda on, const Looking& look, Matrix<const T> e, Matrix<const T> k, Matrix<T> q,
-                Fold fold) {
+template <class T, class K>
+void look_blend(Cuda on, const Looking& look, Matrix<const T> e, Matrix<const K> k, Matrix<T> q,
+                Fold fold, Matrix<bf16> rounded) {
   if (q.size() == 0) return;
-  const dim3 blocks(static_cast<unsigned>(look.queries), blocks_for(q.cols, kThreads));
-  blend_words<<<blocks, kThreads, 0, stream(on)>>>(look, e, k, q, fold);
+  const bool wide = q.cols % 4 == 0 && at_fours(q.data) && at_fours(k.data, rounded.data);
+  const dim3 blocks(static_cast<unsigned>(look.queries),
+                    blocks_for(q.cols, kThreads * (wide ? 4 : 1)));
+  auto* kernel = wide ? blend_words<4, K> : blend_words<1, K>;
+  kernel<<<blocks, kThreads, 0, stream(on)>>>(look, e, k, q, fold, rounded);
   check_launch("look_blend");
 }
 
@@ -364,29 +404,33 @@ void look_spread(Cuda on, const Looking& look, Matrix<const T> e, Matrix<const T
                  Fold fold) {
   if (k.size() == 0) return;
   const Index index(on, look);
-  const dim3 blocks(static_cast<unsigned>(look.sentences), blocks_for(k.cols, kThreads),
-                    blocks_for(e.cols, kWords));
-  spread_queries<<<blocks, kThreads, 0, stream(on)>>>(look, index.queries, e, q, k, fold);
+  const bool wide = k.cols % 4 == 0 && at_fours(q.data, k.data);
+  const dim3 blocks(static_cast<unsigned>(look.sentences),
+                    blocks_for(k.cols, kThreads * (wide ? 4 : 1)), blocks_for(e.cols, kWords));
+  auto* kernel = wide ? spread_queries<4> : spread_queries<1>;
+  kernel<<<blocks, kThreads, 0, stream(on)>>>(look, index.queries, e, q, k, fold);
   check_launch("look_spread");
 }
 
-template <class T>
-void additive_scores(Cuda on, const Looking& look, Matrix<const T> q, Matrix<const T> k, const T* v,
+template <class T, class K>
+void additive_scores(Cuda on, const Looking& look, Matrix<const T> q, Matrix<const K> k, const T* v,
                      Matrix<T> e) {
   score<Score::additive>(on, look, q, k, v, e, Fold::set);
   check_launch("additive_scores");
 }
 
-template <class T>
-void additive_scores_grad(Cuda on, const Looking& look, Matrix<const T> q, Matrix<const T> k,
+template <class T, class K>
+void additive_scores_grad(Cuda on, const Looking& look, Matrix<const T> q, Matrix<const K> k,
                           const T* v, Matrix<const T> de, const AdditiveGrad<T>& out) {
   const int64_t A = q.cols;
   if (A == 0) return;
   if (!out.dk.data && !out.dv) {
     if (look.queries == 0 || !out.dq.data) return;
-    const dim3 blocks(static_cast<unsigned>(look.queries), blocks_for(A, kThreads));
-    additive_queries_back<<<blocks, kThreads, 0, stream(on)>>>(look, q, k, v, de, out.dq,
-                                                               out.fold_q);
+    const bool wide = A % 2 == 0 && at_packs<2>(q.data, v, out.dq.data) && at_packs<2>(k.data);
+    const dim3 blocks(static_cast<unsigned>(look.queries),
+                      blocks_for(A, kThreads * (wide ? 2 : 1)));
+    auto* kernel = wide ? additive_queries_back<2, K> : additive_queries_back<1, K>;
+    kernel<<<blocks, kThreads, 0, stream(on)>>>(look, q, k, v, de, out.dq, out.fold_q);
     return check_launch("additive_scores_grad");
   }
   const Buffer room =
@@ -415,16 +459,21 @@ void softmax_within(Cuda on, Matrix<const T> e, const int32_t* low, const int32_
 }
 
 template void lengths_as(Cuda, const Looking&, int64_t, float*);
-template void look_dot(Cuda, const Looking&, Matrix<const float>, Matrix<const float>,
-                       Matrix<float>, Fold);
-template void look_blend(Cuda, const Looking&, Matrix<const float>, Matrix<const float>,
-                         Matrix<float>, Fold);
 template void look_spread(Cuda, const Looking&, Matrix<const float>, Matrix<const float>,
                           Matrix<float>, Fold);
-template void additive_scores(Cuda, const Looking&, Matrix<const float>, Matrix<const float>,
-                              const float*, Matrix<float>);
-template void additive_scores_grad(Cuda, const Looking&, Matrix<const float>, Matrix<const float>,
-                                   const float*, Matrix<const float>, const AdditiveGrad<float>&);
+#define FOVEA_INSTANTIATE(K)                                                                     \
+  template void look_dot(Cuda, const Looking&, Matrix<const float>, Matrix<const K>,             \
+                         Matrix<float>, Fold);                                                   \
+  template void look_blend(Cuda, const Looking&, Matrix<const float>, Matrix<const K>,           \
+                           Matrix<float>, Fold, Matrix<bf16>);                                   \
+  template void additive_scores(Cuda, const Looking&, Matrix<const float>, Matrix<const K>,      \
+                                const float*, Matrix<float>);                                    \
+  template void additive_scores_grad(Cuda, const Looking&, Matrix<const float>, Matrix<const K>, \
+                                     const float*, Matrix<const float>,                          \
+                                     const AdditiveGrad<float>&);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(bf16)
+#undef FOVEA_INSTANTIATE
 template void softmax_within(Cuda, Matrix<const float>, const int32_t*, const int32_t*,
                              Matrix<float>);
 

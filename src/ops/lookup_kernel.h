@@ -2,6 +2,7 @@
 
 #include "tensor/device.h"
 #include "tensor/matrix.h"
+#include "tensor/tensor.h"
 
 namespace fovea::kernel {
 
@@ -25,20 +26,22 @@ void lengths_as(Cuda, const Looking& look, int64_t most, T* n);
 // Three products, each the gradient of the two others. Columns of e beyond a sentence's end are
 // not read; when e is set they become 0. Words that nobody looks at get 0 when k is set.
 //
+// On a GPU words k may be read in bf16 (K), and what is blended may be wanted in bf16 as well.
+//
 // e_ij = q_i · k_j
 template <class T>
 void look_dot(Cpu, const Looking& look, Matrix<const T> q, Matrix<const T> k, Matrix<T> e,
               Fold fold);
-template <class T>
-void look_dot(Cuda, const Looking& look, Matrix<const T> q, Matrix<const T> k, Matrix<T> e,
+template <class T, class K>
+void look_dot(Cuda, const Looking& look, Matrix<const T> q, Matrix<const K> k, Matrix<T> e,
               Fold fold);
 // q_i = Σ_j e_ij k_j
 template <class T>
 void look_blend(Cpu, const Looking& look, Matrix<const T> e, Matrix<const T> k, Matrix<T> q,
-                Fold fold);
-template <class T>
-void look_blend(Cuda, const Looking& look, Matrix<const T> e, Matrix<const T> k, Matrix<T> q,
-                Fold fold);
+                Fold fold, Matrix<bf16> rounded = {});
+template <class T, class K>
+void look_blend(Cuda, const Looking& look, Matrix<const T> e, Matrix<const K> k, Matrix<T> q,
+                Fold fold, Matrix<bf16> rounded = {});
 // k_j = Σ_i e_ij q_i, in the order of i
 template <class T>
 void look_spread(Cpu, const Looking& look, Matrix<const T> e, Matrix<const T> q, Matrix<T> k,
@@ -51,8 +54,8 @@ void look_spread(Cuda, const Looking& look, Matrix<const T> e, Matrix<const T> q
 template <class T>
 void additive_scores(Cpu, const Looking& look, Matrix<const T> q, Matrix<const T> k, const T* v,
                      Matrix<T> e);
-template <class T>
-void additive_scores(Cuda, const Looking& look, Matrix<const T> q, Matrix<const T> k, const T* v,
+template <class T, class K>
+void additive_scores(Cuda, const Looking& look, Matrix<const T> q, Matrix<const K> k, const T* v,
                      Matrix<T> e);
 
 template <class T>
@@ -65,8 +68,8 @@ struct AdditiveGrad {
 template <class T>
 void additive_scores_grad(Cpu, const Looking& look, Matrix<const T> q, Matrix<const T> k,
                           const T* v, Matrix<const T> de, const AdditiveGrad<T>& out);
-template <class T>
-void additive_scores_grad(Cuda, const Looking& look, Matrix<const T> q, Matrix<const T> k,
+template <class T, class K>
+void additive_scores_grad(Cuda, const Looking& look, Matrix<const T> q, Matrix<const K> k,
                           const T* v, Matrix<const T> de, const AdditiveGrad<T>& out);
 
 // Whether words that queries look at again and again get their gradient once, of all these queries:

@@ -71,6 +71,12 @@ bool bf16_activations(Device device) {
   return precision == Precision::bf16 && !std::holds_alternative<Cpu>(device);
 }
 
+void round_along(const Tensor& x) {
+  if (x && x.type() == Type::f32 && bf16_activations(x.device()) && !x.rounded())
+    std::visit([&](auto on) { kernel::cast(on, x.in<float>(), x.make_rounded().out<bf16>()); },
+               x.device());
+}
+
 Tensor as_operand(const Tensor& x) {
   if (!takes_bf16(x)) return x;
   if (const Tensor rounded = x.rounded()) return rounded;
@@ -136,30 +142,29 @@ namespace {
 // Note [Late weight gradients]
 // A recurrent decoder multiplies the same weights once per word. Each product dᵀ x of a few rows
 // would read and write the whole gradient of the weights; so the factors wait, and what one
-// backward pass has gathered of them is multiplied at once.
-constexpr int64_t kFewRows = 512, kManyRows = 8192;
+// backward pass has gathered of them is multiplied at once. A GPU is busy with more rows only.
+constexpr int64_t kManyRows = 8192;
+int64_t few_rows(Device device) { return std::holds_alternative<Cpu>(device) ? 512 : 1024; }
 
 struct Waiting {
-  std::shared_ptr<Slot> slot;
+  std::shared_ptr<Slot> slot, b;
   std::vector<Tensor> d, x;
   int64_t rows = 0;
 
   void multiply_all() {
     if (rows == 0) return;
+    const Tensor all = joined(d);
     slot->gather([&](const Tensor& out, Fold fold) {
-      multiply({joined(d), Side::transposed, joined(x), Side::as_is}, out, {}, fold);
+      multiply({all, Side::transposed, joined(x), Side::as_is}, out, {}, fold);
     });
+    gather_sums(b, all);
     d.clear(), x.clear();
     rows = 0;
   }
   Tensor joined(const std::vector<Tensor>& parts) const {
     if (parts.size() == 1) return parts[0];
-    Tensor all({rows, parts[0].cols()}, parts[0].type(), parts[0].device());
-    int64_t at = 0;
-    for (const Tensor& part : parts) {
-      all.window(at, part.rows()).copy_from(part);
-      at += part.rows();
-    }
+    const Tensor all({rows, parts[0].cols()}, parts[0].type(), parts[0].device());
+    all.copy_from(parts);
     return all;
   }
 };
@@ -168,18 +173,31 @@ thread_local std::map<const Slot*, std::weak_ptr<Waiting>> waiting;
 
 }  // namespace
 
-void gather_weight_gradient(const Tensor& W, const Tensor& d, const Tensor& x) {
+void gather_sums(const std::shared_ptr<Slot>& b, const Tensor& d) {
+  gather(b, [&](const Tensor& out, Fold fold) {
+    run_activation(d, [&]<class T>(auto on, T) {
+      using Sum = Wide<T>;
+      const int64_t n = out.elements();
+      const Tensor sums({d.cols()}, type_of<Sum>(), d.device());
+      kernel::column_sums(on, d.in<T>(), sums.data<Sum>(), Fold::set);
+      kernel::copy<Sum>(on, {sums.data<Sum>() + d.cols() - n, n, out.data<Sum>(), n, 1, n, fold});
+    });
+  });
+}
+
+void gather_weight_gradient(const Tensor& W, const Tensor& d, const Tensor& x,
+                            const std::shared_ptr<Slot>& b) {
   const std::shared_ptr<Slot>& slot = W.slot();
-  if (!slot) return;
-  if (!W.is_parameter() || d.rows() >= kFewRows) {
+  if (!slot) return gather_sums(b, d);
+  if (!W.is_parameter() || d.rows() >= few_rows(d.device())) {
     slot->gather([&](const Tensor& out, Fold fold) {
       multiply({d, Side::transposed, x, Side::as_is}, out, {}, fold);
     });
-    return;
+    return gather_sums(b, d);
   }
   std::shared_ptr<Waiting> here = waiting[slot.get()].lock();
   if (!here) {
-    here = std::make_shared<Waiting>(Waiting{slot, {}, {}, 0});
+    here = std::make_shared<Waiting>(Waiting{slot, b, {}, {}, 0});
     waiting[slot.get()] = here;
     Tape::at_the_end([here] { here->multiply_all(); });
   }

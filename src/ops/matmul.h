@@ -41,6 +41,9 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b = {}, Give give 
 // Values as products in the current precision take them: in bf16, or the tensor itself. All
 // parameters of a store are converted at once and kept until parameters_changed().
 Tensor as_operand(const Tensor& x);
+// Where bf16_activations() is true, gives x the copy that Tensor::rounded() is: for what many
+// operations will read.
+void round_along(const Tensor& x);
 void parameters_changed();
 uint64_t parameters_version();  // another after each parameters_changed()
 

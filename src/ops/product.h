@@ -26,7 +26,13 @@ void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold,
 Tensor as_factor(const Tensor& x, const Tensor& w);
 
 // For a pull of y = x Wᵀ: gathers dW = dᵀ x in the slot of W, both as operands. That of a parameter
-// may come as late as the end of backward() (Note [Late weight gradients]).
-void gather_weight_gradient(const Tensor& W, const Tensor& d, const Tensor& x);
+// may come as late as the end of backward() (Note [Late weight gradients]), and on a GPU with it
+// what gather_sums(b, d) would gather, where b is given.
+void gather_weight_gradient(const Tensor& W, const Tensor& d, const Tensor& x,
+                            const std::shared_ptr<Slot>& b = {});
+
+// Gathers Σ d of all rows in b, of the last columns where b has fewer. REQUIRES: d is no operand
+// of the CPU's in bf16.
+void gather_sums(const std::shared_ptr<Slot>& b, const Tensor& d);
 
 }  // namespace fovea

@@ -115,12 +115,27 @@ std::vector<Tensor> weights_of(const Recurrent& cell) {
   return parts;
 }
 
-// u = w h for the first n rows. Both have rounded(n) rows at least.
-void product(const Tensor& w, const Tensor& h, int64_t n, const Tensor& u) {
+// u = w h for the first n rows. All have rounded(n) rows at least; h_rounded is h as the product
+// takes it, or absent.
+void product(const Tensor& w, const Tensor& h, const Tensor& h_rounded, int64_t n,
+             const Tensor& u) {
   const int64_t m = rounded(n);
-  multiply({as_factor(h.window(0, m), w), Side::as_is, w, Side::transposed}, u.window(0, m), {},
-           Fold::set, Keep::always);
+  const Tensor factor = h_rounded ? h_rounded.window(0, m) : as_factor(h.window(0, m), w);
+  multiply({factor, Side::as_is, w, Side::transposed}, u.window(0, m), {}, Fold::set, Keep::always);
 }
+
+// h as products take it, where a GPU multiplies bf16: before a step, and where the step writes it.
+struct Rounded {
+  Tensor before, after;
+
+  Rounded(const Sequence& s, const Tensor& h) {
+    if (!bf16_activations(h.device())) return;
+    const bool shown = s.one_step() && s.y.cols() == s.H();  // the next step finds it there
+    const Tensor known = shown ? s.start.rounded() : Tensor();
+    before = known && known.rows() >= h.rows() ? known : as_factor(h, s.weights[0]);
+    after = shown ? s.y.make_rounded() : before;
+  }
+};
 
 void walk(const Sequence& s, const Tensor& x, const Tensor& b_n) {
   const int64_t H = s.H(), places = s.times.places(), width = kernel::kept_columns(s.cell, H);
@@ -136,10 +151,11 @@ void walk(const Sequence& s, const Tensor& x, const Tensor& b_n) {
   for (const Tensor& w : s.weights) u.push_back(scratch(w.size(0)));
   copy_columns(s.start.window(0, places), 0, h.window(0, places));
   if (c) copy_columns(s.start.window(0, places), H, c.window(0, places));
+  const Rounded rounded_h(s, h);
 
   for (int64_t k = 0; k < s.times.count(); ++k) {
     const Rows at = s.times.step(k);
-    product(s.weights[0], h, at.count, u[0]);
+    product(s.weights[0], h, rounded_h.before, at.count, u[0]);
     run(x, [&]<class T>(auto on, T) {
       kernel::RecurrentStep<T> step{part(x, at).in<T>(),
                                     u[0].in<T>(),
@@ -147,7 +163,8 @@ void walk(const Sequence& s, const Tensor& x, const Tensor& b_n) {
                                     h.out<T>(),
                                     c.out<T>(),
                                     part(s.y, at).out<T>(),
-                                    (s.kept ? part(s.kept, at) : forgotten).out<T>()};
+                                    (s.kept ? part(s.kept, at) : forgotten).out<T>(),
+                                    rounded_h.after.out<bf16>()};
       switch (s.cell) {
         case Cell::rnn:
           return kernel::rnn_step(on, step);
@@ -157,7 +174,7 @@ void walk(const Sequence& s, const Tensor& x, const Tensor& b_n) {
           return kernel::gru_after_step(on, step);
         case Cell::gru:
           kernel::gru_reset(on, step, reset.out<T>());
-          product(s.weights[1], reset, at.count, u[1]);
+          product(s.weights[1], reset, {}, at.count, u[1]);
           step.u = u[1].template in<T>();
           return kernel::gru_step(on, step);
       }
@@ -165,23 +182,26 @@ void walk(const Sequence& s, const Tensor& x, const Tensor& b_n) {
   }
 }
 
+bool on_gpu(const Tensor& x) { return !std::holds_alternative<Cpu>(x.device()); }
+
 // The way back through one product of all times.
 struct Returning {
   Tensor w;        // its rows of U
   Tensor d;        // gradient of the product, [tokens (and more), rows of w]
-  Tensor operand;  // the same as products take it
+  Tensor operand;  // the same as products take it; what a GPU writes so has no other d
   Tensor from;     // what w multiplied, [tokens, H]
 
-  void through(Rows at, const Tensor& back) const {  // back = wᵀ d
+  void through(Rows at, const Tensor& back, Fold fold = Fold::set) const {  // back = wᵀ d
     if (operand.type() != d.type())
       std::visit(
           [&](auto on) {
             kernel::cast(on, part(d, at).in<float>(), part(operand, at).out<bf16>());
           },
           d.device());
-    const int64_t m = std::min(rounded(at.count), operand.size(0) - at.first);
+    const int64_t most = std::min(rounded(at.count), operand.size(0) - at.first);
+    const int64_t m = fold == Fold::set ? most : at.count;
     multiply({operand.window(at.first, m), Side::as_is, w, Side::as_is}, back.window(0, m), {},
-             Fold::set, Keep::always);
+             fold, Keep::always);
   }
 };
 
@@ -190,55 +210,78 @@ struct Gradient {
   Tensor dh, dc;  // of the states that the sentences start from
 };
 
+// x and U h are only added, and have the same gradient.
+bool adds_up(const Sequence& s) { return s.cell == Cell::rnn || s.cell == Cell::lstm; }
+
 Gradient nothing_yet(const Sequence& s, const Tensor& dx) {
   const int64_t tokens = s.times.tokens(), room = rounded(s.times.places());
-  const bool same = s.cell == Cell::rnn || s.cell == Cell::lstm;  // x and U h are only added
   Gradient g;
   for (const Tensor& w : s.weights) {
     auto fresh = [&](Type type) {
       return Tensor({tokens + kRowsAtOnce, w.size(0)}, type, dx.device());
     };
-    const Tensor d = same ? dx : fresh(dx.type());
+    const bool direct = on_gpu(dx) && w.type() == Type::bf16;
+    const Tensor d = direct ? fresh(Type::bf16) : adds_up(s) ? dx : fresh(dx.type());
     g.products.push_back({w, d, w.type() == d.type() ? d : fresh(w.type()),
-                          Tensor({tokens, s.H()}, dx.type(), dx.device())});
+                          Tensor({tokens, s.H()}, direct ? w.type() : dx.type(), dx.device())});
   }
   g.dh = Tensor::zeros({room, s.H()}, dx.type(), dx.device());
   if (s.cell == Cell::lstm) g.dc = Tensor::zeros({room, s.H()}, dx.type(), dx.device());
   return g;
 }
 
-Gradient walk_back(const Sequence& s, const Tensor& dy, const Tensor& dx) {
-  const Gradient g = nothing_yet(s, dx);
-  const Tensor back = Tensor::like(g.dh);
-  for (int64_t k = s.times.count() - 1; k >= 0; --k) {
+struct WayBack {
+  const Sequence& s;
+  Tensor dy, dx;
+  Gradient g;
+  Tensor back;
+
+  // Step k, with U for what enters products.
+  template <class T, class U, class On>
+  void step(On on, int64_t k) const {
     const Rows at = s.times.step(k), last = s.times.step(k - 1);
     const Tensor before = part(s.y, {last.first, std::min(last.count, at.count)});
-    run(dy, [&]<class T>(auto on, T) {
-      auto step = [&](const Returning& p) {
-        return kernel::RecurrentStepGrad<T>{part(s.y, at).template in<T>(),
-                                            part(s.kept, at).template in<T>(),
-                                            part(dy, at).template in<T>(),
-                                            {before.in<T>(), s.start.in<T>()},
-                                            g.dh.out<T>(),
-                                            g.dc.out<T>(),
-                                            part(dx, at).template out<T>(),
-                                            part(p.d, at).template out<T>(),
-                                            part(p.from, at).template out<T>()};
-      };
-      const Returning& through_h = g.products.front();
-      if (s.cell == Cell::rnn) kernel::rnn_step_grad(on, step(through_h));
-      if (s.cell == Cell::lstm) kernel::lstm_step_grad(on, step(through_h));
-      if (s.cell == Cell::gru_after) kernel::gru_after_step_grad(on, step(through_h));
-      if (s.cell == Cell::gru) {
-        kernel::gru_step_grad(on, step(g.products[1]));
-        g.products[1].through(at, back);
-        kernel::gru_reset_grad(on, step(through_h), back.in<T>());
-      }
-      through_h.through(at, back);
-      kernel::add_rows(on, part(back, {0, at.count}).template in<T>(), g.dh.out<T>());
-    });
+    auto with = [&](const Returning& p) {
+      return kernel::RecurrentStepGrad<T, U>{part(s.y, at).template in<T>(),
+                                             part(s.kept, at).template in<T>(),
+                                             part(dy, at).template in<T>(),
+                                             {before.in<T>(), s.start.in<T>()},
+                                             g.dh.out<T>(),
+                                             g.dc.out<T>(),
+                                             part(dx, at).template out<T>(),
+                                             part(p.d, at).template out<U>(),
+                                             part(p.from, at).template out<U>()};
+    };
+    const Returning& through_h = g.products.front();
+    if (s.cell == Cell::rnn) kernel::rnn_step_grad(on, with(through_h));
+    if (s.cell == Cell::lstm) kernel::lstm_step_grad(on, with(through_h));
+    if (s.cell == Cell::gru_after) kernel::gru_after_step_grad(on, with(through_h));
+    if (s.cell == Cell::gru) {
+      kernel::gru_step_grad(on, with(g.products[1]));
+      g.products[1].through(at, back);
+      kernel::gru_reset_grad(on, with(through_h), back.in<T>());
+    }
+    if (on_gpu(dx)) return through_h.through(at, g.dh, Fold::add);
+    through_h.through(at, back);
+    kernel::add_rows(on, part(back, {0, at.count}).template in<T>(), g.dh.out<T>());
   }
-  return g;
+};
+
+Gradient walk_back(const Sequence& s, const Tensor& dy, const Tensor& dx) {
+  const WayBack way{s, dy, dx, nothing_yet(s, dx),
+                    Tensor({rounded(s.times.places()), s.H()}, dx.type(), dx.device())};
+  const bool bf16_factors = way.g.products.front().from.type() == Type::bf16;
+  run(dy, [&]<class T>(auto on, T) {
+    for (int64_t k = s.times.count() - 1; k >= 0; --k) {
+      if constexpr (!std::is_same_v<decltype(on), Cpu>)
+        if (bf16_factors) {
+          way.step<T, bf16>(on, k);
+          continue;
+        }
+      way.step<T, T>(on, k);
+    }
+  });
+  return way.g;
 }
 
 // The halves of a gru's U as parameters of their own, the same for all steps of one way back.
@@ -258,14 +301,19 @@ std::vector<Tensor> halves(const Tensor& U) {
   return *parts;
 }
 
-// dU = Σ d hᵀ, of a sequence over all times at once, of single steps when all have come back.
-void gather_recurrent(const Tensor& U, const Sequence& s, const std::vector<Returning>& products) {
+// dU = Σ d hᵀ and db_n = Σ d, of a sequence over all times at once, of single steps when all have
+// come back.
+void gather_recurrent(const Tensor& U, const std::shared_ptr<Slot>& b_n, const Sequence& s,
+                      const std::vector<Returning>& products) {
   const int64_t tokens = s.times.tokens();
-  if (s.one_step() && U.is_parameter() && U.slot()) {
+  const bool late = s.one_step() && U.is_parameter() && U.slot(), late_b = late && on_gpu(s.y);
+  if (!late_b) gather_sums(b_n, products[0].d.window(0, tokens));
+  if (late) {
     const std::vector<Tensor> parts = products.size() == 1 ? std::vector{U} : halves(U);
     for (size_t i = 0; i < products.size(); ++i) {
       const Returning& p = products[i];
-      gather_weight_gradient(parts[i], p.operand.window(0, tokens), as_factor(p.from, p.w));
+      gather_weight_gradient(parts[i], p.operand.window(0, tokens), as_factor(p.from, p.w),
+                             late_b ? b_n : nullptr);
     }
     return;
   }
@@ -288,7 +336,8 @@ void flow_back(const Sequence& s, const Slots& to, const Tensor& U, const Tensor
   Gradient g;
   auto to_x = [&](const Tensor& dx, Fold fold) {
     // A step's gradient is read once more at the end, when others may have been added to dx.
-    const bool own = fold == Fold::add || s.one_step();
+    const bool reads_dx = adds_up(s) && s.weights[0].type() == dx.type();
+    const bool own = fold == Fold::add || (s.one_step() && reads_dx);
     const Tensor alone = own ? Tensor::like(dx) : dx;
     g = walk_back(s, dy, alone);
     if (fold == Fold::add)
@@ -301,15 +350,7 @@ void flow_back(const Sequence& s, const Slots& to, const Tensor& U, const Tensor
   else
     to_x(Tensor({tokens, gates(s.cell) * H}, dy.type(), dy.device()), Fold::set);
 
-  gather_recurrent(U, s, g.products);
-  gather(to.b_n, [&](const Tensor& db_n, Fold fold) {
-    run(dy, [&]<class T>(auto on, T) {
-      const Tensor sums({3 * H}, dy.type(), dy.device());
-      kernel::column_sums(on, g.products[0].d.window(0, tokens).template in<T>(), sums.data<T>(),
-                          Fold::set);
-      kernel::copy<T>(on, {sums.data<T>() + 2 * H, H, db_n.data<T>(), H, 1, H, fold});
-    });
-  });
+  gather_recurrent(U, to.b_n, s, g.products);
   gather(to.start, [&](const Tensor& dstart, Fold fold) {
     const int64_t width = dstart.cols();
     if (fold == Fold::set) dstart.window(places, dstart.rows() - places).fill(0);

@@ -7,6 +7,9 @@ namespace {
 
 __device__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 
+__device__ void put(float& to, float value) { to = value; }
+__device__ void put(bf16& to, float value) { to = to_bf16(value); }
+
 // step(i, j) for unit j of sentence i. Steps are structs that read all they need before they write,
 // so that no read waits for a write that could concern it.
 template <class Step>
@@ -30,6 +33,7 @@ struct RnnStep {
     const float a = tanhf(s.x.row(i)[j] + s.u.row(i)[j]);  // h' = tanh(W x + b + U h)
     s.h.row(i)[j] = a;
     s.y.row(i)[j] = a;
+    if (s.rounded.data) put(s.rounded.row(i)[j], a);
   }
 };
 
@@ -45,6 +49,7 @@ struct LstmStep {
     const float shown = o * tanhf(after);             // h' = o ∘ tanh(c')
     s.c.row(row)[j] = after;
     s.h.row(row)[j] = shown;
+    if (s.rounded.data) put(s.rounded.row(row)[j], shown);
     y[0] = shown;
     y[H] = after;
     kept[0] = i;
@@ -66,6 +71,7 @@ struct GruAfterStep {
     const float after = n + z * (*h - n);     // h' = (1 − z) ∘ n + z ∘ h
     *h = after;
     s.y.row(i)[j] = after;
+    if (s.rounded.data) put(s.rounded.row(i)[j], after);
     kept[0] = r;
     kept[H] = z;
     kept[2 * H] = n;
@@ -96,22 +102,27 @@ struct GruStep {
     const float after = n + kept[H] * (*h - n);
     *h = after;
     s.y.row(i)[j] = after;
+    if (s.rounded.data) put(s.rounded.row(i)[j], after);
     kept[2 * H] = n;
   }
 };
 
+template <class U>
 struct RnnStepGrad {
-  RecurrentStepGrad<float> s;
+  RecurrentStepGrad<float, U> s;
   __device__ void operator()(int64_t i, int64_t j) const {
     const float y = s.y.row(i)[j], h = s.before.row(i)[j];
-    s.dx.row(i)[j] = (s.dy.row(i)[j] + s.dh.row(i)[j]) * (1 - y * y);
+    const float d = (s.dy.row(i)[j] + s.dh.row(i)[j]) * (1 - y * y);
+    s.dx.row(i)[j] = d;
+    if constexpr (!std::is_same_v<U, float>) put(s.du.row(i)[j], d);
     s.dh.row(i)[j] = 0;
-    s.from.row(i)[j] = h;
+    put(s.from.row(i)[j], h);
   }
 };
 
+template <class U>
 struct LstmStepGrad {
-  RecurrentStepGrad<float> s;
+  RecurrentStepGrad<float, U> s;
   __device__ void operator()(int64_t row, int64_t j) const {
     const int64_t H = s.dh.cols;
     const float *kept = s.kept.row(row) + j, *dy = s.dy.row(row) + j;
@@ -121,23 +132,30 @@ struct LstmStepGrad {
     const float t = tanhf(s.y.row(row)[H + j]);
     const float d = dy[0] + *dh;                        // dh'
     const float e = dy[H] + *dc + d * o * (1 - t * t);  // dc'
-    dx[0] = e * g * i * (1 - i);                        // of i, before σ
-    dx[H] = e * c * f * (1 - f);                        // of f
-    dx[2 * H] = e * i * (1 - g * g);                    // of g, before tanh
-    dx[3 * H] = d * t * o * (1 - o);                    // of o
+    const float gates[] = {e * g * i * (1 - i),         // of i, before σ
+                           e * c * f * (1 - f),         // of f
+                           e * i * (1 - g * g),         // of g, before tanh
+                           d * t * o * (1 - o)};        // of o
+#pragma unroll
+    for (int k = 0; k < 4; ++k) {
+      dx[k * H] = gates[k];
+      if constexpr (!std::is_same_v<U, float>) put(s.du.row(row)[k * H + j], gates[k]);
+    }
     *dc = e * f;
     *dh = 0;
-    s.from.row(row)[j] = h;
+    put(s.from.row(row)[j], h);
   }
 };
 
+template <class U>
 struct GruAfterStepGrad {
-  RecurrentStepGrad<float> s;
+  RecurrentStepGrad<float, U> s;
   __device__ void operator()(int64_t i, int64_t j) const {
     const int64_t H = s.dh.cols;
     const float* kept = s.kept.row(i) + j;
     const float h = s.before.row(i)[j];
-    float *dh = s.dh.row(i) + j, *dx = s.dx.row(i) + j, *du = s.du.row(i) + j;
+    float *dh = s.dh.row(i) + j, *dx = s.dx.row(i) + j;
+    U* du = s.du.row(i) + j;
     const float r = kept[0], z = kept[H], n = kept[2 * H], v = kept[3 * H];
     const float d = s.dy.row(i)[j] + *dh;        // dh'
     const float dn = d * (1 - z) * (1 - n * n);  // before tanh
@@ -146,45 +164,48 @@ struct GruAfterStepGrad {
     dx[0] = dr;
     dx[H] = dz;
     dx[2 * H] = dn;
-    du[0] = dr;
-    du[H] = dz;
-    du[2 * H] = dn * r;
+    put(du[0], dr);
+    put(du[H], dz);
+    put(du[2 * H], dn * r);
     *dh = d * z;
-    s.from.row(i)[j] = h;
+    put(s.from.row(i)[j], h);
   }
 };
 
+template <class U>
 struct GruStepGrad {
-  RecurrentStepGrad<float> s;
+  RecurrentStepGrad<float, U> s;
   __device__ void operator()(int64_t i, int64_t j) const {
     const int64_t H = s.dh.cols;
     const float* kept = s.kept.row(i) + j;
     const float r = kept[0], z = kept[H], n = kept[2 * H], h = s.before.row(i)[j];
     const float dn = (s.dy.row(i)[j] + s.dh.row(i)[j]) * (1 - z) * (1 - n * n);  // before tanh
     s.dx.row(i)[2 * H + j] = dn;
-    s.du.row(i)[j] = dn;
-    s.from.row(i)[j] = r * h;
+    put(s.du.row(i)[j], dn);
+    put(s.from.row(i)[j], r * h);
   }
 };
 
+template <class U>
 struct GruResetGrad {
-  RecurrentStepGrad<float> s;
+  RecurrentStepGrad<float, U> s;
   Matrix<const float> dreset;
   __device__ void operator()(int64_t i, int64_t j) const {
     const int64_t H = s.dh.cols;
     const float* kept = s.kept.row(i) + j;
     const float h = s.before.row(i)[j], back = dreset.row(i)[j];
-    float *dh = s.dh.row(i) + j, *dx = s.dx.row(i) + j, *du = s.du.row(i) + j;
+    float *dh = s.dh.row(i) + j, *dx = s.dx.row(i) + j;
+    U* du = s.du.row(i) + j;
     const float r = kept[0], z = kept[H], n = kept[2 * H];
     const float d = s.dy.row(i)[j] + *dh;     // dh'
     const float dr = back * h * r * (1 - r);  // before σ
     const float dz = d * (h - n) * z * (1 - z);
     dx[0] = dr;
     dx[H] = dz;
-    du[0] = dr;
-    du[H] = dz;
+    put(du[0], dr);
+    put(du[H], dz);
     *dh = d * z + back * r;
-    s.from.row(i)[j] = h;
+    put(s.from.row(i)[j], h);
   }
 };
 
@@ -217,25 +238,25 @@ void gru_step(Cuda on, const RecurrentStep<T>& s) {
   over_units(on, s.x.rows, s.h.cols, "gru_step", GruStep{s});
 }
 
-template <class T>
-void rnn_step_grad(Cuda on, const RecurrentStepGrad<T>& s) {
-  over_units(on, s.dx.rows, s.dh.cols, "rnn_step_grad", RnnStepGrad{s});
+template <class T, class U>
+void rnn_step_grad(Cuda on, const RecurrentStepGrad<T, U>& s) {
+  over_units(on, s.dx.rows, s.dh.cols, "rnn_step_grad", RnnStepGrad<U>{s});
 }
-template <class T>
-void lstm_step_grad(Cuda on, const RecurrentStepGrad<T>& s) {
-  over_units(on, s.dx.rows, s.dh.cols, "lstm_step_grad", LstmStepGrad{s});
+template <class T, class U>
+void lstm_step_grad(Cuda on, const RecurrentStepGrad<T, U>& s) {
+  over_units(on, s.dx.rows, s.dh.cols, "lstm_step_grad", LstmStepGrad<U>{s});
 }
-template <class T>
-void gru_after_step_grad(Cuda on, const RecurrentStepGrad<T>& s) {
-  over_units(on, s.dx.rows, s.dh.cols, "gru_after_step_grad", GruAfterStepGrad{s});
+template <class T, class U>
+void gru_after_step_grad(Cuda on, const RecurrentStepGrad<T, U>& s) {
+  over_units(on, s.dx.rows, s.dh.cols, "gru_after_step_grad", GruAfterStepGrad<U>{s});
 }
-template <class T>
-void gru_step_grad(Cuda on, const RecurrentStepGrad<T>& s) {
-  over_units(on, s.dx.rows, s.dh.cols, "gru_step_grad", GruStepGrad{s});
+template <class T, class U>
+void gru_step_grad(Cuda on, const RecurrentStepGrad<T, U>& s) {
+  over_units(on, s.dx.rows, s.dh.cols, "gru_step_grad", GruStepGrad<U>{s});
 }
-template <class T>
-void gru_reset_grad(Cuda on, const RecurrentStepGrad<T>& s, Matrix<const T> dreset) {
-  over_units(on, s.dx.rows, s.dh.cols, "gru_reset_grad", GruResetGrad{s, dreset});
+template <class T, class U>
+void gru_reset_grad(Cuda on, const RecurrentStepGrad<T, U>& s, Matrix<const T> dreset) {
+  over_units(on, s.dx.rows, s.dh.cols, "gru_reset_grad", GruResetGrad<U>{s, dreset});
 }
 
 template <class T>
@@ -248,11 +269,15 @@ template void lstm_step(Cuda, const RecurrentStep<float>&);
 template void gru_after_step(Cuda, const RecurrentStep<float>&);
 template void gru_reset(Cuda, const RecurrentStep<float>&, Matrix<float>);
 template void gru_step(Cuda, const RecurrentStep<float>&);
-template void rnn_step_grad(Cuda, const RecurrentStepGrad<float>&);
-template void lstm_step_grad(Cuda, const RecurrentStepGrad<float>&);
-template void gru_after_step_grad(Cuda, const RecurrentStepGrad<float>&);
-template void gru_step_grad(Cuda, const RecurrentStepGrad<float>&);
-template void gru_reset_grad(Cuda, const RecurrentStepGrad<float>&, Matrix<const float>);
+#define FOVEA_INSTANTIATE(U)                                                   \
+  template void rnn_step_grad(Cuda, const RecurrentStepGrad<float, U>&);       \
+  template void lstm_step_grad(Cuda, const RecurrentStepGrad<float, U>&);      \
+  template void gru_after_step_grad(Cuda, const RecurrentStepGrad<float, U>&); \
+  template void gru_step_grad(Cuda, const RecurrentStepGrad<float, U>&);       \
+  template void gru_reset_grad(Cuda, const RecurrentStepGrad<float, U>&, Matrix<const float>);
+FOVEA_INSTANTIATE(float)
+FOVEA_INSTANTIATE(bf16)
+#undef FOVEA_INSTANTIATE
 template void add_rows(Cuda, Matrix<const float>, Matrix<float>);
 
 }  // namespace fovea::kernel

@@ -89,6 +89,9 @@ namespace memory {
 void copy(Cpu, const std::byte* from, std::byte* to, std::size_t bytes) {
   if (bytes > 0) std::memcpy(to, from, bytes);  // an empty span may begin nowhere
 }
+void copy_all(Cpu on, std::span<const Move> moves) {
+  for (const Move& m : moves) copy(on, m.from, m.to, m.bytes);
+}
 void upload(Cpu on, const std::byte* from, std::byte* to, std::size_t bytes) {
   copy(on, from, to, bytes);
 }
@@ -123,6 +126,9 @@ Buffer allocate(std::size_t bytes, Device device) {
 
 void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes, Device device) {
   std::visit([&](auto on) { memory::copy(on, from, to, bytes); }, device);
+}
+void copy_all(std::span<const Move> moves, Device device) {
+  std::visit([&](auto on) { memory::copy_all(on, moves); }, device);
 }
 void upload(const std::byte* from, std::byte* to, std::size_t bytes, Device device) {
   std::visit([&](auto on) { memory::upload(on, from, to, bytes); }, device);

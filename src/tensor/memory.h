@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <span>
 
 #include "tensor/device.h"
 
@@ -21,6 +22,13 @@ Buffer allocate(std::size_t bytes, Device device);
 
 // Both on `device`, not overlapping.
 void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes, Device device);
+// Several such copies, none of which reads or writes what another one writes.
+struct Move {
+  const std::byte* from;
+  std::byte* to;
+  std::size_t bytes;
+};
+void copy_all(std::span<const Move> moves, Device device);
 // Between the host's own memory and the device's; when they return, the host's may be changed and
 // read.
 void upload(const std::byte* from, std::byte* to, std::size_t bytes, Device device);
@@ -47,6 +55,8 @@ inline constexpr std::size_t kCudaAlignment = 256;
 namespace memory {
 void copy(Cpu, const std::byte* from, std::byte* to, std::size_t bytes);
 void copy(Cuda on, const std::byte* from, std::byte* to, std::size_t bytes);
+void copy_all(Cpu, std::span<const Move> moves);
+void copy_all(Cuda on, std::span<const Move> moves);
 void upload(Cpu, const std::byte* from, std::byte* to, std::size_t bytes);
 void upload(Cuda on, const std::byte* from, std::byte* to, std::size_t bytes);
 void download(Cpu, const std::byte* from, std::byte* to, std::size_t bytes);

@@ -75,6 +75,40 @@ __global__ void fill_all(uint32_t* to, std::size_t count, uint32_t word) {
     to[i] = word;
 }
 
+constexpr int kWords = 4;  // of a thread: read before any is written
+
+// As many as a launch takes along.
+struct Moves {
+  static constexpr std::size_t kMost = 64;
+  Move at[kMost];
+};
+
+template <class Word>
+__global__ void __launch_bounds__(kThreads) move_all(const __grid_constant__ Moves moves) {
+  const Move& m = moves.at[blockIdx.y];
+  const auto* const from = reinterpret_cast<const Word*>(m.from);
+  auto* const to = reinterpret_cast<Word*>(m.to);
+  const std::size_t count = m.bytes / sizeof(Word);
+  const std::size_t first = std::size_t{blockIdx.x} * kWords * kThreads + threadIdx.x;
+  Word word[kWords];
+#pragma unroll
+  for (int k = 0; k < kWords; ++k)
+    if (first + k * kThreads < count) word[k] = from[first + k * kThreads];
+#pragma unroll
+  for (int k = 0; k < kWords; ++k)
+    if (first + k * kThreads < count) to[first + k * kThreads] = word[k];
+}
+
+// 16, 4 or 1: all places and lengths are multiples of it.
+std::size_t grain_of(std::span<const Move> moves) {
+  std::uintptr_t bits = sizeof(uint4);
+  for (const Move& m : moves)
+    bits |=
+        reinterpret_cast<std::uintptr_t>(m.from) | reinterpret_cast<std::uintptr_t>(m.to) | m.bytes;
+  bits &= ~bits + 1;
+  return bits == 16 ? 16 : bits >= 4 ? 4 : 1;
+}
+
 }  // namespace
 
 cudaStream_t stream(Cuda device) { return staging(device).stream; }
@@ -119,6 +153,26 @@ namespace memory {
 
 void copy(Cuda on, const std::byte* from, std::byte* to, std::size_t bytes) {
   check_cuda(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream(on)), "copying");
+}
+
+void copy_all(Cuda on, std::span<const Move> moves) {
+  for (std::size_t first = 0; first < moves.size(); first += Moves::kMost) {
+    const auto some = moves.subspan(first, std::min(Moves::kMost, moves.size() - first));
+    Moves together{};
+    std::size_t longest = 0;
+    for (std::size_t i = 0; i < some.size(); ++i) {
+      together.at[i] = some[i];
+      longest = std::max(longest, some[i].bytes);
+    }
+    const std::size_t grain = grain_of(some), each = kWords * kThreads * grain;
+    const dim3 blocks(static_cast<unsigned>(std::max<std::size_t>(1, (longest + each - 1) / each)),
+                      static_cast<unsigned>(some.size()));
+    auto* const kernel = grain == 16  ? move_all<uint4>
+                         : grain == 4 ? move_all<uint32_t>
+                                      : move_all<std::byte>;
+    kernel<<<blocks, kThreads, 0, stream(on)>>>(together);
+    check_launch("copying");
+  }
 }
 
 void upload(Cuda on, const std::byte* from, std::byte* to, std::size_t bytes) {

@@ -180,6 +180,18 @@ void Tensor::copy_from(const Tensor& other) const {
   copy_bytes(other.array_->start, array_->start, size_bytes(), device());
 }
 
+void Tensor::copy_from(const std::vector<Tensor>& parts) const {
+  std::vector<Move> moves;
+  std::byte* to = array_->start;
+  for (const Tensor& part : parts) {
+    assert(type() == part.type());
+    moves.push_back({part.array_->start, to, part.size_bytes()});
+    to += part.size_bytes();
+  }
+  assert(to == array_->start + size_bytes());
+  copy_all(moves, device());
+}
+
 void Tensor::fill(double value) const {
   const auto count = static_cast<std::size_t>(elements());
   if (type() == Type::f32)

@@ -107,8 +107,9 @@ class Tensor {
   std::vector<double> values() const;  // a copy on the host
   void assign(std::span<const double> values) const;
   void fill(double value) const;
-  void copy_from(const Tensor& other) const;  // of the same type, size and device
-  Tensor to(Device device) const;             // itself, or a copy there without a gradient
+  void copy_from(const Tensor& other) const;               // of the same type, size and device
+  void copy_from(const std::vector<Tensor>& parts) const;  // one after another, at once
+  Tensor to(Device device) const;  // itself, or a copy there without a gradient
   void assign_bytes(std::span<const std::byte> bytes) const;  // as they stand in memory
   std::span<const std::byte> bytes() const;                   // REQUIRES: it is on the host
 
