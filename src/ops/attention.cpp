@@ -154,10 +154,12 @@ Tensor cross_attention_weights(const Tensor& q, const Tensor& kv, const Packing&
 }
 
 Tensor attend_remembered(const Tensor& q, const Remembered& memory, int64_t heads) {
+  assert(q.device() == Device{Cpu{}});
   Tensor y = Tensor::like(q);
   run(q, [&]<class T>(auto on, T) {
-    kernel::attend_remembered<T>(on, q.in<T>(), memory.kv.in<T>(), memory.index.in<int32_t>(),
-                                 memory.lengths.data<int32_t>(), heads, y.out<T>());
+    if constexpr (std::is_same_v<decltype(on), Cpu>)
+      kernel::attend_remembered<T>(on, q.in<T>(), memory.kv.in<T>(), memory.index.in<int32_t>(),
+                                   memory.lengths.data<int32_t>(), heads, y.out<T>());
   });
   return y;
 }

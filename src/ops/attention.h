@@ -32,7 +32,7 @@ Tensor cross_attention_weights(const Tensor& q, const Tensor& kv, const Packing&
                                const Packing& keys, const HeadsOptions& options);
 
 // One query per row over remembered keys and values: row r of q [R, D] attends to the rows
-// index[r, 0 … lengths[r]) of kv [capacity, 2D]. No gradient: this is for decoding.
+// index[r, 0 … lengths[r]) of kv [capacity, 2D]. No gradient: this is for decoding on the CPU.
 struct Remembered {
   Tensor kv;       // [capacity, 2D]
   Tensor index;    // i32 [R, width]

@@ -45,11 +45,9 @@ void attention_grad(Cuda, const Heads<T>& in, Columns<const T> y, Columns<const 
 void attention_grad(Cuda, const Heads<bf16>& in, Columns<const bf16> y, Columns<const bf16> dy,
                     const float* log_sums, const HeadsGrad<bf16>& out);
 
+// A GPU decodes with decoder_memory_kernel.h.
 template <class T>
 void attend_remembered(Cpu, Matrix<const T> q, Matrix<const T> kv, Matrix<const int32_t> index,
-                       const int32_t* lengths, int64_t heads, Matrix<T> y);
-template <class T>
-void attend_remembered(Cuda, Matrix<const T> q, Matrix<const T> kv, Matrix<const int32_t> index,
                        const int32_t* lengths, int64_t heads, Matrix<T> y);
 
 }  // namespace fovea::kernel

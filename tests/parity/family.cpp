@@ -12,10 +12,6 @@
 #include "tensor/workspace.h"
 
 namespace fovea::parity {
-namespace {
-
-using Results = std::vector<Trial::Result>;
-using Kind = Trial::Result::Kind;
 
 Device device_under_test() {
   static const char* const name = std::getenv("FOVEA_DEVICE");
@@ -26,6 +22,12 @@ Device device_under_test() {
   }();
   return device;
 }
+
+namespace {
+
+using Results = std::vector<Trial::Result>;
+using Kind = Trial::Result::Kind;
+
 // Whether smaller shapes will do, and how many of them: 0 where each case says so.
 struct Effort {
   bool light = std::holds_alternative<Cpu>(device_under_test());

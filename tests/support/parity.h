@@ -22,6 +22,8 @@
 // FOVEA_PARITY_SINGLY every tensor is an allocation of its own, for compute-sanitizer.
 namespace fovea::parity {
 
+Device device_under_test();
+
 using Sizes = std::vector<int64_t>;  // of one shape; a case says what each of them means
 
 // How near is near enough, as Σ(out − ref)² / Σref²: 1e-10 elementwise, 1e-7 for all else. What has
