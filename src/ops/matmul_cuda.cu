@@ -25,7 +25,6 @@ void check_cublas(cublasStatus_t result, const char* what) {
 // What an algorithm is chosen for. Alignments are in bytes, 256 at most.
 struct ProductShape {
   int64_t rows, cols, depth;
-  int64_t a_pitch, b_pitch;  // numbers from one row to the next
   bool a_transposed, b_transposed, bias, add;
   cudaDataType in, out;
   std::array<uint32_t, 4> alignment;  // of a, b, c, and of what is written: c with its bias
@@ -41,10 +40,10 @@ struct Prepared {
   cublasLtMatmulAlgo_t algorithm;
 };
 
-cublasLtMatrixLayout_t layout(cudaDataType type, int64_t rows, int64_t cols, int64_t pitch) {
+cublasLtMatrixLayout_t layout(cudaDataType type, int64_t rows, int64_t cols) {
   cublasLtMatrixLayout_t made = nullptr;  // of our rows × cols: columns of length `cols`
   check_cublas(cublasLtMatrixLayoutCreate(&made, type, static_cast<uint64_t>(cols),
-                                          static_cast<uint64_t>(rows), pitch),
+                                          static_cast<uint64_t>(rows), cols),
                "describing a matrix");
   return made;
 }
@@ -84,11 +83,9 @@ class Products {
     set(p.operation, CUBLASLT_MATMUL_DESC_TRANSA, s.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(p.operation, CUBLASLT_MATMUL_DESC_TRANSB, s.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     if (s.bias) set(p.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    p.first = s.b_transposed ? layout(s.in, s.cols, s.depth, s.b_pitch)
-                             : layout(s.in, s.depth, s.cols, s.b_pitch);
-    p.second = s.a_transposed ? layout(s.in, s.depth, s.rows, s.a_pitch)
-                              : layout(s.in, s.rows, s.depth, s.a_pitch);
-    p.result = layout(s.out, s.rows, s.cols, s.cols);
+    p.first = s.b_transposed ? layout(s.in, s.cols, s.depth) : layout(s.in, s.depth, s.cols);
+    p.second = s.a_transposed ? layout(s.in, s.depth, s.rows) : layout(s.in, s.rows, s.depth);
+    p.result = layout(s.out, s.rows, s.cols);
     p.algorithm = best(p, s);
     return p;
   }
@@ -150,54 +147,6 @@ void start_with_bias(Cuda on, Matrix<T> c, const T* bias, Fold fold) {
   check_launch("matmul");
 }
 
-// Note [Factors of whole packs]
-// cuBLASLt multiplies several times more slowly where rows of bf16 do not begin at multiples of 16
-// bytes, as those of 620 numbers do not. For a large product such a factor is copied to rows that
-// do, which takes a few per cent of its time.
-constexpr int kPack = 8, kRowsOfBlock = 8;
-constexpr int64_t kLarge = int64_t{1} << 29;  // multiplications
-
-template <int kWide>
-__global__ void __launch_bounds__(kWarp* kRowsOfBlock)
-    space_rows(Matrix<const bf16> x, bf16* y, int64_t pitch) {
-  const int64_t i = int64_t{blockIdx.x} * kRowsOfBlock + threadIdx.y;
-  if (i >= x.rows) return;
-  for (int64_t j = kPack * threadIdx.x; j < pitch; j += kPack * kWarp) {
-    Pack<kPack> pack{};
-#pragma unroll
-    for (int w = 0; w < kPack; w += kWide) {
-      if (j + w >= x.cols) continue;
-      const Pack<kWide> some = load<kWide>(x.row(i) + j + w);
-#pragma unroll
-      for (int u = 0; u < kWide; ++u) pack.at[w + u] = some.at[u];
-    }
-    store(y + i * pitch + j, pack);
-  }
-}
-
-// A factor as cuBLASLt gets it, with the memory of a copy where there is one.
-struct Laid {
-  const void* data;
-  int64_t pitch;
-  Buffer copy{};
-};
-
-Laid laid_out(Cuda, Matrix<const float> x, bool) { return {x.data, x.cols}; }
-Laid laid_out(Cuda on, Matrix<const bf16> x, bool large) {
-  if (!large || (x.cols % kPack == 0 && at_packs<kPack>(x.data))) return {x.data, x.cols};
-  const int64_t pitch = (x.cols + kPack - 1) / kPack * kPack;
-  Buffer copy = allocate(static_cast<std::size_t>(x.rows * pitch) * sizeof(bf16), on);
-  auto* const y = reinterpret_cast<bf16*>(copy.get());
-  const dim3 threads(kWarp, kRowsOfBlock);
-  const unsigned blocks = blocks_for(x.rows, kRowsOfBlock);
-  if (x.cols % 4 == 0 && at_fours(x.data))
-    space_rows<4><<<blocks, threads, 0, stream(on)>>>(x, y, pitch);
-  else
-    space_rows<1><<<blocks, threads, 0, stream(on)>>>(x, y, pitch);
-  check_launch("matmul");
-  return {y, pitch, copy};
-}
-
 template <class T, class In>
 void product(Cuda on, const Product<T, In>& p) {
   if (p.c.size() == 0) return;
@@ -214,24 +163,20 @@ void product(Cuda on, const Product<T, In>& p) {
   const bool add = p.fold == Fold::add;
   const uint32_t of_c = alignment_of(p.c.data);
   const uint32_t written = p.bias ? std::min(of_c, alignment_of(p.bias)) : of_c;
-  const bool large = p.c.size() >= kLarge / depth;
-  const Laid a = laid_out(on, p.a, large), b = laid_out(on, p.b, large);
   const ProductShape shape{p.c.rows,
                            p.c.cols,
                            depth,
-                           a.pitch,
-                           b.pitch,
                            ta,
                            tb,
                            p.bias != nullptr,
                            add,
                            data_type<In>(),
                            data_type<T>(),
-                           {alignment_of(a.data), alignment_of(b.data), of_c, written}};
+                           {alignment_of(p.a.data), alignment_of(p.b.data), of_c, written}};
   Products& all = products(on);
   const Prepared& prepared = all.prepared(shape);
   if (p.bias) set(prepared.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
-  all.multiply(prepared, a.data, b.data, p.c.data, add, stream(on));
+  all.multiply(prepared, p.a.data, p.b.data, p.c.data, add, stream(on));
 }
 
 }  // namespace
