@@ -35,8 +35,8 @@ class DropoutScope {
   DropoutScope* outer_;
 };
 
-// For tests of where a model drops out: while one lives, the dropout with this op number alone drops
-// anything.
+// For tests of where a model drops out: while one lives, the dropout with this op number alone
+// drops anything.
 class OnlyDropout {
  public:
   explicit OnlyDropout(uint32_t op);
