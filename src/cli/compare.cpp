@@ -5,9 +5,12 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cinttypes>
+#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -51,7 +54,8 @@ Each model is trained in DIR/NAME, as fovea train would do it, then measured on 
 with valid.beam. DIR/compare.md, compare.json and compare.html (one page that needs no network:
 table, BLEU by source length, the same sentence's attention under each mechanism) are written anew
 whenever a model is done. The same command goes on where a stopped or killed one left off and leaves
-out what is done. Ctrl-C saves and stops.)";
+out what is done; with --only, what was measured before of other variants stays in the report.
+Ctrl-C saves and stops.)";
 
 struct CompareCommand {
   std::string file, directory, data, precision, device = "cpu";
@@ -59,11 +63,13 @@ struct CompareCommand {
   bool dry_run = false;
 };
 
-// A variant, ready to be trained.
+// A variant, ready to be trained; or one that is not asked for now, but may have results.
 struct Entry {
   std::string name;
   Run run;
   std::vector<std::string> changes;
+  bool asked = true;
+  std::optional<int64_t> measured_at = {};  // the update of results that are there
 };
 
 std::vector<std::string> assignments_of(const CompareCommand& c) {
@@ -83,34 +89,47 @@ std::string recipe_of(TrainOptions options) {
   return settings.dump();
 }
 
+Entry entry_of(const CompareCommand& c, const ComparisonPlan& plan, const Variant& variant) {
+  Entry entry{variant.name, {}, variant.changes};
+  Run& run = entry.run;
+  run.options = plan.options_of(variant, assignments_of(c));
+  run.directory = c.directory + "/" + variant.name;
+  run.device = device_named(c.device);
+  set_root(run.options.data, c);
+  try {
+    run.options.complete(Exit::data);
+  } catch (const Error& error) {
+    fail(error.code(), plan.file, ": variant ", variant.name, ": ", error.what());
+  }
+  check(!run.options.data.labelled(), Exit::data, plan.file, ": variant ", variant.name,
+        ": task: only translation is compared; leave task out");
+  check(run.options.batch.tokens != kAutomaticTokens, Exit::data, plan.file, ": variant ",
+        variant.name, ": batch.tokens: auto is for fovea train; models are compared that saw ",
+        "batches of the same size, give a number");
+  run.settings = recipe_of(run.options);
+  return entry;
+}
+
+// Those asked for first, as they are trained; then the others, which may have been before.
 std::vector<Entry> entries_of(const CompareCommand& c, const ComparisonPlan& plan) {
   for (const std::string& name : c.only)
     check(std::ranges::count(plan.variants, name, &Variant::name) > 0, Exit::usage, "--only ", name,
           ": ", plan.file, " has no such variant");
-  const auto assignments = assignments_of(c);
   std::vector<Entry> entries;
-  for (const Variant& variant : plan.variants) {
-    if (!c.only.empty() && std::ranges::count(c.only, variant.name) == 0) continue;
-    Entry entry{variant.name, {}, variant.changes};
-    Run& run = entry.run;
-    run.options = plan.options_of(variant, assignments);
-    run.directory = c.directory + "/" + variant.name;
-    run.device = device_named(c.device);
-    set_root(run.options.data, c);
-    try {
-      run.options.complete(Exit::data);
-    } catch (const Error& error) {
-      fail(error.code(), plan.file, ": variant ", variant.name, ": ", error.what());
+  for (const bool asked : {true, false})
+    for (const Variant& variant : plan.variants) {
+      if ((c.only.empty() || std::ranges::count(c.only, variant.name) > 0) != asked) continue;
+      try {
+        Entry entry = entry_of(c, plan, variant);
+        entry.asked = asked;
+        const Run& run = entry.run;
+        if (!entries.empty())
+          check_same_text(entries.front().run.options, run.options, variant.name);
+        entries.push_back(std::move(entry));
+      } catch (const Error&) {
+        if (asked) throw;  // with a fault it has no results
+      }
     }
-    check(!run.options.data.labelled(), Exit::data, plan.file, ": variant ", variant.name,
-          ": task: only translation is compared; leave task out");
-    check(run.options.batch.tokens != kAutomaticTokens, Exit::data, plan.file, ": variant ",
-          variant.name, ": batch.tokens: auto is for fovea train; models are compared that saw ",
-          "batches of the same size, give a number");
-    run.settings = recipe_of(run.options);
-    if (!entries.empty()) check_same_text(entries.front().run.options, run.options, variant.name);
-    entries.push_back(std::move(entry));
-  }
   return entries;
 }
 
@@ -127,17 +146,20 @@ void load_shared(TrainData& data, std::vector<Entry>& entries, const CompareComm
       data.train.counts().summary(), with_commas(data.valid.corpus.size()),
       with_commas(data.test.corpus.size()), with_commas(data.source.size()),
       with_commas(data.target.size()));
-  for (Entry& entry : entries) {
+  for (auto entry = entries.begin(); entry != entries.end();) {
     try {
-      fit_model(entry.run.options.model, data);
+      fit_model(entry->run.options.model, data);
+      ++entry;
     } catch (const Error& error) {
-      fail(error.code(), c.file, ": variant ", entry.name, ": ", error.what());
+      if (entry->asked) fail(error.code(), c.file, ": variant ", entry->name, ": ", error.what());
+      entry = entries.erase(entry);
     }
   }
 }
 
 void print_plan(const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
+    if (!entry.asked) continue;
     const auto model = make_model(entry.run.options.model, entry.run.options.train.seed);
     fmt::print("{:<16} {:>12} parameters   {}\n", entry.name,
                with_commas(model->parameters().size()), fmt::join(entry.changes, ", "));
@@ -146,16 +168,44 @@ void print_plan(const std::vector<Entry>& entries) {
 
 // What results hang on: the same text is the same result only for the same
 // model and search.
-std::string made_with(const RunEnd& end, const TestBench& bench, const CompareOptions& compare) {
-  std::string text = fmt::format("updates: {}\n", end.updates);
-  for (const auto& [name, value] : end.identity) text += name + ": " + value + "\n";
-  text += fmt::format("test: {:016x}\nline: {}\nbuckets: {}\n",
-                      bench.data.test.corpus.fingerprint(), bench.sentence, compare.length_step);
-  text += fmt::format("search: {} {}\nbleu: {} {}\ngold: {} {} {} {}\n", bench.valid.beam,
-                      bench.valid.length_penalty, static_cast<int>(bench.valid.tokenize),
-                      bench.valid.lowercase, compare.gold, compare.gold_source, compare.gold_target,
-                      compare.gold_from);
+std::string made_with(const Identity& identity) {
+  std::string text;
+  for (const auto& [name, value] : identity) text += name + ": " + value + "\n";
   return text;
+}
+
+std::string made_with(const TestBench& bench, const CompareOptions& compare) {
+  return fmt::format("test: {:016x}\nline: {}\nbuckets: {}\n", bench.data.test.corpus.fingerprint(),
+                     bench.sentence, compare.length_step) +
+         fmt::format("search: {} {}\nbleu: {} {}\ngold: {} {} {} {}\n", bench.valid.beam,
+                     bench.valid.length_penalty, static_cast<int>(bench.valid.tokenize),
+                     bench.valid.lowercase, compare.gold, compare.gold_source, compare.gold_target,
+                     compare.gold_from);
+}
+
+std::string made_with(const RunEnd& end, const TestBench& bench, const CompareOptions& compare) {
+  return fmt::format("updates: {}\n", end.updates) + made_with(end.identity) +
+         made_with(bench, compare);
+}
+
+// Of variants that are not asked for, those stay that an earlier command has measured with the same
+// settings, text and test, in the order of the file.
+void recall(std::vector<Entry>& entries, const ComparisonPlan& plan, const TestBench& bench) {
+  const std::string test = made_with(bench, plan.options);
+  for (Entry& entry : entries) {
+    if (entry.asked) continue;
+    const std::string found = measured_with(entry.run.directory);
+    const std::string identity = made_with(identity_of(entry.run.options, bench.data));
+    int64_t updates = 0;
+    if (std::sscanf(found.c_str(), "updates: %" SCNd64, &updates) == 1 && found.ends_with(test) &&
+        found.find(identity) != std::string::npos)
+      entry.measured_at = updates;
+  }
+  std::erase_if(entries, [](const Entry& entry) { return !entry.asked && !entry.measured_at; });
+  const auto place = [&](const Entry& entry) {
+    return std::ranges::find(plan.variants, entry.name, &Variant::name);
+  };
+  std::ranges::sort(entries, {}, place);
 }
 
 // Trains and measures one model after another.
@@ -179,8 +229,13 @@ class CompareRun {
   // trained.
   void run() {
     std::string diverged;
+    const auto asked = std::ranges::count(entries_, true, &Entry::asked);
+    int64_t number = 0;
+    for (size_t i = 0; i < entries_.size(); ++i)
+      if (!entries_[i].asked) recall_one(i);
     for (size_t i = 0; i < entries_.size(); ++i) {
-      log_info("{} of {}: {}", i + 1, entries_.size(), entries_[i].name);
+      if (!entries_[i].asked) continue;
+      log_info("{} of {}: {}", ++number, asked, entries_[i].name);
       try {
         if (!do_one(i)) return log_warning("stopped; the same command goes on from here");
       } catch (const Error& error) {
@@ -231,6 +286,22 @@ class CompareRun {
     return true;
   }
 
+  // What was found of a model that is not asked for now.
+  void recall_one(size_t i) {
+    const Entry& entry = entries_[i];
+    ComparedModel& row = report_.models[i];
+    try {
+      const Package package = load_package(entry.run.directory, entry.run.device);
+      row.measured = read_measured(entry.run.directory, measured_with(entry.run.directory));
+      row.parameters = package.model->parameters().size();
+      row.updates = *entry.measured_at;
+      row.train_words_per_s = training_speed(entry.run.directory);
+      draw(*package.model, row);
+    } catch (const Error& error) {
+      log_warning("{}: {}", entry.name, error.what());
+    }
+  }
+
   void draw(const Model& model, ComparedModel& row) const {
     const ChosenPair pair = attend_chosen(model, bench_);
     if (pair.maps.empty()) return;
@@ -264,6 +335,7 @@ void compare(CompareCommand c, bool threads_given) {
   const DirectoryLock lock(c.directory);
   load_shared(data, entries, c);
   const TestBench bench = make_bench(data, entries.front().run.options, plan.options);
+  recall(entries, plan, bench);
   watch_signals();  // from here on there is something to save
   CompareRun(c, plan, std::move(entries), bench).run();
 }

@@ -80,14 +80,19 @@ Finding memory() {
 }
 
 Finding writing() {
-  const fs::path file = fs::temp_directory_path() / fmt::format("fovea-doctor-{}", getpid());
+  const char* const advice = "; set TMPDIR to a folder that can be written to";
+  std::error_code missing;
+  const fs::path folder = fs::temp_directory_path(missing);
+  if (missing)
+    return {Verdict::fail, "files",
+            "the folder for temporary files: " + missing.message() + advice};
+  const fs::path file = folder / fmt::format("fovea-doctor-{}", getpid());
   try {
     write_atomically(file.string(), "x");
     fs::remove(file);
-    return {Verdict::ok, "files", "can write to " + file.parent_path().string()};
+    return {Verdict::ok, "files", "can write to " + folder.string()};
   } catch (const Error& error) {
-    return {Verdict::fail, "files",
-            std::string(error.what()) + "; set TMPDIR to a folder that can"};
+    return {Verdict::fail, "files", std::string(error.what()) + advice};
   }
 }
 

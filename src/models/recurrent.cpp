@@ -191,15 +191,16 @@ RecurrentModel::Decoded RecurrentModel::decode(const Encoded& source, const Targ
   const Tensor x = linear(y, decoder[0].W, decoder[0].b);  // of all words at once
   DecoderRows now = first(source, target.sentence);
   Decoded out;
-  std::vector<Tensor> s, c, h;
+  std::vector<Tensor>& s = out.s;
+  std::vector<Tensor> c, h;
   for (int64_t t = 0; t < order.times(); ++t) {
     const int64_t alive = order.alive(t);
     Stepped step = advance(x, order.first[t], now, source.memory, target.sentence.window(0, alive));
+    s.push_back(step.s);
     if (luong) {
       h.push_back(readout(step.s, {}, step.c));
       step.rows.fed = h.back();
     } else {
-      s.push_back(step.s);
       c.push_back(step.c);
     }
     out.attended.push_back(std::move(step.attended));
@@ -219,8 +220,9 @@ RecurrentModel::Decoded RecurrentModel::decode_at_once(const Tensor& y, const En
     const RecurrentLayer layer{decoder[l], Direction::forward};
     s = decoder[l].h(layer(s, rows_at(source.states[l], target.sentence), order));
   }
-  if (!attend) return {s, {}};
+  if (!attend) return {s, {}, {s}};
   Decoded out;
+  out.s = {s};
   std::vector<Tensor> c;
   Before before;
   for (int64_t t = 0; t < order.times(); ++t) {

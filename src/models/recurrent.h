@@ -78,6 +78,7 @@ class RecurrentModel : public Model {
   struct Decoded {
     Tensor readout;                  // of every word, [rows, readout]
     std::vector<Attended> attended;  // of every time
+    std::vector<Tensor> s = {};      // the last layer's states, of all times in order
   };
   Decoded decode(const Encoded& source, const Target& target) const;
   // What the decoder reads under teacher forcing, and what it is to say.

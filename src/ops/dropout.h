@@ -25,12 +25,24 @@ class DropoutScope {
   DropoutScope(const DropoutScope&) = delete;
   DropoutScope& operator=(const DropoutScope&) = delete;
 
+  uint32_t places() const { return next_; }  // keys that were given so far
+
  private:
   friend Dropout dropout_key(double rate);
   uint64_t seed_;
   uint32_t step_, next_ = 0;
   const int32_t* step_at_;
   DropoutScope* outer_;
+};
+
+// For tests of where a model drops out: while one lives, the dropout with this op number alone
+// drops anything.
+class OnlyDropout {
+ public:
+  explicit OnlyDropout(uint32_t op);
+  ~OnlyDropout();
+  OnlyDropout(const OnlyDropout&) = delete;
+  OnlyDropout& operator=(const OnlyDropout&) = delete;
 };
 
 Dropout dropout_key(double rate);

@@ -69,5 +69,7 @@ std::optional<double> training_speed(const std::string& directory);
 std::optional<Measured> read_measured(const std::string& directory, const std::string& made_with);
 void write_measured(const std::string& directory, const std::string& made_with,
                     const Measured& measured);
+// What the results of a directory hang on; empty where there are none.
+std::string measured_with(const std::string& directory);
 
 }  // namespace fovea

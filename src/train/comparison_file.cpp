@@ -34,6 +34,14 @@ std::optional<Measured> read_measured(const std::string& directory, const std::s
   }
 }
 
+std::string measured_with(const std::string& directory) {
+  std::error_code error;
+  if (!std::filesystem::exists(path_in(directory), error)) return "";
+  const Json json = Json::parse(read_file(path_in(directory)), nullptr, false);
+  const bool told = json.is_object() && json.contains("made_with") && json["made_with"].is_string();
+  return told ? json["made_with"].get<std::string>() : "";
+}
+
 void write_measured(const std::string& directory, const std::string& made_with, const Measured& m) {
   const Json json{{"made_with", made_with},
                   {"ppl", m.ppl},

@@ -45,6 +45,7 @@ TEST(MeasuredFile, ComesBackUnlessMadeWithSomethingElse) {
   TemporaryFolder folder;
   const std::string directory = folder / "";
   EXPECT_FALSE(read_measured(directory, "a"));
+  EXPECT_EQ(measured_with(directory), "");
   Measured m;
   m.ppl = 1.0 / 3;
   m.bleu = 35.123456789;
@@ -56,7 +57,11 @@ TEST(MeasuredFile, ComesBackUnlessMadeWithSomethingElse) {
   write_measured(directory, "a", m);
   const auto back = read_measured(directory, "a");
   ASSERT_TRUE(back);
+  EXPECT_EQ(measured_with(directory), "a");
   EXPECT_EQ(back->ppl, m.ppl);
+  EXPECT_EQ(back->bleu, m.bleu);
+  EXPECT_EQ(back->chrf, m.chrf);
+  EXPECT_EQ(back->decode_words_per_s, m.decode_words_per_s);
   EXPECT_EQ(back->aer, m.aer);
   EXPECT_EQ(back->bucket_bleu, m.bucket_bleu);
   EXPECT_EQ(back->translation, m.translation);
@@ -66,6 +71,7 @@ TEST(MeasuredFile, ComesBackUnlessMadeWithSomethingElse) {
   EXPECT_FALSE(read_measured(directory, "a")->aer);
   std::ofstream(folder / "measured.json") << "{\"made_with\": \"a\"";
   EXPECT_FALSE(read_measured(directory, "a"));
+  EXPECT_EQ(measured_with(directory), "");
 }
 
 TEST(TrainingSpeed, IsTheMedianOfTheLog) {

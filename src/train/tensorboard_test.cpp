@@ -4,45 +4,25 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <csignal>
+#include <ctime>
 #include <filesystem>
 
-#include "base/crc32c.h"
+#include "support/event_file.h"
+#include "support/tiny_training.h"
 #include "temporary.h"
 
 namespace fovea {
 namespace {
+
+using testing::messages;
 
 TEST(TensorBoard, WritesTheGoldenFile) {
   const std::string golden =
       read_file(std::string(FOVEA_SOURCE) + "/tests/golden/golden.out.tfevents.1700000000.host");
   EXPECT_EQ(version_record(1700000000.0) + scalar_record("train/loss", 4.25f, 100, 1700000000.5),
             golden);
-}
-
-// Splits a file into its messages; fails where a length or a checksum does not fit.
-std::vector<std::string> messages(std::string_view file) {
-  const auto number = [&](size_t at, int bytes) {
-    uint64_t value = 0;
-    for (int i = bytes; i-- > 0;)
-      value = value << 8 | static_cast<unsigned char>(file[at + static_cast<size_t>(i)]);
-    return value;
-  };
-  const auto masked = [](std::string_view bytes) {
-    const uint32_t crc = crc32c_portable(as_byte_span(bytes));
-    return ((crc >> 15) | (crc << 17)) + 0xA282EAD8u;
-  };
-  std::vector<std::string> all;
-  while (!file.empty()) {
-    if (file.size() < 16) throw std::runtime_error("torn record");
-    const size_t length = number(0, 8);
-    EXPECT_EQ(number(8, 4), masked(file.substr(0, 8)));
-    if (file.size() < 16 + length) throw std::runtime_error("torn record");
-    all.emplace_back(file.substr(12, length));
-    EXPECT_EQ(number(12 + length, 4), masked(all.back()));
-    file.remove_prefix(16 + length);
-  }
-  return all;
 }
 
 TEST(TensorBoard, EachRecordIsOnDiskAtOnce) {
@@ -79,6 +59,45 @@ TEST(TensorBoard, AMissingPlaceDoesNotStopTheRun) {
   TensorBoard board(folder / "plain/below");
   EXPECT_FALSE(board.scalar("loss", 1, 1));
   EXPECT_FALSE(board.scalar("loss", 1, 2));
+}
+
+// All that metrics.jsonl tells is there too, number by number, also after a run went on.
+TEST_F(TrainerTest, TensorBoardHasEveryMetric) {
+  for (const int64_t stop : {30, 1000}) {
+    train("a", [&](int64_t drawn, ParameterStore&) {
+      if (drawn == stop) request_stop(SIGTERM);
+    });
+    request_stop(0);
+  }
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(directory("a") + "/tensorboard"))
+    files.push_back(entry.path());
+  std::ranges::sort(files);
+  ASSERT_EQ(files.size(), 2u);
+  std::vector<testing::Event> found;
+  for (const fs::path& file : files)
+    for (const std::string& message : messages(read_file(file.string()))) {
+      const testing::Event event = testing::parse_event(message);
+      if (!event.tag.empty())
+        found.push_back(event);
+      else
+        EXPECT_TRUE(event.step == 0 || event.step == 15 + 1);  // a new run, and one that goes on
+    }
+  size_t at = 0;
+  for (const Metrics& line : read_metrics(directory("a") + "/metrics.jsonl")) {
+    for (const auto* list : {&line.values, &line.wall})
+      for (const auto& [name, value] : *list) {
+        if (name == "time") continue;
+        ASSERT_LT(at, found.size());
+        EXPECT_EQ(found[at].tag, line.kind + "/" + name);
+        EXPECT_EQ(found[at].step, line.update);
+        EXPECT_FLOAT_EQ(found[at].value, static_cast<float>(value)) << found[at].tag;
+        EXPECT_NEAR(found[at].wall_time, static_cast<double>(std::time(nullptr)), 600);
+        ++at;
+      }
+  }
+  EXPECT_EQ(at, found.size());
+  EXPECT_GT(at, 30u);
 }
 
 // Files may grow to `bytes` while it lives, as on a disk that fills up.

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "support/tiny_training.h"
@@ -262,6 +263,25 @@ TEST_F(TrainerTest, ShortEpochsAreNotValidatedEach) {
   EXPECT_EQ(few[2], 250);
   options_.valid.apart = 0;
   EXPECT_GT(validated("all").size(), 10u);
+}
+
+// Of a metric that should rise, the best value is kept, and later ones that are no better end it.
+TEST_F(TrainerTest, EarlyStoppingKeepsTheBestModel) {
+  const std::vector<std::string> lines{"a b x d e f", "a b c d e f", "a b c d e x", "a b c d e f"};
+  valid_.sources = valid_.references = {"a b c d e f"};
+  size_t asked = 0;
+  translate_ = [&](const Model&, const Lines&) {
+    return Lines{lines[std::min(asked++, lines.size() - 1)]};
+  };
+  options_.valid = {.every = 2, .metrics = {}, .stop_metric = "bleu", .patience = 3};
+  options_.train.updates = 5000;
+  options_.train.average = 50;  // that many snapshots stay
+  train("a");
+  EXPECT_EQ(state_.best_update, 4);
+  EXPECT_EQ(state_.update, 4 + 3 * 2);
+  EXPECT_NEAR(state_.best.value_or(0), 100, 1e-9);
+  EXPECT_EQ(asked, 6u);  // five validations and the mean of their weights, which is no better
+  EXPECT_EQ(read_file(directory("a") + "/model.safetensors"), read_file(snapshots("a").path(4)));
 }
 
 TEST_F(TrainerTest, FailedSavesDoNotStopTrainingAtOnce) {

@@ -79,6 +79,34 @@ TEST(Validation, AccuracyCountsLabels) {
   EXPECT_TRUE(higher_is_better("accuracy"));
 }
 
+// 13a cuts punctuation off; the translation differs in the case of one of seven words.
+TEST(Validation, BleuIsOfTheWordsAndTheCaseAskedFor) {
+  HeldOut text = examples();
+  text.sources = {"x"};
+  text.references = {"Hello, small world of words!"};
+  const TranslateLines translate = [](const Model&, const Lines& sources) {
+    EXPECT_EQ(sources, Lines{"x"});
+    return Lines{"hello , small world of words !"};
+  };
+  const auto scores = [&](BleuTokenizer tokenize, bool lowercase) {
+    const ValidOptions options{
+        .metrics = {"bleu", "chrf"}, .tokenize = tokenize, .lowercase = lowercase};
+    const auto values = measure(Echo(), text, options, 100, translate, [] { return false; });
+    EXPECT_EQ(values->at(2).name, "bleu");
+    EXPECT_EQ(values->at(3).name, "chrf");
+    return std::pair(values->at(2).value, values->at(3).value);
+  };
+  const auto [cased, cased_chrf] = scores(BleuTokenizer::mteval13, false);
+  const auto [lower, lower_chrf] = scores(BleuTokenizer::mteval13, true);
+  const auto [uncut, uncut_chrf] = scores(BleuTokenizer::none, true);
+  EXPECT_NEAR(cased, 100 * std::pow(6.0 / 7 * 5 / 6 * 4 / 5 * 3 / 4, 0.25), 1e-9);
+  EXPECT_NEAR(lower, 100, 1e-9);
+  EXPECT_NEAR(uncut, 100 * std::pow(3.0 / 7 * 2 / 6 * 1 / 5 * 0.5 / 4, 0.25), 1e-9);
+  EXPECT_LT(cased_chrf, 99);
+  EXPECT_NEAR(lower_chrf, 100, 1e-9);
+  EXPECT_NEAR(uncut_chrf, 100, 1e-9);
+}
+
 TEST(Validation, IsLeftForLaterWhereAskedToStop) {
   const ValidOptions options{.metrics = {"accuracy"}, .stop_metric = "accuracy"};
   int asked = 0;  // loss and accuracy ask once per batch: two batches each

@@ -36,7 +36,15 @@ Case::Case(const std::string& path, Type type, Device device)
 const Case::Array& Case::at(const std::string& key) const {
   const auto found = arrays_.find(key);
   if (found == arrays_.end()) fail(Exit::data, name_, ": the golden file has no ", key);
+  read_.insert(key);
   return found->second;
+}
+
+std::vector<std::string> Case::unread() const {
+  std::vector<std::string> keys;
+  for (const auto& [key, array] : arrays_)
+    if (!read_.contains(key)) keys.push_back(key);
+  return keys;
 }
 
 std::vector<int32_t> Case::integers(const std::string& key) const {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <vector>
@@ -52,6 +53,8 @@ class Case {
   int64_t compared() const { return compared_; }
   double worst() const { return worst_; }
   const std::vector<std::string>& failures() const { return failures_; }
+  // Arrays of the file that nobody has asked for: what they hold was not tested.
+  std::vector<std::string> unread() const;
 
  private:
   struct Array {
@@ -66,6 +69,7 @@ class Case {
   Type type_;
   Device device_;
   std::map<std::string, Array> arrays_;
+  mutable std::set<std::string> read_;
   std::vector<std::pair<std::string, Tensor>> assigned_;
   std::vector<std::string> failures_;
   int64_t compared_ = 0;

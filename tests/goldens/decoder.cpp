@@ -110,6 +110,7 @@ struct Example {
       contexts.push_back(step.context);
       weights.push_back(step.weights);
     }
+    expect("out.s", below_each_other(found.s));
     expect("out.context", below_each_other(contexts));
     expect("out.weights", below_each_other(weights));
   }

@@ -9,10 +9,13 @@ void cross_entropy_case(Case& c) {
   std::vector<int32_t> labels = c.integers("in.labels");
   const auto pad = static_cast<int32_t>(c.number("in.pad"));
   double kept = 0;
+  std::vector<double> mask;
   for (int32_t& label : labels) {
     if (label == pad) label = -1;
-    kept += label >= 0;
+    mask.push_back(label >= 0);
+    kept += mask.back();
   }
+  c.expect("in.tgt_mask", mask);
   const bool mean = c.name() != "cross_entropy_smooth_sum";
   const Tensor logits = c.tracked("in.logits");
   Tape tape;

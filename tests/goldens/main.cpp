@@ -24,7 +24,8 @@ int run_case(const std::string& path, Run run, Device device) {
       failed = 1;
       continue;
     }
-    if (c.failures().empty() && c.compared() > 0) {
+    const auto unread = c.unread();
+    if (c.failures().empty() && unread.empty() && c.compared() > 0) {
       std::printf("ok      %-28s %-6s %6ld numbers, worst %.1e\n", c.name().c_str(), in,
                   static_cast<long>(c.compared()), c.worst());
       continue;
@@ -32,6 +33,8 @@ int run_case(const std::string& path, Run run, Device device) {
     failed = 1;
     for (const std::string& f : c.failures())
       std::printf("FAILED  %-28s %-6s %s\n", c.name().c_str(), in, f.c_str());
+    for (const std::string& key : unread)
+      std::printf("FAILED  %-28s %-6s nobody reads %s\n", c.name().c_str(), in, key.c_str());
     if (c.compared() == 0) std::printf("FAILED  %-28s compared nothing\n", c.name().c_str());
   }
   return failed;

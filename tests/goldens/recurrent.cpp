@@ -96,7 +96,11 @@ void recurrent_case(Case& c) {
     biases.back().first.assign(c, cell);
   }
 
-  const TimeMajor words = TimeMajor::of(c.offsets("in.mask"), c.device());
+  const std::vector<int32_t> offsets = c.offsets("in.mask");
+  std::vector<double> lengths;
+  for (size_t b = 1; b < offsets.size(); ++b) lengths.push_back(offsets[b] - offsets[b - 1]);
+  c.expect("in.lengths", lengths);
+  const TimeMajor words = TimeMajor::of(offsets, c.device());
   const States states{words, static_cast<int64_t>(read.layers.size()), words.sentences(), H};
   const Tensor x = c.packed("in.x", "in.mask");
   const std::vector<Tensor> start = states.of(c);

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,7 @@
 #include "base/signals.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
+#include "ops/matmul.h"
 #include "tensor/tape.h"
 #include "train/trainer.h"
 
@@ -38,9 +40,12 @@ class Bigrams : public Model {
   BatchLoss loss(const Tokens&, const Tokens& target_in, std::span<const int32_t> target_out,
                  double label_smoothing) const override {
     check(!Tape::live() || std::ssize(target_in.ids) <= most, Exit::memory, "out of memory");
-    const Tensor logits = embed(
-        first_, {},
-        {.ids = Tensor::of(target_in.ids), .places = {}, .scale = 1, .dropout = dropout_key(0.2)});
+    precisions.insert(PrecisionScope::current());
+    const Tensor logits = embed(first_, {},
+                                {.ids = Tensor::of(target_in.ids),
+                                 .places = {},
+                                 .scale = 1,
+                                 .dropout = dropout_key(dropout)});
     const CrossEntropy result = cross_entropy(logits, Tensor::of(target_out), label_smoothing);
     return {result.loss, result.log_likelihood};
   }
@@ -52,6 +57,8 @@ class Bigrams : public Model {
   }
 
   int64_t most = 1000;  // words of a batch that there is memory for
+  double dropout = 0.2;
+  mutable std::set<Precision> precisions;  // that it was computed in
 
  private:
   Tensor first_, rest_;
@@ -102,6 +109,7 @@ class TrainerTest : public ::testing::Test {
     fs::create_directories(root_ / name);
     Bigrams model(seed_++);  // a resumed run must not hang on what the model began with
     model.most = most_;
+    model.dropout = dropout_;
     if (!fs::exists(root_ / name / "checkpoints/checkpoint-00000000.safetensors"))
       if (fs::is_empty(root_ / name))
         model.parameters().values().copy_from(Bigrams(1).parameters().values());
@@ -116,13 +124,14 @@ class TrainerTest : public ::testing::Test {
                      .test = none_,
                      .directory = directory(name),
                      .identity = identity,
-                     .translate = [](const Model&, const Lines& lines) { return lines; },
+                     .translate = translate_,
                      .write_model = [&] { write_weights(path, model.parameters()); },
                      .read_model = [] {},
                      .disturb = disturb},
                     std::move(observers));
     const Outcome outcome = trainer.run();
     state_ = trainer.state();
+    precisions_ = model.precisions;
     return outcome;
   }
 
@@ -152,6 +161,9 @@ class TrainerTest : public ::testing::Test {
   TrainState state_;
   uint64_t seed_ = 100;
   int64_t most_ = 1000;
+  double dropout_ = 0.2;
+  TranslateLines translate_ = [](const Model&, const Lines& lines) { return lines; };
+  std::set<Precision> precisions_;  // of the last training
 };
 
 }  // namespace fovea

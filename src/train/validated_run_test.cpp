@@ -1,0 +1,97 @@
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <set>
+
+#include "base/random.h"
+#include "decode/package.h"
+#include "decode/translate.h"
+#include "eval/chrf.h"
+#include "ops/matmul_kernel.h"
+#include "support/whole_run.h"
+#include "temporary.h"
+#include "train/metrics.h"
+
+namespace fovea {
+namespace {
+
+// Whole runs on sentences of 12 words: what validation tells is of the settings of the recipe.
+class ValidatedRun : public ::testing::Test {
+ protected:
+  ValidatedRun() {
+    omp_set_num_threads(1);  // nothing here is worth a second thread
+    Random random(1);
+    std::string text;
+    for (int i = 0; i < 80; ++i) {
+      std::string line;
+      for (uint64_t n = 2 + random.below(6); n > 0; --n)
+        line += (line.empty() ? "w" : " w") + std::to_string(random.below(12));
+      lines_.push_back(line);
+      text += line + "\n";
+    }
+    write_atomically(folder_ / "text", text);
+    options_.data.root = folder_.path();
+    options_.data.train_source = options_.data.train_target = {"text"};
+    options_.data.valid_source = options_.data.valid_target = {"text"};
+    options_.vocabulary.kind = VocabularyKind::words;
+    options_.vocabulary.size = 0;
+    options_.model.encoder_layers = options_.model.decoder_layers = 1;
+    options_.model.size = options_.model.inner = 16;
+    options_.model.heads = 2;
+    options_.batch.tokens = 100;
+    options_.schedule = {.lr = 0.01, .warmup = 2};
+    options_.train = {.updates = 30};
+    options_.valid = {.every = 30, .metrics = {"chrf"}, .patience = 0};
+  }
+  ~ValidatedRun() override { request_stop(0); }
+
+  // What the model that was kept gives in a search of its own.
+  double chrf_of(const std::string& name, const SearchOptions& search) const {
+    const Package package = load_package(folder_ / name);
+    const Translator translator({package.model.get()}, package.source, package.target,
+                                {.search = search, .warn = false});
+    Lines found;
+    for (const Translation& t : translator.translate(lines_)) found.push_back(t.text);
+    return chrf(found, lines_, {});
+  }
+
+  TemporaryFolder folder_;
+  TrainOptions options_;
+  Lines lines_;
+};
+
+TEST_F(ValidatedRun, TranslatesWithTheBeamAndTheLengthPenaltyOfTheRecipe) {
+  std::set<double> different;
+  for (const auto& [beam, penalty] : {std::pair(1, 1.0), {6, 1.0}, {6, 0.0}}) {
+    const std::string name = "model-" + std::to_string(different.size());
+    options_.valid.beam = beam;
+    options_.valid.length_penalty = penalty;
+    whole_run(folder_ / name, options_);
+    const auto log = read_metrics(folder_ / (name + "/metrics.jsonl"));
+    const double wanted = chrf_of(name, {.beam = beam, .length_penalty = penalty});
+    EXPECT_NEAR(*log.back().value("chrf"), wanted, 1e-4) << beam << " " << penalty;
+    different.insert(wanted);
+  }
+  EXPECT_EQ(different.size(), 3u) << "the searches find the same: the test says nothing";
+}
+
+TEST_F(ValidatedRun, PrecisionChangesTheWeights) {
+  if (!kernel::has_fast_bf16(Cpu{})) GTEST_SKIP() << "this processor has no fast bf16 products";
+  options_.valid.metrics = {};
+  const auto weights = [&](const std::string& name) {
+    whole_run(folder_ / name, options_);
+    return load_package(folder_ / name).model->parameters().values().values();
+  };
+  const auto first = weights("f32"), again = weights("again");
+  options_.train.precision = Precision::bf16;
+  const auto rounded = weights("bf16");
+  EXPECT_EQ(first, again);
+  EXPECT_NE(first, rounded);
+  double apart = 0;
+  for (size_t i = 0; i < first.size(); ++i)
+    apart = std::max(apart, std::abs(first[i] - rounded[i]));
+  EXPECT_LT(apart, 0.3);  // and yet it learnt the same
+}
+
+}  // namespace
+}  // namespace fovea
