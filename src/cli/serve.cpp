@@ -10,6 +10,7 @@
 #include <csignal>
 #include <filesystem>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "base/log.h"
 #include "cli/session.h"
 #include "serve/engine.h"
+#include "serve/language.h"
 #include "serve/server.h"
 #include "serve/service.h"
 
@@ -24,7 +26,7 @@ namespace fovea {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  The model that comes along, for this machine alone:
+  The models that come along, for this machine alone:
     fovea serve
     curl -d q="A small dog." -d source=en -d target=de http://127.0.0.1:5000/translate
 
@@ -49,12 +51,25 @@ struct ServeCommand {
   bool no_files = false;
 };
 
+// The model that comes along and those that stand beside it, of other pairs of languages.
+std::vector<std::string> default_models() {
+  namespace fs = std::filesystem;
+  const std::string first = find_default_model();
+  check(!first.empty(), Exit::model,
+        "there is no default model; name one with -m DIR, or train one: fovea train --help");
+  std::set<std::string> others;
+  for (const auto& entry : fs::directory_iterator(fs::path(first).parent_path()))
+    if (languages_of_folder(entry.path().string()) && fs::exists(entry.path() / kConfigFile))
+      others.insert(entry.path().string());
+  others.erase(first);
+  std::vector<std::string> models{first};
+  models.insert(models.end(), others.begin(), others.end());
+  return models;
+}
+
 Engines load_engines(const ServeCommand& c) {
   const Device device = device_of(c.choice);
-  std::vector<std::string> models = c.models;
-  if (models.empty()) models.push_back(find_default_model());
-  check(!models.front().empty(), Exit::model,
-        "there is no default model; name one with -m DIR, or train one: fovea train --help");
+  const std::vector<std::string> models = c.models.empty() ? default_models() : c.models;
   Engines engines;
   for (const std::string& text : models) {
     const EngineSpec spec = parse_engine(text);
@@ -216,7 +231,7 @@ void add_serve(CLI::App& app) {
   command
       ->add_option("-m,--model", c.models,
                    "Model directory, or FROM-TO=DIR where its name does not tell the languages; "
-                   "may be given several times; default: the model that comes along")
+                   "may be given several times; default: the models that come along")
       ->type_name("DIR")
       ->expected(1)
       ->allow_extra_args(false)

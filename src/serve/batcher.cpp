@@ -8,7 +8,8 @@
 namespace fovea {
 namespace {
 
-constexpr size_t kTurn = 8;  // sentences of one request before the next request has its turn
+constexpr size_t kTurn = 8;   // sentences of one request before the next request has its turn
+constexpr size_t kMany = 64;  // sentences after which a request has to let others go first
 
 bool unwanted(const Task& task) {
   return task.failed || task.abandoned() || Task::Clock::now() > task.deadline;
@@ -31,7 +32,7 @@ bool Batcher::add(std::shared_ptr<Task> task) {
   task->arrived = Task::Clock::now();
   {
     const std::lock_guard hold(mutex_);
-    if (queued_ > 0 && queued_ + task->tokens > options_.queue_tokens) return false;
+    if (!fits(task->tokens)) return false;
     queued_ += task->tokens;
     if (task->sentences.empty())
       ended_.push_back(std::move(task));
@@ -102,11 +103,20 @@ std::vector<Batcher::Item> Batcher::take() {
     }
   }
   std::erase_if(tasks_, [](const auto& task) { return task->taken == task->sentences.size(); });
-  if (!tasks_.empty() && tasks_.front() == first) {  // the rest of it waits behind the others
-    tasks_.pop_front();
-    tasks_.push_back(first);
-  }
+  send_back(batch);
   return batch;
+}
+
+// The rest of a request of very many sentences waits behind the others. Those of a few keep their
+// places, so that nobody waits longer than what was there before him takes.
+void Batcher::send_back(const std::vector<Item>& batch) {
+  for (const Item& item : batch) {
+    const auto place = std::ranges::find(tasks_, item.task);
+    if (place == tasks_.end() || item.task->taken < kMany || item.sentence + 1 != item.task->taken)
+      continue;
+    tasks_.erase(place);
+    tasks_.push_back(item.task);
+  }
 }
 
 void Batcher::run(const std::vector<Item>& batch) {
@@ -154,6 +164,11 @@ void Batcher::complete(Task& task) {
     log_error("an answer could not be written: {}", error.what());
   }
   task.finish = nullptr;  // and with it the exchange
+}
+
+bool Batcher::has_room(int64_t tokens) const {
+  const std::lock_guard hold(mutex_);
+  return fits(tokens);
 }
 
 size_t Batcher::waiting() const {

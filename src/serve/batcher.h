@@ -66,7 +66,8 @@ class Batcher {
   // nothing came.
   bool work(std::chrono::milliseconds patience);
 
-  size_t waiting() const;  // tasks
+  bool has_room(int64_t tokens) const;  // whether add() would take so many now
+  size_t waiting() const;               // tasks
   int64_t waiting_tokens() const;
   bool full() const;
   void wake();  // work() returns as if its patience had ended
@@ -78,6 +79,10 @@ class Batcher {
     size_t sentence;
   };
   std::vector<Item> take();
+  void send_back(const std::vector<Item>& batch);
+  bool fits(int64_t tokens) const {
+    return queued_ == 0 || queued_ + tokens <= options_.queue_tokens;
+  }
   void drop_unwanted();
   void run(const std::vector<Item>& batch);
   void complete(Task& task);

@@ -90,6 +90,37 @@ TEST(Batcher, ALongRequestDoesNotHoldUpAShortOne) {
   EXPECT_EQ(large.texts, std::vector<std::string>(200, "word"));
 }
 
+// Requests of like size are answered in the order in which they came.
+TEST(Batcher, ThoseWhoCameFirstAreDoneFirst) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
+  std::vector<Result> results(6);
+  std::vector<size_t> order;
+  for (size_t i = 0; i < results.size(); ++i) {
+    const auto task = task_of(engine, std::vector<std::string>(40, "ab"), results[i]);
+    task->finish = [&order, i](Outcome, std::vector<Translation>) { order.push_back(i); };
+    batcher.add(task);
+  }
+  run_out(batcher);
+  EXPECT_EQ(order, (std::vector<size_t>{0, 1, 2, 3, 4, 5}));
+}
+
+// Not even many long ones hold up a short one for longer than one batch each.
+TEST(Batcher, ManyLongRequestsLetAShortOnePass) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
+  std::vector<Result> large(6);
+  Result small;
+  for (Result& result : large)
+    batcher.add(task_of(engine, std::vector<std::string>(400, "ab"), result));
+  batcher.add(task_of(engine, {"short"}, small));
+  int batches = 0;
+  for (; small.finished == 0 && batches < 200; ++batches) batcher.work(milliseconds(0));
+  EXPECT_LT(batches, 60) << "of 151 in all";
+  run_out(batcher);
+  for (const Result& result : large) EXPECT_EQ(result.texts.size(), 400u);
+}
+
 TEST(Batcher, RefusesWhatDoesNotFitIntoTheQueue) {
   const auto engine = echo_engine("en", "de");
   Batcher batcher({.queue_tokens = 20});

@@ -58,6 +58,13 @@ std::string head_of(const Reply& reply) {
   return head;
 }
 
+std::string bytes_of(const Reply& reply, Manner manner) {
+  std::string bytes = head_of(reply);
+  bytes += fmt::format("Content-Length: {}\r\n", reply.body.size());
+  bytes += manner.keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
+  return manner.head_only ? bytes : bytes + reply.body;
+}
+
 std::string chunk(std::string_view part) {
   return fmt::format("{:x}\r\n{}\r\n", part.size(), part);
 }

@@ -27,8 +27,13 @@ struct Reply {
   Headers headers = {};
 };
 
-const char* reason(int status);            // "Not Found"
-std::string head_of(const Reply& reply);   // status line and headers, without the empty line
+const char* reason(int status);           // "Not Found"
+std::string head_of(const Reply& reply);  // status line and headers, without the empty line
+// All of it. An answer to HEAD has the length of a body and none.
+struct Manner {
+  bool keep_alive, head_only;
+};
+std::string bytes_of(const Reply& reply, Manner manner);
 std::string chunk(std::string_view part);  // of a body in parts; an empty one ends it
 std::string lower(std::string_view text);  // ASCII
 

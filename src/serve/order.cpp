@@ -20,6 +20,10 @@ std::string needed(const Parameters& parameters, const char* name) {
   throw Refusal(400, fmt::format("{} is not supported", code));
 }
 
+[[noreturn]] void refuse_busy() {
+  throw Refusal(429, "Slowdown: too many requests are waiting", {{"Retry-After", "1"}});
+}
+
 }  // namespace
 
 void Service::check_size(const std::vector<std::string>& texts) const {
@@ -104,6 +108,9 @@ std::span<const Translation> Service::part(const Order& order, const Translation
 
 std::shared_ptr<Task> Service::task_for(Order& order,
                                         const std::shared_ptr<Exchange>& exchange) const {
+  int64_t tokens = 0;  // what is refused must cost little: no sentence is cut for it
+  for (const std::string& text : order.texts) tokens += estimated_tokens(text);
+  if (!batcher_.has_room(tokens)) refuse_busy();
   auto task = std::make_shared<Task>();
   task->engine = order.engine;
   task->wish = order.wish;
@@ -128,8 +135,7 @@ void Service::count(const Translations& translations) {
 }
 
 void Service::enqueue(std::shared_ptr<Task> task) {
-  if (!batcher_.add(std::move(task)))
-    throw Refusal(429, "Slowdown: too many requests are waiting", {{"Retry-After", "1"}});
+  if (!batcher_.add(std::move(task))) refuse_busy();
 }
 
 void Service::submit(const Call& call, Orders order, Render render) {

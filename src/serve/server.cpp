@@ -55,6 +55,9 @@ Complaint complaint_of(const Code& error) {
   return spoken ? Complaint{400, "this is not an HTTP request"} : Complaint{};
 }
 
+enum class Part { more, last };         // of an answer
+enum class Idle { asked_before, all };  // clients that do not ask just now
+
 class Connection;
 
 }  // namespace
@@ -64,8 +67,8 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
 
   void listen();
   void accept();
-  void accept_later();
   void drain();
+  void close_idle(Idle whom);
   void close();
   void leave(Connection* connection);
 
@@ -95,16 +98,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ~Connection() { server_->leave(this); }
 
   void wait_for_request();
-  void close_if_idle() {
+  // A client that has just come may be about to ask: it is given time to be told that it is late.
+  void close_if_idle(Idle whom) {
     Code ignored;
-    if (idle_ && stream_.socket().available(ignored) == 0) close();
+    if (idle_ && (whom == Idle::all || !fresh_) && stream_.socket().available(ignored) == 0)
+      close();
   }
-  void write(const Turn* turn, std::string bytes, bool last);
+  void write(const Turn* turn, std::string bytes, Part part);
   void close();
   asio::io_context& io() { return server_->io; }
   bool is_current(const Turn* turn) const { return current_.lock().get() == turn; }
   bool keep_alive() const { return keep_alive_ && !server_->draining; }
-  bool head_only() const { return head_only_; }
+  Manner manner() const { return {keep_alive(), head_only_}; }
   bool chunked() const { return version_ == 11; }
 
  private:
@@ -160,7 +165,7 @@ class Turn : public Exchange, public std::enable_shared_from_this<Turn> {
       bytes += connection.chunked() ? "Transfer-Encoding: chunked\r\n" : "";
       bytes +=
           connection.keep_alive() && connection.chunked() ? "\r\n" : "Connection: close\r\n\r\n";
-      connection.write(self.get(), std::move(bytes), false);
+      connection.write(self.get(), std::move(bytes), Part::more);
     });
   }
 
@@ -168,7 +173,7 @@ class Turn : public Exchange, public std::enable_shared_from_this<Turn> {
     if (part.empty()) return;  // an empty chunk would be the end
     asio::post(connection_->io(), [self = shared_from_this(), part = std::move(part)] {
       Connection& connection = *self->connection_;
-      connection.write(self.get(), connection.chunked() ? chunk(part) : part, false);
+      connection.write(self.get(), connection.chunked() ? chunk(part) : part, Part::more);
     });
   }
 
@@ -176,7 +181,7 @@ class Turn : public Exchange, public std::enable_shared_from_this<Turn> {
     if (ended_.exchange(true)) return;
     asio::post(connection_->io(), [self = shared_from_this()] {
       Connection& connection = *self->connection_;
-      connection.write(self.get(), connection.chunked() ? "0\r\n\r\n" : "", true);
+      connection.write(self.get(), connection.chunked() ? "0\r\n\r\n" : "", Part::last);
     });
   }
 
@@ -185,11 +190,7 @@ class Turn : public Exchange, public std::enable_shared_from_this<Turn> {
 
  private:
   static void answer(Connection& connection, const Turn* turn, const Reply& reply) {
-    std::string bytes = head_of(reply);
-    bytes += "Content-Length: " + std::to_string(reply.body.size()) + "\r\n";
-    bytes += connection.keep_alive() ? "\r\n" : "Connection: close\r\n\r\n";
-    if (!connection.head_only()) bytes += reply.body;
-    connection.write(turn, std::move(bytes), true);
+    connection.write(turn, bytes_of(reply, connection.manner()), Part::last);
   }
 
   std::shared_ptr<Connection> connection_;
@@ -319,15 +320,12 @@ void Connection::refuse(const Complaint& wrong) {
   const Reply reply{.status = wrong.status,
                     .body = std::string("{\"error\":\"") + wrong.text + "\"}"};
   keep_alive_ = false;
-  write(nullptr,
-        head_of(reply) + "Content-Length: " + std::to_string(reply.body.size()) +
-            "\r\nConnection: close\r\n\r\n" + (head_only_ ? "" : reply.body),
-        true);
+  write(nullptr, bytes_of(reply, manner()), Part::last);
 }
 
-void Connection::write(const Turn* turn, std::string bytes, bool last) {
+void Connection::write(const Turn* turn, std::string bytes, Part part) {
   if (closing_ || ends_ || (turn && !is_current(turn))) return;
-  ends_ = last;
+  ends_ = part == Part::last;
   waiting_.push_back(std::move(bytes));
   if (waiting_.size() == 1) write_next();
 }
@@ -400,17 +398,14 @@ void Server::State::accept() {
   acceptor.async_accept([self = shared_from_this()](const Code& error, tcp::socket socket) {
     self->accepting = false;
     if (error == asio::error::operation_aborted) return;
-    if (error) return self->accept_later();
+    if (error) {  // there are no descriptors left: those who are being served go first
+      self->pause.expires_after(kNoDescriptors);
+      return self->pause.async_wait([self](const Code& failed) {
+        if (!failed) self->accept();
+      });
+    }
     std::make_shared<Connection>(self, std::move(socket))->wait_for_request();
     self->accept();
-  });
-}
-
-// There are no descriptors left: those who are being served go first.
-void Server::State::accept_later() {
-  pause.expires_after(kNoDescriptors);
-  pause.async_wait([self = shared_from_this()](const Code& error) {
-    if (!error) self->accept();
   });
 }
 
@@ -435,14 +430,20 @@ void Server::State::drain() {
       std::make_shared<Connection>(shared_from_this(), std::move(socket))->wait_for_request();
   }
   acceptor.close(ignored);
-  pause.cancel();
+  close_idle(Idle::asked_before);
+  pause.expires_after(kFarewell);
+  pause.async_wait([self = shared_from_this()](const Code&) { self->close_idle(Idle::all); });
+}
+
+void Server::State::close_idle(Idle whom) {
   const std::vector<Connection*> all(connections.begin(), connections.end());
-  for (Connection* connection : all) connection->close_if_idle();
+  for (Connection* connection : all) connection->close_if_idle(whom);
 }
 
 void Server::State::close() {
   drain();
   if (signals) signals->cancel();
+  pause.cancel();
   const std::vector<Connection*> all(connections.begin(), connections.end());
   for (Connection* connection : all) connection->close();
   work.reset();
@@ -466,10 +467,9 @@ size_t Server::connections() const { return state_->count; }
 void Server::start() {
   asio::post(state_->io, [state = state_] { state->accept(); });
   state_->thread = std::thread([state = state_.get()] {
-    for (;;) {
+    while (!state->io.stopped()) {
       try {
         state->io.run();
-        return;
       } catch (const std::exception& error) {
         log_error("a connection failed: {}", error.what());
       }
