@@ -10,6 +10,7 @@ namespace {
 constexpr std::pair<int, const char*> kReasons[] = {
     {200, "OK"},
     {204, "No Content"},
+    {304, "Not Modified"},
     {400, "Bad Request"},
     {401, "Unauthorized"},
     {403, "Forbidden"},

@@ -186,7 +186,8 @@ class Turn : public Exchange, public std::enable_shared_from_this<Turn> {
  private:
   static void answer(Connection& connection, const Turn* turn, const Reply& reply) {
     std::string bytes = head_of(reply);
-    bytes += "Content-Length: " + std::to_string(reply.body.size()) + "\r\n";
+    if (reply.status != 304)  // which would have to name the length of the body it leaves out
+      bytes += "Content-Length: " + std::to_string(reply.body.size()) + "\r\n";
     bytes += connection.keep_alive() ? "\r\n" : "Connection: close\r\n\r\n";
     if (!connection.head_only()) bytes += reply.body;
     connection.write(turn, std::move(bytes), true);
