@@ -19,9 +19,7 @@ function panel(title, text, drawing) {
   return el('div', {}, el('h2', {}, title), el('p', { dir: 'auto' }, text), drawing);
 }
 
-async function ask(page, state, room) {
-  const fallback = page.models.filter((m) => m.source === page.models[0].source).at(-1);
-  const other = page.models.find((m) => m.name === state.other) ?? fallback;
+async function ask(other, state, room) {
   const reply = await translate(state.text.trim(), other);
   const sentence = reply.attention.filter((s) => s.attention.length > 0).map(read)[state.sentence];
   if (!sentence) throw new Error(`${other.name} has no attention to show`);
@@ -34,14 +32,15 @@ export const view = {
   id: 'compare',
   title: 'Compare',
   tools: ['kind', 'layer', 'head', 'unit', 'gamma', 'other'],
-  draw(stage, { m, sentence, state, page }) {
+  draw(stage, { m, sentence, state, model, other }) {
     const room = Math.max(320, (stage.clientWidth - 60) / 2);
     const drawing = heatmap(m, { room, gamma: state.gamma });
-    const name = state.model || page.models[0].name;
     const pair = el('div', { class: 'pair' },
-      panel(`${name} (${m.mechanism})`, sentence.target.text, drawing));
+      panel(`${model.name} (${m.mechanism})`, sentence.target.text, drawing));
     stage.append(pair);
-    ask(page, state, room).then((second) => pair.append(second),
+    if (other === model)
+      stage.append(el('p', { class: 'note' }, 'Choose another model; fovea serve takes several.'));
+    ask(other, state, room).then((second) => pair.append(second),
       (error) => pair.append(el('p', { class: 'note' }, error.message)));
     const mark = ({ row, col }) => {
       for (const map of pair.querySelectorAll('.heat-map')) map.mark(row, col);

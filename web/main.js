@@ -27,7 +27,10 @@ const page = { models: [], sentences: [], drawn: {}, m: null, asked: 0 };
 
 const view = () => VIEWS.find((v) => v.id === state.view) ?? map;
 const sentence = () => page.sentences[Math.min(state.sentence, page.sentences.length - 1)];
-const model = () => page.models.find((m) => m.name === state.model) ?? page.models[0];
+const model = () => page.models.find((m) => m.id === state.model) ?? page.models[0];
+// Those that can read the same sentence; the last of them is what it is compared with at first.
+const readers = () => page.models.filter((m) => m.source === model().source);
+const other = () => readers().find((m) => m.id === state.other) ?? readers().at(-1);
 
 function message(text) {
   by('message').textContent = text;
@@ -83,10 +86,8 @@ function tools() {
   by('hide').value = state.hide;
   for (const button of document.querySelectorAll('[data-unit]'))
     button.setAttribute('aria-pressed', button.dataset.unit === state.unit);
-  const others = page.models.filter((m) => m.source === model().source);
-  options(by('other'), others.map((m) => [m.name, `${m.name} (${m.attention})`]),
-    state.other || others.at(-1)?.name);
   if (!s) return;
+  options(by('other'), readers().map((m) => [m.id, `${m.id} (${m.attention})`]), other().id);
   const title = (x, i) => [i, `${i + 1}: ${x.source.text.slice(0, 30)}`];
   options(by('sentence'), page.sentences.map(title), state.sentence);
   options(by('kind'), kinds(s).map((k) => [k, KIND_NAMES[k]]), state.kind);
@@ -115,7 +116,8 @@ function draw() {
   }
   const now = fitted(s);
   page.m = matrix(s, now);
-  page.drawn = view().draw(stage, { sentence: s, m: page.m, state: now, page }) ?? {};
+  page.drawn = view().draw(stage, { sentence: s, m: page.m, state: now, model: model(),
+    other: other() }) ?? {};
   readOut(spot);
 }
 
@@ -200,7 +202,7 @@ async function keep(form) {
 
 // Another model may read another language: an example of the old one makes way for one of the new.
 function choose() {
-  const next = page.models.find((m) => m.name === by('model').value);
+  const next = page.models.find((m) => m.id === by('model').value);
   const example = Object.values(EXAMPLES).includes(by('text').value.trim());
   if (example && EXAMPLES[next.source]) by('text').value = EXAMPLES[next.source];
   by('ask').requestSubmit();
@@ -213,7 +215,7 @@ function changed(names) {
   if (!asks && names.size === 1 && names.has('step')) return page.drawn.step?.(state.step);
   if (!asks) return draw();
   by('text').value = state.text;
-  by('model').value = model().name;
+  by('model').value = model().id;
   return ask();
 }
 
@@ -227,10 +229,12 @@ async function begin() {
   onPoint(readOut);
   try {
     const [all, known] = await Promise.all([models(), languages()]);
-    page.models = all;
+    const same = (m) => all.filter((x) => x.name === m.name).length > 1;
+    page.models = all.map((m) => ({ ...m,
+      id: same(m) ? `${m.source}-${m.target}: ${m.name}` : m.name }));
     const name = (code) => known.find((l) => l.code === code)?.name ?? code;
-    options(by('model'), all.map((m) => [m.name,
-      `${name(m.source)} to ${name(m.target)}: ${m.name} (${m.attention})`]), model().name);
+    options(by('model'), page.models.map((m) => [m.id,
+      `${name(m.source)} to ${name(m.target)}: ${m.name} (${m.attention})`]), model().id);
   } catch (error) {
     return message(error.message);
   }
