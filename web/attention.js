@@ -31,6 +31,14 @@ export function heads(sentence, kind) {
   return [...new Set(found)].sort((a, b) => a - b);
 }
 
+// The choice as far as this sentence has it: a layer or head that it lacks becomes the mean.
+export function fitted(sentence, choice) {
+  const kind = kinds(sentence).includes(choice.kind) ? choice.kind : kinds(sentence)[0];
+  const layer = layers(sentence, kind).includes(choice.layer) ? choice.layer : -1;
+  const head = heads(sentence, kind).includes(choice.head) ? choice.head : -1;
+  return { ...choice, kind, layer, head };
+}
+
 // One side of a matrix: names of its rows or columns and, for each piece, its place among them.
 function axis(side, unit, shifted) {
   const place = side.word_of;

@@ -18,7 +18,8 @@ export function isDark() {
 // The colour of a weight in [0, 1], as three numbers.
 export function blues(weight, gamma = 1) {
   const stops = STOPS[isDark() ? 'dark' : 'light'];
-  const x = Math.min(1, Math.max(0, weight)) ** gamma * (stops.length - 1);
+  const power = Math.min(4, Math.max(0.1, gamma));
+  const x = Math.min(1, Math.max(0, weight)) ** power * (stops.length - 1);
   const at = Math.min(stops.length - 2, Math.floor(x));
   const low = parts(stops[at]);
   const high = parts(stops[at + 1]);

@@ -1,19 +1,9 @@
 // The same sentence, two models beside each other.
 
 import { el } from './dom.js';
-import { heads, kinds, layers, matrix, read } from './attention.js';
+import { fitted, matrix, read } from './attention.js';
 import { heatmap } from './map.js';
 import { translate } from './service.js';
-
-// A layer or head that the other model lacks becomes the mean.
-function closest(sentence, state) {
-  const kind = kinds(sentence).includes(state.kind) ? state.kind : kinds(sentence)[0];
-  return {
-    kind, unit: state.unit,
-    layer: layers(sentence, kind).includes(state.layer) ? state.layer : -1,
-    head: heads(sentence, kind).includes(state.head) ? state.head : -1,
-  };
-}
 
 function panel(title, text, drawing) {
   return el('div', {}, el('h2', {}, title), el('p', { dir: 'auto' }, text), drawing);
@@ -23,7 +13,7 @@ async function ask(other, state, room) {
   const reply = await translate(state.text.trim(), other);
   const sentence = reply.attention.filter((s) => s.attention.length > 0).map(read)[state.sentence];
   if (!sentence) throw new Error(`${other.name} has no attention to show`);
-  const m = matrix(sentence, closest(sentence, state));
+  const m = matrix(sentence, fitted(sentence, state));
   return panel(`${other.name} (${m.mechanism})`, sentence.target.text,
     heatmap(m, { room, gamma: state.gamma, live: false }));
 }

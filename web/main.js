@@ -1,7 +1,7 @@
 // The page: asks the service, keeps the tools in step with the state, lets the chosen view draw.
 
 import { clear, el, options, word } from './dom.js';
-import { heads, kinds, layers, matrix, read } from './attention.js';
+import { fitted, heads, kinds, layers, matrix, read } from './attention.js';
 import { onChange, onPoint, set, spot, start, state } from './state.js';
 import { models, languages, translate, useKey } from './service.js';
 import { save } from './save.js';
@@ -96,14 +96,6 @@ function tools() {
   number(by('head'), heads(s, kind), state.head);
 }
 
-// A layer or head that this model does not have is that of another model's address: the mean.
-function fitted(s) {
-  const kind = kinds(s).includes(state.kind) ? state.kind : kinds(s)[0];
-  const layer = layers(s, kind).includes(state.layer) ? state.layer : -1;
-  const head = heads(s, kind).includes(state.head) ? state.head : -1;
-  return { ...state, kind, layer, head };
-}
-
 function draw() {
   tools();
   const stage = clear(by('stage'));
@@ -111,10 +103,11 @@ function draw() {
   page.m = null;
   const s = sentence();
   if (!s) {
-    stage.append(el('p', { class: 'note' }, 'Nothing to show yet.'));
+    stage.append(el('p', { class: 'note' }, state.text.trim()
+      ? 'No attention to show: this model has none.' : 'Type a sentence.'));
     return;
   }
-  const now = fitted(s);
+  const now = fitted(s, state);
   page.m = matrix(s, now);
   page.drawn = view().draw(stage, { sentence: s, m: page.m, state: now, model: model(),
     other: other() }) ?? {};
@@ -196,7 +189,7 @@ async function keep(form) {
   if (!s) return;
   const drawing = page.drawn.drawing ?? by('stage').querySelector('svg');
   const m = page.drawn.m ?? page.m;
-  const kept = await save(form, { drawing, m, sentence: s, choice: fitted(s) });
+  const kept = await save(form, { drawing, m, sentence: s, choice: fitted(s, state) });
   if (!kept) message('This view has no drawing to save; Alignment and Lines have.');
 }
 

@@ -2,7 +2,7 @@
 
 import { el, word } from './dom.js';
 import { blues, css, ink } from './colours.js';
-import { matrix, shown } from './attention.js';
+import { fitted, matrix, shown } from './attention.js';
 import { drawMechanism, note } from './mechanism.js';
 import { point, set } from './state.js';
 
@@ -85,7 +85,7 @@ export const view = {
   title: 'Step by step',
   tools: ['layer', 'head'],
   draw(stage, { sentence, state }) {
-    const m = matrix(sentence, { ...state, kind: 'cross', unit: 'pieces' });
+    const m = matrix(sentence, fitted(sentence, { ...state, kind: 'cross', unit: 'pieces' }));
     const steps = slider(m.rows);
     const body = el('div', { class: 'player' });
     const drawn = { m, point: ({ col }) => mark(drawn.source, col) };
