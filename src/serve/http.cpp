@@ -10,6 +10,7 @@ namespace {
 constexpr std::pair<int, const char*> kReasons[] = {
     {200, "OK"},
     {204, "No Content"},
+    {304, "Not Modified"},
     {400, "Bad Request"},
     {401, "Unauthorized"},
     {403, "Forbidden"},
@@ -60,7 +61,8 @@ std::string head_of(const Reply& reply) {
 
 std::string bytes_of(const Reply& reply, Manner manner) {
   std::string bytes = head_of(reply);
-  bytes += fmt::format("Content-Length: {}\r\n", reply.body.size());
+  if (reply.status != 304)  // which would have to name the length of the body it leaves out
+    bytes += fmt::format("Content-Length: {}\r\n", reply.body.size());
   bytes += manner.keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
   return manner.head_only ? bytes : bytes + reply.body;
 }

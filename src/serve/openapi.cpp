@@ -91,6 +91,13 @@ constexpr const char* kMore = R"json(
 "/v2/languages": {"get": {"summary": "As DeepL", "parameters": [{"name": "type", "in": "query",
     "schema": {"type": "string", "enum": ["source", "target"]}}],
   "responses": {"200": {"description": "Languages"}}}},
+"/v1/models": {"get": {"summary": "The models that can be asked", "responses": {"200": {
+    "description": "In the order of the command line", "content": {"application/json": {
+    "schema": {"type": "array", "items": {"type": "object",
+    "required": ["name", "source", "target", "type", "attention"],
+    "properties": {"name": {"type": "string"}, "source": {"type": "string"},
+    "target": {"type": "string"}, "type": {"type": "string"},
+    "attention": {"type": "string"}}}}}}}}}},
 "/health": {"get": {"summary": "LibreTranslate's health", "responses": {"200": {
     "description": "{\"status\": \"ok\"}"}}}},
 "/livez": {"get": {"summary": "The process lives", "responses": {"200": {

@@ -7,7 +7,6 @@
 #include <set>
 
 #include "base/log.h"
-#include "serve/language.h"
 #include "serve/refusal.h"
 
 namespace fovea {
@@ -72,21 +71,6 @@ Reply refusal_reply(const std::string& endpoint, const Refusal& refusal) {
   return reply;
 }
 
-constexpr const char* kIndex = R"(<!doctype html>
-<html lang="en"><meta charset="utf-8"><title>Fovea</title>
-<meta name="viewport" content="width=device-width">
-<style>
-body {{ font: 1rem/1.5 sans-serif; max-width: 40rem; margin: 2rem auto; padding: 0 1rem }}
-</style>
-<h1>Fovea</h1>
-<p>This is a translation service that speaks LibreTranslate's language. It runs:</p>
-<ul>
-{}</ul>
-<p><a href="/languages">/languages</a>, <a href="/openapi.json">/openapi.json</a>,
-<a href="/health">/health</a>, <a href="/metrics">/metrics</a>.</p>
-</html>
-)";
-
 }  // namespace
 
 // Who may call what. A path that ends with '/' stands for everything below it.
@@ -100,7 +84,9 @@ struct Service::Route {
 const std::vector<Service::Route>& Service::routes() {
   using enum Route::Door;
   static const std::vector<Route> all = {
-      {"GET", "/", &Service::index, open},
+      {"GET", "/", &Service::page, open},
+      {"GET", "/web/", &Service::page, open},
+      {"GET", "/v1/models", &Service::models, open},
       {"GET", "/health", &Service::health, open},
       {"GET", "/livez", &Service::alive, open},
       {"GET", "/readyz", &Service::ready, open},
@@ -218,15 +204,6 @@ void Service::metrics(Call call) {
                           engine->package().model->parameters().size()});
   call.exchange->answer(
       {.body = metrics_.text(now), .type = "text/plain; version=0.0.4; charset=utf-8"});
-}
-
-void Service::index(Call call) {
-  std::string list;
-  for (const auto& engine : call.engines)
-    list += fmt::format("<li>{} to {}</li>\n", language_name(engine->source()),
-                        language_name(engine->target()));
-  call.exchange->answer(
-      {.body = fmt::format(fmt::runtime(kIndex), list), .type = "text/html; charset=utf-8"});
 }
 
 void Service::openapi(Call call) { call.exchange->answer({.body = openapi_text()}); }

@@ -85,8 +85,10 @@ class Service {
   void alive(Call call);
   void ready(Call call);
   void metrics(Call call);
-  void index(Call call);
   void openapi(Call call);
+  // The page (page.cpp).
+  void page(Call call);
+  void models(Call call);
   // LibreTranslate (libretranslate.cpp, files.cpp).
   void translate(Call call);
   void detect(Call call);

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 
 #include "support/echo_engine.h"
 
@@ -294,11 +296,50 @@ TEST(Service, DescribesItselfAndItsFigures) {
   s.service.drain();
   EXPECT_EQ(s.ask("GET", "/readyz").status, 503);
   EXPECT_EQ(s.ask("GET", "/livez").status, 200);
-  EXPECT_NE(s.ask("GET", "/").body.find("English to German"), std::string::npos);
   const Reply options = s.ask("OPTIONS", "/translate");
   EXPECT_TRUE(std::ranges::any_of(options.headers, [](const auto& h) {
     return h.first == "Access-Control-Allow-Origin" && h.second == "*";
   }));
+}
+
+std::string header_of(const Reply& reply, const std::string& name) {
+  for (const auto& [known, value] : reply.headers)
+    if (known == name) return value;
+  return "";
+}
+
+TEST(Service, ThePageIsPartOfTheProgram) {
+  Asked s;
+  const Reply index = s.ask("GET", "/");
+  EXPECT_EQ(index.type, "text/html; charset=utf-8");
+  EXPECT_EQ(header_of(index, "Content-Security-Policy").find("default-src 'self';"), 0u);
+  std::ifstream file(std::string(FOVEA_SOURCE) + "/web/index.html");
+  EXPECT_EQ(index.body, std::string(std::istreambuf_iterator<char>(file), {}));
+  const Reply script = s.ask("GET", "/web/main.js");
+  EXPECT_EQ(script.type, "text/javascript; charset=utf-8");
+  EXPECT_NE(script.body.find("import"), std::string::npos);
+  EXPECT_EQ(s.ask("GET", "/web/style.css").type, "text/css; charset=utf-8");
+  EXPECT_EQ(s.ask("POST", "/", "{}").status, 405);
+  for (const char* path : {"/web/", "/web/../README.md", "/web/none.js", "/web/%2e%2e/test"})
+    EXPECT_EQ(s.ask("GET", path).status, 404) << path;
+
+  const std::string etag = header_of(script, "ETag");
+  EXPECT_NE(etag, header_of(index, "ETag"));
+  const auto again = [&](const std::string& known) {
+    return s.ask("GET", "/web/main.js", "", "", {{"if-none-match", known}});
+  };
+  EXPECT_EQ(again(etag).status, 304);
+  EXPECT_EQ(again(etag).body, "");
+  EXPECT_EQ(again("\"another\"").body, script.body);
+}
+
+TEST(Service, NamesItsModels) {
+  Asked s;
+  const Json models = Json::parse(s.ask("GET", "/v1/models").body);
+  ASSERT_EQ(models.size(), 2u);
+  EXPECT_EQ(models[1]["source"], "de");
+  EXPECT_EQ(models[1]["target"], "en");
+  EXPECT_TRUE(models[1]["name"].is_string() && models[1]["attention"].is_string());
 }
 
 }  // namespace

@@ -1,0 +1,127 @@
+// Attention matrices of one sentence: as the service sends them, by pieces or by words.
+
+function bytes(base64) {
+  const text = atob(base64);
+  return Uint8Array.from(text, (c) => c.charCodeAt(0));
+}
+
+const weights = (base64) => Float64Array.from(bytes(base64), (b) => b / 255);
+
+// '▁' begins a word; a piece that is nothing else still has to be seen.
+export const shown = (piece) => (piece.length > 1 ? piece.replace('▁', '') : piece);
+
+export function read(json) {
+  const maps = json.attention.map((map) => ({ ...map, weights: weights(map.data) }));
+  const extra = { ...json.extra };
+  if (extra.soft) extra.soft = weights(extra.soft);
+  return { ...json, maps, extra };
+}
+
+export function kinds(sentence) {
+  return ['cross', 'encoder', 'decoder'].filter((k) => sentence.maps.some((m) => m.kind === k));
+}
+
+export function layers(sentence, kind) {
+  const found = sentence.maps.filter((m) => m.kind === kind).map((m) => m.layer);
+  return [...new Set(found)].sort((a, b) => a - b);
+}
+
+export function heads(sentence, kind) {
+  const found = sentence.maps.filter((m) => m.kind === kind).map((m) => m.head);
+  return [...new Set(found)].sort((a, b) => a - b);
+}
+
+// The choice as far as this sentence has it: a layer or head that it lacks becomes the mean.
+export function fitted(sentence, choice) {
+  const kind = kinds(sentence).includes(choice.kind) ? choice.kind : kinds(sentence)[0];
+  const layer = layers(sentence, kind).includes(choice.layer) ? choice.layer : -1;
+  const head = heads(sentence, kind).includes(choice.head) ? choice.head : -1;
+  return { ...choice, kind, layer, head };
+}
+
+// One side of a matrix: names of its rows or columns and, for each piece, its place among them.
+function axis(side, unit, shifted) {
+  const place = side.word_of;
+  const words = unit === 'words';
+  const names = words ? side.words : side.tokens.map(shown);
+  const of = words ? place : place.map((_, i) => i);
+  if (!shifted) return { names, of };
+  // What the decoder reads is one step behind what it writes.
+  return { names: ['<s>', ...names.slice(0, -1)], of: [0, ...of.slice(0, -1).map((i) => i + 1)] };
+}
+
+function axes(sentence, kind, unit) {
+  const rows = axis(kind === 'encoder' ? sentence.source : sentence.target, unit, false);
+  const cols = kind === 'decoder' ? axis(sentence.target, unit, true)
+    : axis(sentence.source, unit, false);
+  return { rows, cols };
+}
+
+// The mean of the chosen maps; −1 stands for all. Words: the sum over the pieces of a column's
+// word, the mean over those of a row's.
+export function matrix(sentence, { kind, layer, head, unit }) {
+  const chosen = sentence.maps.filter((m) => m.kind === kind
+    && (layer < 0 || m.layer === layer) && (head < 0 || m.head === head));
+  if (chosen.length === 0) return null;
+  const { rows, cols } = axes(sentence, kind, unit);
+  const width = cols.names.length;
+  const sum = new Float64Array(rows.names.length * width);
+  const pieces = new Array(rows.names.length).fill(0);
+  for (let i = 0; i < chosen[0].rows; ++i) pieces[rows.of[i]] += 1;
+  for (const map of chosen)
+    for (let i = 0; i < map.rows; ++i)
+      for (let j = 0; j < map.cols; ++j)
+        sum[rows.of[i] * width + cols.of[j]]
+          += map.weights[i * map.cols + j] / (chosen.length * pieces[rows.of[i]]);
+  return {
+    rows: rows.names.length, cols: width, weights: sum, rowNames: rows.names, colNames: cols.names,
+    rowOf: rows.of, colOf: cols.of, mechanism: chosen[0].mechanism,
+    at: (i, j) => sum[i * width + j],
+  };
+}
+
+export function rowSum(m, row) {
+  let sum = 0;
+  for (let j = 0; j < m.cols; ++j) sum += m.at(row, j);
+  return sum;
+}
+
+// The column with the largest weight, the first of equals, among the first `count`.
+export function largest(m, row, count = m.cols) {
+  let best = 0;
+  for (let j = 1; j < count; ++j) if (m.at(row, j) > m.at(row, best)) best = j;
+  return best;
+}
+
+// Of the rows, in bits, on average: 0 looks at one place, log₂ of the columns everywhere alike.
+export function entropy(m) {
+  let sum = 0;
+  for (const w of m.weights) if (w > 0) sum -= w * Math.log2(w);
+  return sum / m.rows;
+}
+
+// "0-0 1-2": source word first. The last row and column, </s>, take no part.
+export function pharaoh(sentence, choice) {
+  const m = matrix(sentence, { ...choice, unit: 'words' });
+  const links = [];
+  for (let i = 0; m.cols > 1 && i + 1 < m.rows; ++i) {
+    const j = largest(m, i, m.cols - 1);
+    if (m.at(i, j) > 0) links.push(`${j}-${i}`);
+  }
+  return links.join(' ');
+}
+
+// A table for spreadsheets. A cell that would be taken for a formula is kept text by an apostrophe.
+export function csv(m) {
+  const quoted = (text) => {
+    const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  };
+  const lines = [['', ...m.colNames.map(quoted)]];
+  for (let i = 0; i < m.rows; ++i) {
+    const row = [];
+    for (let j = 0; j < m.cols; ++j) row.push(m.at(i, j).toFixed(4));
+    lines.push([quoted(m.rowNames[i]), ...row]);
+  }
+  return `${lines.map((line) => line.join(',')).join('\r\n')}\r\n`;
+}

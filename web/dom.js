@@ -1,0 +1,43 @@
+// Elements. Text of a sentence only ever becomes a text node: nothing in it is markup.
+
+const SVG = 'http://www.w3.org/2000/svg';
+
+function fill(node, attributes, children) {
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === 'function') node.addEventListener(name.replace(/^on/, ''), value);
+    else node.setAttribute(name, value === true ? '' : value);
+  }
+  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return node;
+}
+
+export function el(name, attributes = {}, ...children) {
+  return fill(document.createElement(name), attributes, children);
+}
+
+export function svg(name, attributes = {}, ...children) {
+  return fill(document.createElementNS(SVG, name), attributes, children);
+}
+
+// A word of a sentence: right-to-left where its letters are.
+export function word(text, attributes = {}) {
+  return el('bdi', { dir: 'auto', ...attributes }, text);
+}
+
+export function clear(node) {
+  node.replaceChildren();
+  return node;
+}
+
+export function options(select, list, chosen) {
+  select.replaceChildren(...list.map(([value, text]) =>
+    el('option', { value, selected: String(value) === String(chosen) }, text)));
+}
+
+// How wide a text will be, so that labels get the room they need.
+const pen = document.createElement('canvas').getContext('2d');
+export function widthOf(text, font = '13px system-ui, sans-serif') {
+  pen.font = font;
+  return pen.measureText(text).width;
+}

@@ -1,0 +1,95 @@
+// Two columns of words and a curve for each weight, the wider the more. Where one layer and all of
+// its heads are chosen, each head has its colour.
+
+import { el, svg, widthOf } from './dom.js';
+import { HEADS } from './colours.js';
+import { heads, matrix } from './attention.js';
+import { point } from './state.js';
+
+const LINE = 27;
+const GAP = 420;
+
+function curve(x1, y1, x2, y2) {
+  const middle = (x1 + x2) / 2;
+  return `M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}`;
+}
+
+function curves(m, place, { hide, colour, share, shift = 0 }) {
+  const group = svg('g', { fill: 'none', stroke: colour, 'stroke-linecap': 'round' });
+  for (let i = 0; i < m.rows; ++i)
+    for (let j = 0; j < m.cols; ++j) {
+      const weight = m.at(i, j);
+      if (weight < Math.max(hide, 0.004)) continue;
+      group.append(svg('path', {
+        d: curve(place.left, place.y(j) + shift, place.right, place.y(i) + shift),
+        'data-row': i, 'data-col': j, 'data-weight': weight.toFixed(4),
+        'stroke-width': Math.max(0.7, 9 * weight * share),
+        'stroke-opacity': Math.min(0.9, 0.25 + 0.65 * weight),
+      }));
+    }
+  return group;
+}
+
+function column(names, x, anchor, place, side) {
+  return names.map((name, i) => svg('text', {
+    x, y: place.y(i) + 4, 'text-anchor': anchor, [`data-${side}`]: i,
+    onmouseenter: () => (side === 'row' ? point(i, null) : point(null, i)),
+    onmouseleave: () => point(null, null),
+  }, name));
+}
+
+function dim(drawing, { row, col }) {
+  const on = (node) => (row === null || Number(node.dataset.row) === row)
+    && (col === null || Number(node.dataset.col) === col);
+  const any = row !== null || col !== null;
+  for (const path of drawing.querySelectorAll('path'))
+    path.style.strokeOpacity = any && !on(path) ? 0.04 : '';
+  for (const text of drawing.querySelectorAll('text'))
+    text.classList.toggle('on', any && (Number(text.dataset.row ?? -1) === row
+      || Number(text.dataset.col ?? -1) === col));
+}
+
+function layersOfCurves(sentence, m, place, state) {
+  const all = heads(sentence, state.kind);
+  if (state.layer < 0 || state.head >= 0 || all.length < 2)
+    return [curves(m, place, { hide: state.hide, colour: '#3182bd', share: 1 })];
+  const apart = Math.min(4, (LINE - 9) / all.length);  // so that heads do not hide each other
+  return all.map((head, i) => curves(matrix(sentence, { ...state, head }), place, {
+    hide: state.hide, colour: HEADS[head % HEADS.length], share: Math.min(0.5, apart / 8),
+    shift: (i - (all.length - 1) / 2) * apart,
+  }));
+}
+
+function legend(all) {
+  return el('p', { class: 'legend' }, all.map((head) => {
+    const name = el('span', {}, `head ${head + 1}`);
+    name.style.borderColor = HEADS[head % HEADS.length];
+    return name;
+  }));
+}
+
+export const view = {
+  id: 'lines',
+  title: 'Lines',
+  tools: ['kind', 'layer', 'head', 'unit', 'hide'],
+  draw(stage, { m, sentence, state }) {
+    const left = Math.min(260, Math.max(...m.colNames.map((name) => widthOf(name)))) + 24;
+    const right = Math.min(260, Math.max(80, ...m.rowNames.map((name) => widthOf(name)))) + 24;
+    const width = left + GAP + right;
+    const height = Math.max(m.rows, m.cols) * LINE + 34;
+    const place = { left, right: left + GAP, y: (i) => 42 + i * LINE };
+    const drawing = svg('svg', {
+      width, height, viewBox: `0 0 ${width} ${height}`, class: 'lines', role: 'figure',
+    }, svg('text', { x: left - 8, y: 16, 'text-anchor': 'end', class: 'soft' }, 'looked at'),
+    svg('text', { x: left + GAP + 8, y: 16, class: 'soft' }, 'while writing'),
+    layersOfCurves(sentence, m, place, state),
+    column(m.colNames, left - 8, 'end', place, 'col'),
+    column(m.rowNames, left + GAP + 8, 'start', place, 'row'));
+    stage.append(drawing);
+    const all = heads(sentence, state.kind);
+    if (all.length > 1 && state.head < 0)
+      stage.append(state.layer >= 0 ? legend(all)
+        : el('p', { class: 'note' }, 'Choose a layer to see each head in its colour.'));
+    return { drawing, point: (at) => dim(drawing, at) };
+  },
+};

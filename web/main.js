@@ -1,0 +1,240 @@
+// The page: asks the service, keeps the tools in step with the state, lets the chosen view draw.
+
+import { clear, el, options, word } from './dom.js';
+import { fitted, heads, kinds, layers, matrix, read } from './attention.js';
+import { onChange, onPoint, set, spot, start, state } from './state.js';
+import { models, languages, translate, useKey } from './service.js';
+import { save } from './save.js';
+import { view as map } from './map.js';
+import { view as player } from './player.js';
+import { view as lines } from './lines.js';
+import { view as headGrid } from './heads.js';
+import { view as beam } from './beam.js';
+import { view as compare } from './compare.js';
+
+const VIEWS = [map, player, lines, headGrid, beam, compare];
+const EXAMPLES = {
+  en: 'A small dog runs through the snow.',
+  de: 'Ein kleiner Hund läuft durch den Schnee.',
+  fr: 'Un petit chien court dans la neige.',
+};
+const KIND_NAMES = {
+  cross: 'target to source', encoder: 'source to source', decoder: 'target to target',
+};
+
+const by = (id) => document.getElementById(id);
+const page = { models: [], sentences: [], drawn: {}, m: null, asked: 0 };
+
+const view = () => VIEWS.find((v) => v.id === state.view) ?? map;
+const sentence = () => page.sentences[Math.min(state.sentence, page.sentences.length - 1)];
+const model = () => page.models.find((m) => m.id === state.model) ?? page.models[0];
+// Those that can read the same sentence; the last of them is what it is compared with at first.
+const readers = () => page.models.filter((m) => m.source === model().source);
+const other = () => readers().find((m) => m.id === state.other) ?? readers().at(-1);
+
+function message(text) {
+  by('message').textContent = text;
+  by('message').hidden = !text;
+}
+
+function theme() {
+  const dark = matchMedia('(prefers-color-scheme: dark)').matches;
+  document.documentElement.dataset.theme = state.theme || (dark ? 'dark' : 'light');
+}
+
+async function ask() {
+  const turn = ++page.asked;
+  const text = state.text.trim();
+  by('translation').classList.add('waiting');
+  message('');
+  try {
+    const reply = await translate(text, model());
+    if (turn !== page.asked) return;  // another was asked meanwhile
+    by('translation').textContent = reply.translatedText;
+    page.sentences = reply.attention.filter((s) => s.attention.length > 0).map(read);
+  } catch (error) {
+    if (turn !== page.asked) return;
+    message(error.message);
+    by('key-line').hidden = !/API key/.test(error.message);
+    page.sentences = [];
+    by('translation').textContent = '';
+  }
+  by('translation').classList.remove('waiting');
+  draw();
+  document.body.dataset.ready = turn;
+}
+
+function number(select, list, chosen) {
+  options(select, [[-1, 'mean'], ...list.map((i) => [i, String(i + 1)])], chosen);
+  select.disabled = list.length < 2;
+}
+
+function tools() {
+  const now = view();
+  const s = sentence();
+  for (const button of by('views').children)
+    button.setAttribute('aria-selected', button.dataset.view === now.id);
+  const offers = (name) => s && now.tools.includes(name);
+  for (const name of ['kind', 'layer', 'head'])
+    by(name).parentElement.hidden = !offers(name);
+  document.querySelector('.switch').hidden = !offers('unit');
+  by('gamma-line').hidden = !offers('gamma');
+  by('hide-line').hidden = !offers('hide');
+  by('other-line').hidden = !offers('other');
+  by('sentence-line').hidden = page.sentences.length < 2;
+  by('gamma').value = state.gamma;
+  by('hide').value = state.hide;
+  for (const button of document.querySelectorAll('[data-unit]'))
+    button.setAttribute('aria-pressed', button.dataset.unit === state.unit);
+  if (!s) return;
+  options(by('other'), readers().map((m) => [m.id, `${m.id} (${m.attention})`]), other().id);
+  const title = (x, i) => [i, `${i + 1}: ${x.source.text.slice(0, 30)}`];
+  options(by('sentence'), page.sentences.map(title), state.sentence);
+  options(by('kind'), kinds(s).map((k) => [k, KIND_NAMES[k]]), state.kind);
+  const kind = now.tools.includes('kind') ? state.kind : 'cross';
+  number(by('layer'), layers(s, kind), state.layer);
+  number(by('head'), heads(s, kind), state.head);
+}
+
+function draw() {
+  tools();
+  const stage = clear(by('stage'));
+  page.drawn = {};
+  page.m = null;
+  const s = sentence();
+  if (!s) {
+    stage.append(el('p', { class: 'note' }, state.text.trim()
+      ? 'No attention to show: this model has none.' : 'Type a sentence.'));
+    return;
+  }
+  const now = fitted(s, state);
+  page.m = matrix(s, now);
+  page.drawn = view().draw(stage, { sentence: s, m: page.m, state: now, model: model(),
+    other: other() }) ?? {};
+  readOut(spot);
+}
+
+function readOut({ row, col }) {
+  const line = clear(by('read-out'));
+  const m = page.drawn.m ?? page.m;
+  page.drawn.point?.({ row, col });
+  if (!m || !page.drawn.point) return;
+  if (row === null && col === null) line.append('Point at a cell or a word to read its weights.');
+  if (row !== null && row < m.rows) line.append(el('b', {}, word(m.rowNames[row])));
+  if (col !== null && col < m.cols) line.append(' → ', el('b', {}, word(m.colNames[col])));
+  if (row !== null && col !== null && row < m.rows && col < m.cols)
+    line.append(` = ${m.at(row, col).toFixed(3)}`);
+}
+
+function shift(name, list, by_) {
+  const all = [-1, ...list];
+  const at = all.indexOf(state[name]) + by_;
+  if (at >= 0 && at < all.length) set({ [name]: all[at] });
+}
+
+function keys(event) {
+  const s = sentence();
+  if (!s || event.ctrlKey || event.metaKey || event.altKey) return;
+  const { tagName } = event.target;
+  if (/^(TEXTAREA|SELECT|INPUT)$/.test(tagName) && !event.target.matches('.step')) return;
+  const kind = view().tools.includes('kind') ? state.kind : 'cross';
+  const last = s.steps.length - 1;
+  const actions = {
+    ArrowRight: () => set({ step: Math.min(last, state.step + 1) }),
+    ArrowLeft: () => set({ step: Math.max(0, state.step - 1) }),
+    ArrowDown: () => shift('layer', layers(s, kind), 1),
+    ArrowUp: () => shift('layer', layers(s, kind), -1),
+    ']': () => shift('head', heads(s, kind), 1),
+    '[': () => shift('head', heads(s, kind), -1),
+  };
+  const number = Number(event.key) - 1;
+  const act = VIEWS[number] ? () => set({ view: VIEWS[number].id }) : actions[event.key];
+  if (!act) return;
+  event.preventDefault();
+  act();
+}
+
+function listen() {
+  by('ask').addEventListener('submit', (event) => {
+    event.preventDefault();
+    set({ text: by('text').value, model: by('model').value, sentence: 0, step: 0 });
+    ask();
+  });
+  by('text').addEventListener('keydown', (event) => {
+    if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
+    event.preventDefault();
+    by('ask').requestSubmit();
+  });
+  by('model').addEventListener('change', choose);
+  by('key').addEventListener('change', () => { useKey(by('key').value); ask(); });
+  for (const name of ['kind', 'other'])
+    by(name).addEventListener('change', () => set({ [name]: by(name).value }));
+  for (const name of ['sentence', 'layer', 'head'])
+    by(name).addEventListener('change', () => set({ [name]: Number(by(name).value), step: 0 }));
+  for (const name of ['gamma', 'hide'])
+    by(name).addEventListener('input', () => set({ [name]: Number(by(name).value) }));
+  for (const button of document.querySelectorAll('[data-unit]'))
+    button.addEventListener('click', () => set({ unit: button.dataset.unit }));
+  for (const button of document.querySelectorAll('[data-save]'))
+    button.addEventListener('click', () => keep(button.dataset.save));
+  by('theme').addEventListener('click', () => set({
+    theme: document.documentElement.dataset.theme === 'dark' ? 'light' : 'dark' }));
+  addEventListener('keydown', keys);
+  addEventListener('resize', () => draw());
+  matchMedia('(prefers-color-scheme: dark)').addEventListener('change', () => { theme(); draw(); });
+}
+
+async function keep(form) {
+  const s = sentence();
+  if (!s) return;
+  const drawing = page.drawn.drawing ?? by('stage').querySelector('svg');
+  const m = page.drawn.m ?? page.m;
+  const kept = await save(form, { drawing, m, sentence: s, choice: fitted(s, state) });
+  if (!kept) message('This view has no drawing to save; Alignment and Lines have.');
+}
+
+// Another model may read another language: an example of the old one makes way for one of the new.
+function choose() {
+  const next = page.models.find((m) => m.id === by('model').value);
+  const example = Object.values(EXAMPLES).includes(by('text').value.trim());
+  if (example && EXAMPLES[next.source]) by('text').value = EXAMPLES[next.source];
+  by('ask').requestSubmit();
+}
+
+function changed(names) {
+  if (names.has('theme')) theme();
+  const asks = (names.has('text') && by('text').value !== state.text)
+    || (names.has('model') && by('model').value !== state.model);
+  if (!asks && names.size === 1 && names.has('step')) return page.drawn.step?.(state.step);
+  if (!asks) return draw();
+  by('text').value = state.text;
+  by('model').value = model().id;
+  return ask();
+}
+
+async function begin() {
+  start();
+  theme();
+  for (const v of VIEWS)
+    by('views').append(el('button', { type: 'button', role: 'tab', 'data-view': v.id,
+      onclick: () => set({ view: v.id }) }, v.title));
+  listen();
+  onPoint(readOut);
+  try {
+    const [all, known] = await Promise.all([models(), languages()]);
+    const same = (m) => all.filter((x) => x.name === m.name).length > 1;
+    page.models = all.map((m) => ({ ...m,
+      id: same(m) ? `${m.source}-${m.target}: ${m.name}` : m.name }));
+    const name = (code) => known.find((l) => l.code === code)?.name ?? code;
+    options(by('model'), page.models.map((m) => [m.id,
+      `${name(m.source)} to ${name(m.target)}: ${m.name} (${m.attention})`]), model().id);
+  } catch (error) {
+    return message(error.message);
+  }
+  if (!state.text) set({ text: EXAMPLES[model().source] ?? EXAMPLES.en });
+  by('text').value = state.text;
+  onChange(changed);
+  return ask();
+}
+
+begin();

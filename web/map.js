@@ -1,0 +1,158 @@
+// Alignment: target words down, source words across, the darker the more the model looked there.
+
+import { svg, widthOf, clear, el } from './dom.js';
+import { blues, css, ink } from './colours.js';
+import { largest, rowSum } from './attention.js';
+import { point } from './state.js';
+
+const MOST = 80 * 80;  // cells that are elements of their own; more become one picture
+const SLANT = Math.SQRT1_2;
+
+const isEnd = (name) => name === '</s>' || name === '<s>';
+
+// Where everything stands, for a drawing that should not be wider than `room`.
+function measure(m, room, largestCell) {
+  const left = Math.min(180, Math.max(...m.rowNames.map((name) => widthOf(name)))) + 14;
+  const longest = Math.min(200, Math.max(...m.colNames.map((name) => widthOf(name))));
+  const top = longest * SLANT + 26;
+  const right = Math.max(52, widthOf(m.colNames[m.cols - 1]) * SLANT + 8);
+  const fits = Math.floor((room - left - right) / m.cols);
+  const cell = Math.max(m.cols > 80 ? 8 : 14, Math.min(largestCell, fits));
+  return {
+    left, top, cell, width: left + m.cols * cell + right, height: top + m.rows * cell + 8,
+  };
+}
+
+function picture(m, place, gamma) {
+  const canvas = el('canvas', { width: m.cols, height: m.rows });
+  const context = canvas.getContext('2d');
+  const pixels = context.createImageData(m.cols, m.rows);
+  m.weights.forEach((w, i) => pixels.data.set([...blues(w, gamma), 255], i * 4));
+  context.putImageData(pixels, 0, 0);
+  return svg('image', {
+    href: canvas.toDataURL(), x: place.left, y: place.top, width: m.cols * place.cell,
+    height: m.rows * place.cell, preserveAspectRatio: 'none', 'image-rendering': 'pixelated',
+  });
+}
+
+function cells(m, place, gamma) {
+  if (m.rows * m.cols > MOST) return picture(m, place, gamma);
+  const { left, top, cell } = place;
+  const group = svg('g', { class: 'cells' });
+  for (let i = 0; i < m.rows; ++i)
+    for (let j = 0; j < m.cols; ++j) {
+      const weight = m.at(i, j);
+      const colour = blues(weight, gamma);
+      const label = `${m.rowNames[i]} → ${m.colNames[j]} = ${weight.toFixed(3)}`;
+      group.append(svg('rect', {
+        x: left + j * cell, y: top + i * cell, width: cell, height: cell, fill: css(colour),
+        class: 'grid', role: 'img', 'aria-label': label, 'data-weight': weight.toFixed(4),
+      }));
+      if (cell >= 28 && weight >= 0.01) group.append(number(place, i, j, weight, ink(colour)));
+    }
+  return group;
+}
+
+function number({ left, top, cell }, i, j, weight, colour) {
+  const text = weight > 0.995 ? '1' : weight.toFixed(2).slice(1);
+  const node = svg('text', {
+    x: left + (j + 0.5) * cell, y: top + (i + 0.5) * cell + 4, 'text-anchor': 'middle',
+    'pointer-events': 'none',
+  }, text);
+  node.style.fill = colour;
+  node.style.fontSize = cell >= 40 ? '13px' : '11px';
+  return node;
+}
+
+function names(m, { left, top, cell }, numbers) {
+  const group = svg('g', { class: 'names' });
+  const each = Math.max(1, Math.ceil(12 / cell));  // small cells: not every name
+  m.colNames.forEach((name, j) => {
+    if (j % each !== 0) return;
+    const x = left + (j + 0.5) * cell;
+    group.append(svg('text', {
+      x, y: top - 8, transform: `rotate(-45 ${x} ${top - 8})`, 'data-col': j,
+      class: isEnd(name) ? 'end' : null,
+    }, name));
+  });
+  m.rowNames.forEach((name, i) => {
+    if (i % each !== 0) return;
+    const y = top + (i + 0.5) * cell + 4;
+    group.append(svg('text', {
+      x: left - 8, y, 'text-anchor': 'end', 'data-row': i, class: isEnd(name) ? 'end' : null,
+    }, name));
+    if (!numbers) return;
+    group.append(svg('text', {
+      x: left + m.cols * cell + 8, y, class: 'soft sum', 'data-sum': rowSum(m, i).toFixed(4),
+    }, `Σ ${rowSum(m, i).toFixed(2)}`));
+  });
+  return group;
+}
+
+function dots(m, { left, top, cell }) {
+  const group = svg('g', { class: 'dots', 'pointer-events': 'none' });
+  for (let i = 0; i < m.rows; ++i) {
+    const j = largest(m, i);
+    group.append(svg('circle', {
+      cx: left + (j + 1) * cell - cell / 6, cy: top + i * cell + cell / 6,
+      r: Math.max(1.5, cell / 14), fill: '#ff922b',
+    }));
+  }
+  return group;
+}
+
+// The separators before </s>.
+function ends(m, { left, top, cell }) {
+  const group = svg('g', { 'pointer-events': 'none' });
+  const line = (x1, y1, x2, y2) => group.append(
+    svg('line', { x1, y1, x2, y2, stroke: 'currentColor', 'stroke-opacity': 0.55 }));
+  const right = left + m.cols * cell;
+  const bottom = top + m.rows * cell;
+  if (m.colNames[m.cols - 1] === '</s>') line(right - cell, top, right - cell, bottom);
+  if (m.rowNames[m.rows - 1] === '</s>') line(left, bottom - cell, right, bottom - cell);
+  return group;
+}
+
+// The drawing, with a method `mark(row, col)` for the cross-hair.
+export function heatmap(m, { room, gamma, cell = 46, live = true }) {
+  const place = measure(m, room, cell);
+  const { left, top } = place;
+  const hair = svg('g', { class: 'cross-hair' });
+  const drawing = svg('svg', {
+    width: place.width, height: place.height, viewBox: `0 0 ${place.width} ${place.height}`,
+    role: 'figure', 'aria-label': 'Attention weights', class: 'heat-map',
+  }, cells(m, place, gamma), ends(m, place), names(m, place, live), dots(m, place), hair);
+  drawing.mark = (row, col) => {
+    clear(hair);
+    if (row !== null && row < m.rows) hair.append(svg('rect', {
+      x: left, y: top + row * place.cell, width: m.cols * place.cell, height: place.cell }));
+    if (col !== null && col < m.cols) hair.append(svg('rect', {
+      x: left + col * place.cell, y: top, width: place.cell, height: m.rows * place.cell }));
+    for (const text of drawing.querySelectorAll('.names [data-col], .names [data-row]'))
+      text.classList.toggle('on', Number(text.dataset.col ?? -1) === col
+        || Number(text.dataset.row ?? -1) === row);
+  };
+  if (live) follow(drawing, m, place);
+  return drawing;
+}
+
+function follow(drawing, m, { left, top, cell }) {
+  drawing.addEventListener('mousemove', (event) => {
+    const box = drawing.getBoundingClientRect();
+    const col = Math.floor((event.clientX - box.left - left) / cell);
+    const row = Math.floor((event.clientY - box.top - top) / cell);
+    point(row >= 0 && row < m.rows ? row : null, col >= 0 && col < m.cols ? col : null);
+  });
+  drawing.addEventListener('mouseleave', () => point(null, null));
+}
+
+export const view = {
+  id: 'map',
+  title: 'Alignment',
+  tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
+  draw(stage, { m, state }) {
+    const drawing = heatmap(m, { room: stage.clientWidth - 30, gamma: state.gamma });
+    stage.append(drawing);
+    return { point: ({ row, col }) => drawing.mark(row, col) };
+  },
+};

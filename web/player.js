@@ -1,0 +1,101 @@
+// The translation step by step: where the model looks while it writes the next piece.
+
+import { el, word } from './dom.js';
+import { blues, css, ink } from './colours.js';
+import { fitted, matrix, shown } from './attention.js';
+import { drawMechanism, note } from './mechanism.js';
+import { point, set } from './state.js';
+
+function sourceWords(m, row) {
+  const line = el('div', { class: 'words source' });
+  m.colNames.forEach((name, j) => {
+    const weight = m.at(row, j);
+    const colour = blues(weight, 0.7);
+    const node = word(name, { 'data-col': j, 'data-weight': weight.toFixed(4),
+      onmouseenter: () => point(row, j), onmouseleave: () => point(null, null) });
+    node.style.background = css(colour);
+    node.style.color = ink(colour);
+    if (weight >= 0.05) node.append(el('small', {}, weight.toFixed(2).slice(weight < 0.995)));
+    line.append(node);
+  });
+  return line;
+}
+
+function targetWords(m, row) {
+  const line = el('div', { class: 'words target' });
+  m.rowNames.forEach((name, i) => line.append(word(name, {
+    'data-row': i, class: i === row ? 'now' : i > row ? 'later' : null,
+    onclick: () => set({ step: i }),
+  })));
+  return line;
+}
+
+function probable(step) {
+  const table = el('table', { class: 'top' });
+  for (const [token, p] of step?.topk ?? []) {
+    const bar = el('div', { class: 'bar' });
+    bar.style.width = `${100 * p}%`;
+    table.append(el('tr', { class: token === step.token ? 'written' : null },
+      el('td', {}, word(shown(token))),
+      el('td', {}, bar),
+      el('td', { 'data-p': p }, p.toFixed(3))));
+  }
+  return table;
+}
+
+// Built once and kept while it is dragged; `show(row)` brings it up to date.
+function slider(rows) {
+  const go = (to) => set({ step: Math.max(0, Math.min(rows - 1, to)) });
+  const input = el('input', { type: 'range', class: 'step', min: 0, max: rows - 1,
+    'aria-label': 'Step', oninput: () => go(Number(input.value)) });
+  const button = (text, label, by) => el('button', { type: 'button', 'aria-label': label,
+    onclick: () => go(Number(input.value) + by) }, text);
+  const count = el('span');
+  return {
+    node: el('div', { class: 'steps wide' }, button('◀', 'One step back', -1), input,
+      button('▶', 'One step on', 1), count),
+    show(row) {
+      input.value = row;
+      count.textContent = `step ${row + 1} of ${rows}`;
+    },
+  };
+}
+
+function fill(body, { m, sentence, row, room }) {
+  const weights = m.colNames.map((_, j) => m.at(row, j));
+  const source = sourceWords(m, row);
+  const drawing = drawMechanism({
+    weights, names: m.colNames, extra: sentence.extra, row, rows: m.rows, room,
+  });
+  body.replaceChildren(
+    el('div', {}, el('h2', {}, 'The model reads'), source,
+      el('h2', {}, 'and writes'), targetWords(m, row),
+      el('h2', {}, `Weights of this step (${m.mechanism})`), drawing,
+      el('p', { class: 'note' }, note(m.mechanism))),
+    el('div', {}, el('h2', {}, 'Most probable next'), probable(sentence.steps[row])));
+  return { source, drawing };
+}
+
+function mark(source, col) {
+  for (const node of source.children) node.classList.toggle('on', Number(node.dataset.col) === col);
+}
+
+export const view = {
+  id: 'player',
+  title: 'Step by step',
+  tools: ['layer', 'head'],
+  draw(stage, { sentence, state }) {
+    const m = matrix(sentence, fitted(sentence, { ...state, kind: 'cross', unit: 'pieces' }));
+    const steps = slider(m.rows);
+    const body = el('div', { class: 'player' });
+    const drawn = { m, point: ({ col }) => mark(drawn.source, col) };
+    drawn.step = (step) => {
+      const row = Math.max(0, Math.min(m.rows - 1, step));
+      steps.show(row);
+      Object.assign(drawn, fill(body, { m, sentence, row, room: stage.clientWidth - 340 }));
+    };
+    stage.append(steps.node, body);
+    drawn.step(state.step);
+    return drawn;
+  },
+};

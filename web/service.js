@@ -1,0 +1,33 @@
+// What the page asks the server it came from.
+
+let key = '';
+export function useKey(text) {
+  key = text.trim();
+}
+
+async function ask(path, body) {
+  const headers = { 'Content-Type': 'application/json' };
+  if (key) headers.Authorization = `Bearer ${key}`;
+  const reply = await fetch(path, body ? { method: 'POST', headers, body: JSON.stringify(body) }
+    : { headers });
+  const json = await reply.json().catch(() => ({}));
+  if (!reply.ok) throw new Error(json.error ?? `the server answered ${reply.status}`);
+  return json;
+}
+
+export const models = () => ask('/v1/models');
+export const languages = () => ask('/languages');
+
+const answers = new Map();  // of this visit: going back to a model asks nothing
+
+export async function translate(text, model) {
+  const wish = JSON.stringify([text, model.name, model.source, model.target]);
+  if (!answers.has(wish)) {
+    answers.set(wish, await ask('/translate', {
+      q: text, source: model.source, target: model.target, model: model.name, attention: true,
+      beam_size: 4, n_best: 4,
+    }));
+    if (answers.size > 50) answers.delete(answers.keys().next().value);
+  }
+  return answers.get(wish);
+}

@@ -1,0 +1,69 @@
+// What the page shows, held in the address so that it can be shared: #view=lines&layer=1&…
+
+const DEFAULTS = {
+  text: '', model: '', other: '', view: 'map', sentence: 0, kind: 'cross', layer: -1, head: -1,
+  unit: 'words', gamma: 1, hide: 0.05, step: 0, theme: '',
+};
+
+export const state = { ...DEFAULTS };
+const listeners = [];
+
+function read() {
+  const given = new URLSearchParams(location.hash.slice(1));
+  for (const [name, value] of Object.entries(DEFAULTS)) {
+    const text = given.get(name);
+    if (typeof value === 'number') {
+      const number = Number(text);
+      state[name] = text !== null && Number.isFinite(number) ? number : value;
+    } else {
+      state[name] = text ?? value;
+    }
+  }
+}
+
+function write() {
+  const kept = new URLSearchParams();
+  for (const [name, value] of Object.entries(DEFAULTS))
+    if (state[name] !== value) kept.set(name, state[name]);
+  history.replaceState(null, '', `#${kept}`);
+}
+
+function tell(changed) {
+  for (const listener of listeners) listener(changed);
+}
+
+export function set(changes) {
+  const changed = Object.keys(changes).filter((name) => state[name] !== changes[name]);
+  if (changed.length === 0) return;
+  Object.assign(state, changes);
+  write();
+  tell(new Set(changed));
+}
+
+export function onChange(listener) {
+  listeners.push(listener);
+}
+
+export function start() {
+  read();
+  addEventListener('hashchange', () => {
+    const before = { ...state };
+    read();
+    const changed = Object.keys(state).filter((name) => state[name] !== before[name]);
+    if (changed.length > 0) tell(new Set(changed));
+  });
+}
+
+// The cell under the mouse, in every view at once: row and column of the chosen matrix, or null.
+const watchers = [];
+export let spot = { row: null, col: null };
+
+export function point(row, col) {
+  if (spot.row === row && spot.col === col) return;
+  spot = { row, col };
+  for (const watcher of watchers) watcher(spot);
+}
+
+export function onPoint(watcher) {
+  watchers.push(watcher);
+}
