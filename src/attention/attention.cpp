@@ -44,4 +44,10 @@ void ScoredAttention::explain_focus(const Row&, const Before&, const Attended& a
                attended.weights.values(), Step::Shown::share);
 }
 
+void explain_choice(const Attended& attended, Steps& steps) {
+  steps.column("softmax", "softmax of e_tj over all words", attended.soft.values());
+  steps.column("α_tj", "α_tj = 1 for the most likely word, 0 for all others",
+               attended.weights.values(), Step::Shown::share);
+}
+
 }  // namespace fovea

@@ -79,6 +79,9 @@ class Attention {
                        const Attended& attended, Steps& steps) const;
 };
 
+// From scores to the one word that hard attention chooses: attended.soft, then the weights.
+void explain_choice(const Attended& attended, Steps& steps);
+
 // A mechanism that asks a score.
 class ScoredAttention : public Attention {
  public:

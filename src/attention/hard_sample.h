@@ -23,9 +23,7 @@ class HardSampleAttention : public ScoredAttention {
   }
 
   void explain_focus(const Row&, const Before&, const Attended& a, Steps& steps) const override {
-    steps.column("softmax", "softmax of e_tj over all words", a.soft.values());
-    steps.column("α_tj", "α_tj = 1 for the most likely word, 0 for all others", a.weights.values(),
-                 Step::Shown::share);
+    explain_choice(a, steps);
   }
 
   // What attending to the given word of each row gives. k is i32 [rows].

@@ -183,8 +183,7 @@ void AttentionConfig::check(Exit code, const AttentionSizes& sizes) const {
   fovea::check(kind != "static" || sizes.summary == Summary::last_word || sizes.memory % 2 == 0,
                code, "model.attention: static sums a sentence up by the two halves of its ",
                "annotations, found an odd size of ", sizes.memory);
-  if (line->asks == Asks::score)
-    check_score(code, score == "auto" ? "additive" : score, *this, asked_with(*line, sizes));
+  if (line->asks == Asks::score) check_score(code, score_name(), *this, asked_with(*line, sizes));
 }
 
 std::unique_ptr<Attention> make_attention(Scope scope, const AttentionConfig& config,
@@ -196,7 +195,7 @@ std::unique_ptr<Attention> make_attention(Scope scope, const AttentionConfig& co
 
 std::unique_ptr<Score> make_score(Scope scope, const AttentionConfig& config,
                                   const AttentionSizes& sizes) {
-  const auto* line = line_of(kScores, config.score == "auto" ? "additive" : config.score);
+  const auto* line = line_of(kScores, config.score_name());
   assert(line != std::end(kScores));
   return line->make({scope, config, sizes});
 }

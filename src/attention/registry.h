@@ -36,6 +36,7 @@ struct AttentionConfig {
   // Throws Error(code) for combinations that cannot be built, with the reason.
   void check(Exit code, const AttentionSizes& sizes) const;
   bool attends() const { return kind != "none"; }
+  std::string score_name() const { return score == "auto" ? "additive" : score; }
 };
 
 // Declares the mechanism's parameters under `scope`, by the letters of its paper. Null for none.

@@ -66,10 +66,8 @@ Explanation::Explanation(const Package& package, const ExplainedPair& pair,
   if (config.type == "recurrent") {
     check(config.attention.attends(), Exit::usage,
           "--explain: this model was trained without attention");
-    const std::string score =
-        config.attention.score == "auto" ? "additive" : config.attention.score;
     mechanism_ = config.attention.kind + " attention";
-    if (config.attention.kind != "window") mechanism_ += ", score " + score;
+    if (config.attention.kind != "window") mechanism_ += ", score " + config.attention.score_name();
   }
   std::vector<int32_t> read{kBos};  // what the decoder has read when it writes each word
   read.insert(read.end(), pair.target.begin(), pair.target.end() - 1);

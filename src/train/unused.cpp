@@ -29,7 +29,7 @@ std::vector<Use> uses_of_attention(const ModelConfig& m) {
   const AttentionConfig& a = m.attention;
   const bool attends = a.attends(), scored = attends && a.kind != "window";
   const bool local = a.kind == "local-m" || a.kind == "local-p";
-  const bool adds = scored && (a.score == "auto" || a.score == "additive" || a.score == "concat");
+  const bool adds = scored && (a.score_name() == "additive" || a.score_name() == "concat");
   const bool sample = a.kind == "hard-sample";
   std::vector<Use> uses{{"model.attention_size", adds || a.kind == "local-p",
                          "the scores additive and concat and to model.attention local-p"}};
