@@ -25,7 +25,7 @@ Json one(const std::string& source, std::string text) {
 }  // namespace
 
 void Service::deepl_translate(Call call) {
-  const Parameters parameters(call.request);
+  const Parameters& parameters = call.parameters();
   const auto texts = parameters.texts("text");
   if (!texts) throw Refusal(400, "Parameter 'text' not specified.");
   if (texts->values.size() > kMostTexts) throw Refusal(413, "At most 50 texts are allowed.");
@@ -58,7 +58,7 @@ void Service::deepl_translate(Call call) {
 }
 
 void Service::deepl_languages(Call call) {
-  const bool targets = Parameters(call.request).text("type").value_or("source") == "target";
+  const bool targets = call.parameters().text("type").value_or("source") == "target";
   Json list = Json::array();
   for (const std::string& code : known_languages(call.engines)) {
     const bool serves = std::ranges::any_of(call.engines, [&](const auto& engine) {

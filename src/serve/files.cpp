@@ -44,7 +44,7 @@ std::string origin_of(const Request& request) {
 
 void Service::translate_file(Call call) {
   if (!options_.files) throw Refusal(403, "Files translation are disabled on this server.");
-  const Parameters parameters(call.request);
+  const Parameters& parameters = call.parameters();
   const auto needed = [&](const char* name) {
     const auto text = parameters.text(name);
     if (!text) throw Refusal(400, fmt::format("Invalid request: missing {} parameter", name));

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <numeric>
 
 #include "serve/markup.h"
 #include "serve/passage.h"
@@ -19,7 +20,9 @@ namespace {
 
 using Kind = MarkupToken::Kind;
 
-constexpr std::ptrdiff_t kDeepest = 64;  // elements that a closing tag may close at once
+// What markup costs grows with how deep it is nested and how often it has to be cut.
+constexpr size_t kDeepest = 64;
+constexpr int kRounds = 8;
 
 struct Element {
   std::string opening, closing;  // no closing tag: an element without content
@@ -60,17 +63,22 @@ std::vector<size_t> partners(std::span<const MarkupToken> run) {
   std::vector<size_t> partner(run.size()), open;
   for (size_t i = 0; i < run.size(); ++i) {
     partner[i] = i;
-    if (run[i].kind == Kind::opening) open.push_back(i);
-    if (run[i].kind != Kind::closing || open.empty()) continue;
-    const auto outermost = open.rbegin() + std::min<std::ptrdiff_t>(std::ssize(open), kDeepest);
-    const auto match = std::find_if(open.rbegin(), outermost,
+    if (run[i].kind == Kind::opening && open.size() < kDeepest) open.push_back(i);
+    if (run[i].kind != Kind::closing) continue;
+    const auto match = std::find_if(open.rbegin(), open.rend(),
                                     [&](size_t o) { return run[o].name == run[i].name; });
-    if (match == outermost) continue;
+    if (match == open.rend()) continue;
     partner[i] = *match;
     partner[*match] = i;
     open.erase(match.base() - 1, open.end());  // those opened inside it have no partner
   }
   return partner;
+}
+
+std::vector<size_t> without_partners(size_t tokens) {
+  std::vector<size_t> alone(tokens);
+  std::iota(alone.begin(), alone.end(), size_t{0});
+  return alone;
 }
 
 Stack around(const Run& run, size_t begin, size_t end) {
@@ -119,26 +127,27 @@ class HtmlPassage : public Passage {
   }
 
  private:
-  // Tags without a partner cut the run.
-  void add_run(std::span<const MarkupToken> tokens, const std::string& language) {
-    const std::vector<size_t> partner = partners(tokens);
+  // Tags without a partner cut the run; in the last round all do.
+  void add_run(std::span<const MarkupToken> tokens, const std::string& language,
+               int rounds = kRounds) {
+    const auto partner = rounds > 0 ? partners(tokens) : without_partners(tokens.size());
     size_t begin = 0;
     for (size_t i = 0; i < tokens.size(); ++i) {
       const bool tag = tokens[i].kind == Kind::opening || tokens[i].kind == Kind::closing;
       if (!tag || partner[i] != i) continue;
-      add_balanced(tokens.subspan(begin, i - begin), language);
+      add_balanced(tokens.subspan(begin, i - begin), language, rounds - 1);
       fixed_.back() += tokens[i].bytes;
       begin = i + 1;
     }
-    add_balanced(tokens.subspan(begin), language);
+    add_balanced(tokens.subspan(begin), language, rounds - 1);
   }
 
   // A run whose tags may still lack their partners, where a tag without one stood between them.
-  void add_balanced(std::span<const MarkupToken> tokens, const std::string& language) {
+  void add_balanced(std::span<const MarkupToken> tokens, const std::string& language, int rounds) {
     const std::vector<size_t> partner = partners(tokens);
     for (size_t i = 0; i < tokens.size(); ++i) {
       const bool tag = tokens[i].kind == Kind::opening || tokens[i].kind == Kind::closing;
-      if (tag && partner[i] == i) return add_run(tokens, language);
+      if (tag && partner[i] == i) return add_run(tokens, language, rounds);
     }
     Run run;
     std::vector<size_t> open;

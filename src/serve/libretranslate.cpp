@@ -53,7 +53,7 @@ Json n_best_of(const Passage& passage, std::span<const Translation> translations
 }  // namespace
 
 void Service::translate(Call call) {
-  const Parameters parameters(call.request);
+  const Parameters& parameters = call.parameters();
   const Orders order = read_order(call, parameters);
   const int64_t alternatives = parameters.integer("alternatives", {0, 1e9}).value_or(0);
   const bool n_best = parameters.has("n_best");
@@ -97,7 +97,7 @@ void Service::translate(Call call) {
 }
 
 void Service::detect(Call call) {
-  const Parameters parameters(call.request);
+  const Parameters& parameters = call.parameters();
   const auto text = parameters.text("q");
   if (!text) throw Refusal(400, "Invalid request: missing q parameter");
   check_size({*text});

@@ -40,6 +40,8 @@ constexpr std::pair<std::string_view, char32_t> kOthers[] = {
     {"emsp", U'\u2003'}, {"thinsp", U'\u2009'}, {"zwj", U'\u200D'}, {"zwnj", U'\u200C'},
 };
 
+constexpr size_t kLongestEntity = 13;  // with & and ;
+
 bool in_list(std::string_view list, const std::string& name) {
   return list.find(" " + name + " ") != std::string_view::npos;
 }
@@ -83,8 +85,9 @@ size_t end_of_verbatim(std::string_view html, const std::string& name, size_t fr
   return html.size();
 }
 
-// The token at '<', which is text of one character where no tag begins.
-MarkupToken tag_at(std::string_view html, size_t at) {
+// The token at '<', which is text of one character where no tag begins. No tag ends after `last`,
+// and none is looked for there, each time to the end of a long text.
+MarkupToken tag_at(std::string_view html, size_t at, size_t last) {
   const std::string_view rest = html.substr(at);
   const auto fixed = [&](size_t end) { return MarkupToken{Kind::fixed, rest.substr(0, end)}; };
   if (rest.starts_with("<!--")) return fixed(after(rest, "-->", 4));
@@ -92,7 +95,7 @@ MarkupToken tag_at(std::string_view html, size_t at) {
   if (rest.starts_with("<!") || rest.starts_with("<?")) return fixed(after(rest, ">", 2));
   const bool closing = rest.starts_with("</");
   const size_t name_at = closing ? 2 : 1;
-  if (name_at >= rest.size() || !is_letter(rest[name_at])) return {Kind::text, rest.substr(0, 1)};
+  if (at + name_at >= last || !is_letter(rest[name_at])) return {Kind::text, rest.substr(0, 1)};
   const size_t end = end_of_tag(rest, name_at);
   if (end == std::string_view::npos) return {Kind::text, rest.substr(0, 1)};
   const std::string_view tag = rest.substr(0, end);
@@ -133,10 +136,11 @@ char32_t entity(std::string_view name) {
 
 std::vector<MarkupToken> cut_markup(std::string_view html) {
   std::vector<MarkupToken> tokens;
+  const size_t last = html.rfind('>') + 1;
   for (size_t at = 0; at < html.size();) {
     const size_t next = std::min(html.find('<', at), html.size());
     MarkupToken token =
-        next > at ? MarkupToken{Kind::text, html.substr(at, next - at)} : tag_at(html, at);
+        next > at ? MarkupToken{Kind::text, html.substr(at, next - at)} : tag_at(html, at, last);
     at += token.bytes.size();
     const bool joins =
         token.kind == Kind::text && !tokens.empty() && tokens.back().kind == Kind::text;
@@ -153,14 +157,14 @@ std::vector<MarkupToken> cut_markup(std::string_view html) {
 std::string without_entities(std::string_view html) {
   std::string text;
   for (size_t at = 0; at < html.size();) {
-    const size_t end = html[at] == '&' ? html.find(';', at) : std::string_view::npos;
-    const bool near = end != std::string_view::npos && end - at <= 12;
-    const char32_t c = near ? entity(html.substr(at + 1, end - at - 1)) : 0;
+    const std::string_view near = html.substr(at, html[at] == '&' ? kLongestEntity : 0);
+    const size_t length = near.find(';');
+    const char32_t c = length == near.npos ? 0 : entity(near.substr(1, length - 1));
     if (c)
       append_utf8(text, c);
     else
       text += html[at];
-    at = c ? end + 1 : at + 1;
+    at += c ? length + 1 : 1;
   }
   return text;
 }

@@ -14,6 +14,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kMaxDepth = 32;
+constexpr int64_t kMaxValues = 100'000;  // of JSON: each takes memory of its own
 
 [[noreturn]] void refuse(std::string_view name, std::string_view why) {
   throw Refusal(400, fmt::format("Invalid request: {} {}", name, why));
@@ -53,13 +54,14 @@ double in_range(std::string_view name, double number, const Parameters::Range& r
 }  // namespace
 
 std::optional<Json> parse_json(std::string_view text) {
-  struct TooDeep {};
+  struct TooMuch {};
+  int64_t values = 0;
   try {
-    return Json::parse(text, [](int depth, Json::parse_event_t, const Json&) {
-      if (depth > kMaxDepth) throw TooDeep();
+    return Json::parse(text, [&](int depth, Json::parse_event_t, const Json&) {
+      if (depth > kMaxDepth || ++values > kMaxValues) throw TooMuch();
       return true;
     });
-  } catch (const TooDeep&) {
+  } catch (const TooMuch&) {
   } catch (const Json::exception&) {
   }
   return std::nullopt;
@@ -73,6 +75,7 @@ Parameters::Parameters(const Request& request) {
     object_ = std::move(*object);
     return;
   }
+  is_form_ = true;
   std::vector<FormField> fields = parse_urlencoded(request.query);
   const bool multipart = type.starts_with("multipart/form-data");
   std::vector<FormField> body = multipart
@@ -107,8 +110,7 @@ bool Parameters::has(std::string_view name) const { return value(name) != nullpt
 
 std::optional<std::string> Parameters::text(std::string_view name) const {
   const Json* found = value(name);
-  if (found && found->is_array() && !found->empty() && found->front().is_string())
-    found = &found->front();
+  if (found && found->is_array() && is_form_) found = &found->front();
   if (!found) return std::nullopt;
   if (!found->is_string()) refuse(name, "parameter is not a string");
   const auto& text = found->get_ref<const std::string&>();

@@ -12,7 +12,7 @@
 
 namespace fovea {
 
-// JSON text within limits of depth: nothing where it is damaged.
+// JSON text within limits of depth and number of values: nothing where it is damaged.
 std::optional<nlohmann::json> parse_json(std::string_view text);
 
 // What a request asks for, however it is written: a JSON object, a form, the query. Numbers may be
@@ -22,7 +22,8 @@ class Parameters {
   explicit Parameters(const Request& request);
 
   bool has(std::string_view name) const;
-  std::optional<std::string> text(std::string_view name) const;  // absent, null and "": nothing
+  // Absent, null and "": nothing. A form may give a name several times: the first counts.
+  std::optional<std::string> text(std::string_view name) const;
   // A string or, in JSON, a list of strings; a form may give the name several times.
   struct Texts {
     std::vector<std::string> values;
@@ -42,6 +43,7 @@ class Parameters {
 
   nlohmann::json object_ = nlohmann::json::object();
   std::vector<FormField> files_;
+  bool is_form_ = false;
 };
 
 }  // namespace fovea

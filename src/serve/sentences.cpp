@@ -3,6 +3,7 @@
 #include <unicode/brkiter.h>
 #include <unicode/uchar.h>
 #include <unicode/utext.h>
+#include <unicode/utf8.h>
 
 #include <algorithm>
 #include <map>
@@ -36,10 +37,18 @@ std::string_view core_of(std::string_view text) {
 }
 
 // What stands before the point that ends a stretch, without what opens it: "Dr" of "saw (Dr. ".
+// Only the end is looked at: a line of nothing but abbreviations must not cost its length each time.
 std::string_view last_word(std::string_view text) {
-  text = core_of(text);
+  constexpr size_t kLongest = 64;  // longer words are no abbreviations
+  for (auto at = static_cast<int32_t>(text.size()); at > 0;) {
+    UChar32 c;
+    U8_PREV(text.data(), 0, at, c);
+    if (!is_blank(static_cast<char32_t>(c))) break;
+    text = text.substr(0, static_cast<size_t>(at));
+  }
   if (!text.ends_with('.')) return {};
   text.remove_suffix(1);
+  text.remove_prefix(text.size() - std::min(text.size(), kLongest));
   text.remove_prefix(text.find_last_of(" \t") + 1);
   text.remove_prefix(std::min(text.find_first_not_of("([\"'"), text.size()));
   return text;

@@ -237,8 +237,10 @@ Complaint Connection::complaint() const {
   if (request.version() != 10 && request.version() != 11) return {505, "HTTP/1.1 is spoken here"};
   if (request.version() == 11 && request.count(http::field::host) != 1)
     return {400, "a request needs one Host header"};
+  if (request.count(http::field::content_length) > 1) return {400, "there are two lengths"};
   if (known(http::field::transfer_encoding) &&
-      (known(http::field::content_length) || !parser_->chunked() || request.version() == 10))
+      (known(http::field::content_length) || request.version() == 10 ||
+       !beast::iequals(request[http::field::transfer_encoding], "chunked")))
     return {400, "Transfer-Encoding is not understood"};
   if (known(http::field::content_encoding) && request[http::field::content_encoding] != "identity")
     return {415, "compressed requests are not supported"};

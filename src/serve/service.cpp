@@ -142,8 +142,8 @@ void Service::handle(Request request, std::shared_ptr<Exchange> exchange) {
     return counted->answer(std::move(reply));
   }
   try {
-    check_rate(request, found->door == Route::Door::key);
-    Call call{std::move(request), counted, {}};
+    Call call{std::move(request), counted};
+    if (found->door == Route::Door::key) check_rate(call);
     {
       const std::lock_guard hold(mutex_);
       call.engines = engines_;
@@ -154,24 +154,27 @@ void Service::handle(Request request, std::shared_ptr<Exchange> exchange) {
   }
 }
 
+const Parameters& Service::Call::parameters() {
+  if (!parsed) parsed = std::make_shared<const Parameters>(request);
+  return *parsed;
+}
+
 // The key of a request, wherever clients put it: a field, Authorization, the query.
-std::string Service::key_of(const Request& request) {
-  const std::string_view header = request.header("authorization");
+std::string Service::key_of(Call& call) {
+  const std::string_view header = call.request.header("authorization");
   for (const std::string_view scheme : {"Bearer ", "DeepL-Auth-Key "})
     if (lower(header.substr(0, scheme.size())) == lower(scheme))
       return std::string(header.substr(scheme.size()));
-  const Parameters parameters(request);
   for (const char* name : {"api_key", "apiKey", "auth_key"})
-    if (auto key = parameters.text(name)) return *key;
+    if (auto key = call.parameters().text(name)) return *key;
   return "";
 }
 
-void Service::check_rate(const Request& request, bool needs_key) {
-  if (!needs_key) return;
+void Service::check_rate(Call& call) {
   int64_t per_minute = options_.requests_per_minute;
-  std::string client = "address " + request.address;
+  std::string client = "address " + call.request.address;
   if (!options_.keys.empty()) {
-    const std::string given = key_of(request);
+    const std::string given = key_of(call);
     const ApiKey* key = options_.keys.find(given);
     if (!given.empty() && !key) throw Refusal(403, "Invalid API key");
     if (!key && options_.keys_required)

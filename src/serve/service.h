@@ -53,11 +53,13 @@ class Service {
 
  private:
   struct Route;
-  // A request that has passed the door.
   struct Call {
     Request request;
     std::shared_ptr<Exchange> exchange;
-    Engines engines;
+    Engines engines = {};
+    std::shared_ptr<const Parameters> parsed = nullptr;
+
+    const Parameters& parameters();  // read once; Refusal 400 where they cannot be
   };
   // Texts to be translated and what is known about them.
   struct Order {
@@ -76,9 +78,9 @@ class Service {
                                            size_t text);
 
   static const std::vector<Route>& routes();
-  static std::string key_of(const Request& request);
+  static std::string key_of(Call& call);
   // Refusal 400, 403 or 429 where this client may not ask, or not now.
-  void check_rate(const Request& request, bool needs_key);
+  void check_rate(Call& call);
 
   // Health and figures (service.cpp).
   void health(Call call);

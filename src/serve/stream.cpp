@@ -16,7 +16,7 @@ std::string event(const char* name, const Json& data) {
 }  // namespace
 
 void Service::stream(Call call) {
-  const Parameters parameters(call.request);
+  const Parameters& parameters = call.parameters();
   const Orders order = read_order(call, parameters);
   const auto exchange = call.exchange;
   // The head goes with the first event, so that a refusal can still be one. All of this runs on

@@ -1,0 +1,196 @@
+// rooms: base text
+// files: serve/form serve/parameters serve/http serve/markup serve/html_passage serve/passage
+// files: serve/sentences serve/detector serve/profiles serve/language
+//
+// What a request brings, by the first byte: a form, JSON, markup, text to cut into sentences, text
+// whose language is asked. Anything is either refused with 400 or read without losing a byte.
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "base/utf8.h"
+#include "serve/detector.h"
+#include "serve/language.h"
+#include "serve/markup.h"
+#include "serve/parameters.h"
+#include "serve/passage.h"
+#include "serve/refusal.h"
+#include "serve/sentences.h"
+#include "text/pieces.h"
+
+namespace {
+
+using namespace fovea;
+
+void require(bool ok) {
+  if (!ok) std::abort();
+}
+
+// What `action` refuses it refuses with 400 and words that are UTF-8.
+template <class Action>
+void accept_or_400(Action action) {
+  try {
+    action();
+  } catch (const Refusal& refusal) {
+    require(refusal.status() == 400 && is_utf8(refusal.text()) && !refusal.text().empty());
+  }
+}
+
+void check_parameters(const Request& request) {
+  accept_or_400([&] {
+    const Parameters parameters(request);
+    for (const char* name : {"q", "source", "beam_size", "attention"}) {
+      accept_or_400([&] {
+        const auto text = parameters.text(name);
+        require(!text || (!text->empty() && is_utf8(*text)));
+      });
+      accept_or_400([&] {
+        const auto texts = parameters.texts(name);
+        if (texts) require(!texts->values.empty() && (texts->is_list || texts->values.size() == 1));
+        for (const std::string& text : texts.value_or(Parameters::Texts{}).values)
+          require(is_utf8(text));
+      });
+      accept_or_400([&] { parameters.flag(name); });
+      accept_or_400([&] {
+        const auto whole = parameters.integer(name, {1, 16});
+        require(!whole || (*whole >= 1 && *whole <= 16));
+      });
+      accept_or_400([&] {
+        const auto number = parameters.number(name, {-10, 10});
+        require(!number || (*number >= -10 && *number <= 10));
+      });
+      if (const FormField* file = parameters.file(name)) require(file->is_file);
+    }
+  });
+}
+
+std::string escaped(std::string_view text) {
+  static constexpr char kDigits[] = "0123456789ABCDEF";
+  std::string all;
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    all += {'%', kDigits[byte / 16], kDigits[byte % 16]};
+  }
+  return all;
+}
+
+// Fields written again with every byte escaped read the same.
+void check_urlencoded(std::string_view text) {
+  accept_or_400([&] {
+    const auto fields = parse_urlencoded(text);
+    std::string again;
+    for (const FormField& field : fields)
+      again += escaped(field.name) + "=" + escaped(field.value) + "&";
+    const auto same = parse_urlencoded(again);
+    require(same.size() == fields.size());
+    for (size_t i = 0; i < fields.size(); ++i)
+      require(same[i].name == fields[i].name && same[i].value == fields[i].value);
+  });
+  check_parameters({"POST", "/translate", std::string(text), {}, std::string(text)});
+}
+
+// Everything after the first line is the body, the line itself the end of the Content-Type.
+void check_multipart(std::string_view text) {
+  const size_t line = std::min(text.find('\n'), text.size());
+  const std::string type = "multipart/form-data;" + std::string(text.substr(0, line));
+  const std::string body(text.substr(std::min(line + 1, text.size())));
+  accept_or_400([&] {
+    size_t bytes = 0;
+    for (const FormField& field : parse_multipart(body, type)) bytes += field.value.size();
+    require(bytes <= body.size());
+  });
+  check_parameters({"POST", "/translate", "", {{"content-type", type}}, body});
+}
+
+std::set<std::string> tags_of(std::string_view html) {
+  std::set<std::string> tags;
+  for (const MarkupToken& token : cut_markup(html))
+    if (token.kind != MarkupToken::Kind::text) tags.emplace(token.bytes);
+  return tags;
+}
+
+// A translation that leaves each word as it is, in the given order.
+Translation unchanged(const std::string& sentence, bool reversed, bool aligned) {
+  const auto words = split_words(sentence);
+  Alternative best;
+  for (size_t i = 0; i < words.size(); ++i) {
+    const size_t from = reversed ? words.size() - 1 - i : i;
+    best.text += (i ? " " : "") + std::string(words[from]);
+    if (aligned) best.alignment.emplace_back(static_cast<int>(from), static_cast<int>(i));
+  }
+  return {.text = best.text, .n_best = {best}, .source_ids = {}, .source_pieces = {}};
+}
+
+// The tokens together are the markup, and every tag comes out of a translation.
+void check_markup(std::string_view html, unsigned way) {
+  std::string joined;
+  for (const MarkupToken& token : cut_markup(html)) joined += token.bytes;
+  require(joined == html);
+  if (!is_utf8(html)) return;
+  require(is_utf8(without_entities(html)));
+  require(without_entities(with_entities(html)) == html);
+  const auto passage = html_passage(std::string(html), "de");
+  std::vector<Translation> translations;
+  for (const std::string& sentence : passage->sentences())
+    translations.push_back(unchanged(sentence, way & 1, way & 2));
+  const std::string result = passage->render(translations, 0);
+  require(is_utf8(result));
+  const auto before = tags_of(html), after = tags_of(result);
+  require(std::ranges::includes(after, before));
+  passage->render(std::vector<Translation>(translations.size()), 1);  // nothing was found
+}
+
+void check_sentences(std::string_view text, const std::string& language) {
+  if (!is_utf8(text)) return;
+  std::string joined;
+  for (const Stretch& stretch : split_sentences(text, language)) {
+    require(!stretch.text.empty() && is_utf8(stretch.text));
+    require(!stretch.is_sentence || stretch.text.size() <= kLongestSentence);
+    require(!stretch.is_sentence || stretch.text.find_first_of("\n\r") == stretch.text.npos);
+    joined += stretch.text;
+  }
+  require(joined == text);
+  const auto passage = plain_passage(std::string(text), language);
+  std::vector<Translation> same;
+  for (const std::string& sentence : passage->sentences())
+    same.push_back({.text = sentence,
+                    .n_best = {{.text = sentence, .ids = {}, .pieces = {}, .log_probs = {}}},
+                    .source_ids = {},
+                    .source_pieces = {}});
+  require(passage->render(same, 0) == text);
+}
+
+void check_detector(std::string_view text) {
+  const auto found = detect_language(text, {"de", "en", "fr", "xx"});
+  double total = 0, last = 100;
+  for (const Detected& d : found) {
+    require(d.confidence >= 0 && d.confidence <= last && d.language != "xx");
+    total += last = d.confidence;
+  }
+  require(found.empty() || std::abs(total - 100) < 0.5);
+  const std::string code = canonical_code(text);
+  require(code == canonical_code(code));
+  if (const auto pair = languages_of_folder(text))
+    require(!pair->first.empty() && !pair->second.empty());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  static constexpr const char* kLanguages[] = {"en", "de", "fr", "th", "", "no such"};
+  const unsigned kind = data[0] % 6, way = data[0] / 6;
+  if (kind == 0) check_urlencoded(text);
+  if (kind == 1) check_multipart(text);
+  if (kind == 2)
+    check_parameters(
+        {"POST", "/translate", "", {{"content-type", "application/json"}}, std::string(text)});
+  if (kind == 3) check_markup(text, way);
+  if (kind == 4) check_sentences(text, kLanguages[way % 6]);
+  if (kind == 5) check_detector(text);
+  return 0;
+}
