@@ -37,7 +37,7 @@ std::string_view core_of(std::string_view text) {
 }
 
 // What stands before the point that ends a stretch, without what opens it: "Dr" of "saw (Dr. ".
-// Only the end is looked at: a line of nothing but abbreviations must not cost its length each time.
+// Only the end is looked at: in a line of abbreviations each must not cost the whole line.
 std::string_view last_word(std::string_view text) {
   constexpr size_t kLongest = 64;  // longer words are no abbreviations
   for (auto at = static_cast<int32_t>(text.size()); at > 0;) {
