@@ -11,8 +11,10 @@ import { view as lines } from './lines.js';
 import { view as headGrid } from './heads.js';
 import { view as beam } from './beam.js';
 import { view as compare } from './compare.js';
+import { view as whatIf } from './whatif.js';
+import { UNCHANGED } from './change.js';
 
-const VIEWS = [map, player, lines, headGrid, beam, compare];
+const VIEWS = [map, player, lines, headGrid, beam, whatIf, compare];
 const EXAMPLES = {
   en: 'A small dog runs through the snow.',
   de: 'Ein kleiner Hund läuft durch den Schnee.',
@@ -157,7 +159,7 @@ function keys(event) {
 function listen() {
   by('ask').addEventListener('submit', (event) => {
     event.preventDefault();
-    set({ text: by('text').value, model: by('model').value, sentence: 0, step: 0 });
+    set({ text: by('text').value, model: by('model').value, sentence: 0, step: 0, ...UNCHANGED });
     ask();
   });
   by('text').addEventListener('keydown', (event) => {

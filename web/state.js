@@ -3,6 +3,7 @@
 const DEFAULTS = {
   text: '', model: '', other: '', view: 'map', sentence: 0, kind: 'cross', layer: -1, head: -1,
   unit: 'words', gamma: 1, hide: 0.05, step: 0, theme: '',
+  edit: '', mask: '', mute: '', force: '', prefix: '', second: '',
 };
 
 export const state = { ...DEFAULTS };
