@@ -14,7 +14,7 @@ function panel(title, text, drawing) {
 function field(state) {
   return el('input', {
     id: 'second', value: state.second, dir: 'auto', spellcheck: 'false', maxlength: 5000,
-    placeholder: 'another sentence (the same)', 'aria-label': 'Another sentence',
+    placeholder: 'the same',
     onchange: (event) => set({ second: event.target.value.trim() }),
   });
 }
@@ -38,7 +38,7 @@ export const view = {
     const drawing = heatmap(m, { room, gamma: state.gamma });
     const pair = el('div', { class: 'pair' },
       panel(`${model.name} (${m.mechanism})`, sentence.target.text, drawing));
-    stage.append(el('p', { class: 'second' }, field(state)), pair);
+    stage.append(el('label', { class: 'second' }, 'Second sentence ', field(state)), pair);
     if (other === model && !state.second)
       stage.append(el('p', { class: 'note' }, 'Type another sentence, or choose another model; '
         + 'fovea serve takes several.'));

@@ -1,19 +1,22 @@
 // Two attention matrices of nearly the same words: which rows and columns belong together, and how
 // their weights differ.
 
-// Pairs [i, j] of two lists of names, with the fewest that are not equal; null where one has none.
+// Dearer than one word more or less, cheaper than both: equal words find each other.
+const swap = (a, b) => (a === b ? 0 : 1.5);
+
+// Pairs [i, j] of two lists of names, as alike as can be; null where one has none.
 export function paired(a, b) {
   const cost = Array.from({ length: a.length + 1 }, () => new Array(b.length + 1).fill(0));
   for (let i = a.length; i >= 0; --i)
     for (let j = b.length; j >= 0; --j) {
       if (i === a.length || j === b.length) cost[i][j] = a.length - i + b.length - j;
-      else cost[i][j] = Math.min(cost[i + 1][j + 1] + (a[i] === b[j] ? 0 : 1),
+      else cost[i][j] = Math.min(cost[i + 1][j + 1] + swap(a[i], b[j]),
         cost[i + 1][j] + 1, cost[i][j + 1] + 1);
     }
   const pairs = [];
   for (let i = 0, j = 0; i < a.length || j < b.length;) {
     const both = i < a.length && j < b.length
-      && cost[i][j] === cost[i + 1][j + 1] + (a[i] === b[j] ? 0 : 1);
+      && cost[i][j] === cost[i + 1][j + 1] + swap(a[i], b[j]);
     if (both) pairs.push([i++, j++]);
     else if (i < a.length && cost[i][j] === cost[i + 1][j] + 1) pairs.push([i++, null]);
     else pairs.push([null, j++]);

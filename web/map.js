@@ -11,11 +11,11 @@ const SLANT = Math.SQRT1_2;
 const isEnd = (name) => name === '</s>' || name === '<s>';
 
 // Where everything stands, for a drawing that should not be wider than `room`.
-function measure(m, room, largestCell) {
+function measure(m, room, largestCell, sums) {
   const left = Math.min(180, Math.max(...m.rowNames.map((name) => widthOf(name)))) + 14;
   const longest = Math.min(200, Math.max(...m.colNames.map((name) => widthOf(name))));
   const top = longest * SLANT + 26;
-  const right = Math.max(52, widthOf(m.colNames[m.cols - 1]) * SLANT + 8);
+  const right = Math.max(sums ? 52 : 8, widthOf(m.colNames[m.cols - 1]) * SLANT + 8);
   const fits = Math.floor((room - left - right) / m.cols);
   const cell = Math.max(m.cols > 80 ? 8 : 14, Math.min(largestCell, fits));
   return {
@@ -115,11 +115,21 @@ function ends(m, { left, top, cell }) {
   return group;
 }
 
+// How large the cells of several maps beside each other can be, all alike.
+export function cellOf(maps, room, largestCell) {
+  const cols = maps.reduce((sum, m) => sum + m.cols, 0);
+  const beside = maps.reduce((sum, m) => {
+    const { width, cell } = measure(m, room, largestCell, false);
+    return sum + width - m.cols * cell;
+  }, 0);
+  return Math.max(14, Math.min(largestCell, Math.floor((room - beside) / cols)));
+}
+
 // The drawing, with a method `mark(row, col)` for the cross-hair. `paint` gives a weight its
 // colour; `tell` is called with what is pointed at, `choose` with what is clicked.
 export function heatmap(m, { room, gamma, cell = 46, live = true, paint = blues, sums = live,
   dotted = true, tell = live ? point : null, choose = null }) {
-  const place = measure(m, room, cell);
+  const place = measure(m, room, cell, sums);
   const { left, top } = place;
   const hair = svg('g', { class: 'cross-hair' });
   const drawing = svg('svg', {

@@ -8,7 +8,7 @@ import {
   changed, changeList, changes, force, isChanged, toggleHead, toggleMask,
 } from './change.js';
 import { difference } from './difference.js';
-import { heatmap } from './map.js';
+import { cellOf, heatmap } from './map.js';
 import { point, set, spot } from './state.js';
 
 const shortcut = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
@@ -117,17 +117,17 @@ const placed = (pairs, side, at) => {
 };
 
 function threeMaps(before, now, d, { room, gamma, look }) {
+  const cell = cellOf([before.m, now.m, d], room, 40);
   const sides = [[before, 'before', 'As it was', 0], [now, 'now', 'As it is now', 1]];
   const maps = sides.map(([one, name, title, side]) => {
-    const drawing = heatmap(one.m, { room, gamma, cell: 40,
+    const drawing = heatmap(one.m, { room, gamma, cell, sums: false,
       tell: (row, col) => point(placed(d.rowPairs, side, row), placed(d.colPairs, side, col)),
       choose: look && ((row, col) => look(one, row, col)) });
     return { name, title, drawing, mark: (row, col) => drawing.mark(
       row === null ? null : d.rowPairs[row]?.[side] ?? null,
       col === null ? null : d.colPairs[col]?.[side] ?? null) };
   });
-  const drawing = heatmap(d, { room, gamma, cell: 40, paint: diverging, sums: false,
-    dotted: false });
+  const drawing = heatmap(d, { room, gamma, cell, paint: diverging, sums: false, dotted: false });
   maps.push({ name: 'difference', title: 'Difference: red more, blue less', drawing,
     mark: (row, col) => drawing.mark(row, col) });
   return maps;
@@ -166,7 +166,7 @@ export const view = {
       const d = difference(m, now.m);
       const wordPairs = difference(matrix(sentence, { ...state, kind: 'cross', unit: 'words' }),
         matrix(now.sentence, fitted(now.sentence, { ...state, kind: 'cross', unit: 'words' })));
-      const maps = threeMaps(before, now, d, { room: Math.max(300, (stage.clientWidth - 90) / 3),
+      const maps = threeMaps(before, now, d, { room: stage.clientWidth - 70,
         gamma: state.gamma, look: forces && look });
       const words = sourceWords(now.sentence, state, (step, at) => force(state, now.sentence,
         { first: step, end: step + 1, at, layer: state.layer, head: state.head }));

@@ -40,12 +40,22 @@ std::vector<double> AlteredAttention::changed(std::vector<double> alpha, int64_t
   return alpha;
 }
 
+// Forward attention falls back on the last word where nothing is left; here, on the last word that
+// is not masked.
+void AlteredAttention::fall_back(std::vector<double>& alpha, int64_t columns) const {
+  int64_t last = columns - 1;
+  while (std::ranges::find(change_.masked, last) != change_.masked.end()) --last;
+  for (auto row = alpha.begin(); row != alpha.end(); row += columns)
+    if (std::all_of(row, row + columns, [](double w) { return w == 0; })) row[last] = 1;
+}
+
 Attended AlteredAttention::attend(const Query& query, const Memory& memory,
                                   const Before& before) const {
   Attended a = inner_.attend(query, memory, before);
   const Tensor& was = a.weights;
-  const Tensor alpha = Tensor::of(was.shape(), changed(was.values(), was.cols(), before.steps),
-                                  was.type(), was.device());
+  std::vector<double> values = changed(was.values(), was.cols(), before.steps);
+  if (a.now.covered && !change_.silent) fall_back(values, was.cols());
+  const Tensor alpha = Tensor::of(was.shape(), values, was.type(), was.device());
   a.weights = alpha;
   a.context = weighted_sum(alpha, memory.h, {memory.sentences, query.sentence});
   if (a.now.covered) {  // forward: later steps find what was really taken

@@ -28,6 +28,7 @@ class AlteredAttention : public Attention {
 
  private:
   std::vector<double> changed(std::vector<double> alpha, int64_t columns, int64_t step) const;
+  void fall_back(std::vector<double>& alpha, int64_t columns) const;
 
   const Attention& inner_;
   Change change_;

@@ -82,7 +82,7 @@ TEST(Search, EveryTranslationBeginsWithThePrefix) {
         for (const Hypothesis& h : list) {
           ASSERT_GT(h.words.size(), prefix.size());
           EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), h.words.begin()));
-          if (longest == 2) EXPECT_EQ(h.words.size(), 4u);  // room for </s>, no more
+          EXPECT_LE(h.words.size(), longest == 2 ? 4u : 30u);  // room for </s>, no more
           EXPECT_NEAR(h.log_prob, std::accumulate(h.log_probs.begin(), h.log_probs.end(), 0.0),
                       1e-4);
         }

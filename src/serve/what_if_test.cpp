@@ -41,7 +41,7 @@ struct Asked {
 
   std::shared_ptr<Held> send(const std::string& q, const Json& fields) {
     Json body = {{"q", q}, {"source", "en"}, {"target", "de"}, {"attention", true}};
-    body.update(fields);
+    if (!fields.is_null()) body.update(fields);
     const auto held = std::make_shared<Held>();
     service.handle({"POST",
                     "/translate",
@@ -138,8 +138,9 @@ TEST(ServiceWhatIf, ForcesStepsAndBeginnings) {
   // What was most probable at a step is that of the model as it was changed.
   EXPECT_EQ(steps[0]["topk"], plain["attention"][0]["steps"][0]["topk"]);
   for (const Json& probable : steps[1]["topk"])
-    if (probable[0] == "l")
+    if (probable[0] == "l") {
       EXPECT_NEAR(std::log(probable[1].get<double>()), steps[1]["logprob"].get<double>(), 1e-3);
+    }
   EXPECT_TRUE(s.ask({{"prefix", "c l"}})["translatedText"].get<std::string>().starts_with("c l"));
 }
 

