@@ -1,5 +1,7 @@
 """Tests of what-if: words and heads that are masked, steps and beginnings that are forced."""
 
+import urllib.parse
+
 from truth import STEP, SENTENCE, Asked, ask_service, check, equal, flat, near, picture
 
 
@@ -13,10 +15,12 @@ def in_map(page, name):
     return page.numbers(f".{name} .cells rect", "weight")
 
 
-def done_after(page, script):
-    """The view is drawn anew by what the script does."""
+def done_after(page, script, act=None):
+    """The view is drawn anew by what the script does, or the call."""
     page.browser.value("document.querySelector('.what-if').dataset.state = 'old'")
     page.browser.value(script)
+    if act:
+        act()
     page.browser.wait("document.querySelector('.what-if').dataset.state === 'done'")
 
 
@@ -99,6 +103,37 @@ def a_word_is_edited(page):
     equal(names[2], "dog \u21d2 cat", "the column of the difference")
 
 
+def pointing_links_all_maps(page):
+    what_if(page, mask="2")
+    row, col = 1, 1
+    columns = page.browser.value("document.querySelectorAll('.now .names [data-col]').length")
+    page.browser.move(*page.browser.value(
+        f"(() => {{ const b = document.querySelectorAll('.now .cells rect')"
+        f"[{row * columns + col}].getBoundingClientRect();"
+        " return [b.x + b.width / 2, b.y + b.height / 2]; })()"))
+    for name in ("before", "now", "difference"):
+        equal(page.browser.value(f"document.querySelectorAll('.{name} .cross-hair rect').length"),
+              2, f"lines of the cross-hair in {name}")
+    more = in_map(page, "difference")[row * columns + col]
+    equal(page.text("#read-out"), f"kleiner \u2192 small = {more:.3f}", "the read-out")
+
+
+def keys_do_what_clicks_do(page):
+    what_if(page, step=2)
+    page.browser.value("document.querySelector('.mask [data-word=\"6\"]').focus()")
+    done_after(page, "0", lambda: page.browser.press("f"))
+    state = urllib.parse.parse_qs(page.browser.value("location.hash").lstrip("#"))
+    equal(state["force"], ["2.6.-1.-1"], "what f has forced")
+    forced = Asked(page, prefix=state["prefix"][0].split(),
+                   force_attention=[{"step": 2, "word": 6}])
+    near(in_map(page, "now"), flat(forced.words()), "what f has forced")
+    page.browser.value("document.querySelector('.mask [data-word=\"1\"]').focus()")
+    page.browser.press("e")
+    equal(page.browser.value("document.activeElement.value"), "small", "the field that e opens")
+    page.browser.press("Escape")
+    equal(page.browser.value("document.querySelectorAll('input.edit').length"), 0, "fields left")
+
+
 def nonsense_in_the_address_is_told(page):
     page.open(text=SENTENCE, view="whatif", mask="77")
     page.browser.wait("document.querySelector('.what-if').dataset.state === 'failed'")
@@ -167,6 +202,7 @@ def pictures_of_changes(page):
 
 
 SHIPPED = [hypotheses_can_be_followed, masking_shows_the_difference, heads_are_silenced,
-           a_step_is_forced, a_word_is_edited, nonsense_in_the_address_is_told,
+           a_step_is_forced, a_word_is_edited, pointing_links_all_maps, keys_do_what_clicks_do,
+           nonsense_in_the_address_is_told,
            two_sentences_side_by_side, pictures_of_changes]
 TRAINED = [mechanisms_can_be_changed]
