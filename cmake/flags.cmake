@@ -13,7 +13,7 @@ target_compile_definitions(fovea_flags INTERFACE
   $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
 target_link_options(fovea_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
-set(CMAKE_CXX_FLAGS_DEBUG "-O1 -g1")  # enough for stack traces
+set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")  # enough for stack traces; kernels are optimised
 
 # Kernels are inner loops: vectorised, contracted to fused multiply-add, without index checks.
 set(FOVEA_KERNEL_FLAGS -O3 -ffp-contract=fast -fno-signed-zeros -mprefer-vector-width=512

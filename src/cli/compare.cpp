@@ -264,7 +264,7 @@ class CompareRun {
     const DirectoryLock lock(entry.run.directory);
     check_directory(entry.run.directory, entry.run.options.model);
     const RunEnd end = train_model(entry.run, bench_.data, HeldOut());
-    if (end.outcome == Outcome::interrupted) return false;
+    if (end.outcome == RunOutcome::interrupted) return false;
     row.parameters = end.parameters;
     row.updates = end.updates;
     row.train_words_per_s = training_speed(entry.run.directory);

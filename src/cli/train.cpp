@@ -199,8 +199,8 @@ void conclude(const TrainOptions& options, const TrainData& data, const std::str
            options.data.labelled() ? "classify" : "translate", quote, directory, quote);
 }
 
-Outcome run_training(TrainOptions options, const TrainCommand& command,
-                     const std::string& settings) {
+RunOutcome run_training(TrainOptions options, const TrainCommand& command,
+                        const std::string& settings) {
   const std::string& directory = command.directory;
   const Device device = device_of(command);
   const auto begin = std::chrono::steady_clock::now();
@@ -219,7 +219,7 @@ Outcome run_training(TrainOptions options, const TrainCommand& command,
                                   .save_requested = [] { return save_asked.exchange(false); }},
                                  data, data.test);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  if (end.outcome == Outcome::finished)
+  if (end.outcome == RunOutcome::finished)
     conclude(options, data, directory, end.parameters, took.count());
   return end.outcome;
 }
@@ -235,8 +235,9 @@ void train(const TrainCommand& command, bool threads_given) {
   if (options.train.threads > 0 && !threads_given)
     omp_set_num_threads(static_cast<int>(options.train.threads));
   if (command.dry_run) return dry_run(options, command);
-  const Outcome outcome = run_training(options, command, settings);
-  if (outcome == Outcome::interrupted) log_warning("stopped; the same command goes on from here");
+  const RunOutcome outcome = run_training(options, command, settings);
+  if (outcome == RunOutcome::interrupted)
+    log_warning("stopped; the same command goes on from here");
 }
 
 }  // namespace

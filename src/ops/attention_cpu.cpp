@@ -105,7 +105,7 @@ template <class T>
 void product_into(Strided<T> to, int64_t m, int64_t n, int64_t k, Strided<const T> A,
                   Strided<const T> B, Fold fold, Block<T>& spare) {
   if (n % kLanes<T> == 0)
-    return tile_product<T>(m, n, k, A, B, to, fold == Fold::add ? Sum::onto : Sum::fresh);
+    return tile_product<T>(m, n, k, A, B, to, fold == Fold::add ? SumKind::onto : SumKind::fresh);
   spare.resize(m, n);
   tile_product<T>(m, spare.stride, k, A, B, spare.all());
   for (int64_t i = 0; i < m; ++i) {

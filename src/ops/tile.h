@@ -57,17 +57,17 @@ struct Strided {
   int64_t row, col = 1;
 };
 
-enum class Sum { fresh, onto };  // C = A B, or C += A B
+enum class SumKind { fresh, onto };  // C = A B, or C += A B
 
 // C = A B for kRows rows of A and C; n columns and k products in each sum.
 template <class T, int kRows>
 void tile_rows(int64_t n, int64_t k, Strided<const T> A, Strided<const T> B, Strided<T> C,
-               Sum kind) {
+               SumKind kind) {
   using V = typename Vector<T>::type;
   for (int64_t j = 0; j < n; j += kLanes<T>) {
     V sum[kRows];
     for (int r = 0; r < kRows; ++r)
-      sum[r] = kind == Sum::onto ? *reinterpret_cast<const V*>(C.data + r * C.row + j) : V{};
+      sum[r] = kind == SumKind::onto ? *reinterpret_cast<const V*>(C.data + r * C.row + j) : V{};
     for (int64_t l = 0; l < k; ++l) {
       const V b = *reinterpret_cast<const V*>(B.data + l * B.row + j);
       for (int r = 0; r < kRows; ++r) sum[r] += A.data[r * A.row + l * A.col] * b;
@@ -79,7 +79,7 @@ void tile_rows(int64_t n, int64_t k, Strided<const T> A, Strided<const T> B, Str
 // The last rows, at most kRows of them.
 template <class T, int kRows>
 void tile_rest(int64_t rows, int64_t n, int64_t k, Strided<const T> A, Strided<const T> B,
-               Strided<T> C, Sum kind) {
+               Strided<T> C, SumKind kind) {
   if (rows == kRows) return tile_rows<T, kRows>(n, k, A, B, C, kind);
   if constexpr (kRows > 1) tile_rest<T, kRows - 1>(rows, n, k, A, B, C, kind);
 }
@@ -88,7 +88,7 @@ void tile_rest(int64_t rows, int64_t n, int64_t k, Strided<const T> A, Strided<c
 // REQUIRES: n is a multiple of kLanes<T>; columns of B and C lie side by side.
 template <class T>
 void tile_product(int64_t m, int64_t n, int64_t k, Strided<const T> A, Strided<const T> B,
-                  Strided<T> C, Sum kind = Sum::fresh) {
+                  Strided<T> C, SumKind kind = SumKind::fresh) {
   constexpr int kRows = 8;
   for (; m >= kRows; m -= kRows) {
     tile_rows<T, kRows>(n, k, A, B, C, kind);

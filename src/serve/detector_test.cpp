@@ -42,7 +42,7 @@ TEST(Language, CodesAndFolders) {
 }
 
 TEST(Metrics, AreWrittenAsPrometheusReadsThem) {
-  Metrics metrics;
+  ServiceMetrics metrics;
   metrics.answered("/translate", 200, 0.02);
   metrics.answered("/translate", 200, 99);
   metrics.answered("other", 404, 0.001);

@@ -69,18 +69,18 @@ std::string Histogram::text(const std::string& name, const char* help) const {
                              name, sum_, name, count_);
 }
 
-void Metrics::answered(const std::string& endpoint, int status, double seconds) {
+void ServiceMetrics::answered(const std::string& endpoint, int status, double seconds) {
   duration_.observe(seconds);
   const std::lock_guard hold(mutex_);
   ++requests_[{endpoint, status}];
 }
 
-void Metrics::add_tokens(int64_t source, int64_t target) {
+void ServiceMetrics::add_tokens(int64_t source, int64_t target) {
   source_tokens_ += source;
   target_tokens_ += target;
 }
 
-std::string Metrics::text(const Now& now) const {
+std::string ServiceMetrics::text(const Now& now) const {
   std::string lines = head("fovea_build_info", "gauge", "The program.");
   lines += fmt::format("fovea_build_info{{version=\"{}\",cuda=\"{}\"}} 1\n", FOVEA_VERSION,
                        std::variant_size_v<Device> > 1 ? "yes" : "no");

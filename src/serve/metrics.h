@@ -34,7 +34,7 @@ struct ModelLabel {
 };
 
 // Figures of the service in the text format of Prometheus (version 0.0.4).
-class Metrics {
+class ServiceMetrics {
  public:
   void answered(const std::string& endpoint, int status, double seconds);
   void add_tokens(int64_t source, int64_t target);

@@ -26,7 +26,7 @@ const Headers kShared = {
 // An exchange that is counted, and whose answers carry the headers that all answers carry.
 class Counted : public Exchange {
  public:
-  Counted(std::shared_ptr<Exchange> inner, Metrics& metrics, std::string endpoint)
+  Counted(std::shared_ptr<Exchange> inner, ServiceMetrics& metrics, std::string endpoint)
       : inner_(std::move(inner)), metrics_(metrics), endpoint_(std::move(endpoint)) {
     ++metrics_.in_flight;
   }
@@ -57,7 +57,7 @@ class Counted : public Exchange {
   }
 
   std::shared_ptr<Exchange> inner_;
-  Metrics& metrics_;
+  ServiceMetrics& metrics_;
   std::string endpoint_;
   std::atomic<bool> ended_{false};
   Clock::time_point begin_ = Clock::now();
@@ -200,7 +200,7 @@ void Service::ready(Call call) {
 }
 
 void Service::metrics(Call call) {
-  Metrics::Now now{.queue = static_cast<int64_t>(batcher_.waiting())};
+  ServiceMetrics::Now now{.queue = static_cast<int64_t>(batcher_.waiting())};
   if (options_.connections) now.connections = static_cast<int64_t>(options_.connections());
   for (const auto& engine : call.engines)
     now.models.push_back({engine->name(), engine->source(), engine->target(),

@@ -120,7 +120,7 @@ class Service {
   void count(const Translations& translations);
 
   ServiceOptions options_;
-  Metrics metrics_;  // before the batcher, whose exchanges count when they end
+  ServiceMetrics metrics_;  // before the batcher, whose exchanges count when they end
   Batcher batcher_;
   FileStore store_;
   RateLimiter limiter_;  // used by the server's thread alone

@@ -49,7 +49,7 @@ TEST(CardTest, SaysWhatWasTrainedOnWithoutFolders) {
 
 TEST(CardTest, OfAModelThatClassifies) {
   TrainOptions options;
-  options.data.task = Task::classify;
+  options.data.task = TaskKind::classify;
   options.data.train = {"a/train.txt"};
   options.data.hold_out = 10;
   TrainData data;

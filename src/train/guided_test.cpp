@@ -56,7 +56,7 @@ class GuidedRun : public testing::Test {
 
   void train(const std::string& name, const TrainOptions& o, int64_t stop = 0) {
     const RunEnd end = whole_run(folder_ / name, o, stop);
-    EXPECT_EQ(end.outcome, stop ? Outcome::interrupted : Outcome::finished);
+    EXPECT_EQ(end.outcome, stop ? RunOutcome::interrupted : RunOutcome::finished);
   }
 
   // All that must be the same bytes in two runs that had the same task.

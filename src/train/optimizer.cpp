@@ -30,23 +30,23 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerOptions& options)
   }
 }
 
-void Optimizer::freeze(std::vector<Stretch> stretches) {
-  frozen_ = std::move(stretches);
+void Optimizer::freeze(std::vector<StoreRange> ranges) {
+  frozen_ = std::move(ranges);
   if (frozen_.empty()) return;
   int64_t size = 0;
-  for (const Stretch& s : frozen_) size += s.size;
+  for (const StoreRange& s : frozen_) size += s.size;
   const Tensor values = store_.values();
   kept_ = Tensor({size}, values.type(), values.device());
-  for_each_frozen([&](const Stretch& s, int64_t at) {
+  for_each_frozen([&](const StoreRange& s, int64_t at) {
     kept_.window(at, s.size).copy_from(values.window(s.begin, s.size));
   });
 }
 
-// Calls each(stretch, its place in kept_).
+// Calls each(range, its place in kept_).
 void Optimizer::for_each_frozen(
-    const std::function<void(const Stretch& stretch, int64_t at)>& each) const {
+    const std::function<void(const StoreRange& range, int64_t at)>& each) const {
   int64_t at = 0;
-  for (const Stretch& s : frozen_) {
+  for (const StoreRange& s : frozen_) {
     each(s, at);
     at += s.size;
   }
@@ -54,12 +54,12 @@ void Optimizer::for_each_frozen(
 
 void Optimizer::clear_frozen_gradients() {
   const Tensor gradients = store_.gradients();
-  for (const Stretch& s : frozen_) gradients.window(s.begin, s.size).fill(0);
+  for (const StoreRange& s : frozen_) gradients.window(s.begin, s.size).fill(0);
 }
 
 void Optimizer::put_back_frozen(const Tensor& flat) const {
   if (!flat) return;
-  for_each_frozen([&](const Stretch& s, int64_t at) {
+  for_each_frozen([&](const StoreRange& s, int64_t at) {
     flat.window(s.begin, s.size).copy_from(kept_.window(at, s.size));
   });
 }

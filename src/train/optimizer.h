@@ -19,7 +19,7 @@ struct OptimizerOptions {
 };
 
 // Neighbouring numbers of a store: `size` of them from `begin` on.
-struct Stretch {
+struct StoreRange {
   int64_t begin = 0, size = 0;
 };
 
@@ -33,7 +33,7 @@ class Optimizer {
 
   // From now on these numbers stay what they are, bit for bit: updates leave them alone, whatever
   // the weight decay, and their moving average is what they are.
-  void freeze(std::vector<Stretch> stretches);
+  void freeze(std::vector<StoreRange> ranges);
   // Frozen numbers have no gradient. Call it before gradient_norm(), which then is of the others.
   void clear_frozen_gradients();
 
@@ -50,13 +50,13 @@ class Optimizer {
 
  private:
   void put_back_frozen(const Tensor& flat) const;
-  void for_each_frozen(const std::function<void(const Stretch& stretch, int64_t at)>& each) const;
+  void for_each_frozen(const std::function<void(const StoreRange& range, int64_t at)>& each) const;
 
   ParameterStore& store_;
   OptimizerOptions options_;
   Tensor m_, v_, ema_;
-  std::vector<Stretch> frozen_;
-  Tensor kept_;  // the numbers of all frozen stretches, one after another
+  std::vector<StoreRange> frozen_;
+  Tensor kept_;  // the numbers of all frozen ranges, one after another
 };
 
 // While one lives, the store's values are those of `other`, such as a moving average; an absent

@@ -46,9 +46,9 @@ ExampleFiles DataOptions::examples(const std::vector<std::string>& paths, Share 
   ExampleFormat how = ExampleFormat::tabs;
   if (format == ExampleFiling::babi) how = ExampleFormat::babi;
   if (format == ExampleFiling::label_first ||
-      (format == ExampleFiling::automatic && task == Task::classify))
+      (format == ExampleFiling::automatic && task == TaskKind::classify))
     how = ExampleFormat::label_first;
-  return {under_root(paths), how, task == Task::read ? Asked::answer : Asked::label, share};
+  return {under_root(paths), how, task == TaskKind::read ? Asked::answer : Asked::label, share};
 }
 
 std::vector<std::string> DataOptions::under_root(const std::vector<std::string>& paths) const {
@@ -141,7 +141,9 @@ void CheckpointOptions::describe(Settings& s) {
 
 void TrainOptions::describe(Settings& s) {
   s.choice("task", data.task,
-           {{"translate", Task::translate}, {"classify", Task::classify}, {"read", Task::read}},
+           {{"translate", TaskKind::translate},
+            {"classify", TaskKind::classify},
+            {"read", TaskKind::read}},
            "sentences from sentences, the label of a text, the answer to a question");
   s.group("data", data, "parallel text, or examples");
   s.group("vocabulary", vocabulary, "the pieces that text is cut into");
@@ -157,8 +159,8 @@ void TrainOptions::describe(Settings& s) {
 
 namespace {
 
-void check_metrics(const ValidOptions& valid, Task task, Exit code) {
-  const bool translate = task == Task::translate;
+void check_metrics(const ValidOptions& valid, TaskKind task, Exit code) {
+  const bool translate = task == TaskKind::translate;
   const auto check_one = [&](const char* setting, const std::string& name) {
     const bool known = translate ? name == "bleu" || name == "chrf" : name == "accuracy";
     check(known || name == "loss" || name == "ppl", code, setting, ": unknown metric \"", name,
@@ -216,7 +218,7 @@ void TrainOptions::complete_guide(Exit code) {
 }
 
 void TrainOptions::check_labelled(Exit code) const {
-  const bool read = data.task == Task::read;
+  const bool read = data.task == TaskKind::read;
   check(model.type == "reader", code, "model.type: the tasks classify and read need a reader, ",
         "found ", model.type, "; set model.type to reader");
   check(read == (model.query == ReaderQuery::question), code, "model.query: task ",

@@ -20,7 +20,7 @@ namespace fovea {
 
 // What is learnt: sentences from sentences, the label of a text, or the answer of one word to a
 // question about a document.
-enum class Task { translate, classify, read };
+enum class TaskKind { translate, classify, read };
 enum class ExampleFiling { automatic, label_first, tabs, babi };  // automatic: by the task
 
 // Parallel text: line k of the source files belongs to line k of the target files. Paths that are
@@ -33,13 +33,13 @@ struct DataOptions {
   std::vector<std::string> alignments;  // word links of the training text, which guide attention
   CorpusOptions corpus;
 
-  Task task = Task::translate;                  // of the whole recipe
+  TaskKind task = TaskKind::translate;          // of the whole recipe
   std::vector<std::string> train, valid, test;  // examples, for classify and read
   ExampleFiling format = ExampleFiling::automatic;
   int64_t hold_out = 0;  // every n-th example or story is for validation; 0: none
 
   void describe(Settings& s);
-  bool labelled() const { return task != Task::translate; }
+  bool labelled() const { return task != TaskKind::translate; }
   ExampleFiles examples(const std::vector<std::string>& paths, Share share = {}) const;
   std::vector<std::string> under_root(const std::vector<std::string>& paths) const;
 };

@@ -50,14 +50,14 @@ std::string fingerprint(const WordVectors& vectors) {
   return fmt::format("{}-{:08x}", vectors.words(), sum);
 }
 
-std::vector<Stretch> stretches_of(const std::vector<bool>& chosen) {
-  std::vector<Stretch> stretches;
+std::vector<StoreRange> ranges_of(const std::vector<bool>& chosen) {
+  std::vector<StoreRange> ranges;
   for (size_t i = 0; i < chosen.size(); ++i) {
     if (!chosen[i]) continue;
-    if (i == 0 || !chosen[i - 1]) stretches.push_back({static_cast<int64_t>(i), 0});
-    ++stretches.back().size;
+    if (i == 0 || !chosen[i - 1]) ranges.push_back({static_cast<int64_t>(i), 0});
+    ++ranges.back().size;
   }
-  return stretches;
+  return ranges;
 }
 
 double mean_square(std::span<const double> values) {
@@ -148,7 +148,7 @@ FirstVectors take_vectors(const TrainOptions& options, const Vocabulary& source,
   // Where one table serves both, the source's vectors are put over the target's.
   take("vectors.target", from.target, target, own_table ? *own_table : *source_table);
   take("vectors.source", from.source, source, *source_table);
-  first.frozen = stretches_of(frozen);
+  first.frozen = ranges_of(frozen);
   return first;
 }
 

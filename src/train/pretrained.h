@@ -41,8 +41,8 @@ FilledRows fill_embeddings(const WordVectors& vectors, const Vocabulary& vocabul
 
 // Embeddings that begin as word vectors.
 struct FirstVectors {
-  std::vector<Stretch> frozen;  // the rows that were found, where they are to stay as they are
-  Identity identity;            // of them: a resumed run must find the same
+  std::vector<StoreRange> frozen;  // the rows that were found, where they are to stay as they are
+  Identity identity;               // of them: a resumed run must find the same
 };
 
 // Fills the tables `source/E` and `target/E` of a model from the files that options.vectors names,

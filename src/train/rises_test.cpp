@@ -26,10 +26,10 @@ class RisesTest : public TrainerTest {
 
   // Trains with rises that begin at updates `begins`, counted by the batches drawn, and calls
   // `also` at every update.
-  Outcome train_with_rises(const std::string& name, const std::vector<int64_t>& begins,
-                           const std::function<void(int64_t, ParameterStore&)>& also = nullptr) {
+  RunOutcome train_with_rises(const std::string& name, const std::vector<int64_t>& begins,
+                              const std::function<void(int64_t, ParameterStore&)>& also = nullptr) {
     testing::internal::CaptureStderr();
-    const Outcome outcome = train(name, [&](int64_t drawn, ParameterStore& store) {
+    const RunOutcome outcome = train(name, [&](int64_t drawn, ParameterStore& store) {
       const int64_t update = drawn / options_.train.accumulate;
       options_.schedule.lr = rate_;
       for (size_t i = 0; i < begins.size(); ++i)  // each as steep, though every one halves the rate
@@ -82,9 +82,9 @@ TEST_F(RisesTest, AreUndoneInAResumedRunToo) {
       const auto ask = [&](int64_t update, ParameterStore&) {
         if (update == stop) request_stop(SIGTERM);
       };
-      EXPECT_EQ(train_with_rises(name, {200}, ask), Outcome::interrupted);
+      EXPECT_EQ(train_with_rises(name, {200}, ask), RunOutcome::interrupted);
       request_stop(0);
-      EXPECT_EQ(train_with_rises(name, {200}), Outcome::finished);
+      EXPECT_EQ(train_with_rises(name, {200}), RunOutcome::finished);
       EXPECT_EQ(state_.rises, 1) << name << "\n" << log_;
       EXPECT_EQ(state_.update, 300);
       for (const int64_t n : checkpoints(name).numbers()) EXPECT_LE(n, 300);
@@ -129,7 +129,7 @@ TEST_F(RisesTest, GoOnWhereCheckpointsAreDamaged) {
     for (const int64_t n : checkpoints("a").numbers())
       write_atomically(checkpoints("a").path(n), "");
   };
-  EXPECT_EQ(train_with_rises("a", {200}, damage), Outcome::finished);
+  EXPECT_EQ(train_with_rises("a", {200}, damage), RunOutcome::finished);
   EXPECT_EQ(state_.rises, 0);
   EXPECT_EQ(state_.update, 300);
   EXPECT_TRUE(logged("the checkpoints from before it are damaged, training goes on")) << log_;
@@ -139,7 +139,7 @@ TEST_F(RisesTest, GoOnWhereNoCheckpointIsOldEnough) {
   const auto remove = [&](int64_t update, ParameterStore&) {
     if (update == 203) checkpoints("a").remove_all();
   };
-  EXPECT_EQ(train_with_rises("a", {200}, remove), Outcome::finished);
+  EXPECT_EQ(train_with_rises("a", {200}, remove), RunOutcome::finished);
   EXPECT_EQ(state_.rises, 0);
   EXPECT_TRUE(logged("there is no checkpoint from before it to go back to, training goes on"))
       << log_;
@@ -152,7 +152,7 @@ TEST_F(RisesTest, AreUndoneThreeTimesAndCountedApart) {
     done = true;
     store.values().data<float>()[5] = std::numeric_limits<float>::infinity();
   };
-  EXPECT_EQ(train_with_rises("a", {200, 225, 250, 275}, break_weight), Outcome::finished);
+  EXPECT_EQ(train_with_rises("a", {200, 225, 250, 275}, break_weight), RunOutcome::finished);
   EXPECT_EQ(state_.rises, 3) << log_;
   EXPECT_EQ(state_.rollbacks, 1) << log_;
   EXPECT_EQ(state_.rate_factor, 1.0 / 16);

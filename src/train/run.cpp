@@ -80,7 +80,7 @@ RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test) {
   observers.push_back(metrics_observer(directory));
   observers.push_back(tensorboard_observer(directory));
   Trainer trainer(std::move(task), std::move(observers));
-  const Outcome outcome = trainer.run();
+  const RunOutcome outcome = trainer.run();
   return {outcome, trainer.state().update, model->parameters().size(), std::move(identity)};
 }
 

@@ -11,7 +11,7 @@ namespace fovea {
 
 // How far a run came.
 struct RunEnd {
-  Outcome outcome;
+  RunOutcome outcome;
   int64_t updates = 0, parameters = 0;
   Identity identity = {};  // what its checkpoints were made with
 };

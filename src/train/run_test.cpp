@@ -58,7 +58,7 @@ class VectorRun : public testing::Test {
     o.train = {.updates = 12, .accumulate = 2, .average = 2, .log_every = 5};
     o.valid = {.every = 4, .patience = 0};
     if (type == "reader") {
-      o.data.task = Task::classify;
+      o.data.task = TaskKind::classify;
       o.model.attention.kind = "static";
       o.data.train = o.data.valid = {"labelled"};
     } else {
@@ -105,14 +105,14 @@ class VectorRun : public testing::Test {
   // Straight and stopped runs end with the same bits, and frozen rows are as they were.
   void expect_all(const std::string& name, const std::string& table) {
     testing::internal::CaptureStderr();
-    EXPECT_EQ(train(name, options_).outcome, Outcome::finished);
+    EXPECT_EQ(train(name, options_).outcome, RunOutcome::finished);
     const std::string log = testing::internal::GetCapturedStderr();
     EXPECT_NE(log.find("found 6 of 12 pieces (50.0 %), missing 6: w"), std::string::npos) << log;
     options_.model = load_package(folder_ / name).config;
     expect_frozen(name, table);
     options_.model.source_words = options_.model.target_words = 0;
-    EXPECT_EQ(train(name + "-stopped", options_, 9).outcome, Outcome::interrupted);
-    EXPECT_EQ(train(name + "-stopped", options_).outcome, Outcome::finished);
+    EXPECT_EQ(train(name + "-stopped", options_, 9).outcome, RunOutcome::interrupted);
+    EXPECT_EQ(train(name + "-stopped", options_).outcome, RunOutcome::finished);
     EXPECT_TRUE(newest(name) == newest(name + "-stopped"));
     EXPECT_EQ(read_file(folder_ / (name + "/model.safetensors")),
               read_file(folder_ / (name + "-stopped/model.safetensors")));

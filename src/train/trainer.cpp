@@ -39,13 +39,13 @@ Trainer::Trainer(TrainTask task, Observers observers)
       checkpoints_(task_.directory + "/checkpoints", "checkpoint"),
       snapshots_(task_.directory + "/snapshots", "snapshot") {}
 
-Outcome Trainer::run() {
+RunOutcome Trainer::run() {
   const PrecisionScope precision(options_.train.precision);
   begin();
   for (;;) {
     if (stop_requested()) {
       save();
-      return Outcome::interrupted;
+      return RunOutcome::interrupted;
     }
     if (validation_due()) {
       validate();
@@ -58,7 +58,7 @@ Outcome Trainer::run() {
     }
   }
   finish();
-  return stop_requested() && !state_.finished ? Outcome::interrupted : Outcome::finished;
+  return stop_requested() && !state_.finished ? RunOutcome::interrupted : RunOutcome::finished;
 }
 
 void Trainer::begin() {

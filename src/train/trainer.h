@@ -27,9 +27,9 @@ struct TrainTask {
   const Corpus& text;
   const HeldOut& valid;
   const HeldOut& test;
-  std::string directory;             // exists and is locked
-  Identity identity;                 // what a checkpoint must have been made with
-  std::vector<Stretch> frozen = {};  // parameters that stay as they are
+  std::string directory;                // exists and is locked
+  Identity identity;                    // what a checkpoint must have been made with
+  std::vector<StoreRange> frozen = {};  // parameters that stay as they are
 
   TranslateLines translate;
   std::function<void()> write_model;  // the model's weights become those of the directory
@@ -41,7 +41,7 @@ struct TrainTask {
   std::function<void(int64_t drawn, ParameterStore& store)> disturb = nullptr;
 };
 
-enum class Outcome { finished, interrupted };
+enum class RunOutcome { finished, interrupted };
 
 // Trains a model: the same task leads to the same bits, however often it is interrupted between
 // its first and its last update, unless memory was short or updates had to be undone: how far they
@@ -53,7 +53,7 @@ class Trainer {
   // Goes on from the newest checkpoint of the directory, to the end or to a signal. Throws
   // Exit::files after three saves in a row that failed, Exit::diverged where going back to
   // the last good weights did not help, Exit::data where the checkpoint is of other data.
-  Outcome run();
+  RunOutcome run();
 
   const TrainState& state() const { return state_; }
 

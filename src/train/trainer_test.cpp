@@ -13,7 +13,7 @@ namespace fovea {
 namespace {
 
 TEST_F(TrainerTest, LearnsAndWritesWhatItShould) {
-  EXPECT_EQ(train("a"), Outcome::finished);
+  EXPECT_EQ(train("a"), RunOutcome::finished);
   EXPECT_EQ(state_.update, 60);
   EXPECT_TRUE(state_.finished);
   const std::vector<Metrics> log = read_metrics(directory("a") + "/metrics.jsonl");
@@ -22,7 +22,7 @@ TEST_F(TrainerTest, LearnsAndWritesWhatItShould) {
   EXPECT_LT(*log.back().value("ppl"), 6);
   EXPECT_GT(*log.front().value("ppl"), 8);
   EXPECT_EQ(checkpoints("a").numbers(), (std::vector<int64_t>{54, 56, 60}));
-  EXPECT_EQ(train("a"), Outcome::finished);  // nothing is left to do, nothing changes
+  EXPECT_EQ(train("a"), RunOutcome::finished);  // nothing is left to do, nothing changes
   EXPECT_EQ(read_metrics(directory("a") + "/metrics.jsonl").size(), log.size());
 }
 
@@ -35,11 +35,11 @@ TEST_F(TrainerTest, StoppedAnywhereItEndsWithTheSameBits) {
       if (drawn >= 2 * at && drawn < 2 * at + 2) request_stop(SIGTERM);
     };
     if (at < 60) {
-      EXPECT_EQ(train(name, stop), Outcome::interrupted) << at;
+      EXPECT_EQ(train(name, stop), RunOutcome::interrupted) << at;
       EXPECT_EQ(state_.update, at);
       request_stop(0);
     }
-    EXPECT_EQ(train(name), Outcome::finished);
+    EXPECT_EQ(train(name), RunOutcome::finished);
     EXPECT_EQ(result(name), wanted) << "stopped at update " << at;
   }
 }
@@ -57,7 +57,7 @@ TEST_F(TrainerTest, KilledAgainAndAgainItEndsWithTheSameBits) {
       try {
         done = train(name, [&](int64_t, ParameterStore&) {
                  if (--left == 0) throw Killed();
-               }) == Outcome::finished;
+               }) == RunOutcome::finished;
       } catch (const Killed&) {
         ++kills;
       }
@@ -96,7 +96,7 @@ TEST_F(TrainerTest, DamagedCheckpointsArePassedOver) {
     damages[kind](bytes);
     write_atomically(newest, bytes);
     testing::internal::CaptureStderr();
-    EXPECT_EQ(train(name), Outcome::finished);
+    EXPECT_EQ(train(name), RunOutcome::finished);
     const std::string log = testing::internal::GetCapturedStderr();
     EXPECT_NE(log.find("skipped update 28: "), std::string::npos) << log;
     EXPECT_NE(log.find("; resumed from update 27"), std::string::npos) << log;
@@ -181,7 +181,7 @@ TEST_F(TrainerTest, TooLittleMemoryMeansSmallerParts) {
   train("straight");
   most_ = 25;
   testing::internal::CaptureStderr();
-  EXPECT_EQ(train("small"), Outcome::finished);
+  EXPECT_EQ(train("small"), RunOutcome::finished);
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("batch of 40 tokens: out of memory; continuing with 20"), std::string::npos)
       << log;
@@ -198,7 +198,7 @@ TEST_F(TrainerTest, TooLittleMemoryMeansSmallerParts) {
       if (drawn >= 2 * at && drawn < 2 * at + 2) request_stop(SIGTERM);
     });
     request_stop(0);
-    EXPECT_EQ(train(name), Outcome::finished);
+    EXPECT_EQ(train(name), RunOutcome::finished);
     EXPECT_EQ(result(name), wanted) << at;
   }
 }
@@ -211,7 +211,7 @@ TEST_F(TrainerTest, TooLittleMemoryForOnePairEndsTheRun) {
   most_ = 3;
   message_of(Exit::memory, [&] { train("a"); });
   most_ = 1000;
-  EXPECT_EQ(train("a"), Outcome::finished);  // nothing was lost
+  EXPECT_EQ(train("a"), RunOutcome::finished);  // nothing was lost
   EXPECT_EQ(state_.parts, 1);
 }
 
@@ -292,7 +292,7 @@ TEST_F(TrainerTest, FailedSavesDoNotStopTrainingAtOnce) {
     fs::create_directory(at + "/checkpoint-00000012.safetensors");  // rename onto it fails
     ++blocked;
   };
-  EXPECT_EQ(train("a", block), Outcome::finished);
+  EXPECT_EQ(train("a", block), RunOutcome::finished);
   EXPECT_EQ(blocked, 1);
   fs::remove(at + "/checkpoint-00000012.safetensors");
 }

@@ -104,8 +104,8 @@ class TrainerTest : public ::testing::Test {
   std::string directory(const std::string& name) const { return (root_ / name).string(); }
 
   using Disturb = std::function<void(int64_t, ParameterStore&)>;
-  Outcome train(const std::string& name, const Disturb& disturb = nullptr,
-                const Identity& identity = {{"data", "1"}}) {
+  RunOutcome train(const std::string& name, const Disturb& disturb = nullptr,
+                   const Identity& identity = {{"data", "1"}}) {
     fs::create_directories(root_ / name);
     Bigrams model(seed_++);  // a resumed run must not hang on what the model began with
     model.most = most_;
@@ -129,7 +129,7 @@ class TrainerTest : public ::testing::Test {
                      .read_model = [] {},
                      .disturb = disturb},
                     std::move(observers));
-    const Outcome outcome = trainer.run();
+    const RunOutcome outcome = trainer.run();
     state_ = trainer.state();
     precisions_ = model.precisions;
     return outcome;

@@ -1,0 +1,18 @@
+# Types of one name in one namespace in two files: the linker takes the members of one for both,
+# which nobody tells. Types of an unnamed namespace are the file's own.
+
+FNR == 1 { space = ""; hidden = 0 }
+/^namespace \{/ { hidden = 1; next }
+/^\}  \/\/ namespace$/ { hidden = 0; next }
+/^namespace [a-z:]+ \{/ { space = $2; next }
+
+!hidden && /^(struct|class|enum class|union) [A-Z][A-Za-z0-9]*( final)?( : .*)? \{/ {
+  name = $1 == "enum" ? $3 : $2
+  sub(/[:<{].*/, "", name)
+  if ($0 ~ "(struct|class) " name "<") next  # a specialisation
+  key = space "::" name
+  if (key in first && first[key] != FILENAME)
+    printf "%s:%d: type: %s is defined in %s, too\n", FILENAME, FNR, key, first[key]
+  else
+    first[key] = FILENAME
+}
