@@ -37,12 +37,18 @@ struct StepScores {
   Tensor scores;  // [rows, words]: logits, or the probabilities of an ensemble
   bool ensemble = false;
   int64_t k = 0;
-  std::vector<double> log_sum;          // [rows], 0 for an ensemble
-  std::vector<double> values;           // [rows, k]: the largest logits,
-  std::vector<int32_t> columns;         // and their words
+  TopK best;                            // on the host
   mutable std::vector<double> endings;  // [rows]: of </s>, fetched when first asked for
 
   double score(double stored) const { return ensemble ? std::log(stored) : stored; }
+  double value(int64_t row, int64_t j) const { return score(number(best.values, row * k + j)); }
+  double log_sum(int64_t row) const { return ensemble ? 0 : number(best.log_sum, row); }
+  int32_t word(int64_t row, int64_t j) const { return best.columns.data<int32_t>()[row * k + j]; }
+
+ private:
+  static double number(const Tensor& x, int64_t i) {
+    return x.type() == Type::f32 ? static_cast<double>(x.data<float>()[i]) : x.data<double>()[i];
+  }
 };
 
 // One sentence's search, or one of its samples: a run of rows of the batch.
@@ -50,7 +56,13 @@ struct Track {
   int64_t sentence;
   int64_t sample;
   Beam beam;
-  int32_t first_row = 0;
+};
+
+// What one thread must know of all tracks after a step: many threads have written the tracks
+// themselves, and their memory would come slowly, piece by piece.
+struct Rows {
+  int32_t first, count;
+  bool at_limit;
 };
 
 // All sentences of a batch, step by step; finished ones leave it.
@@ -65,6 +77,14 @@ class BatchSearch {
         tracks_.push_back({i, sample, Beam(beam_options(source, i))});
     results_.resize(static_cast<size_t>(source.sentences()));
     rows_ = source.sentences();
+    of_track_.resize(tracks_.size());
+    words_of_track_.resize(tracks_.size() * static_cast<size_t>(width()));
+    parents_of_track_.resize(words_of_track_.size());
+    for (size_t t = 0; t < tracks_.size(); ++t) {
+      of_track_[t] = {static_cast<int32_t>(t), 0, false};
+      note_rows(static_cast<int64_t>(t));
+    }
+    words_.assign(tracks_.size(), kBos);
   }
 
   std::vector<std::vector<Hypothesis>> run() {
@@ -128,9 +148,6 @@ class BatchSearch {
   }
 
   StepScores next_scores() {
-    words_.clear();
-    for (const Track& track : tracks_)
-      for (int64_t i = 0; i < track.beam.live(); ++i) words_.push_back(track.beam.last_word(i));
     std::vector<Tensor> scores;
     for (size_t m = 0; m < models_.size(); ++m)
       scores.push_back(models_[m]->step(*states_[m], words_));
@@ -138,29 +155,16 @@ class BatchSearch {
     result.ensemble = scores.size() > 1;
     result.k = std::min(width() + static_cast<int64_t>(banned_.size()), scores[0].cols());
     result.scores = result.ensemble ? mean_probabilities(scores) : scores[0];
-    const TopK best = on_host(top_k(result.scores, result.k));
-    fovea::run(best.values, [&]<class T>(auto, T) {
-      const auto copy = [](const auto& from, auto& to) {
-        to.assign(from.data, from.data + from.size());
-      };
-      copy(best.values.in<T>(), result.values);
-      copy(best.log_sum.in<T>(), result.log_sum);
-      copy(best.columns.in<int32_t>(), result.columns);
-    });
-    if (!result.ensemble) return result;
-    std::ranges::fill(result.log_sum, 0.0);
-    for (double& v : result.values) v = result.score(v);
+    result.best = on_host(top_k(result.scores, result.k));
     return result;
   }
 
   // Tracks know nothing of each other, so that threads can share many of them.
   void advance(const StepScores& scores) {
-    int64_t row = 0;
     bool at_limit = false;
-    for (Track& track : tracks_) {
-      track.first_row = static_cast<int32_t>(row);
-      at_limit = at_limit || track.beam.at_limit();
-      for (int64_t i = 0; i < track.beam.live(); ++i, ++row) check_row(scores, track, row);
+    for (int64_t t = 0; t < std::ssize(tracks_); ++t) {
+      at_limit = at_limit || of_track_[t].at_limit;
+      for (int32_t i = 0; i < of_track_[t].count; ++i) check_row(scores, t, of_track_[t].first + i);
     }
     if (at_limit) fetch_endings(scores);
     std::exception_ptr failure;
@@ -172,7 +176,7 @@ class BatchSearch {
 #pragma omp for schedule(static)
       for (int64_t t = 0; t < tracks; ++t) {
         try {
-          advance(scores, tracks_[t], candidates);
+          advance(scores, t, candidates);
         } catch (...) {  // none may leave the threads
           const std::lock_guard hold(fetching_);
           failure = std::current_exception();
@@ -182,19 +186,20 @@ class BatchSearch {
     if (failure) std::rethrow_exception(failure);
   }
 
-  void check_row(const StepScores& scores, const Track& track, int64_t row) const {
-    check(std::isfinite(scores.log_sum[row]) && scores.columns[row * scores.k] >= 0, Exit::model,
-          "the model's scores are not finite at word ", step_ + 1, " of sentence ",
-          numbers_[track.sentence] + 1, "; the weights are damaged or training diverged");
+  void check_row(const StepScores& scores, int64_t t, int64_t row) const {
+    if (std::isfinite(scores.log_sum(row)) && scores.word(row, 0) >= 0) return;
+    fail(Exit::model, "the model's scores are not finite at word ", step_ + 1, " of sentence ",
+         numbers_[tracks_[t].sentence] + 1, "; the weights are damaged or training diverged");
   }
 
   // With room for the candidates of a track's rows.
-  void advance(const StepScores& scores, Track& track,
+  void advance(const StepScores& scores, int64_t t,
                std::vector<std::vector<Candidate>>& candidates) {
+    Track& track = tracks_[t];
     const int64_t live = track.beam.live();
     if (std::ssize(candidates) < live) candidates.resize(static_cast<size_t>(live));
     for (int64_t i = 0; i < live; ++i) {
-      const int64_t row = track.first_row + i;
+      const int64_t row = of_track_[t].first + i;
       candidates[i].clear();
       if (step_ < std::ssize(options_.prefix))
         candidates[i].push_back(given(scores, row));
@@ -206,6 +211,19 @@ class BatchSearch {
         rank(scores, row, candidates[i]);
     }
     track.beam.advance(std::span(candidates).first(static_cast<size_t>(live)));
+    note_rows(t);
+  }
+
+  void note_rows(int64_t t) {
+    const Beam& beam = tracks_[t].beam;
+    Rows& rows = of_track_[t];
+    rows.count = static_cast<int32_t>(beam.live());
+    rows.at_limit = beam.at_limit();
+    const std::span<const int32_t> parents = beam.parents();
+    for (int64_t i = 0; i < std::ssize(parents); ++i) {
+      words_of_track_[t * width() + i] = beam.last_word(i);
+      parents_of_track_[t * width() + i] = rows.first + parents[i];
+    }
   }
 
   // The word of the prefix. What the model holds to be impossible has the least probability that
@@ -218,9 +236,9 @@ class BatchSearch {
   }
 
   void rank(const StepScores& scores, int64_t row, std::vector<Candidate>& candidates) const {
-    for (int64_t j = row * scores.k; j < (row + 1) * scores.k; ++j) {
-      const int32_t word = scores.columns[j];
-      const double log_prob = std::min(0.0, scores.values[j] - scores.log_sum[row]);
+    for (int64_t j = 0; j < scores.k; ++j) {
+      const int32_t word = scores.word(row, j);
+      const double log_prob = std::min(0.0, scores.value(row, j) - scores.log_sum(row));
       const bool possible = word >= 0 && log_prob > kImpossible;
       if (possible && std::ranges::find(banned_, word) == banned_.end())
         candidates.push_back({word, log_prob});
@@ -235,7 +253,7 @@ class BatchSearch {
 
   Candidate ending(const StepScores& scores, int64_t row) const {
     fetch_endings(scores);
-    return {kEos, std::min(0.0, scores.score(scores.endings[row]) - scores.log_sum[row])};
+    return {kEos, std::min(0.0, scores.score(scores.endings[row]) - scores.log_sum(row))};
   }
 
   Candidate draw(const StepScores& scores, int64_t row, const Track& track) {
@@ -244,20 +262,32 @@ class BatchSearch {
     const Tensor one = scores.scores.window(row, 1);
     std::vector<double> words = one.values();
     for (double& w : words) w = scores.score(w);
-    return sampler_->draw(words, scores.log_sum[row], banned_, which);
+    return sampler_->draw(words, scores.log_sum(row), banned_, which);
   }
 
   // Takes the results of finished tracks and gives the states the rows of the others.
   void keep_live() {
     std::vector<int32_t> parents;
-    for (const Track& track : tracks_) {
-      for (const int32_t parent : track.beam.parents()) parents.push_back(track.first_row + parent);
-      if (!track.beam.finished()) continue;
-      if (options_.watch) options_.watch(numbers_[track.sentence], track.beam);
-      for (Hypothesis& h : track.beam.best(kept()))
-        results_[track.sentence].push_back(std::move(h));
+    words_.clear();
+    size_t going_on = 0;
+    for (size_t t = 0; t < tracks_.size(); ++t) {
+      Rows rows = of_track_[t];
+      if (rows.count == 0) {
+        for (Hypothesis& h : tracks_[t].beam.best(kept()))
+          results_[tracks_[t].sentence].push_back(std::move(h));
+        continue;
+      }
+      const auto at = static_cast<std::ptrdiff_t>(t) * width();
+      rows.first = static_cast<int32_t>(words_.size());
+      words_.insert(words_.end(), words_of_track_.begin() + at,
+                    words_of_track_.begin() + at + rows.count);
+      parents.insert(parents.end(), parents_of_track_.begin() + at,
+                     parents_of_track_.begin() + at + rows.count);
+      if (going_on < t) tracks_[going_on] = std::move(tracks_[t]);
+      of_track_[going_on++] = rows;
     }
-    std::erase_if(tracks_, [](const Track& track) { return track.beam.finished(); });
+    tracks_.erase(tracks_.begin() + static_cast<std::ptrdiff_t>(going_on), tracks_.end());
+    of_track_.resize(going_on);
     if (!tracks_.empty()) reorder(parents);
   }
 
@@ -269,6 +299,8 @@ class BatchSearch {
   std::vector<int32_t> banned_, words_;
   std::vector<std::unique_ptr<DecoderState>> states_;
   std::vector<Track> tracks_;
+  std::vector<Rows> of_track_;
+  std::vector<int32_t> words_of_track_, parents_of_track_;  // [tracks, width]
   std::vector<std::vector<Hypothesis>> results_;
   mutable std::mutex fetching_;
   std::optional<Sampler> sampler_;

@@ -24,7 +24,9 @@ struct FeedForward {
       : W_1(scope / "W_1", c.size, c.inner), W_2(scope / "W_2", c.inner, c.size), f(c.activation),
         inner_dropout(c.activation_dropout) {}
   Tensor operator()(const Tensor& x) const {
-    return W_2(apply(f, W_1(x), dropout_key(inner_dropout)));
+    const Dropout dropout = dropout_key(inner_dropout);
+    if (f == Function::relu && !dropout.on()) return W_2(linear_relu(x, W_1.W, W_1.b));
+    return W_2(apply(f, W_1(x), dropout));
   }
 };
 

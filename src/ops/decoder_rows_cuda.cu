@@ -175,6 +175,122 @@ __device__ void remember(const StepAttention<bf16>& in, const StepHeader& at, in
   }
 }
 
+// The runs share, share + shares, … of a row's words.
+template <int kLanes, int kChunks, Words kWords>
+__device__ void read_words(RowReader<kChunks>& reader, const Finder<kWords>& find, int share,
+                           int shares) {
+  const int n = find.words(), lane = static_cast<int>(threadIdx.x) % kWarp;
+  for (int first = 0; first < n; first += kWarp) {
+    const int count = min(n - first, kWarp);
+    const bf16* const place = lane < count ? find(first + lane) : nullptr;
+    const int step = RowReader<kChunks>::kAtOnce;
+    for (int u = share * step; u < count; u += shares * step)
+      reader.template read<kLanes>(place, u, count);
+  }
+}
+
+// Note [Rows of one sentence]
+// Hypotheses of a sentence stand together and look at the same source. Where all rows of a block
+// do, a word is read once for all of them: each warp has one chunk of the columns and a share of
+// the words, of all rows.
+template <int kChunks>
+struct Together {
+  static constexpr int kShares = kWarps / kChunks, kAtOnce = 4, kRows = kWarps;
+  Reading meeting[kShares > 1 ? kShares - 1 : 1][kChunks][kRows][kWarp];
+
+  // The rows first … of a block, where they are of one sentence.
+  __device__ static bool are_one(const StepAttention<bf16>& in, const StepHeader& at, int first) {
+    for (int r = 1; r < kRows && first + r < at.rows; ++r)
+      if (in.control.source_first[first + r] != in.control.source_first[first]) return false;
+    return true;
+  }
+
+  template <int kLanes>
+  __device__ void attend(const StepAttention<bf16>& in, const StepHeader& at, int first,
+                         float scale) {
+    const int warp = static_cast<int>(threadIdx.x) / kWarp;
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    const int chunk = warp % kChunks, share = warp / kChunks;
+    const int column = kNumbers * (lane + chunk * kWarp), count = min(kRows, at.rows - first);
+    float q[kRows][kNumbers];
+    Reading reading[kRows];
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      const Chunk asked = Chunk::load(in.q.row(first + min(r, count - 1)) + column);
+#pragma unroll
+      for (int k = 0; k < kNumbers; ++k) q[r][k] = asked.at(k) * scale;
+    }
+    const Finder<Words::source> find{in, at, first};
+    const int n = find.words();
+    for (int u = share * kAtOnce; u < n; u += kShares * kAtOnce) {
+      Chunk k[kAtOnce] = {}, v[kAtOnce] = {};
+#pragma unroll
+      for (int t = 0; t < kAtOnce; ++t) {
+        if (u + t >= n) continue;
+        const bf16* const row = find(u + t) + column;
+        k[t] = Chunk::load(row);
+        v[t] = Chunk::load(row + in.y.cols);
+      }
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) {
+        float s[kAtOnce], high = reading[r].top;
+#pragma unroll
+        for (int t = 0; t < kAtOnce; ++t) {
+          float part = 0;
+#pragma unroll
+          for (int m = 0; m < kNumbers; ++m) part += q[r][m] * k[t].at(m);
+          part = across_lanes(part, kLanes, Sum{});
+          s[t] = u + t < n ? part : -INFINITY;
+          high = fmaxf(high, s[t]);
+        }
+        reading[r].raise(high);
+#pragma unroll
+        for (int t = 0; t < kAtOnce; ++t) reading[r].add(s[t], v[t]);
+      }
+    }
+    write(in, first, count, reading);
+  }
+
+  // What the shares have read, put together.
+  __device__ void write(const StepAttention<bf16>& in, int first, int count,
+                        Reading (&reading)[kRows]) {
+    const int warp = static_cast<int>(threadIdx.x) / kWarp;
+    const int lane = static_cast<int>(threadIdx.x) % kWarp;
+    const int chunk = warp % kChunks, share = warp / kChunks;
+    if (share > 0)
+#pragma unroll
+      for (int r = 0; r < kRows; ++r) meeting[share - 1][chunk][r][lane] = reading[r];
+    __syncthreads();
+    if (share > 0) return;
+#pragma unroll
+    for (int r = 0; r < kRows; ++r) {
+      if (r >= count) return;
+      for (int w = 1; w < kShares; ++w) reading[r].join(meeting[w - 1][chunk][r][lane]);
+      const float by = 1 / reading[r].sum;
+      float y[kNumbers];
+#pragma unroll
+      for (int k = 0; k < kNumbers; ++k) y[k] = reading[r].y[k] * by;
+      Chunk::of(y).store(in.y.row(first + r) + kNumbers * (lane + chunk * kWarp));
+    }
+  }
+};
+
+template <int kChunks, int kLanes>
+__global__ void __launch_bounds__(kWarps* kWarp, kChunks > 2 ? 2 : 4)
+    attend_together(const __grid_constant__ StepAttention<bf16> in, float scale) {
+  __shared__ Together<kChunks> together;
+  const StepHeader& at = *in.control.header;
+  const int first = static_cast<int>(blockIdx.x) * kWarps;
+  const int row = first + static_cast<int>(threadIdx.x) / kWarp;
+  if (first >= at.rows) return;
+  if (together.are_one(in, at, first)) return together.attend<kLanes>(in, at, first, scale);
+  if (row >= at.rows) return;
+  RowReader<kChunks> reader{static_cast<int>(in.y.cols), {}, {}};
+  reader.ask(in.q.row(row), scale);
+  read_words<kLanes>(reader, Finder<Words::source>{in, at, row}, 0, 1);
+  reader.write(in.y.row(row));
+}
+
 template <int kChunks, int kLanes, Words kWords>
 __global__ void __launch_bounds__(kWarps* kWarp, kChunks > 2 ? 2 : 4)
     attend_rows(const __grid_constant__ StepAttention<bf16> in, float scale, int warps) {
@@ -186,17 +302,9 @@ __global__ void __launch_bounds__(kWarps* kWarp, kChunks > 2 ? 2 : 4)
   const bool there = row < at.rows;
   RowReader<kChunks> reader{static_cast<int>(in.y.cols), {}, {}};
   if (there) {
-    const Finder<kWords> find{in, at, row};
-    const int n = find.words();
     reader.ask(in.q.row(row), scale);
     if (kWords == Words::own && share == 0) remember<kChunks>(in, at, row);
-    for (int first = 0; first < n; first += kWarp) {
-      const int count = min(n - first, kWarp);
-      const bf16* const place = lane < count ? find(first + lane) : nullptr;
-      const int step = RowReader<kChunks>::kAtOnce;
-      for (int u = share * step; u < count; u += warps * step)
-        reader.template read<kLanes>(place, u, count);
-    }
+    read_words<kLanes>(reader, Finder<kWords>{in, at, row}, share, warps);
   }
   if (warps > 1) {
 #pragma unroll
@@ -221,8 +329,11 @@ bool attend_whole(Cuda on, const StepAttention<bf16>& in) {
   const int warps = in.y.rows <= 256 ? kWarps : 1;
   const unsigned blocks = blocks_for(in.y.rows, kWarps / warps);
   const auto launch = [&]<int kChunks, int kLanes>() {
-    attend_rows<kChunks, kLanes, kWords>
-        <<<blocks, kWarps * kWarp, 0, stream(on)>>>(in, scale, warps);
+    if (kWords == Words::source && warps == 1)
+      attend_together<kChunks, kLanes><<<blocks, kWarps * kWarp, 0, stream(on)>>>(in, scale);
+    else
+      attend_rows<kChunks, kLanes, kWords>
+          <<<blocks, kWarps * kWarp, 0, stream(on)>>>(in, scale, warps);
   };
   const auto with_chunks = [&]<int kLanes>() {
     if (chunks == 1)

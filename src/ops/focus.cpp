@@ -26,10 +26,11 @@ void pass(const Tensor& dy, const Tensor& dx, Fold fold) {
 }  // namespace
 
 Ranges whole(const Lookup& look, int64_t reach) {
-  const Tensor n = look.lengths();
-  Ranges r = ranges_for(n.elements(), n.device());
-  std::visit([&](auto on) { kernel::whole(on, n.data<int32_t>(), n.elements(), reach, out(r)); },
-             n.device());
+  const Device device = look.sentence.device();
+  const Ranges r = ranges_for(look.queries(), device);
+  const kernel::Looking looking{look.memory.offsets.data<int32_t>(), look.sentence.data<int32_t>(),
+                                look.memory.sentences, look.queries()};
+  std::visit([&](auto on) { kernel::whole(on, looking, reach, out(r)); }, device);
   return r;
 }
 

@@ -27,11 +27,10 @@ double uniform(const Dropout& key, int64_t row) {
 
 }  // namespace
 
-void whole(Cpu, const int32_t* lengths, int64_t rows, int64_t reach, RangesOut out) {
-  for (int64_t i = 0; i < rows; ++i) {
+void whole(Cpu, const Looking& look, int64_t reach, RangesOut out) {
+  for (int64_t i = 0; i < look.queries; ++i) {
     out.low[i] = 0;
-    out.high[i] =
-        static_cast<int32_t>(reach < 0 ? lengths[i] : std::min<int64_t>(lengths[i], reach));
+    out.high[i] = static_cast<int32_t>(reach < 0 ? look.words(i) : std::min(look.words(i), reach));
   }
 }
 

@@ -46,13 +46,13 @@ void each_row_in_warps(Cuda on, int64_t rows, const char* name, const Body& body
 __device__ float position(int64_t column) { return static_cast<float>(column + 1); }
 
 struct Whole {
-  const int32_t* lengths;
+  Looking look;
   int64_t reach;
   RangesOut out;
   __device__ void operator()(int64_t i) const {
+    const int64_t words = look.words(i);
     out.low[i] = 0;
-    out.high[i] =
-        static_cast<int32_t>(reach < 0 || lengths[i] < reach ? int64_t{lengths[i]} : reach);
+    out.high[i] = static_cast<int32_t>(reach < 0 || words < reach ? words : reach);
   }
 };
 
@@ -357,8 +357,8 @@ struct SoftmaxOfRestGrad {
 
 }  // namespace
 
-void whole(Cuda on, const int32_t* lengths, int64_t rows, int64_t reach, RangesOut out) {
-  each_row(on, rows, "whole", Whole{lengths, reach, out});
+void whole(Cuda on, const Looking& look, int64_t reach, RangesOut out) {
+  each_row(on, look.queries, "whole", Whole{look, reach, out});
 }
 template <class T>
 void around(Cuda on, Matrix<const T> p, int64_t D, RangesIn within, RangesOut out) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "ops/dropout.h"
+#include "ops/lookup_kernel.h"
 #include "tensor/device.h"
 #include "tensor/matrix.h"
 
@@ -15,9 +16,9 @@ struct Columns32 {
 using RangesIn = Columns32<const int32_t>;
 using RangesOut = Columns32<int32_t>;
 
-// low = 0, high = lengths[i], at most `reach` where it is not negative.
-void whole(Cpu, const int32_t* lengths, int64_t rows, int64_t reach, RangesOut out);
-void whole(Cuda, const int32_t* lengths, int64_t rows, int64_t reach, RangesOut out);
+// low = 0, high = the words query i looks at, at most `reach` where it is not negative.
+void whole(Cpu, const Looking& look, int64_t reach, RangesOut out);
+void whole(Cuda, const Looking& look, int64_t reach, RangesOut out);
 template <class T>
 void around(Cpu, Matrix<const T> p, int64_t D, RangesIn within, RangesOut out);
 template <class T>

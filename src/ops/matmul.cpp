@@ -5,6 +5,7 @@
 #include <mutex>
 #include <utility>
 
+#include "ops/elementwise.h"
 #include "ops/matmul_kernel.h"
 #include "ops/product.h"
 #include "ops/shape_kernel.h"
@@ -135,6 +136,31 @@ Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b, Give give) {
       });
     });
   });
+}
+
+// A GPU does both at once where nothing must be kept for a gradient.
+Tensor linear_relu(const Tensor& x, const Tensor& W, const Tensor& b) {
+  const bool together = !Tape::live() && bf16_activations(x.device());
+  const Tensor bias = together ? as_operand(b) : b;
+  const auto in_packs = [&] {
+    constexpr int64_t kPack = 8;
+    const auto place = reinterpret_cast<std::uintptr_t>(bias.data<bf16>());
+    return W.size(0) % kPack == 0 && place % (kPack * sizeof(bf16)) == 0;
+  };
+  if (!together || !in_packs()) return apply(Function::relu, linear(x, W, b, Give::activation));
+  const Tensor a = as_operand(x), w = as_operand(W);
+  Shape shape = x.shape();
+  shape.back() = W.size(0);
+  const Tensor y(shape, Type::bf16, x.device());
+  std::visit(
+      [&](auto on) {
+        kernel::Product<bf16, bf16> p;
+        p.a = a.in<bf16>(), p.b = w.in<bf16>(), p.b_side = Side::transposed;
+        p.c = y.out<bf16>(), p.bias = bias.data<bf16>(), p.relu = true;
+        if constexpr (!std::is_same_v<decltype(on), Cpu>) kernel::matmul(on, p);
+      },
+      x.device());
+  return y;
 }
 
 namespace {

@@ -38,6 +38,9 @@ bool bf16_activations(Device device);
 // W_Q, W_K, W_V of one input stand one below the other and are multiplied in one go.
 Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b = {}, Give give = Give::sums);
 
+// max(0, x Wᵀ + b) as an activation.
+Tensor linear_relu(const Tensor& x, const Tensor& W, const Tensor& b);
+
 // Values as products in the current precision take them: in bf16, or the tensor itself. All
 // parameters of a store are converted at once and kept until parameters_changed().
 Tensor as_operand(const Tensor& x);

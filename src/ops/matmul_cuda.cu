@@ -25,7 +25,8 @@ void check_cublas(cublasStatus_t result, const char* what) {
 // What an algorithm is chosen for. Alignments are in bytes, 256 at most.
 struct ProductShape {
   int64_t rows, cols, depth;
-  bool a_transposed, b_transposed, bias, add;
+  int64_t a_pitch, b_pitch;  // numbers from one row to the next
+  bool a_transposed, b_transposed, bias, relu, add;
   cudaDataType in, out;
   std::array<uint32_t, 4> alignment;  // of a, b, c, and of what is written: c with its bias
   auto operator<=>(const ProductShape&) const = default;
@@ -82,10 +83,14 @@ class Products {
                  "describing a product");
     set(p.operation, CUBLASLT_MATMUL_DESC_TRANSA, s.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
     set(p.operation, CUBLASLT_MATMUL_DESC_TRANSB, s.a_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
-    if (s.bias) set(p.operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
-    p.first = s.b_transposed ? layout(s.in, s.cols, s.depth) : layout(s.in, s.depth, s.cols);
-    p.second = s.a_transposed ? layout(s.in, s.depth, s.rows) : layout(s.in, s.rows, s.depth);
-    p.result = layout(s.out, s.rows, s.cols);
+    if (s.bias)
+      set(p.operation, CUBLASLT_MATMUL_DESC_EPILOGUE,
+          s.relu ? CUBLASLT_EPILOGUE_RELU_BIAS : CUBLASLT_EPILOGUE_BIAS);
+    p.first = s.b_transposed ? layout(s.in, s.cols, s.depth, s.b_pitch)
+                             : layout(s.in, s.depth, s.cols, s.b_pitch);
+    p.second = s.a_transposed ? layout(s.in, s.depth, s.rows, s.a_pitch)
+                              : layout(s.in, s.rows, s.depth, s.a_pitch);
+    p.result = layout(s.out, s.rows, s.cols, s.cols);
     p.algorithm = best(p, s);
     return p;
   }
@@ -156,6 +161,7 @@ void product(Cuda on, const Product<T, In>& p) {
   // cuBLASLt need not have a product with a bias for rows that are not aligned.
   if (std::is_same_v<T, bf16> && p.bias && (p.c.cols % 8 != 0 || alignment_of(p.bias) < 16)) {
     start_with_bias(on, p.c, p.bias, p.fold);
+    assert(!p.relu);
     Product<T, In> rest = p;
     rest.bias = nullptr, rest.fold = Fold::add;
     return product(on, rest);
@@ -169,6 +175,7 @@ void product(Cuda on, const Product<T, In>& p) {
                            ta,
                            tb,
                            p.bias != nullptr,
+                           p.relu,
                            add,
                            data_type<In>(),
                            data_type<T>(),

@@ -24,6 +24,8 @@ struct Product {
   // inner loops like best.
   bool keep_b = false;
   std::shared_ptr<void>* home = nullptr;  // where it is kept for good; then b may have no data
+  // max(0, c) instead of c. REQUIRES: on a GPU, c is bf16, set, has a bias and whole packs in a row.
+  bool relu = false;
 };
 
 void matmul(Cpu, const Product<double, double>& p);

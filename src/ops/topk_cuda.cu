@@ -60,8 +60,9 @@ __device__ float largest_of(const Pack<kWide>& x) {
   return largest;
 }
 
-// A row as a block reads it: packs go to the threads in turn.
-template <int kWide>
+// A row as a block reads it: packs go to the threads in turn, kAhead of which are on their way at a
+// time.
+template <int kWide, int kAhead>
 struct Row {
   static constexpr int kTurn = kThreads * kWide;  // columns
   const float* x;
@@ -70,11 +71,9 @@ struct Row {
   __device__ int turns() const { return (cols + kTurn - 1) / kTurn; }
   __device__ static int owner(int column) { return column / kWide % kThreads; }
 
-  // body(pack, its first column) for those of this thread, several of which are on their way at a
-  // time.
+  // body(pack, its first column) for those of this thread.
   template <class Body>
   __device__ void each_own(Body body) const {
-    constexpr int kAhead = 4;
     for (int first = static_cast<int>(threadIdx.x) * kWide; first < cols; first += kAhead * kTurn) {
       Pack<kWide> packs[kAhead];
 #pragma unroll
@@ -151,12 +150,12 @@ struct Workspace {
 
 // pool[0 … wanted): the highest ranks below `limit`, 0 where there are no more. REQUIRES: the pool
 // holds the sorted bests of all threads.
-template <int kWide>
-__device__ void select(const Row<kWide>& row, Rank limit, int wanted, Workspace& w) {
+template <int kWide, int kAhead>
+__device__ void select(const Row<kWide, kAhead>& row, Rank limit, int wanted, Workspace& w) {
   const int thread = static_cast<int>(threadIdx.x);
   const Rank own = thread < wanted ? w.pool[thread] : 0;
   Rank least = w.pool[wanted - 1];
-  if (own) w.owners[thread] = Row<kWide>::owner(column_of(own));
+  if (own) w.owners[thread] = Row<kWide, kAhead>::owner(column_of(own));
   if (thread == 0) w.count = 0;
   const int owners = __syncthreads_count(own != 0);
 
@@ -189,12 +188,16 @@ __device__ void select(const Row<kWide>& row, Rank limit, int wanted, Workspace&
   sort_up_to(w.pool, w.count, wanted);
 }
 
-template <int kWide>
-__global__ void top_of_rows(Matrix<const float> x, float* log_sum, Matrix<float> values,
-                            Matrix<int32_t> columns) {
+// Many rows: all blocks read at first and sort at last, so that rounds of blocks count, of which as
+// many as fit make few. Few rows are waited for, and have more on its way.
+constexpr int kManyRows = 264;
+template <int kWide, int kAhead>
+__global__ void __launch_bounds__(kThreads, kAhead > 2 ? 2 : 8)
+    top_of_rows(Matrix<const float> x, float* log_sum, Matrix<float> values,
+                Matrix<int32_t> columns) {
   __shared__ Workspace w;
   const int64_t i = blockIdx.x;
-  const Row<kWide> row{x.row(i), static_cast<int>(x.cols)};
+  const Row<kWide, kAhead> row{x.row(i), static_cast<int>(x.cols)};
   const int k = static_cast<int>(values.cols), thread = static_cast<int>(threadIdx.x);
   Rank limit = ~Rank{0};
   for (int done = 0; done < k; done += kThreads) {  // more than one pass only for a large k
@@ -217,7 +220,7 @@ __global__ void top_of_rows(Matrix<const float> x, float* log_sum, Matrix<float>
 
 template <int kWide>
 __global__ void add_softmax(Matrix<const float> x, float share, Fold fold, Matrix<float> p) {
-  const Row<kWide> row{x.row(blockIdx.x), static_cast<int>(x.cols)};
+  const Row<kWide, 4> row{x.row(blockIdx.x), static_cast<int>(x.cols)};
   float* out = p.row(blockIdx.x);
   Running running;
   row.each_own([&](const Pack<kWide>& in, int) { running.add(in, largest_of(in)); });
@@ -238,7 +241,8 @@ template <class T>
 void top_k(Cuda on, Matrix<const T> x, T* log_sum, Matrix<T> values, Matrix<int32_t> columns) {
   if (x.rows == 0) return;
   const unsigned blocks = static_cast<unsigned>(x.rows);
-  auto* kernel = x.cols % 4 == 0 && at_fours(x.data) ? top_of_rows<4> : top_of_rows<1>;
+  const bool fours = x.cols % 4 == 0 && at_fours(x.data), many = x.rows > kManyRows;
+  auto* kernel = !fours ? top_of_rows<1, 2> : many ? top_of_rows<4, 2> : top_of_rows<4, 8>;
   kernel<<<blocks, kThreads, 0, stream(on)>>>(x, log_sum, values, columns);
   check_launch("top_k");
 }

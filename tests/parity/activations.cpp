@@ -37,6 +37,11 @@ TEST(Parity, Activations) {
                    const Tensor x = apply(f, activation(t, n[0], n[1]), t.dropout(0.3));
                    t.expect("y", linear(x, t.input({3, n[1]})));
                  });
+  // Forward alone: where rounding moves x past 0, gradients of relu differ altogether.
+  family.check_forward("relu of a product", Bar::products, kMatrices, [](Trial& t, const Sizes& n) {
+    const Tensor x = t.constant({n[0], kDepth});
+    t.expect("y", linear_relu(x, t.constant({n[1], kDepth}, 0.25), t.constant({n[1]}, 0.2)));
+  });
 }
 
 // Sentences, their longest, heads, columns of a head.

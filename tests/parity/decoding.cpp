@@ -45,9 +45,34 @@ void walk(Trial& t, const Sizes& n) {
   }
 }
 
+// As a beam of four does: rows of a sentence stand together, which most blocks of a GPU have to
+// themselves until the first sentence has lost a row.
+void walk_with_beams(Trial& t, const Sizes& n) {
+  constexpr int32_t kBeam = 4;
+  const Model& model = t.model(config_of(n));
+  const std::vector<int32_t> offsets = Trial::offsets(t.lengths(n[0], n[1]));
+  const auto word = [&] { return static_cast<int32_t>(3 + t.random().below(37)); };
+  std::vector<int32_t> ids(static_cast<size_t>(offsets.back())), parents, next;
+  std::ranges::generate(ids, word);
+  const auto state = model.start({ids, offsets});
+  for (int32_t b = 0; b < n[0]; ++b) parents.insert(parents.end(), kBeam, b);
+  for (int64_t step = 0; step < n[2]; ++step) {
+    model.reorder(*state, parents);
+    next.resize(parents.size());
+    std::ranges::generate(next, word);
+    t.expect_numbers("scores", model.step(*state, next).values());
+    for (size_t r = 0; r < parents.size(); ++r)
+      parents[r] = static_cast<int32_t>(r / kBeam * kBeam + t.random().below(kBeam));
+    if (step + 2 == n[2]) parents.erase(parents.begin());
+  }
+}
+
 TEST(Parity, Decoding) {
   Family family("decoding");
   family.check_forward("many words, one by one", Bar::products, kWalks, walk);
+  const Shapes beams{
+      .largest = {2, 4, 3, 3}, .large = {{66, 9, 4, 4}, {70, 40, 3, 2}, {65, 5, 3, 3}}, .few = 3};
+  family.check_forward("with beams", Bar::products, beams, walk_with_beams);
   const Shapes small{.largest = {1, 1, 1, 1}, .few = 2};
   family.check_forward("two searches at once", Bar::products, small, [](Trial& t, const Sizes& n) {
     const Model& model = t.model(config_of(n));
