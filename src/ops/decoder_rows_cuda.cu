@@ -196,6 +196,7 @@ __device__ void read_words(RowReader<kChunks>& reader, const Finder<kWords>& fin
 template <int kChunks>
 struct Together {
   static constexpr int kShares = kWarps / kChunks, kAtOnce = 4, kRows = kWarps;
+  float4 q[kRows][kChunks][2][kWarp];  // that registers would not hold beside the rest
   Reading meeting[kShares > 1 ? kShares - 1 : 1][kChunks][kRows][kWarp];
 
   // The rows first … of a block, where they are of one sentence.
@@ -212,14 +213,15 @@ struct Together {
     const int lane = static_cast<int>(threadIdx.x) % kWarp;
     const int chunk = warp % kChunks, share = warp / kChunks;
     const int column = kNumbers * (lane + chunk * kWarp), count = min(kRows, at.rows - first);
-    float q[kRows][kNumbers];
-    Reading reading[kRows];
+    for (int r = share; r < kRows; r += kShares) {
+      const Chunk c = Chunk::load(in.q.row(first + min(r, count - 1)) + column);
 #pragma unroll
-    for (int r = 0; r < kRows; ++r) {
-      const Chunk asked = Chunk::load(in.q.row(first + min(r, count - 1)) + column);
-#pragma unroll
-      for (int k = 0; k < kNumbers; ++k) q[r][k] = asked.at(k) * scale;
+      for (int h = 0; h < 2; ++h)
+        q[r][chunk][h][lane] = {c.at(4 * h) * scale, c.at(4 * h + 1) * scale,
+                                c.at(4 * h + 2) * scale, c.at(4 * h + 3) * scale};
     }
+    __syncthreads();
+    Reading reading[kRows];
     const Finder<Words::source> find{in, at, first};
     const int n = find.words();
     for (int u = share * kAtOnce; u < n; u += kShares * kAtOnce) {
@@ -233,12 +235,14 @@ struct Together {
       }
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
+        const float4 a = q[r][chunk][0][lane], b = q[r][chunk][1][lane];
+        const float asked[] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
         float s[kAtOnce], high = reading[r].top;
 #pragma unroll
         for (int t = 0; t < kAtOnce; ++t) {
           float part = 0;
 #pragma unroll
-          for (int m = 0; m < kNumbers; ++m) part += q[r][m] * k[t].at(m);
+          for (int m = 0; m < kNumbers; ++m) part += asked[m] * k[t].at(m);
           part = across_lanes(part, kLanes, Sum{});
           s[t] = u + t < n ? part : -INFINITY;
           high = fmaxf(high, s[t]);
@@ -283,7 +287,8 @@ __global__ void __launch_bounds__(kWarps* kWarp, kChunks > 2 ? 2 : 4)
   const int first = static_cast<int>(blockIdx.x) * kWarps;
   const int row = first + static_cast<int>(threadIdx.x) / kWarp;
   if (first >= at.rows) return;
-  if (together.are_one(in, at, first)) return together.attend<kLanes>(in, at, first, scale);
+  if (Together<kChunks>::are_one(in, at, first))
+    return together.template attend<kLanes>(in, at, first, scale);
   if (row >= at.rows) return;
   RowReader<kChunks> reader{static_cast<int>(in.y.cols), {}, {}};
   reader.ask(in.q.row(row), scale);

@@ -55,35 +55,45 @@ __global__ void number_of_words(Looking look, int64_t most, float* n) {
 
 enum class Score { dot, additive };
 
-// One warp for each query and word.
+// One warp for each query and kTogether words, for which it reads the query once.
+constexpr int kTogether = 4;
 template <Score kScore, int kWide, class K>
-__global__ void score_words(Looking look, Matrix<const float> q, Matrix<const K> k, const float* v,
-                            Matrix<float> e, Fold fold) {
-  const int64_t i = blockIdx.x, j = int64_t{blockIdx.y} * kWarps + threadIdx.y;
+__global__ void __launch_bounds__(kThreads)
+    score_words(Looking look, Matrix<const float> q, Matrix<const K> k, const float* v,
+                Matrix<float> e, Fold fold) {
+  const int64_t i = blockIdx.x;
+  const int first =
+      (static_cast<int>(blockIdx.y) * kWarps + static_cast<int>(threadIdx.y)) * kTogether;
   const int lane = static_cast<int>(threadIdx.x), cols = static_cast<int>(q.cols);
-  if (j >= e.cols) return;
-  float* to = e.row(i) + j;
-  if (j >= look.words(i)) {
-    if (fold == Fold::set && lane == 0) *to = 0;
-    return;
-  }
+  if (first >= e.cols) return;
+  const int words = static_cast<int>(look.words(i)) - first;  // from the first on
   const float* ask = q.row(i);
-  const K* key = k.row(look.first(i) + j);
-  float sum = 0;
-#pragma unroll 4
-  for (int a = lane * kWide; a < cols; a += kWarp * kWide) {
-    const Pack<kWide> x = load<kWide>(ask + a), y = load<kWide>(key + a);
-    if constexpr (kScore == Score::dot) {
+  const K* key = k.row(look.first(i) + first);
+  float sum[kTogether] = {};
+  for (int a = lane * kWide; words > 0 && a < cols; a += kWarp * kWide) {
+    Pack<kWide> y[kTogether];
 #pragma unroll
-      for (int m = 0; m < kWide; ++m) sum += x.at[m] * y.at[m];
-    } else {
-      const Pack<kWide> by = load<kWide>(v + a);
+    for (int m = 0; m < kTogether; ++m)
+      y[m] = m < words ? load<kWide>(key + m * k.cols + a) : Pack<kWide>{};
+    const Pack<kWide> x = load<kWide>(ask + a);
+    const Pack<kWide> by = kScore == Score::dot ? Pack<kWide>{} : load<kWide>(v + a);
 #pragma unroll
-      for (int m = 0; m < kWide; ++m) sum += by.at[m] * tanh_with<K>(x.at[m] + y.at[m]);
-    }
+    for (int m = 0; m < kTogether; ++m)
+#pragma unroll
+      for (int w = 0; w < kWide; ++w)
+        sum[m] += kScore == Score::dot ? x.at[w] * y[m].at[w]
+                                       : by.at[w] * tanh_with<K>(x.at[w] + y[m].at[w]);
   }
-  sum = across_warp(sum, Sum{});
-  if (lane == 0) fold_into(*to, fold, sum);
+#pragma unroll
+  for (int m = 0; m < kTogether; ++m) {
+    const float total = across_warp(sum[m], Sum{});
+    if (lane != m || first + m >= e.cols) continue;
+    float& to = e.row(i)[first + m];
+    if (m < words)
+      fold_into(to, fold, total);
+    else if (fold == Fold::set)
+      to = 0;
+  }
 }
 
 template <Score kScore, class K>
@@ -91,7 +101,7 @@ void score(Cuda on, const Looking& look, Matrix<const float> q, Matrix<const K> 
            Matrix<float> e, Fold fold) {
   constexpr int kWide = 16 / sizeof(K);
   if (e.size() == 0) return;
-  const dim3 blocks(static_cast<unsigned>(look.queries), blocks_for(e.cols, kWarps));
+  const dim3 blocks(static_cast<unsigned>(look.queries), blocks_for(e.cols, kWarps * kTogether));
   auto* kernel = q.cols % kWide == 0 && at_packs<kWide>(q.data, k.data, v)
                      ? score_words<kScore, kWide, K>
                      : score_words<kScore, 1, K>;
@@ -106,24 +116,28 @@ __global__ void __launch_bounds__(kThreads)
                 Matrix<bf16> rounded) {
   constexpr int kAhead = 8;
   const int64_t i = blockIdx.x, a = (int64_t{blockIdx.y} * kThreads + threadIdx.x) * kWide;
-  if (a >= q.cols) return;
-  const int words = static_cast<int>(look.words(i));
-  const float* weights = e.row(i);
+  const int words = static_cast<int>(look.words(i)), lane = static_cast<int>(threadIdx.x) % kWarp;
+  const bool here = a < q.cols;
   const K* from = k.row(look.first(i)) + a;
   Pack<kWide> sum{};
-  for (int first = 0; first < words; first += kAhead) {
-    float weight[kAhead];
-    Pack<kWide> value[kAhead];
+  for (int run = 0; run < words; run += kWarp) {  // whose weights the lanes know
+    const float own = run + lane < words ? e.row(i)[run + lane] : 0.0f;
+    for (int first = 0; first < min(words - run, kWarp); first += kAhead) {
+      float weight[kAhead];
+      Pack<kWide> value[kAhead];
 #pragma unroll
-    for (int m = 0; m < kAhead; ++m) weight[m] = first + m < words ? weights[first + m] : 0.0f;
+      for (int m = 0; m < kAhead; ++m) weight[m] = __shfl_sync(~0u, own, first + m);
 #pragma unroll
-    for (int m = 0; m < kAhead; ++m)
-      value[m] = weight[m] != 0 ? load<kWide>(from + int64_t{first + m} * k.cols) : Pack<kWide>{};
+      for (int m = 0; m < kAhead; ++m)
+        value[m] = here && weight[m] != 0 ? load<kWide>(from + int64_t{run + first + m} * k.cols)
+                                          : Pack<kWide>{};
 #pragma unroll
-    for (int m = 0; m < kAhead; ++m)
+      for (int m = 0; m < kAhead; ++m)
 #pragma unroll
-      for (int w = 0; w < kWide; ++w) sum.at[w] += weight[m] * value[m].at[w];
+        for (int w = 0; w < kWide; ++w) sum.at[w] += weight[m] * value[m].at[w];
+    }
   }
+  if (!here) return;
   fold_pack(q.row(i) + a, fold, sum);
   if (rounded.data) store(rounded.row(i) + a, sum);
 }
@@ -305,27 +319,33 @@ __global__ void __launch_bounds__(kThreads)
                           Matrix<const float> de, Matrix<float> dq, Fold fold) {
   constexpr int kAhead = 8;
   const int64_t i = blockIdx.x, a = (int64_t{blockIdx.y} * kThreads + threadIdx.x) * kWide;
-  if (a >= q.cols) return;
-  const int words = static_cast<int>(look.words(i));
-  const float* d = de.row(i);
+  const int words = static_cast<int>(look.words(i)), lane = static_cast<int>(threadIdx.x) % kWarp;
+  const bool here = a < q.cols;
   const K* key = k.row(look.first(i)) + a;
-  const Pack<kWide> ask = load<kWide>(q.row(i) + a), by = load<kWide>(v + a);
+  const Pack<kWide> ask = here ? load<kWide>(q.row(i) + a) : Pack<kWide>{};
+  const Pack<kWide> by = here ? load<kWide>(v + a) : Pack<kWide>{};
   Pack<kWide> sum{};
-  for (int first = 0; first < words; first += kAhead) {
-    Pack<kWide> x[kAhead];
+  for (int run = 0; run < words; run += kWarp) {  // whose de the lanes know
+    const float own = run + lane < words ? de.row(i)[run + lane] : 0.0f;
+    for (int first = 0; first < min(words - run, kWarp); first += kAhead) {
+      Pack<kWide> x[kAhead];
 #pragma unroll
-    for (int m = 0; m < kAhead; ++m)
-      x[m] = first + m < words ? load<kWide>(key + int64_t{first + m} * k.cols) : Pack<kWide>{};
+      for (int m = 0; m < kAhead; ++m)
+        x[m] = here && run + first + m < words
+                   ? load<kWide>(key + int64_t{run + first + m} * k.cols)
+                   : Pack<kWide>{};
 #pragma unroll
-    for (int m = 0; m < kAhead; ++m) {
-      if (first + m >= words) break;
+      for (int m = 0; m < kAhead; ++m) {
+        const float d = __shfl_sync(~0u, own, first + m);  // 0 behind the last word
 #pragma unroll
-      for (int w = 0; w < kWide; ++w) {
-        const float t = tanh_with<K>(ask.at[w] + x[m].at[w]);
-        sum.at[w] += d[first + m] * (1 - t * t);
+        for (int w = 0; w < kWide; ++w) {
+          const float t = tanh_with<K>(ask.at[w] + x[m].at[w]);
+          sum.at[w] += d * (1 - t * t);
+        }
       }
     }
   }
+  if (!here) return;
 #pragma unroll
   for (int w = 0; w < kWide; ++w) sum.at[w] *= by.at[w];
   fold_pack(dq.row(i) + a, fold, sum);

@@ -152,11 +152,121 @@ void start_with_bias(Cuda on, Matrix<T> c, const T* bias, Fold fold) {
   check_launch("matmul");
 }
 
+// Note [Factors of whole packs]
+// cuBLASLt multiplies several times more slowly where rows of bf16 do not begin at multiples of 16
+// bytes or do not end there, as those of 620 numbers. For a large product such a factor is copied:
+// to rows along the depth, which is filled up with zeros in both factors where it is uneven itself.
+// That takes a few per cent of the product's time.
+constexpr int kPack = 8, kRowsOfBlock = 8;
+constexpr int64_t kLarge = int64_t{1} << 29;  // multiplications
+int64_t in_packs(int64_t count) { return (count + kPack - 1) / kPack * kPack; }
+
+template <int kWide>
+__global__ void __launch_bounds__(kWarp* kRowsOfBlock)
+    space_rows(Matrix<const bf16> x, bf16* y, int64_t pitch) {
+  const int64_t i = int64_t{blockIdx.x} * kRowsOfBlock + threadIdx.y;
+  if (i >= x.rows) return;
+  for (int64_t j = kPack * threadIdx.x; j < pitch; j += kPack * kWarp) {
+    Pack<kPack> pack{};
+#pragma unroll
+    for (int w = 0; w < kPack; w += kWide) {
+      if (j + w >= x.cols) continue;
+      const Pack<kWide> some = load<kWide>(x.row(i) + j + w);
+#pragma unroll
+      for (int u = 0; u < kWide; ++u) pack.at[w + u] = some.at[u];
+    }
+    store(y + i * pitch + j, pack);
+  }
+}
+
+// The columns of x as rows, tile by tile: a warp reads and writes lines of two numbers per lane.
+constexpr int kTile = 2 * kWarp;
+template <int kWide>
+__global__ void __launch_bounds__(kWarp* kRowsOfBlock)
+    turn_rows(Matrix<const bf16> x, bf16* y, int64_t pitch) {
+  __shared__ alignas(4) bf16 tile[kTile][kTile + 2];
+  const int64_t top = int64_t{blockIdx.y} * kTile, left = int64_t{blockIdx.x} * kTile;
+  const int two = 2 * static_cast<int>(threadIdx.x);
+#pragma unroll
+  for (int r = 0; r < kTile; r += kRowsOfBlock) {
+    const int i = r + static_cast<int>(threadIdx.y);
+#pragma unroll
+    for (int w = 0; w < 2; w += kWide) {
+      const bool there = top + i < x.rows && left + two + w < x.cols;
+      store(&tile[i][two + w],
+            there ? load<kWide>(x.row(top + i) + left + two + w) : Pack<kWide>{});
+    }
+  }
+  __syncthreads();
+#pragma unroll
+  for (int r = 0; r < kTile; r += kRowsOfBlock) {
+    const int j = r + static_cast<int>(threadIdx.y);
+    const ushort2 pair{tile[two][j].bits, tile[two + 1][j].bits};
+    if (left + j < x.cols && top + two < pitch)
+      *reinterpret_cast<ushort2*>(y + (left + j) * pitch + top + two) = pair;
+  }
+}
+
+// A factor as cuBLASLt gets it, with the memory of a copy where there is one.
+struct Laid {
+  const void* data;
+  int64_t pitch;
+  bool along_depth;
+  Buffer copy{};
+};
+
+Laid as_it_is(const auto& x, bool along_depth) { return {x.data, x.cols, along_depth}; }
+
+// A copy with rows along the depth, filled up to whole packs.
+Laid copied(Cuda on, Matrix<const bf16> x, bool along_depth) {
+  const int64_t rows = along_depth ? x.rows : x.cols;
+  const int64_t pitch = in_packs(along_depth ? x.cols : x.rows);
+  Buffer copy = allocate(static_cast<std::size_t>(rows * pitch) * sizeof(bf16), on);
+  auto* const y = reinterpret_cast<bf16*>(copy.get());
+  const dim3 threads(kWarp, kRowsOfBlock);
+  if (along_depth) {
+    const bool fours = x.cols % 4 == 0 && at_fours(x.data);
+    auto* const kernel = fours ? space_rows<4> : space_rows<1>;
+    kernel<<<blocks_for(x.rows, kRowsOfBlock), threads, 0, stream(on)>>>(x, y, pitch);
+  } else {
+    const dim3 tiles(blocks_for(x.cols, kTile), blocks_for(pitch, kTile));
+    auto* const kernel = x.cols % 2 == 0 && at_packs<2>(x.data) ? turn_rows<2> : turn_rows<1>;
+    kernel<<<tiles, threads, 0, stream(on)>>>(x, y, pitch);
+  }
+  check_launch("matmul");
+  return {y, pitch, true, copy};
+}
+
+// The factors of a product and its depth, as cuBLASLt gets them.
+struct Factors {
+  Laid a, b;
+  int64_t depth;
+};
+
+template <class T>
+Factors laid_out(Cuda, const Product<T, float>& p, int64_t depth) {
+  return {as_it_is(p.a, p.a_side == Side::as_is), as_it_is(p.b, p.b_side == Side::transposed),
+          depth};
+}
+template <class T>
+Factors laid_out(Cuda on, const Product<T, bf16>& p, int64_t depth) {
+  const auto uneven = [](Matrix<const bf16> x) {
+    return x.cols % kPack != 0 || !at_packs<kPack>(x.data);
+  };
+  const bool even_sums = p.c.cols * sizeof(T) % 16 == 0;  // or copies would be of no use
+  const bool worth_it = even_sums && p.c.size() >= kLarge / depth, fill = depth % kPack != 0;
+  const auto lay = [&](Matrix<const bf16> x, bool along_depth) {
+    const bool copy = worth_it && (uneven(p.a) || uneven(p.b)) && (fill || uneven(x));
+    return copy ? copied(on, x, along_depth) : as_it_is(x, along_depth);
+  };
+  const Laid a = lay(p.a, p.a_side == Side::as_is), b = lay(p.b, p.b_side == Side::transposed);
+  return {a, b, a.copy && b.copy ? in_packs(depth) : depth};
+}
+
 template <class T, class In>
 void product(Cuda on, const Product<T, In>& p) {
   if (p.c.size() == 0) return;
-  const bool ta = p.a_side == Side::transposed, tb = p.b_side == Side::transposed;
-  const int64_t depth = ta ? p.a.rows : p.a.cols;
+  const int64_t depth = p.a_side == Side::transposed ? p.a.rows : p.a.cols;
   if (depth == 0) return start_with_bias(on, p.c, p.bias, p.fold);
   // cuBLASLt need not have a product with a bias for rows that are not aligned.
   if (std::is_same_v<T, bf16> && p.bias && (p.c.cols % 8 != 0 || alignment_of(p.bias) < 16)) {
@@ -169,21 +279,24 @@ void product(Cuda on, const Product<T, In>& p) {
   const bool add = p.fold == Fold::add;
   const uint32_t of_c = alignment_of(p.c.data);
   const uint32_t written = p.bias ? std::min(of_c, alignment_of(p.bias)) : of_c;
+  const Factors f = laid_out(on, p, depth);
   const ProductShape shape{p.c.rows,
                            p.c.cols,
-                           depth,
-                           ta,
-                           tb,
+                           f.depth,
+                           f.a.pitch,
+                           f.b.pitch,
+                           !f.a.along_depth,
+                           f.b.along_depth,
                            p.bias != nullptr,
                            p.relu,
                            add,
                            data_type<In>(),
                            data_type<T>(),
-                           {alignment_of(p.a.data), alignment_of(p.b.data), of_c, written}};
+                           {alignment_of(f.a.data), alignment_of(f.b.data), of_c, written}};
   Products& all = products(on);
   const Prepared& prepared = all.prepared(shape);
   if (p.bias) set(prepared.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
-  all.multiply(prepared, p.a.data, p.b.data, p.c.data, add, stream(on));
+  all.multiply(prepared, f.a.data, f.b.data, p.c.data, add, stream(on));
 }
 
 }  // namespace

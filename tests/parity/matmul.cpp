@@ -33,6 +33,13 @@ TEST(Parity, Linear) {
         for (const char* time : {"first", "second"})  // kept after the first
           t.expect(time, linear(t.constant({n[0], n[1]}), W));
       });
+  // Large enough for Note [Factors of whole packs].
+  const Shapes uneven{.largest = {5, 6, 7},
+                      .large = {{1100, 620, 1036}, {1024, 613, 1036}, {1024, 620, 1001}},
+                      .few = 2};
+  family.check("of uneven rows", Bar::products, uneven, [](Trial& t, const Sizes& n) {
+    t.expect("y", linear(t.input({n[0], n[1]}), t.input({n[2], n[1]})));
+  });
 }
 
 TEST(Parity, Matmul) {
