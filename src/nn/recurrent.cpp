@@ -36,10 +36,11 @@ Tensor RecurrentCell::h(const Tensor& states) const {
 Tensor RecurrentLayer::operator()(const Tensor& x, const Tensor& start,
                                   const TimeMajor& words) const {
   const bool turn = direction == Direction::backward && words.turned;
-  const Tensor inputs = linear(turn ? rows_at(x, words.turned) : x, cell.W, cell.b);  // all at once
+  const Tensor inputs =
+      linear(turn ? turned_rows(x, words.turned) : x, cell.W, cell.b);  // all at once
   const Direction along = turn ? Direction::forward : direction;
   const Tensor states = recurrent(cell.recurrent(), inputs, start, words, along);
-  return turn ? rows_at(states, words.turned) : states;
+  return turn ? turned_rows(states, words.turned) : states;
 }
 
 Tensor RecurrentLayer::last(const Tensor& states, const TimeMajor& words) const {

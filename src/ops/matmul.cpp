@@ -64,6 +64,25 @@ void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold,
   if (settled) in.b.give_up_values();
 }
 
+void multiply_onto(const Factors& in, const Tensor& from, const Tensor& c) {
+  run(c, [&]<class T>(auto on, T) {
+    if constexpr (std::is_same_v<decltype(on), Cpu>) {
+      const int64_t n = c.cols();
+      kernel::copy<T>(on, {from.data<T>(), n, c.data<T>(), n, c.rows(), n, Fold::set});
+      multiply(in, c, {}, Fold::add, Keep::always);
+    } else {
+      const auto product = [&]<class In>(In) {
+        kernel::Product<T, In> p;
+        p.a = in.a.in<In>(), p.a_side = in.a_side;
+        p.b = in.b.in<In>(), p.b_side = in.b_side;
+        p.c = c.out<T>(), p.onto = from.data<T>(), p.fold = Fold::add;
+        kernel::matmul(on, p);
+      };
+      in.a.type() == Type::bf16 ? product(bf16{}) : product(T{});
+    }
+  });
+}
+
 PrecisionScope::PrecisionScope(Precision wanted) : outer_(precision) { precision = wanted; }
 PrecisionScope::~PrecisionScope() { precision = outer_; }
 Precision PrecisionScope::current() { return precision; }

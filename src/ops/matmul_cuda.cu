@@ -67,12 +67,13 @@ class Products {
                                 : kept_.emplace(shape, prepare(shape)).first->second;
   }
 
-  void multiply(const Prepared& p, const void* a, const void* b, void* c, bool add,
+  // c = a b, added to `onto` where that is given.
+  void multiply(const Prepared& p, const void* a, const void* b, const void* onto, void* c,
                 cudaStream_t stream) {
-    const float one = 1, beta = add ? 1 : 0;
+    const float one = 1, beta = onto ? 1 : 0;
     check_cublas(
-        cublasLtMatmul(handle_, p.operation, &one, b, p.first, a, p.second, &beta, c, p.result, c,
-                       p.result, &p.algorithm, workspace_.get(), kWorkspace, stream),
+        cublasLtMatmul(handle_, p.operation, &one, b, p.first, a, p.second, &beta, onto ? onto : c,
+                       p.result, c, p.result, &p.algorithm, workspace_.get(), kWorkspace, stream),
         "multiplying");
   }
 
@@ -267,6 +268,7 @@ template <class T, class In>
 void product(Cuda on, const Product<T, In>& p) {
   if (p.c.size() == 0) return;
   const int64_t depth = p.a_side == Side::transposed ? p.a.rows : p.a.cols;
+  assert(!p.onto || (depth > 0 && !p.bias));
   if (depth == 0) return start_with_bias(on, p.c, p.bias, p.fold);
   // cuBLASLt need not have a product with a bias for rows that are not aligned.
   if (std::is_same_v<T, bf16> && p.bias && (p.c.cols % 8 != 0 || alignment_of(p.bias) < 16)) {
@@ -277,7 +279,8 @@ void product(Cuda on, const Product<T, In>& p) {
     return product(on, rest);
   }
   const bool add = p.fold == Fold::add;
-  const uint32_t of_c = alignment_of(p.c.data);
+  const T* const onto = !add ? nullptr : p.onto ? p.onto : p.c.data;
+  const uint32_t of_c = alignment_of(p.c.data), of_onto = onto ? alignment_of(onto) : of_c;
   const uint32_t written = p.bias ? std::min(of_c, alignment_of(p.bias)) : of_c;
   const Factors f = laid_out(on, p, depth);
   const ProductShape shape{p.c.rows,
@@ -292,11 +295,11 @@ void product(Cuda on, const Product<T, In>& p) {
                            add,
                            data_type<In>(),
                            data_type<T>(),
-                           {alignment_of(f.a.data), alignment_of(f.b.data), of_c, written}};
+                           {alignment_of(f.a.data), alignment_of(f.b.data), of_onto, written}};
   Products& all = products(on);
   const Prepared& prepared = all.prepared(shape);
   if (p.bias) set(prepared.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
-  all.multiply(prepared, f.a.data, f.b.data, p.c.data, add, stream(on));
+  all.multiply(prepared, f.a.data, f.b.data, onto, p.c.data, stream(on));
 }
 
 }  // namespace

@@ -20,11 +20,12 @@ struct Product {
   Matrix<T> c;
   const T* bias = nullptr;
   Fold fold = Fold::set;
+  const T* onto = nullptr;  // what it is added to instead of c. REQUIRES: on a GPU, Fold::add
   // b stays the same over many calls (until forget_packed()): it is kept in the order that the
   // inner loops like best.
   bool keep_b = false;
   std::shared_ptr<void>* home = nullptr;  // where it is kept for good; then b may have no data
-  // max(0, c) instead of c. REQUIRES: on a GPU, c is bf16, set, has a bias and whole packs in a row.
+  // max(0, c) instead of c. REQUIRES: on a GPU, c is bf16 and set, with a bias and whole packs.
   bool relu = false;
 };
 

@@ -22,6 +22,9 @@ enum class Keep { without_tape, always };
 void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold,
               Keep keep = Keep::without_tape);
 
+// c = op(a) op(b) + from, which is as large as c. A parameter b is kept as with Keep::always.
+void multiply_onto(const Factors& in, const Tensor& from, const Tensor& c);
+
 // x in the type of w, which it will be multiplied with.
 Tensor as_factor(const Tensor& x, const Tensor& w);
 

@@ -65,6 +65,18 @@ TimeMajor TimeMajor::filled(std::span<const int32_t> offsets, std::span<const in
 
 Tensor rows_at(const Tensor& x, const Tensor& index) { return embed(x, {}, {index, {}, 1, {}}); }
 
+Tensor turned_rows(const Tensor& x, const Tensor& index) {
+  const auto turn = [index](const Tensor& from) {
+    return embed(from.view(from.shape()), {}, {index, {}, 1, {}});
+  };
+  return record(turn(x), {x}, [turn, index, slot = x.slot()](const Tensor& dy) {
+    gather(slot, [&](const Tensor& dx, Fold fold) {
+      if (fold == Fold::set) return copy_rows(dy, index, dx);
+      run(dx, [&]<class T>(auto on, T) { kernel::add_rows(on, turn(dy).in<T>(), dx.out<T>()); });
+    });
+  });
+}
+
 namespace {
 
 using kernel::Side;

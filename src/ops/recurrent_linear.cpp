@@ -53,9 +53,8 @@ Tensor step_linear_onto(const Tensor& x, int64_t first, const Tensor& a, const T
   assert(a.cols() == W.size(1) && x.cols() == W.size(0));
   if (PrecisionScope::current() == Precision::int8) return rows(x, first, a.rows()) + linear(a, W);
   Tensor y({a.rows(), x.cols()}, x.type(), x.device());
-  copy_rows(x.window(first, a.rows()), y, Fold::set);
   const Flow back{a.slot(), W, as_operand(a), as_operand(W)};
-  multiply({back.a, Side::as_is, back.w, Side::transposed}, y, {}, Fold::add, Keep::always);
+  multiply_onto({back.a, Side::as_is, back.w, Side::transposed}, x.window(first, a.rows()), y);
   return record(y, {x, a, W}, [back, first, to_x = x.slot()](const Tensor& dy) {
     gather(to_x, [&](const Tensor& dx, Fold fold) {
       if (fold == Fold::set) dx.fill(0);

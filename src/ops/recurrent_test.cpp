@@ -96,6 +96,17 @@ TEST(TimeMajor, ThereAndBackWithGradient) {
   expect_gradient({x}, there_and_back);
 }
 
+TEST(TimeMajor, TurnedRowsWithGradient) {
+  const std::vector<int32_t> offsets{0, 4, 8}, lengths{3, 4};
+  const TimeMajor rows = TimeMajor::filled(offsets, lengths, Cpu{});
+  const Tensor x = random_input({8, 3}, 1);
+  const auto turn = [&] { return turned_rows(x, rows.turned); };
+  EXPECT_EQ(turn().values(), rows_at(x, rows.turned).values());
+  EXPECT_EQ(turned_rows(turn(), rows.turned).values(), x.values());
+  expect_gradient({x}, turn);
+  expect_gradient({x}, [&] { return turn() * rows_at(x, rows.from) + turn() * 0.5; });
+}
+
 TEST(Recurrent, Gradient) {
   for (const Cell kind : kCells)
     for (const Direction direction : kDirections)

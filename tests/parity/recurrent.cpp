@@ -56,6 +56,14 @@ TEST(Parity, TimeMajor) {
     t.expect_integers("to", rows.to);
     t.expect_integers("ends", rows.ends);
   });
+  family.check("turned rows", Bar::elementwise, kBatches, [](Trial& t, const Sizes& n) {
+    const std::vector<int32_t> own = t.lengths(n[0], n[1]);
+    const std::vector<int32_t> filled(own.size(), static_cast<int32_t>(n[1]));
+    const TimeMajor rows = TimeMajor::filled(Trial::offsets(filled), own, t.device());
+    const Tensor x = t.input({rows.tokens(), n[2]});
+    t.expect("once", turned_rows(x, rows.turned));
+    t.expect("twice", turned_rows(turned_rows(x, rows.turned), rows.turned));
+  });
 }
 
 // Rows, in, out.
