@@ -41,10 +41,10 @@ struct Prepared {
   cublasLtMatmulAlgo_t algorithm;
 };
 
-cublasLtMatrixLayout_t layout(cudaDataType type, int64_t rows, int64_t cols) {
+cublasLtMatrixLayout_t layout(cudaDataType type, int64_t rows, int64_t cols, int64_t pitch) {
   cublasLtMatrixLayout_t made = nullptr;  // of our rows × cols: columns of length `cols`
   check_cublas(cublasLtMatrixLayoutCreate(&made, type, static_cast<uint64_t>(cols),
-                                          static_cast<uint64_t>(rows), cols),
+                                          static_cast<uint64_t>(rows), pitch),
                "describing a matrix");
   return made;
 }
