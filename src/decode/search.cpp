@@ -125,17 +125,32 @@ class BatchSearch {
 
   // Whether any track is left.
   bool drop_unwanted() {
-    std::vector<int32_t> rows;
-    int32_t row = 0;
-    std::erase_if(tracks_, [&](const Track& track) {
-      const bool kept = options_.wanted(numbers_[track.sentence]);
-      const auto end = row + static_cast<int32_t>(track.beam.live());
-      for (; row < end; ++row)
-        if (kept) rows.push_back(row);
-      return !kept;
-    });
-    if (!tracks_.empty()) reorder(rows);
+    std::vector<int32_t> from, words;
+    size_t going_on = 0;
+    for (size_t t = 0; t < tracks_.size(); ++t) {
+      if (!options_.wanted(numbers_[tracks_[t].sentence])) continue;
+      const auto first = static_cast<int32_t>(from.size());
+      Rows rows = of_track_[t];
+      for (int32_t row = rows.first; row < rows.first + rows.count; ++row) {
+        from.push_back(row);
+        words.push_back(words_[row]);
+      }
+      rows.first = first;
+      go_on_with(t, going_on++, rows);
+    }
+    keep_first(going_on);
+    words_ = std::move(words);
+    if (!tracks_.empty()) reorder(from);
     return !tracks_.empty();
+  }
+
+  void go_on_with(size_t track, size_t as, const Rows& rows) {
+    if (as < track) tracks_[as] = std::move(tracks_[track]);
+    of_track_[as] = rows;
+  }
+  void keep_first(size_t count) {
+    tracks_.erase(tracks_.begin() + static_cast<std::ptrdiff_t>(count), tracks_.end());
+    of_track_.resize(count);
   }
 
   void reorder(std::span<const int32_t> parents) {
@@ -283,11 +298,9 @@ class BatchSearch {
                     words_of_track_.begin() + at + rows.count);
       parents.insert(parents.end(), parents_of_track_.begin() + at,
                      parents_of_track_.begin() + at + rows.count);
-      if (going_on < t) tracks_[going_on] = std::move(tracks_[t]);
-      of_track_[going_on++] = rows;
+      go_on_with(t, going_on++, rows);
     }
-    tracks_.erase(tracks_.begin() + static_cast<std::ptrdiff_t>(going_on), tracks_.end());
-    of_track_.resize(going_on);
+    keep_first(going_on);
     if (!tracks_.empty()) reorder(parents);
   }
 
