@@ -37,7 +37,7 @@ struct TimeMajor {
 // Row i: row index[i] of x. index is i32; rows may be repeated or left out.
 Tensor rows_at(const Tensor& x, const Tensor& index);
 
-// The same where `index` is its own inverse, as TimeMajor::turned is: then the way back is as short.
+// The same where `index` is its own inverse, as TimeMajor::turned is: the way back is as short.
 Tensor turned_rows(const Tensor& x, const Tensor& index);
 
 enum class Cell { rnn, lstm, gru, gru_after };
