@@ -154,24 +154,26 @@ void start_with_bias(Cuda on, Matrix<T> c, const T* bias, Fold fold) {
 }
 
 // Note [Factors of whole packs]
-// cuBLASLt multiplies several times more slowly where rows of bf16 do not begin at multiples of 16
-// bytes or do not end there, as those of 620 numbers. For a large product such a factor is copied:
+// cuBLASLt multiplies three times more slowly where rows of bf16 do not begin at multiples of 16
+// bytes, or where a side is no multiple of 8, as 620. For a large product such a factor is copied:
 // to rows along the depth, which is filled up with zeros in both factors where it is uneven itself.
-// That takes a few per cent of the product's time.
+// Where c has uneven rows, b gets rows of zeros and the sums come to wider rows of their own first.
+// All that takes a few per cent of the product's time.
 constexpr int kPack = 8, kRowsOfBlock = 8;
 constexpr int64_t kLarge = int64_t{1} << 29;  // multiplications
 int64_t in_packs(int64_t count) { return (count + kPack - 1) / kPack * kPack; }
 
+// y is rows × pitch, with zeros where x has nothing.
 template <int kWide>
 __global__ void __launch_bounds__(kWarp* kRowsOfBlock)
-    space_rows(Matrix<const bf16> x, bf16* y, int64_t pitch) {
+    space_rows(Matrix<const bf16> x, bf16* y, int64_t rows, int64_t pitch) {
   const int64_t i = int64_t{blockIdx.x} * kRowsOfBlock + threadIdx.y;
-  if (i >= x.rows) return;
+  if (i >= rows) return;
   for (int64_t j = kPack * threadIdx.x; j < pitch; j += kPack * kWarp) {
     Pack<kPack> pack{};
 #pragma unroll
     for (int w = 0; w < kPack; w += kWide) {
-      if (j + w >= x.cols) continue;
+      if (i >= x.rows || j + w >= x.cols) continue;
       const Pack<kWide> some = load<kWide>(x.row(i) + j + w);
 #pragma unroll
       for (int u = 0; u < kWide; ++u) pack.at[w + u] = some.at[u];
@@ -184,7 +186,7 @@ __global__ void __launch_bounds__(kWarp* kRowsOfBlock)
 constexpr int kTile = 2 * kWarp;
 template <int kWide>
 __global__ void __launch_bounds__(kWarp* kRowsOfBlock)
-    turn_rows(Matrix<const bf16> x, bf16* y, int64_t pitch) {
+    turn_rows(Matrix<const bf16> x, bf16* y, int64_t rows, int64_t pitch) {
   __shared__ alignas(4) bf16 tile[kTile][kTile + 2];
   const int64_t top = int64_t{blockIdx.y} * kTile, left = int64_t{blockIdx.x} * kTile;
   const int two = 2 * static_cast<int>(threadIdx.x);
@@ -203,7 +205,7 @@ __global__ void __launch_bounds__(kWarp* kRowsOfBlock)
   for (int r = 0; r < kTile; r += kRowsOfBlock) {
     const int j = r + static_cast<int>(threadIdx.y);
     const ushort2 pair{tile[two][j].bits, tile[two + 1][j].bits};
-    if (left + j < x.cols && top + two < pitch)
+    if (left + j < rows && top + two < pitch)
       *reinterpret_cast<ushort2*>(y + (left + j) * pitch + top + two) = pair;
   }
 }
@@ -218,9 +220,8 @@ struct Laid {
 
 Laid as_it_is(const auto& x, bool along_depth) { return {x.data, x.cols, along_depth}; }
 
-// A copy with rows along the depth, filled up to whole packs.
-Laid copied(Cuda on, Matrix<const bf16> x, bool along_depth) {
-  const int64_t rows = along_depth ? x.rows : x.cols;
+// A copy with `rows` rows along the depth, which are filled up to whole packs.
+Laid copied(Cuda on, Matrix<const bf16> x, bool along_depth, int64_t rows) {
   const int64_t pitch = in_packs(along_depth ? x.cols : x.rows);
   Buffer copy = allocate(static_cast<std::size_t>(rows * pitch) * sizeof(bf16), on);
   auto* const y = reinterpret_cast<bf16*>(copy.get());
@@ -228,40 +229,98 @@ Laid copied(Cuda on, Matrix<const bf16> x, bool along_depth) {
   if (along_depth) {
     const bool fours = x.cols % 4 == 0 && at_fours(x.data);
     auto* const kernel = fours ? space_rows<4> : space_rows<1>;
-    kernel<<<blocks_for(x.rows, kRowsOfBlock), threads, 0, stream(on)>>>(x, y, pitch);
+    kernel<<<blocks_for(rows, kRowsOfBlock), threads, 0, stream(on)>>>(x, y, rows, pitch);
   } else {
-    const dim3 tiles(blocks_for(x.cols, kTile), blocks_for(pitch, kTile));
+    const dim3 tiles(blocks_for(rows, kTile), blocks_for(pitch, kTile));
     auto* const kernel = x.cols % 2 == 0 && at_packs<2>(x.data) ? turn_rows<2> : turn_rows<1>;
-    kernel<<<tiles, threads, 0, stream(on)>>>(x, y, pitch);
+    kernel<<<tiles, threads, 0, stream(on)>>>(x, y, rows, pitch);
   }
   check_launch("matmul");
   return {y, pitch, true, copy};
 }
 
-// The factors of a product and its depth, as cuBLASLt gets them.
-struct Factors {
+// The factors of a product, its depth and the columns of its sums, as cuBLASLt gets them.
+struct LaidFactors {
   Laid a, b;
-  int64_t depth;
+  int64_t depth, cols;
 };
 
 template <class T>
-Factors laid_out(Cuda, const Product<T, float>& p, int64_t depth) {
+LaidFactors laid_out(Cuda, const Product<T, float>& p, int64_t depth) {
   return {as_it_is(p.a, p.a_side == Side::as_is), as_it_is(p.b, p.b_side == Side::transposed),
-          depth};
+          depth, p.c.cols};
 }
 template <class T>
-Factors laid_out(Cuda on, const Product<T, bf16>& p, int64_t depth) {
+LaidFactors laid_out(Cuda on, const Product<T, bf16>& p, int64_t depth) {
+  const bool a_along = p.a_side == Side::as_is, b_along = p.b_side == Side::transposed;
   const auto uneven = [](Matrix<const bf16> x) {
     return x.cols % kPack != 0 || !at_packs<kPack>(x.data);
   };
-  const bool even_sums = p.c.cols * sizeof(T) % 16 == 0;  // or copies would be of no use
-  const bool worth_it = even_sums && p.c.size() >= kLarge / depth, fill = depth % kPack != 0;
-  const auto lay = [&](Matrix<const bf16> x, bool along_depth) {
-    const bool copy = worth_it && (uneven(p.a) || uneven(p.b)) && (fill || uneven(x));
-    return copy ? copied(on, x, along_depth) : as_it_is(x, along_depth);
-  };
-  const Laid a = lay(p.a, p.a_side == Side::as_is), b = lay(p.b, p.b_side == Side::transposed);
-  return {a, b, a.copy && b.copy ? in_packs(depth) : depth};
+  const bool fill = depth % kPack != 0, widen = p.c.cols % kPack != 0;
+  if (p.c.size() < kLarge / depth || !(fill || widen || uneven(p.a) || uneven(p.b)))
+    return {as_it_is(p.a, a_along), as_it_is(p.b, b_along), depth, p.c.cols};
+  const int64_t cols = in_packs(p.c.cols);
+  return {fill || uneven(p.a) ? copied(on, p.a, a_along, p.c.rows) : as_it_is(p.a, a_along),
+          fill || widen || uneven(p.b) ? copied(on, p.b, b_along, cols) : as_it_is(p.b, b_along),
+          in_packs(depth), cols};
+}
+
+// What stands in wider rows becomes c, with its bias and what it is added to.
+template <int kWide, class T>
+__global__ void __launch_bounds__(kWarp* kRowsOfBlock)
+    take_sums(const T* sums, int64_t pitch, const T* bias, const T* onto, Matrix<T> c) {
+  const int64_t i = int64_t{blockIdx.x} * kRowsOfBlock + threadIdx.y;
+  if (i >= c.rows) return;
+  for (int64_t j = kWide * threadIdx.x; j < c.cols; j += kWide * kWarp) {
+    Pack<kWide> sum = load<kWide>(sums + i * pitch + j);
+    for (const T* more : {bias ? bias + j : nullptr, onto ? onto + i * c.cols + j : nullptr}) {
+      if (!more) continue;
+      const Pack<kWide> pack = load<kWide>(more);
+#pragma unroll
+      for (int w = 0; w < kWide; ++w) sum.at[w] += pack.at[w];
+    }
+    store(c.row(i) + j, sum);
+  }
+}
+
+template <class T>
+void take(Cuda on, const T* sums, int64_t pitch, const T* bias, const T* onto, Matrix<T> c) {
+  const bool fours = c.cols % 4 == 0 && at_fours(bias, onto, c.data);
+  auto* const kernel = fours ? take_sums<4, T> : take_sums<1, T>;
+  kernel<<<blocks_for(c.rows, kRowsOfBlock), dim3(kWarp, kRowsOfBlock), 0, stream(on)>>>(
+      sums, pitch, bias, onto, c);
+  check_launch("matmul");
+}
+
+// Where a product goes: c = … + bias + onto.
+template <class T>
+struct Result {
+  T* c;
+  const T *onto = nullptr, *bias = nullptr;
+  bool relu = false;
+};
+
+template <class T, class In>
+void product(Cuda on, const LaidFactors& f, int64_t rows, const Result<T>& to, In) {
+  const uint32_t of_c = alignment_of(to.c), of_onto = to.onto ? alignment_of(to.onto) : of_c;
+  const uint32_t written = to.bias ? std::min(of_c, alignment_of(to.bias)) : of_c;
+  const ProductShape shape{rows,
+                           f.cols,
+                           f.depth,
+                           f.a.pitch,
+                           f.b.pitch,
+                           !f.a.along_depth,
+                           f.b.along_depth,
+                           to.bias != nullptr,
+                           to.relu,
+                           to.onto != nullptr,
+                           data_type<In>(),
+                           data_type<T>(),
+                           {alignment_of(f.a.data), alignment_of(f.b.data), of_onto, written}};
+  Products& all = products(on);
+  const Prepared& prepared = all.prepared(shape);
+  if (to.bias) set(prepared.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, to.bias);
+  all.multiply(prepared, f.a.data, f.b.data, to.onto, to.c, stream(on));
 }
 
 template <class T, class In>
@@ -278,28 +337,17 @@ void product(Cuda on, const Product<T, In>& p) {
     rest.bias = nullptr, rest.fold = Fold::add;
     return product(on, rest);
   }
-  const bool add = p.fold == Fold::add;
-  const T* const onto = !add ? nullptr : p.onto ? p.onto : p.c.data;
-  const uint32_t of_c = alignment_of(p.c.data), of_onto = onto ? alignment_of(onto) : of_c;
-  const uint32_t written = p.bias ? std::min(of_c, alignment_of(p.bias)) : of_c;
-  const Factors f = laid_out(on, p, depth);
-  const ProductShape shape{p.c.rows,
-                           p.c.cols,
-                           f.depth,
-                           f.a.pitch,
-                           f.b.pitch,
-                           !f.a.along_depth,
-                           f.b.along_depth,
-                           p.bias != nullptr,
-                           p.relu,
-                           add,
-                           data_type<In>(),
-                           data_type<T>(),
-                           {alignment_of(f.a.data), alignment_of(f.b.data), of_onto, written}};
-  Products& all = products(on);
-  const Prepared& prepared = all.prepared(shape);
-  if (p.bias) set(prepared.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, p.bias);
-  all.multiply(prepared, f.a.data, f.b.data, onto, p.c.data, stream(on));
+  const T* const onto = p.fold == Fold::set ? nullptr : p.onto ? p.onto : p.c.data;
+  const LaidFactors f = laid_out(on, p, depth);
+  if (f.cols == p.c.cols) {
+    const Result<T> to{p.c.data, onto, p.bias, p.relu};
+    return product(on, f, p.c.rows, to, In{});
+  }
+  assert(!p.relu);
+  const Buffer sums = allocate(static_cast<std::size_t>(p.c.rows * f.cols) * sizeof(T), on);
+  auto* const wide = reinterpret_cast<T*>(sums.get());
+  product(on, f, p.c.rows, Result<T>{wide}, In{});
+  take<T>(on, wide, f.cols, p.bias, onto, p.c);
 }
 
 }  // namespace

@@ -38,7 +38,9 @@ TEST(Parity, Linear) {
                       .large = {{1100, 620, 1036}, {1024, 613, 1036}, {1024, 620, 1001}},
                       .few = 2};
   family.check("of uneven rows", Bar::products, uneven, [](Trial& t, const Sizes& n) {
-    t.expect("y", linear(t.input({n[0], n[1]}), t.input({n[2], n[1]})));
+    const Tensor x = t.input({n[0], n[1]}), W = t.input({n[2], n[1]});
+    t.expect("y", linear(x, W));
+    t.expect("with a bias", linear(x, W, t.input({n[2]}, 3)));
   });
 }
 
