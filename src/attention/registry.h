@@ -25,7 +25,8 @@ struct AttentionConfig {
   int64_t slack = 1;            // forward
   int64_t gaussians = 10;       // K of window
   int64_t location_length = 0;  // positions of the score location; 0: max_length
-  double lambda_r = 1, lambda_e = 0.01, baseline_decay = 0.9;  // hard-sample
+  // hard-sample
+  double lambda_r = 1, reward_discount = 1, lambda_e = 0.01, baseline_decay = 0.9;
 
   void describe_choice(Settings& s);   // kind, score and its width
   void describe_details(Settings& s);  // what single mechanisms need

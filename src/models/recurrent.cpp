@@ -390,34 +390,35 @@ BatchLoss RecurrentModel::loss_after(const Encoded& source, const Taught& taught
           surrogate(decoded, taught.target.order, taught.rows, scores)};
 }
 
-// The reward of a sentence is Σ log p of its words, and what it is compared with the running mean
-// of log p of a word, once for each of its words.
+// The reward of a choice is Σ log p of the words from its own on, those further away discounted:
+// what came before it does not hang on it. Each word's log p is compared with the running mean.
 Tensor RecurrentModel::surrogate(const Decoded& decoded, const TimeMajor& order,
                                  std::span<const int32_t> rows, const Tensor& scores) const {
   if (!Tape::live() || decoded.attended.empty() || !decoded.attended[0].log_choice) return {};
   const std::vector<double> found = scores.values();
   const double b = baseline.values()[0], words = static_cast<double>(rows.size());
   const double all = std::accumulate(found.begin(), found.end(), 0.0);
-  std::vector<double> gain(static_cast<size_t>(order.sentences()), 0), advantage,
-      score(static_cast<size_t>(order.tokens()), 0), kept = score;
+  const auto tokens = static_cast<size_t>(order.tokens());
+  std::vector<double> gain(static_cast<size_t>(order.sentences()), 0), score(tokens, 0),
+      kept = score, advantage = score;
   for (size_t k = 0; k < rows.size(); ++k) {
     score[static_cast<size_t>(rows[k])] = found[k];
     kept[static_cast<size_t>(rows[k])] = 1;
   }
-  auto each_row = [&](auto visit) {
-    for (int64_t t = 0; t < order.times(); ++t)
-      for (int64_t i = 0; i < order.alive(t); ++i)
-        visit(static_cast<size_t>(i), static_cast<size_t>(order.first[t] + i));
-  };
-  each_row([&](size_t i, size_t row) { gain[i] += kept[row] * (score[row] - b); });
-  each_row([&](size_t i, size_t row) { advantage.push_back(kept[row] * gain[i]); });
+  const AttentionConfig& a = config_.attention;
+  for (int64_t t = order.times() - 1; t >= 0; --t)
+    for (int64_t i = 0; i < order.alive(t); ++i) {
+      const auto row = static_cast<size_t>(order.first[t] + i);
+      double& from_here = gain[static_cast<size_t>(i)];
+      from_here = kept[row] * (score[row] - b) + a.reward_discount * from_here;
+      advantage[row] = kept[row] * from_here;
+    }
   std::vector<Tensor> log_choice, entropy;
   for (const Attended& step : decoded.attended) {
     log_choice.push_back(step.log_choice);
     entropy.push_back(step.entropy);
   }
   const Shape column{order.tokens(), 1};
-  const AttentionConfig& a = config_.attention;
   // In a training step, not a check of gradients; a batch that is not finite will be left out.
   if (dropout_key(1).on() && std::isfinite(all))
     baseline.assign(std::vector<double>{next_baseline(b, all / words, a.baseline_decay)});

@@ -44,6 +44,7 @@ std::vector<Use> uses_of_attention(const ModelConfig& m) {
       {"model.gaussians", a.kind == "window", "model.attention window"},
       {"model.location_length", scored && a.score == "location", "model.score location"},
       {"model.reward_weight", sample, "model.attention hard-sample"},
+      {"model.reward_discount", sample, "model.attention hard-sample"},
       {"model.entropy_weight", sample, "model.attention hard-sample"},
       {"model.baseline_decay", sample, "model.attention hard-sample"}};
   uses.insert(uses.end(), more.begin(), more.end());
