@@ -33,6 +33,26 @@ def click_cell(page, name, row, col):
         {{ clientX: b.x + b.width / 2, clientY: b.y + b.height / 2, bubbles: true }})); }})()""")
 
 
+def difference_is_that_of(page, before, now):
+    """Rows by their names: of both, '+' of the new one alone, '−' of the old one alone."""
+    names = page.browser.value("[...document.querySelectorAll('.difference .names [data-row]')]"
+                               ".map((node) => node.textContent)")
+    old, new = (one.json["target"]["words"] for one in (before, now))
+    columns = len(before.words()[0])
+    shown = in_map(page, "difference")
+    seen = set()
+    for i, name in enumerate(names):
+        was, _, became = name.partition(" \u21d2 ")
+        became = became or was
+        zeros = [0.0] * columns
+        less = zeros if name.startswith("+ ") else before.words()[old.index(was.lstrip("\u2212 "))]
+        more = zeros if name.startswith("\u2212 ") else now.words()[new.index(became.lstrip("+ "))]
+        near(shown[i * columns:(i + 1) * columns], [b - a for a, b in zip(less, more)],
+             f"difference of {name}", within=2 * STEP)
+        seen.add(name.split()[0] if " " in name else "same")
+    check(len(seen) > 1, f"nothing differs in {names}")
+
+
 def masking_shows_the_difference(page):
     truth = Asked(page)
     what_if(page)
@@ -48,9 +68,7 @@ def masking_shows_the_difference(page):
     said = page.browser.value("[...document.querySelectorAll('.said.now bdi')]"
                               ".map((node) => node.textContent).join(' ')")
     equal(said, masked.json["target"]["text"], "the translation without the word")
-    if len(truth.words()) == len(masked.words()):
-        wanted = [a - b for a, b in zip(flat(masked.words()), flat(truth.words()))]
-        near(in_map(page, "difference"), wanted, "the difference", within=2 * STEP)
+    difference_is_that_of(page, truth, masked)
     new = page.browser.value("[...document.querySelectorAll('.said.now ins')]"
                              ".map((node) => node.textContent)")
     old = [w for w in masked.json["target"]["words"] if w not in truth.json["target"]["words"]]
@@ -114,7 +132,7 @@ def pointing_links_all_maps(page):
     for name in ("before", "now", "difference"):
         equal(page.browser.value(f"document.querySelectorAll('.{name} .cross-hair rect').length"),
               2, f"lines of the cross-hair in {name}")
-    more = in_map(page, "difference")[row * columns + col]
+    more = Asked(page, mask_words=[2]).words()[row][col] - Asked(page).words()[row][col]
     equal(page.text("#read-out"), f"kleiner \u2192 small = {more:.3f}", "the read-out")
 
 
@@ -149,7 +167,9 @@ def hypotheses_can_be_followed(page):
     while at:
         won.add(at["id"])
         at = nodes.get(at["parent"])
-    lost = next(n for n in beam if n["id"] not in won and not n["finished"] and n["step"] > 1)
+    # What it looked at is the winner's where the one before it is.
+    lost = next(n for n in beam if n["id"] not in won and not n["finished"] and n["step"] > 1
+                and n["parent"] not in won)
     path, at = [], lost
     while at:
         path.insert(0, at["token"])
