@@ -1,9 +1,16 @@
-// One hue from paper to ink, so that more is darker (lighter on a dark page) for every eye.
+// One hue from paper to ink, so that more is darker (lighter on a dark page) for every eye; or
+// viridis, in which more differences can be told apart.
 
 const STOPS = {
   light: ['ffffff', 'deebf7', 'c6dbef', '9ecae1', '6baed6', '4292c6', '2171b5', '08519c', '08306b'],
   dark: ['141b26', '152a44', '173c66', '1b5089', '2467ab', '3a82c9', '62a1de', '97c3ee', 'd6eaff'],
+  viridis: ['440154', '472d7b', '3b528b', '2c728e', '21918c', '28ae80', '5ec962', 'addc30',
+    'fde725'],
 };
+let palette = '';
+export function usePalette(name) {
+  palette = name;
+}
 
 // Of heads, one each; told apart by most colour-blind eyes.
 export const HEADS = ['#1f77b4', '#e07b00', '#2c9f5b', '#c8385a', '#8a63c9', '#9a6b4f', '#d069b1',
@@ -17,7 +24,7 @@ export function isDark() {
 
 // The colour of a weight in [0, 1], as three numbers.
 export function blues(weight, gamma = 1) {
-  const stops = STOPS[isDark() ? 'dark' : 'light'];
+  const stops = STOPS[palette === 'viridis' ? palette : isDark() ? 'dark' : 'light'];
   const power = Math.min(4, Math.max(0.1, gamma));
   const x = Math.min(1, Math.max(0, weight)) ** power * (stops.length - 1);
   const at = Math.min(stops.length - 2, Math.floor(x));

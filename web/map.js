@@ -3,7 +3,9 @@
 import { svg, widthOf, clear, el } from './dom.js';
 import { blues, css, ink } from './colours.js';
 import { largest, rowSum } from './attention.js';
-import { point } from './state.js';
+import { errorRate, links } from './gold.js';
+import { windowed } from './overview.js';
+import { pin, point } from './state.js';
 
 const MOST = 80 * 80;  // cells that are elements of their own; more become one picture
 const SLANT = Math.SQRT1_2;
@@ -113,15 +115,30 @@ function ends(m, { left, top, cell }) {
   return group;
 }
 
+// Hollow squares where gold has links; those that are only possible dashed.
+function squares(m, { left, top, cell }, gold) {
+  const group = svg('g', { class: 'gold', 'pointer-events': 'none' });
+  for (const link of gold.possible) {
+    const [j, i] = link.split('-').map(Number);
+    if (i < m.rows && j < m.cols) group.append(svg('rect', {
+      x: left + j * cell + 3, y: top + i * cell + 3, width: cell - 6, height: cell - 6,
+      fill: 'none', stroke: '#d9480f', 'stroke-width': 2, 'data-link': link,
+      'stroke-dasharray': gold.sure.has(link) ? null : '3 3',
+    }));
+  }
+  return group;
+}
+
 // The drawing, with a method `mark(row, col)` for the cross-hair.
-export function heatmap(m, { room, gamma, cell = 46, live = true }) {
+export function heatmap(m, { room, gamma, cell = 46, live = true, gold = null }) {
   const place = measure(m, room, cell);
   const { left, top } = place;
   const hair = svg('g', { class: 'cross-hair' });
   const drawing = svg('svg', {
     width: place.width, height: place.height, viewBox: `0 0 ${place.width} ${place.height}`,
     role: 'figure', 'aria-label': 'Attention weights', class: 'heat-map',
-  }, cells(m, place, gamma), ends(m, place), names(m, place, live), dots(m, place), hair);
+  }, cells(m, place, gamma), ends(m, place), names(m, place, live), dots(m, place),
+  gold && squares(m, place, gold), hair);
   drawing.mark = (row, col) => {
     clear(hair);
     if (row !== null && row < m.rows) hair.append(svg('rect', {
@@ -137,22 +154,47 @@ export function heatmap(m, { room, gamma, cell = 46, live = true }) {
 }
 
 function follow(drawing, m, { left, top, cell }) {
-  drawing.addEventListener('mousemove', (event) => {
+  const at = (event) => {
     const box = drawing.getBoundingClientRect();
     const col = Math.floor((event.clientX - box.left - left) / cell);
     const row = Math.floor((event.clientY - box.top - top) / cell);
-    point(row >= 0 && row < m.rows ? row : null, col >= 0 && col < m.cols ? col : null);
-  });
+    return [row >= 0 && row < m.rows ? row : null, col >= 0 && col < m.cols ? col : null];
+  };
+  drawing.addEventListener('mousemove', (event) => point(...at(event)));
+  drawing.addEventListener('click', (event) => pin(...at(event)));
   drawing.addEventListener('mouseleave', () => point(null, null));
+}
+
+// Gold links count words from one side to the other: in pieces, or within one side, they mean nothing.
+function goldOf(sentence, state) {
+  if (!state.gold.trim() || state.unit !== 'words' || state.kind !== 'cross') return null;
+  return links(state.gold);
+}
+
+function judged(sentence, state, gold) {
+  if (gold.bad.length > 0)
+    return el('p', { class: 'note' }, 'Gold links look like 0-0 1-2 3?4; not understood: ',
+      gold.bad.slice(0, 5).join(' '));
+  const rate = errorRate(sentence, state, gold);
+  return el('p', { class: 'note', 'data-aer': rate.toFixed(4) },
+    `Alignment error rate ${(100 * rate).toFixed(1)} % against the squares.`);
 }
 
 export const view = {
   id: 'map',
   title: 'Alignment',
-  tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
-  draw(stage, { m, state }) {
-    const drawing = heatmap(m, { room: stage.clientWidth - 30, gamma: state.gamma });
-    stage.append(drawing);
-    return { point: ({ row, col }) => drawing.mark(row, col) };
+  tools: ['kind', 'layer', 'head', 'unit', 'gamma', 'gold'],
+  draw(stage, { m, sentence, state }) {
+    const gold = goldOf(sentence, state);
+    const drawing = heatmap(m, { room: stage.clientWidth - 30, gamma: state.gamma, gold });
+    if (gold) stage.append(judged(sentence, state, gold));
+    if (m.rows * m.cols > MOST || drawing.viewBox.baseVal.width > stage.clientWidth - 10) {
+      const all = windowed(drawing, m, { gamma: state.gamma, height: innerHeight * 0.8 });
+      stage.append(all);
+      all.settle();
+    } else {
+      stage.append(drawing);
+    }
+    return { drawing, point: ({ row, col }) => drawing.mark(row, col) };
   },
 };

@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "cli/session.h"
+#include "cli/training_run.h"
 #include "serve/engine.h"
 #include "serve/language.h"
 #include "serve/server.h"
@@ -33,6 +34,9 @@ constexpr const char* kExamples = R"(Examples:
   Two models, the second with a name that does not tell its languages, for the whole network:
     fovea serve -m models/en-de -m de-en=my-model --host 0.0.0.0
 
+  A model with the story of its training (kept by --set checkpoint.keep=100 of 'fovea train'):
+    fovea serve --run en-de=my-model
+
   With keys (a line each: the key, the requests it may make in a minute), 20 a minute without:
     fovea serve --api-keys keys.txt --req-limit 20
 
@@ -41,7 +45,7 @@ It speaks LibreTranslate's language, and DeepL's for texts; docs/serve.md descri
 models again. It never opens a connection of its own.)";
 
 struct ServeCommand {
-  std::vector<std::string> models;
+  std::vector<std::string> models, runs;
   ModelChoice choice;
   ServerOptions server;
   ServiceOptions service;
@@ -67,11 +71,12 @@ std::vector<std::string> default_models() {
   return models;
 }
 
+enum class Known { model, training };
+
 Engines load_engines(const ServeCommand& c) {
   const Device device = device_of(c.choice);
-  const std::vector<std::string> models = c.models.empty() ? default_models() : c.models;
   Engines engines;
-  for (const std::string& text : models) {
+  const auto load = [&](const std::string& text, Known known) {
     const EngineSpec spec = parse_engine(text);
     Package package = load_package(spec.directory, device);
     check(package.config.type != "reader", Exit::model, spec.directory,
@@ -79,8 +84,13 @@ Engines load_engines(const ServeCommand& c) {
     package.model->settle();
     const std::string name =
         std::filesystem::path(spec.directory).lexically_normal().filename().string();
-    engines.push_back(std::make_shared<Engine>(name, spec.source, spec.target, std::move(package)));
-  }
+    engines.push_back(
+        std::make_shared<Engine>(name, spec.source, spec.target, std::move(package),
+                                 known == Known::training ? training_run(spec, device) : nullptr));
+  };
+  const bool none = c.models.empty() && c.runs.empty();
+  for (const std::string& text : none ? default_models() : c.models) load(text, Known::model);
+  for (const std::string& text : c.runs) load(text, Known::training);
   return engines;
 }
 
@@ -237,6 +247,14 @@ void add_serve(CLI::App& app) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->envname("FOVEA_MODEL");
+  command
+      ->add_option("--run", c.runs,
+                   "The same, of a directory that 'fovea train' wrote: the page shows its curves "
+                   "and its attention at each checkpoint and snapshot that was kept")
+      ->type_name("DIR")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--host", c.server.host, "Address to listen on; 0.0.0.0: all")
       ->capture_default_str()
       ->envname("FOVEA_HOST");

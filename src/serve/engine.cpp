@@ -7,9 +7,17 @@
 
 namespace fovea {
 
-Engine::Engine(std::string name, std::string source, std::string target, Package package)
+Engine::Engine(std::string name, std::string source, std::string target, Package package,
+               std::shared_ptr<const Training> training)
     : name_(std::move(name)), source_(std::move(source)), target_(std::move(target)),
-      package_(std::move(package)) {}
+      package_(std::move(package)), training_(std::move(training)) {}
+
+const Words& Engine::words(Side side) const {
+  const std::lock_guard hold(mutex_);
+  auto& words = words_[side == Side::source ? 0 : 1];
+  if (!words) words = std::make_unique<Words>(embeddings_of(package_, side));
+  return *words;
+}
 
 std::vector<Translation> Engine::translate(std::span<const std::string> lines, const Wish& wish,
                                            const Wanted& wanted) const {

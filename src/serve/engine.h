@@ -2,12 +2,16 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "decode/embeddings.h"
 #include "decode/package.h"
 #include "decode/translate.h"
+#include "serve/training.h"
+#include "text/neighbours.h"
 
 namespace fovea {
 
@@ -23,10 +27,18 @@ struct Wish {
 // Whether a line of a batch is still waited for; asked before each step of the search.
 using Wanted = std::function<bool(size_t line)>;
 
+// The embeddings of one side, ready to be searched.
+struct Words {
+  explicit Words(WordVectors all) : vectors(std::move(all)), search(vectors) {}
+  WordVectors vectors;
+  NeighbourSearch search;
+};
+
 // A model that serves one pair of languages.
 class Engine {
  public:
-  Engine(std::string name, std::string source, std::string target, Package package);
+  Engine(std::string name, std::string source, std::string target, Package package,
+         std::shared_ptr<const Training> training = nullptr);
 
   // Lines that nobody wants any more may come back without translations.
   std::vector<Translation> translate(std::span<const std::string> lines, const Wish& wish,
@@ -36,10 +48,16 @@ class Engine {
   const std::string& source() const { return source_; }  // codes of languages
   const std::string& target() const { return target_; }
   const Package& package() const { return package_; }
+  const Training* training() const { return training_.get(); }  // null: nothing is known of it
+  // A copy of the embeddings, made when it is first asked for. Exit::model where there are none.
+  const Words& words(Side side) const;
 
  private:
   std::string name_, source_, target_;
   Package package_;
+  std::shared_ptr<const Training> training_;
+  mutable std::mutex mutex_;
+  mutable std::unique_ptr<const Words> words_[2];
 };
 
 using Engines = std::vector<std::shared_ptr<const Engine>>;

@@ -47,7 +47,8 @@ void Service::models(Call call) {
          {"source", engine->source()},
          {"target", engine->target()},
          {"type", config.type},
-         {"attention", config.type == "recurrent" ? config.attention.kind : "multi-head"}});
+         {"attention", config.type == "recurrent" ? config.attention.kind : "multi-head"},
+         {"training", engine->training() != nullptr}});
   }
   call.exchange->answer(json_reply(list));
 }
