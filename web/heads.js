@@ -65,6 +65,7 @@ export const view = {
   id: 'heads',
   title: 'Heads',
   tools: ['kind', 'unit', 'gamma'],
+  saves: ['csv', 'pharaoh', 'json', 'latex'],
   draw(stage, { sentence, state }) {
     const columns = heads(sentence, state.kind);
     const all = layers(sentence, state.kind).flatMap((layer) => columns.map((head) => {

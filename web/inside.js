@@ -138,6 +138,8 @@ export const view = {
   id: 'inside',
   title: 'Inside',
   tools: ['kind', 'layer', 'head'],
+  saves: [],
+  single: true,
   draw(stage, { sentence, state, model }) {
     const place = chosen(sentence, state);
     const body = el('div', { class: 'inside' });

@@ -55,7 +55,8 @@ function layersOfCurves(sentence, m, place, state) {
     return [curves(m, place, { hide: state.hide, colour: '#3182bd', share: 1 })];
   const apart = Math.min(4, (LINE - 9) / all.length);  // so that heads do not hide each other
   const hidden = off(state);
-  return all.map((head, i) => (hidden.has(head) ? null : curves(matrix(sentence, { ...state, head }), place, {
+  const one = (head) => matrix(sentence, { ...state, head });
+  return all.map((head, i) => (hidden.has(head) ? null : curves(one(head), place, {
     hide: state.hide, colour: HEADS[head % HEADS.length], share: Math.min(0.5, apart / 8),
     shift: (i - (all.length - 1) / 2) * apart,
   })));
@@ -82,7 +83,8 @@ function legend(all, state) {
   const hidden = off(state);
   return el('p', { class: 'legend squares' }, all.map((head) => {
     const square = el('button', { type: 'button', 'data-head': head,
-      'aria-pressed': String(!hidden.has(head)), title: 'Click: on or off. Double click: this alone.',
+      'aria-pressed': String(!hidden.has(head)),
+      title: 'Click: on or off. Double click: this alone.',
       onclick: (event) => (event.detail > 1 ? alone(state, all, head) : toggle(state, head)),
     }, `head ${head + 1}`);
     square.style.setProperty('--square', HEADS[head % HEADS.length]);

@@ -72,8 +72,10 @@ async function ask() {
   document.body.dataset.ready = turn;
 }
 
-function number(select, list, chosen, more = []) {
-  options(select, [[MEAN, 'mean'], ...more, ...list.map((i) => [i, String(i + 1)])], chosen);
+// A view of single numbers has no means: it shows the first where no other is chosen.
+function number(select, list, chosen, means) {
+  const offered = [...(view().single ? [] : means), ...list.map((i) => [i, String(i + 1)])];
+  options(select, offered, view().single ? Math.max(0, chosen) : chosen);
   select.disabled = list.length < 2;
 }
 
@@ -89,6 +91,8 @@ function tools() {
   for (const name of ['gamma', 'hide', 'other', 'gold'])
     by(`${name}-line`).hidden = !offers(name);
   by('palette-line').hidden = !offers('gamma');
+  for (const button of document.querySelectorAll('[data-save]'))
+    button.hidden = !s || !(now.saves ?? [button.dataset.save]).includes(button.dataset.save);
   by('sentence-line').hidden = page.sentences.length < 2;
   by('gamma').value = state.gamma;
   by('hide').value = state.hide;
@@ -102,8 +106,8 @@ function tools() {
   options(by('sentence'), page.sentences.map(title), state.sentence);
   options(by('kind'), kinds(s).map((k) => [k, KIND_NAMES[k]]), state.kind);
   const kind = now.tools.includes('kind') ? state.kind : 'cross';
-  number(by('layer'), layers(s, kind), state.layer);
-  number(by('head'), heads(s, kind), state.head, [[MAXIMUM, 'maximum']]);
+  number(by('layer'), layers(s, kind), state.layer, [[MEAN, 'mean']]);
+  number(by('head'), heads(s, kind), state.head, [[MEAN, 'mean'], [MAXIMUM, 'maximum']]);
 }
 
 function draw() {

@@ -165,7 +165,7 @@ function follow(drawing, m, { left, top, cell }) {
   drawing.addEventListener('mouseleave', () => point(null, null));
 }
 
-// Gold links count words from one side to the other: in pieces, or within one side, they mean nothing.
+// Gold links join words of both sides: in pieces, or within one side, they mean nothing.
 function goldOf(sentence, state) {
   if (!state.gold.trim() || state.unit !== 'words' || state.kind !== 'cross') return null;
   return links(state.gold);
@@ -186,9 +186,11 @@ export const view = {
   tools: ['kind', 'layer', 'head', 'unit', 'gamma', 'gold'],
   draw(stage, { m, sentence, state }) {
     const gold = goldOf(sentence, state);
-    const drawing = heatmap(m, { room: stage.clientWidth - 30, gamma: state.gamma, gold });
+    const large = m.rows * m.cols > MOST;
+    const room = stage.clientWidth - (large ? 210 : 30);
+    const drawing = heatmap(m, { room, gamma: state.gamma, gold });
     if (gold) stage.append(judged(sentence, state, gold));
-    if (m.rows * m.cols > MOST || drawing.viewBox.baseVal.width > stage.clientWidth - 10) {
+    if (large || drawing.viewBox.baseVal.width > stage.clientWidth - 10) {
       const all = windowed(drawing, m, { gamma: state.gamma, height: innerHeight * 0.8 });
       stage.append(all);
       all.settle();

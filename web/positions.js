@@ -1,6 +1,7 @@
 // Positions: what is added to each word so that the model knows where it stands.
 
 import { el } from './dom.js';
+import { blues } from './colours.js';
 import { positions } from './service.js';
 import { digits, largestOf, say, twoSided } from './strips.js';
 import { sides } from './words.js';
@@ -11,13 +12,12 @@ function numbers(reply) {
 }
 
 // A picture of rows × cols numbers, pixel by pixel; `name(i, j)` says what a number is.
-function picture(values, { rows, cols, width, height, name, label }) {
+function picture(values, { rows, cols, width, height, name, label, colour }) {
   const canvas = el('canvas', { width: cols, height: rows, class: 'picture', role: 'img',
     'aria-label': label });
   const context = canvas.getContext('2d');
   const pixels = context.createImageData(cols, rows);
-  const scale = largestOf(values);
-  values.forEach((x, i) => pixels.data.set([...twoSided(x / scale), 255], i * 4));
+  values.forEach((x, i) => pixels.data.set([...colour(x), 255], i * 4));
   context.putImageData(pixels, 0, 0);
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
@@ -51,16 +51,23 @@ function fill(body, reply, room) {
   }
   const values = numbers(reply);
   const cell = Math.max(3, Math.min(9, Math.floor(560 / rows)));
-  const width = Math.min(room - rows * cell - 60, size * 6);
+  const wide = Math.max(1, Math.min(6, Math.floor((room - rows * cell - 60) / size)));
+  const scale = largestOf(values);
+  const all = products(values, rows, size);
+  const least = Math.min(...all);
+  const span = Math.max(...all) - least || 1;
   const learned = kind === 'learned';
+  const title = `Position (down) × dimension (across), ${learned ? 'learned'
+    : 'sines and cosines'}`;
   body.append(el('div', { class: 'pair' },
-    el('div', {}, el('h2', {}, `Position (down) × dimension (across), ${learned ? 'learned'
-      : 'sines and cosines'}`), picture(values, { rows, cols: size, width, height: rows * cell,
-      label: 'Positions', name: (i, j) => `position ${i + 1}, dimension ${j + 1}` })),
-    el('div', {}, el('h2', {}, 'Position · position'),
-      picture(products(values, rows, size), { rows, cols: rows, width: rows * cell,
-        height: rows * cell, label: 'Products of positions',
-        name: (i, j) => `position ${i + 1} · position ${j + 1}` }))),
+    el('div', {}, el('h2', {}, title), picture(values, {
+      rows, cols: size, width: size * wide, height: rows * cell, label: 'Positions',
+      colour: (x) => twoSided(x / scale),
+      name: (i, j) => `position ${i + 1}, dimension ${j + 1}` })),
+    el('div', {}, el('h2', {}, 'Position · position'), picture(all, {
+      rows, cols: rows, width: rows * cell, height: rows * cell, label: 'Products of positions',
+      colour: (x) => blues((x - least) / span, 1.5),
+      name: (i, j) => `position ${i + 1} · position ${j + 1}` }))),
   el('p', { class: 'note' }, learned
     ? 'These were learned like words. On the right: the products of all pairs of positions.'
     : 'The farther to the right, the slower a wave. On the right: the product of two positions '
@@ -71,6 +78,7 @@ export const view = {
   id: 'positions',
   title: 'Positions',
   tools: [],
+  saves: [],
   draw(stage, { state, model }) {
     const body = el('div', { class: 'positions' }, sides(state));
     stage.append(body);

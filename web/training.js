@@ -18,8 +18,10 @@ function byName(curves) {
   for (const kind of KINDS)
     for (const [name, points] of Object.entries(curves[kind] ?? {}))
       names.set(name, { ...names.get(name), [kind]: points });
+  const constant = (series) => Object.values(series).flat().every(([, value]) => value === 0);
   const place = (name) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
-  return [...names].sort(([a], [b]) => place(a) - place(b));
+  return [...names].filter(([, series]) => !constant(series))
+    .sort(([a], [b]) => place(a) - place(b));
 }
 
 function scales(series) {
@@ -47,7 +49,7 @@ function chart(name, series, now) {
     svg('line', { x1: left, x2: width - right, y1: height - bottom, y2: height - bottom,
       class: 'axis' }),
     text({ x: left - 6, y: y(low) + 4 }, digits(low), 'end'),
-    text({ x: left - 6, y: y(high) + 9 }, digits(high), 'end'),
+    high > low ? text({ x: left - 6, y: y(high) + 9 }, digits(high), 'end') : '',
     text({ x: width - right, y: height - 8 }, `update ${last}`, 'end'));
   Object.entries(series).forEach(([kind, points]) => {
     const colour = HEADS[KINDS.indexOf(kind) % HEADS.length];
@@ -89,6 +91,7 @@ export const view = {
   id: 'training',
   title: 'Training',
   tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
+  saves: [],
   draw(stage, context) {
     const { model, state } = context;
     if (!model.training) {

@@ -82,9 +82,10 @@ function draw(reply) {
 }
 
 function lists(reply) {
-  return el('div', { class: 'near' }, reply.words.slice(0, 1).map(({ word: of, neighbours: near }) =>
-    el('div', {}, el('h2', {}, 'Most like ', word(shown(of))), el('ol', {}, near.map((one) =>
-      el('li', {}, word(shown(one.word)), ` ${one.cosine.toFixed(3)}`))))));
+  const { word: of, neighbours: near } = reply.words[0];
+  return el('div', { class: 'near' }, el('h2', {}, 'Most like ', word(shown(of))),
+    el('ol', {}, near.map((one) => el('li', {}, word(shown(one.word)),
+      ` ${one.cosine.toFixed(3)}`))));
 }
 
 function asked(sentence, state) {
@@ -98,6 +99,7 @@ export const view = {
   id: 'words',
   title: 'Words',
   tools: [],
+  saves: ['svg', 'png', 'embed'],
   draw(stage, { sentence, state, model }) {
     const all = state.word ? el('button', { type: 'button', class: 'all-words',
       onclick: () => set({ word: '' }) }, 'all words of the sentence') : null;
