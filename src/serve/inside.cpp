@@ -129,7 +129,7 @@ Json neighbours_json(const Words& words, const std::vector<std::string>& asked, 
 }  // namespace
 
 void Service::explain(Call call) {
-  const Parameters parameters(call.request);
+  const Parameters& parameters = call.parameters();
   const Orders order = read_order(call, parameters);
   if (!order->engine) throw Refusal(400, "Invalid request: source and target are the same");
   if (order->texts.size() != 1) throw Refusal(400, "Invalid request: q is not one text");
@@ -153,7 +153,7 @@ void Service::explain(Call call) {
 }
 
 void Service::positions(Call call) {
-  const Parameters parameters(call.request);
+  const Parameters& parameters = call.parameters();
   const auto engine = engine_of(call, parameters);
   const Side side = side_of(parameters);
   const int64_t count = parameters.integer("count", {1, kMostPositions}).value_or(64);
@@ -161,7 +161,7 @@ void Service::positions(Call call) {
 }
 
 void Service::neighbours(Call call) {
-  const Parameters parameters(call.request);
+  const Parameters& parameters = call.parameters();
   const auto engine = engine_of(call, parameters);
   const auto words = parameters.texts("words");
   if (!words) throw Refusal(400, "Invalid request: missing words parameter");

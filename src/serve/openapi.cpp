@@ -148,7 +148,8 @@ constexpr const char* kTraining = R"json(
     "summary": "The attention of a pair as it was after one of the updates that were kept",
   "requestBody": {"required": true, "content": {"application/json": {"schema": {"type": "object",
     "required": ["q", "translation", "update", "source", "target"], "properties": {
-    "q": {"type": "string"}, "translation": {"type": "string"}, "update": {"type": "integer"},
+    "q": {"type": "string"}, "translation": {"type": "string"},
+    "update": {"type": "integer", "minimum": 0, "maximum": 1000000000000000},
     "source": {"type": "string"}, "target": {"type": "string"}, "model": {"type": "string"}}}}}},
   "responses": {"200": {"description": "As in the attention of /translate", "content": {
     "application/json": {"schema": {"type": "object",

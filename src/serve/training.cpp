@@ -58,7 +58,7 @@ Translation forced(const Package& package, const std::string& text, const std::s
 }  // namespace
 
 void Service::training(Call call) {
-  const Parameters parameters(call.request);
+  const Parameters& parameters = call.parameters();
   const auto engine = engine_of(call, parameters);
   const Training& training = training_of(*engine);
   call.exchange->answer(
@@ -66,16 +66,19 @@ void Service::training(Call call) {
 }
 
 void Service::trained_attention(Call call) {
-  const Parameters parameters(call.request);
-  const auto engine = engine_of(call, parameters);
-  const Training& training = training_of(*engine);
+  const Parameters& parameters = call.parameters();
   const auto text = parameters.text("q"), target = parameters.text("translation");
-  if (!text || !target) throw Refusal(400, "Invalid request: missing q or translation parameter");
+  const auto update = parameters.integer("update", {0, 1e15});
+  const bool given[] = {text.has_value(), target.has_value(), update.has_value()};
+  const char* const names[] = {"q", "translation", "update"};
+  for (size_t i = 0; i < std::size(given); ++i)
+    if (!given[i])
+      throw Refusal(400, fmt::format("Invalid request: missing {} parameter", names[i]));
   check_size({*text, *target});
-  const int64_t update = parameters.integer("update", {0, 1e15}).value_or(0);
-  if (!std::ranges::binary_search(training.updates(), update))
-    throw Refusal(404, fmt::format("The model as it was after update {} was not kept", update));
-  compute(call, [engine, update, text = *text, target = *target] {
+  const auto engine = engine_of(call, parameters);
+  if (!std::ranges::binary_search(training_of(*engine).updates(), *update))
+    throw Refusal(404, fmt::format("The model as it was after update {} was not kept", *update));
+  compute(call, [engine, update = *update, text = *text, target = *target] {
     const auto then = engine->training()->after(update);
     Json reply = attention_json(*then, text, forced(then->package(), text, target));
     for (const char* of_a_search : {"steps", "beam"}) reply.erase(of_a_search);
