@@ -12,6 +12,12 @@ export function usePalette(name) {
   palette = name;
 }
 
+// From less (blue) over nothing to more (red): a pair that colour-blind eyes tell apart.
+const LESS_OR_MORE = {
+  light: ['053061', '2166ac', '4393c3', '92c5de', 'ffffff', 'f4a582', 'd6604d', 'b2182b', '67001f'],
+  dark: ['b7dcff', '6fb1ea', '3a82c9', '1b4a7d', '141b26', '7a2c23', 'c2483a', 'ee8368', 'ffd0bd'],
+};
+
 // Of heads, one each; told apart by most colour-blind eyes.
 export const HEADS = ['#1f77b4', '#e07b00', '#2c9f5b', '#c8385a', '#8a63c9', '#9a6b4f', '#d069b1',
   '#6f7c86'];
@@ -22,15 +28,26 @@ export function isDark() {
   return document.documentElement.dataset.theme === 'dark';
 }
 
-// The colour of a weight in [0, 1], as three numbers.
-export function blues(weight, gamma = 1) {
-  const stops = STOPS[palette === 'viridis' ? palette : isDark() ? 'dark' : 'light'];
-  const power = Math.min(4, Math.max(0.1, gamma));
-  const x = Math.min(1, Math.max(0, weight)) ** power * (stops.length - 1);
+function between(stops, x) {
   const at = Math.min(stops.length - 2, Math.floor(x));
   const low = parts(stops[at]);
   const high = parts(stops[at + 1]);
   return low.map((value, i) => Math.round(value + (high[i] - value) * (x - at)));
+}
+
+const within = (low, value, high) => Math.min(high, Math.max(low, value));
+
+// The colour of a weight in [0, 1], as three numbers.
+export function blues(weight, gamma = 1) {
+  const stops = STOPS[palette === 'viridis' ? palette : isDark() ? 'dark' : 'light'];
+  return between(stops, within(0, weight, 1) ** within(0.1, gamma, 4) * (stops.length - 1));
+}
+
+// The colour of a difference in [−1, 1].
+export function diverging(difference, gamma = 1) {
+  const stops = LESS_OR_MORE[isDark() ? 'dark' : 'light'];
+  const size = within(0, Math.abs(difference), 1) ** within(0.1, gamma, 4);
+  return between(stops, (Math.sign(difference) * size + 1) / 2 * (stops.length - 1));
 }
 
 export const css = (rgb) => `rgb(${rgb.join(', ')})`;

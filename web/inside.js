@@ -129,7 +129,7 @@ function fill(stage, reply, place, state) {
   stage.replaceChildren(
     el('h2', {}, reply.kind === 'cross' ? 'While it writes' : 'What is read by'), askers(reply),
     el('p', { class: 'note' }, `${where}. Click a piece to ask for another, a row to see its score `
-      + 'number by number; point at a number to read it. Blue is above zero, red below.'),
+      + 'number by number; point at a number to read it. Red is above zero, blue below.'),
     part(first), ...rest.map(part), product(reply, col, width) ?? '');
   stage.dataset.shown = JSON.stringify([place.kind, place.layer, place.head, place.row, col]);
 }

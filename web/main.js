@@ -14,12 +14,15 @@ import { view as lines } from './lines.js';
 import { view as headGrid } from './heads.js';
 import { view as beam } from './beam.js';
 import { view as compare } from './compare.js';
+import { view as whatIf } from './whatif.js';
+import { UNCHANGED } from './change.js';
 import { view as inside } from './inside.js';
 import { view as positions } from './positions.js';
 import { view as words } from './words.js';
 import { view as training } from './training.js';
 
-const VIEWS = [map, player, lines, headGrid, beam, compare, inside, positions, words, training];
+const VIEWS = [map, player, lines, headGrid, beam, whatIf, compare, inside,
+  positions, words, training];
 const EXAMPLES = {
   en: 'A small dog runs through the snow.',
   de: 'Ein kleiner Hund läuft durch den Schnee.',
@@ -175,7 +178,7 @@ function keys(event) {
 function listen() {
   by('ask').addEventListener('submit', (event) => {
     event.preventDefault();
-    set({ text: by('text').value, model: by('model').value, sentence: 0, step: 0 });
+    set({ text: by('text').value, model: by('model').value, sentence: 0, step: 0, ...UNCHANGED });
     ask();
   });
   by('text').addEventListener('keydown', (event) => {

@@ -13,11 +13,11 @@ const SLANT = Math.SQRT1_2;
 const isEnd = (name) => name === '</s>' || name === '<s>';
 
 // Where everything stands, for a drawing that should not be wider than `room`.
-function measure(m, room, largestCell) {
+function measure(m, room, largestCell, sums) {
   const left = Math.min(180, Math.max(...m.rowNames.map((name) => widthOf(name)))) + 14;
   const longest = Math.min(200, Math.max(...m.colNames.map((name) => widthOf(name))));
   const top = longest * SLANT + 26;
-  const right = Math.max(52, widthOf(m.colNames[m.cols - 1]) * SLANT + 8);
+  const right = Math.max(sums ? 52 : 8, widthOf(m.colNames[m.cols - 1]) * SLANT + 8);
   const fits = Math.floor((room - left - right) / m.cols);
   const cell = Math.max(m.cols > 80 ? 8 : 14, Math.min(largestCell, fits));
   return {
@@ -25,11 +25,11 @@ function measure(m, room, largestCell) {
   };
 }
 
-function picture(m, place, gamma) {
+function picture(m, place, { gamma, paint }) {
   const canvas = el('canvas', { width: m.cols, height: m.rows });
   const context = canvas.getContext('2d');
   const pixels = context.createImageData(m.cols, m.rows);
-  m.weights.forEach((w, i) => pixels.data.set([...blues(w, gamma), 255], i * 4));
+  m.weights.forEach((w, i) => pixels.data.set([...paint(w, gamma), 255], i * 4));
   context.putImageData(pixels, 0, 0);
   return svg('image', {
     href: canvas.toDataURL(), x: place.left, y: place.top, width: m.cols * place.cell,
@@ -37,26 +37,28 @@ function picture(m, place, gamma) {
   });
 }
 
-function cells(m, place, gamma) {
-  if (m.rows * m.cols > MOST) return picture(m, place, gamma);
+function cells(m, place, how) {
+  if (m.rows * m.cols > MOST) return picture(m, place, how);
   const { left, top, cell } = place;
   const group = svg('g', { class: 'cells' });
   for (let i = 0; i < m.rows; ++i)
     for (let j = 0; j < m.cols; ++j) {
       const weight = m.at(i, j);
-      const colour = blues(weight, gamma);
+      const colour = how.paint(weight, how.gamma);
       const label = `${m.rowNames[i]} → ${m.colNames[j]} = ${weight.toFixed(3)}`;
       group.append(svg('rect', {
         x: left + j * cell, y: top + i * cell, width: cell, height: cell, fill: css(colour),
         class: 'grid', role: 'img', 'aria-label': label, 'data-weight': weight.toFixed(4),
       }));
-      if (cell >= 28 && weight >= 0.01) group.append(number(place, i, j, weight, ink(colour)));
+      if (cell >= 28 && Math.abs(weight) >= 0.01)
+        group.append(number(place, i, j, weight, ink(colour)));
     }
   return group;
 }
 
 function number({ left, top, cell }, i, j, weight, colour) {
-  const text = weight > 0.995 ? '1' : weight.toFixed(2).slice(1);
+  const size = Math.abs(weight);
+  const text = (weight < 0 ? '−' : '') + (size > 0.995 ? '1' : size.toFixed(2).slice(1));
   const node = svg('text', {
     x: left + (j + 0.5) * cell, y: top + (i + 0.5) * cell + 4, 'text-anchor': 'middle',
     'pointer-events': 'none',
@@ -129,16 +131,28 @@ function squares(m, { left, top, cell }, gold) {
   return group;
 }
 
-// The drawing, with a method `mark(row, col)` for the cross-hair.
-export function heatmap(m, { room, gamma, cell = 46, live = true, gold = null }) {
-  const place = measure(m, room, cell);
+// How large the cells of several maps beside each other can be, all alike.
+export function cellOf(maps, room, largestCell) {
+  const cols = maps.reduce((sum, m) => sum + m.cols, 0);
+  const beside = maps.reduce((sum, m) => {
+    const { width, cell } = measure(m, room, largestCell, false);
+    return sum + width - m.cols * cell;
+  }, 0);
+  return Math.max(14, Math.min(largestCell, Math.floor((room - beside) / cols)));
+}
+
+// The drawing, with a method `mark(row, col)` for the cross-hair. `paint` gives a weight its
+// colour; `tell` is called with what is pointed at, `choose` with what is clicked.
+export function heatmap(m, { room, gamma, cell = 46, live = true, paint = blues, sums = live,
+  dotted = true, gold = null, tell = live ? point : null, choose = null }) {
+  const place = measure(m, room, cell, sums);
   const { left, top } = place;
   const hair = svg('g', { class: 'cross-hair' });
   const drawing = svg('svg', {
     width: place.width, height: place.height, viewBox: `0 0 ${place.width} ${place.height}`,
-    role: 'figure', 'aria-label': 'Attention weights', class: 'heat-map',
-  }, cells(m, place, gamma), ends(m, place), names(m, place, live), dots(m, place),
-  gold && squares(m, place, gold), hair);
+    role: 'figure', 'aria-label': 'Attention weights', class: `heat-map${choose ? ' choose' : ''}`,
+  }, cells(m, place, { gamma, paint }), ends(m, place), names(m, place, sums),
+  dotted ? dots(m, place) : null, gold && squares(m, place, gold), hair);
   drawing.mark = (row, col) => {
     clear(hair);
     if (row !== null && row < m.rows) hair.append(svg('rect', {
@@ -149,20 +163,22 @@ export function heatmap(m, { room, gamma, cell = 46, live = true, gold = null })
       text.classList.toggle('on', Number(text.dataset.col ?? -1) === col
         || Number(text.dataset.row ?? -1) === row);
   };
-  if (live) follow(drawing, m, place);
-  return drawing;
-}
-
-function follow(drawing, m, { left, top, cell }) {
   const at = (event) => {
     const box = drawing.getBoundingClientRect();
-    const col = Math.floor((event.clientX - box.left - left) / cell);
-    const row = Math.floor((event.clientY - box.top - top) / cell);
+    const col = Math.floor((event.clientX - box.left - left) / place.cell);
+    const row = Math.floor((event.clientY - box.top - top) / place.cell);
     return [row >= 0 && row < m.rows ? row : null, col >= 0 && col < m.cols ? col : null];
   };
-  drawing.addEventListener('mousemove', (event) => point(...at(event)));
-  drawing.addEventListener('click', (event) => pin(...at(event)));
-  drawing.addEventListener('mouseleave', () => point(null, null));
+  if (tell) {
+    drawing.addEventListener('mousemove', (event) => tell(...at(event)));
+    drawing.addEventListener('mouseleave', () => tell(null, null));
+  }
+  if (choose)
+    drawing.addEventListener('click', (event) => {
+      const [row, col] = at(event);
+      if (row !== null && col !== null) choose(row, col);
+    });
+  return drawing;
 }
 
 // Gold links join words of both sides: in pieces, or within one side, they mean nothing.
@@ -188,7 +204,7 @@ export const view = {
     const gold = goldOf(sentence, state);
     const large = m.rows * m.cols > MOST;
     const room = stage.clientWidth - (large ? 210 : 30);
-    const drawing = heatmap(m, { room, gamma: state.gamma, gold });
+    const drawing = heatmap(m, { room, gamma: state.gamma, gold, choose: pin });
     if (gold) stage.append(judged(sentence, state, gold));
     if (large || drawing.viewBox.baseVal.width > stage.clientWidth - 10) {
       const all = windowed(drawing, m, { gamma: state.gamma, height: innerHeight * 0.8 });

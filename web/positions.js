@@ -1,9 +1,9 @@
 // Positions: what is added to each word so that the model knows where it stands.
 
 import { el } from './dom.js';
-import { blues } from './colours.js';
+import { blues, diverging } from './colours.js';
 import { positions } from './service.js';
-import { digits, largestOf, say, twoSided } from './strips.js';
+import { SOFTER, digits, largestOf, say } from './strips.js';
 import { sides } from './words.js';
 
 function numbers(reply) {
@@ -62,7 +62,7 @@ function fill(body, reply, room) {
   body.append(el('div', { class: 'pair' },
     el('div', {}, el('h2', {}, title), picture(values, {
       rows, cols: size, width: size * wide, height: rows * cell, label: 'Positions',
-      colour: (x) => twoSided(x / scale),
+      colour: (x) => diverging(x / scale, SOFTER),
       name: (i, j) => `position ${i + 1}, dimension ${j + 1}` })),
     el('div', {}, el('h2', {}, 'Position · position'), picture(all, {
       rows, cols: rows, width: rows * cell, height: rows * cell, label: 'Products of positions',

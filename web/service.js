@@ -20,12 +20,13 @@ export const languages = () => ask('/languages');
 
 const answers = new Map();  // of this visit: going back to a model asks nothing
 
-export async function translate(text, model) {
-  const wish = JSON.stringify([text, model.name, model.source, model.target]);
+// fields: more of the request, as docs/serve.md names them.
+export async function translate(text, model, fields = {}) {
+  const wish = JSON.stringify([text, model.name, model.source, model.target, fields]);
   if (!answers.has(wish)) {
     answers.set(wish, await ask('/translate', {
       q: text, source: model.source, target: model.target, model: model.name, attention: true,
-      beam_size: 4, n_best: 4,
+      beam_size: 4, n_best: 4, ...fields,
     }));
     if (answers.size > 50) answers.delete(answers.keys().next().value);
   }

@@ -5,6 +5,7 @@ const DEFAULTS = {
   unit: 'words', gamma: 1, hide: 0.05, step: 0, theme: '',
   col: -1, side: 'source', word: '', update: -1, gold: '',
   palette: '', off: '', sort: '',
+  edit: '', mask: '', mute: '', force: '', prefix: '', second: '',
 };
 
 export const state = { ...DEFAULTS };

@@ -1,20 +1,9 @@
 // Lists of numbers as bars or as strips of colour; pointing at one reads it out.
 
 import { el } from './dom.js';
-import { isDark } from './colours.js';
+import { css, diverging } from './colours.js';
 
-const ENDS = {  // negative, nothing, positive
-  light: [[178, 24, 43], [247, 247, 247], [33, 102, 172]],
-  dark: [[240, 120, 110], [30, 39, 52], [98, 161, 222]],
-};
-
-// Red below zero, blue above; `x` in [−1, 1].
-export function twoSided(x) {
-  const [low, middle, high] = ENDS[isDark() ? 'dark' : 'light'];
-  const end = x < 0 ? low : high;
-  const share = Math.min(1, Math.abs(x)) ** 0.7;
-  return middle.map((value, i) => Math.round(value + (end[i] - value) * share));
-}
+export const SOFTER = 0.7;  // so that small numbers are seen
 
 export const largestOf = (numbers) => numbers.reduce((a, x) => Math.max(a, Math.abs(x)), 0) || 1;
 
@@ -50,11 +39,9 @@ function strip(numbers, { name, width, height, paint }) {
   return canvas;
 }
 
-const css = (rgb) => `rgb(${rgb.join(', ')})`;
-
 export function colours(numbers, { name, width, scale = largestOf(numbers), height = 16 }) {
   return strip(numbers, { name, width, height, paint(context, x, left, cell) {
-    context.fillStyle = css(twoSided(x / scale));
+    context.fillStyle = css(diverging(x / scale, SOFTER));
     context.fillRect(left, 0, cell, height);
   } });
 }
@@ -63,7 +50,7 @@ export function bars(numbers, { name, width, scale = largestOf(numbers), height 
   const middle = height / 2;
   return strip(numbers, { name, width, height, paint(context, x, left, cell) {
     const length = Math.max(0.5, Math.abs(x / scale) * (middle - 1));
-    context.fillStyle = css(twoSided(x < 0 ? -0.8 : 0.8));
+    context.fillStyle = css(diverging(x < 0 ? -0.75 : 0.75));
     context.fillRect(left, x < 0 ? middle : middle - length, Math.max(1, cell - 1), length);
   } });
 }

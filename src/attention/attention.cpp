@@ -1,5 +1,6 @@
 #include "attention/attention.h"
 
+#include "ops/elementwise.h"
 #include "ops/recurrent.h"
 #include "ops/shape.h"
 
@@ -29,11 +30,16 @@ void Attention::explain(const Query&, const Memory&, const Before&, const Attend
                Step::Shown::share);
 }
 
+Tensor ScoredAttention::scores(const Tensor& s, const Memory& memory, const Lookup& look) const {
+  const Tensor e = score()(s, memory, look);
+  return memory.veto ? e + rows_at(memory.veto, look.sentence) : e;
+}
+
 void ScoredAttention::explain(const Query& query, const Memory& memory, const Before& before,
                               const Attended& attended, Steps& steps) const {
   steps.query("s_t", "s_t: the state that asks", query.s.values());
   score().explain(query.s, memory, steps);
-  const Row e = score()(query.s, memory, {memory.sentences, query.sentence}).values();
+  const Row e = scores(query.s, memory, {memory.sentences, query.sentence}).values();
   steps.column("e_tj", score().formula(), e);
   explain_focus(e, before, attended, steps);
 }

@@ -17,6 +17,7 @@ struct Memory {
   Packing sentences;
   Tensor W_s{};      // concat: the columns of its W that meet s, cut out once
   Tensor summary{};  // static: u [sentences, D]
+  Tensor veto{};     // [sentences, longest]: added to scores; absent: every word may be looked at
 };
 
 // What earlier steps left behind. Row i belongs to decoder row i; absent before the first step and
@@ -93,6 +94,8 @@ class ScoredAttention : public Attention {
     return {h, keys, sentences, score_->query_weights()};
   }
   const Score& score() const { return *score_; }
+  // e_t, with what the memory has against some words.
+  Tensor scores(const Tensor& s, const Memory& memory, const Lookup& look) const;
 
   // The state, what the score makes of it, the scores, then explain_focus().
   void explain(const Query& query, const Memory& memory, const Before& before,

@@ -25,7 +25,7 @@ class ForwardAttention : public ScoredAttention {
   Attended attend(const Query& query, const Memory& memory, const Before& before) const override {
     const Lookup look{memory.sentences, query.sentence};
     const Ranges words = whole(look, score().reach());
-    const Tensor e = score()(query.s, memory, look);
+    const Tensor e = scores(query.s, memory, look);
     const Tensor alpha =
         before.weights ? softmax_of_rest(e, left(before, words), words)  // α_t = β_t / Σ_j β_tj
                        : softmax_within(e, words);                       // all is left

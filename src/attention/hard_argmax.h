@@ -16,7 +16,7 @@ class HardArgmaxAttention : public ScoredAttention {
   Attended attend(const Query& query, const Memory& memory, const Before& before) const override {
     const Lookup look{memory.sentences, query.sentence};
     const Ranges words = whole(look, score().reach());
-    const Tensor soft = softmax_within(score()(query.s, memory, look), words);
+    const Tensor soft = softmax_within(scores(query.s, memory, look), words);
     const Tensor k = highest(soft, words);                          // k = arg max_j soft_tj
     const Tensor alpha = straight_through(one_hot(k, soft), soft);  // α_tj = [j = k]
     return {.context = weighted_sum(alpha, memory.h, look),         // c_t = h_k

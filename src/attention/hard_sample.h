@@ -16,7 +16,7 @@ class HardSampleAttention : public ScoredAttention {
   Attended attend(const Query& query, const Memory& memory, const Before& before) const override {
     const Lookup look{memory.sentences, query.sentence};
     const Ranges words = whole(look, score().reach());
-    const Tensor soft = softmax_within(score()(query.s, memory, look), words);
+    const Tensor soft = softmax_within(scores(query.s, memory, look), words);
     const Dropout key = dropout_key(1);  // on while training; the rate itself plays no part
     const Tensor k = key.on() ? draw(soft, words, key) : highest(soft, words);  // k ~ soft_t
     return at(k, soft, memory, look, before);

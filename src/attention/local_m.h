@@ -19,7 +19,7 @@ class LocalMonotonicAttention : public ScoredAttention {
     const Lookup look{memory.sentences, query.sentence};
     const Tensor p = look.lengths_as(query.s.type(), before.steps + 1);  // t, or the last word
     const Ranges window = around(p, D, whole(look, score().reach()));    // [p_t − D, p_t + D]
-    const Tensor alpha = softmax_within(score()(query.s, memory, look), window);
+    const Tensor alpha = softmax_within(scores(query.s, memory, look), window);
     return {.context = weighted_sum(alpha, memory.h, look),  // c_t = Σ_j α_tj h_j
             .weights = alpha,
             .now = {.steps = before.steps + 1},

@@ -30,7 +30,7 @@ class LocalPredictiveAttention : public ScoredAttention {
     const Tensor p =
         S * sigmoid(linear(tanh(linear(query.s, W_p)), v_p));          // S σ(v_pᵀ tanh(W_p s_t))
     const Ranges window = around(p, D, whole(look, score().reach()));  // [p_t − D, p_t + D]
-    const Tensor near = softmax_within(score()(query.s, memory, look), window);  // align(s_t, h_j)
+    const Tensor near = softmax_within(scores(query.s, memory, look), window);  // align(s_t, h_j)
     const Tensor alpha = near * gaussian(p, sigma, look.columns());  // · exp(−(j − p_t)² / 2σ²)
     return {.context = weighted_sum(alpha, memory.h, look),          // c_t = Σ_j α_tj h_j
             .weights = alpha,

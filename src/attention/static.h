@@ -35,7 +35,7 @@ class StaticAttention : public ScoredAttention {
     if (!before.context) {
       const Lookup look{memory.sentences, query.sentence};
       const Tensor u = rows_at(memory.summary, query.sentence);
-      const Tensor e = score()(u, memory, look);                      // e_j = score(u, h_j)
+      const Tensor e = scores(u, memory, look);                       // e_j = score(u, h_j)
       now.weights = softmax_within(e, whole(look, score().reach()));  // α = softmax(e)
       now.context = weighted_sum(now.weights, memory.h, look);        // c = Σ_j α_j h_j
     }

@@ -14,6 +14,7 @@
 #include "cli/attention_picture.h"
 #include "cli/explanation.h"
 #include "cli/session.h"
+#include "cli/what_if_options.h"
 #include "decode/translate.h"
 #include "text/batch.h"
 #include "text/corpus.h"
@@ -36,6 +37,10 @@ constexpr const char* kExamples = R"(Examples:
   How the attention of a word comes about, with every number on the way:
     fovea show --explain dog --layer 0 --head 2 "A small dog runs through the snow."
 
+  What becomes of it when no attention may look at a word, or the second piece must look at one:
+    fovea show --mask dog "A small dog runs through the snow."
+    fovea show --force 1=snow "A small dog runs through the snow."
+
   The attention of a translation that you give:
     fovea show --target "Ein Hund läuft durch den Schnee." "A dog runs through the snow."
 
@@ -48,11 +53,14 @@ well: p_t with its window and Gaussian (local-m, local-p), the middles of Graves
 --explain takes a word of the sentence (self-attention of the encoder) or of its translation (what
 was read of the source to write it), a piece of one, or the number of a word. It shows pieces, one
 layer and one head; of recurrent models the steps of their score and mechanism.
+--mask and --force take words like --explain. A Transformer reads nothing of a masked word at all;
+the encoder of a recurrent model has read it, and its neighbours know of it.
 Attention shows where the model looks, not why it decides.)";
 
 struct ShowCommand {
   ModelChoice model;
-  std::string text, target, svg, explain;
+  WhatIfOptions what_if;
+  std::string text, target, prefix, svg, explain;
   std::string kind;  // empty: cross, or where the word to explain is
   int64_t layer = -1, head = -1, beam = 4;
   bool pieces = false, grid = false, ascii = false, json = false;
@@ -66,8 +74,10 @@ struct ShownPair {
 };
 
 ShownPair attend(const ShowCommand& c, const Package& package) {
-  const Translator translator({package.model.get()}, package.source, package.target,
-                              {.search = {.beam = c.beam}, .attention = c.target.empty()});
+  TranslateOptions options{.search = {.beam = c.beam}, .attention = c.target.empty()};
+  options.what_if = c.what_if.read(package, c.text);
+  options.search.prefix = package.target.encode(clean_line(c.prefix).text);
+  const Translator translator({package.model.get()}, package.source, package.target, options);
   const Translation found = translator.translate(std::vector{c.text}, {"the sentence"}).front();
   check(!found.n_best.empty(), Exit::usage, "there is nothing to show: the sentence is empty");
   if (c.target.empty())
@@ -81,8 +91,8 @@ ShownPair attend(const ShowCommand& c, const Package& package) {
   source.add(given.source, Packed::Mark::none);
   target.add(given.target, Packed::Mark::bos_before);
   given.target.push_back(kEos);
-  given.maps =
-      package.model->attention({source.ids, source.offsets}, {target.ids, target.offsets}).front();
+  const Model& model = found.altered ? *found.altered : *package.model;
+  given.maps = model.attention({source.ids, source.offsets}, {target.ids, target.offsets}).front();
   return given;
 }
 
@@ -172,6 +182,9 @@ void show(const ShowCommand& c) {
   check(c.explain.empty() || c.svg.empty(), Exit::usage,
         "--explain prints numbers and --svg draws a picture: give one of them");
   check(!c.json || !c.explain.empty(), Exit::usage, "--json is for the numbers of --explain WORD");
+  check(c.explain.empty() || !c.what_if.given(), Exit::usage,
+        "--explain tells how the model's own attention comes about: leave out --mask, --mask-head "
+        "and --force");
   check(c.model.directories.size() < 2, Exit::usage, "show draws one model: give -m once");
   const std::vector<Package> packages = load_models(c.model);
   const PrecisionScope precision(c.model.numbers());
@@ -200,6 +213,8 @@ void add_show(CLI::App& app) {
   command->add_option("text", c.text, "The sentence to translate")->required()->type_name("TEXT");
   command->add_option("-t,--target", c.target, "This translation instead of the model's own")
       ->type_name("TEXT");
+  command->add_option("--prefix", c.prefix, "The translation begins with this text")
+      ->type_name("TEXT");
   command->add_option("--explain", c.explain, "The steps of this word's attention, with numbers")
       ->type_name("WORD");
   command->add_option("--kind", c.kind, "Which attention; default: cross")
@@ -217,6 +232,7 @@ void add_show(CLI::App& app) {
   command->add_option("-b,--beam", c.beam, "Hypotheses kept at each step")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  c.what_if.add_to(*command);
   add_model_options(*command, c.model);
   command->footer(kExamples);
   command->callback([shared] { show(*shared); });

@@ -16,6 +16,7 @@
 #include "cli/translation_format.h"
 #include "cli/whole_file.h"
 #include "decode/translate.h"
+#include "text/corpus.h"
 
 namespace fovea {
 namespace {
@@ -51,6 +52,7 @@ struct TranslateCommand {
   bool sample = false;
   std::vector<std::string> texts;
   std::vector<std::string> inputs;
+  std::string prefix;
   std::string output = "-", format = "text", input_format = "text";
   int64_t chunk = 4096;
   int64_t written = 0;  // lines so far
@@ -148,6 +150,8 @@ void translate(TranslateCommand& c) {
   const std::vector<Package> packages = load_models(c.model);
   const PrecisionScope precision(c.model.numbers());
 
+  c.options.search.prefix = packages.front().target.encode(clean_line(c.prefix).text);
+
   std::optional<Progress> progress;
   if (!c.inputs.empty() && c.output != "-")
     progress.emplace("translating", 0, ProgressOptions{"lines"});
@@ -190,6 +194,8 @@ void add_search_options(CLI::App& app, TranslateCommand& c) {
       ->capture_default_str();
   group->add_option("--max-length", s.max_length, "At most this many pieces; 0: the model's limit")
       ->capture_default_str();
+  group->add_option("--prefix", c.prefix, "Every translation begins with this text")
+      ->type_name("TEXT");
   group->add_flag("--allow-unk", s.allow_unknown, "May write the unknown word (⁇)");
 
   auto* sampling = app.add_option_group("Sampling");

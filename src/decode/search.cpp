@@ -28,6 +28,7 @@ int64_t length_limit(const Model& model, int64_t source_pieces, const SearchOpti
   const double by_factor = options.max_length_factor * static_cast<double>(source_pieces);
   int64_t limit = static_cast<int64_t>(std::min(by_factor, 1e9)) + kExtraLength;
   if (options.max_length > 0) limit = std::min(limit, options.max_length);
+  limit = std::max(limit, std::ssize(options.prefix) + 1);
   return std::clamp<int64_t>(limit, 1, model.max_length());
 }
 
@@ -164,7 +165,8 @@ class BatchSearch {
     if (at_limit) fetch_endings(scores);
     std::exception_ptr failure;
     const int64_t tracks = std::ssize(tracks_);
-#pragma omp parallel if (tracks >= kManyTracks && !options_.sampling)
+    const bool forced = step_ < std::ssize(options_.prefix);
+#pragma omp parallel if (tracks >= kManyTracks && !options_.sampling && !forced)
     {
       std::vector<std::vector<Candidate>> candidates;
 #pragma omp for schedule(static)
@@ -194,7 +196,9 @@ class BatchSearch {
     for (int64_t i = 0; i < live; ++i) {
       const int64_t row = track.first_row + i;
       candidates[i].clear();
-      if (track.beam.at_limit())
+      if (step_ < std::ssize(options_.prefix))
+        candidates[i].push_back(given(scores, row));
+      else if (track.beam.at_limit())
         candidates[i].push_back(ending(scores, row));
       else if (options_.sampling)
         candidates[i].push_back(draw(scores, row, track));
@@ -202,6 +206,15 @@ class BatchSearch {
         rank(scores, row, candidates[i]);
     }
     track.beam.advance(std::span(candidates).first(static_cast<size_t>(live)));
+  }
+
+  // The word of the prefix. What the model holds to be impossible has the least probability that
+  // can still be added up.
+  Candidate given(const StepScores& scores, int64_t row) {
+    const int32_t word = options_.prefix[static_cast<size_t>(step_)];
+    const double stored = columns(scores.scores.window(row, 1), word, 1).values()[0];
+    const double log_prob = scores.score(stored) - scores.log_sum[row];
+    return {word, std::clamp(log_prob, kImpossible, 0.0)};
   }
 
   void rank(const StepScores& scores, int64_t row, std::vector<Candidate>& candidates) const {
@@ -286,6 +299,10 @@ void SearchOptions::check() const {
 std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models,
                                             const Tokens& source, std::span<const int64_t> numbers,
                                             const SearchOptions& options) {
+  for (const Model* model : models)
+    check(std::ssize(options.prefix) < model->max_length(), Exit::usage, "the prefix has ",
+          options.prefix.size(), " pieces, and the model takes ", model->max_length() - 1,
+          "; shorten it");
   auto results = BatchSearch(models, source, numbers, options).run();
   if (options.coverage_penalty == 0) return results;
   for (size_t i = 0; i < results.size(); ++i) {

@@ -17,12 +17,13 @@ namespace fovea {
 struct SearchOptions {
   int64_t beam = 4;  // 1 is greedy search
   int64_t n_best = 1;
-  double length_penalty = 0.6;   // α: score = log-probability / length^α
-  double coverage_penalty = 0;   // β of Wu et al. 2016, applied to the finished hypotheses
-  double max_length_factor = 2;  // at most this × source pieces + 10 pieces, </s> counted
-  int64_t max_length = 0;        // and at most this many; 0: the model's limit
-  bool allow_unknown = false;    // may produce <unk>
-  bool early_stop = true;        // exact: see Note [Early stop]; off only in tests
+  double length_penalty = 0.6;       // α: score = log-probability / length^α
+  double coverage_penalty = 0;       // β of Wu et al. 2016, applied to the finished hypotheses
+  double max_length_factor = 2;      // at most this × source pieces + 10 pieces, </s> counted
+  int64_t max_length = 0;            // and at most this many; 0: the model's limit
+  bool allow_unknown = false;        // may produce <unk>
+  bool early_stop = true;            // exact: see Note [Early stop]; off only in tests
+  std::vector<int32_t> prefix = {};  // every translation begins with these pieces, possible or not
   std::optional<SamplerOptions> sampling = {};  // n_best draws instead of a search
   // Asked before each step with a sentence's number; one that is not wanted any more leaves the
   // batch and has no translations.

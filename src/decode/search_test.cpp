@@ -66,6 +66,40 @@ void expect_same(const std::vector<Hypothesis>& a, const std::vector<Hypothesis>
   }
 }
 
+// What the model says of the words of a prefix, whether it likes them or not.
+TEST(Search, EveryTranslationBeginsWithThePrefix) {
+  const TableModel model = random_model(11);
+  Packed sources;
+  for (const Words& s : random_sources(80)) sources.add(s, Packed::Mark::eos_after);
+  const Words prefix{kUnk, 5, 11};
+  for (const bool sampled : {false, true}) {
+    SearchOptions options{.beam = 4, .n_best = 3, .max_length = 2, .prefix = prefix};
+    if (sampled) options.sampling.emplace();
+    for (const int64_t longest : {2, 30}) {
+      options.max_length = longest;
+      const auto found = search_all(model, sources, options);
+      for (const auto& list : found)
+        for (const Hypothesis& h : list) {
+          ASSERT_GT(h.words.size(), prefix.size());
+          EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), h.words.begin()));
+          EXPECT_LE(h.words.size(), longest == 2 ? 4u : 30u);  // room for </s>, no more
+          EXPECT_NEAR(h.log_prob, std::accumulate(h.log_probs.begin(), h.log_probs.end(), 0.0),
+                      1e-4);
+        }
+    }
+  }
+  const Hypothesis forced =
+      search_all(model, one_source({4, 5}), {.prefix = prefix}).front().front();
+  Words in{kBos}, out = forced.words;
+  in.insert(in.end(), out.begin(), out.end() - 1);
+  const Words from{4, 5, kEos};
+  const std::vector<int32_t> from_offsets{0, 3}, offsets{0, static_cast<int32_t>(in.size())};
+  const auto scores =
+      model.loss({from, from_offsets}, {in, offsets}, out, 0).log_likelihood.values();
+  for (size_t i = 0; i < scores.size(); ++i) EXPECT_NEAR(forced.log_probs[i], scores[i], 1e-5);
+  EXPECT_THROW(search_all(model, one_source({4}), {.prefix = Words(40, 5)}), Error);
+}
+
 TEST(Search, EarlyStopChangesNothingButTheWork) {
   for (const double alpha : {-0.5, 0.0, 0.6, 1.0, 2.0})
     for (const int64_t n_best : {1, 3}) {

@@ -1,6 +1,7 @@
 #include "decode/translate.h"
 
 #include <algorithm>
+#include <cassert>
 #include <limits>
 #include <string>
 #include <utility>
@@ -51,6 +52,11 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
     sources.push_back(std::move(ids));
   }
 
+  std::vector<const Model*> models = models_;
+  if (!options_.what_if.empty() && !sources.empty()) {
+    const auto& altered = translations[places.front()].altered = this->altered(sources);
+    models = {altered.get()};
+  }
   SearchOptions options = options_.search;
   if (options_.tree)
     options.watch = [&](int64_t number, const Beam& beam) {
@@ -62,7 +68,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
     const Packed packed = pack_source(sources, batch);
     std::vector<int64_t> numbers;
     for (const int64_t i : batch) numbers.push_back(names.first - 1 + places[i]);
-    auto found = search(models_, {packed.ids, packed.offsets}, numbers, options);
+    auto found = search(models, {packed.ids, packed.offsets}, numbers, options);
     for (size_t i = 0; i < batch.size(); ++i) {
       Translation& t = translations[places[batch[i]]];
       const auto source = packed[static_cast<int64_t>(i)];
@@ -75,8 +81,17 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
     done += std::ssize(batch);
     if (options_.progress && !options_.progress(done)) break;
   }
-  if (options_.alignment || options_.attention) attend(translations);
+  if (options_.alignment || options_.attention) attend(*models.front(), translations);
   return translations;
+}
+
+// The model for the only line there may be.
+std::shared_ptr<const Model> Translator::altered(
+    const std::vector<std::vector<int32_t>>& sources) const {
+  assert(sources.size() == 1 && models_.size() == 1);
+  std::vector<int32_t> ids = sources.front();
+  ids.push_back(kEos);
+  return models_.front()->altered(options_.what_if.in_pieces(source_.words_of(ids)));
 }
 
 std::vector<int32_t> Translator::encode(const std::string& line, const std::string& where) const {
@@ -102,12 +117,12 @@ Alternative Translator::alternative(Hypothesis h) const {
           .log_probs = std::move(h.log_probs)};
 }
 
-void Translator::attend(std::span<Translation> translations) const {
+void Translator::attend(const Model& model, std::span<Translation> translations) const {
   Pairs pairs;
   const auto flush = [&] {
     if (pairs.of.empty()) return;
-    auto maps = models_.front()->attention({pairs.source.ids, pairs.source.offsets},
-                                           {pairs.target.ids, pairs.target.offsets});
+    auto maps = model.attention({pairs.source.ids, pairs.source.offsets},
+                                {pairs.target.ids, pairs.target.offsets});
     for (size_t i = 0; i < pairs.of.size(); ++i) {
       auto& [translation, n] = pairs.of[i];
       if (options_.alignment)

@@ -2,12 +2,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "decode/alignment.h"
 #include "decode/search.h"
+#include "decode/word_what_if.h"
 #include "models/model.h"
 #include "text/vocabulary.h"
 
@@ -17,10 +19,11 @@ struct TranslateOptions {
   SearchOptions search = {};
   int64_t batch_tokens = 2048;  // source pieces of a batch
   int64_t batch_sentences = 64;
-  bool alignment = false;  // word alignment of every translation
-  bool attention = false;  // all attention maps of the best translation
-  bool tree = false;       // what the search kept at each step
-  bool warn = true;        // of lines that had to be cut or repaired
+  bool alignment = false;   // word alignment of every translation
+  bool attention = false;   // all attention maps of the best translation
+  bool tree = false;        // what the search kept at each step
+  bool warn = true;         // of lines that had to be cut or repaired
+  WordWhatIf what_if = {};  // for one line that is not empty, by one model
   // Called after each batch with the number of lines done; false leaves off.
   std::function<bool(int64_t done)> progress = nullptr;
 };
@@ -40,8 +43,9 @@ struct Translation {
   std::vector<Alternative> n_best;  // best first; empty for an empty line, or one not wanted
   std::vector<int32_t> source_ids;  // with </s>; empty for an empty line
   std::vector<std::string> source_pieces;
-  std::vector<AttentionMap> attention = {};  // of the best; on request
-  std::vector<BeamNode> tree = {};           // of the search; on request
+  std::vector<AttentionMap> attention = {};   // of the best; on request
+  std::vector<BeamNode> tree = {};            // of the search; on request
+  std::shared_ptr<const Model> altered = {};  // what translated it, where there was a what-if
 };
 
 // Lines to translate and how to call them in warnings.
@@ -63,8 +67,9 @@ class Translator {
 
  private:
   std::vector<int32_t> encode(const std::string& line, const std::string& where) const;
+  std::shared_ptr<const Model> altered(const std::vector<std::vector<int32_t>>& sources) const;
   Alternative alternative(Hypothesis hypothesis) const;
-  void attend(std::span<Translation> translations) const;
+  void attend(const Model& model, std::span<Translation> translations) const;
 
   std::vector<const Model*> models_;
   Vocabulary source_, target_;

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/steps.h"
+#include "models/what_if.h"
 #include "nn/params.h"
 
 namespace fovea {
@@ -137,6 +138,10 @@ class Model {
   // such a row. Exit::usage where a model cannot tell.
   virtual Steps explain(const Tokens& source, const Tokens& target_in,
                         const AttentionRow& row) const;
+  // This model with its attention interfered with, for one source sentence at a time: it decodes,
+  // scores and shows its attention, and must not outlive this one. REQUIRES: heads and places
+  // exist, something is left to look at. Exit::usage where this kind of model cannot.
+  virtual std::unique_ptr<Model> altered(const WhatIf& what) const;
 
  protected:
   explicit Model(Type type, Device device) : store_(type, device) {}
@@ -150,6 +155,10 @@ inline BatchLoss Model::guided_loss(const Tokens&, const Tokens&, std::span<cons
 
 inline Steps Model::explain(const Tokens&, const Tokens&, const AttentionRow&) const {
   fail(Exit::usage, "this kind of model does not tell its attention step by step");
+}
+
+inline std::unique_ptr<Model> Model::altered(const WhatIf&) const {
+  fail(Exit::usage, "the attention of this kind of model cannot be changed");
 }
 
 inline BatchLoss Model::loss_of(const Prepared&, double, double) const {

@@ -43,6 +43,7 @@ class RecurrentModel : public Model {
                                                    const Tokens& target_in) const override;
   Steps explain(const Tokens& source, const Tokens& target_in,
                 const AttentionRow& row) const override;
+  std::unique_ptr<Model> altered(const WhatIf& what) const override;
 
   // The source words in time-major order, and how they are remembered: one sentence after another.
   struct Source {
@@ -95,6 +96,9 @@ class RecurrentModel : public Model {
                        std::span<const int32_t> target_out, double label_smoothing) const;
 
  private:
+  // The same parameters with another attention, which may be absent; parameters() is empty.
+  RecurrentModel(const RecurrentModel& other, std::unique_ptr<Attention> attention);
+
   struct Stepped {
     DecoderRows rows;
     Tensor s, c;  // c is absent without attention

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "attention/altered.h"
 #include "attention/window.h"
 #include "models/recurrent.h"
 #include "ops/matmul.h"
@@ -117,6 +118,23 @@ std::vector<std::vector<AttentionMap>> RecurrentModel::attention(const Tokens& s
     }
   }
   return maps;
+}
+
+RecurrentModel::RecurrentModel(const RecurrentModel& other, std::unique_ptr<Attention> attention)
+    : Model(other.store_.type(), other.store_.device()), config_(other.config_),
+      E_source(other.E_source), E_target(other.E_target), encoder(other.encoder), W_s(other.W_s),
+      decoder(other.decoder), C(other.C), attend(std::move(attention)), W_r(other.W_r),
+      W_o(other.W_o), b_o(other.b_o), baseline(other.baseline) {}
+
+std::unique_ptr<Model> RecurrentModel::altered(const WhatIf& what) const {
+  check(attend != nullptr, Exit::usage, "the model has no attention that could be changed");
+  AlteredAttention::Change change;
+  change.silent = what.silences("cross", 0, 0);
+  for (const WhatIf::Row& row : what.forced)
+    if (row.concerns(0, 0)) change.forced.push_back({row.step, row.weights});
+  change.masked = what.masked;
+  return std::unique_ptr<Model>(
+      new RecurrentModel(*this, std::make_unique<AlteredAttention>(*attend, std::move(change))));
 }
 
 Steps RecurrentModel::explain(const Tokens& source, const Tokens& target_in,

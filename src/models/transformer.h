@@ -129,6 +129,7 @@ class Transformer : public Model {
                                                    const Tokens& target_in) const override;
   Steps explain(const Tokens& source, const Tokens& target_in,
                 const AttentionRow& row) const override;
+  std::unique_ptr<Model> altered(const WhatIf& what) const override;
 
   // The two stacks on embedded words.
   Tensor encode(Tensor x, const Packing& source) const;

@@ -77,13 +77,13 @@ Json about(const ModelConfig& config, std::span<const AttentionMap> maps) {
 // Forced decoding of the translation: at each step the words that were most probable.
 Json steps(const Engine& engine, const Translation& translation, const Alternative& best) {
   const Package& package = engine.package();
+  const Model& model = translation.altered ? *translation.altered : *package.model;
   const std::vector<int32_t> offsets{0, static_cast<int32_t>(translation.source_ids.size())};
-  const auto state = package.model->start({translation.source_ids, offsets});
+  const auto state = model.start({translation.source_ids, offsets});
   Json list = Json::array();
   int32_t word = kBos;
   for (size_t i = 0; i < best.ids.size(); ++i) {
-    const TopK top =
-        on_host(top_k(package.model->step(*state, std::span(&word, 1)), kAlternatives));
+    const TopK top = on_host(top_k(model.step(*state, std::span(&word, 1)), kAlternatives));
     const std::vector<double> values = top.values.values(), sum = top.log_sum.values();
     const auto columns = top.columns.in<int32_t>();
     Json probable = Json::array();

@@ -8,8 +8,14 @@
 namespace fovea {
 namespace {
 
-constexpr size_t kTurn = 8;   // sentences of one request before the next request has its turn
-constexpr size_t kMany = 64;  // sentences after which a request has to let others go first
+// Note [Turns]
+// Requests are served in the order in which they came, so that nobody waits longer than what was
+// there before him takes. Two things differ from that, and cost those who are overtaken little:
+// a request of many sentences gives way to the next after each turn, and requests of a few
+// sentences, behind which somebody sits and waits, have a fifth of each batch for themselves.
+constexpr size_t kTurn = 32;  // sentences of one request before the next request has its turn
+constexpr size_t kFew = 8;
+constexpr size_t kShareOfFew = 5;
 
 bool unwanted(const Task& task) {
   return task.failed || task.abandoned() || Task::Clock::now() > task.deadline;
@@ -84,39 +90,28 @@ std::vector<Batcher::Item> Batcher::take() {
   if (tasks_.empty()) return batch;
   const std::shared_ptr<Task> first = tasks_.front();
   int64_t tokens = 0;
-  bool more = true;
-  while (more) {  // a turn for each request
-    more = false;
-    for (const auto& task : tasks_) {
-      if (task->engine != first->engine || task->wish != first->wish) continue;
-      const size_t end = std::min(task->sentences.size(), task->taken + kTurn);
-      for (; task->taken < end; ++task->taken) {
-        const int64_t size = estimated_tokens(task->sentences[task->taken]);
-        const bool full =
-            tokens + size > options_.batch_tokens || batch.size() == options_.batch_sentences;
-        if (full && !batch.empty()) break;
-        batch.push_back({task, task->taken});
-        tokens += size;
-        queued_ -= size;
-        more = true;
-      }
+  const auto turn = [&](const std::shared_ptr<Task>& task, size_t share) {
+    if (task->engine != first->engine || task->wish != first->wish) return false;
+    const size_t begin = task->taken, end = std::min(task->sentences.size(), begin + kTurn);
+    for (; task->taken < end; ++task->taken) {
+      const int64_t size = estimated_tokens(task->sentences[task->taken]);
+      const bool full = tokens + size > options_.batch_tokens / static_cast<int64_t>(share) ||
+                        batch.size() >= options_.batch_sentences / share;
+      if (full && !batch.empty()) break;
+      batch.push_back({task, task->taken});
+      tokens += size;
+      queued_ -= size;
     }
+    return task->taken > begin;
+  };
+  for (const auto& task : tasks_)
+    if (task->sentences.size() <= kFew) turn(task, kShareOfFew);
+  for (bool more = true; more;) {
+    more = false;
+    for (const auto& task : tasks_) more = turn(task, 1) || more;
   }
   std::erase_if(tasks_, [](const auto& task) { return task->taken == task->sentences.size(); });
-  send_back(batch);
   return batch;
-}
-
-// The rest of a request of very many sentences waits behind the others. Those of a few keep their
-// places, so that nobody waits longer than what was there before him takes.
-void Batcher::send_back(const std::vector<Item>& batch) {
-  for (const Item& item : batch) {
-    const auto place = std::ranges::find(tasks_, item.task);
-    if (place == tasks_.end() || item.task->taken < kMany || item.sentence + 1 != item.task->taken)
-      continue;
-    tasks_.erase(place);
-    tasks_.push_back(item.task);
-  }
 }
 
 void Batcher::run(const std::vector<Item>& batch) {

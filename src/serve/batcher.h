@@ -53,8 +53,8 @@ struct BatchRun {
 };
 
 // Joins the sentences of many requests into batches. One thread calls work() for all models, since
-// they share the processor; any thread may add. Requests take turns: one of many sentences does
-// not hold up those that came after it.
+// they share the processor; any thread may add. Requests are served as they came, and one of many
+// sentences does not hold up one of a few: Note [Turns].
 class Batcher {
  public:
   explicit Batcher(const BatcherOptions& options) : options_(options) {}
@@ -79,7 +79,6 @@ class Batcher {
     size_t sentence;
   };
   std::vector<Item> take();
-  void send_back(const std::vector<Item>& batch);
   bool fits(int64_t tokens) const {
     return queued_ == 0 || queued_ + tokens <= options_.queue_tokens;
   }

@@ -105,7 +105,7 @@ TEST(Batcher, ThoseWhoCameFirstAreDoneFirst) {
   EXPECT_EQ(order, (std::vector<size_t>{0, 1, 2, 3, 4, 5}));
 }
 
-// Not even many long ones hold up a short one for longer than one batch each.
+// Not even many long ones hold up a short one, nor do many short ones hold up a long one.
 TEST(Batcher, ManyLongRequestsLetAShortOnePass) {
   const auto engine = echo_engine("en", "de");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
@@ -116,9 +116,23 @@ TEST(Batcher, ManyLongRequestsLetAShortOnePass) {
   batcher.add(task_of(engine, {"short"}, small));
   int batches = 0;
   for (; small.finished == 0 && batches < 200; ++batches) batcher.work(milliseconds(0));
-  EXPECT_LT(batches, 60) << "of 151 in all";
+  EXPECT_EQ(batches, 1) << "of 151 in all";
   run_out(batcher);
   for (const Result& result : large) EXPECT_EQ(result.texts.size(), 400u);
+}
+
+TEST(Batcher, ManyShortRequestsLetALongOnePass) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
+  std::vector<Result> small(600);
+  Result large;
+  batcher.add(task_of(engine, std::vector<std::string>(130, "ab"), large));
+  for (Result& result : small) batcher.add(task_of(engine, {"ab"}, result));
+  int batches = 0;
+  for (; large.finished == 0 && batches < 200; ++batches) batcher.work(milliseconds(0));
+  EXPECT_LE(batches, 10) << "four fifths of each batch of 16 are its own";
+  run_out(batcher);
+  for (const Result& result : small) EXPECT_EQ(result.finished, 1);
 }
 
 TEST(Batcher, RefusesWhatDoesNotFitIntoTheQueue) {

@@ -25,6 +25,8 @@ std::vector<Translation> Engine::translate(std::span<const std::string> lines, c
   options.search.beam = wish.beam;
   options.search.n_best = wish.n_best;
   options.search.length_penalty = wish.length_penalty;
+  options.search.prefix = wish.prefix;
+  options.what_if = wish.what_if;
   options.search.wanted = [&](int64_t number) { return wanted(static_cast<size_t>(number)); };
   options.alignment = wish.alignment;
   options.attention = options.tree = wish.attention;

@@ -20,6 +20,9 @@ struct Wish {
   int64_t beam = 4, n_best = 1;
   double length_penalty = 0.6;
   bool alignment = false, attention = false;
+  std::vector<int32_t> prefix = {};  // of every translation
+  WordWhatIf what_if = {};           // of one sentence:
+  uint64_t alone = 0;                // no other request has this number, so none shares its batch
 
   bool operator==(const Wish&) const = default;
 };

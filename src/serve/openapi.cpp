@@ -200,7 +200,22 @@ constexpr const char* kMore = R"json(
   "n_best": {"type": "integer", "minimum": 1, "maximum": 16},
   "attention": {"type": "boolean", "default": false},
   "model": {"type": "string",
-    "description": "the name of a model's folder, where several serve a pair"}}},
+    "description": "the name of a model's folder, where several serve a pair"},
+  "prefix": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}],
+    "description": "what the translation of one sentence begins with: text, or pieces"},
+  "mask_words": {"type": "array", "items": {"type": "integer", "minimum": 0},
+    "description": "words of one sentence, from 0, that no attention looks at"},
+  "mask_heads": {"type": "array", "maxItems": 1024, "items": {"type": "object",
+    "required": ["kind", "layer", "head"], "properties": {
+    "kind": {"type": "string", "enum": ["encoder", "decoder", "cross"]},
+    "layer": {"type": "integer", "minimum": 0}, "head": {"type": "integer", "minimum": 0}}},
+    "description": "heads that say nothing"},
+  "force_attention": {"type": "array", "maxItems": 64, "items": {"type": "object",
+    "required": ["step"], "properties": {"step": {"type": "integer", "minimum": 0},
+    "word": {"type": "integer", "minimum": 0}, "weights": {"type": "array", "items": {
+    "type": "number", "minimum": 0, "maximum": 1}}, "layer": {"type": "integer", "minimum": 0},
+    "head": {"type": "integer", "minimum": 0}}},
+    "description": "what a step looks at: one word, or a weight for each"}}},
 "Answer": {"type": "object", "required": ["translatedText"], "properties": {
   "translatedText": {"oneOf": [{"type": "string"}, {"type": "array", "items": {
     "type": "string"}}]},

@@ -6,6 +6,7 @@
 #include "serve/language.h"
 #include "serve/refusal.h"
 #include "serve/service.h"
+#include "serve/what_if.h"
 
 namespace fovea {
 namespace {
@@ -81,6 +82,17 @@ std::shared_ptr<const Engine> Service::engine_of(const Call& call,
   return order.engine;
 }
 
+// Of an order that asks what if.
+std::string Service::only_sentence(const Order& order) {
+  if (order.texts.size() == 1 && !order.html) {
+    const auto sentences = plain_passage(order.texts.front(), order.source)->sentences();
+    if (sentences.size() == 1) return sentences.front();
+  }
+  throw Refusal(400,
+                "Invalid request: prefix, mask_words, mask_heads and force_attention are for q of "
+                "one sentence as text");
+}
+
 Service::Orders Service::read_order(const Call& call, const Parameters& parameters) const {
   auto order = std::make_shared<Order>();
   const auto texts = parameters.texts("q");
@@ -105,6 +117,8 @@ Service::Orders Service::read_order(const Call& call, const Parameters& paramete
   wish.attention = parameters.flag("attention");
   wish.alignment = order->html;
   choose_languages(*order, call.engines, source, target, parameters.text("model").value_or(""));
+  if (order->engine && asks_what_if(parameters))
+    read_what_if(parameters, *order->engine, only_sentence(*order), order->wish);
   return order;
 }
 

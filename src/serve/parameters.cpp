@@ -133,6 +133,16 @@ std::optional<Parameters::Texts> Parameters::texts(std::string_view name) const 
   return list;
 }
 
+Json Parameters::list(std::string_view name) const {
+  const Json* found = value(name);
+  if (!found) return Json::array();
+  if (found->is_array()) return *found;
+  auto parsed =
+      found->is_string() ? parse_json(found->get_ref<const std::string&>()) : std::nullopt;
+  if (!parsed || !parsed->is_array()) refuse(name, "parameter is not a list");
+  return *parsed;
+}
+
 bool Parameters::flag(std::string_view name) const {
   const Json* found = value(name);
   if (!found) return false;

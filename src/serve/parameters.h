@@ -30,6 +30,8 @@ class Parameters {
     bool is_list = false;
   };
   std::optional<Texts> texts(std::string_view name) const;
+  // A list as JSON, in a form as its text; empty where it is absent.
+  nlohmann::json list(std::string_view name) const;
   bool flag(std::string_view name) const;  // false where it is absent
   struct Range {
     double low, high;

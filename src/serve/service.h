@@ -117,6 +117,7 @@ class Service {
   void choose_languages(Order& order, const Engines& engines, const std::string& source,
                         const std::string& target, const std::string& model) const;
   void check_size(const std::vector<std::string>& texts) const;
+  static std::string only_sentence(const Order& order);
   std::shared_ptr<Task> task_for(Order& order, const std::shared_ptr<Exchange>& exchange) const;
   // Answers with what `render` makes of the translations, on the thread of the batcher. Refusal
   // 429 where too much is waiting.

@@ -1,0 +1,75 @@
+#include "cli/what_if_options.h"
+
+#include <charconv>
+#include <optional>
+
+#include "base/check.h"
+#include "cli/explanation.h"
+#include "text/corpus.h"
+
+namespace fovea {
+namespace {
+
+constexpr WordWhatIf::Names kNames{"--mask", "--mask-head", "--force"};
+
+std::optional<int64_t> number_of(std::string_view text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// KIND.LAYER.HEAD
+HeadName parse_head(const std::string& text) {
+  const size_t last = text.rfind('.'), first = text.rfind('.', last - 1);
+  if (last != std::string::npos && first != std::string::npos && first < last) {
+    const auto layer = number_of(std::string_view(text).substr(first + 1, last - first - 1));
+    const auto head = number_of(std::string_view(text).substr(last + 1));
+    if (layer && head) return {text.substr(0, first), *layer, *head};
+  }
+  fail(Exit::usage, "--mask-head ", text,
+       ": write KIND.LAYER.HEAD, counted from 0, for example cross.0.2");
+}
+
+int64_t word_of(const Package& package, const std::vector<int32_t>& ids, const char* option,
+                const std::string& word) {
+  const auto place = piece_of(package.source, ids, word);
+  check(place.has_value(), Exit::usage, option, " ", word,
+        ": the sentence has no such word; give a word of it or its number");
+  return package.source.words_of(ids)[*place];
+}
+
+}  // namespace
+
+void WhatIfOptions::add_to(CLI::App& app) {
+  auto* group = app.add_option_group("What if");
+  group->add_option("--mask", masks, "Nothing looks at this word; may be given again")
+      ->type_name("WORD");
+  group->add_option("--mask-head", heads, "This head says nothing: cross.0.2; may be given again")
+      ->type_name("KIND.LAYER.HEAD");
+  group
+      ->add_option("--force", forces,
+                   "At this step (a piece of the target, from 0) all look at this word")
+      ->type_name("STEP=WORD");
+}
+
+WordWhatIf WhatIfOptions::read(const Package& package, const std::string& text) const {
+  WordWhatIf what;
+  if (!given()) return what;
+  const std::vector<int32_t> ids = ids_read(package.source, *package.model, text);
+  for (const std::string& word : masks)
+    what.masked.push_back(word_of(package, ids, "--mask", word));
+  for (const std::string& head : heads) what.silent.push_back(parse_head(head));
+  for (const std::string& force : forces) {
+    const size_t equals = force.find('=');
+    const auto step = number_of(std::string_view(force).substr(0, equals));
+    check(equals != std::string::npos && step, Exit::usage, "--force ", force,
+          ": write STEP=WORD, for example 2=dog");
+    what.forced.push_back(
+        {.step = *step, .word = word_of(package, ids, "--force", force.substr(equals + 1))});
+  }
+  what.check(package.config, package.source.words_of(ids).back() + 1, kNames);
+  return what;
+}
+
+}  // namespace fovea

@@ -1,0 +1,172 @@
+"""Tests of what-if: words and heads that are masked, steps and beginnings that are forced."""
+
+from truth import STEP, SENTENCE, Asked, ask_service, check, equal, flat, near, picture
+
+
+def what_if(page, **state):
+    page.open(text=SENTENCE, view="whatif", **state)
+    page.browser.wait("document.querySelector('.what-if').dataset.state !== 'waiting'")
+    equal(page.browser.value("document.querySelector('.what-if').dataset.state"), "done", "state")
+
+
+def in_map(page, name):
+    return page.numbers(f".{name} .cells rect", "weight")
+
+
+def done_after(page, script):
+    """The view is drawn anew by what the script does."""
+    page.browser.value("document.querySelector('.what-if').dataset.state = 'old'")
+    page.browser.value(script)
+    page.browser.wait("document.querySelector('.what-if').dataset.state === 'done'")
+
+
+def click_cell(page, name, row, col):
+    columns = page.browser.value(f"document.querySelectorAll('.{name} .names [data-col]').length")
+    done_after(page, f"""(() => {{
+      const b = document.querySelectorAll('.{name} .cells rect')[{row} * {columns} + {col}]
+        .getBoundingClientRect();
+      document.querySelector('.{name} svg').dispatchEvent(new MouseEvent('click',
+        {{ clientX: b.x + b.width / 2, clientY: b.y + b.height / 2, bubbles: true }})); }})()""")
+
+
+def masking_shows_the_difference(page):
+    truth = Asked(page)
+    what_if(page)
+    near(in_map(page, "before"), flat(truth.words()), "before anything is changed")
+    near(in_map(page, "difference"), [0] * len(flat(truth.words())), "no difference")
+    done_after(page, "document.querySelector('.mask [data-word=\"2\"]').click()")
+    check("mask=2" in page.browser.value("location.hash"), "the address does not hold the mask")
+    masked = Asked(page, mask_words=[2])
+    check(all(row[2] == 0 for row in masked.words()), "the service looks at what is masked")
+    near([sum(row) for row in masked.words()], [1] * len(masked.words()), "rows", within=0.02)
+    near(in_map(page, "before"), flat(truth.words()), "as it was")
+    near(in_map(page, "now"), flat(masked.words()), "with a masked word")
+    said = page.browser.value("[...document.querySelectorAll('.said.now bdi')]"
+                              ".map((node) => node.textContent).join(' ')")
+    equal(said, masked.json["target"]["text"], "the translation without the word")
+    if len(truth.words()) == len(masked.words()):
+        wanted = [a - b for a, b in zip(flat(masked.words()), flat(truth.words()))]
+        near(in_map(page, "difference"), wanted, "the difference", within=2 * STEP)
+    new = page.browser.value("[...document.querySelectorAll('.said.now ins')]"
+                             ".map((node) => node.textContent)")
+    old = [w for w in masked.json["target"]["words"] if w not in truth.json["target"]["words"]]
+    check(set(old) <= set(new) and "Hund" not in said, f"marked as new: {new}, wanted {old}")
+    done_after(page, "document.querySelector('.changes button').click()")
+    near(in_map(page, "now"), flat(truth.words()), "after it was taken back")
+
+
+def heads_are_silenced(page):
+    what_if(page, layer=1, head=2)
+    done_after(page, "document.querySelector('[data-head=\"cross.1.2\"]').click()")
+    silent = Asked(page, mask_heads=[{"kind": "cross", "layer": 1, "head": 2}])
+    equal(set(in_map(page, "now")), {0}, "what the silent head says")
+    what_if(page, mute="cross.1.2,encoder.0.0", layer=1, head=1)
+    silent = Asked(page, mask_heads=[{"kind": "cross", "layer": 1, "head": 2},
+                                     {"kind": "encoder", "layer": 0, "head": 0}])
+    near(in_map(page, "now"), flat(silent.words(layer=1, head=1)), "beside a silent head")
+    equal(page.browser.value("document.querySelectorAll('.mute .masked').length"), 1,
+          "silent heads of this kind")
+
+
+def a_step_is_forced(page):
+    truth = Asked(page)
+    what_if(page)
+    click_cell(page, "before", 2, 6)
+    pieces = [i for i, word in enumerate(truth.rows) if word == 2]
+    forced = Asked(page, prefix=truth.json["target"]["tokens"][:pieces[0]],
+                   force_attention=[{"step": i, "word": 6} for i in pieces])
+    near(in_map(page, "now"), flat(forced.words()), "with a forced step")
+    forced.rows = list(range(len(forced.rows)))
+    near(forced.words()[pieces[0]], [float(j == 6) for j in range(max(forced.cols) + 1)],
+         "the row of that step", within=2 * STEP)
+    check("prefix=" in page.browser.value("location.hash"), "what stood before is not kept")
+    click_cell(page, "before", 2, 6)
+    check("force=" not in page.browser.value("location.hash"), "a second click does not undo it")
+
+
+def a_word_is_edited(page):
+    what_if(page)
+    page.browser.value("document.querySelector('.mask [data-word=\"2\"]').dispatchEvent("
+                       "new MouseEvent('dblclick', { bubbles: true }))")
+    equal(page.browser.value("document.querySelector('input.edit').value"), "dog", "the field")
+    done_after(page, "(() => { const field = document.querySelector('input.edit');"
+               "field.value = 'cat'; field.dispatchEvent(new KeyboardEvent('keydown',"
+               "{ key: 'Enter', bubbles: true })); })()")
+    other = Asked(page, SENTENCE.replace("dog", "cat"))
+    near(in_map(page, "now"), flat(other.words()), "with another word")
+    names = page.browser.value("[...document.querySelectorAll('.difference .names [data-col]')]"
+                               ".map((node) => node.textContent)")
+    equal(names[2], "dog \u21d2 cat", "the column of the difference")
+
+
+def nonsense_in_the_address_is_told(page):
+    page.open(text=SENTENCE, view="whatif", mask="77")
+    page.browser.wait("document.querySelector('.what-if').dataset.state === 'failed'")
+    check("there is no word 77" in page.text(".what-if"), page.text(".what-if"))
+    page.browser.logs = [line for line in page.browser.logs if "400" not in line]
+
+
+def hypotheses_can_be_followed(page):
+    page.open(text=SENTENCE, view="beam")
+    beam = ask_service(page, SENTENCE)["beam"]
+    won, at = set(), next(n for n in beam if n.get("rank") == 0)
+    nodes = {n["id"]: n for n in beam}
+    while at:
+        won.add(at["id"])
+        at = nodes.get(at["parent"])
+    lost = next(n for n in beam if n["id"] not in won and not n["finished"] and n["step"] > 1)
+    path, at = [], lost
+    while at:
+        path.insert(0, at["token"])
+        at = nodes.get(at["parent"])
+    page.browser.value(f"document.querySelector('.tree [data-id=\"{lost['id']}\"]')"
+                       ".dispatchEvent(new MouseEvent('mouseenter'))")
+    page.browser.wait(f"document.querySelector('.hover-map').dataset.id === '{lost['id']}'")
+    forced = Asked(page, prefix=path)
+    forced.cols = list(range(len(forced.cols)))
+    forced.rows = list(range(len(forced.rows)))
+    near(page.numbers(".hover-map .cells rect", "weight"), flat(forced.words()[:len(path)]),
+         "what the hypothesis looked at")
+    page.browser.value("document.querySelector('.search').dataset.state = 'old'")
+    page.browser.value(f"document.querySelector('.tree [data-id=\"{lost['id']}\"]')"
+                       ".dispatchEvent(new MouseEvent('click', { bubbles: true }))")
+    page.browser.wait("document.querySelector('.search').dataset.state === 'done'")
+    equal(forced.json["target"]["tokens"][:len(path)], path, "the beginning that was forced")
+    check(page.text(".said.now").endswith(forced.json["target"]["text"]), page.text(".said.now"))
+    got = page.browser.value("[...document.querySelectorAll('.tree [data-id]')].length")
+    equal(got, 1 + len(forced.json["beam"]), "hypotheses behind a forced beginning")
+
+
+def two_sentences_side_by_side(page):
+    page.open(text=SENTENCE, second="A big cat sleeps.", view="compare")
+    page.browser.wait("document.querySelectorAll('.heat-map').length === 2")
+    both = flat(Asked(page).words()) + flat(Asked(page, "A big cat sleeps.").words())
+    near(page.numbers(".cells rect", "weight"), both, "weights of both sentences")
+
+
+def mechanisms_can_be_changed(page):
+    for name in ("global", "local-p", "hard-argmax", "forward", "window", "static"):
+        page.open(text="a b c d", model=name, view="whatif", mask="1")
+        page.browser.wait("document.querySelector('.what-if').dataset.state === 'done'")
+        columns = page.browser.value("document.querySelectorAll('.now .names [data-col]').length")
+        equal(set(in_map(page, "now")[1::columns]), {0}, f"{name}: weights of the masked word")
+
+
+def pictures_of_changes(page):
+    for theme in ("light", "dark"):
+        page.browser.dark(theme == "dark")
+        for name, state in (("mask", {"mask": "2"}), ("head", {"mute": "cross.1.2", "layer": 1}),
+                            ("force", {"force": "2.6.-1.-1",
+                                       "prefix": "\u2581Ein \u2581kleiner"})):
+            what_if(page, **state)
+            picture(page, f"whatif-{name}-{theme}")
+        page.open(text=SENTENCE, second="A big cat sleeps on the sofa.", view="compare")
+        page.browser.wait("document.querySelectorAll('.heat-map').length === 2")
+        picture(page, f"sentences-{theme}")
+    page.browser.dark(False)
+
+
+SHIPPED = [hypotheses_can_be_followed, masking_shows_the_difference, heads_are_silenced,
+           a_step_is_forced, a_word_is_edited, nonsense_in_the_address_is_told,
+           two_sentences_side_by_side, pictures_of_changes]
+TRAINED = [mechanisms_can_be_changed]

@@ -1,0 +1,118 @@
+"""What the program and its service say, and how a test compares it with what the page shows."""
+
+import base64
+import json
+import math
+import os
+import subprocess
+import urllib.request
+
+FOVEA = os.environ["FOVEA"]
+SENTENCE = "A small dog runs through the snow."
+STEP = 1 / 510 + 1e-4  # of a weight sent as a byte and shown with four digits
+
+
+class Failed(Exception):
+    pass
+
+
+def check(holds, what):
+    if not holds:
+        raise Failed(what)
+
+
+def equal(got, wanted, what):
+    check(got == wanted, f"{what}: {got!r} instead of {wanted!r}")
+
+
+def near(got, wanted, what, within=STEP):
+    check(len(got) == len(wanted), f"{what}: {len(got)} numbers instead of {len(wanted)}")
+    for i, (a, b) in enumerate(zip(got, wanted)):
+        check(abs(a - b) <= within, f"{what}: number {i} is {a} instead of {b}")
+
+
+def translate(text, *options):
+    command = [FOVEA, "translate", "-q", *options]
+    return subprocess.run(command, input=text + "\n", stdout=subprocess.PIPE, text=True,
+                          check=True).stdout.strip()
+
+
+def by_words(weights, rows, cols):
+    """Pieces to words: the mean over those of a row's word, the sum over those of a column's."""
+    sums = [[0.0] * (max(cols) + 1) for _ in range(max(rows) + 1)]
+    for i, row in enumerate(weights):
+        for j, weight in enumerate(row):
+            sums[rows[i]][cols[j]] += weight / rows.count(rows[i])
+    return sums
+
+
+def word_places(pieces):
+    """The word of each piece, by the blanks that SentencePiece leaves; </s> is one of its own."""
+    places, at = [], -1
+    for piece in pieces:
+        at += piece.startswith("\u2581") or piece == "</s>"
+        places.append(at)
+    return places
+
+
+def mean(maps):
+    chosen = [m["data"] for m in maps]
+    return [[sum(column) / len(chosen) for column in zip(*rows)] for rows in zip(*chosen)]
+
+
+class Truth:
+    """What `fovea translate --attention` says of a sentence."""
+
+    def __init__(self, text):
+        self.json = json.loads(translate(text, "--attention", "--format", "jsonl"))
+        self.rows = word_places(self.json["tokens"])
+        self.cols = word_places(self.json["source_tokens"])
+
+    def maps(self, kind="cross", layer=None, head=None):
+        return [m for m in self.json["attention"] if m["kind"] == kind
+                and layer in (None, m["layer"]) and head in (None, m["head"])]
+
+    def words(self, **choice):
+        return by_words(mean(self.maps(**choice)), self.rows, self.cols)
+
+
+def flat(rows):
+    return [weight for row in rows for weight in row]
+
+
+def entropy(rows):
+    return -sum(w * math.log2(w) for w in flat(rows) if w > 0) / len(rows)
+
+
+def ask_service(page, text, **fields):
+    body = {"q": text, "source": "en", "target": "de", "attention": True, "beam_size": 4,
+            "n_best": 4, **fields}
+    request = urllib.request.Request(page.url + "/translate", json.dumps(body).encode(),
+                                     {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request) as reply:
+        return json.load(reply)["attention"][0]
+
+
+class Asked:
+    """What the service says of a sentence with something changed."""
+
+    def __init__(self, page, text=SENTENCE, **fields):
+        self.json = ask_service(page, text, **fields)
+        self.rows, self.cols = (self.json[side]["word_of"] for side in ("target", "source"))
+
+    def words(self, kind="cross", layer=None, head=None):
+        chosen = []
+        for m in self.json["attention"]:
+            named = layer in (None, m["layer"]) and head in (None, m["head"])
+            if m["kind"] != kind or not named:
+                continue
+            data, cols = base64.b64decode(m["data"]), m["cols"]
+            chosen.append({"data": [[b / 255 for b in data[at:at + cols]]
+                                    for at in range(0, len(data), cols)]})
+        return by_words(mean(chosen), self.rows, self.cols)
+
+
+def picture(page, name):
+    folder = os.environ.get("FOVEA_PICTURES")
+    if folder:
+        page.browser.picture(f"{folder}/{name}.png")

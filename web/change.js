@@ -1,0 +1,106 @@
+// What is changed of a translation: words and heads that are masked, steps that are told where to
+// look, how it begins, other words of the source. All of it stands in the state.
+
+import { el, word } from './dom.js';
+import { read, shown } from './attention.js';
+import { translate } from './service.js';
+import { set } from './state.js';
+
+export const UNCHANGED = { edit: '', mask: '', mute: '', force: '', prefix: '' };
+
+const list = (text) => text.split(',').filter((part) => part !== '');
+
+// state.mask: "2,4"; state.mute: "cross.0.1"; state.force: "step.word.layer.head", −1 for all;
+// state.prefix: pieces with blanks between them.
+export function changes(state) {
+  const numbers = (text) => text.split('.').map(Number);
+  return {
+    text: state.edit,
+    masked: list(state.mask).map(Number).filter(Number.isInteger),
+    silent: list(state.mute).map((one) => {
+      const [kind, layer, head] = one.split('.');
+      return { kind, layer: Number(layer), head: Number(head) };
+    }),
+    forced: list(state.force).map((one) => {
+      const [step, at, layer, head] = numbers(one);
+      return { step, word: at, layer: layer ?? -1, head: head ?? -1 };
+    }),
+    prefix: state.prefix.split(' ').filter((piece) => piece !== ''),
+  };
+}
+
+export const isChanged = (state) => Object.keys(UNCHANGED).some((name) => state[name] !== '');
+
+// The fields of a request.
+function fields({ masked, silent, forced, prefix }) {
+  const wanted = {};
+  if (masked.length > 0) wanted.mask_words = masked;
+  if (silent.length > 0) wanted.mask_heads = silent;
+  if (forced.length > 0)
+    wanted.force_attention = forced.map(({ step, word: at, layer, head }) => ({
+      step, word: at, ...(layer < 0 ? {} : { layer }), ...(head < 0 ? {} : { head }) }));
+  if (prefix.length > 0) wanted.prefix = prefix;
+  return wanted;
+}
+
+// The sentence translated with these changes.
+export async function changed(sentence, model, change) {
+  const reply = await translate(change.text || sentence.source.text, model, fields(change));
+  const found = reply.attention.filter((s) => s.attention.length > 0).map(read);
+  if (found.length !== 1) throw new Error('What if? takes one sentence at a time.');
+  return found[0];
+}
+
+const toggled = (all, one) => (all.includes(one) ? all.filter((x) => x !== one) : [...all, one]);
+
+export function toggleMask(state, at) {
+  const all = toggled(changes(state).masked, at).sort((a, b) => a - b);
+  set({ mask: all.join(',') });
+}
+
+export function toggleHead(state, name) {
+  set({ mute: toggled(list(state.mute), name).join(',') });
+}
+
+// Steps first … end − 1 look at the word. What stands before them is kept, what was forced behind
+// them is forgotten: it was meant for other words. The same once more takes it back.
+export function force(state, sentence, { first, end, at, layer, head }) {
+  const name = (step) => [step, at, layer, head].join('.');
+  const earlier = list(state.force).filter((one) => Number(one.split('.')[0]) < first);
+  if (list(state.force).includes(name(first))) return set({ force: earlier.join(',') });
+  const steps = [];
+  for (let step = first; step < end; ++step) steps.push(name(step));
+  return set({
+    force: [...earlier, ...steps].join(','),
+    prefix: sentence.target.tokens.slice(0, first).join(' '),
+  });
+}
+
+export function begin(pieces) {
+  set({ prefix: pieces.join(' '), force: '' });
+}
+
+// A button for each change, which takes it back.
+export function changeList(state, sentence) {
+  const now = changes(state);
+  const names = sentence.source.words;
+  const chip = (text, name, act) => el('button', { type: 'button', title: 'Take it back',
+    onclick: act }, text, name === null ? null : word(name), ' ×');
+  const line = el('div', { class: 'changes', 'aria-label': 'Changes' });
+  if (now.text) line.append(chip('reads ', now.text, () => set({ edit: '' })));
+  for (const at of now.masked)
+    line.append(chip('masked: ', names[at] ?? String(at), () => toggleMask(state, at)));
+  for (const { kind, layer, head } of now.silent)
+    line.append(chip(`silent: ${kind}, layer ${layer + 1}, head ${head + 1}`, null,
+      () => toggleHead(state, `${kind}.${layer}.${head}`)));
+  for (const { step, word: at } of now.forced)
+    line.append(chip(`step ${step + 1} looks at `, names[at] ?? String(at), () => set({
+      force: list(state.force).filter((one) => Number(one.split('.')[0]) !== step).join(',') })));
+  if (now.prefix.length > 0)
+    line.append(chip('begins with ', now.prefix.map(shown).join(' '),
+      () => set({ prefix: '', force: '' })));
+  if (line.children.length > 1)
+    line.append(el('button', { type: 'button', class: 'all', onclick: () => set(UNCHANGED) },
+      'Take all back'));
+  return line;
+}

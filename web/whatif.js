@@ -1,0 +1,202 @@
+// What if? The sentence with something changed, beside what it was: words masked or edited, heads
+// silenced, a step told where to look.
+
+import { el, word } from './dom.js';
+import { diverging } from './colours.js';
+import { fitted, heads, layers, matrix } from './attention.js';
+import {
+  changed, changeList, changes, force, isChanged, toggleHead, toggleMask,
+} from './change.js';
+import { difference } from './difference.js';
+import { cellOf, heatmap } from './map.js';
+import { point, set, spot } from './state.js';
+
+const shortcut = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
+
+// A field in the place of a word; Enter reads the sentence with what it holds.
+function edit(node, words, at) {
+  const field = el('input', { class: 'edit', value: words[at], dir: 'auto', spellcheck: 'false',
+    'aria-label': `Instead of ${words[at]}`, size: Math.max(4, words[at].length) });
+  let open = true;
+  const close = (keep) => {
+    if (!open) return;
+    open = false;
+    const text = words.map((name, i) => (i === at ? field.value.trim() : name)).join(' ').trim();
+    const other = text !== '' && field.value.trim() !== words[at];
+    if (keep && other) set({ edit: text, mask: '', force: '', prefix: '' });
+    else field.replaceWith(node);
+  };
+  field.addEventListener('keydown', (event) => {
+    event.stopPropagation();
+    if (event.key === 'Enter') close(true);
+    if (event.key === 'Escape') close(false);
+  });
+  field.addEventListener('blur', () => close(false));
+  node.replaceWith(field);
+  field.focus();
+  field.select();
+}
+
+// The words that are read, each a button: a click masks it, a second click edits it.
+function sourceWords(sentence, state, look) {
+  const { masked } = changes(state);
+  const line = el('div', { class: 'words mask', role: 'group', 'aria-label': 'Words to mask' });
+  const words = sentence.source.words.slice(0, -1);
+  sentence.source.words.forEach((name, at) => {
+    const node = el('button', {
+      type: 'button', 'data-word': at, class: masked.includes(at) ? 'masked' : null,
+      'aria-pressed': masked.includes(at),
+      title: `Click: nothing may look at it.${at < words.length ? ' Double click: edit it.' : ''}`,
+      onclick: (event) => {
+        if (event.detail > 1) return;  // of a double click the second
+        clearTimeout(line.later);
+        line.later = setTimeout(() => toggleMask(state, at), event.detail === 0 ? 0 : 220);
+      },
+      ondblclick: () => {
+        clearTimeout(line.later);
+        if (at < words.length) edit(node, words, at);
+      },
+      onkeydown: (event) => {
+        if (!shortcut(event)) return;
+        if (event.key === 'e' && at < words.length) edit(node, words, at);
+        else if (event.key === 'f') look(state.step, at);
+        else return;
+        event.preventDefault();
+      },
+      onmouseenter: () => line.point?.(at), onmouseleave: () => line.point?.(null),
+    }, word(name));
+    line.append(node);
+  });
+  return line;
+}
+
+function headButtons(sentence, state) {
+  const { silent } = changes(state);
+  const columns = heads(sentence, state.kind);
+  const table = el('div', { class: 'mute', role: 'group', 'aria-label': 'Heads to silence' });
+  table.style.gridTemplateColumns = `auto repeat(${columns.length}, auto)`;
+  for (const layer of layers(sentence, state.kind)) {
+    table.append(el('span', { class: 'name' }, `layer ${layer + 1}`));
+    for (const head of columns) {
+      const off = silent.some((one) => one.kind === state.kind && one.layer === layer
+        && one.head === head);
+      table.append(el('button', {
+        type: 'button', class: off ? 'masked' : null, 'aria-pressed': off,
+        'data-head': `${state.kind}.${layer}.${head}`,
+        'aria-label': `Silence layer ${layer + 1}, head ${head + 1}`,
+        onclick: () => toggleHead(state, `${state.kind}.${layer}.${head}`),
+      }, String(head + 1)));
+    }
+  }
+  return table;
+}
+
+// A translation, with the words marked that the other lacks.
+function translation(title, sentence, pairs, side, other) {
+  const line = el('p', { class: `said ${side === 0 ? 'before' : 'now'}`, dir: 'auto' },
+    el('b', {}, title));
+  const words = sentence.target.words.slice(0, -1);
+  words.forEach((name, at) => {
+    const pair = pairs.find((one) => one[side] === at);
+    const twin = pair[1 - side];
+    const differs = twin === null || other.target.words[twin] !== name;
+    line.append(' ', differs ? el(side === 0 ? 'del' : 'ins', {}, word(name)) : word(name));
+  });
+  return line;
+}
+
+function panel(name, title, drawing) {
+  return el('div', { class: name }, el('h2', {}, title), drawing);
+}
+
+// Row and column of a map under the mouse, as row and column of the difference.
+const placed = (pairs, side, at) => {
+  if (at === null) return null;
+  const found = pairs.findIndex((one) => one[side] === at);
+  return found < 0 ? null : found;
+};
+
+function threeMaps(before, now, d, { room, gamma, look }) {
+  const cell = cellOf([before.m, now.m, d], room, 40);
+  const sides = [[before, 'before', 'As it was', 0], [now, 'now', 'As it is now', 1]];
+  const maps = sides.map(([one, name, title, side]) => {
+    const drawing = heatmap(one.m, { room, gamma, cell, sums: false,
+      tell: (row, col) => point(placed(d.rowPairs, side, row), placed(d.colPairs, side, col)),
+      choose: look && ((row, col) => look(one, row, col)) });
+    return { name, title, drawing, mark: (row, col) => drawing.mark(
+      row === null ? null : d.rowPairs[row]?.[side] ?? null,
+      col === null ? null : d.colPairs[col]?.[side] ?? null) };
+  });
+  const drawing = heatmap(d, { room, gamma, cell, paint: diverging, sums: false, dotted: false });
+  maps.push({ name: 'difference', title: 'Difference: red more, blue less', drawing,
+    mark: (row, col) => drawing.mark(row, col) });
+  return maps;
+}
+
+// What the step that was clicked is: all pieces of that word, or one piece.
+function stepsOf(m, row) {
+  const first = m.rowOf.indexOf(row);
+  return { first, end: m.rowOf.lastIndexOf(row) + 1 };
+}
+
+function note(kind) {
+  const cell = ', click a cell to make that step look there (in the layer and head that are '
+    + 'chosen, or all); what was written before it is kept';
+  return el('p', { class: 'note' }, 'Click a word to mask it, double-click to edit it, click a '
+    + 'head to silence it', kind === 'cross' ? cell : '',
+    '. Silent heads count as 0. Keys: e edits the word in focus, f makes the chosen step (← →) '
+    + 'look at it. A recurrent encoder has read a masked word all the same.');
+}
+
+export const view = {
+  id: 'whatif',
+  title: 'What if?',
+  tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
+  draw(stage, { sentence, m, state, model }) {
+    const box = el('div', { class: 'what-if', 'data-state': 'waiting' });
+    const forces = state.kind === 'cross';
+    const before = { sentence, m };
+    const look = (one, row, col) => {
+      const at = one.sentence.source.word_of[one.m.colOf.indexOf(col)];
+      force(state, one.sentence, { ...stepsOf(one.m, row), at, layer: state.layer,
+        head: state.head });
+    };
+    const drawn = { point: () => {} };
+    const show = (now) => {
+      const d = difference(m, now.m);
+      const wordPairs = difference(matrix(sentence, { ...state, kind: 'cross', unit: 'words' }),
+        matrix(now.sentence, fitted(now.sentence, { ...state, kind: 'cross', unit: 'words' })));
+      const maps = threeMaps(before, now, d, { room: stage.clientWidth - 70,
+        gamma: state.gamma, look: forces && look });
+      const words = sourceWords(now.sentence, state, (step, at) => force(state, now.sentence,
+        { first: step, end: step + 1, at, layer: state.layer, head: state.head }));
+      words.point = (at) => point(null, at === null || state.unit !== 'words' ? null
+        : placed(d.colPairs, 1, at));
+      box.replaceChildren(
+        el('div', { class: 'controls' }, el('div', {}, el('h2', {}, 'The model reads'), words),
+          el('div', {}, el('h2', {}, 'Heads'), headButtons(now.sentence, state))),
+        changeList(state, now.sentence),
+        translation('before', sentence, wordPairs.rowPairs, 0, now.sentence),
+        translation('now', now.sentence, wordPairs.rowPairs, 1, sentence),
+        el('div', { class: 'pair' }, maps.map((one) => panel(one.name, one.title, one.drawing))),
+        note(state.kind));
+      Object.assign(drawn, { m: d, drawing: maps[2].drawing,
+        point: ({ row, col }) => maps.forEach((one) => one.mark(row, col)),
+        step: (at) => point(placed(d.rowPairs, 1, now.m.rowOf[at] ?? null), null) });
+      drawn.point(spot);
+      box.dataset.state = 'done';
+    };
+    stage.append(box);
+    if (!isChanged(state)) {
+      show(before);
+      return drawn;
+    }
+    changed(sentence, model, changes(state)).then((found) => show({ sentence: found,
+      m: matrix(found, fitted(found, state)) }), (error) => {
+      box.replaceChildren(changeList(state, sentence),
+        el('p', { class: 'note', role: 'alert' }, error.message));
+      box.dataset.state = 'failed';
+    });
+    return drawn;
+  },
+};
