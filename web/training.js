@@ -18,9 +18,12 @@ function byName(curves) {
   for (const kind of KINDS)
     for (const [name, points] of Object.entries(curves[kind] ?? {}))
       names.set(name, { ...names.get(name), [kind]: points });
-  const constant = (series) => Object.values(series).flat().every(([, value]) => value === 0);
+  const dull = (series) => {
+    const points = Object.values(series).flat();
+    return points.length < 2 || points.every(([, value]) => value === 0);
+  };
   const place = (name) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
-  return [...names].filter(([, series]) => !constant(series))
+  return [...names].filter(([, series]) => !dull(series))
     .sort(([a], [b]) => place(a) - place(b));
 }
 

@@ -133,6 +133,8 @@ void Service::explain(Call call) {
   const Orders order = read_order(call, parameters);
   if (!order->engine) throw Refusal(400, "Invalid request: source and target are the same");
   if (order->texts.size() != 1) throw Refusal(400, "Invalid request: q is not one text");
+  if (!order->wish.what_if.empty())  // explain_row knows nothing of them
+    throw Refusal(400, "Invalid request: masks and forced attention are not explained");
   const auto number = [&](const char* name) {
     return parameters.integer(name, {0, kMostRows}).value_or(0);
   };
