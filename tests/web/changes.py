@@ -1,5 +1,7 @@
 """Tests of what-if: words and heads that are masked, steps and beginnings that are forced."""
 
+import urllib.parse
+
 from truth import STEP, SENTENCE, Asked, ask_service, check, equal, flat, near, picture
 
 
@@ -13,10 +15,12 @@ def in_map(page, name):
     return page.numbers(f".{name} .cells rect", "weight")
 
 
-def done_after(page, script):
-    """The view is drawn anew by what the script does."""
+def done_after(page, script, act=None):
+    """The view is drawn anew by what the script does, or the call."""
     page.browser.value("document.querySelector('.what-if').dataset.state = 'old'")
     page.browser.value(script)
+    if act:
+        act()
     page.browser.wait("document.querySelector('.what-if').dataset.state === 'done'")
 
 
@@ -27,6 +31,26 @@ def click_cell(page, name, row, col):
         .getBoundingClientRect();
       document.querySelector('.{name} svg').dispatchEvent(new MouseEvent('click',
         {{ clientX: b.x + b.width / 2, clientY: b.y + b.height / 2, bubbles: true }})); }})()""")
+
+
+def difference_is_that_of(page, before, now):
+    """Rows by their names: of both, '+' of the new one alone, '−' of the old one alone."""
+    names = page.browser.value("[...document.querySelectorAll('.difference .names [data-row]')]"
+                               ".map((node) => node.textContent)")
+    old, new = (one.json["target"]["words"] for one in (before, now))
+    columns = len(before.words()[0])
+    shown = in_map(page, "difference")
+    seen = set()
+    for i, name in enumerate(names):
+        was, _, became = name.partition(" \u21d2 ")
+        became = became or was
+        zeros = [0.0] * columns
+        less = zeros if name.startswith("+ ") else before.words()[old.index(was.lstrip("\u2212 "))]
+        more = zeros if name.startswith("\u2212 ") else now.words()[new.index(became.lstrip("+ "))]
+        near(shown[i * columns:(i + 1) * columns], [b - a for a, b in zip(less, more)],
+             f"difference of {name}", within=2 * STEP)
+        seen.add(name.split()[0] if " " in name else "same")
+    check(len(seen) > 1, f"nothing differs in {names}")
 
 
 def masking_shows_the_difference(page):
@@ -44,9 +68,7 @@ def masking_shows_the_difference(page):
     said = page.browser.value("[...document.querySelectorAll('.said.now bdi')]"
                               ".map((node) => node.textContent).join(' ')")
     equal(said, masked.json["target"]["text"], "the translation without the word")
-    if len(truth.words()) == len(masked.words()):
-        wanted = [a - b for a, b in zip(flat(masked.words()), flat(truth.words()))]
-        near(in_map(page, "difference"), wanted, "the difference", within=2 * STEP)
+    difference_is_that_of(page, truth, masked)
     new = page.browser.value("[...document.querySelectorAll('.said.now ins')]"
                              ".map((node) => node.textContent)")
     old = [w for w in masked.json["target"]["words"] if w not in truth.json["target"]["words"]]
@@ -99,6 +121,37 @@ def a_word_is_edited(page):
     equal(names[2], "dog \u21d2 cat", "the column of the difference")
 
 
+def pointing_links_all_maps(page):
+    what_if(page, mask="2")
+    row, col = 1, 1
+    columns = page.browser.value("document.querySelectorAll('.now .names [data-col]').length")
+    page.browser.move(*page.browser.value(
+        f"(() => {{ const b = document.querySelectorAll('.now .cells rect')"
+        f"[{row * columns + col}].getBoundingClientRect();"
+        " return [b.x + b.width / 2, b.y + b.height / 2]; })()"))
+    for name in ("before", "now", "difference"):
+        equal(page.browser.value(f"document.querySelectorAll('.{name} .cross-hair rect').length"),
+              2, f"lines of the cross-hair in {name}")
+    more = Asked(page, mask_words=[2]).words()[row][col] - Asked(page).words()[row][col]
+    equal(page.text("#read-out"), f"kleiner \u2192 small = {more:.3f}", "the read-out")
+
+
+def keys_do_what_clicks_do(page):
+    what_if(page, step=2)
+    page.browser.value("document.querySelector('.mask [data-word=\"6\"]').focus()")
+    done_after(page, "0", lambda: page.browser.press("f"))
+    state = urllib.parse.parse_qs(page.browser.value("location.hash").lstrip("#"))
+    equal(state["force"], ["2.6.-1.-1"], "what f has forced")
+    forced = Asked(page, prefix=state["prefix"][0].split(),
+                   force_attention=[{"step": 2, "word": 6}])
+    near(in_map(page, "now"), flat(forced.words()), "what f has forced")
+    page.browser.value("document.querySelector('.mask [data-word=\"1\"]').focus()")
+    page.browser.press("e")
+    equal(page.browser.value("document.activeElement.value"), "small", "the field that e opens")
+    page.browser.press("Escape")
+    equal(page.browser.value("document.querySelectorAll('input.edit').length"), 0, "fields left")
+
+
 def nonsense_in_the_address_is_told(page):
     page.open(text=SENTENCE, view="whatif", mask="77")
     page.browser.wait("document.querySelector('.what-if').dataset.state === 'failed'")
@@ -114,7 +167,9 @@ def hypotheses_can_be_followed(page):
     while at:
         won.add(at["id"])
         at = nodes.get(at["parent"])
-    lost = next(n for n in beam if n["id"] not in won and not n["finished"] and n["step"] > 1)
+    # What it looked at is the winner's where the one before it is.
+    lost = next(n for n in beam if n["id"] not in won and not n["finished"] and n["step"] > 1
+                and n["parent"] not in won)
     path, at = [], lost
     while at:
         path.insert(0, at["token"])
@@ -167,6 +222,7 @@ def pictures_of_changes(page):
 
 
 SHIPPED = [hypotheses_can_be_followed, masking_shows_the_difference, heads_are_silenced,
-           a_step_is_forced, a_word_is_edited, nonsense_in_the_address_is_told,
+           a_step_is_forced, a_word_is_edited, pointing_links_all_maps, keys_do_what_clicks_do,
+           nonsense_in_the_address_is_told,
            two_sentences_side_by_side, pictures_of_changes]
 TRAINED = [mechanisms_can_be_changed]
