@@ -31,11 +31,16 @@ export function heads(sentence, kind) {
   return [...new Set(found)].sort((a, b) => a - b);
 }
 
+export const MEAN = -1;
+export const MAXIMUM = -2;  // over heads
+
 // The choice as far as this sentence has it: a layer or head that it lacks becomes the mean.
 export function fitted(sentence, choice) {
   const kind = kinds(sentence).includes(choice.kind) ? choice.kind : kinds(sentence)[0];
   const layer = layers(sentence, kind).includes(choice.layer) ? choice.layer : -1;
-  const head = heads(sentence, kind).includes(choice.head) ? choice.head : -1;
+  const all = heads(sentence, kind);
+  const head = all.includes(choice.head) || (choice.head === MAXIMUM && all.length > 1)
+    ? choice.head : MEAN;
   return { ...choice, kind, layer, head };
 }
 
@@ -57,8 +62,18 @@ function axes(sentence, kind, unit) {
   return { rows, cols };
 }
 
-// The mean of the chosen maps; −1 stands for all. Words: the sum over the pieces of a column's
-// word, the mean over those of a row's.
+// One map of several: their mean, or the largest of each weight.
+function joined(maps, head) {
+  const weights = new Float64Array(maps[0].weights.length);
+  for (const map of maps)
+    map.weights.forEach((w, i) => {
+      weights[i] = head === MAXIMUM ? Math.max(weights[i], w) : weights[i] + w / maps.length;
+    });
+  return { ...maps[0], weights };
+}
+
+// The mean of the chosen maps, or their maximum; −1 stands for all. Words: the sum over the pieces
+// of a column's word, the mean over those of a row's.
 export function matrix(sentence, { kind, layer, head, unit }) {
   const chosen = sentence.maps.filter((m) => m.kind === kind
     && (layer < 0 || m.layer === layer) && (head < 0 || m.head === head));
@@ -67,12 +82,12 @@ export function matrix(sentence, { kind, layer, head, unit }) {
   const width = cols.names.length;
   const sum = new Float64Array(rows.names.length * width);
   const pieces = new Array(rows.names.length).fill(0);
-  for (let i = 0; i < chosen[0].rows; ++i) pieces[rows.of[i]] += 1;
-  for (const map of chosen)
-    for (let i = 0; i < map.rows; ++i)
-      for (let j = 0; j < map.cols; ++j)
-        sum[rows.of[i] * width + cols.of[j]]
-          += map.weights[i * map.cols + j] / (chosen.length * pieces[rows.of[i]]);
+  const map = joined(chosen, head);
+  for (let i = 0; i < map.rows; ++i) pieces[rows.of[i]] += 1;
+  for (let i = 0; i < map.rows; ++i)
+    for (let j = 0; j < map.cols; ++j)
+      sum[rows.of[i] * width + cols.of[j]]
+        += map.weights[i * map.cols + j] / pieces[rows.of[i]];
   return {
     rows: rows.names.length, cols: width, weights: sum, rowNames: rows.names, colNames: cols.names,
     rowOf: rows.of, colOf: cols.of, mechanism: chosen[0].mechanism,
@@ -97,6 +112,46 @@ export function largest(m, row, count = m.cols) {
 export function entropy(m) {
   let sum = 0;
   for (const w of m.weights) if (w > 0) sum -= w * Math.log2(w);
+  return sum / m.rows;
+}
+
+// Where a row would look if the model went from the first word to the last at an even pace.
+const onDiagonal = (m, i) => (m.rows > 1 ? (i * (m.cols - 1)) / (m.rows - 1) : 0);
+
+// How far from there it looks on average, in words.
+export function distance(m) {
+  let sum = 0;
+  for (let i = 0; i < m.rows; ++i)
+    for (let j = 0; j < m.cols; ++j) sum += m.at(i, j) * Math.abs(j - onDiagonal(m, i));
+  return sum / m.rows;
+}
+
+// Whether it goes on to the right as rows go on: the correlation of a row with the middle of what
+// it looks at, from −1 (backwards) over 0 (no matter which row) to 1.
+export function diagonality(m) {
+  const middles = [];
+  for (let i = 0; i < m.rows; ++i) {
+    let sum = 0;
+    for (let j = 0; j < m.cols; ++j) sum += j * m.at(i, j);
+    middles.push(sum / (rowSum(m, i) || 1));
+  }
+  const mean = middles.reduce((a, x) => a + x, 0) / m.rows;
+  const half = (m.rows - 1) / 2;
+  let both = 0;
+  let rows = 0;
+  let cols = 0;
+  middles.forEach((middle, i) => {
+    both += (i - half) * (middle - mean);
+    rows += (i - half) ** 2;
+    cols += (middle - mean) ** 2;
+  });
+  return rows * cols > 1e-12 ? both / Math.sqrt(rows * cols) : 0;
+}
+
+// How much of the weight the last column, </s>, takes: heads that have nothing to say look there.
+export function atEnd(m) {
+  let sum = 0;
+  for (let i = 0; i < m.rows; ++i) sum += m.at(i, m.cols - 1);
   return sum / m.rows;
 }
 

@@ -1,9 +1,16 @@
-// One hue from paper to ink, so that more is darker (lighter on a dark page) for every eye.
+// One hue from paper to ink, so that more is darker (lighter on a dark page) for every eye; or
+// viridis, in which more differences can be told apart.
 
 const STOPS = {
   light: ['ffffff', 'deebf7', 'c6dbef', '9ecae1', '6baed6', '4292c6', '2171b5', '08519c', '08306b'],
   dark: ['141b26', '152a44', '173c66', '1b5089', '2467ab', '3a82c9', '62a1de', '97c3ee', 'd6eaff'],
+  viridis: ['440154', '472d7b', '3b528b', '2c728e', '21918c', '28ae80', '5ec962', 'addc30',
+    'fde725'],
 };
+let palette = '';
+export function usePalette(name) {
+  palette = name;
+}
 
 // From less (blue) over nothing to more (red): a pair that colour-blind eyes tell apart.
 const LESS_OR_MORE = {
@@ -32,7 +39,7 @@ const within = (low, value, high) => Math.min(high, Math.max(low, value));
 
 // The colour of a weight in [0, 1], as three numbers.
 export function blues(weight, gamma = 1) {
-  const stops = STOPS[isDark() ? 'dark' : 'light'];
+  const stops = STOPS[palette === 'viridis' ? palette : isDark() ? 'dark' : 'light'];
   return between(stops, within(0, weight, 1) ** within(0.1, gamma, 4) * (stops.length - 1));
 }
 

@@ -8,7 +8,7 @@ function fill(node, attributes, children) {
     if (typeof value === 'function') node.addEventListener(name.replace(/^on/, ''), value);
     else node.setAttribute(name, value === true ? '' : value);
   }
-  node.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  node.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return node;
 }
 

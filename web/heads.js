@@ -2,7 +2,7 @@
 
 import { el } from './dom.js';
 import { blues } from './colours.js';
-import { entropy, heads, layers, matrix } from './attention.js';
+import { atEnd, diagonality, distance, entropy, heads, layers, matrix } from './attention.js';
 import { set } from './state.js';
 
 const SIZE = 92;
@@ -19,42 +19,76 @@ function thumbnail(m, gamma) {
   return canvas;
 }
 
-// How much of the weight the last column, </s>, takes: heads that have nothing to say look there.
-function atEnd(m) {
-  let sum = 0;
-  for (let i = 0; i < m.rows; ++i) sum += m.at(i, m.cols - 1);
-  return sum / m.rows;
+// What can be said of a head in a number, and how it is written.
+const FIGURES = {
+  entropy: { of: entropy, title: 'entropy', text: (x) => `${x.toFixed(2)} bits` },
+  distance: { of: distance, title: 'distance', text: (x) => `${x.toFixed(1)} words off` },
+  diagonality: { of: diagonality, title: 'diagonality', text: (x) => `diagonal ${x.toFixed(2)}` },
+  end: { of: atEnd, title: 'share of </s>', text: (x) => `${Math.round(100 * x)} % at </s>` },
+};
+
+function measured(m) {
+  const figures = Object.entries(FIGURES).filter(([name]) => name !== 'end'
+    || m.colNames[m.cols - 1] === '</s>');
+  return Object.fromEntries(figures.map(([name, { of }]) => [name, of(m)]));
 }
 
-function one(sentence, state, layer, head) {
-  const m = matrix(sentence, { ...state, layer, head });
-  if (!m) return el('span');
-  const bits = entropy(m);
+function one({ m, layer, head, figures }, state) {
   const chosen = state.layer === layer && state.head === head;
-  const end = m.colNames[m.cols - 1] === '</s>'
-    ? [el('br'), `${Math.round(100 * atEnd(m))} % at </s>`] : [];
+  const lines = Object.entries(figures).map(([name, x]) => FIGURES[name].text(x));
+  const data = Object.fromEntries(Object.entries(figures).map(([name, x]) =>
+    [`data-${name}`, x.toFixed(4)]));
   return el('button', {
     type: 'button', class: chosen ? 'chosen' : null, 'data-layer': layer, 'data-head': head,
-    'data-entropy': bits.toFixed(4), onclick: () => set({ view: 'map', layer, head }),
-    'aria-label': `layer ${layer + 1}, head ${head + 1}, entropy ${bits.toFixed(2)} bits`,
-  }, thumbnail(m, state.gamma), `${bits.toFixed(2)} bits`, ...end);
+    ...data, onclick: () => set({ view: 'map', layer, head }),
+    'aria-label': `layer ${layer + 1}, head ${head + 1}: ${lines.join(', ')}`,
+  }, state.sort ? el('b', {}, `layer ${layer + 1}, head ${head + 1}`) : '',
+  thumbnail(m, state.gamma), ...lines.map((line) => el('span', {}, line)));
+}
+
+function order(state) {
+  const select = el('select', { id: 'sort', onchange: () => set({ sort: select.value }) },
+    [['', 'by layer'], ...Object.entries(FIGURES).map(([name, { title }]) => [name, title])].map(
+      ([value, title]) => el('option', { value, selected: value === state.sort }, title)));
+  return el('p', { class: 'order' }, el('label', {}, 'Sorted ', select));
+}
+
+function grid(all, columns) {
+  const node = el('div', { class: 'heads' });
+  node.style.gridTemplateColumns = `auto repeat(${columns.length}, auto)`;
+  node.append(el('span'), ...columns.map((head) => el('span', { class: 'name' },
+    `head ${head + 1}`)), ...all);
+  return node;
 }
 
 export const view = {
   id: 'heads',
   title: 'Heads',
   tools: ['kind', 'unit', 'gamma'],
+  saves: ['csv', 'pharaoh', 'json', 'latex'],
   draw(stage, { sentence, state }) {
     const columns = heads(sentence, state.kind);
-    const grid = el('div', { class: 'heads' });
-    grid.style.gridTemplateColumns = `auto repeat(${columns.length}, auto)`;
-    grid.append(el('span'), ...columns.map((head) => el('span', { class: 'name' },
-      `head ${head + 1}`)));
-    for (const layer of layers(sentence, state.kind))
-      grid.append(el('span', { class: 'name' }, `layer ${layer + 1}`),
-        ...columns.map((head) => one(sentence, state, layer, head)));
-    stage.append(grid, el('p', { class: 'note' }, 'Entropy is the mean over rows: 0 bits where '
-      + 'each row looks at one place, more where it spreads. Click a head to see it large.'));
+    const all = layers(sentence, state.kind).flatMap((layer) => columns.map((head) => {
+      const m = matrix(sentence, { ...state, layer, head });
+      return m && { m, layer, head, figures: measured(m) };
+    }));
+    const sorted = Object.hasOwn(FIGURES, state.sort);
+    if (sorted) {
+      const value = (head) => head.figures[state.sort] ?? 0;
+      const list = all.filter((head) => head).sort((a, b) => value(b) - value(a));
+      stage.append(order(state), el('div', { class: 'heads sorted' },
+        list.map((head) => one(head, state))));
+    } else {
+      const cells = all.map((head) => (head ? one(head, { ...state, sort: '' }) : el('span')));
+      const rows = layers(sentence, state.kind).flatMap((layer, i) => [
+        el('span', { class: 'name' }, `layer ${layer + 1}`),
+        ...cells.slice(i * columns.length, (i + 1) * columns.length)]);
+      stage.append(order(state), grid(rows, columns));
+    }
+    stage.append(el('p', { class: 'note' }, 'Means over rows. Entropy: 0 bits where each row looks '
+      + 'at one place, more where it spreads. Words off: how far from the diagonal it looks. '
+      + 'Diagonal: 1 where it moves on to the right as rows move on, 0 where it stays, −1 where it '
+      + 'goes backwards. Click a head to see it large.'));
     return {};
   },
 };

@@ -3,8 +3,8 @@
 
 import { el, svg, widthOf } from './dom.js';
 import { HEADS } from './colours.js';
-import { heads, matrix } from './attention.js';
-import { point } from './state.js';
+import { MEAN, heads, matrix } from './attention.js';
+import { point, set } from './state.js';
 
 const LINE = 27;
 const GAP = 420;
@@ -51,20 +51,44 @@ function dim(drawing, { row, col }) {
 
 function layersOfCurves(sentence, m, place, state) {
   const all = heads(sentence, state.kind);
-  if (state.layer < 0 || state.head >= 0 || all.length < 2)
+  if (state.layer < 0 || state.head !== MEAN || all.length < 2)
     return [curves(m, place, { hide: state.hide, colour: '#3182bd', share: 1 })];
   const apart = Math.min(4, (LINE - 9) / all.length);  // so that heads do not hide each other
-  return all.map((head, i) => curves(matrix(sentence, { ...state, head }), place, {
+  const hidden = off(state);
+  const one = (head) => matrix(sentence, { ...state, head });
+  return all.map((head, i) => (hidden.has(head) ? null : curves(one(head), place, {
     hide: state.hide, colour: HEADS[head % HEADS.length], share: Math.min(0.5, apart / 8),
     shift: (i - (all.length - 1) / 2) * apart,
-  }));
+  })));
 }
 
-function legend(all) {
-  return el('p', { class: 'legend' }, all.map((head) => {
-    const name = el('span', {}, `head ${head + 1}`);
-    name.style.borderColor = HEADS[head % HEADS.length];
-    return name;
+// Heads that are switched off, "0,3" in the address.
+const off = (state) => new Set(state.off.split(',').filter((text) => text !== '').map(Number));
+
+// A click switches a head on or off; a double click leaves it alone, or brings all back.
+function toggle(state, head) {
+  const hidden = off(state);
+  if (!hidden.delete(head)) hidden.add(head);
+  set({ off: [...hidden].sort((a, b) => a - b).join(',') });
+}
+
+function alone(state, all, head) {
+  const others = all.filter((other) => other !== head);
+  const hidden = off(state);
+  const is = others.every((other) => hidden.has(other));
+  set({ off: is ? '' : others.join(',') });
+}
+
+function legend(all, state) {
+  const hidden = off(state);
+  return el('p', { class: 'legend squares' }, all.map((head) => {
+    const square = el('button', { type: 'button', 'data-head': head,
+      'aria-pressed': String(!hidden.has(head)),
+      title: 'Click: on or off. Double click: this alone.',
+      onclick: (event) => (event.detail > 1 ? alone(state, all, head) : toggle(state, head)),
+    }, `head ${head + 1}`);
+    square.style.setProperty('--square', HEADS[head % HEADS.length]);
+    return square;
   }));
 }
 
@@ -87,8 +111,8 @@ export const view = {
     column(m.rowNames, left + GAP + 8, 'start', place, 'row'));
     stage.append(drawing);
     const all = heads(sentence, state.kind);
-    if (all.length > 1 && state.head < 0)
-      stage.append(state.layer >= 0 ? legend(all)
+    if (all.length > 1 && state.head === MEAN)
+      stage.append(state.layer >= 0 ? legend(all, state)
         : el('p', { class: 'note' }, 'Choose a layer to see each head in its colour.'));
     return { drawing, point: (at) => dim(drawing, at) };
   },

@@ -1,7 +1,10 @@
 // The page: asks the service, keeps the tools in step with the state, lets the chosen view draw.
 
 import { clear, el, options, word } from './dom.js';
-import { fitted, heads, kinds, layers, matrix, read } from './attention.js';
+import { usePalette } from './colours.js';
+import {
+  MAXIMUM, MEAN, fitted, heads, kinds, layers, matrix, read,
+} from './attention.js';
 import { onChange, onPoint, set, spot, start, state } from './state.js';
 import { models, languages, recorded, translate, useKey } from './service.js';
 import { save } from './save.js';
@@ -13,9 +16,13 @@ import { view as beam } from './beam.js';
 import { view as compare } from './compare.js';
 import { view as whatIf } from './whatif.js';
 import { UNCHANGED } from './change.js';
+import { view as inside } from './inside.js';
+import { view as positions } from './positions.js';
+import { view as words } from './words.js';
+import { view as training } from './training.js';
 
-const VIEWS = [map, player, lines, headGrid, beam, whatIf, compare]
-  .filter((v) => !recorded || !v.asks);
+const VIEWS = [map, player, lines, headGrid, beam, whatIf, compare, inside,
+  positions, words, training].filter((v) => !recorded || !v.asks);
 const EXAMPLES = {
   en: 'A small dog runs through the snow.',
   de: 'Ein kleiner Hund läuft durch den Schnee.',
@@ -47,6 +54,7 @@ function message(text) {
 function theme() {
   const dark = matchMedia('(prefers-color-scheme: dark)').matches;
   document.documentElement.dataset.theme = state.theme || (dark ? 'dark' : 'light');
+  usePalette(state.palette);
 }
 
 async function ask() {
@@ -71,8 +79,10 @@ async function ask() {
   document.body.dataset.ready = turn;
 }
 
-function number(select, list, chosen) {
-  options(select, [[-1, 'mean'], ...list.map((i) => [i, String(i + 1)])], chosen);
+// A view of single numbers has no means: it shows the first where no other is chosen.
+function number(select, list, chosen, means) {
+  const offered = [...(view().single ? [] : means), ...list.map((i) => [i, String(i + 1)])];
+  options(select, offered, view().single ? Math.max(0, chosen) : chosen);
   select.disabled = list.length < 2;
 }
 
@@ -85,12 +95,16 @@ function tools() {
   for (const name of ['kind', 'layer', 'head'])
     by(name).parentElement.hidden = !offers(name);
   document.querySelector('.switch').hidden = !offers('unit');
-  by('gamma-line').hidden = !offers('gamma');
-  by('hide-line').hidden = !offers('hide');
-  by('other-line').hidden = !offers('other');
+  for (const name of ['gamma', 'hide', 'other', 'gold'])
+    by(`${name}-line`).hidden = !offers(name);
+  by('palette-line').hidden = !offers('gamma');
+  for (const button of document.querySelectorAll('[data-save]'))
+    button.hidden = !s || !(now.saves ?? [button.dataset.save]).includes(button.dataset.save);
   by('sentence-line').hidden = page.sentences.length < 2;
   by('gamma').value = state.gamma;
   by('hide').value = state.hide;
+  by('palette').value = state.palette;
+  if (document.activeElement !== by('gold')) by('gold').value = state.gold;
   for (const button of document.querySelectorAll('[data-unit]'))
     button.setAttribute('aria-pressed', button.dataset.unit === state.unit);
   if (!s) return;
@@ -99,8 +113,8 @@ function tools() {
   options(by('sentence'), page.sentences.map(title), state.sentence);
   options(by('kind'), kinds(s).map((k) => [k, KIND_NAMES[k]]), state.kind);
   const kind = now.tools.includes('kind') ? state.kind : 'cross';
-  number(by('layer'), layers(s, kind), state.layer);
-  number(by('head'), heads(s, kind), state.head);
+  number(by('layer'), layers(s, kind), state.layer, [[MEAN, 'mean']]);
+  number(by('head'), heads(s, kind), state.head, [[MEAN, 'mean'], [MAXIMUM, 'maximum']]);
 }
 
 function draw() {
@@ -125,7 +139,7 @@ function draw() {
   readOut(spot);
 }
 
-function readOut({ row, col }) {
+function readOut({ row, col, pinned }) {
   const line = clear(by('read-out'));
   const m = page.drawn.m ?? page.m;
   page.drawn.point?.({ row, col });
@@ -135,10 +149,13 @@ function readOut({ row, col }) {
   if (col !== null && col < m.cols) line.append(' → ', el('b', {}, word(m.colNames[col])));
   if (row !== null && col !== null && row < m.rows && col < m.cols)
     line.append(` = ${m.at(row, col).toFixed(3)}`);
+  if (pinned && m.rowOf) line.append(' ', el('button', { type: 'button', class: 'how',
+    onclick: () => set({ view: 'inside', step: m.rowOf.indexOf(row), col: m.colOf.indexOf(col) }),
+  }, 'how it comes about'));
 }
 
 function shift(name, list, by_) {
-  const all = [-1, ...list];
+  const all = name === 'head' ? [MAXIMUM, MEAN, ...list] : [MEAN, ...list];
   const at = all.indexOf(state[name]) + by_;
   if (at >= 0 && at < all.length) set({ [name]: all[at] });
 }
@@ -157,6 +174,7 @@ function keys(event) {
     ArrowUp: () => shift('layer', layers(s, kind), -1),
     ']': () => shift('head', heads(s, kind), 1),
     '[': () => shift('head', heads(s, kind), -1),
+    s: () => keep('svg'),
   };
   const number = Number(event.key) - 1;
   const act = VIEWS[number] ? () => set({ view: VIEWS[number].id }) : actions[event.key];
@@ -178,12 +196,13 @@ function listen() {
   });
   by('model').addEventListener('change', choose);
   by('key').addEventListener('change', () => { useKey(by('key').value); ask(); });
-  for (const name of ['kind', 'other'])
+  for (const name of ['kind', 'other', 'palette'])
     by(name).addEventListener('change', () => set({ [name]: by(name).value }));
   for (const name of ['sentence', 'layer', 'head'])
     by(name).addEventListener('change', () => set({ [name]: Number(by(name).value), step: 0 }));
   for (const name of ['gamma', 'hide'])
     by(name).addEventListener('input', () => set({ [name]: Number(by(name).value) }));
+  by('gold').addEventListener('input', () => set({ gold: by('gold').value }));
   for (const button of document.querySelectorAll('[data-unit]'))
     button.addEventListener('click', () => set({ unit: button.dataset.unit }));
   for (const button of document.querySelectorAll('[data-save]'))
@@ -213,7 +232,7 @@ function choose() {
 }
 
 function changed(names) {
-  if (names.has('theme')) theme();
+  if (names.has('theme') || names.has('palette')) theme();
   const asks = (names.has('text') && by('text').value !== state.text)
     || (names.has('model') && by('model').value !== state.model);
   if (!asks && names.size === 1 && names.has('step')) return page.drawn.step?.(state.step);

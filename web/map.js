@@ -3,7 +3,9 @@
 import { svg, widthOf, clear, el } from './dom.js';
 import { blues, css, ink } from './colours.js';
 import { largest, rowSum } from './attention.js';
-import { point } from './state.js';
+import { errorRate, links } from './gold.js';
+import { windowed } from './overview.js';
+import { pin, point } from './state.js';
 
 const MOST = 80 * 80;  // cells that are elements of their own; more become one picture
 const SLANT = Math.SQRT1_2;
@@ -115,6 +117,20 @@ function ends(m, { left, top, cell }) {
   return group;
 }
 
+// Hollow squares where gold has links; those that are only possible dashed.
+function squares(m, { left, top, cell }, gold) {
+  const group = svg('g', { class: 'gold', 'pointer-events': 'none' });
+  for (const link of gold.possible) {
+    const [j, i] = link.split('-').map(Number);
+    if (i < m.rows && j < m.cols) group.append(svg('rect', {
+      x: left + j * cell + 3, y: top + i * cell + 3, width: cell - 6, height: cell - 6,
+      fill: 'none', stroke: '#d9480f', 'stroke-width': 2, 'data-link': link,
+      'stroke-dasharray': gold.sure.has(link) ? null : '3 3',
+    }));
+  }
+  return group;
+}
+
 // How large the cells of several maps beside each other can be, all alike.
 export function cellOf(maps, room, largestCell) {
   const cols = maps.reduce((sum, m) => sum + m.cols, 0);
@@ -128,7 +144,7 @@ export function cellOf(maps, room, largestCell) {
 // The drawing, with a method `mark(row, col)` for the cross-hair. `paint` gives a weight its
 // colour; `tell` is called with what is pointed at, `choose` with what is clicked.
 export function heatmap(m, { room, gamma, cell = 46, live = true, paint = blues, sums = live,
-  dotted = true, tell = live ? point : null, choose = null }) {
+  dotted = true, gold = null, tell = live ? point : null, choose = null }) {
   const place = measure(m, room, cell, sums);
   const { left, top } = place;
   const hair = svg('g', { class: 'cross-hair' });
@@ -136,7 +152,7 @@ export function heatmap(m, { room, gamma, cell = 46, live = true, paint = blues,
     width: place.width, height: place.height, viewBox: `0 0 ${place.width} ${place.height}`,
     role: 'figure', 'aria-label': 'Attention weights', class: `heat-map${choose ? ' choose' : ''}`,
   }, cells(m, place, { gamma, paint }), ends(m, place), names(m, place, sums),
-  dotted ? dots(m, place) : null, hair);
+  dotted ? dots(m, place) : null, gold && squares(m, place, gold), hair);
   drawing.mark = (row, col) => {
     clear(hair);
     if (row !== null && row < m.rows) hair.append(svg('rect', {
@@ -165,13 +181,38 @@ export function heatmap(m, { room, gamma, cell = 46, live = true, paint = blues,
   return drawing;
 }
 
+// Gold links join words of both sides: in pieces, or within one side, they mean nothing.
+function goldOf(sentence, state) {
+  if (!state.gold.trim() || state.unit !== 'words' || state.kind !== 'cross') return null;
+  return links(state.gold);
+}
+
+function judged(sentence, state, gold) {
+  if (gold.bad.length > 0)
+    return el('p', { class: 'note' }, 'Gold links look like 0-0 1-2 3?4; not understood: ',
+      gold.bad.slice(0, 5).join(' '));
+  const rate = errorRate(sentence, state, gold);
+  return el('p', { class: 'note', 'data-aer': rate.toFixed(4) },
+    `Alignment error rate ${(100 * rate).toFixed(1)} % against the squares.`);
+}
+
 export const view = {
   id: 'map',
   title: 'Alignment',
-  tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
-  draw(stage, { m, state }) {
-    const drawing = heatmap(m, { room: stage.clientWidth - 30, gamma: state.gamma });
-    stage.append(drawing);
-    return { point: ({ row, col }) => drawing.mark(row, col) };
+  tools: ['kind', 'layer', 'head', 'unit', 'gamma', 'gold'],
+  draw(stage, { m, sentence, state }) {
+    const gold = goldOf(sentence, state);
+    const large = m.rows * m.cols > MOST;
+    const room = stage.clientWidth - (large ? 210 : 30);
+    const drawing = heatmap(m, { room, gamma: state.gamma, gold, choose: pin });
+    if (gold) stage.append(judged(sentence, state, gold));
+    if (large || drawing.viewBox.baseVal.width > stage.clientWidth - 10) {
+      const all = windowed(drawing, m, { gamma: state.gamma, height: innerHeight * 0.8 });
+      stage.append(all);
+      all.settle();
+    } else {
+      stage.append(drawing);
+    }
+    return { drawing, point: ({ row, col }) => drawing.mark(row, col) };
   },
 };

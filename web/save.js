@@ -1,6 +1,7 @@
 // Pictures and tables to keep.
 
 import { csv, pharaoh } from './attention.js';
+import { json, tikz } from './tables.js';
 import { el } from './dom.js';
 
 const KEPT = ['fill', 'stroke', 'stroke-width', 'stroke-opacity', 'fill-opacity', 'opacity',
@@ -48,18 +49,31 @@ async function png(drawing) {
   return new Promise((done) => { canvas.toBlob(done, 'image/png'); });
 }
 
+// A piece of HTML to paste into a page of one's own; it needs nothing else.
+function snippet(drawing, sentence) {
+  const caption = el('figcaption', { dir: 'auto' },
+    `${sentence.source.text} → ${sentence.target.text}`);
+  return `<figure>\n${standalone(drawing)}\n${caption.outerHTML}\n</figure>\n`;
+}
+
 // What `form` asks for as a Blob, or null where the view has no drawing.
 export async function content(form, { drawing, m, sentence, choice }) {
   if (form === 'csv') return new Blob([csv(m)], { type: 'text/csv' });
   if (form === 'pharaoh')
     return new Blob([`${pharaoh(sentence, choice)}\n`], { type: 'text/plain' });
+  if (form === 'json')
+    return new Blob([json(m, sentence, choice)], { type: 'application/json' });
+  if (form === 'latex') return new Blob([tikz(m)], { type: 'text/plain' });
   if (!drawing) return null;
   if (form === 'png') return png(drawing);
+  if (form === 'embed') return new Blob([snippet(drawing, sentence)], { type: 'text/html' });
   return new Blob([standalone(drawing)], { type: 'image/svg+xml' });
 }
 
+const ENDINGS = { pharaoh: 'align.txt', latex: 'tex', embed: 'html' };
+
 export async function save(form, shown) {
   const blob = await content(form, shown);
-  if (blob) keep(`attention.${form === 'pharaoh' ? 'align.txt' : form}`, blob);
+  if (blob) keep(`attention.${ENDINGS[form] ?? form}`, blob);
   return blob !== null;
 }

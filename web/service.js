@@ -38,3 +38,28 @@ export async function translate(text, model, fields = {}) {
   }
   return answers.get(wish);
 }
+
+// The same, of any other question whose answer does not change.
+async function once(path, body) {
+  const wish = path + JSON.stringify(body ?? null);
+  if (!answers.has(wish)) {
+    answers.set(wish, await ask(path, body));
+    if (answers.size > 50) answers.delete(answers.keys().next().value);
+  }
+  return answers.get(wish);
+}
+
+const named = ({ name, source, target }) => ({ model: name, source, target });
+
+// One row of attention: place is {kind, layer, head, row}.
+export const explain = (state, model, place) => once('/v1/explain', {
+  q: state.text.trim(), ...named(model), sentence: state.sentence, beam_size: 4, ...place });
+
+const query = (model, more) => new URLSearchParams({ ...named(model), ...more });
+export const positions = (model, side, count) =>
+  once(`/v1/positions?${query(model, { side, count })}`);
+export const neighbours = (model, side, asked) =>
+  once('/v1/neighbours', { ...named(model), side, ...asked });
+export const training = (model) => once(`/v1/training?${query(model)}`);
+export const trainedAttention = (model, update, q, translation) =>
+  once('/v1/training/attention', { ...named(model), update, q, translation });

@@ -3,6 +3,8 @@
 const DEFAULTS = {
   text: '', model: '', other: '', view: 'map', sentence: 0, kind: 'cross', layer: -1, head: -1,
   unit: 'words', gamma: 1, hide: 0.05, step: 0, theme: '',
+  col: -1, side: 'source', word: '', update: -1, gold: '',
+  palette: '', off: '', sort: '',
   edit: '', mask: '', mute: '', force: '', prefix: '', second: '',
 };
 
@@ -36,6 +38,7 @@ function tell(changed) {
 export function set(changes) {
   const changed = Object.keys(changes).filter((name) => state[name] !== changes[name]);
   if (changed.length === 0) return;
+  pinned = pinned && changed.every((name) => /^(gamma|gold|palette|theme)$/.test(name));
   Object.assign(state, changes);
   write();
   tell(new Set(changed));
@@ -58,11 +61,23 @@ export function start() {
 // The cell under the mouse, in every view at once: row and column of the chosen matrix, or null.
 const watchers = [];
 export let spot = { row: null, col: null };
+let pinned = false;
+
+function show(row, col) {
+  spot = { row, col, pinned };
+  for (const watcher of watchers) watcher(spot);
+}
 
 export function point(row, col) {
-  if (spot.row === row && spot.col === col) return;
-  spot = { row, col };
-  for (const watcher of watchers) watcher(spot);
+  if (pinned || (spot.row === row && spot.col === col)) return;
+  show(row, col);
+}
+
+// Holds a cell until another is pinned, or the same again.
+export function pin(row, col) {
+  pinned = row !== null && col !== null
+    && !(pinned && spot.row === row && spot.col === col);
+  show(row, col);
 }
 
 export function onPoint(watcher) {

@@ -27,6 +27,7 @@ class AdditiveScore : public Score {
   }
   std::string formula() const override { return "e_tj = v·tanh(W_a s_t + U_a h_j)"; }
   void explain(const Tensor& s, const Memory& memory, Steps& steps) const override {
+    steps.query("v", "v: how much each number of what is compared counts", v.values());
     add_tanh_of_sum(steps, {"W_a s_t", "U_a h_j"}, linear(s, W_a).values(), rows_of(memory.keys));
   }
 };

@@ -34,6 +34,7 @@ class ConcatScore : public Score {
     return "e_tj = v·tanh(W [s_t; h_j]) = v·tanh(W_s s_t + W_h h_j)";
   }
   void explain(const Tensor& s, const Memory& m, Steps& steps) const override {
+    steps.query("v", "v: how much each number of what is compared counts", v.values());
     add_tanh_of_sum(steps, {"W_s s_t", "W_h h_j"}, linear(s, m.W_s).values(), rows_of(m.keys));
   }
 };

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/attention_picture.h"
-#include "text/batch.h"
 #include "view/label.h"
 #include "view/steps.h"
+#include "view/steps_json.h"
 
 namespace fovea {
 namespace {
@@ -62,37 +62,25 @@ std::optional<size_t> piece_of(const Vocabulary& vocabulary, std::span<const int
 Explanation::Explanation(const Package& package, const ExplainedPair& pair,
                          const ExplainedWord& asked)
     : pair_(pair), asked_(asked) {
-  const ModelConfig& config = package.config;
-  if (config.type == "recurrent") {
-    check(config.attention.attends(), Exit::usage,
-          "--explain: this model was trained without attention");
-    mechanism_ = config.attention.kind + " attention";
-    if (config.attention.kind != "window") mechanism_ += ", score " + config.attention.score_name();
-  }
-  std::vector<int32_t> read{kBos};  // what the decoder has read when it writes each word
-  read.insert(read.end(), pair.target.begin(), pair.target.end() - 1);
-  find(package, read);
-  check_place(config);
-  row_.layer = std::max<int64_t>(asked.layer, 0);
-  row_.head = std::max<int64_t>(asked.head, 0);
-
-  Packed from, to;
-  from.add(pair.source, Packed::Mark::none);
-  to.add(read, Packed::Mark::none);
-  steps_ = package.model->explain({from.ids, from.offsets}, {to.ids, to.offsets}, row_);
+  AttentionRow row = find(package);
+  row.layer = std::max<int64_t>(asked.layer, 0);
+  row.head = std::max<int64_t>(asked.head, 0);
+  found_ = explain_row(package, pair.source, pair.target, row);
 }
 
-// Sets the kind, the row, and the pieces that are looked at.
-void Explanation::find(const Package& package, const std::vector<int32_t>& read) {
+// The kind and the row, and the word as it is written.
+AttentionRow Explanation::find(const Package& package) {
   struct Place {
     const char* kind;
     const Vocabulary& vocabulary;
-    std::span<const int32_t> asking, looked_at;
+    std::span<const int32_t> asking;
   };
+  const std::vector<int32_t> read = read_before(pair_.target);
+  const bool multi_head = mechanism_of(package.config).empty();
   std::vector<Place> places;
-  if (mechanism_.empty()) places.push_back({"encoder", package.source, pair_.source, pair_.source});
-  places.push_back({"cross", package.target, pair_.target, pair_.source});
-  if (mechanism_.empty()) places.push_back({"decoder", package.target, read, read});
+  if (multi_head) places.push_back({"encoder", package.source, pair_.source});
+  places.push_back({"cross", package.target, pair_.target});
+  if (multi_head) places.push_back({"decoder", package.target, read});
   std::vector<std::string> there;
   for (const Place& place : places) {
     if (asked_.kind.empty() ? place.kind == std::string("decoder") : asked_.kind != place.kind)
@@ -101,81 +89,50 @@ void Explanation::find(const Package& package, const std::vector<int32_t>& read)
     there.push_back(joined(side.labels));
     const std::optional<size_t> piece = piece_of(place.vocabulary, place.asking, asked_.word);
     if (!piece) continue;
-    row_.kind = place.kind;
-    row_.row = static_cast<int64_t>(*piece);
-    const Vocabulary& looked = row_.kind == "decoder" ? package.target : package.source;
-    pieces_ = looked.pieces(place.looked_at);
-    if (row_.kind == "decoder") pieces_.resize(*piece + 1);
     const std::vector<std::string> all = place.vocabulary.pieces(place.asking);
     for (size_t i = 0; i < all.size(); ++i)
       if (side.words[i] == side.words[*piece]) parts_.push_back(all[i]);
-    part_ = all[*piece];
     asked_.word = side.labels[static_cast<size_t>(side.words[*piece])];
-    return;
+    return {.kind = place.kind, .row = static_cast<int64_t>(*piece)};
   }
   check(!there.empty(), Exit::usage, "--kind ", asked_.kind, ": this model has no such attention");
   fail(Exit::usage, "--explain: there is no word '", asked_.word,
        "' in: ", fmt::format("{}", fmt::join(there, "; ")));
 }
 
-void Explanation::check_place(const ModelConfig& config) const {
-  const bool recurrent = !mechanism_.empty();
-  const int64_t layers = recurrent                ? 1
-                         : row_.kind == "encoder" ? config.encoder_layers
-                                                  : config.decoder_layers;
-  const int64_t heads = recurrent ? 1 : config.heads;
-  check(asked_.layer < layers, Exit::usage, "--layer ", asked_.layer,
-        ": the model has layers 0 to ", layers - 1);
-  check(asked_.head < heads, Exit::usage, "--head ", asked_.head, ": the model has heads 0 to ",
-        heads - 1);
-}
-
 std::string Explanation::title() const {
   const std::string word = "\"" + label(asked_.word) + "\"";
-  const std::string what = row_.kind == "cross"
-                               ? "What is read of the source to write " + word
-                               : "What " + word + " reads of the words " +
-                                     (row_.kind == "encoder" ? "around it" : "before it");
-  std::string text = what + "\n" + (mechanism_.empty() ? row_.kind + " attention" : mechanism_);
-  if (mechanism_.empty()) {
-    text += fmt::format(", layer {}, head {}", row_.layer, row_.head);
+  const auto& [kind, layer, head, row] = found_.row;
+  const std::string& mechanism = found_.mechanism;
+  const std::string what = kind == "cross" ? "What is read of the source to write " + word
+                                           : "What " + word + " reads of the words " +
+                                                 (kind == "encoder" ? "around it" : "before it");
+  std::string text = what + "\n" + (mechanism.empty() ? kind + " attention" : mechanism);
+  if (mechanism.empty()) {
+    text += fmt::format(", layer {}, head {}", layer, head);
     if (asked_.layer < 0 || asked_.head < 0) text += " (others: --layer, --head)";
   }
   if (parts_.size() > 1)
     text += fmt::format("\nThe word has pieces {}; this is {}. Name a piece to see another.",
-                        joined(parts_), label(part_));
+                        joined(parts_), label(found_.asking[static_cast<size_t>(row)]));
   return text;
 }
 
 std::string Explanation::text(const TerminalOptions& terminal) const {
-  return title() + "\n\n" + terminal_steps(steps_, pieces_, terminal);
+  return title() + "\n\n" + terminal_steps(found_.steps, found_.pieces, terminal);
 }
 
 std::string Explanation::json() const {
-  Json steps = Json::array();
-  int number = 0;
-  for (const Step& step : steps_.all) {
-    if (!step.formula.empty()) ++number;
-    const bool words = step.of == Step::Of::words;
-    Json values = words ? Json(step.rows) : Json(step.rows.front());
-    const bool numbers =
-        words && std::ranges::all_of(step.rows, [](const auto& row) { return row.size() == 1; });
-    if (numbers) {
-      values = Json::array();
-      for (const auto& row : step.rows) values.push_back(row.front());
-    }
-    steps.push_back({{"step", number},
-                     {"name", step.name},
-                     {"formula", step.formula},
-                     {"of", words ? "words" : "query"},
-                     {"values", std::move(values)}});
-  }
-  Json all{{"source", pair_.text},     {"translation", pair_.translation},
-           {"word", asked_.word},      {"kind", row_.kind},
-           {"layer", row_.layer},      {"head", row_.head},
-           {"piece", row_.row},        {"pieces", pieces_},
-           {"steps", std::move(steps)}};
-  if (!mechanism_.empty()) all["mechanism"] = mechanism_;
+  Json all{{"source", pair_.text},
+           {"translation", pair_.translation},
+           {"word", asked_.word},
+           {"kind", found_.row.kind},
+           {"layer", found_.row.layer},
+           {"head", found_.row.head},
+           {"piece", found_.row.row},
+           {"pieces", found_.pieces},
+           {"steps", steps_json(found_.steps)}};
+  if (!found_.mechanism.empty()) all["mechanism"] = found_.mechanism;
   return all.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 

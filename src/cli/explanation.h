@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "decode/package.h"
+#include "decode/explained.h"
 #include "view/terminal.h"
 
 namespace fovea {
@@ -38,18 +38,13 @@ class Explanation {
   std::string json() const;
 
  private:
-  void find(const Package& package, const std::vector<int32_t>& read);
-  void check_place(const ModelConfig& config) const;
+  AttentionRow find(const Package& package);
   std::string title() const;
 
   const ExplainedPair& pair_;
   ExplainedWord asked_;
-  std::string mechanism_;  // "global attention"; empty: multi-head
-  AttentionRow row_;
-  std::vector<std::string> pieces_;  // that are looked at
-  std::vector<std::string> parts_;   // of the word
-  std::string part_;                 // the one that asks
-  Steps steps_;
+  std::vector<std::string> parts_;  // of the word
+  Explained found_;
 };
 
 }  // namespace fovea

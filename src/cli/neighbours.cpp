@@ -17,8 +17,8 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "cli/session.h"
+#include "decode/embeddings.h"
 #include "text/neighbours.h"
-#include "text/pieces.h"
 #include "view/principal_plane.h"
 #include "view/scatter.h"
 
@@ -64,31 +64,12 @@ WordVectors load_file(const NeighboursCommand& c) {
   return vectors;
 }
 
-// The embeddings of one side: SIDE/E, or the other side's where one table serves both.
 WordVectors load_table(const NeighboursCommand& c) {
-  const Package package = load_package(c.model);
-  const bool source = c.side == "source";
-  const Vocabulary& vocabulary = source ? package.source : package.target;
-  const ParameterStore::Parameter* table = nullptr;
-  for (const char* name : {source ? "source/E" : "target/E", source ? "target/E" : "source/E"})
-    if (!table) table = package.model->parameters().find(name);
-  check(table && table->tensor.rank() == 2 && table->tensor.size(0) == vocabulary.size(),
-        Exit::model, c.model, ": no table of embeddings for the ", c.side, " side");
-  WordVectors vectors(table->tensor.size(1));
-  const std::vector<double> values = table->tensor.values();
-  std::vector<float> row(vectors.size());
-  for (int32_t id = kSpecials; id < vocabulary.size(); ++id) {
-    for (size_t j = 0; j < row.size(); ++j)
-      row[j] = static_cast<float>(values[id * vectors.size() + j]);
-    vectors.add(vocabulary.name(id), row);
-  }
-  return vectors;
+  return embeddings_of(load_package(c.model), c.side == "source" ? Side::source : Side::target);
 }
 
-// A word may be meant with SentencePiece's mark of a word's beginning.
 int64_t find_word(const WordVectors& vectors, const std::string& typed) {
-  for (const std::string& name : {typed, nfc(typed), std::string(kBlank) + typed})
-    if (const int64_t at = vectors.find(name); at >= 0) return at;
+  if (const int64_t at = find_typed(vectors, typed); at >= 0) return at;
   const int64_t near = nearest_spelling(vectors, typed);
   fail(Exit::data, "there is no vector for '", printable(typed), "'",
        near < 0 ? std::string("; see the file for the words there are")
@@ -108,14 +89,6 @@ void print_json(OutputFile& out, const WordVectors& vectors, const Answer& answe
     line["neighbours"].push_back(
         {{"word", vectors.word(n.word)}, {"cosine", std::round(n.cosine * 1e6) / 1e6}});
   out.write_line(line.dump());
-}
-
-std::vector<double> direction(std::span<const float> vector) {
-  std::vector<double> unit(vector.begin(), vector.end());
-  double squares = 0;
-  for (const double x : unit) squares += x * x;
-  for (double& x : unit) x /= squares > 0 ? std::sqrt(squares) : 1;
-  return unit;
 }
 
 // Each word once, in the group of the word asked for that it was first found for.

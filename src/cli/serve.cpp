@@ -17,6 +17,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "cli/session.h"
+#include "cli/training_run.h"
 #include "serve/engine.h"
 #include "serve/language.h"
 #include "serve/server.h"
@@ -33,6 +34,9 @@ constexpr const char* kExamples = R"(Examples:
   Two models, the second with a name that does not tell its languages, for the whole network:
     fovea serve -m models/en-de -m de-en=my-model --host 0.0.0.0
 
+  A model with the story of its training (kept by --set checkpoint.keep=100 of 'fovea train'):
+    fovea serve --run en-de=my-model
+
   With keys (a line each: the key, the requests it may make in a minute), 20 a minute without:
     fovea serve --api-keys keys.txt --req-limit 20
 
@@ -41,7 +45,7 @@ It speaks LibreTranslate's language, and DeepL's for texts; docs/serve.md descri
 models again. It never opens a connection of its own.)";
 
 struct ServeCommand {
-  std::vector<std::string> models;
+  std::vector<std::string> models, runs;
   ModelChoice choice;
   ServerOptions server;
   ServiceOptions service;
@@ -95,13 +99,21 @@ Package load_engine(const std::string& directory, Device device) {
   return package;
 }
 
+enum class Known { model, training };
+
 Engines load_engines(const ServeCommand& c) {
   const Device device = device_of(c.choice);
   Engines engines;
-  for (const EngineSpec& spec : c.models.empty() ? default_models() : named_models(c.models))
-    engines.push_back(std::make_shared<Engine>(name_of(spec.directory), spec.source, spec.target,
-                                               load_engine(spec.directory, device)));
-  if (!c.models.empty()) return engines;
+  const auto add = [&](const EngineSpec& spec, Known known) {
+    engines.push_back(std::make_shared<Engine>(
+        name_of(spec.directory), spec.source, spec.target, load_engine(spec.directory, device),
+        known == Known::training ? training_run(spec, device) : nullptr));
+  };
+  const bool none = c.models.empty() && c.runs.empty();
+  for (const EngineSpec& spec : none ? default_models() : named_models(c.models))
+    add(spec, Known::model);
+  for (const std::string& text : c.runs) add(parse_engine(text), Known::training);
+  if (!none) return engines;
   for (const std::string& directory : find_gallery()) {
     const EngineSpec spec = gallery_model(directory);
     engines.push_back(std::make_shared<Engine>(
@@ -270,6 +282,14 @@ void add_serve(CLI::App& app) {
       ->allow_extra_args(false)
       ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
       ->envname("FOVEA_MODEL");
+  command
+      ->add_option("--run", c.runs,
+                   "The same, of a directory that 'fovea train' wrote: the page shows its curves "
+                   "and its attention at each checkpoint and snapshot that was kept")
+      ->type_name("DIR")
+      ->expected(1)
+      ->allow_extra_args(false)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
   command->add_option("--host", c.server.host, "Address to listen on; 0.0.0.0: all")
       ->capture_default_str()
       ->envname("FOVEA_HOST");

@@ -192,6 +192,7 @@ TEST(Explain, AdditiveAttentionIsThatOfTheEquations) {
       e.push_back(product(v, inner));
     }
     expect_near(named(steps, "W_a s_t").rows.at(0), q, 1e-12, "W_a s_t");
+    expect_near(named(steps, "v").rows.at(0), v, 1e-12, "v");
     expect_near(column(steps, "e_tj"), e, 1e-12, "e_tj");
     expect_near(column(steps, "α_tj"), shares(e), 1e-12, "α_tj");
     expect_near(named(steps, "c_t").rows.at(0), mixed(shares(e), h), 1e-12, "c_t");

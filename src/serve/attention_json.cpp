@@ -145,7 +145,8 @@ Json model_json(const Engine& engine) {
           {"type", config.type},
           {"attention", config.type == "recurrent" ? config.attention.kind : "multi-head"},
           {"score", score_of(config)},
-          {"gallery", engine.of_gallery()}};
+          {"gallery", engine.of_gallery()},
+          {"training", engine.training() != nullptr}};
 }
 
 std::string base64(std::string_view bytes) {

@@ -7,9 +7,11 @@
 
 namespace fovea {
 
-Engine::Engine(std::string name, std::string source, std::string target, Package package)
+Engine::Engine(std::string name, std::string source, std::string target, Package package,
+               std::shared_ptr<const Training> training)
     : name_{std::move(name), std::move(source), std::move(target)}, config_(package.config),
-      parameters_(package.model->parameters().size()), package_(std::move(package)) {}
+      parameters_(package.model->parameters().size()), package_(std::move(package)),
+      training_(std::move(training)) {}
 
 Engine::Engine(EngineName name, const ModelConfig& config, Load load)
     : name_(std::move(name)), config_(config),
@@ -24,6 +26,14 @@ const Package& Engine::package() const {
 bool Engine::loaded() const {
   const std::lock_guard hold(loading_);
   return package_.has_value();
+}
+
+const Words& Engine::words(Side side) const {
+  const Package& all = package();
+  const std::lock_guard hold(loading_);
+  auto& words = words_[side == Side::source ? 0 : 1];
+  if (!words) words = std::make_unique<Words>(embeddings_of(all, side));
+  return *words;
 }
 
 std::vector<Translation> Engine::translate(std::span<const std::string> lines, const Wish& wish,

@@ -8,8 +8,11 @@
 #include <string>
 #include <vector>
 
+#include "decode/embeddings.h"
 #include "decode/package.h"
 #include "decode/translate.h"
+#include "serve/training.h"
+#include "text/neighbours.h"
 
 namespace fovea {
 
@@ -34,10 +37,18 @@ struct EngineName {
   bool gallery = false;              // one of those that show a mechanism each
 };
 
+// The embeddings of one side, ready to be searched.
+struct Words {
+  explicit Words(WordVectors all) : vectors(std::move(all)), search(vectors) {}
+  WordVectors vectors;
+  NeighbourSearch search;
+};
+
 // A model that serves one pair of languages.
 class Engine {
  public:
-  Engine(std::string name, std::string source, std::string target, Package package);
+  Engine(std::string name, std::string source, std::string target, Package package,
+         std::shared_ptr<const Training> training = nullptr);
   // One whose weights are read when they are first needed.
   using Load = std::function<Package()>;
   Engine(EngineName name, const ModelConfig& config, Load load);
@@ -54,6 +65,9 @@ class Engine {
   int64_t parameters() const { return parameters_; }
   const Package& package() const;  // any thread; Exit::model where it cannot be read
   bool loaded() const;
+  const Training* training() const { return training_.get(); }  // null: nothing is known of it
+  // A copy of the embeddings, made when it is first asked for. Exit::model where there are none.
+  const Words& words(Side side) const;
 
  private:
   EngineName name_;
@@ -62,6 +76,8 @@ class Engine {
   Load load_;
   mutable std::mutex loading_;
   mutable std::optional<Package> package_;  // once there, it stays
+  std::shared_ptr<const Training> training_;
+  mutable std::unique_ptr<const Words> words_[2];
 };
 
 using Engines = std::vector<std::shared_ptr<const Engine>>;

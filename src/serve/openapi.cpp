@@ -87,6 +87,77 @@ constexpr const char* kRest = R"json(
     "description": "{\"message\": \"...\"}"}, "429": {"description": "{\"message\": \"...\"}"}}}},
 )json";
 
+constexpr const char* kInside = R"json(
+"/v1/explain": {"post": {"summary": "One row of attention, step by step with its numbers",
+  "requestBody": {"required": true, "content": {"application/json": {"schema": {
+    "allOf": [{"$ref": "#/components/schemas/Question"}, {"type": "object", "properties": {
+    "sentence": {"type": "integer", "minimum": 0, "default": 0},
+    "kind": {"type": "string", "enum": ["cross", "encoder", "decoder"], "default": "cross"},
+    "layer": {"type": "integer", "minimum": 0, "default": 0},
+    "head": {"type": "integer", "minimum": 0, "default": 0},
+    "row": {"type": "integer", "minimum": 0, "default": 0}}}]}}}},
+  "responses": {"200": {"description": "The steps", "content": {"application/json": {"schema": {
+    "type": "object", "required": ["kind", "layer", "head", "row", "mechanism", "translation",
+    "asking", "pieces", "steps"], "properties": {
+    "asking": {"type": "array", "items": {"type": "string"}},
+    "pieces": {"type": "array", "items": {"type": "string"}},
+    "steps": {"type": "array", "items": {"type": "object", "required": ["step", "name", "formula",
+    "of", "values"], "properties": {"step": {"type": "integer"}, "name": {"type": "string"},
+    "formula": {"type": "string"}, "of": {"type": "string", "enum": ["query", "words"]},
+    "values": {"type": "array"}}}}}}}}},
+    "400": {"$ref": "#/components/responses/Error"}, "429": {
+    "$ref": "#/components/responses/Error"}}}},
+"/v1/positions": {"get": {"summary": "What is added to the embeddings of the first words",
+  "parameters": [{"$ref": "#/components/parameters/source"},
+    {"$ref": "#/components/parameters/target"}, {"$ref": "#/components/parameters/model"},
+    {"$ref": "#/components/parameters/side"}, {"name": "count", "in": "query", "schema": {
+    "type": "integer", "minimum": 1, "maximum": 512, "default": 64}}],
+  "responses": {"200": {"description": "rows × size floats, little-endian, as base64", "content": {
+    "application/json": {"schema": {"type": "object", "required": ["kind", "rows", "size", "data"],
+    "properties": {"kind": {"type": "string"}, "rows": {"type": "integer"},
+    "size": {"type": "integer"}, "data": {"type": "string"}}}}}},
+    "400": {"$ref": "#/components/responses/Error"}}}},
+"/v1/neighbours": {"post": {"summary": "Words whose embeddings are alike, and a map of them",
+  "requestBody": {"required": true, "content": {"application/json": {"schema": {"type": "object",
+    "required": ["words", "source", "target"], "properties": {
+    "words": {"type": "array", "items": {"type": "string"}, "maxItems": 40},
+    "source": {"type": "string"}, "target": {"type": "string"}, "model": {"type": "string"},
+    "side": {"type": "string", "enum": ["source", "target"], "default": "source"},
+    "count": {"type": "integer", "minimum": 0, "maximum": 50, "default": 10}}}}}},
+  "responses": {"200": {"description": "Words and places", "content": {"application/json": {
+    "schema": {"type": "object", "required": ["words", "unknown", "map"], "properties": {
+    "words": {"type": "array", "items": {"type": "object", "required": ["word", "neighbours"]}},
+    "unknown": {"type": "array", "items": {"type": "string"}},
+    "map": {"type": "array", "items": {"type": "object", "required": ["word", "x", "y", "group",
+    "centre"]}}}}}}},
+    "400": {"$ref": "#/components/responses/Error"}, "429": {
+    "$ref": "#/components/responses/Error"}}}},
+)json";
+
+constexpr const char* kTraining = R"json(
+"/v1/training": {"get": {"summary": "What was measured while a model was trained",
+  "parameters": [{"$ref": "#/components/parameters/source"},
+    {"$ref": "#/components/parameters/target"}, {"$ref": "#/components/parameters/model"}],
+  "responses": {"200": {"description": "curves: by kind and name a list of [update, value]",
+    "content": {"application/json": {"schema": {"type": "object", "required": ["updates",
+    "curves"], "properties": {"updates": {"type": "array", "items": {"type": "integer"}},
+    "curves": {"type": "object"}}}}}},
+    "400": {"$ref": "#/components/responses/Error"},
+    "404": {"$ref": "#/components/responses/Error"}}}},
+"/v1/training/attention": {"post": {
+    "summary": "The attention of a pair as it was after one of the updates that were kept",
+  "requestBody": {"required": true, "content": {"application/json": {"schema": {"type": "object",
+    "required": ["q", "translation", "update", "source", "target"], "properties": {
+    "q": {"type": "string"}, "translation": {"type": "string"},
+    "update": {"type": "integer", "minimum": 0, "maximum": 1000000000000000},
+    "source": {"type": "string"}, "target": {"type": "string"}, "model": {"type": "string"}}}}}},
+  "responses": {"200": {"description": "As in the attention of /translate", "content": {
+    "application/json": {"schema": {"type": "object",
+    "required": ["model", "source", "target", "attention"]}}}},
+    "400": {"$ref": "#/components/responses/Error"},
+    "404": {"$ref": "#/components/responses/Error"}}}},
+)json";
+
 constexpr const char* kMore = R"json(
 "/v2/languages": {"get": {"summary": "As DeepL", "parameters": [{"name": "type", "in": "query",
     "schema": {"type": "string", "enum": ["source", "target"]}}],
@@ -94,11 +165,11 @@ constexpr const char* kMore = R"json(
 "/v1/models": {"get": {"summary": "The models that can be asked", "responses": {"200": {
     "description": "In the order of the command line", "content": {"application/json": {
     "schema": {"type": "array", "items": {"type": "object",
-    "required": ["name", "source", "target", "type", "attention"],
+    "required": ["name", "source", "target", "type", "attention", "training"],
     "properties": {"name": {"type": "string"}, "source": {"type": "string"},
     "target": {"type": "string"}, "type": {"type": "string"},
     "attention": {"type": "string"}, "score": {"type": "string"},
-    "gallery": {"type": "boolean"}}}}}}}}}},
+    "gallery": {"type": "boolean"}, "training": {"type": "boolean"}}}}}}}}}},
 "/health": {"get": {"summary": "LibreTranslate's health", "responses": {"200": {
     "description": "{\"status\": \"ok\"}"}}}},
 "/livez": {"get": {"summary": "The process lives", "responses": {"200": {
@@ -109,6 +180,12 @@ constexpr const char* kMore = R"json(
     "content": {"text/plain": {"schema": {"type": "string"}}}}}}}
 },
 "components": {
+"parameters": {
+"source": {"name": "source", "in": "query", "required": true, "schema": {"type": "string"}},
+"target": {"name": "target", "in": "query", "required": true, "schema": {"type": "string"}},
+"model": {"name": "model", "in": "query", "schema": {"type": "string"}},
+"side": {"name": "side", "in": "query", "schema": {"type": "string",
+    "enum": ["source", "target"], "default": "source"}}},
 "responses": {"Error": {"description": "What was wrong", "content": {"application/json": {
     "schema": {"type": "object", "required": ["error"],
   "properties": {"error": {"type": "string"}}}}}}},
@@ -153,6 +230,8 @@ constexpr const char* kMore = R"json(
 
 }  // namespace
 
-std::string openapi_text() { return std::string(kTitle) + FOVEA_VERSION + kTexts + kRest + kMore; }
+std::string openapi_text() {
+  return std::string(kTitle) + FOVEA_VERSION + kTexts + kRest + kInside + kTraining + kMore;
+}
 
 }  // namespace fovea

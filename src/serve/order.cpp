@@ -73,6 +73,15 @@ void Service::choose_languages(Order& order, const Engines& engines, const std::
                                  language_name(order.source), order.source));
 }
 
+std::shared_ptr<const Engine> Service::engine_of(const Call& call,
+                                                 const Parameters& parameters) const {
+  Order order;
+  choose_languages(order, call.engines, needed(parameters, "source"), needed(parameters, "target"),
+                   parameters.text("model").value_or(""));
+  if (!order.engine) throw Refusal(400, "Invalid request: source and target are the same");
+  return order.engine;
+}
+
 // Of an order that asks what if.
 std::string Service::only_sentence(const Order& order) {
   if (order.texts.size() == 1 && !order.html) {
@@ -136,6 +145,12 @@ std::shared_ptr<Task> Service::task_for(Order& order,
     const auto& sentences = order.passages.back()->sentences();
     task->sentences.insert(task->sentences.end(), sentences.begin(), sentences.end());
   }
+  if (order.only) {
+    if (*order.only >= task->sentences.size())
+      throw Refusal(400, fmt::format("Invalid request: there is no sentence {} in a text of {}",
+                                     *order.only, task->sentences.size()));
+    task->sentences = {task->sentences[*order.only]};
+  }
   return task;
 }
 
@@ -164,6 +179,26 @@ void Service::submit(const Call& call, Orders order, Render render) {
       return exchange->answer(error_reply(504, "The translation took too long"));
     count(translations);
     exchange->answer(render(*order, translations));
+  };
+  enqueue(task);
+}
+
+void Service::compute(const Call& call, std::function<Reply()> make) {
+  if (!batcher_.has_room(1)) refuse_busy();
+  const auto task = std::make_shared<Task>();
+  const auto exchange = call.exchange;
+  task->deadline = Task::Clock::now() + options_.timeout;
+  task->abandoned = [exchange] { return exchange->gone(); };
+  task->finish = [exchange, make = std::move(make)](Outcome outcome, const Translations&) {
+    if (outcome == Outcome::abandoned) return;
+    try {
+      exchange->answer(make());
+    } catch (const Refusal& refusal) {
+      exchange->answer(error_reply(refusal.status(), refusal.text()));
+    } catch (const Error& error) {
+      if (error.code() != Exit::usage) throw;
+      exchange->answer(error_reply(400, error.what()));
+    }
   };
   enqueue(task);
 }

@@ -101,6 +101,11 @@ const std::vector<Service::Route>& Service::routes() {
       {"POST", "/translate_file", &Service::translate_file, key},
       {"GET", "/download_file/", &Service::download_file, open},
       {"POST", "/v1/translate/stream", &Service::stream, key},
+      {"POST", "/v1/explain", &Service::explain, key},
+      {"GET", "/v1/positions", &Service::positions, key},
+      {"POST", "/v1/neighbours", &Service::neighbours, key},
+      {"GET", "/v1/training", &Service::training, key},
+      {"POST", "/v1/training/attention", &Service::trained_attention, key},
       {"POST", "/v2/translate", &Service::deepl_translate, key},
       {"GET", "/v2/languages", &Service::deepl_languages, key},
   };

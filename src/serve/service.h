@@ -70,6 +70,7 @@ class Service {
     bool is_list = false, html = false;
     Wish wish;
     std::vector<std::unique_ptr<Passage>> passages;
+    std::optional<size_t> only = {};  // of all sentences this one alone
   };
   using Orders = std::shared_ptr<Order>;
   using Translations = std::vector<Translation>;
@@ -104,6 +105,12 @@ class Service {
   void deepl_languages(Call call);
   // Ours (stream.cpp).
   void stream(Call call);
+  // What is inside of a model (inside.cpp) and how it was trained (training.cpp).
+  void explain(Call call);
+  void positions(Call call);
+  void neighbours(Call call);
+  void training(Call call);
+  void trained_attention(Call call);
 
   // order.cpp
   Orders read_order(const Call& call, const Parameters& parameters) const;
@@ -117,6 +124,11 @@ class Service {
   using Render = std::function<Reply(const Order& order, const Translations& translations)>;
   void submit(const Call& call, Orders order, Render render);
   void enqueue(std::shared_ptr<Task> task);
+  // The model that a request names by source, target and model; Refusal 400 where there is none.
+  std::shared_ptr<const Engine> engine_of(const Call& call, const Parameters& parameters) const;
+  // Answers with what `make` returns, on the thread of the batcher. Its Refusals are answers, and
+  // an Error that is the request's fault is a Refusal 400.
+  void compute(const Call& call, std::function<Reply()> make);
   void count(const Translations& translations);
 
   ServiceOptions options_;

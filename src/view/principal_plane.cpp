@@ -92,4 +92,12 @@ std::vector<std::array<double, 2>> principal_plane(const std::vector<Numbers>& p
   return plane;
 }
 
+std::vector<double> direction(std::span<const float> vector) {
+  std::vector<double> unit(vector.begin(), vector.end());
+  double squares = 0;
+  for (const double x : unit) squares += x * x;
+  for (double& x : unit) x /= squares > 0 ? std::sqrt(squares) : 1;
+  return unit;
+}
+
 }  // namespace fovea

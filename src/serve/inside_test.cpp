@@ -1,0 +1,171 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "decode/explained.h"
+#include "serve/service.h"
+
+// What the service tells of a model's inside, of small models with random weights.
+namespace fovea {
+namespace {
+
+using Json = nlohmann::ordered_json;
+using std::chrono::milliseconds;
+
+class Held : public Exchange {
+ public:
+  void answer(Reply reply) override { replies.push_back(std::move(reply)); }
+  void begin(Reply) override {}
+  void send(std::string) override {}
+  void end() override {}
+  bool gone() const override { return false; }
+  std::vector<Reply> replies;
+};
+
+Package package_of(const std::string& type) {
+  const Vocabulary words = Vocabulary::from_entries(
+      Cut::words, {{"the", 9}, {"dog", 8}, {"sees", 7}, {"snow", 6}, {"a", 5}});
+  ModelConfig config;
+  config.type = type;
+  config.encoder_layers = config.decoder_layers = 2;
+  config.size = 8;
+  config.heads = 2;
+  config.max_length = 16;
+  config.source_words = config.target_words = words.size();
+  return {"", config, make_model(config, 1), words, words};
+}
+
+class Kept : public Training {
+ public:
+  const std::vector<TrainingLine>& lines() const override { return lines_; }
+  const std::vector<int64_t>& updates() const override { return updates_; }
+  std::shared_ptr<const Engine> after(int64_t) const override {
+    return std::make_shared<Engine>("", "en", "de", package_of("transformer"));
+  }
+
+ private:
+  std::vector<TrainingLine> lines_{{"train", 5, {{"loss", 2.5}, {"ppl", NAN}}},
+                                   {"valid", 10, {{"bleu", 30.0}}}};
+  std::vector<int64_t> updates_{0, 10};
+};
+
+struct Asked {
+  Asked()
+      : service({}, {},
+                {std::make_shared<Engine>("wide", "en", "de", package_of("transformer"),
+                                          std::make_shared<Kept>()),
+                 std::make_shared<Engine>("deep", "de", "en", package_of("recurrent"))}) {}
+
+  Reply ask(const std::string& method, const std::string& path, const std::string& query,
+            const std::string& body) {
+    const auto held = std::make_shared<Held>();
+    service.handle({method, path, query, {{"content-type", "application/json"}}, body, "::1"},
+                   held);
+    while (service.batcher().work(milliseconds(0))) continue;
+    EXPECT_EQ(held->replies.size(), 1u);
+    return held->replies.empty() ? Reply{} : held->replies.front();
+  }
+  Json post(const std::string& path, Json body, int status = 200) {
+    if (!body.contains("source")) body["source"] = "en", body["target"] = "de";
+    const Reply reply = ask("POST", path, "", body.dump());
+    EXPECT_EQ(reply.status, status) << reply.body;
+    return Json::parse(reply.body);
+  }
+
+  Service service;
+};
+
+TEST(Inside, ExplainsARow) {
+  Asked s;
+  const Json told = s.post(
+      "/v1/explain",
+      {{"q", "the dog sees snow"}, {"kind", "encoder"}, {"layer", 1}, {"head", 1}, {"row", 2}});
+  EXPECT_EQ(told["asking"][2], "sees");
+  EXPECT_EQ(told["pieces"], Json({"the", "dog", "sees", "snow", "</s>"}));
+  const Package package = package_of("transformer");
+  std::vector<int32_t> source = package.source.encode("the dog sees snow");
+  source.push_back(kEos);
+  const Explained found =
+      explain_row(package, source, std::vector<int32_t>{kEos}, {"encoder", 1, 1, 2});
+  ASSERT_EQ(told["steps"].size(), found.steps.all.size());
+  for (size_t i = 0; i < found.steps.all.size(); ++i) {
+    if (found.steps.all[i].name != "α_j") continue;
+    for (size_t j = 0; j < 5; ++j)
+      EXPECT_NEAR(told["steps"][i]["values"][j].get<double>(), found.steps.all[i].rows[j].front(),
+                  1e-9);
+  }
+}
+
+TEST(Inside, SaysWhatIsNotThere) {
+  Asked s;
+  const auto error = [&](Json more) -> std::string {
+    Json body{{"q", "the dog"}};
+    body.update(more);
+    return s.post("/v1/explain", body, 400)["error"];
+  };
+  EXPECT_NE(error({{"row", 99}}).find("row 99: there are rows 0 to"), std::string::npos);
+  EXPECT_NE(error({{"layer", 2}}).find("layers 0 to 1"), std::string::npos);
+  EXPECT_NE(error({{"head", 2}}).find("heads 0 to 1"), std::string::npos);
+  EXPECT_NE(error({{"kind", "other"}}).find("no such attention"), std::string::npos);
+  EXPECT_NE(error({{"mask_words", {0}}}).find("not explained"), std::string::npos);
+  EXPECT_NE(error({{"sentence", 1}}).find("no sentence 1"), std::string::npos);
+  EXPECT_NE(error({{"q", {"a", "b"}}}).find("q is not one text"), std::string::npos);
+  EXPECT_NE(error({{"target", "en"}, {"source", "en"}}).find("the same"), std::string::npos);
+  EXPECT_NE(error({{"source", "de"}, {"target", "en"}, {"kind", "encoder"}}).find("no such"),
+            std::string::npos);
+}
+
+TEST(Inside, FindsNeighbours) {
+  Asked s;
+  const Json found = s.post("/v1/neighbours", {{"words", {"dog", "zebra", "dog"}}, {"count", 2}});
+  ASSERT_EQ(found["words"].size(), 1u);
+  ASSERT_EQ(found["words"][0]["neighbours"].size(), 2u);
+  EXPECT_GE(found["words"][0]["neighbours"][0]["cosine"],
+            found["words"][0]["neighbours"][1]["cosine"]);
+  EXPECT_EQ(found["unknown"], Json({"zebra"}));
+  EXPECT_EQ(found["map"].size(), 3u);
+  EXPECT_EQ(s.post("/v1/neighbours", {{"words", Json::array({"zebra"})}})["map"], Json::array());
+  for (const Json& bad :
+       {Json{{"words", {"a"}}, {"count", 51}}, Json{{"words", {"a"}}, {"side", 1}},
+        Json{{"count", 1}}, Json{{"words", std::vector<std::string>(41, "a")}}})
+    s.post("/v1/neighbours", bad, 400);
+}
+
+TEST(Inside, GivesPositions) {
+  Asked s;
+  const auto ask = [&](const std::string& query) {
+    return s.ask("GET", "/v1/positions", query, "");
+  };
+  const Json wide = Json::parse(ask("source=en&target=de&count=4").body);
+  EXPECT_EQ(wide["rows"], 4);
+  EXPECT_EQ(wide["size"], 8);
+  EXPECT_EQ(wide["data"].get<std::string>().size(), 172u);  // 4 × 8 × 4 bytes
+  EXPECT_EQ(Json::parse(ask("source=de&target=en").body)["kind"], "none");
+  EXPECT_EQ(ask("source=en&target=de&count=0").status, 400);
+  EXPECT_EQ(ask("target=de").status, 400);
+}
+
+TEST(Inside, TellsOfTraining) {
+  Asked s;
+  const auto told = Json::parse(s.ask("GET", "/v1/training", "source=en&target=de", "").body);
+  EXPECT_EQ(told["updates"], Json({0, 10}));
+  EXPECT_EQ(told["curves"]["train"], Json({{"loss", Json::array({Json::array({5, 2.5})})}}));
+  EXPECT_EQ(s.ask("GET", "/v1/training", "source=de&target=en", "").status, 404);
+  const Json pair{{"q", "the dog"}, {"translation", "a dog"}, {"update", 10}};
+  const Json then = s.post("/v1/training/attention", pair);
+  EXPECT_EQ(then["target"]["tokens"], Json({"a", "dog", "</s>"}));
+  EXPECT_EQ(then["attention"].size(), 12u);
+  EXPECT_FALSE(then.contains("steps"));
+  for (const char* name : {"q", "translation", "update"}) {
+    Json less = pair;
+    less.erase(name);
+    EXPECT_EQ(s.post("/v1/training/attention", less, 400)["error"],
+              std::string("Invalid request: missing ") + name + " parameter");
+  }
+  Json other = pair;
+  other["update"] = 7;
+  s.post("/v1/training/attention", other, 404);
+}
+
+}  // namespace
+}  // namespace fovea

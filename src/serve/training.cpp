@@ -1,0 +1,89 @@
+#include "serve/training.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "decode/explained.h"
+#include "serve/attention_json.h"
+#include "serve/refusal.h"
+#include "serve/service.h"
+#include "text/batch.h"
+
+// How a model came to look where it looks: its curves, and one pair at each update that was kept.
+namespace fovea {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+const Training& training_of(const Engine& engine) {
+  if (!engine.training())
+    throw Refusal(404, "Nothing is known of how this model was trained; fovea serve --run tells");
+  return *engine.training();
+}
+
+// Every number that was measured, by kind and name: [update, value].
+Json curves(const std::vector<TrainingLine>& lines) {
+  Json found = Json::object();
+  for (const TrainingLine& line : lines)
+    for (const auto& [name, value] : line.values)
+      if (std::isfinite(value)) found[line.kind][name].push_back({line.update, value});
+  return found;
+}
+
+// The translation that is given, as if the model had written it.
+Translation forced(const Package& package, const std::string& text, const std::string& target) {
+  const auto encoded = [&](const Vocabulary& vocabulary, const std::string& line) {
+    std::vector<int32_t> ids = vocabulary.encode(line);
+    ids.resize(std::min(ids.size(), static_cast<size_t>(package.model->max_length()) - 1));
+    ids.push_back(kEos);
+    return ids;
+  };
+  Translation pair;
+  pair.text = target;
+  pair.source_ids = encoded(package.source, text);
+  Alternative& best = pair.n_best.emplace_back();
+  best.text = target;
+  best.ids = encoded(package.target, target);
+  best.pieces = package.target.pieces(best.ids);
+  best.log_probs.resize(best.ids.size());
+  Packed from, to;
+  from.add(pair.source_ids, Packed::Mark::none);
+  to.add(read_before(best.ids), Packed::Mark::none);
+  pair.attention = package.model->attention({from.ids, from.offsets}, {to.ids, to.offsets}).front();
+  return pair;
+}
+
+}  // namespace
+
+void Service::training(Call call) {
+  const Parameters& parameters = call.parameters();
+  const auto engine = engine_of(call, parameters);
+  const Training& training = training_of(*engine);
+  call.exchange->answer(
+      json_reply({{"updates", training.updates()}, {"curves", curves(training.lines())}}));
+}
+
+void Service::trained_attention(Call call) {
+  const Parameters& parameters = call.parameters();
+  const auto text = parameters.text("q"), target = parameters.text("translation");
+  const auto update = parameters.integer("update", {0, 1e15});
+  const bool given[] = {text.has_value(), target.has_value(), update.has_value()};
+  const char* const names[] = {"q", "translation", "update"};
+  for (size_t i = 0; i < std::size(given); ++i)
+    if (!given[i])
+      throw Refusal(400, fmt::format("Invalid request: missing {} parameter", names[i]));
+  check_size({*text, *target});
+  const auto engine = engine_of(call, parameters);
+  if (!std::ranges::binary_search(training_of(*engine).updates(), *update))
+    throw Refusal(404, fmt::format("The model as it was after update {} was not kept", *update));
+  compute(call, [engine, update = *update, text = *text, target = *target] {
+    const auto then = engine->training()->after(update);
+    Json reply = attention_json(*then, text, forced(then->package(), text, target));
+    for (const char* of_a_search : {"steps", "beam"}) reply.erase(of_a_search);
+    return json_reply(reply);
+  });
+}
+
+}  // namespace fovea

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "base/steps.h"
+
+namespace fovea {
+
+// A computation for programs: a list of {"step", "name", "formula", "of", "values"}, as
+// docs/formats.md describes it.
+nlohmann::ordered_json steps_json(const Steps& steps);
+
+}  // namespace fovea

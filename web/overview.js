@@ -1,0 +1,48 @@
+// A drawing that is larger than its window, with a small picture of all of it to move about in.
+
+import { blues } from './colours.js';
+import { el } from './dom.js';
+
+const MOST = 150;  // pixels of the small picture
+
+function small(m, gamma) {
+  const canvas = el('canvas', { width: m.cols, height: m.rows, class: 'picture' });
+  const context = canvas.getContext('2d');
+  const pixels = context.createImageData(m.cols, m.rows);
+  m.weights.forEach((w, i) => pixels.data.set([...blues(w, gamma), 255], i * 4));
+  context.putImageData(pixels, 0, 0);
+  const scale = MOST / Math.max(m.cols, m.rows);
+  canvas.style.width = `${Math.round(m.cols * scale)}px`;
+  canvas.style.height = `${Math.round(m.rows * scale)}px`;
+  return canvas;
+}
+
+// The drawing in a window of its own; where it does not fit, the small picture beside it.
+export function windowed(drawing, m, { gamma, height }) {
+  const frame = el('div', { class: 'frame' }, drawing);
+  frame.style.maxHeight = `${height}px`;
+  const here = el('div', { class: 'here' });
+  const overview = el('div', { class: 'overview', role: 'img', 'aria-label': 'Overview' },
+    small(m, gamma), here);
+  const part = (name, share) => { here.style[name] = `${Math.min(100, 100 * share)}%`; };
+  const follow = () => {
+    part('left', frame.scrollLeft / frame.scrollWidth);
+    part('top', frame.scrollTop / frame.scrollHeight);
+    part('width', frame.clientWidth / frame.scrollWidth);
+    part('height', frame.clientHeight / frame.scrollHeight);
+  };
+  const go = (event) => {
+    if (event.buttons === 0 && event.type !== 'click') return;
+    const box = overview.getBoundingClientRect();
+    const x = (event.clientX - box.left) / box.width;
+    const y = (event.clientY - box.top) / box.height;
+    frame.scrollTo(x * frame.scrollWidth - frame.clientWidth / 2,
+      y * frame.scrollHeight - frame.clientHeight / 2);
+  };
+  frame.addEventListener('scroll', follow);
+  overview.addEventListener('mousemove', go);
+  overview.addEventListener('click', go);
+  const all = el('div', { class: 'windowed' }, frame, overview);
+  all.settle = follow;  // to be called once it stands on the page
+  return all;
+}

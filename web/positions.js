@@ -1,0 +1,92 @@
+// Positions: what is added to each word so that the model knows where it stands.
+
+import { el } from './dom.js';
+import { blues, diverging } from './colours.js';
+import { positions } from './service.js';
+import { SOFTER, digits, largestOf, say } from './strips.js';
+import { sides } from './words.js';
+
+function numbers(reply) {
+  const bytes = Uint8Array.from(atob(reply.data), (c) => c.charCodeAt(0));
+  return new Float32Array(bytes.buffer);  // little-endian, as every browser's machine
+}
+
+// A picture of rows × cols numbers, pixel by pixel; `name(i, j)` says what a number is.
+function picture(values, { rows, cols, width, height, name, label, colour }) {
+  const canvas = el('canvas', { width: cols, height: rows, class: 'picture', role: 'img',
+    'aria-label': label });
+  const context = canvas.getContext('2d');
+  const pixels = context.createImageData(cols, rows);
+  values.forEach((x, i) => pixels.data.set([...colour(x), 255], i * 4));
+  context.putImageData(pixels, 0, 0);
+  canvas.style.width = `${width}px`;
+  canvas.style.height = `${height}px`;
+  canvas.values = values;
+  canvas.addEventListener('mousemove', (event) => {
+    const box = canvas.getBoundingClientRect();
+    const j = Math.floor((event.clientX - box.left) / box.width * cols);
+    const i = Math.floor((event.clientY - box.top) / box.height * rows);
+    if (i >= 0 && i < rows && j >= 0 && j < cols)
+      say(`${name(i, j)} = ${digits(values[i * cols + j])}`);
+  });
+  canvas.addEventListener('mouseleave', () => say(''));
+  return canvas;
+}
+
+function products(values, rows, size) {
+  const all = new Float32Array(rows * rows);
+  for (let i = 0; i < rows; ++i)
+    for (let j = 0; j < rows; ++j)
+      for (let k = 0; k < size; ++k)
+        all[i * rows + j] += values[i * size + k] * values[j * size + k];
+  return all;
+}
+
+function fill(body, reply, room) {
+  const { rows, size, kind } = reply;
+  if (rows === 0) {
+    body.append(el('p', { class: 'note' }, 'This model adds no positions: it reads one word after '
+      + 'the other, and so knows their order.'));
+    return;
+  }
+  const values = numbers(reply);
+  const cell = Math.max(3, Math.min(9, Math.floor(560 / rows)));
+  const wide = Math.max(1, Math.min(6, Math.floor((room - rows * cell - 60) / size)));
+  const scale = largestOf(values);
+  const all = products(values, rows, size);
+  const least = Math.min(...all);
+  const span = Math.max(...all) - least || 1;
+  const learned = kind === 'learned';
+  const title = `Position (down) × dimension (across), ${learned ? 'learned'
+    : 'sines and cosines'}`;
+  body.append(el('div', { class: 'pair' },
+    el('div', {}, el('h2', {}, title), picture(values, {
+      rows, cols: size, width: size * wide, height: rows * cell, label: 'Positions',
+      colour: (x) => diverging(x / scale, SOFTER),
+      name: (i, j) => `position ${i + 1}, dimension ${j + 1}` })),
+    el('div', {}, el('h2', {}, 'Position · position'), picture(all, {
+      rows, cols: rows, width: rows * cell, height: rows * cell, label: 'Products of positions',
+      colour: (x) => blues((x - least) / span, 1.5),
+      name: (i, j) => `position ${i + 1} · position ${j + 1}` }))),
+  el('p', { class: 'note' }, learned
+    ? 'These were learned like words. On the right: the products of all pairs of positions.'
+    : 'The farther to the right, the slower a wave. On the right: the product of two positions '
+      + 'depends on how far they are apart, and is largest for neighbours.'));
+}
+
+export const view = {
+  id: 'positions',
+  title: 'Positions',
+  asks: true,  // the server, for the vectors
+  tools: [],
+  saves: [],
+  draw(stage, { state, model }) {
+    const body = el('div', { class: 'positions' }, sides(state));
+    stage.append(body);
+    positions(model, state.side, 64).then((reply) => {
+      fill(body, reply, stage.clientWidth - 40);
+      body.dataset.shown = reply.kind;
+    }, (error) => body.append(el('p', { class: 'note' }, error.message)));
+    return {};
+  },
+};

@@ -1,0 +1,123 @@
+// Training: what was measured, and where the model looked after each update that was kept.
+
+import { el, svg } from './dom.js';
+import { HEADS } from './colours.js';
+import { entropy, fitted, matrix, read } from './attention.js';
+import { digits, say } from './strips.js';
+import { heatmap } from './map.js';
+import { trainedAttention, training } from './service.js';
+import { set } from './state.js';
+
+const CHART = { width: 340, height: 190, left: 54, right: 12, top: 12, bottom: 28 };
+const FIRST = ['loss', 'ppl', 'bleu', 'lr', 'chrf', 'ter', 'aer'];  // the others after these
+const KINDS = ['train', 'valid', 'average', 'test'];
+
+// {name: {kind: [[update, value], …]}} of {kind: {name: …}}, in the order in which it is drawn.
+function byName(curves) {
+  const names = new Map();
+  for (const kind of KINDS)
+    for (const [name, points] of Object.entries(curves[kind] ?? {}))
+      names.set(name, { ...names.get(name), [kind]: points });
+  const dull = (series) => {
+    const points = Object.values(series).flat();
+    return points.length < 2 || points.every(([, value]) => value === 0);
+  };
+  const place = (name) => (FIRST.includes(name) ? FIRST.indexOf(name) : FIRST.length);
+  return [...names].filter(([, series]) => !dull(series))
+    .sort(([a], [b]) => place(a) - place(b));
+}
+
+function scales(series) {
+  const all = Object.values(series).flat();
+  const values = all.map(([, value]) => value);
+  const low = Math.min(...values);
+  const high = Math.max(...values);
+  const last = Math.max(...all.map(([update]) => update));
+  const { width, height, left, right, top, bottom } = CHART;
+  return {
+    low, high, last,
+    x: (update) => left + (update / (last || 1)) * (width - left - right),
+    y: (value) => height - bottom - ((value - low) / (high - low || 1)) * (height - top - bottom),
+  };
+}
+
+function chart(name, series, now) {
+  const { low, high, last, x, y } = scales(series);
+  const { width, height, left, right, bottom } = CHART;
+  const drawing = svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, class: 'curve',
+    role: 'figure', 'aria-label': `${name} by update`, 'data-name': name });
+  const text = (at, what, anchor) => svg('text', { ...at, class: 'soft', 'text-anchor': anchor },
+    what);
+  drawing.append(
+    svg('line', { x1: left, x2: width - right, y1: height - bottom, y2: height - bottom,
+      class: 'axis' }),
+    text({ x: left - 6, y: y(low) + 4 }, digits(low), 'end'),
+    high > low ? text({ x: left - 6, y: y(high) + 9 }, digits(high), 'end') : '',
+    text({ x: width - right, y: height - 8 }, `update ${last}`, 'end'));
+  Object.entries(series).forEach(([kind, points]) => {
+    const colour = HEADS[KINDS.indexOf(kind) % HEADS.length];
+    const line = points.map(([update, value]) => `${x(update).toFixed(1)},${y(value).toFixed(1)}`);
+    if (points.length > 1) drawing.append(svg('polyline', { points: line.join(' '), fill: 'none',
+      stroke: colour, 'stroke-width': 1.6 }));
+    for (const [update, value] of points)
+      drawing.append(svg('circle', { cx: x(update), cy: y(value), r: points.length > 60 ? 1.5 : 2.6,
+        fill: colour, 'data-kind': kind, 'data-update': update, 'data-value': value,
+        onmouseenter: () => say(`${kind} ${name} after update ${update} = ${digits(value)}`),
+        onmouseleave: () => say('') }));
+  });
+  if (now !== undefined && now <= last) drawing.append(svg('line', { x1: x(now), x2: x(now),
+    y1: CHART.top, y2: height - bottom, class: 'now' }));
+  const kinds = el('span', { class: 'legend' }, Object.keys(series).map((kind) => {
+    const node = el('span', {}, kind);
+    node.style.borderColor = HEADS[KINDS.indexOf(kind) % HEADS.length];
+    return node;
+  }));
+  return el('div', { class: 'chart' }, el('h2', {}, name, ' ', kinds), drawing);
+}
+
+function slider(updates, at) {
+  const input = el('input', { type: 'range', class: 'step', min: 0, max: updates.length - 1,
+    value: at, 'aria-label': 'Update', oninput: () => set({ update: updates[input.value] }) });
+  return el('div', { class: 'steps wide' }, el('span', {}, `update ${updates[at]}`), input);
+}
+
+async function then(body, { sentence, state, model, update, room }) {
+  const answer = await trainedAttention(model, update, sentence.source.text, sentence.target.text);
+  const past = read(answer);
+  const m = matrix(past, fitted(past, state));
+  body.replaceChildren(el('p', {}, `${entropy(m).toFixed(3)} bits a row on average`),
+    heatmap(m, { room, gamma: state.gamma, live: false }));
+  body.dataset.shown = update;
+}
+
+export const view = {
+  id: 'training',
+  title: 'Training',
+  asks: true,  // the server, for curves and checkpoints
+  tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
+  saves: [],
+  draw(stage, context) {
+    const { model, state } = context;
+    if (!model.training) {
+      stage.append(el('p', { class: 'note' }, 'Nothing is known of how this model was trained. '
+        + 'fovea serve --run DIR shows a run of fovea train.'));
+      return {};
+    }
+    const body = el('div', { class: 'training' });
+    stage.append(body);
+    training(model).then(({ updates, curves }) => {
+      const at = updates.includes(state.update) ? updates.indexOf(state.update)
+        : updates.length - 1;
+      const charts = byName(curves).map(([name, series]) => chart(name, series, updates[at]));
+      body.append(el('div', { class: 'charts' }, charts));
+      if (updates.length === 0) {
+        body.append(el('p', { class: 'note' }, 'No checkpoint was kept.'));
+        return null;
+      }
+      const past = el('div', { class: 'past' });
+      body.append(el('h2', {}, 'Where it looked while it was learning'), slider(updates, at), past);
+      return then(past, { ...context, update: updates[at], room: stage.clientWidth - 60 });
+    }).catch((error) => body.append(el('p', { class: 'note' }, error.message)));
+    return {};
+  },
+};
