@@ -8,8 +8,23 @@
 namespace fovea {
 
 Engine::Engine(std::string name, std::string source, std::string target, Package package)
-    : name_(std::move(name)), source_(std::move(source)), target_(std::move(target)),
-      package_(std::move(package)) {}
+    : name_{std::move(name), std::move(source), std::move(target)}, config_(package.config),
+      parameters_(package.model->parameters().size()), package_(std::move(package)) {}
+
+Engine::Engine(EngineName name, const ModelConfig& config, Load load)
+    : name_(std::move(name)), config_(config),
+      parameters_(declare_model(config)->parameters().size()), load_(std::move(load)) {}
+
+const Package& Engine::package() const {
+  const std::lock_guard hold(loading_);
+  if (!package_) package_ = load_();
+  return *package_;
+}
+
+bool Engine::loaded() const {
+  const std::lock_guard hold(loading_);
+  return package_.has_value();
+}
 
 std::vector<Translation> Engine::translate(std::span<const std::string> lines, const Wish& wish,
                                            const Wanted& wanted) const {
@@ -23,7 +38,8 @@ std::vector<Translation> Engine::translate(std::span<const std::string> lines, c
   options.alignment = wish.alignment;
   options.attention = options.tree = wish.attention;
   options.warn = false;
-  const Translator translator({package_.model.get()}, package_.source, package_.target, options);
+  const Package& own = package();
+  const Translator translator({own.model.get()}, own.source, own.target, options);
   return translator.translate(lines);
 }
 

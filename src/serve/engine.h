@@ -2,6 +2,8 @@
 
 #include <functional>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,23 +28,40 @@ struct Wish {
 // Whether a line of a batch is still waited for; asked before each step of the search.
 using Wanted = std::function<bool(size_t line)>;
 
+// What a client calls a model by.
+struct EngineName {
+  std::string name, source, target;  // languages by their codes
+  bool gallery = false;              // one of those that show a mechanism each
+};
+
 // A model that serves one pair of languages.
 class Engine {
  public:
   Engine(std::string name, std::string source, std::string target, Package package);
+  // One whose weights are read when they are first needed.
+  using Load = std::function<Package()>;
+  Engine(EngineName name, const ModelConfig& config, Load load);
 
   // Lines that nobody wants any more may come back without translations.
   std::vector<Translation> translate(std::span<const std::string> lines, const Wish& wish,
                                      const Wanted& wanted) const;
 
-  const std::string& name() const { return name_; }
-  const std::string& source() const { return source_; }  // codes of languages
-  const std::string& target() const { return target_; }
-  const Package& package() const { return package_; }
+  const std::string& name() const { return name_.name; }
+  const std::string& source() const { return name_.source; }
+  const std::string& target() const { return name_.target; }
+  bool of_gallery() const { return name_.gallery; }
+  const ModelConfig& config() const { return config_; }
+  int64_t parameters() const { return parameters_; }
+  const Package& package() const;  // any thread; Exit::model where it cannot be read
+  bool loaded() const;
 
  private:
-  std::string name_, source_, target_;
-  Package package_;
+  EngineName name_;
+  ModelConfig config_;
+  int64_t parameters_;
+  Load load_;
+  mutable std::mutex loading_;
+  mutable std::optional<Package> package_;  // once there, it stays
 };
 
 using Engines = std::vector<std::shared_ptr<const Engine>>;

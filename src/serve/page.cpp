@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "serve/attention_json.h"
 #include "serve/refusal.h"
 #include "serve/service.h"
 
@@ -40,15 +41,7 @@ void Service::page(Call call) {
 // What the page can choose from, in the order of the command line.
 void Service::models(Call call) {
   Json list = Json::array();
-  for (const auto& engine : call.engines) {
-    const ModelConfig& config = engine->package().config;
-    list.push_back(
-        {{"name", engine->name()},
-         {"source", engine->source()},
-         {"target", engine->target()},
-         {"type", config.type},
-         {"attention", config.type == "recurrent" ? config.attention.kind : "multi-head"}});
-  }
+  for (const auto& engine : call.engines) list.push_back(model_json(*engine));
   call.exchange->answer(json_reply(list));
 }
 
