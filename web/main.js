@@ -38,10 +38,11 @@ const page = { models: [], sentences: [], drawn: {}, m: null, asked: 0 };
 const view = () => VIEWS.find((v) => v.id === state.view) ?? map;
 const sentence = () => page.sentences[Math.min(state.sentence, page.sentences.length - 1)];
 const model = () => page.models.find((m) => m.id === state.model) ?? page.models[0];
-// Those that can read the same sentence; it is compared with the first other one, unless told.
+// Those that can read the same sentence. Unless told, two sentences are compared by one model, one
+// sentence by this model and the first other one.
 const readers = () => page.models.filter((m) => m.source === model().source);
-const other = () => readers().find((m) => m.id === state.other) 
-  ?? readers().find((m) => m !== model()) ?? model();
+const other = () => readers().find((m) => m.id === state.other)
+  ?? readers().find((m) => m !== model() && !state.second) ?? model();
 
 // "global, dot"; for models of the gallery that are called by their score or mechanism.
 const mechanism = (m) => (m.score ? `${m.attention}, ${m.score}` : m.attention);

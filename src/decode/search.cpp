@@ -246,7 +246,7 @@ class BatchSearch {
   Candidate given(const StepScores& scores, int64_t row) {
     const int32_t word = options_.prefix[static_cast<size_t>(step_)];
     const double stored = columns(scores.scores.window(row, 1), word, 1).values()[0];
-    const double log_prob = scores.score(stored) - scores.log_sum[row];
+    const double log_prob = scores.score(stored) - scores.log_sum(row);
     return {word, std::clamp(log_prob, kImpossible, 0.0)};
   }
 
