@@ -288,6 +288,7 @@ class BatchSearch {
     for (size_t t = 0; t < tracks_.size(); ++t) {
       Rows rows = of_track_[t];
       if (rows.count == 0) {
+        if (options_.watch) options_.watch(numbers_[tracks_[t].sentence], tracks_[t].beam);
         for (Hypothesis& h : tracks_[t].beam.best(kept()))
           results_[tracks_[t].sentence].push_back(std::move(h));
         continue;
