@@ -134,7 +134,8 @@ export const view = {
   tools: ['layer', 'head', 'gamma'],
   draw(stage, { sentence, state, model }) {
     if (!sentence.beam?.length) {
-      stage.append(el('p', { class: 'note' }, 'This server does not tell how it searched.'));
+      stage.append(el('p', { class: 'note' }, 'Nothing is known of a search: '
+        + 'the translation was given, or the server does not tell.'));
       return {};
     }
     const box = el('div', { class: 'search', 'data-state': 'waiting' });

@@ -23,7 +23,9 @@ async function ask(other, state, room) {
   const reply = await translate(state.second || state.text.trim(), other);
   const found = reply.attention.filter((s) => s.attention.length > 0).map(read);
   const sentence = found[state.second ? 0 : state.sentence];
-  if (!sentence) throw new Error(`${other.name} has no attention to show`);
+  if (!sentence)
+    return panel(other.name, reply.translatedText,
+      el('p', { class: 'note' }, 'This model has no attention to show.'));
   const m = matrix(sentence, fitted(sentence, state));
   return panel(`${other.name} (${m.mechanism})`, sentence.target.text,
     heatmap(m, { room, gamma: state.gamma, live: false }));
@@ -32,6 +34,7 @@ async function ask(other, state, room) {
 export const view = {
   id: 'compare',
   title: 'Compare',
+  asks: true,  // the server, about another model
   tools: ['kind', 'layer', 'head', 'unit', 'gamma', 'other'],
   draw(stage, { m, sentence, state, model, other }) {
     const room = Math.max(320, (stage.clientWidth - 60) / 2);

@@ -30,9 +30,16 @@ export function clear(node) {
   return node;
 }
 
+// Each of the list: value, text and, where it has one, the name of its group.
 export function options(select, list, chosen) {
-  select.replaceChildren(...list.map(([value, text]) =>
-    el('option', { value, selected: String(value) === String(chosen) }, text)));
+  const groups = new Map();
+  for (const [value, text, group] of list) {
+    if (!groups.has(group ?? '')) groups.set(group ?? '', []);
+    groups.get(group ?? '').push(
+      el('option', { value, selected: String(value) === String(chosen) }, text));
+  }
+  select.replaceChildren(...[...groups].flatMap(([label, all]) =>
+    (label ? el('optgroup', { label }, all) : all)));
 }
 
 // How wide a text will be, so that labels get the room they need.

@@ -138,6 +138,7 @@ export const view = {
   id: 'inside',
   title: 'Inside',
   tools: ['kind', 'layer', 'head'],
+  asks: true,
   saves: [],
   single: true,
   draw(stage, { sentence, state, model }) {

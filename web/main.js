@@ -6,7 +6,7 @@ import {
   MAXIMUM, MEAN, fitted, heads, kinds, layers, matrix, read,
 } from './attention.js';
 import { onChange, onPoint, set, spot, start, state } from './state.js';
-import { models, languages, translate, useKey } from './service.js';
+import { models, languages, recorded, translate, useKey } from './service.js';
 import { save } from './save.js';
 import { view as map } from './map.js';
 import { view as player } from './player.js';
@@ -22,7 +22,7 @@ import { view as words } from './words.js';
 import { view as training } from './training.js';
 
 const VIEWS = [map, player, lines, headGrid, beam, whatIf, compare, inside,
-  positions, words, training];
+  positions, words, training].filter((v) => !recorded || !v.asks);
 const EXAMPLES = {
   en: 'A small dog runs through the snow.',
   de: 'Ein kleiner Hund läuft durch den Schnee.',
@@ -38,9 +38,14 @@ const page = { models: [], sentences: [], drawn: {}, m: null, asked: 0 };
 const view = () => VIEWS.find((v) => v.id === state.view) ?? map;
 const sentence = () => page.sentences[Math.min(state.sentence, page.sentences.length - 1)];
 const model = () => page.models.find((m) => m.id === state.model) ?? page.models[0];
-// Those that can read the same sentence; the last of them is what it is compared with at first.
+// Those that can read the same sentence. Unless told, two sentences are compared by one model, one
+// sentence by this model and the first other one.
 const readers = () => page.models.filter((m) => m.source === model().source);
-const other = () => readers().find((m) => m.id === state.other) ?? readers().at(-1);
+const other = () => readers().find((m) => m.id === state.other)
+  ?? readers().find((m) => m !== model() && !state.second) ?? model();
+
+// "global, dot"; for models of the gallery that are called by their score or mechanism.
+const mechanism = (m) => (m.score ? `${m.attention}, ${m.score}` : m.attention);
 
 function message(text) {
   by('message').textContent = text;
@@ -104,7 +109,7 @@ function tools() {
   for (const button of document.querySelectorAll('[data-unit]'))
     button.setAttribute('aria-pressed', button.dataset.unit === state.unit);
   if (!s) return;
-  options(by('other'), readers().map((m) => [m.id, `${m.id} (${m.attention})`]), other().id);
+  options(by('other'), readers().map((m) => [m.id, `${m.id} (${mechanism(m)})`]), other().id);
   const title = (x, i) => [i, `${i + 1}: ${x.source.text.slice(0, 30)}`];
   options(by('sentence'), page.sentences.map(title), state.sentence);
   options(by('kind'), kinds(s).map((k) => [k, KIND_NAMES[k]]), state.kind);
@@ -123,6 +128,10 @@ function draw() {
     stage.append(el('p', { class: 'note' }, state.text.trim()
       ? 'No attention to show: this model has none.' : 'Type a sentence.'));
     return;
+  }
+  if (recorded) {
+    by('text').value = s.source.text;
+    by('translation').textContent = s.target.text;
   }
   const now = fitted(s, state);
   page.m = matrix(s, now);
@@ -227,7 +236,8 @@ function changed(names) {
   if (names.has('theme') || names.has('palette')) theme();
   const asks = (names.has('text') && by('text').value !== state.text)
     || (names.has('model') && by('model').value !== state.model);
-  if (!asks && names.size === 1 && names.has('step')) return page.drawn.step?.(state.step);
+  if (!asks && names.size === 1 && names.has('step') && page.drawn.step)
+    return page.drawn.step(state.step);
   if (!asks) return draw();
   by('text').value = state.text;
   by('model').value = model().id;
@@ -249,11 +259,17 @@ async function begin() {
       id: same(m) ? `${m.source}-${m.target}: ${m.name}` : m.name }));
     const name = (code) => known.find((l) => l.code === code)?.name ?? code;
     options(by('model'), page.models.map((m) => [m.id,
-      `${name(m.source)} to ${name(m.target)}: ${m.name} (${m.attention})`]), model().id);
+      `${name(m.source)} to ${name(m.target)}: ${m.name} (${mechanism(m)})`,
+      m.gallery ? 'Gallery: one tiny model for each mechanism' : '']), model().id);
   } catch (error) {
     return message(error.message);
   }
-  if (!state.text) set({ text: EXAMPLES[model().source] ?? EXAMPLES.en });
+  if (recorded) {
+    by('text').readOnly = true;
+    document.querySelector('header p').textContent =
+      'A sentence, its translation, and where each word came from.';
+    by('ask').querySelector('button').hidden = true;
+  } else if (!state.text) set({ text: EXAMPLES[model().source] ?? EXAMPLES.en });
   by('text').value = state.text;
   onChange(changed);
   return ask();

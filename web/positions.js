@@ -78,6 +78,7 @@ export const view = {
   id: 'positions',
   title: 'Positions',
   tools: [],
+  asks: true,
   saves: [],
   draw(stage, { state, model }) {
     const body = el('div', { class: 'positions' }, sides(state));

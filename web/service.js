@@ -1,11 +1,16 @@
 // What the page asks the server it came from.
 
+// A page that `fovea show --html` wrote holds its answers, and there is no server.
+const kept = document.getElementById('recorded');
+export const recorded = kept ? JSON.parse(kept.textContent) : null;
+
 let key = '';
 export function useKey(text) {
   key = text.trim();
 }
 
 async function ask(path, body) {
+  if (recorded) throw new Error('This page is a file and can ask nobody; fovea serve can.');
   const headers = { 'Content-Type': 'application/json' };
   if (key) headers.Authorization = `Bearer ${key}`;
   const reply = await fetch(path, body ? { method: 'POST', headers, body: JSON.stringify(body) }
@@ -15,13 +20,14 @@ async function ask(path, body) {
   return json;
 }
 
-export const models = () => ask('/v1/models');
-export const languages = () => ask('/languages');
+export const models = async () => recorded?.models ?? ask('/v1/models');
+export const languages = async () => recorded?.languages ?? ask('/languages');
 
 const answers = new Map();  // of this visit: going back to a model asks nothing
 
 // fields: more of the request, as docs/serve.md names them.
 export async function translate(text, model, fields = {}) {
+  if (recorded && Object.keys(fields).length === 0) return recorded.reply;
   const wish = JSON.stringify([text, model.name, model.source, model.target, fields]);
   if (!answers.has(wish)) {
     answers.set(wish, await ask('/translate', {

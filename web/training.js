@@ -94,6 +94,7 @@ export const view = {
   id: 'training',
   title: 'Training',
   tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
+  asks: true,
   saves: [],
   draw(stage, context) {
     const { model, state } = context;

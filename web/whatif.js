@@ -151,6 +151,7 @@ function note(kind) {
 export const view = {
   id: 'whatif',
   title: 'What if?',
+  asks: true,  // the server, about a changed sentence or model
   tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
   draw(stage, { sentence, m, state, model }) {
     const box = el('div', { class: 'what-if', 'data-state': 'waiting' });

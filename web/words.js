@@ -99,6 +99,7 @@ export const view = {
   id: 'words',
   title: 'Words',
   tools: [],
+  asks: true,
   saves: ['svg', 'png', 'embed'],
   draw(stage, { sentence, state, model }) {
     const all = state.word ? el('button', { type: 'button', class: 'all-words',

@@ -112,6 +112,15 @@ Finding default_model() {
   }
 }
 
+Finding gallery() {
+  std::string names;
+  const std::vector<std::string> found = find_gallery();
+  for (const std::string& directory : found)
+    names += (names.empty() ? "" : ", ") + fs::path(directory).filename().string();
+  return {Verdict::ok, "gallery",
+          found.empty() ? "none" : fmt::format("{} models for -m: {}", found.size(), names)};
+}
+
 std::string libraries() {
   return fmt::format("fmt {}.{}.{}, nlohmann-json {}.{}.{}, CLI11 {}, ICU {}", FMT_VERSION / 10000,
                      FMT_VERSION / 100 % 100, FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR,
@@ -148,6 +157,7 @@ void examine() {
       devices(),
       writing(),
       default_model(),
+      gallery(),
   };
   OutputFile out("-");
   int failed = 0;

@@ -194,7 +194,8 @@ std::string as_text(const Json& d) {
 }
 
 void inspect(const InspectCommand& c) {
-  const std::string directory = c.directory.empty() ? find_default_model() : c.directory;
+  const std::string directory =
+      c.directory.empty() ? find_default_model() : model_directory(c.directory);
   check(!directory.empty(), Exit::model, "there is no default model; name a model directory");
   const Json description = describe(directory);
   OutputFile out("-");
@@ -207,7 +208,9 @@ void inspect(const InspectCommand& c) {
 void add_inspect(CLI::App& app) {
   auto* command = app.add_subcommand("inspect", "Say what a model directory holds");
   auto shared = std::make_shared<InspectCommand>();
-  command->add_option("directory", shared->directory, "Default: the model that comes along")
+  command
+      ->add_option("directory", shared->directory,
+                   "Or the name of a model that comes along; default: en-de")
       ->type_name("DIR");
   command->add_flag("--json", shared->json, "For programs");
   command->footer(kExamples);

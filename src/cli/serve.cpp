@@ -55,49 +55,76 @@ struct ServeCommand {
   bool no_files = false;
 };
 
+// The models of the gallery, whose names are those of mechanisms, are English to German.
+EngineSpec gallery_model(const std::string& directory) { return {directory, "en", "de"}; }
+
 // The model that comes along and those that stand beside it, of other pairs of languages.
-std::vector<std::string> default_models() {
+std::vector<EngineSpec> default_models() {
   namespace fs = std::filesystem;
   const std::string first = find_default_model();
   check(!first.empty(), Exit::model,
         "there is no default model; name one with -m DIR, or train one: fovea train --help");
-  std::set<std::string> others;
+  std::set<std::string> others;  // sorted
   for (const auto& entry : fs::directory_iterator(fs::path(first).parent_path()))
     if (languages_of_folder(entry.path().string()) && fs::exists(entry.path() / kConfigFile))
       others.insert(entry.path().string());
   others.erase(first);
-  std::vector<std::string> models{first};
-  models.insert(models.end(), others.begin(), others.end());
+  std::vector<EngineSpec> models{parse_engine(first)};
+  for (const std::string& directory : others) models.push_back(parse_engine(directory));
   return models;
 }
 
-enum class Known { model, training };
+// "en-de=NAME" and "NAME" where NAME is that of a model that comes along, too.
+std::vector<EngineSpec> named_models(const std::vector<std::string>& texts) {
+  const std::vector<std::string> gallery = find_gallery();
+  std::vector<EngineSpec> models;
+  for (const std::string& text : texts) {
+    const std::string found = model_directory(text);
+    const bool shown = std::ranges::find(gallery, found) != gallery.end();
+    models.push_back(shown ? gallery_model(found) : parse_engine(found));
+    models.back().directory = model_directory(models.back().directory);
+  }
+  return models;
+}
+
+std::string name_of(const std::string& directory) {
+  return std::filesystem::path(directory).lexically_normal().filename().string();
+}
+
+Package load_engine(const std::string& directory, Device device) {
+  Package package = load_package(directory, device);
+  check(package.config.type != "reader", Exit::model, directory,
+        ": this model labels texts and does not translate");
+  package.model->settle();
+  return package;
+}
 
 Engines load_engines(const ServeCommand& c) {
   const Device device = device_of(c.choice);
   Engines engines;
-  const auto load = [&](const std::string& text, Known known) {
-    const EngineSpec spec = parse_engine(text);
-    Package package = load_package(spec.directory, device);
-    check(package.config.type != "reader", Exit::model, spec.directory,
-          ": this model labels texts and does not translate");
-    package.model->settle();
-    const std::string name =
-        std::filesystem::path(spec.directory).lexically_normal().filename().string();
-    engines.push_back(
-        std::make_shared<Engine>(name, spec.source, spec.target, std::move(package),
-                                 known == Known::training ? training_run(spec, device) : nullptr));
-  };
   const bool none = c.models.empty() && c.runs.empty();
-  for (const std::string& text : none ? default_models() : c.models) load(text, Known::model);
-  for (const std::string& text : c.runs) load(text, Known::training);
+  for (const EngineSpec& spec : none ? default_models() : named_models(c.models))
+    engines.push_back(std::make_shared<Engine>(name_of(spec.directory), spec.source, spec.target,
+                                               load_engine(spec.directory, device)));
+  for (const EngineSpec& spec : named_models(c.runs))
+    engines.push_back(std::make_shared<Engine>(name_of(spec.directory), spec.source, spec.target,
+                                               load_engine(spec.directory, device),
+                                               training_run(spec, device)));
+  if (!none) return engines;
+  for (const std::string& directory : find_gallery()) {
+    const EngineSpec spec = gallery_model(directory);
+    engines.push_back(std::make_shared<Engine>(
+        EngineName{name_of(directory), spec.source, spec.target, true}, load_config(directory),
+        [directory, device] { return load_engine(directory, device); }));
+  }
   return engines;
 }
 
 // The first sentence pays for what libraries prepare when they are first used.
 void warm_up(const Engines& engines, const Wish& wish) {
   const std::vector<std::string> line{"Hello."};
-  for (const auto& engine : engines) engine->translate(line, wish, [](size_t) { return true; });
+  for (const auto& engine : engines)
+    if (engine->loaded()) engine->translate(line, wish, [](size_t) { return true; });
 }
 
 // Connections are descriptors: as many as the system lets us have.
@@ -159,8 +186,12 @@ void serve(ServeCommand& c) {
   const PrecisionScope precision(c.choice.numbers());
   Engines engines = load_engines(c);
   warm_up(engines, c.service.wish);
+  const auto gallery =
+      std::ranges::count_if(engines, [](const auto& e) { return e->of_gallery(); });
   for (const auto& engine : engines)
-    log_info("{}: {} to {}", engine->name(), engine->source(), engine->target());
+    if (!engine->of_gallery())
+      log_info("{}: {} to {}", engine->name(), engine->source(), engine->target());
+  if (gallery > 0) log_info("gallery: {} tiny models, one for each mechanism", gallery);
   c.service.connections = [&] { return server.connections(); };
   Service service(c.service, c.batcher, std::move(engines));
   answering = &service;
@@ -240,8 +271,9 @@ void add_serve(CLI::App& app) {
   ServeCommand& c = *shared;
   command
       ->add_option("-m,--model", c.models,
-                   "Model directory, or FROM-TO=DIR where its name does not tell the languages; "
-                   "may be given several times; default: the models that come along")
+                   "Model directory, or FROM-TO=DIR where its name does not tell the languages, or "
+                   "the name of a model that comes along; may be given several times; default: "
+                   "all that come along")
       ->type_name("DIR")
       ->expected(1)
       ->allow_extra_args(false)

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -15,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kDefaultModel = "models/en-de";
+constexpr const char* kGallery = "gallery";  // beside it
 
 struct SessionOptions {
   int threads = 0;
@@ -69,7 +71,8 @@ void add_model_options(CLI::App& command, ModelChoice& choice) {
   command
       .add_option(
           "-m,--model", choice.directories,
-          "Model directory; given several times, an ensemble; default: the model that comes along")
+          "Model directory, or the name of a model that comes along; given several times, an "
+          "ensemble; default: en-de, which comes along")
       ->type_name("DIR")
       ->expected(1)
       ->allow_extra_args(false)
@@ -94,7 +97,8 @@ std::vector<Package> load_models(const ModelChoice& choice) {
         " was looked for in $FOVEA_HOME and above the program); name one with -m DIR, or train ",
         "one: fovea train --help");
   std::vector<Package> packages;
-  for (const std::string& directory : directories) {
+  for (std::string directory : directories) {
+    directory = model_directory(directory);
     packages.push_back(load_package(directory, device));
     check(packages.back().config.type != "reader", Exit::model, directory,
           ": this model labels texts and does not translate; use 'fovea classify -m ", directory,
@@ -109,6 +113,27 @@ std::vector<const Model*> models_of(const std::vector<Package>& packages) {
   std::vector<const Model*> models;
   for (const Package& package : packages) models.push_back(package.model.get());
   return models;
+}
+
+std::string model_directory(const std::string& name) {
+  std::error_code error;
+  if (fs::exists(name, error) || name.find('/') != std::string::npos) return name;
+  const fs::path first = find_default_model();
+  if (first.empty()) return name;
+  for (const fs::path& folder : {first.parent_path(), first.parent_path() / kGallery})
+    if (fs::exists(folder / name / kConfigFile, error)) return (folder / name).string();
+  return name;
+}
+
+std::vector<std::string> find_gallery() {
+  const std::string first = find_default_model();
+  std::vector<std::string> found;
+  std::error_code error;
+  if (first.empty()) return found;
+  for (const auto& entry : fs::directory_iterator(fs::path(first).parent_path() / kGallery, error))
+    if (fs::exists(entry.path() / kConfigFile, error)) found.push_back(entry.path().string());
+  std::ranges::sort(found);
+  return found;
 }
 
 std::string find_default_model() {

@@ -38,6 +38,13 @@ Device device_of(const ModelChoice& choice);
 std::vector<Package> load_models(const ModelChoice& choice);
 std::vector<const Model*> models_of(const std::vector<Package>& packages);
 
+// The model directory that -m names: itself, or where there is no such folder the model of that
+// name that comes along, "de-en" or one of the gallery, "local-p".
+std::string model_directory(const std::string& name);
+// The tiny models that come along, one for each mechanism: models/gallery beside the default model,
+// in alphabetical order.
+std::vector<std::string> find_gallery();
+
 // $FOVEA_HOME/models/en-de, else models/en-de in the first folder above the program that has one;
 // "" if there is none.
 std::string find_default_model();

@@ -14,10 +14,12 @@
 #include "cli/attention_picture.h"
 #include "cli/explanation.h"
 #include "cli/session.h"
+#include "cli/shown_file.h"
 #include "cli/what_if_options.h"
 #include "decode/translate.h"
 #include "text/batch.h"
 #include "text/corpus.h"
+#include "view/raster.h"
 #include "view/svg.h"
 #include "view/terminal.h"
 
@@ -33,6 +35,18 @@ constexpr const char* kExamples = R"(Examples:
 
   All heads of all layers at a glance:
     fovea show --grid --svg heads.svg "A small dog runs through the snow."
+
+  The same for slides, and as a page to click through in any browser, without a server:
+    fovea show --png map.png "A small dog runs through the snow."
+    fovea show --html map.html "A small dog runs through the snow."
+
+  Many sentences, a line each, with their translations behind a tab where they are given:
+  map-1.png, map-2.png, …, or one page for all:
+    fovea show --pairs pairs.tsv --png map.png
+    fovea show --pairs pairs.tsv --html pairs.html
+
+  What another mechanism does with it (fovea doctor lists the models that come along):
+    fovea show -m local-p "A small dog runs through the snow."
 
   How the attention of a word comes about, with every number on the way:
     fovea show --explain dog --layer 0 --head 2 "A small dog runs through the snow."
@@ -60,7 +74,7 @@ Attention shows where the model looks, not why it decides.)";
 struct ShowCommand {
   ModelChoice model;
   WhatIfOptions what_if;
-  std::string text, target, prefix, svg, explain;
+  std::string text, target, prefix, pairs, svg, png, html, explain;
   std::string kind;  // empty: cross, or where the word to explain is
   int64_t layer = -1, head = -1, beam = 4;
   bool pieces = false, grid = false, ascii = false, json = false;
@@ -71,17 +85,19 @@ struct ShownPair {
   std::string translation;
   std::vector<int32_t> source, target;  // with </s>
   std::vector<AttentionMap> maps;
+  std::vector<BeamNode> tree = {};  // of the search, where the translation is the model's own
 };
 
 ShownPair attend(const ShowCommand& c, const Package& package) {
-  TranslateOptions options{.search = {.beam = c.beam}, .attention = c.target.empty()};
+  TranslateOptions options{
+      .search = {.beam = c.beam}, .attention = c.target.empty(), .tree = !c.html.empty()};
   options.what_if = c.what_if.read(package, c.text);
   options.search.prefix = package.target.encode(clean_line(c.prefix).text);
   const Translator translator({package.model.get()}, package.source, package.target, options);
   const Translation found = translator.translate(std::vector{c.text}, {"the sentence"}).front();
   check(!found.n_best.empty(), Exit::usage, "there is nothing to show: the sentence is empty");
   if (c.target.empty())
-    return {found.text, found.source_ids, found.n_best.front().ids, found.attention};
+    return {found.text, found.source_ids, found.n_best.front().ids, found.attention, found.tree};
 
   ShownPair given{c.target, found.source_ids, package.target.encode(clean_line(c.target).text), {}};
   const int64_t longest = package.model->max_length() - 1;
@@ -100,6 +116,8 @@ class Picture {
  public:
   Picture(const ShowCommand& c, const Package& package, const ShownPair& attended)
       : kind_(c.kind.empty() ? "cross" : c.kind) {
+    const AttentionConfig& attention = package.config.attention;
+    if (attention.kind == "global") score_ = ", score " + attention.score_name();
     std::vector<int32_t> read{kBos};  // what the decoder has read when it writes each word
     read.insert(read.end(), attended.target.begin(), attended.target.end() - 1);
     const PictureUnit unit = c.pieces ? PictureUnit::pieces : PictureUnit::words;
@@ -147,13 +165,13 @@ class Picture {
 
  private:
   std::string title(int64_t layer, int64_t head) const {
-    if (!maps_.front().mechanism.empty()) return maps_.front().mechanism + " attention";
+    if (!maps_.front().mechanism.empty()) return maps_.front().mechanism + " attention" + score_;
     const std::string which = layer < 0 ? "mean of all layers" : fmt::format("layer {}", layer);
     const std::string part = head < 0 ? "mean of heads" : fmt::format("head {}", head);
     return fmt::format("{} attention, {}, {}", kind_, which, part);
   }
 
-  std::string kind_;
+  std::string kind_, score_;  // the score where it tells mechanisms apart
   PictureSide rows_, cols_;
   std::vector<AttentionMap> maps_;
   int64_t layers_ = 0, heads_ = 0;
@@ -177,31 +195,71 @@ void explain(const ShowCommand& c, const Package& package, const ShownPair& atte
   out.close();
 }
 
-void show(const ShowCommand& c) {
-  check(!c.grid || !c.svg.empty(), Exit::usage, "--grid draws a picture: add --svg FILE");
-  check(c.explain.empty() || c.svg.empty(), Exit::usage,
-        "--explain prints numbers and --svg draws a picture: give one of them");
-  check(!c.json || !c.explain.empty(), Exit::usage, "--json is for the numbers of --explain WORD");
-  check(c.explain.empty() || !c.what_if.given(), Exit::usage,
-        "--explain tells how the model's own attention comes about: leave out --mask, --mask-head "
-        "and --force");
-  check(c.model.directories.size() < 2, Exit::usage, "show draws one model: give -m once");
-  const std::vector<Package> packages = load_models(c.model);
-  const PrecisionScope precision(c.model.numbers());
-  const ShownPair attended = attend(c, packages.front());
-  if (!c.explain.empty()) return explain(c, packages.front(), attended);
-  const Picture picture(c, packages.front(), attended);
-  if (!c.svg.empty()) {
-    OutputFile file(c.svg);
-    file.write(c.grid ? svg_grid(picture.grid()) : svg_map(picture.matrix(c.layer, c.head)));
-    file.close();
-    if (c.svg != "-") log_info("wrote {}", c.svg);
-    return;
-  }
+// The picture of one pair, as SVG or PNG.
+void draw(const ShowCommand& c, const Picture& picture, const FileNumber& number) {
+  const std::string svg =
+      c.grid ? svg_grid(picture.grid()) : svg_map(picture.matrix(c.layer, c.head));
+  if (!c.svg.empty()) write_shown(number.in(c.svg), svg);
+  if (!c.png.empty()) write_shown(number.in(c.png), png_of(svg));
+}
+
+void print(const ShowCommand& c, const ShownPair& attended, const Picture& picture) {
   OutputFile out("-");
   out.write_line(attended.translation);
   out.write("\n" + terminal_map(picture.matrix(c.layer, c.head), terminal_of(c)));
   out.close();
+}
+
+// One pair after another: pictures, maps in the terminal, or all of them in one page.
+void show_all(const ShowCommand& c, Package package, std::span<const GivenPair> pairs) {
+  std::vector<SavedPair> saved;
+  for (size_t i = 0; i < pairs.size(); ++i) {
+    ShowCommand one = c;
+    one.text = pairs[i].source;
+    one.target = pairs[i].target;
+    const ShownPair attended = attend(one, package);
+    if (!c.html.empty())
+      saved.push_back({one.text, attended.translation, attended.source, attended.target,
+                       attended.maps, attended.tree});
+    if (!c.html.empty() && c.svg.empty() && c.png.empty()) continue;
+    const Picture picture(c, package, attended);
+    if (!c.svg.empty() || !c.png.empty()) {
+      draw(c, picture, c.pairs.empty() ? FileNumber{} : FileNumber{i + 1});
+    } else {
+      if (i > 0) std::fputs("\n", stdout);
+      print(c, attended, picture);
+    }
+  }
+  if (!c.html.empty()) write_shown(c.html, shown_page(std::move(package), saved));
+}
+
+void check_choice(const ShowCommand& c) {
+  const bool draws = !c.svg.empty() || !c.png.empty();
+  check(!c.grid || draws, Exit::usage, "--grid draws a picture: add --svg FILE or --png FILE");
+  check(c.explain.empty() || (!draws && c.html.empty()), Exit::usage,
+        "--explain prints numbers; --svg, --png and --html draw pictures: give one of them");
+  check(!c.json || !c.explain.empty(), Exit::usage, "--json is for the numbers of --explain WORD");
+  check(!c.what_if.given() || (c.explain.empty() && c.html.empty()), Exit::usage,
+        "--explain and --html tell how the model's own attention comes about: leave out --mask, ",
+        "--mask-head and --force");
+  check(c.text.empty() != c.pairs.empty(), Exit::usage,
+        "give a sentence, or a file of them with --pairs");
+  check(c.pairs.empty() || (c.target.empty() && c.explain.empty()), Exit::usage,
+        "--pairs: its lines hold the translations, behind a tab; --target and --explain are for ",
+        "one sentence");
+  check(c.pairs.empty() || (c.svg != "-" && c.png != "-"), Exit::usage,
+        "--pairs writes a picture for each pair: name a file, which gets numbers");
+}
+
+void show(const ShowCommand& c) {
+  check_choice(c);
+  check(c.model.directories.size() < 2, Exit::usage, "show draws one model: give -m once");
+  std::vector<Package> packages = load_models(c.model);
+  const PrecisionScope precision(c.model.numbers());
+  if (!c.explain.empty()) return explain(c, packages.front(), attend(c, packages.front()));
+  const std::vector<GivenPair> pairs =
+      c.pairs.empty() ? std::vector{GivenPair{c.text, c.target}} : read_pairs(c.pairs);
+  show_all(c, std::move(packages.front()), pairs);
 }
 
 }  // namespace
@@ -210,7 +268,12 @@ void add_show(CLI::App& app) {
   auto* command = app.add_subcommand("show", "Draw the attention of a translated sentence");
   auto shared = std::make_shared<ShowCommand>();
   ShowCommand& c = *shared;
-  command->add_option("text", c.text, "The sentence to translate")->required()->type_name("TEXT");
+  command->add_option("text", c.text, "The sentence to translate")->type_name("TEXT");
+  command
+      ->add_option("--pairs", c.pairs,
+                   "A file of sentences instead, a line each, with a tab and their translations "
+                   "where these are given")
+      ->type_name("FILE");
   command->add_option("-t,--target", c.target, "This translation instead of the model's own")
       ->type_name("TEXT");
   command->add_option("--prefix", c.prefix, "The translation begins with this text")
@@ -225,6 +288,10 @@ void add_show(CLI::App& app) {
       ->check(CLI::NonNegativeNumber);
   command->add_flag("--pieces", c.pieces, "Pieces as the model sees them, not whole words");
   command->add_option("--svg", c.svg, "Write a picture to this file (- for stdout)")
+      ->type_name("FILE");
+  command->add_option("--png", c.png, "The same as pixels")->type_name("FILE");
+  command
+      ->add_option("--html", c.html, "Write a page of all views, with all numbers, into one file")
       ->type_name("FILE");
   command->add_flag("--grid", c.grid, "All heads of all layers in one picture");
   command->add_flag("--json", c.json, "With --explain: all numbers, for programs");

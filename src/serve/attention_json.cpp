@@ -128,7 +128,25 @@ Json tree(const Vocabulary& target, const Translation& translation) {
   return list;
 }
 
+// What states are compared with words by; "" where nothing is compared.
+std::string score_of(const ModelConfig& config) {
+  const AttentionConfig& a = config.attention;
+  const bool compares = config.type == "recurrent" && a.attends() && a.kind != "window";
+  return compares ? a.score_name() : "";
+}
+
 }  // namespace
+
+Json model_json(const Engine& engine) {
+  const ModelConfig& config = engine.config();
+  return {{"name", engine.name()},
+          {"source", engine.source()},
+          {"target", engine.target()},
+          {"type", config.type},
+          {"attention", config.type == "recurrent" ? config.attention.kind : "multi-head"},
+          {"score", score_of(config)},
+          {"gallery", engine.of_gallery()}};
+}
 
 std::string base64(std::string_view bytes) {
   static constexpr char kDigits[] =

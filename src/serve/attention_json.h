@@ -14,6 +14,9 @@ namespace fovea {
 nlohmann::ordered_json attention_json(const Engine& engine, const std::string& sentence,
                                       const Translation& translation);
 
+// A model as /v1/models lists it.
+nlohmann::ordered_json model_json(const Engine& engine);
+
 std::string base64(std::string_view bytes);
 
 }  // namespace fovea

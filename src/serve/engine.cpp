@@ -9,13 +9,29 @@ namespace fovea {
 
 Engine::Engine(std::string name, std::string source, std::string target, Package package,
                std::shared_ptr<const Training> training)
-    : name_(std::move(name)), source_(std::move(source)), target_(std::move(target)),
-      package_(std::move(package)), training_(std::move(training)) {}
+    : name_{std::move(name), std::move(source), std::move(target)}, config_(package.config),
+      parameters_(package.model->parameters().size()), training_(std::move(training)),
+      package_(std::move(package)) {}
+
+Engine::Engine(EngineName name, const ModelConfig& config, Load load)
+    : name_(std::move(name)), config_(config),
+      parameters_(declare_model(config)->parameters().size()), load_(std::move(load)) {}
+
+const Package& Engine::package() const {
+  const std::lock_guard hold(loading_);
+  if (!package_) package_ = load_();
+  return *package_;
+}
+
+bool Engine::loaded() const {
+  const std::lock_guard hold(loading_);
+  return package_.has_value();
+}
 
 const Words& Engine::words(Side side) const {
   const std::lock_guard hold(mutex_);
   auto& words = words_[side == Side::source ? 0 : 1];
-  if (!words) words = std::make_unique<Words>(embeddings_of(package_, side));
+  if (!words) words = std::make_unique<Words>(embeddings_of(package(), side));
   return *words;
 }
 
@@ -31,7 +47,8 @@ std::vector<Translation> Engine::translate(std::span<const std::string> lines, c
   options.alignment = wish.alignment;
   options.attention = options.tree = wish.attention;
   options.warn = false;
-  const Translator translator({package_.model.get()}, package_.source, package_.target, options);
+  const Package& own = package();
+  const Translator translator({own.model.get()}, own.source, own.target, options);
   return translator.translate(lines);
 }
 

@@ -3,6 +3,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -37,28 +38,45 @@ struct Words {
   NeighbourSearch search;
 };
 
+// What a client calls a model by.
+struct EngineName {
+  std::string name, source, target;  // languages by their codes
+  bool gallery = false;              // one of those that show a mechanism each
+};
+
 // A model that serves one pair of languages.
 class Engine {
  public:
   Engine(std::string name, std::string source, std::string target, Package package,
          std::shared_ptr<const Training> training = nullptr);
+  // One whose weights are read when they are first needed.
+  using Load = std::function<Package()>;
+  Engine(EngineName name, const ModelConfig& config, Load load);
 
   // Lines that nobody wants any more may come back without translations.
   std::vector<Translation> translate(std::span<const std::string> lines, const Wish& wish,
                                      const Wanted& wanted) const;
 
-  const std::string& name() const { return name_; }
-  const std::string& source() const { return source_; }  // codes of languages
-  const std::string& target() const { return target_; }
-  const Package& package() const { return package_; }
+  const std::string& name() const { return name_.name; }
+  const std::string& source() const { return name_.source; }
+  const std::string& target() const { return name_.target; }
+  bool of_gallery() const { return name_.gallery; }
+  const ModelConfig& config() const { return config_; }
+  int64_t parameters() const { return parameters_; }
+  const Package& package() const;  // any thread; Exit::model where it cannot be read
+  bool loaded() const;
   const Training* training() const { return training_.get(); }  // null: nothing is known of it
   // A copy of the embeddings, made when it is first asked for. Exit::model where there are none.
   const Words& words(Side side) const;
 
  private:
-  std::string name_, source_, target_;
-  Package package_;
+  EngineName name_;
+  ModelConfig config_;
+  int64_t parameters_;
+  Load load_;
   std::shared_ptr<const Training> training_;
+  mutable std::mutex loading_;
+  mutable std::optional<Package> package_;  // once there, it stays
   mutable std::mutex mutex_;
   mutable std::unique_ptr<const Words> words_[2];
 };

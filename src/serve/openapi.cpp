@@ -168,7 +168,8 @@ constexpr const char* kMore = R"json(
     "required": ["name", "source", "target", "type", "attention", "training"],
     "properties": {"name": {"type": "string"}, "source": {"type": "string"},
     "target": {"type": "string"}, "type": {"type": "string"},
-    "attention": {"type": "string"}, "training": {"type": "boolean"}}}}}}}}}},
+    "attention": {"type": "string"}, "score": {"type": "string"},
+    "gallery": {"type": "boolean"}, "training": {"type": "boolean"}}}}}}}}}},
 "/health": {"get": {"summary": "LibreTranslate's health", "responses": {"200": {
     "description": "{\"status\": \"ok\"}"}}}},
 "/livez": {"get": {"summary": "The process lives", "responses": {"200": {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "serve/attention_json.h"
 #include "serve/refusal.h"
 #include "serve/service.h"
 
@@ -41,14 +42,8 @@ void Service::page(Call call) {
 void Service::models(Call call) {
   Json list = Json::array();
   for (const auto& engine : call.engines) {
-    const ModelConfig& config = engine->package().config;
-    list.push_back(
-        {{"name", engine->name()},
-         {"source", engine->source()},
-         {"target", engine->target()},
-         {"type", config.type},
-         {"attention", config.type == "recurrent" ? config.attention.kind : "multi-head"},
-         {"training", engine->training() != nullptr}});
+    list.push_back(model_json(*engine));
+    list.back()["training"] = engine->training() != nullptr;
   }
   call.exchange->answer(json_reply(list));
 }

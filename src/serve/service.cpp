@@ -208,8 +208,8 @@ void Service::metrics(Call call) {
   Metrics::Now now{.queue = static_cast<int64_t>(batcher_.waiting())};
   if (options_.connections) now.connections = static_cast<int64_t>(options_.connections());
   for (const auto& engine : call.engines)
-    now.models.push_back({engine->name(), engine->source(), engine->target(),
-                          engine->package().model->parameters().size()});
+    now.models.push_back(
+        {engine->name(), engine->source(), engine->target(), engine->parameters()});
   call.exchange->answer(
       {.body = metrics_.text(now), .type = "text/plain; version=0.0.4; charset=utf-8"});
 }

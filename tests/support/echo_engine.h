@@ -11,11 +11,9 @@
 
 namespace fovea {
 
-// An engine that writes what it reads, letter by letter of a small alphabet, and aligns each word
+// A model that writes what it reads, letter by letter of a small alphabet, and aligns each word
 // with itself. `step` is called whenever the model scores a row; it may throw.
-inline std::shared_ptr<const Engine> echo_engine(const std::string& source,
-                                                 const std::string& target,
-                                                 std::function<void()> step = nullptr) {
+inline Package echo_package(std::function<void()> step = nullptr) {
   std::vector<Vocabulary::Entry> letters;
   const std::string alphabet =
       "\u2581abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,!?'-()<>&;:/";
@@ -35,8 +33,13 @@ inline std::shared_ptr<const Engine> echo_engine(const std::string& source,
       Type::f32);
   ModelConfig config;
   config.source_words = config.target_words = words;
-  Package package{"echo", config, std::move(model), vocabulary, vocabulary};
-  return std::make_shared<Engine>("echo", source, target, std::move(package));
+  return {"echo", config, std::move(model), vocabulary, vocabulary};
+}
+
+inline std::shared_ptr<const Engine> echo_engine(const std::string& source,
+                                                 const std::string& target,
+                                                 std::function<void()> step = nullptr) {
+  return std::make_shared<Engine>("echo", source, target, echo_package(std::move(step)));
 }
 
 }  // namespace fovea

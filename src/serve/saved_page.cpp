@@ -1,0 +1,94 @@
+#include "serve/saved_page.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "serve/attention_json.h"
+#include "serve/language.h"
+#include "serve/page.h"
+
+namespace fovea {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Nothing is asked of anyone: what runs is in this file, and so are its pictures.
+constexpr const char* kPolicy =
+    "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; "
+    "img-src data: blob:; base-uri 'none'; form-action 'none'";
+
+std::string_view bytes_of(std::string_view name) {
+  const auto file = std::ranges::find(page_files(), name, &PageFile::name);
+  check(file != page_files().end(), Exit::unexpected, "the page has no file ", name);
+  return file->bytes;
+}
+
+std::string replaced(std::string text, std::string_view from, std::string_view to) {
+  for (size_t at = text.find(from); at != text.npos; at = text.find(from, at + to.size()))
+    text.replace(at, from.size(), to);
+  return text;
+}
+
+std::string replaced_once(std::string text, std::string_view from, std::string_view to) {
+  const size_t at = text.find(from);
+  check(at != text.npos, Exit::unexpected, "index.html has no ", from);
+  return text.replace(at, from.size(), to);
+}
+
+// JSON inside of <script>: no '<' could end it.
+std::string script_json(const Json& value) {
+  return replaced(value.dump(-1, ' ', false, Json::error_handler_t::replace), "<", "\\u003c");
+}
+
+std::string data_url(std::string_view type, std::string_view bytes) {
+  return "data:" + std::string(type) + ";base64," + base64(bytes);
+}
+
+// Modules find each other by name through an import map: './dom.js' has no meaning in data: URLs.
+Json import_map() {
+  Json imports = Json::object();
+  for (const PageFile& file : page_files()) {
+    if (!file.name.ends_with(".js")) continue;
+    const std::string text = replaced(std::string(file.bytes), "from './", "from 'fovea/");
+    imports["fovea/" + std::string(file.name)] = data_url("text/javascript", text);
+  }
+  return {{"imports", std::move(imports)}};
+}
+
+// What the service would have answered.
+Json answers(const Engine& engine, std::span<const SavedSentence> sentences) {
+  Json attention = Json::array();
+  std::string translation;
+  for (const SavedSentence& sentence : sentences) {
+    attention.push_back(attention_json(engine, sentence.text, sentence.translation));
+    translation += (translation.empty() ? "" : "\n") + sentence.translation.text;
+  }
+  Json languages = Json::array();
+  for (const std::string& code : {engine.source(), engine.target()})
+    languages.push_back({{"code", code}, {"name", language_name(code)}});
+  return {{"models", Json::array({model_json(engine)})},
+          {"languages", std::move(languages)},
+          {"reply", {{"translatedText", translation}, {"attention", std::move(attention)}}}};
+}
+
+}  // namespace
+
+std::string saved_page(const Engine& engine, std::span<const SavedSentence> sentences) {
+  std::string page(bytes_of("index.html"));
+  page = replaced_once(std::move(page), "<meta charset=\"utf-8\">",
+                       std::string("<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-"
+                                   "Policy\" content=\"") +
+                           kPolicy + "\">");
+  page = replaced_once(std::move(page), "\"/web/icon.svg\"",
+                       "\"" + data_url("image/svg+xml", bytes_of("icon.svg")) + "\"");
+  page = replaced_once(std::move(page), "<link rel=\"stylesheet\" href=\"/web/style.css\">",
+                       "<style>\n" + std::string(bytes_of("style.css")) + "</style>");
+  return replaced_once(std::move(page), "<script type=\"module\" src=\"/web/main.js\"></script>",
+                       "<script type=\"importmap\">" + script_json(import_map()) +
+                           "</script>\n<script type=\"application/json\" id=\"recorded\">" +
+                           script_json(answers(engine, sentences)) +
+                           "</script>\n<script type=\"module\">import 'fovea/main.js';</script>");
+}
+
+}  // namespace fovea

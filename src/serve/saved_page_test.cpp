@@ -1,0 +1,79 @@
+#include "serve/saved_page.h"
+
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+
+#include "serve/page.h"
+#include "support/echo_engine.h"
+
+namespace fovea {
+namespace {
+
+using Json = nlohmann::json;
+
+size_t count(const std::string& text, const std::string& part) {
+  size_t found = 0;
+  for (size_t at = text.find(part); at != text.npos; at = text.find(part, at + 1)) ++found;
+  return found;
+}
+
+std::string between(const std::string& text, const std::string& from, const std::string& to) {
+  const size_t begin = text.find(from) + from.size();
+  return text.substr(begin, text.find(to, begin) - begin);
+}
+
+TEST(SavedPage, HoldsAllModulesAndNoAddress) {
+  const auto engine = echo_engine("en", "de");
+  const std::string page = saved_page(*engine, {});
+  const Json map = Json::parse(between(page, "<script type=\"importmap\">", "</script>"));
+  size_t modules = 0;
+  for (const PageFile& file : page_files()) {
+    if (!file.name.ends_with(".js")) continue;
+    ++modules;
+    EXPECT_TRUE(map["imports"].contains("fovea/" + std::string(file.name))) << file.name;
+    EXPECT_EQ(file.bytes.find("import('"), file.bytes.npos) << file.name << ": not by a map";
+  }
+  EXPECT_GT(modules, 10u);
+  EXPECT_EQ(map["imports"].size(), modules);
+  EXPECT_EQ(count(page, "=\"/web/"), 0u);
+  EXPECT_EQ(count(page, "default-src 'none'"), 1u);
+}
+
+TEST(SavedPage, SentencesStayData) {
+  const auto engine = echo_engine("en", "de");
+  const std::string hostile = "</script><!--<script>\xff\"";
+  Translation translation;
+  translation.text = hostile;
+  const std::vector<SavedSentence> sentences{{hostile, translation}, {"b", {}}};
+  const std::string page = saved_page(*engine, sentences);
+  EXPECT_EQ(count(page, "<script"), 3u);
+  EXPECT_EQ(count(page, "</script>"), 3u);
+  EXPECT_EQ(count(page, "<!--<script>"), 0u);
+  const std::string data = "<script type=\"application/json\" id=\"recorded\">";
+  const Json recorded = Json::parse(between(page, data, "</script>"));
+  const Json& told = recorded["reply"]["attention"];
+  ASSERT_EQ(told.size(), 2u);
+  EXPECT_EQ(told[0]["target"]["text"], "</script><!--<script>\xef\xbf\xbd\"");
+  EXPECT_EQ(recorded["models"][0]["source"], "en");
+}
+
+TEST(Engine, ReadsItsWeightsWhenTheyAreNeeded) {
+  ModelConfig config;
+  config.source_words = config.target_words = 10;
+  int loads = 0;
+  const Engine engine({"late", "en", "de", true}, config, [&] {
+    if (++loads == 1) fail(Exit::model, "gone for a moment");
+    return echo_package();
+  });
+  EXPECT_EQ(engine.parameters(), declare_model(config)->parameters().size());
+  EXPECT_FALSE(engine.loaded());
+  EXPECT_THROW(engine.package(), Error);
+  EXPECT_FALSE(engine.loaded());
+  EXPECT_EQ(&engine.package(), &engine.package());
+  EXPECT_TRUE(engine.loaded());
+  EXPECT_EQ(loads, 2);
+}
+
+}  // namespace
+}  // namespace fovea

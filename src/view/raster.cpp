@@ -1,0 +1,115 @@
+#include "view/raster.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <memory>
+
+#include "base/check.h"
+
+namespace fovea {
+namespace {
+
+constexpr double kLongestSide = 32'000;  // cairo's images end at 32,767 pixels
+
+// Note [A library on demand]
+// librsvg brings some fifty libraries along. Linked, they would be loaded by every command, and
+// their headers needed by everyone who builds Fovea; so it is loaded when a picture is asked for.
+// What follows is the part of its interface that is used, and cairo's (librsvg-2.so.2 since 2.52,
+// libcairo.so.2): C functions whose types have not changed since then and must not within these
+// names.
+struct Rectangle {
+  double x, y, width, height;
+};
+struct GlibError {
+  uint32_t domain;
+  int code;
+  char* message;
+};
+constexpr int kArgb32 = 0;
+constexpr int kSuccess = 0;
+
+void* opened() {
+  void* const found = dlopen("librsvg-2.so.2", RTLD_NOW | RTLD_LOCAL);
+  check(found != nullptr, Exit::files, "PNG pictures are painted by librsvg, which cannot be ",
+        "loaded (", dlerror(), "); install it (Debian: librsvg2-2), or write --svg instead");
+  return found;
+}
+
+// The functions by what they do here.
+struct Library {
+  void* handle = opened();  // never closed: GLib cannot be unloaded
+
+  using Read = void* (*)(const uint8_t*, size_t, GlibError**);
+  using Size = int (*)(void*, double*, double*);
+  using Paint = int (*)(void*, void*, const Rectangle*, GlibError**);
+  using NewImage = void* (*)(int, int, int);
+  using NewBrush = void* (*)(void*);
+  using End = void (*)(void*);
+  using Append = int (*)(void*, const unsigned char*, unsigned);
+  using Write = int (*)(void*, Append, void*);
+  Read read = symbol<Read>("rsvg_handle_new_from_data");
+  Size size = symbol<Size>("rsvg_handle_get_intrinsic_size_in_pixels");
+  Paint paint = symbol<Paint>("rsvg_handle_render_document");
+  End end_picture = symbol<End>("g_object_unref");
+  NewImage new_image = symbol<NewImage>("cairo_image_surface_create");
+  End end_image = symbol<End>("cairo_surface_destroy");
+  NewBrush new_brush = symbol<NewBrush>("cairo_create");
+  End end_brush = symbol<End>("cairo_destroy");
+  Write write = symbol<Write>("cairo_surface_write_to_png_stream");
+
+  // dlsym looks through the libraries that this one needs as well: cairo and GObject.
+  template <class Function>
+  Function symbol(const char* name) const {
+    void* const found = dlsym(handle, name);
+    check(found != nullptr, Exit::files, "this system's librsvg has no ", name,
+          "; version 2.52 or later is needed for PNG pictures, or write --svg instead");
+    return reinterpret_cast<Function>(found);
+  }
+};
+
+const Library& library() {
+  static const Library loaded;
+  return loaded;
+}
+
+using Held = std::unique_ptr<void, void (*)(void*)>;
+
+void check_done(bool done, const GlibError* error) {
+  check(done, Exit::unexpected,
+        "librsvg: ", error && error->message ? error->message : "no reason");
+}
+
+int append(void* bytes, const unsigned char* data, unsigned count) {
+  static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), count);
+  return kSuccess;
+}
+
+}  // namespace
+
+std::string png_of(const std::string& svg, double scale) {
+  const Library& with = library();
+  GlibError* error = nullptr;
+  const Held picture(with.read(reinterpret_cast<const uint8_t*>(svg.data()), svg.size(), &error),
+                     with.end_picture);
+  check_done(picture != nullptr, error);
+  Rectangle all{};
+  check_done(with.size(picture.get(), &all.width, &all.height) != 0, nullptr);
+  const double most = std::min(scale, kLongestSide / std::max(all.width, all.height));
+  all.width = std::max(1.0, std::round(all.width * most));
+  all.height = std::max(1.0, std::round(all.height * most));
+
+  const Held image(
+      with.new_image(kArgb32, static_cast<int>(all.width), static_cast<int>(all.height)),
+      with.end_image);
+  const Held brush(with.new_brush(image.get()), with.end_brush);
+  check_done(with.paint(picture.get(), brush.get(), &all, &error) != 0, error);
+  std::string bytes;
+  check(with.write(image.get(), append, &bytes) == kSuccess, Exit::memory, "a picture of ",
+        all.width, " × ", all.height, " pixels could not be painted");
+  return bytes;
+}
+
+}  // namespace fovea
