@@ -43,13 +43,17 @@ int64_t word_of(const Package& package, const std::vector<int32_t>& ids, const c
 
 void WhatIfOptions::add_to(CLI::App& app) {
   auto* group = app.add_option_group("What if");
-  group->add_option("--mask", masks, "Nothing looks at this word; may be given again")
-      ->type_name("WORD");
-  group->add_option("--mask-head", heads, "This head says nothing: cross.0.2; may be given again")
+  // One word each: the sentence may stand behind them.
+  const auto add = [&](const char* name, std::vector<std::string>& values, const char* help) {
+    return group->add_option(name, values, help)
+        ->expected(1)
+        ->allow_extra_args(false)
+        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  };
+  add("--mask", masks, "Nothing looks at this word; may be given again")->type_name("WORD");
+  add("--mask-head", heads, "This head says nothing: cross.0.2; may be given again")
       ->type_name("KIND.LAYER.HEAD");
-  group
-      ->add_option("--force", forces,
-                   "At this step (a piece of the target, from 0) all look at this word")
+  add("--force", forces, "At this step (a piece of the target, from 0) all look at this word")
       ->type_name("STEP=WORD");
 }
 
