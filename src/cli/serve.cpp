@@ -1,5 +1,6 @@
 #include "cli/serve.h"
 
+#include <malloc.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -145,6 +146,7 @@ void reload(const ServeCommand& c, Service& service) {
     Engines engines = load_engines(c);
     warm_up(engines, c.service.wish);
     service.replace(std::move(engines));
+    malloc_trim(0);  // the room of the old ones goes back to the system
     log_info("the models were loaded again");
   } catch (const Error& error) {
     log_error("the old models stay in use: {}", error.what());

@@ -13,7 +13,7 @@
 namespace fovea {
 namespace {
 
-constexpr size_t kSize = 48'000;
+constexpr size_t kSize = 96'000;
 
 std::string repeated(std::string_view part, size_t times) {
   std::string all;
