@@ -137,8 +137,8 @@ function fill(stage, reply, place, state) {
 export const view = {
   id: 'inside',
   title: 'Inside',
-  asks: true,  // the server, for the numbers of a row
   tools: ['kind', 'layer', 'head'],
+  asks: true,
   saves: [],
   single: true,
   draw(stage, { sentence, state, model }) {

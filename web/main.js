@@ -236,7 +236,8 @@ function changed(names) {
   if (names.has('theme') || names.has('palette')) theme();
   const asks = (names.has('text') && by('text').value !== state.text)
     || (names.has('model') && by('model').value !== state.model);
-  if (!asks && names.size === 1 && names.has('step')) return page.drawn.step?.(state.step);
+  if (!asks && names.size === 1 && names.has('step') && page.drawn.step)
+    return page.drawn.step(state.step);
   if (!asks) return draw();
   by('text').value = state.text;
   by('model').value = model().id;

@@ -77,8 +77,8 @@ function fill(body, reply, room) {
 export const view = {
   id: 'positions',
   title: 'Positions',
-  asks: true,  // the server, for the vectors
   tools: [],
+  asks: true,
   saves: [],
   draw(stage, { state, model }) {
     const body = el('div', { class: 'positions' }, sides(state));

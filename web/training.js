@@ -93,8 +93,8 @@ async function then(body, { sentence, state, model, update, room }) {
 export const view = {
   id: 'training',
   title: 'Training',
-  asks: true,  // the server, for curves and checkpoints
   tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
+  asks: true,
   saves: [],
   draw(stage, context) {
     const { model, state } = context;

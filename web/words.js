@@ -98,8 +98,8 @@ function asked(sentence, state) {
 export const view = {
   id: 'words',
   title: 'Words',
-  asks: true,  // the server, for the nearest words
   tools: [],
+  asks: true,
   saves: ['svg', 'png', 'embed'],
   draw(stage, { sentence, state, model }) {
     const all = state.word ? el('button', { type: 'button', class: 'all-words',

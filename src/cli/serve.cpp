@@ -100,20 +100,17 @@ Package load_engine(const std::string& directory, Device device) {
   return package;
 }
 
-enum class Known { model, training };
-
 Engines load_engines(const ServeCommand& c) {
   const Device device = device_of(c.choice);
   Engines engines;
-  const auto add = [&](const EngineSpec& spec, Known known) {
-    engines.push_back(std::make_shared<Engine>(
-        name_of(spec.directory), spec.source, spec.target, load_engine(spec.directory, device),
-        known == Known::training ? training_run(spec, device) : nullptr));
-  };
   const bool none = c.models.empty() && c.runs.empty();
   for (const EngineSpec& spec : none ? default_models() : named_models(c.models))
-    add(spec, Known::model);
-  for (const std::string& text : c.runs) add(parse_engine(text), Known::training);
+    engines.push_back(std::make_shared<Engine>(name_of(spec.directory), spec.source, spec.target,
+                                               load_engine(spec.directory, device)));
+  for (const EngineSpec& spec : named_models(c.runs))
+    engines.push_back(std::make_shared<Engine>(name_of(spec.directory), spec.source, spec.target,
+                                               load_engine(spec.directory, device),
+                                               training_run(spec, device)));
   if (!none) return engines;
   for (const std::string& directory : find_gallery()) {
     const EngineSpec spec = gallery_model(directory);

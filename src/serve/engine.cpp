@@ -10,8 +10,8 @@ namespace fovea {
 Engine::Engine(std::string name, std::string source, std::string target, Package package,
                std::shared_ptr<const Training> training)
     : name_{std::move(name), std::move(source), std::move(target)}, config_(package.config),
-      parameters_(package.model->parameters().size()), package_(std::move(package)),
-      training_(std::move(training)) {}
+      parameters_(package.model->parameters().size()), training_(std::move(training)),
+      package_(std::move(package)) {}
 
 Engine::Engine(EngineName name, const ModelConfig& config, Load load)
     : name_(std::move(name)), config_(config),
@@ -29,10 +29,9 @@ bool Engine::loaded() const {
 }
 
 const Words& Engine::words(Side side) const {
-  const Package& all = package();
-  const std::lock_guard hold(loading_);
+  const std::lock_guard hold(mutex_);
   auto& words = words_[side == Side::source ? 0 : 1];
-  if (!words) words = std::make_unique<Words>(embeddings_of(all, side));
+  if (!words) words = std::make_unique<Words>(embeddings_of(package(), side));
   return *words;
 }
 

@@ -31,17 +31,17 @@ struct Wish {
 // Whether a line of a batch is still waited for; asked before each step of the search.
 using Wanted = std::function<bool(size_t line)>;
 
-// What a client calls a model by.
-struct EngineName {
-  std::string name, source, target;  // languages by their codes
-  bool gallery = false;              // one of those that show a mechanism each
-};
-
 // The embeddings of one side, ready to be searched.
 struct Words {
   explicit Words(WordVectors all) : vectors(std::move(all)), search(vectors) {}
   WordVectors vectors;
   NeighbourSearch search;
+};
+
+// What a client calls a model by.
+struct EngineName {
+  std::string name, source, target;  // languages by their codes
+  bool gallery = false;              // one of those that show a mechanism each
 };
 
 // A model that serves one pair of languages.
@@ -74,9 +74,10 @@ class Engine {
   ModelConfig config_;
   int64_t parameters_;
   Load load_;
+  std::shared_ptr<const Training> training_;
   mutable std::mutex loading_;
   mutable std::optional<Package> package_;  // once there, it stays
-  std::shared_ptr<const Training> training_;
+  mutable std::mutex mutex_;
   mutable std::unique_ptr<const Words> words_[2];
 };
 

@@ -17,6 +17,7 @@ class Browser:
         command = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
                    "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe",
                    "--disable-background-networking", "--disable-component-update",
+                   "--disable-ipc-flooding-protection",  # tests change the address often
                    f"--user-data-dir={folder}/profile", f"--window-size={size[0]},{size[1]}",
                    "about:blank"]
         self.process = subprocess.Popen(
@@ -86,7 +87,7 @@ class Browser:
             raise RuntimeError(f"{script}: {reply['exceptionDetails']}")
         return reply["result"].get("value")
 
-    def wait(self, script, seconds=30):
+    def wait(self, script, seconds=60):
         end = time.monotonic() + seconds
         while not self.value(script):
             if time.monotonic() > end:
