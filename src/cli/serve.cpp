@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "cli/session.h"
 #include "cli/training_run.h"
+#include "ops/matmul_kernel.h"
 #include "serve/engine.h"
 #include "serve/language.h"
 #include "serve/server.h"
@@ -182,6 +183,8 @@ void serve(ServeCommand& c) {
 
   allow_descriptors();
   Service* answering = nullptr;
+  // Clients bring batches of all sizes, of which 4,096 would take 256 MiB.
+  kernel::keep_products(256);
   Server server(c.server, [&](Request request, std::shared_ptr<Exchange> exchange) {
     answering->handle(std::move(request), std::move(exchange));
   });

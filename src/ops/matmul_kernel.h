@@ -56,4 +56,8 @@ void column_sums(Cpu, Matrix<const double> x, double* sums, Fold fold);
 void column_sums(Cuda on, Matrix<const float> x, float* sums, Fold fold);
 void column_sums(Cuda on, Matrix<const bf16> x, float* sums, Fold fold);
 
+// How many products of different sizes the processor's library keeps ready: 4,096 for each thread
+// unless told, each of which takes some 64 KiB; one that is made anew costs 0.2 ms.
+void keep_products(int most);
+
 }  // namespace fovea::kernel

@@ -16,7 +16,7 @@ namespace {
 
 using dnnl::memory;
 
-constexpr size_t kKeptAtMost = 4096;
+std::atomic<size_t> kept_at_most = 4096;
 
 struct Packed {
   memory::desc plain, order;
@@ -113,10 +113,15 @@ dnnl::stream& stream() {
   return only;
 }
 
+void keep_products(int most) {
+  kept_at_most = static_cast<size_t>(most);
+  dnnl::set_primitive_cache_capacity(most);
+}
+
 const KeptProduct& kept_product(const ProductShape& shape) {
   auto found = kept.products.find(shape);
   if (found == kept.products.end()) {
-    if (kept.products.size() >= kKeptAtMost) kept.products.clear();
+    if (kept.products.size() >= kept_at_most) kept.products.clear();
     try {
       found = kept.products.emplace(shape, create(shape)).first;
     } catch (const dnnl::error& e) {
