@@ -1,5 +1,6 @@
 # Types of one name in one namespace in two files: the linker takes the members of one for both,
-# which nobody tells. Types of an unnamed namespace are the file's own.
+# which nobody tells. Types of an unnamed namespace are the file's own. A head of several lines is
+# not seen.
 
 FNR == 1 { space = ""; hidden = 0 }
 /^namespace \{/ { hidden = 1; next }
@@ -8,8 +9,6 @@ FNR == 1 { space = ""; hidden = 0 }
 
 !hidden && /^(struct|class|enum class|union) [A-Z][A-Za-z0-9]*( final)?( : .*)? \{/ {
   name = $1 == "enum" ? $3 : $2
-  sub(/[:<{].*/, "", name)
-  if ($0 ~ "(struct|class) " name "<") next  # a specialisation
   key = space "::" name
   if (key in first && first[key] != FILENAME)
     printf "%s:%d: type: %s is defined in %s, too\n", FILENAME, FNR, key, first[key]

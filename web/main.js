@@ -150,7 +150,7 @@ function readOut({ row, col, pinned }) {
   if (col !== null && col < m.cols) line.append(' → ', el('b', {}, word(m.colNames[col])));
   if (row !== null && col !== null && row < m.rows && col < m.cols)
     line.append(` = ${m.at(row, col).toFixed(3)}`);
-  if (pinned && m.rowOf) line.append(' ', el('button', { type: 'button', class: 'how',
+  if (pinned && m.rowOf && !recorded) line.append(' ', el('button', { type: 'button', class: 'how',
     onclick: () => set({ view: 'inside', step: m.rowOf.indexOf(row), col: m.colOf.indexOf(col) }),
   }, 'how it comes about'));
 }

@@ -152,6 +152,7 @@ export const view = {
   id: 'whatif',
   title: 'What if?',
   asks: true,  // the server, about a changed sentence or model
+  saves: ['svg', 'png', 'embed', 'csv'],  // of the difference, which has no weights of a sentence
   tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
   draw(stage, { sentence, m, state, model }) {
     const box = el('div', { class: 'what-if', 'data-state': 'waiting' });

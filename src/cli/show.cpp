@@ -203,9 +203,10 @@ void draw(const ShowCommand& c, const Picture& picture, const FileNumber& number
   if (!c.png.empty()) write_shown(number.in(c.png), png_of(svg));
 }
 
-void print(const ShowCommand& c, const ShownPair& attended, const Picture& picture) {
+void print(const ShowCommand& c, const ShownPair& attended, const Picture& picture,
+           const char* before) {
   OutputFile out("-");
-  out.write_line(attended.translation);
+  out.write_line(before + attended.translation);
   out.write("\n" + terminal_map(picture.matrix(c.layer, c.head), terminal_of(c)));
   out.close();
 }
@@ -226,8 +227,7 @@ void show_all(const ShowCommand& c, Package package, std::span<const GivenPair> 
     if (!c.svg.empty() || !c.png.empty()) {
       draw(c, picture, c.pairs.empty() ? FileNumber{} : FileNumber{i + 1});
     } else {
-      if (i > 0) std::fputs("\n", stdout);
-      print(c, attended, picture);
+      print(c, attended, picture, i > 0 ? "\n" : "");
     }
   }
   if (!c.html.empty()) write_shown(c.html, shown_page(std::move(package), saved));
@@ -247,6 +247,8 @@ void check_choice(const ShowCommand& c) {
   check(c.pairs.empty() || (c.target.empty() && c.explain.empty()), Exit::usage,
         "--pairs: its lines hold the translations, behind a tab; --target and --explain are for ",
         "one sentence");
+  check(c.prefix.empty() || c.target.empty(), Exit::usage,
+        "--prefix begins the model's translation, --target gives the whole: give one of them");
   check(c.pairs.empty() || (c.svg != "-" && c.png != "-"), Exit::usage,
         "--pairs writes a picture for each pair: name a file, which gets numbers");
 }

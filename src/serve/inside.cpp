@@ -23,6 +23,7 @@ constexpr double kMostRows = 1 << 20;
 constexpr double kMostPositions = 512;
 constexpr double kMostNeighbours = 50;
 constexpr size_t kMostWords = 40;
+constexpr int64_t kMostPoints = 400;  // of a map, whose making grows with their square
 
 double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
@@ -172,6 +173,12 @@ void Service::neighbours(Call call) {
   check_size(words->values);
   const Side side = side_of(parameters);
   const int64_t count = parameters.integer("count", {0, kMostNeighbours}).value_or(10);
+  const int64_t points = std::ssize(words->values) * (1 + count);
+  if (points > kMostPoints)
+    throw Refusal(400,
+                  fmt::format("Invalid request: {} words with {} neighbours each are {}, and a "
+                              "map has {} at most",
+                              words->values.size(), count, points, kMostPoints));
   compute(call, [=, asked = words->values] {
     return json_reply(neighbours_json(engine->words(side), asked, count));
   });

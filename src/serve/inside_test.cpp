@@ -127,7 +127,8 @@ TEST(Inside, FindsNeighbours) {
   EXPECT_EQ(s.post("/v1/neighbours", {{"words", Json::array({"zebra"})}})["map"], Json::array());
   for (const Json& bad :
        {Json{{"words", {"a"}}, {"count", 51}}, Json{{"words", {"a"}}, {"side", 1}},
-        Json{{"count", 1}}, Json{{"words", std::vector<std::string>(41, "a")}}})
+        Json{{"count", 1}}, Json{{"words", std::vector<std::string>(41, "a")}},
+        Json{{"words", std::vector<std::string>(20, "a")}, {"count", 20}}})
     s.post("/v1/neighbours", bad, 400);
 }
 

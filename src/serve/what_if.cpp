@@ -22,8 +22,8 @@ constexpr size_t kMostHeads = 1024, kMostRows = 64;  // what a request may name
 }
 
 int64_t whole_number(const char* name, const Json& value, const std::string& what) {
-  if (!value.is_number_integer() || value > (1 << 20) || value < -(1 << 20))
-    refuse(name, fmt::format(": {} must be a whole number", what));
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > 1 << 20)
+    refuse(name, fmt::format(": {} must be a whole number, 0 or more", what));
   return value.get<int64_t>();
 }
 
