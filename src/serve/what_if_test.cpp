@@ -162,7 +162,8 @@ TEST(ServiceWhatIf, RefusesWithFieldAndRange) {
             start +
                 "mask_words: there is no word 5; the sentence has words 0 to 4, of which the "
                 "last is </s>");
-  EXPECT_EQ(s.error({{"mask_words", {"a"}}}), start + "mask_words: a word must be a whole number");
+  EXPECT_EQ(s.error({{"mask_words", {"a"}}}),
+            start + "mask_words: a word must be a whole number, 0 or more");
   EXPECT_EQ(s.error({{"mask_words", 3}}), start + "mask_words parameter is not a list");
   EXPECT_EQ(s.error({{"mask_words", {0, 1, 2, 3, 4, 4}}}),
             start + "mask_words: 6 entries, at most 5 are taken");
@@ -173,7 +174,9 @@ TEST(ServiceWhatIf, RefusesWithFieldAndRange) {
   EXPECT_EQ(s.error({{"mask_heads", {{{"layer", 7}, {"head", 0}}}}}),
             start + "mask_heads: kind must be encoder, decoder or cross");
   EXPECT_EQ(s.error({{"force_attention", {{{"step", 0}, {"word", 1.5}}}}}),
-            start + "force_attention: word must be a whole number");
+            start + "force_attention: word must be a whole number, 0 or more");
+  EXPECT_EQ(s.error({{"force_attention", {{{"step", 0}, {"word", 1}, {"layer", -7}}}}}),
+            start + "force_attention: layer must be a whole number, 0 or more");
   EXPECT_EQ(s.error({{"force_attention", {{{"step", 0}, {"weights", {1, 1}}}}}}),
             start + "force_attention: 2 weights, and the sentence has 5 words, </s> included");
   EXPECT_EQ(s.error({{"force_attention", {{{"word", 1}}}}}),
