@@ -5,6 +5,7 @@ import { el, svg, widthOf } from './dom.js';
 import { begin, changed, changeList, changes, isChanged } from './change.js';
 import { fitted, matrix, shown } from './attention.js';
 import { heatmap } from './map.js';
+import { recorded } from './service.js';
 
 const LINE = 24;
 const room = (one) => widthOf(shown(one.token), 'bold 12px system-ui, sans-serif');
@@ -60,7 +61,7 @@ function path(one) {
 function node(one, pinned, show) {
   const rank = one.rank === undefined ? '' : ` #${one.rank + 1}`;
   const label = svg('text', { x: one.x, y: one.y + 4 }, shown(one.token));
-  const choose = () => begin(path(one));
+  const choose = () => { if (!recorded) begin(path(one)); };
   const forced = one.step > 0 && one.step <= pinned;
   return svg('g', {
     class: `${one.won ? 'won' : 'lost'}${forced ? ' forced' : ''}`, 'data-id': one.id,
@@ -68,7 +69,8 @@ function node(one, pinned, show) {
     'aria-label': `${one.token}: begin with it`, onclick: choose,
     onkeydown: (event) => { if (event.key === 'Enter') choose(); },
     onmouseenter: () => show(one), onfocus: () => show(one),
-  }, svg('title', {}, `log p = ${one.score.toFixed(3)}; click: begin with it`), label,
+  }, svg('title', {}, `log p = ${one.score.toFixed(3)}${recorded ? '' : '; click: begin with it'}`),
+    label,
     svg('text', { x: one.x + room(one) + 7, y: one.y + 4, class: 'soft' },
       `${one.score.toFixed(1)}${rank}`));
 }
@@ -86,7 +88,7 @@ function hoverMap(box, { sentence, state, model, room }) {
   let latest = 0;
   return (one) => {
     const turn = ++latest;
-    if (one.step === 0) return;
+    if (one.step === 0 || (recorded && !one.won)) return;
     const draw = (found) => {
       if (turn !== latest) return;
       const m = rowsOf(found, state, one.step);
@@ -122,8 +124,8 @@ function tree(box, sentence, { state, model, room }) {
       sentence.target.text));
   box.append(el('div', { class: 'scroll' }, drawing), el('p', { class: 'note' }, 'What the beam '
     + 'search kept at each step, with the log-probability so far. The thick path won; # is the '
-    + 'rank of what was finished. Point at a piece to see what that hypothesis looked at, click it '
-    + 'to begin with it.'), map);
+    + 'rank of what was finished. Point at a piece to see what that hypothesis looked at'
+    + `${recorded ? ', where it won.' : ', click it to begin with it.'}`), map);
   box.dataset.state = 'done';
   return drawing;
 }

@@ -42,6 +42,16 @@ export function options(select, list, chosen) {
     (label ? el('optgroup', { label }, all) : all)));
 }
 
+// A canvas of rows × cols numbers, a pixel each.
+export function pixels(values, { rows, cols, colour }, attributes = {}) {
+  const canvas = el('canvas', { width: cols, height: rows, ...attributes });
+  const context = canvas.getContext('2d');
+  const image = context.createImageData(cols, rows);
+  values.forEach((x, i) => image.data.set([...colour(x), 255], i * 4));
+  context.putImageData(image, 0, 0);
+  return canvas;
+}
+
 // How wide a text will be, so that labels get the room they need.
 const pen = document.createElement('canvas').getContext('2d');
 export function widthOf(text, font = '13px system-ui, sans-serif') {

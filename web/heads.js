@@ -1,6 +1,6 @@
 // Every layer and head at a glance; a click opens one in the alignment view.
 
-import { el } from './dom.js';
+import { el, pixels } from './dom.js';
 import { blues } from './colours.js';
 import { atEnd, diagonality, distance, entropy, heads, layers, matrix } from './attention.js';
 import { set } from './state.js';
@@ -8,11 +8,7 @@ import { set } from './state.js';
 const SIZE = 92;
 
 function thumbnail(m, gamma) {
-  const canvas = el('canvas', { width: m.cols, height: m.rows });
-  const context = canvas.getContext('2d');
-  const pixels = context.createImageData(m.cols, m.rows);
-  m.weights.forEach((w, i) => pixels.data.set([...blues(w, gamma), 255], i * 4));
-  context.putImageData(pixels, 0, 0);
+  const canvas = pixels(m.weights, { ...m, colour: (w) => blues(w, gamma) });
   const scale = SIZE / Math.max(m.cols, m.rows);
   canvas.style.width = `${m.cols * scale}px`;
   canvas.style.height = `${m.rows * scale}px`;

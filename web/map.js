@@ -1,6 +1,6 @@
 // Alignment: target words down, source words across, the darker the more the model looked there.
 
-import { svg, widthOf, clear, el } from './dom.js';
+import { svg, widthOf, clear, el, pixels } from './dom.js';
 import { blues, css, ink } from './colours.js';
 import { largest, rowSum } from './attention.js';
 import { errorRate, links } from './gold.js';
@@ -26,11 +26,7 @@ function measure(m, room, largestCell, sums) {
 }
 
 function picture(m, place, { gamma, paint }) {
-  const canvas = el('canvas', { width: m.cols, height: m.rows });
-  const context = canvas.getContext('2d');
-  const pixels = context.createImageData(m.cols, m.rows);
-  m.weights.forEach((w, i) => pixels.data.set([...paint(w, gamma), 255], i * 4));
-  context.putImageData(pixels, 0, 0);
+  const canvas = pixels(m.weights, { ...m, colour: (w) => paint(w, gamma) });
   return svg('image', {
     href: canvas.toDataURL(), x: place.left, y: place.top, width: m.cols * place.cell,
     height: m.rows * place.cell, preserveAspectRatio: 'none', 'image-rendering': 'pixelated',

@@ -1,16 +1,12 @@
 // A drawing that is larger than its window, with a small picture of all of it to move about in.
 
 import { blues } from './colours.js';
-import { el } from './dom.js';
+import { el, pixels } from './dom.js';
 
 const MOST = 150;  // pixels of the small picture
 
 function small(m, gamma) {
-  const canvas = el('canvas', { width: m.cols, height: m.rows, class: 'picture' });
-  const context = canvas.getContext('2d');
-  const pixels = context.createImageData(m.cols, m.rows);
-  m.weights.forEach((w, i) => pixels.data.set([...blues(w, gamma), 255], i * 4));
-  context.putImageData(pixels, 0, 0);
+  const canvas = pixels(m.weights, { ...m, colour: (w) => blues(w, gamma) }, { class: 'picture' });
   const scale = MOST / Math.max(m.cols, m.rows);
   canvas.style.width = `${Math.round(m.cols * scale)}px`;
   canvas.style.height = `${Math.round(m.rows * scale)}px`;

@@ -1,6 +1,6 @@
 // Positions: what is added to each word so that the model knows where it stands.
 
-import { el } from './dom.js';
+import { el, pixels } from './dom.js';
 import { blues, diverging } from './colours.js';
 import { positions } from './service.js';
 import { SOFTER, digits, largestOf, say } from './strips.js';
@@ -13,12 +13,8 @@ function numbers(reply) {
 
 // A picture of rows × cols numbers, pixel by pixel; `name(i, j)` says what a number is.
 function picture(values, { rows, cols, width, height, name, label, colour }) {
-  const canvas = el('canvas', { width: cols, height: rows, class: 'picture', role: 'img',
-    'aria-label': label });
-  const context = canvas.getContext('2d');
-  const pixels = context.createImageData(cols, rows);
-  values.forEach((x, i) => pixels.data.set([...colour(x), 255], i * 4));
-  context.putImageData(pixels, 0, 0);
+  const canvas = pixels(values, { rows, cols, colour },
+    { class: 'picture', role: 'img', 'aria-label': label });
   canvas.style.width = `${width}px`;
   canvas.style.height = `${height}px`;
   canvas.values = values;

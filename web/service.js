@@ -25,21 +25,7 @@ export const languages = async () => recorded?.languages ?? ask('/languages');
 
 const answers = new Map();  // of this visit: going back to a model asks nothing
 
-// fields: more of the request, as docs/serve.md names them.
-export async function translate(text, model, fields = {}) {
-  if (recorded && Object.keys(fields).length === 0) return recorded.reply;
-  const wish = JSON.stringify([text, model.name, model.source, model.target, fields]);
-  if (!answers.has(wish)) {
-    answers.set(wish, await ask('/translate', {
-      q: text, source: model.source, target: model.target, model: model.name, attention: true,
-      beam_size: 4, n_best: 4, ...fields,
-    }));
-    if (answers.size > 50) answers.delete(answers.keys().next().value);
-  }
-  return answers.get(wish);
-}
-
-// The same, of any other question whose answer does not change.
+// A question whose answer does not change.
 async function once(path, body) {
   const wish = path + JSON.stringify(body ?? null);
   if (!answers.has(wish)) {
@@ -50,6 +36,13 @@ async function once(path, body) {
 }
 
 const named = ({ name, source, target }) => ({ model: name, source, target });
+
+// fields: more of the request, as docs/serve.md names them.
+export async function translate(text, model, fields = {}) {
+  if (recorded && Object.keys(fields).length === 0) return recorded.reply;
+  return once('/translate', {
+    q: text, ...named(model), attention: true, beam_size: 4, n_best: 4, ...fields });
+}
 
 // One row of attention: place is {kind, layer, head, row}.
 export const explain = (state, model, place) => once('/v1/explain', {

@@ -10,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
+#include <iterator>
 #include <memory>
 #include <set>
 #include <string>
@@ -57,9 +58,6 @@ struct ServeCommand {
   bool no_files = false;
 };
 
-// The models of the gallery, whose names are those of mechanisms, are English to German.
-EngineSpec gallery_model(const std::string& directory) { return {directory, "en", "de"}; }
-
 // The model that comes along and those that stand beside it, of other pairs of languages.
 std::vector<EngineSpec> default_models() {
   namespace fs = std::filesystem;
@@ -77,16 +75,13 @@ std::vector<EngineSpec> default_models() {
 }
 
 // "en-de=NAME" and "NAME" where NAME is that of a model that comes along, too.
-std::vector<EngineSpec> named_models(const std::vector<std::string>& texts) {
-  const std::vector<std::string> gallery = find_gallery();
-  std::vector<EngineSpec> models;
-  for (const std::string& text : texts) {
-    const std::string found = model_directory(text);
-    const bool shown = std::ranges::find(gallery, found) != gallery.end();
-    models.push_back(shown ? gallery_model(found) : parse_engine(found));
-    models.back().directory = model_directory(models.back().directory);
-  }
-  return models;
+EngineSpec spec_of(const std::string& text) {
+  const std::string found = model_directory(text);
+  const bool told = text.find('=') != std::string::npos;
+  const auto pair = told ? std::nullopt : languages_of_model(found);
+  EngineSpec spec = pair ? EngineSpec{found, pair->first, pair->second} : parse_engine(found);
+  spec.directory = model_directory(spec.directory);
+  return spec;
 }
 
 std::string name_of(const std::string& directory) {
@@ -105,16 +100,20 @@ Engines load_engines(const ServeCommand& c) {
   const Device device = device_of(c.choice);
   Engines engines;
   const bool none = c.models.empty() && c.runs.empty();
-  for (const EngineSpec& spec : none ? default_models() : named_models(c.models))
+  std::vector<EngineSpec> models = none ? default_models() : std::vector<EngineSpec>();
+  std::ranges::transform(c.models, std::back_inserter(models), spec_of);
+  for (const EngineSpec& spec : models)
     engines.push_back(std::make_shared<Engine>(name_of(spec.directory), spec.source, spec.target,
                                                load_engine(spec.directory, device)));
-  for (const EngineSpec& spec : named_models(c.runs))
+  for (const std::string& run : c.runs) {
+    const EngineSpec spec = spec_of(run);
     engines.push_back(std::make_shared<Engine>(name_of(spec.directory), spec.source, spec.target,
                                                load_engine(spec.directory, device),
                                                training_run(spec, device)));
+  }
   if (!none) return engines;
   for (const std::string& directory : find_gallery()) {
-    const EngineSpec spec = gallery_model(directory);
+    const EngineSpec spec = spec_of(directory);
     engines.push_back(std::make_shared<Engine>(
         EngineName{name_of(directory), spec.source, spec.target, true}, load_config(directory),
         [directory, device] { return load_engine(directory, device); }));

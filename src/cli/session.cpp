@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "base/log.h"
+#include "serve/language.h"
 
 namespace fovea {
 namespace {
@@ -134,6 +135,14 @@ std::vector<std::string> find_gallery() {
     if (fs::exists(entry.path() / kConfigFile, error)) found.push_back(entry.path().string());
   std::ranges::sort(found);
   return found;
+}
+
+std::optional<std::pair<std::string, std::string>> languages_of_model(
+    const std::string& directory) {
+  std::error_code error;
+  for (const std::string& shown : find_gallery())
+    if (fs::equivalent(shown, directory, error)) return std::pair("en", "de");
+  return languages_of_folder(directory);
 }
 
 std::string find_default_model() {

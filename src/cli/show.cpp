@@ -16,6 +16,7 @@
 #include "cli/session.h"
 #include "cli/shown_file.h"
 #include "cli/what_if_options.h"
+#include "decode/explained.h"
 #include "decode/translate.h"
 #include "text/batch.h"
 #include "text/corpus.h"
@@ -118,14 +119,12 @@ class Picture {
       : kind_(c.kind.empty() ? "cross" : c.kind) {
     const AttentionConfig& attention = package.config.attention;
     if (attention.kind == "global") score_ = ", score " + attention.score_name();
-    std::vector<int32_t> read{kBos};  // what the decoder has read when it writes each word
-    read.insert(read.end(), attended.target.begin(), attended.target.end() - 1);
     const PictureUnit unit = c.pieces ? PictureUnit::pieces : PictureUnit::words;
     const PictureSide source = picture_side(package.source, attended.source, unit);
     if (kind_ == "encoder") {
       rows_ = cols_ = source;
     } else if (kind_ == "decoder") {
-      rows_ = cols_ = picture_side(package.target, read, unit);
+      rows_ = cols_ = picture_side(package.target, read_before(attended.target), unit);
     } else {
       rows_ = picture_side(package.target, attended.target, unit);
       cols_ = source;

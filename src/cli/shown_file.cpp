@@ -4,8 +4,8 @@
 
 #include "base/lines.h"
 #include "base/log.h"
+#include "cli/session.h"
 #include "decode/scorer.h"
-#include "serve/language.h"
 #include "serve/saved_page.h"
 #include "text/corpus.h"
 
@@ -73,16 +73,10 @@ void write_shown(const std::string& path, const std::string& bytes) {
 
 std::string shown_page(Package package, std::span<const SavedPair> pairs) {
   const std::filesystem::path folder(package.directory);
-  const auto languages = languages_of_folder(package.directory);
-  const bool gallery = folder.parent_path().filename() == "gallery";
-  const Engine engine(folder.lexically_normal().filename().string(),
-                      languages ? languages->first
-                      : gallery ? "en"
-                                : "source",
-                      languages ? languages->second
-                      : gallery ? "de"
-                                : "target",
-                      std::move(package));
+  const auto languages =
+      languages_of_model(package.directory).value_or(std::pair("source", "target"));
+  const Engine engine(folder.lexically_normal().filename().string(), languages.first,
+                      languages.second, std::move(package));
   std::vector<SavedSentence> sentences;
   for (const SavedPair& pair : pairs)
     sentences.push_back({pair.text, as_translation(engine, pair)});

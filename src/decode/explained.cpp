@@ -1,5 +1,6 @@
 #include "decode/explained.h"
 
+#include "models/what_if.h"
 #include "text/batch.h"
 
 namespace fovea {
@@ -22,14 +23,8 @@ Explained explain_row(const Package& package, std::span<const int32_t> source,
                       std::span<const int32_t> target, const AttentionRow& row) {
   const ModelConfig& config = package.config;
   Explained found{row, mechanism_of(config)};
-  const bool multi_head = found.mechanism.empty();
-  const bool self = row.kind == "encoder" || row.kind == "decoder";
-  check(row.kind == "cross" || (multi_head && self), Exit::usage, row.kind,
-        ": this model has no such attention");
-  const int64_t layers = !multi_head             ? 1
-                         : row.kind == "encoder" ? config.encoder_layers
-                                                 : config.decoder_layers;
-  const int64_t heads = multi_head ? config.heads : 1;
+  const auto [layers, heads] = heads_of(config, row.kind);
+  check(layers > 0, Exit::usage, row.kind, ": this model has no such attention");
   check(row.layer >= 0 && row.layer < layers, Exit::usage, "layer ", row.layer,
         ": the model has layers 0 to ", layers - 1);
   check(row.head >= 0 && row.head < heads, Exit::usage, "head ", row.head,

@@ -4,6 +4,7 @@
 
 #include "decode/explained.h"
 #include "serve/service.h"
+#include "support/held_exchange.h"
 
 // What the service tells of a model's inside, of small models with random weights.
 namespace fovea {
@@ -11,16 +12,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using std::chrono::milliseconds;
-
-class Held : public Exchange {
- public:
-  void answer(Reply reply) override { replies.push_back(std::move(reply)); }
-  void begin(Reply) override {}
-  void send(std::string) override {}
-  void end() override {}
-  bool gone() const override { return false; }
-  std::vector<Reply> replies;
-};
+using testing::HeldExchange;
 
 Package package_of(const std::string& type) {
   const Vocabulary words = Vocabulary::from_entries(
@@ -58,7 +50,7 @@ struct Asked {
 
   Reply ask(const std::string& method, const std::string& path, const std::string& query,
             const std::string& body) {
-    const auto held = std::make_shared<Held>();
+    const auto held = std::make_shared<HeldExchange>();
     service.handle({method, path, query, {{"content-type", "application/json"}}, body, "::1"},
                    held);
     while (service.batcher().work(milliseconds(0))) continue;

@@ -49,7 +49,7 @@ bool in_list(std::string_view list, const std::string& name) {
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // The end of a tag that begins at `at`; npos where it has none. Quotes after a '=' are looked
-// through, if they are closed.
+// through.
 size_t end_of_tag(std::string_view html, size_t at) {
   char quote = 0, before = 0;
   for (size_t i = at; i < html.size(); ++i) {
@@ -63,8 +63,7 @@ size_t end_of_tag(std::string_view html, size_t at) {
     }
     if (c != ' ' && c != '\t' && c != '\n' && c != '\r') before = c;
   }
-  const size_t plain = html.find('>', at);
-  return plain == std::string_view::npos ? plain : plain + 1;
+  return std::string_view::npos;
 }
 
 size_t after(std::string_view html, std::string_view mark, size_t from) {
@@ -97,7 +96,7 @@ MarkupToken tag_at(std::string_view html, size_t at, size_t last) {
   const size_t name_at = closing ? 2 : 1;
   if (at + name_at >= last || !is_letter(rest[name_at])) return {Kind::text, rest.substr(0, 1)};
   const size_t end = end_of_tag(rest, name_at);
-  if (end == std::string_view::npos) return {Kind::text, rest.substr(0, 1)};
+  if (end == std::string_view::npos) return fixed(end);  // all the rest, as in a browser
   const std::string_view tag = rest.substr(0, end);
   const size_t name_end = std::min(tag.find_first_of(" \t\r\n\f/>", name_at), tag.size());
   const std::string name = lower(tag.substr(name_at, name_end - name_at));

@@ -40,6 +40,8 @@ TEST(Markup, BlocksCommentsAndScriptsStay) {
   EXPECT_EQ(translated("<p>\n  text here\n</p>"), "<p>\n  TEXT HERE\n</p>");
   EXPECT_EQ(translated("<code>keep me</code> but not me"), "<code>keep me</code> BUT NOT ME");
   EXPECT_EQ(translated("<p></p> <hr>"), "<p></p> <hr>");
+  for (const char* open : {"<p class=\"a> b", "<img alt='a> b", "<b a=\"> <i>dog</i>\"c\" d"})
+    EXPECT_EQ(translated(std::string("one ") + open), std::string("ONE ") + open);
 }
 
 TEST(Markup, ElementsGoWithTheirWords) {

@@ -7,23 +7,14 @@
 #include <iterator>
 
 #include "support/echo_engine.h"
+#include "support/held_exchange.h"
 
 namespace fovea {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using std::chrono::milliseconds;
-
-class Held : public Exchange {
- public:
-  void answer(Reply reply) override { replies.push_back(std::move(reply)); }
-  void begin(Reply head) override { replies.push_back(std::move(head)); }
-  void send(std::string part) override { replies.back().body += part; }
-  void end() override { ended = true; }
-  bool gone() const override { return false; }
-  std::vector<Reply> replies;
-  bool ended = false;
-};
+using testing::HeldExchange;
 
 ServiceOptions options() {
   ServiceOptions o;
@@ -47,7 +38,7 @@ struct Asked {
                     headers,
                     body,
                     "::1"};
-    const auto held = std::make_shared<Held>();
+    const auto held = std::make_shared<HeldExchange>();
     service.handle(std::move(request), held);
     while (service.batcher().work(milliseconds(0))) continue;
     EXPECT_EQ(held->replies.size(), 1u) << "one answer each";
@@ -217,7 +208,7 @@ TEST(Service, AsksForKeysAndHoldsLimits) {
 
 TEST(Service, RefusesWhenTooMuchIsWaiting) {
   Asked s(options(), {.queue_tokens = 10});
-  const auto held = std::make_shared<Held>(), refused = std::make_shared<Held>();
+  const auto held = std::make_shared<HeldExchange>(), refused = std::make_shared<HeldExchange>();
   const auto question = [](const std::string& text) {
     return Request{"POST", "/translate", "q=" + text + "&source=en&target=de", {}, "", "::1"};
   };

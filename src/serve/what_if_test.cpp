@@ -6,22 +6,14 @@
 
 #include "models/config.h"
 #include "serve/service.h"
+#include "support/held_exchange.h"
 
 namespace fovea {
 namespace {
 
 using Json = nlohmann::ordered_json;
 using std::chrono::milliseconds;
-
-class Held : public Exchange {
- public:
-  void answer(Reply given) override { reply = std::move(given); }
-  void begin(Reply) override {}
-  void send(std::string) override {}
-  void end() override {}
-  bool gone() const override { return false; }
-  Reply reply;
-};
+using testing::HeldExchange;
 
 // Words of one letter each, two layers with two heads, nothing learnt.
 std::shared_ptr<const Engine> engine() {
@@ -39,10 +31,10 @@ std::shared_ptr<const Engine> engine() {
 struct Asked {
   Service service{{}, {}, {engine()}};
 
-  std::shared_ptr<Held> send(const std::string& q, const Json& fields) {
+  std::shared_ptr<HeldExchange> send(const std::string& q, const Json& fields) {
     Json body = {{"q", q}, {"source", "en"}, {"target", "de"}, {"attention", true}};
     if (!fields.is_null()) body.update(fields);
-    const auto held = std::make_shared<Held>();
+    const auto held = std::make_shared<HeldExchange>();
     service.handle({"POST",
                     "/translate",
                     "",
@@ -58,14 +50,14 @@ struct Asked {
   Json ask(const Json& fields, const std::string& q = "a b c d") {
     const auto held = send(q, fields);
     work();
-    EXPECT_EQ(held->reply.status, 200) << held->reply.body;
-    return Json::parse(held->reply.body);
+    EXPECT_EQ(held->replies.at(0).status, 200) << held->replies.at(0).body;
+    return Json::parse(held->replies.at(0).body);
   }
   std::string error(const Json& fields, const std::string& q = "a b c d") {
     const auto held = send(q, fields);
     work();
-    EXPECT_EQ(held->reply.status, 400) << held->reply.body;
-    return Json::parse(held->reply.body).value("error", "");
+    EXPECT_EQ(held->replies.at(0).status, 400) << held->replies.at(0).body;
+    return Json::parse(held->replies.at(0).body).value("error", "");
   }
 };
 
@@ -150,9 +142,9 @@ TEST(ServiceWhatIf, RequestsThatWishTheSameAreAnsweredOneByOne) {
   const Json first = s.ask(fields), second = s.ask(fields, "d c b");
   const auto a = s.send("a b c d", fields), b = s.send("d c b", fields), c = s.send("a b", {});
   s.work();
-  EXPECT_EQ(Json::parse(a->reply.body), first);
-  EXPECT_EQ(Json::parse(b->reply.body), second);
-  EXPECT_EQ(Json::parse(c->reply.body), s.ask({}, "a b"));
+  EXPECT_EQ(Json::parse(a->replies.at(0).body), first);
+  EXPECT_EQ(Json::parse(b->replies.at(0).body), second);
+  EXPECT_EQ(Json::parse(c->replies.at(0).body), s.ask({}, "a b"));
 }
 
 TEST(ServiceWhatIf, RefusesWithFieldAndRange) {
