@@ -122,7 +122,7 @@ std::string options_of(const AttentionChoice& choice) {
   std::string text;
   if (choice.layer >= 0) text += fmt::format(" --layer {}", choice.layer);
   if (choice.head >= 0) text += fmt::format(" --head {}", choice.head);
-  if (choice.step == AttentionChoice::Step::reads) text += " --shift";
+  if (choice.step == AlignmentStep::reads) text += " --shift";
   return text.empty() ? " --mean" : text;
 }
 
@@ -275,11 +275,12 @@ void align(AlignCommand& c) {
   for (const std::string& input : {c.source, c.target}) check_not_overwritten(input, c.output);
   const std::vector<Package> packages = load_models(c.model);
   const PrecisionScope precision(c.model.numbers());
-  if (c.shift) c.attention.step = AttentionChoice::Step::reads;
+  if (c.shift) c.attention.step = AlignmentStep::reads;
   const Package& package = packages.front();
   if (!c.chooses() && package.config.aligns()) {
     c.attention.layer = package.config.alignment_layer;
     c.attention.head = package.config.alignment_head;
+    if (!c.shift) c.attention.step = package.config.alignment_step;
     log_info("{}, which was trained on alignments; --mean takes all heads", c.attention.name());
   }
   align_files(c, package, c.best_on.empty() ? c.attention : best_attention(c, package));

@@ -61,7 +61,7 @@ SoftAlignment mean_attention(std::span<const AttentionMap> maps, std::string_vie
 std::string AttentionChoice::name() const {
   const std::string where = layer < 0 ? "mean of layers" : fmt::format("layer {}", layer);
   const std::string who = head < 0 ? "mean of heads" : fmt::format("head {}", head);
-  return where + ", " + who + (step == Step::reads ? ", next step" : "");
+  return where + ", " + who + (step == AlignmentStep::reads ? ", next step" : "");
 }
 
 SoftAlignment chosen_attention(std::span<const AttentionMap> maps, const AttentionChoice& choice) {
@@ -74,15 +74,14 @@ SoftAlignment chosen_attention(std::span<const AttentionMap> maps, const Attenti
          heads - 1, " of attention to the source");
   }
   SoftAlignment mean = mean_attention(chosen, kCross);
-  if (choice.step == AttentionChoice::Step::reads) shift_rows(mean);
+  if (choice.step == AlignmentStep::reads) shift_rows(mean);
   return mean;
 }
 
 std::vector<AttentionChoice> attention_choices(std::span<const AttentionMap> maps) {
   const auto [layers, heads] = extent_of(maps);
   std::vector<AttentionChoice> choices;
-  using Step = AttentionChoice::Step;
-  for (const Step step : {Step::writes, Step::reads}) {
+  for (const AlignmentStep step : {AlignmentStep::writes, AlignmentStep::reads}) {
     choices.push_back({-1, -1, step});
     if (layers * heads == 1) continue;
     for (int64_t layer = 0; layer < layers; ++layer)

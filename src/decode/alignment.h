@@ -25,13 +25,8 @@ SoftAlignment mean_attention(std::span<const AttentionMap> maps, std::string_vie
 
 // Which attention from target to source ("cross") speaks for a pair.
 struct AttentionChoice {
-  // A target word's row: that of the step which writes it, or of the next, which reads it. The
-  // latter aligns better in many deep Transformers (Chen et al.: Accurate Word Alignment Induction
-  // from Neural Machine Translation, EMNLP 2020, section 3).
-  enum class Step { writes, reads };
-
   int64_t layer = -1, head = -1;  // −1: the mean over all
-  Step step = Step::writes;
+  AlignmentStep step = AlignmentStep::writes;
 
   std::string name() const;  // "layer 4, mean of heads, next step"
 };

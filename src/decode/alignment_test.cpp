@@ -63,7 +63,7 @@ TEST(Alignment, OneHeadOrAMean) {
 }
 
 TEST(Alignment, TheNextStepReadsTheWord) {
-  const auto choice = AttentionChoice{1, 0, AttentionChoice::Step::reads};
+  const auto choice = AttentionChoice{1, 0, AlignmentStep::reads};
   const PairPieces pair{{{7, 8}, {0, 1, 2}}, {{7, 8}, {0, 1, 2}}};
   EXPECT_EQ(pharaoh(hard_alignment(word_attention(four_heads(), choice, pair))), "0-0 1-1");
   EXPECT_EQ(pharaoh(hard_alignment(word_attention(four_heads(), {1, 0}, pair))), "0-1");

@@ -33,6 +33,9 @@ void describe_transformer(ModelConfig& m, Settings& s) {
           "decoder layer that was trained on alignments; follows from train.guided_layer; -1: none")
       .between(-1, 63);
   s.field("alignment_head", m.alignment_head, "its head; -1: none").between(-1, 1023);
+  s.choice("alignment_step", m.alignment_step,
+           {{"writes", AlignmentStep::writes}, {"reads", AlignmentStep::reads}},
+           "its step that looks for the source of a word; follows from train.guided_step");
 }
 
 // What recurrent models and readers have in common.

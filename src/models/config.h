@@ -42,6 +42,7 @@ struct ModelConfig {
   double activation_dropout = 0;  // inside the feed-forward layer
   // The head of the decoder that was trained on given alignments; −1: none was.
   int64_t alignment_layer = -1, alignment_head = -1;
+  AlignmentStep alignment_step = AlignmentStep::writes;
 
   // Recurrent, and where it says so readers as well
   Cell cell = Cell::gru;

@@ -44,7 +44,12 @@ struct AttentionRow {
   int64_t layer = 0, head = 0, row = 0;
 };
 
-// Where the model should look when it writes a word: word n of target_out comes from the positions
+// Which row of attention speaks for a target word: that of the step which writes it, or the next,
+// which reads it. The latter aligns better in many deep Transformers (Chen et al.: Accurate Word
+// Alignment Induction from Neural Machine Translation, EMNLP 2020, section 3).
+enum class AlignmentStep { writes, reads };
+
+// Where the model should look for a word: word n of target_out comes from the positions
 // keys[offsets[n] … offsets[n + 1]) of its source sentence, which may be none.
 struct Guidance {
   std::span<const int32_t> offsets = {};  // words of target_out + 1; empty: nothing is known

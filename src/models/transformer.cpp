@@ -146,13 +146,22 @@ struct PreparedPairs : Prepared {
   std::optional<Guide> guide;
 };
 
-// Links of all words of the target; padding has none.
-Guide guide_of(const Guidance& guidance, int64_t words, Device device) {
+// Links of all rows of the target: those of the word that is written there, or of the word before,
+// which is read there and is the first of no sentence. Padding has none.
+Guide guide_of(const Guidance& guidance, const Tokens& target, AlignmentStep step, int64_t words,
+               Device device) {
   constexpr size_t kLinks = 1024;  // to a multiple of
   assert(std::ssize(guidance.offsets) <= words + 1);
-  std::vector<int32_t> offsets(guidance.offsets.begin(), guidance.offsets.end());
+  const int32_t before = step == AlignmentStep::reads ? 1 : 0;
+  std::vector<int32_t> offsets{0}, keys;
+  for (size_t s = 0; s + 1 < target.offsets.size(); ++s)
+    for (int32_t n = target.offsets[s]; n < target.offsets[s + 1]; ++n) {
+      if (const int32_t word = n - before; word >= target.offsets[s])
+        for (int32_t link = guidance.offsets[word]; link < guidance.offsets[word + 1]; ++link)
+          keys.push_back(guidance.keys[link]);
+      offsets.push_back(static_cast<int32_t>(keys.size()));
+    }
   offsets.resize(static_cast<size_t>(words) + 1, offsets.back());
-  std::vector<int32_t> keys(guidance.keys.begin(), guidance.keys.end());
   keys.resize((keys.size() + kLinks - 1) / kLinks * kLinks, 0);
   return {Tensor::of(offsets, device), Tensor::of(keys, device)};
 }
@@ -174,7 +183,9 @@ std::unique_ptr<Prepared> Transformer::prepare(const Lesson& lesson, Fill fill) 
   made->source = Tensor::of(source.ids, device);
   made->target = Tensor::of(target.ids, device);
   made->labels = Tensor::of(labels, device);
-  if (lesson.guidance) made->guide = guide_of(lesson.guidance, target.words(), device);
+  if (lesson.guidance)
+    made->guide =
+        guide_of(lesson.guidance, lesson.target_in, config_.alignment_step, target.words(), device);
   made->sizes = {source.longest, target.longest};
   made->scores = target.words();
   return made;

@@ -66,6 +66,24 @@ TEST(Transformer, GuidedGradient) {
   }
 }
 
+// The step that reads a word is guided as the one that writes it would be by links that were moved
+// one row down; those of the sentence's last row lead nowhere.
+TEST(Transformer, TheStepThatReadsIsGuided) {
+  const Sentences s = ragged();
+  const auto loss = [&](AlignmentStep step, const Guidance& guidance) {
+    ModelConfig c = guided(NormPlace::post);
+    c.alignment_step = step;
+    const auto model = make_model(c, 3, Type::f64);
+    return model->guided_loss(s.sources(), s.targets(), s.out, 0.1, guidance).guided.values().at(0);
+  };
+  const std::vector<int32_t> rows(s.targets().offsets.begin(), s.targets().offsets.end());
+  ASSERT_EQ(rows, (std::vector<int32_t>{0, 3, 4, 6})) << "the links below are made for these";
+  const std::vector<int32_t> moved{0, 0, 2, 2, 2, 2, 2}, keys{0, 2};
+  const double found = loss(AlignmentStep::reads, kGuidance);
+  EXPECT_NEAR(found, loss(AlignmentStep::writes, {moved, keys, 0.3}), 1e-12);
+  EXPECT_GT(std::abs(found - loss(AlignmentStep::writes, kGuidance)), 0.01);
+}
+
 // What fills a batch up changes nothing but the order of sums: Note [Filling].
 TEST(Transformer, FillingDoesNotMatter) {
   const Sentences s = ragged();

@@ -107,6 +107,10 @@ void LoopOptions::describe(Settings& s) {
   s.field("guided_layer", guided_layer,
           "decoder layer, from 0, whose first head learns data.alignments; -1: the last but one")
       .between(-1, 63);
+  s.choice("guided_step", guided_step,
+           {{"writes", AlignmentStep::writes}, {"reads", AlignmentStep::reads}},
+           "the step that looks for the source of a target word: the one that writes it, or the "
+           "next, which has read it and aligns better");
 }
 
 void ValidOptions::describe(Settings& s) {
@@ -195,6 +199,9 @@ void TrainOptions::complete_guide(Exit code) {
           "name files of word links in data.alignments");
     check(train.guided_layer < 0, code, "train.guided_layer: there is nothing to guide with; ",
           "name files of word links in data.alignments");
+    check(train.guided_step == AlignmentStep::writes, code,
+          "train.guided_step: there is nothing to guide with; name files of word links in ",
+          "data.alignments");
   } else {
     check(model.type == "transformer", code,
           "data.alignments: they guide a head of a Transformer, ", "found model.type ", model.type,
@@ -209,12 +216,15 @@ void TrainOptions::complete_guide(Exit code) {
     if (train.guided_layer < 0) train.guided_layer = std::max<int64_t>(0, model.decoder_layers - 2);
   }
   const int64_t layer = guided ? train.guided_layer : -1, head = guided ? 0 : -1;
-  const bool as_given = (model.alignment_layer < 0 || model.alignment_layer == layer) &&
-                        (model.alignment_head < 0 || model.alignment_head == head);
-  check(as_given, code, "model.alignment_layer, model.alignment_head: they follow from ",
-        "train.guided_layer; leave them at -1");
+  const bool as_given =
+      (model.alignment_layer < 0 || model.alignment_layer == layer) &&
+      (model.alignment_head < 0 || model.alignment_head == head) &&
+      (model.alignment_step == AlignmentStep::writes || model.alignment_step == train.guided_step);
+  check(as_given, code, "model.alignment_layer, model.alignment_head, model.alignment_step: ",
+        "they follow from train.guided_layer and train.guided_step; leave them away");
   model.alignment_layer = layer;
   model.alignment_head = head;
+  model.alignment_step = train.guided_step;
 }
 
 void TrainOptions::check_labelled(Exit code) const {

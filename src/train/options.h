@@ -79,6 +79,7 @@ struct LoopOptions {
   int64_t threads = 0;        // 0: all cores
   double guided_weight = 0;   // of the distance from data.alignments; 0: 0.1 where there are any
   int64_t guided_layer = -1;  // of the decoder, whose first head is guided; −1: the last but one
+  AlignmentStep guided_step = AlignmentStep::writes;
 
   void describe(Settings& s);
   LossOptions loss() const { return {label_smoothing, guided_weight}; }

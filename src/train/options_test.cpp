@@ -78,9 +78,13 @@ TEST(OptionsTest, AlignmentsGuideTheLastLayerButOne) {
       with({"data.alignments=l", "train.guided_layer=5", "train.guided_weight=0.5"});
   EXPECT_EQ(given.model.alignment_layer, 5);
   EXPECT_EQ(given.train.loss().guided_weight, 0.5);
+  const TrainOptions reads = with({"data.alignments=l", "train.guided_step=reads"});
+  EXPECT_EQ(reads.model.alignment_step, AlignmentStep::reads);
+  EXPECT_EQ(guided.model.alignment_step, AlignmentStep::writes);
   // what recipe.yml of such a run says can be read again
-  EXPECT_NO_THROW(with({"data.alignments=l", "train.guided_layer=4", "model.alignment_layer=4",
-                        "model.alignment_head=0"}));
+  EXPECT_NO_THROW(
+      with({"data.alignments=l", "train.guided_layer=4", "model.alignment_layer=4",
+            "model.alignment_head=0", "train.guided_step=reads", "model.alignment_step=reads"}));
 }
 
 TEST(OptionsTest, WhatCannotBeGuidedIsRefused) {
@@ -90,12 +94,14 @@ TEST(OptionsTest, WhatCannotBeGuidedIsRefused) {
   };
   says("train.guided_weight: there is nothing", {"train.guided_weight=0.1"});
   says("train.guided_layer: there is nothing", {"train.guided_layer=2"});
+  says("train.guided_step: there is nothing", {"train.guided_step=reads"});
   says("train.guided_layer: 6, but", {"data.alignments=l", "train.guided_layer=6"});
   says("data.alignments: they guide a head of a Transformer",
        {"data.alignments=l", "model.type=recurrent"});
   says("data.alignments: 2 files", {"data.alignments=[l, m]"});
   says("model.alignment_layer", {"model.alignment_layer=1", "model.alignment_head=0"});
   says("model.alignment_layer", {"data.alignments=l", "model.alignment_layer=1"});
+  says("model.alignment_layer", {"data.alignments=l", "model.alignment_step=reads"});
   TrainOptions labels;
   Settings settings;
   labels.describe(settings);
