@@ -122,12 +122,14 @@ TEST_F(AlignModel, AHeadTrainedOnAlignmentsIsTheDefault) {
   for (const auto& entry : std::filesystem::directory_iterator(shipped))
     if (entry.path().filename() != "config.yml")
       std::filesystem::create_symlink(entry.path(), guided / entry.path().filename());
-  std::ifstream config(shipped / "config.yml");
-  std::ofstream changed(guided / "config.yml");
-  for (std::string line; std::getline(config, line);)
-    if (line.find("alignment_") == std::string::npos) changed << line << '\n';
-  changed << "model.alignment_layer: 1\nmodel.alignment_head: 2\n";
-  changed.close();
+  const auto configure = [&](const char* step) {
+    std::ifstream config(shipped / "config.yml");
+    std::ofstream changed(guided / "config.yml");
+    for (std::string line; std::getline(config, line);)
+      if (line.find("alignment_") == std::string::npos) changed << line << '\n';
+    changed << "model.alignment_layer: 1\nmodel.alignment_head: 2\nmodel.alignment_step: " << step;
+  };
+  configure("writes");
   const auto with = [&](std::vector<std::string> more) {
     std::vector<std::string> all{"align", "-m", guided.string(), "-s", source_, "-t", target_};
     all.insert(all.end(), more.begin(), more.end());
@@ -137,6 +139,9 @@ TEST_F(AlignModel, AHeadTrainedOnAlignmentsIsTheDefault) {
   EXPECT_EQ(with({"--soft"}), run(arguments({"--layer", "1", "--head", "2", "--soft"})));
   EXPECT_NE(with({"--soft"}), run(arguments({"--soft"})));
   EXPECT_EQ(with({"--mean"}), plain);
+  EXPECT_EQ(with({"--layer", "0"}), run(arguments({"--layer", "0"})));
+  configure("reads");
+  EXPECT_EQ(with({"--soft"}), run(arguments({"--layer", "1", "--head", "2", "--shift", "--soft"})));
   EXPECT_EQ(with({"--layer", "0"}), run(arguments({"--layer", "0"})));
 }
 
