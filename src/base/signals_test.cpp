@@ -27,12 +27,19 @@ TEST(Signals, TheFirstOnlySetsTheFlag) {
   EXPECT_EQ(in_child([] {}), 0);
   EXPECT_EQ(in_child([] { raise(SIGINT); }), 130);
   EXPECT_EQ(in_child([] { raise(SIGTERM); }), 143);
+  std::signal(SIGHUP, SIG_DFL);
   EXPECT_EQ(in_child([] { raise(SIGHUP); }), 129);
   EXPECT_EQ(in_child([] {
               raise(SIGTERM);
               _exit(stop_requested() ? 77 : 78);
             }),
             77);
+}
+
+TEST(Signals, AClosedTerminalDoesNotMatterUnderNohup) {
+  std::signal(SIGHUP, SIG_IGN);
+  EXPECT_EQ(in_child([] { raise(SIGHUP); }), 0);
+  std::signal(SIGHUP, SIG_DFL);
 }
 
 TEST(Signals, TheSecondEndsAtOnce) {

@@ -247,6 +247,7 @@ class CompareRun {
       write_comparison(c_.directory, report_);
     }
     log_info("wrote compare.md, compare.json and compare.html in {}", c_.directory);
+    request_stop(0);  // a signal that came when all was done changes nothing
     check(diverged.empty(), Exit::diverged, "training diverged: ", diverged,
           "; the others are compared in ", c_.directory);
   }

@@ -65,7 +65,8 @@ std::vector<EngineSpec> default_models() {
   check(!first.empty(), Exit::model,
         "there is no default model; name one with -m DIR, or train one: fovea train --help");
   std::set<std::string> others;  // sorted
-  for (const auto& entry : fs::directory_iterator(fs::path(first).parent_path()))
+  std::error_code none;          // a folder that cannot be read has no others
+  for (const auto& entry : fs::directory_iterator(fs::path(first).parent_path(), none))
     if (languages_of_folder(entry.path().string()) && fs::exists(entry.path() / kConfigFile))
       others.insert(entry.path().string());
   others.erase(first);
@@ -148,7 +149,7 @@ void reload(const ServeCommand& c, Service& service) {
     service.replace(std::move(engines));
     malloc_trim(0);  // the room of the old ones goes back to the system
     log_info("the models were loaded again");
-  } catch (const Error& error) {
+  } catch (const std::exception& error) {
     log_error("the old models stay in use: {}", error.what());
   }
 }
@@ -210,10 +211,15 @@ void serve(ServeCommand& c) {
     }
     service.batcher().wake();
   });
+  struct Stop {  // before the service goes, whatever ends the program
+    Server& server;
+    ~Stop() { server.stop(); }
+  } const stop{server};
   server.start();
-  log_info("listening on http://{}:{}", c.server.host, server.port());
+  const bool bracketed = c.server.host.find(':') != std::string::npos;  // an address of IPv6
+  log_info("listening on http://{}:{}", bracketed ? "[" + c.server.host + "]" : c.server.host,
+           server.port());
   run(c, server, service, requests);
-  server.stop();
 }
 
 void add_limits(CLI::App& command, ServeCommand& c) {

@@ -121,7 +121,8 @@ void remove_old_run(const std::string& directory) {
   for (const char* name : {"checkpoints", "snapshots", "tensorboard", "metrics.jsonl", "vocab.spm",
                            "vocab.txt", "source.spm", "source.txt", "target.spm", "target.txt",
                            "model.safetensors", "config.yml", "recipe.yml"})
-    std::filesystem::remove_all(directory + "/" + name, error);
+    if (std::filesystem::remove_all(directory + "/" + name, error); error)
+      fail(Exit::files, directory, "/", name, ": cannot be removed: ", error.message());
 }
 
 void report_text(const char* name, const Corpus& text) {
@@ -238,6 +239,8 @@ void train(const TrainCommand& command, bool threads_given) {
   const RunOutcome outcome = run_training(options, command, settings);
   if (outcome == RunOutcome::interrupted)
     log_warning("stopped; the same command goes on from here");
+  else
+    request_stop(0);  // a signal that came when all was done changes nothing
 }
 
 }  // namespace

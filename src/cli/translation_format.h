@@ -29,7 +29,7 @@ struct Details {
 std::string format_translation(TranslationFormat format, const InputLine& line,
                                const Translation& translation, const Details& details);
 
-// Four decimals at most: what a reader of JSON can use of a float.
+// Six decimals at most: what a reader of JSON can use of a float.
 double rounded(double value, double digits = 1e6);
 
 }  // namespace fovea

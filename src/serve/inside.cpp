@@ -55,7 +55,7 @@ const char* name_of(Positions positions) {
     case Positions::half:
       return "half";
     case Positions::half_m1:
-      return "half_m1";
+      return "half-m1";
     case Positions::learned:
       return "learned";
     case Positions::none:
@@ -135,7 +135,8 @@ void Service::explain(Call call) {
   if (!order->engine) throw Refusal(400, "Invalid request: source and target are the same");
   if (order->texts.size() != 1) throw Refusal(400, "Invalid request: q is not one text");
   if (!order->wish.what_if.empty())  // explain_row knows nothing of them
-    throw Refusal(400, "Invalid request: masks and forced attention are not explained");
+    throw Refusal(400,
+                  "Invalid request: mask_words, mask_heads and force_attention are not explained");
   const auto number = [&](const char* name) {
     return parameters.integer(name, {0, kMostRows}).value_or(0);
   };

@@ -19,6 +19,12 @@ constexpr std::string_view kLone = " img wbr input ";
 // Elements whose content is nobody's language.
 constexpr std::string_view kVerbatim =
     " script style template svg math code kbd samp var pre noscript object iframe textarea ";
+// Those of them that hold text alone, whatever it looks like.
+constexpr std::string_view kRaw = " script style iframe textarea ";
+// Elements that have no content and no closing tag.
+constexpr std::string_view kEmpty =
+    " area base br col embed hr img input link meta source track wbr ";
+constexpr std::string_view kBlanks = " \t\r\n\f";
 
 // The names of U+00A0 … U+00FF in order.
 constexpr std::string_view kLatin1 =
@@ -71,17 +77,42 @@ size_t after(std::string_view html, std::string_view mark, size_t from) {
   return at == std::string_view::npos ? html.size() : at + mark.size();
 }
 
-// The end of an element whose content stays as it is, its closing tag included.
+// Whether a tag of this element, opening or closing, begins after `mark` at `at`.
+bool begins_tag(std::string_view html, size_t at, std::string_view mark, const std::string& name) {
+  const std::string_view rest = html.substr(at);
+  if (!rest.starts_with(mark) || lower(rest.substr(mark.size(), name.size())) != name) return false;
+  const size_t next = mark.size() + name.size();
+  return next >= rest.size() || !is_letter(rest[next]);
+}
+
+// The end of an element whose content stays as it is, its closing tag included; elements of its
+// name inside it have their own.
 size_t end_of_verbatim(std::string_view html, const std::string& name, size_t from) {
-  for (size_t at = html.find("</", from); at != std::string_view::npos;
-       at = html.find("</", at + 2)) {
-    if (lower(html.substr(at + 2, name.size())) != name) continue;
-    const char next = at + 2 + name.size() < html.size() ? html[at + 2 + name.size()] : '>';
-    if (is_letter(next)) continue;
-    const size_t end = html.find('>', at);
-    return end == std::string_view::npos ? html.size() : end + 1;
+  const bool nests = !in_list(kRaw, name);
+  size_t depth = 1, end = from;
+  for (size_t at = html.find('<', from); at < html.size(); at = html.find('<', end)) {
+    const bool closes = begins_tag(html, at, "</", name);
+    end = at + 1;
+    if (!closes && !(nests && begins_tag(html, at, "<", name))) continue;
+    end = after(html, ">", at);
+    if (!closes && html.substr(0, end).ends_with("/>")) continue;
+    depth = closes ? depth - 1 : depth + 1;
+    if (depth == 0) return end;
   }
   return html.size();
+}
+
+// translate="no", in any quotes or none.
+bool is_not_translated(std::string_view tag) {
+  constexpr std::string_view kName = "translate";
+  const std::string text = lower(tag);
+  for (size_t at = text.find(kName); at < text.size(); at = text.find(kName, at + kName.size())) {
+    const size_t sign = text.find_first_not_of(kBlanks, at + kName.size());
+    if (kBlanks.find(text[at - 1]) == kBlanks.npos || text[sign] != '=') continue;
+    const size_t value = text.find_first_not_of(" \t\r\n\f\"'", sign + 1);
+    if (text.substr(value, 2) == "no" && !is_letter(text[value + 2])) return true;
+  }
+  return false;
 }
 
 // The token at '<', which is text of one character where no tag begins. No tag ends after `last`,
@@ -101,7 +132,8 @@ MarkupToken tag_at(std::string_view html, size_t at, size_t last) {
   const size_t name_end = std::min(tag.find_first_of(" \t\r\n\f/>", name_at), tag.size());
   const std::string name = lower(tag.substr(name_at, name_end - name_at));
   const bool alone = tag.ends_with("/>");
-  const bool verbatim = in_list(kVerbatim, name) || lower(tag).find("translate=\"no\"") != tag.npos;
+  const bool verbatim =
+      in_list(kVerbatim, name) || (!in_list(kEmpty, name) && is_not_translated(tag));
   if (!closing && !alone && verbatim) return fixed(end_of_verbatim(rest, name, end));
   if (in_list(kLone, name)) return {Kind::lone, tag, name};
   if (!in_list(kInline, name)) return {Kind::fixed, tag, name};

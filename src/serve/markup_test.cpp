@@ -44,6 +44,16 @@ TEST(Markup, BlocksCommentsAndScriptsStay) {
     EXPECT_EQ(translated(std::string("one ") + open), std::string("ONE ") + open);
 }
 
+TEST(Markup, WhatIsNotToBeTranslatedStays) {
+  for (const char* kept :
+       {"<div translate=\"no\">a <div>b</div> c</div>", "<p class=x translate='no'>a</p>",
+        "<p TRANSLATE = no>a</p>", "<svg><svg/><svg>a</svg>b</svg>", "<script>'<script>'</script>"})
+    EXPECT_EQ(translated(std::string("one ") + kept + " two"), std::string("ONE ") + kept + " TWO");
+  for (const char* tag : {"<img translate=\"no\">", "<p data-translate=\"no\">",
+                          "<p translate=\"yes\">", "<p translate=nothing>", "<p translate>"})
+    EXPECT_EQ(translated(std::string("<hr>") + tag + "two"), std::string("<hr>") + tag + "TWO");
+}
+
 TEST(Markup, ElementsGoWithTheirWords) {
   EXPECT_EQ(translated("a <b>small dog</b> runs"), "A <b>SMALL DOG</b> RUNS");
   EXPECT_EQ(translated("a <b>small dog</b> runs", true), "RUNS <b>DOG SMALL</b> A");

@@ -91,11 +91,11 @@ constexpr const char* kInside = R"json(
 "/v1/explain": {"post": {"summary": "One row of attention, step by step with its numbers",
   "requestBody": {"required": true, "content": {"application/json": {"schema": {
     "allOf": [{"$ref": "#/components/schemas/Question"}, {"type": "object", "properties": {
-    "sentence": {"type": "integer", "minimum": 0, "default": 0},
+    "sentence": {"type": "integer", "minimum": 0, "maximum": 1048576, "default": 0},
     "kind": {"type": "string", "enum": ["cross", "encoder", "decoder"], "default": "cross"},
-    "layer": {"type": "integer", "minimum": 0, "default": 0},
-    "head": {"type": "integer", "minimum": 0, "default": 0},
-    "row": {"type": "integer", "minimum": 0, "default": 0}}}]}}}},
+    "layer": {"type": "integer", "minimum": 0, "maximum": 1048576, "default": 0},
+    "head": {"type": "integer", "minimum": 0, "maximum": 1048576, "default": 0},
+    "row": {"type": "integer", "minimum": 0, "maximum": 1048576, "default": 0}}}]}}}},
   "responses": {"200": {"description": "The steps", "content": {"application/json": {"schema": {
     "type": "object", "required": ["kind", "layer", "head", "row", "mechanism", "translation",
     "asking", "pieces", "steps"], "properties": {

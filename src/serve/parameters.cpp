@@ -135,7 +135,7 @@ std::optional<Parameters::Texts> Parameters::texts(std::string_view name) const 
 
 Json Parameters::list(std::string_view name) const {
   const Json* found = value(name);
-  if (!found) return Json::array();
+  if (!found || *found == "") return Json::array();
   if (found->is_array()) return *found;
   auto parsed =
       found->is_string() ? parse_json(found->get_ref<const std::string&>()) : std::nullopt;

@@ -62,12 +62,12 @@ int status_of(const std::string& reply) {
   return reply.starts_with("HTTP/1.1 ") ? std::stoi(reply.substr(9, 3)) : 0;
 }
 
-ServerOptions fast() {
+ServerOptions small(milliseconds patience = std::chrono::seconds(20)) {
   ServerOptions options;
   options.port = 0;
   options.max_body = 10'000;
   options.max_header = 4096;
-  options.idle = options.header = options.body = milliseconds(400);
+  options.idle = options.header = options.body = patience;
   options.write = milliseconds(1000);
   return options;
 }
@@ -79,7 +79,7 @@ void echo(Request request, std::shared_ptr<Exchange> exchange) {
 }
 
 struct Running {
-  explicit Running(Handler handler = echo, ServerOptions options = fast())
+  explicit Running(Handler handler = echo, ServerOptions options = small())
       : server(options, std::move(handler)) {
     server.start();
   }
@@ -177,7 +177,7 @@ TEST(Server, GoesOnAfter100Continue) {
 }
 
 TEST(Server, CutsSlowClients) {
-  Running r;
+  Running r(echo, small(milliseconds(400)));
   const auto seconds_of = [&](const std::string& bytes) {
     const auto begin = std::chrono::steady_clock::now();
     Client client(r.port());
@@ -257,7 +257,8 @@ TEST(Server, DrainsWhatWasAskedAndTakesNothingNew) {
   });
   Client asked(r.port()), idle(r.port());
   asked.send("GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-  while (!arrived) std::this_thread::sleep_for(milliseconds(1));
+  for (int i = 0; i < 20'000 && !arrived; ++i) std::this_thread::sleep_for(milliseconds(1));
+  ASSERT_TRUE(arrived);
   r.server.drain();
   EXPECT_EQ(idle.read(), "") << "a connection without a question is closed";
   EXPECT_FALSE(Client(r.port()).connected());
@@ -270,7 +271,7 @@ TEST(Server, DrainsWhatWasAskedAndTakesNothingNew) {
 
 TEST(Server, SaysWhatToDoWhenThePortIsTaken) {
   Running r;
-  ServerOptions same = fast();
+  ServerOptions same = small();
   same.port = r.port();
   const std::string message = message_of(Exit::usage, [&] { Server second(same, echo); });
   EXPECT_NE(message.find("in use"), std::string::npos) << message;

@@ -1,5 +1,8 @@
 #include "train/run.h"
 
+#include <algorithm>
+#include <filesystem>
+
 #include "base/files.h"
 #include "base/log.h"
 #include "base/signals.h"
@@ -11,14 +14,37 @@
 namespace fovea {
 namespace {
 
-// Writes the settings down once it is clear that the run goes on with them.
+std::vector<std::pair<std::string, std::string>> values_of(const std::string& recipe) {
+  TrainOptions options;
+  Settings settings;
+  options.describe(settings);
+  settings.read_text(recipe, "recipe.yml", Exit::data);
+  return settings.values();
+}
+
+// Writes the settings down once it is clear that the run goes on with them, and says which of them
+// the run did not begin with.
 class RecipeWriter : public TrainObserver {
  public:
   RecipeWriter(std::string path, std::string settings)
       : path_(std::move(path)), settings_(std::move(settings)) {}
-  void began(const TrainState&) override { write_atomically(path_, settings_); }
+  void began(const TrainState& state) override {
+    if (state.update > 0 && std::filesystem::exists(path_)) tell_changes();
+    write_atomically(path_, settings_);
+  }
 
  private:
+  void tell_changes() const try {
+    const auto before = values_of(read_file(path_));
+    for (const auto& [path, value] : values_of(settings_)) {
+      const auto was = std::ranges::find(before, path, &std::pair<std::string, std::string>::first);
+      if (was != before.end() && was->second != value)
+        log_warning("{} was {}, from here on it is {}", path, was->second, value);
+    }
+  } catch (const Error& error) {  // of another version, perhaps
+    log_warning("what has changed since the run began is not known: {}", error.what());
+  }
+
   std::string path_, settings_;
 };
 

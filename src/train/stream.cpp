@@ -1,5 +1,7 @@
 #include "train/stream.h"
 
+#include <system_error>
+
 namespace fovea {
 
 BatchStream::BatchStream(const Corpus& corpus, const BatchOptions& options, int64_t epoch,
@@ -13,12 +15,17 @@ BatchStream::~BatchStream() {
 }
 
 void BatchStream::begin() {
-  made_ = std::async(std::launch::async, [this, plan = plan_, epoch = epoch_, batch = batch_] {
+  const auto make = [this, plan = plan_, epoch = epoch_, batch = batch_] {
     Made made{.batch = {}, .plan = plan};
     if (!made.plan) made.plan = std::make_shared<BatchPlan>(corpus_, options_, epoch);
     made.batch = made.plan->batch(batch);
     return made;
-  });
+  };
+  try {
+    made_ = std::async(std::launch::async, make);
+  } catch (const std::system_error&) {  // no room for another thread: when it is asked for
+    made_ = std::async(std::launch::deferred, make);
+  }
 }
 
 PairBatch BatchStream::next() {

@@ -28,8 +28,13 @@ class Browser:
         self.out, self.into = to_write, from_read
         self.buffer, self.number, self.session = b"", 0, None
         self.logs, self.requests, self.dialogs = [], [], []
-        target = next(t for t in self.call("Target.getTargets")["targetInfos"]
-                      if t["type"] == "page")
+        end = time.monotonic() + 60
+        while not (pages := [t for t in self.call("Target.getTargets")["targetInfos"]
+                             if t["type"] == "page"]):
+            if time.monotonic() > end:
+                raise RuntimeError("the browser has opened no page")
+            time.sleep(0.05)
+        target = pages[0]
         attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self.session = attached["sessionId"]
         self.call("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1],
