@@ -65,7 +65,8 @@ WordVectors load_file(const NeighboursCommand& c) {
 }
 
 WordVectors load_table(const NeighboursCommand& c) {
-  return embeddings_of(load_package(c.model), c.side == "source" ? Side::source : Side::target);
+  return embeddings_of(load_package(model_directory(c.model)),
+                       c.side == "source" ? Side::source : Side::target);
 }
 
 int64_t find_word(const WordVectors& vectors, const std::string& typed) {

@@ -177,6 +177,8 @@ void serve(ServeCommand& c) {
                                     c.service.requests_per_minute);
   check(!c.service.keys_required || !c.service.keys.empty(), Exit::usage,
         "--require-api-key: there are no keys; name a file of them with --api-keys");
+  if (!c.keys_file.empty() && c.service.keys.empty())
+    log_warning("--api-keys {}: there is no key in it: everybody is answered", c.keys_file);
   c.service.files = !c.no_files;
   c.service.timeout = std::chrono::milliseconds(static_cast<int64_t>(c.timeout * 1000));
   c.batcher.delay = std::chrono::milliseconds(static_cast<int64_t>(c.delay));

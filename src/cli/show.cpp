@@ -89,6 +89,12 @@ struct ShownPair {
   std::vector<BeamNode> tree = {};  // of the search, where the translation is the model's own
 };
 
+void check_steps(const WordWhatIf& what, size_t pieces) {
+  for (const auto& forced : what.forced)
+    check(forced.step < static_cast<int64_t>(pieces), Exit::usage, "--force ", forced.step,
+          "=…: the translation has steps 0 to ", pieces - 1);
+}
+
 ShownPair attend(const ShowCommand& c, const Package& package) {
   TranslateOptions options{
       .search = {.beam = c.beam}, .attention = c.target.empty(), .tree = !c.html.empty()};
@@ -97,8 +103,10 @@ ShownPair attend(const ShowCommand& c, const Package& package) {
   const Translator translator({package.model.get()}, package.source, package.target, options);
   const Translation found = translator.translate(std::vector{c.text}, {"the sentence"}).front();
   check(!found.n_best.empty(), Exit::usage, "there is nothing to show: the sentence is empty");
-  if (c.target.empty())
+  if (c.target.empty()) {
+    check_steps(options.what_if, found.n_best.front().ids.size());
     return {found.text, found.source_ids, found.n_best.front().ids, found.attention, found.tree};
+  }
 
   ShownPair given{c.target, found.source_ids, package.target.encode(clean_line(c.target).text), {}};
   const int64_t longest = package.model->max_length() - 1;
@@ -108,6 +116,7 @@ ShownPair attend(const ShowCommand& c, const Package& package) {
   source.add(given.source, Packed::Mark::none);
   target.add(given.target, Packed::Mark::bos_before);
   given.target.push_back(kEos);
+  check_steps(options.what_if, given.target.size());
   const Model& model = found.altered ? *found.altered : *package.model;
   given.maps = model.attention({source.ids, source.offsets}, {target.ids, target.offsets}).front();
   return given;
@@ -131,7 +140,9 @@ class Picture {
     }
     for (const AttentionMap& map : attended.maps)
       if (map.kind == kind_) maps_.push_back(map);
-    check(!maps_.empty(), Exit::usage, "--kind ", kind_, ": this model has no such attention");
+    check(!maps_.empty(), Exit::usage, c.kind.empty() ? "" : "--kind " + kind_ + ": ",
+          c.kind.empty() ? "the model has no attention from target to source; -m takes another one"
+                         : "this model has no such attention");
     for (const AttentionMap& map : maps_) {
       layers_ = std::max(layers_, map.layer + 1);
       heads_ = std::max(heads_, map.head + 1);

@@ -36,7 +36,7 @@ Vocabularies load_vocabularies(const std::string& directory) {
         ": there is a joint vocabulary (vocab.*) beside source.* or target.*; keep the one that ",
         "the model was trained with");
   check(!joint.empty() || two, Exit::model, directory, ": no vocabulary: expected vocab.spm or ",
-        "vocab.txt, or source.* and target.*; make one with 'fovea vocab'");
+        "vocab.txt, or source.* and target.*; copy what the model was trained with");
   if (two) return {Vocabulary::load(source), Vocabulary::load(target), {source, target}};
   const Vocabulary both = Vocabulary::load(joint);
   return {both, both, {joint}};

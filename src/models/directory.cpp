@@ -111,8 +111,13 @@ void check_directory(const std::string& directory) {
 
 void check_file(const std::string& path, const char* what) {
   std::error_code error;
-  check(std::filesystem::exists(path, error), Exit::model, path, ": missing; a model directory ",
-        "holds ", what, " in this file");
+  const bool there = std::filesystem::exists(path, error);
+  check(!error, Exit::model, path, ": cannot be read: ", error.message());
+  const auto checkpoints = std::filesystem::path(path).parent_path() / "checkpoints";
+  check(there || !std::filesystem::exists(checkpoints, error), Exit::model, path,
+        ": missing, but there are checkpoints: training has not chosen a model yet; the same ",
+        "'fovea train' command goes on");
+  check(there, Exit::model, path, ": missing; a model directory holds ", what, " in this file");
 }
 
 }  // namespace

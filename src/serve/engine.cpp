@@ -1,5 +1,6 @@
 #include "serve/engine.h"
 
+#include <filesystem>
 #include <utility>
 
 #include "base/check.h"
@@ -54,14 +55,18 @@ std::vector<Translation> Engine::translate(std::span<const std::string> lines, c
 
 EngineSpec parse_engine(const std::string& text) {
   const size_t equals = text.find('=');
+  const std::string directory = text.substr(equals + 1);  // all of it where there is no '='
   if (equals != std::string::npos && equals <= 15) {
     const auto pair = languages_of_folder(std::string_view(text).substr(0, equals));
-    if (pair) return {text.substr(equals + 1), pair->first, pair->second};
+    if (pair) return {directory, pair->first, pair->second};
+    std::error_code error;
+    check(std::filesystem::exists(text, error), Exit::usage, text, ": '", text.substr(0, equals),
+          "' is no pair of languages; write for example en-de=", directory);
   }
   const auto pair = languages_of_folder(text);
-  check(pair.has_value(), Exit::usage, "-m ", text,
+  check(pair.has_value(), Exit::usage, text,
         ": which languages does this model translate? Its folder's name does not begin with them; ",
-        "write for example -m en-de=", text);
+        "write for example en-de=", text);
   return {text, pair->first, pair->second};
 }
 

@@ -58,6 +58,7 @@ class Reader {
       else
         take(options_.prepare ? options_.prepare(line.text) : std::string(line.text));
     }
+    if (options_.progress) options_.progress(stream_.lines);
   }
 
   // The words in their last order, without those that are too rare.

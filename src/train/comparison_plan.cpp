@@ -128,7 +128,7 @@ std::vector<Variant> known_variants() {
   for (const char* kind : {"none", "global", "local-m", "local-p", "hard-argmax", "hard-sample",
                            "forward", "window", "static"})
     all.push_back({kind,
-                   std::string("model.attention: ") + kind + "\n",
+                   std::string("model.type: recurrent\nmodel.attention: ") + kind + "\n",
                    {std::string("model.attention: ") + kind}});
   return all;
 }
@@ -179,7 +179,8 @@ TrainOptions ComparisonPlan::options_of(const Variant& variant,
   options.describe(settings);
   for (const Layer& layer : layers_) settings.read_text(layer.settings, layer.file);
   for (const std::string& assignment : assignments) settings.set(assignment);
-  settings.read_text(variant.settings, variant.file);
+  settings.read_text(variant.settings,
+                     variant.file.empty() ? "variant " + variant.name : variant.file);
   return options;
 }
 

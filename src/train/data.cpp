@@ -193,6 +193,7 @@ void load_vocabularies(TrainData& data, const TrainOptions& options,
     data.target = Vocabulary::load(options.data.under_root({target}).front());
   } else if (has_vocabulary(model_directory)) {
     const Vocabularies both = load_vocabularies(model_directory);
+    for (const std::string& file : both.files) log_info("vocabulary: {}, which is there", file);
     data.source = both.source;
     data.target = both.target;
   } else if (options.data.labelled()) {
