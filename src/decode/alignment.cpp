@@ -159,6 +159,17 @@ Links hard_alignment(const SoftAlignment& words) {
   return links;
 }
 
+std::vector<int> nearest_targets(const SoftAlignment& words) {
+  std::vector<int> nearest;
+  for (int64_t j = 0; j + 1 < words.cols; ++j) {
+    int64_t best = -1;
+    for (int64_t i = 0; i + 1 < words.rows; ++i)
+      if (words.at(i, j) > (best < 0 ? 0 : words.at(best, j))) best = i;
+    nearest.push_back(static_cast<int>(best));
+  }
+  return nearest;
+}
+
 Links links_above(const SoftAlignment& words, float threshold) {
   Links links;
   for (int64_t i = 0; i + 1 < words.rows; ++i)

@@ -74,6 +74,10 @@ SoftAlignment word_attention(std::span<const AttentionMap> maps, const Attention
 // out, not given to others. A target word without weight on any word has no link.
 Links hard_alignment(const SoftAlignment& words);
 
+// The other way round: for each source word but </s> the target word that looks at it most, the
+// first of equals; −1 where none does.
+std::vector<int> nearest_targets(const SoftAlignment& words);
+
 // Every link of more than `threshold`, sorted by target, then source word; without </s> as well.
 Links links_above(const SoftAlignment& words, float threshold);
 

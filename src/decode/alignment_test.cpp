@@ -39,6 +39,8 @@ TEST(Alignment, AWordWithoutWeightHasNoLink) {
   EXPECT_EQ(pharaoh(hard_alignment(words)), "0-1 0-2");
   EXPECT_EQ(pharaoh(links_above(words, 0.2f)), "0-2 1-2");
   EXPECT_EQ(pharaoh(links_above(words, 0.1f)), "0-1 1-1 0-2 1-2");
+  EXPECT_EQ(nearest_targets(words), (std::vector{2, 2}));
+  EXPECT_EQ(nearest_targets({2, 3, {0, .4f, .6f, .5f, 0, .5f}}), (std::vector{-1, 0}));
 }
 
 // Two layers of two heads: three pieces and </s> look at two pieces and </s>.

@@ -23,9 +23,10 @@ struct Pairs {
 
 void align(const Vocabulary& source, const Vocabulary& target, std::span<const AttentionMap> maps,
            std::span<const int32_t> source_ids, Alternative& alternative) {
-  const SoftAlignment pieces = mean_attention(maps, "cross");
-  alternative.alignment = hard_alignment(
-      by_word(pieces, target.words_of(alternative.ids), source.words_of(source_ids)));
+  const SoftAlignment words = by_word(
+      mean_attention(maps, "cross"), target.words_of(alternative.ids), source.words_of(source_ids));
+  alternative.alignment = hard_alignment(words);
+  alternative.nearest = nearest_targets(words);
 }
 
 }  // namespace

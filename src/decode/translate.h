@@ -35,7 +35,8 @@ struct Alternative {
   std::vector<int32_t> ids;         // with </s>
   std::vector<std::string> pieces;  // of ids
   std::vector<float> log_probs;     // of ids
-  Links alignment = {};             // words to words; on request
+  Links alignment = {};             // words to words; on request,
+  std::vector<int> nearest = {};    // and for each source word the nearest_targets()
 };
 
 struct Translation {

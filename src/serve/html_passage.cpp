@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "serve/markup.h"
 #include "serve/passage.h"
@@ -14,8 +15,9 @@ namespace {
 // sentence (<b>, <a>) go with its words: the text between two blocks, a run, is translated without
 // its tags; each word of the translation then lies in the elements in which the source word lay
 // that it comes from, as the model's attention says. Tags are written where these elements change
-// from word to word, so that they are always properly nested. An element that no word came from is
-// written without content, at its place in proportion. Tags that have no partner within their run
+// from word to word, so that they are always properly nested. An element that no word came from
+// takes the word that looks at it most, if that is in no other, or is written without content, at
+// its place in proportion. Tags that have no partner within their run
 // stay as they are and end a sentence, as blocks do.
 
 using Kind = MarkupToken::Kind;
@@ -246,6 +248,24 @@ class HtmlPassage : public Passage {
       if (source[i] >= 0) last = source[i];
       const auto& [begin, end] = places[static_cast<size_t>(std::max<int64_t>(last, 0))];
       words.push_back({std::string(target[i]), last >= 0 ? around(run, begin, end) : Stack{}});
+    }
+    fill_elements(run, places, best, std::span(words).last(target.size()));
+  }
+
+  // `words` are those of the translation, `places` those of the source words.
+  static void fill_elements(const Run& run, std::span<const std::pair<size_t, size_t>> places,
+                            const Alternative& best, std::span<Word> words) {
+    std::set<size_t> used;
+    for (const Word& word : words) used.insert(word.around.begin(), word.around.end());
+    for (size_t j = 0; j < std::min(places.size(), best.nearest.size()); ++j) {
+      const Stack wanted = around(run, places[j].first, places[j].second);
+      const int to = best.nearest[j];
+      if (wanted.empty() || used.contains(wanted.back()) || to < 0 || to >= std::ssize(words))
+        continue;
+      Stack& now = words[static_cast<size_t>(to)].around;
+      if (!std::ranges::includes(wanted, now)) continue;
+      used.insert(wanted.begin(), wanted.end());
+      now = wanted;
     }
   }
 

@@ -62,6 +62,21 @@ TEST(Markup, ElementsGoWithTheirWords) {
   EXPECT_EQ(translated("see <a href='x'>this</a>"), "SEE <a href='x'>THIS</a>");
 }
 
+// "a small dog" became "X Y", and X and Y both look at the dog; X looks at "small" next.
+TEST(Markup, AnElementTakesTheWordThatIsNearest) {
+  const auto passage = html_passage("a <b>small</b> dog", "en");
+  const auto rendered = [&](std::vector<int> nearest) {
+    std::vector<Translation> found{shouted("x y", false)};
+    found[0].n_best[0].alignment = {{2, 0}, {2, 1}};
+    found[0].n_best[0].nearest = std::move(nearest);
+    return passage->render(found, 0);
+  };
+  EXPECT_EQ(rendered({0, 0, 1}), "<b>X</b> Y");
+  EXPECT_EQ(rendered({0, 1, 1}), "X <b>Y</b>");
+  EXPECT_EQ(rendered({0, -1, 1}), "<b></b>X Y");
+  EXPECT_EQ(rendered({0, 7, 1}), "<b></b>X Y");
+}
+
 TEST(Markup, ElementsWithoutWordsAreKept) {
   EXPECT_EQ(translated("one <img src=x> two"), "ONE <img src=x>TWO");
   EXPECT_EQ(translated("<a name=top></a>one"), "<a name=top></a>ONE");
