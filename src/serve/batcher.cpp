@@ -9,10 +9,16 @@ namespace fovea {
 namespace {
 
 // Note [Turns]
-// Requests are served in the order in which they came, so that nobody waits longer than what was
-// there before him takes. Two things differ from that, and cost those who are overtaken little:
-// a request of many sentences gives way to the next after each turn, and requests of a few
-// sentences, behind which somebody sits and waits, have a fifth of each batch for themselves.
+// Only sentences with the same model and the same wish can share a batch: requests wait in as many
+// lines as there are of these, and lines take turns, a batch each. Every other turn goes round: the
+// line that has its turn goes behind the others. The turns between belong to the line of the
+// request that came first of all. No line has two turns together while others wait. So a line waits
+// for no more than two batches for each line before it, however long they are; the request that
+// came first has half of the batches, however many others come; and a load of one kind is served as
+// if there were no lines. In a line requests are served in the order in which they came. Two things
+// differ from that, and cost those who are overtaken little: a request of many sentences gives way
+// to the next after each turn, and requests of a few sentences, behind which somebody sits and
+// waits, have a fifth of each batch for themselves.
 constexpr size_t kTurn = 32;  // sentences of one request before the next request has its turn
 constexpr size_t kFew = 8;
 constexpr size_t kShareOfFew = 5;
@@ -59,7 +65,7 @@ bool Batcher::work(std::chrono::milliseconds patience) {
     woken_ = false;
     if (tasks_.empty() && ended_.empty()) return false;
     if (!tasks_.empty() && ended_.empty())
-      arrived_.wait_until(lock, tasks_.front()->arrived + options_.delay,
+      arrived_.wait_until(lock, longest_waiting() + options_.delay,
                           [&] { return queued_ >= options_.batch_tokens; });
     drop_unwanted();
     batch = take();
@@ -68,6 +74,11 @@ bool Batcher::work(std::chrono::milliseconds patience) {
   for (const auto& task : ended) complete(*task);
   if (!batch.empty()) run(batch);
   return true;
+}
+
+Task::Clock::time_point Batcher::longest_waiting() const {
+  const auto arrived = [](const auto& task) { return task->arrived; };
+  return (*std::ranges::min_element(tasks_, {}, arrived))->arrived;
 }
 
 // Requests whose clients have left, or that waited too long, make room for others.
@@ -84,14 +95,27 @@ void Batcher::drop_unwanted() {
   std::erase_if(tasks_, [](const auto& task) { return task->taken == task->sentences.size(); });
 }
 
-// Sentences that wish the same as the request that has waited longest.
+bool Batcher::Line::has(const Task& task) const {
+  return task.engine.get() == engine && task.wish == wish;
+}
+
+Batcher::Line Batcher::next_line() {
+  round_ = !round_;
+  const auto rank = [&](const auto& task) {
+    return std::pair(last_.has(*task), round_ ? Task::Clock::time_point() : task->arrived);
+  };
+  const auto& first = *std::ranges::min_element(tasks_, {}, rank);
+  return last_ = {first->engine.get(), first->wish};
+}
+
+// Sentences of the line whose turn it is.
 std::vector<Batcher::Item> Batcher::take() {
   std::vector<Item> batch;
   if (tasks_.empty()) return batch;
-  const std::shared_ptr<Task> first = tasks_.front();
+  const Line line = next_line();
   int64_t tokens = 0;
   const auto turn = [&](const std::shared_ptr<Task>& task, size_t share) {
-    if (task->engine != first->engine || task->wish != first->wish) return false;
+    if (!line.has(*task)) return false;
     const size_t begin = task->taken, end = std::min(task->sentences.size(), begin + kTurn);
     for (; task->taken < end; ++task->taken) {
       const int64_t size = estimated_tokens(task->sentences[task->taken]);
@@ -111,6 +135,7 @@ std::vector<Batcher::Item> Batcher::take() {
     for (const auto& task : tasks_) more = turn(task, 1) || more;
   }
   std::erase_if(tasks_, [](const auto& task) { return task->taken == task->sentences.size(); });
+  std::ranges::stable_partition(tasks_, [&](const auto& task) { return !line.has(*task); });
   return batch;
 }
 

@@ -53,8 +53,8 @@ struct BatchRun {
 };
 
 // Joins the sentences of many requests into batches. One thread calls work() for all models, since
-// they share the processor; any thread may add. Requests are served as they came, and one of many
-// sentences does not hold up one of a few: Note [Turns].
+// they share the processor; any thread may add. Requests of one kind are served as they came, kinds
+// by turns, and one of many sentences holds up no other: Note [Turns].
 class Batcher {
  public:
   explicit Batcher(const BatcherOptions& options) : options_(options) {}
@@ -78,10 +78,18 @@ class Batcher {
     std::shared_ptr<Task> task;
     size_t sentence;
   };
+  // Requests that can share batches. The engine is a name: nothing is asked of it.
+  struct Line {
+    const Engine* engine = nullptr;
+    Wish wish = {};
+    bool has(const Task& task) const;
+  };
+  Line next_line();  // REQUIRES: a task is there
   std::vector<Item> take();
   bool fits(int64_t tokens) const {
     return queued_ == 0 || queued_ + tokens <= options_.queue_tokens;
   }
+  Task::Clock::time_point longest_waiting() const;  // REQUIRES: a task is there
   void drop_unwanted();
   void run(const std::vector<Item>& batch);
   void complete(Task& task);
@@ -93,7 +101,8 @@ class Batcher {
   std::deque<std::shared_ptr<Task>> tasks_;   // with sentences that are not taken yet
   std::vector<std::shared_ptr<Task>> ended_;  // without any left to do
   int64_t queued_ = 0;                        // tokens of the sentences in tasks_
-  bool woken_ = false;
+  Line last_;                                 // that had its turn
+  bool woken_ = false, round_ = true;         // round_: the last turn was one that goes round
 };
 
 // What a sentence counts for until it is cut into pieces.

@@ -135,6 +135,80 @@ TEST(Batcher, ManyShortRequestsLetALongOnePass) {
   for (const Result& result : small) EXPECT_EQ(result.finished, 1);
 }
 
+// Batches until somebody who came later, with another model or another wish, is done.
+int batches_until_done(Batcher& batcher, const Result& result) {
+  int batches = 0;
+  for (; result.finished == 0 && batches < 500; ++batches) batcher.work(milliseconds(0));
+  return batches;
+}
+
+TEST(Batcher, ALongRequestHoldsUpNoOtherModelOrWish) {
+  const auto one = echo_engine("en", "de"), two = echo_engine("de", "en");
+  for (const bool other_model : {true, false}) {
+    Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
+    Result large, small, third;
+    batcher.add(task_of(one, std::vector<std::string>(400, "ab"), large));
+    batcher.work(milliseconds(0));
+    const auto task = task_of(other_model ? two : one, {"short"}, small);
+    if (!other_model) task->wish.beam = 3;
+    batcher.add(task);
+    EXPECT_LE(batches_until_done(batcher, small), 2);
+    const auto later = task_of(one, {"later"}, third);
+    later->wish.length_penalty = 1;
+    batcher.add(later);
+    EXPECT_LE(batches_until_done(batcher, third), 2);
+    EXPECT_EQ(large.finished, 0);
+    run_out(batcher);
+    EXPECT_EQ(large.texts, std::vector<std::string>(400, "ab"));
+    EXPECT_EQ(small.texts, std::vector<std::string>{"short"});
+  }
+}
+
+// Lines have equal shares, whoever came first: 25 batches of each of two.
+TEST(Batcher, LongRequestsOfTwoKindsTakeTurns) {
+  const auto one = echo_engine("en", "de"), two = echo_engine("de", "en");
+  Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
+  Result first, second;
+  batcher.add(task_of(one, std::vector<std::string>(400, "ab"), first));
+  batcher.add(task_of(two, std::vector<std::string>(400, "cd"), second));
+  EXPECT_EQ(batches_until_done(batcher, first), 49);
+  EXPECT_EQ(batches_until_done(batcher, second), 1);
+}
+
+// A stream of others who are each of another kind leaves a long request every other batch.
+TEST(Batcher, NobodyStarves) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
+  Result large;
+  std::vector<Result> small(200);
+  batcher.add(task_of(engine, std::vector<std::string>(400, "ab"), large));
+  size_t batches = 0;
+  for (; large.finished == 0 && batches < small.size(); ++batches) {
+    const auto task = task_of(engine, {"ab"}, small[batches]);
+    task->wish.length_penalty = static_cast<double>(batches);
+    batcher.add(task);
+    batcher.work(milliseconds(0));
+  }
+  EXPECT_LE(batches, 50u);
+  run_out(batcher);
+  for (size_t i = 0; i < batches; ++i) EXPECT_EQ(small[i].finished, 1) << i;
+}
+
+TEST(Batcher, TurnsCostALoadOfOneKindNoBatch) {
+  const auto engine = echo_engine("en", "de"), other = echo_engine("de", "en");
+  Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
+  std::vector<size_t> batches;
+  batcher.observe = [&](const BatchRun& run) { batches.push_back(run.sentences); };
+  std::vector<Result> results(11);
+  for (size_t i = 0; i < 10; ++i)
+    batcher.add(task_of(engine, std::vector<std::string>(40, "ab"), results[i]));
+  batcher.add(task_of(other, {"ab"}, results[10]));
+  run_out(batcher);
+  std::vector<size_t> full(26, 16);
+  full[1] = 1;
+  EXPECT_EQ(batches, full);
+}
+
 TEST(Batcher, RefusesWhatDoesNotFitIntoTheQueue) {
   const auto engine = echo_engine("en", "de");
   Batcher batcher({.queue_tokens = 20});
