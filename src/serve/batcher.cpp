@@ -19,6 +19,8 @@ namespace {
 // differ from that, and cost those who are overtaken little: a request of many sentences gives way
 // to the next after each turn, and requests of a few sentences, behind which somebody sits and
 // waits, have a fifth of each batch for themselves.
+// What is not done in batches (the inside of a model, what-ifs) waits in a line of its own, so that
+// one of these is done between two batches.
 constexpr size_t kTurn = 32;  // sentences of one request before the next request has its turn
 constexpr size_t kFew = 8;
 constexpr size_t kShareOfFew = 5;
@@ -37,16 +39,22 @@ int64_t estimated_tokens(std::string_view sentence) {
   return 2 + static_cast<int64_t>(sentence.size()) / 4;
 }
 
+int64_t Task::tokens_of(size_t part) const {
+  const int64_t own = sentences.empty() ? 0 : estimated_tokens(sentences[part]);
+  return part == 0 ? own + cost : own;
+}
+
 bool Batcher::add(std::shared_ptr<Task> task) {
-  for (const std::string& sentence : task->sentences) task->tokens += estimated_tokens(sentence);
-  task->left = task->sentences.size();
+  int64_t tokens = 0;
+  for (size_t part = 0; part < task->parts(); ++part) tokens += task->tokens_of(part);
+  task->left = task->parts();
   task->translations.resize(task->sentences.size());
   task->arrived = Task::Clock::now();
   {
     const std::lock_guard hold(mutex_);
-    if (!fits(task->tokens)) return false;
-    queued_ += task->tokens;
-    if (task->sentences.empty())
+    if (!fits(tokens)) return false;
+    queued_ += tokens;
+    if (task->parts() == 0)
       ended_.push_back(std::move(task));
     else
       tasks_.push_back(std::move(task));
@@ -65,37 +73,42 @@ bool Batcher::work(std::chrono::milliseconds patience) {
     woken_ = false;
     if (tasks_.empty() && ended_.empty()) return false;
     if (!tasks_.empty() && ended_.empty())
-      arrived_.wait_until(lock, longest_waiting() + options_.delay,
-                          [&] { return queued_ >= options_.batch_tokens; });
+      arrived_.wait_until(lock, patient_until(), [&] { return queued_ >= options_.batch_tokens; });
     drop_unwanted();
     batch = take();
     ended.swap(ended_);
   }
   for (const auto& task : ended) complete(*task);
-  if (!batch.empty()) run(batch);
+  if (batch.empty()) return true;
+  Task& first = *batch.front().task;
+  first.sentences.empty() ? complete(first) : run(batch);
   return true;
 }
 
-Task::Clock::time_point Batcher::longest_waiting() const {
-  const auto arrived = [](const auto& task) { return task->arrived; };
-  return (*std::ranges::min_element(tasks_, {}, arrived))->arrived;
+Task::Clock::time_point Batcher::patient_until() const {
+  Task::Clock::time_point first = Task::Clock::time_point::max() - options_.delay;
+  for (const auto& task : tasks_) {
+    if (task->alone) return {};
+    first = std::min(first, task->arrived);
+  }
+  return first + options_.delay;
 }
 
 // Requests whose clients have left, or that waited too long, make room for others.
 void Batcher::drop_unwanted() {
   for (auto& task : tasks_) {
     if (!unwanted(*task)) continue;
-    for (size_t i = task->taken; i < task->sentences.size(); ++i)
-      queued_ -= estimated_tokens(task->sentences[i]);
-    task->left -= task->sentences.size() - task->taken;
-    task->taken = task->sentences.size();
+    for (size_t part = task->taken; part < task->parts(); ++part) queued_ -= task->tokens_of(part);
+    task->left -= task->parts() - task->taken;
+    task->taken = task->parts();
     task->missed = true;
     ended_.push_back(task);
   }
-  std::erase_if(tasks_, [](const auto& task) { return task->taken == task->sentences.size(); });
+  std::erase_if(tasks_, [](const auto& task) { return task->taken == task->parts(); });
 }
 
 bool Batcher::Line::has(const Task& task) const {
+  if (alone || task.alone) return alone && task.alone;
   return task.engine.get() == engine && task.wish == wish;
 }
 
@@ -105,20 +118,22 @@ Batcher::Line Batcher::next_line() {
     return std::pair(last_.has(*task), round_ ? Task::Clock::time_point() : task->arrived);
   };
   const auto& first = *std::ranges::min_element(tasks_, {}, rank);
-  return last_ = {first->engine.get(), first->wish};
+  last_ = first->alone ? Line{.alone = true} : Line{first->engine.get(), first->wish};
+  return last_;
 }
 
-// Sentences of the line whose turn it is.
+// Parts of the line whose turn it is.
 std::vector<Batcher::Item> Batcher::take() {
   std::vector<Item> batch;
   if (tasks_.empty()) return batch;
   const Line line = next_line();
   int64_t tokens = 0;
   const auto turn = [&](const std::shared_ptr<Task>& task, size_t share) {
-    if (!line.has(*task)) return false;
-    const size_t begin = task->taken, end = std::min(task->sentences.size(), begin + kTurn);
+    const bool shares = batch.empty() || !line.alone || batch.front().task == task;
+    if (!line.has(*task) || !shares) return false;
+    const size_t begin = task->taken, end = std::min(task->parts(), begin + kTurn);
     for (; task->taken < end; ++task->taken) {
-      const int64_t size = estimated_tokens(task->sentences[task->taken]);
+      const int64_t size = task->tokens_of(task->taken);
       const bool full = tokens + size > options_.batch_tokens / static_cast<int64_t>(share) ||
                         batch.size() >= options_.batch_sentences / share;
       if (full && !batch.empty()) break;
@@ -134,7 +149,7 @@ std::vector<Batcher::Item> Batcher::take() {
     more = false;
     for (const auto& task : tasks_) more = turn(task, 1) || more;
   }
-  std::erase_if(tasks_, [](const auto& task) { return task->taken == task->sentences.size(); });
+  std::erase_if(tasks_, [](const auto& task) { return task->taken == task->parts(); });
   std::ranges::stable_partition(tasks_, [&](const auto& task) { return !line.has(*task); });
   return batch;
 }
@@ -144,7 +159,7 @@ void Batcher::run(const std::vector<Item>& batch) {
   BatchRun about{.sentences = batch.size()};
   std::vector<std::string> lines;
   for (const Item& item : batch) {
-    lines.push_back(item.task->sentences[item.sentence]);
+    lines.push_back(item.task->sentences[item.part]);
     about.tokens += estimated_tokens(lines.back());
     about.waited = std::max(about.waited, seconds_since(item.task->arrived));
   }
@@ -156,8 +171,8 @@ void Batcher::run(const std::vector<Item>& batch) {
       Task& task = *batch[i].task;
       const bool empty = found[i].n_best.empty() && unwanted(task);
       task.missed = task.missed || empty;
-      if (task.each && !empty) task.each(batch[i].sentence, found[i]);
-      task.translations[batch[i].sentence] = std::move(found[i]);
+      if (task.each && !empty) task.each(batch[i].part, found[i]);
+      task.translations[batch[i].part] = std::move(found[i]);
     }
   } catch (const std::exception& error) {
     give_up(batch, error.what());

@@ -15,8 +15,8 @@ namespace fovea {
 
 enum class Outcome { done, abandoned, late, failed };
 
-// The sentences of one request on their way through a model. Callbacks run on the thread that
-// calls Batcher::work.
+// The sentences of one request on their way through a model, or something else that takes the time
+// of the thread that translates. Callbacks run on that thread, the one that calls Batcher::work.
 struct Task {
   using Clock = std::chrono::steady_clock;
 
@@ -25,6 +25,10 @@ struct Task {
   std::vector<std::string> sentences;
   std::function<bool()> abandoned;  // the client left; may be asked at any time
   Clock::time_point deadline;
+  // By itself: it shares its batch with no other request. It may have no sentences; then its turn
+  // is its finish, which counts for so many tokens. All such tasks wait in one line.
+  bool alone = false;
+  int64_t cost = 0;  // tokens beside those of its sentences
   // Where given, each sentence as soon as it is translated, in no particular order.
   std::function<void(size_t sentence, const Translation& translation)> each = nullptr;
   // Once, with the translations of all sentences where the outcome is done.
@@ -33,9 +37,12 @@ struct Task {
   // The batcher's own.
   std::vector<Translation> translations = {};
   size_t taken = 0, left = 0;
-  int64_t tokens = 0;
   bool failed = false, missed = false;
   Clock::time_point arrived = {};
+
+  // What is taken one by one: sentences, or the one thing to do of a task without any.
+  size_t parts() const { return alone && sentences.empty() ? 1 : sentences.size(); }
+  int64_t tokens_of(size_t part) const;
 };
 
 struct BatcherOptions {
@@ -59,7 +66,7 @@ class Batcher {
  public:
   explicit Batcher(const BatcherOptions& options) : options_(options) {}
 
-  // False where too much is waiting. A task without sentences is finished on the next work().
+  // False where too much is waiting. A task without parts is finished on the next work().
   bool add(std::shared_ptr<Task> task);
 
   // Waits until something is there, for `patience` at most; then translates one batch. False where
@@ -76,12 +83,14 @@ class Batcher {
  private:
   struct Item {
     std::shared_ptr<Task> task;
-    size_t sentence;
+    size_t part;
   };
-  // Requests that can share batches. The engine is a name: nothing is asked of it.
+  // Requests that can share batches, or those that share none. The engine is a name: nothing is
+  // asked of it.
   struct Line {
     const Engine* engine = nullptr;
     Wish wish = {};
+    bool alone = false;
     bool has(const Task& task) const;
   };
   Line next_line();  // REQUIRES: a task is there
@@ -89,7 +98,7 @@ class Batcher {
   bool fits(int64_t tokens) const {
     return queued_ == 0 || queued_ + tokens <= options_.queue_tokens;
   }
-  Task::Clock::time_point longest_waiting() const;  // REQUIRES: a task is there
+  Task::Clock::time_point patient_until() const;  // for more sentences to share the batch
   void drop_unwanted();
   void run(const std::vector<Item>& batch);
   void complete(Task& task);
@@ -98,9 +107,9 @@ class Batcher {
   BatcherOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_;
-  std::deque<std::shared_ptr<Task>> tasks_;   // with sentences that are not taken yet
+  std::deque<std::shared_ptr<Task>> tasks_;   // with parts that are not taken yet
   std::vector<std::shared_ptr<Task>> ended_;  // without any left to do
-  int64_t queued_ = 0;                        // tokens of the sentences in tasks_
+  int64_t queued_ = 0;                        // tokens of the parts in tasks_
   Line last_;                                 // that had its turn
   bool woken_ = false, round_ = true;         // round_: the last turn was one that goes round
 };

@@ -209,6 +209,60 @@ TEST(Batcher, TurnsCostALoadOfOneKindNoBatch) {
   EXPECT_EQ(batches, full);
 }
 
+// Something that is not a translation.
+std::shared_ptr<Task> job_of(int64_t cost, Result& result) {
+  auto task = task_of(nullptr, {}, result);
+  task->alone = true;
+  task->cost = cost;
+  return task;
+}
+
+TEST(Batcher, OneThingAtMostIsDoneBetweenTwoBatches) {
+  const auto one = echo_engine("en", "de");
+  Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
+  std::string order;
+  batcher.observe = [&](const BatchRun& run) { order += run.sentences == 1 ? '1' : 'b'; };
+  Result large, explained;
+  std::vector<Result> jobs(5);
+  for (Result& result : jobs) {
+    const auto job = job_of(10, result);
+    job->finish = [&](Outcome outcome, const std::vector<Translation>&) {
+      order += 'j';
+      result.outcome = outcome;
+    };
+    batcher.add(job);
+  }
+  const auto alone = task_of(one, {"explain me"}, explained);
+  alone->alone = true;
+  batcher.add(task_of(one, std::vector<std::string>(100, "ab"), large));
+  batcher.add(alone);
+  run_out(batcher);
+  EXPECT_EQ(order, "jbjbjbjbjb1bb");
+  for (const Result& result : jobs) EXPECT_EQ(result.outcome, Outcome::done);
+  EXPECT_EQ(explained.texts, std::vector<std::string>{"explain me"});
+  EXPECT_EQ(large.texts.size(), 100u);
+}
+
+TEST(Batcher, ThingsToDoCostTokensAndHaveDeadlines) {
+  Batcher batcher({.queue_tokens = 100});
+  Result first, refused, late, gone, last;
+  EXPECT_TRUE(batcher.add(job_of(60, first)));
+  EXPECT_FALSE(batcher.add(job_of(60, refused)));
+  const auto slow = job_of(20, late);
+  slow->deadline = Task::Clock::now() - milliseconds(1);
+  EXPECT_TRUE(batcher.add(slow));
+  EXPECT_TRUE(batcher.add(job_of(20, gone)));
+  EXPECT_FALSE(batcher.add(job_of(1, last)));
+  EXPECT_EQ(batcher.waiting_tokens(), 100);
+  gone.gone = true;
+  run_out(batcher);
+  EXPECT_EQ(batcher.waiting_tokens(), 0);
+  EXPECT_EQ(first.outcome, Outcome::done);
+  EXPECT_EQ(late.outcome, Outcome::late);
+  EXPECT_EQ(gone.outcome, Outcome::abandoned);
+  EXPECT_EQ(first.finished + refused.finished + late.finished + gone.finished, 3);
+}
+
 TEST(Batcher, RefusesWhatDoesNotFitIntoTheQueue) {
   const auto engine = echo_engine("en", "de");
   Batcher batcher({.queue_tokens = 20});

@@ -142,6 +142,7 @@ void Service::explain(Call call) {
   };
   order->only = static_cast<size_t>(number("sentence"));
   order->wish.attention = false;
+  order->alone = true;
   const AttentionRow row{parameters.text("kind").value_or("cross"), number("layer"), number("head"),
                          number("row")};
   submit(call, order, [row](const Order& done, const Translations& all) {
@@ -161,7 +162,7 @@ void Service::positions(Call call) {
   const auto engine = engine_of(call, parameters);
   const Side side = side_of(parameters);
   const int64_t count = parameters.integer("count", {1, kMostPositions}).value_or(64);
-  compute(call, [=] { return json_reply(positions_json(*engine, side, count)); });
+  compute(call, kTurnAlone, [=] { return json_reply(positions_json(*engine, side, count)); });
 }
 
 void Service::neighbours(Call call) {
@@ -180,7 +181,7 @@ void Service::neighbours(Call call) {
                   fmt::format("Invalid request: {} words with {} neighbours each are {}, and a "
                               "map has {} at most",
                               words->values.size(), count, points, kMostPoints));
-  compute(call, [=, asked = words->values] {
+  compute(call, kTurnAlone, [=, asked = words->values] {
     return json_reply(neighbours_json(engine->words(side), asked, count));
   });
 }

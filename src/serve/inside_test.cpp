@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 
 #include "decode/explained.h"
@@ -42,17 +43,22 @@ class Kept : public Training {
 };
 
 struct Asked {
-  Asked()
-      : service({}, {},
+  explicit Asked(ServiceOptions options = {}, BatcherOptions batches = {})
+      : service(std::move(options), batches,
                 {std::make_shared<Engine>("wide", "en", "de", package_of("transformer"),
                                           std::make_shared<Kept>()),
                  std::make_shared<Engine>("deep", "de", "en", package_of("recurrent"))}) {}
 
-  Reply ask(const std::string& method, const std::string& path, const std::string& query,
-            const std::string& body) {
-    const auto held = std::make_shared<HeldExchange>();
+  std::shared_ptr<HeldExchange> send(const std::string& method, const std::string& path,
+                                     const std::string& query, const std::string& body) {
+    auto held = std::make_shared<HeldExchange>();
     service.handle({method, path, query, {{"content-type", "application/json"}}, body, "::1"},
                    held);
+    return held;
+  }
+  Reply ask(const std::string& method, const std::string& path, const std::string& query,
+            const std::string& body) {
+    const auto held = send(method, path, query, body);
     while (service.batcher().work(milliseconds(0))) continue;
     EXPECT_EQ(held->replies.size(), 1u);
     return held->replies.empty() ? Reply{} : held->replies.front();
@@ -158,6 +164,57 @@ TEST(Inside, TellsOfTraining) {
   Json other = pair;
   other["update"] = 7;
   s.post("/v1/training/attention", other, 404);
+}
+
+// Each way to ask what is inside of a model, by the method, the path, the query and the body.
+const std::vector<std::array<std::string, 4>> kWays = {
+    {"POST", "/v1/explain", "", R"({"q":"the dog","source":"en","target":"de"})"},
+    {"GET", "/v1/positions", "source=en&target=de", ""},
+    {"POST", "/v1/neighbours", "", R"({"words":["dog"],"source":"en","target":"de"})"},
+    {"POST", "/v1/training/attention", "",
+     R"({"q":"a","translation":"a","update":10,"source":"en","target":"de"})"}};
+
+TEST(Inside, EveryAnswerWaitsInTheQueue) {
+  for (const auto& [method, path, query, body] : kWays) {
+    Asked s({}, {.queue_tokens = 3 * kTurnAlone});
+    const auto send = [&] { return s.send(method, path, query, body); };
+    std::vector<std::shared_ptr<HeldExchange>> asked;
+    for (int i = 0; i < 4; ++i) asked.push_back(send());
+    ASSERT_EQ(asked[3]->replies.size(), 1u) << path << ": too much is waiting";
+    EXPECT_EQ(asked[3]->replies[0].status, 429);
+    EXPECT_EQ(asked[3]->replies[0].headers.at(0).first, "Retry-After");
+    while (s.service.batcher().work(milliseconds(0))) continue;
+    EXPECT_EQ(asked[0]->replies.at(0).status, 200) << asked[0]->replies.at(0).body;
+    EXPECT_EQ(s.service.batcher().waiting_tokens(), 0);
+  }
+}
+
+TEST(Inside, EveryAnswerHasADeadlineAndIsNotMadeForNobody) {
+  for (const auto& [method, path, query, body] : kWays) {
+    Asked late({.timeout = milliseconds(-1)});
+    EXPECT_EQ(late.ask(method, path, query, body).status, 504) << path;
+    Asked s;
+    const auto held = s.send(method, path, query, body);
+    held->left = true;
+    while (s.service.batcher().work(milliseconds(0))) continue;
+    EXPECT_TRUE(held->replies.empty()) << path;
+  }
+}
+
+TEST(Inside, OneAnswerAtMostIsMadeBetweenTwoBatches) {
+  for (const auto& [method, path, query, body] : kWays) {
+    Asked s;
+    std::vector<std::shared_ptr<HeldExchange>> asked;
+    for (int i = 0; i < 3; ++i) asked.push_back(s.send(method, path, query, body));
+    const auto translation =
+        s.send("POST", "/translate", "", R"({"q":"a dog","source":"en","target":"de"})");
+    for (int turn = 0; translation->replies.empty() && turn < 9; ++turn)
+      s.service.batcher().work(milliseconds(0));
+    EXPECT_EQ(asked[0]->replies.size(), 1u) << path;
+    EXPECT_EQ(asked[1]->replies.size(), 0u) << path;
+    while (s.service.batcher().work(milliseconds(0))) continue;
+    EXPECT_EQ(asked[2]->replies.size(), 1u) << path;
+  }
 }
 
 }  // namespace

@@ -25,6 +25,13 @@ std::string needed(const Parameters& parameters, const char* name) {
   throw Refusal(429, "Slowdown: too many requests are waiting", {{"Retry-After", "1"}});
 }
 
+// What a client is told that gets no answer to its question. One that left is told nothing.
+bool told_why(Exchange& exchange, Outcome outcome) {
+  if (outcome == Outcome::failed) exchange.answer(error_reply(500, "Cannot translate text"));
+  if (outcome == Outcome::late) exchange.answer(error_reply(504, "The translation took too long"));
+  return outcome != Outcome::done;
+}
+
 }  // namespace
 
 void Service::check_size(const std::vector<std::string>& texts) const {
@@ -131,12 +138,15 @@ std::span<const Translation> Service::part(const Order& order, const Translation
 
 std::shared_ptr<Task> Service::task_for(Order& order,
                                         const std::shared_ptr<Exchange>& exchange) const {
-  int64_t tokens = 0;  // what is refused must cost little: no sentence is cut for it
+  int64_t tokens = order.alone ? kTurnAlone : 0;
+  // What is refused must cost little: no sentence is cut for it.
   for (const std::string& text : order.texts) tokens += estimated_tokens(text);
   if (!batcher_.has_room(tokens)) refuse_busy();
   auto task = std::make_shared<Task>();
   task->engine = order.engine;
   task->wish = order.wish;
+  task->alone = order.alone;
+  task->cost = order.alone ? kTurnAlone : 0;
   task->deadline = Task::Clock::now() + options_.timeout;
   task->abandoned = [exchange] { return exchange->gone(); };
   for (const std::string& text : order.texts) {
@@ -172,25 +182,22 @@ void Service::submit(const Call& call, Orders order, Render render) {
   const auto task = task_for(*order, exchange);
   task->finish = [this, exchange, order, render = std::move(render)](Outcome outcome,
                                                                      Translations translations) {
-    if (outcome == Outcome::abandoned) return;
-    if (outcome == Outcome::failed)
-      return exchange->answer(error_reply(500, "Cannot translate text"));
-    if (outcome == Outcome::late)
-      return exchange->answer(error_reply(504, "The translation took too long"));
+    if (told_why(*exchange, outcome)) return;
     count(translations);
     exchange->answer(render(*order, translations));
   };
   enqueue(task);
 }
 
-void Service::compute(const Call& call, std::function<Reply()> make) {
-  if (!batcher_.has_room(1)) refuse_busy();
+void Service::compute(const Call& call, int64_t cost, std::function<Reply()> make) {
   const auto task = std::make_shared<Task>();
   const auto exchange = call.exchange;
+  task->alone = true;
+  task->cost = cost;
   task->deadline = Task::Clock::now() + options_.timeout;
   task->abandoned = [exchange] { return exchange->gone(); };
   task->finish = [exchange, make = std::move(make)](Outcome outcome, const Translations&) {
-    if (outcome == Outcome::abandoned) return;
+    if (told_why(*exchange, outcome)) return;
     try {
       exchange->answer(make());
     } catch (const Refusal& refusal) {

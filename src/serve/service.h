@@ -71,6 +71,7 @@ class Service {
     Wish wish;
     std::vector<std::unique_ptr<Passage>> passages;
     std::optional<size_t> only = {};  // of all sentences this one alone
+    bool alone = false;               // no batch with others
   };
   using Orders = std::shared_ptr<Order>;
   using Translations = std::vector<Translation>;
@@ -126,9 +127,10 @@ class Service {
   void enqueue(std::shared_ptr<Task> task);
   // The model that a request names by source, target and model; Refusal 400 where there is none.
   std::shared_ptr<const Engine> engine_of(const Call& call, const Parameters& parameters) const;
-  // Answers with what `make` returns, on the thread of the batcher. Its Refusals are answers, and
-  // an Error that is the request's fault is a Refusal 400.
-  void compute(const Call& call, std::function<Reply()> make);
+  // Answers with what `make` returns, on the thread of the batcher, when its turn comes; what waits
+  // for that counts for `cost` tokens. Its Refusals are answers, and an Error that is the request's
+  // fault is a Refusal 400. Refusal 429 where too much is waiting.
+  void compute(const Call& call, int64_t cost, std::function<Reply()> make);
   void count(const Translations& translations);
 
   ServiceOptions options_;
@@ -140,6 +142,9 @@ class Service {
   Engines engines_;
   std::atomic<bool> draining_{false};
 };
+
+// Tokens that a turn alone counts for: it holds up others about as long as so many more in a batch.
+inline constexpr int64_t kTurnAlone = 64;
 
 // JSON as UTF-8, whatever bytes it holds.
 Reply json_reply(const nlohmann::ordered_json& value, int status = 200);

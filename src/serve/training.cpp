@@ -17,6 +17,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+constexpr int64_t kReading = 4 * kTurnAlone;  // what reading a model counts for
+
 const Training& training_of(const Engine& engine) {
   if (!engine.training())
     throw Refusal(404, "Nothing is known of how this model was trained; fovea serve --run tells");
@@ -78,7 +80,7 @@ void Service::trained_attention(Call call) {
   const auto engine = engine_of(call, parameters);
   if (!std::ranges::binary_search(training_of(*engine).updates(), *update))
     throw Refusal(404, fmt::format("The model as it was after update {} was not kept", *update));
-  compute(call, [engine, update = *update, text = *text, target = *target] {
+  compute(call, kReading, [engine, update = *update, text = *text, target = *target] {
     const auto then = engine->training()->after(update);
     Json reply = attention_json(*then, text, forced(then->package(), text, target));
     for (const char* of_a_search : {"steps", "beam"}) reply.erase(of_a_search);

@@ -8,16 +8,16 @@
 
 namespace fovea::testing {
 
-// A client that waits for ever and keeps what it is answered.
+// A client that keeps what it is answered, and waits until it is told that it left.
 class HeldExchange : public Exchange {
  public:
   void answer(Reply reply) override { replies.push_back(std::move(reply)); }
   void begin(Reply head) override { replies.push_back(std::move(head)); }
   void send(std::string part) override { replies.back().body += part; }
   void end() override { ended = true; }
-  bool gone() const override { return false; }
+  bool gone() const override { return left; }
   std::vector<Reply> replies;
-  bool ended = false;
+  bool ended = false, left = false;
 };
 
 }  // namespace fovea::testing
