@@ -81,7 +81,10 @@ bool Batcher::work(std::chrono::milliseconds patience) {
   for (const auto& task : ended) complete(*task);
   if (batch.empty()) return true;
   Task& first = *batch.front().task;
-  first.sentences.empty() ? complete(first) : run(batch);
+  if (first.sentences.empty())
+    complete(first);
+  else if (prepare(batch))
+    run(batch);
   return true;
 }
 
@@ -152,6 +155,20 @@ std::vector<Batcher::Item> Batcher::take() {
   std::erase_if(tasks_, [](const auto& task) { return task->taken == task->parts(); });
   std::ranges::stable_partition(tasks_, [&](const auto& task) { return !line.has(*task); });
   return batch;
+}
+
+// Whether there is something to translate.
+bool Batcher::prepare(const std::vector<Item>& batch) {
+  Task& task = *batch.front().task;
+  if (!task.prepare) return true;
+  try {
+    if (task.prepare(task)) return true;
+    task.finish = nullptr;
+  } catch (const std::exception& error) {
+    give_up(batch, error.what());
+    complete(task);
+  }
+  return false;
 }
 
 void Batcher::run(const std::vector<Item>& batch) {

@@ -29,6 +29,9 @@ struct Task {
   // is its finish, which counts for so many tokens. All such tasks wait in one line.
   bool alone = false;
   int64_t cost = 0;  // tokens beside those of its sentences
+  // Where given, called before its sentences are translated, of a task alone. False: its client has
+  // been answered, and nothing more is done.
+  std::function<bool(Task& task)> prepare = nullptr;
   // Where given, each sentence as soon as it is translated, in no particular order.
   std::function<void(size_t sentence, const Translation& translation)> each = nullptr;
   // Once, with the translations of all sentences where the outcome is done.
@@ -100,6 +103,7 @@ class Batcher {
   }
   Task::Clock::time_point patient_until() const;  // for more sentences to share the batch
   void drop_unwanted();
+  bool prepare(const std::vector<Item>& batch);
   void run(const std::vector<Item>& batch);
   void complete(Task& task);
   void give_up(const std::vector<Item>& batch, const std::string& why);

@@ -22,8 +22,7 @@ struct Wish {
   double length_penalty = 0.6;
   bool alignment = false, attention = false;
   std::vector<int32_t> prefix = {};  // of every translation
-  WordWhatIf what_if = {};           // of one sentence:
-  uint64_t alone = 0;                // no other request has this number, so none shares its batch
+  WordWhatIf what_if = {};           // of one sentence, which shares its batch with no other
 
   bool operator==(const Wish&) const = default;
 };

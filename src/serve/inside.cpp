@@ -134,9 +134,6 @@ void Service::explain(Call call) {
   const Orders order = read_order(call, parameters);
   if (!order->engine) throw Refusal(400, "Invalid request: source and target are the same");
   if (order->texts.size() != 1) throw Refusal(400, "Invalid request: q is not one text");
-  if (!order->wish.what_if.empty())  // explain_row knows nothing of them
-    throw Refusal(400,
-                  "Invalid request: mask_words, mask_heads and force_attention are not explained");
   const auto number = [&](const char* name) {
     return parameters.integer(name, {0, kMostRows}).value_or(0);
   };
@@ -146,6 +143,9 @@ void Service::explain(Call call) {
   const AttentionRow row{parameters.text("kind").value_or("cross"), number("layer"), number("head"),
                          number("row")};
   submit(call, order, [row](const Order& done, const Translations& all) {
+    if (!done.wish.what_if.empty())  // explain_row knows nothing of them
+      return error_reply(
+          400, "Invalid request: mask_words, mask_heads and force_attention are not explained");
     if (all.front().n_best.empty())
       return error_reply(400, "Invalid request: there is nothing to translate");
     try {

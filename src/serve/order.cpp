@@ -90,11 +90,10 @@ std::shared_ptr<const Engine> Service::engine_of(const Call& call,
 }
 
 // Of an order that asks what if.
-std::string Service::only_sentence(const Order& order) {
-  if (order.texts.size() == 1 && !order.html) {
-    const auto sentences = plain_passage(order.texts.front(), order.source)->sentences();
-    if (sentences.size() == 1) return sentences.front();
-  }
+void Service::check_one_sentence(const Order& order) {
+  if (order.texts.size() == 1 && !order.html &&
+      plain_passage(order.texts.front(), order.source)->sentences().size() == 1)
+    return;
   throw Refusal(400,
                 "Invalid request: prefix, mask_words, mask_heads and force_attention are for q of "
                 "one sentence as text");
@@ -124,9 +123,25 @@ Service::Orders Service::read_order(const Call& call, const Parameters& paramete
   wish.attention = parameters.flag("attention");
   wish.alignment = order->html;
   choose_languages(*order, call.engines, source, target, parameters.text("model").value_or(""));
-  if (order->engine && asks_what_if(parameters))
-    read_what_if(parameters, *order->engine, only_sentence(*order), order->wish);
+  if (order->engine && asks_what_if(parameters)) {
+    check_one_sentence(*order);
+    order->alone = true;
+    order->changes = call.parsed;
+  }
   return order;
+}
+
+// Before an order is translated, by the thread that does so: the model need not be there yet, and
+// no other thread uses its vocabularies. False where the client was told what is wrong.
+bool Service::read_changes(Order& order, Task& task, Exchange& exchange) {
+  try {
+    read_what_if(*order.changes, *order.engine, task.sentences.front(), order.wish);
+  } catch (const Refusal& refusal) {
+    exchange.answer(error_reply(refusal.status(), refusal.text()));
+    return false;
+  }
+  task.wish = order.wish;
+  return true;
 }
 
 std::span<const Translation> Service::part(const Order& order, const Translations& all,
@@ -136,30 +151,32 @@ std::span<const Translation> Service::part(const Order& order, const Translation
   return std::span(all).subspan(first, order.passages[text]->sentences().size());
 }
 
-std::shared_ptr<Task> Service::task_for(Order& order,
+std::shared_ptr<Task> Service::task_for(const Orders& order,
                                         const std::shared_ptr<Exchange>& exchange) const {
-  int64_t tokens = order.alone ? kTurnAlone : 0;
+  int64_t tokens = order->alone ? kTurnAlone : 0;
   // What is refused must cost little: no sentence is cut for it.
-  for (const std::string& text : order.texts) tokens += estimated_tokens(text);
+  for (const std::string& text : order->texts) tokens += estimated_tokens(text);
   if (!batcher_.has_room(tokens)) refuse_busy();
   auto task = std::make_shared<Task>();
-  task->engine = order.engine;
-  task->wish = order.wish;
-  task->alone = order.alone;
-  task->cost = order.alone ? kTurnAlone : 0;
+  task->engine = order->engine;
+  task->wish = order->wish;
+  task->alone = order->alone;
+  task->cost = order->alone ? kTurnAlone : 0;
+  if (order->changes)
+    task->prepare = [order, exchange](Task& own) { return read_changes(*order, own, *exchange); };
   task->deadline = Task::Clock::now() + options_.timeout;
   task->abandoned = [exchange] { return exchange->gone(); };
-  for (const std::string& text : order.texts) {
-    order.passages.push_back(order.html ? html_passage(text, order.source)
-                                        : plain_passage(text, order.source));
-    const auto& sentences = order.passages.back()->sentences();
+  for (const std::string& text : order->texts) {
+    order->passages.push_back(order->html ? html_passage(text, order->source)
+                                          : plain_passage(text, order->source));
+    const auto& sentences = order->passages.back()->sentences();
     task->sentences.insert(task->sentences.end(), sentences.begin(), sentences.end());
   }
-  if (order.only) {
-    if (*order.only >= task->sentences.size())
+  if (order->only) {
+    if (*order->only >= task->sentences.size())
       throw Refusal(400, fmt::format("Invalid request: there is no sentence {} in a text of {}",
-                                     *order.only, task->sentences.size()));
-    task->sentences = {task->sentences[*order.only]};
+                                     *order->only, task->sentences.size()));
+    task->sentences = {task->sentences[*order->only]};
   }
   return task;
 }
@@ -179,7 +196,7 @@ void Service::enqueue(std::shared_ptr<Task> task) {
 
 void Service::submit(const Call& call, Orders order, Render render) {
   const auto exchange = call.exchange;
-  const auto task = task_for(*order, exchange);
+  const auto task = task_for(order, exchange);
   task->finish = [this, exchange, order, render = std::move(render)](Outcome outcome,
                                                                      Translations translations) {
     if (told_why(*exchange, outcome)) return;

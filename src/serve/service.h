@@ -70,8 +70,9 @@ class Service {
     bool is_list = false, html = false;
     Wish wish;
     std::vector<std::unique_ptr<Passage>> passages;
-    std::optional<size_t> only = {};  // of all sentences this one alone
-    bool alone = false;               // no batch with others
+    std::optional<size_t> only = {};                 // of all sentences this one alone
+    bool alone = false;                              // no batch with others
+    std::shared_ptr<const Parameters> changes = {};  // that ask what if; read into the wish late
   };
   using Orders = std::shared_ptr<Order>;
   using Translations = std::vector<Translation>;
@@ -118,8 +119,10 @@ class Service {
   void choose_languages(Order& order, const Engines& engines, const std::string& source,
                         const std::string& target, const std::string& model) const;
   void check_size(const std::vector<std::string>& texts) const;
-  static std::string only_sentence(const Order& order);
-  std::shared_ptr<Task> task_for(Order& order, const std::shared_ptr<Exchange>& exchange) const;
+  static void check_one_sentence(const Order& order);
+  static bool read_changes(Order& order, Task& task, Exchange& exchange);
+  std::shared_ptr<Task> task_for(const Orders& order,
+                                 const std::shared_ptr<Exchange>& exchange) const;
   // Answers with what `render` makes of the translations, on the thread of the batcher. Refusal
   // 429 where too much is waiting.
   using Render = std::function<Reply(const Order& order, const Translations& translations)>;

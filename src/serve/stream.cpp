@@ -32,7 +32,7 @@ void Service::stream(Call call) {
     send("done", {{"translatedText", order->is_list ? Json(order->texts) : Json(order->texts[0])}});
     return exchange->end();
   }
-  const auto task = task_for(*order, exchange);
+  const auto task = task_for(order, exchange);
   task->each = [send, order](size_t sentence, const Translation& translation) {
     size_t text = 0, number = sentence;
     while (number >= order->passages[text]->sentences().size())

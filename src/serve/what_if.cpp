@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <atomic>
-
 #include "base/check.h"
 #include "serve/refusal.h"
 #include "text/corpus.h"
@@ -114,8 +112,6 @@ void read_what_if(const Parameters& parameters, const Engine& engine, const std:
   } catch (const Error& error) {
     throw Refusal(400, fmt::format("Invalid request: {}", error.what()));
   }
-  static std::atomic<uint64_t> number{0};
-  wish.alone = ++number;
   wish.what_if = std::move(what);
 }
 

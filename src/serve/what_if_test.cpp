@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "base/check.h"
 #include "models/config.h"
 #include "serve/service.h"
 #include "support/held_exchange.h"
@@ -29,7 +30,8 @@ std::shared_ptr<const Engine> engine() {
 }
 
 struct Asked {
-  Service service{{}, {}, {engine()}};
+  explicit Asked(std::shared_ptr<const Engine> one = engine()) : service({}, {}, {one}) {}
+  Service service;
 
   std::shared_ptr<HeldExchange> send(const std::string& q, const Json& fields) {
     Json body = {{"q", q}, {"source", "en"}, {"target", "de"}, {"attention", true}};
@@ -145,6 +147,47 @@ TEST(ServiceWhatIf, RequestsThatWishTheSameAreAnsweredOneByOne) {
   EXPECT_EQ(Json::parse(a->replies.at(0).body), first);
   EXPECT_EQ(Json::parse(b->replies.at(0).body), second);
   EXPECT_EQ(Json::parse(c->replies.at(0).body), s.ask({}, "a b"));
+}
+
+// The thread that serves connections neither reads a model nor uses its vocabularies.
+TEST(ServiceWhatIf, TheModelIsReadByTheThreadThatTranslates) {
+  const auto ready = engine();
+  for (const bool broken : {false, true}) {
+    const auto late = std::make_shared<Engine>(
+        EngineName{"late", "en", "de", true}, ready->config(), [&]() -> Package {
+          if (broken) fail(Exit::model, "the file is damaged");
+          const Package& own = ready->package();
+          return {"late", own.config, make_model(own.config, 5), own.source, own.target};
+        });
+    Asked s(late);
+    const auto good = s.send("a b c d", {{"prefix", "c"}, {"mask_words", {1}}}),
+               bad = s.send("a b c d", {{"mask_words", {9}}});
+    EXPECT_FALSE(late->loaded());
+    s.work();
+    EXPECT_EQ(good->replies.at(0).status, broken ? 500 : 200) << good->replies.at(0).body;
+    EXPECT_EQ(bad->replies.at(0).status, broken ? 500 : 400) << bad->replies.at(0).body;
+    EXPECT_EQ(s.service.batcher().waiting_tokens(), 0);
+  }
+}
+
+// Streams too: what is wrong is an answer, not an event.
+TEST(ServiceWhatIf, IsReadForStreams) {
+  Asked s;
+  const auto stream = [&](const char* masked) {
+    const auto held = std::make_shared<HeldExchange>();
+    s.service.handle({"POST",
+                      "/v1/translate/stream",
+                      std::string("q=a+b&source=en&target=de&prefix=c&mask_words=") + masked,
+                      {},
+                      "",
+                      "::1"},
+                     held);
+    s.work();
+    return held->replies.at(0);
+  };
+  EXPECT_EQ(stream("[9]").status, 400);
+  const std::string events = stream("[1]").body;
+  EXPECT_NE(events.find("event: done\ndata: {\"translatedText\":\"c"), std::string::npos) << events;
 }
 
 TEST(ServiceWhatIf, RefusesWithFieldAndRange) {
