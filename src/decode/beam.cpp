@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "text/vocabulary.h"
 
@@ -71,13 +72,31 @@ bool Beam::settled() const {
   return static_cast<size_t>(above) >= n;
 }
 
+std::vector<int32_t> Beam::words_to(int32_t node) const {
+  std::vector<int32_t> words;
+  for (; node > 0; node = nodes_[node].parent) words.push_back(nodes_[node].word);
+  std::ranges::reverse(words);
+  return words;
+}
+
+std::vector<int32_t> Beam::certain() const {
+  std::vector<int32_t> possible;
+  for (const Live& live : live_) possible.push_back(live.node);
+  double best = -std::numeric_limits<double>::infinity();
+  for (const Ended& ended : ended_) best = std::max(best, ended.score);
+  for (const Ended& ended : ended_)
+    if (ended.score == best) possible.push_back(ended.node);
+  if (possible.empty()) return {};
+  std::vector<int32_t> common = words_to(possible.front());
+  for (const int32_t node : std::span(possible).subspan(1))
+    common.erase(std::ranges::mismatch(common, words_to(node)).in1, common.end());
+  return common;
+}
+
 Hypothesis Beam::trace(const Ended& ended) const {
-  Hypothesis h;
-  for (int32_t node = ended.node; node > 0; node = nodes_[node].parent) {
-    h.words.push_back(nodes_[node].word);
+  Hypothesis h{.words = words_to(ended.node), .log_probs = {}};
+  for (int32_t node = ended.node; node > 0; node = nodes_[node].parent)
     h.log_probs.push_back(nodes_[node].log_prob);
-  }
-  std::ranges::reverse(h.words);
   std::ranges::reverse(h.log_probs);
   h.log_prob = ended.log_prob;
   h.score = ended.score;

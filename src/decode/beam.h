@@ -62,6 +62,10 @@ class Beam {
   // All hypotheses that were ever kept, as a tree; parents come before their children.
   const std::vector<BeamNode>& nodes() const { return nodes_; }
 
+  // The words that the best hypothesis begins with, whatever comes: those that all that are alive
+  // and the best that is finished have in common. With each step there are as many or more.
+  std::vector<int32_t> certain() const;
+
   // The best n finished hypotheses, best first; fewer if fewer finished.
   std::vector<Hypothesis> best(int64_t n) const;
 
@@ -81,6 +85,7 @@ class Beam {
   };
   double normalised(double log_prob, int64_t length) const;
   bool settled() const;
+  std::vector<int32_t> words_to(int32_t node) const;
   Hypothesis trace(const Ended& ended) const;
 
   BeamOptions options_;

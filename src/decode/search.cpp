@@ -287,6 +287,7 @@ class BatchSearch {
     size_t going_on = 0;
     for (size_t t = 0; t < tracks_.size(); ++t) {
       Rows rows = of_track_[t];
+      if (options_.each_step) options_.each_step(numbers_[tracks_[t].sentence], tracks_[t].beam);
       if (rows.count == 0) {
         if (options_.watch) options_.watch(numbers_[tracks_[t].sentence], tracks_[t].beam);
         for (Hypothesis& h : tracks_[t].beam.best(kept()))

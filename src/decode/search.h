@@ -28,6 +28,8 @@ struct SearchOptions {
   // Asked before each step with a sentence's number; one that is not wanted any more leaves the
   // batch and has no translations.
   std::function<bool(int64_t number)> wanted = nullptr;
+  // Called after each step with a sentence's number and its search as it stands.
+  std::function<void(int64_t number, const Beam& beam)> each_step = nullptr;
   // Called with a sentence's number and its search when that has ended.
   std::function<void(int64_t number, const Beam& beam)> watch = nullptr;
 

@@ -297,6 +297,41 @@ TEST(Search, CoverageLiftsLongerTranslations) {
   EXPECT_EQ(found.front().words.size(), 3u);  // three rows cover three source words
 }
 
+// What is certain at a step is what the best translation begins with, and there is never less of
+// it; greedy search is certain of every word.
+TEST(Search, WordsThatAreCertainStay) {
+  const TableModel model = random_model(11);
+  Packed sources;
+  for (const Words& s : random_sources(30)) sources.add(s, Packed::Mark::eos_after);
+  for (const int64_t beam : {1, 2, 5})
+    for (const double penalty : {0.0, 1.0}) {
+      std::vector<std::vector<Words>> told(30);
+      SearchOptions options{.beam = beam, .length_penalty = penalty};
+      options.each_step = [&](int64_t number, const Beam& b) {
+        told[static_cast<size_t>(number)].push_back(b.certain());
+      };
+      const auto found = search_all(model, sources, options);
+      size_t early = 0;
+      for (size_t i = 0; i < told.size(); ++i) {
+        const Words& best = found[i].front().words;
+        size_t before = 0;
+        for (size_t step = 0; step < told[i].size(); ++step) {
+          const Words& words = told[i][step];
+          ASSERT_LE(words.size(), best.size());
+          EXPECT_TRUE(std::equal(words.begin(), words.end(), best.begin())) << i << " " << step;
+          EXPECT_GE(words.size(), before);
+          if (beam == 1) {
+            EXPECT_EQ(words.size(), step + 1);
+          }
+          before = words.size();
+          early += step + 1 < told[i].size() && before > 0;
+        }
+        EXPECT_EQ(told[i].back(), best);
+      }
+      EXPECT_GT(early, 30u) << "words before the end";
+    }
+}
+
 // One that is not wanted any more leaves at that step; the others find what they found before.
 TEST(Search, UnwantedSentencesLeave) {
   const TableModel model = random_model(5);

@@ -29,6 +29,12 @@ bool unwanted(const Task& task) {
   return task.failed || task.abandoned() || Task::Clock::now() > task.deadline;
 }
 
+// Of one sentence; empty where the client takes whole sentences.
+Grown listener(const Task& task, size_t sentence) {
+  if (!task.grown) return nullptr;
+  return [&task, sentence](const std::string& more) { task.grown(sentence, more); };
+}
+
 double seconds_since(Task::Clock::time_point then) {
   return std::chrono::duration<double>(Task::Clock::now() - then).count();
 }
@@ -175,15 +181,18 @@ void Batcher::run(const std::vector<Item>& batch) {
   const Task& first = *batch.front().task;
   BatchRun about{.sentences = batch.size()};
   std::vector<std::string> lines;
+  std::vector<Grown> grown;
+  const bool heard = std::ranges::any_of(batch, [](const Item& i) { return !!i.task->grown; });
   for (const Item& item : batch) {
+    if (heard) grown.push_back(listener(*item.task, item.part));
     lines.push_back(item.task->sentences[item.part]);
     about.tokens += estimated_tokens(lines.back());
     about.waited = std::max(about.waited, seconds_since(item.task->arrived));
   }
   const auto begin = Task::Clock::now();
   try {
-    auto found = first.engine->translate(lines, first.wish,
-                                         [&](size_t i) { return !unwanted(*batch[i].task); });
+    const auto wanted = [&](size_t i) { return !unwanted(*batch[i].task); };
+    auto found = first.engine->translate(lines, first.wish, wanted, grown);
     for (size_t i = 0; i < batch.size(); ++i) {
       Task& task = *batch[i].task;
       const bool empty = found[i].n_best.empty() && unwanted(task);

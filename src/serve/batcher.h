@@ -34,6 +34,8 @@ struct Task {
   std::function<bool(Task& task)> prepare = nullptr;
   // Where given, each sentence as soon as it is translated, in no particular order.
   std::function<void(size_t sentence, const Translation& translation)> each = nullptr;
+  // Where given, words of a sentence that are certain while the rest is looked for: see Grown.
+  std::function<void(size_t sentence, const std::string& more)> grown = nullptr;
   // Once, with the translations of all sentences where the outcome is done.
   std::function<void(Outcome outcome, std::vector<Translation> translations)> finish;
 

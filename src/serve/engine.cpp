@@ -1,5 +1,6 @@
 #include "serve/engine.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <utility>
 
@@ -7,6 +8,35 @@
 #include "serve/language.h"
 
 namespace fovea {
+namespace {
+
+// One line that somebody listens to. Whole words are told: pieces of a word that goes on may still
+// change how it is written.
+class Growing {
+ public:
+  Growing(const Vocabulary& vocabulary, const Grown& tell) : vocabulary_(vocabulary), tell_(tell) {}
+
+  void look(const Beam& beam) {
+    if (!tell_) return;
+    const std::vector<int32_t> ids = beam.certain();
+    if (ids.size() <= seen_) return;
+    seen_ = ids.size();
+    const std::vector<int> words = vocabulary_.words_of(ids);
+    const auto whole = std::ranges::lower_bound(words, words.back()) - words.begin();
+    const std::string text = vocabulary_.decode(std::span(ids).first(static_cast<size_t>(whole)));
+    if (text.size() <= told_.size() || !text.starts_with(told_)) return;
+    tell_(text.substr(told_.size()));
+    told_ = text;
+  }
+
+ private:
+  const Vocabulary& vocabulary_;
+  const Grown& tell_;
+  size_t seen_ = 0;
+  std::string told_;
+};
+
+}  // namespace
 
 Engine::Engine(std::string name, std::string source, std::string target, Package package,
                std::shared_ptr<const Training> training)
@@ -37,7 +67,8 @@ const Words& Engine::words(Side side) const {
 }
 
 std::vector<Translation> Engine::translate(std::span<const std::string> lines, const Wish& wish,
-                                           const Wanted& wanted) const {
+                                           const Wanted& wanted,
+                                           std::span<const Grown> grown) const {
   TranslateOptions options;
   options.search.beam = wish.beam;
   options.search.n_best = wish.n_best;
@@ -49,6 +80,12 @@ std::vector<Translation> Engine::translate(std::span<const std::string> lines, c
   options.attention = options.tree = wish.attention;
   options.warn = false;
   const Package& own = package();
+  std::vector<Growing> growing;
+  for (const Grown& tell : grown) growing.emplace_back(own.target, tell);
+  if (!growing.empty())
+    options.search.each_step = [&](int64_t number, const Beam& beam) {
+      growing[static_cast<size_t>(number)].look(beam);
+    };
   const Translator translator({own.model.get()}, own.source, own.target, options);
   return translator.translate(lines);
 }

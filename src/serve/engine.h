@@ -30,6 +30,10 @@ struct Wish {
 // Whether a line of a batch is still waited for; asked before each step of the search.
 using Wanted = std::function<bool(size_t line)>;
 
+// Takes words of a translation that are certain already, as soon as they are: what it was given one
+// after the other is what the text of the translation begins with, and at the end all of it.
+using Grown = std::function<void(const std::string& more)>;
+
 // The embeddings of one side, ready to be searched.
 struct Words {
   explicit Words(WordVectors all) : vectors(std::move(all)), search(vectors) {}
@@ -52,9 +56,10 @@ class Engine {
   using Load = std::function<Package()>;
   Engine(EngineName name, const ModelConfig& config, Load load);
 
-  // Lines that nobody wants any more may come back without translations.
+  // Lines that nobody wants any more may come back without translations. `grown` has one for each
+  // line, empty where nobody listens, or none at all.
   std::vector<Translation> translate(std::span<const std::string> lines, const Wish& wish,
-                                     const Wanted& wanted) const;
+                                     const Wanted& wanted, std::span<const Grown> grown = {}) const;
 
   const std::string& name() const { return name_.name; }
   const std::string& source() const { return name_.source; }

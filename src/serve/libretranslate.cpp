@@ -52,47 +52,44 @@ Json n_best_of(const Passage& passage, std::span<const Translation> translations
 
 }  // namespace
 
-void Service::translate(Call call) {
-  const Parameters& parameters = call.parameters();
-  const Orders order = read_order(call, parameters);
-  const int64_t alternatives = parameters.integer("alternatives", {0, 1e9}).value_or(0);
-  const bool n_best = parameters.has("n_best");
-  const auto begin = [](const Order& o, const Json& texts) {
-    Json reply{{"translatedText", texts}};
-    if (o.detected)
-      reply["detectedLanguage"] =
-          for_each_text(o.texts.size(), o.is_list, [&](size_t) { return as_json(*o.detected); });
-    return reply;
+// Where the text is in the language it is wanted in, there are no translations.
+Service::Json Service::answer_of(const Order& order, const Translations& all) {
+  const auto each = [&](auto one) {
+    return for_each_text(order.texts.size(), order.is_list, [&](size_t i) -> Json {
+      return one(*order.passages[i], part(order, all, i));
+    });
   };
-  if (!order->engine) {  // the text is in that language already
-    const Json same = for_each_text(order->texts.size(), order->is_list,
-                                    [&](size_t i) { return Json(order->texts[i]); });
-    return call.exchange->answer(json_reply(begin(*order, same)));
-  }
-  submit(call, order, [alternatives, n_best, begin](const Order& done, const Translations& all) {
-    const size_t texts = done.texts.size();
-    const auto each = [&](auto one) {
-      return for_each_text(texts, done.is_list, [&](size_t i) -> Json {
-        return one(*done.passages[i], part(done, all, i));
-      });
-    };
-    using Found = std::span<const Translation>;
-    Json reply = begin(done, each([](const Passage& p, Found t) { return Json(p.render(t, 0)); }));
-    if (alternatives > 0)
-      reply["alternatives"] = each([&](const Passage& p, Found t) {
-        return done.html ? Json::array() : alternatives_of(p, t, alternatives);
-      });
-    if (n_best)
-      reply["n_best"] =
-          each([&](const Passage& p, Found t) { return n_best_of(p, t, done.wish.n_best); });
-    if (done.wish.attention)
-      reply["attention"] = each([&](const Passage& p, Found t) {
-        Json list = Json::array();
-        for (size_t i = 0; i < t.size(); ++i)
-          list.push_back(attention_json(*done.engine, p.sentences()[i], t[i]));
-        return list;
-      });
-    return json_reply(reply);
+  const auto same = [&](size_t i) { return Json(order.texts[i]); };
+  using Found = std::span<const Translation>;
+  Json reply{{"translatedText",
+              !order.engine ? for_each_text(order.texts.size(), order.is_list, same)
+                            : each([](const Passage& p, Found t) { return p.render(t, 0); })}};
+  if (order.detected)
+    reply["detectedLanguage"] = for_each_text(order.texts.size(), order.is_list,
+                                              [&](size_t) { return as_json(*order.detected); });
+  if (!order.engine) return reply;
+  if (order.alternatives > 0)
+    reply["alternatives"] = each([&](const Passage& p, Found t) {
+      return order.html ? Json::array() : alternatives_of(p, t, order.alternatives);
+    });
+  if (order.n_best)
+    reply["n_best"] =
+        each([&](const Passage& p, Found t) { return n_best_of(p, t, order.wish.n_best); });
+  if (order.wish.attention)
+    reply["attention"] = each([&](const Passage& p, Found t) {
+      Json list = Json::array();
+      for (size_t i = 0; i < t.size(); ++i)
+        list.push_back(attention_json(*order.engine, p.sentences()[i], t[i]));
+      return list;
+    });
+  return reply;
+}
+
+void Service::translate(Call call) {
+  const Orders order = read_order(call, call.parameters());
+  if (!order->engine) return call.exchange->answer(json_reply(answer_of(*order, {})));
+  submit(call, order, [](const Order& done, const Translations& all) {
+    return json_reply(answer_of(done, all));
   });
 }
 

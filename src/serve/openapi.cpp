@@ -25,11 +25,17 @@ constexpr const char* kTexts = R"json(",
     "$ref": "#/components/responses/Error"},
     "504": {"$ref": "#/components/responses/Error"}}}},
 "/v1/translate/stream": {"post": {
-    "summary": "Sentences as they are translated: events sentence, done, error",
+    "summary": "Words and sentences as they are translated; at the end what /translate answers",
   "requestBody": {"required": true, "content": {"application/json": {"schema": {
     "$ref": "#/components/schemas/Question"}}}},
-  "responses": {"200": {"description": "Server-sent events", "content": {"text/event-stream": {
-    "schema": {"type": "string"}}}},
+  "responses": {"200": {"description": "Server-sent events, a line of JSON each",
+    "content": {"text/event-stream": {"schema": {"type": "object", "properties": {
+    "words": {"type": "object", "required": ["text", "sentence", "added"],
+      "description": "more words of a sentence, which will not change"},
+    "sentence": {"type": "object", "required": ["text", "sentence", "source", "translatedText",
+      "score"]},
+    "done": {"$ref": "#/components/schemas/Answer"},
+    "error": {"type": "object", "required": ["error"]}}}}}},
     "400": {"$ref": "#/components/responses/Error"}, "429": {
     "$ref": "#/components/responses/Error"}}}},
 "/detect": {"post": {"summary": "The language of a text",

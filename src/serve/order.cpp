@@ -113,12 +113,13 @@ Service::Orders Service::read_order(const Call& call, const Parameters& paramete
   order->html = format == "html";
   Wish& wish = order->wish = options_.wish;
   const double most = static_cast<double>(options_.most_alternatives);
-  const auto alternatives = parameters.integer("alternatives", {0, most});
+  order->alternatives = parameters.integer("alternatives", {0, most}).value_or(0);
   const auto n_best = parameters.integer("n_best", {1, most + 1});
   wish.beam = parameters.integer("beam_size", {1, 16}).value_or(wish.beam);
   wish.length_penalty =
       parameters.number("length_penalty", {-10, 10}).value_or(wish.length_penalty);
-  wish.n_best = std::max(n_best.value_or(1), order->html ? 1 : alternatives.value_or(0) + 1);
+  order->n_best = n_best.has_value();
+  wish.n_best = std::max(n_best.value_or(1), order->html ? 1 : order->alternatives + 1);
   wish.beam = std::max(wish.beam, wish.n_best);
   wish.attention = parameters.flag("attention");
   wish.alignment = order->html;

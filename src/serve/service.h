@@ -68,6 +68,8 @@ class Service {
     std::optional<Detected> detected;
     std::vector<std::string> texts;
     bool is_list = false, html = false;
+    int64_t alternatives = 0;  // that are asked for
+    bool n_best = false;       // whether the list of them is
     Wish wish;
     std::vector<std::unique_ptr<Passage>> passages;
     std::optional<size_t> only = {};                 // of all sentences this one alone
@@ -115,6 +117,7 @@ class Service {
   void trained_attention(Call call);
 
   // order.cpp
+  static Json answer_of(const Order& order, const Translations& all);  // of /translate
   Orders read_order(const Call& call, const Parameters& parameters) const;
   void choose_languages(Order& order, const Engines& engines, const std::string& source,
                         const std::string& target, const std::string& model) const;

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <fstream>
 #include <iterator>
+#include <map>
+#include <sstream>
 
 #include "support/echo_engine.h"
 #include "support/held_exchange.h"
@@ -247,6 +249,52 @@ TEST(Service, StreamsSentences) {
   EXPECT_TRUE(reply.body.ends_with("event: done\ndata: {\"translatedText\":\"One. Two.\"}\n\n"))
       << reply.body;
   EXPECT_EQ(s.ask("POST", "/v1/translate/stream", R"({"q":"x"})").status, 400);
+}
+
+using Event = std::pair<std::string, Json>;
+std::vector<Event> events_of(const std::string& body) {
+  std::vector<Event> events;
+  std::istringstream lines(body);
+  for (std::string name, data, empty;
+       std::getline(lines, name) && std::getline(lines, data) && std::getline(lines, empty);)
+    events.emplace_back(name.substr(7), Json::parse(data.substr(6)));
+  return events;
+}
+
+// Words come while the sentence is searched for, one by one; what was sent together is the
+// sentence. The end is the answer of /translate.
+TEST(Service, StreamsWords) {
+  for (const int beam : {1, 3}) {
+    Asked s;
+    const Json question = {{"q", {"one two three. Four five", "six"}},
+                           {"source", "en"},
+                           {"target", "de"},
+                           {"beam_size", beam},
+                           {"alternatives", beam - 1},
+                           {"n_best", beam}};
+    const auto events = events_of(s.ask("POST", "/v1/translate/stream", question.dump()).body);
+    std::map<std::string, std::string> grown;
+    int words = 0, sentences = 0;
+    for (const auto& [name, data] : events) {
+      if (name == "done") continue;
+      std::string& text = grown[data["text"].dump() + "." + data["sentence"].dump()];
+      if (name == "words") {
+        EXPECT_EQ(sentences, 0) << "of one batch, words come before whole sentences";
+        text += data["added"];
+        ++words;
+      } else {
+        EXPECT_EQ(name, "sentence");
+        EXPECT_EQ(data["translatedText"], text);
+        ++sentences;
+      }
+    }
+    EXPECT_EQ(sentences, 3);
+    if (beam == 1) {
+      EXPECT_EQ(words, 6) << "each for itself";
+    }
+    EXPECT_EQ(grown["0.1"], "Four five");
+    EXPECT_EQ(events.back(), Event("done", s.post("/translate", question)));
+  }
 }
 
 TEST(Service, ShowsAttention) {

@@ -2,7 +2,7 @@
 
 #include "serve/service.h"
 
-// Sentences as they are translated, as server-sent events.
+// Words and sentences as they are translated, as server-sent events.
 namespace fovea {
 namespace {
 
@@ -16,8 +16,7 @@ std::string event(const char* name, const Json& data) {
 }  // namespace
 
 void Service::stream(Call call) {
-  const Parameters& parameters = call.parameters();
-  const Orders order = read_order(call, parameters);
+  const Orders order = read_order(call, call.parameters());
   const auto exchange = call.exchange;
   // The head goes with the first event, so that a refusal can still be one. All of this runs on
   // the thread of the batcher.
@@ -29,28 +28,34 @@ void Service::stream(Call call) {
     exchange->send(event(name, data));
   };
   if (!order->engine) {
-    send("done", {{"translatedText", order->is_list ? Json(order->texts) : Json(order->texts[0])}});
+    send("done", answer_of(*order, {}));
     return exchange->end();
   }
   const auto task = task_for(order, exchange);
-  task->each = [send, order](size_t sentence, const Translation& translation) {
-    size_t text = 0, number = sentence;
-    while (number >= order->passages[text]->sentences().size())
-      number -= order->passages[text++]->sentences().size();
-    const Alternative* best = nth_best(translation, 0);
-    send("sentence", {{"text", text},
-                      {"sentence", number},
-                      {"source", order->passages[text]->sentences()[number]},
-                      {"translatedText", translation.text},
-                      {"score", best ? best->score : 0}});
+  // Which sentence of which text an event tells of.
+  const auto place_of = [order](size_t sentence) -> Json {
+    size_t text = 0;
+    while (sentence >= order->passages[text]->sentences().size())
+      sentence -= order->passages[text++]->sentences().size();
+    return {{"text", text}, {"sentence", sentence}};
   };
-  task->finish = [this, order, send, exchange](Outcome outcome, Translations translations) {
+  task->grown = [send, place_of](size_t sentence, const std::string& more) {
+    Json data = place_of(sentence);
+    data["added"] = more;
+    send("words", data);
+  };
+  task->each = [send, place_of, task = task.get()](size_t sentence, const Translation& found) {
+    const Alternative* best = nth_best(found, 0);
+    Json data = place_of(sentence);
+    data["source"] = task->sentences[sentence];
+    data["translatedText"] = found.text;
+    data["score"] = best ? best->score : 0;
+    send("sentence", data);
+  };
+  task->finish = [this, order, send, exchange](Outcome outcome, const Translations& translations) {
     if (outcome == Outcome::done) {
       count(translations);
-      Json texts = Json::array();
-      for (size_t i = 0; i < order->texts.size(); ++i)
-        texts.push_back(order->passages[i]->render(part(*order, translations, i), 0));
-      send("done", {{"translatedText", order->is_list ? texts : texts.front()}});
+      send("done", answer_of(*order, translations));
     } else {
       const bool late = outcome == Outcome::late;
       send("error", {{"error", late ? "The translation took too long" : "Cannot translate text"}});
