@@ -9,7 +9,7 @@
 namespace fovea {
 
 // What `fovea train` left in a model directory beside the model: metrics.jsonl, and the weights of
-// snapshots/ and checkpoints/. The files are listed here and read when one is asked for.
+// snapshots/ and checkpoints/. The run may go on: files are listed and read when one is asked for.
 // Exit::model where the directory is not one of a run.
 std::shared_ptr<const Training> training_run(const EngineSpec& spec, Device device);
 

@@ -1,7 +1,9 @@
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
+#include <utility>
 
 #include "decode/explained.h"
 #include "serve/service.h"
@@ -30,23 +32,21 @@ Package package_of(const std::string& type) {
 
 class Kept : public Training {
  public:
-  const std::vector<TrainingLine>& lines() const override { return lines_; }
-  const std::vector<int64_t>& updates() const override { return updates_; }
-  std::shared_ptr<const Engine> after(int64_t) const override {
+  News news() const override { return std::exchange(next, {}); }
+  std::vector<int64_t> updates() const override { return kept; }
+  std::shared_ptr<const Engine> after(int64_t update) const override {
+    if (std::ranges::find(kept, update) == kept.end()) return nullptr;
     return std::make_shared<Engine>("", "en", "de", package_of("transformer"));
   }
 
- private:
-  std::vector<TrainingLine> lines_{{"train", 5, {{"loss", 2.5}, {"ppl", NAN}}},
-                                   {"valid", 10, {{"bleu", 30.0}}}};
-  std::vector<int64_t> updates_{0, 10};
+  mutable News next{{{"train", 5, {{"loss", 2.5}, {"ppl", NAN}}}, {"valid", 10, {{"bleu", 30.0}}}}};
+  std::vector<int64_t> kept{0, 10};
 };
 
 struct Asked {
   explicit Asked(ServiceOptions options = {}, BatcherOptions batches = {})
       : service(std::move(options), batches,
-                {std::make_shared<Engine>("wide", "en", "de", package_of("transformer"),
-                                          std::make_shared<Kept>()),
+                {std::make_shared<Engine>("wide", "en", "de", package_of("transformer"), run),
                  std::make_shared<Engine>("deep", "de", "en", package_of("recurrent"))}) {}
 
   std::shared_ptr<HeldExchange> send(const std::string& method, const std::string& path,
@@ -70,6 +70,7 @@ struct Asked {
     return Json::parse(reply.body);
   }
 
+  std::shared_ptr<Kept> run = std::make_shared<Kept>();
   Service service;
 };
 
@@ -166,10 +167,35 @@ TEST(Inside, TellsOfTraining) {
   s.post("/v1/training/attention", other, 404);
 }
 
+// What a run that goes on adds is added; what it deletes is told so.
+TEST(Inside, FollowsATraining) {
+  Asked s;
+  const auto told = [&] {
+    return Json::parse(s.ask("GET", "/v1/training", "source=en&target=de", "").body);
+  };
+  const Json first = told();
+  EXPECT_EQ(told(), first) << "what was told once is kept";
+  s.run->next.lines = {{"train", 20, {{"loss", 1.5}}}, {"test", 20, {{"bleu", 31.0}}}};
+  s.run->kept = {10, 20};
+  const Json more = told();
+  EXPECT_EQ(more["updates"], Json({10, 20}));
+  EXPECT_EQ(more["curves"]["train"]["loss"], Json::parse("[[5,2.5],[20,1.5]]"));
+  EXPECT_EQ(more["curves"]["test"]["bleu"], Json::parse("[[20,31.0]]"));
+  EXPECT_EQ(more["curves"]["valid"], first["curves"]["valid"]);
+  s.run->next = {{{"train", 5, {{"loss", 2.25}}}}, true};
+  EXPECT_EQ(told()["curves"], Json::parse(R"({"train":{"loss":[[5,2.25]]}})"));
+
+  const Json pair{{"q", "a"}, {"translation", "a"}, {"update", 0}};
+  const std::string gone = s.post("/v1/training/attention", pair, 404)["error"];
+  EXPECT_NE(gone.find("checkpoint.keep"), std::string::npos) << gone;
+  EXPECT_NE(gone.find("/v1/training"), std::string::npos) << gone;
+}
+
 // Each way to ask what is inside of a model, by the method, the path, the query and the body.
 const std::vector<std::array<std::string, 4>> kWays = {
     {"POST", "/v1/explain", "", R"({"q":"the dog","source":"en","target":"de"})"},
     {"GET", "/v1/positions", "source=en&target=de", ""},
+    {"GET", "/v1/training", "source=en&target=de", ""},
     {"POST", "/v1/neighbours", "", R"({"words":["dog"],"source":"en","target":"de"})"},
     {"POST", "/v1/training/attention", "",
      R"({"q":"a","translation":"a","update":10,"source":"en","target":"de"})"}};

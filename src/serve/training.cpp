@@ -19,19 +19,9 @@ using Json = nlohmann::ordered_json;
 
 constexpr int64_t kReading = 4 * kTurnAlone;  // what reading a model counts for
 
-const Training& training_of(const Engine& engine) {
+void check_trained(const Engine& engine) {
   if (!engine.training())
     throw Refusal(404, "Nothing is known of how this model was trained; fovea serve --run tells");
-  return *engine.training();
-}
-
-// Every number that was measured, by kind and name: [update, value].
-Json curves(const std::vector<TrainingLine>& lines) {
-  Json found = Json::object();
-  for (const TrainingLine& line : lines)
-    for (const auto& [name, value] : line.values)
-      if (std::isfinite(value)) found[line.kind][name].push_back({line.update, value});
-  return found;
 }
 
 // The translation that is given, as if the model had written it.
@@ -59,12 +49,28 @@ Translation forced(const Package& package, const std::string& text, const std::s
 
 }  // namespace
 
+// Every number by kind and name: [update, value].
+struct Training::Curves {
+  Json all = Json::object();
+  std::string text = "{}";
+};
+
+std::string Training::told() const {
+  if (!curves_) curves_ = std::make_shared<Curves>();
+  const News added = news();
+  if (added.anew) curves_->all = Json::object();
+  for (const TrainingLine& line : added.lines)
+    for (const auto& [name, value] : line.values)
+      if (std::isfinite(value)) curves_->all[line.kind][name].push_back({line.update, value});
+  if (added.anew || !added.lines.empty())
+    curves_->text = curves_->all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return fmt::format(R"({{"updates":{},"curves":{}}})", Json(updates()).dump(), curves_->text);
+}
+
 void Service::training(Call call) {
-  const Parameters& parameters = call.parameters();
-  const auto engine = engine_of(call, parameters);
-  const Training& training = training_of(*engine);
-  call.exchange->answer(
-      json_reply({{"updates", training.updates()}, {"curves", curves(training.lines())}}));
+  const auto engine = engine_of(call, call.parameters());
+  check_trained(*engine);
+  compute(call, kTurnAlone, [engine] { return Reply{.body = engine->training()->told()}; });
 }
 
 void Service::trained_attention(Call call) {
@@ -78,10 +84,14 @@ void Service::trained_attention(Call call) {
       throw Refusal(400, fmt::format("Invalid request: missing {} parameter", names[i]));
   check_size({*text, *target});
   const auto engine = engine_of(call, parameters);
-  if (!std::ranges::binary_search(training_of(*engine).updates(), *update))
-    throw Refusal(404, fmt::format("The model as it was after update {} was not kept", *update));
+  check_trained(*engine);
   compute(call, kReading, [engine, update = *update, text = *text, target = *target] {
     const auto then = engine->training()->after(update);
+    if (!then)
+      throw Refusal(404, fmt::format("The model as it was after update {} was not kept, or was "
+                                     "deleted since; /v1/training lists those that are there, and "
+                                     "'fovea train --set checkpoint.keep=100' keeps more",
+                                     update));
     Json reply = attention_json(*then, text, forced(then->package(), text, target));
     for (const char* of_a_search : {"steps", "beam"}) reply.erase(of_a_search);
     return json_reply(reply);

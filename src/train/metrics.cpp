@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdio>
 #include <limits>
+#include <memory>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
@@ -64,6 +65,14 @@ void for_each_line(std::string_view text, Call call) {
     call(text.substr(0, end), ++number);
 }
 
+Metrics checked(std::string_view line, const std::string& path, int64_t number) {
+  auto metrics = parse(line);
+  check(metrics.has_value(), Exit::data, path, ":", number,
+        ": not a line of metrics (a JSON object with \"kind\" and a whole \"update\"); remove "
+        "this line or restore the file");
+  return std::move(*metrics);
+}
+
 }  // namespace
 
 std::optional<double> Metrics::value(std::string_view name) const {
@@ -110,13 +119,30 @@ void drop_metrics_after(const std::string& path, int64_t update) {
 std::vector<Metrics> read_metrics(const std::string& path) {
   std::vector<Metrics> all;
   for_each_line(read_file(path), [&](std::string_view line, int64_t number) {
-    auto metrics = parse(line);
-    check(metrics.has_value(), Exit::data, path, ":", number,
-          ": not a line of metrics (a JSON object with \"kind\" and a whole \"update\"); remove "
-          "this line or restore the file");
-    all.push_back(std::move(*metrics));
+    all.push_back(checked(line, path, number));
   });
   return all;
+}
+
+MetricsTail::News MetricsTail::read() {
+  News news;
+  const std::unique_ptr<FILE, int (*)(FILE*)> in(std::fopen(path_.c_str(), "rb"), std::fclose);
+  struct stat about;
+  if (!in || fstat(fileno(in.get()), &about) != 0) return news;
+  news.anew = about.st_ino != file_ || about.st_size < read_;
+  if (news.anew) read_ = lines_ = 0;
+  file_ = about.st_ino;
+  if (about.st_size <= read_) return news;
+  std::string text(static_cast<size_t>(about.st_size - read_), '\0');
+  if (fseeko(in.get(), read_, SEEK_SET) != 0) return news;
+  text.resize(std::fread(text.data(), 1, text.size(), in.get()));
+  text.resize(text.rfind('\n') + 1);
+  for_each_line(text, [&](std::string_view line, int64_t number) {
+    news.lines.push_back(checked(line, path_, lines_ + number));
+  });
+  read_ += std::ssize(text);
+  lines_ += std::ssize(news.lines);
+  return news;
 }
 
 }  // namespace fovea

@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "train/append_file.h"
@@ -55,5 +56,24 @@ void drop_metrics_after(const std::string& path, int64_t update);
 // All lines in order; null becomes NaN. A last line without '\n' (a killed run) is passed over;
 // any other line that is not such an object is Exit::data with file and line.
 std::vector<Metrics> read_metrics(const std::string& path);
+
+// Follows a file that a run may still be writing: what was read is not read again.
+class MetricsTail {
+ public:
+  explicit MetricsTail(std::string path) : path_(std::move(path)) {}
+
+  // The whole lines that have come since the last call, at first all of them. A file that is not
+  // there has none. Exit::data as read_metrics.
+  struct News {
+    std::vector<Metrics> lines = {};
+    bool anew = false;  // these are all: the file was replaced, as a run that is resumed may do
+  };
+  News read();
+
+ private:
+  std::string path_;
+  uint64_t file_ = 0;  // its number, which a file that replaces it does not have
+  int64_t read_ = 0, lines_ = 0;
+};
 
 }  // namespace fovea

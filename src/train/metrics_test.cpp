@@ -121,6 +121,38 @@ TEST(Metrics, DroppingNothingTouchesNothing) {
   EXPECT_EQ(read_file(path), "");
 }
 
+TEST(Metrics, AFileThatGrowsIsFollowed) {
+  const TemporaryFolder dir;
+  const std::string path = dir / "metrics.jsonl";
+  MetricsTail tail(path);
+  EXPECT_TRUE(tail.read().lines.empty()) << "no file";
+  const auto add = [&](const std::string& text) {
+    std::ofstream(path, std::ios::app | std::ios::binary) << text;
+  };
+  add(metrics_line(at(1, 0)) + metrics_line(at(2, 0)));
+  MetricsTail::News news = tail.read();
+  EXPECT_TRUE(news.anew);
+  EXPECT_EQ(news.lines.size(), 2u);
+  EXPECT_TRUE(tail.read().lines.empty());
+  const std::string third = metrics_line(at(3, 0));
+  add(third.substr(0, 10));
+  EXPECT_TRUE(tail.read().lines.empty()) << "not whole yet";
+  add(third.substr(10));
+  news = tail.read();
+  EXPECT_FALSE(news.anew);
+  ASSERT_EQ(news.lines.size(), 1u);
+  EXPECT_EQ(news.lines[0].update, 3);
+
+  drop_metrics_after(path, 1);  // resumed
+  add(metrics_line(at(2, 1)) + metrics_line(at(3, 1)) + metrics_line(at(4, 1)));
+  news = tail.read();
+  EXPECT_TRUE(news.anew);
+  EXPECT_EQ(news.lines.size(), 4u);
+  add("nonsense\n");
+  const std::string wrong = message_of(Exit::data, [&] { tail.read(); });
+  EXPECT_NE(wrong.find("metrics.jsonl:5: not a line"), std::string::npos) << wrong;
+}
+
 TEST(Metrics, NamesTheLineThatIsWrong) {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
