@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdint>
 #include <memory>
+#include <new>
 
 #include "base/check.h"
 
@@ -29,7 +30,7 @@ struct GlibError {
   char* message;
 };
 constexpr int kArgb32 = 0;
-constexpr int kSuccess = 0;
+constexpr int kSuccess = 0, kNoMemory = 1;
 
 void* opened() {
   void* const found = dlopen("librsvg-2.so.2", RTLD_NOW | RTLD_LOCAL);
@@ -48,6 +49,7 @@ struct Library {
   using NewImage = void* (*)(int, int, int);
   using NewBrush = void* (*)(void*);
   using End = void (*)(void*);
+  using Status = int (*)(void*);
   using Append = int (*)(void*, const unsigned char*, unsigned);
   using Write = int (*)(void*, Append, void*);
   Read read = symbol<Read>("rsvg_handle_new_from_data");
@@ -55,6 +57,7 @@ struct Library {
   Paint paint = symbol<Paint>("rsvg_handle_render_document");
   End end_picture = symbol<End>("g_object_unref");
   NewImage new_image = symbol<NewImage>("cairo_image_surface_create");
+  Status status_of_image = symbol<Status>("cairo_surface_status");
   End end_image = symbol<End>("cairo_surface_destroy");
   NewBrush new_brush = symbol<NewBrush>("cairo_create");
   End end_brush = symbol<End>("cairo_destroy");
@@ -82,9 +85,20 @@ void check_done(bool done, const GlibError* error) {
         "librsvg: ", error && error->message ? error->message : "no reason");
 }
 
+// Called by cairo, which is C: nothing may be thrown.
 int append(void* bytes, const unsigned char* data, unsigned count) {
-  static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), count);
-  return kSuccess;
+  try {
+    static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), count);
+    return kSuccess;
+  } catch (const std::bad_alloc&) {
+    return kNoMemory;
+  }
+}
+
+void check_memory(bool there, const Rectangle& picture) {
+  check(there, Exit::memory, "there is no memory for a picture of ", picture.width, " × ",
+        picture.height, " pixels (", std::ceil(picture.width * picture.height * 4 / (1 << 20)),
+        " MiB); end other programs, write --svg instead of --png, or draw a shorter pair");
 }
 
 }  // namespace
@@ -104,11 +118,13 @@ std::string png_of(const std::string& svg, double scale) {
   const Held image(
       with.new_image(kArgb32, static_cast<int>(all.width), static_cast<int>(all.height)),
       with.end_image);
+  check_memory(with.status_of_image(image.get()) == kSuccess, all);
   const Held brush(with.new_brush(image.get()), with.end_brush);
-  check_done(with.paint(picture.get(), brush.get(), &all, &error) != 0, error);
+  const bool painted = with.paint(picture.get(), brush.get(), &all, &error) != 0;
+  check_memory(with.status_of_image(image.get()) != kNoMemory, all);
+  check_done(painted, error);
   std::string bytes;
-  check(with.write(image.get(), append, &bytes) == kSuccess, Exit::memory, "a picture of ",
-        all.width, " × ", all.height, " pixels could not be painted");
+  check_memory(with.write(image.get(), append, &bytes) == kSuccess, all);
   return bytes;
 }
 
