@@ -95,6 +95,11 @@ void check_transformer(const ModelConfig& m, Exit code) {
 }
 
 void check_recurrent(const ModelConfig& m, Exit code) {
+  check(m.attention.attends() || m.encoder_layers <= m.decoder_layers, code,
+        "model.encoder_layers: without attention each layer of the decoder starts from the layer ",
+        "of the encoder with its number, and ", m.decoder_layers, " of ", m.encoder_layers,
+        " would leave the upper ones unread; set model.decoder_layers to ", m.encoder_layers,
+        " or model.encoder_layers to ", m.decoder_layers);
   m.attention.check(code, m.attention_sizes());
   check(m.tied == Tied::none || m.readout_size() == m.embedding_size(), code,
         "model.tied: the output layer reads ", m.readout_size(), " numbers",

@@ -223,7 +223,7 @@ TEST(Recurrent, FillingToFewSizesDoesNotMatter) {
   const Lesson lesson{s.sources(), s.targets(), s.out};
   for (ModelConfig c : mechanisms()) {
     SCOPED_TRACE(name_of(c));
-    c.encoder_layers = 2;
+    c.encoder_layers = c.decoder_layers = 2;
     const Ready ready(c);
     const Tensor gradients = ready.model->parameters().gradients();
     std::vector<double> loss, gradient, likelihood;
@@ -311,7 +311,16 @@ TEST(Recurrent, ImpossibleModelsAreRefused) {
   c = small("none");
   c.tied = Tied::output;
   expect_refused(c, "reads 4 numbers (without attention, the state itself)");
+  c = small("none");
+  c.encoder_layers = 3, c.decoder_layers = 2;
+  expect_refused(c, "2 of 3 would leave the upper ones unread");
+  for (const int64_t layers : {1, 2}) {
+    c.encoder_layers = layers;
+    EXPECT_NO_THROW(c.check(Exit::data));
+  }
   c = small();
+  c.encoder_layers = 3;
+  EXPECT_NO_THROW(c.check(Exit::data)) << "attention reads the upper ones";
   c.tied = Tied::all, c.readout = 3, c.source_words = 8;
   expect_refused(c, "8 source and 9 target words");
   c = small("local-m", "location");

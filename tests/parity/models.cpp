@@ -146,6 +146,7 @@ ModelConfig recurrent(const Sizes& n, const std::string& attention, Decoder deco
   c.dropout = 0.2;
   c.decoder = decoder, c.cell = decoder == Decoder::luong ? Cell::lstm : Cell::gru;
   c.attention.kind = attention;
+  if (!c.attention.attends()) c.decoder_layers = std::max(c.decoder_layers, c.encoder_layers);
   c.attention.inner = n[3], c.attention.window = 2, c.attention.gaussians = 3;
   return c;
 }
