@@ -185,7 +185,7 @@ TEST(Batcher, NobodyStarves) {
   size_t batches = 0;
   for (; large.finished == 0 && batches < small.size(); ++batches) {
     const auto task = task_of(engine, {"ab"}, small[batches]);
-    task->wish.length_penalty = static_cast<double>(batches);
+    task->wish.length_penalty = 0.01 * static_cast<double>(batches);
     batcher.add(task);
     batcher.work(milliseconds(0));
   }
