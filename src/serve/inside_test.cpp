@@ -173,11 +173,11 @@ TEST(Inside, FollowsATraining) {
   const auto told = [&] {
     return Json::parse(s.ask("GET", "/v1/training", "source=en&target=de", "").body);
   };
-  const Json first = told();
+  Json first = told();
   EXPECT_EQ(told(), first) << "what was told once is kept";
   s.run->next.lines = {{"train", 20, {{"loss", 1.5}}}, {"test", 20, {{"bleu", 31.0}}}};
   s.run->kept = {10, 20};
-  const Json more = told();
+  Json more = told();
   EXPECT_EQ(more["updates"], Json({10, 20}));
   EXPECT_EQ(more["curves"]["train"]["loss"], Json::parse("[[5,2.5],[20,1.5]]"));
   EXPECT_EQ(more["curves"]["test"]["bleu"], Json::parse("[[20,31.0]]"));
