@@ -1,5 +1,6 @@
 # Includes run downwards along the table of rooms (tools/rooms, passed as `rooms`), and no chain
-# of includes between files comes back to where it began.
+# of includes between files comes back to where it began. Libraries that take long to compile are
+# known to one file each.
 
 function room_of(path) {
   if (path !~ /^src\//) return ""
@@ -38,6 +39,8 @@ BEGIN {
     known[room] = 1
   }
   for (room in known) permit(room, room)
+  only["CLI"] = "src/cli/options.cpp"
+  only["boost"] = "src/serve/server.cpp"
 }
 
 FNR == 1 {
@@ -62,6 +65,13 @@ FNR == 1 {
     printf "%s:%d: room: %s may not include %s\n", FILENAME, FNR, room, target
   edges[FILENAME] = edges[FILENAME] " src/" path
   where[FILENAME, "src/" path] = FNR
+}
+
+/^#include </ {
+  library = substr($0, 11)
+  sub(/\/.*/, "", library)
+  if (library in only && FILENAME != only[library])
+    printf "%s:%d: library: only %s may include <%s/...>\n", FILENAME, FNR, only[library], library
 }
 
 END { for (node in edges) if (!state[node]) visit(node) }

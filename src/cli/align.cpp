@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -12,6 +11,7 @@
 
 #include "base/lines.h"
 #include "base/log.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "cli/translation_format.h"
 #include "cli/whole_file.h"
@@ -286,77 +286,73 @@ void align(AlignCommand& c) {
   align_files(c, package, c.best_on.empty() ? c.attention : best_attention(c, package));
 }
 
-void add_choice_options(CLI::App& app, AlignCommand& c) {
-  auto* group = app.add_option_group("Which attention");
-  auto* layer = group
-                    ->add_option("--layer", c.attention.layer,
-                                 "One layer, from 0; default: the mean of all, or what was guided")
-                    ->check(CLI::NonNegativeNumber);
-  auto* head =
-      group->add_option("--head", c.attention.head, "One head, from 0; default: the mean of all")
-          ->check(CLI::NonNegativeNumber);
-  auto* mean = group
-                   ->add_flag("--mean", c.mean,
-                              "The mean of all layers and heads: the default where no head was "
-                              "trained on alignments")
-                   ->excludes(layer)
-                   ->excludes(head);
-  auto* shift = group->add_flag(
-      "--shift", c.shift, "Ask the step that reads a target word, not the one that writes it");
+void add_choice_options(Command& command, AlignCommand& c) {
+  Command group = command.group("Which attention");
+  Option layer = group
+                     .option("--layer", c.attention.layer,
+                             "One layer, from 0; default: the mean of all, or what was guided")
+                     .not_negative();
+  Option head =
+      group.option("--head", c.attention.head, "One head, from 0; default: the mean of all")
+          .not_negative();
+  Option mean = group
+                    .flag("--mean", c.mean,
+                          "The mean of all layers and heads: the default where no head was "
+                          "trained on alignments")
+                    .excludes(layer)
+                    .excludes(head);
+  Option shift = group.flag("--shift", c.shift,
+                            "Ask the step that reads a target word, not the one that writes it");
   group
-      ->add_option("--best-on", c.best_on,
-                   "What has the lowest alignment error rate on these pairs and gold links (Talp)")
-      ->expected(3)
-      ->type_name("SOURCE TARGET GOLD")
-      ->excludes(layer)
-      ->excludes(head)
-      ->excludes(mean)
-      ->excludes(shift);
-  group->add_option("--gold-from", c.gold_from, "The number of the first word in GOLD")
-      ->check(CLI::Range(0, 1))
-      ->capture_default_str();
+      .option("--best-on", c.best_on,
+              "What has the lowest alignment error rate on these pairs and gold links (Talp)")
+      .count(3)
+      .takes("SOURCE TARGET GOLD")
+      .excludes(layer)
+      .excludes(head)
+      .excludes(mean)
+      .excludes(shift);
+  group.option("--gold-from", c.gold_from, "The number of the first word in GOLD")
+      .within(0, 1)
+      .with_default();
 }
 
 }  // namespace
 
-void add_align(CLI::App& app) {
-  auto* command =
-      app.add_subcommand("align", "Which words of sentence pairs belong together, by attention");
+void add_align(Command& program) {
+  Command command =
+      program.command("align", "Which words of sentence pairs belong together, by attention");
   auto shared = std::make_shared<AlignCommand>();
   AlignCommand& c = *shared;
   command
-      ->add_option("-s,--source,source", c.source,
-                   "Source sentences, one per line (.gz, - for stdin)")
-      ->type_name("FILE");
-  command->add_option("-t,--target,target", c.target, "Their translations, line by line")
-      ->type_name("FILE");
-  command->add_option("-o,--output", c.output, "File to write (.gz, - for stdout)")
-      ->type_name("FILE");
+      .option("-s,--source,source", c.source, "Source sentences, one per line (.gz, - for stdin)")
+      .takes("FILE");
+  command.option("-t,--target,target", c.target, "Their translations, line by line").takes("FILE");
+  command.option("-o,--output", c.output, "File to write (.gz, - for stdout)").takes("FILE");
+  command.option("-f,--format", c.format, "pharaoh: 0-0 1-2; jsonl: {\"id\":0,\"alignment\":[…]}")
+      .among({"pharaoh", "jsonl"})
+      .with_default();
+  command.flag("--soft", c.soft,
+               "Weights too: 0-0:0.7310; in jsonl all of them, a row per target word");
   command
-      ->add_option("-f,--format", c.format, "pharaoh: 0-0 1-2; jsonl: {\"id\":0,\"alignment\":[…]}")
-      ->check(CLI::IsMember({"pharaoh", "jsonl"}))
-      ->capture_default_str();
-  command->add_flag("--soft", c.soft,
-                    "Weights too: 0-0:0.7310; in jsonl all of them, a row per target word");
+      .option("--threshold", c.threshold,
+              "All links of more than this weight, not one per target word")
+      .within(0.0, 1.0);
+  command.flag("--reverse", c.reverse,
+               "Write (and read GOLD) as target-source; with --symmetrize: turn B round");
   command
-      ->add_option("--threshold", c.threshold,
-                   "All links of more than this weight, not one per target word")
-      ->check(CLI::Range(0.0, 1.0));
-  command->add_flag("--reverse", c.reverse,
-                    "Write (and read GOLD) as target-source; with --symmetrize: turn B round");
-  command
-      ->add_option("--symmetrize", c.symmetrize,
-                   "Join the links of two files, both source-target: intersection, union, "
-                   "grow-diag, grow-diag-final or grow-diag-final-and")
-      ->expected(3)
-      ->type_name("METHOD A B");
-  command->add_option("--batch-tokens", c.batch_tokens, "Pieces computed together")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  add_choice_options(*command, c);
-  add_model_options(*command, c.model);
-  command->footer(kExamples);
-  command->callback([shared] { align(*shared); });
+      .option("--symmetrize", c.symmetrize,
+              "Join the links of two files, both source-target: intersection, union, "
+              "grow-diag, grow-diag-final or grow-diag-final-and")
+      .count(3)
+      .takes("METHOD A B");
+  command.option("--batch-tokens", c.batch_tokens, "Pieces computed together")
+      .within(1, 1 << 20)
+      .with_default();
+  add_choice_options(command, c);
+  add_model_options(command, c.model);
+  command.footer(kExamples);
+  command.runs([shared] { align(*shared); });
 }
 
 }  // namespace fovea

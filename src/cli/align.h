@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // Adds `fovea align`: which words of sentence pairs belong together, by a model's attention.
-void add_align(CLI::App& app);
+void add_align(Command& program);
 
 }  // namespace fovea

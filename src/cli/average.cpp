@@ -1,12 +1,12 @@
 #include "cli/average.h"
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
+#include "cli/options.h"
 #include "decode/package.h"
 #include "ops/matmul.h"
 #include "train/average.h"
@@ -90,21 +90,21 @@ void average(const AverageCommand& command) {
 
 }  // namespace
 
-void add_average(CLI::App& app) {
-  auto* command = app.add_subcommand("average", "Average the weights of models or checkpoints");
+void add_average(Command& program) {
+  Command command = program.command("average", "Average the weights of models or checkpoints");
   auto c = std::make_shared<AverageCommand>();
-  command->add_option("-o,--output", c->output, "Model directory to write")
-      ->required()
-      ->type_name("MODEL_DIR");
-  command->add_option("--store", c->store, "Numbers of the weights in the file")
-      ->check(CLI::IsMember({"f32", "bf16"}))
-      ->capture_default_str();
-  command->add_flag("--force", c->force, "Replace the model that MODEL_DIR holds");
-  command->add_option("inputs", c->inputs, "Model directories, checkpoints, snapshots")
-      ->required()
-      ->type_name("MODEL_OR_CHECKPOINT ...");
-  command->footer(kExamples);
-  command->callback([c] { average(*c); });
+  command.option("-o,--output", c->output, "Model directory to write")
+      .required()
+      .takes("MODEL_DIR");
+  command.option("--store", c->store, "Numbers of the weights in the file")
+      .among({"f32", "bf16"})
+      .with_default();
+  command.flag("--force", c->force, "Replace the model that MODEL_DIR holds");
+  command.option("inputs", c->inputs, "Model directories, checkpoints, snapshots")
+      .required()
+      .takes("MODEL_OR_CHECKPOINT ...");
+  command.footer(kExamples);
+  command.runs([c] { average(*c); });
 }
 
 }  // namespace fovea

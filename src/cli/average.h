@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // Adds `fovea average`: one model whose weights are the mean of several.
-void add_average(CLI::App& app);
+void add_average(Command& program);
 
 }  // namespace fovea

@@ -15,6 +15,7 @@
 
 #include "base/log.h"
 #include "base/random.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "decode/search.h"
 #include "models/config.h"
@@ -370,15 +371,15 @@ void bench_decode(BenchOptions o) {
   print(json, o);
 }
 
-void add_options(CLI::App& app, BenchOptions& o) {
-  app.add_option("--model", o.model, "the shape to run")->check(CLI::IsMember(names_of_subjects()));
-  app.add_option("--batch", o.batch, "sentences in a batch")->check(CLI::Range(1, 1 << 20));
-  app.add_option("--length", o.length, "words of the longest sentence")->check(CLI::Range(2, 500));
-  add_device_option(app, o.device);
-  app.add_option("--threads", o.threads, "threads (default: all cores)")->check(CLI::Range(1, 512));
-  app.add_option("--repeats", o.repeats, "measurements; the middle one is reported")
-      ->check(CLI::Range(1, 1000));
-  app.add_flag("--json", o.json, "one JSON line");
+void add_options(Command& command, BenchOptions& o) {
+  command.option("--model", o.model, "the shape to run").among(names_of_subjects());
+  command.option("--batch", o.batch, "sentences in a batch").within(1, 1 << 20);
+  command.option("--length", o.length, "words of the longest sentence").within(2, 500);
+  add_device_option(command, o.device);
+  command.option("--threads", o.threads, "threads (default: all cores)").within(1, 512);
+  command.option("--repeats", o.repeats, "measurements; the middle one is reported")
+      .within(1, 1000);
+  command.flag("--json", o.json, "one JSON line");
 }
 
 void prepare(const BenchOptions& o) {
@@ -387,34 +388,32 @@ void prepare(const BenchOptions& o) {
 
 }  // namespace
 
-void add_bench(CLI::App& app) {
-  auto* bench = app.add_subcommand("bench", "Measure speed on known shapes with random words");
-  bench->require_subcommand(1);
-  bench->footer(
+void add_bench(Command& program) {
+  Command bench = program.command("bench", "Measure speed on known shapes with random words");
+  bench.needs_command();
+  bench.footer(
       "Examples:\n"
       "  fovea bench train --model tiny --json\n"
       "  fovea bench train --model rnnsearch --json\n"
       "  fovea bench decode --model base --beam 4 --json\n"
       "  fovea bench train --model base --batch 128 --length 32   # 4,096 words a batch");
   auto options = std::make_shared<BenchOptions>();
-  auto* train = bench->add_subcommand("train", "updates: forward, backward, Adam");
-  add_options(*train, *options);
-  train->add_option("--precision", options->precision, "inputs of products; default bf16")
-      ->check(CLI::IsMember({"f32", "bf16"}));
-  train->add_option("--updates,--steps", options->updates, "updates per measurement")
-      ->check(CLI::Range(1, 100000));
-  train->callback([options] {
+  Command train = bench.command("train", "updates: forward, backward, Adam");
+  add_options(train, *options);
+  train.option("--precision", options->precision, "inputs of products; default bf16")
+      .among({"f32", "bf16"});
+  train.option("--updates,--steps", options->updates, "updates per measurement").within(1, 100000);
+  train.runs([options] {
     prepare(*options);
     bench_train(*options);
   });
-  auto* decode = bench->add_subcommand("decode", "translation of a batch of sentences");
-  add_options(*decode, *options);
-  decode->add_option("--precision", options->precision, "inputs of products; default f32")
-      ->check(CLI::IsMember({"f32", "bf16", "int8"}));
-  decode->add_option("--beam", options->beam, "beam size")->check(CLI::Range(1, 64));
-  decode->add_option("--new-words", options->new_words, "words of each translation")
-      ->check(CLI::Range(1, 500));
-  decode->callback([options] {
+  Command decode = bench.command("decode", "translation of a batch of sentences");
+  add_options(decode, *options);
+  decode.option("--precision", options->precision, "inputs of products; default f32")
+      .among({"f32", "bf16", "int8"});
+  decode.option("--beam", options->beam, "beam size").within(1, 64);
+  decode.option("--new-words", options->new_words, "words of each translation").within(1, 500);
+  decode.runs([options] {
     prepare(*options);
     bench_decode(*options);
   });

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
-
 namespace fovea {
 
-void add_bench(CLI::App& app);  // fovea bench train|decode
+void add_bench(Command& program);  // fovea bench train|decode
 
 }  // namespace fovea

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -15,6 +14,7 @@
 #include "base/lines.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "cli/translation_format.h"
 #include "cli/whole_file.h"
@@ -246,30 +246,27 @@ void classify(ClassifyCommand c) {
 
 }  // namespace
 
-void add_classify(CLI::App& app) {
-  auto* command =
-      app.add_subcommand("classify", "Label texts or answer questions, and show what was read");
+void add_classify(Command& program) {
+  Command command =
+      program.command("classify", "Label texts or answer questions, and show what was read");
   auto c = std::make_shared<ClassifyCommand>();
-  command->add_option("text", c->texts, "Texts; none: -i files, else standard input")
-      ->type_name("TEXT");
-  command->add_option("--question", c->question, "What is asked of every text")->type_name("TEXT");
-  command->add_option("-i,--input", c->inputs, "Files, one text per line (.gz, - for stdin)")
-      ->type_name("FILE");
-  command->add_option("-o,--output", c->output, "File to write (.gz, - for stdout)")
-      ->type_name("FILE");
-  command->add_option("-f,--format", c->format, "How to write it")
-      ->check(CLI::IsMember({"text", "jsonl"}))
-      ->capture_default_str();
+  command.option("text", c->texts, "Texts; none: -i files, else standard input").takes("TEXT");
+  command.option("--question", c->question, "What is asked of every text").takes("TEXT");
+  command.option("-i,--input", c->inputs, "Files, one text per line (.gz, - for stdin)")
+      .takes("FILE");
+  command.option("-o,--output", c->output, "File to write (.gz, - for stdout)").takes("FILE");
+  command.option("-f,--format", c->format, "How to write it")
+      .among({"text", "jsonl"})
+      .with_default();
   command
-      ->add_option("--input-format", c->input_format,
-                   "Lines of text, JSON objects with \"text\", or examples with their labels")
-      ->check(CLI::IsMember({"text", "jsonl", "label-first", "tabs", "babi"}))
-      ->capture_default_str();
-  command->add_flag("--show", c->show,
-                    "Write all words, coloured by how much each was attended to");
-  add_model_options(*command, c->model);
-  command->footer(kExamples);
-  command->callback([c] { classify(*c); });
+      .option("--input-format", c->input_format,
+              "Lines of text, JSON objects with \"text\", or examples with their labels")
+      .among({"text", "jsonl", "label-first", "tabs", "babi"})
+      .with_default();
+  command.flag("--show", c->show, "Write all words, coloured by how much each was attended to");
+  add_model_options(command, c->model);
+  command.footer(kExamples);
+  command.runs([c] { classify(*c); });
 }
 
 }  // namespace fovea

@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // fovea classify: labels of texts, answers to questions, and what was attended to.
-void add_classify(CLI::App& app);
+void add_classify(Command& program);
 
 }  // namespace fovea

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <omp.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cinttypes>
 #include <cstdio>
@@ -19,6 +18,7 @@
 #include "base/signals.h"
 #include "cli/attention_picture.h"
 #include "cli/comparison_report.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "train/comparison.h"
 #include "train/run.h"
@@ -343,37 +343,32 @@ void compare(CompareCommand c, bool threads_given) {
 
 }  // namespace
 
-void add_compare(CLI::App& app) {
-  auto* command = app.add_subcommand(
+void add_compare(Command& program) {
+  Command command = program.command(
       "compare", "Train a list of mechanisms on the same text and show how they differ");
   auto c = std::make_shared<CompareCommand>();
-  command->add_option("-c,--config", c->file, "A recipe with variants: see below")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("-o,--output", c->directory, "Folder of all results; default: FILE's name")
-      ->type_name("DIR");
-  command->add_option("--only", c->only, "Only this variant; may be given several times")
-      ->type_name("NAME")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--set", c->assignments, "One setting for all: train.seed=2")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+  command.option("-c,--config", c->file, "A recipe with variants: see below")
+      .required()
+      .takes("FILE");
+  command.option("-o,--output", c->directory, "Folder of all results; default: FILE's name")
+      .takes("DIR");
+  command.option("--only", c->only, "Only this variant; may be given several times")
+      .takes("NAME")
+      .repeated();
+  command.option("--set", c->assignments, "One setting for all: train.seed=2")
+      .takes("KEY=VALUE")
+      .repeated();
   command
-      ->add_option("--data", c->data,
-                   "Folder that the recipe's paths start at; default: "
-                   "$FOVEA_DATA, else the current")
-      ->type_name("DIR");
-  add_device_option(*command, c->device);
-  command->add_option("--precision", c->precision, "Numbers of matrix products: f32, bf16")
-      ->check(CLI::IsMember({"f32", "bf16"}));
-  command->add_flag("--dry-run", c->dry_run, "Check files, print the models and end");
-  command->footer(kExamples);
-  command->callback([command, c] {
-    const CLI::Option* threads = command->get_parent()->get_option_no_throw("--threads");
-    compare(*c, threads && threads->count() > 0);
-  });
+      .option("--data", c->data,
+              "Folder that the recipe's paths start at; default: "
+              "$FOVEA_DATA, else the current")
+      .takes("DIR");
+  add_device_option(command, c->device);
+  command.option("--precision", c->precision, "Numbers of matrix products: f32, bf16")
+      .among({"f32", "bf16"});
+  command.flag("--dry-run", c->dry_run, "Check files, print the models and end");
+  command.footer(kExamples);
+  command.runs([command, c] { compare(*c, command.given("--threads")); });
 }
 
 }  // namespace fovea

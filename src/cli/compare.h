@@ -1,13 +1,11 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
+
+class Command;
 
 // fovea compare: trains a list of models on the same text and shows how they
 // differ.
-void add_compare(CLI::App& app);
+void add_compare(Command& program);
 
 }  // namespace fovea

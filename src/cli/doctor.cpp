@@ -7,7 +7,6 @@
 #include <unicode/uvernum.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -16,6 +15,7 @@
 
 #include "base/files.h"
 #include "base/lines.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "decode/translate.h"
 
@@ -124,7 +124,7 @@ Finding gallery() {
 std::string libraries() {
   return fmt::format("fmt {}.{}.{}, nlohmann-json {}.{}.{}, CLI11 {}, ICU {}", FMT_VERSION / 10000,
                      FMT_VERSION / 100 % 100, FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR,
-                     NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, CLI11_VERSION,
+                     NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, cli11_version(),
                      U_ICU_VERSION);
 }
 
@@ -174,10 +174,10 @@ void examine() {
 
 }  // namespace
 
-void add_doctor(CLI::App& app) {
-  auto* command = app.add_subcommand("doctor", "Check that this machine has what is needed");
-  command->footer(kExamples);
-  command->callback(examine);
+void add_doctor(Command& program) {
+  Command command = program.command("doctor", "Check that this machine has what is needed");
+  command.footer(kExamples);
+  command.runs(examine);
 }
 
 }  // namespace fovea

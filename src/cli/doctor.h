@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // Adds `fovea doctor`: says whether this machine has what the program needs.
-void add_doctor(CLI::App& app);
+void add_doctor(Command& program);
 
 }  // namespace fovea

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -15,6 +14,7 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "cli/options.h"
 #include "cli/whole_file.h"
 #include "eval/tokenize.h"
 #include "train/skip_gram.h"
@@ -125,11 +125,9 @@ void embed(EmbedCommand& c) {
            with_commas(std::llround(static_cast<double>(learnt) / std::max(seconds, 1e-9))), loss);
 }
 
-void add_learning_options(CLI::App& command, EmbedCommand& c) {
+void add_learning_options(Command& command, EmbedCommand& c) {
   const auto number = [&](const char* names, int64_t& value, const char* help, int64_t most) {
-    command.add_option(names, value, help)
-        ->check(CLI::Range(int64_t{1}, most))
-        ->capture_default_str();
+    command.option(names, value, help).within(int64_t{1}, most).with_default();
   };
   number("--size", c.learning.size, "Numbers in a vector", WordVectors::kMaxSize);
   number("--window", c.learning.window, "Words to either side, at most; drawn for each word", 1000);
@@ -137,40 +135,39 @@ void add_learning_options(CLI::App& command, EmbedCommand& c) {
   number("--epochs", c.learning.epochs, "Times that the text is read", 100'000);
   number("--min-count", c.min_count, "Leave out words seen less often", int64_t{1} << 40);
   command
-      .add_option("--subsample", c.learning.subsample,
-                  "Words with a larger share of the text are left out now and then; 0: never")
-      ->check(CLI::Range(0.0, 1.0))
-      ->capture_default_str();
-  command.add_option("--rate", c.learning.rate, "Learning rate at the start; falls to almost 0")
-      ->check(CLI::Range(1e-9, 10.0))
-      ->capture_default_str();
-  command.add_option("--seed", c.learning.seed, "Seed of all random numbers")
-      ->capture_default_str();
+      .option("--subsample", c.learning.subsample,
+              "Words with a larger share of the text are left out now and then; 0: never")
+      .within(0.0, 1.0)
+      .with_default();
+  command.option("--rate", c.learning.rate, "Learning rate at the start; falls to almost 0")
+      .within(1e-9, 10.0)
+      .with_default();
+  command.option("--seed", c.learning.seed, "Seed of all random numbers").with_default();
 }
 
 }  // namespace
 
-void add_embed(CLI::App& app) {
-  auto* command = app.add_subcommand("embed", "Learn word vectors from text (skip-gram)");
+void add_embed(Command& program) {
+  Command command = program.command("embed", "Learn word vectors from text (skip-gram)");
   auto shared = std::make_shared<EmbedCommand>();
   EmbedCommand& c = *shared;
   command
-      ->add_option("inputs", c.inputs,
-                   "Text files, one sentence per line; .gz is read too, - is standard input")
-      ->type_name("FILE");
-  command->add_option("-o,--output", c.output, "File to write")->type_name("FILE");
-  command->add_option("--format", c.format, "word2vec's text (.vec) or binary format")
-      ->check(CLI::IsMember({"text", "binary"}))
-      ->capture_default_str();
-  command->add_option("--tokenize", c.tokenize, "Split punctuation off as evaluate does")
-      ->check(CLI::IsMember({"none", "13a", "intl", "zh", "char"}))
-      ->capture_default_str();
-  command->add_flag("--lowercase", c.lowercase, "Turn the text into lower case");
-  command->add_option("--vocab", c.vocabulary, "Cut the text into pieces of this vocabulary")
-      ->type_name("VOCABULARY");
-  add_learning_options(*command, c);
-  command->footer(kExamples);
-  command->callback([shared] { embed(*shared); });
+      .option("inputs", c.inputs,
+              "Text files, one sentence per line; .gz is read too, - is standard input")
+      .takes("FILE");
+  command.option("-o,--output", c.output, "File to write").takes("FILE");
+  command.option("--format", c.format, "word2vec's text (.vec) or binary format")
+      .among({"text", "binary"})
+      .with_default();
+  command.option("--tokenize", c.tokenize, "Split punctuation off as evaluate does")
+      .among({"none", "13a", "intl", "zh", "char"})
+      .with_default();
+  command.flag("--lowercase", c.lowercase, "Turn the text into lower case");
+  command.option("--vocab", c.vocabulary, "Cut the text into pieces of this vocabulary")
+      .takes("VOCABULARY");
+  add_learning_options(command, c);
+  command.footer(kExamples);
+  command.runs([shared] { embed(*shared); });
 }
 
 }  // namespace fovea

@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // Adds `fovea embed`: learns word vectors from text.
-void add_embed(CLI::App& app);
+void add_embed(Command& program);
 
 }  // namespace fovea

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -15,6 +14,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "cli/evaluate_aer.h"
+#include "cli/options.h"
 #include "eval/bleu.h"
 #include "eval/characters.h"
 #include "eval/chrf.h"
@@ -375,106 +375,99 @@ void evaluate(const EvaluateOptions& options) {
 
 // ---- options ----
 
-void add_metric_options(CLI::App& app, EvaluateOptions& o) {
-  auto* bleu = app.add_option_group("BLEU");
-  bleu->add_option("--tokenize", o.tokenize, "How words are found")
-      ->check(CLI::IsMember({"13a", "intl", "zh", "char", "none"}))
-      ->capture_default_str();
-  bleu->add_option("--smooth", o.smooth, "For orders without a match")
-      ->check(CLI::IsMember({"exp", "floor", "add-k", "none"}))
-      ->capture_default_str();
-  bleu->add_option("--smooth-value", o.smooth_value, "For floor (0.1) and add-k (1)")
-      ->check(CLI::NonNegativeNumber);
+void add_metric_options(Command& command, EvaluateOptions& o) {
+  Command bleu = command.group("BLEU");
+  bleu.option("--tokenize", o.tokenize, "How words are found")
+      .among({"13a", "intl", "zh", "char", "none"})
+      .with_default();
+  bleu.option("--smooth", o.smooth, "For orders without a match")
+      .among({"exp", "floor", "add-k", "none"})
+      .with_default();
+  bleu.option("--smooth-value", o.smooth_value, "For floor (0.1) and add-k (1)").not_negative();
 
-  auto* chrf = app.add_option_group("chrF");
-  chrf->add_option("--chrf-char-order", o.chrf.char_order, "Longest character n-gram")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  chrf->add_option("--chrf-word-order", o.chrf.word_order, "Longest word n-gram; chrf++ means 2")
-      ->check(CLI::Range(0, 100))
-      ->capture_default_str();
-  chrf->add_option("--chrf-beta", o.chrf.beta, "How much more recall counts than precision")
-      ->check(CLI::Range(1, 100))
-      ->capture_default_str();
-  chrf->add_flag("--chrf-whitespace", o.chrf.whitespace, "White space counts as a character");
-  chrf->add_flag("--chrf-eps-smoothing", o.chrf.eps_smoothing, "Average F over all orders");
+  Command chrf = command.group("chrF");
+  chrf.option("--chrf-char-order", o.chrf.char_order, "Longest character n-gram")
+      .within(1, 100)
+      .with_default();
+  chrf.option("--chrf-word-order", o.chrf.word_order, "Longest word n-gram; chrf++ means 2")
+      .within(0, 100)
+      .with_default();
+  chrf.option("--chrf-beta", o.chrf.beta, "How much more recall counts than precision")
+      .within(1, 100)
+      .with_default();
+  chrf.flag("--chrf-whitespace", o.chrf.whitespace, "White space counts as a character");
+  chrf.flag("--chrf-eps-smoothing", o.chrf.eps_smoothing, "Average F over all orders");
 
-  auto* ter = app.add_option_group("TER");
-  ter->add_flag("--ter-normalized", o.ter.normalized, "Split punctuation off words first");
-  ter->add_flag("--ter-no-punct", o.ter.no_punct, "Ignore punctuation");
-  ter->add_flag("--ter-asian-support", o.ter.asian_support,
-                "With these two, treat Chinese and Japanese characters");
-  ter->add_flag("--ter-case-sensitive", o.ter.case_sensitive, "Upper and lower case differ");
+  Command ter = command.group("TER");
+  ter.flag("--ter-normalized", o.ter.normalized, "Split punctuation off words first");
+  ter.flag("--ter-no-punct", o.ter.no_punct, "Ignore punctuation");
+  ter.flag("--ter-asian-support", o.ter.asian_support,
+           "With these two, treat Chinese and Japanese characters");
+  ter.flag("--ter-case-sensitive", o.ter.case_sensitive, "Upper and lower case differ");
 }
 
-void add_alignment_options(CLI::App& app, EvaluateOptions& o) {
-  auto* group = app.add_option_group("Word alignment");
-  group->add_flag(
-      "--aer", o.aer,
-      "Alignment error rate of -i files (Pharaoh) by the -r file (Talp); -m is not used");
-  group->add_option("--gold-from", o.gold_from, "The number of the first word in the -r file")
-      ->check(CLI::Range(0, 1))
-      ->capture_default_str();
+void add_alignment_options(Command& command, EvaluateOptions& o) {
+  Command group = command.group("Word alignment");
+  group.flag("--aer", o.aer,
+             "Alignment error rate of -i files (Pharaoh) by the -r file (Talp); -m is not used");
+  group.option("--gold-from", o.gold_from, "The number of the first word in the -r file")
+      .within(0, 1)
+      .with_default();
 }
 
-void add_test_options(CLI::App& app, EvaluateOptions& o) {
-  auto* tests = app.add_option_group("Significance");
-  tests->add_flag("--confidence", o.confidence, "95 % interval of one system, by bootstrap");
-  auto* bootstrap = tests->add_flag("--paired-bs", o.paired_bs,
-                                    "Compare systems with the first, by paired bootstrap");
+void add_test_options(Command& command, EvaluateOptions& o) {
+  Command tests = command.group("Significance");
+  tests.flag("--confidence", o.confidence, "95 % interval of one system, by bootstrap");
+  Option bootstrap =
+      tests.flag("--paired-bs", o.paired_bs, "Compare systems with the first, by paired bootstrap");
   tests
-      ->add_flag("--paired-ar", o.paired_ar,
-                 "Compare systems with the first, by approximate randomisation")
-      ->excludes(bootstrap);
-  auto count = CLI::Range(1, 100'000'000);
-  tests->add_option("--confidence-n", o.confidence_n, "Samples")
-      ->check(count)
-      ->capture_default_str();
-  tests->add_option("--paired-bs-n", o.paired_bs_n, "Samples")->check(count)->capture_default_str();
-  tests->add_option("--paired-ar-n", o.paired_ar_n, "Trials")->check(count)->capture_default_str();
+      .flag("--paired-ar", o.paired_ar,
+            "Compare systems with the first, by approximate randomisation")
+      .excludes(bootstrap);
+  constexpr int kMost = 100'000'000;
+  tests.option("--confidence-n", o.confidence_n, "Samples").within(1, kMost).with_default();
+  tests.option("--paired-bs-n", o.paired_bs_n, "Samples").within(1, kMost).with_default();
+  tests.option("--paired-ar-n", o.paired_ar_n, "Trials").within(1, kMost).with_default();
 }
 
-void add_common_options(CLI::App& app, EvaluateOptions& o) {
-  app.add_option("-r,--reference", o.references,
-                 "Reference files, one sentence per line (.gz is read too)")
-      ->required()
-      ->type_name("FILE");
-  app.add_option("-i,--input", o.inputs,
-                 "Hypothesis files, the first is the baseline; default: standard input")
-      ->type_name("FILE");
-  app.add_option("-m,--metrics", o.metrics, "What to compute")
-      ->check(CLI::IsMember({"bleu", "chrf", "chrf++", "ter"}))
-      ->capture_default_str();
-  app.add_flag("--lowercase", o.lowercase, "Ignore case in BLEU and chrF (TER does anyway)");
-  app.add_option("-f,--format", o.format, "How to print it")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  app.add_option("-w,--width", o.width, "Digits after the point")
-      ->check(CLI::Range(0, 15))
-      ->capture_default_str();
-  app.add_flag("-b,--score-only", o.score_only, "Print the score alone");
-  app.add_flag("--short", o.abbreviated, "Abbreviate the signature");
-  app.add_flag("--sentence-level", o.sentence_level, "One line per sentence instead of one in all");
+void add_common_options(Command& command, EvaluateOptions& o) {
+  command
+      .option("-r,--reference", o.references,
+              "Reference files, one sentence per line (.gz is read too)")
+      .required()
+      .takes("FILE");
+  command
+      .option("-i,--input", o.inputs,
+              "Hypothesis files, the first is the baseline; default: standard input")
+      .takes("FILE");
+  command.option("-m,--metrics", o.metrics, "What to compute")
+      .among({"bleu", "chrf", "chrf++", "ter"})
+      .with_default();
+  command.flag("--lowercase", o.lowercase, "Ignore case in BLEU and chrF (TER does anyway)");
+  command.option("-f,--format", o.format, "How to print it").among({"text", "json"}).with_default();
+  command.option("-w,--width", o.width, "Digits after the point").within(0, 15).with_default();
+  command.flag("-b,--score-only", o.score_only, "Print the score alone");
+  command.flag("--short", o.abbreviated, "Abbreviate the signature");
+  command.flag("--sentence-level", o.sentence_level, "One line per sentence instead of one in all");
 }
 
 }  // namespace
 
-void add_evaluate(CLI::App& app) {
-  auto* command = app.add_subcommand(
+void add_evaluate(Command& program) {
+  Command command = program.command(
       "evaluate", "Score translations (BLEU, chrF, TER, significance) and word alignments (AER)");
   auto options = std::make_shared<EvaluateOptions>();
-  add_common_options(*command, *options);
-  add_metric_options(*command, *options);
-  add_test_options(*command, *options);
-  add_alignment_options(*command, *options);
-  command->footer(kExamples);
-  command->callback([command, options] {
+  add_common_options(command, *options);
+  add_metric_options(command, *options);
+  add_test_options(command, *options);
+  add_alignment_options(command, *options);
+  command.footer(kExamples);
+  command.runs([command, options] {
     options->bleu.tokenize = bleu_tokenizer(options->tokenize);
     options->bleu.smooth = bleu_smoothing(options->smooth);
     options->bleu.lowercase = options->chrf.lowercase = options->lowercase;
-    if (command->get_option("--smooth-value")->count() > 0)
-      options->bleu.smooth_value = options->smooth_value;
-    if (options->aer && command->get_option("--width")->count() == 0) options->width = 2;
+    if (command.given("--smooth-value")) options->bleu.smooth_value = options->smooth_value;
+    if (options->aer && !command.given("--width")) options->width = 2;
     evaluate(*options);
   });
 }

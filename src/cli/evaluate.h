@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // Adds `fovea evaluate`: scores of hypotheses against references, to standard output.
-void add_evaluate(CLI::App& app);
+void add_evaluate(Command& program);
 
 }  // namespace fovea

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <map>
 #include <memory>
@@ -13,6 +12,7 @@
 
 #include "base/lines.h"
 #include "base/log.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "train/metrics.h"
 
@@ -205,16 +205,16 @@ void inspect(const InspectCommand& c) {
 
 }  // namespace
 
-void add_inspect(CLI::App& app) {
-  auto* command = app.add_subcommand("inspect", "Say what a model directory holds");
+void add_inspect(Command& program) {
+  Command command = program.command("inspect", "Say what a model directory holds");
   auto shared = std::make_shared<InspectCommand>();
   command
-      ->add_option("directory", shared->directory,
-                   "Or the name of a model that comes along; default: en-de")
-      ->type_name("DIR");
-  command->add_flag("--json", shared->json, "For programs");
-  command->footer(kExamples);
-  command->callback([shared] { inspect(*shared); });
+      .option("directory", shared->directory,
+              "Or the name of a model that comes along; default: en-de")
+      .takes("DIR");
+  command.flag("--json", shared->json, "For programs");
+  command.footer(kExamples);
+  command.runs([shared] { inspect(*shared); });
 }
 
 }  // namespace fovea

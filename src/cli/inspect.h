@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // Adds `fovea inspect`: says what a model directory holds.
-void add_inspect(CLI::App& app);
+void add_inspect(Command& program);
 
 }  // namespace fovea

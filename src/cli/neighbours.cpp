@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -16,6 +15,7 @@
 #include "base/lines.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "decode/embeddings.h"
 #include "text/neighbours.h"
@@ -141,29 +141,24 @@ void neighbours(const NeighboursCommand& c) {
 
 }  // namespace
 
-void add_neighbours(CLI::App& app) {
-  auto* command = app.add_subcommand("neighbours", "Show which words have vectors alike");
+void add_neighbours(Command& program) {
+  Command command = program.command("neighbours", "Show which words have vectors alike");
   auto shared = std::make_shared<NeighboursCommand>();
   NeighboursCommand& c = *shared;
-  command->add_option("words", c.words, "Words to find the neighbours of")->type_name("WORD");
-  command->add_option("-v,--vectors", c.vectors, "File of word vectors; text may be .gz")
-      ->type_name("FILE");
-  command->add_option("-m,--model", c.model, "Model directory, for its embeddings instead")
-      ->type_name("DIR");
-  command->add_option("--side", c.side, "Whose embeddings of the model")
-      ->check(CLI::IsMember({"source", "target"}))
-      ->capture_default_str();
-  command->add_option("-n,--count", c.count, "Neighbours of each word")
-      ->check(CLI::Range(1, 1000))
-      ->capture_default_str();
-  command->add_option("--svg", c.svg, "Draw a map of the words and their neighbours")
-      ->type_name("FILE");
-  command->add_flag("--json", c.json, "One JSON object per word");
-  command->add_option("--bad-utf8", c.bad_utf8, "Words of the file that are not UTF-8")
-      ->check(CLI::IsMember({"fail", "skip", "replace"}))
-      ->capture_default_str();
-  command->footer(kExamples);
-  command->callback([shared] { neighbours(*shared); });
+  command.option("words", c.words, "Words to find the neighbours of").takes("WORD");
+  command.option("-v,--vectors", c.vectors, "File of word vectors; text may be .gz").takes("FILE");
+  command.option("-m,--model", c.model, "Model directory, for its embeddings instead").takes("DIR");
+  command.option("--side", c.side, "Whose embeddings of the model")
+      .among({"source", "target"})
+      .with_default();
+  command.option("-n,--count", c.count, "Neighbours of each word").within(1, 1000).with_default();
+  command.option("--svg", c.svg, "Draw a map of the words and their neighbours").takes("FILE");
+  command.flag("--json", c.json, "One JSON object per word");
+  command.option("--bad-utf8", c.bad_utf8, "Words of the file that are not UTF-8")
+      .among({"fail", "skip", "replace"})
+      .with_default();
+  command.footer(kExamples);
+  command.runs([shared] { neighbours(*shared); });
 }
 
 }  // namespace fovea

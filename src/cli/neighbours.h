@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // Adds `fovea neighbours`: the words whose vectors are most like those of given words.
-void add_neighbours(CLI::App& app);
+void add_neighbours(Command& program);
 
 }  // namespace fovea

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <cmath>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -10,6 +9,7 @@
 
 #include "base/lines.h"
 #include "base/log.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "cli/translation_format.h"
 #include "cli/whole_file.h"
@@ -148,31 +148,29 @@ void score(const ScoreCommand& c) {
 
 }  // namespace
 
-void add_score(CLI::App& app) {
-  auto* command = app.add_subcommand("score", "How probable given translations are under a model");
+void add_score(Command& program) {
+  Command command = program.command("score", "How probable given translations are under a model");
   auto shared = std::make_shared<ScoreCommand>();
   ScoreCommand& c = *shared;
   command
-      ->add_option("-s,--source,source", c.source,
-                   "Source sentences, one per line (.gz, - for stdin)")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("-t,--target,target", c.target, "Their translations, line by line")
-      ->required()
-      ->type_name("FILE");
-  command->add_option("-o,--output", c.output, "File to write (.gz, - for stdout)")
-      ->type_name("FILE");
-  command->add_option("-f,--format", c.format, "How to write it")
-      ->check(CLI::IsMember({"text", "jsonl"}))
-      ->capture_default_str();
-  command->add_flag("--summary", c.summary, "Only the perplexity of the whole");
-  command->add_flag("--per-token", c.per_token, "The log-probability of each piece as well");
-  command->add_option("--batch-tokens", c.batch_tokens, "Pieces computed together")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  add_model_options(*command, c.model);
-  command->footer(kExamples);
-  command->callback([shared] { score(*shared); });
+      .option("-s,--source,source", c.source, "Source sentences, one per line (.gz, - for stdin)")
+      .required()
+      .takes("FILE");
+  command.option("-t,--target,target", c.target, "Their translations, line by line")
+      .required()
+      .takes("FILE");
+  command.option("-o,--output", c.output, "File to write (.gz, - for stdout)").takes("FILE");
+  command.option("-f,--format", c.format, "How to write it")
+      .among({"text", "jsonl"})
+      .with_default();
+  command.flag("--summary", c.summary, "Only the perplexity of the whole");
+  command.flag("--per-token", c.per_token, "The log-probability of each piece as well");
+  command.option("--batch-tokens", c.batch_tokens, "Pieces computed together")
+      .within(1, 1 << 20)
+      .with_default();
+  add_model_options(command, c.model);
+  command.footer(kExamples);
+  command.runs([shared] { score(*shared); });
 }
 
 }  // namespace fovea

@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // Adds `fovea score`: how probable given translations are under a model.
-void add_score(CLI::App& app);
+void add_score(Command& program);
 
 }  // namespace fovea

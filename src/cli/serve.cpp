@@ -4,7 +4,6 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <atomic>
 #include <chrono>
@@ -18,6 +17,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "cli/training_run.h"
 #include "ops/matmul_kernel.h"
@@ -224,94 +224,90 @@ void serve(ServeCommand& c) {
   run(c, server, service, requests);
 }
 
-void add_limits(CLI::App& command, ServeCommand& c) {
-  auto* group = command.add_option_group("Limits");
-  group->add_option("--char-limit", c.service.char_limit, "Characters of a request; 0: no limit")
-      ->check(CLI::Range(0, 1 << 30))
-      ->capture_default_str();
+void add_limits(Command& command, ServeCommand& c) {
+  Command group = command.group("Limits");
+  group.option("--char-limit", c.service.char_limit, "Characters of a request; 0: no limit")
+      .within(0, 1 << 30)
+      .with_default();
   group
-      ->add_option("--req-limit", c.service.requests_per_minute,
-                   "Requests in a minute of an address, or of a key without a number; 0: no limit")
-      ->check(CLI::Range(0, 1 << 30))
-      ->capture_default_str();
-  group->add_option("--api-keys", c.keys_file, "File of keys: KEY [REQUESTS PER MINUTE] a line")
-      ->type_name("FILE");
-  group->add_flag("--require-api-key", c.service.keys_required, "Nothing without a key");
-  group->add_flag("--disable-files-translation", c.no_files, "No /translate_file");
-  group->add_option("--max-body", c.server.max_body, "Bytes of a request")
-      ->check(CLI::Range(1024, 1 << 30))
-      ->capture_default_str();
-  group->add_option("--max-connections", c.server.max_connections, "Clients at a time")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  group->add_option("--timeout", c.timeout, "Seconds from question to answer")
-      ->check(CLI::Range(0.1, 86400.0))
-      ->capture_default_str();
-  group->add_option("--drain", c.drain, "Seconds to answer what was asked before SIGTERM")
-      ->check(CLI::Range(0.0, 86400.0))
-      ->capture_default_str();
+      .option("--req-limit", c.service.requests_per_minute,
+              "Requests in a minute of an address, or of a key without a number; 0: no limit")
+      .within(0, 1 << 30)
+      .with_default();
+  group.option("--api-keys", c.keys_file, "File of keys: KEY [REQUESTS PER MINUTE] a line")
+      .takes("FILE");
+  group.flag("--require-api-key", c.service.keys_required, "Nothing without a key");
+  group.flag("--disable-files-translation", c.no_files, "No /translate_file");
+  group.option("--max-body", c.server.max_body, "Bytes of a request")
+      .within(1024, 1 << 30)
+      .with_default();
+  group.option("--max-connections", c.server.max_connections, "Clients at a time")
+      .within(1, 1 << 20)
+      .with_default();
+  group.option("--timeout", c.timeout, "Seconds from question to answer")
+      .within(0.1, 86400.0)
+      .with_default();
+  group.option("--drain", c.drain, "Seconds to answer what was asked before SIGTERM")
+      .within(0.0, 86400.0)
+      .with_default();
 }
 
-void add_batches(CLI::App& command, ServeCommand& c) {
-  auto* group = command.add_option_group("Batches");
-  group->add_option("--batch-tokens", c.batcher.batch_tokens, "Source pieces translated together")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  group->add_option("--batch-delay", c.delay, "Milliseconds a sentence waits for others")
-      ->check(CLI::Range(0.0, 1000.0))
-      ->capture_default_str();
+void add_batches(Command& command, ServeCommand& c) {
+  Command group = command.group("Batches");
+  group.option("--batch-tokens", c.batcher.batch_tokens, "Source pieces translated together")
+      .within(1, 1 << 20)
+      .with_default();
+  group.option("--batch-delay", c.delay, "Milliseconds a sentence waits for others")
+      .within(0.0, 1000.0)
+      .with_default();
   group
-      ->add_option("--queue-tokens", c.batcher.queue_tokens,
-                   "Source pieces that may wait; requests beyond are answered 429")
-      ->check(CLI::Range(1, 1 << 30))
-      ->capture_default_str();
-  group->add_option("-b,--beam", c.service.wish.beam, "Beam where a request does not say")
-      ->check(CLI::Range(1, 16))
-      ->capture_default_str();
+      .option("--queue-tokens", c.batcher.queue_tokens,
+              "Source pieces that may wait; requests beyond are answered 429")
+      .within(1, 1 << 30)
+      .with_default();
+  group.option("-b,--beam", c.service.wish.beam, "Beam where a request does not say")
+      .within(1, 16)
+      .with_default();
   group
-      ->add_option("--length-penalty", c.service.wish.length_penalty,
-                   "Length penalty where a request does not say")
-      ->check(CLI::Range(-10.0, 10.0))
-      ->capture_default_str();
+      .option("--length-penalty", c.service.wish.length_penalty,
+              "Length penalty where a request does not say")
+      .within(-10.0, 10.0)
+      .with_default();
 }
 
 }  // namespace
 
-void add_serve(CLI::App& app) {
-  auto* command = app.add_subcommand("serve", "Answer translation requests over HTTP");
+void add_serve(Command& program) {
+  Command command = program.command("serve", "Answer translation requests over HTTP");
   auto shared = std::make_shared<ServeCommand>();
   ServeCommand& c = *shared;
   command
-      ->add_option("-m,--model", c.models,
-                   "Model directory, or FROM-TO=DIR where its name does not tell the languages, or "
-                   "the name of a model that comes along; may be given several times; default: "
-                   "all that come along")
-      ->type_name("DIR")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->envname("FOVEA_MODEL");
+      .option("-m,--model", c.models,
+              "Model directory, or FROM-TO=DIR where its name does not tell the languages, or "
+              "the name of a model that comes along; may be given several times; default: "
+              "all that come along")
+      .takes("DIR")
+      .one_by_one()
+      .from_environment("FOVEA_MODEL");
   command
-      ->add_option("--run", c.runs,
-                   "The same, of a directory that 'fovea train' wrote: the page shows its curves "
-                   "and its attention at each checkpoint and snapshot that was kept")
-      ->type_name("DIR")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  command->add_option("--host", c.server.host, "Address to listen on; 0.0.0.0: all")
-      ->capture_default_str()
-      ->envname("FOVEA_HOST");
-  command->add_option("--port", c.server.port, "Port to listen on; 0: any that is free")
-      ->check(CLI::Range(0, 65535))
-      ->capture_default_str()
-      ->envname("FOVEA_PORT");
-  add_device_option(*command, c.choice.device);
-  add_precision_option(*command, c.choice.precision);
-  add_limits(*command, c);
-  add_batches(*command, c);
-  command->footer(kExamples);
-  command->callback([shared] { serve(*shared); });
+      .option("--run", c.runs,
+              "The same, of a directory that 'fovea train' wrote: the page shows its curves "
+              "and its attention at each checkpoint and snapshot that was kept")
+      .takes("DIR")
+      .one_by_one();
+  command.option("--host", c.server.host, "Address to listen on; 0.0.0.0: all")
+      .with_default()
+      .from_environment("FOVEA_HOST");
+  command.option("--port", c.server.port, "Port to listen on; 0: any that is free")
+      .within(0, 65535)
+      .with_default()
+      .from_environment("FOVEA_PORT");
+  add_device_option(command, c.choice.device);
+  add_precision_option(command, c.choice.precision);
+  add_limits(command, c);
+  add_batches(command, c);
+  command.footer(kExamples);
+  command.runs([shared] { serve(*shared); });
 }
 
 }  // namespace fovea

@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // fovea serve: translation as a service over HTTP.
-void add_serve(CLI::App& app);
+void add_serve(Command& program);
 
 }  // namespace fovea

@@ -2,13 +2,13 @@
 
 #include <omp.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
 
 #include "base/log.h"
+#include "cli/options.h"
 #include "serve/language.h"
 
 namespace fovea {
@@ -34,16 +34,16 @@ LogFormat format_of(const std::string& name) {
 
 }  // namespace
 
-void add_session(CLI::App& app) {
+void add_session(Program& program) {
   auto options = std::make_shared<SessionOptions>();
-  app.add_option("--threads", options->threads, "Threads to compute with; 0: one per core")
-      ->check(CLI::Range(0, 1024))
-      ->envname("FOVEA_THREADS");
-  app.add_flag("-q,--quiet", options->quiet, "Warnings and errors only, no progress");
-  app.add_option("--log-format", options->log_format, "Messages on stderr: auto, tty, plain, json")
-      ->check(CLI::IsMember({"auto", "tty", "plain", "json"}))
-      ->envname("FOVEA_LOG_FORMAT");
-  app.parse_complete_callback([options] {
+  program.option("--threads", options->threads, "Threads to compute with; 0: one per core")
+      .within(0, 1024)
+      .from_environment("FOVEA_THREADS");
+  program.flag("-q,--quiet", options->quiet, "Warnings and errors only, no progress");
+  program.option("--log-format", options->log_format, "Messages on stderr: auto, tty, plain, json")
+      .among({"auto", "tty", "plain", "json"})
+      .from_environment("FOVEA_LOG_FORMAT");
+  program.prepare([options] {
     if (options->threads > 0) omp_set_num_threads(options->threads);
     start_log({.format = format_of(options->log_format), .quiet = options->quiet});
   });
@@ -54,31 +54,28 @@ Precision ModelChoice::numbers() const {
   return precision == "int8" ? Precision::int8 : Precision::f32;
 }
 
-void add_device_option(CLI::App& command, std::string& device) {
-  command.add_option("--device", device, "Where to compute")
-      ->check(CLI::IsMember({"cpu", "cuda"}))
-      ->capture_default_str()
-      ->envname("FOVEA_DEVICE");
+void add_device_option(Command& command, std::string& device) {
+  command.option("--device", device, "Where to compute")
+      .among({"cpu", "cuda"})
+      .with_default()
+      .from_environment("FOVEA_DEVICE");
 }
 
-void add_precision_option(CLI::App& command, std::string& precision) {
-  command.add_option("--precision", precision, "Numbers of matrix products")
-      ->check(CLI::IsMember({"f32", "bf16", "int8"}))
-      ->capture_default_str()
-      ->envname("FOVEA_PRECISION");
+void add_precision_option(Command& command, std::string& precision) {
+  command.option("--precision", precision, "Numbers of matrix products")
+      .among({"f32", "bf16", "int8"})
+      .with_default()
+      .from_environment("FOVEA_PRECISION");
 }
 
-void add_model_options(CLI::App& command, ModelChoice& choice) {
+void add_model_options(Command& command, ModelChoice& choice) {
   command
-      .add_option(
-          "-m,--model", choice.directories,
-          "Model directory, or the name of a model that comes along; given several times, an "
-          "ensemble; default: en-de, which comes along")
-      ->type_name("DIR")
-      ->expected(1)
-      ->allow_extra_args(false)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll)
-      ->envname("FOVEA_MODEL");
+      .option("-m,--model", choice.directories,
+              "Model directory, or the name of a model that comes along; given several times, an "
+              "ensemble; default: en-de, which comes along")
+      .takes("DIR")
+      .one_by_one()
+      .from_environment("FOVEA_MODEL");
   add_device_option(command, choice.device);
   add_precision_option(command, choice.precision);
 }

@@ -8,15 +8,14 @@
 #include "decode/package.h"
 #include "ops/matmul.h"
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
+
+class Command;
+class Program;
 
 // Adds --threads, --quiet and --log-format to the program. They may stand before or after the
 // name of a command and are in force before it runs.
-void add_session(CLI::App& app);
+void add_session(Program& program);
 
 // Which model a command uses, and how.
 struct ModelChoice {
@@ -27,11 +26,11 @@ struct ModelChoice {
 };
 
 // Adds --device, the same for every command that computes; see device_named().
-void add_device_option(CLI::App& command, std::string& device);
-void add_precision_option(CLI::App& command, std::string& precision);  // ModelChoice::numbers
+void add_device_option(Command& command, std::string& device);
+void add_precision_option(Command& command, std::string& precision);  // ModelChoice::numbers
 
 // Adds -m, --device and --precision to a command.
-void add_model_options(CLI::App& command, ModelChoice& choice);
+void add_model_options(Command& command, ModelChoice& choice);
 
 // Exit::usage where this program or this machine cannot do what was chosen.
 Device device_of(const ModelChoice& choice);

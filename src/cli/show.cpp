@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdlib>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "base/log.h"
 #include "cli/attention_picture.h"
 #include "cli/explanation.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "cli/shown_file.h"
 #include "cli/what_if_options.h"
@@ -276,45 +276,40 @@ void show(const ShowCommand& c) {
 
 }  // namespace
 
-void add_show(CLI::App& app) {
-  auto* command = app.add_subcommand("show", "Draw the attention of a translated sentence");
+void add_show(Command& program) {
+  Command command = program.command("show", "Draw the attention of a translated sentence");
   auto shared = std::make_shared<ShowCommand>();
   ShowCommand& c = *shared;
-  command->add_option("text", c.text, "The sentence to translate")->type_name("TEXT");
+  command.option("text", c.text, "The sentence to translate").takes("TEXT");
   command
-      ->add_option("--pairs", c.pairs,
-                   "A file of sentences instead, a line each, with a tab and their translations "
-                   "where these are given")
-      ->type_name("FILE");
-  command->add_option("-t,--target", c.target, "This translation instead of the model's own")
-      ->type_name("TEXT");
-  command->add_option("--prefix", c.prefix, "The translation begins with this text")
-      ->type_name("TEXT");
-  command->add_option("--explain", c.explain, "The steps of this word's attention, with numbers")
-      ->type_name("WORD");
-  command->add_option("--kind", c.kind, "Which attention; default: cross")
-      ->check(CLI::IsMember({"cross", "encoder", "decoder"}));
-  command->add_option("--layer", c.layer, "One layer, from 0; default: their mean")
-      ->check(CLI::NonNegativeNumber);
-  command->add_option("--head", c.head, "One head, from 0; default: their mean")
-      ->check(CLI::NonNegativeNumber);
-  command->add_flag("--pieces", c.pieces, "Pieces as the model sees them, not whole words");
-  command->add_option("--svg", c.svg, "Write a picture to this file (- for stdout)")
-      ->type_name("FILE");
-  command->add_option("--png", c.png, "The same as pixels")->type_name("FILE");
-  command
-      ->add_option("--html", c.html, "Write a page of all views, with all numbers, into one file")
-      ->type_name("FILE");
-  command->add_flag("--grid", c.grid, "All heads of all layers in one picture");
-  command->add_flag("--json", c.json, "With --explain: all numbers, for programs");
-  command->add_flag("--ascii", c.ascii, "Plain characters instead of colours or blocks");
-  command->add_option("-b,--beam", c.beam, "Hypotheses kept at each step")
-      ->check(CLI::Range(1, 1024))
-      ->capture_default_str();
-  c.what_if.add_to(*command);
-  add_model_options(*command, c.model);
-  command->footer(kExamples);
-  command->callback([shared] { show(*shared); });
+      .option("--pairs", c.pairs,
+              "A file of sentences instead, a line each, with a tab and their translations "
+              "where these are given")
+      .takes("FILE");
+  command.option("-t,--target", c.target, "This translation instead of the model's own")
+      .takes("TEXT");
+  command.option("--prefix", c.prefix, "The translation begins with this text").takes("TEXT");
+  command.option("--explain", c.explain, "The steps of this word's attention, with numbers")
+      .takes("WORD");
+  command.option("--kind", c.kind, "Which attention; default: cross")
+      .among({"cross", "encoder", "decoder"});
+  command.option("--layer", c.layer, "One layer, from 0; default: their mean").not_negative();
+  command.option("--head", c.head, "One head, from 0; default: their mean").not_negative();
+  command.flag("--pieces", c.pieces, "Pieces as the model sees them, not whole words");
+  command.option("--svg", c.svg, "Write a picture to this file (- for stdout)").takes("FILE");
+  command.option("--png", c.png, "The same as pixels").takes("FILE");
+  command.option("--html", c.html, "Write a page of all views, with all numbers, into one file")
+      .takes("FILE");
+  command.flag("--grid", c.grid, "All heads of all layers in one picture");
+  command.flag("--json", c.json, "With --explain: all numbers, for programs");
+  command.flag("--ascii", c.ascii, "Plain characters instead of colours or blocks");
+  command.option("-b,--beam", c.beam, "Hypotheses kept at each step")
+      .within(1, 1024)
+      .with_default();
+  c.what_if.add_to(command);
+  add_model_options(command, c.model);
+  command.footer(kExamples);
+  command.runs([shared] { show(*shared); });
 }
 
 }  // namespace fovea

@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // Adds `fovea show`: draws the attention of a translated sentence.
-void add_show(CLI::App& app);
+void add_show(Command& program);
 
 }  // namespace fovea

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 #include <omp.h>
 
-#include <CLI/CLI.hpp>
 #include <atomic>
 #include <chrono>
 #include <csignal>
@@ -15,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/signals.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "tensor/workspace.h"
 #include "train/budget.h"
@@ -245,41 +245,34 @@ void train(const TrainCommand& command, bool threads_given) {
 
 }  // namespace
 
-void add_train(CLI::App& app) {
-  auto* command =
-      app.add_subcommand("train", "Train a model from a recipe; the same command resumes");
+void add_train(Command& program) {
+  Command command =
+      program.command("train", "Train a model from a recipe; the same command resumes");
   auto c = std::make_shared<TrainCommand>();
-  command->add_option("-c,--config", c->recipe, "Recipe: a YAML file of settings")
-      ->type_name("FILE");
-  command->add_option("-o,--output", c->directory, "Model directory to make or go on with")
-      ->type_name("MODEL_DIR");
-  command->add_option("--set", c->assignments, "One setting, after the recipe: train.seed=2")
-      ->type_name("KEY=VALUE")
-      ->expected(1)
-      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
-  add_device_option(*command, c->device);
+  command.option("-c,--config", c->recipe, "Recipe: a YAML file of settings").takes("FILE");
+  command.option("-o,--output", c->directory, "Model directory to make or go on with")
+      .takes("MODEL_DIR");
+  command.option("--set", c->assignments, "One setting, after the recipe: train.seed=2")
+      .takes("KEY=VALUE")
+      .repeated();
+  add_device_option(command, c->device);
   command
-      ->add_option(
-          "--data", c->data,
-          "Folder that the recipe's paths start at; default: $FOVEA_DATA, else the current")
-      ->type_name("DIR");
+      .option("--data", c->data,
+              "Folder that the recipe's paths start at; default: $FOVEA_DATA, else the current")
+      .takes("DIR");
   command
-      ->add_option("--workspace", c->workspace,
-                   "Most memory to take on the device; default: whatever there is")
-      ->type_name("GiB")
-      ->check(CLI::PositiveNumber)
-      ->envname("FOVEA_WORKSPACE");
-  command->add_option("--precision", c->precision, "Numbers of matrix products: f32, bf16")
-      ->check(CLI::IsMember({"f32", "bf16"}));
-  command->add_flag("--dump-config", c->dump_config, "Print all settings as a recipe and end");
-  command->add_flag("--dry-run", c->dry_run,
-                    "Check files, print parameters, memory and time, and end");
-  command->add_flag("--restart", c->restart, "Forget what MODEL_DIR holds and begin anew");
-  command->footer(kExamples);
-  command->callback([command, c] {
-    const CLI::Option* threads = command->get_parent()->get_option_no_throw("--threads");
-    train(*c, threads && threads->count() > 0);
-  });
+      .option("--workspace", c->workspace,
+              "Most memory to take on the device; default: whatever there is")
+      .takes("GiB")
+      .positive()
+      .from_environment("FOVEA_WORKSPACE");
+  command.option("--precision", c->precision, "Numbers of matrix products: f32, bf16")
+      .among({"f32", "bf16"});
+  command.flag("--dump-config", c->dump_config, "Print all settings as a recipe and end");
+  command.flag("--dry-run", c->dry_run, "Check files, print parameters, memory and time, and end");
+  command.flag("--restart", c->restart, "Forget what MODEL_DIR holds and begin anew");
+  command.footer(kExamples);
+  command.runs([command, c] { train(*c, command.given("--threads")); });
 }
 
 }  // namespace fovea

@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // Adds `fovea train`: a model directory from a recipe and parallel text.
-void add_train(CLI::App& app);
+void add_train(Command& program);
 
 }  // namespace fovea

@@ -2,7 +2,6 @@
 
 #include <unistd.h>
 
-#include <CLI/CLI.hpp>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -12,6 +11,7 @@
 
 #include "base/lines.h"
 #include "base/log.h"
+#include "cli/options.h"
 #include "cli/session.h"
 #include "cli/translation_format.h"
 #include "cli/whole_file.h"
@@ -175,83 +175,78 @@ void translate(TranslateCommand& c) {
   stream.close();
 }
 
-void add_search_options(CLI::App& app, TranslateCommand& c) {
+void add_search_options(Command& command, TranslateCommand& c) {
   SearchOptions& s = c.options.search;
-  auto* group = app.add_option_group("Search");
-  group->add_option("-b,--beam", s.beam, "Hypotheses kept at each step; 1 is greedy search")
-      ->capture_default_str();
-  group->add_option("-n,--n-best", s.n_best, "Translations of each line, best first")
-      ->capture_default_str();
-  group->add_option("--length-penalty", s.length_penalty, "A: score = log-probability / length^A")
-      ->capture_default_str();
+  Command group = command.group("Search");
+  group.option("-b,--beam", s.beam, "Hypotheses kept at each step; 1 is greedy search")
+      .with_default();
+  group.option("-n,--n-best", s.n_best, "Translations of each line, best first").with_default();
+  group.option("--length-penalty", s.length_penalty, "A: score = log-probability / length^A")
+      .with_default();
   group
-      ->add_option("--coverage-penalty", s.coverage_penalty,
-                   "Weight of the penalty for source words left unattended")
-      ->capture_default_str();
+      .option("--coverage-penalty", s.coverage_penalty,
+              "Weight of the penalty for source words left unattended")
+      .with_default();
   group
-      ->add_option("--max-length-factor", s.max_length_factor,
-                   "At most this many pieces per source piece, and ten more")
-      ->capture_default_str();
-  group->add_option("--max-length", s.max_length, "At most this many pieces; 0: the model's limit")
-      ->capture_default_str();
-  group->add_option("--prefix", c.prefix, "Every translation begins with this text")
-      ->type_name("TEXT");
-  group->add_flag("--allow-unk", s.allow_unknown, "May write the unknown word (⁇)");
+      .option("--max-length-factor", s.max_length_factor,
+              "At most this many pieces per source piece, and ten more")
+      .with_default();
+  group.option("--max-length", s.max_length, "At most this many pieces; 0: the model's limit")
+      .with_default();
+  group.option("--prefix", c.prefix, "Every translation begins with this text").takes("TEXT");
+  group.flag("--allow-unk", s.allow_unknown, "May write the unknown word (⁇)");
 
-  auto* sampling = app.add_option_group("Sampling");
-  auto* sample = sampling->add_flag("--sample", c.sample, "Draw words instead of searching");
-  sampling->add_option("--temperature", c.sampler.temperature, "Below 1 safer, above 1 wilder")
-      ->needs(sample)
-      ->capture_default_str();
-  sampling->add_option("--top-k", c.sampler.top_k, "Draw from the k most probable words; 0: all")
-      ->needs(sample)
-      ->capture_default_str();
-  sampling
-      ->add_option("--top-p", c.sampler.top_p, "Draw from the words that make up this probability")
-      ->needs(sample)
-      ->capture_default_str();
-  sampling->add_option("--seed", c.sampler.seed, "The same seed draws the same words")
-      ->needs(sample)
-      ->capture_default_str();
+  Command sampling = command.group("Sampling");
+  Option sample = sampling.flag("--sample", c.sample, "Draw words instead of searching");
+  sampling.option("--temperature", c.sampler.temperature, "Below 1 safer, above 1 wilder")
+      .needs(sample)
+      .with_default();
+  sampling.option("--top-k", c.sampler.top_k, "Draw from the k most probable words; 0: all")
+      .needs(sample)
+      .with_default();
+  sampling.option("--top-p", c.sampler.top_p, "Draw from the words that make up this probability")
+      .needs(sample)
+      .with_default();
+  sampling.option("--seed", c.sampler.seed, "The same seed draws the same words")
+      .needs(sample)
+      .with_default();
 }
 
 }  // namespace
 
-void add_translate(CLI::App& app) {
-  auto* command = app.add_subcommand("translate", "Translate text: arguments, files or a pipe");
+void add_translate(Command& program) {
+  Command command = program.command("translate", "Translate text: arguments, files or a pipe");
   auto shared = std::make_shared<TranslateCommand>();
   TranslateCommand& c = *shared;
+  command.option("text", c.texts, "Sentences to translate; none: -i files, else standard input")
+      .takes("TEXT");
+  command.option("-i,--input", c.inputs, "Files, one sentence per line (.gz, - for stdin)")
+      .takes("FILE");
+  command.option("-o,--output", c.output, "File to write (.gz, - for stdout)").takes("FILE");
+  command.option("-f,--format", c.format, "How to write it")
+      .among({"text", "jsonl", "marian", "fairseq"})
+      .with_default();
   command
-      ->add_option("text", c.texts, "Sentences to translate; none: -i files, else standard input")
-      ->type_name("TEXT");
-  command->add_option("-i,--input", c.inputs, "Files, one sentence per line (.gz, - for stdin)")
-      ->type_name("FILE");
-  command->add_option("-o,--output", c.output, "File to write (.gz, - for stdout)")
-      ->type_name("FILE");
-  command->add_option("-f,--format", c.format, "How to write it")
-      ->check(CLI::IsMember({"text", "jsonl", "marian", "fairseq"}))
-      ->capture_default_str();
-  command
-      ->add_option("--input-format", c.input_format,
-                   "jsonl: objects with \"source\"; their other keys are passed through")
-      ->check(CLI::IsMember({"text", "jsonl"}))
-      ->capture_default_str();
-  command->add_flag("--alignment", c.options.alignment,
-                    "Word alignment 0-0 1-2 (source-target), from the mean cross attention");
-  command->add_flag("--attention", c.options.attention, "All attention matrices (jsonl)");
-  command->add_option("--batch-tokens", c.options.batch_tokens, "Source pieces computed together")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  command->add_option("--batch-sentences", c.options.batch_sentences, "And at most this many lines")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  command->add_option("--chunk", c.chunk, "Lines read before the first is written")
-      ->check(CLI::Range(1, 1 << 20))
-      ->capture_default_str();
-  add_search_options(*command, c);
-  add_model_options(*command, c.model);
-  command->footer(kExamples);
-  command->callback([shared] { translate(*shared); });
+      .option("--input-format", c.input_format,
+              "jsonl: objects with \"source\"; their other keys are passed through")
+      .among({"text", "jsonl"})
+      .with_default();
+  command.flag("--alignment", c.options.alignment,
+               "Word alignment 0-0 1-2 (source-target), from the mean cross attention");
+  command.flag("--attention", c.options.attention, "All attention matrices (jsonl)");
+  command.option("--batch-tokens", c.options.batch_tokens, "Source pieces computed together")
+      .within(1, 1 << 20)
+      .with_default();
+  command.option("--batch-sentences", c.options.batch_sentences, "And at most this many lines")
+      .within(1, 1 << 20)
+      .with_default();
+  command.option("--chunk", c.chunk, "Lines read before the first is written")
+      .within(1, 1 << 20)
+      .with_default();
+  add_search_options(command, c);
+  add_model_options(command, c.model);
+  command.footer(kExamples);
+  command.runs([shared] { translate(*shared); });
 }
 
 }  // namespace fovea

@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // Adds `fovea translate`: translates lines of text with a model.
-void add_translate(CLI::App& app);
+void add_translate(Command& program);
 
 }  // namespace fovea

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <filesystem>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "base/lines.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "cli/options.h"
 #include "cli/whole_file.h"
 #include "text/vocabulary_build.h"
 
@@ -167,43 +167,40 @@ void show(const VocabOptions& options) {
 
 }  // namespace
 
-void add_vocab(CLI::App& app) {
-  auto* command = app.add_subcommand("vocab", "Make a vocabulary of text, or show what it does");
+void add_vocab(Command& program) {
+  Command command = program.command("vocab", "Make a vocabulary of text, or show what it does");
   auto options = std::make_shared<VocabOptions>();
   VocabOptions& o = *options;
   command
-      ->add_option("inputs", o.inputs,
-                   "Text files, one sentence per line (.gz is read too); with --show, texts")
-      ->type_name("FILE");
-  command->add_option("-k,--kind,-t,--type", o.kind, "How text is cut")
-      ->transform(CLI::Transformer({{"word", "words"}, {"char", "characters"}}))
-      ->check(CLI::IsMember({"unigram", "bpe", "words", "characters", "pieces", "tokens"}))
-      ->capture_default_str();
-  auto* size = command
-                   ->add_option("-s,--size", o.size,
-                                "Pieces in all; but for unigram and bpe the most of them")
-                   ->check(CLI::Range(5, 1 << 20))
-                   ->capture_default_str();
-  command->add_option("-o,--output", o.output, "Folder or file to write")->type_name("PATH");
-  command->add_option("--show", o.show, "Print the pieces and ids of texts instead")
-      ->type_name("VOCABULARY");
-  command->add_option("--min-count", o.min_count, "Leave out what is seen less often")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
+      .option("inputs", o.inputs,
+              "Text files, one sentence per line (.gz is read too); with --show, texts")
+      .takes("FILE");
+  command.option("-k,--kind,-t,--type", o.kind, "How text is cut")
+      .synonyms({{"word", "words"}, {"char", "characters"}})
+      .among({"unigram", "bpe", "words", "characters", "pieces", "tokens"})
+      .with_default();
+  command.option("-s,--size", o.size, "Pieces in all; but for unigram and bpe the most of them")
+      .within(5, 1 << 20)
+      .with_default();
+  command.option("-o,--output", o.output, "Folder or file to write").takes("PATH");
+  command.option("--show", o.show, "Print the pieces and ids of texts instead").takes("VOCABULARY");
+  command.option("--min-count", o.min_count, "Leave out what is seen less often")
+      .positive()
+      .with_default();
   command
-      ->add_option("--character-coverage", o.pieces.character_coverage,
-                   "Share of characters that get a piece (unigram, bpe)")
-      ->check(CLI::Range(0.9, 1.0))
-      ->capture_default_str();
-  command->add_flag("--byte-fallback", o.pieces.byte_fallback,
-                    "Spell unknown characters as bytes (unigram, bpe)");
-  command->add_option("--max-lines", o.pieces.max_lines, "Learn from a sample of so many lines")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
-  command->add_option("--seed", o.pieces.seed, "Seed of that sample")->capture_default_str();
-  command->footer(kExamples);
-  command->callback([options, size] {
-    options->size_given = size->count() > 0;
+      .option("--character-coverage", o.pieces.character_coverage,
+              "Share of characters that get a piece (unigram, bpe)")
+      .within(0.9, 1.0)
+      .with_default();
+  command.flag("--byte-fallback", o.pieces.byte_fallback,
+               "Spell unknown characters as bytes (unigram, bpe)");
+  command.option("--max-lines", o.pieces.max_lines, "Learn from a sample of so many lines")
+      .positive()
+      .with_default();
+  command.option("--seed", o.pieces.seed, "Seed of that sample").with_default();
+  command.footer(kExamples);
+  command.runs([options, command] {
+    options->size_given = command.given("--size");
     options->show.empty() ? make(*options) : show(*options);
   });
 }

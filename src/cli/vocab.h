@@ -1,12 +1,10 @@
 #pragma once
 
-namespace CLI {
-class App;
-}
-
 namespace fovea {
 
+class Command;
+
 // Adds `fovea vocab`: makes a vocabulary of text files, or shows how one cuts a text.
-void add_vocab(CLI::App& app);
+void add_vocab(Command& program);
 
 }  // namespace fovea

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "cli/explanation.h"
+#include "cli/options.h"
 #include "text/corpus.h"
 
 namespace fovea {
@@ -41,20 +42,17 @@ int64_t word_of(const Package& package, const std::vector<int32_t>& ids, const c
 
 }  // namespace
 
-void WhatIfOptions::add_to(CLI::App& app) {
-  auto* group = app.add_option_group("What if");
+void WhatIfOptions::add_to(Command& program) {
+  Command group = command.group("What if");
   // One word each: the sentence may stand behind them.
   const auto add = [&](const char* name, std::vector<std::string>& values, const char* help) {
-    return group->add_option(name, values, help)
-        ->expected(1)
-        ->allow_extra_args(false)
-        ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+    return group.option(name, values, help).one_by_one();
   };
-  add("--mask", masks, "Nothing looks at this word; may be given again")->type_name("WORD");
+  add("--mask", masks, "Nothing looks at this word; may be given again").takes("WORD");
   add("--mask-head", heads, "This head says nothing: cross.0.2; may be given again")
-      ->type_name("KIND.LAYER.HEAD");
+      .takes("KIND.LAYER.HEAD");
   add("--force", forces, "At this step (a piece of the target, from 0) all look at this word")
-      ->type_name("STEP=WORD");
+      .takes("STEP=WORD");
 }
 
 WordWhatIf WhatIfOptions::read(const Package& package, const std::string& text) const {

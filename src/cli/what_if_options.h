@@ -1,6 +1,5 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
 
@@ -9,12 +8,14 @@
 
 namespace fovea {
 
+class Command;
+
 // Options that interfere with a model's attention: words and heads that are masked, steps that are
 // told where to look.
 struct WhatIfOptions {
   std::vector<std::string> masks, heads, forces;
 
-  void add_to(CLI::App& app);
+  void add_to(Command& command);
   bool given() const { return !masks.empty() || !heads.empty() || !forces.empty(); }
   // For the sentence as a model reads it. Exit::usage, naming the option, where something that it
   // names does not exist.

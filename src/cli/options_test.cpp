@@ -1,0 +1,105 @@
+#include "cli/options.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+
+#include "temporary.h"
+
+namespace fovea {
+namespace {
+
+// A program of one command, with what it was told.
+class Options : public testing::Test {
+ protected:
+  Options() : command_(program_.command("speak", "Say something")) {
+    program_.option("--threads", threads_, "How many")
+        .within(0, 8)
+        .from_environment("SPEAK_THREADS");
+    command_.option("words", words_, "What to say").takes("WORD");
+    command_.option("--tone", tone_, "How").among({"loud", "soft"}).synonyms({{"quiet", "soft"}});
+    command_.option("--not", left_out_, "Words left out").one_by_one();
+    command_.option("--also", added_, "Words added").repeated();
+    Command group = command_.group("Speed");
+    Option rate = group.option("--rate", rate_, "Words per second").within(0.5, 2.0);
+    group.option("--pause", pause_, "Seconds between").not_negative().excludes(rate);
+    group.flag("--sing", sing_, "With a tune").needs(rate);
+    command_.runs([this] { ++runs_; });
+  }
+  ~Options() override { unsetenv("SPEAK_THREADS"); }
+
+  std::string refusal(const std::vector<std::string>& words) {
+    return message_of(Exit::usage, [&] { program_.run(words); });
+  }
+
+  Program program_{"About", "The end."};
+  Command command_;
+  std::vector<std::string> words_, left_out_, added_;
+  std::string tone_ = "loud";
+  int threads_ = 1, runs_ = 0;
+  double rate_ = 1;
+  std::optional<float> pause_;
+  bool sing_ = false;
+};
+
+using Words = std::vector<std::string>;
+
+TEST_F(Options, ReachTheirVariables) {
+  program_.run({"speak", "a", "--rate=1.5", "b", "--sing", "--tone", "quiet", "--threads", "3"});
+  EXPECT_EQ(runs_, 1);
+  EXPECT_EQ(words_, (Words{"a", "b"}));
+  EXPECT_EQ(tone_, "soft");
+  EXPECT_EQ(rate_, 1.5);
+  EXPECT_EQ(threads_, 3);
+  EXPECT_TRUE(sing_);
+  EXPECT_FALSE(pause_.has_value());
+}
+
+TEST_F(Options, OneByOneLeavesWhatFollowsAndRepeatedTakesIt) {
+  program_.run({"speak", "--not", "x", "a", "--not", "y", "b", "--also", "v", "w", "--also", "z"});
+  EXPECT_EQ(words_, (Words{"a", "b"}));
+  EXPECT_EQ(left_out_, (Words{"x", "y"}));
+  EXPECT_EQ(added_, (Words{"v", "w", "z"}));
+}
+
+TEST_F(Options, AreGivenByTheUserOrTheEnvironment) {
+  program_.run({"speak", "--rate", "2"});
+  EXPECT_TRUE(command_.given("--rate"));  // in a group
+  EXPECT_FALSE(command_.given("--pause"));
+  EXPECT_FALSE(command_.given("--threads"));
+  setenv("SPEAK_THREADS", "5", 1);
+  program_.run({"speak"});
+  EXPECT_TRUE(command_.given("--threads"));  // of the program
+  EXPECT_EQ(threads_, 5);
+}
+
+TEST_F(Options, ThatMakeNoSenseAreRefusedBeforeTheCommandRuns) {
+  EXPECT_EQ(refusal({"speek"}),
+            "unknown command 'speek'; did you mean 'speak'?\nTry 'fovea --help'.");
+  EXPECT_EQ(refusal({"speak", "--tome", "soft"}),
+            "unknown option '--tome'; did you mean '--tone'?\nTry 'fovea speak --help'.");
+  EXPECT_EQ(refusal({"speak", "--thread", "3"}),
+            "unknown option '--thread'; did you mean '--threads'?\nTry 'fovea speak --help'.");
+  EXPECT_TRUE(
+      refusal({"speak", "--tone", "lout"}).starts_with("--tone: lout not in {loud,soft}; "));
+  EXPECT_TRUE(refusal({"speak", "--rate", "3"}).starts_with("--rate: Value 3 not in range"));
+  EXPECT_TRUE(refusal({"speak", "--pause", "-1"}).starts_with("--pause: "));
+  EXPECT_TRUE(refusal({"speak", "--sing"}).starts_with("--sing requires --rate"));
+  EXPECT_TRUE(refusal({"speak", "--rate", "1", "--pause", "1"}).starts_with("--rate excludes"));
+  EXPECT_TRUE(refusal({"speak", "--threads", "9"}).starts_with("--threads: "));
+  EXPECT_EQ(runs_, 0);
+}
+
+TEST_F(Options, HelpIsPrintedAndNothingRuns) {
+  testing::internal::CaptureStdout();
+  program_.run({"speak", "--help"});
+  const std::string help = testing::internal::GetCapturedStdout();
+  EXPECT_TRUE(help.starts_with("Say something\nUsage: fovea speak [OPTIONS] [words...]")) << help;
+  testing::internal::CaptureStdout();
+  program_.run({});
+  EXPECT_TRUE(testing::internal::GetCapturedStdout().starts_with("About\n"));
+  EXPECT_EQ(runs_, 0);
+}
+
+}  // namespace
+}  // namespace fovea
