@@ -2,6 +2,9 @@
 
 namespace fovea {
 
-void add_bench(Command& program);  // fovea bench train|decode
+class Command;
+
+// Adds `fovea bench train` and `fovea bench decode`.
+void add_bench(Command& program);
 
 }  // namespace fovea

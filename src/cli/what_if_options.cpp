@@ -42,7 +42,7 @@ int64_t word_of(const Package& package, const std::vector<int32_t>& ids, const c
 
 }  // namespace
 
-void WhatIfOptions::add_to(Command& program) {
+void WhatIfOptions::add_to(Command& command) {
   Command group = command.group("What if");
   // One word each: the sentence may stand behind them.
   const auto add = [&](const char* name, std::vector<std::string>& values, const char* help) {
