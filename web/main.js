@@ -64,7 +64,8 @@ async function ask() {
   by('translation').classList.add('waiting');
   message('');
   try {
-    const reply = await translate(text, model());
+    const reply = text || recorded ? await translate(text, model())
+      : { translatedText: '', attention: [] };
     if (turn !== page.asked) return;  // another was asked meanwhile
     by('translation').textContent = reply.translatedText;
     page.sentences = reply.attention.filter((s) => s.attention.length > 0).map(read);

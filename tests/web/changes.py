@@ -2,11 +2,12 @@
 
 import urllib.parse
 
+from drawn import TURNED, attributes, rgb
 from truth import STEP, SENTENCE, Asked, ask_service, check, equal, flat, near, picture
 
 
-def what_if(page, **state):
-    page.open(text=SENTENCE, view="whatif", **state)
+def what_if(page, text=SENTENCE, **state):
+    page.open(text=text, view="whatif", **state)
     page.browser.wait("document.querySelector('.what-if').dataset.state !== 'waiting'")
     equal(page.browser.value("document.querySelector('.what-if').dataset.state"), "done", "state")
 
@@ -106,10 +107,73 @@ def a_step_is_forced(page):
     check("force=" not in page.browser.value("location.hash"), "a second click does not undo it")
 
 
+def one_head_is_forced(page):
+    """Twice, in the layer and head that are chosen: the later step with what stood before it."""
+    truth = Asked(page)
+    what_if(page, layer=1, head=2)
+    wanted = []
+    for row, col in ((1, 4), (3, 2)):
+        click_cell(page, "now", row, col)
+        wanted += [{"step": i, "word": col, "layer": 1, "head": 2}
+                   for i, word in enumerate(truth.rows) if word == row]
+        forced = Asked(page, force_attention=wanted,
+                       prefix=truth.json["target"]["tokens"][:wanted[-1]["step"]])
+        truth = forced
+        near(in_map(page, "now"), flat(forced.words(layer=1, head=2)), f"row {row} forced")
+    chips = [c[0] for c in attributes(page, ".changes button")]
+    equal(chips[0], f"step {wanted[0]['step'] + 1} looks at through \u00d7", "what is told")
+    click_cell(page, "now", 1, 4)
+    state = urllib.parse.parse_qs(page.browser.value("location.hash").lstrip("#"))
+    check("force" not in state, f"what was forced behind it stays: {state}")
+    what_if(page, force="1.4.-1.-1,3.2.-1.-1", prefix="\u2581Ein")
+    done_after(page, "document.querySelector('.changes .all').click()")
+    check("force" not in page.browser.value("location.hash"), "not all is taken back")
+    near(in_map(page, "now"), flat(Asked(page).words()), "after all was taken back")
+    # In pieces, a cell of any piece forces its word.
+    what_if(page, unit="pieces", text=TURNED)
+    asked = Asked(page, TURNED)
+    col = next(j for j, word in enumerate(asked.cols) if word < j)
+    click_cell(page, "before", 2, col)
+    state = urllib.parse.parse_qs(page.browser.value("location.hash").lstrip("#"))
+    equal(state["force"], [f"2.{asked.cols[col]}.-1.-1"], "what a piece has forced")
+
+
+def differences_are_marked(page):
+    """Two words masked: words that are gone and new, red and blue, numbers below zero."""
+    truth, now = Asked(page, TURNED), Asked(page, TURNED, mask_words=[1, 4])
+    what_if(page, text=TURNED, mask="1,4")
+    near(in_map(page, "now"), flat(now.words()), "with two masked words")
+    gone, new = ([n[0] for n in attributes(page, f".said {tag}")] for tag in ("del", "ins"))
+    before, after = (one.json["target"]["words"][:-1] for one in (truth, now))
+    check(gone and set(before) - set(after) <= set(gone) <= set(before), f"gone {gone}")
+    check(set(after) - set(before) <= set(new) <= set(after), f"new {new}")
+    said = [line[0] for line in attributes(page, ".said")]
+    equal(said, ["before " + " ".join(before), "now " + " ".join(after)], "both translations")
+    numbers = 0
+    for _, weight, fill in attributes(page, ".difference .cells rect", "data-weight", "fill"):
+        red, _, blue = rgb(fill)
+        check(abs(weight) < 0.02 or (red > blue) == (weight > 0), f"{weight} is {fill}")
+        numbers += abs(weight) >= 0.01
+    cell = attributes(page, ".difference .cells rect", "width")[0][1]
+    texts = [t[0] for t in attributes(page, ".difference .cells text")]
+    equal(len(texts), numbers if cell >= 28 else 0, "numbers in the difference")
+    what_if(page, text=TURNED, mask="1,4", theme="dark")
+    for _, weight, fill in attributes(page, ".difference .cells rect", "data-weight", "fill"):
+        check(abs(weight) > 0.02 or max(rgb(fill)) < 110, f"dark: {weight} is {fill}")
+    done_after(page, "document.querySelector('.changes button').click()")
+    check("mask=4" in page.browser.value("location.hash"), "the other mask is gone too")
+
+
 def a_word_is_edited(page):
     what_if(page)
-    page.browser.value("document.querySelector('.mask [data-word=\"2\"]').dispatchEvent("
-                       "new MouseEvent('dblclick', { bubbles: true }))")
+    double = ("['click', 'click', 'dblclick'].forEach((kind, i) => document.querySelector("
+              "'.mask [data-word=\"%d\"]')?.dispatchEvent(new MouseEvent(kind,"
+              " { bubbles: true, detail: Math.min(2, i + 1) })))")
+    page.browser.value(double % 7)
+    equal(attributes(page, "input.edit"), [], "fields in the place of </s>")
+    page.browser.value(double % 2)
+    page.browser.value("new Promise((done) => setTimeout(done, 300))")
+    check("mask" not in page.browser.value("location.hash"), "a double click has masked a word")
     equal(page.browser.value("document.querySelector('input.edit').value"), "dog", "the field")
     done_after(page, "(() => { const field = document.querySelector('input.edit');"
                "field.value = 'cat'; field.dispatchEvent(new KeyboardEvent('keydown',"
@@ -148,8 +212,18 @@ def keys_do_what_clicks_do(page):
     page.browser.value("document.querySelector('.mask [data-word=\"1\"]').focus()")
     page.browser.press("e")
     equal(page.browser.value("document.activeElement.value"), "small", "the field that e opens")
+    page.browser.value("document.activeElement.value = 'large'")
     page.browser.press("Escape")
     equal(page.browser.value("document.querySelectorAll('input.edit').length"), 0, "fields left")
+    check("edit" not in page.browser.value("location.hash"), "Escape has kept the edit")
+    page.browser.value("document.activeElement.blur()")
+    page.browser.press("ArrowRight")  # the step after the chosen one
+    marked = [n[0] for n in attributes(page, ".now .names .on")]
+    equal(marked, [Asked(page, prefix=state["prefix"][0].split(), force_attention=[
+        {"step": 2, "word": 6}]).json["target"]["words"][3]], "the row of the next step")
+    page.browser.value("document.querySelector('.mask [data-word=\"1\"]').dispatchEvent("
+                       "new MouseEvent('mouseenter'))")
+    check("small" in [n[0] for n in attributes(page, ".now .names .on")], "the word under the mouse")
 
 
 def nonsense_in_the_address_is_told(page):
@@ -190,6 +264,16 @@ def hypotheses_can_be_followed(page):
     check(page.text(".said.now").endswith(forced.json["target"]["text"]), page.text(".said.now"))
     got = page.browser.value("[...document.querySelectorAll('.tree [data-id]')].length")
     equal(got, 1 + len(forced.json["beam"]), "hypotheses behind a forced beginning")
+    equal(len(attributes(page, ".tree .forced")), len(path), "pieces that are forced")
+    page.browser.value("document.querySelector('.search').dataset.state = 'old'")
+    page.click(".changes button")
+    page.browser.wait("document.querySelector('.search').dataset.state === 'done'")
+    check("prefix" not in page.browser.value("location.hash"), "the beginning stays")
+    # A hypothesis that has ended is a beginning without its end.
+    ended = next(n for n in beam if n["finished"] and n["id"] not in won)
+    page.browser.value(f"document.querySelector('.tree [data-id=\"{ended['id']}\"]')"
+                       ".dispatchEvent(new MouseEvent('click', { bubbles: true }))")
+    check("%3C%2Fs%3E" not in page.browser.value("location.hash"), "a beginning with </s>")
 
 
 def two_sentences_side_by_side(page):
@@ -197,6 +281,14 @@ def two_sentences_side_by_side(page):
     page.browser.wait("document.querySelectorAll('.heat-map').length === 2")
     both = flat(Asked(page).words()) + flat(Asked(page, "A big cat sleeps.").words())
     near(page.numbers(".cells rect", "weight"), both, "weights of both sentences")
+    page.browser.value("(() => { const field = document.querySelector('#second'); field.value ="
+                       f" '{TURNED}'; field.dispatchEvent(new Event('change')); }})()")
+    page.browser.wait("document.querySelectorAll('.heat-map').length === 2")
+    turned = Asked(page, TURNED)
+    near(page.numbers(".pair > div:nth-child(2) .cells rect", "weight"), flat(turned.words()),
+         "the sentence that was typed")
+    equal(page.text(".pair > div:nth-child(2) p"), turned.json["target"]["text"],
+          "its translation")
 
 
 def mechanisms_can_be_changed(page):
@@ -222,7 +314,7 @@ def pictures_of_changes(page):
 
 
 SHIPPED = [hypotheses_can_be_followed, masking_shows_the_difference, heads_are_silenced,
-           a_step_is_forced, a_word_is_edited, pointing_links_all_maps, keys_do_what_clicks_do,
+           a_step_is_forced, one_head_is_forced, differences_are_marked, a_word_is_edited, pointing_links_all_maps, keys_do_what_clicks_do,
            nonsense_in_the_address_is_told,
            two_sentences_side_by_side, pictures_of_changes]
 TRAINED = [mechanisms_can_be_changed]

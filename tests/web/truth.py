@@ -5,6 +5,7 @@ import json
 import math
 import os
 import subprocess
+import time
 import urllib.request
 
 FOVEA = os.environ["FOVEA"]
@@ -84,13 +85,18 @@ def entropy(rows):
     return -sum(w * math.log2(w) for w in flat(rows) if w > 0) / len(rows)
 
 
-def ask_service(page, text, **fields):
-    body = {"q": text, "source": "en", "target": "de", "attention": True, "beam_size": 4,
-            "n_best": 4, **fields}
-    request = urllib.request.Request(page.url + "/translate", json.dumps(body).encode(),
+def post(page, path, **body):
+    """What the service says to this."""
+    body = {"source": "en", "target": "de", **body}
+    request = urllib.request.Request(page.url + path, json.dumps(body).encode(),
                                      {"Content-Type": "application/json"})
     with urllib.request.urlopen(request) as reply:
-        return json.load(reply)["attention"][0]
+        return json.load(reply)
+
+
+def ask_service(page, text, **fields):
+    wanted = {"q": text, "attention": True, "beam_size": 4, "n_best": 4, **fields}
+    return post(page, "/translate", **wanted)["attention"][0]
 
 
 class Asked:
@@ -116,3 +122,31 @@ def picture(page, name):
     folder = os.environ.get("FOVEA_PICTURES")
     if folder:
         page.browser.picture(f"{folder}/{name}.png")
+
+
+ENDINGS = {"pharaoh": "align.txt", "latex": "tex", "embed": "html"}
+saves = iter(range(10 ** 6))
+
+
+def saved_as(page, form, act=None):
+    """The bytes that the page saves in this form, by its button or by what `act` does."""
+    folder = f"{page.folder}/saved-{next(saves)}"
+    page.browser.call("Page.setDownloadBehavior", behavior="allow", downloadPath=folder)
+    act() if act else page.click(f"[data-save={form}]")
+    path = f"{folder}/attention.{ENDINGS.get(form, form)}"
+    for _ in range(500):
+        if os.path.exists(path):
+            with open(path, "rb") as file:
+                return file.read()
+        time.sleep(0.02)
+    raise Failed(f"{form} was not saved")
+
+
+def pixels(page, selector):
+    """The colours of each canvas, row by row."""
+    found = page.browser.value(
+        f"[...document.querySelectorAll({json.dumps(selector)})].map((c) => {{"
+        " const copy = document.createElement('canvas'); copy.width = c.width; copy.height ="
+        " c.height; const pen = copy.getContext('2d', { willReadFrequently: true });"
+        " pen.drawImage(c, 0, 0); return [...pen.getImageData(0, 0, c.width, c.height).data]; })")
+    return [[data[at:at + 3] for at in range(0, len(data), 4)] for data in found]

@@ -1,0 +1,206 @@
+"""Tests of what a reader does with the page: keys, lists, switches, the address, the theme, two
+sentences, models, a key for the service."""
+
+import json
+import os
+import urllib.parse
+
+from drawn import TURNED, attributes, contrast, rgb
+from server import Server
+from truth import SENTENCE, Asked, ask_service, check, equal, flat, near, saved_as
+
+TWO = f"{SENTENCE} {TURNED}"
+
+
+def address(page):
+    found = urllib.parse.parse_qs(page.browser.value("location.hash").lstrip("#"))
+    return {name: values[0] for name, values in found.items()}
+
+
+def choose(page, name, value, event="change"):
+    page.browser.value(f"(() => {{ const node = document.querySelector('#{name}');"
+                       f" node.value = {json.dumps(value)};"
+                       f" node.dispatchEvent(new Event('{event}', {{bubbles: true}})); }})()")
+
+
+def ready_after(page, act):
+    """The page has asked and drawn anew."""
+    before = page.browser.value("Number(document.body.dataset.ready)")
+    act()
+    page.browser.wait(f"Number(document.body.dataset.ready) > {before}")
+
+
+def keys_choose(page):
+    page.open(text=TURNED, view="player", step=2)
+    for key, name, wanted in (
+            ("ArrowLeft", "step", "1"), ("ArrowDown", "layer", "0"), ("ArrowDown", "layer", "1"),
+            ("ArrowUp", "layer", "0"), ("]", "head", "0"), ("]", "head", "1"), ("[", "head", "0"),
+            ("[", "head", None), ("[", "head", "-2"), ("3", "view", "lines"), ("5", "view", "beam"),
+            ("1", "view", None)):
+        page.browser.press(key)
+        equal(address(page).get(name), wanted, f"{name} after {key}")
+    check(saved_as(page, "svg", lambda: page.browser.press("s")).startswith(b"<svg"), "what s saves")
+    page.browser.value("document.querySelector('#text').focus()")
+    for key in ("3", "s", "ArrowDown"):
+        page.browser.press(key)
+    equal(address(page).get("view"), None, "the view after a digit in the text")
+    page.click("[data-view=positions]")
+    page.browser.value("document.activeElement.blur()")
+    page.browser.press("s")
+    page.browser.wait("document.querySelector('#message').textContent.includes('no drawing')")
+
+
+def the_address_keeps_every_choice(page):
+    page.open(text=TURNED)
+    for name, value, event in (("kind", "encoder", "change"), ("layer", "1", "change"),
+                               ("head", "2", "change"), ("gamma", "0.5", "input"),
+                               ("palette", "viridis", "change")):
+        choose(page, name, value, event)
+        equal(address(page).get(name), value, f"{name} in the address")
+    page.click("[data-unit=pieces]")
+    page.click("#theme")
+    equal(address(page).get("theme"), "dark", "the theme in the address")
+    drawn = attributes(page, ".cells rect", "data-weight", "fill")
+    shared = page.browser.value("location.hash")
+    page.browser.open(f"{page.url}/{shared}")
+    equal(attributes(page, ".cells rect", "data-weight", "fill"), drawn, "the page at its address")
+    for name, value in (("kind", "encoder"), ("layer", "1"), ("head", "2"), ("gamma", "0.5"),
+                        ("palette", "viridis")):
+        equal(page.browser.value(f"document.querySelector('#{name}').value"), value, name)
+    equal(page.browser.value("document.querySelector('[data-unit=pieces]').ariaPressed"), "true",
+          "the unit")
+    page.open(text=TURNED, view="lines")
+    choose(page, "hide", "0.3", "input")
+    equal(address(page).get("hide"), "0.3", "hide in the address")
+    weights = flat(Asked(page, TURNED).words())
+    equal(len(attributes(page, ".lines path")), sum(w >= 0.3 for w in weights), "lines left")
+    page.click("[data-view=map]")
+    page.browser.value("document.querySelector('#gold').focus()")
+    choose(page, "gold", "0-0", "input")
+    equal((address(page).get("gold"), len(attributes(page, ".gold rect"))), ("0-0", 1), "gold")
+    page.open(text=TURNED, layer="x", gamma="nan", head="1e999")
+    near(page.numbers(".cells rect", "weight"), weights, "an address of nonsense")
+
+
+def themes_change(page):
+    page.open(text=TURNED)
+    theme = "document.documentElement.dataset.theme"
+    look = ("[document.querySelector('.cells rect').getAttribute('fill'),"
+            " getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
+    seen = {}
+    for name in ("dark", "light"):
+        page.click("#theme")
+        equal(page.browser.value(theme), name, "the theme after a click")
+        seen[name] = page.browser.value(look)
+        check(contrast(*(rgb(c) for c in seen[name][1:])) > 7, f"{name}: {seen[name]}")
+    check(all(a != b for a, b in zip(seen["dark"], seen["light"])), f"both look alike: {seen}")
+    page.open(text=TURNED)
+    for name in ("dark", "light"):
+        page.browser.dark(name == "dark")
+        page.browser.wait(f"{theme} === '{name}'", seconds=5)
+        equal(page.browser.value(look), seen[name], f"the system's theme becomes {name}")
+
+
+def sentences_are_chosen(page):
+    page.open(text=TWO)
+    first, second = (Asked(page, text) for text in (SENTENCE, TURNED))
+    equal(page.browser.value("document.querySelector('#sentence-line').hidden"), False, "the list")
+    near(page.numbers(".cells rect", "weight"), flat(first.words()), "the first sentence")
+    choose(page, "sentence", "1")
+    near(page.numbers(".cells rect", "weight"), flat(second.words()), "the second sentence")
+    page.open(text=TWO, sentence=1, view="compare")
+    page.browser.wait("document.querySelectorAll('.heat-map').length === 2")
+    names = attributes(page, ".heat-map .names [data-col]")
+    equal([n[0] for n in names], 2 * second.json["source"]["words"], "words of both maps")
+    page.open(text=TWO, sentence=1, view="inside", step=2, layer=1, head=1)
+    page.browser.wait("document.querySelector('.inside')?.dataset.shown !== undefined")
+    pieces = [p if len(p) == 1 else p.replace("\u2581", "") for p in second.json["target"]["tokens"]]
+    equal([n[0] for n in attributes(page, ".asking bdi")], pieces, "pieces of the second sentence")
+
+
+def typing_and_models(page):
+    page.open(text=SENTENCE, mask="1")
+    page.browser.value("(() => { const t = document.querySelector('#text'); t.focus();"
+                       f" t.value = {json.dumps(TURNED)}; }})()")
+    ready_after(page, lambda: page.browser.press("Enter"))
+    equal(page.text("#translation"), Asked(page, TURNED).json["target"]["text"], "after Enter")
+    equal(address(page), {"text": TURNED, "model": "en-de"}, "the address: changes belong to the old sentence")
+    # Of two questions the later one counts, also when it is answered first.
+    page.browser.value(
+        "(() => { const real = window.fetch; let slow = true; window.fetch = async (...all) => {"
+        " const wait = slow; slow = false; const reply = await real(...all);"
+        " if (wait) await new Promise((done) => setTimeout(done, 500)); window.late = wait;"
+        " return reply; }; })()")
+    for text in ("A dog.", "The cat sleeps."):
+        page.browser.value(f"document.querySelector('#text').value = {json.dumps(text)};"
+                           "document.querySelector('#ask').requestSubmit()")
+    page.browser.wait("window.late === true")
+    page.browser.value("new Promise((done) => setTimeout(done, 60))")
+    equal(page.text("#translation"), Asked(page, "The cat sleeps.").json["target"]["text"],
+          "the translation of what was asked last")
+    page.open()
+    groups = page.browser.value("[...document.querySelectorAll('#model optgroup')].map((g) =>"
+                                " [g.label.startsWith('Gallery'), g.children.length > 5])")
+    equal(groups, [[True, True]], "the gallery in the list of models")
+    ready_after(page, lambda: choose(page, "model", "de-en"))
+    equal(page.browser.value("document.querySelector('#text').value"),
+          "Ein kleiner Hund l\u00e4uft durch den Schnee.", "the example of the other language")
+    asked = ask_service(page, "Ein kleiner Hund l\u00e4uft durch den Schnee.", source="de",
+                        target="en")
+    equal(page.text("#translation"), asked["target"]["text"], "the other model's translation")
+    ready_after(page, lambda: page.browser.value(
+        "document.querySelector('#text').value = ' '; document.querySelector('#ask')"
+        ".requestSubmit()"))
+    equal((page.text("#stage"), page.text("#message")), ("Type a sentence.", ""), "no text")
+
+
+def views_offer_what_they_have(page):
+    tools = ("#kind", "#layer", "#head", "[data-unit]", "#gamma", "#hide", "#other", "#gold",
+             "[data-save=svg]", "[data-save=csv]", "[data-save=pharaoh]")
+    offered = {"map": "11111001111", "player": "01100000111", "lines": "11110100111",
+               "heads": "10011000011", "beam": "01101000111", "whatif": "11111000110",
+               "compare": "11111010111", "inside": "11100000000", "positions": "00000000000",
+               "words": "00000000100", "training": "11111000000"}
+    page.open(text=TURNED)
+    for view, wanted in offered.items():
+        page.click(f"[data-view={view}]")
+        seen = page.browser.value(f"{json.dumps(tools)}.map((name) => Number(document.querySelector("
+                                  "name).getClientRects().length > 0)).join('')")
+        equal(seen, wanted, f"what {view} offers")
+        equal(page.browser.value("document.querySelector('#views [aria-selected=true]')"
+                                 ".dataset.view"), view, "the view that is marked")
+
+
+def words_have_their_direction(page):
+    page.open(text="\u05e9\u05dc\u05d5\u05dd and \u0645\u0631\u062d\u0628\u0627", view="player")
+    found = page.browser.value(
+        "['#text', '#translation', '.source bdi', '.target bdi'].map((name) => {"
+        " const node = document.querySelector(name); return [node.dir,"
+        " getComputedStyle(node).unicodeBidi]; })")
+    check(all(one[0] == "auto" for one in found), f"directions {found}")
+    check(all(one[1] in ("isolate", "plaintext") for one in found[2:]), f"not apart: {found}")
+    equal(page.browser.value("getComputedStyle(document.querySelector('#text')).direction"), "rtl",
+          "the direction of the field")
+
+
+def a_key_is_asked_for(page):
+    with open(f"{page.folder}/keys", "w", encoding="utf-8") as file:
+        file.write("open-sesame 1000\n")
+    os.chmod(f"{page.folder}/keys", 0o600)
+    before = page.url
+    own = Server(page.folder, "--api-keys", f"{page.folder}/keys", "--require-api-key")
+    page.url = own.url
+    page.browser.open(f"{page.url}/#text=A+dog.")
+    check("API key" in page.text("#message"), f"without a key: {page.text('#message')!r}")
+    equal(page.browser.value("document.querySelector('#key-line').hidden"), False, "the key's field")
+    ready_after(page, lambda: choose(page, "key", "open-sesame"))
+    equal((page.text("#message"), page.text("#translation")), ("", "Ein Hund."), "with the key")
+    page.browser.logs = [line for line in page.browser.logs if "status of 4" not in line]
+    own.close()
+    page.browser.requests = [url for url in page.browser.requests if not url.startswith(page.url)]
+    page.url = before
+
+
+SHIPPED = [keys_choose, the_address_keeps_every_choice, themes_change, sentences_are_chosen,
+           typing_and_models, views_offer_what_they_have, words_have_their_direction,
+           a_key_is_asked_for]

@@ -1,0 +1,118 @@
+"""Tests of what the page saves: every number and every name, also of words that mean something in
+the language of the file."""
+
+import base64
+import csv
+import html
+import json
+import re
+import xml.etree.ElementTree as xml
+
+from drawn import BREWER, TURNED, attributes, blend
+from truth import Asked, check, equal, flat, near, picture, saved_as
+
+SPECIAL = 'The =SUM(A1) "big, red" a_b {x} 5% & <b> #1 $2 ~ ^ \\dog sleeps.'
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+def drawings_stand_alone(page):
+    """The SVG has the page's places, words and colours without its style sheet."""
+    page.open(text=TURNED, gamma=0.5)
+    root = xml.fromstring(saved_as(page, "svg"))
+    names = [node[0] for node in attributes(page, ".heat-map text")]
+    equal([t.text for t in root.iter(SVG + "text")], names, "texts")
+    check({"12px", "13px", "11px"} & {t.get("font-size") for t in root.iter(SVG + "text")},
+          "texts without a size")
+    weights = [r for r in root.iter(SVG + "rect") if r.get("data-weight")]
+    for rect in weights:
+        colour = [int(x) for x in re.findall(r"\d+", rect.get("fill"))]
+        near(colour, blend(BREWER, float(rect.get("data-weight")) ** 0.5), "a cell", within=1.1)
+    near([float(r.get("data-weight")) for r in weights], flat(Asked(page, TURNED).words()), "SVG")
+    paper = next(iter(root))
+    equal((paper.tag, paper.get("fill")), (SVG + "rect", "#ffffff"), "what lies below")
+    check(not any(n.get("class") or n.get("style") for n in root.iter()), "it needs a style sheet")
+
+
+def pictures_have_the_drawing(page):
+    page.open(text=TURNED)
+    png = base64.b64encode(saved_as(page, "png")).decode()
+    box = [float(x) for x in page.browser.value(
+        "document.querySelector('.heat-map').getAttribute('viewBox')").split()]
+    cells = attributes(page, ".cells rect", "x", "y", "data-weight")
+    places = [[2 * x + 6, 2 * y + 6] for _, x, y, _ in cells]
+    size, colours = page.browser.value(
+        f"(async () => {{ const image = new Image(); image.src = 'data:image/png;base64,{png}';"
+        " await image.decode(); const c = document.createElement('canvas'); c.width = image.width;"
+        " c.height = image.height; const g = c.getContext('2d', { willReadFrequently: true });"
+        " g.drawImage(image, 0, 0);"
+        f" return [[c.width, c.height], {json.dumps(places)}.map(([x, y]) =>"
+        " [...g.getImageData(x, y, 1, 1).data].slice(0, 3))]; })()")
+    near(size, (2 * box[2], 2 * box[3]), "points of the PNG", within=1)
+    for colour, (_, _, _, weight) in zip(colours, cells):
+        near(colour, blend(BREWER, weight), f"the point of a cell of {weight}", within=3)
+
+
+def tables_have_every_number(page):
+    words = Asked(page, TURNED)
+    rows, cols = (words.json[side]["words"] for side in ("target", "source"))
+    page.open(text=TURNED)
+    table = list(csv.reader(saved_as(page, "csv").decode().splitlines()))
+    equal(table[0], ["", *cols], "columns of the CSV")
+    equal([line[0] for line in table[1:]], rows, "rows of the CSV")
+    near([float(x) for line in table[1:] for x in line[1:]], flat(words.words()), "CSV")
+    told = json.loads(saved_as(page, "json"))
+    near(flat(told["weights"]), flat(words.words()), "JSON")
+    equal((told["rows"], told["columns"], told["layer"], told["head"], told["kind"], told["unit"]),
+          (rows, cols, "mean", "mean", "cross", "words"), "JSON")
+    equal((told["source"], told["translation"]), (TURNED, words.json["target"]["text"]), "texts")
+    tex = saved_as(page, "latex").decode()
+    cells = {(int(j), int(i)): int(share) for share, j, i in
+             re.findall(r"black!(\d+)!white\] \((\d+), (\d+)\)", tex)}
+    shares = flat(words.words())
+    near([cells.get((k % len(cols), k // len(cols)), 0) / 100 for k in range(len(shares))], shares,
+         "LaTeX", within=0.0071)
+    page.open(text=TURNED, layer=1, head=-2, unit="pieces")
+    told = json.loads(saved_as(page, "json"))
+    equal((told["layer"], told["head"], told["unit"]), (1, "maximum", "pieces"), "the choice")
+    page.open(text=TURNED, layer=0, head=3)
+    told = json.loads(saved_as(page, "json"))
+    equal((told["layer"], told["head"]), (0, 3), "the choice")
+    near(flat(told["weights"]), flat(words.words(layer=0, head=3)), "JSON of a head")
+
+
+def names_are_quoted(page):
+    """Words that are formulas, quotes or markup elsewhere."""
+    words = Asked(page, SPECIAL).json["source"]["words"]
+    page.open(text=SPECIAL)
+    header = next(csv.reader(saved_as(page, "csv").decode().splitlines()))[1:]
+    equal(header, ["'" + w if w[0] in "=+-@" else w for w in words], "columns of the CSV")
+    check(any(w.startswith("'=") for w in header) and any('"' in w for w in header), f"{header}")
+    tex = saved_as(page, "latex").decode()
+    names = re.findall(r"rotate=45, anchor=west\] at \(\S+ -0.2\) \{(.*)\};", tex)
+    special = {"\\textbackslash{}": "\\", "\\textasciicircum{}": "^", "\\textasciitilde{}": "~",
+               "\\textless{}": "<", "\\textgreater{}": ">", **{"\\" + c: c for c in "{}$&#%_"}}
+    plain = re.compile("|".join(re.escape(name) for name in special))
+    for name, word in zip(names, words):
+        check(not re.search(r"[\\{}$&#%_^~<>]", plain.sub("", name)), f"LaTeX has {name}")
+        equal(plain.sub(lambda found: special[found.group()], name), word, "a name in LaTeX")
+    equal(len(names), len(words), "names in LaTeX")
+    snippet = saved_as(page, "embed").decode()
+    check(snippet.startswith("<figure>") and "<svg" in snippet and "<script" not in snippet,
+          "the snippet")
+    caption = re.search(r"<figcaption[^>]*>(.*)</figcaption>", snippet).group(1)
+    check("<" not in caption, f"markup in the caption: {caption}")
+    equal(html.unescape(caption), f"{SPECIAL} \u2192 {page.text('#translation')}", "the caption")
+
+
+def changes_are_saved(page):
+    """What-if saves the difference; Search what it shows."""
+    page.open(text=TURNED, view="whatif", mask="2")
+    page.browser.wait("document.querySelector('.what-if').dataset.state === 'done'")
+    table = list(csv.reader(saved_as(page, "csv").decode().splitlines()))
+    near([float(x) for line in table[1:] for x in line[1:]],
+         page.numbers(".difference .cells rect", "weight"), "the difference", within=1e-4)
+    check(min(float(x) for line in table[1:] for x in line[1:]) < -0.1, "nothing has become less")
+
+
+SHIPPED = [drawings_stand_alone, pictures_have_the_drawing, tables_have_every_number,
+           names_are_quoted, changes_are_saved]

@@ -1,0 +1,157 @@
+"""Tests of small models, one of every mechanism: what each has of its own stands where it should, and
+models are told apart."""
+
+import base64
+import math
+
+from drawn import BREWER, attributes, colours_are
+from truth import SENTENCE, Asked, ask_service, check, equal, flat, near, post
+
+TEXT = "a b c d"
+BASE = 118  # where the bars of a step stand, in points from above
+NOTES = {"dot": "anew at each step", "local-m": "moves on by one word", "local-p": "predicts a "
+         "position p", "hard-argmax": "One word is chosen", "forward": "does not go back",
+         "window": "middle of a soft window", "static": "the same at every step"}
+
+
+class Step:
+    """The drawing of one step: places of words, and what the service says of the mechanism."""
+
+    def __init__(self, page, name, row):
+        told = ask_service(page, SENTENCE, model=name)
+        self.extra, self.page, self.row = told["extra"], page, row
+        self.rows, self.cols = (len(told[side]["tokens"]) for side in ("target", "source"))
+        page.open(text=SENTENCE, model=name, view="player", step=row)
+        self.middles = [n[1] for n in attributes(page, ".mechanism [data-col]", "x")]
+        self.step = self.middles[1] - self.middles[0]
+
+    def x(self, place):
+        return self.middles[0] + place * self.step
+
+    def lines(self, name):
+        return [line[1] for line in attributes(self.page, f".mechanism .{name}", "x1")]
+
+
+def window_is_drawn(step):
+    p, half = step.extra["p_t"][step.row] - 1, step.extra["window"]
+    middle = math.floor(p + 0.5)
+    low, high = max(0, middle - half), min(step.cols - 1, middle + half)
+    _, left, width = attributes(step.page, ".mechanism .window", "x", "width")[0]
+    near((left, width), (step.x(low) - step.step / 2, (high - low + 1) * step.step), "window", 0.1)
+    near(step.lines("position"), [step.x(p)], "p", within=0.1)
+    equal(attributes(step.page, ".mechanism text.soft")[0][0], f"p = {p + 1:.2f}", "p in words")
+
+
+def gaussian_is_drawn(step):
+    p, sigma = step.extra["p_t"][step.row] - 1, step.extra["sigma"]
+    points = [[float(x) for x in point.split(",")] for point in
+              attributes(step.page, ".gaussian", "points")[0][1].split()]
+    check(len(points) > 40, f"a curve of {len(points)} points")
+    for x, y in points:
+        place = (x - step.middles[0]) / step.step
+        near([y], [BASE - 100 * math.exp(-(place - p) ** 2 / (2 * sigma ** 2))],
+             f"the Gaussian at {place:.2f}", within=0.6)
+
+
+def service_agrees(page, name, steps):
+    """What the service sends of step 1 is what `fovea show --explain` computes there."""
+    told = ask_service(page, TEXT, model=name)
+    extra, cols = told["extra"], len(told["source"]["tokens"])
+    weights = base64.b64decode(told["attention"][0]["data"])
+    if name.startswith("local"):
+        near([extra["p_t"][1]], steps["p_t"], "p of step 1", within=1e-4)
+    if name == "window":
+        each = len(extra["kappa"]) // len(told["target"]["tokens"])
+        near(extra["kappa"][each:2 * each], steps["\u03ba_t"], "\u03ba of step 1", within=1e-3)
+    if name == "hard-argmax":
+        soft = base64.b64decode(extra["soft"])[cols:2 * cols]
+        near([b / 255 for b in soft], steps["softmax"], "the distribution of step 1")
+    if name == "forward":  # one word of room behind the one that was looked at before
+        focus = [max(range(cols), key=lambda j: weights[at + j])
+                 for at in range(0, len(weights), cols)]
+        equal(extra["frontier"], [0, *(max(0, j - 1) for j in focus[:-1])], "the frontier")
+
+
+def states_stand_where_they_are(page):
+    """Of the gallery's models, which look at other words at other steps."""
+    for row in (0, 3):
+        for name in ("local-p", "local-m"):
+            step = Step(page, name, row)
+            window_is_drawn(step)
+            if name == "local-p":
+                gaussian_is_drawn(step)
+        step = Step(page, "window", row)
+        each = len(step.extra["kappa"]) // step.rows
+        kappas = step.extra["kappa"][row * each:(row + 1) * each]
+        near(step.lines("kappa"), [step.x(k - 1) for k in kappas], "\u03ba", within=0.1)
+        step = Step(page, "forward", row)
+        near(step.lines("frontier"), [step.x(step.extra["frontier"][row]) - step.step / 2],
+             "the frontier", within=0.1)
+        step = Step(page, "hard-argmax", row)
+        soft = [b / 255 for b in base64.b64decode(step.extra["soft"])]
+        soft = soft[row * step.cols:(row + 1) * step.cols]
+        near(page.numbers(".soft-weight", "weight"), soft, "the distribution", within=1e-4)
+        bars = attributes(page, ".mechanism .soft-weight", "height", "y")
+        near([b[1] for b in bars], [100 * w for w in soft], "its outlines", within=0.01)
+        chosen = page.numbers(".mechanism .weight", "weight")
+        check(soft[chosen.index(1)] >= max(soft) - 1 / 255, f"chosen {chosen} of {soft}")
+    for name, words in NOTES.items():
+        page.open(text=SENTENCE, model=name, view="player")
+        check(words in page.text(".player .note"), f"{name}: {page.text('.player .note')}")
+
+
+def two_maps_are_compared(page):
+    """Each model has its own weights, in the same contrast; pointing at one marks both."""
+    page.open(text=TEXT, model="window", other="static", view="compare", gamma=0.5)
+    page.browser.wait("document.querySelectorAll('.heat-map').length === 2")
+    wanted = [Asked(page, TEXT, model=name) for name in ("window", "static")]
+    check(flat(wanted[0].words()) != flat(wanted[1].words()), "both models look alike")
+    for at, (name, asked) in enumerate(zip(("window", "static"), wanted)):
+        panel = f".pair > div:nth-child({at + 1})"
+        near(page.numbers(f"{panel} .cells rect", "weight"), flat(asked.words()), name)
+        colours_are(page, BREWER, 0.5, f"{panel} .cells rect")
+        equal((page.text(f"{panel} h2"), page.text(f"{panel} p")),
+              (f"{name} ({name})", asked.json["target"]["text"]), "what stands above it")
+    page.browser.move(*page.browser.value(
+        "(() => { const b = document.querySelectorAll('.cells rect')[1].getBoundingClientRect();"
+        " return [b.x + b.width / 2, b.y + b.height / 2]; })()"))
+    marked = page.browser.value("[...document.querySelectorAll('.heat-map')].map((map) =>"
+                                " map.querySelectorAll('.cross-hair rect').length)")
+    equal(marked, [2, 2], "lines of both cross-hairs")
+    page.open(text=TEXT, model="window", view="compare")
+    page.browser.wait("document.querySelectorAll('.heat-map').length === 2")
+    equal(page.text(".pair > div:nth-child(2) h2"), "global (global)", "the first other model")
+
+
+def models_are_told_apart(page):
+    page.open(text=TEXT, model="window", view="compare")
+    lists = page.browser.value("['model', 'other'].map((id) => [...document.querySelectorAll("
+                               "`#${id} option`)].map((option) => option.value))")
+    twins = ["en-de: hard-sample", "de-en: hard-sample"]
+    equal([name for name in lists[0] if "hard-sample" in name], twins, "models of one name")
+    equal([name for name in lists[1] if "hard-sample" in name], twins[:1], "models to compare with")
+    page.open(text=TEXT, model=twins[1])
+    asked = Asked(page, TEXT, model="hard-sample", source="de", target="en")
+    near(page.numbers(".cells rect", "weight"), flat(asked.words()), "the second of one name")
+    page.open(text=TEXT, model="none")
+    equal(page.text("#stage"), "No attention to show: this model has none.", "none")
+    page.open(text=TEXT, model="window", other="none", view="compare")
+    page.browser.wait("document.querySelectorAll('.pair > div').length === 2")
+    check("no attention" in page.text(".pair > div:nth-child(2)"), "none beside another")
+    page.open(text=TEXT, model="global", view="positions")
+    page.browser.wait("document.querySelector('.positions').dataset.shown !== undefined")
+    check("adds no positions" in page.text(".positions"), page.text(".positions"))
+    sides = []
+    for side in ("source", "target"):
+        page.open(text=TEXT, model="global", view="words", side=side, word="A")
+        page.browser.wait("document.querySelector('.word-view').dataset.shown !== undefined")
+        told = post(page, "/v1/neighbours", model="global", side=side, words=["A"], count=24)
+        sides.append({one["word"]: one["cosine"] for one in told["words"][0]["neighbours"]})
+        shown = {one[1]: one[2] for one in attributes(page, ".map-word[data-cosine]", "data-word",
+                                                      "data-cosine")}
+        equal(shown, sides[-1], f"neighbours in the {side}")
+    check(sides[0] != sides[1], "both sides have the same words")
+
+
+SHIPPED = [states_stand_where_they_are]
+TRAINED = [two_maps_are_compared, models_are_told_apart]

@@ -1,0 +1,83 @@
+"""The service under test, the page it serves, and how tests are run against them."""
+
+import json
+import re
+import signal
+import subprocess
+import sys
+import time
+import urllib.parse
+
+from browser import Browser
+from truth import FOVEA, Failed, equal
+
+
+class Server:
+    def __init__(self, folder, *models):
+        self.log = open(f"{folder}/log", "w+")
+        self.process = subprocess.Popen([FOVEA, "serve", "--port", "0", "--log-format", "plain",
+                                         *models], stderr=self.log)
+        for _ in range(300):
+            self.log.seek(0)
+            found = re.search(r"listening on (http:\S+)", self.log.read())
+            if found:
+                self.url = found.group(1).rstrip("/")
+                return
+            time.sleep(0.1)
+        raise Failed("the server does not listen")
+
+    def close(self):
+        self.process.send_signal(signal.SIGTERM)
+        equal(self.process.wait(timeout=60), 0, "the server's exit")
+
+
+class Page:
+    def __init__(self, folder):
+        self.browser = Browser(folder)
+        self.folder, self.url = folder, None
+
+    def open(self, **state):
+        self.browser.open(f"{self.url}/#{urllib.parse.urlencode(state)}")
+
+    def numbers(self, selector, name):
+        return self.browser.value(
+            f"[...document.querySelectorAll({json.dumps(selector)})].map("
+            f"(node) => Number(node.dataset[{json.dumps(name)}]))")
+
+    def text(self, selector):
+        return self.browser.value(f"document.querySelector({json.dumps(selector)}).textContent")
+
+    def click(self, selector):
+        self.browser.value(f"document.querySelector({json.dumps(selector)}).click()")
+
+
+def nothing_else_happened(page):
+    equal(page.browser.logs, [], "what the browser logged")
+    equal(page.browser.dialogs, [], "dialogs")
+    foreign = [url for url in page.browser.requests
+               if not url.startswith((page.url + "/", "about:", "data:", "blob:" + page.url))]
+    equal(foreign, [], "requests to others")
+
+
+def chosen(tests):
+    """Those that the command names; all of them where it names none."""
+    return [test for test in tests if not sys.argv[1:] or test.__name__ in sys.argv[1:]]
+
+
+def run(page, models, tests):
+    """Runs the tests against a service with these models; returns how many failed."""
+    if not tests:
+        return 0
+    server = Server(page.folder, *models)
+    page.url = server.url
+    failed = 0
+    for test in tests:
+        try:
+            test(page)
+            print(f"ok      {test.__name__}", flush=True)
+        except (Failed, RuntimeError) as error:
+            print(f"FAILED  {test.__name__}: {error}", flush=True)
+            failed += 1
+    page.browser.requests.clear()
+    server.close()
+    return failed
