@@ -143,11 +143,17 @@ export const view = {
     const box = el('div', { class: 'search', 'data-state': 'waiting' });
     stage.append(box);
     const about = { state, model, room: stage.clientWidth - 40 };
-    if (!isChanged(state)) return { drawing: tree(box, sentence, about) };
     const drawn = {};
-    changed(sentence, model, changes(state)).then((found) => {
-      drawn.drawing = tree(box, found, about);
-    }, (error) => {
+    const show = (found) => {
+      const choice = fitted(found, { ...state, kind: 'cross' });
+      Object.assign(drawn, { sentence: found, choice, m: matrix(found, choice),
+        drawing: tree(box, found, about) });
+    };
+    if (!isChanged(state)) {
+      show(sentence);
+      return drawn;
+    }
+    changed(sentence, model, changes(state)).then(show, (error) => {
       box.replaceChildren(changeList(state, sentence), el('p', { class: 'note', role: 'alert' },
         error.message));
       box.dataset.state = 'failed';

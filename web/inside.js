@@ -147,8 +147,11 @@ export const view = {
     stage.append(body);
     let reply = null;
     const show = () => fill(body, reply, place, state);
-    explain(state, model, place).then((answer) => { reply = answer; say(''); show(); },
-      (error) => body.append(el('p', { class: 'note' }, error.message)));
+    explain(state.text, sentence, model, place).then((answer) => {
+      reply = answer;
+      say('');
+      show();
+    }, (error) => body.append(el('p', { class: 'note' }, error.message)));
     return {};
   },
 };

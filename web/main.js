@@ -68,7 +68,8 @@ async function ask() {
       : { translatedText: '', attention: [] };
     if (turn !== page.asked) return;  // another was asked meanwhile
     by('translation').textContent = reply.translatedText;
-    page.sentences = reply.attention.filter((s) => s.attention.length > 0).map(read);
+    page.sentences = reply.attention.map((s, number) => ({ ...s, number }))
+      .filter((s) => s.attention.length > 0).map(read);
   } catch (error) {
     if (turn !== page.asked) return;
     message(error.message);
@@ -220,8 +221,8 @@ async function keep(form) {
   const s = sentence();
   if (!s) return;
   const drawing = page.drawn.drawing ?? by('stage').querySelector('svg');
-  const m = page.drawn.m ?? page.m;
-  const kept = await save(form, { drawing, m, sentence: s, choice: fitted(s, state) });
+  const shown = { m: page.m, sentence: s, choice: fitted(s, state), ...page.drawn };
+  const kept = await save(form, { ...shown, drawing });
   if (!kept) message('This view has no drawing to save; Alignment and Lines have.');
 }
 

@@ -5,6 +5,7 @@ import { blues, css } from './colours.js';
 
 const HEIGHT = 150;
 const BASE = 118;
+const TOP = 16;  // below what is written above a marker
 
 const NOTES = {
   global: 'Every source word is weighed anew at each step.',
@@ -45,7 +46,7 @@ function window(extra, row, count, { x, step }) {
   const from = Math.max(0, middle - half);
   const to = Math.min(count - 1, middle + half);
   drawn.push(svg('rect', {
-    x: x(from) - step / 2, width: Math.max(0, (to - from + 1) * step), y: 6, height: BASE - 6,
+    x: x(from) - step / 2, width: Math.max(0, (to - from + 1) * step), y: TOP, height: BASE - TOP,
     fill: 'currentColor', 'fill-opacity': 0.07, class: 'window',
   }));
   if (extra.sigma > 0) {
@@ -64,7 +65,7 @@ function window(extra, row, count, { x, step }) {
 
 function marker(x, text, name) {
   return [
-    svg('line', { x1: x, x2: x, y1: 14, y2: BASE, stroke: '#e07b00', 'stroke-width': 1.5,
+    svg('line', { x1: x, x2: x, y1: TOP, y2: BASE, stroke: '#e07b00', 'stroke-width': 1.5,
       class: name }),
     text ? svg('text', { x, y: 11, 'text-anchor': 'middle', class: 'soft' }, text) : null,
   ];
@@ -88,7 +89,7 @@ function kappas(extra, row, rows, { x }) {
 function frontier(extra, row, { x, step }) {
   const edge = x(extra.frontier[row]) - step / 2;
   return [
-    svg('rect', { x: 10, y: 6, width: Math.max(0, edge - 10), height: BASE - 6,
+    svg('rect', { x: 10, y: TOP, width: Math.max(0, edge - 10), height: BASE - TOP,
       fill: 'currentColor', 'fill-opacity': 0.1 }),
     ...marker(edge, null, 'frontier'),
   ];

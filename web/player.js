@@ -85,10 +85,11 @@ export const view = {
   title: 'Step by step',
   tools: ['layer', 'head'],
   draw(stage, { sentence, state }) {
-    const m = matrix(sentence, fitted(sentence, { ...state, kind: 'cross', unit: 'pieces' }));
+    const choice = fitted(sentence, { ...state, kind: 'cross', unit: 'pieces' });
+    const m = matrix(sentence, choice);
     const steps = slider(m.rows);
     const body = el('div', { class: 'player' });
-    const drawn = { m, point: ({ col }) => mark(drawn.source, col) };
+    const drawn = { m, choice, point: ({ col }) => mark(drawn.source, col) };
     drawn.step = (step) => {
       const row = Math.max(0, Math.min(m.rows - 1, step));
       steps.show(row);

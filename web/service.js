@@ -44,9 +44,9 @@ export async function translate(text, model, fields = {}) {
     q: text, ...named(model), attention: true, beam_size: 4, n_best: 4, ...fields });
 }
 
-// One row of attention: place is {kind, layer, head, row}.
-export const explain = (state, model, place) => once('/v1/explain', {
-  q: state.text.trim(), ...named(model), sentence: state.sentence, beam_size: 4, ...place });
+// One row of attention of a text's sentence: place is {kind, layer, head, row}.
+export const explain = (text, sentence, model, place) => once('/v1/explain', {
+  q: text.trim(), ...named(model), sentence: sentence.number, beam_size: 4, ...place });
 
 const query = (model, more) => new URLSearchParams({ ...named(model), ...more });
 export const positions = (model, side, count) =>

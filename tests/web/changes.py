@@ -164,6 +164,15 @@ def differences_are_marked(page):
     check("mask=4" in page.browser.value("location.hash"), "the other mask is gone too")
 
 
+def equal_words_find_each_other(page):
+    page.open(text=SENTENCE)
+    pairs = page.browser.value("import('/web/difference.js').then(({ paired }) => ["
+                               "paired(['a', 'b'], ['b', 'c']), paired(['a', 'b'], ['a', 'x']),"
+                               "paired(['a', 'b', 'c', 'd'], ['c', 'd', 'a'])])")
+    equal(pairs, [[[0, None], [1, 0], [None, 1]], [[0, 0], [1, 1]],
+                  [[0, None], [1, None], [2, 0], [3, 1], [None, 2]]], "pairs of words")
+
+
 def a_word_is_edited(page):
     what_if(page)
     double = ("['click', 'click', 'dblclick'].forEach((kind, i) => document.querySelector("
@@ -223,7 +232,8 @@ def keys_do_what_clicks_do(page):
         {"step": 2, "word": 6}]).json["target"]["words"][3]], "the row of the next step")
     page.browser.value("document.querySelector('.mask [data-word=\"1\"]').dispatchEvent("
                        "new MouseEvent('mouseenter'))")
-    check("small" in [n[0] for n in attributes(page, ".now .names .on")], "the word under the mouse")
+    marked = [n[0] for n in attributes(page, ".now .names .on")]
+    check("small" in marked, f"the word under the mouse is not among {marked}")
 
 
 def nonsense_in_the_address_is_told(page):
@@ -314,7 +324,8 @@ def pictures_of_changes(page):
 
 
 SHIPPED = [hypotheses_can_be_followed, masking_shows_the_difference, heads_are_silenced,
-           a_step_is_forced, one_head_is_forced, differences_are_marked, a_word_is_edited, pointing_links_all_maps, keys_do_what_clicks_do,
-           nonsense_in_the_address_is_told,
+           a_step_is_forced, one_head_is_forced, differences_are_marked,
+           equal_words_find_each_other, a_word_is_edited, pointing_links_all_maps,
+           keys_do_what_clicks_do, nonsense_in_the_address_is_told,
            two_sentences_side_by_side, pictures_of_changes]
 TRAINED = [mechanisms_can_be_changed]

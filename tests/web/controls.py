@@ -39,7 +39,8 @@ def keys_choose(page):
             ("1", "view", None)):
         page.browser.press(key)
         equal(address(page).get(name), wanted, f"{name} after {key}")
-    check(saved_as(page, "svg", lambda: page.browser.press("s")).startswith(b"<svg"), "what s saves")
+    drawing = saved_as(page, "svg", lambda: page.browser.press("s"))
+    check(drawing.startswith(b"<svg"), f"s saves {drawing[:20]}")
     page.browser.value("document.querySelector('#text').focus()")
     for key in ("3", "s", "ArrowDown"):
         page.browser.press(key)
@@ -86,7 +87,8 @@ def themes_change(page):
     page.open(text=TURNED)
     theme = "document.documentElement.dataset.theme"
     look = ("[document.querySelector('.cells rect').getAttribute('fill'),"
-            " getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]")
+            " getComputedStyle(document.body).backgroundColor,"
+            " getComputedStyle(document.body).color]")
     seen = {}
     for name in ("dark", "light"):
         page.click("#theme")
@@ -114,8 +116,22 @@ def sentences_are_chosen(page):
     equal([n[0] for n in names], 2 * second.json["source"]["words"], "words of both maps")
     page.open(text=TWO, sentence=1, view="inside", step=2, layer=1, head=1)
     page.browser.wait("document.querySelector('.inside')?.dataset.shown !== undefined")
-    pieces = [p if len(p) == 1 else p.replace("\u2581", "") for p in second.json["target"]["tokens"]]
+    pieces = [p if len(p) == 1 else p.replace("\u2581", "")
+              for p in second.json["target"]["tokens"]]
     equal([n[0] for n in attributes(page, ".asking bdi")], pieces, "pieces of the second sentence")
+    # Sentences keep their numbers where one before them has no attention and is not shown.
+    page.open(text=SENTENCE)
+    page.browser.value(
+        "(() => { const real = window.fetch; window.fetch = async (path, how) => {"
+        " if (path === '/v1/explain') window.asked = JSON.parse(how.body).sentence;"
+        " const reply = await real(path, how); if (path !== '/translate') return reply;"
+        " const json = await reply.json(); json.attention[0].attention = [];"
+        " return new Response(JSON.stringify(json)); }; })()")
+    page.browser.value(f"document.querySelector('#text').value = {json.dumps(TWO)}")
+    ready_after(page, lambda: page.click("#ask [type=submit]"))
+    page.click("[data-view=inside]")
+    page.browser.wait("window.asked !== undefined", seconds=10)
+    equal(page.browser.value("window.asked"), 1, "the sentence that inside asks for")
 
 
 def typing_and_models(page):
@@ -124,7 +140,8 @@ def typing_and_models(page):
                        f" t.value = {json.dumps(TURNED)}; }})()")
     ready_after(page, lambda: page.browser.press("Enter"))
     equal(page.text("#translation"), Asked(page, TURNED).json["target"]["text"], "after Enter")
-    equal(address(page), {"text": TURNED, "model": "en-de"}, "the address: changes belong to the old sentence")
+    equal(address(page), {"text": TURNED, "model": "en-de"},
+          "the address: changes belong to the old sentence")
     # Of two questions the later one counts, also when it is answered first.
     page.browser.value(
         "(() => { const real = window.fetch; let slow = true; window.fetch = async (...all) => {"
@@ -164,8 +181,8 @@ def views_offer_what_they_have(page):
     page.open(text=TURNED)
     for view, wanted in offered.items():
         page.click(f"[data-view={view}]")
-        seen = page.browser.value(f"{json.dumps(tools)}.map((name) => Number(document.querySelector("
-                                  "name).getClientRects().length > 0)).join('')")
+        seen = page.browser.value(f"{json.dumps(tools)}.map((name) => Number(document"
+                                  ".querySelector(name).getClientRects().length > 0)).join('')")
         equal(seen, wanted, f"what {view} offers")
         equal(page.browser.value("document.querySelector('#views [aria-selected=true]')"
                                  ".dataset.view"), view, "the view that is marked")
@@ -192,7 +209,7 @@ def a_key_is_asked_for(page):
     page.url = own.url
     page.browser.open(f"{page.url}/#text=A+dog.")
     check("API key" in page.text("#message"), f"without a key: {page.text('#message')!r}")
-    equal(page.browser.value("document.querySelector('#key-line').hidden"), False, "the key's field")
+    equal(page.browser.value("document.querySelector('#key-line').hidden"), False, "its field")
     ready_after(page, lambda: choose(page, "key", "open-sesame"))
     equal((page.text("#message"), page.text("#translation")), ("", "Ein Hund."), "with the key")
     page.browser.logs = [line for line in page.browser.logs if "status of 4" not in line]

@@ -1,5 +1,6 @@
 """Tests of where things stand in the drawings and in which colours: what a reader sees, against the
-numbers behind it. The sentence has more words in one language than in the other, in another order."""
+numbers behind it. The sentence has more words in one language than in the other, in another
+order."""
 
 import json
 import re
@@ -86,7 +87,8 @@ def a_map_is_drawn(page):
     lines = attributes(page, ".heat-map line", "x1", "y1", "x2", "y2")
     right, bottom = left + len(cols) * size, top + len(rows) * size
     near(flat(line[1:] for line in lines), [right - size, top, right - size, bottom, left,
-                                            bottom - size, right, bottom - size], "before </s>", 0.01)
+                                            bottom - size, right, bottom - size],
+         "lines before </s>", within=0.01)
     sums = attributes(page, ".sum", "data-sum")
     near([float(s[0].split()[1]) for s in sums], [s[1] for s in sums], "sums told", within=0.0051)
 

@@ -9,7 +9,7 @@ import re
 import xml.etree.ElementTree as xml
 
 from drawn import BREWER, TURNED, attributes, blend
-from truth import Asked, check, equal, flat, near, picture, saved_as
+from truth import Asked, check, equal, flat, near, saved_as
 
 SPECIAL = 'The =SUM(A1) "big, red" a_b {x} 5% & <b> #1 $2 ~ ^ \\dog sleeps.'
 SVG = "{http://www.w3.org/2000/svg}"
@@ -112,6 +112,19 @@ def changes_are_saved(page):
     near([float(x) for line in table[1:] for x in line[1:]],
          page.numbers(".difference .cells rect", "weight"), "the difference", within=1e-4)
     check(min(float(x) for line in table[1:] for x in line[1:]) < -0.1, "nothing has become less")
+    page.open(text=TURNED, view="beam", prefix="\u2581Ein", kind="encoder")
+    page.browser.wait("document.querySelector('.search').dataset.state === 'done'")
+    begun = Asked(page, TURNED, prefix=["\u2581Ein"])
+    told = json.loads(saved_as(page, "json"))
+    equal((told["translation"], told["rows"], told["kind"]),
+          (begun.json["target"]["text"], begun.json["target"]["words"], "cross"), "the search")
+    near(flat(told["weights"]), flat(begun.words()), "weights of what was found")
+    links = [f"{row.index(max(row[:-1]))}-{i}" for i, row in enumerate(begun.words()[:-1])]
+    equal(saved_as(page, "pharaoh").decode().split(), links, "its links")
+    page.open(text=TURNED, view="player", kind="encoder")
+    told = json.loads(saved_as(page, "json"))
+    equal((told["kind"], told["unit"], len(told["rows"])),
+          ("cross", "pieces", len(Asked(page, TURNED).json["target"]["tokens"])), "the player")
 
 
 SHIPPED = [drawings_stand_alone, pictures_have_the_drawing, tables_have_every_number,

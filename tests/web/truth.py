@@ -9,6 +9,10 @@ import time
 import urllib.request
 
 FOVEA = os.environ["FOVEA"]
+HOME = os.environ.get("FOVEA_HOME") or os.path.dirname(os.path.dirname(os.path.dirname(
+    os.path.abspath(__file__))))
+VIEWS = ("map", "player", "lines", "heads", "beam", "whatif", "compare", "inside", "positions",
+         "words", "training")
 SENTENCE = "A small dog runs through the snow."
 STEP = 1 / 510 + 1e-4  # of a weight sent as a byte and shown with four digits
 
@@ -36,6 +40,20 @@ def translate(text, *options):
     command = [FOVEA, "translate", "-q", *options]
     return subprocess.run(command, input=text + "\n", stdout=subprocess.PIPE, text=True,
                           check=True).stdout.strip()
+
+
+def program(*arguments):
+    """What the program prints."""
+    return subprocess.run([FOVEA, *arguments, "-q"], stdout=subprocess.PIPE, text=True,
+                          check=True).stdout
+
+
+def digits(x):
+    """A number as the page writes it."""
+    size = abs(x)
+    if size != 0 and (size < 0.001 or size >= 10000):
+        return f"{x:.2e}".replace("e-0", "e-").replace("e+0", "e+")
+    return f"{x:.{3 if size < 10 else 2 if size < 100 else 1}f}"
 
 
 def by_words(weights, rows, cols):
@@ -150,3 +168,8 @@ def pixels(page, selector):
         " c.height; const pen = copy.getContext('2d', { willReadFrequently: true });"
         " pen.drawImage(c, 0, 0); return [...pen.getImageData(0, 0, c.width, c.height).data]; })")
     return [[data[at:at + 3] for at in range(0, len(data), 4)] for data in found]
+
+
+def shown(page, selector):
+    """Waits until a view that asks the service has drawn its answer."""
+    page.browser.wait(f"document.querySelector('{selector}')?.dataset.shown !== undefined")

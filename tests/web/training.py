@@ -1,0 +1,122 @@
+"""Tests of the view of a training: its curves, and where the model looked at each checkpoint."""
+
+import base64
+import json
+import urllib.error
+
+import letters
+from drawn import attributes
+from server import Server, nothing_else_happened
+from truth import check, digits, entropy, equal, near, picture, post, program, shown
+
+
+def train(folder):
+    """A run with all of its checkpoints; some seconds."""
+    letters.write_letters(folder)
+    recipe = letters.recipe({"train": {"updates": 240, "label_smoothing": 0, "log_every": 10},
+                         "checkpoint": {"keep": 100},
+                         "schedule": {"kind": "constant", "lr": 0.01, "warmup": 1},
+                         "valid": {"every": 40, "beam": 1, "tokenize": "none",
+                                   "metrics": ["ppl", "bleu"]}})
+    recipe["model"]["tied"] = "output"  # words of source and target each have their own vectors
+    with open(f"{folder}/train.yml", "w") as file:
+        json.dump(recipe, file)
+    program("train", "-c", f"{folder}/train.yml", "-o", f"{folder}/run", "--data", folder,
+            "--threads", "1")
+    program("average", "-o", f"{folder}/past", f"{folder}/run/checkpoints/"
+            "checkpoint-00000080.safetensors")
+    with open(f"{folder}/run/metrics.jsonl") as file:
+        return [json.loads(line) for line in file]
+
+
+def curves_are_drawn(page, lines):
+    """Dots at their places, the ends of the axis, the chosen update, a colour for each kind."""
+    for name in ("loss", "bleu", "ppl"):
+        curve = f".curve[data-name={name}]"
+        dots = attributes(page, f"{curve} circle", "cx", "cy", "data-update", "data-value", "fill",
+                          "data-kind")
+        low, high = (f(dots, key=lambda dot: dot[4]) for f in (min, max))
+        last = max(dot[3] for dot in dots)
+        scale = (low[2] - high[2]) / (high[4] - low[4])
+        check(scale > 0, f"{name} is upside down")
+        near([d[2] for d in dots], [low[2] - scale * (d[4] - low[4]) for d in dots], name, 0.01)
+        right = next(dot[1] for dot in dots if dot[3] == last)
+        near([d[1] for d in dots], [54 + d[3] / last * (right - 54) for d in dots], name, 0.01)
+        check(right > 200, f"{name} goes to the left")
+        texts = [t[0] for t in attributes(page, f"{curve} text")]
+        equal(texts, [digits(low[4]), digits(high[4]), f"update {last:g}"], f"the axis of {name}")
+        near([n[1] for n in attributes(page, f"{curve} .now", "x1")], [54 + 80 / last
+             * (right - 54)], f"the chosen update of {name}", within=0.01)
+        kinds = {(dot[6], dot[5]) for dot in dots}
+        equal(len({colour for _, colour in kinds}), len({kind for kind, _ in kinds}), "colours")
+    wanted = [line["ppl"] for line in lines if line["kind"] == "valid"]
+    near(page.numbers(".curve[data-name=ppl] [data-kind=valid]", "value"), wanted, "ppl", 1e-6)
+    page.browser.value("document.querySelector('.curve[data-name=loss] [data-kind=train]')"
+                       ".dispatchEvent(new MouseEvent('mouseenter'))")
+    first = next(line for line in lines if line["kind"] == "train")
+    equal(page.text("#read-out"), f"train loss after update {first['update']} = "
+          f"{digits(first['loss'])}", "the read-out of a dot")
+
+
+def both_sides_have_words(page):
+    sides = []
+    for side in ("source", "target"):
+        page.open(text="a b c", view="words", side=side, word="A")
+        shown(page, ".word-view")
+        told = post(page, "/v1/neighbours", side=side, words=["A"], count=24)
+        sides.append({one["word"]: one["cosine"] for one in told["words"][0]["neighbours"]})
+        equal({one[1]: one[2] for one in attributes(page, ".map-word[data-cosine]", "data-word",
+                                                    "data-cosine")}, sides[-1], side)
+        said = program("neighbours", "A", "-m", f"{page.folder}/run", "-n", "24", "--json",
+                       "--side", side)
+        equal({n["word"]: n["cosine"] for n in json.loads(said)["neighbours"]}, sides[-1], side)
+    check(sides[0] != sides[1], "both sides have the same words")
+
+
+def training_is_told(page):
+    lines = train(page.folder)
+    server = Server(page.folder, "--run", f"en-de={page.folder}/run")
+    page.url = server.url
+    page.open(text="a b c d e", view="training", update=80, unit="pieces")
+    shown(page, ".past")
+    for kind, name in (("train", "loss"), ("valid", "bleu"), ("train", "lr")):
+        wanted = [(line["update"], line[name]) for line in lines if line["kind"] == kind]
+        dots = f".curve[data-name={name}] [data-kind={kind}]"
+        near(page.numbers(dots, "update"), [u for u, _ in wanted], f"updates of {name}")
+        near(page.numbers(dots, "value"), [v for _, v in wanted], name, within=1e-6)
+    curves_are_drawn(page, lines)
+    text = page.text("#translation")
+    for row, word in enumerate(text.split()):
+        told = json.loads(program("show", "-m", f"{page.folder}/past", "--target", text,
+                                  "--explain", word, "--json", "a b c d e"))
+        alpha = next(s["values"] for s in told["steps"] if s["name"] == "α_tj")
+        width = len(alpha)
+        got = page.numbers(".past .cells rect", "weight")[row * width:(row + 1) * width]
+        near(got, alpha, f"update 80, {word}")
+    told = post(page, "/v1/training/attention", q="a b c d e", translation=text, update=80)
+    data = base64.b64decode(told["attention"][0]["data"])
+    width = told["attention"][0]["cols"]
+    rows = [[b / 255 for b in data[at:at + width]] for at in range(0, len(data), width)]
+    equal(page.text(".past p"), f"{entropy(rows):.3f} bits a row on average", "the entropy")
+    picture(page, "training-light")
+    first = page.numbers(".past .cells rect", "weight")
+    updates = page.browser.value("fetch('/v1/training?source=en&target=de').then((r) => r.json())")
+    for at in (2, 0):
+        page.browser.value(f"(() => {{ const s = document.querySelector('.training .step'); s.value"
+                           f" = {at}; s.dispatchEvent(new Event('input')); }})()")
+        page.browser.wait("document.querySelector('.past')?.dataset.shown === "
+                          f"'{updates['updates'][at]}'")
+        check(page.numbers(".past .cells rect", "weight") != first, "another update looks there too")
+    page.browser.dark(True)
+    page.open(text="a b c d e", view="training", update=80)
+    shown(page, ".past")
+    picture(page, "training-dark")
+    page.browser.dark(False)
+    both_sides_have_words(page)
+    try:
+        post(page, "/v1/training/attention", q="a", translation="A", update=81)
+        check(False, "an update that was not kept is told")
+    except urllib.error.HTTPError as error:
+        check(error.code == 404 and "was not kept" in error.read().decode(), f"{error}")
+    nothing_else_happened(page)
+    server.close()
