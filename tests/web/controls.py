@@ -99,7 +99,7 @@ def themes_change(page):
     page.open(text=TURNED)
     for name in ("dark", "light"):
         page.browser.dark(name == "dark")
-        page.browser.wait(f"{theme} === '{name}'", seconds=5)
+        page.browser.wait(f"{theme} === '{name}'")
         equal(page.browser.value(look), seen[name], f"the system's theme becomes {name}")
 
 
@@ -130,7 +130,7 @@ def sentences_are_chosen(page):
     page.browser.value(f"document.querySelector('#text').value = {json.dumps(TWO)}")
     ready_after(page, lambda: page.click("#ask [type=submit]"))
     page.click("[data-view=inside]")
-    page.browser.wait("window.asked !== undefined", seconds=10)
+    page.browser.wait("window.asked !== undefined")
     equal(page.browser.value("window.asked"), 1, "the sentence that inside asks for")
 
 
@@ -144,17 +144,17 @@ def typing_and_models(page):
           "the address: changes belong to the old sentence")
     # Of two questions the later one counts, also when it is answered first.
     page.browser.value(
-        "(() => { const real = window.fetch; let slow = true; window.fetch = async (...all) => {"
-        " const wait = slow; slow = false; const reply = await real(...all);"
-        " if (wait) await new Promise((done) => setTimeout(done, 500)); window.late = wait;"
-        " return reply; }; })()")
+        "(() => { const real = window.fetch; let first = true; window.fetch = async (...all) => {"
+        " const wait = first; first = false; const reply = await real(...all);"
+        " if (wait) await new Promise((done) => { window.release = done; }); return reply; }; })()")
     for text in ("A dog.", "The cat sleeps."):
         page.browser.value(f"document.querySelector('#text').value = {json.dumps(text)};"
                            "document.querySelector('#ask').requestSubmit()")
-    page.browser.wait("window.late === true")
-    page.browser.value("new Promise((done) => setTimeout(done, 60))")
-    equal(page.text("#translation"), Asked(page, "The cat sleeps.").json["target"]["text"],
-          "the translation of what was asked last")
+    last = Asked(page, "The cat sleeps.").json["target"]["text"]
+    page.browser.wait("window.release !== undefined && document.querySelector('#translation')"
+                      f".textContent === {json.dumps(last)}")
+    page.browser.value("(window.release(), new Promise((done) => setTimeout(done, 60)))")
+    equal(page.text("#translation"), last, "the translation of what was asked last")
     page.open()
     groups = page.browser.value("[...document.querySelectorAll('#model optgroup')].map((g) =>"
                                 " [g.label.startsWith('Gallery'), g.children.length > 5])")

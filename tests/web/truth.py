@@ -152,7 +152,7 @@ def saved_as(page, form, act=None):
     page.browser.call("Page.setDownloadBehavior", behavior="allow", downloadPath=folder)
     act() if act else page.click(f"[data-save={form}]")
     path = f"{folder}/attention.{ENDINGS.get(form, form)}"
-    for _ in range(500):
+    for _ in range(1500):
         if os.path.exists(path):
             with open(path, "rb") as file:
                 return file.read()
