@@ -204,18 +204,15 @@ def a_key_is_asked_for(page):
     with open(f"{page.folder}/keys", "w", encoding="utf-8") as file:
         file.write("open-sesame 1000\n")
     os.chmod(f"{page.folder}/keys", 0o600)
-    before = page.url
-    own = Server(page.folder, "--api-keys", f"{page.folder}/keys", "--require-api-key")
-    page.url = own.url
-    page.browser.open(f"{page.url}/#text=A+dog.")
-    check("API key" in page.text("#message"), f"without a key: {page.text('#message')!r}")
-    equal(page.browser.value("document.querySelector('#key-line').hidden"), False, "its field")
-    ready_after(page, lambda: choose(page, "key", "open-sesame"))
-    equal((page.text("#message"), page.text("#translation")), ("", "Ein Hund."), "with the key")
-    page.browser.logs = [line for line in page.browser.logs if "status of 4" not in line]
-    own.close()
-    page.browser.requests = [url for url in page.browser.requests if not url.startswith(page.url)]
-    page.url = before
+    with Server(page, "--api-keys", f"{page.folder}/keys", "--require-api-key"):
+        page.browser.open(f"{page.url}/#text=A+dog.")
+        check("API key" in page.text("#message"), f"without a key: {page.text('#message')!r}")
+        equal(page.browser.value("document.querySelector('#key-line').hidden"), False, "its field")
+        ready_after(page, lambda: choose(page, "key", "open-sesame"))
+        equal((page.text("#message"), page.text("#translation")), ("", "Ein Hund."), "with the key")
+        page.browser.logs = [line for line in page.browser.logs if "status of 4" not in line]
+        page.browser.requests = [url for url in page.browser.requests
+                                 if not url.startswith(page.url)]
 
 
 SHIPPED = [keys_choose, the_address_keeps_every_choice, themes_change, sentences_are_chosen,

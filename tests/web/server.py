@@ -5,6 +5,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.parse
 
@@ -13,22 +14,31 @@ from truth import FOVEA, Failed, equal
 
 
 class Server:
-    def __init__(self, folder, *models):
-        self.log = open(f"{folder}/log", "w+")
+    """A service that the page asks as long as it is entered; it ends well, or the test fails."""
+
+    def __init__(self, page, *arguments):
+        self.page, self.before = page, page.url
+        self.log = tempfile.TemporaryFile("w+", dir=page.folder)
         self.process = subprocess.Popen([FOVEA, "serve", "--port", "0", "--log-format", "plain",
-                                         *models], stderr=self.log)
+                                         *arguments], stderr=self.log)
+
+    def __enter__(self):
         for _ in range(300):
             self.log.seek(0)
             found = re.search(r"listening on (http:\S+)", self.log.read())
             if found:
-                self.url = found.group(1).rstrip("/")
-                return
+                self.page.url = found.group(1).rstrip("/")
+                return self
             time.sleep(0.1)
+        self.process.kill()
         raise Failed("the server does not listen")
 
-    def close(self):
+    def __exit__(self, kind, error, trace):
+        self.page.url = self.before
         self.process.send_signal(signal.SIGTERM)
-        equal(self.process.wait(timeout=60), 0, "the server's exit")
+        status = self.process.wait(timeout=60)
+        if kind is None:
+            equal(status, 0, "the server's exit")
 
 
 class Page:
@@ -66,18 +76,16 @@ def chosen(tests):
 
 def run(page, models, tests):
     """Runs the tests against a service with these models; returns how many failed."""
-    if not tests:
-        return 0
-    server = Server(page.folder, *models)
-    page.url = server.url
     failed = 0
-    for test in tests:
-        try:
-            test(page)
-            print(f"ok      {test.__name__}", flush=True)
-        except (Failed, RuntimeError) as error:
-            print(f"FAILED  {test.__name__}: {error}", flush=True)
-            failed += 1
-    page.browser.requests.clear()
-    server.close()
+    if not tests:
+        return failed
+    with Server(page, *models):
+        for test in tests:
+            try:
+                test(page)
+                print(f"ok      {test.__name__}", flush=True)
+            except Exception as error:  # a page that is broken may lead to any
+                print(f"FAILED  {test.__name__}: {error!r}", flush=True)
+                failed += 1
+        page.browser.requests.clear()
     return failed
