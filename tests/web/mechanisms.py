@@ -3,6 +3,7 @@ and models are told apart."""
 
 import base64
 import math
+import re
 
 from drawn import BREWER, attributes, colours_are
 from truth import SENTENCE, Asked, ask_service, check, equal, flat, near
@@ -60,6 +61,11 @@ def service_agrees(page, name, steps):
     weights = base64.b64decode(told["attention"][0]["data"])
     if name.startswith("local"):
         near([extra["p_t"][1]], steps["p_t"], "p of step 1", within=1e-4)
+        with open(f"{page.folder}/out/{name}/config.yml", encoding="utf-8") as file:
+            half = int(re.search(r"\bwindow: (\d+)", file.read()).group(1))
+        equal(extra["window"], half, "words on each side of p")
+        if name == "local-p":
+            near([extra["sigma"]], [half / 2], "the width of the Gaussian", within=1e-6)
     if name == "window":
         each = len(extra["kappa"]) // len(told["target"]["tokens"])
         near(extra["kappa"][each:2 * each], steps["\u03ba_t"], "\u03ba of step 1", within=1e-3)
