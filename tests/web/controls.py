@@ -171,6 +171,16 @@ def typing_and_models(page):
     equal((page.text("#stage"), page.text("#message")), ("Type a sentence.", ""), "no text")
 
 
+def only_the_page_itself_runs(page):
+    """What the browser is told to refuse."""
+    page.open(text=TURNED)
+    policy, sniff = page.browser.value(
+        "fetch('/').then((reply) => ['Content-Security-Policy', 'X-Content-Type-Options'].map("
+        "(name) => reply.headers.get(name)))")
+    check("default-src 'self'" in (policy or "") and "unsafe" not in policy, f"policy {policy}")
+    equal(sniff, "nosniff", "whether types may be guessed")
+
+
 def views_offer_what_they_have(page):
     tools = ("#kind", "#layer", "#head", "[data-unit]", "#gamma", "#hide", "#other", "#gold",
              "[data-save=svg]", "[data-save=csv]", "[data-save=pharaoh]")
@@ -217,4 +227,4 @@ def a_key_is_asked_for(page):
 
 SHIPPED = [keys_choose, the_address_keeps_every_choice, themes_change, sentences_are_chosen,
            typing_and_models, views_offer_what_they_have, words_have_their_direction,
-           a_key_is_asked_for]
+           only_the_page_itself_runs, a_key_is_asked_for]

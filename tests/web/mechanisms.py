@@ -136,6 +136,9 @@ def models_are_told_apart(page):
     twins = ["en-de: hard-sample", "de-en: hard-sample"]
     equal([name for name in lists[0] if "hard-sample" in name], twins, "models of one name")
     equal([name for name in lists[1] if "hard-sample" in name], twins[:1], "models to compare with")
+    texts = [option[0] for option in attributes(page, "#model option")]
+    for text in ("local-p (local-p, additive)", "window (window)", "none (none)"):
+        check(any(one.endswith(f": {text}") for one in texts), f"no {text} in {texts}")
     page.open(text=TEXT, model=twins[1])
     asked = Asked(page, TEXT, model="hard-sample", source="de", target="en")
     near(page.numbers(".cells rect", "weight"), flat(asked.words()), "the second of one name")
