@@ -91,7 +91,7 @@ export function changeList(state, sentence) {
   for (const at of now.masked)
     line.append(chip('masked: ', names[at] ?? String(at), () => toggleMask(state, at)));
   for (const { kind, layer, head } of now.silent)
-    line.append(chip(`silent: ${kind}, layer ${layer + 1}, head ${head + 1}`, null,
+    line.append(chip(`silent: ${kind}, layer ${layer}, head ${head}`, null,
       () => toggleHead(state, `${kind}.${layer}.${head}`)));
   for (const { step, word: at } of now.forced)
     line.append(chip(`step ${step + 1} looks at `, names[at] ?? String(at), () => set({

@@ -37,8 +37,8 @@ function one({ m, layer, head, figures }, state) {
   return el('button', {
     type: 'button', class: chosen ? 'chosen' : null, 'data-layer': layer, 'data-head': head,
     ...data, onclick: () => set({ view: 'map', layer, head }),
-    'aria-label': `layer ${layer + 1}, head ${head + 1}: ${lines.join(', ')}`,
-  }, state.sort ? el('b', {}, `layer ${layer + 1}, head ${head + 1}`) : '',
+    'aria-label': `layer ${layer}, head ${head}: ${lines.join(', ')}`,
+  }, state.sort ? el('b', {}, `layer ${layer}, head ${head}`) : '',
   thumbnail(m, state.gamma), ...lines.map((line) => el('span', {}, line)));
 }
 
@@ -53,7 +53,7 @@ function grid(all, columns) {
   const node = el('div', { class: 'heads' });
   node.style.gridTemplateColumns = `auto repeat(${columns.length}, auto)`;
   node.append(el('span'), ...columns.map((head) => el('span', { class: 'name' },
-    `head ${head + 1}`)), ...all);
+    `head ${head}`)), ...all);
   return node;
 }
 
@@ -77,7 +77,7 @@ export const view = {
     } else {
       const cells = all.map((head) => (head ? one(head, { ...state, sort: '' }) : el('span')));
       const rows = layers(sentence, state.kind).flatMap((layer, i) => [
-        el('span', { class: 'name' }, `layer ${layer + 1}`),
+        el('span', { class: 'name' }, `layer ${layer}`),
         ...cells.slice(i * columns.length, (i + 1) * columns.length)]);
       stage.append(order(state), grid(rows, columns));
     }

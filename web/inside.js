@@ -122,7 +122,7 @@ function fill(stage, reply, place, state) {
   const names = reply.pieces.map(shown);
   const col = state.col >= 0 && state.col < names.length ? state.col : strongest(reply);
   const where = reply.mechanism === 'multi-head'
-    ? `${reply.kind} attention, layer ${place.layer + 1}, head ${place.head + 1}` : reply.mechanism;
+    ? `${reply.kind} attention, layer ${place.layer}, head ${place.head}` : reply.mechanism;
   const [first, ...rest] = groups(reply.steps);
   const part = (group) => (group[0].of === 'words' ? table(group, names, { width, col })
     : ofQuery(group[0], width));

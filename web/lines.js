@@ -86,7 +86,7 @@ function legend(all, state) {
       'aria-pressed': String(!hidden.has(head)),
       title: 'Click: on or off. Double click: this alone.',
       onclick: (event) => (event.detail > 1 ? alone(state, all, head) : toggle(state, head)),
-    }, `head ${head + 1}`);
+    }, `head ${head}`);
     square.style.setProperty('--square', HEADS[head % HEADS.length]);
     return square;
   }));

@@ -84,7 +84,7 @@ async function ask() {
 
 // A view of single numbers has no means: it shows the first where no other is chosen.
 function number(select, list, chosen, means) {
-  const offered = [...(view().single ? [] : means), ...list.map((i) => [i, String(i + 1)])];
+  const offered = [...(view().single ? [] : means), ...list.map((i) => [i, String(i)])];
   options(select, offered, view().single ? Math.max(0, chosen) : chosen);
   select.disabled = list.length < 2;
 }

@@ -76,14 +76,14 @@ function headButtons(sentence, state) {
   const table = el('div', { class: 'mute', role: 'group', 'aria-label': 'Heads to silence' });
   table.style.gridTemplateColumns = `auto repeat(${columns.length}, auto)`;
   for (const layer of layers(sentence, state.kind)) {
-    table.append(el('span', { class: 'name' }, `layer ${layer + 1}`));
+    table.append(el('span', { class: 'name' }, `layer ${layer}`));
     for (const head of columns) {
       const off = silent.some((one) => one.kind === state.kind && one.layer === layer
         && one.head === head);
       table.append(el('button', {
         type: 'button', class: off ? 'masked' : null, 'aria-pressed': off,
         'data-head': `${state.kind}.${layer}.${head}`,
-        'aria-label': `Silence layer ${layer + 1}, head ${head + 1}`,
+        'aria-label': `Silence layer ${layer}, head ${head}`,
         onclick: () => toggleHead(state, `${state.kind}.${layer}.${head}`),
       }, String(head + 1)));
     }
