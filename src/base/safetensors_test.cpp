@@ -6,6 +6,7 @@
 
 #include "base/files.h"
 #include "base/random.h"
+#include "effort.h"
 #include "temporary.h"
 #include "thread_seconds.h"
 
@@ -337,7 +338,7 @@ TEST(Safetensors, RandomDataFlipsNameTheTensor) {
   std::string model = tiny_model();
   const size_t data = 555;  // 512 + 32 + 8 + 0 + 3 bytes at the end of the file
   Random random(1);
-  for (int i = 0; i < 10'000; ++i) {
+  for (int64_t i = 0; i < repeats(10'000); ++i) {
     const size_t at = model.size() - 1 - static_cast<size_t>(random.below(data));
     const char before = model[at];
     model[at] = static_cast<char>(before ^ (1 + random.below(255)));

@@ -4,6 +4,7 @@
 #include <unicode/normalizer2.h>
 #include <unicode/unistr.h>
 
+#include "effort.h"
 #include "text/pieces.h"
 #include "text_samples.h"
 #include "thread_seconds.h"
@@ -130,7 +131,7 @@ TEST(Vocabulary, GroupsPiecesByWord) {
 TEST(Vocabulary, TextNeverBecomesAControlPiece) {
   Random random(5);
   for (const Vocabulary& v : all_cuts()) {
-    for (int i = 0; i < 20'000; ++i)
+    for (int64_t i = 0; i < repeats(20'000); ++i)
       for (const int32_t id : v.encode(i % 2 ? samples::wild(random) : samples::noise(random)))
         ASSERT_TRUE(id >= kUnk && id < v.size()) << name_of(v.cut());
     for (const char* name : {"<s>", "</s>", "<pad>", "<unk>"})
@@ -143,7 +144,7 @@ TEST(Vocabulary, ComposedAndDecomposedTextIsTheSame) {
   EXPECT_EQ(words().encode("cafe\u0301"), words().encode("caf\u00E9"));
   Random random(6);
   for (const Vocabulary& v : all_cuts())
-    for (int i = 0; i < 5'000; ++i) {
+    for (int64_t i = 0; i < repeats(5'000); ++i) {
       const std::string text = samples::wild(random);
       ASSERT_EQ(v.encode(in_form("NFC", text)), v.encode(in_form("NFD", text))) << text;
     }
@@ -155,13 +156,13 @@ TEST(Vocabulary, DecodeGivesBackWhatWasEncoded) {
   Random random(7);
   for (const auto model : {SubwordModel::unigram, SubwordModel::bpe}) {
     const Vocabulary v = samples::small_model(model);
-    for (int i = 0; i < 60'000; ++i) {
+    for (int64_t i = 0; i < repeats(60'000); ++i) {
       const std::string text = i % 3 ? samples::wild(random) : samples::noise(random);
       ASSERT_EQ(v.decode(v.encode(text)), v.normalise(text)) << text;
     }
   }
   std::string file;
-  for (int i = 0; i < 200'000; ++i) file += samples::wild(random) + "\n";
+  for (int64_t i = 0; i < repeats(200'000); ++i) file += samples::wild(random) + "\n";
   const samples::Folder folder;
   const std::string path = folder.write("wild", file);
   for (const auto build :

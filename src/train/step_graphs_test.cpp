@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "base/random.h"
+#include "effort.h"
 #include "models/config.h"
 #include "ops/matmul.h"
 #include "train/optimizer.h"
@@ -124,6 +125,7 @@ TEST(StepGraphs, RecurrentModelsHaveTheSameBits) {
   for (const Decoder decoder : {Decoder::bahdanau, Decoder::luong})
     for (const std::string kind : {"none", "global", "local-m", "local-p", "hard-argmax",
                                    "hard-sample", "forward", "window", "static"}) {
+      if (only_runs() && (kind.size() % 2 == 0) == (decoder == Decoder::luong)) continue;
       SCOPED_TRACE(kind + (decoder == Decoder::luong ? ", luong" : ", bahdanau"));
       const bool replayed = kind != "hard-sample" && kind != "static";
       expect_same_bits(recurrent(kind, decoder), {0.1}, replayed);

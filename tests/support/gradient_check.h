@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "effort.h"
 #include "nn/params.h"
 #include "tensor/tape.h"
 
@@ -100,9 +101,6 @@ class GradientCheck {
   }
 
  private:
-  // Under sanitizers, which learn from one run of forward and backward all that a thousand tell.
-  static bool only_runs() { return std::getenv("FOVEA_GRADIENTS_ONLY_RUN") != nullptr; }
-
   double value() const {
     const auto y = f_().values(), w = weight_.values();
     double sum = 0;
