@@ -85,7 +85,7 @@ function headButtons(sentence, state) {
         'data-head': `${state.kind}.${layer}.${head}`,
         'aria-label': `Silence layer ${layer}, head ${head}`,
         onclick: () => toggleHead(state, `${state.kind}.${layer}.${head}`),
-      }, String(head + 1)));
+      }, String(head)));
     }
   }
   return table;
