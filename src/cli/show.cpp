@@ -140,9 +140,9 @@ class Picture {
     }
     for (const AttentionMap& map : attended.maps)
       if (map.kind == kind_) maps_.push_back(map);
-    check(!maps_.empty(), Exit::usage, c.kind.empty() ? "" : "--kind " + kind_ + ": ",
-          c.kind.empty() ? "the model has no attention from target to source; -m takes another one"
-                         : "this model has no such attention");
+    check(!maps_.empty() || !c.kind.empty(), Exit::usage,
+          "the model has no attention from target to source; -m takes another one");
+    check(!maps_.empty(), Exit::usage, "--kind ", kind_, ": this model has no such attention");
     for (const AttentionMap& map : maps_) {
       layers_ = std::max(layers_, map.layer + 1);
       heads_ = std::max(heads_, map.head + 1);

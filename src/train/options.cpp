@@ -110,7 +110,7 @@ void LoopOptions::describe(Settings& s) {
   s.choice("guided_step", guided_step,
            {{"writes", AlignmentStep::writes}, {"reads", AlignmentStep::reads}},
            "the step that looks for the source of a target word: the one that writes it, or the "
-           "next, which has read it and aligns better");
+           "next, which has read it");
 }
 
 void ValidOptions::describe(Settings& s) {
