@@ -16,6 +16,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "cli/at_once.h"
 #include "cli/attention_picture.h"
 #include "cli/comparison_report.h"
 #include "cli/options.h"
@@ -29,6 +30,10 @@ namespace {
 constexpr const char* kExamples = R"(Examples:
   Every attention mechanism on Multi30k, one after another; data below /data:
     fovea compare -c recipes/compare/multi30k-en-de.yml -o mechanisms --data /data
+
+  The same, fifteen models at a time on one GPU, for which NVIDIA's MPS (nvidia-cuda-mps-control -d)
+  must run, or they wait for each other:
+    fovea compare -c recipes/compare/multi30k-en-de.yml --data /data --device cuda --at-once 15
 
   What would be trained, with the number of parameters:
     fovea compare -c compare.yml --dry-run
@@ -60,6 +65,8 @@ Ctrl-C saves and stops.)";
 struct CompareCommand {
   std::string file, directory, data, precision, device = "cpu";
   std::vector<std::string> assignments, only;
+  std::string part;  // the variant that this program trains for another one, which does the rest
+  int at_once = 1;
   bool dry_run = false;
 };
 
@@ -225,6 +232,27 @@ class CompareRun {
       report_.models.push_back({entry.name, entry.changes, 0, 0, {}, {}});
   }
 
+  // Trains and measures in programs of their own, before run() joins what they found; it does anew
+  // what went wrong in one.
+  void run_parts() const {
+    std::vector<Job> jobs;
+    for (const Entry& entry : entries_) {
+      if (!entry.asked) continue;
+      make_directory(entry.run.directory);
+      std::vector<std::string> words = words_of_this_program();
+      words.insert(words.end(), {"--part", entry.name});
+      jobs.push_back({entry.name, words, entry.run.directory + "/compare.log"});
+    }
+    log_info("{} models, {} at a time; DIR/NAME/compare.log tells how each gets on", jobs.size(),
+             c_.at_once);
+    run_at_once(jobs, c_.at_once);
+  }
+
+  void run_one() {
+    for (size_t i = 0; i < entries_.size(); ++i)
+      if (entries_[i].asked) do_one(i);
+  }
+
   // Throws Exit::diverged at the end where one of the models could not be
   // trained.
   void run() {
@@ -333,12 +361,16 @@ void compare(CompareCommand c, bool threads_given) {
     return print_plan(entries);
   }
   make_directory(c.directory);
-  const DirectoryLock lock(c.directory);
+  std::optional<DirectoryLock> lock;
+  if (c.part.empty()) lock.emplace(c.directory);
   load_shared(data, entries, c);
   const TestBench bench = make_bench(data, entries.front().run.options, plan.options);
   recall(entries, plan, bench);
   watch_signals();  // from here on there is something to save
-  CompareRun(c, plan, std::move(entries), bench).run();
+  CompareRun run(c, plan, std::move(entries), bench);
+  if (!c.part.empty()) return run.run_one();
+  if (c.at_once > 1) run.run_parts();
+  run.run();
 }
 
 }  // namespace
@@ -366,9 +398,22 @@ void add_compare(Command& program) {
   add_device_option(command, c->device);
   command.option("--precision", c->precision, "Numbers of matrix products: f32, bf16")
       .among({"f32", "bf16"});
+  command
+      .option("--at-once", c->at_once,
+              "Models trained at the same time, each by a program of its own")
+      .takes("N")
+      .within(1, 64)
+      .with_default();
+  command.option("--part", c->part, "").hidden();
   command.flag("--dry-run", c->dry_run, "Check files, print the models and end");
   command.footer(kExamples);
-  command.runs([command, c] { compare(*c, command.given("--threads")); });
+  command.runs([command, c] {
+    if (!c->part.empty()) {
+      c->only = {c->part};
+      stop_with_parent();
+    }
+    compare(*c, command.given("--threads"));
+  });
 }
 
 }  // namespace fovea

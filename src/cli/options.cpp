@@ -101,6 +101,8 @@ Option Option::with_default() { return Option(option_->capture_default_str()); }
 Option Option::from_environment(const char* name) { return Option(option_->envname(name)); }
 Option Option::required() { return Option(option_->required()); }
 
+Option Option::hidden() { return Option(option_->group("")); }
+
 Option Option::repeated() {
   return Option(option_->expected(1)->multi_option_policy(CLI::MultiOptionPolicy::TakeAll));
 }

@@ -30,6 +30,7 @@ class Option {
   Option with_default();                      // the help tells the value that the variable has now
   Option from_environment(const char* name);  // where the option is not given
   Option required();
+  Option hidden();  // in the help: for programs that the program itself starts
   // May be given again, and takes all values up to the next option, which the help does not show.
   Option repeated();
   // May be given again, and takes one value at a time: what stands behind it is something else.

@@ -19,7 +19,8 @@
 // double: the same numbers go in, and results and gradients must agree. The device is the one
 // that FOVEA_DEVICE names, the CPU where it is not set. FOVEA_PARITY=all gives the CPU the shapes
 // that other devices are given; a number there is how many small shapes each case has. With
-// FOVEA_PARITY_SINGLY every tensor is an allocation of its own, for compute-sanitizer.
+// FOVEA_PARITY_SINGLY every tensor is an allocation of its own, for compute-sanitizer, and
+// FOVEA_PARITY_SHARE=K/N takes every Nth case from the Kth on, for several of it at once.
 namespace fovea::parity {
 
 Device device_under_test();
@@ -151,6 +152,7 @@ class Family {
 
   std::string name_;
   std::unique_ptr<Summary> f32_, bf16_;
+  int64_t number_ = 0;  // of cases
 };
 
 }  // namespace fovea::parity
