@@ -17,7 +17,8 @@ set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")  # enough for stack traces; kernels are opt
 
 # Kernels are inner loops: vectorised, contracted to fused multiply-add, without index checks.
 set(FOVEA_KERNEL_FLAGS -O3 -ffp-contract=fast -fno-signed-zeros -mprefer-vector-width=512
-    -U_GLIBCXX_ASSERTIONS -Wno-psabi)
+    -U_GLIBCXX_ASSERTIONS -Wno-psabi
+    $<$<CXX_COMPILER_ID:Clang>:-Wno-pass-failed>)  # sanitized loops are not vectorised
 
 if(FOVEA_SANITIZE)
   target_compile_options(fovea_flags INTERFACE

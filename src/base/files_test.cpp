@@ -48,7 +48,8 @@ TEST(Files, RefusesWhatIsNotARegularFile) {
       {folder / "socket", "cannot open"},    {folder / "loop", "symbolic links"},
       {folder / "absent", "No such file"},   {"", "No such file"},
       {folder / "fifo/x", "Not a directory"}};
-  for (const auto& [path, says] : cases) {
+  for (const auto& one : cases) {
+    const std::string &path = one.first, &says = one.second;
     for (const std::string& message : {message_of(Exit::files, [&] { read_file(path); }),
                                        message_of(Exit::files, [&] { MappedFile mapped(path); })}) {
       EXPECT_NE(message.find(says), std::string::npos) << message;

@@ -72,7 +72,6 @@ TEST(Lines, ByteOrderMarks) {
 }
 
 TEST(Lines, LongLinesAreCutAtACharacter) {
-  LineCounts counts;
   LineReader reader = LineReader::over("abcdefgh\r\nabcdefghi\nabcdefgé\nx\n", "t.txt", 8);
   Line line;
   ASSERT_TRUE(reader.next(line));

@@ -159,7 +159,8 @@ std::vector<Batcher::Item> Batcher::take() {
     for (const auto& task : tasks_) more = turn(task, 1) || more;
   }
   std::erase_if(tasks_, [](const auto& task) { return task->taken == task->parts(); });
-  std::ranges::stable_partition(tasks_, [&](const auto& task) { return !line.has(*task); });
+  std::stable_partition(tasks_.begin(), tasks_.end(),
+                        [&](const auto& task) { return !line.has(*task); });
   return batch;
 }
 

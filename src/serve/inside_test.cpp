@@ -201,12 +201,12 @@ const std::vector<std::array<std::string, 4>> kWays = {
      R"({"q":"a","translation":"a","update":10,"source":"en","target":"de"})"}};
 
 TEST(Inside, EveryAnswerWaitsInTheQueue) {
-  for (const auto& [method, path, query, body] : kWays) {
+  for (const auto& way : kWays) {
     Asked s({}, {.queue_tokens = 3 * kTurnAlone});
-    const auto send = [&] { return s.send(method, path, query, body); };
+    const auto send = [&] { return s.send(way[0], way[1], way[2], way[3]); };
     std::vector<std::shared_ptr<HeldExchange>> asked;
     for (int i = 0; i < 4; ++i) asked.push_back(send());
-    ASSERT_EQ(asked[3]->replies.size(), 1u) << path << ": too much is waiting";
+    ASSERT_EQ(asked[3]->replies.size(), 1u) << way[1] << ": too much is waiting";
     EXPECT_EQ(asked[3]->replies[0].status, 429);
     EXPECT_EQ(asked[3]->replies[0].headers.at(0).first, "Retry-After");
     while (s.service.batcher().work(milliseconds(0))) continue;

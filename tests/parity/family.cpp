@@ -198,7 +198,8 @@ class Report : public ::testing::Environment {
     return all;
   }
   void TearDown() override {
-    std::ranges::stable_partition(lines(), [](const auto& l) { return l.starts_with("FAILED"); });
+    std::stable_partition(lines().begin(), lines().end(),
+                          [](const auto& l) { return l.starts_with("FAILED"); });
     std::printf("%s in float32 and bf16 against the CPU in double\n",
                 std::visit([](auto on) { return on.kName; }, device_under_test()));
     for (const std::string& line : lines()) std::printf("%s\n", line.c_str());
