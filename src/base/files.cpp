@@ -208,8 +208,17 @@ std::string parent_directory(const std::string& path) {
   return slash == 0 ? "/" : path.substr(0, slash);
 }
 
-DirectoryLock::DirectoryLock(const std::string& directory) {
-  const std::string path = directory + "/.lock";
+DirectoryLock::DirectoryLock(const std::string& directory) : path_(directory + "/.lock") {
+  while (!take(directory)) {
+  }
+}
+
+DirectoryLock::~DirectoryLock() { ::unlink(path_.c_str()); }
+
+// False where the holder before removed the file between our opening and locking it: then what we
+// hold is not what others will find.
+bool DirectoryLock::take(const std::string& directory) {
+  const std::string& path = path_;
   fd_ = Descriptor(
       ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
   if (fd_.get() < 0) fail_errno(path, "open", errno);
@@ -226,8 +235,11 @@ DirectoryLock::DirectoryLock(const std::string& directory) {
     fail(Exit::files, directory, " is in use by pid ", holder.empty() ? "unknown" : holder,
          "; wait for it to end, or choose another directory");
   }
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0 || found.st_ino != status.st_ino) return false;
   if (ftruncate(fd_.get(), 0) != 0) fail_errno(path, "truncate", errno);
   write_fully(fd_.get(), as_byte_span(std::to_string(getpid()) + "\n"), path);
+  return true;
 }
 
 }  // namespace fovea

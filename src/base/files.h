@@ -95,12 +95,18 @@ std::string parent_directory(const std::string& path);
 
 // Holds DIR/.lock with flock until destroyed, so that two programs never write one directory.
 // Throws Exit::files "DIR is in use by pid P" if another holds it. The kernel drops the lock
-// of a killed process; the file itself stays.
+// of a killed process, whose file stays.
 class DirectoryLock {
  public:
   explicit DirectoryLock(const std::string& directory);
+  DirectoryLock(const DirectoryLock&) = delete;
+  DirectoryLock& operator=(const DirectoryLock&) = delete;
+  ~DirectoryLock();  // removes the file
 
  private:
+  bool take(const std::string& directory);
+
+  std::string path_;
   Descriptor fd_;
 };
 

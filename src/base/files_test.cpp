@@ -163,7 +163,9 @@ TEST(DirectoryLock, NamesTheHolder) {
         message.starts_with(folder.path() + " is in use by pid " + std::to_string(getpid()) + ";"))
         << message;
   }
+  EXPECT_FALSE(std::filesystem::exists(folder / ".lock"));
   const DirectoryLock again(folder.path());
+  EXPECT_TRUE(std::filesystem::exists(folder / ".lock"));
   message_of(Exit::files, [&] { DirectoryLock lock(folder / "absent"); });
 }
 

@@ -11,11 +11,13 @@
 #include <vector>
 
 #include "base/files.h"
+#include "base/utf8.h"
 
 namespace fovea {
 namespace {
 
 constexpr size_t kBuffer = size_t{1} << 16;
+constexpr int64_t kJudgedLines = 100, kFewBadLines = 10;
 
 bool is_gzip_name(std::string_view name) { return name.ends_with(".gz"); }
 
@@ -195,15 +197,18 @@ bool LineReader::next(Line& line) {
     cut |= piece.size() > room;
     ahead_.remove_prefix(ended ? lf + 1 : piece.size());
   }
-  if (!any) return false;
-  ++counts_.lines;
-  line.cut = cut;
-  finish(line);
-  return true;
+  if (any) {
+    ++counts_.lines;
+    line.cut = cut;
+    finish(line);
+    if (counts_.lines <= kJudgedLines) bad_lines_ += !is_utf8(line.text);
+  }
+  if (any ? counts_.lines == kJudgedLines : counts_.lines < kJudgedLines) check_is_text();
+  return any;
 }
 
 void LineReader::finish(Line& line) {
-  if (counts_.lines == 1) take_byte_order_mark();
+  if (counts_.lines == 1) look_at_beginning();
   line.text = line_;
   if (!line.cut && line.text.ends_with('\r')) {
     line.text.remove_suffix(1);
@@ -215,6 +220,33 @@ void LineReader::finish(Line& line) {
     ++counts_.cut;
   }
   line.number = counts_.lines;
+}
+
+// A bad line now and then is the caller's business. Most of them bad is another encoding, which is
+// told once.
+void LineReader::check_is_text() const {
+  const bool text = bad_lines_ < kFewBadLines || 2 * bad_lines_ <= counts_.lines;
+  check(text, Exit::data, name_, ": ", bad_lines_, " of the first ", counts_.lines,
+        " lines are not UTF-8; if it is Latin-1, convert it first: iconv -f latin1 -t utf8");
+}
+
+void LineReader::look_at_beginning() {
+  struct Packed {
+    std::string_view begins, kind, unpack;
+  };
+  static constexpr Packed kPacked[] = {
+      {"\x1F\x8B\x08", "gzip", "zcat, or give it a name that ends in .gz"},
+      {"\xFD"
+       "7zXZ",
+       "xz", "xzcat"},
+      {"\x28\xB5\x2F\xFD", "zstd", "zstdcat"},
+      {"BZh91AY&SY", "bzip2", "bzcat"},
+      {"PK\x03\x04", "zip", "unzip -p"},
+  };
+  for (const Packed& p : kPacked)
+    check(!line_.starts_with(p.begins), Exit::data, name_, ":1: the file is compressed with ",
+          p.kind, ", text is expected; unpack it with ", p.unpack);
+  take_byte_order_mark();
 }
 
 void LineReader::take_byte_order_mark() {

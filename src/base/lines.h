@@ -25,8 +25,10 @@ class ByteSource;
 // Reads lines of a plain file, a gzip file (name ends in .gz) or standard input ("-"), in
 // memory bounded by `limit` bytes per line. Only LF ends a line; a last line without LF
 // counts. One CR before the LF and a UTF-8 byte order mark at the start are removed and
-// counted; a UTF-16 or UTF-32 mark is Exit::data. Bytes are not checked otherwise (see utf8.h).
-// Damaged or truncated gzip is Exit::data with the file's name, line and byte.
+// counted. What is no text is Exit::data: a UTF-16 or UTF-32 mark, the beginning of a compressed
+// file, or among the first hundred lines ten and more than half that are not UTF-8. Bytes are not
+// checked otherwise (see utf8.h). Damaged or truncated gzip is Exit::data with the file's name,
+// line and byte.
 class LineReader {
  public:
   static constexpr size_t kLimit = size_t{1} << 20;
@@ -50,7 +52,9 @@ class LineReader {
  private:
   LineReader(std::unique_ptr<ByteSource> source, std::string name, size_t limit);
   bool refill();
+  void look_at_beginning();
   void take_byte_order_mark();
+  void check_is_text() const;
   void finish(Line& line);
 
   std::unique_ptr<ByteSource> source_;
@@ -58,6 +62,7 @@ class LineReader {
   std::string_view ahead_;  // read but not yet returned
   size_t limit_;
   LineCounts counts_;
+  int64_t bad_lines_ = 0;  // among the first
 };
 
 // Writes a plain file, a gzip file (name ends in .gz) or standard output ("-"). Bytes are

@@ -71,6 +71,43 @@ TEST(Lines, ByteOrderMarks) {
             std::string::npos);
 }
 
+TEST(Lines, CompressedFilesAreRefusedByTheirFirstBytes) {
+  const TemporaryFolder folder;
+  const auto refusal = [](const std::string& bytes) {
+    return message_of(Exit::data, [&] { lines_of(bytes); });
+  };
+  EXPECT_NE(refusal(gzip(folder, "a\n")).find("t.txt:1: the file is compressed with gzip"),
+            std::string::npos);
+  EXPECT_NE(refusal("\xFD"
+                    "7zXZ\n")
+                .find("xzcat"),
+            std::string::npos);
+  EXPECT_NE(refusal("\x28\xB5\x2F\xFD\x04").find("zstdcat"), std::string::npos);
+  EXPECT_EQ(lines_of("a\x1F\x8B\x08\nPK\x03\x04"), (Lines{"a\x1F\x8B\x08", "PK\x03\x04"}));
+}
+
+// A file of so many lines in Latin-1 and then in ASCII.
+std::string latin_lines(int bad, int good) {
+  std::string text;
+  for (int i = 0; i < bad; ++i) text += "gr\xFC\xDF\n";
+  for (int i = 0; i < good; ++i) text += "hello\n";
+  return text;
+}
+
+TEST(Lines, AnotherEncodingIsToldOnceWhereMostLinesAreBad) {
+  const auto refusal = [](int bad, int good) {
+    return message_of(Exit::data, [&] { lines_of(latin_lines(bad, good)); });
+  };
+  EXPECT_EQ(refusal(11, 10),
+            "t.txt: 11 of the first 21 lines are not UTF-8; if it is Latin-1, "
+            "convert it first: iconv -f latin1 -t utf8");
+  EXPECT_TRUE(refusal(51, 1000).starts_with("t.txt: 51 of the first 100 lines"));
+  EXPECT_EQ(lines_of(latin_lines(9, 0)).size(), 9u);
+  EXPECT_EQ(lines_of(latin_lines(10, 10)).size(), 20u);
+  EXPECT_EQ(lines_of(latin_lines(50, 1000)).size(), 1050u);
+  EXPECT_EQ(lines_of(latin_lines(0, 100) + latin_lines(500, 0)).size(), 600u);
+}
+
 TEST(Lines, LongLinesAreCutAtACharacter) {
   LineReader reader = LineReader::over("abcdefgh\r\nabcdefghi\nabcdefgé\nx\n", "t.txt", 8);
   Line line;
@@ -94,7 +131,9 @@ TEST(Lines, EqualToSplittingByHand) {
   Random random(3);
   for (int round = 0; round < 3000; ++round) {
     std::string text;
-    for (uint64_t n = random.below(400); n > 0; --n) text += "ab\n\r\xC3"[random.below(5)];
+    // Bad bytes are rare, so that it still counts as text.
+    for (uint64_t n = random.below(400); n > 0; --n)
+      text += "abababababab\n\n\n\r\r\xC3"[random.below(18)];
     const size_t limit = 4 + random.below(12);
     LineReader reader = LineReader::over(text, "t", limit);
     size_t at = 0, count = 0;

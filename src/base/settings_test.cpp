@@ -167,6 +167,23 @@ TEST(Settings, WrongTypesNameWhatWasFound) {
   }
 }
 
+TEST(Settings, WhatIsNoYamlIsToldWithWhatToDo) {
+  Fixture f;
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"model: {layers: 4", "a '{' is not closed by '}'"},
+      {"data:\n  source: [a, b\n  lowercase: true", "a '[' is not closed by ']'"},
+      {"data: {source: [a, b", "is the ']' of the list missing?"},
+      {"title: a]\nmodel: {layers: 4}}", "a '}' or ']' that closes nothing"},
+      {"model:\n  layers: 4\n norm: pre", "indent the lines of a section alike"},
+      {"title: a: b", "a ':' where none can stand"},
+      {"title: \"a", "a quote is not closed"},
+      {"model:\n\tlayers: 4", "indent with blanks"},
+      {"title: @a", "put the value in quotes"},
+  };
+  for (const auto& [yaml, says] : cases)
+    EXPECT_NE(f.error(yaml).find(says), std::string::npos) << yaml << ": " << f.error(yaml);
+}
+
 TEST(Settings, RangesAreChecked) {
   Fixture f;
   EXPECT_EQ(f.error("\nmodel: {layers: 0}"),

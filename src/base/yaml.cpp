@@ -61,7 +61,8 @@ class Flattener : public YAML::EventHandler {
                   YAML::EmitterStyle::value) override {
     refuse_anchor(mark, anchor);
     if (levels_.empty()) return push(mark, {"", false, false});
-    if (levels_.back().list) fault(mark, levels_.back().path + ": a map within a list");
+    if (levels_.back().list)
+      fault(mark, levels_.back().path + ": a map within a list; is the ']' of the list missing?");
     if (!levels_.back().key_seen) fault(mark, "a map is used as a key");
     levels_.back().key_seen = false;
     push(mark, {levels_.back().path, false, false});
@@ -131,6 +132,30 @@ class Flattener : public YAML::EventHandler {
   std::set<std::string> seen_;
 };
 
+// What yaml-cpp found wrong, with what to do. It notices what is not closed at the end of the file
+// or where the next thing begins, so that the line is the last possible one.
+std::string in_our_words(const std::string& message) {
+  namespace Says = YAML::ErrorMsg;
+  const std::pair<const char*, const char*> kWords[] = {
+      {Says::END_OF_MAP_FLOW, "a '{' is not closed by '}', or a ',' is missing before this"},
+      {Says::END_OF_SEQ_FLOW, "a '[' is not closed by ']', or a ',' is missing before this"},
+      {Says::FLOW_END, "a '}' or ']' that closes nothing; take it away, or open what it closes"},
+      {Says::END_OF_MAP, "expected 'name: value' as above; indent the lines of a section alike"},
+      {Says::END_OF_SEQ, "expected '- item' as above; indent the items of a list alike"},
+      {Says::MAP_VALUE,
+       "a ':' where none can stand; put a value that holds ': ' in quotes, each 'name: value' on a "
+       "line of its own, and indent with blanks, not with tabs"},
+      {Says::MAP_KEY, "a name cannot stand here; put each 'name: value' on a line of its own"},
+      {Says::BLOCK_ENTRY, "a '- ' where no list can stand; put its items on lines of their own"},
+      {Says::EOF_IN_SCALAR, "a quote is not closed until the end of the file"},
+      {Says::TAB_IN_INDENTATION, "a tab indents this line; indent with blanks"},
+      {Says::UNKNOWN_TOKEN, "a character that begins nothing; put the value in quotes"},
+  };
+  for (const auto& [theirs, ours] : kWords)
+    if (message == theirs) return ours;
+  return "this is not YAML: " + message;
+}
+
 bool is_bare(std::string_view text) {
   static constexpr std::array<std::string_view, 10> kReserved = {"true", "false", "yes", "no", "on",
                                                                  "off",  "null",  "y",   "n",  "~"};
@@ -159,7 +184,7 @@ std::vector<YamlEntry> read_yaml(std::string_view text, const std::string& sourc
     while (parser.HandleNextDocument(events)) {
     }
   } catch (const YAML::Exception& error) {
-    events.fault(error.mark, error.msg);
+    events.fault(error.mark, in_our_words(error.msg));
   }
   return events.take();
 }

@@ -241,22 +241,48 @@ void align_files(const AlignCommand& c, const Package& package, const AttentionC
 
 // ---- joining two directions ----
 
+// Links off the diagonal, which tell directions apart, that are in both.
+int64_t shared_links(const Links& a, const Links& b) {
+  return std::ranges::count_if(a, [&](const Link& link) {
+    return link.first != link.second && std::ranges::count(b, link) > 0;
+  });
+}
+
+// Files of two directions are easily mixed up, and what comes out looks like links all the same.
+void warn_if_turned(const AlignCommand& c, const std::vector<Links>& a,
+                    const std::vector<Links>& b) {
+  int64_t agree = 0, turned = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    agree += shared_links(a[i], b[i]);
+    turned += shared_links(a[i], reversed(b[i]));
+  }
+  constexpr int64_t kChance = 4;
+  if (turned > 2 * agree + kChance)
+    log_warning(
+        "{} looks turned round: off the diagonal it shares {} links with {}, and {} the other "
+        "way; {} --reverse",
+        c.symmetrize[2], with_commas(agree), c.symmetrize[1], with_commas(turned),
+        c.reverse ? "leave out" : "add");
+}
+
 void join_files(const AlignCommand& c) {
   const Symmetry method = symmetry_of(c.symmetrize[0]);
   const std::string &first = c.symmetrize[1], &second = c.symmetrize[2];
   check(first != "-" || second != "-", Exit::usage,
         "--symmetrize: standard input can be only one of the two files");
-  const std::vector<Links> forward = read_pharaoh(first), backward = read_pharaoh(second);
+  const std::vector<Links> forward = read_pharaoh(first);
+  std::vector<Links> backward = read_pharaoh(second);
   const size_t shorter = std::min(forward.size(), backward.size());
   check(forward.size() == backward.size(), Exit::data, first, " has ", forward.size(), " lines, ",
         second, " ", backward.size(),
         "; first line without partner: ", forward.size() > shorter ? first : second, ":",
         shorter + 1);
+  if (c.reverse)
+    for (Links& links : backward) links = reversed(links);
+  warn_if_turned(c, forward, backward);
   WholeFile out(c.output);
   for (size_t i = 0; i < shorter; ++i)
-    out.write(
-        pharaoh(symmetrize(method, forward[i], c.reverse ? reversed(backward[i]) : backward[i])) +
-        "\n");
+    out.write(pharaoh(symmetrize(method, forward[i], backward[i])) + "\n");
   out.close();
 }
 
@@ -350,7 +376,7 @@ void add_align(Command& program) {
       .within(1, 1 << 20)
       .with_default();
   add_choice_options(command, c);
-  add_model_options(command, c.model);
+  add_model_options(command, c.model, Takes::one);
   command.footer(kExamples);
   command.runs([shared] { align(*shared); });
 }

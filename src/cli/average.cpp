@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "cli/options.h"
+#include "cli/session.h"
 #include "decode/package.h"
 #include "ops/matmul.h"
 #include "train/average.h"
@@ -70,11 +71,12 @@ void remove_vocabularies(const std::string& directory) {
 void average(const AverageCommand& command) {
   check_output(command);
   std::vector<std::string> paths;
-  for (const std::string& input : command.inputs) {
+  for (const std::string& name : command.inputs) {
+    const std::string input = model_directory(name);
     std::error_code error;
     paths.push_back(fs::is_directory(input, error) ? input + "/" + kWeightsFile : input);
   }
-  const std::string home = home_of(command.inputs.front());
+  const std::string home = home_of(model_directory(command.inputs.front()));
   const ModelConfig config = load_config(home);
   const Vocabularies vocabularies = load_vocabularies(home);
   const auto model = make_model(config, 1);
@@ -100,7 +102,9 @@ void add_average(Command& program) {
       .among({"f32", "bf16"})
       .with_default();
   command.flag("--force", c->force, "Replace the model that MODEL_DIR holds");
-  command.option("inputs", c->inputs, "Model directories, checkpoints, snapshots")
+  command
+      .option("inputs", c->inputs,
+              "Model directories, names of models that come along, checkpoints, snapshots")
       .required()
       .takes("MODEL_OR_CHECKPOINT ...");
   command.footer(kExamples);

@@ -224,7 +224,8 @@ void check_usage(const ClassifyCommand& c) {
 
 void classify(ClassifyCommand c) {
   check_usage(c);
-  const Package package = load_package(c.model.directories.front(), device_of(c.model));
+  const Package package =
+      load_package(model_directory(c.model.directories.front()), device_of(c.model));
   const Classifier classifier(package);
   check(c.question.empty() || classifier.asked() == Asked::answer, Exit::usage,
         "--question: this model labels texts and knows no questions");
@@ -264,7 +265,7 @@ void add_classify(Command& program) {
       .among({"text", "jsonl", "label-first", "tabs", "babi"})
       .with_default();
   command.flag("--show", c->show, "Write all words, coloured by how much each was attended to");
-  add_model_options(command, c->model);
+  add_model_options(command, c->model, Takes::one_that_labels);
   command.footer(kExamples);
   command.runs([c] { classify(*c); });
 }

@@ -85,11 +85,6 @@ std::vector<std::string> assignments_of(const CompareCommand& c) {
   return all;
 }
 
-void set_root(DataOptions& data, const CompareCommand& c) {
-  if (const char* root = std::getenv("FOVEA_DATA"); root && data.root.empty()) data.root = root;
-  if (!c.data.empty()) data.root = c.data;
-}
-
 std::string recipe_of(TrainOptions options) {
   Settings settings;
   options.describe(settings);
@@ -102,7 +97,7 @@ Entry entry_of(const CompareCommand& c, const ComparisonPlan& plan, const Varian
   run.options = plan.options_of(variant, assignments_of(c));
   run.directory = c.directory + "/" + variant.name;
   run.device = device_named(c.device);
-  set_root(run.options.data, c);
+  run.options.data.start_at(c.data);
   try {
     run.options.complete(Exit::data);
   } catch (const Error& error) {

@@ -112,13 +112,13 @@ Finding default_model() {
   }
 }
 
-Finding gallery() {
+// Models that come along, by the names that -m takes.
+Finding models(const char* what, const std::vector<std::string>& found) {
   std::string names;
-  const std::vector<std::string> found = find_gallery();
   for (const std::string& directory : found)
     names += (names.empty() ? "" : ", ") + fs::path(directory).filename().string();
-  return {Verdict::ok, "gallery",
-          found.empty() ? "none" : fmt::format("{} models for -m: {}", found.size(), names)};
+  return {Verdict::ok, what,
+          found.empty() ? "none" : fmt::format("{} for -m: {}", found.size(), names)};
 }
 
 std::string libraries() {
@@ -157,7 +157,8 @@ void examine() {
       devices(),
       writing(),
       default_model(),
-      gallery(),
+      models("models", find_models()),
+      models("gallery", find_gallery()),
   };
   OutputFile out("-");
   int failed = 0;

@@ -442,6 +442,7 @@ void add_common_options(Command& command, EvaluateOptions& o) {
       .takes("FILE");
   command.option("-m,--metrics", o.metrics, "What to compute")
       .among({"bleu", "chrf", "chrf++", "ter"})
+      .split_at_commas()
       .with_default();
   command.flag("--lowercase", o.lowercase, "Ignore case in BLEU and chrF (TER does anyway)");
   command.option("-f,--format", o.format, "How to print it").among({"text", "json"}).with_default();

@@ -157,9 +157,10 @@ TEST_F(Evaluate, UsageErrors) {
   EXPECT_EQ(failure({"-r", a, "-i", a, a, "--sentence-level"}).code(), Exit::usage);
   EXPECT_EQ(failure({"-r", "-", "-i", "-"}).code(), Exit::usage);
   EXPECT_EQ(failure({"-r", a, "-i", folder_ + "missing"}).code(), Exit::files);
-  EXPECT_TRUE(refused({"-r", a, "-i", a, "-m", "rouge"}, "rouge not in {bleu,"));
+  EXPECT_TRUE(refused({"-r", a, "-i", a, "-m", "rouge"},
+                      "expected one of bleu, chrf, chrf++, ter, found 'rouge'"));
   EXPECT_TRUE(refused({"-r", a, "-i", a, a, "--paired-bs", "--paired-ar"},
-                      "--paired-bs excludes --paired-ar"));
+                      "--paired-bs and --paired-ar exclude each other"));
   EXPECT_TRUE(refused({"-i", a}, "--reference is required"));
 }
 

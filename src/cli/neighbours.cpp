@@ -147,7 +147,11 @@ void add_neighbours(Command& program) {
   NeighboursCommand& c = *shared;
   command.option("words", c.words, "Words to find the neighbours of").takes("WORD");
   command.option("-v,--vectors", c.vectors, "File of word vectors; text may be .gz").takes("FILE");
-  command.option("-m,--model", c.model, "Model directory, for its embeddings instead").takes("DIR");
+  command
+      .option(
+          "-m,--model", c.model,
+          "Model directory, or the name of a model that comes along, for its embeddings instead")
+      .takes("DIR");
   command.option("--side", c.side, "Whose embeddings of the model")
       .among({"source", "target"})
       .with_default();

@@ -1,8 +1,11 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstring>
 
 #include "base/check.h"
 #include "cli/suggestion.h"
@@ -22,73 +25,115 @@ std::vector<std::string> commands_of(const CLI::App& app) {
 // The options that the command and the program know.
 std::vector<std::string> options_of(const CLI::App& command) {
   std::vector<std::string> names;
-  for (const CLI::App* app = &command; app; app = app->get_parent()) {
+  for (const CLI::App* app = &command; app; app = app->get_parent())
     for (const CLI::Option* o : app->get_options())
       for (const std::string& name : o->get_lnames()) names.push_back("--" + name);
-    for (const CLI::App* group : app->get_subcommands(nullptr))
-      if (group->get_name().empty())
-        for (const CLI::Option* o : group->get_options())
-          for (const std::string& name : o->get_lnames()) names.push_back("--" + name);
-  }
   return names;
+}
+
+std::string with_hint(const std::string& message, const std::string& meant) {
+  return meant.empty() ? message : message + "; did you mean '" + meant + "'?";
 }
 
 // "unknown option '--bem'; did you mean '--beam'?"
 std::string unknown_word(const CLI::App& command, const std::string& typed) {
   const bool option = typed.starts_with("-");
   const std::vector<std::string> names = option ? options_of(command) : commands_of(command);
-  const std::string near = nearest_name(typed.substr(0, typed.find('=')), names);
   const char* what = option          ? "unknown option"
                      : names.empty() ? "unexpected argument"
                                      : "unknown command";
-  const std::string message = std::string(what) + " '" + typed + "'";
-  return near.empty() ? message : message + "; did you mean '" + near + "'?";
+  return with_hint(std::string(what) + " '" + typed + "'",
+                   meant_name(typed.substr(0, typed.find('=')), names));
 }
 
 // What a required option or argument is for: "TEXT is required: The sentence to translate".
-std::string missing_word(const CLI::App& command, const std::string& said) {
+std::string missing_word(const CLI::App& command) {
   for (const CLI::Option* o : command.get_options()) {
     if (!o->get_required() || o->count() > 0) continue;
     const bool named = !o->get_lnames().empty();
     const std::string name = named ? "--" + o->get_lnames().front() : o->get_type_name();
     return name + " is required: " + o->get_description();
   }
-  return said;
+  return fmt::format("what should it do? Give one of its commands: {}",
+                     fmt::join(commands_of(command), ", "));
 }
 
-// "--format: xml not in {text,jsonl}; did you mean …?", and numbers that are none.
-std::string wrong_value(const std::string& said) {
-  const std::string unread = "Could not convert: ", outside = " not in {";
+const CLI::Option* option_named(const CLI::App& command, const std::string& name) {
+  for (const CLI::App* app = &command; app; app = app->get_parent())
+    if (const CLI::Option* found = app->get_option_no_throw(name)) return found;
+  return nullptr;
+}
+
+// Too few values for an option, or too many: "--port needs N from 0 to 65535: Port to listen on".
+std::string wrong_number(const CLI::App& command, const std::string& said) {
+  const std::string name = said.substr(0, said.find(':'));
+  const CLI::Option* option = option_named(command, name);
+  if (!option) return said;
+  if (said.find("At Most") != std::string::npos)
+    return name + " is given more than once, and takes one value: " + option->get_description();
+  return name + " needs " + option->get_type_name() + ": " + option->get_description();
+}
+
+// CLI11's "Could not convert: --beam = many".
+std::string wrong_value(const CLI::App& command, const std::string& said) {
+  const std::string unread = "Could not convert: ";
   const size_t equals = said.find(" = ");
-  if (said.starts_with(unread) && equals != std::string::npos)
-    return said.substr(unread.size(), equals - unread.size()) + ": expected a number, found '" +
-           said.substr(equals + 3) + "'";
-  const size_t colon = said.find(": "), from = said.find(outside);
-  if (colon == std::string::npos || from == std::string::npos || from < colon + 2) return said;
-  const size_t first = from + outside.size();
-  const std::vector<std::string> names =
-      CLI::detail::split(said.substr(first, said.find('}', first) - first), ',');
-  const std::string near = nearest_name(said.substr(colon + 2, from - colon - 2), names);
-  return near.empty() ? said : said + "; did you mean '" + near + "'?";
+  if (!said.starts_with(unread) || equals == std::string::npos) return said;
+  const std::string name = said.substr(unread.size(), equals - unread.size());
+  const CLI::Option* option = option_named(command, name);
+  const bool flag = option && option->get_items_expected_max() == 0;
+  return name + (flag ? ": takes no value" : ": expected a number") + ", found '" +
+         said.substr(equals + 3) + "'";
+}
+
+// What CLI11 has to say, in our words: what was found, and what to do.
+std::string reworded(const CLI::App& command, const CLI::ParseError& error) {
+  const std::string said = error.what();
+  const auto with = [&](const char* theirs, const char* between, const char* after) {
+    const size_t at = said.find(theirs);
+    return at == std::string::npos
+               ? said
+               : said.substr(0, at) + between + said.substr(at + std::strlen(theirs)) + after;
+  };
+  if (dynamic_cast<const CLI::RequiredError*>(&error)) return missing_word(command);
+  if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) return wrong_number(command, said);
+  if (dynamic_cast<const CLI::ConversionError*>(&error)) return wrong_value(command, said);
+  if (dynamic_cast<const CLI::ExcludesError*>(&error))
+    return with(" excludes ", " and ", " exclude each other: give one of them");
+  if (dynamic_cast<const CLI::RequiresError*>(&error))
+    return with(" requires ", " belongs to ", ": give that too");
+  return said;
 }
 
 [[noreturn]] void complain(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App* command = &app;
-  std::string name = "fovea", message = error.what();
+  std::string name = "fovea";
   while (!command->get_subcommands().empty()) {
     command = command->get_subcommands().front();
     name += " " + command->get_name();
   }
   // What is missing may be what was mistyped, so that a word nobody knows comes first.
-  const bool missing = dynamic_cast<const CLI::RequiredError*>(&error);
-  const bool told = missing || dynamic_cast<const CLI::ExtrasError*>(&error);
+  const bool told = dynamic_cast<const CLI::RequiredError*>(&error) ||
+                    dynamic_cast<const CLI::ExtrasError*>(&error);
   const std::vector<std::string> extras = app.remaining(true);
-  if (missing) message = missing_word(*command, message);
-  if (told && !extras.empty())
-    message = unknown_word(*command, extras.front());
-  else
-    message = wrong_value(message);
+  const std::string message =
+      told && !extras.empty() ? unknown_word(*command, extras.front()) : reworded(*command, error);
   fail(Exit::usage, message, "\nTry '", name, " --help'.");
+}
+
+constexpr const char* kNumber = "N";  // what the help calls a number of which no more is said
+
+// Numbers of a kind, "from 1 to 9", in the help and where another is found.
+template <typename Number>
+CLI::Option* numbers(CLI::Option* option, const std::string& which,
+                     const std::function<bool(Number)>& good) {
+  if (option->get_type_name() == kNumber) option->type_name(kNumber + (" " + which));
+  return option->check([which, good](const std::string& found) -> std::string {
+    Number number{};
+    if (CLI::detail::lexical_cast(found, number) && good(number)) return "";
+    const char* what = std::is_integral_v<Number> ? "a whole number" : "a number";
+    return fmt::format("expected {} {}, found '{}'", what, which, found);
+  });
 }
 
 }  // namespace
@@ -117,23 +162,44 @@ Option Option::among(std::initializer_list<const char*> words) {
 }
 
 Option Option::among(const std::vector<std::string>& words) {
-  return Option(option_->check(CLI::IsMember(words)));
+  if (option_->get_type_name() == "TEXT")
+    option_->type_name(fmt::format("{{{}}}", fmt::join(words, ",")));
+  return Option(option_->check([words](const std::string& found) -> std::string {
+    if (std::ranges::count(words, found)) return "";
+    return with_hint(fmt::format("expected one of {}, found '{}'", fmt::join(words, ", "), found),
+                     nearest_name(found, words));
+  }));
 }
 
 Option Option::synonyms(const std::vector<std::pair<std::string, std::string>>& words) {
-  return Option(option_->transform(CLI::Transformer(words)));
+  const auto exchange = [words](std::string& found) {
+    for (const auto& [other, ours] : words)
+      if (found == other) found = ours;
+    return std::string();
+  };
+  return Option(option_->transform(CLI::Validator(exchange, "")));
 }
 
+Option Option::split_at_commas() { return Option(option_->delimiter(',')); }
+
 Option Option::within(int64_t least, int64_t most) {
-  return Option(option_->check(CLI::Range(least, most)));
+  return Option(numbers<int64_t>(option_, fmt::format("from {} to {}", least, most),
+                                 [least, most](int64_t n) { return least <= n && n <= most; }));
 }
 
 Option Option::within(double least, double most) {
-  return Option(option_->check(CLI::Range(least, most)));
+  return Option(numbers<double>(option_, fmt::format("from {} to {}", least, most),
+                                [least, most](double x) { return least <= x && x <= most; }));
 }
 
-Option Option::positive() { return Option(option_->check(CLI::PositiveNumber)); }
-Option Option::not_negative() { return Option(option_->check(CLI::NonNegativeNumber)); }
+Option Option::positive() {
+  return Option(numbers<double>(option_, "above 0", [](double x) { return x > 0; }));
+}
+
+Option Option::not_negative() {
+  return Option(numbers<double>(option_, "from 0", [](double x) { return x >= 0; }));
+}
+
 Option Option::needs(Option other) { return Option(option_->needs(other.option_)); }
 Option Option::excludes(Option other) { return Option(option_->excludes(other.option_)); }
 
@@ -143,42 +209,46 @@ Command Command::command(const char* name, const char* help) {
   return Command(app_->add_subcommand(name, help));
 }
 
-Command Command::group(const char* heading) { return Command(app_->add_option_group(heading)); }
+Command Command::group(const char* heading) { return Command(app_, heading); }
+
+Option Command::under_heading(CLI::Option* option) {
+  return Option(heading_ ? option->group(heading_) : option);
+}
 
 void Command::needs_command() { app_->require_subcommand(1); }
 void Command::footer(const char* text) { app_->footer(text); }
 void Command::runs(const std::function<void()>& action) { app_->callback(action); }
 
 Option Command::option(const char* names, std::string& value, const char* help) {
-  return Option(app_->add_option(names, value, help));
+  return under_heading(app_->add_option(names, value, help));
 }
 
 Option Command::option(const char* names, std::vector<std::string>& values, const char* help) {
-  return Option(app_->add_option(names, values, help));
+  return under_heading(app_->add_option(names, values, help));
 }
 
 Option Command::option(const char* names, int& value, const char* help) {
-  return Option(app_->add_option(names, value, help));
+  return under_heading(app_->add_option(names, value, help)->type_name(kNumber));
 }
 
 Option Command::option(const char* names, int64_t& value, const char* help) {
-  return Option(app_->add_option(names, value, help));
+  return under_heading(app_->add_option(names, value, help)->type_name(kNumber));
 }
 
 Option Command::option(const char* names, uint64_t& value, const char* help) {
-  return Option(app_->add_option(names, value, help));
+  return under_heading(app_->add_option(names, value, help)->type_name(kNumber));
 }
 
 Option Command::option(const char* names, double& value, const char* help) {
-  return Option(app_->add_option(names, value, help));
+  return under_heading(app_->add_option(names, value, help)->type_name(kNumber));
 }
 
 Option Command::option(const char* names, std::optional<float>& value, const char* help) {
-  return Option(app_->add_option(names, value, help));
+  return under_heading(app_->add_option(names, value, help)->type_name(kNumber));
 }
 
 Option Command::flag(const char* names, bool& value, const char* help) {
-  return Option(app_->add_flag(names, value, help));
+  return under_heading(app_->add_flag(names, value, help));
 }
 
 bool Command::given(const char* option) const {

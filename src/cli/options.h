@@ -40,6 +40,7 @@ class Option {
   Option among(const std::vector<std::string>& words);
   // Read as if the second of each pair were given.
   Option synonyms(const std::vector<std::pair<std::string, std::string>>& words);
+  Option split_at_commas();  // "a,b" is two values
   Option within(int least, int most) { return within(int64_t{least}, int64_t{most}); }
   Option within(int64_t least, int64_t most);
   Option within(double least, double most);
@@ -56,7 +57,7 @@ class Option {
 // A command of the program, or a group of its options under a heading. A copy is the same command.
 class Command {
  public:
-  explicit Command(CLI::App* app) : app_(app) {}
+  explicit Command(CLI::App* app, const char* heading = nullptr) : app_(app), heading_(heading) {}
 
   Command command(const char* name, const char* help);
   Command group(const char* heading);
@@ -80,6 +81,11 @@ class Command {
 
  protected:
   CLI::App* app_;
+
+ private:
+  Option under_heading(CLI::Option* option);
+
+  const char* heading_;  // of its options in the help, where it is a group
 };
 
 // The whole program: a command of which the others are part.

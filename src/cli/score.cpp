@@ -69,6 +69,8 @@ class Scorer {
       if (pairs_.size() == kChunk) flush();
     }
     flush();
+    check(!command_.summary || totals_.sentences > 0, Exit::data, command_.source,
+          ": has no lines, so that there is no perplexity; is it the right file?");
     if (command_.summary) out_.write(summary());
     out_.close();
   }
@@ -114,8 +116,7 @@ class Scorer {
   }
 
   std::string summary() const {
-    const double mean =
-        totals_.log_prob / static_cast<double>(std::max<int64_t>(1, totals_.tokens));
+    const double mean = totals_.log_prob / static_cast<double>(totals_.tokens);
     if (command_.format == "jsonl")
       return nlohmann::ordered_json{{"perplexity", rounded(std::exp(-mean))},
                                     {"log_prob", rounded(totals_.log_prob)},
@@ -168,7 +169,7 @@ void add_score(Command& program) {
   command.option("--batch-tokens", c.batch_tokens, "Pieces computed together")
       .within(1, 1 << 20)
       .with_default();
-  add_model_options(command, c.model);
+  add_model_options(command, c.model, Takes::ensemble);
   command.footer(kExamples);
   command.runs([shared] { score(*shared); });
 }

@@ -32,6 +32,40 @@ LogFormat format_of(const std::string& name) {
   return LogFormat::automatic;
 }
 
+const char* model_help(Takes takes) {
+  if (takes == Takes::one_that_labels)
+    return "Directory of a model that labels texts, which 'fovea train' makes; always needed";
+  if (takes == Takes::one)
+    return "Model directory, or the name of a model that comes along; default: en-de";
+  return "Model directory, or the name of a model that comes along; default: en-de; given several "
+         "times, an ensemble";
+}
+
+// Two directions of a pair may share their vocabulary, and give nonsense together. Names that only
+// look like languages ("run-one") are none of our business.
+void check_directions(const std::vector<Package>& packages) {
+  const auto first = languages_of_model(packages.front().directory);
+  for (const Package& other : packages) {
+    const auto languages = languages_of_model(other.directory);
+    if (!first || !languages) continue;
+    const bool opposite = first->first != first->second && first->first == languages->second &&
+                          first->second == languages->first;
+    check(!opposite, Exit::model, other.directory, ": translates the other way than ",
+          packages.front().directory, ", by their names; the models of an ensemble must have one ",
+          "direction");
+  }
+}
+
+// The folders with a model in a folder, in alphabetical order.
+std::vector<std::string> models_in(const fs::path& folder) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (fs::exists(entry.path() / kConfigFile, error)) found.push_back(entry.path().string());
+  std::ranges::sort(found);
+  return found;
+}
+
 }  // namespace
 
 void add_session(Program& program) {
@@ -57,6 +91,7 @@ Precision ModelChoice::numbers() const {
 void add_device_option(Command& command, std::string& device) {
   command.option("--device", device, "Where to compute")
       .among({"cpu", "cuda"})
+      .synonyms({{"gpu", "cuda"}, {"cuda:0", "cuda"}})
       .with_default()
       .from_environment("FOVEA_DEVICE");
 }
@@ -68,11 +103,8 @@ void add_precision_option(Command& command, std::string& precision) {
       .from_environment("FOVEA_PRECISION");
 }
 
-void add_model_options(Command& command, ModelChoice& choice) {
-  command
-      .option("-m,--model", choice.directories,
-              "Model directory, or the name of a model that comes along; given several times, an "
-              "ensemble; default: en-de, which comes along")
+void add_model_options(Command& command, ModelChoice& choice, Takes takes) {
+  command.option("-m,--model", choice.directories, model_help(takes))
       .takes("DIR")
       .one_by_one()
       .from_environment("FOVEA_MODEL");
@@ -103,6 +135,7 @@ std::vector<Package> load_models(const ModelChoice& choice) {
           "'");
     packages.back().model->settle();
   }
+  check_directions(packages);
   check_ensemble(packages);
   return packages;
 }
@@ -123,15 +156,14 @@ std::string model_directory(const std::string& name) {
   return name;
 }
 
+std::vector<std::string> find_models() {
+  const fs::path first = find_default_model();
+  return first.empty() ? std::vector<std::string>() : models_in(first.parent_path());
+}
+
 std::vector<std::string> find_gallery() {
-  const std::string first = find_default_model();
-  std::vector<std::string> found;
-  std::error_code error;
-  if (first.empty()) return found;
-  for (const auto& entry : fs::directory_iterator(fs::path(first).parent_path() / kGallery, error))
-    if (fs::exists(entry.path() / kConfigFile, error)) found.push_back(entry.path().string());
-  std::ranges::sort(found);
-  return found;
+  const fs::path first = find_default_model();
+  return first.empty() ? std::vector<std::string>() : models_in(first.parent_path() / kGallery);
 }
 
 std::optional<std::pair<std::string, std::string>> languages_of_model(

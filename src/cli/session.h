@@ -29,8 +29,11 @@ struct ModelChoice {
 void add_device_option(Command& command, std::string& device);
 void add_precision_option(Command& command, std::string& precision);  // ModelChoice::numbers
 
+// How many models a command takes with -m.
+enum class Takes { ensemble, one, one_that_labels };
+
 // Adds -m, --device and --precision to a command.
-void add_model_options(Command& command, ModelChoice& choice);
+void add_model_options(Command& command, ModelChoice& choice, Takes takes);
 
 // Exit::usage where this program or this machine cannot do what was chosen.
 Device device_of(const ModelChoice& choice);
@@ -42,6 +45,8 @@ std::vector<const Model*> models_of(const std::vector<Package>& packages);
 // The model directory that -m names: itself, or where there is no such folder the model of that
 // name that comes along, "de-en" or one of the gallery, "local-p".
 std::string model_directory(const std::string& name);
+// The models that come along for use: the default model and those beside it.
+std::vector<std::string> find_models();
 // The tiny models that come along, one for each mechanism: models/gallery beside the default model,
 // in alphabetical order.
 std::vector<std::string> find_gallery();

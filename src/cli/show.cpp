@@ -307,7 +307,7 @@ void add_show(Command& program) {
       .within(1, 1024)
       .with_default();
   c.what_if.add_to(command);
-  add_model_options(command, c.model);
+  add_model_options(command, c.model, Takes::one);
   command.footer(kExamples);
   command.runs([shared] { show(*shared); });
 }

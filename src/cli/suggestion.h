@@ -9,4 +9,8 @@ namespace fovea {
 // enough; "" otherwise.
 std::string nearest_name(const std::string& typed, const std::vector<std::string>& names);
 
+// The same for commands and options. What other toolkits call them comes first: "--beam-size" is
+// "--beam", and where --set is among the names "--lr" is "--set schedule.lr=N".
+std::string meant_name(const std::string& typed, const std::vector<std::string>& names);
+
 }  // namespace fovea

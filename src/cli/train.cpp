@@ -55,8 +55,9 @@ constexpr const char* kExamples = R"(Examples:
   All settings with what they mean, as a recipe:
     fovea train --dump-config
 
-Paths in a recipe start at the folder given with --data, else at $FOVEA_DATA, else at the current
-folder; so do those of text, vocabularies and word vectors given with --set.
+Paths in a recipe start at the folder given with --data and the recipe's data.root below it; without
+both at $FOVEA_DATA, else at the current folder. So do those of text, vocabularies and word vectors
+given with --set.
 
 The same command goes on where a stopped or killed run left off, with the same result to the
 bit; not so where memory ran short, or where updates had to be undone because the loss rose or was
@@ -93,9 +94,7 @@ TrainOptions read_options(const TrainCommand& command, std::string* dump) {
   Settings settings;
   options.describe(settings);
   if (!command.recipe.empty()) settings.read_file(command.recipe, Exit::data);
-  if (const char* data = std::getenv("FOVEA_DATA"); data && options.data.root.empty())
-    options.data.root = data;
-  if (!command.data.empty()) options.data.root = command.data;
+  options.data.start_at(command.data);
   if (!command.precision.empty()) settings.set("train.precision=" + command.precision);
   for (const std::string& assignment : command.assignments) settings.set(assignment);
   if (!command.dump_config) options.complete(Exit::data);

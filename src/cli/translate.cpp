@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -64,6 +65,17 @@ struct TranslateCommand {
   }
 };
 
+// "test.en", "./test", "/data/test": no blank, and an ending or a beginning that words do not have.
+bool looks_like_a_path(const std::string& text) {
+  if (text.find_first_of(" \t\n") != std::string::npos) return false;
+  const std::string ending = std::filesystem::path(text).extension().string();
+  const auto lower = [](char c) { return c >= 'a' && c <= 'z'; };
+  const bool named = ending.size() >= 3 && ending.size() <= 6 && text.size() > ending.size() + 1 &&
+                     std::all_of(ending.begin() + 1, ending.end(), lower);
+  return named || text.starts_with("./") || text.starts_with("../") ||
+         (text.starts_with('/') && text.size() > 1);
+}
+
 void check_usage(const TranslateCommand& c) {
   check(c.texts.empty() || c.inputs.empty(), Exit::usage,
         "give texts or -i files to translate, not both");
@@ -72,9 +84,13 @@ void check_usage(const TranslateCommand& c) {
   check(!c.options.attention || c.format == "jsonl", Exit::usage,
         "--attention: matrices need --format jsonl; to see one, use 'fovea show'");
   for (const std::string& input : c.inputs) check_not_overwritten(input, c.output);
-  for (const std::string& text : c.texts)
+  for (const std::string& text : c.texts) {
     if (std::filesystem::is_regular_file(text))
       log_warning("'{}' is translated as a text; for the lines of that file: -i {}", text, text);
+    else if (looks_like_a_path(text))
+      log_warning("'{}' is translated as a text: there is no such file; files are named with -i",
+                  text);
+  }
 }
 
 // Lines in chunks, each translated as a whole and written before the next is read.
@@ -244,7 +260,7 @@ void add_translate(Command& program) {
       .within(1, 1 << 20)
       .with_default();
   add_search_options(command, c);
-  add_model_options(command, c.model);
+  add_model_options(command, c.model, Takes::ensemble);
   command.footer(kExamples);
   command.runs([shared] { translate(*shared); });
 }

@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "cli/suggestion.h"
 
 namespace fovea {
 namespace {
@@ -80,14 +79,6 @@ TEST(TranslationFormat, MarianAndFairseq) {
   EXPECT_EQ(format_translation(TranslationFormat::fairseq, {3, "dog"}, one, {.alignment = true}),
             "S-3\tdog\nH-3\t-1.442695\tein Hund\nD-3\t-1.442695\tein Hund\n"
             "P-3\t-1.4427 -2.1640 -0.7213\nA-3\t0-0 0-1\n");
-}
-
-TEST(Suggestion, NearestName) {
-  const std::vector<std::string> names{"translate", "train", "show"};
-  EXPECT_EQ(nearest_name("trnslate", names), "translate");
-  EXPECT_EQ(nearest_name("tran", names), "train");
-  EXPECT_EQ(nearest_name("evaluate", names), "");
-  EXPECT_EQ(nearest_name(std::string(1000, 't'), names), "");
 }
 
 }  // namespace

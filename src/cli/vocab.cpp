@@ -13,6 +13,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "cli/options.h"
+#include "cli/session.h"
 #include "cli/whole_file.h"
 #include "text/vocabulary_build.h"
 
@@ -27,7 +28,7 @@ constexpr const char* kExamples = R"(Examples:
     fovea vocab --kind words --min-count 2 -o words.txt train.en.gz
 
   How a vocabulary cuts a text, pieces and ids:
-    fovea vocab --show pieces/vocab.spm "A small dog runs through the snow."
+    fovea vocab --show en-de "A small dog runs through the snow."
 
 Text that is already cut ("hou@@ se") is taken as it is with --kind pieces. One vocabulary for
 several files is a joint one; run the command once per language for separate ones. Kinds are those
@@ -149,8 +150,18 @@ void make(const VocabOptions& options) {
   log_fit(vocabulary, options.inputs);
 }
 
+// A file, or the source vocabulary of a model.
+Vocabulary shown_vocabulary(const std::string& name) {
+  const std::string path = model_directory(name);
+  if (!std::filesystem::is_directory(path)) return Vocabulary::load(path);
+  const Vocabularies both = load_vocabularies(path);
+  if (both.source.fingerprint() != both.target.fingerprint())
+    log_info("{}: the vocabulary of its source; name the file of the target's", path);
+  return both.source;
+}
+
 void show(const VocabOptions& options) {
-  const Vocabulary vocabulary = Vocabulary::load(options.show);
+  const Vocabulary vocabulary = shown_vocabulary(options.show);
   OutputFile out("-");
   const auto print = [&](std::string_view text) {
     const std::vector<int32_t> ids = vocabulary.encode(text);
@@ -183,7 +194,10 @@ void add_vocab(Command& program) {
       .within(5, 1 << 20)
       .with_default();
   command.option("-o,--output", o.output, "Folder or file to write").takes("PATH");
-  command.option("--show", o.show, "Print the pieces and ids of texts instead").takes("VOCABULARY");
+  command
+      .option("--show", o.show,
+              "Print the pieces and ids of texts instead, in this vocabulary or a model's")
+      .takes("FILE_OR_MODEL");
   command.option("--min-count", o.min_count, "Leave out what is seen less often")
       .positive()
       .with_default();

@@ -23,19 +23,23 @@ void describe_transformer(ModelConfig& m, Settings& s) {
             {"half-m1", Positions::half_m1},
             {"learned", Positions::learned},
             {"none", Positions::none}},
-           "sinusoids interleaved (as published) or sines then cosines, learned, or none");
+           "sinusoids: sine and cosine in turn (as published), all sines then all cosines (half), "
+           "the same with frequencies 10000^(-i/(size/2 - 1)) as in tensor2tensor and Marian "
+           "(half-m1); learned; or none");
   s.field("scale_embeddings", m.scale_embeddings, "multiply embeddings by the root of size");
   s.field("output_bias", m.output_bias, "a bias per word in the output layer");
-  s.field("attention_dropout", m.attention_dropout, "of attention weights").between(0, 0.95);
-  s.field("activation_dropout", m.activation_dropout, "inside the feed-forward layer")
+  s.field("attention_dropout", m.attention_dropout, "share of attention weights that is left out")
+      .between(0, 0.95);
+  s.field("activation_dropout", m.activation_dropout,
+          "share of what is inside the feed-forward layer that is left out")
       .between(0, 0.95);
   s.field("alignment_layer", m.alignment_layer,
           "decoder layer that was trained on alignments; follows from train.guided_layer; -1: none")
       .between(-1, 63);
-  s.field("alignment_head", m.alignment_head, "its head; -1: none").between(-1, 1023);
+  s.field("alignment_head", m.alignment_head, "head of that layer; -1: none").between(-1, 1023);
   s.choice("alignment_step", m.alignment_step,
            {{"writes", AlignmentStep::writes}, {"reads", AlignmentStep::reads}},
-           "its step that looks for the source of a word; follows from train.guided_step");
+           "step of that head that looks for the source of a word; follows from train.guided_step");
 }
 
 // What recurrent models and readers have in common.
@@ -132,7 +136,8 @@ void ModelConfig::describe(Settings& s) {
   s.when([this] { return type != "reader"; }, "model.type: transformer or recurrent",
          [&] { describe_decoder(*this, s); });
   s.field("max_length", max_length, "longest sentence in pieces").between(2, 65536);
-  s.field("dropout", dropout, "of embeddings and of what each layer gives to the next")
+  s.field("dropout", dropout,
+          "share of embeddings, and of what each layer gives to the next, that is left out")
       .between(0, 0.95);
   s.field("source_words", source_words, "size of the source vocabulary; 0: from the vocabulary")
       .between(0, 1e8);

@@ -15,15 +15,16 @@ std::string describe(const Metric& metric) {
   const auto& [name, value] = metric;
   if (name == "bleu" || name == "chrf" || name == "accuracy")
     return fmt::format(" | {} {:.2f}", name, value);
-  if (name == "loss" || name == "ppl") return fmt::format(" | {} {:.4f}", name, value);
+  if (name.ends_with("loss") || name == "ppl") return fmt::format(" | {} {:.4f}", name, value);
   if (name == "words_per_s")
     return fmt::format(" | {} words/s", with_commas(static_cast<int64_t>(value)));
   return fmt::format(" | {} {:.3g}", name, value);
 }
 
-std::string describe(const Metrics& metrics) {
-  std::string text = fmt::format("{} | update {} | epoch {}", metrics.kind,
-                                 with_commas(metrics.update), metrics.epoch);
+std::string describe(const Metrics& metrics, int64_t updates) {
+  const std::string of = updates > 0 ? " of " + with_commas(updates) : "";
+  std::string text = fmt::format("{} | update {}{} | epoch {}", metrics.kind,
+                                 with_commas(metrics.update), of, metrics.epoch);
   for (const auto* list : {&metrics.values, &metrics.wall})
     for (const Metric& metric : *list)
       if (metric.name != "time" && (metric.name != "skipped" || metric.value > 0))
@@ -33,12 +34,17 @@ std::string describe(const Metrics& metrics) {
 
 class Console : public TrainObserver {
  public:
+  explicit Console(double label_smoothing)
+      : loss_(label_smoothing > 0 ? "smoothed loss" : "loss") {}
+
   void began(const TrainState& state) override {
     start_ = state.update;
+    begin_ = Clock::now();
     progress_.reset();
   }
 
   void updated(const UpdateReport& r) override {
+    updates_ = r.updates;
     if (log_format() != LogFormat::tty) return;
     if (!progress_) {
       progress_.emplace("training", r.updates, ProgressOptions{.unit = "updates"});
@@ -46,23 +52,39 @@ class Console : public TrainObserver {
       begin_ = Clock::now();
     }
     words_ += r.words;
-    const double seconds = std::chrono::duration<double>(Clock::now() - begin_).count();
+    const double seconds = since_begin();
     const double rate = seconds > 0 ? static_cast<double>(words_) / seconds : 0;
-    progress_->note(fmt::format("loss {:.3f} | ppl {:.2f} | lr {:.2e} | {} words/s", r.loss,
+    progress_->note(fmt::format("{} {:.3f} | ppl {:.2f} | lr {:.2e} | {} words/s", loss_, r.loss,
                                 std::exp(r.nll), r.rate, with_commas(static_cast<int64_t>(rate))));
     progress_->set(r.update);
   }
 
   void measured(const Metrics& metrics) override {
-    if (metrics.kind != "train" || log_format() != LogFormat::tty)
-      log_info("{}", describe(metrics));
+    if (metrics.kind != "train") return log_info("{}", describe(metrics, 0));
+    if (log_format() == LogFormat::tty) return;
+    Metrics shown = metrics;
+    for (Metric& metric : shown.values)
+      if (metric.name == "loss") metric.name = loss_;
+    log_info("{}{}", describe(shown, updates_), time_left(metrics.update));
   }
 
  private:
   using Clock = std::chrono::steady_clock;
+
+  double since_begin() const {
+    return std::chrono::duration<double>(Clock::now() - begin_).count();
+  }
+
+  std::string time_left(int64_t update) const {
+    if (update <= start_ || update >= updates_) return "";
+    const double each = since_begin() / static_cast<double>(update - start_);
+    return fmt::format(" | {} left", short_duration(each * static_cast<double>(updates_ - update)));
+  }
+
+  std::string loss_;
   std::optional<Progress> progress_;
   Clock::time_point begin_;
-  int64_t start_ = 0, words_ = 0;
+  int64_t start_ = 0, updates_ = 0, words_ = 0;
 };
 
 // Lines of the update itself that come after its checkpoint: they will be written again.
@@ -126,7 +148,9 @@ class Board : public TrainObserver {
 
 }  // namespace
 
-std::unique_ptr<TrainObserver> console_observer() { return std::make_unique<Console>(); }
+std::unique_ptr<TrainObserver> console_observer(double label_smoothing) {
+  return std::make_unique<Console>(label_smoothing);
+}
 
 std::unique_ptr<TrainObserver> metrics_observer(const std::string& directory) {
   return std::make_unique<MetricsFile>(directory + "/metrics.jsonl");

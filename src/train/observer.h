@@ -12,7 +12,7 @@ namespace fovea {
 
 // One update as it looks from outside.
 struct UpdateReport {
-  int64_t update, updates, epoch;  // epoch from 1; updates 0: no limit
+  int64_t update, updates, epoch;  // epoch from 1; updates in all, 0: no limit
   double loss, nll;                // per target word, of this update
   double rate, norm;
   int64_t words;
@@ -33,8 +33,9 @@ class TrainObserver {
 
 using Observers = std::vector<std::unique_ptr<TrainObserver>>;
 
-// Lines of the log, or a progress bar on a terminal.
-std::unique_ptr<TrainObserver> console_observer();
+// Lines of the log, or a progress bar on a terminal. Where labels are smoothed, the loss of
+// training is called so: it is higher than that of validation, which is not.
+std::unique_ptr<TrainObserver> console_observer(double label_smoothing);
 // DIRECTORY/metrics.jsonl and DIRECTORY/tensorboard/.
 std::unique_ptr<TrainObserver> metrics_observer(const std::string& directory);
 std::unique_ptr<TrainObserver> tensorboard_observer(const std::string& directory);

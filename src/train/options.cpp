@@ -7,7 +7,8 @@ namespace fovea {
 void DataOptions::describe(Settings& s) {
   s.field(
       "root", root,
-      "folder the paths below start at; default: --data, else $FOVEA_DATA, else the current one");
+      "folder the paths below start at, itself below --data; without both $FOVEA_DATA, else the "
+      "current one");
   s.when([this] { return !labelled(); }, "task: translate",
          [&] {
            s.field("train_source", train_source, "training text, source side");
@@ -49,6 +50,16 @@ ExampleFiles DataOptions::examples(const std::vector<std::string>& paths, Share 
       (format == ExampleFiling::automatic && task == TaskKind::classify))
     how = ExampleFormat::label_first;
   return {under_root(paths), how, task == TaskKind::read ? Asked::answer : Asked::label, share};
+}
+
+void DataOptions::start_at(const std::string& folder) {
+  const char* usual = std::getenv("FOVEA_DATA");
+  // The recipe that training writes has the folder in front already.
+  const bool there = (root + "/").starts_with(folder + "/");
+  if (!folder.empty() && !there)
+    root = root.empty() || root.starts_with('/') ? folder : folder + "/" + root;
+  else if (folder.empty() && root.empty() && usual)
+    root = usual;
 }
 
 std::vector<std::string> DataOptions::under_root(const std::vector<std::string>& paths) const {
@@ -96,9 +107,9 @@ void LoopOptions::describe(Settings& s) {
   s.field("average", average, "validations whose weights are averaged at the end; 0: none")
       .between(0, 1000);
   s.field("log_every", log_every, "updates between lines of the log").at_least(1);
-  s.field("seed", seed, "of first weights, order of batches and dropout");
+  s.field("seed", seed, "seed of first weights, order of batches and dropout");
   s.choice("precision", precision, {{"f32", Precision::f32}, {"bf16", Precision::bf16}},
-           "of the inputs of matrix products");
+           "numbers that go into matrix products");
   s.field("threads", threads, "threads of the processor; 0: all").between(0, 4096);
   s.field(
        "guided_weight", guided_weight,
@@ -117,7 +128,7 @@ void ValidOptions::describe(Settings& s) {
   s.field("every", every,
           "updates between validations; 0: at the ends of epochs, 100 updates apart or more")
       .at_least(0);
-  s.field("metrics", metrics, "of loss, ppl, and bleu, chrf (translate) or accuracy");
+  s.field("metrics", metrics, "any of loss, ppl, and bleu, chrf (translate) or accuracy");
   s.choice("stop_metric", stop_metric, {"loss", "ppl", "bleu", "chrf", "accuracy"},
            "what best means");
   s.field("patience", patience, "validations without a new best before the end; 0: no limit")

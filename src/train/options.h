@@ -26,7 +26,7 @@ enum class ExampleFiling { automatic, label_first, tabs, babi };  // automatic: 
 // Parallel text: line k of the source files belongs to line k of the target files. Paths that are
 // not absolute start at `root`, or at the current folder where it is empty.
 struct DataOptions {
-  std::string root;  // given by --data or FOVEA_DATA where the recipe does not
+  std::string root;  // see start_at
   std::vector<std::string> train_source, train_target;
   std::vector<std::string> valid_source, valid_target;
   std::vector<std::string> test_source, test_target;  // translated once, at the end
@@ -41,6 +41,9 @@ struct DataOptions {
   void describe(Settings& s);
   bool labelled() const { return task != TaskKind::translate; }
   ExampleFiles examples(const std::vector<std::string>& paths, Share share = {}) const;
+  // `folder`, which --data gives, stands before the recipe's own root, and replaces one that is
+  // absolute. Without either, $FOVEA_DATA is the root.
+  void start_at(const std::string& folder);
   std::vector<std::string> under_root(const std::vector<std::string>& paths) const;
 };
 

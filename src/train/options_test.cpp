@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -114,6 +115,29 @@ TEST(OptionsTest, DefaultsKeepAllCharactersAndEnd) {
   EXPECT_EQ(options.vocabulary.character_coverage, 1);
   EXPECT_EQ(SentencePieceOptions().character_coverage, 1);
   EXPECT_EQ(options.train.updates, 20'000);
+}
+
+TEST(OptionsTest, TheFolderGivenStandsBeforeTheRecipesOwn) {
+  const auto root_of = [](const std::string& root, const std::string& folder) {
+    DataOptions data;
+    data.root = root;
+    data.start_at(folder);
+    return data.root;
+  };
+  const char* const corpora = std::getenv("FOVEA_DATA");  // which other tests look for
+  const std::string before = corpora ? corpora : "";
+  unsetenv("FOVEA_DATA");
+  EXPECT_EQ(root_of("", ""), "");
+  EXPECT_EQ(root_of("toy", "/data"), "/data/toy");
+  EXPECT_EQ(root_of("/old", "/data"), "/data");
+  EXPECT_EQ(root_of("", "data"), "data");
+  EXPECT_EQ(root_of("data", "data"), "data");  // as a run has written it
+  EXPECT_EQ(root_of("data/toy", "data"), "data/toy");
+  setenv("FOVEA_DATA", "/usual", 1);
+  EXPECT_EQ(root_of("", ""), "/usual");
+  EXPECT_EQ(root_of("toy", ""), "toy");
+  EXPECT_EQ(root_of("toy", "/data"), "/data/toy");
+  before.empty() ? unsetenv("FOVEA_DATA") : setenv("FOVEA_DATA", before.c_str(), 1);
 }
 
 TEST(OptionsTest, IdentityNamesWhatMustNotChange) {

@@ -102,7 +102,7 @@ RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test) {
   };
   Observers observers;
   observers.push_back(std::make_unique<RecipeWriter>(directory + "/recipe.yml", settings));
-  observers.push_back(console_observer());
+  observers.push_back(console_observer(options.train.label_smoothing));
   observers.push_back(metrics_observer(directory));
   observers.push_back(tensorboard_observer(directory));
   Trainer trainer(std::move(task), std::move(observers));

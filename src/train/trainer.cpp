@@ -87,6 +87,20 @@ bool Trainer::at_the_end() const {
          (options_.valid.patience > 0 && state_.since_best >= options_.valid.patience);
 }
 
+int64_t Trainer::updates_in_all() const {
+  const LoopOptions& loop = options_.train;
+  if (loop.epochs == 0) return loop.updates;
+  const int64_t batches =
+      std::max<int64_t>(0, (loop.epochs - state_.epoch) * stream_->batches() - state_.batch);
+  const int64_t all = state_.update + (batches + loop.accumulate - 1) / loop.accumulate;
+  return loop.updates > 0 ? std::min(all, loop.updates) : all;
+}
+
+int64_t Trainer::epoch_of_last_update() const {
+  const bool ended = state_.update > 0 && state_.epoch_ended == state_.update;
+  return ended ? state_.epoch : state_.epoch + 1;
+}
+
 bool Trainer::validation_due() const {
   if (state_.update == 0 || state_.validated == state_.update) return false;
   const int64_t every = options_.valid.every;
@@ -204,8 +218,8 @@ void Trainer::apply(const Step& step) {
   state_.guided_words += step.cost.guided_words;
   const double norm = per_word(step.norm, words);
   const UpdateReport report{.update = t,
-                            .updates = options_.train.updates,
-                            .epoch = state_.epoch + 1,
+                            .updates = updates_in_all(),
+                            .epoch = epoch_of_last_update(),
                             .loss = per_word(step.cost.loss, words),
                             .nll = per_word(step.cost.nll, words),
                             .rate = rate,
@@ -235,7 +249,7 @@ void Trainer::log_training(double rate, double norm) {
 
 void Trainer::tell(Metrics metrics) {
   metrics.update = state_.update;
-  metrics.epoch = state_.epoch + 1;
+  metrics.epoch = epoch_of_last_update();
   metrics.wall.push_back({"time", static_cast<double>(std::time(nullptr))});
   for (auto& observer : observers_) observer->measured(metrics);
 }

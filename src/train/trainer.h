@@ -80,6 +80,10 @@ class Trainer {
   void log_training(double rate, double norm);
 
   bool at_the_end() const;
+  // The update at which train.updates or train.epochs end the run, as far as it is known: the
+  // batches of epochs differ by a few. 0: neither does.
+  int64_t updates_in_all() const;
+  int64_t epoch_of_last_update() const;  // from 1
   bool validation_due() const;
   bool save_due();
   void validate();
