@@ -136,6 +136,17 @@ CLI::Option* numbers(CLI::Option* option, const std::string& which,
   });
 }
 
+// CLI11's help, but a default stands in brackets: "N from 1 to 9=4" reads like arithmetic.
+class Help : public CLI::Formatter {
+  std::string make_option_opts(const CLI::Option* option) const override {
+    std::string text = CLI::Formatter::make_option_opts(option);
+    const std::string equals = "=" + option->get_default_str();
+    if (const size_t at = text.find(equals); equals.size() > 1 && at != std::string::npos)
+      text.replace(at, equals.size(), " [" + equals.substr(1) + "]");
+    return text;
+  }
+};
+
 }  // namespace
 
 // ---- options ----
@@ -263,10 +274,11 @@ bool Command::given(const char* option) const {
 Program::Program(const char* about, const char* footer)
     : Command(nullptr), owned_(std::make_unique<CLI::App>(about, "fovea")) {
   app_ = owned_.get();
+  app_->formatter(std::make_shared<Help>());  // which its commands inherit
   app_->set_version_flag("--version", "fovea " FOVEA_VERSION);
   app_->footer(footer);
   app_->require_subcommand(0, 1);
-  app_->fallthrough();  // which its commands inherit: its options may stand behind their names
+  app_->fallthrough();  // inherited too: its options may stand behind the names of commands
 }
 
 Program::~Program() = default;

@@ -22,7 +22,7 @@ class Options : public testing::Test {
     command_.option("--also", added_, "Words added").repeated().split_at_commas();
     Command group = command_.group("Speed");
     Option rate = group.option("--rate", rate_, "Words per second").within(0.5, 2.0);
-    group.option("--volume", volume_, "Of the voice");
+    group.option("--volume", volume_, "Of the voice").within(0, 9).with_default();
     group.option("--pause", pause_, "Seconds between").not_negative().excludes(rate);
     group.flag("--sing", sing_, "With a tune").needs(rate);
     command_.runs([this] { ++runs_; });
@@ -94,7 +94,8 @@ TEST_F(Options, ThatMakeNoSenseAreRefusedBeforeTheCommandRuns) {
   EXPECT_EQ(told({"--pause", "-1"}), "--pause: expected a number from 0, found '-1'");
   EXPECT_EQ(told({"--threads", "1.5"}),
             "--threads: expected a whole number from 0 to 8, found '1.5'");
-  EXPECT_EQ(told({"--volume", "much"}), "--volume: expected a number, found 'much'");
+  EXPECT_EQ(told({"--volume", "much"}),
+            "--volume: expected a whole number from 0 to 9, found 'much'");
   EXPECT_EQ(told({"--sing"}), "--sing belongs to --rate: give that too");
   EXPECT_EQ(told({"--sing=much", "--rate", "1"}), "--sing: takes no value, found 'much'");
   EXPECT_EQ(told({"--rate", "1", "--pause", "1"}),
@@ -112,6 +113,7 @@ TEST_F(Options, HelpIsPrintedAndNothingRuns) {
   const std::string help = testing::internal::GetCapturedStdout();
   EXPECT_TRUE(help.starts_with("Say something\nUsage: fovea speak [OPTIONS] [words...]")) << help;
   EXPECT_NE(help.find("\nSpeed:\n  --rate N from 0.5 to 2 "), std::string::npos) << help;
+  EXPECT_NE(help.find("\n  --volume N from 0 to 9 [1] "), std::string::npos) << help;
   EXPECT_NE(help.find("\n  --tone {loud,soft} "), std::string::npos) << help;
   testing::internal::CaptureStdout();
   program_.run({});
