@@ -21,6 +21,7 @@ def train(folder):
                          "schedule": {"kind": "constant", "lr": 0.01, "warmup": 1},
                          "valid": {"every": 40, "beam": 1, "tokenize": "none",
                                    "metrics": ["ppl", "bleu"]}})
+    recipe["model"]["languages"] = ["en", "de"]
     recipe["model"]["tied"] = "output"  # words of source and target each have their own vectors
     with open(f"{folder}/train.yml", "w") as file:
         json.dump(recipe, file)
@@ -181,7 +182,7 @@ def run_is_followed(page, lines):
 
 def training_is_told(page):
     lines = train(page.folder)
-    with Server(page, "--run", f"en-de={page.folder}/run"):
+    with Server(page, "--run", f"{page.folder}/run"):  # whose languages the recipe tells
         run_is_shown(page, lines)
         run_is_followed(page, lines)
         nothing_else_happened(page)
