@@ -33,7 +33,7 @@ const KIND_NAMES = {
 };
 
 const by = (id) => document.getElementById(id);
-const page = { models: [], sentences: [], drawn: {}, m: null, asked: 0 };
+const page = { models: [], sentences: [], drawn: {}, m: null, asked: 0, calling: null };
 
 const view = () => VIEWS.find((v) => v.id === state.view) ?? map;
 const sentence = () => page.sentences[Math.min(state.sentence, page.sentences.length - 1)];
@@ -58,13 +58,22 @@ function theme() {
   usePalette(state.palette);
 }
 
+function waiting(on) {
+  by('translation').classList.toggle('waiting', on);
+  by('translation').setAttribute('aria-busy', on);  // read out when it is whole
+}
+
 async function ask() {
   const turn = ++page.asked;
   const text = state.text.trim();
-  by('translation').classList.add('waiting');
+  page.calling?.abort();
+  page.calling = new AbortController();
+  waiting(true);
   message('');
+  const grown = (begun) => { if (turn === page.asked) by('translation').textContent = begun; };
   try {
-    const reply = text || recorded ? await translate(text, model())
+    const reply = text || recorded
+      ? await translate(text, model(), {}, { grown, signal: page.calling.signal })
       : { translatedText: '', attention: [] };
     if (turn !== page.asked) return;  // another was asked meanwhile
     by('translation').textContent = reply.translatedText;
@@ -77,7 +86,7 @@ async function ask() {
     page.sentences = [];
     by('translation').textContent = '';
   }
-  by('translation').classList.remove('waiting');
+  waiting(false);
   draw();
   document.body.dataset.ready = turn;
 }

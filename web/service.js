@@ -1,5 +1,7 @@
 // What the page asks the server it came from.
 
+import { streamed } from './stream.js';
+
 // A page that `fovea show --html` wrote holds its answers, and there is no server.
 const kept = document.getElementById('recorded');
 export const recorded = kept ? JSON.parse(kept.textContent) : null;
@@ -9,39 +11,49 @@ export function useKey(text) {
   key = text.trim();
 }
 
-async function ask(path, body) {
+// The server's answer; an Error with its words where it refuses.
+async function reply(path, body, signal) {
   if (recorded) throw new Error('This page is a file and can ask nobody; fovea serve can.');
   const headers = { 'Content-Type': 'application/json' };
   if (key) headers.Authorization = `Bearer ${key}`;
-  const reply = await fetch(path, body ? { method: 'POST', headers, body: JSON.stringify(body) }
-    : { headers });
-  const json = await reply.json().catch(() => ({}));
-  if (!reply.ok) throw new Error(json.error ?? `the server answered ${reply.status}`);
-  return json;
+  const posted = { method: 'POST', headers, body: JSON.stringify(body), signal };
+  const got = await fetch(path, body ? posted : { headers });
+  if (got.ok) return got;
+  const { error } = await got.json().catch(() => ({}));
+  throw new Error(error ?? `the server answered ${got.status}`);
 }
+
+const ask = async (path, body) => (await reply(path, body)).json();
 
 export const models = async () => recorded?.models ?? ask('/v1/models');
 export const languages = async () => recorded?.languages ?? ask('/languages');
 
 const answers = new Map();  // of this visit: going back to a model asks nothing
+const wish = (path, body) => path + JSON.stringify(body ?? null);
+
+function remember(question, answer) {
+  answers.set(question, answer);
+  if (answers.size > 50) answers.delete(answers.keys().next().value);
+  return answer;
+}
 
 // A question whose answer does not change.
-async function once(path, body) {
-  const wish = path + JSON.stringify(body ?? null);
-  if (!answers.has(wish)) {
-    answers.set(wish, await ask(path, body));
-    if (answers.size > 50) answers.delete(answers.keys().next().value);
-  }
-  return answers.get(wish);
+async function once(path, body, get = ask) {
+  const question = wish(path, body);
+  return answers.get(question) ?? remember(question, await get(path, body));
 }
 
 const named = ({ name, source, target }) => ({ model: name, source, target });
 
-// fields: more of the request, as docs/serve.md names them.
-export async function translate(text, model, fields = {}) {
+// fields: more of the request, as docs/serve.md names them. A listener {grown, signal} is told the
+// text as it grows, and may call it off.
+export async function translate(text, model, fields = {}, listener = null) {
   if (recorded && Object.keys(fields).length === 0) return recorded.reply;
+  const stream = async (path, body) => streamed(
+    (await reply('/v1/translate/stream', body, listener.signal)).body, listener.grown);
   return once('/translate', {
-    q: text, ...named(model), attention: true, beam_size: 4, n_best: 4, ...fields });
+    q: text, ...named(model), attention: true, beam_size: 4, n_best: 4, ...fields,
+  }, listener ? stream : ask);
 }
 
 // One row of attention of a text's sentence: place is {kind, layer, head, row}.
@@ -53,6 +65,8 @@ export const positions = (model, side, count) =>
   once(`/v1/positions?${query(model, { side, count })}`);
 export const neighbours = (model, side, asked) =>
   once('/v1/neighbours', { ...named(model), side, ...asked });
-export const training = (model) => once(`/v1/training?${query(model)}`);
+const run = (model) => `/v1/training?${query(model)}`;
+export const training = (model) => once(run(model));
+export const trainingNow = async (model) => remember(wish(run(model)), await ask(run(model)));
 export const trainedAttention = (model, update, q, translation) =>
   once('/v1/training/attention', { ...named(model), update, q, translation });

@@ -5,12 +5,13 @@ import { HEADS } from './colours.js';
 import { entropy, fitted, matrix, read } from './attention.js';
 import { digits, say } from './strips.js';
 import { heatmap } from './map.js';
-import { trainedAttention, training } from './service.js';
+import { trainedAttention, training, trainingNow } from './service.js';
 import { set } from './state.js';
 
 const CHART = { width: 340, height: 190, left: 54, right: 12, top: 12, bottom: 28 };
 const FIRST = ['loss', 'ppl', 'bleu', 'lr', 'chrf', 'ter', 'aer'];  // the others after these
 const KINDS = ['train', 'valid', 'average', 'test'];
+const EVERY = 5000;  // milliseconds between two looks at a run that goes on
 
 // {name: {kind: [[update, value], …]}} of {kind: {name: …}}, in the order in which it is drawn.
 function byName(curves) {
@@ -75,19 +76,70 @@ function chart(name, series, now) {
   return el('div', { class: 'chart' }, el('h2', {}, name, ' ', kinds), drawing);
 }
 
-function slider(updates, at) {
-  const input = el('input', { type: 'range', class: 'step', min: 0, max: updates.length - 1,
-    value: at, 'aria-label': 'Update', oninput: () => set({ update: updates[input.value] }) });
-  return el('div', { class: 'steps wide' }, el('span', {}, `update ${updates[at]}`), input);
+// Stays where it is when updates come and go, also under the reader's finger.
+function slider() {
+  let updates = [];
+  const name = el('span');
+  const input = el('input', { type: 'range', class: 'step', min: 0, 'aria-label': 'Update',
+    oninput: () => set({ update: updates[input.value] }) });
+  return {
+    node: el('div', { class: 'steps wide' }, name, input),
+    show(all, at) {
+      updates = all;
+      name.textContent = `update ${all[at]}`;
+      input.max = all.length - 1;
+      input.value = at;
+    },
+  };
 }
 
-async function then(body, { sentence, state, model, update, room }) {
+async function then(body, { sentence, state, model, room, update }) {
+  if (body.dataset.wanted === String(update)) return;
+  body.dataset.wanted = update;
   const answer = await trainedAttention(model, update, sentence.source.text, sentence.target.text);
+  if (body.dataset.wanted !== String(update)) return;
   const past = read(answer);
   const m = matrix(past, fitted(past, state));
   body.replaceChildren(el('p', {}, `${entropy(m).toFixed(3)} bits a row on average`),
     heatmap(m, { room, gamma: state.gamma, live: false }));
   body.dataset.shown = update;
+}
+
+// Draws what is known of a run, and again when more is. What the reader chose stays, even if the
+// run has deleted it since.
+function picture(body, context) {
+  const { state } = context;
+  const steps = slider();
+  const charts = el('div', { class: 'charts' });
+  const past = el('div', { class: 'past' });
+  const looked = el('div', {}, el('h2', {}, 'Where it looked while it was learning'), steps.node,
+    past);
+  const none = el('p', { class: 'note' }, 'No checkpoint was kept.');
+  body.append(charts, looked, none);
+  return ({ updates, curves }) => {
+    const gone = past.dataset.shown === String(state.update) && !updates.includes(state.update);
+    const all = gone ? [...updates, state.update].sort((a, b) => a - b) : updates;
+    const at = all.includes(state.update) ? all.indexOf(state.update) : all.length - 1;
+    charts.replaceChildren(
+      ...byName(curves).map(([name, series]) => chart(name, series, all[at])));
+    looked.hidden = all.length === 0;
+    none.hidden = !looked.hidden;
+    if (looked.hidden) return null;
+    steps.show(all, at);
+    return then(past, { ...context, update: all[at] });
+  };
+}
+
+// As long as the view is open and the run goes on. A moment in which the service does not answer
+// is no end.
+function follow(body, model, show) {
+  setTimeout(async () => {
+    if (!body.isConnected) return;
+    const told = document.hidden ? null : await trainingNow(model).catch(() => null);
+    if (!body.isConnected) return;
+    if (told) await show(told)?.catch(() => {});
+    if (told?.running ?? true) follow(body, model, show);
+  }, EVERY);
 }
 
 export const view = {
@@ -97,7 +149,7 @@ export const view = {
   asks: true,
   saves: [],
   draw(stage, context) {
-    const { model, state } = context;
+    const { model } = context;
     if (!model.training) {
       stage.append(el('p', { class: 'note' }, 'Nothing is known of how this model was trained. '
         + 'fovea serve --run DIR shows a run of fovea train.'));
@@ -105,18 +157,10 @@ export const view = {
     }
     const body = el('div', { class: 'training' });
     stage.append(body);
-    training(model).then(({ updates, curves }) => {
-      const at = updates.includes(state.update) ? updates.indexOf(state.update)
-        : updates.length - 1;
-      const charts = byName(curves).map(([name, series]) => chart(name, series, updates[at]));
-      body.append(el('div', { class: 'charts' }, charts));
-      if (updates.length === 0) {
-        body.append(el('p', { class: 'note' }, 'No checkpoint was kept.'));
-        return null;
-      }
-      const past = el('div', { class: 'past' });
-      body.append(el('h2', {}, 'Where it looked while it was learning'), slider(updates, at), past);
-      return then(past, { ...context, update: updates[at], room: stage.clientWidth - 60 });
+    training(model).then((told) => {
+      const show = picture(body, { ...context, room: stage.clientWidth - 60 });
+      if (told.running) follow(body, model, show);
+      return show(told);
     }).catch((error) => body.append(el('p', { class: 'note' }, error.message)));
     return {};
   },

@@ -8,7 +8,9 @@
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <thread>
 #include <utility>
 
 namespace fovea {
@@ -226,9 +228,14 @@ bool DirectoryLock::take(const std::string& directory) {
   if (fstat(fd_.get(), &status) != 0) fail_errno(path, "inspect", errno);
   check(S_ISREG(status.st_mode), Exit::files, path, " is ", kind_of(status.st_mode),
         ", a regular file is expected");
-  if (flock(fd_.get(), LOCK_EX | LOCK_NB) != 0) {
+  // Who asks is_locked() has the lock for a moment.
+  for (int tries = 1; flock(fd_.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
     const int error = errno;
     if (error != EWOULDBLOCK) fail_errno(path, "lock", error);
+    if (tries < 5) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+      continue;
+    }
     char pid[32] = {};
     const ssize_t n = pread(fd_.get(), pid, sizeof pid - 1, 0);
     const std::string_view holder(pid, n > 0 ? std::strcspn(pid, "\n") : 0);
@@ -240,6 +247,12 @@ bool DirectoryLock::take(const std::string& directory) {
   if (ftruncate(fd_.get(), 0) != 0) fail_errno(path, "truncate", errno);
   write_fully(fd_.get(), as_byte_span(std::to_string(getpid()) + "\n"), path);
   return true;
+}
+
+bool is_locked(const std::string& directory) {
+  const std::string path = directory + "/.lock";
+  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  return fd.get() >= 0 && flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 
 }  // namespace fovea

@@ -110,4 +110,7 @@ class DirectoryLock {
   Descriptor fd_;
 };
 
+// Whether a program holds the lock of a directory.
+bool is_locked(const std::string& directory);
+
 }  // namespace fovea

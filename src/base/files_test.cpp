@@ -156,13 +156,16 @@ TEST(Files, ParentDirectory) {
 TEST(DirectoryLock, NamesTheHolder) {
   const TemporaryFolder folder;
   {
+    EXPECT_FALSE(is_locked(folder.path()));
     const DirectoryLock lock(folder.path());
+    EXPECT_TRUE(is_locked(folder.path()));
     const std::string message =
         message_of(Exit::files, [&] { DirectoryLock second(folder.path()); });
     EXPECT_TRUE(
         message.starts_with(folder.path() + " is in use by pid " + std::to_string(getpid()) + ";"))
         << message;
   }
+  EXPECT_FALSE(is_locked(folder.path()));
   EXPECT_FALSE(std::filesystem::exists(folder / ".lock"));
   const DirectoryLock again(folder.path());
   EXPECT_TRUE(std::filesystem::exists(folder / ".lock"));

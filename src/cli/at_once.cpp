@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <omp.h>
-#include <signal.h>
 #include <spawn.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -10,7 +9,9 @@
 
 #include <algorithm>
 #include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <thread>
@@ -53,7 +54,7 @@ pid_t start(const Job& job, std::vector<std::string>& environment) {
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, job.log.c_str(),
-                                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+                                   O_WRONLY | O_CREAT | O_APPEND, 0666);
   posix_spawn_file_actions_adddup2(&files, STDOUT_FILENO, STDERR_FILENO);
   posix_spawnattr_t how;
   posix_spawnattr_init(&how);
@@ -72,6 +73,7 @@ void tell(const Running& ended, int status) {
   const auto seconds =
       std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - ended.began).count();
   if (status == 0) return log_info("{}: done, {} s", ended.job->name, seconds);
+  if (stop_requested()) return log_info("{}: stopped", ended.job->name);
   const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
   log_warning("{}: exit code {} after {} s; {} tells why", ended.job->name, code, seconds,
               ended.job->log);
@@ -81,37 +83,45 @@ void tell(const Running& ended, int status) {
 void collect(std::vector<Running>& running) {
   std::erase_if(running, [](const Running& one) {
     int status = 0;
-    if (waitpid(one.process, &status, WNOHANG) != one.process) return false;
-    tell(one, status);
-    return true;
+    const pid_t found = waitpid(one.process, &status, WNOHANG);
+    if (found != 0) tell(one, status);
+    return found != 0;  // an error, too, means that there is no such program
   });
 }
 
 }  // namespace
 
 void run_at_once(const std::vector<Job>& jobs, int most) {
+  std::signal(SIGCHLD, SIG_DFL);  // where it is ignored nobody can be waited for
+  most = std::min(most, static_cast<int>(jobs.size()));
   std::vector<std::string> environment = environment_of_job(most);
   std::vector<Running> running;
+  std::exception_ptr failure;
   bool told_to_stop = false;
   for (auto next = jobs.begin(); next != jobs.end() || !running.empty();) {
     collect(running);
-    if (stop_requested()) {
+    if (failure || stop_requested()) {
       next = jobs.end();
       if (!told_to_stop)
         for (const Running& one : running) kill(one.process, SIGTERM);
       told_to_stop = true;
     }
-    if (next != jobs.end() && std::ssize(running) < most) {
+    if (next == jobs.end() || std::ssize(running) == most) {
+      std::this_thread::sleep_for(kPause);
+      continue;
+    }
+    try {
       running.push_back({&*next, start(*next, environment), Clock::now()});
       ++next;
-    } else {
-      std::this_thread::sleep_for(kPause);
+    } catch (const Error&) {
+      failure = std::current_exception();
     }
   }
+  if (failure) std::rethrow_exception(failure);
 }
 
 std::vector<std::string> words_of_this_program() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);  // which says that it has no bytes
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);  // its size is 0 for read_file()
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
   check(!words.empty(), Exit::files, "/proc/self/cmdline: cannot be read; leave --at-once out");

@@ -58,9 +58,10 @@ alignment error rate is measured too.
 Each model is trained in DIR/NAME, as fovea train would do it, then measured on data.test_source
 with valid.beam. DIR/compare.md, compare.json and compare.html (one page that needs no network:
 table, BLEU by source length, the same sentence's attention under each mechanism) are written anew
-whenever a model is done. The same command goes on where a stopped or killed one left off and leaves
-out what is done; with --only, what was measured before of other variants stays in the report.
-Ctrl-C saves and stops.)";
+whenever a model is done, with --at-once when all are: then DIR/NAME/compare.log tells how each gets
+on, words/s are those of a crowded machine, and without --threads the cores are shared out. The same
+command goes on where a stopped or killed one left off and leaves out what is done; with --only,
+what was measured before of other variants stays in the report. Ctrl-C saves and stops.)";
 
 struct CompareCommand {
   std::string file, directory, data, precision, device = "cpu";
@@ -235,7 +236,7 @@ class CompareRun {
       if (!entry.asked) continue;
       make_directory(entry.run.directory);
       std::vector<std::string> words = words_of_this_program();
-      words.insert(words.end(), {"--part", entry.name});
+      words.insert(std::ranges::find(words, "compare") + 1, "--part=" + entry.name);
       jobs.push_back({entry.name, words, entry.run.directory + "/compare.log"});
     }
     log_info("{} models, {} at a time; DIR/NAME/compare.log tells how each gets on", jobs.size(),
@@ -245,7 +246,7 @@ class CompareRun {
 
   void run_one() {
     for (size_t i = 0; i < entries_.size(); ++i)
-      if (entries_[i].asked) do_one(i);
+      if (entries_[i].asked && do_one(i)) request_stop(0);  // as at the end of run()
   }
 
   // Throws Exit::diverged at the end where one of the models could not be
@@ -365,6 +366,7 @@ void compare(CompareCommand c, bool threads_given) {
   CompareRun run(c, plan, std::move(entries), bench);
   if (!c.part.empty()) return run.run_one();
   if (c.at_once > 1) run.run_parts();
+  if (stop_requested()) return log_warning("stopped; the same command goes on from here");
   run.run();
 }
 

@@ -1,3 +1,6 @@
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -70,6 +73,13 @@ void add_commands(fovea::Program& program) {
   fovea::add_doctor(program);
 }
 
+// Where one of the three is closed, the next file opened would take its number and get what is
+// printed. What reads or writes results still fails; log lines go nowhere.
+void hold_standard_files() {
+  for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
+    if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
+}
+
 int run(const std::vector<std::string>& words) {
   fovea::Program program(kAbout, kFooter);
   fovea::add_session(program);
@@ -81,6 +91,7 @@ int run(const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  hold_standard_files();
   std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an ordinary error: exit code 5
   try {
     return run({argv + std::min(argc, 1), argv + argc});

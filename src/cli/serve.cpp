@@ -183,6 +183,9 @@ void serve(ServeCommand& c) {
   c.service.timeout = std::chrono::milliseconds(static_cast<int64_t>(c.timeout * 1000));
   c.batcher.delay = std::chrono::milliseconds(static_cast<int64_t>(c.delay));
 
+  if (c.service.log_requests)
+    c.server.refused = [](int status) { log_info("refused unread: {}", status); };
+
   allow_descriptors();
   Service* answering = nullptr;
   // Clients bring batches of all sizes, of which 4,096 would take 256 MiB.
@@ -283,9 +286,9 @@ void add_serve(Command& program) {
   ServeCommand& c = *shared;
   command
       .option("-m,--model", c.models,
-              "Model directory, or FROM-TO=DIR where its name does not tell the languages, or "
-              "the name of a model that comes along; may be given several times; default: "
-              "all that come along")
+              "Model directory, or FROM-TO=DIR where neither its config.yml nor its name tells the "
+              "languages, or the name of a model that comes along; may be given several times; "
+              "default: all that come along")
       .takes("DIR")
       .one_by_one()
       .from_environment("FOVEA_MODEL");
@@ -304,6 +307,8 @@ void add_serve(Command& program) {
       .from_environment("FOVEA_PORT");
   add_device_option(command, c.choice.device);
   add_precision_option(command, c.choice.precision);
+  command.flag("--log-requests", c.service.log_requests,
+               "A line of the log for each request: method, path, status, bytes, milliseconds");
   add_limits(command, c);
   add_batches(command, c);
   command.footer(kExamples);

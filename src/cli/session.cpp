@@ -169,8 +169,10 @@ std::vector<std::string> find_gallery() {
 std::optional<std::pair<std::string, std::string>> languages_of_model(
     const std::string& directory) {
   std::error_code error;
-  for (const std::string& shown : find_gallery())
-    if (fs::equivalent(shown, directory, error)) return std::pair("en", "de");
+  if (fs::exists(fs::path(directory) / kConfigFile, error)) {
+    const auto told = load_config(directory).languages;
+    if (!told.empty()) return std::pair(canonical_code(told[0]), canonical_code(told[1]));
+  }
   return languages_of_folder(directory);
 }
 

@@ -50,7 +50,7 @@ std::vector<std::string> find_models();
 // The tiny models that come along, one for each mechanism: models/gallery beside the default model,
 // in alphabetical order.
 std::vector<std::string> find_gallery();
-// What a model translates, by its folder's name; those of the gallery are English to German.
+// What a model translates, by its config.yml, else by its folder's name.
 std::optional<std::pair<std::string, std::string>> languages_of_model(const std::string& directory);
 
 // $FOVEA_HOME/models/en-de, else models/en-de in the first folder above the program that has one;

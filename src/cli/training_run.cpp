@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <map>
 
+#include "base/files.h"
 #include "ops/matmul.h"
 #include "train/average.h"
 #include "train/metrics.h"
@@ -40,6 +41,8 @@ class TrainingRun : public Training {
     for (const auto& [update, path] : files()) updates.push_back(update);
     return updates;
   }
+
+  bool running() const override { return is_locked(spec_.directory); }
 
   std::shared_ptr<const Engine> after(int64_t update) const override {
     if (last_ && last_update_ == update) return last_;

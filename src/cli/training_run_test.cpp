@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/files.h"
 #include "temporary.h"
 
 namespace fovea {
@@ -46,12 +47,17 @@ struct RunDirectory {
 TEST(TrainingRun, FollowsARunThatGoesOn) {
   const RunDirectory run;
   const auto training = training_run({run.path, "en", "de"}, Cpu{});
-  const std::string first = R"({"updates":[5],"curves":{"train":{"loss":[[5,2.5]]}}})";
-  EXPECT_EQ(training->told(), first);
+  const std::string first = R"("updates":[5],"curves":{"train":{"loss":[[5,2.5]]}}})";
+  EXPECT_EQ(training->told(), R"({"running":false,)" + first);
+  {
+    const DirectoryLock lock(run.path);
+    EXPECT_EQ(training->told(), R"({"running":true,)" + first);
+  }
   run.measure(10);
   run.keep("checkpoint", 10);
   fs::remove(run.file("snapshot", 5));
-  EXPECT_EQ(training->told(), R"({"updates":[10],"curves":{"train":{"loss":[[5,2.5],[10,2.5]]}}})");
+  EXPECT_EQ(training->told(), R"({"running":false,"updates":[10],"curves":)"
+                              R"({"train":{"loss":[[5,2.5],[10,2.5]]}}})");
   EXPECT_EQ(training->after(5), nullptr) << "it was deleted";
   EXPECT_EQ(training->after(7), nullptr) << "it never was";
   const auto engine = training->after(10);

@@ -1,5 +1,7 @@
 #include "models/config.h"
 
+#include <algorithm>
+
 #include "models/reader.h"
 #include "models/recurrent.h"
 #include "models/transformer.h"
@@ -83,6 +85,19 @@ void describe_decoder(ModelConfig& m, Settings& s) {
   s.field("decoder_layers", m.decoder_layers, "layers of the decoder").between(1, 64);
   s.choice("tied", m.tied, {{"none", Tied::none}, {"output", Tied::output}, {"all", Tied::all}},
            "embeddings shared with the output layer, or with the source side as well");
+  s.field("languages", m.languages,
+          "codes of source and target, [en, de], for fovea serve; []: the directory's name tells");
+}
+
+void check_languages(const ModelConfig& m, Exit code) {
+  const auto is_code = [](const std::string& text) {
+    return text.size() >= 2 && text.size() <= 12 &&
+           text.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ-") ==
+               text.npos;
+  };
+  const bool two = m.languages.size() == 2 && std::ranges::all_of(m.languages, is_code);
+  check(m.languages.empty() || two, code, "model.languages: the codes of two languages are ",
+        "expected, source and target, for example [en, de]");
 }
 
 void check_transformer(const ModelConfig& m, Exit code) {
@@ -158,6 +173,7 @@ void ModelConfig::check(Exit code) const {
   fovea::check(tied != Tied::all || source_words == target_words, code,
                "model.tied: all needs one joint vocabulary, found ", source_words, " source and ",
                target_words, " target words; set model.tied to output or none");
+  check_languages(*this, code);
   if (type == "transformer")
     check_transformer(*this, code);
   else

@@ -29,6 +29,7 @@ struct ModelConfig {
   int64_t max_length = 512;
   double dropout = 0.1;  // of embeddings and of what each layer gives to the next
   int64_t source_words = 0, target_words = 0;  // sizes of the vocabularies, specials included
+  std::vector<std::string> languages = {};     // codes of source and target; empty: not told
 
   // Transformer
   int64_t heads = 8, inner = 2048;

@@ -46,24 +46,21 @@ std::u32string letters_of(std::string_view text) {
 
 }  // namespace
 
-std::vector<Detected> detect_language(std::string_view text,
-                                      const std::vector<std::string>& languages) {
+std::vector<Detected> detect_language(std::string_view text) {
   const std::u32string letters = letters_of(text);
   std::vector<Detected> found;
   if (letters.size() < 3) return found;
-  for (const std::string& language : languages) {
-    const auto profile = profiles().find(language);
-    if (profile == profiles().end()) continue;
+  for (const auto& [language, profile] : profiles()) {
     double sum = 0;
     for (size_t i = 0; i + 3 <= letters.size(); ++i) {
-      const auto rank = profile->second.find(std::u32string_view(letters).substr(i, 3));
-      sum -= std::log((rank == profile->second.end() ? kUnseen : rank->second) + kOffset);
+      const auto rank = profile.find(std::u32string_view(letters).substr(i, 3));
+      sum -= std::log((rank == profile.end() ? kUnseen : rank->second) + kOffset);
     }
     found.push_back({language, sum * kSoftness});
   }
   std::ranges::stable_sort(found, std::greater(), &Detected::confidence);
   double total = 0;
-  const double top = found.empty() ? 0 : found.front().confidence;
+  const double top = found.front().confidence;
   for (Detected& d : found) total += d.confidence = std::exp(d.confidence - top);
   for (Detected& d : found) d.confidence = std::round(1000 * d.confidence / total) / 10;
   return found;

@@ -102,8 +102,8 @@ EngineSpec parse_engine(const std::string& text) {
   }
   const auto pair = languages_of_folder(text);
   check(pair.has_value(), Exit::usage, text,
-        ": which languages does this model translate? Its folder's name does not begin with them; ",
-        "write for example en-de=", text);
+        ": which languages does this model translate? Neither its config.yml nor the name of its ",
+        "folder says so; write for example en-de=", text);
   return {text, pair->first, pair->second};
 }
 

@@ -34,6 +34,7 @@ class Kept : public Training {
  public:
   News news() const override { return std::exchange(next, {}); }
   std::vector<int64_t> updates() const override { return kept; }
+  bool running() const override { return goes_on; }
   std::shared_ptr<const Engine> after(int64_t update) const override {
     if (std::ranges::find(kept, update) == kept.end()) return nullptr;
     return std::make_shared<Engine>("", "en", "de", package_of("transformer"));
@@ -41,6 +42,7 @@ class Kept : public Training {
 
   mutable News next{{{"train", 5, {{"loss", 2.5}, {"ppl", NAN}}}, {"valid", 10, {{"bleu", 30.0}}}}};
   std::vector<int64_t> kept{0, 10};
+  bool goes_on = true;
 };
 
 struct Asked {
@@ -175,6 +177,9 @@ TEST(Inside, FollowsATraining) {
   };
   Json first = told();
   EXPECT_EQ(told(), first) << "what was told once is kept";
+  EXPECT_EQ(first["running"], true);
+  s.run->goes_on = false;
+  EXPECT_EQ(told()["running"], false);
   s.run->next.lines = {{"train", 20, {{"loss", 1.5}}}, {"test", 20, {{"bleu", 31.0}}}};
   s.run->kept = {10, 20};
   Json more = told();

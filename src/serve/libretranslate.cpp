@@ -99,7 +99,7 @@ void Service::detect(Call call) {
   if (!text) throw Refusal(400, "Invalid request: missing q parameter");
   check_size({*text});
   Json list = Json::array();
-  for (const Detected& d : detect_language(*text, known_languages(call.engines)))
+  for (const Detected& d : detect_language(*text))
     if (list.size() < 3 && (d.confidence > 0 || list.empty())) list.push_back(as_json(d));
   if (list.empty()) list.push_back(as_json({"en", 0.0}));
   call.exchange->answer(json_reply(list));

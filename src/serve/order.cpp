@@ -58,8 +58,9 @@ void Service::choose_languages(Order& order, const Engines& engines, const std::
   if (source == "auto") {
     std::string all;
     for (const std::string& text : order.texts) all += text + "\n";
-    const auto found = detect_language(all, known);
-    order.detected = found.empty() ? Detected{"en", 0} : found.front();
+    const auto found = detect_language(all);
+    const auto best = std::ranges::find_if(found, is_known, &Detected::language);
+    order.detected = best == found.end() ? Detected{"en", 0} : *best;
     order.source = order.detected->language;
   }
   if (!is_known(order.source)) refuse_language(source == "auto" ? order.source : source);

@@ -319,8 +319,8 @@ void Connection::watch(std::weak_ptr<Turn> turn) {
 
 void Connection::refuse(const Complaint& wrong) {
   if (wrong.status == 0) return close();
-  const Reply reply{.status = wrong.status,
-                    .body = std::string("{\"error\":\"") + wrong.text + "\"}"};
+  if (server_->options.refused) server_->options.refused(wrong.status);
+  const Reply reply{wrong.status, std::string(R"({"error":")") + wrong.text + R"("})"};
   keep_alive_ = false;
   write(nullptr, bytes_of(reply, manner()), Part::last);
 }

@@ -15,6 +15,7 @@ struct ServerOptions {
   int port = 5000;                 // 0: any that is free
   size_t max_header = 16 << 10, max_body = 4 << 20, max_connections = 4096;
   std::chrono::milliseconds idle{60'000}, header{10'000}, body{30'000}, write{60'000};
+  std::function<void(int status)> refused = nullptr;  // told of each that no handler sees
 };
 
 // HTTP/1.1 on one address: reads requests within their limits of size and time, hands them to the

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "base/log.h"
+#include "base/utf8.h"
 #include "serve/refusal.h"
 
 namespace fovea {
@@ -23,16 +25,25 @@ const Headers kShared = {
     {"Access-Control-Max-Age", "1728000"},
 };
 
+// What the log says of a request: never a key, nor any part of a text.
+struct Noted {
+  std::string method, path;
+  size_t bytes;
+};
+
 // An exchange that is counted, and whose answers carry the headers that all answers carry.
 class Counted : public Exchange {
  public:
-  Counted(std::shared_ptr<Exchange> inner, ServiceMetrics& metrics, std::string endpoint)
-      : inner_(std::move(inner)), metrics_(metrics), endpoint_(std::move(endpoint)) {
+  Counted(std::shared_ptr<Exchange> inner, ServiceMetrics& metrics, std::string endpoint,
+          std::optional<Noted> noted)
+      : inner_(std::move(inner)), metrics_(metrics), endpoint_(std::move(endpoint)),
+        noted_(std::move(noted)) {
     ++metrics_.in_flight;
   }
   ~Counted() override { end_with(inner_->gone() ? 499 : 500); }
 
   void answer(Reply reply) override {
+    sent_ = reply.body.size();
     end_with(reply.status);
     reply.headers.insert(reply.headers.end(), kShared.begin(), kShared.end());
     inner_->answer(std::move(reply));
@@ -41,7 +52,10 @@ class Counted : public Exchange {
     head.headers.insert(head.headers.end(), kShared.begin(), kShared.end());
     inner_->begin(std::move(head));
   }
-  void send(std::string part) override { inner_->send(std::move(part)); }
+  void send(std::string part) override {
+    sent_ += part.size();
+    inner_->send(std::move(part));
+  }
   void end() override {
     end_with(200);
     inner_->end();
@@ -54,11 +68,16 @@ class Counted : public Exchange {
     --metrics_.in_flight;
     const std::chrono::duration<double> seconds = Clock::now() - begin_;
     metrics_.answered(endpoint_, status, seconds.count());
+    if (noted_)
+      log_info("{} {} {}, {} bytes in, {} out, {:.1f} ms", noted_->method, noted_->path, status,
+               noted_->bytes, sent_, 1000 * seconds.count());
   }
 
   std::shared_ptr<Exchange> inner_;
   ServiceMetrics& metrics_;
   std::string endpoint_;
+  std::optional<Noted> noted_;
+  size_t sent_ = 0;  // bytes of the body
   std::atomic<bool> ended_{false};
   Clock::time_point begin_ = Clock::now();
 };
@@ -129,21 +148,26 @@ void Service::replace(Engines engines) {
 
 void Service::handle(Request request, std::shared_ptr<Exchange> exchange) {
   const Route* found = nullptr;
-  std::string_view allowed;
+  const Route* known = nullptr;  // whatever the method
   const std::string method = request.method == "HEAD" ? "GET" : request.method;
   for (const Route& route : routes()) {
     const bool below = route.path.size() > 1 && route.path.ends_with('/');
     if (below ? !request.path.starts_with(route.path) : request.path != route.path) continue;
-    allowed = route.method;
+    known = &route;
     if (method == route.method) found = &route;
   }
   const std::string endpoint(found ? found->path : "other");
-  auto counted = std::make_shared<Counted>(std::move(exchange), metrics_, endpoint);
+  std::optional<Noted> noted;
+  if (options_.log_requests)
+    noted = {printable(request.method), known ? std::string(known->path) : printable(request.path),
+             request.body.size()};
+  auto counted =
+      std::make_shared<Counted>(std::move(exchange), metrics_, endpoint, std::move(noted));
   if (method == "OPTIONS") return counted->answer({.status = 204, .type = ""});
-  if (allowed.empty()) return counted->answer(error_reply(404, "Not Found"));
+  if (!known) return counted->answer(error_reply(404, "Not Found"));
   if (!found) {
     Reply reply = error_reply(405, "The method is not allowed for the requested URL.");
-    reply.headers.emplace_back("Allow", std::string(allowed));
+    reply.headers.emplace_back("Allow", known->method);
     return counted->answer(std::move(reply));
   }
   try {

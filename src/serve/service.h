@@ -31,6 +31,7 @@ struct ServiceOptions {
   ApiKeys keys = {};
   bool keys_required = false;
   bool files = true;
+  bool log_requests = false;                  // a line each, without what it says and by whom
   std::chrono::milliseconds timeout{60'000};  // from question to answer
   Wish wish = {};                             // where a request does not say
   std::function<size_t()> connections = nullptr;

@@ -110,6 +110,11 @@ TEST(Service, GivesWhatLibreTranslateGives) {
             Json::parse(R"([{"code":"de","name":"German","targets":["de","en"]},
                             {"code":"en","name":"English","targets":["de","en"]}])"));
   EXPECT_EQ(s.post("/detect", {{"q", "das ist ja gut"}})[0]["language"], "de");
+  const char* const french = "il fait beau dans la rue";
+  EXPECT_EQ(s.post("/detect", {{"q", french}})[0]["language"], "fr") << "though no model reads it";
+  reply = s.post("/translate", {{"q", french}, {"source", "auto"}, {"target", "de"}});
+  EXPECT_NE(reply["detectedLanguage"]["language"], "fr") << "one that a model reads";
+  EXPECT_LT(reply["detectedLanguage"]["confidence"], 10);
   EXPECT_EQ(s.post("/detect", {{"q", "123"}}),
             Json::parse(R"([{"confidence":0.0,"language":"en"}])"));
   const Json settings = Json::parse(s.ask("GET", "/frontend/settings").body);

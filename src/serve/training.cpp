@@ -57,6 +57,7 @@ struct Training::Curves {
 
 std::string Training::told() const {
   if (!curves_) curves_ = std::make_shared<Curves>();
+  const bool more = running();  // asked first: of a run that has ended, all is told
   const News added = news();
   if (added.anew) curves_->all = Json::object();
   for (const TrainingLine& line : added.lines)
@@ -64,7 +65,8 @@ std::string Training::told() const {
       if (std::isfinite(value)) curves_->all[line.kind][name].push_back({line.update, value});
   if (added.anew || !added.lines.empty())
     curves_->text = curves_->all.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return fmt::format(R"({{"updates":{},"curves":{}}})", Json(updates()).dump(), curves_->text);
+  return fmt::format(R"({{"running":{},"updates":{},"curves":{}}})", more, Json(updates()).dump(),
+                     curves_->text);
 }
 
 void Service::training(Call call) {

@@ -30,12 +30,13 @@ class Training {
   };
   virtual News news() const = 0;
   virtual std::vector<int64_t> updates() const = 0;  // that are kept now, ascending
+  virtual bool running() const = 0;                  // more may come
   // The model after one of these updates; null where that is not kept, or not any more. Takes as
   // long as reading it does. An Error where it cannot be read.
   virtual std::shared_ptr<const Engine> after(int64_t update) const = 0;
 
-  // The updates and every number that was measured, as /v1/training gives them. Lines are written
-  // once.
+  // Whether it goes on, the updates and every number that was measured, as /v1/training gives them.
+  // Lines are written once.
   std::string told() const;
 
  private:

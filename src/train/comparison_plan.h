@@ -63,7 +63,7 @@ struct ComparisonPlan {
 std::vector<Variant> known_variants();
 
 // Exit::data, naming the setting, where two variants would not be trained and tested on the same
-// text: differences in data, vocabularies or the longest sentence.
+// text: differences in data, vocabularies, the longest sentence, the search or counting of BLEU.
 void check_same_text(const TrainOptions& a, const TrainOptions& b, const std::string& variant);
 
 }  // namespace fovea

@@ -117,7 +117,8 @@ void check_lines(const DataOptions& data) {
 
 // Whether the parameters of a network hang on this setting of its model.
 bool is_shape(const std::string& path) {
-  return path.find("dropout") == std::string::npos && !path.starts_with("model.alignment_");
+  return path.find("dropout") == std::string::npos && !path.starts_with("model.alignment_") &&
+         path != "model.languages";
 }
 
 // The settings that the parameters of a network hang on.

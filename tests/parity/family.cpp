@@ -45,11 +45,21 @@ const Effort& effort() {
   return only;
 }
 
-// FOVEA_PARITY_SHARE=2/5: of five programs that share the cases, the third.
-bool is_other_share(int64_t number) {
-  static const char* const wish = std::getenv("FOVEA_PARITY_SHARE");
+// FOVEA_PARITY_SHARE=2/5: of five programs that share the cases, counted from 0, number two.
+struct Share {
   long mine = 0, all = 1;
-  return wish && std::sscanf(wish, "%ld/%ld", &mine, &all) == 2 && number % all != mine;
+
+  Share() {
+    const char* const wish = std::getenv("FOVEA_PARITY_SHARE");
+    if (!wish || !*wish) return;
+    const bool read = std::sscanf(wish, "%ld/%ld", &mine, &all) == 2;
+    check(read && 0 <= mine && mine < all, Exit::usage, "FOVEA_PARITY_SHARE=", wish,
+          ": expected K/N with K from 0 to N - 1");
+  }
+};
+bool is_other_share(int64_t number) {
+  static const Share share;
+  return number % share.all != share.mine;
 }
 
 uint64_t seed_of(const std::string& name) {  // FNV-1a

@@ -18,9 +18,9 @@
 // Everything that is computed on a device in float32, and with products of bf16, against the CPU in
 // double: the same numbers go in, and results and gradients must agree. The device is the one
 // that FOVEA_DEVICE names, the CPU where it is not set. FOVEA_PARITY=all gives the CPU the shapes
-// that other devices are given; a number there is how many small shapes each case has. With
-// FOVEA_PARITY_SINGLY every tensor is an allocation of its own, for compute-sanitizer, and
-// FOVEA_PARITY_SHARE=K/N takes every Nth case from the Kth on, for several of it at once.
+// that other devices are given; a number there is how many small shapes each case has, two at
+// least. With FOVEA_PARITY_SINGLY every tensor is an allocation of its own, for compute-sanitizer,
+// and FOVEA_PARITY_SHARE=K/N, K from 0, takes every Nth case, for several of it at once.
 namespace fovea::parity {
 
 Device device_under_test();

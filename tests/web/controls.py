@@ -124,9 +124,11 @@ def sentences_are_chosen(page):
     page.browser.value(
         "(() => { const real = window.fetch; window.fetch = async (path, how) => {"
         " if (path === '/v1/explain') window.asked = JSON.parse(how.body).sentence;"
-        " const reply = await real(path, how); if (path !== '/translate') return reply;"
-        " const json = await reply.json(); json.attention[0].attention = [];"
-        " return new Response(JSON.stringify(json)); }; })()")
+        " const reply = await real(path, how); if (path !== '/v1/translate/stream') return reply;"
+        " const text = await reply.text(); const [begun, end] = text.split('event: done\\ndata: ');"
+        " const json = JSON.parse(end); json.attention[0].attention = [];"
+        " return new Response(`${begun}event: done\\ndata: ${JSON.stringify(json)}\\n\\n`);"
+        " }; })()")
     page.browser.value(f"document.querySelector('#text').value = {json.dumps(TWO)}")
     ready_after(page, lambda: page.click("#ask [type=submit]"))
     page.click("[data-view=inside]")
@@ -142,10 +144,11 @@ def typing_and_models(page):
     equal(page.text("#translation"), Asked(page, TURNED).json["target"]["text"], "after Enter")
     equal(address(page), {"text": TURNED, "model": "en-de"},
           "the address: changes belong to the old sentence")
-    # Of two questions the later one counts, also when it is answered first.
+    # Of two questions the later one counts, also when it is answered first and the earlier one is
+    # answered though it was called off.
     page.browser.value(
-        "(() => { const real = window.fetch; let first = true; window.fetch = async (...all) => {"
-        " const wait = first; first = false; const reply = await real(...all);"
+        "(() => { const real = window.fetch; let first = true; window.fetch = async (path, how) => {"
+        " const wait = first; first = false; const reply = await real(path, { ...how, signal: null });"
         " if (wait) await new Promise((done) => { window.release = done; }); return reply; }; })()")
     for text in ("A dog.", "The cat sleeps."):
         page.browser.value(f"document.querySelector('#text').value = {json.dumps(text)};"

@@ -1,7 +1,10 @@
 """Tests of the view of a training: its curves, and where the model looked at each checkpoint."""
 
 import base64
+import fcntl
 import json
+import os
+import shutil
 import urllib.error
 
 import letters
@@ -18,6 +21,7 @@ def train(folder):
                          "schedule": {"kind": "constant", "lr": 0.01, "warmup": 1},
                          "valid": {"every": 40, "beam": 1, "tokenize": "none",
                                    "metrics": ["ppl", "bleu"]}})
+    recipe["model"]["languages"] = ["en", "de"]
     recipe["model"]["tied"] = "output"  # words of source and target each have their own vectors
     with open(f"{folder}/train.yml", "w") as file:
         json.dump(recipe, file)
@@ -118,7 +122,67 @@ def run_is_shown(page, lines):
     nothing_else_happened(page)
 
 
+def dots(page):
+    return page.numbers(".curve[data-name=loss] [data-kind=train]", "update")
+
+
+def measured(page, line, update):
+    """The run writes one more line."""
+    with open(f"{page.folder}/run/metrics.jsonl", "a") as file:
+        file.write(json.dumps({**line, "update": update}) + "\n")
+
+
+def run_is_followed(page, lines):
+    """What a run that goes on adds is drawn by itself; what the reader chose stays."""
+    line = [one for one in lines if one["kind"] == "train"][-1]
+    files = f"{page.folder}/run/checkpoints/checkpoint-"
+    faster = page.browser.call("Page.addScriptToEvaluateOnNewDocument", source=(
+        "(() => { const real = setTimeout;"
+        " window.setTimeout = (act, wait) => real(act, wait / 25); })()"))
+    with open(f"{page.folder}/run/.lock") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        page.open(text="a b c d e", view="training", update=80, unit="pieces")
+        shown(page, ".past")
+        old, weights = dots(page), page.numbers(".past .cells rect", "weight")
+        count = page.browser.value("document.querySelector('.training .step').max")
+        page.browser.value("document.querySelector('.training .step').focus()")
+        chosen = ("(() => { const s = document.activeElement; return [s.className, s.max, s.value,"
+                  " s.previousSibling.textContent, document.querySelector('.past').dataset.shown,"
+                  " location.hash.includes('update=80')]; })()")
+        equal(page.browser.value(chosen), ["step", count, "2", "update 80", "80", True], "at first")
+        shutil.copy(f"{files}00000240.safetensors", f"{files}00000280.safetensors")
+        measured(page, line, 250)
+        page.browser.wait(f"document.querySelector('.training .step').max === '{int(count) + 1}'",
+                          seconds=20)
+        equal(dots(page), [*old, 250], "updates that are drawn")
+        equal(page.browser.value(chosen), ["step", str(int(count) + 1), "2", "update 80", "80",
+                                           True], "what was chosen")
+        for name in ("00000040", "00000080"):  # as checkpoint.keep does
+            os.remove(f"{files}{name}.safetensors")
+        measured(page, line, 260)
+        page.browser.wait("document.querySelectorAll('.curve[data-name=loss] [data-kind=train]')"
+                          f".length === {len(old) + 2}", seconds=20)
+        equal(page.browser.value(chosen), ["step", count, "1", "update 80", "80", True], "deleted")
+        equal(page.numbers(".past .cells rect", "weight"), weights, "where it looked")
+        page.open(text="a b c d e", view="training")
+        shown(page, ".past")
+        equal(page.text(".steps.wide span"), "update 280", "the last one")
+        shutil.copy(f"{files}00000240.safetensors", f"{files}00000290.safetensors")
+        page.browser.wait("document.querySelector('.past').dataset.shown === '290'", seconds=20)
+    rounds = "new Promise((done) => setTimeout(done, 5 * 5000))"
+    asks = ("performance.getEntriesByType('resource')"
+            ".filter((e) => e.name.includes('training?')).length")
+    page.browser.value(rounds)
+    before = page.browser.value(asks)
+    measured(page, line, 270)
+    page.browser.value(rounds)
+    equal((page.browser.value(asks), dots(page)), (before, [*old, 250, 260]), "after its end")
+    page.browser.call("Page.removeScriptToEvaluateOnNewDocument", **faster)
+
+
 def training_is_told(page):
     lines = train(page.folder)
-    with Server(page, "--run", f"en-de={page.folder}/run"):
+    with Server(page, "--run", f"{page.folder}/run"):  # whose languages the recipe tells
         run_is_shown(page, lines)
+        run_is_followed(page, lines)
+        nothing_else_happened(page)
