@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "base/random.h"
+#include "effort.h"
 #include "ops/skip_gram_kernel.h"
 
 namespace fovea {
@@ -121,6 +122,7 @@ TEST(SkipGramKernel, SameBitsForAnyNumberOfThreads) {
   Tables one(100);
   const double loss = one.learn(blocks);
   for (const int threads : {2, 3, 8}) {
+    if (only_runs() && threads == 8) continue;  // clang's OpenMP would leak its list of threads
     omp_set_num_threads(threads);
     Tables many(100);
     EXPECT_EQ(many.learn(blocks), loss);
