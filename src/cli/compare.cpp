@@ -115,9 +115,11 @@ Entry entry_of(const CompareCommand& c, const ComparisonPlan& plan, const Varian
 
 // Those asked for first, as they are trained; then the others, which may have been before.
 std::vector<Entry> entries_of(const CompareCommand& c, const ComparisonPlan& plan) {
+  std::vector<std::string> names;
+  for (const Variant& variant : plan.variants) names.push_back(variant.name);
   for (const std::string& name : c.only)
-    check(std::ranges::count(plan.variants, name, &Variant::name) > 0, Exit::usage, "--only ", name,
-          ": ", plan.file, " has no such variant");
+    check(std::ranges::count(names, name) > 0, Exit::usage, "--only ", name, ": ", plan.file,
+          " has no such variant; it has ", fmt::format("{}", fmt::join(names, ", ")));
   std::vector<Entry> entries;
   for (const bool asked : {true, false})
     for (const Variant& variant : plan.variants) {
@@ -239,8 +241,8 @@ class CompareRun {
       words.insert(std::ranges::find(words, "compare") + 1, "--part=" + entry.name);
       jobs.push_back({entry.name, words, entry.run.directory + "/compare.log"});
     }
-    log_info("{} models, {} at a time; DIR/NAME/compare.log tells how each gets on", jobs.size(),
-             c_.at_once);
+    log_info("{} models, {} at a time; {}/NAME/compare.log tells how each gets on", jobs.size(),
+             c_.at_once, c_.directory);
     run_at_once(jobs, c_.at_once);
   }
 
