@@ -139,7 +139,7 @@ def run_is_followed(page, lines):
     faster = page.browser.call("Page.addScriptToEvaluateOnNewDocument", source=(
         "(() => { const real = setTimeout;"
         " window.setTimeout = (act, wait) => real(act, wait / 25); })()"))
-    with open(f"{page.folder}/run/.lock") as lock:
+    with open(f"{page.folder}/run/.lock", "w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         page.open(text="a b c d e", view="training", update=80, unit="pieces")
         shown(page, ".past")
