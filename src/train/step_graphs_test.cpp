@@ -125,9 +125,9 @@ TEST(StepGraphs, RecurrentModelsHaveTheSameBits) {
   for (const Decoder decoder : {Decoder::bahdanau, Decoder::luong})
     for (const std::string kind : {"none", "global", "local-m", "local-p", "hard-argmax",
                                    "hard-sample", "forward", "window", "static"}) {
-      if (only_runs() && (kind.size() % 2 == 0) == (decoder == Decoder::luong)) continue;
-      SCOPED_TRACE(kind + (decoder == Decoder::luong ? ", luong" : ", bahdanau"));
       const bool replayed = kind != "hard-sample" && kind != "static";
+      if (only_runs() && (decoder == Decoder::bahdanau || (replayed && kind != "global"))) continue;
+      SCOPED_TRACE(kind + (decoder == Decoder::luong ? ", luong" : ", bahdanau"));
       expect_same_bits(recurrent(kind, decoder), {0.1}, replayed);
     }
 }
