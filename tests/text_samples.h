@@ -4,6 +4,8 @@
 
 #include <filesystem>
 #include <fstream>
+#include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -88,14 +90,18 @@ inline std::string corpus(int lines, uint64_t seed = 1) {
   return text;
 }
 
-// A small model; with bytes for what it does not know, so nothing is unknown.
+// A small model, learnt once; with bytes for what it does not know, so nothing is unknown.
 inline Vocabulary small_model(SubwordModel model, bool byte_fallback = true) {
+  static std::map<std::pair<SubwordModel, bool>, std::optional<Vocabulary>> learnt;
+  std::optional<Vocabulary>& known = learnt[{model, byte_fallback}];
+  if (known) return *known;
   const Folder folder;
   SentencePieceOptions options;
   options.model = model;
   options.size = byte_fallback ? 400 : 150;
   options.byte_fallback = byte_fallback;
-  return train_sentencepiece({folder.write("text", corpus(2000))}, options);
+  known = train_sentencepiece({folder.write("text", corpus(2000))}, options);
+  return *known;
 }
 
 }  // namespace fovea::samples
