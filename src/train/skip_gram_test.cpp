@@ -1,5 +1,11 @@
 #include "train/skip_gram.h"
 
+#include <gtest/gtest.h>
+#include <omp.h>
+
+#include <cmath>
+#include <map>
+
 #include "base/random.h"
 #include "effort.h"
 #include "temporary.h"
