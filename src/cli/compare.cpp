@@ -233,11 +233,12 @@ class CompareRun {
   // Trains and measures in programs of their own, before run() joins what they found; it does anew
   // what went wrong in one.
   void run_parts() const {
+    const std::vector<std::string> own_words = words_of_this_program();
     std::vector<Job> jobs;
     for (const Entry& entry : entries_) {
       if (!entry.asked) continue;
       make_directory(entry.run.directory);
-      std::vector<std::string> words = words_of_this_program();
+      std::vector<std::string> words = own_words;
       words.insert(std::ranges::find(words, "compare") + 1, "--part=" + entry.name);
       jobs.push_back({entry.name, words, entry.run.directory + "/compare.log"});
     }
