@@ -1,24 +1,30 @@
 """Chromium without a window, driven over the pipe of its DevTools protocol."""
 
+import atexit
 import base64
 import json
 import os
 import select
+import shutil
 import subprocess
+import tempfile
 import time
 
 
 class Browser:
     """One page. Whatever it logs or asks for is kept in `logs` and `requests`."""
 
-    def __init__(self, folder, size=(1200, 800)):
+    def __init__(self, size=(1200, 800)):
+        profile = tempfile.mkdtemp(prefix="fovea-browser-")
+        # Not when it is closed: processes of its own write into it a while longer.
+        atexit.register(shutil.rmtree, profile, ignore_errors=True)
         to_read, to_write = os.pipe()  # the browser reads from 3 and writes to 4
         from_read, from_write = os.pipe()
         command = ["chromium", "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
                    "--disable-dev-shm-usage", "--hide-scrollbars", "--remote-debugging-pipe",
                    "--disable-background-networking", "--disable-component-update",
                    "--disable-ipc-flooding-protection",  # tests change the address often
-                   f"--user-data-dir={folder}/profile", f"--window-size={size[0]},{size[1]}",
+                   f"--user-data-dir={profile}", f"--window-size={size[0]},{size[1]}",
                    "about:blank"]
         self.process = subprocess.Popen(
             ["bash", "-c", f'exec "$@" 3<&{to_read} 4>&{from_write}', "browser", *command],

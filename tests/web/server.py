@@ -43,7 +43,7 @@ class Server:
 
 class Page:
     def __init__(self, folder):
-        self.browser = Browser(folder)
+        self.browser = Browser()
         self.folder, self.url = folder, None
 
     def open(self, **state):
