@@ -1,5 +1,3 @@
-// rooms: base text
-//
 // The input is two files, divided at the first 0xFE. Reading them as parallel text either
 // refuses the data or accounts for every line once, and batches then hold every pair once.
 #include <algorithm>

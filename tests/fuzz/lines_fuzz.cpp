@@ -1,4 +1,3 @@
-// rooms: base
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -1,7 +1,3 @@
-// rooms: base text
-// files: serve/form serve/parameters serve/http serve/markup serve/html_passage serve/passage
-// files: serve/sentences serve/detector serve/profiles serve/language
-//
 // What a request brings, by the first byte: a form, JSON, markup, text to cut into sentences, text
 // whose language is asked. Anything is either refused with 400 or read without losing a byte.
 #include <algorithm>

@@ -1,4 +1,3 @@
-// rooms: base
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

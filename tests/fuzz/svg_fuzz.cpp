@@ -1,5 +1,3 @@
-// rooms: base view
-//
 // Any words and weights give well-formed XML, and terminal text without control characters.
 #include <cstdint>
 #include <cstdio>

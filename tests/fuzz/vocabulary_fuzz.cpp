@@ -1,5 +1,3 @@
-// rooms: base text
-//
 // Whatever a vocabulary file holds, it is refused as a bad model or can be used: no text gives
 // an id out of range or a control piece, what is decoded is one line of UTF-8, and where no
 // piece is unknown it is the text that was encoded. The first byte chooses the kind of file.

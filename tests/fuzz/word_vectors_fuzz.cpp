@@ -1,5 +1,3 @@
-// rooms: base text
-//
 // Whatever a file of word vectors holds, it is refused as bad data or can be used: every word is
 // UTF-8 and found where it stands, every number is finite. The first byte chooses the format.
 #include <cmath>
