@@ -21,6 +21,7 @@
 #include "models/config.h"
 #include "nn/recurrent.h"
 #include "ops/matmul.h"
+#include "tensor/workspace.h"
 #include "text/batch.h"
 #include "train/optimizer.h"
 #include "train/step_graphs.h"
@@ -192,6 +193,13 @@ double peak_gflops(Device device) {
   return best;
 }
 
+// The same, and leaves no memory behind that is not the model's.
+double machine_peak(Device device) {
+  const double peak = peak_gflops(device);
+  release_memory(device);
+  return peak;
+}
+
 int64_t peak_memory() {
   rusage use{};
   getrusage(RUSAGE_SELF, &use);
@@ -250,9 +258,9 @@ Precision precision_of(const std::string& name) {
 }
 
 // What products really take in: bf16 is f32 on processors that gain nothing from it.
-std::string effective(const std::string& wanted) {
+std::string effective(const std::string& wanted, Device device) {
   const PrecisionScope scope(precision_of(wanted));
-  const Tensor probe = Tensor::zeros({1, 1}, Type::f32);
+  const Tensor probe = Tensor::zeros({1, 1}, Type::f32, device);
   return wanted == "bf16" && as_operand(probe).type() == Type::f32 ? "f32" : wanted;
 }
 
@@ -262,7 +270,7 @@ Json header(const char* figure, const BenchOptions& o, const Subject& s, const M
           {"batch", s.batch},
           {"length", s.length},
           {"parameters", model.parameters().size()},
-          {"precision", effective(o.precision)},
+          {"precision", effective(o.precision, model.parameters().device())},
           {"device", o.device},
           {"threads", omp_get_max_threads()}};
 }
@@ -277,7 +285,7 @@ void bench_train(BenchOptions o) {
   if (o.precision.empty()) o.precision = "bf16";
   const PrecisionScope scope(precision_of(o.precision));
   const Device device = device_named(o.device);
-  const double peak = peak_gflops(device);
+  const double peak = machine_peak(device);
   const auto model = make_model(s.config, 1, Type::f32, device);
   ParameterStore& store = model->parameters();
   store.allocate_gradients();
@@ -322,7 +330,7 @@ void bench_decode(BenchOptions o) {
   if (o.precision.empty()) o.precision = "f32";
   const PrecisionScope scope(precision_of(o.precision));
   const Device device = device_named(o.device);
-  const double peak = peak_gflops(device);
+  const double peak = machine_peak(device);
   s.config.output_bias = true;  // keeps </s> away, so that every hypothesis has all its words
   const auto model = make_model(s.config, 1, Type::f32, device);
   std::vector<double> bias(static_cast<size_t>(s.config.target_words), 0.0);

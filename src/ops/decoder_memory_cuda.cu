@@ -73,9 +73,13 @@ struct Table {
   int32_t* slots() const { return reinterpret_cast<int32_t*>(data.get()); }
   void reserve(int64_t wanted_rows, int64_t wanted_stride, Device device) {
     if (rows >= wanted_rows && stride >= wanted_stride) return;
-    rows = std::max(rows, wanted_rows);
-    stride = std::max<int64_t>({64, stride, wanted_stride > stride ? 2 * wanted_stride : 0});
-    data = allocate(static_cast<std::size_t>(rows * stride) * sizeof(int32_t), device);
+    const int64_t more = std::max(rows, wanted_rows);
+    const int64_t longer =
+        std::max<int64_t>({64, stride, wanted_stride > stride ? 2 * wanted_stride : 0});
+    // Where there is no memory the table stays as it was: another search may use it.
+    data = allocate(static_cast<std::size_t>(more * longer) * sizeof(int32_t), device);
+    rows = more;
+    stride = longer;
   }
 };
 

@@ -18,8 +18,10 @@ constexpr std::size_t kWorkspace = std::size_t{64} << 20;
 constexpr int kThreads = 256;
 
 void check_cublas(cublasStatus_t result, const char* what) {
-  check(result == CUBLAS_STATUS_SUCCESS, Exit::unexpected, "cuBLASLt: ", what, ": ",
-        cublasLtGetStatusString(result));
+  if (result == CUBLAS_STATUS_SUCCESS) return;
+  const bool memory = result == CUBLAS_STATUS_ALLOC_FAILED;
+  fail(memory ? Exit::memory : Exit::unexpected, "cuBLASLt: ", what, ": ",
+       cublasLtGetStatusString(result), memory ? "; " : "", memory ? kNeedsLess : "");
 }
 
 // What an algorithm is chosen for. Alignments are in bytes, 256 at most.

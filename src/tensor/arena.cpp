@@ -42,14 +42,14 @@ void Arena::take_singly() {
   singly_ = true;
 }
 
-void Arena::release() {
+void Arena::release(Less less) {
   const std::lock_guard hold(mutex_);
-  release_blocks();
+  release_blocks(less);
 }
 
-std::size_t Arena::release_blocks() {
+std::size_t Arena::release_blocks(Less less) {
   std::size_t released = 0;
-  for (auto block = blocks_.begin(); less_ && block != blocks_.end();) {
+  for (auto block = blocks_.begin(); less && block != blocks_.end();) {
     const auto [start, bytes] = *block;
     auto free = by_address_.upper_bound(start);
     const bool any = free != by_address_.begin();  // begins at or before it
@@ -63,7 +63,7 @@ std::size_t Arena::release_blocks() {
     if (first < start) insert(first, static_cast<std::size_t>(start - first));
     if (const std::size_t end = static_cast<std::size_t>(start - first) + bytes; end < size)
       insert(start + bytes, size - end);
-    less_(start, bytes);
+    less(start, bytes);
     use_.reserved -= bytes;
     released += bytes;
     block = blocks_.erase(block);
@@ -111,7 +111,7 @@ std::byte* Arena::block_of(std::size_t bytes) {
   try {
     return more_(bytes, use_);
   } catch (const Error&) {
-    if (release_blocks() == 0) throw;
+    if (release_blocks(less_) == 0) throw;
   }
   return more_(bytes, use_);
 }

@@ -28,7 +28,8 @@ class Arena {
   std::byte* take(std::size_t bytes);
   void give_back(std::byte* start, std::size_t bytes);
   MemoryUse use();
-  void release();  // all blocks that are wholly free
+  void release() { release(less_); }  // all blocks that are wholly free
+  void release(Less less);            // by this way, where the arena itself gives none back
 
   // For tools that look for accesses beyond the end: from now on every piece is taken from the
   // device by itself, as large as it was asked for, and given back at once.
@@ -38,7 +39,7 @@ class Arena {
  private:
   void grow(std::size_t bytes);
   std::byte* block_of(std::size_t bytes);
-  std::size_t release_blocks();                    // bytes
+  std::size_t release_blocks(Less less);           // bytes
   void join(std::byte* start, std::size_t bytes);  // a free block, and free ones that it touches
   void insert(std::byte* start, std::size_t bytes);
   void remove(std::byte* start, std::size_t bytes);

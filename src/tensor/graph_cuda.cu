@@ -1,3 +1,4 @@
+#include <atomic>
 #include <exception>
 
 #include "base/check.h"
@@ -8,6 +9,7 @@ namespace fovea {
 namespace {
 
 thread_local bool noting = false;
+std::atomic<int64_t> graphs{0};
 
 struct NotCapturable : std::exception {};
 
@@ -35,6 +37,7 @@ struct Capture {
 }  // namespace
 
 bool capturing() { return noting; }
+bool any_graphs() { return graphs > 0; }
 void refuse_while_capturing() {
   if (noting) throw NotCapturable();
 }
@@ -50,7 +53,11 @@ std::shared_ptr<void> capture(Cuda on, const std::function<void()>& work) {
     check_cuda(capture.end(), "ending a capture");
     cudaGraphExec_t made = nullptr;
     check_cuda(cudaGraphInstantiate(&made, capture.made, 0), "preparing a graph");
-    return {made, [](void* graph) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph)); }};
+    ++graphs;
+    return {made, [](void* graph) {
+              cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph));
+              --graphs;
+            }};
   } catch (const NotCapturable&) {
     return nullptr;
   } catch (const Error&) {  // nothing was done yet: whoever does it kernel by kernel meets it again

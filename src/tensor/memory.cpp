@@ -50,16 +50,13 @@ std::byte* more_from_system(std::size_t bytes, const MemoryUse& use) {
   const std::size_t limit = limit_of_host;
   check(limit == 0 || use.reserved + bytes <= limit, Exit::memory, "out of memory: another ",
         bytes >> 20, " MiB beside the ", use.reserved >> 20, " MiB in use are more than the ",
-        limit >> 20,
-        " MiB that may be taken; raise --workspace, lower the batch size (batch.tokens, ",
-        "--batch) or use a smaller model");
+        limit >> 20, " MiB that may be taken; raise --workspace, ", kNeedsLess);
   static std::byte* last = nullptr;
   void* const start = map_below(last, bytes);
   if (start == MAP_FAILED || !system_has(kSpare)) {
     if (start != MAP_FAILED) munmap(start, bytes);
     fail(Exit::memory, "out of memory: could not take another ", bytes >> 20, " MiB beside the ",
-         use.reserved >> 20, " MiB in use (", std::strerror(errno),
-         "); lower the batch size (batch.tokens, --batch) or use a smaller model");
+         use.reserved >> 20, " MiB in use (", std::strerror(errno), "); ", kNeedsLess);
   }
   madvise(start, bytes, MADV_HUGEPAGE);
   return last = static_cast<std::byte*>(start);
@@ -154,8 +151,9 @@ void limit_memory(Device device, std::size_t bytes) {
 std::size_t memory_at_most(Device device) {
   return std::visit([](auto on) { return memory::at_most(on); }, device);
 }
+void memory::release(Cpu on) { arena(on).release(); }
 void release_memory(Device device) {
-  std::visit([](auto on) { arena(on).release(); }, device);
+  std::visit([](auto on) { memory::release(on); }, device);
 }
 void allocate_singly(Device device) {
   std::visit([](auto on) { arena(on).take_singly(); }, device);

@@ -19,6 +19,8 @@ using Buffer = std::shared_ptr<std::byte>;
 // when the machine has no more.
 inline constexpr std::size_t kAlignment = 64;  // on the host; a GPU's is kCudaAlignment
 Buffer allocate(std::size_t bytes, Device device);
+inline constexpr const char* kNeedsLess =  // said where memory has run out
+    "lower the batch size (batch.tokens, --batch-tokens) or --beam, or use a smaller model";
 
 // Both on `device`, not overlapping.
 void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes, Device device);

@@ -43,8 +43,9 @@ Staging& staging(Cuda on) {
   return *only;
 }
 
-constexpr const char* kAdvice =
-    "lower the batch size (batch.tokens, --batch) or use a smaller model";
+// Bytes that are left to drivers and libraries where nobody has set a limit.
+constexpr std::size_t kForOthers = std::size_t{512} << 20;
+constexpr int kOldest = 8;  // compute capability that the kernels need, its first number
 std::atomic<std::size_t> limit_of_device{0}, taken_of_device{0};
 
 // The arena keeps blocks apart: copies may not cross from one allocation into another.
@@ -52,13 +53,15 @@ std::byte* more_from_device(std::size_t bytes, const MemoryUse&) {
   const std::size_t limit = limit_of_device, taken = taken_of_device;
   check(limit == 0 || taken + bytes <= limit, Exit::memory, "out of GPU memory: another ",
         bytes >> 20, " MiB beside the ", taken >> 20, " MiB in use are more than the ", limit >> 20,
-        " MiB that may be taken; raise --workspace, ", kAdvice);
+        " MiB that may be taken; raise --workspace, ", kNeedsLess);
   void* start = nullptr;
-  if (cudaMalloc(&start, bytes) != cudaSuccess) {
+  const cudaError_t result = cudaMalloc(&start, bytes);
+  if (result == cudaErrorMemoryAllocation) {
     cudaGetLastError();  // it would be reported again by the next launch
     fail(Exit::memory, "out of GPU memory: could not take another ", bytes >> 20,
-         " MiB beside the ", taken >> 20, " MiB in use; ", kAdvice);
+         " MiB beside the ", taken >> 20, " MiB in use; ", kNeedsLess);
   }
+  check_cuda(result, "taking memory");
   taken_of_device += bytes;
   return static_cast<std::byte*>(start);
 }
@@ -117,7 +120,7 @@ void check_cuda(cudaError_t result, const char* what) {
   if (result == cudaSuccess) return;
   const bool memory = result == cudaErrorMemoryAllocation;
   fail(memory ? Exit::memory : Exit::unexpected, "CUDA: ", what, ": ", cudaGetErrorString(result),
-       memory ? "; " : "", memory ? kAdvice : "");
+       memory ? "; " : "", memory ? kNeedsLess : "");
 }
 void check_launch(const char* kernel) { check_cuda(cudaGetLastError(), kernel); }
 
@@ -129,6 +132,9 @@ std::string describe(Cuda device) {
         found == cudaSuccess ? "none found" : cudaGetErrorString(found), "); use --device cpu");
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, device.index), "asking for the device's name");
+  check(properties.major >= kOldest, Exit::usage, "--device cuda: the ", properties.name,
+        " has compute capability ", properties.major, ".", properties.minor, ", and ", kOldest,
+        ".0 (Ampere) or newer is needed; use --device cpu");
   return std::string(properties.name) + ", " + std::to_string(properties.totalGlobalMem >> 30) +
          " GiB";
 }
@@ -137,7 +143,8 @@ namespace {
 
 struct Arenas {
   Arena usual{kChunk, more_from_device, give_to_device, Arena::Blocks::apart};
-  Arena of_graphs{kChunk, more_from_device, nullptr, Arena::Blocks::apart};  // keeps its addresses
+  // Keeps its addresses as long as there are graphs.
+  Arena of_graphs{kChunk, more_from_device, nullptr, Arena::Blocks::apart};
 };
 Arenas& arenas(Cuda on) {
   static Arenas* const all = new Arenas;
@@ -212,7 +219,12 @@ std::size_t at_most(Cuda on) {
   std::size_t free = 0, all = 0;
   staging(on);  // the device is chosen, and what the driver itself needs is taken
   check_cuda(cudaMemGetInfo(&free, &all), "asking for the free memory");
-  return taken_of_device + free;
+  return taken_of_device + (free > 2 * kForOthers ? free - kForOthers : free);
+}
+
+void release(Cuda on) {
+  arenas(on).usual.release();
+  if (!any_graphs()) arenas(on).of_graphs.release(give_to_device);
 }
 
 void fill_words(Cuda on, std::byte* to, std::size_t count, uint32_t word) {

@@ -17,7 +17,6 @@ namespace {
 
 constexpr int64_t kUnit = 64, kFirst = 256;  // tokens
 constexpr int64_t kSteps = 16;               // as near as a part of this size to what would not fit
-constexpr size_t kForOthers = size_t{512} << 20;  // bytes of a GPU that drivers and libraries need
 constexpr double kGibibyte = 1 << 30;
 
 int64_t tokens_of(const Corpus& text) {  // </s> counted
@@ -114,8 +113,7 @@ int64_t token_budget(const TrainOptions& options, const Corpus& text, Device dev
   const size_t most = memory_at_most(device);
   check(most > 0, Exit::usage,
         "batch.tokens: auto needs to know how much memory may be taken; give --workspace GiB");
-  if (!std::holds_alternative<Cpu>(device) && most > 2 * kForOthers)
-    limit_memory(device, most - kForOthers);
+  limit_memory(device, most);
   const auto tokens = [&] {
     Fitting fitting(options, text, device);
     return search(fitting, tokens_of(text));

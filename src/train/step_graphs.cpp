@@ -108,6 +108,15 @@ void StepGraphs::capture(const Fed& fed, Known& known) {
     capturing_ = false;
 }
 
+bool StepGraphs::give_up_graphs() {
+  capture_no_more();
+  const bool any = graphs_ > 0;
+  known_.clear();
+  graphs_ = 0;
+  release_memory(model_.parameters().device());
+  return any;
+}
+
 void StepGraphs::forget_oldest() {
   const auto age = [this](const auto& step) {
     return step.second.graph ? steps_ - step.second.used : -1;

@@ -26,6 +26,8 @@ class StepGraphs {
 
   int64_t replays() const { return replays_; }  // so far
   void capture_no_more() { capturing_ = false; }
+  // The same, and gives back the memory of all graphs. False where there were none.
+  bool give_up_graphs();
 
  private:
   // A batch whose numbers are in the feed.

@@ -48,7 +48,7 @@ RunOutcome Trainer::run() {
       return RunOutcome::interrupted;
     }
     if (validation_due()) {
-      validate();
+      validate_or_save();
     } else if (save_due()) {
       save();
     } else if (at_the_end()) {
@@ -59,6 +59,16 @@ RunOutcome Trainer::run() {
   }
   finish();
   return stop_requested() && !state_.finished ? RunOutcome::interrupted : RunOutcome::finished;
+}
+
+// What was learnt is not lost where memory does not suffice to validate it.
+void Trainer::validate_or_save() {
+  try {
+    validate();
+  } catch (const Error& error) {
+    if (error.code() == Exit::memory) save();
+    throw;
+  }
 }
 
 void Trainer::begin() {
@@ -155,7 +165,7 @@ Trainer::Step Trainer::compute() {
 
 int64_t Trainer::part_tokens() const { return options_.batch.tokens / state_.parts; }
 
-// Sets the gradients anew in smaller and smaller parts until memory suffices.
+// Sets the gradients anew, without graphs and then in smaller parts, until memory suffices.
 Cost Trainer::add_gradients(const std::vector<PairBatch>& batches) {
   for (;;) {
     try {
@@ -175,15 +185,19 @@ Cost Trainer::add_gradients(const std::vector<PairBatch>& batches) {
       }
       return cost;
     } catch (const Error& error) {
-      if (error.code() != Exit::memory || !take_smaller_parts(batches, error.what())) throw;
+      if (error.code() != Exit::memory || !take_less_memory(batches, error.what())) throw;
     } catch (const std::bad_alloc&) {
-      if (!take_smaller_parts(batches, "out of memory")) throw;
+      if (!take_less_memory(batches, "out of memory")) throw;
     }
   }
 }
 
 // False where a batch is a single pair already, or cut into such.
-bool Trainer::take_smaller_parts(const std::vector<PairBatch>& batches, const char* why) {
+bool Trainer::take_less_memory(const std::vector<PairBatch>& batches, const char* why) {
+  if (steps_.give_up_graphs()) {
+    log_warning("{}; steps are no longer replayed, which took memory", why);
+    return true;
+  }
   const int64_t before = part_tokens();
   const bool whole = std::ranges::all_of(batches, [&](const PairBatch& batch) {
     return parts_of(batch, task_.text, before).size() == batch.members.size();

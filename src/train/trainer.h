@@ -68,7 +68,7 @@ class Trainer {
   void make_update();
   Step compute();
   Cost add_gradients(const std::vector<PairBatch>& batches);
-  bool take_smaller_parts(const std::vector<PairBatch>& batches, const char* why);
+  bool take_less_memory(const std::vector<PairBatch>& batches, const char* why);
   int64_t part_tokens() const;
   std::string find_fault(const Cost& cost, double norm) const;
   void apply(const Step& step);
@@ -87,6 +87,8 @@ class Trainer {
   bool validation_due() const;
   bool save_due();
   void validate();
+  void validate_or_save();
+  std::optional<std::vector<Metric>> measured(const HeldOut& text, const ValidOptions& options);
   void judge(const std::vector<Metric>& values);
   void save();
   bool attempt(const std::function<void()>& write);

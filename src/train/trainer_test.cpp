@@ -215,6 +215,29 @@ TEST_F(TrainerTest, TooLittleMemoryForOnePairEndsTheRun) {
   EXPECT_EQ(state_.parts, 1);
 }
 
+TEST_F(TrainerTest, TooLittleMemoryToValidateMeansSmallerBatches) {
+  train("straight");
+  most_read_ = 25;
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(train("small"), RunOutcome::finished);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("validation with batches of 40 tokens: out of memory; trying half of it"),
+            std::string::npos)
+      << log;
+  EXPECT_EQ(state_.parts, 1);  // updates had enough
+  const auto last = [&](const std::string& name) {
+    return *read_metrics(directory(name) + "/metrics.jsonl").back().value("ppl");
+  };
+  EXPECT_NEAR(last("small"), last("straight"), 1e-4);
+}
+
+TEST_F(TrainerTest, TooLittleMemoryToValidateLosesNoUpdate) {
+  options_.checkpoint.every = 0;
+  most_read_ = 1;
+  message_of(Exit::memory, [&] { train("a"); });
+  EXPECT_EQ(checkpoints("a").numbers().back(), options_.valid.every);
+}
+
 TEST(Parts, HoldEveryPairOnceAndInOrder) {
   const Corpus text = random_text(50, 3);
   const BatchPlan plan(text, {.tokens = 60}, 0);

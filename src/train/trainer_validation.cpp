@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cmath>
+#include <new>
 
 #include "base/log.h"
 #include "base/signals.h"
@@ -9,6 +10,8 @@
 
 namespace fovea {
 namespace {
+
+constexpr int64_t kFewestTokens = 16;  // that half of a batch for validation may have
 
 double named(const std::vector<Metric>& values, const std::string& name) {
   const auto at = std::ranges::find(values, name, &Metric::name);
@@ -22,15 +25,33 @@ bool better(const std::string& metric, double value, std::optional<double> best)
 
 }  // namespace
 
+// In smaller and smaller batches until memory suffices.
+std::optional<std::vector<Metric>> Trainer::measured(const HeldOut& text,
+                                                     const ValidOptions& options) {
+  for (int64_t tokens = part_tokens();; tokens /= 2) {
+    std::string why = "out of memory";
+    try {
+      return measure(task_.model, text, options, tokens, task_.translate, stop_requested);
+    } catch (const Error& error) {
+      if (error.code() != Exit::memory || tokens < kFewestTokens) throw;
+      why = error.what();
+    } catch (const std::bad_alloc&) {
+      if (tokens < kFewestTokens) throw;
+    }
+    steps_.give_up_graphs();
+    log_warning("validation with batches of {} tokens: {}; trying half of it", with_commas(tokens),
+                why);
+  }
+}
+
 void Trainer::validate() {
   const auto begin = std::chrono::steady_clock::now();
   const BorrowedValues averaged(store_, optimizer_.ema());
   std::vector<Metric> values;
   if (!task_.valid.empty()) {
-    const auto measured = measure(task_.model, task_.valid, options_.valid, options_.batch.tokens,
-                                  task_.translate, stop_requested);
-    if (!measured) return;  // asked to stop: it will be done on resuming
-    values = *measured;
+    const auto found = measured(task_.valid, options_.valid);
+    if (!found) return;  // asked to stop: it will be done on resuming
+    values = *found;
   }
   if (options_.train.average > 1 &&
       attempt([&] { write_weights(snapshots_.path(state_.update), store_); }))
@@ -78,10 +99,9 @@ void Trainer::average() {
   const BorrowedValues averaged(store_, mean_weights(paths, store_));
   std::vector<Metric> values;
   if (!task_.valid.empty()) {
-    const auto measured = measure(task_.model, task_.valid, options_.valid, options_.batch.tokens,
-                                  task_.translate, stop_requested);
-    if (!measured) return;
-    values = *measured;
+    const auto found = measured(task_.valid, options_.valid);
+    if (!found) return;
+    values = *found;
   }
   const std::string& metric = options_.valid.stop_metric;
   const bool best = values.empty() || better(metric, named(values, metric), state_.best);
@@ -99,8 +119,7 @@ bool Trainer::test() {
   parameters_changed();
   ValidOptions options = options_.valid;
   options.metrics = options_.test_metrics();
-  const auto values = measure(task_.model, task_.test, options, options_.batch.tokens,
-                              task_.translate, stop_requested);
+  const auto values = measured(task_.test, options);
   if (values) tell({.kind = "test", .values = *values});
   return values.has_value();
 }
