@@ -263,7 +263,7 @@ void add_train(Command& program) {
       .option("--workspace", c->workspace,
               "Most memory to take on the device; default: whatever there is")
       .takes("GiB")
-      .positive()
+      .within(1e-3, 1e6)
       .from_environment("FOVEA_WORKSPACE");
   command.option("--precision", c->precision, "Numbers of matrix products: f32, bf16")
       .among({"f32", "bf16"});
