@@ -18,6 +18,7 @@ namespace {
 
 constexpr size_t kBuffer = size_t{1} << 16;
 constexpr int64_t kJudgedLines = 100, kFewBadLines = 10;
+constexpr size_t kJudgedBytes = 1024;
 
 bool is_gzip_name(std::string_view name) { return name.ends_with(".gz"); }
 
@@ -148,6 +149,25 @@ std::string_view whole_characters(std::string_view text) {
   return text;
 }
 
+// UTF-16 without a mark: of Latin letters every other byte is NUL, which UTF-8 hardly ever has.
+// Signs beyond Latin, as quotes, may stand among them.
+const char* unmarked_utf16(std::string_view bytes) {
+  constexpr size_t kFewestPairs = 4;
+  const size_t pairs = std::min(bytes.size(), kJudgedBytes) / 2;
+  size_t first = 0, second = 0;  // NULs of the pairs
+  for (size_t i = 0; i < pairs; ++i) {
+    first += bytes[2 * i] == '\0';
+    second += bytes[2 * i + 1] == '\0';
+  }
+  if (pairs < kFewestPairs || 2 * std::max(first, second) < pairs) return nullptr;
+  return first == 0 ? "UTF-16LE" : second == 0 ? "UTF-16BE" : nullptr;
+}
+
+[[noreturn]] void fail_encoding(const std::string& name, const std::string& encoding) {
+  fail(Exit::data, name, ":1: the file is ", encoding,
+       ", UTF-8 is expected; convert it first: iconv -f ", encoding, " -t utf8");
+}
+
 }  // namespace
 
 LineReader::LineReader(std::unique_ptr<ByteSource> source, std::string name, size_t limit)
@@ -184,6 +204,8 @@ bool LineReader::refill() {
 
 bool LineReader::next(Line& line) {
   line_.clear();
+  if (counts_.lines == 0 && refill())
+    if (const char* encoding = unmarked_utf16(ahead_)) fail_encoding(name_, encoding);
   bool any = false, ended = false, cut = false;
   while (!ended && (!ahead_.empty() || refill())) {
     any = true;
@@ -262,8 +284,7 @@ void LineReader::take_byte_order_mark() {
                          : start.starts_with("\xFF\xFE")       ? "UTF-16LE"
                          : start.starts_with("\xFE\xFF")       ? "UTF-16BE"
                                                                : nullptr;
-  check(encoding == nullptr, Exit::data, name_, ":1: the file is ",
-        encoding == nullptr ? "" : encoding, ", UTF-8 is expected; convert it with iconv");
+  if (encoding) fail_encoding(name_, encoding);
 }
 
 struct OutputFile::State {

@@ -25,8 +25,9 @@ class ByteSource;
 // Reads lines of a plain file, a gzip file (name ends in .gz) or standard input ("-"), in
 // memory bounded by `limit` bytes per line. Only LF ends a line; a last line without LF
 // counts. One CR before the LF and a UTF-8 byte order mark at the start are removed and
-// counted. What is no text is Exit::data: a UTF-16 or UTF-32 mark, the beginning of a compressed
-// file, or among the first hundred lines ten and more than half that are not UTF-8. Bytes are not
+// counted. What is no text is Exit::data: a UTF-16 or UTF-32 mark, every other byte of the first
+// NUL, the beginning of a compressed file, or among the first hundred lines ten and more than half
+// that are not UTF-8. Bytes are not
 // checked otherwise (see utf8.h). Damaged or truncated gzip is Exit::data with the file's name,
 // line and byte.
 class LineReader {

@@ -71,6 +71,28 @@ TEST(Lines, ByteOrderMarks) {
             std::string::npos);
 }
 
+// ASCII as UTF-16, the high byte of each unit first or second, with a quotation mark around it.
+std::string utf16(std::string_view text, bool high_first) {
+  std::string bytes = high_first ? "\x20\x1C" : "\x1C\x20";
+  for (const char c : text) bytes += high_first ? std::string{'\0', c} : std::string{c, '\0'};
+  return bytes;
+}
+
+TEST(Lines, Utf16WithoutAMarkIsTold) {
+  const auto refusal = [](const std::string& text) {
+    return message_of(Exit::data, [&] { lines_of(text); });
+  };
+  EXPECT_EQ(refusal(utf16("A dog.\nA cat.\n", false)),
+            "t.txt:1: the file is UTF-16LE, UTF-8 is expected; "
+            "convert it first: iconv -f UTF-16LE -t utf8");
+  EXPECT_NE(refusal(utf16("\n\nA dog.", true)).find("-f UTF-16BE"), std::string::npos);
+  EXPECT_NE(refusal(utf16(std::string(5000, 'a'), true)).find("UTF-16BE"), std::string::npos);
+  // NULs here and there, or everywhere, are not UTF-16.
+  for (const std::string& text : {std::string("a\0b\0c", 5), std::string(64, '\0'),
+                                  std::string("a dog\0 b\0 cd ef gh ij", 22)})
+    EXPECT_EQ(lines_of(text), Lines{text});
+}
+
 TEST(Lines, CompressedFilesAreRefusedByTheirFirstBytes) {
   const TemporaryFolder folder;
   const auto refusal = [](const std::string& bytes) {

@@ -158,6 +158,10 @@ void log_message(LogLevel level, std::string_view message) {
   the_log().logger.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
 }
 
+LineWarnings::~LineWarnings() {
+  if (count_ > kShown) log_warning("and {} more {}", with_commas(count_ - kShown), what_);
+}
+
 int terminal_width() {
   winsize size{};
   if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;

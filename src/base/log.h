@@ -46,6 +46,26 @@ void log_error(fmt::format_string<Args...> text, Args&&... args) {
   log_message(LogLevel::error, fmt::format(text, std::forward<Args>(args)...));
 }
 
+// Warnings that each line of a text may give: the first ten are shown, and at the end how many more
+// there were, as "and 41 more lines that are not UTF-8".
+class LineWarnings {
+ public:
+  explicit LineWarnings(std::string what) : what_(std::move(what)) {}
+  LineWarnings(const LineWarnings&) = delete;
+  LineWarnings& operator=(const LineWarnings&) = delete;
+  ~LineWarnings();
+
+  template <class... Args>
+  void add(fmt::format_string<Args...> text, Args&&... args) {
+    if (++count_ <= kShown) log_warning(text, std::forward<Args>(args)...);
+  }
+
+ private:
+  static constexpr int64_t kShown = 10;
+  std::string what_;  // "lines that are not UTF-8"
+  int64_t count_ = 0;
+};
+
 // Columns of the terminal on stderr: TIOCGWINSZ, else $COLUMNS, else 80.
 int terminal_width();
 

@@ -65,6 +65,22 @@ TEST(Log, JsonLinesAreJson) {
   EXPECT_EQ(nlohmann::json::parse(lines[3])["finished"], true);
 }
 
+TEST(Log, OfManyLinesTheFirstTenAreToldOf) {
+  const auto told = [](int bad) {
+    return split(captured([&] {
+      start_log({.format = LogFormat::tty});
+      LineWarnings warnings("lines that are odd");
+      for (int i = 1; i <= bad; ++i) warnings.add("t.txt:{}: odd", i);
+    }));
+  };
+  EXPECT_EQ(told(0).size(), 0u);
+  EXPECT_EQ(told(10).size(), 10u);
+  const auto many = told(1244);
+  ASSERT_EQ(many.size(), 11u);
+  EXPECT_TRUE(many[9].ends_with("t.txt:10: odd")) << many[9];
+  EXPECT_TRUE(many[10].ends_with("and 1,234 more lines that are odd")) << many[10];
+}
+
 TEST(Log, QuietShowsOnlyTrouble) {
   const std::string text = captured([] {
     start_log({.format = LogFormat::plain, .quiet = true});

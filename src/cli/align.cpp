@@ -94,21 +94,21 @@ class PairFiles {
   }
 
  private:
-  WordPieces pieces_of(const Vocabulary& vocabulary, const Line& line,
-                       const LineReader& reader) const {
+  WordPieces pieces_of(const Vocabulary& vocabulary, const Line& line, const LineReader& reader) {
     const CleanLine clean = clean_line(line.text);
     WordPieces pieces = cut_words(vocabulary, clean.text);
-    if (clean.replaced) log_warning("{}: not UTF-8; bad bytes count as U+FFFD", reader.where());
+    if (clean.replaced) repaired_.add("{}: not UTF-8; bad bytes count as U+FFFD", reader.where());
     const int64_t longest = package_.model->max_length() - 1;
     if (std::ssize(pieces.ids) > longest || clean.cut || line.cut)
-      log_warning("{}: {} pieces, the model takes {}: words beyond them have no links",
-                  reader.where(), pieces.ids.size(), longest);
+      cut_.add("{}: {} pieces, the model takes {}: words beyond them have no links", reader.where(),
+               pieces.ids.size(), longest);
     pieces.shorten(longest);
     return pieces;
   }
 
   const Package& package_;
   LineReader sources_, targets_;
+  LineWarnings repaired_{"lines that are not UTF-8"}, cut_{"lines that were cut off"};
 };
 
 // ---- the best head ----

@@ -97,7 +97,7 @@ class Output {
 
  private:
   void write(const Item& item, const Classified& result) {
-    if (result.cut) log_warning("{}: longer than the model reads; its text was cut", item.where);
+    if (result.cut) cut_.add("{}: longer than the model reads; its text was cut", item.where);
     if (!item.gold.empty()) {
       ++golds_;
       right_ += item.gold == result.label;
@@ -157,6 +157,7 @@ class Output {
   TerminalOptions shades_;
   std::vector<Item> items_;
   int64_t id_ = 0, golds_ = 0, right_ = 0;
+  LineWarnings cut_{"lines that were cut off"};
 };
 
 // A line of text, with the question after a tab where the model wants one and none was given.

@@ -77,11 +77,11 @@ class Scorer {
 
  private:
   std::vector<int32_t> encode(const Vocabulary& vocabulary, std::string_view text,
-                              const std::string& where) const {
+                              const std::string& where) {
     std::vector<int32_t> ids = vocabulary.encode(clean_line(text).text);
     if (std::ssize(ids) <= longest_) return ids;
-    log_warning("{}: {} pieces, the model takes {}: only the beginning was scored", where,
-                ids.size(), longest_);
+    cut_.add("{}: {} pieces, the model takes {}: only the beginning was scored", where, ids.size(),
+             longest_);
     ids.resize(static_cast<size_t>(longest_));
     return ids;
   }
@@ -136,6 +136,7 @@ class Scorer {
   Corpus pairs_;
   Totals totals_;
   int64_t longest_ = 0;
+  LineWarnings cut_{"lines that were cut off"};
 };
 
 void score(const ScoreCommand& c) {

@@ -6,7 +6,6 @@
 #include <string>
 #include <utility>
 
-#include "base/log.h"
 #include "text/batch.h"
 #include "text/corpus.h"
 
@@ -100,10 +99,10 @@ std::vector<int32_t> Translator::encode(const std::string& line, const std::stri
   std::vector<int32_t> ids = source_.encode(clean.text);
   const bool cut = std::ssize(ids) > longest_;
   if (options_.warn && clean.replaced)
-    log_warning("{}: bytes that are not UTF-8 were replaced by U+FFFD", where);
+    repaired_.add("{}: bytes that are not UTF-8 were replaced by U+FFFD", where);
   if (options_.warn && (clean.cut || cut))
-    log_warning("{}: {} pieces{}, the model takes {}: the rest was cut off; split the line", where,
-                ids.size(), clean.cut ? " and more" : "", longest_);
+    cut_.add("{}: {} pieces{}, the model takes {}: the rest was cut off; split the line", where,
+             ids.size(), clean.cut ? " and more" : "", longest_);
   if (cut) ids.resize(static_cast<size_t>(longest_));
   return ids;
 }

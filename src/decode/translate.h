@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log.h"
 #include "decode/alignment.h"
 #include "decode/search.h"
 #include "decode/word_what_if.h"
@@ -56,7 +57,8 @@ struct LineNames {
 };
 
 // Translates lines of text. Models and vocabularies must outlive it. Each line gives one
-// translation, the same whatever else is translated with it.
+// translation, the same whatever else is translated with it. Threads may share one that does not
+// warn.
 class Translator {
  public:
   // Several models are an ensemble.
@@ -76,6 +78,7 @@ class Translator {
   Vocabulary source_, target_;
   TranslateOptions options_;
   int64_t longest_;  // pieces of a source without </s>
+  mutable LineWarnings repaired_{"lines that are not UTF-8"}, cut_{"lines that were cut off"};
 };
 
 }  // namespace fovea
