@@ -12,7 +12,9 @@
 
 #include "base/lines.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "cli/options.h"
+#include "cli/paragraphs.h"
 #include "cli/session.h"
 #include "cli/translation_format.h"
 #include "cli/whole_file.h"
@@ -30,6 +32,9 @@ constexpr const char* kExamples = R"(Examples:
     fovea translate -m model -i test.en -o test.out
     fovea evaluate -r test.de -i test.out
 
+  A file whose lines hold whole paragraphs; each stays one line:
+    fovea translate --split -i letters.txt -o letters.de
+
   In a pipe, with four alternatives each and their scores:
     cat test.en | fovea translate -m model --n-best 4 --format jsonl
 
@@ -40,11 +45,16 @@ constexpr const char* kExamples = R"(Examples:
     fovea translate --sample --temperature 0.8 --top-k 10 --seed 7 "Hello."
 
 Each line in gives one line out, empty for an empty line (with --format marian or fairseq, one
-group of lines). Standard output and pipes get --chunk lines at a time; a file named by -o appears
-when all lines are translated, and what it held before stays if the program is stopped. The
-result of a line does not depend on the other lines. Scores are log-probability / length^A, the
-end symbol counted. The coverage penalty (Wu et al. 2016) is applied to the finished translations
-of the beam, not during the search.)";
+group of lines). With --split a line is cut into its sentences, each is translated as if it were a
+line of its own, and the blanks between them stay; so it is with texts given as arguments, unless
+they ask for what a whole line has: --alignment, --prefix, or a --format other than text. A sentence
+of more than 600 bytes is cut in two, after a comma where there is one.
+
+Standard output and pipes get --chunk lines at a time; a file named by -o appears when all lines are
+translated, and what it held before stays if the program is stopped. The result of a line does not
+depend on the other lines. Scores are log-probability / length^A, the end symbol counted. The
+coverage penalty (Wu et al. 2016) is applied to the finished translations of the beam, not during
+the search.)";
 
 struct TranslateCommand {
   ModelChoice model;
@@ -56,7 +66,22 @@ struct TranslateCommand {
   std::string prefix;
   std::string output = "-", format = "text", input_format = "text";
   int64_t chunk = 4096;
-  int64_t written = 0;  // lines so far
+  bool split = false, no_split = false;
+  int64_t written = 0;  // lines so far; sentences, where lines are split
+
+  // The option that asks for something of whole lines, which pieces do not have; or nothing.
+  std::string about_whole_lines() const {
+    if (options.search.n_best > 1) return "--n-best";
+    if (options.attention) return "--attention";
+    if (options.alignment) return "--alignment";
+    if (format != "text") return "--format " + format;
+    return prefix.empty() ? "" : "--prefix";
+  }
+
+  // A file may have long sentences, but who typed a text may not know what a line is.
+  bool splits() const {
+    return split || (!texts.empty() && !no_split && about_whole_lines().empty());
+  }
 
   TranslationFormat output_format() const {
     if (format == "jsonl") return TranslationFormat::jsonl;
@@ -79,6 +104,8 @@ bool looks_like_a_path(const std::string& text) {
 void check_usage(const TranslateCommand& c) {
   check(c.texts.empty() || c.inputs.empty(), Exit::usage,
         "give texts or -i files to translate, not both");
+  check(!c.split || c.about_whole_lines().empty(), Exit::usage, "--split: ", c.about_whole_lines(),
+        " is for whole lines, and says nothing of their sentences; leave one of the two out");
   check(c.format != "text" || c.options.search.n_best == 1, Exit::usage,
         "--n-best: plain text has one line per sentence; add --format jsonl, marian or fairseq");
   check(!c.options.attention || c.format == "jsonl", Exit::usage,
@@ -96,12 +123,14 @@ void check_usage(const TranslateCommand& c) {
 // Lines in chunks, each translated as a whole and written before the next is read.
 class Stream {
  public:
-  Stream(TranslateCommand& command, const Translator& translator)
-      : command_(command), translator_(translator), out_(command.output) {}
+  Stream(TranslateCommand& command, const Translator& translator, std::string language)
+      : command_(command), translator_(translator), language_(std::move(language)),
+        out_(command.output) {}
 
   void run(const std::string& name, size_t chunk, const std::function<bool(std::string&)>& next) {
     std::string line;
     int64_t number = 0;
+    sentences_ = 0;
     while (next(line)) {
       ++number;
       add(line, name + ":" + std::to_string(number));
@@ -122,24 +151,56 @@ class Stream {
 
   void flush(const std::string& name, int64_t last) {
     if (lines_.empty()) return;
-    std::vector<std::string> texts;
-    for (const InputLine& line : lines_) texts.push_back(line.text);
-    const LineNames names{name, last - std::ssize(texts) + 1};
-    const std::vector<Translation> translations = translator_.translate(texts, names);
+    const int64_t first = last - std::ssize(lines_) + 1;
+    const std::vector<Translation> translations =
+        command_.splits() ? translate_sentences(name, first) : translate_lines(name, first);
     const Details details{.alignment = command_.options.alignment,
                           .n_best = command_.options.search.n_best > 1};
     for (size_t i = 0; i < lines_.size(); ++i)
       out_.write(format_translation(command_.output_format(), lines_[i], translations[i], details));
     out_.flush();
-    command_.written += std::ssize(lines_);
     lines_.clear();
+  }
+
+  std::vector<Translation> translate_lines(const std::string& name, int64_t first) {
+    std::vector<std::string> texts;
+    for (const InputLine& line : lines_) texts.push_back(line.text);
+    auto translations = translator_.translate(texts, {name, first});
+    command_.written += std::ssize(texts);
+    return translations;
+  }
+
+  // Of each line its text alone.
+  std::vector<Translation> translate_sentences(const std::string& name, int64_t first) {
+    std::vector<std::string> texts;
+    for (const InputLine& line : lines_) {
+      if (!is_utf8(line.text))
+        repaired_.add("{}:{}: bytes that are not UTF-8 were replaced by U+FFFD", name,
+                      first + std::ssize(texts));
+      texts.push_back(replace_invalid_utf8(line.text));
+    }
+    const Paragraphs paragraphs(texts, language_);
+    std::vector<int64_t> numbers;
+    for (const size_t line : paragraphs.lines())
+      numbers.push_back(first + static_cast<int64_t>(line));
+    const auto found =
+        translator_.translate(paragraphs.sentences(), {name, sentences_ + 1, numbers});
+    sentences_ += std::ssize(found);
+    command_.written += std::ssize(found);
+    std::vector<Translation> translations;
+    for (std::string& text : paragraphs.join(found))
+      translations.emplace_back().text = std::move(text);
+    return translations;
   }
 
   TranslateCommand& command_;
   const Translator& translator_;
+  std::string language_;  // that sentences are cut by
   WholeFile out_;
   std::vector<InputLine> lines_;
+  LineWarnings repaired_{"lines that are not UTF-8"};
   int64_t id_ = 0;
+  int64_t sentences_ = 0;  // of this file so far
 };
 
 void translate_files(const TranslateCommand& c, Stream& stream) {
@@ -154,6 +215,9 @@ void translate_files(const TranslateCommand& c, Stream& stream) {
       Line read;
       if (!reader.next(read)) return false;
       line = read.text;
+      if (read.cut && c.splits())  // else the model takes less anyway, and the translator says so
+        log_warning("{}: longer than a megabyte: the rest was cut off; split the line",
+                    reader.where());
       return true;
     });
   }
@@ -170,14 +234,15 @@ void translate(TranslateCommand& c) {
 
   std::optional<Progress> progress;
   if (!c.inputs.empty() && c.output != "-")
-    progress.emplace("translating", 0, ProgressOptions{"lines"});
+    progress.emplace("translating", 0, ProgressOptions{c.splits() ? "sentences" : "lines"});
   c.options.progress = [&](int64_t done) {
     if (progress) progress->set(c.written + done);
     return true;
   };
   const Translator translator(models_of(packages), packages.front().source, packages.front().target,
                               c.options);
-  Stream stream(c, translator);
+  const auto languages = languages_of_model(packages.front().directory);
+  Stream stream(c, translator, languages ? languages->first : "");
   if (c.texts.empty()) {
     translate_files(c, stream);
   } else {
@@ -234,10 +299,14 @@ void add_translate(Command& program) {
   Command command = program.command("translate", "Translate text: arguments, files or a pipe");
   auto shared = std::make_shared<TranslateCommand>();
   TranslateCommand& c = *shared;
-  command.option("text", c.texts, "Sentences to translate; none: -i files, else standard input")
+  command.option("text", c.texts, "Texts to translate; none: -i files, else standard input")
       .takes("TEXT");
   command.option("-i,--input", c.inputs, "Files, one sentence per line (.gz, - for stdin)")
       .takes("FILE");
+  Option split = command.flag("--split", c.split,
+                              "Lines may hold several sentences: translate each, join them again");
+  command.flag("--no-split", c.no_split, "Texts given as arguments are translated whole")
+      .excludes(split);
   command.option("-o,--output", c.output, "File to write (.gz, - for stdout)").takes("FILE");
   command.option("-f,--format", c.format, "How to write it")
       .among({"text", "jsonl", "marian", "fairseq"})

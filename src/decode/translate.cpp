@@ -44,7 +44,8 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
   std::vector<std::vector<int32_t>> sources;
   std::vector<int64_t> lengths, places;  // of lines that are not empty
   for (size_t i = 0; i < lines.size(); ++i) {
-    const int64_t number = names.first + static_cast<int64_t>(i);
+    const int64_t number =
+        names.lines.empty() ? names.first + static_cast<int64_t>(i) : names.lines[i];
     auto ids = encode(lines[i], names.file + ":" + std::to_string(number));
     if (ids.empty()) continue;
     lengths.push_back(std::ssize(ids));

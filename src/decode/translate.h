@@ -54,6 +54,7 @@ struct Translation {
 struct LineNames {
   std::string file = "input";
   int64_t first = 1;  // the number of the first line; random numbers depend on it too
+  std::span<const int64_t> lines = {};  // for warnings, where these are pieces of lines
 };
 
 // Translates lines of text. Models and vocabularies must outlive it. Each line gives one

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "serve/passage.h"
+
+namespace fovea {
+
+// Lines that may hold several sentences, cut as `fovea serve` cuts texts, and put together again.
+class Paragraphs {
+ public:
+  // REQUIRES: UTF-8. An unknown language, "", has no abbreviations.
+  Paragraphs(std::span<const std::string> lines, const std::string& language);
+
+  const std::vector<std::string>& sentences() const { return sentences_; }
+  const std::vector<size_t>& lines() const { return lines_; }  // of the sentences, from 0
+
+  // A line for each line, of the best translations. Blanks between sentences stay, line ends become
+  // blanks, and there are no blanks at the ends. REQUIRES: one translation per sentence.
+  std::vector<std::string> join(std::span<const Translation> translations) const;
+
+ private:
+  std::vector<std::unique_ptr<Passage>> passages_;
+  std::vector<std::string> sentences_;
+  std::vector<size_t> lines_;
+};
+
+}  // namespace fovea
