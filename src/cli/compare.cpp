@@ -22,6 +22,7 @@
 #include "cli/options.h"
 #include "cli/session.h"
 #include "train/comparison.h"
+#include "train/doubts.h"
 #include "train/run.h"
 
 namespace fovea {
@@ -351,6 +352,8 @@ void compare(CompareCommand c, bool threads_given) {
   std::vector<Entry> entries = entries_of(c, plan);
   const TrainOptions& first = entries.front().run.options;
   check_files(first);
+  const std::string doubt = doubt_of_files(first.data);
+  if (!doubt.empty() && c.part.empty()) log_warning("{}", doubt);
   if (first.train.threads > 0 && !threads_given)
     omp_set_num_threads(static_cast<int>(first.train.threads));
   TrainData data;

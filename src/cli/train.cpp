@@ -20,6 +20,7 @@
 #include "train/budget.h"
 #include "train/card.h"
 #include "train/data.h"
+#include "train/doubts.h"
 #include "train/estimate.h"
 #include "train/pretrained.h"
 #include "train/run.h"
@@ -124,6 +125,10 @@ void remove_old_run(const std::string& directory) {
       fail(Exit::files, directory, "/", name, ": cannot be removed: ", error.message());
 }
 
+void warn_of(const std::string& doubt) {
+  if (!doubt.empty()) log_warning("{}", doubt);
+}
+
 void report_text(const char* name, const Corpus& text) {
   if (text.size() == 0) return;
   log_info("{}: {}; {} source and {} target pieces", name, text.counts().summary(),
@@ -171,8 +176,10 @@ void dry_run(TrainOptions options, const TrainCommand& command) {
     options.batch.tokens = command.restart
                                ? token_budget(options, data.train, device)
                                : batch_tokens(options, data.train, command.directory, device);
+  log_info("making the model");
   const auto model = make_model(options.model, options.train.seed, Type::f32, device);
   model->parameters().allocate_gradients();
+  warn_of(doubt_of_size(model->parameters().size(), data.train));
   if (options.vectors.given()) take_vectors(options, data.source, data.target, model->parameters());
   print_estimate(estimate(*model, data.train, options), options);
 }
@@ -232,6 +239,7 @@ void train(const TrainCommand& command, bool threads_given) {
         "name a recipe with -c FILE; recipes/ holds some, --dump-config prints all settings");
   check(!command.directory.empty(), Exit::usage, "name the model directory with -o MODEL_DIR");
   check_files(options);
+  warn_of(doubt_of_files(options.data));
   if (options.train.threads > 0 && !threads_given)
     omp_set_num_threads(static_cast<int>(options.train.threads));
   if (command.dry_run) return dry_run(options, command);

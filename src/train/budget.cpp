@@ -114,6 +114,7 @@ int64_t token_budget(const TrainOptions& options, const Corpus& text, Device dev
   check(most > 0, Exit::usage,
         "batch.tokens: auto needs to know how much memory may be taken; give --workspace GiB");
   limit_memory(device, most);
+  log_info("batch.tokens: auto: trying larger and larger batches until memory is full");
   const auto tokens = [&] {
     Fitting fitting(options, text, device);
     return search(fitting, tokens_of(text));

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/log.h"
 #include "ops/matmul.h"
 #include "tensor/memory.h"
 #include "train/optimizer.h"
@@ -36,15 +37,20 @@ Estimate estimate(Model& model, const Corpus& text, const TrainOptions& options)
   const LoopOptions& loop = options.train;
   Optimizer optimizer(model.parameters(), options.optimizer);
   StepGraphs steps(model, loop.loss());
+  const int64_t measured = std::min(kMeasured, plan.size());
+  const int64_t before = can_capture(model.parameters().device()) ? 2 : 1;  // sizes are known then
+  const int64_t all = 1 + (before + 1) * measured;
+  log_info("measuring {} updates of {} parameters, that of the largest batch first", all,
+           with_commas(model.parameters().size()));
+  Progress progress("measuring", all, {.unit = "updates"});
   const auto update = [&](int64_t batch, int64_t step) {
     model.parameters().gradients().fill(0);
     const Cost cost = steps.add_gradient(plan.batch(batch), {1, step});
     optimizer.update(step, 1e-9, optimizer.gradient_norm(), 1 / static_cast<double>(cost.words));
+    progress.set(step);
     return cost.words;
   };
   update(largest(plan, text), 1);
-  const int64_t measured = std::min(kMeasured, plan.size());
-  const int64_t before = can_capture(model.parameters().device()) ? 2 : 1;  // sizes are known then
   int64_t step = 1;
   for (int64_t i = 0; i < before * measured; ++i) update(i % measured, ++step);
   const auto begin = std::chrono::steady_clock::now();

@@ -9,6 +9,7 @@
 #include "decode/package.h"
 #include "decode/translate.h"
 #include "train/budget.h"
+#include "train/doubts.h"
 #include "train/pretrained.h"
 
 namespace fovea {
@@ -79,6 +80,8 @@ RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test) {
   const auto model = make_model(options.model, options.train.seed, Type::f32, run.device);
   model->parameters().allocate_gradients();
   log_info("{} parameters", with_commas(model->parameters().size()));
+  const std::string doubt = doubt_of_size(model->parameters().size(), data.train);
+  if (!doubt.empty()) log_warning("{}", doubt);
   const VectorOptions& vectors = options.vectors;
   FirstVectors first;  // a run that goes on must still know which rows are frozen
   if (vectors.given() && (fresh || vectors.frozen))

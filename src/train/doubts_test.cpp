@@ -1,0 +1,77 @@
+#include "train/doubts.h"
+
+#include <gtest/gtest.h>
+
+#include <filesystem>
+
+#include "base/files.h"
+#include "temporary.h"
+
+namespace fovea {
+namespace {
+
+// So many lines, of which the last says something else where `other` does.
+std::string lines(int count, const std::string& other = "") {
+  std::string text;
+  for (int i = 1; i <= count; ++i) text += i == count ? "last" + other + "\n" : "a dog\n";
+  return text;
+}
+
+class DoubtOfFiles : public testing::Test {
+ protected:
+  // Of two texts that are trained on.
+  std::string of(const std::string& source, const std::string& target) {
+    write_atomically(folder_ / "a", source);
+    write_atomically(folder_ / "b", target);
+    data_.root = folder_.path();
+    data_.train_source = {"a"};
+    data_.train_target = {"b"};
+    return doubt_of_files(data_);
+  }
+  TemporaryFolder folder_;
+  DataOptions data_;
+};
+
+TEST_F(DoubtOfFiles, OneFileOnBothSides) {
+  EXPECT_EQ(of(lines(3), lines(4)), "");
+  const std::string told =
+      "/a is both: a model of that copies its text; is one of the names wrong?";
+  data_.test_source = data_.test_target = {"a"};
+  EXPECT_EQ(doubt_of_files(data_),
+            "data.test_source and data.test_target: " + folder_.path() + told);
+  std::filesystem::create_hard_link(folder_ / "a", folder_ / "linked");
+  data_.train_target = {"linked"};
+  EXPECT_EQ(doubt_of_files(data_),
+            "data.train_source and data.train_target: " + folder_.path() + told);
+}
+
+TEST_F(DoubtOfFiles, TwoFilesThatBeginWithTheSameLines) {
+  EXPECT_NE(of(lines(3), lines(3)).find("begin with the same 3 lines"), std::string::npos);
+  EXPECT_NE(of(lines(101, "x"), lines(101, "y")).find("the same 100 lines"), std::string::npos);
+  EXPECT_EQ(of(lines(100, "x"), lines(100, "y")), "");
+  EXPECT_EQ(of(lines(3), lines(3) + "more\n"), "") << "that they do not fit is told elsewhere";
+  EXPECT_EQ(of("\n\n", "\n\n"), "") << "so is that nothing is in them";
+}
+
+TEST(DoubtOfSize, AModelThatIsMuchLargerThanItsText) {
+  Corpus text;
+  const std::vector<int32_t> sentence{4, 5, 6, 7};
+  for (int i = 0; i < 20; ++i) text.add(sentence, sentence, i + 1);
+  EXPECT_EQ(doubt_of_size(8'000, text), "");
+  const std::string told = doubt_of_size(44'000'000, text);
+  EXPECT_TRUE(
+      told.starts_with("the model has 44,000,000 parameters, and the training text 80 "
+                       "target pieces in 20 pairs: "))
+      << told;
+  for (int i = 20; i < 10'000; ++i) text.add(sentence, sentence, i + 1);
+  EXPECT_EQ(doubt_of_size(44'000'000, text), "");
+}
+
+TEST(DoubtOfSize, LabelsAreNotCounted) {
+  Corpus text(Targets::labels);
+  text.add(std::vector<int32_t>{4, 5}, std::vector<int32_t>{1}, 1);
+  EXPECT_EQ(doubt_of_size(44'000'000, text), "");
+}
+
+}  // namespace
+}  // namespace fovea
