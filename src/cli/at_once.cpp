@@ -14,7 +14,9 @@
 #include <exception>
 #include <fstream>
 #include <iterator>
+#include <optional>
 #include <thread>
+#include <utility>
 
 #include "base/check.h"
 #include "base/files.h"
@@ -69,55 +71,104 @@ pid_t start(const Job& job, std::vector<std::string>& environment) {
   return process;
 }
 
-void tell(const Running& ended, int status) {
-  const auto seconds =
-      std::chrono::duration_cast<std::chrono::seconds>(Clock::now() - ended.began).count();
-  if (status == 0) return log_info("{}: done, {} s", ended.job->name, seconds);
-  if (stop_requested()) return log_info("{}: stopped", ended.job->name);
-  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  log_warning("{}: exit code {} after {} s; {} tells why", ended.job->name, code, seconds,
-              ended.job->log);
+int exit_code(int status) {
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
-// Leaves those that are still running.
-void collect(std::vector<Running>& running) {
-  std::erase_if(running, [](const Running& one) {
-    int status = 0;
-    const pid_t found = waitpid(one.process, &status, WNOHANG);
-    if (found != 0) tell(one, status);
-    return found != 0;  // an error, too, means that there is no such program
-  });
-}
+class Crowd {
+ public:
+  Crowd(const std::vector<Job>& jobs, const AtOnce& how)
+      : jobs_(jobs), how_(how), most_(std::min(how.most, static_cast<int>(jobs.size()))),
+        environment_(environment_of_job(most_)), ended_(how.before),
+        all_(how.before + std::ssize(jobs)) {
+    if (log_format() != LogFormat::tty) return;
+    progress_.emplace("models", all_);
+    progress_->begin_at(ended_);
+  }
+
+  void run() {
+    for (auto next = jobs_.begin(); next != jobs_.end() || !running_.empty();) {
+      collect();
+      if (failure_ || stop_requested()) {
+        next = jobs_.end();
+        tell_to_stop();
+      }
+      if (next == jobs_.end() || std::ssize(running_) == most_) {
+        show();
+        std::this_thread::sleep_for(kPause);
+        continue;
+      }
+      attempt([&] {
+        running_.push_back({&*next, start(*next, environment_), Clock::now()});
+        ++next;
+      });
+    }
+    show();
+    progress_.reset();
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  // What goes wrong is thrown when all that are running have been waited for.
+  void attempt(const std::function<void()>& action) try { action(); } catch (...) {
+    if (!failure_) failure_ = std::current_exception();
+  }
+
+  void tell_to_stop() {
+    if (!std::exchange(told_to_stop_, true))
+      for (const Running& one : running_) kill(one.process, SIGTERM);
+  }
+
+  // Leaves those that are still running.
+  void collect() {
+    for (auto at = running_.begin(); at != running_.end();) {
+      int status = 0;
+      if (waitpid(at->process, &status, WNOHANG) == 0) {
+        ++at;
+        continue;  // an error means that there is no such program, as an end does
+      }
+      const Running one = *at;
+      at = running_.erase(at);
+      tell(one, exit_code(status));
+      attempt([&] { how_.ended(*one.job, exit_code(status)); });
+    }
+  }
+
+  void tell(const Running& one, int code) {
+    if (code != 0 && (stop_requested() || told_to_stop_))
+      return log_info("{}: stopped", one.job->name);
+    ++ended_;
+    const std::string took =
+        short_duration(std::chrono::duration<double>(Clock::now() - one.began).count());
+    if (code == 0) return log_info("{} of {} done: {}, {}", ended_, all_, one.job->name, took);
+    log_warning("{} of {} ended: {}: exit code {} after {}; {} tells why", ended_, all_,
+                one.job->name, code, took, one.job->log);
+  }
+
+  void show() {
+    if (!progress_) return;
+    std::string names;
+    for (const Running& one : running_) names += (names.empty() ? "" : ", ") + one.job->name;
+    progress_->note(names);
+    progress_->set(ended_);
+  }
+
+  const std::vector<Job>& jobs_;
+  const AtOnce& how_;
+  int most_;
+  std::vector<std::string> environment_;
+  std::vector<Running> running_;
+  int64_t ended_, all_;
+  std::optional<Progress> progress_;
+  std::exception_ptr failure_;
+  bool told_to_stop_ = false;
+};
 
 }  // namespace
 
-void run_at_once(const std::vector<Job>& jobs, int most) {
+void run_at_once(const std::vector<Job>& jobs, const AtOnce& how) {
   std::signal(SIGCHLD, SIG_DFL);  // where it is ignored nobody can be waited for
-  most = std::min(most, static_cast<int>(jobs.size()));
-  std::vector<std::string> environment = environment_of_job(most);
-  std::vector<Running> running;
-  std::exception_ptr failure;
-  bool told_to_stop = false;
-  for (auto next = jobs.begin(); next != jobs.end() || !running.empty();) {
-    collect(running);
-    if (failure || stop_requested()) {
-      next = jobs.end();
-      if (!told_to_stop)
-        for (const Running& one : running) kill(one.process, SIGTERM);
-      told_to_stop = true;
-    }
-    if (next == jobs.end() || std::ssize(running) == most) {
-      std::this_thread::sleep_for(kPause);
-      continue;
-    }
-    try {
-      running.push_back({&*next, start(*next, environment), Clock::now()});
-      ++next;
-    } catch (const Error&) {
-      failure = std::current_exception();
-    }
-  }
-  if (failure) std::rethrow_exception(failure);
+  Crowd(jobs, how).run();
 }
 
 std::vector<std::string> words_of_this_program() {

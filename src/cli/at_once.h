@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,10 +14,16 @@ struct Job {
   std::string log;
 };
 
-// Runs this program again for each job, at most `most` at a time; without OMP_NUM_THREADS the cores
-// are shared among them. Tells of each that ends. Once this program is asked to stop, so are they,
-// and all of them are waited for.
-void run_at_once(const std::vector<Job>& jobs, int most);
+struct AtOnce {
+  int most = 1;                                         // programs at a time
+  int64_t before = 0;                                   // jobs of earlier programs, in the counts
+  std::function<void(const Job& job, int code)> ended;  // with which exit code
+};
+
+// Runs this program again for each job; without OMP_NUM_THREADS the cores are shared among them.
+// Tells of each that ends, "3 of 15 done: local-p, 42s", and on a terminal which ones are running.
+// Once this program is asked to stop, or `ended` throws, they are asked to stop and waited for.
+void run_at_once(const std::vector<Job>& jobs, const AtOnce& how);
 
 // The words that this program was called with, its own name first.
 std::vector<std::string> words_of_this_program();

@@ -59,10 +59,12 @@ alignment error rate is measured too.
 Each model is trained in DIR/NAME, as fovea train would do it, then measured on data.test_source
 with valid.beam. DIR/compare.md, compare.json and compare.html (one page that needs no network:
 table, BLEU by source length, the same sentence's attention under each mechanism) are written anew
-whenever a model is done, with --at-once when all are: then DIR/NAME/compare.log tells how each gets
-on, words/s are those of a crowded machine, and without --threads the cores are shared out. The same
-command goes on where a stopped or killed one left off and leaves out what is done; with --only,
-what was measured before of other variants stays in the report. Ctrl-C saves and stops.)";
+whenever a model is done. With --at-once DIR/NAME/compare.log tells how each gets on, words/s are
+those of a crowded machine, and without --threads the cores are shared out. The same command goes on
+where a stopped or killed one left off and leaves out what is done; with --only, what was measured
+before of other variants stays in the report. Ctrl-C saves and stops.)";
+
+constexpr const char* kDiverged = "diverged";
 
 struct CompareCommand {
   std::string file, directory, data, precision, device = "cpu";
@@ -79,6 +81,7 @@ struct Entry {
   std::vector<std::string> changes;
   bool asked = true;
   std::optional<int64_t> measured_at = {};  // the update of results that are there
+  bool settled = false;                     // it has its row of the report
 };
 
 std::vector<std::string> assignments_of(const CompareCommand& c) {
@@ -231,21 +234,38 @@ class CompareRun {
       report_.models.push_back({entry.name, entry.changes, 0, 0, {}, {}});
   }
 
-  // Trains and measures in programs of their own, before run() joins what they found; it does anew
-  // what went wrong in one.
-  void run_parts() const {
+  // Trains and measures in programs of their own what is not done already, before run() does what
+  // went wrong in one.
+  void run_parts() {
     const std::vector<std::string> own_words = words_of_this_program();
     std::vector<Job> jobs;
-    for (const Entry& entry : entries_) {
+    int64_t before = 0;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const Entry& entry = entries_[i];
       if (!entry.asked) continue;
+      if (take_result(i)) {
+        ++before;
+        continue;
+      }
       make_directory(entry.run.directory);
       std::vector<std::string> words = own_words;
       words.insert(std::ranges::find(words, "compare") + 1, "--part=" + entry.name);
       jobs.push_back({entry.name, words, entry.run.directory + "/compare.log"});
     }
-    log_info("{} models, {} at a time; {}/NAME/compare.log tells how each gets on", jobs.size(),
-             c_.at_once, c_.directory);
-    run_at_once(jobs, c_.at_once);
+    write_comparison(c_.directory, report_);
+    if (jobs.empty()) return;
+    log_info("{} models{}, {} at a time; {}/NAME/compare.log tells how each gets on", jobs.size(),
+             before > 0 ? fmt::format(" ({} more are done)", before) : "", c_.at_once,
+             c_.directory);
+    run_at_once(jobs, {.most = c_.at_once,
+                       .before = before,
+                       .ended = [this](const Job& job, int code) { part_ended(job.name, code); }});
+  }
+
+  // Models that are not asked for now.
+  void recall_others() {
+    for (size_t i = 0; i < entries_.size(); ++i)
+      if (!entries_[i].asked) recall_one(i);
   }
 
   void run_one() {
@@ -256,26 +276,27 @@ class CompareRun {
   // Throws Exit::diverged at the end where one of the models could not be
   // trained.
   void run() {
-    std::string diverged;
     const auto asked = std::ranges::count(entries_, true, &Entry::asked);
     int64_t number = 0;
-    for (size_t i = 0; i < entries_.size(); ++i)
-      if (!entries_[i].asked) recall_one(i);
     for (size_t i = 0; i < entries_.size(); ++i) {
       if (!entries_[i].asked) continue;
-      log_info("{} of {}: {}", ++number, asked, entries_[i].name);
+      ++number;
+      if (entries_[i].settled) continue;
+      log_info("{} of {}: {}", number, asked, entries_[i].name);
       try {
         if (!do_one(i)) return log_warning("stopped; the same command goes on from here");
       } catch (const Error& error) {
         if (error.code() != Exit::diverged) throw;
         log_warning("{}: {}", entries_[i].name, error.what());
-        report_.models[i].failure = "diverged";
-        diverged += (diverged.empty() ? "" : ", ") + entries_[i].name;
+        report_.models[i].failure = kDiverged;
       }
       write_comparison(c_.directory, report_);
     }
     log_info("wrote compare.md, compare.json and compare.html in {}", c_.directory);
     request_stop(0);  // a signal that came when all was done changes nothing
+    std::string diverged;
+    for (const ComparedModel& model : report_.models)
+      if (model.failure == kDiverged) diverged += (diverged.empty() ? "" : ", ") + model.name;
     check(diverged.empty(), Exit::diverged, "training diverged: ", diverged,
           "; the others are compared in ", c_.directory);
   }
@@ -308,26 +329,60 @@ class CompareRun {
     }
     row.measured = measured;
     draw(*package.model, row);
-    log_info("{} | ppl {:.2f} | bleu {:.2f} | chrf {:.2f}{} | {} words/s decoding", entry.name,
-             measured->ppl, measured->bleu, measured->chrf,
-             measured->aer ? fmt::format(" | aer {:.2f}", 100 * *measured->aer) : "",
-             with_commas(static_cast<int64_t>(measured->decode_words_per_s)));
+    tell(row);
     return true;
   }
 
-  // What was found of a model that is not asked for now.
-  void recall_one(size_t i) {
+  static void tell(const ComparedModel& row) {
+    const Measured& found = *row.measured;
+    log_info("{} | ppl {:.2f} | bleu {:.2f} | chrf {:.2f}{} | {} words/s decoding", row.name,
+             found.ppl, found.bleu, found.chrf,
+             found.aer ? fmt::format(" | aer {:.2f}", 100 * *found.aer) : "",
+             with_commas(static_cast<int64_t>(found.decode_words_per_s)));
+  }
+
+  // What another program has found joins the report, which is written anew; one that diverged would
+  // do so again.
+  void part_ended(const std::string& name, int code) {
+    const auto i =
+        static_cast<size_t>(std::ranges::find(entries_, name, &Entry::name) - entries_.begin());
+    if (code == static_cast<int>(Exit::diverged)) {
+      report_.models[i].failure = kDiverged;
+      entries_[i].settled = true;
+    } else if (code != 0 || !take_result(i)) {
+      return;
+    }
+    write_comparison(c_.directory, report_);
+  }
+
+  // False where the model is not trained to the end, or not measured on this bench.
+  bool take_result(size_t i) {
+    Entry& entry = entries_[i];
+    const auto end = past_end(entry.run, bench_.data);
+    if (!end || measured_with(entry.run.directory) != made_with(*end, bench_, plan_.options))
+      return false;
+    entry.measured_at = end->updates;
+    entry.settled = recall_one(i);
+    if (entry.settled) tell(report_.models[i]);
+    return entry.settled;
+  }
+
+  // What was found of a model before; false where it is not there any more. Drawn by the CPU, since
+  // others may fill the device.
+  bool recall_one(size_t i) {
     const Entry& entry = entries_[i];
     ComparedModel& row = report_.models[i];
     try {
-      const Package package = load_package(entry.run.directory, entry.run.device);
+      const Package package = load_package(entry.run.directory);
       row.measured = read_measured(entry.run.directory, measured_with(entry.run.directory));
       row.parameters = package.model->parameters().size();
       row.updates = *entry.measured_at;
       row.train_words_per_s = training_speed(entry.run.directory);
       draw(*package.model, row);
+      return row.measured.has_value();
     } catch (const Error& error) {
       log_warning("{}: {}", entry.name, error.what());
+      return false;
     }
   }
 
@@ -371,6 +426,7 @@ void compare(CompareCommand c, bool threads_given) {
   watch_signals();  // from here on there is something to save
   CompareRun run(c, plan, std::move(entries), bench);
   if (!c.part.empty()) return run.run_one();
+  run.recall_others();
   if (c.at_once > 1) run.run_parts();
   if (stop_requested()) return log_warning("stopped; the same command goes on from here");
   run.run();

@@ -202,6 +202,16 @@ std::optional<Restored> restore_newest(const FileSeries& series, const Identity&
        "; --restart begins anew");
 }
 
+std::optional<CheckpointNote> newest_note(const FileSeries& series) {
+  const std::vector<int64_t> numbers = series.numbers();
+  if (numbers.empty()) return {};
+  try {
+    return read_note(SafetensorsFile::open(series.path(numbers.back())));
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 void write_weights(const std::string& path, const ParameterStore& store) {
   SafetensorsWriter writer;
   const Tensor values = store.values().to(Cpu{});

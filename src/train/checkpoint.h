@@ -82,6 +82,9 @@ std::optional<Restored> restore_newest(const FileSeries& series, const Identity&
                                        const ParameterStore& store, const Optimizer& optimizer,
                                        int64_t latest = kAnyUpdate);
 
+// What the newest checkpoint says of itself, its tensors unseen; nothing where none can be read.
+std::optional<CheckpointNote> newest_note(const FileSeries& series);
+
 // Flat weights alone, for averaging.
 void write_weights(const std::string& path, const ParameterStore& store);
 // Whether a file holds flat weights: a checkpoint or what write_weights wrote.

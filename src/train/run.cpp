@@ -113,4 +113,12 @@ RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test) {
   return {outcome, trainer.state().update, model->parameters().size(), std::move(identity)};
 }
 
+std::optional<RunEnd> past_end(const Run& run, const TrainData& data) {
+  const auto note = newest_note(FileSeries(run.directory + "/checkpoints", "checkpoint"));
+  if (!note || !note->state.finished || !at_the_end(run.options, note->state)) return {};
+  Identity identity = identity_of(run.options, data);
+  if (!difference(note->identity, identity).empty()) return {};
+  return RunEnd{RunOutcome::finished, note->state.update, 0, std::move(identity)};
+}
+
 }  // namespace fovea

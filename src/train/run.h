@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "train/data.h"
@@ -27,5 +28,9 @@ struct Run {
 // Trains one model on text that is loaded, and measures it on `test` at the end where there is
 // any. A run that is there goes on. Throws as Trainer::run does.
 RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test);
+
+// The end of a run that has nothing left to do, its parameters not counted; nothing where it has
+// something to do, or where only train_model can tell.
+std::optional<RunEnd> past_end(const Run& run, const TrainData& data);
 
 }  // namespace fovea

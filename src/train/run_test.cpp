@@ -168,6 +168,37 @@ TEST_F(VectorRun, TunedRowsMove) {
   EXPECT_LT(apart, length);  // it began there
 }
 
+// past_end() as a program finds it that has read the text anew.
+std::optional<int64_t> ended_at(const std::string& directory, TrainOptions o) {
+  o.complete(Exit::data);
+  TrainData data;
+  load_vocabularies(data, o, directory);
+  load_text(data, o);
+  fit_model(o.model, data);
+  const auto end = past_end({.options = o, .settings = "", .directory = directory}, data);
+  return end ? std::optional(end->updates) : std::nullopt;
+}
+
+TEST_F(VectorRun, ARunIsPastItsEndWhenNothingIsLeftToDo) {
+  options_ = options("recurrent");
+  options_.vectors = {};
+  const std::string directory = folder_ / "model";
+  EXPECT_EQ(ended_at(directory, options_), std::nullopt);
+  train("model", options_, 9);
+  EXPECT_EQ(ended_at(directory, options_), std::nullopt) << "stopped";
+  EXPECT_EQ(train("model", options_).updates, 12);
+  EXPECT_EQ(ended_at(directory, options_), 12);
+  TrainOptions other = options_;
+  other.train.updates = 13;
+  EXPECT_EQ(ended_at(directory, other), std::nullopt) << "more is asked for";
+  other = options_;
+  other.train.seed = 99;
+  EXPECT_EQ(ended_at(directory, other), std::nullopt) << "another run";
+  const FileSeries series(directory + "/checkpoints", "checkpoint");
+  write_atomically(series.path(series.numbers().back()), "damaged");
+  EXPECT_EQ(ended_at(directory, options_), std::nullopt) << "only train_model can tell";
+}
+
 TEST_F(VectorRun, OtherVectorsAreRefusedOnResuming) {
   options_ = options("transformer");
   const RunEnd end = train("model", options_, 5);

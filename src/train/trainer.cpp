@@ -32,6 +32,13 @@ std::string list_lines(const std::vector<int64_t>& lines) {
 
 }  // namespace
 
+bool at_the_end(const TrainOptions& options, const TrainState& state) {
+  const LoopOptions& loop = options.train;
+  return (loop.updates > 0 && state.update >= loop.updates) ||
+         (loop.epochs > 0 && state.epoch >= loop.epochs) ||
+         (options.valid.patience > 0 && state.since_best >= options.valid.patience);
+}
+
 Trainer::Trainer(TrainTask task, Observers observers)
     : task_(std::move(task)), options_(task_.options), store_(task_.model.parameters()),
       observers_(std::move(observers)), optimizer_(store_, options_.optimizer),
@@ -88,13 +95,6 @@ void Trainer::begin() {
   stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, state_.epoch, state_.batch);
   logged_ = std::chrono::steady_clock::now();
   save_tried_ = restored ? state_.update : -1;
-}
-
-bool Trainer::at_the_end() const {
-  const LoopOptions& loop = options_.train;
-  return (loop.updates > 0 && state_.update >= loop.updates) ||
-         (loop.epochs > 0 && state_.epoch >= loop.epochs) ||
-         (options_.valid.patience > 0 && state_.since_best >= options_.valid.patience);
 }
 
 int64_t Trainer::updates_in_all() const {

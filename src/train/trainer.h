@@ -43,6 +43,9 @@ struct TrainTask {
 
 enum class RunOutcome { finished, interrupted };
 
+// Whether the updates, epochs or validations that the options allow are used up.
+bool at_the_end(const TrainOptions& options, const TrainState& state);
+
 // Trains a model: the same task leads to the same bits, however often it is interrupted between
 // its first and its last update, unless memory was short or updates had to be undone: how far they
 // are undone hangs on the checkpoints that there are, and a run that is told to stop leaves one.
@@ -79,7 +82,7 @@ class Trainer {
   void go_back(const Step& step, const Restored& good);
   void log_training(double rate, double norm);
 
-  bool at_the_end() const;
+  bool at_the_end() const { return fovea::at_the_end(options_, state_); }
   // The update at which train.updates or train.epochs end the run, as far as it is known: the
   // batches of epochs differ by a few. 0: neither does.
   int64_t updates_in_all() const;
