@@ -177,6 +177,22 @@ TEST_F(TrainerTest, LastingDivergenceEndsWithTheTensorAndTheLines) {
   }
 }
 
+TEST_F(TrainerTest, AModelThatMakesNoSenseIsGoneOnWith) {
+  options_.schedule.lr = 1e6;  // at once its perplexity is infinite
+  options_.train.average = 0;
+  train("straight");
+  train("stopped", [](int64_t drawn, ParameterStore&) {
+    if (drawn >= 60) request_stop(SIGTERM);
+  });
+  EXPECT_EQ(state_.best, std::numeric_limits<double>::infinity());
+  request_stop(0);
+  testing::internal::CaptureStderr();
+  EXPECT_EQ(train("stopped"), RunOutcome::finished);
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("] resumed from update 30"), std::string::npos) << log;
+  EXPECT_EQ(result("stopped"), result("straight"));
+}
+
 TEST_F(TrainerTest, TooLittleMemoryMeansSmallerParts) {
   train("straight");
   most_ = 25;
