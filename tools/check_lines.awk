@@ -15,6 +15,8 @@ FNR == 1 {
   sub(/.*\//, "", name)
   if (name ~ /(^|_)(utils?|common|helpers?|misc|impl|v2|new)(_|\.)/)
     report("name", "name the file for what it holds")
+  if (file ~ /\.cuh?$/ && file !~ /^src\/(ops|tensor|train)\//)
+    report("kernel", "CUDA belongs in src/ops, src/tensor and src/train")
 }
 
 {
@@ -27,9 +29,8 @@ FNR == 1 {
 /^#pragma once/ { once = 1 }
 
 /^[ \t]*#[ \t]*(if|ifdef|ifndef|elif)([ \t(!]|$)/ && FILENAME ~ /\.(h|cpp|cu|cuh)$/ {
-  permitted = FILENAME == "src/tensor/device.h" ||
-              FILENAME == "src/ops/elementwise_functions.h" && /__CUDACC__/
-  if (!permitted) report("preprocessor", "#if belongs in src/tensor/device.h alone")
+  if (FILENAME != "src/tensor/device.h")
+    report("preprocessor", "#if belongs in src/tensor/device.h alone")
 }
 
 END { if (file != "") close_file() }

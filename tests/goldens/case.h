@@ -80,8 +80,6 @@ using Run = void (*)(Case&);
 
 // Every case that is built, by name.
 std::map<std::string, Run> built_cases();
-// Cases of mechanisms that do not exist yet.
-const std::vector<std::string>& cases_not_built();
 
 void add_transformer_cases(std::map<std::string, Run>& cases);
 void add_loss_cases(std::map<std::string, Run>& cases);
