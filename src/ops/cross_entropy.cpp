@@ -1,6 +1,7 @@
 #include "ops/cross_entropy.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "ops/cross_entropy_kernel.h"
 #include "ops/elementwise_kernel.h"
@@ -13,11 +14,15 @@
 namespace fovea {
 namespace {
 
+thread_local int64_t most_logits = std::numeric_limits<int64_t>::max();
+
 // As many rows as have their logits in the cache; but where the weights are wide, reading them and
 // their gradient once more costs more than logits outside the cache, which take 64 MiB at most.
 // A GPU needs more rows at once to be busy: its logits take 512 MiB at most, in parts of one size.
 int64_t rows_at_a_time(int64_t rows, int64_t words, int64_t width, Device device) {
-  const auto rows_of = [&](int64_t logits) { return logits / std::max<int64_t>(words, 1); };
+  const auto rows_of = [&](int64_t logits) {
+    return std::min(logits, most_logits) / std::max<int64_t>(words, 1);
+  };
   if (!std::holds_alternative<Cpu>(device)) {
     constexpr int64_t kBlock = 128;
     const int64_t most = std::max(rows_of(128 << 20), kBlock), parts = (rows + most - 1) / most;
@@ -34,6 +39,9 @@ Tensor total(const Tensor& losses) {
 }
 
 }  // namespace
+
+LogitsScope::LogitsScope(int64_t most) : outer_(most_logits) { most_logits = most; }
+LogitsScope::~LogitsScope() { most_logits = outer_; }
 
 CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing) {
   Tensor losses({logits.rows()}, logits.type(), logits.device());

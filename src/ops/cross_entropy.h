@@ -20,4 +20,17 @@ CrossEntropy output_loss(const Tensor& x, const Tensor& W, const Tensor& b, cons
 CrossEntropy output_loss_reference(const Tensor& x, const Tensor& W, const Tensor& b,
                                    const Tensor& labels, double smoothing);
 
+// While one lives, output_loss() on this thread is content with rows of this many logits at a time:
+// so that tests of its parts need no large batch. It takes 64 rows at least, 128 on a GPU.
+class LogitsScope {
+ public:
+  explicit LogitsScope(int64_t most);
+  ~LogitsScope();
+  LogitsScope(const LogitsScope&) = delete;
+  LogitsScope& operator=(const LogitsScope&) = delete;
+
+ private:
+  int64_t outer_;
+};
+
 }  // namespace fovea

@@ -19,6 +19,18 @@ Tensor activation(Trial& t, int64_t rows, int64_t columns) {
                 Give::activation);
 }
 
+// One that is about 8 or −8: near 0, rounding would turn a gradient of relu on or off.
+Tensor far_from_zero(Trial& t, int64_t rows, int64_t columns) {
+  const Tensor x = t.input({rows, kDepth}), W = t.input({columns, kDepth}, 0.25);
+  for (const auto& [factor, size] : {std::pair(x, 4.0), {W, 2.0}}) {
+    std::vector<double> values = factor.values();
+    for (size_t i = 0; i < values.size(); i += kDepth)
+      values[i] = t.random().below(2) ? size : -size;
+    factor.assign(values);
+  }
+  return linear(x, W, t.input({columns}, 0.2), Give::activation);
+}
+
 TEST(Parity, Activations) {
   Family family("activations");
   family.check("norm of a residual", Bar::products, kMatrices, [](Trial& t, const Sizes& n) {
@@ -37,6 +49,10 @@ TEST(Parity, Activations) {
                    const Tensor x = apply(f, activation(t, n[0], n[1]), t.dropout(0.3));
                    t.expect("y", linear(x, t.input({3, n[1]})));
                  });
+  family.check("relu", Bar::products, kMatrices, [](Trial& t, const Sizes& n) {
+    const Tensor x = apply(Function::relu, far_from_zero(t, n[0], n[1]), t.dropout(0.3));
+    t.expect("y", linear(x, t.input({3, n[1]})));
+  });
   // Forward alone: where rounding moves x past 0, gradients of relu differ altogether.
   family.check_forward("relu of a product", Bar::products, kMatrices, [](Trial& t, const Sizes& n) {
     const Tensor x = t.constant({n[0], kDepth});
@@ -45,9 +61,13 @@ TEST(Parity, Activations) {
 }
 
 // Sentences, their longest, heads, columns of a head.
-const Shapes kBatches{
-    .largest = {6, 40, 3, 40},
-    .large = {{24, 32, 8, 64}, {9, 90, 4, 128}, {12, 70, 4, 32}, {5, 40, 2, 200}}};
+const Shapes kBatches{.largest = {6, 40, 3, 40},
+                      .large = {{24, 32, 8, 64},
+                                {9, 90, 4, 128},
+                                {12, 70, 4, 32},
+                                {5, 40, 2, 200},
+                                {2, 300, 2, 64},
+                                {1, 150, 1, 200}}};
 
 TEST(Parity, ActivationsAttend) {
   Family family("attention of activations");

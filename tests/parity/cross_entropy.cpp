@@ -1,5 +1,7 @@
 #include "ops/cross_entropy.h"
 
+#include <optional>
+
 #include "support/parity.h"
 
 namespace fovea::parity {
@@ -39,6 +41,12 @@ TEST(Parity, CrossEntropy) {
     expect_loss(t, cross_entropy(x, labels_for(t, n[0], n[1]), 0.1));
   });
   family.check("of the output layer", Bar::products, outputs, output_case);
+  family.check("of the output layer in parts", Bar::products, outputs,
+               [](Trial& t, const Sizes& n) {
+                 std::optional<LogitsScope> parts;
+                 if (t.type() != Type::f64) parts.emplace(1);  // the reference is whole
+                 output_case(t, n);
+               });
   family.check_forward("of the output layer alone", Bar::products, outputs, output_case);
 }
 

@@ -9,13 +9,14 @@ namespace fovea::parity {
 namespace {
 
 // Sentences, longest source, steps, which shape of heads.
-const Shapes kWalks{
-    .largest = {4, 6, 8, 3}, .large = {{3, 9, 70, 2}, {30, 5, 6, 4}, {50, 5, 6, 1}}, .few = 8};
+const Shapes kWalks{.largest = {4, 6, 8, 3},
+                    .large = {{3, 9, 70, 2}, {30, 5, 6, 4}, {50, 5, 6, 1}, {3, 9, 4, 6}},
+                    .few = 8};
 
 ModelConfig config_of(const Sizes& n) {
   constexpr struct {
     int64_t size, heads;
-  } kHeads[] = {{36, 3}, {256, 4}, {256, 2}, {512, 8}};  // of 12, 64, 128 and 64 columns
+  } kHeads[] = {{36, 3}, {256, 4}, {256, 2}, {512, 8}, {1024, 16}, {1024, 8}};
   ModelConfig c;
   c.size = kHeads[n[3] - 1].size, c.heads = kHeads[n[3] - 1].heads;
   c.inner = 64;
@@ -70,8 +71,9 @@ void walk_with_beams(Trial& t, const Sizes& n) {
 TEST(Parity, Decoding) {
   Family family("decoding");
   family.check_forward("many words, one by one", Bar::products, kWalks, walk);
-  const Shapes beams{
-      .largest = {2, 4, 3, 3}, .large = {{66, 9, 4, 4}, {70, 40, 3, 2}, {65, 5, 3, 3}}, .few = 3};
+  const Shapes beams{.largest = {2, 4, 3, 3},
+                     .large = {{66, 9, 4, 4}, {70, 40, 3, 2}, {65, 5, 3, 3}, {65, 5, 3, 5}},
+                     .few = 3};
   family.check_forward("with beams", Bar::products, beams, walk_with_beams);
   const Shapes small{.largest = {1, 1, 1, 1}, .few = 2};
   family.check_forward("two searches at once", Bar::products, small, [](Trial& t, const Sizes& n) {

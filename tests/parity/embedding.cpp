@@ -7,8 +7,9 @@ namespace fovea::parity {
 namespace {
 
 // Rows, words of the table, width, places: with few words most are asked for many times.
-const Shapes kTables{.largest = {300, 100, 130, 40},
-                     .large = {{3000, 4000, 64, 100}, {3000, 1, 64, 7}, {1000, 32003, 33, 60}}};
+const Shapes kTables{
+    .largest = {300, 100, 130, 40},
+    .large = {{3000, 4000, 64, 100}, {3000, 1, 64, 7}, {1000, 32003, 33, 60}, {400, 50, 600, 9}}};
 
 TEST(Parity, Embedding) {
   Family family("embedding");

@@ -28,16 +28,21 @@ namespace {
 using Results = std::vector<Trial::Result>;
 using Kind = Trial::Result::Kind;
 
-// Whether smaller shapes will do, and how many of them: 0 where each case says so.
+// Whether smaller shapes will do, and how many of them: 0 where each case says so. Or whether only
+// the large ones are wanted.
 struct Effort {
-  bool light = std::holds_alternative<Cpu>(device_under_test());
+  bool light = std::holds_alternative<Cpu>(device_under_test()), only_large = false;
   int64_t shapes = 0;
 
   Effort() {
     const char* const wish = std::getenv("FOVEA_PARITY");
     if (!wish || !*wish) return;
+    const std::string_view word = wish;
     shapes = std::atoll(wish);
     light = shapes > 0;
+    only_large = word == "large";
+    fovea::check(light || only_large || word == "all", Exit::usage, "FOVEA_PARITY=", word,
+                 ": expected all, large or how many shapes each case has");
   }
 };
 const Effort& effort() {
@@ -392,6 +397,7 @@ void Family::check(const std::string& name, Bar bar, const Shapes& shapes, const
   const Limit f32 = f32_limit(bar), bf16{Precision::bf16, 1.6e-2, 0x1p-8};
   const bool with_bf16 = bar == Bar::products;
   const std::vector<Sizes> all = shapes.draw(seed);
+  const size_t first = effort().only_large ? all.size() - shapes.large.size() : 0;
   auto against = [&](const Results& expected, const Job& job, const Limit& limit, Summary& to) {
     const std::string where = name + ' ' + text(job.sizes);
     ++to.shapes;
@@ -405,7 +411,7 @@ void Family::check(const std::string& name, Bar bar, const Shapes& shapes, const
   };
   ++f32_->cases;
   bf16_->cases += with_bf16;
-  for (size_t i = 0; i < all.size(); ++i) {
+  for (size_t i = first; i < all.size(); ++i) {
     const Job job{run, all[i], seed, static_cast<int64_t>(i), way == Way::and_back};
     const Results expected = job.results({}, Precision::f32);
     against(expected, job, f32, *f32_);

@@ -68,6 +68,21 @@ TEST(Parity, RecurrentLayers) {
   }
 }
 
+// Rows, in, H − 7, steps: so many rows that weights do not wait for the end of all steps (Note
+// [Late weight gradients]).
+TEST(Parity, LateGradients) {
+  Family family("late gradients");
+  const Shapes shapes{.largest = {12, 9, 5, 4}, .large = {{500, 7, 2, 18}}, .few = 8};
+  for (const auto& [name, kind] : {std::pair("gru", Cell::gru), {"gru-after", Cell::gru_after}})
+    family.check(name, Bar::products, shapes, [kind = kind](Trial& t, const Sizes& n) {
+      const RecurrentCell cell(root(t), {kind, n[1], n[2] + 7});
+      t.ready(t.store());
+      Tensor states = t.input({n[0], cell.width()});
+      for (int64_t step = 0; step < n[3]; ++step) states = cell(t.input({n[0], n[1]}), states);
+      t.expect("states", states);
+    });
+}
+
 // Sentences, longest source and target, heads, d_k − 7, inner. Norms of fewer numbers cancel.
 const Shapes kBatches{.largest = {6, 14, 14, 4, 20, 60}, .large = {{9, 20, 23, 6, 25, 131}}};
 

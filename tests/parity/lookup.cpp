@@ -7,9 +7,12 @@ namespace fovea::parity {
 namespace {
 
 // Sentences, longest, queries, width.
-const Shapes kLooks{
-    .largest = {9, 50, 60, 130},
-    .large = {{64, 60, 64, 512}, {80, 33, 80, 1000}, {5, 300, 1000, 64}, {1, 1, 700, 33}}};
+const Shapes kLooks{.largest = {9, 50, 60, 130},
+                    .large = {{64, 60, 64, 512},
+                              {80, 33, 80, 1000},
+                              {5, 300, 1000, 64},
+                              {1, 1, 700, 33},
+                              {9, 20, 1100, 64}}};
 
 TEST(Parity, Lookup) {
   Family family("lookup");

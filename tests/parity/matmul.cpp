@@ -1,5 +1,6 @@
 #include "ops/matmul.h"
 
+#include "ops/shape.h"
 #include "support/parity.h"
 
 namespace fovea::parity {
@@ -33,6 +34,18 @@ TEST(Parity, Linear) {
         for (const char* time : {"first", "second"})  // kept after the first
           t.expect(time, linear(t.constant({n[0], n[1]}), W));
       });
+  // So many rows that the gradient of W does not wait for the last of them (Note [Late weight
+  // gradients]); the reference multiplies all at once.
+  const Shapes many{.largest = {20, 9, 7, 5}, .large = {{500, 9, 7, 18}}, .few = 8};
+  family.check("of parameters, many times", Bar::products, many, [](Trial& t, const Sizes& n) {
+    const Tensor W = t.store().declare("W", {n[2], n[1]}, Init::glorot(n[1], n[2]));
+    t.ready(t.store());
+    std::vector<Tensor> x, y;
+    for (int64_t i = 0; i < n[3]; ++i) x.push_back(t.input({n[0], n[1]}));
+    if (t.type() == Type::f64) return t.expect("y", linear(below_each_other(x), W));
+    for (const Tensor& part : x) y.push_back(linear(part, W));
+    t.expect("y", below_each_other(y));
+  });
   // Large enough for Note [Factors of whole packs].
   const Shapes uneven{.largest = {5, 6, 7},
                       .large = {{1100, 620, 1036}, {1024, 613, 1036}, {1024, 620, 1001}},
@@ -41,6 +54,9 @@ TEST(Parity, Linear) {
     const Tensor x = t.input({n[0], n[1]}), W = t.input({n[2], n[1]});
     t.expect("y", linear(x, W));
     t.expect("with a bias", linear(x, W, t.input({n[2]}, 3)));
+    const Tensor inner = linear(x, W, t.input({n[2]}, 3), Give::activation);
+    t.expect("as an activation", inner);
+    t.expect("of an activation", linear(inner, t.input({n[1], n[2]})));
   });
 }
 

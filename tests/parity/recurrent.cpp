@@ -19,7 +19,7 @@ Recurrent cell_of(Trial& t, Cell kind, int64_t H) {
 // Sentences, longest, H.
 const Shapes kBatches{
     .largest = {20, 15, 60},
-    .large = {{32, 20, 256}, {80, 9, 96}, {3, 120, 64}, {70, 5, 33}},
+    .large = {{32, 20, 256}, {80, 9, 96}, {3, 120, 64}, {70, 5, 33}, {9, 5, 300}},
 };
 
 TEST(Parity, Recurrent) {

@@ -7,7 +7,12 @@ namespace {
 
 // Rows, columns, k: more than there are columns now and then.
 const Shapes kScores{.largest = {60, 300, 12},
-                     .large = {{512, 8003, 5}, {4, 32003, 8}, {3, 100003, 64}, {1000, 40, 1}}};
+                     .large = {{512, 8003, 5},
+                               {4, 32003, 8},
+                               {3, 100003, 64},
+                               {1000, 40, 1},
+                               {3, 400, 300},
+                               {2, 3001, 600}}};
 
 TEST(Parity, TopK) {
   Family family("top k");

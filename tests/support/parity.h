@@ -19,7 +19,8 @@
 // double: the same numbers go in, and results and gradients must agree. The device is the one
 // that FOVEA_DEVICE names, the CPU where it is not set. FOVEA_PARITY=all gives the CPU the shapes
 // that other devices are given; a number there is how many small shapes each case has, two at
-// least. With FOVEA_PARITY_SINGLY every tensor is an allocation of its own, for compute-sanitizer,
+// least; FOVEA_PARITY=large leaves the large shapes alone, with the numbers that they have among
+// all. With FOVEA_PARITY_SINGLY every tensor is an allocation of its own, for compute-sanitizer,
 // and FOVEA_PARITY_SHARE=K/N, K from 0, takes every Nth case, for several of it at once.
 namespace fovea::parity {
 
