@@ -2,6 +2,7 @@
 
 #include <omp.h>
 
+#include "ops/shape.h"
 #include "support/gradient_check.h"
 
 namespace fovea {
@@ -121,6 +122,25 @@ TEST(Matmul, ManyRowsHaveTheSameBitsWithAnyThreads) {
           EXPECT_EQ(found[n][i].values(), found[1][i].values()) << i << ", threads " << n;
       }
     }
+}
+
+// Of 9,000 rows in small parts, some are multiplied on the way and the rest at the end (Note [Late
+// weight gradients]); all at once they do not wait.
+TEST(Matmul, LateWeightGradientsAreWhole) {
+  constexpr int64_t kParts = 18, kRows = 500;
+  const Tensor x = random_tensor({kParts * kRows, 5}, 1), d = random_tensor({kParts * kRows, 3}, 2);
+  std::vector<Tensor> gradients;
+  for (const int64_t rows : {kParts * kRows, kRows}) {
+    const Tensor W = random_tensor({3, 5}, 3);
+    W.bind_gradient(Tensor::zeros(W.shape(), W.type()));
+    W.mark_parameter();
+    Tape tape;
+    std::vector<Tensor> y;
+    for (int64_t at = 0; at < x.rows(); at += rows) y.push_back(linear(x.window(at, rows), W));
+    tape.backward(below_each_other(y), d);
+    gradients.push_back(W.grad());
+  }
+  EXPECT_LE(nmse(gradients[1], gradients[0]), 1e-20);
 }
 
 TEST(Matmul, ParametersAreConvertedAgainAfterTheyChange) {
