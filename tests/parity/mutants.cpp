@@ -1,0 +1,91 @@
+#include "attention/registry.h"
+#include "models/transformer.h"
+#include "nn/recurrent.h"
+#include "ops/attention.h"
+#include "support/parity.h"
+
+// What the comparison is worth: every contribution to a gradient that one shape of a case has is
+// spoilt, one at a time and in several ways. float32 must see them all. Of those that are a
+// hundredth too large bf16 sees some, for rounding does as much to others; and a few of the rest
+// drown in what is added to them.
+namespace fovea::parity {
+namespace {
+
+using Kind = Mutation::Kind;
+const struct {
+  Family::Mutant mutant;
+  double least;  // percent of them that bf16 must see
+} kWays[] = {{{"1.01 times", Kind::scaled, 1.01}, 0},
+             {{"1.05 times", Kind::scaled, 1.05}, 90},
+             {{"other sign", Kind::sign}, 100},
+             {{"no last row", Kind::masked}, 90},
+             {{"one number off", Kind::one}, 90}};
+
+void expect_seen(const char* name, const Sizes& sizes, const Family::Case& run) {
+  const Family family(std::string("mutants of ") + name);
+  for (const Precision precision : {Precision::f32, Precision::bf16}) {
+    std::string line = precision == Precision::f32 ? "f32 " : "bf16";
+    const char* before = ": ";
+    for (const auto& way : kWays) {
+      const Family::Mutants found = family.mutants(way.mutant, precision, sizes, run);
+      const double least = precision == Precision::f32 ? 100 : way.least;
+      line += before + std::to_string(found.caught) + " of " + std::to_string(found.all) + ' ' +
+              way.mutant.name;
+      before = ", ";
+      EXPECT_GT(found.all, 2);
+      EXPECT_GE(100.0 * static_cast<double>(found.caught), least * static_cast<double>(found.all))
+          << name << ' ' << line;
+    }
+    family.report(line);
+  }
+}
+
+Scope root(Trial& t) { return {t.store(), ""}; }
+
+TEST(Parity, MutantsOfOps) {
+  expect_seen("linear", {64, 70, 80}, [](Trial& t, const Sizes& n) {
+    t.expect("y", linear(t.input({n[0], n[1]}), t.input({n[2], n[1]}), t.input({n[2]})));
+  });
+  expect_seen("self-attention", {3, 7, 2, 8}, [](Trial& t, const Sizes& n) {
+    const Packing words = t.packing(t.lengths(n[0], n[1]));
+    const Tensor qkv = linear(t.input({words.tokens, 16}), t.input({3 * n[2] * n[3], 16}, 0.25));
+    t.expect("y", self_attention(qkv, words, {n[2], Look::back, {}}));
+  });
+}
+
+TEST(Parity, MutantsOfLayers) {
+  expect_seen("decoder layer", {5, 9, 8, 32}, [](Trial& t, const Sizes& n) {
+    ModelConfig c;
+    c.heads = 2, c.size = n[3], c.inner = 20, c.activation = Function::gelu;
+    c.dropout = c.attention_dropout = c.activation_dropout = 0.2;
+    const DecoderLayer layer(root(t), c);
+    t.ready(t.store());
+    const Packing target = t.packing(t.lengths(n[0], n[2])),
+                  source = t.packing(t.lengths(n[0], n[1]));
+    const Tensor y = t.input({target.tokens, n[3]}), memory = t.input({source.tokens, n[3]});
+    t.expect("y", layer(y, target, memory, source));
+  });
+  expect_seen("gru", {9, 12, 10}, [](Trial& t, const Sizes& n) {
+    const RecurrentCell cell(root(t), {Cell::gru, n[1], n[2]});
+    t.ready(t.store());
+    const Tensor after = cell(t.input({n[0], n[1]}), t.input({n[0], cell.width()}));
+    t.expect("h", cell.h(cell(t.input({n[0], n[1]}), after)));
+  });
+}
+
+TEST(Parity, MutantsOfMechanisms) {
+  expect_seen("global additive", {5, 7, 12}, [](Trial& t, const Sizes& n) {
+    AttentionConfig c;
+    c.kind = "global", c.score = "additive", c.inner = n[2];
+    const auto attention = make_attention(root(t), c, {n[2], n[2], n[1]});
+    t.ready(t.store());
+    const Packing words = t.packing(t.lengths(n[0], n[1]));
+    const Memory memory = attention->remember(t.input({words.tokens, n[2]}), words);
+    const Attended at = attention->attend(
+        {t.input({n[0], n[2]}), t.integers(std::vector<int32_t>{0, 1, 2, 3, 4})}, memory, {});
+    t.expect("context", at.context);
+  });
+}
+
+}  // namespace
+}  // namespace fovea::parity
