@@ -17,11 +17,11 @@ using Kind = Trial::Result::Kind;
 // itself and of the size of the whole: of one that is altogether wrong a mean may show nothing.
 //
 // Where one of them is too large, it may still be what rounding does to it: three times what it
-// does on average over 4 roundings, 16 where the few leave doubts. But the whole must not be off by
-// more than 25 bars, which is 0.4 of itself in bf16; where terms cancel, a tenth of the largest
-// result of its kind counts as its size. Honest results need a third of that, and half of this.
-// Where the result is 0, what rounding does is taken to be 4/3 units of that largest, and four
-// times as much for one number, of which there are many.
+// does on average over 4 roundings, 16 where these leave doubts; honest results need half of it.
+// But the whole must not be off by more than 25 bars, which is 0.4 of itself in bf16. Where terms
+// cancel, a tenth of the largest result of its kind counts as its size; and there may be no other
+// value, so that values may be off by one unit of 1, which inputs are. Where a result is 0, what
+// rounding does is taken to be 4/3 units of that largest, and four times as much for one number.
 //
 // Of a relu, few roundings take a number across its kink, and those that do change a gradient much:
 // it may be off by the most that one of 64 does, and by 1.5 of itself, as one unit may be all.
@@ -131,8 +131,7 @@ class Case {
     j_.error = off_.all / size_;
     if (expected_.kind == Kind::integers) return off_.all == 0 ? j_ : wrong("no integer may be");
     if (holds_by_itself()) return j_;
-    if (off_.all > limit_.most * std::max(size_, kCancelled * largest_))
-      return wrong("roundings excuse less");
+    if (off_.all > most_excused()) return wrong("roundings excuse less");
     j_.verdict = Verdict::by_rounding;
     for (const int roundings : {kFew, kMore}) {
       j_.of_rounding = of_roundings(reference_.moved(i_, roundings));
@@ -159,6 +158,10 @@ class Case {
     return true;
   }
 
+  double most_excused() const {
+    const double most = limit_.most * std::max(size_, kCancelled * largest_);
+    return expected_.kind == Kind::value ? std::max(most, limit_.unit) : most;
+  }
   // What does not hold by itself, as a share of what roundings do.
   double of_roundings(const Reference::Moved& m) const {
     const double all = std::max(m.all, is_nothing() ? kOfNothing * limit_.unit * largest_ : 0);

@@ -1,0 +1,61 @@
+#include <cmath>
+
+#include "parity/judge.h"
+
+namespace fovea::parity {
+namespace {
+
+constexpr size_t kNumbers = 5000;
+
+std::vector<double> numbers(uint64_t seed, double scale) {
+  Random random(seed);
+  std::vector<double> all(kNumbers);
+  for (double& v : all) v = scale * random.normal();
+  return all;
+}
+
+// The verdict on numbers that `spoil` has changed, where roundings change them by `noise`.
+Verdict verdict(double noise, const std::function<void(std::vector<double>&)>& spoil,
+                Bar bar = Bar::products) {
+  using Kind = Trial::Result::Kind;
+  const Results expected{{"dx", Kind::gradient, numbers(1, 1)}};
+  const auto changed = [&](uint64_t seed, double by) {
+    Results results = expected;
+    const std::vector<double> off = numbers(seed, by);
+    for (size_t i = 0; i < kNumbers; ++i) results[0].values[i] += off[i];
+    return results;
+  };
+  Reference reference(expected, [&](uint64_t draw) { return changed(100 + draw, noise); });
+  Results found = changed(2, 0.003);  // as products of bf16 are
+  spoil(found[0].values);
+  return judge(found[0], 0, reference, limit_of(bar, Precision::bf16)).verdict;
+}
+
+void with_noise(std::vector<double>& x, double by) {
+  const std::vector<double> off = numbers(3, by);
+  for (size_t i = 0; i < kNumbers; ++i) x[i] += off[i];
+}
+
+TEST(Parity, Judgement) {
+  using Numbers = std::vector<double>;
+  EXPECT_EQ(verdict(0.01, [](Numbers&) {}), Verdict::by_itself);
+  EXPECT_EQ(verdict(0.01, [](Numbers& x) { with_noise(x, 0.02); }), Verdict::by_rounding);
+  EXPECT_EQ(verdict(0.01, [](Numbers& x) { with_noise(x, 0.04); }), Verdict::wrong);
+  // However much rounding does.
+  EXPECT_EQ(verdict(0.8, [](Numbers& x) { with_noise(x, 0.3); }), Verdict::by_rounding);
+  EXPECT_EQ(verdict(0.8, [](Numbers& x) { with_noise(x, 0.45); }), Verdict::wrong);
+  EXPECT_EQ(verdict(
+                0.8, [](Numbers& x) { with_noise(x, 0.45); }, Bar::kinks),
+            Verdict::by_rounding);
+  // What the mean of 5,000 squares does not show.
+  EXPECT_EQ(verdict(0.01, [](Numbers& x) { x[77] += 1; }), Verdict::wrong);
+  EXPECT_EQ(verdict(0.01, [](Numbers& x) { x[77] = NAN; }), Verdict::wrong);
+  EXPECT_EQ(verdict(0.01,
+                    [](Numbers& x) {
+                      for (double& v : x) v *= 1.01;
+                    }),
+            Verdict::wrong);
+}
+
+}  // namespace
+}  // namespace fovea::parity
