@@ -314,13 +314,11 @@ Family::Mutants Family::mutants(const Mutant& kind, Precision precision, const S
       if (mutation.seen <= at) return {};
       return results;
     };
-    const auto in_double = spoilt({}, Precision::f32);
-    if (!in_double) return found;
-    if (!differ(*in_double, expected))
-      continue;  // what it spoils is nothing, or counts for nothing
+    const auto in_double = spoilt({}, Precision::f32), results = spoilt(place, precision);
+    if (!in_double || !results) return found;
+    if (!differ(*in_double, expected)) continue;  // it was nothing, or counts for nothing
     ++found.all;
-    const auto results = spoilt(place, precision);
-    found.caught += results && is_seen(*results);
+    found.caught += is_seen(*results);
   }
 }
 
