@@ -327,7 +327,7 @@ void Family::check(const std::string& name, Bar bar, const Shapes& shapes, const
   if (is_other_share(number_++)) return;
   const uint64_t seed = seed_of(name_ + ' ' + name);
   const Limit f32 = limit_of(bar, Precision::f32), bf16 = limit_of(bar, Precision::bf16);
-  const bool with_bf16 = bar == Bar::products || bar == Bar::kinks;
+  const bool with_bf16 = bar == Bar::products || bar == Bar::rough;
   const std::vector<Sizes> all = shapes.draw(seed);
   const size_t first = effort().only_large ? all.size() - shapes.large.size() : 0;
   auto against = [&](const Results& expected, const Job& job, const Limit& limit, Summary& to) {

@@ -23,9 +23,9 @@ using Kind = Trial::Result::Kind;
 // value, so that values may be off by one unit of 1, which inputs are. Where a result is 0, what
 // rounding does is taken to be 4/3 units of that largest, and four times as much for one number.
 //
-// Of a relu, few roundings take a number across its kink, and those that do change a gradient much:
-// it may be off by the most that one of 64 does, and by 1.5 of itself, as one unit may be all.
-constexpr double kAlong = 0.5, kEach = 8, kMostBars = 25, kCancelled = 0.1, kMostWithKinks = 1.5;
+// Of a relu, few roundings take a number across its kink, and those that do change a gradient much.
+// What is rough may be off by the most that one of 64 does, and by 1.5 of itself.
+constexpr double kAlong = 0.5, kEach = 8, kMostBars = 25, kCancelled = 0.1, kMostIfRough = 1.5;
 constexpr int kFew = 4, kMore = 16, kForJumps = 64;
 constexpr double kNothing = 1e-9;  // less than this of the largest is 0, and its terms cancelled
 constexpr double kOfNothing = 4 / kTimes, kOneOfNothing = 4;
@@ -76,8 +76,8 @@ double size_of_difference(const std::vector<double>& a, const std::vector<double
 Limit limit_of(Bar bar, Precision precision) {
   const bool bf16 = precision == Precision::bf16;
   const double own = bf16 ? 1.6e-2 : std::sqrt(bar == Bar::elementwise ? 1e-10 : 1e-7);
-  const bool jumps = bar == Bar::kinks;
-  return {precision, own, bf16 ? 0x1p-8 : 0x1p-22, jumps ? kMostWithKinks : kMostBars * own, jumps};
+  const bool jumps = bar == Bar::rough;
+  return {precision, own, bf16 ? 0x1p-8 : 0x1p-22, jumps ? kMostIfRough : kMostBars * own, jumps};
 }
 
 Reference::Reference(const Results& results, Rounded run)

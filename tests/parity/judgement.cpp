@@ -45,7 +45,7 @@ TEST(Parity, Judgement) {
   EXPECT_EQ(verdict(0.8, [](Numbers& x) { with_noise(x, 0.3); }), Verdict::by_rounding);
   EXPECT_EQ(verdict(0.8, [](Numbers& x) { with_noise(x, 0.45); }), Verdict::wrong);
   EXPECT_EQ(verdict(
-                0.8, [](Numbers& x) { with_noise(x, 0.45); }, Bar::kinks),
+                0.8, [](Numbers& x) { with_noise(x, 0.45); }, Bar::rough),
             Verdict::by_rounding);
   // What the mean of 5,000 squares does not show.
   EXPECT_EQ(verdict(0.01, [](Numbers& x) { x[77] += 1; }), Verdict::wrong);

@@ -136,7 +136,7 @@ TEST(Parity, TransformerLayers) {
   Family family("transformer nn");
   for (const auto& kind : kKinds) {
     const std::string name = kind.name;
-    const Bar bar = kind.f == Function::relu ? Bar::kinks : Bar::products;
+    const Bar bar = kind.f == Function::relu ? Bar::rough : Bar::products;
     family.check("feed forward, " + name, bar, kBatches, [&](Trial& t, const Sizes& n) {
       const ModelConfig c = config_of(n, kind.norm, kind.f);
       const FeedForward layer(root(t), c);

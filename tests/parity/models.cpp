@@ -70,7 +70,7 @@ void check_model(Family& family, const std::string& name, Bar bar,
                  const std::function<ModelConfig(const Sizes&)>& config) {
   family.check(name, bar, kBatches,
                [&](Trial& t, const Sizes& n) { learn(t, config(n), sentences(t, n)); });
-  family.check_forward(name + ", word by word", bar == Bar::kinks ? Bar::products : bar, kBatches,
+  family.check_forward(name + ", word by word", bar == Bar::rough ? Bar::products : bar, kBatches,
                        [&](Trial& t, const Sizes& n) { translate(t, config(n), sentences(t, n)); });
 }
 
@@ -106,7 +106,7 @@ TEST(Parity, Transformer) {
   check_transformers(
       family, {{"post-norm", [](ModelConfig&) {}},
                {"pre-norm", [](ModelConfig& c) { c.norm = NormPlace::pre; }},
-               {"relu", [](ModelConfig& c) { c.activation = Function::relu; }, Bar::kinks},
+               {"relu", [](ModelConfig& c) { c.activation = Function::relu; }, Bar::rough},
                {"silu, own output",
                 [](ModelConfig& c) { c.activation = Function::silu, c.tied = Tied::none; }}});
 }
@@ -157,7 +157,8 @@ void check_attentions(Family& family, Decoder decoder) {
                                       "hard-sample", "forward", "window", "static"}) {
     const bool chooses =
         attention.starts_with("hard") || attention == "local-p" || attention == "forward";
-    check_model(family, attention, chooses ? Bar::choices : Bar::products,
+    const Bar of_products = attention == "window" ? Bar::rough : Bar::products;
+    check_model(family, attention, chooses ? Bar::choices : of_products,
                 [&](const Sizes& n) { return recurrent(n, attention, decoder); });
   }
 }

@@ -39,9 +39,9 @@ using Sizes = std::vector<int64_t>;  // of one shape; a case says what each of t
 // inside one operation, they are taken to be as large as the largest result of its kind, or as
 // 1, which inputs are, where all of them are 0.
 //
-// Gradients through a relu, products with kinks, jump where rounding takes a number across it: they
-// may be wrong by what one of 64 roundings does. Note [Judgement] has the rest.
-enum class Bar { elementwise, products, kinks, choices };
+// Products are rough where rounding may change a gradient altogether: through the kink of a relu,
+// or through a window whose place is a sum of exponentials. Note [Judgement] has the rest.
+enum class Bar { elementwise, products, rough, choices };
 
 // One run of one shape of a case. All that it hands out is drawn from the case and the shape, and
 // is a float even in double, so that two trials differ in nothing but where they compute.
