@@ -48,7 +48,8 @@ Each line in gives one line out, empty for an empty line (with --format marian o
 group of lines). With --split a line is cut into its sentences, each is translated as if it were a
 line of its own, and the blanks between them stay; so it is with texts given as arguments, unless
 they ask for what a whole line has: --alignment, --prefix, or a --format other than text. A sentence
-of more than 600 bytes is cut in two, after a comma where there is one.
+of more than 600 bytes is cut, after a comma where there is one; one without letters or digits
+stays as it is.
 
 Standard output and pipes get --chunk lines at a time; a file named by -o appears when all lines are
 translated, and what it held before stays if the program is stopped. The result of a line does not

@@ -3,6 +3,7 @@
 #include <cmath>
 #include <initializer_list>
 
+#include "base/check.h"
 #include "ops/attention_kernel.h"
 #include "ops/dropout_lane.cuh"
 #include "ops/quad.cuh"
@@ -127,6 +128,14 @@ __device__ inline void draw_kept(const DropoutLane& dropout, const Head& head, i
 
 template <class... Parameters>
 void allow_memory(void (*kernel)(Parameters...), size_t bytes) {
+  static const int most = [] {
+    int found = 0;
+    check_cuda(cudaDeviceGetAttribute(&found, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0),
+               "asking for the device's shared memory");
+    return found;
+  }();
+  check(bytes <= static_cast<size_t>(most), Exit::usage, "heads of so many columns need ", bytes,
+        " bytes of shared memory, and this GPU has ", most, "; raise model.heads");
   check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                   static_cast<int>(bytes)),
              "shared memory of a block");

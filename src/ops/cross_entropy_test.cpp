@@ -2,6 +2,8 @@
 
 #include <omp.h>
 
+#include <optional>
+
 #include "ops/matmul.h"
 #include "support/gradient_check.h"
 
@@ -52,6 +54,25 @@ TEST(CrossEntropy, OutputLossEqualsItsReference) {
     EXPECT_LE(nmse(gradients[0], gradients[2]), bound);
     EXPECT_LE(nmse(gradients[1], gradients[3]), bound);
   }
+}
+
+TEST(CrossEntropy, OutputLossInPartsIsThatOfTheWhole) {
+  std::vector<int32_t> labels;
+  for (int32_t i = 0; i < 301; ++i) labels.push_back(i % 60 - 1);
+  std::vector<Tensor> found;
+  for (const bool parts : {true, false}) {
+    std::optional<LogitsScope> few;
+    if (parts) few.emplace(1);  // 64 rows at a time
+    const Tensor x = random_tensor({301, 24}, 1, Type::f64);
+    const Tensor W = random_tensor({59, 24}, 2, Type::f64), b = random_tensor({59}, 3, Type::f64);
+    for (const Tensor& t : {x, W, b}) t.track();
+    Tape tape;
+    const CrossEntropy c = output_loss(x, W, b, Tensor::of(labels), 0.1);
+    tape.backward(c.loss);
+    for (const Tensor& t : {c.loss, c.log_likelihood, x.grad(), W.grad(), b.grad()})
+      found.push_back(t);
+  }
+  for (size_t i = 0; i < 5; ++i) EXPECT_LE(nmse(found[i], found[i + 5]), 1e-28) << i;
 }
 
 TEST(CrossEntropy, OutputLossHasTheSameBitsWithAnyThreads) {

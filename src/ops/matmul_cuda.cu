@@ -20,6 +20,7 @@ constexpr int kThreads = 256;
 void check_cublas(cublasStatus_t result, const char* what) {
   if (result == CUBLAS_STATUS_SUCCESS) return;
   const bool memory = result == CUBLAS_STATUS_ALLOC_FAILED;
+  if (memory) cudaGetLastError();  // it would be reported again by the next launch
   fail(memory ? Exit::memory : Exit::unexpected, "cuBLASLt: ", what, ": ",
        cublasLtGetStatusString(result), memory ? "; " : "", memory ? kNeedsLess : "");
 }

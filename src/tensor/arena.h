@@ -17,7 +17,7 @@ class Arena {
  public:
   // Memory from the device in blocks of a multiple of `chunk` bytes; more(bytes, use) throws where
   // there is none. Then blocks that are wholly free are first given back by less(), if there is
-  // one: with none, addresses that were ever handed out stay good for graphs that know them.
+  // one: with none, addresses stay good for graphs that know them until release() is called.
   // Joined blocks are one where they touch; apart, no piece crosses from one into another.
   using More = std::byte* (*)(std::size_t bytes, const MemoryUse& use);
   using Less = void (*)(std::byte* start, std::size_t bytes);

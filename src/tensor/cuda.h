@@ -17,6 +17,5 @@ void check_launch(const char* kernel);  // of the launch just made
 bool capturing();
 // For whatever a replay could not do again: it ends the capture.
 void refuse_while_capturing();
-bool any_graphs();  // that may still be replayed
 
 }  // namespace fovea

@@ -1,18 +1,28 @@
 #include "tensor/graph.h"
 
+#include <atomic>
 #include <cassert>
 
 namespace fovea {
+namespace {
+
+std::atomic<uint64_t> times_forgotten{0};
+
+}  // namespace
 
 Graph Graph::captured(Device device, const std::function<void()>& work) {
   Graph graph;
   graph.device_ = device;
+  graph.forgotten_ = times_forgotten;
   graph.made_ = std::visit([&](auto on) { return graph::capture(on, work); }, device);
   return graph;
 }
 
+Graph::operator bool() const { return made_ && forgotten_ == times_forgotten; }
+void forget_graphs() { ++times_forgotten; }
+
 void Graph::replay() const {
-  assert(made_);
+  assert(*this);
   std::visit([&](auto on) { graph::replay(on, made_.get()); }, device_);
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 
@@ -25,12 +26,15 @@ class Graph {
   static Graph captured(Device device, const std::function<void()>& work);
 
   void replay() const;
-  explicit operator bool() const { return made_ != nullptr; }
+  explicit operator bool() const;  // false where the memory of graphs was given back since
 
  private:
   Device device_;
   std::shared_ptr<void> made_;
+  uint64_t forgotten_ = 0;
 };
+// All graphs that there are become absent: their memory may be given back.
+void forget_graphs();
 
 // What the class does on each kind of device.
 namespace graph {

@@ -1,4 +1,3 @@
-#include <atomic>
 #include <exception>
 
 #include "base/check.h"
@@ -9,7 +8,6 @@ namespace fovea {
 namespace {
 
 thread_local bool noting = false;
-std::atomic<int64_t> graphs{0};
 
 struct NotCapturable : std::exception {};
 
@@ -37,7 +35,6 @@ struct Capture {
 }  // namespace
 
 bool capturing() { return noting; }
-bool any_graphs() { return graphs > 0; }
 void refuse_while_capturing() {
   if (noting) throw NotCapturable();
 }
@@ -53,11 +50,7 @@ std::shared_ptr<void> capture(Cuda on, const std::function<void()>& work) {
     check_cuda(capture.end(), "ending a capture");
     cudaGraphExec_t made = nullptr;
     check_cuda(cudaGraphInstantiate(&made, capture.made, 0), "preparing a graph");
-    ++graphs;
-    return {made, [](void* graph) {
-              cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph));
-              --graphs;
-            }};
+    return {made, [](void* graph) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph)); }};
   } catch (const NotCapturable&) {
     return nullptr;
   } catch (const Error&) {  // nothing was done yet: whoever does it kernel by kernel meets it again

@@ -4,6 +4,7 @@
 #include "base/check.h"
 #include "tensor/arena.h"
 #include "tensor/cuda.h"
+#include "tensor/graph.h"
 #include "tensor/memory.h"
 #include "tensor/workspace.h"
 
@@ -119,6 +120,7 @@ cudaStream_t stream(Cuda device) { return staging(device).stream; }
 void check_cuda(cudaError_t result, const char* what) {
   if (result == cudaSuccess) return;
   const bool memory = result == cudaErrorMemoryAllocation;
+  if (memory) cudaGetLastError();  // it would be reported again by the next launch
   fail(memory ? Exit::memory : Exit::unexpected, "CUDA: ", what, ": ", cudaGetErrorString(result),
        memory ? "; " : "", memory ? kNeedsLess : "");
 }
@@ -143,7 +145,7 @@ namespace {
 
 struct Arenas {
   Arena usual{kChunk, more_from_device, give_to_device, Arena::Blocks::apart};
-  // Keeps its addresses as long as there are graphs.
+  // Keeps its addresses until graphs are forgotten.
   Arena of_graphs{kChunk, more_from_device, nullptr, Arena::Blocks::apart};
 };
 Arenas& arenas(Cuda on) {
@@ -224,7 +226,8 @@ std::size_t at_most(Cuda on) {
 
 void release(Cuda on) {
   arenas(on).usual.release();
-  if (!any_graphs()) arenas(on).of_graphs.release(give_to_device);
+  forget_graphs();
+  arenas(on).of_graphs.release(give_to_device);
 }
 
 void fill_words(Cuda on, std::byte* to, std::size_t count, uint32_t word) {

@@ -11,7 +11,7 @@ namespace fovea {
 void limit_memory(Device device, std::size_t bytes);
 // What can be had in all: the limit, or what is in use and what is free; 0 where nobody knows.
 std::size_t memory_at_most(Device device);
-// Blocks that nothing uses go back to the device; those of graphs only where there are no graphs.
+// Blocks that nothing uses go back to the device, those of graphs as well: all are forgotten.
 void release_memory(Device device);
 // For tools that look for accesses beyond the end: see Arena::take_singly.
 void allocate_singly(Device device);

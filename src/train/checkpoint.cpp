@@ -6,7 +6,6 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <type_traits>
 
 #include "base/crc32c.h"
 #include "base/log.h"
@@ -62,23 +61,17 @@ std::string format_state(const TrainState& state) {
   return json.dump();
 }
 
-// JSON has no infinity and writes null, as for the perplexity of a model that makes no sense yet.
-template <class Number>
-void read_number(const Json& json, Number& value) {
-  if (std::is_floating_point_v<Number> && json.is_null())
-    value = std::numeric_limits<Number>::infinity();
-  else
-    json.get_to(value);
-}
-
 TrainState parse_state(const std::string& text) {
   const Json json = Json::parse(text);
   TrainState state;
-  for_each_number(state, [&](const char* name, auto& value) { read_number(json.at(name), value); });
+  for_each_number(state, [&](const char* name, auto& value) { json.at(name).get_to(value); });
   for_each_late_number(state, [&](const char* name, auto& value) {
-    if (json.contains(name)) read_number(json.at(name), value);
+    if (json.contains(name)) json.at(name).get_to(value);
   });
-  if (json.contains("best")) read_number(json.at("best"), state.best.emplace());
+  if (!json.contains("best")) return state;
+  // JSON has no infinity and writes null: the perplexity of a model that makes no sense yet.
+  const Json& best = json.at("best");
+  state.best = best.is_null() ? std::numeric_limits<double>::infinity() : best.get<double>();
   return state;
 }
 

@@ -160,7 +160,7 @@ std::optional<Measured> measure_model(const Model& model, const TestBench& bench
   const Translator translator({&model}, bench.data.source, bench.data.target, how);
   Measured found;
   Lines lines;
-  const TranslateLines translate = [&](const Model&, const Lines& sources) {
+  const TranslateLines translate = [&](const Model&, const Lines& sources, int64_t) {
     const auto begin = std::chrono::steady_clock::now();
     int64_t words = 0;
     for (Translation& t : translator.translate(sources)) {

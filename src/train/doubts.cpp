@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kCompared = 100;                            // lines
+constexpr int64_t kCompared = 100, kFewest = 10;              // lines
 constexpr int64_t kFewPairs = 10'000, kManyParameters = 100;  // for each piece of the target text
 
 // How many lines the two begin with, at most kCompared; 0 where one of them differs, or all are
@@ -24,7 +24,7 @@ int64_t same_lines(const std::string& a, const std::string& b) {
     if (x.text != y.text) return 0;
     words |= !x.text.empty();
   }
-  return words ? first.counts().lines : 0;
+  return words && first.counts().lines >= kFewest ? first.counts().lines : 0;
 }
 
 std::string doubt_of_pair(const std::string& source, const std::string& target) {

@@ -56,13 +56,15 @@ TranslateLines translator(const TrainData& data, const ValidOptions& valid) {
   how.search.length_penalty = valid.length_penalty;
   how.warn = false;
   how.progress = [](int64_t) { return !stop_requested(); };
-  return
-      [how, source = data.source, target = data.target](const Model& model, const Lines& sources) {
-        Lines lines;
-        for (Translation& t : Translator({&model}, source, target, how).translate(sources))
-          lines.push_back(std::move(t.text));
-        return lines;
-      };
+  return [how, source = data.source, target = data.target](const Model& model, const Lines& sources,
+                                                           int64_t most) {
+    TranslateOptions here = how;
+    here.batch_tokens = std::min(how.batch_tokens, most);
+    Lines lines;
+    for (Translation& t : Translator({&model}, source, target, here).translate(sources))
+      lines.push_back(std::move(t.text));
+    return lines;
+  };
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "train/step_graphs.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "ops/dropout.h"
 #include "ops/elementwise.h"
@@ -17,6 +18,12 @@ constexpr size_t kMostKnown = 4096;
 
 // Where among the results of a step what stands: the loss, the guided loss, log p of each word.
 constexpr int64_t kLoss = 0, kGuided = 1, kWords = 2;
+
+// A graph makes copies of parameters in bf16 that are there only while it runs.
+struct CopiesOfItsOwn {
+  CopiesOfItsOwn() { parameters_changed(); }
+  ~CopiesOfItsOwn() { parameters_changed(); }
+};
 
 }  // namespace
 
@@ -98,10 +105,12 @@ void StepGraphs::work(const Fed& fed, const Tensor& results) const {
 
 void StepGraphs::capture(const Fed& fed, Known& known) {
   if (graphs_ == kMostGraphs) forget_oldest();
+  captured_ = true;
   known.results = room_for_results(fed);
-  parameters_changed();  // the graph makes its own copies of them in bf16,
-  known.graph = Graph::captured(model_.parameters().device(), [&] { work(fed, known.results); });
-  parameters_changed();  // which are there only while it runs
+  {
+    const CopiesOfItsOwn copies;
+    known.graph = Graph::captured(model_.parameters().device(), [&] { work(fed, known.results); });
+  }
   if (known.graph)
     ++graphs_;
   else
@@ -110,11 +119,10 @@ void StepGraphs::capture(const Fed& fed, Known& known) {
 
 bool StepGraphs::give_up_graphs() {
   capture_no_more();
-  const bool any = graphs_ > 0;
   known_.clear();
   graphs_ = 0;
   release_memory(model_.parameters().device());
-  return any;
+  return std::exchange(captured_, false);
 }
 
 void StepGraphs::forget_oldest() {

@@ -26,7 +26,7 @@ class StepGraphs {
 
   int64_t replays() const { return replays_; }  // so far
   void capture_no_more() { capturing_ = false; }
-  // The same, and gives back the memory of all graphs. False where there were none.
+  // The same, and gives back the memory of all graphs. False where none was captured, or tried to.
   bool give_up_graphs();
 
  private:
@@ -52,7 +52,7 @@ class StepGraphs {
 
   Model& model_;
   LossOptions options_;
-  bool capturing_;
+  bool capturing_, captured_ = false;
   std::unique_ptr<Feed> feed_;                   // absent where nothing is ever captured
   std::map<std::vector<int64_t>, Known> known_;  // by all that decides what a device has to do
   int64_t steps_ = 0, replays_ = 0, graphs_ = 0;

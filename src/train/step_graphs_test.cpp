@@ -4,11 +4,13 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <functional>
 
 #include "base/random.h"
 #include "effort.h"
 #include "models/config.h"
 #include "ops/matmul.h"
+#include "tensor/memory.h"
 #include "train/optimizer.h"
 
 // On the device that FOVEA_DEVICE names; on the CPU nothing is captured, and little is shown.
@@ -78,7 +80,9 @@ struct Trained {
 };
 
 // Updates with batches of three sizes that come again and again, with other words each time.
-Trained train(const ModelConfig& config, const LossOptions& options, Captures captures) {
+using Halfway = std::function<void(const Model& model, StepGraphs& steps)>;
+Trained train(const ModelConfig& config, const LossOptions& options, Captures captures,
+              const Halfway& halfway = nullptr) {
   const auto model = make_model(config, 1, Type::f32, device());
   ParameterStore& store = model->parameters();
   store.allocate_gradients();
@@ -93,6 +97,7 @@ Trained train(const ModelConfig& config, const LossOptions& options, Captures ca
     trained.losses.insert(trained.losses.end(), {cost.loss, cost.nll, cost.guided});
     optimizer.update(step, 1e-3, optimizer.gradient_norm(), 1 / static_cast<double>(cost.words));
     store.gradients().fill(0);
+    if (step == 9 && halfway) halfway(*model, steps);
   }
   trained.weights = store.values().values();
   trained.replays = steps.replays();
@@ -130,6 +135,36 @@ TEST(StepGraphs, RecurrentModelsHaveTheSameBits) {
       SCOPED_TRACE(kind + (decoder == Decoder::luong ? ", luong" : ", bahdanau"));
       expect_same_bits(recurrent(kind, decoder), {0.1}, replayed);
     }
+}
+
+std::vector<double> scores_of(const Model& model) {
+  const std::vector<int32_t> source{5, 6, 7, 2}, offsets{0, 4};
+  const auto state = model.start({source, offsets});
+  std::vector<double> all;
+  for (const int32_t word : {1, 5, 6, 7, 8}) {
+    const std::vector<double> scores = model.step(*state, std::vector{word}).values();
+    all.insert(all.end(), scores.begin(), scores.end());
+  }
+  return all;
+}
+
+// A search has graphs as well, which may not go on with memory that was given back.
+TEST(StepGraphs, GivenUpTheyGiveMemoryBackAndLeaveTheSameBits) {
+  const Trained wanted = train(transformer(), {0.1}, Captures::no);
+  int64_t replays = 0;
+  const Trained found =
+      train(transformer(), {0.1}, Captures::yes, [&](const Model& model, StepGraphs& steps) {
+        const std::vector<double> before = scores_of(model);
+        const size_t reserved = memory_use(device()).reserved;
+        replays = steps.replays();
+        EXPECT_EQ(steps.give_up_graphs(), can_capture(device()));
+        EXPECT_FALSE(steps.give_up_graphs());
+        EXPECT_TRUE(memory_use(device()).reserved < reserved || !can_capture(device()));
+        EXPECT_EQ(scores_of(model), before);
+      });
+  EXPECT_EQ(found.replays, replays) << "none is captured any more";
+  EXPECT_EQ(found.weights, wanted.weights);
+  EXPECT_EQ(found.losses, wanted.losses);
 }
 
 // What add_gradient() alone gives, but for how batches are filled up.

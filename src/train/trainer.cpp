@@ -75,6 +75,9 @@ void Trainer::validate_or_save() {
   } catch (const Error& error) {
     if (error.code() == Exit::memory) save();
     throw;
+  } catch (const std::bad_alloc&) {
+    save();
+    throw;
   }
 }
 

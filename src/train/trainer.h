@@ -3,6 +3,7 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -111,7 +112,9 @@ class Trainer {
   std::unique_ptr<BatchStream> stream_;
   std::vector<int64_t> lines_;  // where the sentences of the current update came from
   int64_t save_tried_ = -1, failed_saves_ = 0;
-  bool save_waits_ = false;  // was due at an update with a loss that was too high
+  int64_t valid_tokens_ =
+      std::numeric_limits<int64_t>::max();  // of a batch that memory suffices for
+  bool save_waits_ = false;                 // was due at an update with a loss that was too high
   std::chrono::steady_clock::time_point logged_;
 };
 

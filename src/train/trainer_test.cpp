@@ -247,6 +247,21 @@ TEST_F(TrainerTest, TooLittleMemoryToValidateMeansSmallerBatches) {
   EXPECT_NEAR(last("small"), last("straight"), 1e-4);
 }
 
+TEST_F(TrainerTest, TooLittleMemoryToTranslateMeansSmallerBatches) {
+  valid_.sources = valid_.references = {"a b c d e f"};
+  options_.valid.metrics = {"bleu"};
+  std::vector<int64_t> asked;
+  translate_ = [&](const Model&, const Lines& lines, int64_t most) {
+    asked.push_back(most);
+    check(most <= 25, Exit::memory, "out of memory");
+    return lines;
+  };
+  EXPECT_EQ(train("a"), RunOutcome::finished);
+  ASSERT_GT(asked.size(), 3u);
+  EXPECT_EQ(asked[0], 40);
+  for (size_t i = 1; i < asked.size(); ++i) EXPECT_EQ(asked[i], 20);  // what fits is remembered
+}
+
 TEST_F(TrainerTest, TooLittleMemoryToValidateLosesNoUpdate) {
   options_.checkpoint.every = 0;
   most_read_ = 1;
@@ -309,7 +324,7 @@ TEST_F(TrainerTest, EarlyStoppingKeepsTheBestModel) {
   const std::vector<std::string> lines{"a b x d e f", "a b c d e f", "a b c d e x", "a b c d e f"};
   valid_.sources = valid_.references = {"a b c d e f"};
   size_t asked = 0;
-  translate_ = [&](const Model&, const Lines&) {
+  translate_ = [&](const Model&, const Lines&, int64_t) {
     return Lines{lines[std::min(asked++, lines.size() - 1)]};
   };
   options_.valid = {.every = 2, .metrics = {}, .stop_metric = "bleu", .patience = 3};

@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kFewestTokens = 16;  // that half of a batch for validation may have
+constexpr int64_t kFewestTokens = 16;  // of a batch for validation that is cut in half
 
 double named(const std::vector<Metric>& values, const std::string& name) {
   const auto at = std::ranges::find(values, name, &Metric::name);
@@ -28,19 +28,19 @@ bool better(const std::string& metric, double value, std::optional<double> best)
 // In smaller and smaller batches until memory suffices.
 std::optional<std::vector<Metric>> Trainer::measured(const HeldOut& text,
                                                      const ValidOptions& options) {
-  for (int64_t tokens = part_tokens();; tokens /= 2) {
+  for (valid_tokens_ = std::min(valid_tokens_, part_tokens());; valid_tokens_ /= 2) {
     std::string why = "out of memory";
     try {
-      return measure(task_.model, text, options, tokens, task_.translate, stop_requested);
+      return measure(task_.model, text, options, valid_tokens_, task_.translate, stop_requested);
     } catch (const Error& error) {
-      if (error.code() != Exit::memory || tokens < kFewestTokens) throw;
+      if (error.code() != Exit::memory || valid_tokens_ < kFewestTokens) throw;
       why = error.what();
     } catch (const std::bad_alloc&) {
-      if (tokens < kFewestTokens) throw;
+      if (valid_tokens_ < kFewestTokens) throw;
     }
     steps_.give_up_graphs();
-    log_warning("validation with batches of {} tokens: {}; trying half of it", with_commas(tokens),
-                why);
+    log_warning("validation with batches of {} tokens: {}; trying half of it",
+                with_commas(valid_tokens_), why);
   }
 }
 

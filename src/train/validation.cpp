@@ -63,7 +63,7 @@ std::optional<std::vector<Metric>> measure(const Model& model, const HeldOut& te
     values.push_back({"accuracy", *right});
   }
   if (!options.wants("bleu") && !options.wants("chrf")) return values;
-  const Lines lines = translate(model, text.sources);
+  const Lines lines = translate(model, text.sources, batch_tokens);
   if (stop()) return {};
   if (options.wants("bleu")) {
     const BleuOptions how{.tokenize = options.tokenize, .lowercase = options.lowercase};

@@ -21,8 +21,9 @@ struct HeldOut {
   bool empty() const { return corpus.size() == 0; }
 };
 
-// One line of translation per source line; fewer where the program was asked to stop.
-using TranslateLines = std::function<Lines(const Model& model, const Lines& sources)>;
+// One line of translation per source line; fewer where the program was asked to stop. A batch has
+// `most` pieces of the source at most.
+using TranslateLines = std::function<Lines(const Model& model, const Lines& sources, int64_t most)>;
 
 // The metrics that `options` wants, in the order loss, ppl, accuracy, bleu, chrf. Accuracy is the
 // share, in percent, of pairs whose first target word is the one that the model finds most

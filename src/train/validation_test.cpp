@@ -59,7 +59,7 @@ HeldOut examples() {
   return text;
 }
 
-const TranslateLines kNoLines = [](const Model&, const Lines&) -> Lines {
+const TranslateLines kNoLines = [](const Model&, const Lines&, int64_t) -> Lines {
   ADD_FAILURE() << "nothing is to be translated";
   return {};
 };
@@ -84,7 +84,7 @@ TEST(Validation, BleuIsOfTheWordsAndTheCaseAskedFor) {
   HeldOut text = examples();
   text.sources = {"x"};
   text.references = {"Hello, small world of words!"};
-  const TranslateLines translate = [](const Model&, const Lines& sources) {
+  const TranslateLines translate = [](const Model&, const Lines& sources, int64_t) {
     EXPECT_EQ(sources, Lines{"x"});
     return Lines{"hello , small world of words !"};
   };

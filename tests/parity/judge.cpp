@@ -16,8 +16,8 @@ using Kind = Trial::Result::Kind;
 // the reference they are small: half the bar. One number may be off by eight times the bar of
 // itself and of the size of the whole: of one that is altogether wrong a mean may show nothing.
 //
-// Where one of them is too large, it may still be what rounding does to it: three times what it
-// does on average over 4 roundings, 16 where these leave doubts; honest results need half of it.
+// Where one of them is too large, it may still be what rounding does to it: as much as it does
+// on average over 4 roundings, or three times that of 16; honest results need half of it.
 // But the whole must not be off by more than 25 bars, which is 0.4 of itself in bf16. Where terms
 // cancel, a tenth of the largest result of its kind counts as its size; and there may be no other
 // value, so that values may be off by one unit of 1, which inputs are. Where a result is 0, what

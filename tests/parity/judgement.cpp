@@ -15,7 +15,8 @@ std::vector<double> numbers(uint64_t seed, double scale) {
 }
 
 // The verdict on numbers that `spoil` has changed, where roundings change them by `noise`.
-Verdict verdict(double noise, const std::function<void(std::vector<double>&)>& spoil,
+using Noise = std::function<double(uint64_t draw)>;
+Verdict verdict(const Noise& noise, const std::function<void(std::vector<double>&)>& spoil,
                 Bar bar = Bar::products) {
   using Kind = Trial::Result::Kind;
   const Results expected{{"dx", Kind::gradient, numbers(1, 1)}};
@@ -25,10 +26,15 @@ Verdict verdict(double noise, const std::function<void(std::vector<double>&)>& s
     for (size_t i = 0; i < kNumbers; ++i) results[0].values[i] += off[i];
     return results;
   };
-  Reference reference(expected, [&](uint64_t draw) { return changed(100 + draw, noise); });
+  Reference reference(expected, [&](uint64_t draw) { return changed(100 + draw, noise(draw)); });
   Results found = changed(2, 0.003);  // as products of bf16 are
   spoil(found[0].values);
   return judge(found[0], 0, reference, limit_of(bar, Precision::bf16)).verdict;
+}
+
+Verdict verdict(double noise, const std::function<void(std::vector<double>&)>& spoil,
+                Bar bar = Bar::products) {
+  return verdict([noise](uint64_t) { return noise; }, spoil, bar);
 }
 
 void with_noise(std::vector<double>& x, double by) {
@@ -55,6 +61,19 @@ TEST(Parity, Judgement) {
                       for (double& v : x) v *= 1.01;
                     }),
             Verdict::wrong);
+}
+
+// Few roundings do much.
+TEST(Parity, JudgementOfJumps) {
+  const auto off_by = [](double by) { return [by](std::vector<double>& x) { with_noise(x, by); }; };
+  const auto one_does = [](double much) {
+    return [much](uint64_t draw) { return draw == 40 ? much : 0.001; };
+  };
+  constexpr double kMuch = 1e7;  // to each number, so that none was ever off by more
+  EXPECT_EQ(verdict(one_does(kMuch), off_by(0.9), Bar::rough), Verdict::by_jump);
+  EXPECT_EQ(verdict(one_does(0.5), off_by(0.9), Bar::rough), Verdict::wrong);
+  EXPECT_EQ(verdict(one_does(kMuch), off_by(1.8), Bar::rough), Verdict::wrong);
+  EXPECT_EQ(verdict(one_does(kMuch), off_by(0.3)), Verdict::wrong);
 }
 
 }  // namespace

@@ -164,7 +164,7 @@ class TrainerTest : public ::testing::Test {
   uint64_t seed_ = 100;
   int64_t most_ = 1000, most_read_ = 1000;
   double dropout_ = 0.2;
-  TranslateLines translate_ = [](const Model&, const Lines& lines) { return lines; };
+  TranslateLines translate_ = [](const Model&, const Lines& lines, int64_t) { return lines; };
   std::set<Precision> precisions_;  // of the last training
 };
 
