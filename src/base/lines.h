@@ -27,9 +27,8 @@ class ByteSource;
 // counts. One CR before the LF and a UTF-8 byte order mark at the start are removed and
 // counted. What is no text is Exit::data: a UTF-16 or UTF-32 mark, every other byte of the first
 // NUL, the beginning of a compressed file, or among the first hundred lines ten and more than half
-// that are not UTF-8. Bytes are not
-// checked otherwise (see utf8.h). Damaged or truncated gzip is Exit::data with the file's name,
-// line and byte.
+// that are not UTF-8. Bytes are not checked otherwise (see utf8.h). Damaged or truncated gzip is
+// Exit::data with the file's name, line and byte.
 class LineReader {
  public:
   static constexpr size_t kLimit = size_t{1} << 20;
