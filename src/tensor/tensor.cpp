@@ -119,7 +119,12 @@ template <class T>
 std::vector<std::byte> narrow(std::span<const double> from) {
   std::vector<std::byte> bytes(from.size() * sizeof(T));
   T* const to = reinterpret_cast<T*>(bytes.data());
-  for (size_t i = 0; i < from.size(); ++i) to[i] = static_cast<T>(from[i]);
+  for (size_t i = 0; i < from.size(); ++i) {
+    if constexpr (std::is_same_v<T, bf16>)
+      to[i] = to_bf16(static_cast<float>(from[i]));
+    else
+      to[i] = static_cast<T>(from[i]);
+  }
   return bytes;
 }
 
@@ -148,11 +153,16 @@ std::vector<double> Tensor::values() const {
 
 void Tensor::assign(std::span<const double> values) const {
   assert(static_cast<int64_t>(values.size()) == elements());
-  assert(type() != Type::bf16 && "bf16 tensors are made by cast()");
-  const std::vector<std::byte> bytes = type() == Type::f64   ? narrow<double>(values)
-                                       : type() == Type::i32 ? narrow<int32_t>(values)
-                                                             : narrow<float>(values);
-  assign_bytes(bytes);
+  switch (type()) {
+    case Type::f32:
+      return assign_bytes(narrow<float>(values));
+    case Type::f64:
+      return assign_bytes(narrow<double>(values));
+    case Type::i32:
+      return assign_bytes(narrow<int32_t>(values));
+    case Type::bf16:
+      return assign_bytes(narrow<bf16>(values));
+  }
 }
 
 void Tensor::assign_bytes(std::span<const std::byte> bytes) const {

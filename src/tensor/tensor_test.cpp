@@ -160,6 +160,16 @@ TEST(Tensor, CopiesShareAndWindowsLookInside) {
   EXPECT_EQ(x.view({6}).values(), (std::vector<double>{1, 2, 30, 4, 5, 6}));
 }
 
+TEST(Tensor, NumbersOfEveryTypeGoInAndComeOut) {
+  for (const Type type : {Type::f32, Type::f64, Type::i32, Type::bf16}) {
+    const Tensor x = Tensor::of({3}, std::vector<double>{-2, 0, 96}, type);
+    EXPECT_EQ(x.values(), (std::vector<double>{-2, 0, 96}));
+  }
+  const Tensor x({2}, Type::bf16);
+  x.assign(std::vector{1.00390625, 1.01171875});  // halfway between two: to the even one
+  EXPECT_EQ(x.values(), (std::vector{1.0, 1.015625}));
+}
+
 // y = 2x, written out: what an op does.
 Tensor twice(const Tensor& x) {
   Tensor y = Tensor::like(x);

@@ -170,7 +170,7 @@ int64_t Trainer::part_tokens() const { return options_.batch.tokens / state_.par
 
 // Sets the gradients anew, without graphs and then in smaller parts, until memory suffices.
 Cost Trainer::add_gradients(const std::vector<PairBatch>& batches) {
-  for (;;) {
+  for (bool again = false;; again = true) {
     try {
       Cost cost;
       store_.gradients().fill(0);
@@ -188,19 +188,20 @@ Cost Trainer::add_gradients(const std::vector<PairBatch>& batches) {
       }
       return cost;
     } catch (const Error& error) {
-      if (error.code() != Exit::memory || !take_less_memory(batches, error.what())) throw;
+      if (error.code() != Exit::memory || !take_less_memory(batches, error.what(), again)) throw;
     } catch (const std::bad_alloc&) {
-      if (!take_less_memory(batches, "out of memory")) throw;
+      if (!take_less_memory(batches, "out of memory", again)) throw;
     }
   }
 }
 
 // False where a batch is a single pair already, or cut into such.
-bool Trainer::take_less_memory(const std::vector<PairBatch>& batches, const char* why) {
+bool Trainer::take_less_memory(const std::vector<PairBatch>& batches, const char* why, bool again) {
   if (steps_.give_up_graphs()) {
     log_warning("{}; steps are no longer replayed, which took memory", why);
     return true;
   }
+  if (!again) return true;  // what batches of other sizes had left in pieces was given back
   const int64_t before = part_tokens();
   const bool whole = std::ranges::all_of(batches, [&](const PairBatch& batch) {
     return parts_of(batch, task_.text, before).size() == batch.members.size();

@@ -72,7 +72,7 @@ class Trainer {
   void make_update();
   Step compute();
   Cost add_gradients(const std::vector<PairBatch>& batches);
-  bool take_less_memory(const std::vector<PairBatch>& batches, const char* why);
+  bool take_less_memory(const std::vector<PairBatch>& batches, const char* why, bool again);
   int64_t part_tokens() const;
   std::string find_fault(const Cost& cost, double norm) const;
   void apply(const Step& step);

@@ -219,6 +219,17 @@ TEST_F(TrainerTest, TooLittleMemoryMeansSmallerParts) {
   }
 }
 
+TEST_F(TrainerTest, MemoryInPiecesIsGivenBackBeforeBatchesAreCut) {
+  train("straight");
+  in_pieces_ = 1;
+  EXPECT_EQ(train("in pieces"), RunOutcome::finished);
+  EXPECT_EQ(state_.parts, 1);
+  EXPECT_EQ(result("in pieces"), result("straight"));
+  in_pieces_ = 2;  // also after it was given back
+  train("cut");
+  EXPECT_EQ(state_.parts, 2);
+}
+
 TEST_F(TrainerTest, TooLittleMemoryForOnePairEndsTheRun) {
   train("a", [](int64_t drawn, ParameterStore&) {
     if (drawn >= 60) request_stop(SIGTERM);

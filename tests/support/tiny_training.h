@@ -41,6 +41,7 @@ class Bigrams : public Model {
                  double label_smoothing) const override {
     check(std::ssize(target_in.ids) <= (Tape::live() ? most : most_read), Exit::memory,
           "out of memory");
+    check(!Tape::live() || in_pieces-- <= 0, Exit::memory, "out of memory");
     precisions.insert(PrecisionScope::current());
     const Tensor logits = embed(first_, {},
                                 {.ids = Tensor::of(target_in.ids),
@@ -58,6 +59,7 @@ class Bigrams : public Model {
   }
 
   int64_t most = 1000, most_read = 1000;  // words of a batch to learn from, or read, that fit
+  mutable int64_t in_pieces = 0;  // so often memory is there, but in pieces too small for a batch
   double dropout = 0.2;
   mutable std::set<Precision> precisions;  // that it was computed in
 
@@ -111,6 +113,7 @@ class TrainerTest : public ::testing::Test {
     Bigrams model(seed_++);  // a resumed run must not hang on what the model began with
     model.most = most_;
     model.most_read = most_read_;
+    model.in_pieces = in_pieces_;
     model.dropout = dropout_;
     if (!fs::exists(root_ / name / "checkpoints/checkpoint-00000000.safetensors"))
       if (fs::is_empty(root_ / name))
@@ -162,7 +165,7 @@ class TrainerTest : public ::testing::Test {
   HeldOut valid_, none_;
   TrainState state_;
   uint64_t seed_ = 100;
-  int64_t most_ = 1000, most_read_ = 1000;
+  int64_t most_ = 1000, most_read_ = 1000, in_pieces_ = 0;
   double dropout_ = 0.2;
   TranslateLines translate_ = [](const Model&, const Lines& lines, int64_t) { return lines; };
   std::set<Precision> precisions_;  // of the last training
