@@ -15,6 +15,7 @@ namespace fovea {
 namespace {
 
 constexpr size_t kExamples = 5;
+constexpr std::string_view kSource = "vectors.source", kTarget = "vectors.target";
 
 // What a piece may be called in a file of vectors, the likeliest first.
 std::vector<std::string_view> spellings(const Vocabulary& vocabulary, int32_t id) {
@@ -120,6 +121,28 @@ FilledRows fill_embeddings(const WordVectors& vectors, const Vocabulary& vocabul
   return filled;
 }
 
+namespace {
+
+// Calls each(setting, path, vocabulary) for the files that are named: the target's first, for
+// where one table serves both, the source's vectors are put over them.
+template <class Each>
+void for_each_file(const TrainOptions& options, const Vocabulary& source, const Vocabulary& target,
+                   Each each) {
+  const auto path = [&](const std::string& file) {
+    return options.data.under_root({file}).front();
+  };
+  const VectorOptions& from = options.vectors;
+  if (!from.target.empty()) each(std::string(kTarget), path(from.target), target);
+  if (!from.source.empty()) each(std::string(kSource), path(from.source), source);
+}
+
+std::pair<std::string, std::string> identity_of(const std::string& setting,
+                                                const WordVectors& vectors) {
+  return {setting + " (contents)", fingerprint(vectors)};
+}
+
+}  // namespace
+
 FirstVectors take_vectors(const TrainOptions& options, const Vocabulary& source,
                           const Vocabulary& target, const ParameterStore& store) {
   const VectorOptions& from = options.vectors;
@@ -127,29 +150,38 @@ FirstVectors take_vectors(const TrainOptions& options, const Vocabulary& source,
   const auto* const own_table = store.find("target/E");
   FirstVectors first;
   std::vector<bool> frozen(static_cast<size_t>(store.size()), false);
-  const auto take = [&](const char* setting, const std::string& file, const Vocabulary& vocabulary,
-                        const ParameterStore::Parameter& table) {
-    if (file.empty()) return;
-    const std::string path = options.data.under_root({file}).front();
-    const WordVectors vectors = read_vectors_for(path, vocabulary);
-    check_size(vectors, table, path, options.model.type);
-    const FilledRows filled = fill_embeddings(
-        vectors, vocabulary, table, from.rescale ? RowScale::like_table : RowScale::as_given);
-    check(filled.found() > 0, Exit::data, path, ": ", filled.summary(),
-          "; are these vectors of the same language, and cut and written as the vocabulary is?");
-    log_info("{} {}: {}; {}", setting, path, filled.summary(),
-             from.frozen ? "they stay as they are" : "they are tuned");
-    if (!from.frozen) return;
-    const int64_t size = vectors.size();
-    for (const int32_t row : filled.rows)
-      std::fill_n(frozen.begin() + table.offset + row * size, size, true);
-    first.identity.emplace_back(std::string(setting) + " (contents)", fingerprint(vectors));
-  };
-  // Where one table serves both, the source's vectors are put over the target's.
-  take("vectors.target", from.target, target, own_table ? *own_table : *source_table);
-  take("vectors.source", from.source, source, *source_table);
+  for_each_file(
+      options, source, target,
+      [&](const auto& setting, const auto& path, const Vocabulary& vocabulary) {
+        const auto& table = own_table && setting == kTarget ? *own_table : *source_table;
+        const WordVectors vectors = read_vectors_for(path, vocabulary);
+        check_size(vectors, table, path, options.model.type);
+        const FilledRows filled = fill_embeddings(
+            vectors, vocabulary, table, from.rescale ? RowScale::like_table : RowScale::as_given);
+        check(
+            filled.found() > 0, Exit::data, path, ": ", filled.summary(),
+            "; are these vectors of the same language, and cut and written as the vocabulary is?");
+        log_info("{} {}: {}; {}", setting, path, filled.summary(),
+                 from.frozen ? "they stay as they are" : "they are tuned");
+        if (!from.frozen) return;
+        const int64_t size = vectors.size();
+        for (const int32_t row : filled.rows)
+          std::fill_n(frozen.begin() + table.offset + row * size, size, true);
+        first.identity.push_back(identity_of(setting, vectors));
+      });
   first.frozen = ranges_of(frozen);
   return first;
+}
+
+Identity identity_of_vectors(const TrainOptions& options, const Vocabulary& source,
+                             const Vocabulary& target) {
+  Identity identity;
+  if (options.vectors.frozen)
+    for_each_file(options, source, target,
+                  [&](const auto& setting, const auto& path, const Vocabulary& vocabulary) {
+                    identity.push_back(identity_of(setting, read_vectors_for(path, vocabulary)));
+                  });
+  return identity;
 }
 
 }  // namespace fovea

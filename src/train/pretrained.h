@@ -52,4 +52,8 @@ struct FirstVectors {
 FirstVectors take_vectors(const TrainOptions& options, const Vocabulary& source,
                           const Vocabulary& target, const ParameterStore& store);
 
+// What take_vectors() would give as identity.
+Identity identity_of_vectors(const TrainOptions& options, const Vocabulary& source,
+                             const Vocabulary& target);
+
 }  // namespace fovea

@@ -119,6 +119,8 @@ std::optional<RunEnd> past_end(const Run& run, const TrainData& data) {
   const auto note = newest_note(FileSeries(run.directory + "/checkpoints", "checkpoint"));
   if (!note || !note->state.finished || !at_the_end(run.options, note->state)) return {};
   Identity identity = identity_of(run.options, data);
+  const Identity vectors = identity_of_vectors(run.options, data.source, data.target);
+  identity.insert(identity.end(), vectors.begin(), vectors.end());
   if (!difference(note->identity, identity).empty()) return {};
   return RunEnd{RunOutcome::finished, note->state.update, 0, std::move(identity)};
 }

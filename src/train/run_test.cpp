@@ -199,6 +199,14 @@ TEST_F(VectorRun, ARunIsPastItsEndWhenNothingIsLeftToDo) {
   EXPECT_EQ(ended_at(directory, options_), std::nullopt) << "only train_model can tell";
 }
 
+TEST_F(VectorRun, ARunWithFrozenVectorsIsPastItsEndWithThese) {
+  options_ = options("recurrent");
+  train("model", options_);
+  EXPECT_EQ(ended_at(folder_ / "model", options_), 12);
+  write_atomically(folder_ / "vectors", "w1 1 2 3 4 5 6 7 8\n");
+  EXPECT_EQ(ended_at(folder_ / "model", options_), std::nullopt);
+}
+
 TEST_F(VectorRun, OtherVectorsAreRefusedOnResuming) {
   options_ = options("transformer");
   const RunEnd end = train("model", options_, 5);
