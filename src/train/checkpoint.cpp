@@ -48,6 +48,8 @@ void for_each_late_number(State& s, Visit visit) {
   visit("loss_high", s.watch.high);
   visit("rises", s.rises);
   visit("parts", s.parts);
+  visit("save_waits", s.save_waits);
+  visit("asked", s.asked);
   visit("guided", s.guided);
   visit("guided_words", s.guided_words);
 }
@@ -186,20 +188,18 @@ TrainState read_checkpoint(const std::string& path, const Identity& identity,
 
 std::optional<Restored> restore_newest(const FileSeries& series, const Identity& identity,
                                        const ParameterStore& store, const Optimizer& optimizer,
-                                       int64_t latest) {
-  std::vector<int64_t> numbers = series.numbers();
-  std::erase_if(numbers, [&](int64_t n) { return n > latest; });
-  if (numbers.empty()) return {};
+                                       std::vector<int64_t> updates) {
+  if (updates.empty()) return {};
   Restored restored;
-  for (; !numbers.empty(); numbers.pop_back()) {
-    const std::string path = series.path(numbers.back());
+  for (; !updates.empty(); updates.pop_back()) {
+    const std::string path = series.path(updates.back());
     try {
       restored.state = read_checkpoint(path, identity, store, optimizer);
       return restored;
     } catch (const Error& error) {
       if (error.code() == Exit::data) throw;  // not damaged, but of another run
       if (!restored.skipped.empty()) restored.skipped += "; ";
-      restored.skipped += fmt::format("skipped update {}: {}", numbers.back(), reason(error, path));
+      restored.skipped += fmt::format("skipped update {}: {}", updates.back(), reason(error, path));
     }
   }
   fail(Exit::model, series.directory(), ": no checkpoint can be read: ", restored.skipped,

@@ -42,6 +42,9 @@ struct TrainState {
   SpikeWatch watch;   // of the losses
   int64_t rises = 0;  // of the losses that were undone
   int64_t parts = 1;  // batches are cut into that many: whole ones need more memory than there is
+
+  bool save_waits = false;  // was due at an update with a loss that was too high
+  bool asked = false;       // this was saved when somebody asked for it, not when it was due
 };
 
 // What must agree between a run and a checkpoint it goes on from: names and values.
@@ -74,13 +77,12 @@ struct Restored {
   std::string skipped;  // "skipped update 30: reason; skipped update 20: reason"; empty mostly
 };
 
-// The newest checkpoint that is not damaged, of update `latest` or before; nothing where there is
-// none at all. Throws Exit::model where there are some and all are damaged, Exit::data as
+// The newest of the checkpoints of these updates, ascending, that is not damaged; nothing where
+// there are none. Throws Exit::model where there are some and all are damaged, Exit::data as
 // read_checkpoint does.
-constexpr int64_t kAnyUpdate = std::numeric_limits<int64_t>::max();
 std::optional<Restored> restore_newest(const FileSeries& series, const Identity& identity,
                                        const ParameterStore& store, const Optimizer& optimizer,
-                                       int64_t latest = kAnyUpdate);
+                                       std::vector<int64_t> updates);
 
 // What the newest checkpoint says of itself, its tensors unseen; nothing where none can be read.
 std::optional<CheckpointNote> newest_note(const FileSeries& series);

@@ -51,12 +51,13 @@ RunOutcome Trainer::run() {
   begin();
   for (;;) {
     if (stop_requested()) {
+      if (save_tried_ != state_.update) state_.asked = !save_due();
       save();
       return RunOutcome::interrupted;
     }
     if (validation_due()) {
       validate_or_save();
-    } else if (save_due()) {
+    } else if (save_due() || save_asked()) {
       save();
     } else if (at_the_end()) {
       break;
@@ -86,9 +87,11 @@ void Trainer::begin() {
   make_directory(snapshots_.directory());
   for (const auto& path : {task_.directory, checkpoints_.directory(), snapshots_.directory()})
     remove_temporaries(path);
-  const auto restored = restore_newest(checkpoints_, task_.identity, store_, optimizer_);
+  const auto restored =
+      restore_newest(checkpoints_, task_.identity, store_, optimizer_, checkpoints_.numbers());
   if (restored) {
     state_ = restored->state;
+    if (state_.asked) asked_ = state_.update;
     parameters_changed();
     const std::string before = restored->skipped.empty() ? "" : restored->skipped + "; ";
     log_info("{}resumed from update {}", before, state_.update);
@@ -97,7 +100,7 @@ void Trainer::begin() {
   for (auto& observer : observers_) observer->began(state_);
   stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, state_.epoch, state_.batch);
   logged_ = std::chrono::steady_clock::now();
-  save_tried_ = restored ? state_.update : -1;
+  save_tried_ = restored ? state_.update : kNone;
 }
 
 int64_t Trainer::updates_in_all() const {
@@ -127,9 +130,16 @@ bool Trainer::validation_due() const {
 bool Trainer::save_due() {
   if (save_tried_ == state_.update) return false;
   const int64_t every = options_.checkpoint.every;
-  save_waits_ = save_waits_ || state_.update == 0 || state_.validated == state_.update ||
-                (every > 0 && state_.update % every == 0) || task_.save_requested();
-  return save_waits_ && state_.watch.high == 0;
+  state_.save_waits = state_.save_waits || state_.update == 0 ||
+                      state_.validated == state_.update ||
+                      (every > 0 && state_.update % every == 0);
+  state_.asked = false;
+  return state_.save_waits && state_.watch.high == 0;
+}
+
+bool Trainer::save_asked() {
+  if (save_tried_ == state_.update || !task_.save_requested()) return false;
+  return state_.asked = true;
 }
 
 void Trainer::make_update() {
@@ -286,7 +296,8 @@ void Trainer::roll_back(const Step& step) {
   check(state_.rollbacks < kMostRollbacks, Exit::diverged, "training diverged at update ",
         state_.update + 1, " after going back ", kMostRollbacks, " times: ", where,
         "; lower schedule.lr, raise schedule.warmup or set optimizer.clip");
-  const auto good = restore_newest(checkpoints_, task_.identity, store_, optimizer_);
+  const auto good = restore_newest(checkpoints_, task_.identity, store_, optimizer_,
+                                   due_checkpoints(state_.update));
   check(good.has_value(), Exit::diverged, "training diverged at update ", state_.update + 1,
         " and there is no checkpoint to go back to: ", where);
   ++state_.rollbacks;
@@ -346,7 +357,8 @@ std::optional<Restored> Trainer::restore_before_rise(int64_t latest, std::string
   }
   *why_not = "there is no checkpoint from before it to go back to";
   try {
-    return restore_newest(checkpoints_, task_.identity, store_, optimizer_, latest);
+    return restore_newest(checkpoints_, task_.identity, store_, optimizer_,
+                          due_checkpoints(latest));
   } catch (const Error& error) {
     if (error.code() != Exit::model) throw;
     *why_not = "the checkpoints from before it are damaged";
@@ -354,9 +366,16 @@ std::optional<Restored> Trainer::restore_before_rise(int64_t latest, std::string
   }
 }
 
+// What a run that nobody asked to stop or to save could go back to as well.
+std::vector<int64_t> Trainer::due_checkpoints(int64_t latest) const {
+  std::vector<int64_t> updates = checkpoints_.numbers();
+  std::erase_if(updates, [&](int64_t n) { return n > latest || n == asked_; });
+  return updates;
+}
+
 void Trainer::save() {
   save_tried_ = state_.update;
-  save_waits_ = false;
+  state_.save_waits = state_.save_waits && state_.asked;
   if (const auto* p = first_not_finite(store_, store_.values())) {
     return roll_back({.cost = {}, .norm = 0, .fault = "weight " + p->name + " is not finite"});
   }
@@ -367,6 +386,9 @@ void Trainer::save() {
   });
   if (!saved) return;
   log_info("saved update {}", state_.update);
+  const int64_t asked = std::exchange(asked_, state_.asked ? state_.update : kNone);
+  if (asked != kNone && asked != state_.update) checkpoints_.remove(asked);
+  if (state_.asked) return;           // what is due is kept as if it were not there
   if (state_.watch.high > 0) return;  // an older one may have to undo this one
   // What these weights cost is known after the next update: until then one more can be needed.
   const int64_t fewest = at_the_end() ? 1 : 2;

@@ -81,6 +81,7 @@ class Trainer {
   bool undo_rise(const Step& step);
   std::optional<Restored> restore_before_rise(int64_t latest, std::string* why_not);
   void go_back(const Step& step, const Restored& good);
+  std::vector<int64_t> due_checkpoints(int64_t latest) const;
   void log_training(double rate, double norm);
 
   bool at_the_end() const { return fovea::at_the_end(options_, state_); }
@@ -90,6 +91,7 @@ class Trainer {
   int64_t epoch_of_last_update() const;  // from 1
   bool validation_due() const;
   bool save_due();
+  bool save_asked();
   void validate();
   void validate_or_save();
   std::optional<std::vector<Metric>> measured(const HeldOut& text, const ValidOptions& options);
@@ -111,10 +113,11 @@ class Trainer {
   TrainState state_;
   std::unique_ptr<BatchStream> stream_;
   std::vector<int64_t> lines_;  // where the sentences of the current update came from
-  int64_t save_tried_ = -1, failed_saves_ = 0;
+  static constexpr int64_t kNone = -1;
+  int64_t save_tried_ = kNone, failed_saves_ = 0;
+  int64_t asked_ = kNone;  // the update of a checkpoint that was not due
   int64_t valid_tokens_ =
       std::numeric_limits<int64_t>::max();  // of a batch that memory suffices for
-  bool save_waits_ = false;                 // was due at an update with a loss that was too high
   std::chrono::steady_clock::time_point logged_;
 };
 

@@ -57,7 +57,7 @@ void Trainer::validate() {
       attempt([&] { write_weights(snapshots_.path(state_.update), store_); }))
     snapshots_.prune(state_.update, options_.train.average);
   state_.validated = state_.update;
-  save_tried_ = -1;  // a checkpoint of this update would not know of it
+  save_tried_ = kNone;  // a checkpoint of this update would not know of it
   judge(values);
   if (!values.empty()) tell({.kind = "valid", .values = values});
   logged_ += std::chrono::steady_clock::now() - begin;  // not counted in words per second
@@ -85,6 +85,7 @@ void Trainer::finish() {
     if (!test()) return;
   }
   state_.finished = true;
+  state_.asked = false;
   save();
 }
 
