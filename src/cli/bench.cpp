@@ -303,9 +303,10 @@ void bench_train(BenchOptions o) {
   const int64_t before = device == Device{Cpu{}} ? 2 : 16;  // a GPU learns sizes first
   for (int64_t i = 0; i < before; ++i) train(batches[static_cast<size_t>(i % 8)]);
   const int64_t updates = o.updates ? o.updates : is_large(o.model) ? 2 : 8;
+  int64_t words = 0;  // of one repeat
   const auto rates = repeated(o.repeats, [&] {
     const auto begin = Clock::now();
-    int64_t words = 0;
+    words = 0;
     for (int64_t i = 0; i < updates; ++i) words += train(batches[static_cast<size_t>(i % 8)]);
     finish(device);
     return static_cast<double>(words) / seconds_since(begin);
@@ -315,6 +316,9 @@ void bench_train(BenchOptions o) {
   Json json = header("train", o, s, *model);
   json.update({{"tokens_per_s", std::round(rates[0])},
                {"spread", {std::round(rates[1]), std::round(rates[2])}},
+               {"ms_per_update", std::round(1e5 * static_cast<double>(words) /
+                                            static_cast<double>(updates) / rates[0]) /
+                                     100},
                {"gflops", std::round(rates[0] * flops * 1e-9)},
                {"peak_gflops", std::round(peak)},
                {"share_of_peak", std::round(1000 * rates[0] * flops * 1e-9 / peak) / 1000},

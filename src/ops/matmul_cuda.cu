@@ -429,6 +429,7 @@ __global__ void __launch_bounds__(kWarp* kRowsAtOnce)
 unsigned* counters(Cuda on, unsigned wanted) {
   constexpr unsigned kMost = 1 << 16;
   static unsigned* const all = [&] {
+    refuse_while_capturing();  // they would be cleared in each replay, and not before
     void* start = nullptr;
     check_cuda(cudaMalloc(&start, kMost * sizeof(unsigned)), "taking memory for counters");
     fill_words(static_cast<std::byte*>(start), kMost, 0, on);

@@ -17,25 +17,27 @@ namespace {
 
 constexpr int64_t kUnit = 64, kFirst = 256;  // tokens
 constexpr int64_t kSteps = 16;               // as near as a part of this size to what would not fit
+constexpr int64_t kFewBatches = 32;          // of an epoch
 constexpr double kGibibyte = 1 << 30;
 
 int64_t tokens_of(const Corpus& text) {  // </s> counted
   return std::max(text.source_tokens(), text.target_tokens()) + text.size();
 }
 
-// The batches that need the most memory: of the most tokens, of the most words to predict, and of
-// the longest sentences.
+// The batches that need the most memory: of the most tokens, of the most words to predict, of the
+// longest sentences, and of the most tokens where all sentences are filled up to the longest.
 std::set<int64_t> hardest(const BatchPlan& plan, const Corpus& text) {
-  int64_t most[3] = {-1, -1, -1}, at[3] = {0, 0, 0};
+  int64_t most[4] = {-1, -1, -1, -1}, at[4] = {0, 0, 0, 0};
   for (int64_t i = 0; i < plan.size(); ++i) {
-    int64_t found[3] = {0, 0, 0};
+    int64_t found[4] = {0, 0, 0, 0};
     for (const int64_t pair : plan.members(i)) {
       const int64_t source = text.source_length(pair), target = text.target_length(pair);
       found[0] += source + target + 2;
       found[1] += target + 1;
       found[2] = std::max(found[2], source + target);
     }
-    for (int k = 0; k < 3; ++k)
+    found[3] = found[2] * std::ssize(plan.members(i));
+    for (int k = 0; k < 4; ++k)
       if (found[k] > most[k]) most[k] = found[k], at[k] = i;
   }
   return {std::begin(at), std::end(at)};
@@ -122,6 +124,9 @@ int64_t token_budget(const TrainOptions& options, const Corpus& text, Device dev
   release_memory(device);
   log_info("batch.tokens: auto: {} tokens fit into {:.1f} GiB", with_commas(tokens),
            static_cast<double>(memory_at_most(device)) / kGibibyte);
+  if (const int64_t batches = std::max<int64_t>(1, tokens_of(text) / tokens); batches < kFewBatches)
+    log_warning("an epoch is {} of such batches: set batch.tokens to less for more updates of it",
+                batches);
   return tokens;
 }
 

@@ -79,7 +79,10 @@ TEST_F(BudgetTest, AllOfTheTextIsTheMost) {
   const Limited limited(256);
   const Corpus little = random_text(50, 1);
   const int64_t all = little.source_tokens() + little.size();
+  testing::internal::CaptureStderr();
   const int64_t tokens = token_budget(small_options(), little, Cpu{});
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("an epoch is 1 of such batches"), std::string::npos) << log;
   EXPECT_GE(tokens, all);
   EXPECT_LT(tokens, all + 64);
 }

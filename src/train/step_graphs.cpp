@@ -105,23 +105,29 @@ void StepGraphs::work(const Fed& fed, const Tensor& results) const {
 
 void StepGraphs::capture(const Fed& fed, Known& known) {
   if (graphs_ == kMostGraphs) forget_oldest();
-  captured_ = true;
   known.results = room_for_results(fed);
   {
     const CopiesOfItsOwn copies;
     known.graph = Graph::captured(model_.parameters().device(), [&] { work(fed, known.results); });
   }
-  if (known.graph)
+  if (known.graph) {
     ++graphs_;
-  else
+    captured_ = true;
+  } else {
     capturing_ = false;
+    if (graphs_ == 0) release_memory(model_.parameters().device());  // what it took until it failed
+  }
+}
+
+void StepGraphs::release() {
+  known_.clear();
+  graphs_ = 0;
+  release_memory(model_.parameters().device());
 }
 
 bool StepGraphs::give_up_graphs() {
   capture_no_more();
-  known_.clear();
-  graphs_ = 0;
-  release_memory(model_.parameters().device());
+  release();
   return std::exchange(captured_, false);
 }
 
@@ -129,8 +135,9 @@ void StepGraphs::forget_oldest() {
   const auto age = [this](const auto& step) {
     return step.second.graph ? steps_ - step.second.used : -1;
   };
-  known_.erase(std::ranges::max_element(known_, {}, age));
-  --graphs_;
+  if (const auto oldest = std::ranges::max_element(known_, {}, age); oldest->second.graph)
+    known_.erase(oldest);
+  graphs_ = std::ranges::count_if(known_, [](const auto& step) { return bool{step.second.graph}; });
 }
 
 }  // namespace fovea

@@ -26,7 +26,9 @@ class StepGraphs {
 
   int64_t replays() const { return replays_; }  // so far
   void capture_no_more() { capturing_ = false; }
-  // The same, and gives back the memory of all graphs. False where none was captured, or tried to.
+  // Gives back what is free, and all graphs, which are captured again when their sizes come back.
+  void release();
+  // Both. False where there was no graph since this was called last.
   bool give_up_graphs();
 
  private:

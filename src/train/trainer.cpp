@@ -16,7 +16,7 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kSkipsBeforeRollback = 10, kMostRollbacks = 3, kMostRises = 3,
+constexpr int64_t kSkipsBeforeRollback = 10, kMostRollbacks = 3, kMostRises = 3, kMostReleases = 8,
                   kMostFailedSaves = 3;
 constexpr double kSlowerAfterRollback = 0.5;
 constexpr uint64_t kPartSeeds = 0x9E3779B97F4A7C15u;  // what seeds of a batch's parts lie apart
@@ -178,9 +178,10 @@ Trainer::Step Trainer::compute() {
 
 int64_t Trainer::part_tokens() const { return options_.batch.tokens / state_.parts; }
 
-// Sets the gradients anew, without graphs and then in smaller parts, until memory suffices.
+// Sets the gradients anew, with memory that is whole again, then without graphs and then in smaller
+// parts, until memory suffices.
 Cost Trainer::add_gradients(const std::vector<PairBatch>& batches) {
-  for (bool again = false;; again = true) {
+  for (int64_t tries = 0;; ++tries) {
     try {
       Cost cost;
       store_.gradients().fill(0);
@@ -198,20 +199,26 @@ Cost Trainer::add_gradients(const std::vector<PairBatch>& batches) {
       }
       return cost;
     } catch (const Error& error) {
-      if (error.code() != Exit::memory || !take_less_memory(batches, error.what(), again)) throw;
+      if (error.code() != Exit::memory || !take_less_memory(batches, error.what(), tries)) throw;
     } catch (const std::bad_alloc&) {
-      if (!take_less_memory(batches, "out of memory", again)) throw;
+      if (!take_less_memory(batches, "out of memory", tries)) throw;
     }
   }
 }
 
 // False where a batch is a single pair already, or cut into such.
-bool Trainer::take_less_memory(const std::vector<PairBatch>& batches, const char* why, bool again) {
+bool Trainer::take_less_memory(const std::vector<PairBatch>& batches, const char* why,
+                               int64_t tries) {
+  if (tries == 0 && releases_ < kMostReleases) {
+    ++releases_;
+    steps_.release();
+    log_warning("{}; trying again with what earlier batches had left in pieces", why);
+    return true;
+  }
   if (steps_.give_up_graphs()) {
     log_warning("{}; steps are no longer replayed, which took memory", why);
     return true;
   }
-  if (!again) return true;  // what batches of other sizes had left in pieces was given back
   const int64_t before = part_tokens();
   const bool whole = std::ranges::all_of(batches, [&](const PairBatch& batch) {
     return parts_of(batch, task_.text, before).size() == batch.members.size();

@@ -72,7 +72,7 @@ class Trainer {
   void make_update();
   Step compute();
   Cost add_gradients(const std::vector<PairBatch>& batches);
-  bool take_less_memory(const std::vector<PairBatch>& batches, const char* why, bool again);
+  bool take_less_memory(const std::vector<PairBatch>& batches, const char* why, int64_t tries);
   int64_t part_tokens() const;
   std::string find_fault(const Cost& cost, double norm) const;
   void apply(const Step& step);
@@ -116,6 +116,7 @@ class Trainer {
   static constexpr int64_t kNone = -1;
   int64_t save_tried_ = kNone, failed_saves_ = 0;
   int64_t asked_ = kNone;  // the update of a checkpoint that was not due
+  int64_t releases_ = 0;   // of memory that did not suffice
   int64_t valid_tokens_ =
       std::numeric_limits<int64_t>::max();  // of a batch that memory suffices for
   std::chrono::steady_clock::time_point logged_;

@@ -220,14 +220,14 @@ void compare(const Results& found, Reference& reference, const Limit& limit,
 }  // namespace
 
 std::vector<Sizes> Shapes::draw(uint64_t seed) const {
-  constexpr int64_t kOnDevices = 50, kLargestOnCpu = 40;
+  constexpr int64_t kOnDevices = 50, kLargestOnCpu = 40, kMostTries = 1000;
   Sizes most = largest;
   for (int64_t& n : most) n = effort().light ? std::min(n, kLargestOnCpu) : n;
   std::vector<Sizes> all{Sizes(most.size(), 1), most};
   Random random(seed, 1);
   const int64_t some = effort().shapes ? effort().shapes : few;
   const int64_t count = effort().light ? some : kOnDevices;
-  while (std::ssize(all) < count) {
+  for (int64_t tries = 0; std::ssize(all) < count; ++tries) {
     Sizes next;
     for (const int64_t top : most) {  // as many small ones as large ones
       auto n =
@@ -244,7 +244,8 @@ std::vector<Sizes> Shapes::draw(uint64_t seed) const {
       }
       next.push_back(std::clamp<int64_t>(n, 1, top));
     }
-    all.push_back(next);
+    // None twice, unless there are not so many.
+    if (tries >= kMostTries || std::ranges::find(all, next) == all.end()) all.push_back(next);
   }
   if (!effort().light) all.insert(all.end(), large.begin(), large.end());
   return all;
