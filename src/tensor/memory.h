@@ -15,8 +15,8 @@ using Buffer = std::shared_ptr<std::byte>;
 // Takes at least `bytes` bytes, aligned to kAlignment, from the device's arena. The arena is
 // best-fit over large chunks, which go back to the system only where memory is short or
 // release_memory() asks for it: a training step that allocates the same sizes in the same order
-// gets the same addresses, and memory in use is the high-water mark of one step. Throws Error(Exit::memory) with what to lower
-// when the machine has no more.
+// gets the same addresses, and memory in use is the high-water mark of one step. Throws
+// Error(Exit::memory) with what to lower when the machine has no more.
 inline constexpr std::size_t kAlignment = 64;  // on the host; a GPU's is kCudaAlignment
 Buffer allocate(std::size_t bytes, Device device);
 inline constexpr const char* kNeedsLess =  // said where memory has run out
