@@ -404,6 +404,11 @@ class CompareRun {
 void compare(CompareCommand c, bool threads_given) {
   const ComparisonPlan plan = ComparisonPlan::read(c.file);
   if (c.directory.empty()) c.directory = std::filesystem::path(c.file).stem().string();
+  for (const char* const of_a_model : {kConfigFile, "checkpoints"}) {
+    std::error_code error;
+    check(!std::filesystem::exists(std::filesystem::path(c.directory) / of_a_model, error),
+          Exit::usage, c.directory, ": a model was trained there; name another folder with -o");
+  }
   std::vector<Entry> entries = entries_of(c, plan);
   const TrainOptions& first = entries.front().run.options;
   check_files(first);

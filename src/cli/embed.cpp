@@ -22,6 +22,8 @@
 namespace fovea {
 namespace {
 
+constexpr int64_t kFewWords = 10'000'000;  // read in all
+
 constexpr const char* kExamples = R"(Examples:
   Vectors of the words of a text, punctuation split off, all in lower case:
     fovea embed train.en --tokenize 13a --lowercase -o vectors.vec
@@ -73,6 +75,11 @@ WordStream read_text(const EmbedCommand& c) {
   WordStream text = read_words(c.inputs, options);
   progress.finish();
   log_info("{}", text.summary());
+  if (static_cast<int64_t>(text.ids.size()) * c.learning.epochs < kFewWords)
+    log_warning(
+        "{} words, read {} times, are few for word vectors, which may come out all alike: give "
+        "more text or --epochs, or a smaller --size",
+        with_commas(static_cast<int64_t>(text.ids.size())), c.learning.epochs);
   return text;
 }
 

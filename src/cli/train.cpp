@@ -201,9 +201,10 @@ void conclude(const TrainOptions& options, const TrainData& data, const std::str
   write_card(directory, card_text({name, options, data, parameters, figures}));
   const std::string results = summary_of(figures, options.valid.stop_metric);
   const char* quote = directory.find(' ') == std::string::npos ? "" : "'";  // for the shell
-  log_info("model in {}{} (took {}); try: fovea {} -m {}{}{} \"A sentence.\"", directory,
-           results.empty() ? "" : ": " + results, short_duration(seconds),
-           options.data.labelled() ? "classify" : "translate", quote, directory, quote);
+  const auto [command, argument] = options.data.example_of_use();
+  log_info("model in {}{} (took {}); try: {} -m {}{}{} {}", directory,
+           results.empty() ? "" : ": " + results, short_duration(seconds), command, quote,
+           directory, quote, argument);
 }
 
 RunOutcome run_training(TrainOptions options, const TrainCommand& command,

@@ -113,7 +113,8 @@ void check_usage(const TranslateCommand& c) {
         "--attention: matrices need --format jsonl; to see one, use 'fovea show'");
   for (const std::string& input : c.inputs) check_not_overwritten(input, c.output);
   for (const std::string& text : c.texts) {
-    if (std::filesystem::is_regular_file(text))
+    std::error_code error;  // a long text is no name of a file
+    if (std::filesystem::is_regular_file(text, error))
       log_warning("'{}' is translated as a text; for the lines of that file: -i {}", text, text);
     else if (looks_like_a_path(text))
       log_warning("'{}' is translated as a text: there is no such file; files are named with -i",

@@ -52,7 +52,8 @@ std::string output_path(const VocabOptions& options) {
   namespace fs = std::filesystem;
   const std::string ending = options.subwords() ? ".spm" : ".txt";
   const fs::path path(options.output);
-  const bool folder = fs::is_directory(path) || path.extension().empty();
+  std::error_code error;
+  const bool folder = fs::is_directory(path, error) || path.extension().empty();
   check(folder || path.extension() == ending, Exit::usage, "-o ", options.output,
         ": a vocabulary of kind ", options.kind, " is a file ending in ", ending,
         "; name such a file or a folder");
@@ -134,7 +135,8 @@ void make(const VocabOptions& options) {
   check(!options.inputs.empty(), Exit::usage, "no text files given to make a vocabulary of");
   const std::string path = output_path(options);
   const auto folder = std::filesystem::path(path).parent_path();
-  check(!std::filesystem::exists(folder / "config.yml"), Exit::usage, "-o ", options.output,
+  std::error_code error;
+  check(!std::filesystem::exists(folder / "config.yml", error), Exit::usage, "-o ", options.output,
         ": a model is there, which needs its own vocabulary; name another folder");
   check(options.min_count == 1 || !options.subwords(), Exit::usage, "--min-count ",
         options.min_count, ": ", options.kind, " learns pieces and does not count words; ",
@@ -153,7 +155,8 @@ void make(const VocabOptions& options) {
 // A file, or the source vocabulary of a model.
 Vocabulary shown_vocabulary(const std::string& name) {
   const std::string path = model_directory(name);
-  if (!std::filesystem::is_directory(path)) return Vocabulary::load(path);
+  std::error_code error;
+  if (!std::filesystem::is_directory(path, error)) return Vocabulary::load(path);
   const Vocabularies both = load_vocabularies(path);
   if (both.source.fingerprint() != both.target.fingerprint())
     log_info("{}: the vocabulary of its source; name the file of the target's", path);

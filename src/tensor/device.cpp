@@ -35,8 +35,9 @@ Device device_named(const std::string& name) {
       return device;
     }
   fail(Exit::usage, "--device ", name,
-       ": this program was built without CUDA; use --device cpu, or build it "
-       "with CUDA (HACKING.md)");
+       ": this program was built without CUDA; use --device cpu, or the program that "
+       "'cmake --preset cuda && cmake --build --preset cuda --target fovea' makes, "
+       "build/cuda/bin/fovea (HACKING.md)");
 }
 
 std::string describe(Cpu) {

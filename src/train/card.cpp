@@ -168,9 +168,9 @@ std::string card_text(const Card& card) {
       "\nThe shape of the network is in `config.yml`, every setting of the training in "
       "`recipe.yml`. To use it:\n\n"
       "```\n";
-  text += labelled ? "fovea classify -m MODEL_DIR --show \"A text.\"\n"
-                   : "fovea translate -m MODEL_DIR \"A sentence.\"\n"
-                     "fovea show -m MODEL_DIR \"A sentence.\"\n";
+  const auto [command, argument] = o.data.example_of_use();
+  text += fmt::format("{} -m MODEL_DIR{} {}\n", command, labelled ? " --show" : "", argument);
+  if (!labelled) text += "fovea show -m MODEL_DIR \"A sentence.\"\n";
   text +=
       "```\n\n"
       "Only you know where the text came from and under which licence, what the model is good "

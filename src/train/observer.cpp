@@ -39,29 +39,28 @@ class Console : public TrainObserver {
 
   void began(const TrainState& state) override {
     start_ = state.update;
-    begin_ = Clock::now();
+    begin_ = told_ = Clock::now();
+    words_ = 0;
     progress_.reset();
   }
 
   void updated(const UpdateReport& r) override {
     updates_ = r.updates;
-    if (log_format() != LogFormat::tty) return;
+    words_ += r.words;
+    if (log_format() != LogFormat::tty) return tell_after_silence(r);
     if (!progress_) {
       progress_.emplace("training", r.updates, ProgressOptions{.unit = "updates"});
       progress_->begin_at(start_);
       begin_ = Clock::now();
     }
-    words_ += r.words;
-    const double seconds = since_begin();
-    const double rate = seconds > 0 ? static_cast<double>(words_) / seconds : 0;
-    progress_->note(fmt::format("{} {:.3f} | ppl {:.2f} | lr {:.2e} | {} words/s", loss_, r.loss,
-                                std::exp(r.nll), r.rate, with_commas(static_cast<int64_t>(rate))));
+    progress_->note(state_of(r));
     progress_->set(r.update);
   }
 
   void measured(const Metrics& metrics) override {
     if (metrics.kind != "train") return log_info("{}", describe(metrics, 0));
     if (log_format() == LogFormat::tty) return;
+    told_ = Clock::now();
     Metrics shown = metrics;
     for (Metric& metric : shown.values)
       if (metric.name == "loss") metric.name = loss_;
@@ -70,6 +69,22 @@ class Console : public TrainObserver {
 
  private:
   using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kSilence{30};
+
+  // A person who waits for the first line of train.log_every updates knows that it goes on.
+  void tell_after_silence(const UpdateReport& r) {
+    if (Clock::now() - told_ < kSilence) return;
+    told_ = Clock::now();
+    log_info("training | update {} | {}{}", with_commas(r.update), state_of(r),
+             time_left(r.update));
+  }
+
+  std::string state_of(const UpdateReport& r) const {
+    const double seconds = since_begin();
+    const double rate = seconds > 0 ? static_cast<double>(words_) / seconds : 0;
+    return fmt::format("{} {:.3f} | ppl {:.2f} | lr {:.2e} | {} words/s", loss_, r.loss,
+                       std::exp(r.nll), r.rate, with_commas(static_cast<int64_t>(rate)));
+  }
 
   double since_begin() const {
     return std::chrono::duration<double>(Clock::now() - begin_).count();
@@ -83,7 +98,7 @@ class Console : public TrainObserver {
 
   std::string loss_;
   std::optional<Progress> progress_;
-  Clock::time_point begin_;
+  Clock::time_point begin_, told_;
   int64_t start_ = 0, updates_ = 0, words_ = 0;
 };
 

@@ -4,6 +4,18 @@
 
 namespace fovea {
 
+std::pair<std::string, std::string> DataOptions::example_of_use() const {
+  switch (task) {
+    case TaskKind::translate:
+      return {"fovea translate", "\"A sentence.\""};
+    case TaskKind::classify:
+      return {"fovea classify", "\"A text.\""};
+    case TaskKind::read:
+      return {"fovea classify", "--question \"A question?\" \"A document.\""};
+  }
+  return {};
+}
+
 void DataOptions::describe(Settings& s) {
   s.field(
       "root", root,
