@@ -71,6 +71,20 @@ Finding instruction_set() {
                       path.empty() ? "linked in" : path)};
 }
 
+Finding precisions() {
+  std::string fast, slow;
+  const auto tell = [&](const char* name, bool known) {
+    std::string& to = known ? fast : slow;
+    to += (to.empty() ? "" : " and ") + std::string(name);
+  };
+  tell("bf16", __builtin_cpu_supports("avx512bf16"));
+  tell("int8", __builtin_cpu_supports("avx512vnni") || __builtin_cpu_supports("avxvnni"));
+  std::string text = "f32";
+  if (!fast.empty()) text += "; faster with --precision " + fast;
+  if (!slow.empty()) text += "; the processor has no instructions for " + slow;
+  return {Verdict::ok, "precisions", text};
+}
+
 Finding memory() {
   const auto page = static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
   const double all = page * static_cast<double>(sysconf(_SC_PHYS_PAGES));
@@ -150,6 +164,7 @@ void examine() {
       {Verdict::ok, "version", "fovea " FOVEA_VERSION},
       {Verdict::ok, "processor", processor()},
       instruction_set(),
+      precisions(),
       {Verdict::ok, "cores",
        fmt::format("{}, {} threads in use", omp_get_num_procs(), omp_get_max_threads())},
       memory(),

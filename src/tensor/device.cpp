@@ -35,9 +35,8 @@ Device device_named(const std::string& name) {
       return device;
     }
   fail(Exit::usage, "--device ", name,
-       ": this program was built without CUDA; use --device cpu, or the program that "
-       "'cmake --preset cuda && cmake --build --preset cuda --target fovea' makes, "
-       "build/cuda/bin/fovea (HACKING.md)");
+       ": this program was built without CUDA; use --device cpu, or make the one that ./fovea "
+       "takes for it: cmake --preset cuda && cmake --build --preset cuda (HACKING.md)");
 }
 
 std::string describe(Cpu) {
