@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/edit_distance.h"
 #include "cli/suggestion.h"
 
 namespace fovea {
