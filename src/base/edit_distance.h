@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <limits>
 #include <numeric>
+#include <string>
 #include <vector>
 
 namespace fovea {
@@ -35,6 +36,29 @@ std::size_t edit_distance(const Text& a, const Text& b,
 // From how many edits on a name is no longer meant by what was typed.
 inline std::size_t too_many_edits(std::size_t letters) {
   return std::max<std::size_t>(2, letters / 3) + 1;
+}
+
+// The name that was probably meant by `typed`: the nearest by single-letter edits, capitals or not,
+// if it is fewer than `too_many` away; "" otherwise.
+inline std::string nearest_name(const std::string& typed, const std::vector<std::string>& names,
+                                std::size_t too_many) {
+  const auto lower = [](std::string text) {
+    for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
+    return text;
+  };
+  std::string best;
+  std::size_t fewest = too_many;
+  if (typed.size() > 64) return best;
+  for (const std::string& name : names) {
+    const std::size_t n = edit_distance(lower(typed), lower(name), fewest);
+    if (n >= fewest) continue;
+    fewest = n;
+    best = name;
+  }
+  return best;
+}
+inline std::string nearest_name(const std::string& typed, const std::vector<std::string>& names) {
+  return nearest_name(typed, names, too_many_edits(typed.size()));
 }
 
 }  // namespace fovea

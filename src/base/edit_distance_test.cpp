@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fovea {
 namespace {
@@ -32,6 +33,19 @@ TEST(EditDistance, StopsAtTheLimitAndNotBefore) {
     for (size_t limit = 1; limit < 10; ++limit)
       EXPECT_EQ(edit_distance(a, b, limit), std::min(whole, limit)) << b << " " << limit;
   }
+}
+
+TEST(NearestName, IsNearEnoughOrNone) {
+  const std::vector<std::string> names{"translate", "train", "show", "local-p"};
+  EXPECT_EQ(nearest_name("trnslate", names), "translate");
+  EXPECT_EQ(nearest_name("tran", names), "train");
+  EXPECT_EQ(nearest_name("SHOW", names), "show");
+  EXPECT_EQ(nearest_name("LOCAL_P", names), "local-p");
+  EXPECT_EQ(nearest_name("evaluate", names), "");
+  EXPECT_EQ(nearest_name("tran", names, 2), "train");
+  EXPECT_EQ(nearest_name("trn", names, 2), "");
+  EXPECT_EQ(nearest_name(std::string(1000, 't'), names), "");
+  EXPECT_EQ(nearest_name("show", {}), "");
 }
 
 }  // namespace

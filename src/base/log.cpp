@@ -203,7 +203,7 @@ void Progress::set(int64_t done) {
 void Progress::finish() {
   if (finished_) return;
   finished_ = true;
-  show();
+  if (done_ > begun_at_) show();  // an error before the first step is said without it
   the_log().sink->leave();
 }
 

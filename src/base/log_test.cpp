@@ -152,6 +152,17 @@ TEST(Progress, PlainLinesFollowTheInterval) {
   EXPECT_NE(lines[0].find("train 1,000/1,000 (100 %) | "), std::string::npos) << text;
 }
 
+TEST(Progress, SaysNothingWhereNothingWasDone) {
+  for (const LogFormat format : {LogFormat::plain, LogFormat::json, LogFormat::tty}) {
+    const std::string text = captured([&] {
+      start_log({.format = format});
+      Progress progress("train", 10, {.unit = "updates"});
+      progress.begin_at(5);
+    });
+    EXPECT_EQ(text, "");
+  }
+}
+
 TEST(Log, NumbersAndTimes) {
   EXPECT_EQ(with_commas(0), "0");
   EXPECT_EQ(with_commas(999), "999");

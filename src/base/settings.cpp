@@ -178,6 +178,7 @@ Field& Settings::add_choice(std::string_view name, std::vector<std::string> name
                             std::function<std::string()> load) {
   Field& f = add(name, help);
   f.expected_ = fmt::format("one of {}", fmt::join(names, ", "));
+  f.names_ = names;
   f.help_ += fmt::format("{}{}", help.empty() ? "" : ": ", fmt::join(names, ", "));
   f.print_ = [load = std::move(load)] { return yaml_string(load()); };
   f.assign_ = [names = std::move(names), store = std::move(store)](const Field::Items& items) {
@@ -249,6 +250,8 @@ void Settings::fail_unknown(const std::string& path, const Place& place) const {
   for (size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1))
     if (const Field* field = find(path.substr(0, dot)))
       fail(place.code, at, ": ", field->path_, ": expected ", field->expected_, ", found a map");
+  for (const auto& [key, why] : foreign_)
+    check(path != key && !path.starts_with(key + "."), place.code, at, ": ", key, ": ", why);
   const std::string close = nearest(path);
   fail(place.code, at, ": unknown key '", printable(path), "'",
        close.empty() ? "; --dump-config lists all keys" : "; did you mean '" + close + "'?");
@@ -258,8 +261,12 @@ void Settings::assign(Field& field, const std::vector<std::string>& items, bool 
                       const Place& place) {
   const std::string at = located(place.source, place.line) + ": " + field.path_;
   check(!list || field.list_, place.code, at, ": expected ", field.expected_, ", found a list");
-  check(field.assign_(items), place.code, at, ": expected ", field.expected_, ", found '",
-        items.empty() ? "" : printable(items[0]), "'");
+  if (!field.assign_(items)) {
+    const std::string found = items.empty() ? "" : items[0];
+    const std::string close = nearest_name(found, field.names_);
+    fail(place.code, at, ": expected ", field.expected_, ", found '", printable(found), "'",
+         close.empty() ? "" : "; did you mean '" + close + "'?");
+  }
   check(field.in_range(), place.code, at, ": ", field.print_(), " is out of range, ", field.range(),
         " is expected");
   field.given_ = true;

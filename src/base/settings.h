@@ -30,6 +30,7 @@ class Field {
   std::string range() const;
 
   std::string path_, help_, expected_;
+  std::vector<std::string> names_;            // of a choice
   std::function<bool(const Items&)> assign_;  // false: the text is not of this type
   std::function<std::string()> print_;        // the value as YAML
   std::function<double()> number_;            // for the range; empty where there is none
@@ -102,6 +103,9 @@ class Settings {
   void when(const std::function<bool()>& condition, const std::string& belongs_to,
             const std::function<void()>& describe);
 
+  // A key that is no setting here, nor is anything below it: whoever gives it is told `why`.
+  void foreign(std::string_view key, std::string_view why) { foreign_.emplace_back(key, why); }
+
   // Reads YAML. Keys may be nested maps or dotted. An unknown key, a key given twice, a wrong
   // type or a value out of range is an Error with `code`, the source's name and the line;
   // `code` is Exit::data for recipes and Exit::model for a model's config.yml.
@@ -140,7 +144,8 @@ class Settings {
 
   std::string prefix_;
   std::vector<std::unique_ptr<Field>> fields_;
-  std::vector<std::pair<std::string, std::string>> groups_;  // path and help
+  std::vector<std::pair<std::string, std::string>> groups_;   // path and help
+  std::vector<std::pair<std::string, std::string>> foreign_;  // key and why
 };
 
 }  // namespace fovea

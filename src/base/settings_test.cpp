@@ -136,6 +136,14 @@ TEST(Settings, UnknownKeysNameLineAndNearest) {
             "r.yml:1: unknown key 'zzzzzzzzz'; --dump-config lists all keys");
 }
 
+TEST(Settings, ForeignKeysSayWhereTheyBelong) {
+  Fixture f;
+  f.settings.foreign("variants", "this is for others");
+  EXPECT_EQ(f.error("variants: [a]"), "r.yml:1: variants: this is for others");
+  EXPECT_EQ(f.error("title: x\nvariants:\n  a: {b: 1}\n"), "r.yml:3: variants: this is for others");
+  EXPECT_EQ(f.error("variant: 1"), "r.yml:1: unknown key 'variant'; --dump-config lists all keys");
+}
+
 TEST(Settings, WrongTypesNameWhatWasFound) {
   Fixture f;
   const std::pair<const char*, const char*> cases[] = {
@@ -146,6 +154,8 @@ TEST(Settings, WrongTypesNameWhatWasFound) {
       {"model: {layers: {a: 4}}", "model.layers: expected an integer, found a map"},
       {"model: {layers: }", "model.layers: expected an integer, found nothing"},
       {"model: {norm: mid}", "model.norm: expected one of post, pre, found 'mid'"},
+      {"model: {norm: psot}", "expected one of post, pre, found 'psot'; did you mean 'post'?"},
+      {"model: {norm: PRE}", "found 'PRE'; did you mean 'pre'?"},
       {"model: {activation: tanh}", "expected one of relu, gelu, found 'tanh'"},
       {"model: {dropout: .nan}", "expected a number, found '.nan'"},
       {"model: {dropout: nan}", "expected a number, found 'nan'"},
@@ -177,7 +187,8 @@ TEST(Settings, WhatIsNoYamlIsToldWithWhatToDo) {
       {"model:\n  layers: 4\n norm: pre", "indent the lines of a section alike"},
       {"title: a: b", "a ':' where none can stand"},
       {"title: \"a", "a quote is not closed"},
-      {"model:\n\tlayers: 4", "indent with blanks"},
+      {"model:\n\tlayers: 4", "r.yml:2: a tab indents this line"},
+      {"model:\n  layers: 4\n \t norm: pre", "r.yml:3: a tab indents this line"},
       {"title: @a", "put the value in quotes"},
   };
   for (const auto& [yaml, says] : cases)

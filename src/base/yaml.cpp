@@ -132,6 +132,18 @@ class Flattener : public YAML::EventHandler {
   std::set<std::string> seen_;
 };
 
+constexpr const char* kTab =
+    "a tab indents this line, which YAML does not allow; indent with blanks";
+
+// Whether a tab indents the line that yaml-cpp could not read. It takes tabs for a part of a value
+// and complains of what comes after them.
+bool tab_indents(std::string_view text, int64_t line) {
+  for (; line > 0 && !text.empty(); --line)
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  const size_t first = text.find_first_not_of(' ');
+  return first != std::string_view::npos && text[first] == '\t';
+}
+
 // What yaml-cpp found wrong, with what to do. It notices what is not closed at the end of the file
 // or where the next thing begins, so that the line is the last possible one.
 std::string in_our_words(const std::string& message) {
@@ -143,12 +155,12 @@ std::string in_our_words(const std::string& message) {
       {Says::END_OF_MAP, "expected 'name: value' as above; indent the lines of a section alike"},
       {Says::END_OF_SEQ, "expected '- item' as above; indent the items of a list alike"},
       {Says::MAP_VALUE,
-       "a ':' where none can stand; put a value that holds ': ' in quotes, each 'name: value' on a "
-       "line of its own, and indent with blanks, not with tabs"},
+       "a ':' where none can stand; put a value that holds ': ' in quotes, and each 'name: value' "
+       "on a line of its own"},
       {Says::MAP_KEY, "a name cannot stand here; put each 'name: value' on a line of its own"},
       {Says::BLOCK_ENTRY, "a '- ' where no list can stand; put its items on lines of their own"},
       {Says::EOF_IN_SCALAR, "a quote is not closed until the end of the file"},
-      {Says::TAB_IN_INDENTATION, "a tab indents this line; indent with blanks"},
+      {Says::TAB_IN_INDENTATION, kTab},
       {Says::UNKNOWN_TOKEN, "a character that begins nothing; put the value in quotes"},
   };
   for (const auto& [theirs, ours] : kWords)
@@ -184,7 +196,8 @@ std::vector<YamlEntry> read_yaml(std::string_view text, const std::string& sourc
     while (parser.HandleNextDocument(events)) {
     }
   } catch (const YAML::Exception& error) {
-    events.fault(error.mark, in_our_words(error.msg));
+    const bool tab = tab_indents(text, error.mark.line);
+    events.fault(error.mark, tab ? kTab : in_our_words(error.msg));
   }
   return events.take();
 }

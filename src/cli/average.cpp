@@ -40,12 +40,18 @@ struct AverageCommand {
   bool force = false;
 };
 
-// The model directory that a file or directory belongs to.
+std::string model_or_checkpoint(const std::string& name) {
+  return name.ends_with(".safetensors") ? name : model_directory(name);
+}
+
+// The model directory that a file or directory belongs to, or that of a run that has not chosen a
+// model yet: load_config() says what to do.
 std::string home_of(const std::string& input) {
   std::error_code error;
   const fs::path start = fs::absolute(input, error).lexically_normal();
   for (fs::path path = start; path.has_relative_path(); path = path.parent_path())
-    if (fs::exists(path / kConfigFile, error)) return path.string();
+    if (fs::exists(path / kConfigFile, error) || fs::exists(path / "checkpoints", error))
+      return path.string();
   fail(Exit::model, input, ": no ", kConfigFile, " in it or above it; name a model directory, or ",
        "a checkpoint inside of one");
 }
@@ -72,11 +78,11 @@ void average(const AverageCommand& command) {
   check_output(command);
   std::vector<std::string> paths;
   for (const std::string& name : command.inputs) {
-    const std::string input = model_directory(name);
+    const std::string input = model_or_checkpoint(name);
     std::error_code error;
-    paths.push_back(fs::is_directory(input, error) ? input + "/" + kWeightsFile : input);
+    paths.push_back(fs::is_directory(input, error) ? weights_file(input) : input);
   }
-  const std::string home = home_of(model_directory(command.inputs.front()));
+  const std::string home = home_of(model_or_checkpoint(command.inputs.front()));
   const ModelConfig config = load_config(home);
   const Vocabularies vocabularies = load_vocabularies(home);
   const auto model = make_model(config, 1);

@@ -7,6 +7,7 @@
 #include <unicode/uvernum.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -156,6 +157,8 @@ Finding devices() {
       verdict = Verdict::note;
     }
   }
+  if (std::ranges::count(device_names(), Cuda::kName) == 0)
+    found += "; no cuda: this program was built without CUDA";
   return {verdict, "devices", found};
 }
 

@@ -8,6 +8,7 @@
 #include <cstring>
 
 #include "base/check.h"
+#include "base/edit_distance.h"
 #include "cli/suggestion.h"
 
 namespace fovea {
@@ -44,6 +45,24 @@ std::string unknown_word(const CLI::App& command, const std::string& typed) {
                                      : "unknown command";
   return with_hint(std::string(what) + " '" + typed + "'",
                    meant_name(typed.substr(0, typed.find('=')), names));
+}
+
+// An option of a command that stands before its name, where only options of all commands may:
+// "'-m' comes after the command: fovea translate -m ..."; "" where it is none.
+std::string misplaced_option(const CLI::App& command, const std::string& typed) {
+  const std::string name = typed.substr(0, typed.find('='));
+  const auto belongs = [&](const CLI::App* app) {
+    return name.starts_with("-") && app->get_option_no_throw(name) != nullptr;
+  };
+  std::string after = command.get_name();
+  for (const CLI::App* app = command.get_parent(); app; app = app->get_parent())
+    after = app->get_name() + " " + after;
+  const auto below = command.get_subcommands(nullptr);
+  if (std::ranges::any_of(below, belongs))
+    after += " COMMAND";
+  else if (!belongs(&command))
+    return "";
+  return fmt::format("option '{}' comes after the command: {} {} ...", name, after, name);
 }
 
 // What a required option or argument is for: "TEXT is required: The sentence to translate".
@@ -116,8 +135,10 @@ std::string reworded(const CLI::App& command, const CLI::ParseError& error) {
   const bool told = dynamic_cast<const CLI::RequiredError*>(&error) ||
                     dynamic_cast<const CLI::ExtrasError*>(&error);
   const std::vector<std::string> extras = app.remaining(true);
-  const std::string message =
-      told && !extras.empty() ? unknown_word(*command, extras.front()) : reworded(*command, error);
+  const bool unknown = told && !extras.empty();
+  std::string message = unknown ? misplaced_option(*command, extras.front()) : "";
+  if (message.empty())
+    message = unknown ? unknown_word(*command, extras.front()) : reworded(*command, error);
   fail(Exit::usage, message, "\nTry '", name, " --help'.");
 }
 
@@ -189,6 +210,14 @@ Option Option::synonyms(const std::vector<std::pair<std::string, std::string>>& 
     return std::string();
   };
   return Option(option_->transform(CLI::Validator(exchange, "")));
+}
+
+Option Option::any_case() {
+  const auto lower = [](std::string& found) {
+    found = CLI::detail::to_lower(found);
+    return std::string();
+  };
+  return Option(option_->transform(CLI::Validator(lower, "")));
 }
 
 Option Option::split_at_commas() { return Option(option_->delimiter(',')); }
@@ -288,10 +317,17 @@ void Program::prepare(const std::function<void()>& action) {
 }
 
 void Program::run(std::vector<std::string> words) {
+  if (!words.empty() && words.front() == "help") {  // "help COMMAND" is "COMMAND --help"
+    words.erase(words.begin());
+    words.push_back("--help");
+  }
   std::ranges::reverse(words);  // CLI11 takes them from the back
   try {
     app_->parse(std::move(words));
   } catch (const CLI::Success& asked) {  // --help, --version
+    const std::vector<std::string> extras = app_->remaining();
+    if (app_->get_subcommands().empty() && !extras.empty() && !extras.front().starts_with("-"))
+      fail(Exit::usage, unknown_word(*app_, extras.front()), "\nTry 'fovea --help'.");
     app_->exit(asked);
     return;
   } catch (const CLI::ParseError& error) {

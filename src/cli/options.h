@@ -40,6 +40,7 @@ class Option {
   Option among(const std::vector<std::string>& words);
   // Read as if the second of each pair were given.
   Option synonyms(const std::vector<std::pair<std::string, std::string>>& words);
+  Option any_case();         // "CUDA" is "cuda"; said after what the words may be
   Option split_at_commas();  // "a,b" is two values
   Option within(int least, int most) { return within(int64_t{least}, int64_t{most}); }
   Option within(int64_t least, int64_t most);

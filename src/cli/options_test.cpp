@@ -17,7 +17,10 @@ class Options : public testing::Test {
         .within(0, 8)
         .from_environment("SPEAK_THREADS");
     command_.option("words", words_, "What to say").takes("WORD");
-    command_.option("--tone", tone_, "How").among({"loud", "soft"}).synonyms({{"quiet", "soft"}});
+    command_.option("--tone", tone_, "How")
+        .among({"loud", "soft"})
+        .synonyms({{"quiet", "soft"}})
+        .any_case();
     command_.option("--not", left_out_, "Words left out").one_by_one();
     command_.option("--also", added_, "Words added").repeated().split_at_commas();
     Command group = command_.group("Speed");
@@ -56,6 +59,13 @@ TEST_F(Options, ReachTheirVariables) {
   EXPECT_FALSE(pause_.has_value());
 }
 
+TEST_F(Options, InAnyCaseAreThoseOfTheList) {
+  program_.run({"speak", "--tone", "Loud"});
+  EXPECT_EQ(tone_, "loud");
+  program_.run({"speak", "--tone", "QUIET"});
+  EXPECT_EQ(tone_, "soft");
+}
+
 TEST_F(Options, OneByOneLeavesWhatFollowsAndRepeatedTakesIt) {
   program_.run(
       {"speak", "--not", "x", "a", "--not", "y", "b", "--also", "v", "w", "--also", "x,z"});
@@ -82,6 +92,14 @@ TEST_F(Options, ThatMakeNoSenseAreRefusedBeforeTheCommandRuns) {
             "unknown option '--tome'; did you mean '--tone'?\nTry 'fovea speak --help'.");
   EXPECT_EQ(refusal({"speak", "--thread", "3"}),
             "unknown option '--thread'; did you mean '--threads'?\nTry 'fovea speak --help'.");
+  EXPECT_EQ(refusal({"--tone=soft", "speak", "a"}),
+            "option '--tone' comes after the command: fovea speak --tone ...\n"
+            "Try 'fovea speak --help'.");
+  EXPECT_EQ(refusal({"--tone", "soft"}),
+            "option '--tone' comes after the command: fovea COMMAND --tone ...\n"
+            "Try 'fovea --help'.");
+  EXPECT_EQ(refusal({"help", "speek"}),
+            "unknown command 'speek'; did you mean 'speak'?\nTry 'fovea --help'.");
   const auto told = [&](std::vector<std::string> words) {
     words.insert(words.begin(), "speak");
     const std::string message = refusal(words);
@@ -115,6 +133,12 @@ TEST_F(Options, HelpIsPrintedAndNothingRuns) {
   EXPECT_NE(help.find("\nSpeed:\n  --rate N from 0.5 to 2 "), std::string::npos) << help;
   EXPECT_NE(help.find("\n  --volume N from 0 to 9 [1] "), std::string::npos) << help;
   EXPECT_NE(help.find("\n  --tone {loud,soft} "), std::string::npos) << help;
+  testing::internal::CaptureStdout();
+  program_.run({"help", "speak"});
+  EXPECT_EQ(testing::internal::GetCapturedStdout(), help);
+  testing::internal::CaptureStdout();
+  program_.run({"help"});
+  EXPECT_TRUE(testing::internal::GetCapturedStdout().starts_with("About\n"));
   testing::internal::CaptureStdout();
   program_.run({});
   EXPECT_TRUE(testing::internal::GetCapturedStdout().starts_with("About\n"));

@@ -77,12 +77,16 @@ std::vector<EngineSpec> default_models() {
 
 // "en-de=NAME" and "NAME" where NAME is that of a model that comes along, too.
 EngineSpec spec_of(const std::string& text) {
+  if (text.find('=') != std::string::npos) {
+    EngineSpec spec = parse_engine(text);
+    spec.directory = model_directory(spec.directory);
+    return spec;
+  }
   const std::string found = model_directory(text);
-  const bool told = text.find('=') != std::string::npos;
-  const auto pair = told ? std::nullopt : languages_of_model(found);
-  EngineSpec spec = pair ? EngineSpec{found, pair->first, pair->second} : parse_engine(found);
-  spec.directory = model_directory(spec.directory);
-  return spec;
+  const auto pair = languages_of_model(found);
+  if (pair) return {found, pair->first, pair->second};
+  load_config(found);  // that there is no model in it comes before its languages
+  return parse_engine(found);
 }
 
 std::string name_of(const std::string& directory) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <memory>
 
+#include "base/edit_distance.h"
 #include "base/log.h"
 #include "cli/options.h"
 #include "serve/language.h"
@@ -66,6 +67,24 @@ std::vector<std::string> models_in(const fs::path& folder) {
   return found;
 }
 
+// Short names are near each other: "toy" is not meant to be "dot".
+constexpr size_t kTooManyEdits = 2;
+
+[[noreturn]] void fail_no_model(const std::string& name) {
+  std::vector<std::string> names;
+  for (const std::vector<std::string>& some : {find_models(), find_gallery()})
+    for (const std::string& model : some) names.push_back(fs::path(model).filename().string());
+  const std::string last = (fs::path(name) / "").parent_path().filename().string();
+  const bool path = name.find('/') != std::string::npos;
+  const std::string meant = path ? "" : nearest_name(name, names, kTooManyEdits);
+  const std::string advice =
+      !meant.empty() ? "did you mean '" + meant + "'?"
+      : std::ranges::count(names, last) > 0
+          ? "there is one that comes along: name it '" + last + "', which works from every folder"
+          : "check the path, or make a model with 'fovea train'";
+  fail(Exit::model, name, ": there is no such model directory; ", advice);
+}
+
 }  // namespace
 
 void add_session(Program& program) {
@@ -92,6 +111,7 @@ void add_device_option(Command& command, std::string& device) {
   command.option("--device", device, "Where to compute")
       .among({"cpu", "cuda"})
       .synonyms({{"gpu", "cuda"}, {"cuda:0", "cuda"}})
+      .any_case()
       .with_default()
       .from_environment("FOVEA_DEVICE");
 }
@@ -122,10 +142,12 @@ Device device_of(const ModelChoice& choice) {
 std::vector<Package> load_models(const ModelChoice& choice) {
   const Device device = device_of(choice);
   std::vector<std::string> directories = choice.directories;
-  if (directories.empty()) directories.push_back(find_default_model());
-  check(!directories.front().empty(), Exit::model, "there is no default model (", kDefaultModel,
-        " was looked for in $FOVEA_HOME and above the program); name one with -m DIR, or train ",
-        "one: fovea train --help");
+  if (directories.empty()) {
+    directories.push_back(find_default_model());
+    check(!directories.front().empty(), Exit::model, "there is no default model (", kDefaultModel,
+          " was looked for in $FOVEA_HOME and above the program); name one with -m DIR, or train ",
+          "one: fovea train --help");
+  }
   std::vector<Package> packages;
   for (std::string directory : directories) {
     directory = model_directory(directory);
@@ -147,6 +169,15 @@ std::vector<const Model*> models_of(const std::vector<Package>& packages) {
 }
 
 std::string model_directory(const std::string& name) {
+  check(!name.empty(), Exit::usage, "the name given for a model (-m) is empty; name a model ",
+        "directory, or leave it out");
+  const std::string found = model_or_file(name);
+  std::error_code error;
+  if (!fs::exists(found, error)) fail_no_model(name);
+  return found;
+}
+
+std::string model_or_file(const std::string& name) {
   std::error_code error;
   if (fs::exists(name, error) || name.find('/') != std::string::npos) return name;
   const fs::path first = find_default_model();

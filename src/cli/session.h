@@ -43,8 +43,11 @@ std::vector<Package> load_models(const ModelChoice& choice);
 std::vector<const Model*> models_of(const std::vector<Package>& packages);
 
 // The model directory that -m names: itself, or where there is no such folder the model of that
-// name that comes along, "de-en" or one of the gallery, "local-p".
+// name that comes along, "de-en" or one of the gallery, "local-p". Exit::model where there is none,
+// with the name that was probably meant.
 std::string model_directory(const std::string& name);
+// The same where the name may be that of a file, which need not be there.
+std::string model_or_file(const std::string& name);
 // The models that come along for use: the default model and those beside it.
 std::vector<std::string> find_models();
 // The tiny models that come along, one for each mechanism: models/gallery beside the default model,

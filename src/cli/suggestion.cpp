@@ -125,19 +125,6 @@ bool knows(const std::vector<std::string>& names, const std::string& ours) {
 
 }  // namespace
 
-std::string nearest_name(const std::string& typed, const std::vector<std::string>& names) {
-  std::string best;
-  size_t fewest = too_many_edits(typed.size());
-  if (typed.size() > 64) return best;
-  for (const std::string& name : names) {
-    const size_t n = edit_distance(typed, name, fewest);
-    if (n >= fewest) continue;
-    fewest = n;
-    best = name;
-  }
-  return best;
-}
-
 std::string meant_name(const std::string& typed, const std::vector<std::string>& names) {
   std::string spelled = typed;  // fairseq and SentencePiece write --beam_size
   std::ranges::replace(spelled, '_', '-');

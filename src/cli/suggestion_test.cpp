@@ -5,14 +5,6 @@
 namespace fovea {
 namespace {
 
-TEST(Suggestion, NearestName) {
-  const std::vector<std::string> names{"translate", "train", "show"};
-  EXPECT_EQ(nearest_name("trnslate", names), "translate");
-  EXPECT_EQ(nearest_name("tran", names), "train");
-  EXPECT_EQ(nearest_name("evaluate", names), "");
-  EXPECT_EQ(nearest_name(std::string(1000, 't'), names), "");
-}
-
 TEST(Suggestion, NamesOfOtherToolkits) {
   EXPECT_EQ(meant_name("--beam-size", {"--bleu-size", "--beam"}), "--beam");
   EXPECT_EQ(meant_name("--beam_size", {"--beam"}), "--beam");

@@ -94,6 +94,9 @@ TrainOptions read_options(const TrainCommand& command, std::string* dump) {
   TrainOptions options;
   Settings settings;
   options.describe(settings);
+  for (const char* key : {"base", "compare", "variants"})
+    settings.foreign(key,
+                     "a file with this is for 'fovea compare -c FILE', which trains each variant");
   if (!command.recipe.empty()) settings.read_file(command.recipe, Exit::data);
   options.data.start_at(command.data);
   if (!command.precision.empty()) settings.set("train.precision=" + command.precision);

@@ -154,7 +154,7 @@ void make(const VocabOptions& options) {
 
 // A file, or the source vocabulary of a model.
 Vocabulary shown_vocabulary(const std::string& name) {
-  const std::string path = model_directory(name);
+  const std::string path = model_or_file(name);
   std::error_code error;
   if (!std::filesystem::is_directory(path, error)) return Vocabulary::load(path);
   const Vocabularies both = load_vocabularies(path);

@@ -171,11 +171,15 @@ ModelConfig load_config(const std::string& directory) {
   return config;
 }
 
-LoadedModel load_model(const std::string& directory, Type type, Device device) {
-  LoadedModel loaded{load_config(directory), nullptr};
+std::string weights_file(const std::string& directory) {
   const std::string path = in(directory, kWeightsFile);
   check_file(path, "the weights");
-  const SafetensorsFile file = SafetensorsFile::open(path);
+  return path;
+}
+
+LoadedModel load_model(const std::string& directory, Type type, Device device) {
+  LoadedModel loaded{load_config(directory), nullptr};
+  const SafetensorsFile file = SafetensorsFile::open(weights_file(directory));
   loaded.model = declare_model(loaded.config, type, device);
   check_header(file, loaded.model->parameters());
   loaded.model->parameters().place();

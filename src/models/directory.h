@@ -23,6 +23,9 @@ void save_model(const std::string& directory, const ModelConfig& config,
 // What config.yml says, checked. Any fault is Exit::model and names file, line and key.
 ModelConfig load_config(const std::string& directory);
 
+// Where a model directory has its weights. Exit::model where there are none.
+std::string weights_file(const std::string& directory);
+
 struct LoadedModel {
   ModelConfig config;
   std::unique_ptr<Model> model;
