@@ -38,10 +38,16 @@ struct Finding {
   std::string what, found;
 };
 
-std::string processor() {
+// What the system says of the first processor; empty where it says nothing.
+std::string about_processor(std::string_view name) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
+    if (line.starts_with(name)) return line.substr(line.find(':') + 2);
+  return "";
+}
+
+std::string processor() {
+  if (std::string name = about_processor("model name"); !name.empty()) return name;
   utsname system{};
   return uname(&system) == 0 ? system.machine : "unknown";
 }
@@ -73,13 +79,17 @@ Finding instruction_set() {
 }
 
 Finding precisions() {
+  const std::string flags = about_processor("flags") + ' ';
   std::string fast, slow;
-  const auto tell = [&](const char* name, bool known) {
+  const auto tell = [&](const char* name, std::initializer_list<const char*> any) {
+    const bool known = std::ranges::any_of(any, [&](const char* flag) {
+      return flags.find(' ' + std::string(flag) + ' ') != flags.npos;
+    });
     std::string& to = known ? fast : slow;
     to += (to.empty() ? "" : " and ") + std::string(name);
   };
-  tell("bf16", __builtin_cpu_supports("avx512bf16"));
-  tell("int8", __builtin_cpu_supports("avx512vnni") || __builtin_cpu_supports("avxvnni"));
+  tell("bf16", {"avx512_bf16", "amx_bf16"});
+  tell("int8", {"avx512_vnni", "avx_vnni"});
   std::string text = "f32";
   if (!fast.empty()) text += "; faster with --precision " + fast;
   if (!slow.empty()) text += "; the processor has no instructions for " + slow;
