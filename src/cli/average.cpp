@@ -49,9 +49,9 @@ std::string model_or_checkpoint(const std::string& name) {
 std::string home_of(const std::string& input) {
   std::error_code error;
   const fs::path start = fs::absolute(input, error).lexically_normal();
-  for (fs::path path = start; path.has_relative_path(); path = path.parent_path())
-    if (fs::exists(path / kConfigFile, error) || fs::exists(path / "checkpoints", error))
-      return path.string();
+  for (const char* const sign : {kConfigFile, "checkpoints"})
+    for (fs::path path = start; path.has_relative_path(); path = path.parent_path())
+      if (fs::exists(path / sign, error)) return path.string();
   fail(Exit::model, input, ": no ", kConfigFile, " in it or above it; name a model directory, or ",
        "a checkpoint inside of one");
 }

@@ -89,7 +89,7 @@ Finding precisions() {
     to += (to.empty() ? "" : " and ") + std::string(name);
   };
   tell("bf16", {"avx512_bf16", "amx_bf16"});
-  tell("int8", {"avx512_vnni", "avx_vnni"});
+  tell("int8 (translating)", {"avx512_vnni", "avx_vnni"});
   std::string text = "f32";
   if (!fast.empty()) text += "; faster with --precision " + fast;
   if (!slow.empty()) text += "; the processor has no instructions for " + slow;

@@ -61,10 +61,8 @@ both at $FOVEA_DATA, else at the current folder. So do those of text, vocabulari
 given with --set.
 
 The same command goes on where a stopped or killed run left off, with the same result to the
-bit; not so where memory ran short, or where updates had to be undone because the loss rose or was
-not finite: a run that was stopped goes back to what it saved then. Ctrl-C and SIGTERM save and
-stop; SIGUSR1 saves and goes on. A model that cannot be gone on with is replaced only with
---restart.
+bit; not so where memory ran short. Ctrl-C and SIGTERM save and stop; SIGUSR1 saves and goes on. A
+model that cannot be gone on with is replaced only with --restart.
 
 Training ends after train.updates, or when valid.patience validations in a row brought nothing
 better. The default of 20,000 updates reads a million short sentence pairs some seven times, which

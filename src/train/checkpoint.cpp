@@ -206,14 +206,17 @@ std::optional<Restored> restore_newest(const FileSeries& series, const Identity&
        "; --restart begins anew");
 }
 
-std::optional<CheckpointNote> newest_note(const FileSeries& series) {
-  const std::vector<int64_t> numbers = series.numbers();
-  if (numbers.empty()) return {};
+std::optional<CheckpointNote> note_of(const std::string& path) {
   try {
-    return read_note(SafetensorsFile::open(series.path(numbers.back())));
+    return read_note(SafetensorsFile::open(path));
   } catch (const Error&) {
     return {};
   }
+}
+
+std::optional<CheckpointNote> newest_note(const FileSeries& series) {
+  const std::vector<int64_t> numbers = series.numbers();
+  return numbers.empty() ? std::nullopt : note_of(series.path(numbers.back()));
 }
 
 void write_weights(const std::string& path, const ParameterStore& store) {

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <optional>
 #include <string>
 #include <utility>
@@ -84,7 +83,9 @@ std::optional<Restored> restore_newest(const FileSeries& series, const Identity&
                                        const ParameterStore& store, const Optimizer& optimizer,
                                        std::vector<int64_t> updates);
 
-// What the newest checkpoint says of itself, its tensors unseen; nothing where none can be read.
+// What a checkpoint says of itself, its tensors unseen; nothing where it cannot be read. And the
+// newest.
+std::optional<CheckpointNote> note_of(const std::string& path);
 std::optional<CheckpointNote> newest_note(const FileSeries& series);
 
 // Flat weights alone, for averaging.

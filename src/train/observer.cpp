@@ -58,9 +58,9 @@ class Console : public TrainObserver {
   }
 
   void measured(const Metrics& metrics) override {
+    told_ = Clock::now();
     if (metrics.kind != "train") return log_info("{}", describe(metrics, 0));
     if (log_format() == LogFormat::tty) return;
-    told_ = Clock::now();
     Metrics shown = metrics;
     for (Metric& metric : shown.values)
       if (metric.name == "loss") metric.name = loss_;

@@ -96,6 +96,7 @@ TEST_F(RisesTest, AreUndoneInAResumedRunToo) {
 
 TEST_F(RisesTest, AreUndoneAlikeHoweverOftenTheRunWasStopped) {
   train_with_rises("straight", {200});
+  EXPECT_EQ(state_.rises, 1) << log_;
   const auto ask = [last = int64_t{0}](int64_t update, ParameterStore&) mutable {
     if (update % 3 == 0 && update > last) last = update, request_stop(SIGTERM);
   };

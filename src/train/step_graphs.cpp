@@ -122,13 +122,15 @@ void StepGraphs::capture(const Fed& fed, Known& known) {
 void StepGraphs::release() {
   known_.clear();
   graphs_ = 0;
+  captured_ = false;
   release_memory(model_.parameters().device());
 }
 
 bool StepGraphs::give_up_graphs() {
   capture_no_more();
+  const bool any = captured_;
   release();
-  return std::exchange(captured_, false);
+  return any;
 }
 
 void StepGraphs::forget_oldest() {

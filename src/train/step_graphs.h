@@ -28,7 +28,7 @@ class StepGraphs {
   void capture_no_more() { capturing_ = false; }
   // Gives back what is free, and all graphs, which are captured again when their sizes come back.
   void release();
-  // Both. False where there was no graph since this was called last.
+  // Both. False where there was no graph.
   bool give_up_graphs();
 
  private:

@@ -57,7 +57,10 @@ RunOutcome Trainer::run() {
     }
     if (validation_due()) {
       validate_or_save();
-    } else if (save_due() || save_asked()) {
+    } else if (save_due()) {
+      save();
+      task_.save_requested();  // done
+    } else if (save_asked()) {
       save();
     } else if (at_the_end()) {
       break;
@@ -91,11 +94,11 @@ void Trainer::begin() {
       restore_newest(checkpoints_, task_.identity, store_, optimizer_, checkpoints_.numbers());
   if (restored) {
     state_ = restored->state;
-    if (state_.asked) asked_ = state_.update;
     parameters_changed();
     const std::string before = restored->skipped.empty() ? "" : restored->skipped + "; ";
     log_info("{}resumed from update {}", before, state_.update);
   }
+  note_passing(restored.has_value());
   optimizer_.freeze(task_.frozen);
   for (auto& observer : observers_) observer->began(state_);
   stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, state_.epoch, state_.batch);
@@ -322,6 +325,9 @@ void Trainer::go_back(const Step& step, const Restored& good) {
   state.skipped = state_.skipped;
   state.rollbacks = state_.rollbacks;
   state.rises = state_.rises;
+  // Of what was left out after it was saved it may know or not: a run that was stopped saves again.
+  state.skipped_in_a_row = 0;
+  state.epoch_ended = std::min(state_.epoch_ended, state.update);
   state.rate_factor = state_.rate_factor * kSlowerAfterRollback;
   state.parts = state_.parts;
   log_warning("{}: {}back to update {}, learning rate × {}", step.fault,
@@ -376,8 +382,24 @@ std::optional<Restored> Trainer::restore_before_rise(int64_t latest, std::string
 // What a run that nobody asked to stop or to save could go back to as well.
 std::vector<int64_t> Trainer::due_checkpoints(int64_t latest) const {
   std::vector<int64_t> updates = checkpoints_.numbers();
-  std::erase_if(updates, [&](int64_t n) { return n > latest || n == asked_; });
+  std::erase_if(updates, [&](int64_t n) { return n > latest || passing_.contains(n); });
   return updates;
+}
+
+// Checkpoints that a run which nobody asked to stop or to save would not have, and damaged ones:
+// kept until there is a newer one, never gone back to, and not among the checkpoint.keep.
+void Trainer::note_passing(bool restored) {
+  for (const int64_t update : checkpoints_.numbers()) {
+    const auto note = note_of(checkpoints_.path(update));
+    const bool damaged = !note || (restored && update > state_.update);
+    if (damaged || note->state.asked) passing_.insert(update);
+  }
+}
+
+void Trainer::remove_passing() {
+  passing_.erase(state_.update);  // written anew
+  for (const int64_t update : std::exchange(passing_, {})) checkpoints_.remove(update);
+  if (state_.asked) passing_.insert(state_.update);
 }
 
 void Trainer::save() {
@@ -393,8 +415,7 @@ void Trainer::save() {
   });
   if (!saved) return;
   log_info("saved update {}", state_.update);
-  const int64_t asked = std::exchange(asked_, state_.asked ? state_.update : kNone);
-  if (asked != kNone && asked != state_.update) checkpoints_.remove(asked);
+  remove_passing();
   if (state_.asked) return;           // what is due is kept as if it were not there
   if (state_.watch.high > 0) return;  // an older one may have to undo this one
   // What these weights cost is known after the next update: until then one more can be needed.

@@ -6,6 +6,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,7 @@ enum class RunOutcome { finished, interrupted };
 bool at_the_end(const TrainOptions& options, const TrainState& state);
 
 // Trains a model: the same task leads to the same bits, however often it is interrupted between
-// its first and its last update, unless memory was short or updates had to be undone: how far they
-// are undone hangs on the checkpoints that there are, and a run that is told to stop leaves one.
+// its first and its last update, unless memory was short.
 class Trainer {
  public:
   Trainer(TrainTask task, Observers observers);
@@ -82,6 +82,8 @@ class Trainer {
   std::optional<Restored> restore_before_rise(int64_t latest, std::string* why_not);
   void go_back(const Step& step, const Restored& good);
   std::vector<int64_t> due_checkpoints(int64_t latest) const;
+  void note_passing(bool restored);
+  void remove_passing();
   void log_training(double rate, double norm);
 
   bool at_the_end() const { return fovea::at_the_end(options_, state_); }
@@ -115,8 +117,8 @@ class Trainer {
   std::vector<int64_t> lines_;  // where the sentences of the current update came from
   static constexpr int64_t kNone = -1;
   int64_t save_tried_ = kNone, failed_saves_ = 0;
-  int64_t asked_ = kNone;  // the update of a checkpoint that was not due
-  int64_t releases_ = 0;   // of memory that did not suffice
+  std::set<int64_t> passing_;  // checkpoints to remove after the next: see note_passing()
+  int64_t releases_ = 0;       // of memory that did not suffice
   int64_t valid_tokens_ =
       std::numeric_limits<int64_t>::max();  // of a batch that memory suffices for
   std::chrono::steady_clock::time_point logged_;

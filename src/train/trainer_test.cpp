@@ -104,6 +104,45 @@ TEST_F(TrainerTest, DamagedCheckpointsArePassedOver) {
   }
 }
 
+TEST_F(TrainerTest, WhatCannotBeGoneBackToPushesOutNoGoodCheckpoint) {
+  options_.checkpoint.every = 5;
+  options_.checkpoint.keep = 1;
+  const auto stop_at = [](int64_t update) {
+    return [update](int64_t drawn, ParameterStore&) {
+      if (drawn == 2 * update) request_stop(SIGTERM);
+    };
+  };
+  train("a", stop_at(12));
+  request_stop(0);
+  EXPECT_EQ(checkpoints("a").numbers(), (std::vector<int64_t>{9, 10, 12}));
+  // A program that was killed before it removed one that it had been asked for leaves two.
+  fs::copy_file(checkpoints("a").path(12), checkpoints("a").path(7));
+  write_atomically(checkpoints("a").path(12), "damaged");
+  train("a", stop_at(16));
+  EXPECT_EQ(checkpoints("a").numbers(), (std::vector<int64_t>{10, 15, 16}));
+}
+
+TEST_F(TrainerTest, StoppedWhileUpdatesAreSkippedItEndsWithTheSameBits) {
+  options_.checkpoint.every = 10;
+  const auto bad = [](int64_t drawn, ParameterStore& store) {  // 13 updates
+    if (drawn > 60 && drawn <= 86)
+      store.gradients().data<float>()[3] = std::numeric_limits<float>::infinity();
+  };
+  train("straight", bad);
+  EXPECT_EQ(state_.rollbacks, 1);
+  EXPECT_EQ(state_.skipped, 13);
+  for (const int64_t at : {62, 70, 78, 82}) {
+    const std::string name = "stopped-" + std::to_string(at);
+    train(name, [&](int64_t drawn, ParameterStore& store) {
+      bad(drawn, store);
+      if (drawn == at) request_stop(SIGTERM);
+    });
+    request_stop(0);
+    EXPECT_EQ(train(name, bad), RunOutcome::finished);
+    EXPECT_EQ(result(name), result("straight")) << at;
+  }
+}
+
 TEST_F(TrainerTest, AllCheckpointsDamagedIsAnError) {
   train("a");
   for (const int64_t n : checkpoints("a").numbers()) write_atomically(checkpoints("a").path(n), "");

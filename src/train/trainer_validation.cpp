@@ -82,10 +82,10 @@ void Trainer::finish() {
   {
     const BorrowedValues training(store_, store_.values());  // put back for the checkpoint below
     average();
-    if (!test()) return;
+    state_.finished = test();
   }
-  state_.finished = true;
-  state_.asked = false;
+  if (!state_.finished && save_tried_ == state_.update) return;
+  state_.asked = !state_.finished;
   save();
 }
 
