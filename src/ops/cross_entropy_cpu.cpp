@@ -56,8 +56,9 @@ void cross_entropy_grad(Cpu, const Labelled<T>& in, const T* scale, T* losses, T
       const T* z = in.logits.row(i);
       T* p = powers.data();
       const RowSums<T> s = sums_of(z, n, p);
-      const T log_sum = s.top + std::log(s.exponentials);
-      log_likelihood[i] = z[label] - log_sum;
+      const T log_exponentials = std::log(s.exponentials), log_sum = s.top + log_exponentials;
+      log_likelihood[i] =
+          (z[label] - s.top) - log_exponentials;  // keeps its digits where p is nearly 1
       // −Σ_v q_v (z_v − log Σ exp z)
       losses[i] = log_sum - (1 - smooth) * z[label] - each * s.logits;
       if (!d) continue;

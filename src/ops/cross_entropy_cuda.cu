@@ -136,8 +136,9 @@ __global__ void __launch_bounds__(kThreads)
   const float smooth = static_cast<float>(in.smoothing);
   const float each = smooth / static_cast<float>(words);
   if (threadIdx.x == 0) {
-    const float log_sum = top + logf(sum), hit = load<1>(row + label).at[0];
-    out.log_likelihood[i] = hit - log_sum;
+    const float log_exponentials = logf(sum), log_sum = top + log_exponentials;
+    const float hit = load<1>(row + label).at[0];
+    out.log_likelihood[i] = (hit - top) - log_exponentials;  // keeps its digits where p is nearly 1
     out.loss[i] = log_sum - (1 - smooth) * hit - each * total;  // −Σ_v q_v (z_v − log Σ exp z)
   }
   if (!to) return;
