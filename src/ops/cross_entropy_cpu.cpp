@@ -57,8 +57,8 @@ void cross_entropy_grad(Cpu, const Labelled<T>& in, const T* scale, T* losses, T
       T* p = powers.data();
       const RowSums<T> s = sums_of(z, n, p);
       const T log_exponentials = std::log(s.exponentials), log_sum = s.top + log_exponentials;
-      log_likelihood[i] =
-          (z[label] - s.top) - log_exponentials;  // keeps its digits where p is nearly 1
+      // In this order it keeps its digits where p is nearly 1.
+      log_likelihood[i] = (z[label] - s.top) - log_exponentials;
       // −Σ_v q_v (z_v − log Σ exp z)
       losses[i] = log_sum - (1 - smooth) * z[label] - each * s.logits;
       if (!d) continue;

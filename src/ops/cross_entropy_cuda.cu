@@ -138,7 +138,8 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x == 0) {
     const float log_exponentials = logf(sum), log_sum = top + log_exponentials;
     const float hit = load<1>(row + label).at[0];
-    out.log_likelihood[i] = (hit - top) - log_exponentials;  // keeps its digits where p is nearly 1
+    // In this order it keeps its digits where p is nearly 1.
+    out.log_likelihood[i] = (hit - top) - log_exponentials;
     out.loss[i] = log_sum - (1 - smooth) * hit - each * total;  // −Σ_v q_v (z_v − log Σ exp z)
   }
   if (!to) return;

@@ -59,7 +59,7 @@ RunOutcome Trainer::run() {
       validate_or_save();
     } else if (save_due()) {
       save();
-      task_.save_requested();  // done
+      task_.save_requested();  // is answered by that
     } else if (save_asked()) {
       save();
     } else if (at_the_end()) {
@@ -98,7 +98,7 @@ void Trainer::begin() {
     const std::string before = restored->skipped.empty() ? "" : restored->skipped + "; ";
     log_info("{}resumed from update {}", before, state_.update);
   }
-  note_passing(restored.has_value());
+  note_passing();
   optimizer_.freeze(task_.frozen);
   for (auto& observer : observers_) observer->began(state_);
   stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, state_.epoch, state_.batch);
@@ -388,10 +388,10 @@ std::vector<int64_t> Trainer::due_checkpoints(int64_t latest) const {
 
 // Checkpoints that a run which nobody asked to stop or to save would not have, and damaged ones:
 // kept until there is a newer one, never gone back to, and not among the checkpoint.keep.
-void Trainer::note_passing(bool restored) {
+void Trainer::note_passing() {
   for (const int64_t update : checkpoints_.numbers()) {
     const auto note = note_of(checkpoints_.path(update));
-    const bool damaged = !note || (restored && update > state_.update);
+    const bool damaged = !note || update > state_.update;  // a newer one was passed over
     if (damaged || note->state.asked) passing_.insert(update);
   }
 }

@@ -82,7 +82,7 @@ class Trainer {
   std::optional<Restored> restore_before_rise(int64_t latest, std::string* why_not);
   void go_back(const Step& step, const Restored& good);
   std::vector<int64_t> due_checkpoints(int64_t latest) const;
-  void note_passing(bool restored);
+  void note_passing();
   void remove_passing();
   void log_training(double rate, double norm);
 
