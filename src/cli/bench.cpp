@@ -290,14 +290,12 @@ void bench_train(BenchOptions o) {
   ParameterStore& store = model->parameters();
   store.allocate_gradients();
   Optimizer optimizer(store, {.clip = 1.0});
-  StepGraphs steps(*model, {.label_smoothing = 0.1});
+  StepGraphs steps(*model, optimizer, {.label_smoothing = 0.1});
   const auto batches = random_batches(s, 8);
   int64_t step = 0;
   auto train = [&](const PairBatch& b) {
-    steps.add_gradient(b, {1, ++step});
-    optimizer.update(step, 1e-4, optimizer.gradient_norm(),
-                     1.0 / static_cast<double>(b.target_tokens));
-    store.gradients().fill(0);
+    ++step;
+    steps.update(b, {1, step}, {step, 1e-4, 1.0 / static_cast<double>(b.target_tokens)});
     return b.target_tokens;
   };
   const int64_t before = device == Device{Cpu{}} ? 2 : 16;  // a GPU learns sizes first

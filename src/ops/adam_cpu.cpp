@@ -38,12 +38,22 @@ bool all_finite(const T* x, int64_t n) {
   return finite;
 }
 
-}  // namespace
+template <class T>
+double sum_of_squares(const T* x, int64_t n) {
+  std::vector<double> partial(static_cast<size_t>((n + kBlock - 1) / kBlock));
+  const int64_t blocks = static_cast<int64_t>(partial.size());
+#pragma omp parallel for schedule(static) if (n > kWorthThreads)
+  for (int64_t k = 0; k < blocks; ++k)
+    partial[k] = block_squares(x + k * kBlock, std::min(kBlock, n - k * kBlock));
+  double sum = 0;
+  for (const double part : partial) sum += part;
+  return sum;
+}
 
 template <class T>
-void adam(Cpu, const AdamStep& step, const AdamBuffers<T>& b) {
+void update(const AdamStep& step, double clip, const AdamBuffers<T>& b) {
   const double k = static_cast<double>(step.step);
-  const T scale = static_cast<T>(step.scale);
+  const T scale = static_cast<T>(clip * step.scale);
   const T beta1 = static_cast<T>(step.beta1), beta2 = static_cast<T>(step.beta2);
   const T rest1 = static_cast<T>(1 - step.beta1), rest2 = static_cast<T>(1 - step.beta2);
   const T keep = static_cast<T>(1 - step.lr * step.weight_decay);
@@ -67,16 +77,15 @@ void adam(Cpu, const AdamStep& step, const AdamBuffers<T>& b) {
   }
 }
 
+}  // namespace
+
 template <class T>
-double sum_of_squares(Cpu, const T* x, int64_t n) {
-  std::vector<double> partial(static_cast<size_t>((n + kBlock - 1) / kBlock));
-  const int64_t blocks = static_cast<int64_t>(partial.size());
-#pragma omp parallel for schedule(static) if (n > kWorthThreads)
-  for (int64_t k = 0; k < blocks; ++k)
-    partial[k] = block_squares(x + k * kBlock, std::min(kBlock, n - k * kBlock));
-  double sum = 0;
-  for (const double part : partial) sum += part;
-  return sum;
+void adam(Cpu, const AdamStep* step, const T* loss, const AdamBuffers<T>& b, T* norm) {
+  const double exact = std::sqrt(sum_of_squares(b.gradient, b.n));
+  *norm = static_cast<T>(exact);
+  if (!std::isfinite(*norm) || (loss && !std::isfinite(*loss))) return;
+  const bool clips = step->clip > 0;
+  update(*step, clips ? std::min(1.0, step->clip / (step->scale * exact + 1e-6)) : 1.0, b);
 }
 
 template <class T>
@@ -92,10 +101,8 @@ int64_t first_not_finite(Cpu, const T* x, int64_t n) {
   return first;
 }
 
-template void adam(Cpu, const AdamStep&, const AdamBuffers<float>&);
-template void adam(Cpu, const AdamStep&, const AdamBuffers<double>&);
-template double sum_of_squares(Cpu, const float*, int64_t);
-template double sum_of_squares(Cpu, const double*, int64_t);
+template void adam(Cpu, const AdamStep*, const float*, const AdamBuffers<float>&, float*);
+template void adam(Cpu, const AdamStep*, const double*, const AdamBuffers<double>&, double*);
 template int64_t first_not_finite(Cpu, const float*, int64_t);
 template int64_t first_not_finite(Cpu, const double*, int64_t);
 

@@ -1,4 +1,4 @@
-#include <cmath>
+#include <cassert>
 
 #include "ops/adam_kernel.h"
 #include "ops/pack.cuh"
@@ -12,22 +12,27 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int64_t kMostBlocks = 1024;  // of kernels that go over numbers in strides
 
-// What a step multiplies with, worked out on the host in double.
+// What a step multiplies with, worked out in double by one thread for all.
 struct AdamFactors {
   float scale, beta1, beta2, rest1, rest2, keep, rate, correct2, eps, decay, fresh;
+  bool taken;  // false: nothing is to be changed
 
-  explicit AdamFactors(const AdamStep& step)
-      : scale(to_float(step.scale)), beta1(to_float(step.beta1)), beta2(to_float(step.beta2)),
-        rest1(to_float(1 - step.beta1)), rest2(to_float(1 - step.beta2)),
-        keep(to_float(1 - step.lr * step.weight_decay)),
-        rate(to_float(step.lr / (1 - std::pow(step.beta1, to_double(step.step))))),
-        correct2(to_float(1 / std::sqrt(1 - std::pow(step.beta2, to_double(step.step))))),
-        eps(to_float(step.eps)), decay(to_float(step.ema_decay)),
-        fresh(to_float(1 - step.ema_decay)) {}
-
- private:
-  static float to_float(double x) { return static_cast<float>(x); }
-  static double to_double(int64_t x) { return static_cast<double>(x); }
+  __device__ static AdamFactors of(const AdamStep& step, double norm) {
+    const auto k = static_cast<double>(step.step);
+    const double clip = step.clip > 0 ? fmin(1.0, step.clip / (step.scale * norm + 1e-6)) : 1.0;
+    return {.scale = static_cast<float>(clip * step.scale),
+            .beta1 = static_cast<float>(step.beta1),
+            .beta2 = static_cast<float>(step.beta2),
+            .rest1 = static_cast<float>(1 - step.beta1),
+            .rest2 = static_cast<float>(1 - step.beta2),
+            .keep = static_cast<float>(1 - step.lr * step.weight_decay),
+            .rate = static_cast<float>(step.lr / (1 - pow(step.beta1, k))),
+            .correct2 = static_cast<float>(1 / sqrt(1 - pow(step.beta2, k))),
+            .eps = static_cast<float>(step.eps),
+            .decay = static_cast<float>(step.ema_decay),
+            .fresh = static_cast<float>(1 - step.ema_decay),
+            .taken = true};
+  }
 };
 
 // kWide numbers of each buffer.
@@ -52,7 +57,9 @@ __device__ void update(const AdamFactors& by, const AdamBuffers<float>& b, int64
 }
 
 // `wide` numbers are updated in packs of four, the others one by one.
-__global__ void update_each(AdamFactors by, AdamBuffers<float> b, int64_t wide) {
+__global__ void update_each(const AdamFactors* factors, AdamBuffers<float> b, int64_t wide) {
+  const AdamFactors by = *factors;
+  if (!by.taken) return;
   const int64_t thread = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (thread < wide / 4) return update<4>(by, b, 4 * thread);
   const int64_t at = wide + thread - wide / 4;
@@ -76,11 +83,16 @@ __global__ void sum_squares(const float* x, int64_t n, int64_t wide, double* par
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-__global__ void sum_parts(const double* parts, int count, double* total) {
+__global__ void judge(const double* parts, int count, const AdamStep* step, const float* loss,
+                      float* norm, AdamFactors* factors) {
   double sum = 0;
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum += parts[i];
   sum = across_block(sum, Sum{}, 0.0);
-  if (threadIdx.x == 0) *total = sum;
+  if (threadIdx.x > 0) return;
+  const double exact = sqrt(sum);
+  *norm = static_cast<float>(exact);
+  *factors = AdamFactors::of(*step, exact);
+  factors->taken = isfinite(*norm) && (!loss || isfinite(*loss));
 }
 
 // The smallest of whole numbers is the same in whatever order they come.
@@ -108,26 +120,20 @@ Value downloaded(const Value* from, Cuda on) {
 }  // namespace
 
 template <class T>
-void adam(Cuda on, const AdamStep& step, const AdamBuffers<T>& b) {
-  if (b.n == 0) return;
+void adam(Cuda on, const AdamStep* step, const T* loss, const AdamBuffers<T>& b, T* norm) {
+  assert(b.n > 0);
   const int64_t wide = at_fours(b.gradient, b.value, b.m, b.v, b.ema) ? b.n / 4 * 4 : 0;
   const int64_t threads = wide / 4 + (b.n - wide);
-  update_each<<<blocks_for(threads, kThreads), kThreads, 0, stream(on)>>>(AdamFactors(step), b,
-                                                                          wide);
+  const unsigned blocks = blocks_in_strides(threads);
+  const Buffer scratch = allocate(sizeof(AdamFactors) + blocks * sizeof(double), on);
+  double* const parts = reinterpret_cast<double*>(scratch.get());
+  AdamFactors* const factors = reinterpret_cast<AdamFactors*>(parts + blocks);
+  sum_squares<<<blocks, kThreads, 0, stream(on)>>>(b.gradient, b.n, wide, parts);
+  check_launch("sum_squares");
+  judge<<<1, kThreads, 0, stream(on)>>>(parts, static_cast<int>(blocks), step, loss, norm, factors);
+  check_launch("judge");
+  update_each<<<blocks_for(threads, kThreads), kThreads, 0, stream(on)>>>(factors, b, wide);
   check_launch("adam");
-}
-
-template <class T>
-double sum_of_squares(Cuda on, const T* x, int64_t n) {
-  const int64_t wide = at_fours(x) ? n / 4 * 4 : 0;
-  const unsigned blocks = blocks_in_strides(wide / 4 + (n - wide));
-  const Buffer scratch = allocate((blocks + 1) * sizeof(double), on);
-  double* total = reinterpret_cast<double*>(scratch.get());
-  sum_squares<<<blocks, kThreads, 0, stream(on)>>>(x, n, wide, total + 1);
-  check_launch("sum_of_squares");
-  sum_parts<<<1, kThreads, 0, stream(on)>>>(total + 1, static_cast<int>(blocks), total);
-  check_launch("sum_of_squares");
-  return downloaded(total, on);
 }
 
 template <class T>
@@ -141,8 +147,7 @@ int64_t first_not_finite(Cuda on, const T* x, int64_t n) {
   return static_cast<int64_t>(std::min(downloaded(first, on), static_cast<Place>(n)));
 }
 
-template void adam(Cuda, const AdamStep&, const AdamBuffers<float>&);
-template double sum_of_squares(Cuda, const float*, int64_t);
+template void adam(Cuda, const AdamStep*, const float*, const AdamBuffers<float>&, float*);
 template int64_t first_not_finite(Cuda, const float*, int64_t);
 
 }  // namespace fovea::kernel

@@ -11,7 +11,8 @@ namespace fovea::kernel {
 struct AdamStep {
   double lr = 0, beta1 = 0.9, beta2 = 0.999, eps = 1e-8, weight_decay = 0;
   int64_t step = 1;      // k, from 1
-  double scale = 1;      // what every gradient is multiplied by first: clipping, 1 / words
+  double scale = 1;      // what every gradient is multiplied by first: 1 / words
+  double clip = 0;       // largest norm of what that gives; 0: any
   double ema_decay = 0;  // of the moving average of the parameters
 };
 
@@ -23,19 +24,17 @@ struct AdamBuffers {
   int64_t n;
 };
 
-// g = scale · gradient;  m ← β1 m + (1 − β1) g;  v ← β2 v + (1 − β2) g²
-// p ← p (1 − lr · weight_decay) − lr · (m / (1 − β1ᵏ)) / (√(v / (1 − β2ᵏ)) + eps)
-// ema ← decay · ema + (1 − decay) p
+// norm ← ‖gradient‖, summed in double in one order whatever the number of threads. Where it and
+// *loss, if one is given, are finite:
+//   g = scale · min(1, clip / (scale · norm + 1e-6)) · gradient
+//   m ← β1 m + (1 − β1) g;  v ← β2 v + (1 − β2) g²
+//   p ← p (1 − lr · weight_decay) − lr · (m / (1 − β1ᵏ)) / (√(v / (1 − β2ᵏ)) + eps)
+//   ema ← decay · ema + (1 − decay) p
+// Otherwise nothing else changes. All of it lies on the device.
 template <class T>
-void adam(Cpu, const AdamStep& step, const AdamBuffers<T>& b);
+void adam(Cpu, const AdamStep* step, const T* loss, const AdamBuffers<T>& b, T* norm);
 template <class T>
-void adam(Cuda, const AdamStep& step, const AdamBuffers<T>& b);
-
-// Σ x², summed in double in one order whatever the number of threads.
-template <class T>
-double sum_of_squares(Cpu, const T* x, int64_t n);
-template <class T>
-double sum_of_squares(Cuda, const T* x, int64_t n);
+void adam(Cuda, const AdamStep* step, const T* loss, const AdamBuffers<T>& b, T* norm);
 
 // The first i where x[i] is infinite or no number, n if there is none.
 template <class T>

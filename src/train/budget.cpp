@@ -51,7 +51,7 @@ class Fitting {
         model_(make_model(options.model, options.train.seed, Type::f32, device)) {
     model_->parameters().allocate_gradients();
     optimizer_ = std::make_unique<Optimizer>(model_->parameters(), options.optimizer);
-    steps_ = std::make_unique<StepGraphs>(*model_, options.train.loss());
+    steps_ = std::make_unique<StepGraphs>(*model_, *optimizer_, options.train.loss());
     steps_->capture_no_more();  // graphs are made only where there is memory to spare
   }
 
@@ -76,10 +76,8 @@ class Fitting {
 
  private:
   void update(const PairBatch& batch) {
-    model_->parameters().gradients().fill(0);
-    const Cost cost = steps_->add_gradient(batch, {1, ++step_});
-    optimizer_->update(step_, 1e-9, optimizer_->gradient_norm(),
-                       1 / static_cast<double>(cost.words));
+    ++step_;
+    steps_->update(batch, {1, step_}, {step_, 1e-9, 1 / static_cast<double>(batch.target_tokens)});
   }
 
   const TrainOptions& options_;

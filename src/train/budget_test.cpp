@@ -48,7 +48,7 @@ class BudgetTest : public ::testing::Test {
     const BatchPlan plan(text_, options.batch, 3);
     for (int64_t i = 0; i < std::min<int64_t>(plan.size(), 4); ++i) {
       const Cost cost = add_gradient(*model, plan.batch(i), options.train.loss(), {1, i + 1});
-      optimizer.update(i + 1, 1e-3, optimizer.gradient_norm(), 1 / static_cast<double>(cost.words));
+      optimizer.update({i + 1, 1e-3, 1 / static_cast<double>(cost.words)});
     }
   }
 

@@ -36,7 +36,7 @@ Estimate estimate(Model& model, const Corpus& text, const TrainOptions& options)
   const BatchPlan plan(text, options.batch, 0);
   const LoopOptions& loop = options.train;
   Optimizer optimizer(model.parameters(), options.optimizer);
-  StepGraphs steps(model, loop.loss());
+  StepGraphs steps(model, optimizer, loop.loss());
   const int64_t measured = std::min(kMeasured, plan.size());
   const int64_t before = can_capture(model.parameters().device()) ? 2 : 1;  // sizes are known then
   const int64_t all = 1 + (before + 1) * measured;
@@ -44,11 +44,10 @@ Estimate estimate(Model& model, const Corpus& text, const TrainOptions& options)
            with_commas(model.parameters().size()));
   Progress progress("measuring", all, {.unit = "updates"});
   const auto update = [&](int64_t batch, int64_t step) {
-    model.parameters().gradients().fill(0);
-    const Cost cost = steps.add_gradient(plan.batch(batch), {1, step});
-    optimizer.update(step, 1e-9, optimizer.gradient_norm(), 1 / static_cast<double>(cost.words));
+    const PairBatch next = plan.batch(batch);
+    steps.update(next, {1, step}, {step, 1e-9, 1 / static_cast<double>(next.target_tokens)});
     progress.set(step);
-    return cost.words;
+    return next.target_tokens;
   };
   update(largest(plan, text), 1);
   int64_t step = 1;

@@ -1,8 +1,8 @@
 #include "train/optimizer.h"
 
 #include <algorithm>
-#include <cassert>
-#include <cmath>
+#include <array>
+#include <cstring>
 
 #include "ops/adam_kernel.h"
 #include "ops/matmul.h"
@@ -52,7 +52,7 @@ void Optimizer::for_each_frozen(
   }
 }
 
-void Optimizer::clear_frozen_gradients() {
+void Optimizer::clear_frozen_gradients() const {
   const Tensor gradients = store_.gradients();
   for (const StoreRange& s : frozen_) gradients.window(s.begin, s.size).fill(0);
 }
@@ -64,31 +64,36 @@ void Optimizer::put_back_frozen(const Tensor& flat) const {
   });
 }
 
-double Optimizer::gradient_norm() const {
-  const Tensor g = store_.gradients();
-  double squares = 0;
-  run(g, [&]<class T>(auto on, T) {
-    squares = kernel::sum_of_squares(on, g.data<T>(), g.elements());
-  });
-  return std::sqrt(squares);
+double Optimizer::update(const Update& u) {
+  const Tensor norm({1}, store_.type(), store_.device());
+  update(note(u), {}, norm);
+  return norm.values()[0];
 }
 
-void Optimizer::update(int64_t step, double lr, double norm, double scale) {
-  const double clip =
-      options_.clip > 0 ? std::min(1.0, options_.clip / (scale * norm + 1e-6)) : 1.0;
-  const kernel::AdamStep adam{.lr = lr,
+// As the bytes of a kernel::AdamStep.
+Tensor Optimizer::note(const Update& u) const {
+  const kernel::AdamStep adam{.lr = u.lr,
                               .beta1 = options_.beta1,
                               .beta2 = options_.beta2,
                               .eps = options_.eps,
                               .weight_decay = options_.weight_decay,
-                              .step = step,
-                              .scale = clip * scale,
+                              .step = u.step,
+                              .scale = u.scale,
+                              .clip = options_.clip,
                               .ema_decay = options_.ema};
+  std::array<int32_t, sizeof(adam) / sizeof(int32_t)> words;
+  std::memcpy(words.data(), &adam, sizeof(adam));
+  return Tensor::of(words, store_.device());
+}
+
+void Optimizer::update(const Tensor& noted, const Tensor& loss, const Tensor& norm) {
+  clear_frozen_gradients();
   const Tensor g = store_.gradients(), p = store_.values();
   run(p, [&]<class T>(auto on, T) {
-    kernel::adam(on, adam,
-                 kernel::AdamBuffers<T>{g.data<T>(), p.data<T>(), m_.data<T>(), v_.data<T>(),
-                                        ema_.data<T>(), p.elements()});
+    const kernel::AdamBuffers<T> all{g.data<T>(),  p.data<T>(),    m_.data<T>(),
+                                     v_.data<T>(), ema_.data<T>(), p.elements()};
+    const auto* step = reinterpret_cast<const kernel::AdamStep*>(noted.data<int32_t>());
+    kernel::adam(on, step, loss.data<T>(), all, norm.data<T>());
   });
   put_back_frozen(p);
   put_back_frozen(ema_);

@@ -23,6 +23,13 @@ struct StoreRange {
   int64_t begin = 0, size = 0;
 };
 
+// What differs from one update to the next.
+struct Update {
+  int64_t step = 1;  // from 1
+  double lr = 0;
+  double scale = 1;  // what the gradient is multiplied by, before it is clipped: 1 / words
+};
+
 // Adam over all parameters of a store at once. The moments, and the moving average if there is
 // one, have the layout of the store's values.
 //
@@ -31,24 +38,25 @@ class Optimizer {
  public:
   Optimizer(ParameterStore& store, const OptimizerOptions& options);
 
-  // From now on these numbers stay what they are, bit for bit: updates leave them alone, whatever
-  // the weight decay, and their moving average is what they are.
+  // From now on these numbers stay what they are, bit for bit: they have no gradient, updates leave
+  // them alone, whatever the weight decay, and their moving average is what they are.
   void freeze(std::vector<StoreRange> ranges);
-  // Frozen numbers have no gradient. Call it before gradient_norm(), which then is of the others.
-  void clear_frozen_gradients();
 
-  // ‖gradient‖ of the whole store; not finite exactly where some gradient is not.
-  double gradient_norm() const;
+  // Makes an update with scale · gradient, clipped by its norm, and returns ‖gradient‖ of the whole
+  // store. Where that is not finite, as exactly where some gradient is not, nothing changes.
+  double update(const Update& u);
 
-  // Update number `step` (from 1) with scale · gradient, clipped by its norm; `norm` is what
-  // gradient_norm() gave.
-  void update(int64_t step, double lr, double norm, double scale);
+  // The same as work of a graph, which reads the update from memory and leaves the norm there:
+  // `noted` is what note() gave, and where the loss is not finite nothing changes either.
+  void update(const Tensor& noted, const Tensor& loss, const Tensor& norm);
+  Tensor note(const Update& u) const;
 
   const Tensor& m() const { return m_; }
   const Tensor& v() const { return v_; }
   const Tensor& ema() const { return ema_; }  // absent where options.ema is 0
 
  private:
+  void clear_frozen_gradients() const;
   void put_back_frozen(const Tensor& flat) const;
   void for_each_frozen(const std::function<void(const StoreRange& range, int64_t at)>& each) const;
 

@@ -31,7 +31,7 @@ TEST(OptimizerTest, SumsOverWordsAreScaledBeforeTheyAreClipped) {
       for (size_t i = 0; i < gradient.size(); ++i)
         gradient[i] = words * static_cast<double>(static_cast<int64_t>(i) - 20 * step) / 64;
       store.gradients().assign(gradient);
-      optimizer.update(step, 0.1, optimizer.gradient_norm(), 1 / words);
+      optimizer.update({step, 0.1, 1 / words});
     }
     ends.push_back(store.values().values());
   }
@@ -67,8 +67,7 @@ TEST(OptimizerTest, MovingAverageFollowsTheWeights) {
   store.allocate_gradients();
   Optimizer optimizer(store, {.ema = 0.9});
   store.gradients().assign(std::vector<double>{1, -1});
-  const double norm = optimizer.gradient_norm();
-  optimizer.update(1, 0.5, norm, 1);  // the first step of Adam is lr · sign(g)
+  optimizer.update({1, 0.5});  // the first step of Adam is lr · sign(g)
   expect_near(a.values(), {0.5, 1.5}, 1e-8);
   expect_near(optimizer.ema().values(), {0.95, 1.05}, 1e-8);
   {
@@ -88,10 +87,7 @@ TEST(OptimizerTest, FrozenNumbersStayBitForBit) {
   optimizer.freeze({{3, 2}, {39, 1}});
   for (int64_t step = 1; step <= 20; ++step) {
     store.gradients().assign(std::vector<double>(40, 0.5));
-    optimizer.clear_frozen_gradients();
-    const double norm = optimizer.gradient_norm();
-    EXPECT_NEAR(norm, 0.5 * std::sqrt(37.0), 1e-6);
-    optimizer.update(step, 0.01, norm, 1);
+    EXPECT_NEAR(optimizer.update({step, 0.01}), 0.5 * std::sqrt(37.0), 1e-6);
   }
   const std::vector<double> last = store.values().values(), ema = optimizer.ema().values(),
                             m = optimizer.m().values(), v = optimizer.v().values();
@@ -100,6 +96,35 @@ TEST(OptimizerTest, FrozenNumbersStayBitForBit) {
     EXPECT_EQ(last[i] == first[i], frozen) << i;
     EXPECT_EQ(ema[i] == first[i], frozen) << i;
     EXPECT_EQ(m[i] == 0 && v[i] == 0, frozen) << i;
+  }
+}
+
+// Whichever of the two it is: the gradient tells by its norm, the loss for itself.
+TEST(OptimizerTest, NothingChangesWhereLossOrGradientAreNotFinite) {
+  ParameterStore store(Type::f32);
+  store.declare("a", {4}, Init::normal(1));
+  store.allocate(1);
+  store.allocate_gradients();
+  Optimizer optimizer(store, {.weight_decay = 0.1, .clip = 1, .ema = 0.9});
+  const auto all = [&] {
+    std::vector<double> numbers;
+    for (const Tensor& t : {store.values(), optimizer.m(), optimizer.v(), optimizer.ema()})
+      for (const double number : t.values()) numbers.push_back(number);
+    return numbers;
+  };
+  const std::vector<double> first = all();
+  const double none = std::nan(""), infinite = HUGE_VAL;
+  for (const double bad : {none, infinite, -infinite}) {
+    store.gradients().assign(std::vector<double>{1, bad, 2, 3});
+    EXPECT_FALSE(std::isfinite(optimizer.update({1, 0.1})));
+    EXPECT_EQ(all(), first);
+  }
+  const Tensor norm({1}, Type::f32);
+  store.gradients().assign(std::vector<double>{1, 1, 1, 1});
+  for (const double loss : {none, infinite, 2.5}) {
+    optimizer.update(optimizer.note({1, 0.1}), Tensor::of({1}, std::vector{loss}, Type::f32), norm);
+    EXPECT_EQ(norm.values()[0], 2);
+    EXPECT_EQ(all() == first, !std::isfinite(loss));
   }
 }
 

@@ -31,9 +31,10 @@ class RisesTest : public TrainerTest {
     testing::internal::CaptureStderr();
     const RunOutcome outcome = train(name, [&](int64_t drawn, ParameterStore& store) {
       const int64_t update = drawn / options_.train.accumulate;
+      const int64_t next = update + 1;  // this one has its rate already
       options_.schedule.lr = rate_;
       for (size_t i = 0; i < begins.size(); ++i)  // each as steep, though every one halves the rate
-        if (update >= begins[i] && update < begins[i] + kFastUpdates)
+        if (next >= begins[i] && next < begins[i] + kFastUpdates)
           options_.schedule.lr = std::ldexp(kTooFast * rate_, static_cast<int>(i));
       if (also) also(update, store);
     });

@@ -1,6 +1,7 @@
 #include "train/step_graphs.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "ops/dropout.h"
@@ -16,8 +17,9 @@ namespace {
 constexpr int64_t kMostGraphs = 128;
 constexpr size_t kMostKnown = 4096;
 
-// Where among the results of a step what stands: the loss, the guided loss, log p of each word.
-constexpr int64_t kLoss = 0, kGuided = 1, kWords = 2;
+// Where among the results of a step what stands: the loss, the guided loss, the gradient's norm,
+// log p of each word.
+constexpr int64_t kLoss = 0, kGuided = 1, kNorm = 2, kWords = 3;
 
 // A graph makes copies of parameters in bf16 that are there only while it runs.
 struct CopiesOfItsOwn {
@@ -27,14 +29,23 @@ struct CopiesOfItsOwn {
 
 }  // namespace
 
-StepGraphs::StepGraphs(Model& model, const LossOptions& options)
-    : model_(model), options_(options), capturing_(can_capture(model.parameters().device())) {
+StepGraphs::StepGraphs(Model& model, Optimizer& optimizer, const LossOptions& options)
+    : model_(model), optimizer_(optimizer), options_(options),
+      capturing_(can_capture(model.parameters().device())) {
   if (capturing_) feed_ = std::make_unique<Feed>(model.parameters().device());
 }
 
 Cost StepGraphs::add_gradient(const PairBatch& batch, DropoutKey key) {
-  const Fed fed = feed_ ? feed(batch, key) : Fed{};
-  if (!fed.lesson) return fovea::add_gradient(model_, batch, options_, key);
+  return learn(batch, key, nullptr).cost;
+}
+
+StepGraphs::Learnt StepGraphs::update(const PairBatch& batch, DropoutKey key, const Update& u) {
+  return learn(batch, key, &u);
+}
+
+StepGraphs::Learnt StepGraphs::learn(const PairBatch& batch, DropoutKey key, const Update* update) {
+  const Fed fed = feed_ ? feed(batch, key, update) : Fed{};
+  if (!fed.lesson) return learn_unprepared(batch, key, update);
   Known& step = known(fed);
   const bool again = step.used > 0;
   step.used = ++steps_;
@@ -42,23 +53,34 @@ Cost StepGraphs::add_gradient(const PairBatch& batch, DropoutKey key) {
   const Tensor results = step.graph ? step.results : room_for_results(fed);
   if (step.graph) {
     step.graph.replay();
+    if (update) parameters_changed();
     ++replays_;
   } else {
     work(fed, results);
   }
   const std::vector<double> found = results.values();
-  return cost_from(batch, options_,
-                   {.loss = found[kLoss],
-                    .guided = found[kGuided],
-                    .log_likelihood = std::span(found).subspan(kWords)});
+  const Computed computed{.loss = found[kLoss],
+                          .guided = found[kGuided],
+                          .log_likelihood = std::span(found).subspan(kWords)};
+  const bool finite = std::isfinite(computed.loss);
+  return {cost_from(batch, options_, computed), finite ? found[kNorm] : std::nan("")};
 }
 
-StepGraphs::Fed StepGraphs::feed(const PairBatch& batch, DropoutKey key) {
-  Fed fed{key, {}, {}};
+StepGraphs::Learnt StepGraphs::learn_unprepared(const PairBatch& batch, DropoutKey key,
+                                                const Update* update) {
+  if (update) model_.parameters().gradients().fill(0);
+  Learnt learnt{fovea::add_gradient(model_, batch, options_, key), std::nan("")};
+  if (update && std::isfinite(learnt.cost.loss)) learnt.norm = optimizer_.update(*update);
+  return learnt;
+}
+
+StepGraphs::Fed StepGraphs::feed(const PairBatch& batch, DropoutKey key, const Update* update) {
+  Fed fed{key, {}, {}, {}};
   {
     const Feed::Scope scope(*feed_);
     fed.step =
         Tensor::of(std::vector{static_cast<int32_t>(key.drawn)}, model_.parameters().device());
+    if (update) fed.update = optimizer_.note(*update);
     fed.lesson = model_.prepare(lesson_of(batch, options_), Fill::few_sizes);
   }
   if (fed.lesson)
@@ -91,7 +113,8 @@ bool StepGraphs::may_capture() const {
 }
 
 // What is captured: the host's part is done in feed().
-void StepGraphs::work(const Fed& fed, const Tensor& results) const {
+void StepGraphs::work(const Fed& fed, const Tensor& results) {
+  if (fed.update) model_.parameters().gradients().fill(0);
   const DropoutScope dropout(fed.key.seed, static_cast<uint32_t>(fed.key.drawn),
                              fed.step.data<int32_t>());
   Tape tape;
@@ -101,6 +124,7 @@ void StepGraphs::work(const Fed& fed, const Tensor& results) const {
   results.window(kLoss, 1).copy_from(found.loss);
   if (found.guided) results.window(kGuided, 1).copy_from(found.guided);
   results.window(kWords, fed.lesson->scores).copy_from(found.log_likelihood);
+  if (fed.update) optimizer_.update(fed.update, found.loss, results.window(kNorm, 1));
 }
 
 void StepGraphs::capture(const Fed& fed, Known& known) {

@@ -87,16 +87,15 @@ Trained train(const ModelConfig& config, const LossOptions& options, Captures ca
   ParameterStore& store = model->parameters();
   store.allocate_gradients();
   Optimizer optimizer(store, {.clip = 1});
-  StepGraphs steps(*model, options);
+  StepGraphs steps(*model, optimizer, options);
   if (captures == Captures::no) steps.capture_no_more();
   Random random(7);
   Trained trained;
   for (int64_t step = 1; step <= 18; ++step) {
     const PairBatch batch = random_batch(8 + 16 * (step % 3), 9, random);
-    const Cost cost = steps.add_gradient(batch, {5, step});
-    trained.losses.insert(trained.losses.end(), {cost.loss, cost.nll, cost.guided});
-    optimizer.update(step, 1e-3, optimizer.gradient_norm(), 1 / static_cast<double>(cost.words));
-    store.gradients().fill(0);
+    const auto [cost, norm] =
+        steps.update(batch, {5, step}, {step, 1e-3, 1 / static_cast<double>(batch.target_tokens)});
+    trained.losses.insert(trained.losses.end(), {cost.loss, cost.nll, cost.guided, norm});
     if (step == 9 && halfway) halfway(*model, steps);
   }
   trained.weights = store.values().values();
@@ -167,12 +166,53 @@ TEST(StepGraphs, GivenUpTheyGiveMemoryBackAndLeaveTheSameBits) {
   EXPECT_EQ(found.losses, wanted.losses);
 }
 
+// In one graph or in two calls.
+TEST(StepGraphs, UpdateIsThatOfTheOptimizer) {
+  const Trained wanted = train(transformer(), {0.1}, Captures::yes);
+  const auto model = make_model(transformer(), 1, Type::f32, device());
+  ParameterStore& store = model->parameters();
+  store.allocate_gradients();
+  Optimizer optimizer(store, {.clip = 1});
+  StepGraphs steps(*model, optimizer, {0.1});
+  Random random(7);
+  for (int64_t step = 1; step <= 18; ++step) {
+    store.gradients().fill(0);
+    const PairBatch batch = random_batch(8 + 16 * (step % 3), 9, random);
+    steps.add_gradient(batch, {5, step});
+    optimizer.update({step, 1e-3, 1 / static_cast<double>(batch.target_tokens)});
+  }
+  EXPECT_EQ(store.values().values(), wanted.weights);
+}
+
+// Weights that are no numbers any more give no loss, and no update.
+TEST(StepGraphs, LeavesWeightsAloneThatHaveNoLoss) {
+  const auto model = make_model(transformer(), 1, Type::f32, device());
+  ParameterStore& store = model->parameters();
+  store.allocate_gradients();
+  Optimizer optimizer(store, {.clip = 1});
+  StepGraphs steps(*model, optimizer, {0.1});
+  Random random(7);
+  const PairBatch batch = random_batch(24, 9, random);
+  const std::vector<double> before = store.values().values();
+  std::vector<double> spoilt = before;
+  for (double& number : spoilt) number *= 1e37;
+  for (int64_t time = 1; time <= 4; ++time) {  // the third and fourth are replayed
+    store.values().assign(time == 4 ? before : spoilt);
+    parameters_changed();
+    const std::vector<double> given = store.values().values();
+    const auto [cost, norm] = steps.update(batch, {5, time}, {time, 1e-3, 0.01});
+    EXPECT_EQ(std::isfinite(cost.loss) && std::isfinite(norm), time == 4) << cost.loss;
+    EXPECT_EQ(store.values().values() == given, time < 4);
+  }
+}
+
 // What add_gradient() alone gives, but for how batches are filled up.
 TEST(StepGraphs, GradientIsThatOfTheBatch) {
   const auto model = make_model(transformer(), 1, Type::f32, device());
   ParameterStore& store = model->parameters();
   store.allocate_gradients();
-  StepGraphs steps(*model, {});
+  Optimizer optimizer(store, {});
+  StepGraphs steps(*model, optimizer, {});
   Random random(7);
   const PairBatch batch = random_batch(24, 9, random);
   const Cost wanted = add_gradient(*model, batch, {}, {5, 1});

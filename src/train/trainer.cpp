@@ -42,7 +42,7 @@ bool at_the_end(const TrainOptions& options, const TrainState& state) {
 Trainer::Trainer(TrainTask task, Observers observers)
     : task_(std::move(task)), options_(task_.options), store_(task_.model.parameters()),
       observers_(std::move(observers)), optimizer_(store_, options_.optimizer),
-      steps_(task_.model, options_.train.loss()),
+      steps_(task_.model, optimizer_, options_.train.loss()),
       checkpoints_(task_.directory + "/checkpoints", "checkpoint"),
       snapshots_(task_.directory + "/snapshots", "snapshot") {}
 
@@ -148,8 +148,8 @@ bool Trainer::save_asked() {
 void Trainer::make_update() {
   const Step step = compute();
   if (step.fault.empty()) {
-    const bool rise = state_.watch.take(per_word(step.cost.loss, step.cost.words));
-    if (!rise || !undo_rise(step)) apply(step);
+    const bool rise = state_.watch.take(loss_per_word(step));
+    if (!rise || !undo_rise(step)) count(step);
   } else if (state_.skipped_in_a_row + 1 < kSkipsBeforeRollback) {
     skip(step);
   } else {
@@ -157,6 +157,11 @@ void Trainer::make_update() {
   }
 }
 
+double Trainer::loss_per_word(const Step& step) {
+  return per_word(step.learnt.cost.loss, step.learnt.cost.words);
+}
+
+// Makes an update, unless it has a fault.
 Trainer::Step Trainer::compute() {
   Step step;
   lines_.clear();
@@ -167,46 +172,57 @@ Trainer::Step Trainer::compute() {
     const std::vector<int64_t>& lines = batches.back().lines;
     lines_.insert(lines_.end(), lines.begin(), lines.end());
   }
-  step.cost = add_gradients(batches);
+  const int64_t t = state_.update + 1;
+  step.rate = state_.rate_factor * learning_rate(options_.schedule, t, options_.model.size);
+  step.learnt = learn_or_take_less(batches, {.step = t, .lr = step.rate});
   state_.drawn += options_.train.accumulate;
   state_.epoch = stream_->epoch();
   state_.batch = stream_->batch();
-  if (state_.epoch != epoch) state_.epoch_ended = state_.update + 1;
-  if (task_.disturb) task_.disturb(state_.drawn, store_);
-  optimizer_.clear_frozen_gradients();
-  step.norm = optimizer_.gradient_norm();
-  step.fault = find_fault(step.cost, step.norm);
+  if (state_.epoch != epoch) state_.epoch_ended = t;
+  step.fault = find_fault(step.learnt);
   return step;
 }
 
 int64_t Trainer::part_tokens() const { return options_.batch.tokens / state_.parts; }
 
-// Sets the gradients anew, with memory that is whole again, then without graphs and then in smaller
-// parts, until memory suffices.
-Cost Trainer::add_gradients(const std::vector<PairBatch>& batches) {
+// One update: with memory that is whole again, then without graphs and then in smaller parts, until
+// memory suffices.
+StepGraphs::Learnt Trainer::learn_or_take_less(const std::vector<PairBatch>& batches, Update u) {
+  int64_t words = 0;
+  for (const PairBatch& batch : batches) words += batch.target_tokens;
+  u.scale = 1 / static_cast<double>(words);
   for (int64_t tries = 0;; ++tries) {
     try {
-      Cost cost;
-      store_.gradients().fill(0);
-      for (size_t k = 0; k < batches.size(); ++k) {
-        DropoutKey key{options_.train.seed, state_.drawn + static_cast<int64_t>(k)};
-        const auto add = [&](const PairBatch& batch) {
-          cost += steps_.add_gradient(batch, key);
-          key.seed += kPartSeeds;
-        };
-        if (state_.parts == 1) {
-          add(batches[k]);
-        } else {
-          std::ranges::for_each(parts_of(batches[k], task_.text, part_tokens()), add);
-        }
-      }
-      return cost;
+      const bool whole = batches.size() == 1 && state_.parts == 1 && !task_.disturb;
+      if (whole) return steps_.update(batches[0], {options_.train.seed, state_.drawn}, u);
+      return learn_from_parts(batches, u);
     } catch (const Error& error) {
       if (error.code() != Exit::memory || !take_less_memory(batches, error.what(), tries)) throw;
     } catch (const std::bad_alloc&) {
       if (!take_less_memory(batches, "out of memory", tries)) throw;
     }
   }
+}
+
+StepGraphs::Learnt Trainer::learn_from_parts(const std::vector<PairBatch>& batches,
+                                             const Update& u) {
+  StepGraphs::Learnt learnt{{}, std::nan("")};
+  store_.gradients().fill(0);
+  for (size_t k = 0; k < batches.size(); ++k) {
+    DropoutKey key{options_.train.seed, state_.drawn + static_cast<int64_t>(k)};
+    const auto add = [&](const PairBatch& batch) {
+      learnt.cost += steps_.add_gradient(batch, key);
+      key.seed += kPartSeeds;
+    };
+    if (state_.parts == 1) {
+      add(batches[k]);
+    } else {
+      std::ranges::for_each(parts_of(batches[k], task_.text, part_tokens()), add);
+    }
+  }
+  if (task_.disturb) task_.disturb(state_.drawn + options_.train.accumulate, store_);
+  if (std::isfinite(learnt.cost.loss)) learnt.norm = optimizer_.update(u);
+  return learnt;
 }
 
 // False where a batch is a single pair already, or cut into such.
@@ -233,8 +249,8 @@ bool Trainer::take_less_memory(const std::vector<PairBatch>& batches, const char
   return true;
 }
 
-std::string Trainer::find_fault(const Cost& cost, double norm) const {
-  if (std::isfinite(norm) && std::isfinite(cost.loss)) return {};
+std::string Trainer::find_fault(const StepGraphs::Learnt& learnt) const {
+  if (std::isfinite(learnt.norm) && std::isfinite(learnt.cost.loss)) return {};
   const char* const what = " is not finite";
   if (const auto* p = first_not_finite(store_, store_.values())) return "weight " + p->name + what;
   if (const auto* p = first_not_finite(store_, store_.gradients()))
@@ -242,29 +258,28 @@ std::string Trainer::find_fault(const Cost& cost, double norm) const {
   return std::string("loss") + what;
 }
 
-void Trainer::apply(const Step& step) {
-  const int64_t t = state_.update + 1, words = step.cost.words;
-  const double rate = state_.rate_factor * learning_rate(options_.schedule, t, options_.model.size);
-  optimizer_.update(t, rate, step.norm, 1 / static_cast<double>(words));
+void Trainer::count(const Step& step) {
+  const Cost& cost = step.learnt.cost;
+  const int64_t t = state_.update + 1, words = cost.words;
   state_.update = t;
   state_.finished = false;
   state_.skipped_in_a_row = 0;
-  state_.loss += step.cost.loss;
-  state_.nll += step.cost.nll;
+  state_.loss += cost.loss;
+  state_.nll += cost.nll;
   state_.words += words;
-  state_.guided += step.cost.guided;
-  state_.guided_words += step.cost.guided_words;
-  const double norm = per_word(step.norm, words);
+  state_.guided += cost.guided;
+  state_.guided_words += cost.guided_words;
+  const double norm = per_word(step.learnt.norm, words);
   const UpdateReport report{.update = t,
                             .updates = updates_in_all(),
                             .epoch = epoch_of_last_update(),
-                            .loss = per_word(step.cost.loss, words),
-                            .nll = per_word(step.cost.nll, words),
-                            .rate = rate,
+                            .loss = per_word(cost.loss, words),
+                            .nll = per_word(cost.nll, words),
+                            .rate = step.rate,
                             .norm = norm,
                             .words = words};
   for (auto& observer : observers_) observer->updated(report);
-  if (t % options_.train.log_every == 0) log_training(rate, norm);
+  if (t % options_.train.log_every == 0) log_training(step.rate, norm);
 }
 
 void Trainer::log_training(double rate, double norm) {
@@ -346,9 +361,8 @@ void Trainer::go_back(const Step& step, const Restored& good) {
 bool Trainer::undo_rise(const Step& step) {
   const SpikeWatch watch = std::exchange(state_.watch, {});
   Step rise = step;
-  rise.fault =
-      fmt::format("loss {:.3f} for {} updates is more than {:.3f}, usual is {:.3f}",
-                  per_word(step.cost.loss, step.cost.words), watch.high, watch.limit(), watch.mean);
+  rise.fault = fmt::format("loss {:.3f} for {} updates is more than {:.3f}, usual is {:.3f}",
+                           loss_per_word(step), watch.high, watch.limit(), watch.mean);
   // The first loss that was too high is of weights that one update, seen as good, had spoilt.
   std::string why_not;
   const auto good = restore_before_rise(state_.update - watch.high, &why_not);
@@ -406,7 +420,7 @@ void Trainer::save() {
   save_tried_ = state_.update;
   state_.save_waits = state_.save_waits && state_.asked;
   if (const auto* p = first_not_finite(store_, store_.values())) {
-    return roll_back({.cost = {}, .norm = 0, .fault = "weight " + p->name + " is not finite"});
+    return roll_back({.fault = "weight " + p->name + " is not finite"});
   }
   for (auto& observer : observers_) observer->saving();
   const bool saved = attempt([&] {

@@ -63,19 +63,21 @@ class Trainer {
 
  private:
   struct Step {
-    Cost cost;
-    double norm = 0;
-    std::string fault;  // empty: all is well
+    StepGraphs::Learnt learnt = {};
+    double rate = 0;
+    std::string fault;  // empty: all is well, and the weights are updated
   };
 
   void begin();
   void make_update();
   Step compute();
-  Cost add_gradients(const std::vector<PairBatch>& batches);
+  static double loss_per_word(const Step& step);
+  StepGraphs::Learnt learn_or_take_less(const std::vector<PairBatch>& batches, Update u);
+  StepGraphs::Learnt learn_from_parts(const std::vector<PairBatch>& batches, const Update& u);
   bool take_less_memory(const std::vector<PairBatch>& batches, const char* why, int64_t tries);
   int64_t part_tokens() const;
-  std::string find_fault(const Cost& cost, double norm) const;
-  void apply(const Step& step);
+  std::string find_fault(const StepGraphs::Learnt& learnt) const;
+  void count(const Step& step);
   void skip(const Step& step);
   void roll_back(const Step& step);
   bool undo_rise(const Step& step);

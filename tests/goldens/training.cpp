@@ -27,8 +27,7 @@ void optimiser(Case& c) {
   for (int64_t k = 0; k < steps; ++k) {
     a.grad().assign(part(c.values("in.grads_a"), k));
     b.grad().assign(part(c.values("in.grads_b"), k));
-    norms.push_back(optimizer.gradient_norm());
-    optimizer.update(k + 1, c.values("in.lr")[static_cast<size_t>(k)], norms.back(), 1);
+    norms.push_back(optimizer.update({k + 1, c.values("in.lr")[static_cast<size_t>(k)]}));
     for (const double v : a.values()) all_a.push_back(v);
     for (const double v : b.values()) all_b.push_back(v);
   }

@@ -103,8 +103,7 @@ Report learn(const Lesson& lesson) {
     model->parameters().gradients().fill(0);
     const Cost cost = add_gradient(*model, batch, {}, {lesson.seed, t});
     const double words = static_cast<double>(cost.words);
-    optimizer.update(t, learning_rate(schedule, t, config.size), optimizer.gradient_norm(),
-                     1 / words);
+    optimizer.update({t, learning_rate(schedule, t, config.size), 1 / words});
     report.nll = cost.nll / words;
     mean = 0.9 * mean + 0.1 * report.nll;
   }
