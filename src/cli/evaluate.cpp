@@ -432,7 +432,7 @@ void add_test_options(Command& command, EvaluateOptions& o) {
 
 void add_common_options(Command& command, EvaluateOptions& o) {
   command
-      .option("-r,--reference", o.references,
+      .option("-r,--reference,reference", o.references,
               "Reference files, one sentence per line (.gz is read too)")
       .required()
       .takes("FILE");
