@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "effort.h"
 #include "text/vocabulary.h"
 #include "text_samples.h"
 #include "thread_seconds.h"
@@ -173,7 +174,7 @@ TEST(SentencePieceModel, SurvivesTruncation) {
 TEST(SentencePieceModel, SurvivesFlippedBits) {
   Random random(10);
   const std::string good = trained();
-  for (int i = 0; i < 600; ++i) {
+  for (int64_t i = 0; i < repeats(600); ++i) {
     std::string bytes = good;
     const size_t span = i % 2 ? bytes.size() : 4000;  // half of them among the pieces
     for (uint64_t n = 1 + random.below(3); n > 0; --n)
