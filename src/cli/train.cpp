@@ -16,6 +16,7 @@
 #include "base/signals.h"
 #include "cli/options.h"
 #include "cli/session.h"
+#include "ops/matmul.h"
 #include "tensor/workspace.h"
 #include "train/budget.h"
 #include "train/card.h"
@@ -167,6 +168,23 @@ void print_estimate(const Estimate& e, const TrainOptions& options) {
                short_duration(updates * e.update_seconds), with_commas(options.train.updates));
 }
 
+// What makes a training of hours shorter here; nothing where it is short.
+void print_ways_to_shorten(const Estimate& e, const TrainOptions& options, Device device) {
+  constexpr double kLong = 3600;
+  if (static_cast<double>(options.train.updates) * e.update_seconds < kLong) return;
+  const bool on_host = device == Device{Cpu{}};
+  const PrecisionScope scope(Precision::bf16);
+  const Tensor probe = Tensor::zeros({1, 1}, Type::f32, device);
+  const bool gains = as_operand(probe).type() == Type::bf16;
+  if (options.train.precision == Precision::f32 && gains)
+    fmt::print("shorter             --precision bf16{}\n", on_host ? ": about a third less" : "");
+  if (on_host)
+    fmt::print("shorter             --device cuda on a machine with a GPU: minutes for an hour\n");
+  fmt::print(
+      "shorter             --set train.updates=N with less than {}, or a smaller model.size\n",
+      with_commas(options.train.updates));
+}
+
 // With --restart the directory counts as empty.
 void dry_run(TrainOptions options, const TrainCommand& command) {
   if (!command.restart) check_directory(command.directory, options.model);
@@ -182,7 +200,9 @@ void dry_run(TrainOptions options, const TrainCommand& command) {
   model->parameters().allocate_gradients();
   warn_of(doubt_of_size(model->parameters().size(), data.train));
   if (options.vectors.given()) take_vectors(options, data.source, data.target, model->parameters());
-  print_estimate(estimate(*model, data.train, options), options);
+  const Estimate found = estimate(*model, data.train, options);
+  print_estimate(found, options);
+  print_ways_to_shorten(found, options, device);
 }
 
 std::vector<Metrics> read_log(const std::string& directory) {
