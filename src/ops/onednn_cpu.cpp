@@ -75,9 +75,10 @@ void need_room(size_t bytes) {
 
 KeptProduct create(const ProductShape& s) {
   need_room(0);
+  const memory::data_type type_of_b = s.in == memory::data_type::u8 ? memory::data_type::s8 : s.in;
   const memory::desc a = layout(s.m, s.k, s.in, s.a_transposed);
-  const memory::desc b = s.b_packed ? memory::desc({s.k, s.n}, s.in, memory::format_tag::any)
-                                    : layout(s.k, s.n, s.in, s.b_transposed);
+  const memory::desc b = s.b_packed ? memory::desc({s.k, s.n}, type_of_b, memory::format_tag::any)
+                                    : layout(s.k, s.n, type_of_b, s.b_transposed);
   const memory::desc c = layout(s.m, s.n, s.out, false);
   const memory::desc bias({1, s.n}, s.out, memory::format_tag::ab);
   dnnl::primitive_attr attributes;
@@ -89,8 +90,14 @@ KeptProduct create(const ProductShape& s) {
   }
   const dnnl::matmul::desc what =
       s.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
-  dnnl::matmul::primitive_desc description(what, attributes, engine());
-  return {description, dnnl::matmul(description)};
+  const dnnl::matmul::primitive_desc description(what, attributes, engine());
+  const memory::desc order = description.weights_desc(), room = description.scratchpad_desc();
+  const auto nowhere = [](const memory::desc& desc) { return memory(desc, engine(), nullptr); };
+  std::unordered_map<int, memory> arguments = {
+      {DNNL_ARG_SRC, nowhere(a)}, {DNNL_ARG_WEIGHTS, nowhere(order)}, {DNNL_ARG_DST, nowhere(c)}};
+  if (s.bias) arguments.emplace(DNNL_ARG_BIAS, nowhere(bias));
+  if (room.get_size() > 0) arguments.emplace(DNNL_ARG_SCRATCHPAD, nowhere(room));
+  return {dnnl::matmul(description), order, room.get_size(), std::move(arguments)};
 }
 
 // oneDNN's exceptions become ours; running out of memory is the one that users can do something
@@ -143,6 +150,8 @@ void reorder(memory from, memory to) {
   }
 }
 
+}  // namespace
+
 memory reordered(const memory& from, const memory::desc& order) {
   try {
     need_room(order.get_size());
@@ -154,8 +163,6 @@ memory reordered(const memory& from, const memory::desc& order) {
   }
 }
 
-}  // namespace
-
 // What is stale is filled anew where it stands: weights change with every update, and memory that
 // comes fresh from the system costs more than their order does.
 const memory& packed(const KeptProduct& product, const memory& plain) {
@@ -163,7 +170,7 @@ const memory& packed(const KeptProduct& product, const memory& plain) {
   if (kept.generation != now)
     std::erase_if(kept.weights, [=](const auto& w) { return w.second.generation + 2 < now; });
   kept.generation = now;
-  const memory::desc order = product.description.weights_desc();
+  const memory::desc order = product.order;
   const auto [first, last] = kept.weights.equal_range(plain.get_data_handle());
   for (auto at = first; at != last; ++at) {
     Packed& found = at->second;
@@ -181,7 +188,7 @@ const memory& packed(const KeptProduct& product, const memory& plain, std::share
   const std::lock_guard hold(mutex);
   if (!home) home = std::make_shared<std::deque<memory>>();
   auto& orders = *static_cast<std::deque<memory>*>(home.get());
-  const memory::desc order = product.description.weights_desc();
+  const memory::desc order = product.order;
   for (const memory& values : orders)
     if (values.get_desc() == order) return values;
   return orders.emplace_back(reordered(orders.empty() ? plain : orders.front(), order));
@@ -189,20 +196,18 @@ const memory& packed(const KeptProduct& product, const memory& plain, std::share
 
 void execute(const KeptProduct& product, const void* a, const memory& b, const void* bias,
              void* c) {
-  auto of = [](const memory::desc& desc, const void* data) {
-    return memory(desc, engine(), const_cast<void*>(data));
+  const auto put = [&](int argument, const void* data) {
+    product.arguments.at(argument).set_data_handle(const_cast<void*>(data));
   };
-  const auto& d = product.description;
   try {
-    std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, of(d.src_desc(), a)},
-                                                 {DNNL_ARG_WEIGHTS, b},
-                                                 {DNNL_ARG_DST, of(d.dst_desc(), c)}};
-    if (bias) arguments.emplace(DNNL_ARG_BIAS, of(d.bias_desc(), bias));
-    const memory::desc room = d.scratchpad_desc();
-    if (room.get_size() > 0)
-      arguments.emplace(DNNL_ARG_SCRATCHPAD, of(room, scratch.take(room.get_size())));
-    product.primitive.execute(stream(), arguments);
+    put(DNNL_ARG_SRC, a);
+    put(DNNL_ARG_DST, c);
+    if (bias) put(DNNL_ARG_BIAS, bias);
+    if (product.room > 0) put(DNNL_ARG_SCRATCHPAD, scratch.take(product.room));
+    product.arguments.at(DNNL_ARG_WEIGHTS) = b;
+    product.primitive.execute(stream(), product.arguments);
     stream().wait();
+    product.arguments.at(DNNL_ARG_WEIGHTS) = {};  // b may go before the product does
   } catch (const dnnl::error& e) {
     explain(e);
   }
