@@ -1,3 +1,5 @@
+#include <omp.h>
+
 #include <algorithm>
 #include <bit>
 #include <exception>
@@ -32,6 +34,19 @@ constexpr int64_t kTileRows = 64, kTileColumns = 256;
 // Products below which one thread is done before others are awake.
 constexpr int64_t kWorthTiles = 1 << 19;
 
+// While one lives, what this thread calls has no threads but it. oneDNN would start a team for each
+// tile otherwise, which takes longer than a small one.
+class Alone {
+ public:
+  Alone() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~Alone() { omp_set_num_threads(before_); }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  int before_;
+};
+
 // Writes x / scale + lifted_by, rounded, and returns the scale with which the largest |x| becomes
 // `most`. What is not finite makes the scale so.
 float quantise(const float* x, int64_t n, int32_t most, int32_t lifted_by, uint8_t* to) {
@@ -51,7 +66,7 @@ float quantise(const float* x, int64_t n, int32_t most, int32_t lifted_by, uint8
 struct Weights {
   std::vector<float> scales;    // t_j
   std::vector<int32_t> lifted;  // l Σ_k q_jk
-  std::vector<memory> panels;
+  std::vector<Ordered> panels;
 };
 
 ProductShape tile_shape(int64_t rows, int64_t columns, int64_t k) {
@@ -82,6 +97,7 @@ void pack(Matrix<const float> W, int64_t rows, Weights& w) {
       for (int64_t l = 0; l < k; ++l) sum += static_cast<int8_t>(to[l]);
       w.lifted[static_cast<size_t>(first + j)] = lift() * sum;
     }
+    const Alone alone;
     const memory plain({{k, columns}, memory::data_type::s8, memory::dims{1, k}}, engine(),
                        values.data());
     w.panels.push_back(reordered(plain, kept_product(tile_shape(rows, columns, k)).order));
@@ -155,7 +171,7 @@ struct Job {
       bench.block = block;
     }
     const KeptProduct& product = kept_product(tile_shape(rows, columns, k));
-    const memory& packed_before = w.panels[static_cast<size_t>(panel)];
+    const memory& packed_before = w.panels[static_cast<size_t>(panel)].values;
     const bool fits = packed_before.get_desc() == product.order;
     execute(product, bench.values.data(), fits ? packed_before : packed(product, packed_before),
             nullptr, bench.sums);
@@ -163,30 +179,34 @@ struct Job {
   }
 };
 
+// This thread's share of all tiles. A thread has neighbouring tiles of the same rows: few rows are
+// shared out by columns, and of many each thread has its own.
+void multiply_share(const Job& job) {
+  const Alone alone;
+  const int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
+  const int64_t tiles = job.blocks() * job.panels();
+  thread_local Bench bench;
+  bench.block = -1;
+  for (int64_t tile = tiles * me / threads; tile < tiles * (me + 1) / threads; ++tile)
+    job.multiply(tile, bench);
+}
+
 }  // namespace
 
-// A thread multiplies neighbouring tiles of the same rows: few rows are shared out by columns, and
-// of many each thread has its own.
 void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float* bias,
                  Matrix<float> y) {
   if (y.size() == 0) return;
   const int64_t blocks = (x.rows + kTileRows - 1) / kTileRows;
   const int64_t block_rows = (x.rows + blocks - 1) / blocks;
   const Job job{x, weights(W, block_rows), bias, y, block_rows};
+  if (y.size() * x.cols <= kWorthTiles) return multiply_share(job);
   std::exception_ptr failed;
-#pragma omp parallel if (y.size() * x.cols > kWorthTiles)
-  {
-    thread_local Bench bench;
-    bench.block = -1;
-#pragma omp for schedule(static)
-    for (int64_t tile = 0; tile < job.blocks() * job.panels(); ++tile) {
-      try {
-        job.multiply(tile, bench);
-      } catch (...) {  // none may leave the threads
+#pragma omp parallel
+  try {
+    multiply_share(job);
+  } catch (...) {  // none may leave the threads
 #pragma omp critical
-        failed = std::current_exception();
-      }
-    }
+    failed = std::current_exception();
   }
   if (failed) std::rethrow_exception(failed);
 }

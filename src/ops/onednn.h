@@ -36,8 +36,12 @@ const dnnl::memory& packed(const KeptProduct& product, const dnnl::memory& plain
 const dnnl::memory& packed(const KeptProduct& product, const dnnl::memory& plain,
                            std::shared_ptr<void>& home);
 
-// A copy of `from` in that order.
-dnnl::memory reordered(const dnnl::memory& from, const dnnl::memory::desc& order);
+// Weights in an order of oneDNN's.
+struct Ordered {
+  dnnl::memory values;
+  std::shared_ptr<void> room;  // where they stand
+};
+Ordered reordered(const dnnl::memory& from, const dnnl::memory::desc& order);
 
 // Grows with every forget_packed(): what was kept under an older one is stale.
 uint64_t packed_generation();
