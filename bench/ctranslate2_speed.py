@@ -4,9 +4,10 @@ words by random weights, one JSON line per figure.
 
   THREADS=2 PRECISION=int8 python3 bench/ctranslate2_speed.py
 
-THREADS (2) and PRECISION (f32; or int8) come from the environment. All sentences are one batch of
-28 words each, and every hypothesis has 32 words: </s> is not allowed before. Making and loading
-the model and one translation before the others are not counted.
+THREADS (2) and PRECISION (f32; or int8) come from the environment. Sentences have 28 words, and
+every hypothesis has 32: </s> is not allowed before. Threads are used in two ways: all for one batch
+of all sentences, or each for a batch of its own. Making and loading the model and one translation
+before the others are not counted.
 """
 import json, os, random, statistics, tempfile, time
 
@@ -18,6 +19,7 @@ WORDS, SIZE, INNER, HEADS, LAYERS = 32000, 512, 2048, 8, 6
 LENGTH, NEW_WORDS = 28, 32
 SHAPES = [(32, 4), (32, 1), (1, 4), (1, 1)]  # sentences, beam
 PRECISION = os.environ.get("PRECISION", "f32")
+THREADS = int(os.environ.get("THREADS", "2"))
 
 
 def fill_linear(spec, outputs, inputs, chance):
@@ -61,13 +63,14 @@ def write_model(folder):
     spec.save(folder)
 
 
-def measure(translator, sentences, beam):
+def measure(translator, batches, sentences, beam):
     chance = random.Random(1)
     source = [[str(chance.randrange(4, WORDS)) for _ in range(LENGTH - 1)] + ["</s>"]
               for _ in range(sentences)]
 
     def translate():
-        return translator.translate_batch(source, beam_size=beam, max_batch_size=0,
+        return translator.translate_batch(source, beam_size=beam,
+                                          max_batch_size=-(-sentences // batches),
                                           min_decoding_length=NEW_WORDS,
                                           max_decoding_length=NEW_WORDS)
 
@@ -81,15 +84,16 @@ def measure(translator, sentences, beam):
     rate = [round(sentences * NEW_WORDS / s) for s in sorted(seconds, reverse=True)]
     print(json.dumps({
         "figure": "decode", "model": "base", "peer": f"CTranslate2 {ctranslate2.__version__}",
-        "precision": PRECISION, "B": sentences, "beam": beam, "tok_s": rate[1],
-        "spread": [rate[0], rate[2]],
+        "precision": PRECISION, "batches_at_once": batches, "B": sentences, "beam": beam,
+        "tok_s": rate[1], "spread": [rate[0], rate[2]],
         "latency_ms": round(1000 * statistics.median(seconds), 1)}), flush=True)
 
 
 with tempfile.TemporaryDirectory() as folder:
     write_model(folder)
-    translator = ctranslate2.Translator(
-        folder, compute_type="int8" if PRECISION == "int8" else "float32", inter_threads=1,
-        intra_threads=int(os.environ.get("THREADS", "2")))
-    for sentences, beam in SHAPES:
-        measure(translator, sentences, beam)
+    for batches in sorted({1, THREADS}):
+        translator = ctranslate2.Translator(
+            folder, compute_type="int8" if PRECISION == "int8" else "float32",
+            inter_threads=batches, intra_threads=THREADS // batches)
+        for sentences, beam in SHAPES:
+            measure(translator, batches, sentences, beam)
