@@ -88,18 +88,20 @@ TEST(Attention, WeightsSumToOneAndKeepToTheSentence) {
 
 // One query at a time over remembered keys gives what the whole sentence gives.
 TEST(Attention, RememberedEqualsWhole) {
-  const int64_t D = 12, n = 9;
+  const int64_t n = 9;
   const Packing p = lengths({static_cast<int32_t>(n)});
-  const Tensor qkv = random_tensor({n, 3 * D}, 1);
-  const Tensor whole = self_attention(qkv, p, {3, Look::back, {}});
-  const Tensor kv = columns(qkv, D, 2 * D);
-  for (int64_t i = 0; i < n; ++i) {
-    std::vector<int32_t> index(static_cast<size_t>(i + 1));
-    for (size_t j = 0; j < index.size(); ++j) index[j] = static_cast<int32_t>(j);
-    const Remembered memory{kv, Tensor::of(index).view({1, i + 1}),
-                            Tensor::of(std::vector<int32_t>{static_cast<int32_t>(i + 1)})};
-    const Tensor y = attend_remembered(rows(columns(qkv, 0, D), i, 1), memory, 3);
-    EXPECT_LE(nmse(y, whole.window(i, 1)), 1e-24);
+  for (const int64_t D : {12, 48}) {  // heads of a few numbers, and of whole vectors
+    const Tensor qkv = random_tensor({n, 3 * D}, 1);
+    const Tensor whole = self_attention(qkv, p, {3, Look::back, {}});
+    const Tensor kv = columns(qkv, D, 2 * D);
+    for (int64_t i = 0; i < n; ++i) {
+      std::vector<int32_t> index(static_cast<size_t>(i + 1));
+      for (size_t j = 0; j < index.size(); ++j) index[j] = static_cast<int32_t>(j);
+      const Remembered memory{kv, Tensor::of(index).view({1, i + 1}),
+                              Tensor::of(std::vector<int32_t>{static_cast<int32_t>(i + 1)})};
+      const Tensor y = attend_remembered(rows(columns(qkv, 0, D), i, 1), memory, 3);
+      EXPECT_LE(nmse(y, whole.window(i, 1)), 1e-24);
+    }
   }
 }
 

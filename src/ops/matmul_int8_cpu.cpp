@@ -1,5 +1,8 @@
+#include <omp.h>
+
 #include <algorithm>
-#include <cmath>
+#include <bit>
+#include <exception>
 #include <map>
 #include <tuple>
 #include <vector>
@@ -12,71 +15,200 @@ namespace {
 
 using dnnl::memory;
 
-// Rows scaled so that the largest entry becomes ±127.
-struct Quantised {
-  std::vector<int8_t> values;
-  std::vector<float> scales;  // one per row: x ≈ scale · value
+// Note [Eight bits]
+// x_ik ≈ s_i (u_ik − l) and W_jk ≈ t_j q_jk, with t such that the largest |q| of a row is 127. u
+// has no sign because processors multiply bytes without by bytes with a sign:
+//   y_ij = s_i t_j (Σ_k u_ik q_jk − l Σ_k q_jk) + b_j
+// Both sums are whole numbers, the same in any order and any tile. With VNNI 0 < u < 256 and l is
+// 128. Without, oneDNN adds products two by two in 16 bits, which hold no more than 0 < u < 128.
+int32_t lift() {
+  constexpr auto kVnni = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_vnni);
+  static const bool has_vnni =
+      (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kVnni) == kVnni;
+  return has_vnni ? 128 : 64;
+}
+
+// Tiles of y. The sums of one are scaled while they are in the cache of the core that made them.
+constexpr int64_t kTileRows = 64, kTileColumns = 256;
+
+// Products below which one thread is done before others are awake.
+constexpr int64_t kWorthTiles = 1 << 19;
+
+// While one lives, what this thread calls has no threads but it. oneDNN would start a team for each
+// tile otherwise, which takes longer than a small one.
+class Alone {
+ public:
+  Alone() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~Alone() { omp_set_num_threads(before_); }
+  Alone(const Alone&) = delete;
+  Alone& operator=(const Alone&) = delete;
+
+ private:
+  int before_;
 };
 
-void quantise(Matrix<const float> x, Quantised& q) {
-  q.values.resize(static_cast<size_t>(x.size()));
-  q.scales.resize(static_cast<size_t>(x.rows));
-#pragma omp parallel for schedule(static) if (x.size() > kWorthThreads)
-  for (int64_t i = 0; i < x.rows; ++i) {
-    const float* row = x.row(i);
-    float top = 0;
-    for (int64_t j = 0; j < x.cols; ++j) top = std::max(top, std::abs(row[j]));
-    const float inverse = top > 0 ? 127.0f / top : 0.0f;
-    q.scales[static_cast<size_t>(i)] = top / 127.0f;
-    int8_t* to = q.values.data() + i * x.cols;
-    for (int64_t j = 0; j < x.cols; ++j)
-      to[j] = static_cast<int8_t>(static_cast<int32_t>(std::nearbyint(row[j] * inverse)));
+// Writes x / scale + lifted_by, rounded, and returns the scale with which the largest |x| becomes
+// `most`. What is not finite makes the scale so.
+float quantise(const float* x, int64_t n, int32_t most, int32_t lifted_by, uint8_t* to) {
+  int32_t top_bits = 0;  // |x| in the order of whole numbers
+#pragma omp simd reduction(max : top_bits)
+  for (int64_t j = 0; j < n; ++j)
+    top_bits = std::max(top_bits, std::bit_cast<int32_t>(x[j]) & 0x7fffffff);
+  const float top = std::bit_cast<float>(top_bits);
+  const float by = top > 1e-30f ? static_cast<float>(most) / top : 0.0f;
+  const float shift = 12582912.0f;  // 1.5 · 2^23: a sum with it ends in the nearest whole number
+  for (int64_t j = 0; j < n; ++j)
+    to[j] = static_cast<uint8_t>(std::bit_cast<int32_t>(x[j] * by + shift) + lifted_by);
+  return top / static_cast<float>(most);
+}
+
+// W in 8 bits, for kTileColumns columns of y at a time in oneDNN's order.
+struct Weights {
+  std::vector<float> scales;    // t_j
+  std::vector<int32_t> lifted;  // l Σ_k q_jk
+  std::vector<Ordered> panels;
+};
+
+ProductShape tile_shape(int64_t rows, int64_t columns, int64_t k) {
+  return {rows,
+          columns,
+          k,
+          false,
+          true,
+          true,
+          false,
+          false,
+          memory::data_type::u8,
+          memory::data_type::s32};
+}
+
+void pack(Matrix<const float> W, int64_t rows, Weights& w) {
+  w.scales.resize(static_cast<size_t>(W.rows));
+  w.lifted.resize(static_cast<size_t>(W.rows));
+  const int64_t k = W.cols, widest = std::min(W.rows, kTileColumns);
+  std::vector<uint8_t> values(static_cast<size_t>(widest * k));
+  for (int64_t first = 0; first < W.rows; first += kTileColumns) {
+    const int64_t columns = std::min(kTileColumns, W.rows - first);
+#pragma omp parallel for schedule(static)
+    for (int64_t j = 0; j < columns; ++j) {
+      uint8_t* to = values.data() + j * k;
+      w.scales[static_cast<size_t>(first + j)] = quantise(W.row(first + j), k, 127, 0, to);
+      int32_t sum = 0;
+      for (int64_t l = 0; l < k; ++l) sum += static_cast<int8_t>(to[l]);
+      w.lifted[static_cast<size_t>(first + j)] = lift() * sum;
+    }
+    const Alone alone;
+    const memory plain({{k, columns}, memory::data_type::s8, memory::dims{1, k}}, engine(),
+                       values.data());
+    w.panels.push_back(reordered(plain, kept_product(tile_shape(rows, columns, k)).order));
   }
 }
 
 struct KeptWeights {
-  std::map<std::tuple<const float*, int64_t, int64_t>, Quantised> by_address;
+  std::map<std::tuple<const float*, int64_t, int64_t>, Weights> by_address;
   uint64_t generation = 0;
 };
 thread_local KeptWeights kept_weights;
+
+// Packed for tiles of that many rows, if it is not kept yet.
+const Weights& weights(Matrix<const float> W, int64_t rows) {
+  if (kept_weights.generation != packed_generation()) {
+    kept_weights.by_address.clear();
+    kept_weights.generation = packed_generation();
+  }
+  auto [at, fresh] = kept_weights.by_address.try_emplace({W.data, W.rows, W.cols});
+  if (fresh) pack(W, rows, at->second);
+  return at->second;
+}
+
+// What a thread works on: some rows of x in 8 bits, and sums of a tile.
+struct Bench {
+  int64_t block = -1;
+  std::vector<uint8_t> values;
+  float scales[kTileRows];
+  int32_t sums[kTileRows * kTileColumns];
+};
+
+struct Job {
+  Matrix<const float> x;
+  const Weights& w;
+  const float* bias;
+  Matrix<float> y;
+  int64_t block_rows;
+
+  int64_t blocks() const { return (x.rows + block_rows - 1) / block_rows; }
+  int64_t panels() const { return static_cast<int64_t>(w.panels.size()); }
+
+  void scale(const Bench& bench, int64_t first_row, int64_t rows, int64_t first,
+             int64_t columns) const {
+    const float* const t = w.scales.data() + first;
+    const int32_t* const lifted = w.lifted.data() + first;
+    for (int64_t i = 0; i < rows; ++i) {
+      const int32_t* sums = bench.sums + i * columns;
+      const float s = bench.scales[i];
+      float* to = y.row(first_row + i) + first;
+      const float* const b = bias ? bias + first : nullptr;
+      if (b)
+#pragma omp simd
+        for (int64_t j = 0; j < columns; ++j)
+          to[j] = static_cast<float>(sums[j] - lifted[j]) * s * t[j] + b[j];
+      else
+#pragma omp simd
+        for (int64_t j = 0; j < columns; ++j)
+          to[j] = static_cast<float>(sums[j] - lifted[j]) * s * t[j];
+    }
+  }
+
+  void multiply(int64_t tile, Bench& bench) const {
+    const int64_t block = tile / panels(), panel = tile % panels(), k = x.cols;
+    const int64_t first_row = block * block_rows, rows = std::min(block_rows, x.rows - first_row);
+    const int64_t first = panel * kTileColumns, columns = std::min(kTileColumns, y.cols - first);
+    if (bench.block != block) {
+      bench.values.resize(static_cast<size_t>(kTileRows * k));
+      for (int64_t i = 0; i < rows; ++i)
+        bench.scales[i] =
+            quantise(x.row(first_row + i), k, lift() - 1, lift(), bench.values.data() + i * k);
+      bench.block = block;
+    }
+    const KeptProduct& product = kept_product(tile_shape(rows, columns, k));
+    const memory& packed_before = w.panels[static_cast<size_t>(panel)].values;
+    const bool fits = packed_before.get_desc() == product.order;
+    execute(product, bench.values.data(), fits ? packed_before : packed(product, packed_before),
+            nullptr, bench.sums);
+    scale(bench, first_row, rows, first, columns);
+  }
+};
+
+// This thread's share of all tiles. A thread has neighbouring tiles of the same rows: few rows are
+// shared out by columns, and of many each thread has its own.
+void multiply_share(const Job& job) {
+  const Alone alone;
+  const int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
+  const int64_t tiles = job.blocks() * job.panels();
+  thread_local Bench bench;
+  bench.block = -1;
+  for (int64_t tile = tiles * me / threads; tile < tiles * (me + 1) / threads; ++tile)
+    job.multiply(tile, bench);
+}
 
 }  // namespace
 
 void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float* bias,
                  Matrix<float> y) {
   if (y.size() == 0) return;
-  if (kept_weights.generation != packed_generation()) {
-    kept_weights.by_address.clear();
-    kept_weights.generation = packed_generation();
+  const int64_t blocks = (x.rows + kTileRows - 1) / kTileRows;
+  const int64_t block_rows = (x.rows + blocks - 1) / blocks;
+  const Job job{x, weights(W, block_rows), bias, y, block_rows};
+  if (y.size() * x.cols <= kWorthTiles) return multiply_share(job);
+  std::exception_ptr failed;
+#pragma omp parallel
+  try {
+    multiply_share(job);
+  } catch (...) {  // none may leave the threads
+#pragma omp critical
+    failed = std::current_exception();
   }
-  auto [at, fresh] = kept_weights.by_address.try_emplace({W.data, W.rows, W.cols});
-  Quantised& w = at->second;
-  if (fresh) quantise(W, w);
-  thread_local Quantised q;
-  thread_local std::vector<int32_t> sums;
-  quantise(x, q);
-  sums.resize(static_cast<size_t>(y.size()));
-  const ProductShape shape{y.rows,
-                           y.cols,
-                           x.cols,
-                           false,
-                           true,
-                           true,
-                           false,
-                           false,
-                           memory::data_type::s8,
-                           memory::data_type::s32};
-  const KeptProduct& kept = kept_product(shape);
-  const memory plain({{x.cols, y.cols}, memory::data_type::s8, memory::dims{1, x.cols}}, engine(),
-                     w.values.data());
-  execute(kept, q.values.data(), packed(kept, plain), nullptr, sums.data());
-  const int32_t* const from = sums.data();
-  const float *const rows = q.scales.data(), *const columns = w.scales.data();
-#pragma omp parallel for schedule(static) if (y.size() > kWorthThreads)
-  for (int64_t i = 0; i < y.rows; ++i)
-    for (int64_t j = 0; j < y.cols; ++j)
-      y.row(i)[j] =
-          static_cast<float>(from[i * y.cols + j]) * rows[i] * columns[j] + (bias ? bias[j] : 0.0f);
+  if (failed) std::rethrow_exception(failed);
 }
 
 }  // namespace fovea::kernel

@@ -74,6 +74,45 @@ TEST(Matmul, Int8IsCloseToDouble) {
   }
 }
 
+// Of −1, 0 and 1, which 8 bits hold exactly, so that only sums could be wrong: in tiles of rows and
+// columns with a rest, with any number of threads, and where all products are as large as can be,
+// two of which 16 bits would not hold.
+TEST(Matmul, Int8SumsAreExact) {
+  const PrecisionScope scope(Precision::int8);
+  const int threads = omp_get_max_threads();
+  for (const auto& [rows, out, in] :
+       std::vector<std::array<int64_t, 3>>{{1, 600, 33}, {7, 97, 64}, {150, 600, 40}})
+    for (const double least : {-1.0, 1.0}) {
+      const auto signs = [&](Shape shape, uint64_t seed) {
+        std::vector<double> values = random_tensor(shape, seed).values();
+        for (double& v : values) v = std::clamp(std::round(2 * v), least, 1.0);
+        return Tensor::of(std::move(shape), values, Type::f64);
+      };
+      const Tensor x = signs({rows, in}, 1), W = signs({out, in}, 2), b = random_tensor({out}, 3);
+      const Tensor fx = in_float(x), fW = in_float(W), fb = in_float(b);
+      fW.mark_parameter();
+      for (const int n : {1, 2, 3}) {
+        omp_set_num_threads(n);
+        EXPECT_LE(nmse(linear(fx, fW, fb), linear(x, W, b)), 1e-12) << rows << ", threads " << n;
+        EXPECT_LE(nmse(linear(fx, fW), linear(x, W)), 1e-12) << rows << ", threads " << n;
+      }
+      omp_set_num_threads(threads);
+      parameters_changed();
+    }
+}
+
+TEST(Matmul, Int8DoesNotHideWhatIsNoNumber) {
+  const PrecisionScope scope(Precision::int8);
+  const Tensor W = random_tensor({20, 16}, 2, Type::f32), x = random_tensor({2, 16}, 1, Type::f32);
+  W.mark_parameter();
+  for (const float bad : {std::numeric_limits<float>::quiet_NaN(), HUGE_VALF}) {
+    x.data<float>()[3] = bad;
+    const auto y = linear(x, W).values();
+    EXPECT_TRUE(std::none_of(y.begin(), y.begin() + 20, [](double v) { return std::isfinite(v); }));
+    EXPECT_TRUE(std::all_of(y.begin() + 20, y.end(), [](double v) { return std::isfinite(v); }));
+  }
+}
+
 // A row of the result depends on that row alone, not on the batch nor the threads. In float this
 // holds where oneDNN has its AVX-512 kernels; in int8 everywhere.
 TEST(Matmul, RowsDoNotDependOnTheBatch) {

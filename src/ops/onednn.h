@@ -3,10 +3,12 @@
 #include <cstdint>
 #include <memory>
 #include <oneapi/dnnl/dnnl.hpp>
+#include <unordered_map>
 
 // oneDNN's matrix product, created once per shape and kept.
 namespace fovea::kernel {
 
+// Factors are of one type, but that of u8 is s8.
 struct ProductShape {
   int64_t m, n, k;
   bool a_transposed, b_transposed, b_packed, bias, add;
@@ -14,9 +16,12 @@ struct ProductShape {
   auto operator<=>(const ProductShape&) const = default;
 };
 
+// Belongs to the thread that asked for it.
 struct KeptProduct {
-  dnnl::matmul::primitive_desc description;
   dnnl::matmul primitive;
+  dnnl::memory::desc order;                                 // of b
+  size_t room;                                              // bytes
+  mutable std::unordered_map<int, dnnl::memory> arguments;  // to be filled in
 };
 
 dnnl::engine& engine();
@@ -30,6 +35,13 @@ const dnnl::memory& packed(const KeptProduct& product, const dnnl::memory& plain
 // The same, kept in `home` for good. REQUIRES: `plain` has data unless `home` is filled.
 const dnnl::memory& packed(const KeptProduct& product, const dnnl::memory& plain,
                            std::shared_ptr<void>& home);
+
+// Weights in an order of oneDNN's.
+struct Ordered {
+  dnnl::memory values;
+  std::shared_ptr<void> room;  // where they stand
+};
+Ordered reordered(const dnnl::memory& from, const dnnl::memory::desc& order);
 
 // Grows with every forget_packed(): what was kept under an older one is stale.
 uint64_t packed_generation();

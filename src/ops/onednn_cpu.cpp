@@ -20,9 +20,41 @@ std::atomic<size_t> kept_at_most = 4096;
 
 struct Packed {
   memory::desc plain, order;
-  memory values;
+  Ordered kept;
   uint64_t generation;
 };
+
+constexpr size_t kHugePage = size_t{2} << 20;
+
+// Whole huge pages, to be freed.
+void* huge_pages(size_t bytes) {
+  void* const start = std::aligned_alloc(kHugePage, bytes);
+  if (!start) throw dnnl::error(dnnl_out_of_memory, "no room for copies of factors");
+  madvise(start, bytes, MADV_HUGEPAGE);
+  return start;
+}
+size_t in_huge_pages(size_t bytes) { return (bytes + kHugePage - 1) / kHugePage * kHugePage; }
+
+std::shared_ptr<void> huge_room(size_t bytes) { return {huge_pages(bytes), std::free}; }
+
+// Room for weights. A step of decoding reads all of them, and with small pages would look up where
+// each is. Those of a model come and go together, so that small ones share a chunk.
+std::shared_ptr<void> room_for_weights(size_t bytes) {
+  constexpr size_t kChunk = 4 * kHugePage, kLine = 64;
+  if (bytes >= kHugePage) return huge_room(in_huge_pages(bytes));
+  static std::mutex mutex;
+  static std::weak_ptr<void> newest;
+  static size_t used = 0;
+  const std::lock_guard hold(mutex);
+  std::shared_ptr<void> chunk = newest.lock();
+  if (!chunk || used + bytes > kChunk) {
+    newest = chunk = huge_room(kChunk);
+    used = 0;
+  }
+  char* const start = static_cast<char*>(chunk.get()) + used;
+  used += (bytes + kLine - 1) / kLine * kLine;
+  return {chunk, start};
+}
 
 // Room for the copies of factors that a product makes, in huge pages: in small ones the speed would
 // depend on where the system puts them, which products of middle size feel.
@@ -36,18 +68,14 @@ class Scratch {
   void* take(size_t bytes) {
     if (bytes <= size_) return start_;
     std::free(start_);
-    size_ = (bytes + kHugePage - 1) / kHugePage * kHugePage;
-    start_ = std::aligned_alloc(kHugePage, size_);
-    if (!start_) {
-      size_ = 0;
-      throw dnnl::error(dnnl_out_of_memory, "no room for copies of factors");
-    }
-    madvise(start_, size_, MADV_HUGEPAGE);
+    start_ = nullptr;
+    size_ = 0;
+    start_ = huge_pages(in_huge_pages(bytes));
+    size_ = in_huge_pages(bytes);
     return start_;
   }
 
  private:
-  static constexpr size_t kHugePage = size_t{2} << 20;
   void* start_ = nullptr;
   size_t size_ = 0;
 };
@@ -75,9 +103,10 @@ void need_room(size_t bytes) {
 
 KeptProduct create(const ProductShape& s) {
   need_room(0);
+  const memory::data_type type_of_b = s.in == memory::data_type::u8 ? memory::data_type::s8 : s.in;
   const memory::desc a = layout(s.m, s.k, s.in, s.a_transposed);
-  const memory::desc b = s.b_packed ? memory::desc({s.k, s.n}, s.in, memory::format_tag::any)
-                                    : layout(s.k, s.n, s.in, s.b_transposed);
+  const memory::desc b = s.b_packed ? memory::desc({s.k, s.n}, type_of_b, memory::format_tag::any)
+                                    : layout(s.k, s.n, type_of_b, s.b_transposed);
   const memory::desc c = layout(s.m, s.n, s.out, false);
   const memory::desc bias({1, s.n}, s.out, memory::format_tag::ab);
   dnnl::primitive_attr attributes;
@@ -89,8 +118,14 @@ KeptProduct create(const ProductShape& s) {
   }
   const dnnl::matmul::desc what =
       s.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
-  dnnl::matmul::primitive_desc description(what, attributes, engine());
-  return {description, dnnl::matmul(description)};
+  const dnnl::matmul::primitive_desc description(what, attributes, engine());
+  const memory::desc order = description.weights_desc(), room = description.scratchpad_desc();
+  const auto nowhere = [](const memory::desc& desc) { return memory(desc, engine(), nullptr); };
+  std::unordered_map<int, memory> arguments = {
+      {DNNL_ARG_SRC, nowhere(a)}, {DNNL_ARG_WEIGHTS, nowhere(order)}, {DNNL_ARG_DST, nowhere(c)}};
+  if (s.bias) arguments.emplace(DNNL_ARG_BIAS, nowhere(bias));
+  if (room.get_size() > 0) arguments.emplace(DNNL_ARG_SCRATCHPAD, nowhere(room));
+  return {dnnl::matmul(description), order, room.get_size(), std::move(arguments)};
 }
 
 // oneDNN's exceptions become ours; running out of memory is the one that users can do something
@@ -143,18 +178,19 @@ void reorder(memory from, memory to) {
   }
 }
 
-memory reordered(const memory& from, const memory::desc& order) {
+}  // namespace
+
+Ordered reordered(const memory& from, const memory::desc& order) {
   try {
     need_room(order.get_size());
-    memory values(order, engine());
+    const std::shared_ptr<void> room = room_for_weights(order.get_size());
+    const memory values(order, engine(), room.get());
     reorder(from, values);
-    return values;
+    return {values, room};
   } catch (const dnnl::error& e) {
     explain(e);
   }
 }
-
-}  // namespace
 
 // What is stale is filled anew where it stands: weights change with every update, and memory that
 // comes fresh from the system costs more than their order does.
@@ -163,46 +199,45 @@ const memory& packed(const KeptProduct& product, const memory& plain) {
   if (kept.generation != now)
     std::erase_if(kept.weights, [=](const auto& w) { return w.second.generation + 2 < now; });
   kept.generation = now;
-  const memory::desc order = product.description.weights_desc();
+  const memory::desc order = product.order;
   const auto [first, last] = kept.weights.equal_range(plain.get_data_handle());
   for (auto at = first; at != last; ++at) {
     Packed& found = at->second;
     if (found.order != order || found.plain != plain.get_desc()) continue;
-    if (found.generation != now) reorder(plain, found.values);
+    if (found.generation != now) reorder(plain, found.kept.values);
     found.generation = now;
-    return found.values;
+    return found.kept.values;
   }
   const Packed fresh{plain.get_desc(), order, reordered(plain, order), now};
-  return kept.weights.emplace(plain.get_data_handle(), fresh)->second.values;
+  return kept.weights.emplace(plain.get_data_handle(), fresh)->second.kept.values;
 }
 
 const memory& packed(const KeptProduct& product, const memory& plain, std::shared_ptr<void>& home) {
   static std::mutex mutex;
   const std::lock_guard hold(mutex);
-  if (!home) home = std::make_shared<std::deque<memory>>();
-  auto& orders = *static_cast<std::deque<memory>*>(home.get());
-  const memory::desc order = product.description.weights_desc();
-  for (const memory& values : orders)
-    if (values.get_desc() == order) return values;
-  return orders.emplace_back(reordered(orders.empty() ? plain : orders.front(), order));
+  if (!home) home = std::make_shared<std::deque<Ordered>>();
+  auto& orders = *static_cast<std::deque<Ordered>*>(home.get());
+  const memory::desc order = product.order;
+  for (const Ordered& kept : orders)
+    if (kept.values.get_desc() == order) return kept.values;
+  return orders.emplace_back(reordered(orders.empty() ? plain : orders.front().values, order))
+      .values;
 }
 
 void execute(const KeptProduct& product, const void* a, const memory& b, const void* bias,
              void* c) {
-  auto of = [](const memory::desc& desc, const void* data) {
-    return memory(desc, engine(), const_cast<void*>(data));
+  const auto put = [&](int argument, const void* data) {
+    product.arguments.at(argument).set_data_handle(const_cast<void*>(data));
   };
-  const auto& d = product.description;
   try {
-    std::unordered_map<int, memory> arguments = {{DNNL_ARG_SRC, of(d.src_desc(), a)},
-                                                 {DNNL_ARG_WEIGHTS, b},
-                                                 {DNNL_ARG_DST, of(d.dst_desc(), c)}};
-    if (bias) arguments.emplace(DNNL_ARG_BIAS, of(d.bias_desc(), bias));
-    const memory::desc room = d.scratchpad_desc();
-    if (room.get_size() > 0)
-      arguments.emplace(DNNL_ARG_SCRATCHPAD, of(room, scratch.take(room.get_size())));
-    product.primitive.execute(stream(), arguments);
+    put(DNNL_ARG_SRC, a);
+    put(DNNL_ARG_DST, c);
+    if (bias) put(DNNL_ARG_BIAS, bias);
+    if (product.room > 0) put(DNNL_ARG_SCRATCHPAD, scratch.take(product.room));
+    product.arguments.at(DNNL_ARG_WEIGHTS) = b;
+    product.primitive.execute(stream(), product.arguments);
     stream().wait();
+    product.arguments.at(DNNL_ARG_WEIGHTS) = {};  // b may go before the product does
   } catch (const dnnl::error& e) {
     explain(e);
   }
