@@ -252,16 +252,9 @@ std::vector<double> repeated(int64_t repeats, Measure measure) {
   return {rates[rates.size() / 2], rates.front(), rates.back()};
 }
 
-Precision precision_of(const std::string& name) {
-  if (name == "bf16") return Precision::bf16;
-  return name == "int8" ? Precision::int8 : Precision::f32;
-}
-
-// What products really take in: bf16 is f32 on processors that gain nothing from it.
+// What products really take in.
 std::string effective(const std::string& wanted, Device device) {
-  const PrecisionScope scope(precision_of(wanted));
-  const Tensor probe = Tensor::zeros({1, 1}, Type::f32, device);
-  return wanted == "bf16" && as_operand(probe).type() == Type::f32 ? "f32" : wanted;
+  return wanted == "bf16" && !gains_from_bf16(device) ? "f32" : wanted;
 }
 
 Json header(const char* figure, const BenchOptions& o, const Subject& s, const Model& model) {
@@ -283,7 +276,7 @@ void bench_train(BenchOptions o) {
   if (o.batch) s.batch = o.batch;
   if (o.length) s.length = o.length;
   if (o.precision.empty()) o.precision = "bf16";
-  const PrecisionScope scope(precision_of(o.precision));
+  const PrecisionScope scope(precision_named(o.precision));
   const Device device = device_named(o.device);
   const double peak = machine_peak(device);
   const auto model = make_model(s.config, 1, Type::f32, device);
@@ -295,7 +288,7 @@ void bench_train(BenchOptions o) {
   int64_t step = 0;
   auto train = [&](const PairBatch& b) {
     ++step;
-    steps.update(b, {1, step}, {step, 1e-4, 1.0 / static_cast<double>(b.target_tokens)});
+    steps.update(b, {1, step}, step, 1e-4);
     return b.target_tokens;
   };
   const int64_t before = device == Device{Cpu{}} ? 2 : 16;  // a GPU learns sizes first
@@ -330,7 +323,7 @@ void bench_decode(BenchOptions o) {
   s.batch = o.batch ? o.batch : 32;
   s.length = o.length ? o.length : 28;
   if (o.precision.empty()) o.precision = "f32";
-  const PrecisionScope scope(precision_of(o.precision));
+  const PrecisionScope scope(precision_named(o.precision));
   const Device device = device_named(o.device);
   const double peak = machine_peak(device);
   s.config.output_bias = true;  // keeps </s> away, so that every hypothesis has all its words

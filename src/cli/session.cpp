@@ -102,9 +102,14 @@ void add_session(Program& program) {
   });
 }
 
-Precision ModelChoice::numbers() const {
-  if (precision == "bf16") return Precision::bf16;
-  return precision == "int8" ? Precision::int8 : Precision::f32;
+Precision precision_named(const std::string& name) {
+  if (name == "bf16") return Precision::bf16;
+  return name == "int8" ? Precision::int8 : Precision::f32;
+}
+
+bool gains_from_bf16(Device device) {
+  const PrecisionScope scope(Precision::bf16);
+  return as_operand(Tensor::zeros({1, 1}, Type::f32, device)).type() == Type::bf16;
 }
 
 void add_device_option(Command& command, std::string& device) {

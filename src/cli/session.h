@@ -17,12 +17,17 @@ class Program;
 // name of a command and are in force before it runs.
 void add_session(Program& program);
 
+// "f32", "bf16" or "int8".
+Precision precision_named(const std::string& name);
+// False on processors where products take f32 all the same.
+bool gains_from_bf16(Device device);
+
 // Which model a command uses, and how.
 struct ModelChoice {
   std::vector<std::string> directories;  // several are an ensemble; none: the default model
   std::string device = "cpu", precision = "f32";
 
-  Precision numbers() const;
+  Precision numbers() const { return precision_named(precision); }
 };
 
 // Adds --device, the same for every command that computes; see device_named().

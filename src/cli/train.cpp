@@ -16,7 +16,6 @@
 #include "base/signals.h"
 #include "cli/options.h"
 #include "cli/session.h"
-#include "ops/matmul.h"
 #include "tensor/workspace.h"
 #include "train/budget.h"
 #include "train/card.h"
@@ -173,10 +172,7 @@ void print_ways_to_shorten(const Estimate& e, const TrainOptions& options, Devic
   constexpr double kLong = 3600;
   if (static_cast<double>(options.train.updates) * e.update_seconds < kLong) return;
   const bool on_host = device == Device{Cpu{}};
-  const PrecisionScope scope(Precision::bf16);
-  const Tensor probe = Tensor::zeros({1, 1}, Type::f32, device);
-  const bool gains = as_operand(probe).type() == Type::bf16;
-  if (options.train.precision == Precision::f32 && gains)
+  if (options.train.precision == Precision::f32 && gains_from_bf16(device))
     fmt::print("shorter             --precision bf16{}\n", on_host ? ": about a third less" : "");
   if (on_host)
     fmt::print("shorter             --device cuda on a machine with a GPU: minutes for an hour\n");

@@ -17,7 +17,7 @@ struct AdamFactors {
   float scale, beta1, beta2, rest1, rest2, keep, rate, correct2, eps, decay, fresh;
   bool taken;  // false: nothing is to be changed
 
-  __device__ static AdamFactors of(const AdamStep& step, double norm) {
+  __device__ static AdamFactors of(const AdamStep& step, double norm, bool taken) {
     const auto k = static_cast<double>(step.step);
     const double clip = step.clip > 0 ? fmin(1.0, step.clip / (step.scale * norm + 1e-6)) : 1.0;
     return {.scale = static_cast<float>(clip * step.scale),
@@ -31,7 +31,7 @@ struct AdamFactors {
             .eps = static_cast<float>(step.eps),
             .decay = static_cast<float>(step.ema_decay),
             .fresh = static_cast<float>(1 - step.ema_decay),
-            .taken = true};
+            .taken = taken};
   }
 };
 
@@ -91,8 +91,8 @@ __global__ void judge(const double* parts, int count, const AdamStep* step, cons
   if (threadIdx.x > 0) return;
   const double exact = sqrt(sum);
   *norm = static_cast<float>(exact);
-  *factors = AdamFactors::of(*step, exact);
-  factors->taken = isfinite(*norm) && (!loss || isfinite(*loss));
+  const bool finite = isfinite(*norm) && (!loss || isfinite(*loss));
+  *factors = AdamFactors::of(*step, exact, finite);
 }
 
 // The smallest of whole numbers is the same in whatever order they come.

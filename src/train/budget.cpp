@@ -77,7 +77,7 @@ class Fitting {
  private:
   void update(const PairBatch& batch) {
     ++step_;
-    steps_->update(batch, {1, step_}, {step_, 1e-9, 1 / static_cast<double>(batch.target_tokens)});
+    steps_->update(batch, {1, step_}, step_, 1e-9);
   }
 
   const TrainOptions& options_;

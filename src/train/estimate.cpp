@@ -45,7 +45,7 @@ Estimate estimate(Model& model, const Corpus& text, const TrainOptions& options)
   Progress progress("measuring", all, {.unit = "updates"});
   const auto update = [&](int64_t batch, int64_t step) {
     const PairBatch next = plan.batch(batch);
-    steps.update(next, {1, step}, {step, 1e-9, 1 / static_cast<double>(next.target_tokens)});
+    steps.update(next, {1, step}, step, 1e-9);
     progress.set(step);
     return next.target_tokens;
   };

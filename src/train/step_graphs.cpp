@@ -39,7 +39,9 @@ Cost StepGraphs::add_gradient(const PairBatch& batch, DropoutKey key) {
   return learn(batch, key, nullptr).cost;
 }
 
-StepGraphs::Learnt StepGraphs::update(const PairBatch& batch, DropoutKey key, const Update& u) {
+StepGraphs::Learnt StepGraphs::update(const PairBatch& batch, DropoutKey key, int64_t step,
+                                      double lr) {
+  const Update u{step, lr, 1 / static_cast<double>(batch.target_tokens)};
   return learn(batch, key, &u);
 }
 

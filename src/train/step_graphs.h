@@ -27,13 +27,13 @@ class StepGraphs {
   // What add_gradient() of train/gradient.h does.
   Cost add_gradient(const PairBatch& batch, DropoutKey key);
 
-  // Sets the gradients to those of this batch, and makes an update unless its loss or their norm,
-  // which is not finite then, is not.
+  // Sets the gradients to those of this batch, and makes update number `step` (from 1) with their
+  // mean over its target words, unless its loss or their norm, which is not finite then, is not.
   struct Learnt {
     Cost cost;
     double norm = 0;
   };
-  Learnt update(const PairBatch& batch, DropoutKey key, const Update& u);
+  Learnt update(const PairBatch& batch, DropoutKey key, int64_t step, double lr);
 
   int64_t replays() const { return replays_; }  // so far
   void capture_no_more() { capturing_ = false; }

@@ -72,6 +72,23 @@ PairBatch random_batch(int64_t pairs, uint64_t most, Random& random) {
   return batch;
 }
 
+// A model with all that trains it.
+struct Trainee {
+  std::unique_ptr<Model> model;
+  ParameterStore& store = model->parameters();
+  Optimizer optimizer = with_gradients(store);
+  StepGraphs steps;
+
+  Trainee(const ModelConfig& config, const LossOptions& options)
+      : model(make_model(config, 1, Type::f32, device())), steps(*model, optimizer, options) {}
+
+ private:
+  static Optimizer with_gradients(ParameterStore& store) {
+    store.allocate_gradients();
+    return {store, {.clip = 1}};
+  }
+};
+
 enum class Captures { yes, no };
 
 struct Trained {
@@ -83,23 +100,18 @@ struct Trained {
 using Halfway = std::function<void(const Model& model, StepGraphs& steps)>;
 Trained train(const ModelConfig& config, const LossOptions& options, Captures captures,
               const Halfway& halfway = nullptr) {
-  const auto model = make_model(config, 1, Type::f32, device());
-  ParameterStore& store = model->parameters();
-  store.allocate_gradients();
-  Optimizer optimizer(store, {.clip = 1});
-  StepGraphs steps(*model, optimizer, options);
-  if (captures == Captures::no) steps.capture_no_more();
+  Trainee t(config, options);
+  if (captures == Captures::no) t.steps.capture_no_more();
   Random random(7);
   Trained trained;
   for (int64_t step = 1; step <= 18; ++step) {
     const PairBatch batch = random_batch(8 + 16 * (step % 3), 9, random);
-    const auto [cost, norm] =
-        steps.update(batch, {5, step}, {step, 1e-3, 1 / static_cast<double>(batch.target_tokens)});
+    const auto [cost, norm] = t.steps.update(batch, {5, step}, step, 1e-3);
     trained.losses.insert(trained.losses.end(), {cost.loss, cost.nll, cost.guided, norm});
-    if (step == 9 && halfway) halfway(*model, steps);
+    if (step == 9 && halfway) halfway(*t.model, t.steps);
   }
-  trained.weights = store.values().values();
-  trained.replays = steps.replays();
+  trained.weights = t.store.values().values();
+  trained.replays = t.steps.replays();
   return trained;
 }
 
@@ -170,64 +182,52 @@ TEST(StepGraphs, GivenUpTheyGiveMemoryBackAndLeaveTheSameBits) {
 // In one graph or in two calls.
 TEST(StepGraphs, UpdateIsThatOfTheOptimizer) {
   const Trained wanted = train(transformer(), {0.1}, Captures::yes);
-  const auto model = make_model(transformer(), 1, Type::f32, device());
-  ParameterStore& store = model->parameters();
-  store.allocate_gradients();
-  Optimizer optimizer(store, {.clip = 1});
-  StepGraphs steps(*model, optimizer, {0.1});
+  Trainee t(transformer(), {0.1});
   Random random(7);
   for (int64_t step = 1; step <= 18; ++step) {
-    store.gradients().fill(0);
+    t.store.gradients().fill(0);
     const PairBatch batch = random_batch(8 + 16 * (step % 3), 9, random);
-    steps.add_gradient(batch, {5, step});
-    optimizer.update({step, 1e-3, 1 / static_cast<double>(batch.target_tokens)});
+    const Cost cost = t.steps.add_gradient(batch, {5, step});
+    t.optimizer.update({step, 1e-3, 1 / static_cast<double>(cost.words)});
   }
-  EXPECT_EQ(store.values().values(), wanted.weights);
+  EXPECT_EQ(t.store.values().values(), wanted.weights);
 }
 
 // Weights that are no numbers any more give no loss, and no update.
 TEST(StepGraphs, LeavesWeightsAloneThatHaveNoLoss) {
-  const auto model = make_model(transformer(), 1, Type::f32, device());
-  ParameterStore& store = model->parameters();
-  store.allocate_gradients();
-  Optimizer optimizer(store, {.clip = 1});
-  StepGraphs steps(*model, optimizer, {0.1});
+  Trainee t(transformer(), {0.1});
   Random random(7);
   const PairBatch batch = random_batch(24, 9, random);
-  const std::vector<double> before = store.values().values();
+  const std::vector<double> before = t.store.values().values();
   std::vector<double> spoilt = before;
   for (double& number : spoilt) number *= 1e37;
-  for (int64_t time = 1; time <= 4; ++time) {  // the third and fourth are replayed
-    store.values().assign(time == 4 ? before : spoilt);
+  for (int64_t time = 1; time <= 4; ++time) {  // from the second on replayed
+    t.store.values().assign(time == 4 ? before : spoilt);
     parameters_changed();
-    const std::vector<double> given = store.values().values();
-    const auto [cost, norm] = steps.update(batch, {5, time}, {time, 1e-3, 0.01});
+    const std::vector<double> given = t.store.values().values();
+    const auto [cost, norm] = t.steps.update(batch, {5, time}, time, 1e-3);
     EXPECT_EQ(std::isfinite(cost.loss) && std::isfinite(norm), time == 4) << cost.loss;
-    EXPECT_EQ(store.values().values() == given, time < 4);
+    EXPECT_EQ(t.store.values().values() == given, time < 4);
   }
 }
 
 // What add_gradient() alone gives, but for how batches are filled up.
 TEST(StepGraphs, GradientIsThatOfTheBatch) {
-  const auto model = make_model(transformer(), 1, Type::f32, device());
-  ParameterStore& store = model->parameters();
-  store.allocate_gradients();
-  Optimizer optimizer(store, {});
-  StepGraphs steps(*model, optimizer, {});
+  Trainee t(transformer(), {});
   Random random(7);
   const PairBatch batch = random_batch(24, 9, random);
-  const Cost wanted = add_gradient(*model, batch, {}, {5, 1});
-  const std::vector<double> gradient = store.gradients().values();
+  const Cost wanted = add_gradient(*t.model, batch, {}, {5, 1});
+  const std::vector<double> gradient = t.store.gradients().values();
   double norm = 0;
   for (const double g : gradient) norm += g * g;
   for (int time = 0; time < 4; ++time) {
-    store.gradients().fill(0);
-    const Cost cost = steps.add_gradient(batch, {5, 1});
+    t.store.gradients().fill(0);
+    const Cost cost = t.steps.add_gradient(batch, {5, 1});
     EXPECT_NEAR(cost.loss, wanted.loss, 1e-5 * wanted.loss);
     EXPECT_NEAR(cost.nll, wanted.nll, 1e-5 * wanted.nll);
     EXPECT_EQ(cost.words, wanted.words);
     double off = 0;
-    const std::vector<double> found = store.gradients().values();
+    const std::vector<double> found = t.store.gradients().values();
     for (size_t i = 0; i < found.size(); ++i) off += std::pow(found[i] - gradient[i], 2);
     EXPECT_LT(off, 1e-9 * norm);
   }

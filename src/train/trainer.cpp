@@ -174,7 +174,7 @@ Trainer::Step Trainer::compute() {
   }
   const int64_t t = state_.update + 1;
   step.rate = state_.rate_factor * learning_rate(options_.schedule, t, options_.model.size);
-  step.learnt = learn_or_take_less(batches, {.step = t, .lr = step.rate});
+  step.learnt = learn_or_take_less(batches, step.rate);
   state_.drawn += options_.train.accumulate;
   state_.epoch = stream_->epoch();
   state_.batch = stream_->batch();
@@ -187,15 +187,13 @@ int64_t Trainer::part_tokens() const { return options_.batch.tokens / state_.par
 
 // One update: with memory that is whole again, then without graphs and then in smaller parts, until
 // memory suffices.
-StepGraphs::Learnt Trainer::learn_or_take_less(const std::vector<PairBatch>& batches, Update u) {
-  int64_t words = 0;
-  for (const PairBatch& batch : batches) words += batch.target_tokens;
-  u.scale = 1 / static_cast<double>(words);
+StepGraphs::Learnt Trainer::learn_or_take_less(const std::vector<PairBatch>& batches, double rate) {
   for (int64_t tries = 0;; ++tries) {
     try {
       const bool whole = batches.size() == 1 && state_.parts == 1 && !task_.disturb;
-      if (whole) return steps_.update(batches[0], {options_.train.seed, state_.drawn}, u);
-      return learn_from_parts(batches, u);
+      if (!whole) return learn_from_parts(batches, rate);
+      const DropoutKey key{options_.train.seed, state_.drawn};
+      return steps_.update(batches[0], key, state_.update + 1, rate);
     } catch (const Error& error) {
       if (error.code() != Exit::memory || !take_less_memory(batches, error.what(), tries)) throw;
     } catch (const std::bad_alloc&) {
@@ -204,8 +202,7 @@ StepGraphs::Learnt Trainer::learn_or_take_less(const std::vector<PairBatch>& bat
   }
 }
 
-StepGraphs::Learnt Trainer::learn_from_parts(const std::vector<PairBatch>& batches,
-                                             const Update& u) {
+StepGraphs::Learnt Trainer::learn_from_parts(const std::vector<PairBatch>& batches, double rate) {
   StepGraphs::Learnt learnt{{}, std::nan("")};
   store_.gradients().fill(0);
   for (size_t k = 0; k < batches.size(); ++k) {
@@ -221,7 +218,9 @@ StepGraphs::Learnt Trainer::learn_from_parts(const std::vector<PairBatch>& batch
     }
   }
   if (task_.disturb) task_.disturb(state_.drawn + options_.train.accumulate, store_);
-  if (std::isfinite(learnt.cost.loss)) learnt.norm = optimizer_.update(u);
+  const double scale = 1 / static_cast<double>(learnt.cost.words);
+  if (std::isfinite(learnt.cost.loss))
+    learnt.norm = optimizer_.update({state_.update + 1, rate, scale});
   return learnt;
 }
 

@@ -72,8 +72,8 @@ class Trainer {
   void make_update();
   Step compute();
   static double loss_per_word(const Step& step);
-  StepGraphs::Learnt learn_or_take_less(const std::vector<PairBatch>& batches, Update u);
-  StepGraphs::Learnt learn_from_parts(const std::vector<PairBatch>& batches, const Update& u);
+  StepGraphs::Learnt learn_or_take_less(const std::vector<PairBatch>& batches, double rate);
+  StepGraphs::Learnt learn_from_parts(const std::vector<PairBatch>& batches, double rate);
   bool take_less_memory(const std::vector<PairBatch>& batches, const char* why, int64_t tries);
   int64_t part_tokens() const;
   std::string find_fault(const StepGraphs::Learnt& learnt) const;
