@@ -185,7 +185,7 @@ void serve(ServeCommand& c) {
     log_warning("--api-keys {}: there is no key in it: everybody is answered", c.keys_file);
   c.service.files = !c.no_files;
   c.service.timeout = std::chrono::milliseconds(static_cast<int64_t>(c.timeout * 1000));
-  c.batcher.delay = std::chrono::milliseconds(static_cast<int64_t>(c.delay));
+  c.batcher.delay = std::chrono::microseconds(static_cast<int64_t>(1000 * c.delay));
 
   if (c.service.log_requests)
     c.server.refused = [](int status) { log_info("refused unread: {}", status); };
@@ -264,7 +264,9 @@ void add_batches(Command& command, ServeCommand& c) {
   group.option("--batch-tokens", c.batcher.batch_tokens, "Source pieces translated together")
       .within(1, 1 << 20)
       .with_default();
-  group.option("--batch-delay", c.delay, "Milliseconds a sentence waits for others")
+  group
+      .option("--batch-delay", c.delay,
+              "Milliseconds a sentence waits for others at most; a fifth of it where none come")
       .within(0.0, 1000.0)
       .with_default();
   group

@@ -1,5 +1,7 @@
 #include "decode/search.h"
 
+#include <omp.h>
+
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -7,6 +9,7 @@
 #include <numeric>
 
 #include "decode/alignment.h"
+#include "ops/matmul.h"
 #include "ops/shape.h"
 #include "ops/topk.h"
 #include "text/batch.h"
@@ -322,6 +325,70 @@ class BatchSearch {
   int64_t rows_ = 0, step_ = 0;
 };
 
+using Results = std::vector<std::vector<Hypothesis>>;
+
+// Note [Shares]
+// Threads that work on a step together wait for each other after each of its many small
+// operations. So where there are sentences for most of them, each thread translates some of its
+// own. Sentences of a batch stand in the order of their lengths: with n shares every n-th belongs
+// to one, so that all have the same work.
+struct Share {
+  Packed source = {};
+  std::vector<int64_t> numbers = {};
+  Results results = {};
+  std::exception_ptr failed = {};
+};
+
+int64_t number_of_shares(std::span<const Model* const> models, int64_t sentences) {
+  const bool on_host = std::ranges::all_of(models, [](const Model* model) {
+    return std::holds_alternative<Cpu>(model->parameters().device());
+  });
+  const int64_t threads = on_host && !omp_in_parallel() ? omp_get_max_threads() : 1;
+  return 2 * sentences >= threads ? std::min(threads, sentences) : 1;
+}
+
+// Who listens hears one thread at a time.
+SearchOptions told_in_turn(SearchOptions options, std::mutex& turn) {
+  for (auto* listener : {&options.each_step, &options.watch})
+    if (*listener)
+      *listener = [&turn, tell = std::move(*listener)](int64_t number, const Beam& beam) {
+        const std::lock_guard hold(turn);
+        tell(number, beam);
+      };
+  return options;
+}
+
+Results search_in_shares(std::span<const Model* const> models, const Tokens& source,
+                         std::span<const int64_t> numbers, const SearchOptions& all_options) {
+  const int64_t n = number_of_shares(models, source.sentences());
+  if (n <= 1) return BatchSearch(models, source, numbers, all_options).run();
+  std::mutex turn;
+  const SearchOptions options = told_in_turn(all_options, turn);
+  std::vector<Share> shares(static_cast<size_t>(n));
+  for (int64_t i = 0; i < source.sentences(); ++i) {
+    const int32_t first = source.offsets[i], end = source.offsets[i + 1];
+    shares[i % n].source.add(source.ids.subspan(first, end - first), Packed::Mark::none);
+    shares[i % n].numbers.push_back(numbers[i]);
+  }
+  const Precision precision = PrecisionScope::current();
+#pragma omp parallel for num_threads(static_cast <int>(n)) schedule(static, 1)
+  for (Share& share : shares) {
+    try {
+      const PrecisionScope scope(precision);
+      const Tokens own{share.source.ids, share.source.offsets};
+      share.results = BatchSearch(models, own, share.numbers, options).run();
+    } catch (...) {
+      share.failed = std::current_exception();
+    }
+  }
+  for (const Share& share : shares)
+    if (share.failed) std::rethrow_exception(share.failed);
+  Results results;
+  for (int64_t i = 0; i < source.sentences(); ++i)
+    results.push_back(std::move(shares[i % n].results[i / n]));
+  return results;
+}
+
 }  // namespace
 
 void SearchOptions::check() const {
@@ -350,7 +417,7 @@ std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models
     check(std::ssize(options.prefix) < model->max_length(), Exit::usage, "the prefix has ",
           options.prefix.size(), " pieces, and the model takes ", model->max_length() - 1,
           "; shorten it");
-  auto results = BatchSearch(models, source, numbers, options).run();
+  auto results = search_in_shares(models, source, numbers, options);
   if (options.coverage_penalty == 0) return results;
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].empty()) continue;

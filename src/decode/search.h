@@ -25,8 +25,8 @@ struct SearchOptions {
   bool early_stop = true;            // exact: see Note [Early stop]; off only in tests
   std::vector<int32_t> prefix = {};  // every translation begins with these pieces, possible or not
   std::optional<SamplerOptions> sampling = {};  // n_best draws instead of a search
-  // Asked before each step with a sentence's number; one that is not wanted any more leaves the
-  // batch and has no translations.
+  // Asked before each step with a sentence's number, perhaps by several threads at once; one that
+  // is not wanted any more leaves the batch and has no translations.
   std::function<bool(int64_t number)> wanted = nullptr;
   // Called after each step with a sentence's number and its search as it stands.
   std::function<void(int64_t number, const Beam& beam)> each_step = nullptr;
@@ -40,7 +40,8 @@ struct SearchOptions {
 // The n best translations of each source, best first; at least one each that is wanted. Several
 // models are an ensemble: the mean of their probabilities counts. `numbers` are the sentences'
 // numbers in the whole input, which random numbers depend on. A sentence's result does not depend
-// on the others (docs/design.md, "Determinism", says on which processors to the bit).
+// on the others (docs/design.md, "Determinism", says on which processors to the bit). On the host
+// threads share the sentences.
 // Throws Exit::model where a model's scores are not finite.
 std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models,
                                             const Tokens& source, std::span<const int64_t> numbers,

@@ -1,7 +1,9 @@
 #include "decode/search.h"
 
 #include <gtest/gtest.h>
+#include <omp.h>
 
+#include <atomic>
 #include <cmath>
 #include <numeric>
 
@@ -202,6 +204,35 @@ TEST(Search, BatchAndOrderDoNotMatter) {
   }
 }
 
+// Threads share the sentences (Note [Shares]); who listens hears of all, one after the other.
+TEST(Search, ThreadsDoNotMatter) {
+  const TableModel model = random_model(7);
+  Packed packed;
+  for (const Words& source : random_sources(7)) packed.add(source, Packed::Mark::eos_after);
+  const int threads = omp_get_max_threads();
+  std::vector<std::vector<Hypothesis>> alone;
+  for (const int n : {1, 2, 3, 16}) {
+    omp_set_num_threads(n);
+    std::vector<int> heard(7), ended(7);
+    std::atomic<int> at_once = 0;
+    SearchOptions options{.beam = 3, .n_best = 3};
+    options.each_step = [&](int64_t number, const Beam&) {
+      EXPECT_EQ(++at_once, 1);
+      ++heard[static_cast<size_t>(number)];
+      --at_once;
+    };
+    options.watch = [&](int64_t number, const Beam&) { ++ended[static_cast<size_t>(number)]; };
+    const auto found = search_all(model, packed, options);
+    if (n == 1) alone = found;
+    for (size_t i = 0; i < alone.size(); ++i) {
+      expect_same(found[i], alone[i]);
+      EXPECT_GT(heard[i], 0);
+      EXPECT_EQ(ended[i], 1);
+    }
+  }
+  omp_set_num_threads(threads);
+}
+
 TEST(Search, SamplingFollowsTheSeed) {
   const TableModel model = random_model(9);
   const Packed sources = pack_source(random_sources(20), std::vector<int64_t>{0, 1, 2, 3, 4});
@@ -358,6 +389,9 @@ TEST(Search, RefusesScoresThatAreNotFinite) {
   const TableModel broken(
       8, 20, [](const Words&, const Words&) { return TableModel::Row(8, std::nan("")); });
   EXPECT_THROW(search_all(broken, one_source({5}), {}), Error);
+  Packed several;
+  for (const Words& source : random_sources(5)) several.add(source, Packed::Mark::eos_after);
+  EXPECT_THROW(search_all(broken, several, {}), Error);
 }
 
 TEST(SearchOptions, RefusesNonsense) {

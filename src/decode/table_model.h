@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -86,7 +87,7 @@ class TableModel : public Model {
     return maps;
   }
 
-  mutable int64_t steps = 0;  // rows computed so far
+  mutable std::atomic<int64_t> steps = 0;  // rows computed so far
 
  private:
   struct Live {

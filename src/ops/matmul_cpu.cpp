@@ -44,8 +44,10 @@ void product_here(const Product<float, In>& p) {
   const KeptProduct& kept = kept_product(shape);
   const memory::dims strides = tb ? memory::dims{1, k} : memory::dims{p.c.cols, 1};
   const memory plain({{k, p.c.cols}, kIn<In>, strides}, engine(), const_cast<In*>(p.b.data));
-  const memory& b = p.home ? packed(kept, plain, *p.home) : p.keep_b ? packed(kept, plain) : plain;
-  execute(kept, p.a.data, b, p.bias, p.c.data);
+  const Ordered b = p.home     ? packed(kept, plain, *p.home)
+                    : p.keep_b ? packed(kept, plain)
+                               : Ordered{plain, nullptr};
+  execute(kept, p.a.data, b.values, p.bias, p.c.data);
 }
 
 template <class T>

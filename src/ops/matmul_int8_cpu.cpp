@@ -4,6 +4,8 @@
 #include <bit>
 #include <exception>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <tuple>
 #include <vector>
 
@@ -82,7 +84,9 @@ ProductShape tile_shape(int64_t rows, int64_t columns, int64_t k) {
           memory::data_type::s32};
 }
 
-void pack(Matrix<const float> W, int64_t rows, Weights& w) {
+std::shared_ptr<const Weights> packed_weights(Matrix<const float> W, int64_t rows) {
+  const auto weights = std::make_shared<Weights>();
+  Weights& w = *weights;
   w.scales.resize(static_cast<size_t>(W.rows));
   w.lifted.resize(static_cast<size_t>(W.rows));
   const int64_t k = W.cols, widest = std::min(W.rows, kTileColumns);
@@ -102,23 +106,27 @@ void pack(Matrix<const float> W, int64_t rows, Weights& w) {
                        values.data());
     w.panels.push_back(reordered(plain, kept_product(tile_shape(rows, columns, k)).order));
   }
+  return weights;
 }
 
+// By address and size, for all threads.
 struct KeptWeights {
-  std::map<std::tuple<const float*, int64_t, int64_t>, Weights> by_address;
+  std::mutex mutex;
+  std::map<std::tuple<const float*, int64_t, int64_t>, std::shared_ptr<const Weights>> all;
   uint64_t generation = 0;
 };
-thread_local KeptWeights kept_weights;
 
 // Packed for tiles of that many rows, if it is not kept yet.
-const Weights& weights(Matrix<const float> W, int64_t rows) {
-  if (kept_weights.generation != packed_generation()) {
-    kept_weights.by_address.clear();
-    kept_weights.generation = packed_generation();
+std::shared_ptr<const Weights> weights(Matrix<const float> W, int64_t rows) {
+  static KeptWeights* const kept = new KeptWeights;
+  const std::lock_guard hold(kept->mutex);
+  if (kept->generation != packed_generation()) {
+    kept->all.clear();
+    kept->generation = packed_generation();
   }
-  auto [at, fresh] = kept_weights.by_address.try_emplace({W.data, W.rows, W.cols});
-  if (fresh) pack(W, rows, at->second);
-  return at->second;
+  std::shared_ptr<const Weights>& found = kept->all[{W.data, W.rows, W.cols}];
+  if (!found) found = packed_weights(W, rows);
+  return found;
 }
 
 // What a thread works on: some rows of x in 8 bits, and sums of a tile.
@@ -171,19 +179,18 @@ struct Job {
       bench.block = block;
     }
     const KeptProduct& product = kept_product(tile_shape(rows, columns, k));
-    const memory& packed_before = w.panels[static_cast<size_t>(panel)].values;
-    const bool fits = packed_before.get_desc() == product.order;
-    execute(product, bench.values.data(), fits ? packed_before : packed(product, packed_before),
-            nullptr, bench.sums);
+    const Ordered& kept = w.panels[static_cast<size_t>(panel)];
+    const bool fits = kept.values.get_desc() == product.order;
+    const Ordered panel_of_w = fits ? kept : packed(product, kept.values);
+    execute(product, bench.values.data(), panel_of_w.values, nullptr, bench.sums);
     scale(bench, first_row, rows, first, columns);
   }
 };
 
-// This thread's share of all tiles. A thread has neighbouring tiles of the same rows: few rows are
-// shared out by columns, and of many each thread has its own.
-void multiply_share(const Job& job) {
+// One of `threads` shares of all tiles. A thread has neighbouring tiles of the same rows: few rows
+// are shared out by columns, and of many each thread has its own.
+void multiply_share(const Job& job, int64_t me, int64_t threads) {
   const Alone alone;
-  const int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
   const int64_t tiles = job.blocks() * job.panels();
   thread_local Bench bench;
   bench.block = -1;
@@ -198,12 +205,13 @@ void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float*
   if (y.size() == 0) return;
   const int64_t blocks = (x.rows + kTileRows - 1) / kTileRows;
   const int64_t block_rows = (x.rows + blocks - 1) / blocks;
-  const Job job{x, weights(W, block_rows), bias, y, block_rows};
-  if (y.size() * x.cols <= kWorthTiles) return multiply_share(job);
+  const auto kept = weights(W, block_rows);
+  const Job job{x, *kept, bias, y, block_rows};
+  if (y.size() * x.cols <= kWorthTiles) return multiply_share(job, 0, 1);
   std::exception_ptr failed;
 #pragma omp parallel
   try {
-    multiply_share(job);
+    multiply_share(job, omp_get_thread_num(), omp_get_num_threads());
   } catch (...) {  // none may leave the threads
 #pragma omp critical
     failed = std::current_exception();

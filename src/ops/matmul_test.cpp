@@ -134,6 +134,30 @@ TEST(Matmul, RowsDoNotDependOnTheBatch) {
   }
 }
 
+// Products are kept by their shapes; one that was made for all threads is whole in one of several
+// that work beside each other, and the other way round.
+TEST(Matmul, ThreadsBesideEachOtherMultiplyAll) {
+  for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8})
+    for (const int64_t cols : {30, 2000})
+      for (const int64_t rows : {1, 16, 300}) {
+        const PrecisionScope scope(precision);
+        const Tensor W = random_tensor({600, cols}, 2, Type::f32);
+        W.mark_parameter();
+        const Tensor x = random_tensor({rows, cols}, 1, Type::f32), before = linear(x, W);
+        std::vector<Tensor> after(4);
+#pragma omp parallel for num_threads(2) schedule(static, 1)
+        for (Tensor& y : after) {
+          const PrecisionScope own(precision);
+          y = linear(x, W);
+        }
+        after.push_back(linear(x, W));
+        for (const Tensor& y : after)
+          EXPECT_LE(nmse(y, before), 1e-12)
+              << rows << ", precision " << static_cast<int>(precision);
+        parameters_changed();
+      }
+}
+
 // Many rows are cut in halves (Note [Halves]), with any number of threads.
 TEST(Matmul, ManyRowsHaveTheSameBitsWithAnyThreads) {
   const int threads = omp_get_max_threads();

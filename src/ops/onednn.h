@@ -28,20 +28,19 @@ dnnl::engine& engine();
 dnnl::stream& stream();
 const KeptProduct& kept_product(const ProductShape& shape);
 
-// `plain` in the blocked order that `product` wants; kept by its address and layout until
-// forget_packed().
-const dnnl::memory& packed(const KeptProduct& product, const dnnl::memory& plain);
-
-// The same, kept in `home` for good. REQUIRES: `plain` has data unless `home` is filled.
-const dnnl::memory& packed(const KeptProduct& product, const dnnl::memory& plain,
-                           std::shared_ptr<void>& home);
-
 // Weights in an order of oneDNN's.
 struct Ordered {
   dnnl::memory values;
   std::shared_ptr<void> room;  // where they stand
 };
 Ordered reordered(const dnnl::memory& from, const dnnl::memory::desc& order);
+
+// `plain` in the blocked order that `product` wants; kept for all threads, by its address and
+// layout, until forget_packed().
+Ordered packed(const KeptProduct& product, const dnnl::memory& plain);
+
+// The same, kept in `home` for good. REQUIRES: `plain` has data unless `home` is filled.
+Ordered packed(const KeptProduct& product, const dnnl::memory& plain, std::shared_ptr<void>& home);
 
 // Grows with every forget_packed(): what was kept under an older one is stale.
 uint64_t packed_generation();

@@ -2,9 +2,9 @@
 
 #include <atomic>
 #include <cstdlib>
-#include <deque>
 #include <map>
 #include <mutex>
+#include <vector>
 
 #include "base/check.h"
 #include "base/room.h"
@@ -81,13 +81,19 @@ class Scratch {
 };
 thread_local Scratch scratch;
 
-// One set per thread: what is kept grows while it is used.
-struct Kept {
-  std::map<ProductShape, KeptProduct> products;
-  std::multimap<const void*, Packed> weights;
+// One set per thread: a product has room for its arguments.
+thread_local std::map<ProductShape, KeptProduct> kept_products;
+
+// By their address, for all threads.
+struct KeptWeights {
+  std::mutex mutex;
+  std::multimap<const void*, Packed> all;
   uint64_t generation = 0;
 };
-thread_local Kept kept;
+KeptWeights& kept_weights() {
+  static KeptWeights* const kept = new KeptWeights;
+  return *kept;
+}
 std::atomic<uint64_t> generation = 0;
 
 memory::desc layout(int64_t rows, int64_t cols, memory::data_type type, bool transposed) {
@@ -154,11 +160,11 @@ void keep_products(int most) {
 }
 
 const KeptProduct& kept_product(const ProductShape& shape) {
-  auto found = kept.products.find(shape);
-  if (found == kept.products.end()) {
-    if (kept.products.size() >= kept_at_most) kept.products.clear();
+  auto found = kept_products.find(shape);
+  if (found == kept_products.end()) {
+    if (kept_products.size() >= kept_at_most) kept_products.clear();
     try {
-      found = kept.products.emplace(shape, create(shape)).first;
+      found = kept_products.emplace(shape, create(shape)).first;
     } catch (const dnnl::error& e) {
       explain(e);
     }
@@ -194,34 +200,35 @@ Ordered reordered(const memory& from, const memory::desc& order) {
 
 // What is stale is filled anew where it stands: weights change with every update, and memory that
 // comes fresh from the system costs more than their order does.
-const memory& packed(const KeptProduct& product, const memory& plain) {
+Ordered packed(const KeptProduct& product, const memory& plain) {
   const uint64_t now = generation;
+  KeptWeights& kept = kept_weights();
+  const std::lock_guard hold(kept.mutex);
   if (kept.generation != now)
-    std::erase_if(kept.weights, [=](const auto& w) { return w.second.generation + 2 < now; });
+    std::erase_if(kept.all, [=](const auto& w) { return w.second.generation + 2 < now; });
   kept.generation = now;
   const memory::desc order = product.order;
-  const auto [first, last] = kept.weights.equal_range(plain.get_data_handle());
+  const auto [first, last] = kept.all.equal_range(plain.get_data_handle());
   for (auto at = first; at != last; ++at) {
     Packed& found = at->second;
     if (found.order != order || found.plain != plain.get_desc()) continue;
     if (found.generation != now) reorder(plain, found.kept.values);
     found.generation = now;
-    return found.kept.values;
+    return found.kept;
   }
   const Packed fresh{plain.get_desc(), order, reordered(plain, order), now};
-  return kept.weights.emplace(plain.get_data_handle(), fresh)->second.kept.values;
+  return kept.all.emplace(plain.get_data_handle(), fresh)->second.kept;
 }
 
-const memory& packed(const KeptProduct& product, const memory& plain, std::shared_ptr<void>& home) {
+Ordered packed(const KeptProduct& product, const memory& plain, std::shared_ptr<void>& home) {
   static std::mutex mutex;
   const std::lock_guard hold(mutex);
-  if (!home) home = std::make_shared<std::deque<Ordered>>();
-  auto& orders = *static_cast<std::deque<Ordered>*>(home.get());
+  if (!home) home = std::make_shared<std::vector<Ordered>>();
+  auto& orders = *static_cast<std::vector<Ordered>*>(home.get());
   const memory::desc order = product.order;
   for (const Ordered& kept : orders)
-    if (kept.values.get_desc() == order) return kept.values;
-  return orders.emplace_back(reordered(orders.empty() ? plain : orders.front().values, order))
-      .values;
+    if (kept.values.get_desc() == order) return kept;
+  return orders.emplace_back(reordered(orders.empty() ? plain : orders.front().values, order));
 }
 
 void execute(const KeptProduct& product, const void* a, const memory& b, const void* bias,

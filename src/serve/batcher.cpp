@@ -79,7 +79,8 @@ bool Batcher::work(std::chrono::milliseconds patience) {
     woken_ = false;
     if (tasks_.empty() && ended_.empty()) return false;
     if (!tasks_.empty() && ended_.empty())
-      arrived_.wait_until(lock, patient_until(), [&] { return queued_ >= options_.batch_tokens; });
+      while (queued_ < options_.batch_tokens && Task::Clock::now() < patient_until())
+        arrived_.wait_until(lock, patient_until());
     drop_unwanted();
     batch = take();
     ended.swap(ended_);
@@ -95,12 +96,14 @@ bool Batcher::work(std::chrono::milliseconds patience) {
 }
 
 Task::Clock::time_point Batcher::patient_until() const {
-  Task::Clock::time_point first = Task::Clock::time_point::max() - options_.delay;
+  constexpr int kShareOfPause = 5;
+  Task::Clock::time_point first = tasks_.front()->arrived, last = first;
   for (const auto& task : tasks_) {
     if (task->alone) return {};
     first = std::min(first, task->arrived);
+    last = std::max(last, task->arrived);
   }
-  return first + options_.delay;
+  return std::min(first + options_.delay, last + options_.delay / kShareOfPause);
 }
 
 // Requests whose clients have left, or that waited too long, make room for others.

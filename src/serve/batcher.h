@@ -53,8 +53,10 @@ struct Task {
 struct BatcherOptions {
   int64_t batch_tokens = 1024;  // of a batch, and at most so many sentences:
   size_t batch_sentences = 64;
-  int64_t queue_tokens = 16 << 10;     // that may wait; requests beyond are refused
-  std::chrono::milliseconds delay{5};  // that the first sentence of a batch waits for others
+  int64_t queue_tokens = 16 << 10;  // that may wait; requests beyond are refused
+  // That the first sentence of a batch waits for others, at most: after a fifth of it in which none
+  // came, none is expected.
+  std::chrono::microseconds delay{5000};
 };
 
 // What a batch was, for figures.
@@ -103,7 +105,9 @@ class Batcher {
   bool fits(int64_t tokens) const {
     return queued_ == 0 || queued_ + tokens <= options_.queue_tokens;
   }
-  Task::Clock::time_point patient_until() const;  // for more sentences to share the batch
+  // For more sentences to share the batch: they come together, or not at all.
+  // REQUIRES: a task is there
+  Task::Clock::time_point patient_until() const;
   void drop_unwanted();
   bool prepare(const std::vector<Item>& batch);
   void run(const std::vector<Item>& batch);

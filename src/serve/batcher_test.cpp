@@ -336,6 +336,25 @@ TEST(Batcher, ATaskWithoutSentencesIsFinished) {
   EXPECT_EQ(result.outcome, Outcome::done);
 }
 
+TEST(Batcher, WaitsForOthersOnlyWhileTheyCome) {
+  const auto engine = echo_engine("en", "de");
+  const auto delay = milliseconds(2000);
+  Batcher batcher({.delay = delay});
+  Result first, second;
+  const auto begin = Task::Clock::now();
+  batcher.add(task_of(engine, {"one"}, first));
+  std::jthread other([&] {
+    std::this_thread::sleep_for(milliseconds(20));
+    batcher.add(task_of(engine, {"two"}, second));
+  });
+  batcher.work(milliseconds(0));
+  const auto waited = Task::Clock::now() - begin;
+  EXPECT_EQ(first.texts.at(0), "one");
+  EXPECT_EQ(second.texts.at(0), "two");
+  EXPECT_GE(waited, delay / 5);
+  EXPECT_LT(waited, delay);
+}
+
 TEST(Batcher, TakesFromManyThreads) {
   const auto engine = echo_engine("en", "de");
   Batcher batcher({.batch_tokens = 200, .delay = milliseconds(1)});

@@ -1,6 +1,7 @@
 #include "tensor/tensor.h"
 
 #include <algorithm>
+#include <atomic>
 #include <bit>
 
 #include "tensor/feed.h"
@@ -212,8 +213,8 @@ void Tensor::fill(double value) const {
 }
 
 void Tensor::give_up_values() const {
-  if (array_->start) give_up(array_->start, size_bytes());
-  array_->start = nullptr;
+  std::byte* const start = std::atomic_ref(array_->start).exchange(nullptr);
+  if (start) give_up(start, size_bytes());
 }
 
 const std::shared_ptr<Slot>& Tensor::slot() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <bit>
 #include <cassert>
 #include <cstdint>
@@ -87,7 +88,9 @@ class Tensor {
   template <class T>
   T* data() const {
     assert(!array_ || type() == type_of<T>());
-    return array_ ? reinterpret_cast<T*>(array_->start) : nullptr;
+    if (!array_) return nullptr;
+    // Another thread may give the values up.
+    return reinterpret_cast<T*>(std::atomic_ref(array_->start).load(std::memory_order_relaxed));
   }
   template <class T>
   Matrix<const T> in() const {
