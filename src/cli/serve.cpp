@@ -1,6 +1,7 @@
 #include "cli/serve.h"
 
 #include <malloc.h>
+#include <omp.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -126,11 +127,15 @@ Engines load_engines(const ServeCommand& c) {
   return engines;
 }
 
-// The first sentence pays for what libraries prepare when they are first used.
+// The first sentence of a thread pays for what libraries prepare when they are first used.
 void warm_up(const Engines& engines, const Wish& wish) {
-  const std::vector<std::string> line{"Hello."};
-  for (const auto& engine : engines)
-    if (engine->loaded()) engine->translate(line, wish, [](size_t) { return true; });
+  const std::vector<std::string> one{"Hello."},
+      one_each(static_cast<size_t>(omp_get_max_threads()), "Hello.");
+  for (const auto& engine : engines) {
+    if (!engine->loaded()) continue;
+    for (const auto& lines : {one, one_each})
+      engine->translate(lines, wish, [](size_t) { return true; });
+  }
 }
 
 // Connections are descriptors: as many as the system lets us have.
@@ -192,8 +197,8 @@ void serve(ServeCommand& c) {
 
   allow_descriptors();
   Service* answering = nullptr;
-  // Clients bring batches of all sizes, of which 4,096 would take 256 MiB.
-  kernel::keep_products(256);
+  // Clients bring batches of all sizes; 512 products take 32 MiB, and each thread has its own.
+  kernel::keep_products(std::max(64, 512 / omp_get_max_threads()));
   Server server(c.server, [&](Request request, std::shared_ptr<Exchange> exchange) {
     answering->handle(std::move(request), std::move(exchange));
   });

@@ -28,7 +28,8 @@ struct SearchOptions {
   // Asked before each step with a sentence's number, perhaps by several threads at once; one that
   // is not wanted any more leaves the batch and has no translations.
   std::function<bool(int64_t number)> wanted = nullptr;
-  // Called after each step with a sentence's number and its search as it stands.
+  // Called after each step with a sentence's number and its search as it stands; this and watch by
+  // any thread, one at a time.
   std::function<void(int64_t number, const Beam& beam)> each_step = nullptr;
   // Called with a sentence's number and its search when that has ended.
   std::function<void(int64_t number, const Beam& beam)> watch = nullptr;

@@ -9,6 +9,8 @@
 
 #include "base/random.h"
 #include "decode/table_model.h"
+#include "models/config.h"
+#include "ops/matmul.h"
 #include "text/batch.h"
 
 namespace fovea {
@@ -211,7 +213,7 @@ TEST(Search, ThreadsDoNotMatter) {
   for (const Words& source : random_sources(7)) packed.add(source, Packed::Mark::eos_after);
   const int threads = omp_get_max_threads();
   std::vector<std::vector<Hypothesis>> alone;
-  for (const int n : {1, 2, 3, 16}) {
+  for (const int n : {1, 2, 3, 10, 16}) {
     omp_set_num_threads(n);
     std::vector<int> heard(7), ended(7);
     std::atomic<int> at_once = 0;
@@ -230,6 +232,33 @@ TEST(Search, ThreadsDoNotMatter) {
       EXPECT_EQ(ended[i], 1);
     }
   }
+  omp_set_num_threads(threads);
+}
+
+// The same of models with weights, which the first thread that needs them puts in order for all.
+TEST(Search, ThreadsDoNotMatterToModels) {
+  ModelConfig config;
+  config.encoder_layers = config.decoder_layers = 2;
+  config.size = 32, config.heads = 2, config.inner = 64, config.max_length = 30;
+  config.source_words = config.target_words = 12;
+  Packed packed;
+  for (const Words& source : random_sources(40)) packed.add(source, Packed::Mark::eos_after);
+  const int threads = omp_get_max_threads();
+  for (const char* type : {"transformer", "recurrent"})
+    for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
+      if (precision != Precision::int8 && !__builtin_cpu_supports("avx512f")) continue;
+      config.type = type;
+      const PrecisionScope scope(precision);
+      std::vector<std::vector<Hypothesis>> alone;
+      for (const int n : {1, 2, 4}) {
+        omp_set_num_threads(n);
+        const auto model = make_model(config, 3);
+        if (precision == Precision::f32) model->settle();
+        const auto found = search_all(*model, packed, {.beam = 3});
+        if (n == 1) alone = found;
+        for (size_t i = 0; i < alone.size(); ++i) expect_same(found[i], alone[i]);
+      }
+    }
   omp_set_num_threads(threads);
 }
 
@@ -391,7 +420,10 @@ TEST(Search, RefusesScoresThatAreNotFinite) {
   EXPECT_THROW(search_all(broken, one_source({5}), {}), Error);
   Packed several;
   for (const Words& source : random_sources(5)) several.add(source, Packed::Mark::eos_after);
+  const int threads = omp_get_max_threads();
+  omp_set_num_threads(3);
   EXPECT_THROW(search_all(broken, several, {}), Error);
+  omp_set_num_threads(threads);
 }
 
 TEST(SearchOptions, RefusesNonsense) {

@@ -86,7 +86,8 @@ class Prepared {
   int64_t scores = 0;  // of log_likelihood
 };
 
-// What a model remembers between two steps of decoding; a row is one live hypothesis.
+// What a model remembers between two steps of decoding; a row is one live hypothesis. Threads may
+// decode with one model at once, each with a state of its own.
 class DecoderState {
  public:
   virtual ~DecoderState() = default;

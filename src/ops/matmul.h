@@ -47,7 +47,7 @@ Tensor as_operand(const Tensor& x);
 // Where bf16_activations() is true, gives x the copy that Tensor::rounded() is: for what many
 // operations will read.
 void round_along(const Tensor& x);
-void parameters_changed();
+void parameters_changed();      // REQUIRES: no thread is in a product that reads them
 uint64_t parameters_version();  // another after each parameters_changed()
 
 }  // namespace fovea

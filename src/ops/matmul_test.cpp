@@ -144,6 +144,7 @@ TEST(Matmul, ThreadsBesideEachOtherMultiplyAll) {
         const Tensor W = random_tensor({600, cols}, 2, Type::f32);
         W.mark_parameter();
         const Tensor x = random_tensor({rows, cols}, 1, Type::f32), before = linear(x, W);
+        parameters_changed();
         std::vector<Tensor> after(4);
 #pragma omp parallel for num_threads(2) schedule(static, 1)
         for (Tensor& y : after) {

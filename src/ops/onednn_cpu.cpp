@@ -201,9 +201,9 @@ Ordered reordered(const memory& from, const memory::desc& order) {
 // What is stale is filled anew where it stands: weights change with every update, and memory that
 // comes fresh from the system costs more than their order does.
 Ordered packed(const KeptProduct& product, const memory& plain) {
-  const uint64_t now = generation;
   KeptWeights& kept = kept_weights();
   const std::lock_guard hold(kept.mutex);
+  const uint64_t now = generation;
   if (kept.generation != now)
     std::erase_if(kept.all, [=](const auto& w) { return w.second.generation + 2 < now; });
   kept.generation = now;

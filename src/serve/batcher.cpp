@@ -79,7 +79,8 @@ bool Batcher::work(std::chrono::milliseconds patience) {
     woken_ = false;
     if (tasks_.empty() && ended_.empty()) return false;
     if (!tasks_.empty() && ended_.empty())
-      while (queued_ < options_.batch_tokens && Task::Clock::now() < patient_until())
+      while (!tasks_.empty() && queued_ < options_.batch_tokens &&
+             Task::Clock::now() < patient_until())
         arrived_.wait_until(lock, patient_until());
     drop_unwanted();
     batch = take();

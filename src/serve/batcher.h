@@ -35,6 +35,7 @@ struct Task {
   // Where given, each sentence as soon as it is translated, in no particular order.
   std::function<void(size_t sentence, const Translation& translation)> each = nullptr;
   // Where given, words of a sentence that are certain while the rest is looked for: see Grown.
+  // By any thread, one at a time.
   std::function<void(size_t sentence, const std::string& more)> grown = nullptr;
   // Once, with the translations of all sentences where the outcome is done.
   std::function<void(Outcome outcome, std::vector<Translation> translations)> finish;

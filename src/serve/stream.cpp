@@ -19,7 +19,7 @@ void Service::stream(Call call) {
   const Orders order = read_order(call, call.parameters());
   const auto exchange = call.exchange;
   // The head goes with the first event, so that a refusal can still be one. All of this runs on
-  // the thread of the batcher.
+  // the threads of the batcher, one at a time.
   const auto send = [exchange, begun = std::make_shared<bool>(false)](const char* name,
                                                                       const Json& data) {
     if (!std::exchange(*begun, true))

@@ -12,7 +12,8 @@
 namespace fovea {
 
 // A model that writes what it reads, letter by letter of a small alphabet, and aligns each word
-// with itself. `step` is called whenever the model scores a row; it may throw.
+// with itself. `step` is called whenever the model scores a row, by any thread; it may
+// throw.
 inline Package echo_package(std::function<void()> step = nullptr) {
   std::vector<Vocabulary::Entry> letters;
   const std::string alphabet =
