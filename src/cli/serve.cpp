@@ -129,13 +129,9 @@ Engines load_engines(const ServeCommand& c) {
 
 // The first sentence of a thread pays for what libraries prepare when they are first used.
 void warm_up(const Engines& engines, const Wish& wish) {
-  const std::vector<std::string> one{"Hello."},
-      one_each(static_cast<size_t>(omp_get_max_threads()), "Hello.");
-  for (const auto& engine : engines) {
-    if (!engine->loaded()) continue;
-    for (const auto& lines : {one, one_each})
-      engine->translate(lines, wish, [](size_t) { return true; });
-  }
+  const std::vector<std::string> lines(static_cast<size_t>(omp_get_max_threads()), "Hello.");
+  for (const auto& engine : engines)
+    if (engine->loaded()) engine->translate(lines, wish, [](size_t) { return true; });
 }
 
 // Connections are descriptors: as many as the system lets us have.

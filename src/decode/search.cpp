@@ -177,7 +177,7 @@ class BatchSearch {
     return result;
   }
 
-  // Tracks know nothing of each other, so that threads can share many of them.
+  // Tracks know nothing of each other, so that threads can share the many that a GPU has at once.
   void advance(const StepScores& scores) {
     bool at_limit = false;
     for (int64_t t = 0; t < std::ssize(tracks_); ++t) {
@@ -339,12 +339,13 @@ struct Share {
   std::exception_ptr failed = {};
 };
 
-int64_t number_of_shares(std::span<const Model* const> models, int64_t sentences) {
+int number_of_shares(std::span<const Model* const> models, int64_t sentences) {
   const bool on_host = std::ranges::all_of(models, [](const Model* model) {
     return std::holds_alternative<Cpu>(model->parameters().device());
   });
-  const int64_t threads = on_host && !omp_in_parallel() ? omp_get_max_threads() : 1;
-  return 2 * sentences >= threads ? std::min(threads, sentences) : 1;
+  const int threads = on_host && !omp_in_parallel() ? omp_get_max_threads() : 1;
+  if (2 * sentences < threads) return 1;
+  return static_cast<int>(std::min<int64_t>(threads, sentences));
 }
 
 // Who listens hears one thread at a time.
@@ -360,7 +361,7 @@ SearchOptions told_in_turn(SearchOptions options, std::mutex& turn) {
 
 Results search_in_shares(std::span<const Model* const> models, const Tokens& source,
                          std::span<const int64_t> numbers, const SearchOptions& all_options) {
-  const int64_t n = number_of_shares(models, source.sentences());
+  const int n = number_of_shares(models, source.sentences());
   if (n <= 1) return BatchSearch(models, source, numbers, all_options).run();
   std::mutex turn;
   const SearchOptions options = told_in_turn(all_options, turn);
@@ -371,7 +372,7 @@ Results search_in_shares(std::span<const Model* const> models, const Tokens& sou
     shares[i % n].numbers.push_back(numbers[i]);
   }
   const Precision precision = PrecisionScope::current();
-#pragma omp parallel for num_threads(static_cast <int>(n)) schedule(static, 1)
+#pragma omp parallel for num_threads(n) schedule(static, 1)
   for (Share& share : shares) {
     try {
       const PrecisionScope scope(precision);

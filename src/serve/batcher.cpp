@@ -78,10 +78,9 @@ bool Batcher::work(std::chrono::milliseconds patience) {
     arrived_.wait_for(lock, patience, some);
     woken_ = false;
     if (tasks_.empty() && ended_.empty()) return false;
-    if (!tasks_.empty() && ended_.empty())
-      while (!tasks_.empty() && queued_ < options_.batch_tokens &&
-             Task::Clock::now() < patient_until())
-        arrived_.wait_until(lock, patient_until());
+    while (!tasks_.empty() && ended_.empty() && queued_ < options_.batch_tokens &&
+           Task::Clock::now() < patient_until())
+      arrived_.wait_until(lock, patient_until());
     drop_unwanted();
     batch = take();
     ended.swap(ended_);
