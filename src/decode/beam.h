@@ -38,14 +38,16 @@ struct BeamOptions {
 };
 
 // The search for one sentence. Each step extends every live hypothesis by every word, sorts the
-// candidates by summed log-probability (equal sums: the earlier hypothesis, then the smaller
-// word) and keeps the first k; those that end with </s> are finished, the others live on and are
-// again up to k at the next step (Sutskever et al. 2014). Length normalisation ranks finished
-// hypotheses; it does not steer the search.
+// candidates by summed log-probability (equal sums: the earlier hypothesis, then the likelier word,
+// then the smaller one) and keeps the first k; those that end with </s> are finished, the others
+// live on and are again up to k at the next step (Sutskever et al. 2014). Length normalisation
+// ranks finished hypotheses; it does not steer the search. A GPU does the same by itself: see Note
+// [Ahead] in ops/steering.h.
 class Beam {
  public:
   explicit Beam(const BeamOptions& options);
 
+  const BeamOptions& options() const { return options_; }
   int64_t live() const { return static_cast<int64_t>(live_.size()); }
   int32_t last_word(int64_t i) const { return nodes_[live_[i].node].word; }  // <s> at first
   // Whether the next word must be </s> for the hypotheses to keep to the length limit.

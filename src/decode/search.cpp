@@ -8,7 +8,6 @@
 #include <mutex>
 #include <numeric>
 
-#include "decode/alignment.h"
 #include "ops/matmul.h"
 #include "ops/shape.h"
 #include "ops/topk.h"
@@ -18,8 +17,7 @@ namespace fovea {
 namespace {
 
 constexpr int64_t kExtraLength = 10;
-constexpr double kImpossible = -1e8;  // log-probabilities below are no way to go on
-constexpr int64_t kManyTracks = 64;   // that more than one thread is worth waking for
+constexpr int64_t kManyTracks = 64;  // that more than one thread is worth waking for
 
 std::vector<int32_t> banned_words(const SearchOptions& options) {
   std::vector<int32_t> banned{kPad, kBos};
@@ -92,9 +90,10 @@ class BatchSearch {
 
   std::vector<std::vector<Hypothesis>> run() {
     if (samples() > 1) repeat_rows();
+    steered_ = steer();
     for (step_ = 0; !tracks_.empty(); ++step_) {
-      if (options_.wanted && !drop_unwanted()) break;
-      advance(next_scores());
+      if (options_.wanted && !(steered_ ? any_wanted() : drop_unwanted())) break;
+      advance(steered_ ? told_scores() : next_scores());
       keep_live();
     }
     for (auto& list : results_) std::ranges::sort(list, ranks_before);
@@ -120,10 +119,36 @@ class BatchSearch {
             .early_stop = options_.early_stop};
   }
 
+  // Whether the device does: see Note [Ahead].
+  bool steer() {
+    if (tracks_.empty() || models_.size() != 1 || options_.sampling || !options_.prefix.empty() ||
+        width() > kMostSteered)
+      return false;
+    Steering rules{.width = width(),
+                   .n_best = tracks_.front().beam.options().n_best,
+                   .candidates = candidates(),
+                   .end = kEos,
+                   .banned = banned_,
+                   .length_penalty = options_.length_penalty,
+                   .early_stop = options_.early_stop,
+                   .max_lengths = {}};
+    for (const Track& track : tracks_)
+      rules.max_lengths.push_back(static_cast<int32_t>(track.beam.options().max_length));
+    if (!models_[0]->steer(*states_[0], rules)) return false;
+    models_[0]->step_ahead(*states_[0], rows_);
+    return true;
+  }
+
   void repeat_rows() {
     std::vector<int32_t> parents;
     for (const Track& track : tracks_) parents.push_back(static_cast<int32_t>(track.sentence));
     reorder(parents);
+  }
+
+  // Rows that the device chooses stay until their search ends.
+  bool any_wanted() const {
+    return std::ranges::any_of(
+        tracks_, [&](const Track& t) { return options_.wanted(numbers_[t.sentence]); });
   }
 
   // Whether any track is left.
@@ -165,13 +190,29 @@ class BatchSearch {
     rows_ = static_cast<int64_t>(parents.size());
   }
 
+  int64_t candidates() const {
+    return std::min(width() + std::ssize(banned_), models_[0]->target_words());
+  }
+
+  // Of the step before the one that begins now.
+  StepScores told_scores() {
+    const bool last =
+        std::ranges::all_of(of_track_, [](const Rows& rows) { return rows.at_limit; });
+    told_ = &models_[0]->step_ahead(*states_[0], last ? 0 : std::ssize(tracks_) * width());
+    return {.scores = {},
+            .ensemble = false,
+            .k = candidates(),
+            .best = told_->best,
+            .endings = told_->endings.values()};
+  }
+
   StepScores next_scores() {
     std::vector<Tensor> scores;
     for (size_t m = 0; m < models_.size(); ++m)
       scores.push_back(models_[m]->step(*states_[m], words_));
     StepScores result;
     result.ensemble = scores.size() > 1;
-    result.k = std::min(width() + static_cast<int64_t>(banned_.size()), scores[0].cols());
+    result.k = candidates();
     result.scores = result.ensemble ? mean_probabilities(scores) : scores[0];
     result.best = on_host(top_k(result.scores, result.k));
     return result;
@@ -306,7 +347,14 @@ class BatchSearch {
       go_on_with(t, going_on++, rows);
     }
     keep_first(going_on);
+    if (steered_) return check_told(parents);
     if (!tracks_.empty()) reorder(parents);
+  }
+
+  void check_told(const std::vector<int32_t>& parents) const {
+    check(std::ranges::equal(told_->words, words_) && std::ranges::equal(told_->parents, parents),
+          Exit::unexpected, "at word ", step_ + 1,
+          " the GPU goes on with other hypotheses than the host; please report this");
   }
 
   int64_t kept() const { return options_.coverage_penalty != 0 ? options_.beam : options_.n_best; }
@@ -323,6 +371,8 @@ class BatchSearch {
   mutable std::mutex fetching_;
   std::optional<Sampler> sampler_;
   int64_t rows_ = 0, step_ = 0;
+  bool steered_ = false;
+  const Steered* told_ = nullptr;  // of the last step
 };
 
 using Results = std::vector<std::vector<Hypothesis>>;
@@ -429,27 +479,6 @@ std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models
       results[i].resize(static_cast<size_t>(options.n_best));
   }
   return results;
-}
-
-void add_coverage(const Model& model, std::span<const int32_t> source, double beta,
-                  std::vector<Hypothesis>& hypotheses) {
-  Packed sources, targets;
-  for (const Hypothesis& h : hypotheses) {
-    sources.add(source, Packed::Mark::none);
-    targets.add(std::span(h.words).first(h.words.size() - 1), Packed::Mark::bos_before);
-  }
-  const auto maps = model.attention({sources.ids, sources.offsets}, {targets.ids, targets.offsets});
-  for (size_t n = 0; n < hypotheses.size(); ++n) {
-    const SoftAlignment a = mean_attention(maps[n], "cross");
-    double penalty = 0;
-    for (int64_t j = 0; j + 1 < a.cols; ++j) {
-      double covered = 0;
-      for (int64_t i = 0; i < a.rows; ++i) covered += a.at(i, j);
-      penalty += std::log(std::clamp(covered, 1e-9, 1.0));
-    }
-    hypotheses[n].score += beta * penalty;
-  }
-  std::ranges::sort(hypotheses, ranks_before);
 }
 
 }  // namespace fovea

@@ -10,6 +10,7 @@
 #include "base/steps.h"
 #include "models/what_if.h"
 #include "nn/params.h"
+#include "ops/steering.h"
 
 namespace fovea {
 
@@ -137,6 +138,12 @@ class Model {
   // another order; their number becomes parents.size().
   virtual void reorder(DecoderState& state, std::span<const int32_t> parents) const = 0;
 
+  // Instead of the two, from the first step on, where the device chooses by itself what rows go on
+  // with: see Note [Ahead]. Begins the first step, or the next, of at most `rows` rows (0: there is
+  // none to come), and returns what came of the one before.
+  virtual bool steer(DecoderState&, const Steering&) const { return false; }
+  virtual const Steered& step_ahead(DecoderState& state, int64_t rows) const;
+
   // Every attention matrix of each pair under forced decoding, pair by pair.
   virtual std::vector<std::vector<AttentionMap>> attention(const Tokens& source,
                                                            const Tokens& target_in) const = 0;
@@ -165,6 +172,10 @@ inline Steps Model::explain(const Tokens&, const Tokens&, const AttentionRow&) c
 
 inline std::unique_ptr<Model> Model::altered(const WhatIf&) const {
   fail(Exit::usage, "the attention of this kind of model cannot be changed");
+}
+
+inline const Steered& Model::step_ahead(DecoderState&, int64_t) const {
+  fail(Exit::unexpected, "this kind of model does not choose by itself");
 }
 
 inline BatchLoss Model::loss_of(const Prepared&, double, double) const {

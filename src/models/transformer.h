@@ -127,6 +127,8 @@ class Transformer : public Model {
   std::unique_ptr<DecoderState> start(const Tokens& source) const override;
   Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
   void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
+  bool steer(DecoderState& state, const Steering& rules) const override;
+  const Steered& step_ahead(DecoderState& state, int64_t rows) const override;
   std::vector<std::vector<AttentionMap>> attention(const Tokens& source,
                                                    const Tokens& target_in) const override;
   Steps explain(const Tokens& source, const Tokens& target_in,
@@ -151,6 +153,8 @@ class Transformer : public Model {
   // Visits every attention of the pairs in the order in which they are computed.
   void each_attention(const Tokens& source, const Tokens& target_in,
                       const std::function<void(const Asked&)>& visit) const;
+  DecoderMemory::Next next(const DecoderMemory& memory, std::span<const int32_t> words) const;
+  Tensor compute_step(const DecoderMemory::Rows& in, const Tensor& P, DecoderMemory& memory) const;
   Embedder embedder(const char* name, int64_t words, const Tensor& tied);
 
   ModelConfig config_;

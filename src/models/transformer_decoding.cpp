@@ -35,6 +35,8 @@ std::shared_ptr<IdleMemories> idle_memories() { return std::make_shared<IdleMemo
 
 namespace {
 
+constexpr int32_t kStart = 1;
+
 struct State : DecoderState {
   std::shared_ptr<IdleMemories> home;
   std::unique_ptr<DecoderMemory> memory;
@@ -78,16 +80,38 @@ std::unique_ptr<DecoderState> Transformer::start(const Tokens& source) const {
   return state;
 }
 
+DecoderMemory::Next Transformer::next(const DecoderMemory& memory,
+                                      std::span<const int32_t> words) const {
+  const int64_t place = std::min(memory.steps(), max_length());
+  return {words, static_cast<int32_t>(place), embed_target.positions(place + 1)};
+}
+
+Tensor Transformer::compute_step(const DecoderMemory::Rows& in, const Tensor& P,
+                                 DecoderMemory& memory) const {
+  Tensor y = embed(embed_target.E, P, {in.words, in.places, embed_target.scale, {}});
+  for (size_t i = 0; i < decoder_layers.size(); ++i)
+    y = decoder_layers[i].step(y, static_cast<int64_t>(i), memory);
+  return memory.scores(final_norms.empty() ? y : final_norms[1](y), W_out, b_out);
+}
+
 Tensor Transformer::step(DecoderState& state, std::span<const int32_t> words) const {
   DecoderMemory& memory = memory_of(state);
   assert(static_cast<int64_t>(words.size()) == memory.rows());
-  const int64_t place = std::min(memory.steps(), max_length());
-  const Tensor P = embed_target.positions(place + 1);
-  return memory.step({words, static_cast<int32_t>(place), P}, [&](const DecoderMemory::Rows& in) {
-    Tensor y = embed(embed_target.E, P, {in.words, in.places, embed_target.scale, {}});
-    for (size_t i = 0; i < decoder_layers.size(); ++i)
-      y = decoder_layers[i].step(y, static_cast<int64_t>(i), memory);
-    return memory.scores(final_norms.empty() ? y : final_norms[1](y), W_out, b_out);
+  const DecoderMemory::Next in = next(memory, words);
+  return memory.step(
+      in, [&](const DecoderMemory::Rows& rows) { return compute_step(rows, in.constant, memory); });
+}
+
+bool Transformer::steer(DecoderState& state, const Steering& rules) const {
+  return memory_of(state).steer(rules);
+}
+
+const Steered& Transformer::step_ahead(DecoderState& state, int64_t rows) const {
+  DecoderMemory& memory = memory_of(state);
+  const std::vector<int32_t> begin(static_cast<size_t>(memory.steps() == 0 ? rows : 0), kStart);
+  const DecoderMemory::Next in = next(memory, begin);
+  return memory.step_ahead(rows, in, [&](const DecoderMemory::Rows& these) {
+    return compute_step(these, in.constant, memory);
   });
 }
 

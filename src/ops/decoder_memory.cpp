@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "base/check.h"
 #include "ops/attention.h"
 #include "ops/embedding.h"
 #include "ops/matmul.h"
@@ -151,6 +152,10 @@ class HostMemory : public DecoderMemory {
 };
 
 }  // namespace
+
+const Steered& DecoderMemory::step_ahead(int64_t, const Next&, const Compute&) {
+  fail(Exit::unexpected, "this device does not choose by itself");
+}
 
 namespace kernel {
 std::unique_ptr<DecoderMemory> decoder_memory(Cpu, const DecoderShape& shape) {

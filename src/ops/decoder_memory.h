@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "ops/steering.h"
 #include "tensor/tensor.h"
 
 namespace fovea {
@@ -46,6 +47,13 @@ class DecoderMemory {
   virtual void reorder(std::span<const int32_t> parents) = 0;
   // Feeds one word to each row. The scores [rows, …] that come of it hold until the next step.
   virtual Tensor step(const Next& next, const Compute& compute) = 0;
+
+  // From the first step on, instead of reorder() and step(), where this device can: see Note
+  // [Ahead]. Chooses the rows of the next step and begins it, with room for so many; next.words are
+  // for the first one alone. With no room there is none to come. Returns what came of the step
+  // before, nothing at first.
+  virtual bool steer(const Steering&) { return false; }
+  virtual const Steered& step_ahead(int64_t room, const Next& next, const Compute& compute);
 
   // For each row Concat_i(softmax(q_i k_iᵀ / √d_k) v_i). qkv [rows, 3D] are those of the new words,
   // whose keys and values are remembered; q [rows, D].

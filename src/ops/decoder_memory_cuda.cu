@@ -3,9 +3,9 @@
 #include <map>
 #include <numeric>
 
-#include "ops/decoder_memory_kernel.h"
 #include "ops/matmul.h"
 #include "ops/product.h"
+#include "ops/steering_kernel.h"
 #include "tensor/graph.h"
 #include "tensor/memory.h"
 
@@ -53,6 +53,17 @@ struct Plan {
   StepControl places_of() const {
     return {reinterpret_cast<const StepHeader*>(control.get()), there(parents), there(source_first),
             there(source_words), room};
+  }
+  NextRows next_rows(int32_t place) {
+    const auto at = [&](Array array) { return const_cast<int32_t*>(there(array)); };
+    return {reinterpret_cast<StepHeader*>(control.get()),
+            at(words),
+            at(places),
+            at(parents),
+            at(source_first),
+            at(source_words),
+            room,
+            place};
   }
   // What was recorded is of no use where parameters or the constant stand elsewhere now.
   void keep_current(const Tensor& now, uint64_t parameters) {
@@ -119,16 +130,37 @@ class CudaMemory : public DecoderMemory {
 
   Tensor step(const Next& next, const Compute& compute) override {
     assert(static_cast<int64_t>(next.words.size()) == rows());
-    Plan& plan = plan_for(room_for(rows()));
-    plan.keep_current(next.constant, parameters_version());
-    make_room(plan.room);
+    Plan& plan = prepared(rows(), next);
     send(plan, next);
     do_step(plan, compute);
-    std::swap(before_, table_);
     parents_.resize(sentence_.size());
     std::iota(parents_.begin(), parents_.end(), 0);
-    ++steps_;
     return plan.scores.window(0, rows());
+  }
+
+  bool steer(const Steering& rules) override {
+    if (!chooser_) chooser_ = chooser(on_);
+    chooser_->start(rules, offsets_);
+    return true;
+  }
+
+  const Steered& step_ahead(int64_t room, const Next& next, const Compute& compute) override {
+    static const Steered kNothing;
+    const bool first = steps_ == 0;
+    if (room == 0) {
+      chooser_->choose({});
+      return chooser_->told();
+    }
+    Plan& plan = prepared(room, next);
+    if (first) {
+      send(plan, next);
+    } else {
+      send_header(plan);
+      chooser_->choose(plan.next_rows(next.place));
+    }
+    do_step(plan, compute);
+    chooser_->rank(plan.scores.window(0, room).in<float>());
+    return first ? kNothing : chooser_->told();
   }
 
   Tensor attend_words(int64_t layer, const Tensor& qkv) override {
@@ -161,6 +193,13 @@ class CudaMemory : public DecoderMemory {
     return found != plans_.end() ? found->second : plans_.try_emplace(key, room, on_).first->second;
   }
 
+  Plan& prepared(int64_t rows, const Next& next) {
+    Plan& plan = plan_for(room_for(rows));
+    plan.keep_current(next.constant, parameters_version());
+    make_room(plan.room);
+    return plan;
+  }
+
   // Pages for the words of this step and the next ones; before search has begun, of this one only,
   // for it will ask for more rows.
   void make_room(int64_t rows) {
@@ -179,15 +218,24 @@ class CudaMemory : public DecoderMemory {
     upload(reinterpret_cast<const std::byte*>(pages_.data()), pages_there_.get(), bytes, on_);
   }
 
+  StepHeader header() const {
+    return {static_cast<int32_t>(rows()),
+            static_cast<int32_t>(steps_),
+            before_.slots(),
+            table_.slots(),
+            static_cast<int32_t>(before_.stride),
+            static_cast<int32_t>(table_.stride),
+            reinterpret_cast<const void* const*>(pages_there_.get())};
+  }
+
+  void send_header(const Plan& plan) const {
+    const StepHeader now = header();
+    upload(reinterpret_cast<const std::byte*>(&now), plan.control.get(), sizeof(now), on_);
+  }
+
   void send(Plan& plan, const Next& next) const {
-    const StepHeader header{static_cast<int32_t>(rows()),
-                            static_cast<int32_t>(steps_),
-                            before_.slots(),
-                            table_.slots(),
-                            static_cast<int32_t>(before_.stride),
-                            static_cast<int32_t>(table_.stride),
-                            reinterpret_cast<const void* const*>(pages_there_.get())};
-    std::memcpy(plan.image.data(), &header, sizeof(header));
+    const StepHeader now = header();
+    std::memcpy(plan.image.data(), &now, sizeof(now));
     std::ranges::copy(next.words, plan.host(Plan::words));
     std::fill_n(plan.host(Plan::places), plan.room, next.place);
     std::ranges::copy(parents_, plan.host(Plan::parents));
@@ -213,6 +261,8 @@ class CudaMemory : public DecoderMemory {
     else
       work();
     ++plan.uses;
+    std::swap(before_, table_);
+    ++steps_;
   }
 
   template <class Launch>
@@ -241,6 +291,7 @@ class CudaMemory : public DecoderMemory {
   Tensor scores_;  // for the most rows so far
   std::map<std::pair<int64_t, Precision>, Plan> plans_;
   Plan* current_ = nullptr;
+  std::unique_ptr<Chooser> chooser_;
 };
 
 }  // namespace

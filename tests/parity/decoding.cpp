@@ -1,6 +1,8 @@
 #include <algorithm>
+#include <array>
+#include <numeric>
 
-#include "models/model.h"
+#include "decode/search.h"
 #include "support/parity.h"
 
 // Long walks of a Transformer's decoder through changing rows: on a GPU, what it remembers outgrows
@@ -90,6 +92,34 @@ void walk_twice(Trial& t, const Sizes& n) {
   }
 }
 
+// What a search finds, whoever steers it: a GPU does where it can (Note [Ahead]), and then the host
+// makes sure of every step.
+void find(Trial& t, const Sizes& n) {
+  ModelConfig config = config_of({n[0], n[1], 20, n[3]});
+  config.source_words = config.target_words = 8;  // so that </s> is often among the best
+  const Model& model = t.model(config);
+  const std::vector<int32_t> offsets = Trial::offsets(t.lengths(n[0], n[1]));
+  std::vector<int32_t> ids(static_cast<size_t>(offsets.back()));
+  std::ranges::generate(ids, [&] { return static_cast<int32_t>(3 + t.random().below(5)); });
+  std::vector<int64_t> numbers(static_cast<size_t>(n[0]));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  SearchOptions options{.beam = n[2], .n_best = 1 + t.number() % n[2]};
+  options.length_penalty = std::array{0.6, 0.0, 1.5, -0.7}[static_cast<size_t>(t.number() % 4)];
+  options.allow_unknown = t.number() % 3 == 0;
+  options.early_stop = t.number() % 5 != 0;
+  options.max_length_factor = 1 + static_cast<double>(t.number() % 2);
+  if (t.number() % 7 == 0) options.max_length = 1;
+  const Model* const models[] = {&model};
+  std::vector<double> words, scores;
+  for (const auto& list : search(models, {ids, offsets}, numbers, options))
+    for (const Hypothesis& h : list) {
+      words.insert(words.end(), h.words.begin(), h.words.end());
+      scores.push_back(h.score);
+    }
+  t.expect_numbers("words", words);
+  t.expect_numbers("scores", scores);
+}
+
 TEST(Parity, Decoding) {
   Family family("decoding");
   family.check_forward("many words, one by one", Bar::products, kWalks, walk);
@@ -99,6 +129,9 @@ TEST(Parity, Decoding) {
   family.check_forward("with beams", Bar::products, beams, walk_with_beams);
   const Shapes two{.largest = {3, 5, 4, 3}, .few = 2};
   family.check_forward("two searches at once", Bar::products, two, walk_twice);
+  const Shapes searches{.largest = {5, 7, 6, 3},
+                        .large = {{150, 6, 4, 2}, {20, 5, 32, 1}, {3, 5, 33, 1}, {600, 3, 1, 2}}};
+  family.check_forward("searches", Bar::choices, searches, find);
 }
 
 }  // namespace
