@@ -35,7 +35,7 @@ int64_t length_limit(const Model& model, int64_t source_pieces, const SearchOpti
 
 // The scores of one step: what each row may go on with.
 struct StepScores {
-  Tensor scores;  // [rows, words]: logits, or the probabilities of an ensemble
+  Tensor scores;  // [rows, words]: logits, or an ensemble's probabilities; absent where told
   bool ensemble = false;
   int64_t k = 0;
   TopK best;                            // on the host
@@ -196,9 +196,9 @@ class BatchSearch {
 
   // Of the step before the one that begins now.
   StepScores told_scores() {
-    const bool last =
-        std::ranges::all_of(of_track_, [](const Rows& rows) { return rows.at_limit; });
-    told_ = &models_[0]->step_ahead(*states_[0], last ? 0 : std::ssize(tracks_) * width());
+    int64_t room = 0;  // of the next: who is at the limit ends now
+    for (const Rows& rows : of_track_) room += rows.at_limit ? 0 : width();
+    told_ = &models_[0]->step_ahead(*states_[0], room);
     return {.scores = {},
             .ensemble = false,
             .k = candidates(),

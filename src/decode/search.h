@@ -26,7 +26,8 @@ struct SearchOptions {
   std::vector<int32_t> prefix = {};  // every translation begins with these pieces, possible or not
   std::optional<SamplerOptions> sampling = {};  // n_best draws instead of a search
   // Asked before each step with a sentence's number, perhaps by several threads at once; one that
-  // is not wanted any more leaves the batch and has no translations; on a GPU it may stay.
+  // is not wanted any more leaves the batch and has no translations. On a GPU not all are asked,
+  // and while others are wanted such a one may stay, be heard of and have translations.
   std::function<bool(int64_t number)> wanted = nullptr;
   // Called after each step with a sentence's number and its search as it stands; this and watch by
   // any thread, one at a time.

@@ -87,8 +87,8 @@ class Prepared {
   int64_t scores = 0;  // of log_likelihood
 };
 
-// What a model remembers between two steps of decoding; a row is one live hypothesis. Threads may
-// decode with one model at once, each with a state of its own.
+// What a model remembers between two steps of decoding; a row is one live hypothesis. On the
+// host threads may decode with one model at once, each with a state of its own.
 class DecoderState {
  public:
   virtual ~DecoderState() = default;
@@ -138,9 +138,10 @@ class Model {
   // another order; their number becomes parents.size().
   virtual void reorder(DecoderState& state, std::span<const int32_t> parents) const = 0;
 
-  // Instead of the two, from the first step on, where the device chooses by itself what rows go on
-  // with: see Note [Ahead]. Begins the first step, or the next, of at most `rows` rows (0: there is
-  // none to come), and returns what came of the one before.
+  // Instead of step() and reorder(), where the device chooses by itself what rows go on with: see
+  // Note [Ahead]. steer() says whether it will, for a state that has just been started. The first
+  // step_ahead() begins the first step, of a row per sentence. Each further one begins the next, of
+  // at most `rows` rows (0: there is none to come), and returns what came of the one before.
   virtual bool steer(DecoderState&, const Steering&) const { return false; }
   virtual const Steered& step_ahead(DecoderState& state, int64_t rows) const;
 

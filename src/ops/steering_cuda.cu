@@ -16,6 +16,7 @@ namespace {
 constexpr int kWarps = 4;
 constexpr int kThreads = 512;
 constexpr int kMostBanned = 4;
+static_assert(kMostSteered <= kWarp);  // a lane for each
 
 // What is known of each sentence, alive or not.
 struct Sentences {
@@ -214,7 +215,12 @@ struct Cutter {
   }
 };
 
-// Of the arrays that the host begins with; those before them are numbers of 8 bytes.
+// All arrays of an image, those with numbers of 8 bytes first.
+std::size_t bytes_for(int count, const Steering& rules) {
+  const auto wide = static_cast<std::size_t>(count * (rules.width + rules.n_best + 1));
+  const auto narrow = static_cast<std::size_t>(count * (2 * rules.width + 5));
+  return wide * sizeof(double) + narrow * sizeof(int32_t);
+}
 Sentences cut(std::byte* start, int count, const Steering& rules) {
   Sentences all{};
   all.count = count;
@@ -250,18 +256,19 @@ class CudaChooser : public Chooser {
     const auto count = static_cast<int>(offsets.size()) - 1;
     begin_sentences(count, offsets);
     const int64_t most = count * rules.width;  // rows are filled up to twice as many, or to 4
-    const Parcel largest{most, rules.candidates, 2 * most + 4};
-    parcel_ = allocate(largest.bytes(), on_);
-    if (room_ >= largest.bytes()) return;
+    room_ = Parcel{most, rules.candidates, 2 * most + 4}.bytes();
+    parcel_ = allocate(room_, on_);
+    if (room_here_ >= room_) return;
     void* pinned = nullptr;
-    check_cuda(cudaMallocHost(&pinned, largest.bytes()), "taking pinned memory");
+    check_cuda(cudaMallocHost(&pinned, room_), "taking pinned memory");
     here_ = Buffer(static_cast<std::byte*>(pinned), [](std::byte* p) { cudaFreeHost(p); });
-    room_ = largest.bytes();
+    room_here_ = room_;
   }
 
   void rank(Matrix<const float> scores) override {
     scores_ = scores;
     layout_ = {scores.rows, rules_.candidates, 0};
+    assert(layout_.bytes() <= room_);
     top_k<float>(on_, scores, there<float>(0),
                  {there<float>(layout_.values()), scores.rows, layout_.k},
                  {there<int32_t>(layout_.columns()), scores.rows, layout_.k});
@@ -312,8 +319,7 @@ class CudaChooser : public Chooser {
 
   // Each has a row with nothing in it and nothing that has ended.
   void begin_sentences(int count, std::span<const int32_t> offsets) {
-    std::vector<std::byte> image(
-        reinterpret_cast<std::size_t>(cut(nullptr, count, rules_).parents + count * rules_.width));
+    std::vector<std::byte> image(bytes_for(count, rules_));
     const Sentences here = cut(image.data(), count, rules_);
     std::fill_n(here.ended, count * rules_.n_best, -std::numeric_limits<double>::infinity());
     for (int s = 0; s < count; ++s) {
@@ -349,8 +355,8 @@ class CudaChooser : public Chooser {
   Cuda on_;
   Steering rules_{};
   Sentences all_{};
-  Buffer sentences_, parcel_, here_;  // here_: on the host, where the device can write
-  std::size_t room_ = 0;              // of here_
+  Buffer sentences_, parcel_, here_;      // here_: on the host, where the device can write
+  std::size_t room_ = 0, room_here_ = 0;  // of parcel_, of here_
   Parcel layout_, sent_;
   Matrix<const float> scores_{};
   cudaEvent_t arrived_ = nullptr;
