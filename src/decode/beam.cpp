@@ -31,7 +31,7 @@ void Beam::advance(std::span<const std::vector<Candidate>> candidates) {
                             [](const Extension& a, const Extension& b) {
                               if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
                               if (a.hypothesis != b.hypothesis) return a.hypothesis < b.hypothesis;
-                              return a.word < b.word;  // they come in this order
+                              return a.word < b.word;  // in the order that they were given in
                             });
   extensions_.resize(kept);
 

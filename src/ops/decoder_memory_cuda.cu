@@ -114,6 +114,7 @@ class CudaMemory : public DecoderMemory {
     source_kv_.clear();
     chunks_.clear();
     pages_there_ = {};
+    if (chooser_) chooser_->forget();
   }
 
   void reorder(std::span<const int32_t> parents) override {

@@ -311,6 +311,8 @@ class CudaChooser : public Chooser {
     return told_;
   }
 
+  void forget() override { sentences_ = parcel_ = {}; }
+
  private:
   template <class T>
   T* there(int64_t at) const {

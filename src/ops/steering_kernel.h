@@ -28,6 +28,8 @@ class Chooser {
   virtual void rank(Matrix<const float> scores) = 0;
   virtual void choose(const NextRows& next) = 0;
   virtual const Steered& told() = 0;
+  // Gives back the device's memory; start() may follow.
+  virtual void forget() = 0;
 };
 std::unique_ptr<Chooser> chooser(Cuda on);
 
