@@ -62,7 +62,7 @@ class DecoderMemory {
   // x Wᵀ + b.
   virtual Tensor scores(const Tensor& x, const Tensor& W, const Tensor& b) = 0;
 
-  virtual int64_t rows() const = 0;  // while steered: those that it began with
+  virtual int64_t rows() const = 0;   // while steered: those that it began with
   virtual int64_t steps() const = 0;  // words fed to each row so far
 };
 
