@@ -25,8 +25,7 @@ using dnnl::memory;
 // 128. Without, oneDNN adds products two by two in 16 bits, which hold no more than 0 < u < 128.
 int32_t lift() {
   constexpr auto kVnni = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_vnni);
-  static const bool has_vnni =
-      (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kVnni) == kVnni;
+  static const bool has_vnni = (static_cast<unsigned>(instructions()) & kVnni) == kVnni;
   return has_vnni ? 128 : 64;
 }
 

@@ -1,3 +1,4 @@
+#include <cpuid.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -134,6 +135,15 @@ KeptProduct create(const ProductShape& s) {
   return {dnnl::matmul(description), order, room.get_size(), std::move(arguments)};
 }
 
+// oneDNN asks CPUID's leaf 0x1D for the shape of AMX's tiles. Virtual machines may have AMX and hide
+// that leaf, and then its code ends the program as illegal.
+void without_tiles() {
+  constexpr unsigned kFeatures = 7, kTileFeature = 1u << 24;
+  unsigned a, b, c, d = 0;
+  if (__get_cpuid_count(kFeatures, 0, &a, &b, &c, &d) && (d & kTileFeature))
+    dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16);
+}
+
 // oneDNN's exceptions become ours; running out of memory is the one that users can do something
 // about.
 [[noreturn]] void explain(const dnnl::error& e) {
@@ -146,8 +156,15 @@ KeptProduct create(const ProductShape& s) {
 }  // namespace
 
 dnnl::engine& engine() {
-  static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
+  static dnnl::engine cpu = [] {
+    without_tiles();
+    return dnnl::engine(dnnl::engine::kind::cpu, 0);
+  }();
   return cpu;
+}
+dnnl::cpu_isa instructions() {
+  engine();
+  return dnnl::get_effective_cpu_isa();
 }
 dnnl::stream& stream() {
   thread_local dnnl::stream only(engine());
