@@ -5,6 +5,7 @@
 #include "ops/halves.h"
 #include "ops/matmul_kernel.h"
 #include "ops/onednn.h"
+#include "ops/tiles.h"
 
 namespace fovea::kernel {
 namespace {
@@ -21,32 +22,43 @@ void add_to(Matrix<float> y, Matrix<const float> x) {
 }
 
 template <class In>
+int64_t depth(const Product<float, In>& p) {
+  return p.a_side == Side::transposed ? p.a.rows : p.a.cols;
+}
+
+template <class In>
+void sum_nothing(const Product<float, In>& p) {
+  for (int64_t i = 0; i < p.c.rows; ++i)
+    for (int64_t j = 0; j < p.c.cols; ++j)
+      fold_into(p.c.row(i)[j], p.fold, p.bias ? p.bias[j] : 0.0f);
+}
+
+// b as it stands, or in an order that is kept where it may be.
+template <class In>
+Ordered factor_b(const Product<float, In>& p, const memory::desc& order) {
+  const int64_t k = depth(p), n = p.c.cols;
+  const bool turned = p.b_side == Side::transposed;
+  const memory plain({{k, n}, kIn<In>, turned ? memory::dims{1, k} : memory::dims{n, 1}}, engine(),
+                     const_cast<In*>(p.b.data));
+  return p.home     ? packed(order, plain, *p.home)
+         : p.keep_b ? packed(order, plain)
+                    : Ordered{plain, nullptr};
+}
+
+template <class In>
 void product_here(const Product<float, In>& p) {
-  if (p.c.size() == 0) return;
-  const bool ta = p.a_side == Side::transposed, tb = p.b_side == Side::transposed;
-  const int64_t k = ta ? p.a.rows : p.a.cols;
-  if (k == 0) {  // oneDNN takes no empty sums
-    for (int64_t i = 0; i < p.c.rows; ++i)
-      for (int64_t j = 0; j < p.c.cols; ++j)
-        fold_into(p.c.row(i)[j], p.fold, p.bias ? p.bias[j] : 0.0f);
-    return;
-  }
   const ProductShape shape{p.c.rows,
                            p.c.cols,
-                           k,
-                           ta,
-                           tb,
+                           depth(p),
+                           p.a_side == Side::transposed,
+                           p.b_side == Side::transposed,
                            p.keep_b,
                            p.bias != nullptr,
                            p.fold == Fold::add,
                            kIn<In>,
                            memory::data_type::f32};
   const KeptProduct& kept = kept_product(shape);
-  const memory::dims strides = tb ? memory::dims{1, k} : memory::dims{p.c.cols, 1};
-  const memory plain({{k, p.c.cols}, kIn<In>, strides}, engine(), const_cast<In*>(p.b.data));
-  const Ordered b = p.home     ? packed(kept, plain, *p.home)
-                    : p.keep_b ? packed(kept, plain)
-                               : Ordered{plain, nullptr};
+  const Ordered b = factor_b(p, kept.order);
   execute(kept, p.a.data, b.values, p.bias, p.c.data);
 }
 
@@ -57,6 +69,14 @@ Matrix<T> rows_of(Matrix<T> x, int64_t first, int64_t count) {
 
 template <class In>
 void product(const Product<float, In>& p) {
+  if (p.c.size() == 0) return;
+  if (depth(p) == 0) return sum_nothing(p);
+  if constexpr (std::is_same_v<In, bf16>) {
+    if (has_tiles()) {
+      const Ordered b = factor_b(p, order_of_tiles(depth(p), p.c.cols));
+      return multiply_tiles(p, p.keep_b ? b.values.get_data_handle() : nullptr);
+    }
+  }
   const bool sums_rows = p.a_side == Side::transposed && p.b_side == Side::as_is;
   if (p.a.rows < kWorthHalves || !(sums_rows || p.a_side == Side::as_is)) return product_here(p);
   if (!sums_rows)
@@ -93,8 +113,10 @@ void matmul(Cpu, const Product<double, double>& p) {
     }
 }
 
+// Intel's vectors of bf16 are no faster than those of float32, but its tiles are.
 bool has_fast_bf16(Cpu) {
-  static const bool has = __builtin_cpu_supports("avx512bf16");
+  static const bool has =
+      has_tiles() || (__builtin_cpu_supports("avx512bf16") && __builtin_cpu_is("amd"));
   return has;
 }
 

@@ -180,7 +180,7 @@ struct Job {
     const KeptProduct& product = kept_product(tile_shape(rows, columns, k));
     const Ordered& kept = w.panels[static_cast<size_t>(panel)];
     const bool fits = kept.values.get_desc() == product.order;
-    const Ordered panel_of_w = fits ? kept : packed(product, kept.values);
+    const Ordered panel_of_w = fits ? kept : packed(product.order, kept.values);
     execute(product, bench.values.data(), panel_of_w.values, nullptr, bench.sums);
     scale(bench, first_row, rows, first, columns);
   }

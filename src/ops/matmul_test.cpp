@@ -2,6 +2,9 @@
 
 #include <omp.h>
 
+#include <bit>
+
+#include "ops/matmul_kernel.h"
 #include "ops/shape.h"
 #include "support/gradient_check.h"
 
@@ -63,6 +66,59 @@ TEST(Matmul, Bf16IsCloseToDouble) {
     const Tensor x = random_tensor({n, 96}, 1), W = random_tensor({33, 96}, 2);
     EXPECT_LE(std::sqrt(nmse(linear(in_float(x), in_float(W)), linear(x, W))), 1.6e-2);
   }
+}
+
+// −1, 0 and 1, of which all sums are exact.
+std::vector<bf16> signs(int64_t n, uint64_t seed) {
+  std::vector<bf16> bits;
+  for (const double v : random_tensor({n}, seed).values())
+    bits.push_back(to_bf16(static_cast<float>(std::clamp(std::round(2 * v), -1.0, 1.0))));
+  return bits;
+}
+
+struct Bf16Product {
+  int64_t m, n, k;
+  kernel::Side a_side, b_side;
+  bool bias, keep;
+  Fold fold;
+
+  void expect_exact() const {
+    const std::vector<bf16> a = signs(m * k, 1), b = signs(k * n, 2);
+    const std::vector<float> add(static_cast<size_t>(n), 3.0f);
+    std::vector<float> c(static_cast<size_t>(m * n), 5.0f);
+    const auto turned = [](kernel::Side side) { return side == kernel::Side::transposed; };
+    kernel::Product<float, bf16> p;
+    p.a = turned(a_side) ? Matrix<const bf16>{a.data(), k, m} : Matrix<const bf16>{a.data(), m, k};
+    p.b = turned(b_side) ? Matrix<const bf16>{b.data(), n, k} : Matrix<const bf16>{b.data(), k, n};
+    p.a_side = a_side, p.b_side = b_side, p.c = {c.data(), m, n};
+    p.bias = bias ? add.data() : nullptr, p.fold = fold, p.keep_b = keep;
+    kernel::matmul(Cpu{}, p);
+    kernel::forget_packed(Cpu{});
+    const auto number = [](bf16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16); };
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        float sum = (bias ? 3.0f : 0.0f) + (fold == Fold::add ? 5.0f : 0.0f);
+        for (int64_t l = 0; l < k; ++l)
+          sum += number(turned(a_side) ? p.a.row(l)[i] : p.a.row(i)[l]) *
+                 number(turned(b_side) ? p.b.row(j)[l] : p.b.row(l)[j]);
+        ASSERT_EQ(p.c.row(i)[j], sum) << m << " × " << k << " × " << n << " at " << i << ", " << j;
+      }
+  }
+};
+
+// In tiles of rows, columns and depth with a rest (Note [Tiles]), from either side, kept or not.
+TEST(Matmul, Bf16SumsAreExact) {
+  using kernel::Side;
+  if (!kernel::has_fast_bf16(Cpu{})) GTEST_SKIP() << "this processor has no fast bf16 products";
+  const std::vector<std::array<int64_t, 3>> sizes = {{1, 1, 1},      {32, 32, 64},  {33, 47, 31},
+                                                     {5, 100, 33},   {520, 40, 66}, {17, 16, 4130},
+                                                     {40, 600, 2080}};
+  for (const auto& [m, n, k] : sizes)
+    for (const Side a : {Side::as_is, Side::transposed})
+      for (const Side b : {Side::as_is, Side::transposed})
+        for (const bool bias : {false, true})
+          for (const Fold fold : {Fold::set, Fold::add})
+            Bf16Product{m, n, k, a, b, bias, !bias, fold}.expect_exact();
 }
 
 TEST(Matmul, Int8IsCloseToDouble) {

@@ -36,12 +36,12 @@ struct Ordered {
 };
 Ordered reordered(const dnnl::memory& from, const dnnl::memory::desc& order);
 
-// `plain` in the blocked order that `product` wants; kept for all threads, by its address and
-// layout, until forget_packed().
-Ordered packed(const KeptProduct& product, const dnnl::memory& plain);
+// `plain` in that order, kept for all threads, by its address and layout, until forget_packed().
+Ordered packed(const dnnl::memory::desc& order, const dnnl::memory& plain);
 
 // The same, kept in `home` for good. REQUIRES: `plain` has data unless `home` is filled.
-Ordered packed(const KeptProduct& product, const dnnl::memory& plain, std::shared_ptr<void>& home);
+Ordered packed(const dnnl::memory::desc& order, const dnnl::memory& plain,
+               std::shared_ptr<void>& home);
 
 // Grows with every forget_packed(): what was kept under an older one is stale.
 uint64_t packed_generation();

@@ -1,4 +1,3 @@
-#include <cpuid.h>
 #include <sys/mman.h>
 
 #include <atomic>
@@ -11,6 +10,7 @@
 #include "base/room.h"
 #include "ops/matmul_kernel.h"
 #include "ops/onednn.h"
+#include "ops/tiles.h"
 
 namespace fovea::kernel {
 namespace {
@@ -135,13 +135,9 @@ KeptProduct create(const ProductShape& s) {
   return {dnnl::matmul(description), order, room.get_size(), std::move(arguments)};
 }
 
-// oneDNN asks CPUID's leaf 0x1D for the shape of AMX's tiles. Virtual machines may have AMX and hide
-// that leaf, and then its code ends the program as illegal.
+// Note [Tiles]: of AMX we know more than oneDNN.
 void without_tiles() {
-  constexpr unsigned kFeatures = 7, kTileFeature = 1u << 24;
-  unsigned a, b, c, d = 0;
-  if (__get_cpuid_count(kFeatures, 0, &a, &b, &c, &d) && (d & kTileFeature))
-    dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16);
+  if (has_tiles()) dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16);
 }
 
 // oneDNN's exceptions become ours; running out of memory is the one that users can do something
@@ -217,14 +213,13 @@ Ordered reordered(const memory& from, const memory::desc& order) {
 
 // What is stale is filled anew where it stands: weights change with every update, and memory that
 // comes fresh from the system costs more than their order does.
-Ordered packed(const KeptProduct& product, const memory& plain) {
+Ordered packed(const memory::desc& order, const memory& plain) {
   KeptWeights& kept = kept_weights();
   const std::lock_guard hold(kept.mutex);
   const uint64_t now = generation;
   if (kept.generation != now)
     std::erase_if(kept.all, [=](const auto& w) { return w.second.generation + 2 < now; });
   kept.generation = now;
-  const memory::desc order = product.order;
   const auto [first, last] = kept.all.equal_range(plain.get_data_handle());
   for (auto at = first; at != last; ++at) {
     Packed& found = at->second;
@@ -237,12 +232,11 @@ Ordered packed(const KeptProduct& product, const memory& plain) {
   return kept.all.emplace(plain.get_data_handle(), fresh)->second.kept;
 }
 
-Ordered packed(const KeptProduct& product, const memory& plain, std::shared_ptr<void>& home) {
+Ordered packed(const memory::desc& order, const memory& plain, std::shared_ptr<void>& home) {
   static std::mutex mutex;
   const std::lock_guard hold(mutex);
   if (!home) home = std::make_shared<std::vector<Ordered>>();
   auto& orders = *static_cast<std::vector<Ordered>*>(home.get());
-  const memory::desc order = product.order;
   for (const Ordered& kept : orders)
     if (kept.values.get_desc() == order) return kept;
   return orders.emplace_back(reordered(orders.empty() ? plain : orders.front().values, order));

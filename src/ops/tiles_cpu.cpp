@@ -1,0 +1,367 @@
+#include <cpuid.h>
+#include <immintrin.h>
+#include <omp.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <vector>
+
+#include "ops/tiles.h"
+
+namespace fovea::kernel {
+namespace {
+
+// Note [Tiles]
+// AMX has eight tiles of 16 rows of 64 bytes. One instruction adds to 16 × 16 sums of float32 the
+// product of 16 rows of 32 numbers of bf16 and 32 rows of 16, of which two rows stand in one:
+//   c_ij += Σ_p a_i,2p b_2p,j + a_i,2p+1 b_2p+1,j
+// Four tiles hold sums of 32 × 32, the others two tiles of a and two of b. A sum goes over all of
+// k in its order, so that it depends on nothing but its row of a and its column of b.
+//
+// oneDNN would do the same, but asks CPUID's leaf 0x1D for the shape of a tile. Virtual machines
+// may have AMX and hide that leaf, where its code ends the program as illegal. There is one shape.
+
+constexpr int64_t kTile = 16, kDepth = 32, kTileBytes = 1024;
+constexpr int64_t kBlock = 2 * kTile;
+constexpr int64_t kMostDepth = 2048;           // of sums that stay in their tiles
+constexpr int64_t kCachedBytes = 1024 * 1024;  // of b, while rows of a pass by
+constexpr int64_t kWorthSharing = 1 << 20;     // multiply-adds
+
+int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+struct alignas(64) Shapes {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+// While one lives, this thread may use tiles.
+class TilesInUse {
+ public:
+  [[gnu::target("amx-tile")]] TilesInUse() {
+    static constexpr Shapes shapes;
+    _tile_loadconfig(&shapes);
+  }
+  // GCC 12 does not see that upper halves of vectors are in use, with which others' code is slow.
+  [[gnu::target("amx-tile,avx")]] ~TilesInUse() {
+    _tile_release();
+    _mm256_zeroupper();
+  }
+  TilesInUse(const TilesInUse&) = delete;
+  TilesInUse& operator=(const TilesInUse&) = delete;
+};
+
+// Two tiles and those behind them in the direction of k.
+struct Pair {
+  const char *first, *second;
+  int64_t row;   // bytes from one row of a tile to the next
+  int64_t deep;  // from a tile to the one that is kDepth numbers further
+};
+
+// Where 16 × 16 sums come from (null: from 0) and go to; rows are so many bytes apart.
+struct Sums {
+  const float* from;
+  int64_t from_row;
+  float* to;
+  int64_t to_row;
+};
+
+[[gnu::target("amx-tile,amx-bf16")]] void multiply_block(const Pair& a, const Pair& b,
+                                                         int64_t depth, const Sums* c) {
+  if (c[0].from) {
+    _tile_loadd(0, c[0].from, c[0].from_row);
+  } else {
+    _tile_zero(0);
+  }
+  if (c[1].from) {
+    _tile_loadd(1, c[1].from, c[1].from_row);
+  } else {
+    _tile_zero(1);
+  }
+  if (c[2].from) {
+    _tile_loadd(2, c[2].from, c[2].from_row);
+  } else {
+    _tile_zero(2);
+  }
+  if (c[3].from) {
+    _tile_loadd(3, c[3].from, c[3].from_row);
+  } else {
+    _tile_zero(3);
+  }
+  for (int64_t d = 0; d < depth; ++d) {
+    _tile_loadd(6, b.first + d * b.deep, b.row);
+    _tile_loadd(4, a.first + d * a.deep, a.row);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, b.second + d * b.deep, b.row);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(5, a.second + d * a.deep, a.row);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  _tile_stored(0, c[0].to, c[0].to_row);
+  _tile_stored(1, c[1].to, c[1].to_row);
+  _tile_stored(2, c[2].to, c[2].to_row);
+  _tile_stored(3, c[3].to, c[3].to_row);
+}
+
+// A factor as it stands in memory. Its lanes are the rows of a, or the columns of b.
+struct Factor {
+  Matrix<const bf16> values;
+  bool lanes_are_rows;
+
+  int64_t lanes() const { return lanes_are_rows ? values.rows : values.cols; }
+  int64_t depth() const { return lanes_are_rows ? values.cols : values.rows; }
+};
+
+using Row [[gnu::vector_size(64)]] = uint32_t;  // of a tile: 16 pairs of numbers
+
+// out[i] = 32 numbers of lane + i from k on; what is not there is 0.
+void read_lanes(const Factor& f, int64_t lane, int64_t k, Row* out) {
+  const int64_t deep = std::min(kDepth, f.depth() - k);
+  for (int64_t i = 0; i < kTile; ++i) {
+    out[i] = Row{};
+    if (lane + i >= f.lanes()) continue;
+    const bf16* const from = f.values.row(lane + i) + k;
+    if (deep == kDepth)
+      std::memcpy(&out[i], from, sizeof(Row));
+    else
+      std::memcpy(&out[i], from, static_cast<size_t>(deep) * sizeof(bf16));
+  }
+}
+
+// out[p] = numbers k + 2p and k + 2p + 1 of 16 lanes.
+void read_pairs(const Factor& f, int64_t lane, int64_t k, Row* out) {
+  const bool whole = lane + kTile <= f.lanes() && k + kDepth <= f.depth();
+  const auto number = [&](int64_t deep, int64_t l) -> uint32_t {
+    return deep < f.depth() && l < f.lanes() ? f.values.row(deep)[l].bits : 0;
+  };
+  for (int64_t p = 0; p < kTile; ++p) {
+    const int64_t deep = k + 2 * p;
+    uint32_t pairs[kTile];
+    if (whole) {
+      const bf16 *const even = f.values.row(deep) + lane, *const odd =
+                                                              f.values.row(deep + 1) + lane;
+      for (int64_t j = 0; j < kTile; ++j)
+        pairs[j] = even[j].bits | static_cast<uint32_t>(odd[j].bits) << 16;
+    } else {
+      for (int64_t j = 0; j < kTile; ++j)
+        pairs[j] = number(deep, lane + j) | number(deep + 1, lane + j) << 16;
+    }
+    std::memcpy(&out[p], pairs, sizeof(Row));
+  }
+}
+
+// Columns instead of rows: pairs change places, then pairs of pairs, fours and eights.
+void turn(Row* x) {
+  for (int i = 0; i < 16; i += 2) {
+    const Row a = x[i], b = x[i + 1];
+    x[i] = __builtin_shufflevector(a, b, 0, 16, 2, 18, 4, 20, 6, 22, 8, 24, 10, 26, 12, 28, 14, 30);
+    x[i + 1] =
+        __builtin_shufflevector(a, b, 1, 17, 3, 19, 5, 21, 7, 23, 9, 25, 11, 27, 13, 29, 15, 31);
+  }
+  for (int i = 0; i < 16; i += i % 4 == 1 ? 3 : 1) {
+    const Row a = x[i], b = x[i + 2];
+    x[i] = __builtin_shufflevector(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+    x[i + 2] =
+        __builtin_shufflevector(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+  }
+  for (int i = 0; i < 16; i += i % 8 == 3 ? 5 : 1) {
+    const Row a = x[i], b = x[i + 4];
+    x[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 16, 17, 18, 19, 8, 9, 10, 11, 24, 25, 26, 27);
+    x[i + 4] =
+        __builtin_shufflevector(a, b, 4, 5, 6, 7, 20, 21, 22, 23, 12, 13, 14, 15, 28, 29, 30, 31);
+  }
+  for (int i = 0; i < 8; ++i) {
+    const Row a = x[i], b = x[i + 8];
+    x[i] = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23);
+    x[i + 8] =
+        __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+  }
+}
+
+// What the rows of a tile are.
+enum class Rows { lanes, pairs };
+
+// `count` × 16 lanes from `lane` on, `depth` × 32 numbers from k on: tile after tile in depth.
+void pack(const Factor& f, Rows rows, int64_t lane, int64_t count, int64_t k, int64_t depth,
+          char* to) {
+  for (int64_t l = 0; l < count; ++l)
+    for (int64_t d = 0; d < depth; ++d, to += kTileBytes) {
+      Row tile[kTile];
+      if (f.lanes_are_rows)
+        read_lanes(f, lane + l * kTile, k + d * kDepth, tile);
+      else
+        read_pairs(f, lane + l * kTile, k + d * kDepth, tile);
+      if (f.lanes_are_rows != (rows == Rows::lanes)) turn(tile);
+      std::memcpy(to, tile, sizeof tile);
+    }
+}
+
+// Room for tiles, one after the other.
+class Room {
+ public:
+  char* take(int64_t tiles) {
+    if (static_cast<int64_t>(tiles_.size()) < tiles) tiles_.resize(static_cast<size_t>(tiles));
+    return tiles_.front().bytes;
+  }
+
+ private:
+  struct alignas(64) Tile {
+    char bytes[kTileBytes];
+  };
+  std::vector<Tile> tiles_;
+};
+
+struct Range {
+  int64_t first, last;
+};
+
+// The product of some rows of a and some columns of b.
+class Share {
+ public:
+  Share(const Product<float, bf16>& p, const void* kept_b, Range rows, Range columns)
+      : p_(p), kept_b_(static_cast<const char*>(kept_b)), a_{p.a, p.a_side == Side::as_is},
+        b_{p.b, p.b_side == Side::transposed}, rows_(rows), columns_(columns) {}
+
+  void multiply() {
+    const TilesInUse use;
+    const int64_t k = a_.depth();
+    for (k_ = 0; k_ < k; k_ += kMostDepth) {
+      depth_ = blocks(std::min(kMostDepth, k - k_), kDepth);
+      const int64_t width = std::max(kCachedBytes / (depth_ * kTileBytes) / 2, int64_t{1}) * kBlock;
+      for (int64_t j = columns_.first; j < columns_.last; j += width)
+        multiply_columns({j, std::min(columns_.last, j + width)});
+    }
+  }
+
+ private:
+  void multiply_columns(Range columns) {
+    const int64_t tiles = blocks(columns.last - columns.first, kTile);
+    const char* b = kept_b_;
+    int64_t next = blocks(a_.depth(), kDepth) * kTileBytes;  // columns
+    if (kept_b_) {
+      b += columns.first / kTile * next + k_ / kDepth * kTileBytes;
+    } else {
+      thread_local Room room;
+      char* const to = room.take(tiles * depth_);
+      pack(b_, Rows::pairs, columns.first, tiles, k_, depth_, to);
+      b = to;
+      next = depth_ * kTileBytes;
+    }
+    for (int64_t i = rows_.first; i < rows_.last; i += kBlock) {
+      const Pair a = rows_of_a(i);
+      for (int64_t j = 0; j < tiles; j += 2) {
+        const char* const first = b + j * next;
+        const Pair of_b{first, j + 1 < tiles ? first + next : first, 64, kTileBytes};
+        multiply_one(a, of_b, i, {columns.first + j * kTile, columns.last});
+      }
+    }
+  }
+
+  // As they stand where that is whole tiles.
+  Pair rows_of_a(int64_t i) {
+    if (a_.lanes_are_rows && i + kBlock <= rows_.last && k_ + depth_ * kDepth <= a_.depth()) {
+      const int64_t row = a_.values.cols * static_cast<int64_t>(sizeof(bf16));
+      const char* const first = reinterpret_cast<const char*>(a_.values.row(i) + k_);
+      return {first, first + kTile * row, row, kDepth * static_cast<int64_t>(sizeof(bf16))};
+    }
+    thread_local Room room;
+    char* const to = room.take(2 * depth_);
+    pack(a_, Rows::lanes, i, 2, k_, depth_, to);
+    return {to, to + depth_ * kTileBytes, 64, kTileBytes};
+  }
+
+  void multiply_one(const Pair& a, const Pair& b, int64_t i, Range columns) {
+    Sums sums[4];
+    for (int q = 0; q < 4; ++q)
+      sums[q] = begin(q, i + q / 2 * kTile, {columns.first + q % 2 * kTile, columns.last});
+    multiply_block(a, b, depth_, sums);
+    for (int q = 0; q < 4; ++q)
+      end(q, i + q / 2 * kTile, {columns.first + q % 2 * kTile, columns.last});
+  }
+
+  bool is_whole(int64_t i, Range columns) const {
+    return i + kTile <= rows_.last && columns.first + kTile <= columns.last;
+  }
+  bool goes_on() const { return k_ > 0 || p_.fold == Fold::add; }
+
+  Sums begin(int q, int64_t i, Range columns) {
+    const bool onto = goes_on();
+    const float* const bias = k_ == 0 && p_.bias ? p_.bias + columns.first : nullptr;
+    if (is_whole(i, columns) && !(onto && bias)) {
+      float* const c = p_.c.row(i) + columns.first;
+      const int64_t row = p_.c.cols * static_cast<int64_t>(sizeof(float));
+      return {onto ? c : bias, onto ? row : 0, c, row};
+    }
+    for (int64_t r = 0; r < kTile; ++r)
+      for (int64_t j = 0; j < kTile; ++j) {
+        const bool there = i + r < rows_.last && columns.first + j < columns.last;
+        edge_[q][r * kTile + j] =
+            !there ? 0.0f
+                   : (onto ? p_.c.row(i + r)[columns.first + j] : 0.0f) + (bias ? bias[j] : 0.0f);
+      }
+    return {edge_[q], 64, edge_[q], 64};
+  }
+
+  void end(int q, int64_t i, Range columns) {
+    if (is_whole(i, columns) && !(goes_on() && k_ == 0 && p_.bias)) return;
+    const int64_t width = std::min(kTile, columns.last - columns.first);
+    for (int64_t r = 0; r < std::min(kTile, rows_.last - i); ++r)
+      for (int64_t j = 0; j < width; ++j)
+        p_.c.row(i + r)[columns.first + j] = edge_[q][r * kTile + j];
+  }
+
+  const Product<float, bf16>& p_;
+  const char* kept_b_;
+  Factor a_, b_;
+  Range rows_, columns_;
+  int64_t k_ = 0, depth_ = 0;  // numbers that were added up, tiles of those that are next
+  alignas(64) float edge_[4][kTile * kTile];
+};
+
+}  // namespace
+
+bool has_tiles() {
+  static const bool has = [] {
+    constexpr unsigned kFeatures = 7, kBf16 = 1u << 22, kTiles = 1u << 24;
+    constexpr long kAskFor = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, of <asm/prctl.h>
+    unsigned a, b, c, d = 0;
+    return __get_cpuid_count(kFeatures, 0, &a, &b, &c, &d) && (d & kBf16) && (d & kTiles) &&
+           syscall(SYS_arch_prctl, kAskFor, kTileData) == 0;
+  }();
+  return has;
+}
+
+dnnl::memory::desc order_of_tiles(int64_t k, int64_t n) {
+  return {{k, n}, dnnl::memory::data_type::bf16, dnnl::memory::format_tag::BA16a16b2a};
+}
+
+// Threads have rows of their own, so that with two of them a half of the rows stays with its thread
+// (Note [Halves]); of few rows, columns.
+void multiply_tiles(const Product<float, bf16>& p, const void* kept_b) {
+  const int64_t m = p.c.rows, n = p.c.cols;
+  const int64_t k = p.a_side == Side::as_is ? p.a.cols : p.a.rows;
+  const bool by_rows = m >= 512 || m >= n;
+  const int64_t whole = by_rows ? m : n, step = by_rows ? 1 : kBlock;
+  const bool worth = m * n * k > kWorthSharing && !omp_in_parallel();
+  std::exception_ptr failed;
+#pragma omp parallel if (worth)
+  try {
+    const int64_t me = omp_get_thread_num(), threads = omp_get_num_threads();
+    const auto cut = [&](int64_t t) {
+      return std::min(whole, blocks(blocks(whole, step) * t, threads) * step);
+    };
+    const Range mine{cut(me), cut(me + 1)};
+    if (mine.first < mine.last)
+      Share(p, kept_b, by_rows ? mine : Range{0, m}, by_rows ? Range{0, n} : mine).multiply();
+  } catch (...) {  // none may leave the threads
+#pragma omp critical
+    failed = std::current_exception();
+  }
+  if (failed) std::rethrow_exception(failed);
+}
+
+}  // namespace fovea::kernel
