@@ -164,7 +164,7 @@ class Family {
 
   std::string name_;
   std::unique_ptr<Summary> f32_, bf16_;
-  int64_t number_ = 0;  // of cases
+  int64_t number_ = 0;  // of shapes
 };
 
 }  // namespace fovea::parity
