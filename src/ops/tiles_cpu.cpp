@@ -18,20 +18,22 @@ namespace {
 // AMX has eight tiles of 16 rows of 64 bytes. One instruction adds to 16 × 16 sums of float32 the
 // product of 16 rows of 32 numbers of bf16 and 32 rows of 16, of which two rows stand in one:
 //   c_ij += Σ_p a_i,2p b_2p,j + a_i,2p+1 b_2p+1,j
-// Four tiles hold sums of 32 × 32, the others two tiles of a and two of b. A sum goes over all of
-// k in its order, so that it depends on nothing but its row of a and its column of b.
+// Four tiles hold sums of 32 × 32, the others two tiles of a and two of b; or, of the last rows, sums
+// of 16 × 64. A sum goes over all of k in its order, so that it depends on nothing but its row of a
+// and its column of b.
 //
 // oneDNN would do the same, but asks CPUID's leaf 0x1D for the shape of a tile. Virtual machines
 // may have AMX and hide that leaf, where its code ends the program as illegal. There is one shape.
 
 constexpr int64_t kTile = 16, kDepth = 32, kTileBytes = 1024;
-constexpr int64_t kBlock = 2 * kTile;
+constexpr int64_t kSquare = 2 * kTile, kStrip = 4 * kTile;
 constexpr int64_t kMostDepth = 2048;           // of sums that stay in their tiles
 constexpr int64_t kCachedBytes = 1024 * 1024;  // of b, while rows of a pass by
 constexpr int64_t kWorthSharing = 1 << 20;     // multiply-adds
 
 int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
+// Rows of tiles 0 to 3, of sums, and 4 and 5, of a, may be fewer.
 struct alignas(64) Shapes {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -41,8 +43,10 @@ struct alignas(64) Shapes {
 // While one lives, this thread may use tiles.
 class TilesInUse {
  public:
-  [[gnu::target("amx-tile")]] TilesInUse() {
-    static constexpr Shapes shapes;
+  TilesInUse() { set_rows(kTile); }
+  [[gnu::target("amx-tile")]] void set_rows(int64_t rows) {
+    Shapes shapes;
+    std::fill_n(shapes.rows, 6, static_cast<uint8_t>(rows));
     _tile_loadconfig(&shapes);
   }
   // GCC 12 does not see that upper halves of vectors are in use, with which others' code is slow.
@@ -54,14 +58,14 @@ class TilesInUse {
   TilesInUse& operator=(const TilesInUse&) = delete;
 };
 
-// Two tiles and those behind them in the direction of k.
-struct Pair {
-  const char *first, *second;
+// Up to four tiles of a factor, and those behind them in the direction of k.
+struct Tiles {
+  const char* first[4];
   int64_t row;   // bytes from one row of a tile to the next
   int64_t deep;  // from a tile to the one that is kDepth numbers further
 };
 
-// Where 16 × 16 sums come from (null: from 0) and go to; rows are so many bytes apart.
+// Where the sums of a tile come from (null: from 0) and go to; rows are so many bytes apart.
 struct Sums {
   const float* from;
   int64_t from_row;
@@ -69,8 +73,7 @@ struct Sums {
   int64_t to_row;
 };
 
-[[gnu::target("amx-tile,amx-bf16")]] void multiply_block(const Pair& a, const Pair& b,
-                                                         int64_t depth, const Sums* c) {
+[[gnu::target("amx-tile")]] void begin_sums(const Sums* c) {
   if (c[0].from) {
     _tile_loadd(0, c[0].from, c[0].from_row);
   } else {
@@ -91,20 +94,48 @@ struct Sums {
   } else {
     _tile_zero(3);
   }
-  for (int64_t d = 0; d < depth; ++d) {
-    _tile_loadd(6, b.first + d * b.deep, b.row);
-    _tile_loadd(4, a.first + d * a.deep, a.row);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_loadd(7, b.second + d * b.deep, b.row);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_loadd(5, a.second + d * a.deep, a.row);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
-  }
+}
+
+[[gnu::target("amx-tile")]] void end_sums(const Sums* c) {
   _tile_stored(0, c[0].to, c[0].to_row);
   _tile_stored(1, c[1].to, c[1].to_row);
   _tile_stored(2, c[2].to, c[2].to_row);
   _tile_stored(3, c[3].to, c[3].to_row);
+}
+
+// Two tiles of rows with two of columns: 32 × 32 sums.
+[[gnu::target("amx-tile,amx-bf16")]] void multiply_square(const Tiles& a, const Tiles& b,
+                                                          int64_t depth, const Sums* c) {
+  begin_sums(c);
+  for (int64_t d = 0; d < depth; ++d) {
+    _tile_loadd(6, b.first[0] + d * b.deep, b.row);
+    _tile_loadd(4, a.first[0] + d * a.deep, a.row);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, b.first[1] + d * b.deep, b.row);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(5, a.first[1] + d * a.deep, a.row);
+    _tile_dpbf16ps(2, 5, 6);
+    _tile_dpbf16ps(3, 5, 7);
+  }
+  end_sums(c);
+}
+
+// One tile of rows with four of columns.
+[[gnu::target("amx-tile,amx-bf16")]] void multiply_strip(const Tiles& a, const Tiles& b,
+                                                         int64_t depth, const Sums* c) {
+  begin_sums(c);
+  for (int64_t d = 0; d < depth; ++d) {
+    _tile_loadd(4, a.first[0] + d * a.deep, a.row);
+    _tile_loadd(6, b.first[0] + d * b.deep, b.row);
+    _tile_dpbf16ps(0, 4, 6);
+    _tile_loadd(7, b.first[1] + d * b.deep, b.row);
+    _tile_dpbf16ps(1, 4, 7);
+    _tile_loadd(6, b.first[2] + d * b.deep, b.row);
+    _tile_dpbf16ps(2, 4, 6);
+    _tile_loadd(7, b.first[3] + d * b.deep, b.row);
+    _tile_dpbf16ps(3, 4, 7);
+  }
+  end_sums(c);
 }
 
 // A factor as it stands in memory. Its lanes are the rows of a, or the columns of b.
@@ -227,11 +258,10 @@ class Share {
         b_{p.b, p.b_side == Side::transposed}, rows_(rows), columns_(columns) {}
 
   void multiply() {
-    const TilesInUse use;
     const int64_t k = a_.depth();
     for (k_ = 0; k_ < k; k_ += kMostDepth) {
       depth_ = blocks(std::min(kMostDepth, k - k_), kDepth);
-      const int64_t width = std::max(kCachedBytes / (depth_ * kTileBytes) / 2, int64_t{1}) * kBlock;
+      const int64_t width = std::max(kCachedBytes / (depth_ * kTileBytes) / 4, int64_t{1}) * kStrip;
       for (int64_t j = columns_.first; j < columns_.last; j += width)
         multiply_columns({j, std::min(columns_.last, j + width)});
     }
@@ -239,85 +269,114 @@ class Share {
 
  private:
   void multiply_columns(Range columns) {
-    const int64_t tiles = blocks(columns.last - columns.first, kTile);
-    const char* b = kept_b_;
-    int64_t next = blocks(a_.depth(), kDepth) * kTileBytes;  // columns
-    if (kept_b_) {
-      b += columns.first / kTile * next + k_ / kDepth * kTileBytes;
-    } else {
-      thread_local Room room;
-      char* const to = room.take(tiles * depth_);
-      pack(b_, Rows::pairs, columns.first, tiles, k_, depth_, to);
-      b = to;
-      next = depth_ * kTileBytes;
+    const Panel b = panel_of_b(columns);
+    use_.set_rows(kTile);
+    int64_t i = rows_.first;
+    for (; i + kSquare <= rows_.last; i += kSquare) {
+      const Tiles a = rows_of_a(i, kSquare);
+      for (int64_t j = columns.first; j < columns.last; j += kSquare)
+        multiply_one(multiply_square, a, b.tiles(j, columns, 2), i, {j, columns.last});
     }
-    for (int64_t i = rows_.first; i < rows_.last; i += kBlock) {
-      const Pair a = rows_of_a(i);
-      for (int64_t j = 0; j < tiles; j += 2) {
-        const char* const first = b + j * next;
-        const Pair of_b{first, j + 1 < tiles ? first + next : first, 64, kTileBytes};
-        multiply_one(a, of_b, i, {columns.first + j * kTile, columns.last});
-      }
+    for (; i < rows_.last; i += kTile) {
+      const int64_t rows = std::min(kTile, rows_.last - i);
+      const Tiles a = rows_of_a(i, rows);
+      use_.set_rows(rows);
+      for (int64_t j = columns.first; j < columns.last; j += kStrip)
+        multiply_one(multiply_strip, a, b.tiles(j, columns, 4), i, {j, columns.last});
     }
   }
 
-  // As they stand where that is whole tiles.
-  Pair rows_of_a(int64_t i) {
-    if (a_.lanes_are_rows && i + kBlock <= rows_.last && k_ + depth_ * kDepth <= a_.depth()) {
-      const int64_t row = a_.values.cols * static_cast<int64_t>(sizeof(bf16));
-      const char* const first = reinterpret_cast<const char*>(a_.values.row(i) + k_);
-      return {first, first + kTile * row, row, kDepth * static_cast<int64_t>(sizeof(bf16))};
+  // Tiles of some columns of b; those of the next column are so many bytes behind.
+  struct Panel {
+    const char* first;
+    int64_t next;
+
+    // Where there are no columns any more, the first ones are taken again, for nothing.
+    Tiles tiles(int64_t j, Range columns, int64_t count) const {
+      Tiles t{{}, 64, kTileBytes};
+      for (int64_t q = 0; q < count; ++q) {
+        const int64_t at = j + q * kTile < columns.last ? j + q * kTile : j;
+        t.first[q] = first + (at - columns.first) / kTile * next;
+      }
+      return t;
+    }
+  };
+
+  // As it is kept, or packed here.
+  Panel panel_of_b(Range columns) const {
+    if (kept_b_) {
+      const int64_t next = blocks(a_.depth(), kDepth) * kTileBytes;
+      return {kept_b_ + columns.first / kTile * next + k_ / kDepth * kTileBytes, next};
     }
     thread_local Room room;
-    char* const to = room.take(2 * depth_);
-    pack(a_, Rows::lanes, i, 2, k_, depth_, to);
-    return {to, to + depth_ * kTileBytes, 64, kTileBytes};
+    const int64_t tiles = blocks(columns.last - columns.first, kTile);
+    char* const to = room.take(tiles * depth_);
+    pack(b_, Rows::pairs, columns.first, tiles, k_, depth_, to);
+    return {to, depth_ * kTileBytes};
   }
 
-  void multiply_one(const Pair& a, const Pair& b, int64_t i, Range columns) {
+  // As they stand where those are whole tiles, or packed here.
+  Tiles rows_of_a(int64_t i, int64_t rows) const {
+    if (a_.lanes_are_rows && k_ + depth_ * kDepth <= a_.depth()) {
+      const int64_t row = a_.values.cols * static_cast<int64_t>(sizeof(bf16));
+      const char* const first = reinterpret_cast<const char*>(a_.values.row(i) + k_);
+      return {{first, first + kTile * row}, row, 64};
+    }
+    thread_local Room room;
+    const int64_t tiles = blocks(rows, kTile);
+    char* const to = room.take(tiles * depth_);
+    pack(a_, Rows::lanes, i, tiles, k_, depth_, to);
+    return {{to, to + depth_ * kTileBytes}, 64, kTileBytes};
+  }
+
+  using Multiply = void (*)(const Tiles& a, const Tiles& b, int64_t depth, const Sums* c);
+  void multiply_one(Multiply multiply, const Tiles& a, const Tiles& b, int64_t i, Range columns) {
+    const bool square = multiply == multiply_square;
     Sums sums[4];
-    for (int q = 0; q < 4; ++q)
-      sums[q] = begin(q, i + q / 2 * kTile, {columns.first + q % 2 * kTile, columns.last});
-    multiply_block(a, b, depth_, sums);
-    for (int q = 0; q < 4; ++q)
-      end(q, i + q / 2 * kTile, {columns.first + q % 2 * kTile, columns.last});
+    const auto each = [&](auto f) {
+      for (int64_t q = 0; q < 4; ++q)
+        f(q, square ? i + q / 2 * kTile : i,
+          Range{columns.first + (square ? q % 2 : q) * kTile, columns.last});
+    };
+    each([&](int64_t q, int64_t row, Range at) { sums[q] = begin(q, row, at); });
+    multiply(a, b, depth_, sums);
+    each([&](int64_t q, int64_t row, Range at) { end(q, row, at); });
   }
 
-  bool is_whole(int64_t i, Range columns) const {
-    return i + kTile <= rows_.last && columns.first + kTile <= columns.last;
+  bool adds() const { return k_ > 0 || p_.fold == Fold::add; }
+  const float* bias() const { return k_ == 0 ? p_.bias : nullptr; }
+  // Where a tile stands in c as it is in its register.
+  bool in_place(Range columns) const {
+    return columns.first + kTile <= columns.last && !(adds() && bias());
   }
-  bool goes_on() const { return k_ > 0 || p_.fold == Fold::add; }
 
-  Sums begin(int q, int64_t i, Range columns) {
-    const bool onto = goes_on();
-    const float* const bias = k_ == 0 && p_.bias ? p_.bias + columns.first : nullptr;
-    if (is_whole(i, columns) && !(onto && bias)) {
+  Sums begin(int64_t q, int64_t i, Range columns) {
+    if (in_place(columns)) {
       float* const c = p_.c.row(i) + columns.first;
       const int64_t row = p_.c.cols * static_cast<int64_t>(sizeof(float));
-      return {onto ? c : bias, onto ? row : 0, c, row};
+      if (adds()) return {c, row, c, row};
+      return {bias() ? bias() + columns.first : nullptr, 0, c, row};
     }
-    for (int64_t r = 0; r < kTile; ++r)
-      for (int64_t j = 0; j < kTile; ++j) {
-        const bool there = i + r < rows_.last && columns.first + j < columns.last;
-        edge_[q][r * kTile + j] =
-            !there ? 0.0f
-                   : (onto ? p_.c.row(i + r)[columns.first + j] : 0.0f) + (bias ? bias[j] : 0.0f);
-      }
+    std::fill_n(edge_[q], kTile * kTile, 0.0f);
+    for (int64_t r = 0; r < std::min(kTile, rows_.last - i); ++r)
+      for (int64_t j = columns.first; j < std::min(columns.last, columns.first + kTile); ++j)
+        edge_[q][r * kTile + j - columns.first] =
+            (adds() ? p_.c.row(i + r)[j] : 0.0f) + (bias() ? bias()[j] : 0.0f);
     return {edge_[q], 64, edge_[q], 64};
   }
 
-  void end(int q, int64_t i, Range columns) {
-    if (is_whole(i, columns) && !(goes_on() && k_ == 0 && p_.bias)) return;
-    const int64_t width = std::min(kTile, columns.last - columns.first);
+  void end(int64_t q, int64_t i, Range columns) const {
+    if (in_place(columns)) return;
     for (int64_t r = 0; r < std::min(kTile, rows_.last - i); ++r)
-      for (int64_t j = 0; j < width; ++j)
-        p_.c.row(i + r)[columns.first + j] = edge_[q][r * kTile + j];
+      for (int64_t j = columns.first; j < std::min(columns.last, columns.first + kTile); ++j)
+        p_.c.row(i + r)[j] = edge_[q][r * kTile + j - columns.first];
   }
 
   const Product<float, bf16>& p_;
   const char* kept_b_;
   Factor a_, b_;
   Range rows_, columns_;
+  TilesInUse use_;
   int64_t k_ = 0, depth_ = 0;  // numbers that were added up, tiles of those that are next
   alignas(64) float edge_[4][kTile * kTile];
 };
@@ -345,8 +404,8 @@ void multiply_tiles(const Product<float, bf16>& p, const void* kept_b) {
   const int64_t m = p.c.rows, n = p.c.cols;
   const int64_t k = p.a_side == Side::as_is ? p.a.cols : p.a.rows;
   const bool by_rows = m >= 512 || m >= n;
-  const int64_t whole = by_rows ? m : n, step = by_rows ? 1 : kBlock;
-  const bool worth = m * n * k > kWorthSharing && !omp_in_parallel();
+  const int64_t whole = by_rows ? m : n, step = by_rows ? 1 : kStrip;
+  const bool worth = std::max(m, kTile) * n * k > kWorthSharing && !omp_in_parallel();
   std::exception_ptr failed;
 #pragma omp parallel if (worth)
   try {
