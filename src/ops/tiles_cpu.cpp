@@ -19,8 +19,8 @@ namespace {
 // product of 16 rows of 32 numbers of bf16 and 32 rows of 16, of which two rows stand in one:
 //   c_ij += Σ_p a_i,2p b_2p,j + a_i,2p+1 b_2p+1,j
 // Four tiles hold sums of 32 × 32, the others two tiles of a and two of b; of the last rows they
-// hold sums of 16 × 64. A sum goes over all of k in its order, so that it depends on nothing but its
-// row of a and its column of b.
+// hold sums of 16 × 64. A sum goes over all of k in its order, so that it depends on nothing but
+// its row of a and its column of b.
 //
 // oneDNN would do the same, but asks CPUID's leaf 0x1D for the shape of a tile. Virtual machines
 // may have AMX and hide that leaf, where its code ends the program as illegal. There is one shape.
