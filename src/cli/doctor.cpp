@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -80,19 +81,18 @@ Finding instruction_set() {
 
 Finding precisions() {
   const std::string flags = about_processor("flags") + ' ';
+  const bool has_vnni = std::ranges::any_of(std::array{" avx512_vnni ", " avx_vnni "},
+                                            [&](const char* f) { return flags.find(f) != flags.npos; });
   std::string fast, slow;
-  const auto tell = [&](const char* name, std::initializer_list<const char*> any) {
-    const bool known = std::ranges::any_of(any, [&](const char* flag) {
-      return flags.find(' ' + std::string(flag) + ' ') != flags.npos;
-    });
-    std::string& to = known ? fast : slow;
+  const auto tell = [&](const char* name, bool faster) {
+    std::string& to = faster ? fast : slow;
     to += (to.empty() ? "" : " and ") + std::string(name);
   };
-  tell("bf16", {"avx512_bf16", "amx_bf16"});
-  tell("int8 (translating)", {"avx512_vnni", "avx_vnni"});
+  tell("bf16", gains_from_bf16(Cpu{}));
+  tell("int8 (translating)", has_vnni);
   std::string text = "f32";
   if (!fast.empty()) text += "; faster with --precision " + fast;
-  if (!slow.empty()) text += "; the processor has no instructions for " + slow;
+  if (!slow.empty()) text += "; the processor has no faster instructions for " + slow;
   return {Verdict::ok, "precisions", text};
 }
 

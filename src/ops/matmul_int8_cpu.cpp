@@ -11,6 +11,8 @@
 
 #include "ops/matmul_kernel.h"
 #include "ops/onednn.h"
+#include "ops/tile_registers.h"
+#include "ops/tiles.h"
 
 namespace fovea::kernel {
 namespace {
@@ -70,6 +72,9 @@ struct Weights {
   std::vector<Ordered> panels;
 };
 
+// Rows of x in 8 bits are filled up to whole rows of AMX's tiles.
+int64_t stride(int64_t k) { return blocks(k, kTileRowBytes) * kTileRowBytes; }
+
 ProductShape tile_shape(int64_t rows, int64_t columns, int64_t k) {
   return {rows,
           columns,
@@ -81,6 +86,11 @@ ProductShape tile_shape(int64_t rows, int64_t columns, int64_t k) {
           false,
           memory::data_type::u8,
           memory::data_type::s32};
+}
+
+memory::desc order_of_panel(int64_t rows, int64_t columns, int64_t k) {
+  if (!has_tiles()) return kept_product(tile_shape(rows, columns, k)).order;
+  return {{k, columns}, memory::data_type::s8, memory::format_tag::BA16a16b4a};
 }
 
 std::shared_ptr<const Weights> packed_weights(Matrix<const float> W, int64_t rows) {
@@ -103,7 +113,7 @@ std::shared_ptr<const Weights> packed_weights(Matrix<const float> W, int64_t row
     const Alone alone;
     const memory plain({{k, columns}, memory::data_type::s8, memory::dims{1, k}}, engine(),
                        values.data());
-    w.panels.push_back(reordered(plain, kept_product(tile_shape(rows, columns, k)).order));
+    w.panels.push_back(reordered(plain, order_of_panel(rows, columns, k)));
   }
   return weights;
 }
@@ -133,8 +143,35 @@ struct Bench {
   int64_t block = -1;
   std::vector<uint8_t> values;
   float scales[kTileRows];
-  int32_t sums[kTileRows * kTileColumns];
+  int32_t sums[kTileRows * kTileColumns];  // oneDNN's have no gaps between their rows
 };
+
+// Sums of some rows, kTileColumns apart, by AMX.
+void sum_in_tiles(const Bench& bench, int64_t rows, int64_t k, const PanelOfTiles& b,
+                  int32_t* sums) {
+  TilesInUse use;
+  const int64_t row = stride(k), depth = row / kTileRowBytes;
+  const auto from = [&](int64_t i) -> Tiles {
+    const char* const first = reinterpret_cast<const char*>(bench.values.data()) + i * row;
+    return {{first, first + kTile * row}, row, kTileRowBytes};
+  };
+  const auto to = [&](int64_t i, int64_t j) -> Sums {
+    return {nullptr, 0, sums + i * kTileColumns + j, kTileColumns * int64_t{sizeof(int32_t)}};
+  };
+  int64_t i = 0;
+  for (; i + kSquare <= rows; i += kSquare)
+    for (int64_t j = 0; j < b.columns; j += kSquare) {
+      const Sums c[] = {to(i, j), to(i, j + kTile), to(i + kTile, j), to(i + kTile, j + kTile)};
+      multiply_square<Numbers::bytes>(from(i), b.tiles(j, 2), depth, c);
+    }
+  for (; i < rows; i += kTile) {
+    use.set_rows(std::min(kTile, rows - i));
+    for (int64_t j = 0; j < b.columns; j += kStrip) {
+      const Sums c[] = {to(i, j), to(i, j + kTile), to(i, j + 2 * kTile), to(i, j + 3 * kTile)};
+      multiply_strip<Numbers::bytes>(from(i), b.tiles(j, 4), depth, c);
+    }
+  }
+}
 
 struct Job {
   Matrix<const float> x;
@@ -148,10 +185,11 @@ struct Job {
 
   void scale(const Bench& bench, int64_t first_row, int64_t rows, int64_t first,
              int64_t columns) const {
+    const int64_t apart = has_tiles() ? kTileColumns : columns;
     const float* const t = w.scales.data() + first;
     const int32_t* const lifted = w.lifted.data() + first;
     for (int64_t i = 0; i < rows; ++i) {
-      const int32_t* sums = bench.sums + i * columns;
+      const int32_t* sums = bench.sums + i * apart;
       const float s = bench.scales[i];
       float* to = y.row(first_row + i) + first;
       const float* const b = bias ? bias + first : nullptr;
@@ -171,17 +209,25 @@ struct Job {
     const int64_t first_row = block * block_rows, rows = std::min(block_rows, x.rows - first_row);
     const int64_t first = panel * kTileColumns, columns = std::min(kTileColumns, y.cols - first);
     if (bench.block != block) {
-      bench.values.resize(static_cast<size_t>(kTileRows * k));
-      for (int64_t i = 0; i < rows; ++i)
-        bench.scales[i] =
-            quantise(x.row(first_row + i), k, lift() - 1, lift(), bench.values.data() + i * k);
+      const int64_t apart = has_tiles() ? stride(k) : k;
+      bench.values.resize(static_cast<size_t>(kTileRows * apart));
+      for (int64_t i = 0; i < rows; ++i) {
+        uint8_t* const to = bench.values.data() + i * apart;
+        bench.scales[i] = quantise(x.row(first_row + i), k, lift() - 1, lift(), to);
+        std::fill(to + k, to + apart, uint8_t{0});
+      }
       bench.block = block;
     }
-    const KeptProduct& product = kept_product(tile_shape(rows, columns, k));
     const Ordered& kept = w.panels[static_cast<size_t>(panel)];
-    const bool fits = kept.values.get_desc() == product.order;
-    const Ordered panel_of_w = fits ? kept : packed(product.order, kept.values);
-    execute(product, bench.values.data(), panel_of_w.values, nullptr, bench.sums);
+    if (has_tiles()) {
+      const auto* const tiles = static_cast<const char*>(kept.values.get_data_handle());
+      sum_in_tiles(bench, rows, k, {tiles, kTile * stride(k), columns}, bench.sums);
+    } else {
+      const KeptProduct& product = kept_product(tile_shape(rows, columns, k));
+      const bool fits = kept.values.get_desc() == product.order;
+      const Ordered panel_of_w = fits ? kept : packed(product.order, kept.values);
+      execute(product, bench.values.data(), panel_of_w.values, nullptr, bench.sums);
+    }
     scale(bench, first_row, rows, first, columns);
   }
 };

@@ -3,10 +3,10 @@
 #include "ops/matmul_kernel.h"
 #include "ops/onednn.h"
 
-// Products of bf16 by AMX, which recent Xeons have.
+// Products by AMX, which recent Xeons have: Note [Tiles].
 namespace fovea::kernel {
 
-// Whether the processor has tiles of bf16 and the system lets us use them.
+// Whether the processor has tiles, of bf16 and int8, and the system lets us use them.
 bool has_tiles();
 
 // The order of a [k, n] in which multiply_tiles takes it.

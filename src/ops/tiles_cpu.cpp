@@ -1,5 +1,4 @@
 #include <cpuid.h>
-#include <immintrin.h>
 #include <omp.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -9,134 +8,16 @@
 #include <exception>
 #include <vector>
 
+#include "ops/tile_registers.h"
 #include "ops/tiles.h"
 
 namespace fovea::kernel {
 namespace {
 
-// Note [Tiles]
-// AMX has eight tiles of 16 rows of 64 bytes. One instruction adds to 16 × 16 sums of float32 the
-// product of 16 rows of 32 numbers of bf16 and 32 rows of 16, of which two rows stand in one:
-//   c_ij += Σ_p a_i,2p b_2p,j + a_i,2p+1 b_2p+1,j
-// Four tiles hold sums of 32 × 32, the others two tiles of a and two of b; of the last rows they
-// hold sums of 16 × 64. A sum goes over all of k in its order, so that it depends on nothing but
-// its row of a and its column of b.
-//
-// oneDNN would do the same, but asks CPUID's leaf 0x1D for the shape of a tile. Virtual machines
-// may have AMX and hide that leaf, where its code ends the program as illegal. There is one shape.
-
-constexpr int64_t kTile = 16, kDepth = 32, kTileBytes = 1024;
-constexpr int64_t kSquare = 2 * kTile, kStrip = 4 * kTile;
+constexpr int64_t kDepth = kTileRowBytes / 2;  // numbers of bf16 in a row
 constexpr int64_t kMostDepth = 2048;           // of sums that stay in their tiles
 constexpr int64_t kCachedBytes = 1024 * 1024;  // of b, while rows of a pass by
 constexpr int64_t kWorthSharing = 1 << 20;     // multiply-adds
-
-int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
-
-// Rows of tiles 0 to 3, of sums, and 4 and 5, of a, may be fewer.
-struct alignas(64) Shapes {
-  uint8_t palette = 1, start_row = 0, reserved[14] = {};
-  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
-  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
-};
-
-// While one lives, this thread may use tiles.
-class TilesInUse {
- public:
-  TilesInUse() { set_rows(kTile); }
-  [[gnu::target("amx-tile")]] void set_rows(int64_t rows) {
-    Shapes shapes;
-    std::fill_n(shapes.rows, 6, static_cast<uint8_t>(rows));
-    _tile_loadconfig(&shapes);
-  }
-  // GCC 12 does not see that upper halves of vectors are in use, with which others' code is slow.
-  [[gnu::target("amx-tile,avx")]] ~TilesInUse() {
-    _tile_release();
-    _mm256_zeroupper();
-  }
-  TilesInUse(const TilesInUse&) = delete;
-  TilesInUse& operator=(const TilesInUse&) = delete;
-};
-
-// Up to four tiles of a factor, and those behind them in the direction of k.
-struct Tiles {
-  const char* first[4];
-  int64_t row;   // bytes from one row of a tile to the next
-  int64_t deep;  // from a tile to the one that is kDepth numbers further
-};
-
-// Where the sums of a tile come from (null: from 0) and go to; rows are so many bytes apart.
-struct Sums {
-  const float* from;
-  int64_t from_row;
-  float* to;
-  int64_t to_row;
-};
-
-[[gnu::target("amx-tile")]] void begin_sums(const Sums* c) {
-  if (c[0].from) {
-    _tile_loadd(0, c[0].from, c[0].from_row);
-  } else {
-    _tile_zero(0);
-  }
-  if (c[1].from) {
-    _tile_loadd(1, c[1].from, c[1].from_row);
-  } else {
-    _tile_zero(1);
-  }
-  if (c[2].from) {
-    _tile_loadd(2, c[2].from, c[2].from_row);
-  } else {
-    _tile_zero(2);
-  }
-  if (c[3].from) {
-    _tile_loadd(3, c[3].from, c[3].from_row);
-  } else {
-    _tile_zero(3);
-  }
-}
-
-[[gnu::target("amx-tile")]] void end_sums(const Sums* c) {
-  _tile_stored(0, c[0].to, c[0].to_row);
-  _tile_stored(1, c[1].to, c[1].to_row);
-  _tile_stored(2, c[2].to, c[2].to_row);
-  _tile_stored(3, c[3].to, c[3].to_row);
-}
-
-// Two tiles of rows with two of columns: 32 × 32 sums.
-[[gnu::target("amx-tile,amx-bf16")]] void multiply_square(const Tiles& a, const Tiles& b,
-                                                          int64_t depth, const Sums* c) {
-  begin_sums(c);
-  for (int64_t d = 0; d < depth; ++d) {
-    _tile_loadd(6, b.first[0] + d * b.deep, b.row);
-    _tile_loadd(4, a.first[0] + d * a.deep, a.row);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_loadd(7, b.first[1] + d * b.deep, b.row);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_loadd(5, a.first[1] + d * a.deep, a.row);
-    _tile_dpbf16ps(2, 5, 6);
-    _tile_dpbf16ps(3, 5, 7);
-  }
-  end_sums(c);
-}
-
-// One tile of rows with four of columns.
-[[gnu::target("amx-tile,amx-bf16")]] void multiply_strip(const Tiles& a, const Tiles& b,
-                                                         int64_t depth, const Sums* c) {
-  begin_sums(c);
-  for (int64_t d = 0; d < depth; ++d) {
-    _tile_loadd(4, a.first[0] + d * a.deep, a.row);
-    _tile_loadd(6, b.first[0] + d * b.deep, b.row);
-    _tile_dpbf16ps(0, 4, 6);
-    _tile_loadd(7, b.first[1] + d * b.deep, b.row);
-    _tile_dpbf16ps(1, 4, 7);
-    _tile_loadd(6, b.first[2] + d * b.deep, b.row);
-    _tile_dpbf16ps(2, 4, 6);
-    _tile_loadd(7, b.first[3] + d * b.deep, b.row);
-    _tile_dpbf16ps(3, 4, 7);
-  }
-  end_sums(c);
-}
 
 // A factor as it stands in memory. Its lanes are the rows of a, or the columns of b.
 struct Factor {
@@ -269,50 +150,37 @@ class Share {
 
  private:
   void multiply_columns(Range columns) {
-    const Panel b = panel_of_b(columns);
+    const PanelOfTiles b = panel_of_b(columns);
     use_.set_rows(kTile);
     int64_t i = rows_.first;
     for (; i + kSquare <= rows_.last; i += kSquare) {
       const Tiles a = rows_of_a(i, kSquare);
       for (int64_t j = columns.first; j < columns.last; j += kSquare)
-        multiply_one(multiply_square, a, b.tiles(j, columns, 2), i, {j, columns.last});
+        multiply_one(multiply_square<Numbers::bf16>, a, b.tiles(j - columns.first, 2), i,
+                     {j, columns.last});
     }
     for (; i < rows_.last; i += kTile) {
       const int64_t rows = std::min(kTile, rows_.last - i);
       const Tiles a = rows_of_a(i, rows);
       use_.set_rows(rows);
       for (int64_t j = columns.first; j < columns.last; j += kStrip)
-        multiply_one(multiply_strip, a, b.tiles(j, columns, 4), i, {j, columns.last});
+        multiply_one(multiply_strip<Numbers::bf16>, a, b.tiles(j - columns.first, 4), i,
+                     {j, columns.last});
     }
   }
 
-  // Tiles of some columns of b; those of the next column are so many bytes behind.
-  struct Panel {
-    const char* first;
-    int64_t next;
-
-    // Where there are no columns any more, the first ones are taken again, for nothing.
-    Tiles tiles(int64_t j, Range columns, int64_t count) const {
-      Tiles t{{}, 64, kTileBytes};
-      for (int64_t q = 0; q < count; ++q) {
-        const int64_t at = j + q * kTile < columns.last ? j + q * kTile : j;
-        t.first[q] = first + (at - columns.first) / kTile * next;
-      }
-      return t;
-    }
-  };
-
   // As it is kept, or packed here.
-  Panel panel_of_b(Range columns) const {
+  PanelOfTiles panel_of_b(Range columns) const {
     if (kept_b_) {
       const int64_t next = blocks(a_.depth(), kDepth) * kTileBytes;
-      return {kept_b_ + columns.first / kTile * next + k_ / kDepth * kTileBytes, next};
+      return {kept_b_ + columns.first / kTile * next + k_ / kDepth * kTileBytes, next,
+              columns.last - columns.first};
     }
     thread_local Room room;
     const int64_t tiles = blocks(columns.last - columns.first, kTile);
     char* const to = room.take(tiles * depth_);
     pack(b_, Rows::pairs, columns.first, tiles, k_, depth_, to);
-    return {to, depth_ * kTileBytes};
+    return {to, depth_ * kTileBytes, columns.last - columns.first};
   }
 
   // As they stand where those are whole tiles, or packed here.
@@ -331,7 +199,7 @@ class Share {
 
   using Multiply = void (*)(const Tiles& a, const Tiles& b, int64_t depth, const Sums* c);
   void multiply_one(Multiply multiply, const Tiles& a, const Tiles& b, int64_t i, Range columns) {
-    const bool square = multiply == multiply_square;
+    const bool square = multiply == multiply_square<Numbers::bf16>;
     Sums sums[4];
     const auto each = [&](auto f) {
       for (int64_t q = 0; q < 4; ++q)
@@ -385,10 +253,11 @@ class Share {
 
 bool has_tiles() {
   static const bool has = [] {
-    constexpr unsigned kFeatures = 7, kBf16 = 1u << 22, kTiles = 1u << 24;
+    constexpr unsigned kFeatures = 7,
+                       kNeeded = 1u << 22 | 1u << 24 | 1u << 25;  // bf16, tiles, int8
     constexpr long kAskFor = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, of <asm/prctl.h>
     unsigned a, b, c, d = 0;
-    return __get_cpuid_count(kFeatures, 0, &a, &b, &c, &d) && (d & kBf16) && (d & kTiles) &&
+    return __get_cpuid_count(kFeatures, 0, &a, &b, &c, &d) && (d & kNeeded) == kNeeded &&
            syscall(SYS_arch_prctl, kAskFor, kTileData) == 0;
   }();
   return has;
