@@ -81,8 +81,9 @@ Finding instruction_set() {
 
 Finding precisions() {
   const std::string flags = about_processor("flags") + ' ';
-  const bool has_vnni = std::ranges::any_of(std::array{" avx512_vnni ", " avx_vnni "},
-                                            [&](const char* f) { return flags.find(f) != flags.npos; });
+  const bool has_vnni =
+      std::ranges::any_of(std::array{" avx512_vnni ", " avx_vnni "},
+                          [&](const char* f) { return flags.find(f) != flags.npos; });
   std::string fast, slow;
   const auto tell = [&](const char* name, bool faster) {
     std::string& to = faster ? fast : slow;

@@ -173,7 +173,8 @@ void print_ways_to_shorten(const Estimate& e, const TrainOptions& options, Devic
   if (static_cast<double>(options.train.updates) * e.update_seconds < kLong) return;
   const bool on_host = device == Device{Cpu{}};
   if (options.train.precision == Precision::f32 && gains_from_bf16(device))
-    fmt::print("shorter             --precision bf16{}\n", on_host ? ": a third less, or better" : "");
+    fmt::print("shorter             --precision bf16{}\n",
+               on_host ? ": a third less, or better" : "");
   if (on_host)
     fmt::print("shorter             --device cuda on a machine with a GPU: minutes for an hour\n");
   fmt::print(
