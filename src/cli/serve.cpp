@@ -2,6 +2,7 @@
 
 #include <malloc.h>
 #include <omp.h>
+#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -57,6 +58,30 @@ struct ServeCommand {
   std::string keys_file;
   double timeout = 60, drain = 30, delay = 5;
   bool no_files = false;
+};
+
+// While one lives, this thread may run wherever those of OpenMP may, and so may threads it starts:
+// with OMP_PROC_BIND each has a core of its own, this one the first.
+class OnAllCores {
+ public:
+  OnAllCores() {
+    sched_getaffinity(0, sizeof own_, &own_);
+    cpu_set_t all = own_;
+#pragma omp parallel
+    {
+      cpu_set_t here;
+      sched_getaffinity(0, sizeof here, &here);
+#pragma omp critical
+      CPU_OR(&all, &all, &here);
+    }
+    sched_setaffinity(0, sizeof all, &all);
+  }
+  ~OnAllCores() { sched_setaffinity(0, sizeof own_, &own_); }
+  OnAllCores(const OnAllCores&) = delete;
+  OnAllCores& operator=(const OnAllCores&) = delete;
+
+ private:
+  cpu_set_t own_ = {};
 };
 
 // The model that comes along and those that stand beside it, of other pairs of languages.
@@ -225,7 +250,10 @@ void serve(ServeCommand& c) {
     Server& server;
     ~Stop() { server.stop(); }
   } const stop{server};
-  server.start();
+  {
+    const OnAllCores start_there;
+    server.start();
+  }
   const bool bracketed = c.server.host.find(':') != std::string::npos;  // an address of IPv6
   log_info("listening on http://{}:{}", bracketed ? "[" + c.server.host + "]" : c.server.host,
            server.port());

@@ -103,7 +103,8 @@ Task::Clock::time_point Batcher::patient_until() const {
     first = std::min(first, task->arrived);
     last = std::max(last, task->arrived);
   }
-  return std::min(first + options_.delay, last + options_.delay / kShareOfPause);
+  return std::min(std::max(first, free_since_) + options_.delay,
+                  std::max(last, free_since_) + options_.delay / kShareOfPause);
 }
 
 // Requests whose clients have left, or that waited too long, make room for others.
@@ -211,6 +212,7 @@ void Batcher::run(const std::vector<Item>& batch) {
   if (observe) observe(about);
   for (const Item& item : batch)
     if (--item.task->left == 0) complete(*item.task);
+  free_since_ = Task::Clock::now();
 }
 
 void Batcher::give_up(const std::vector<Item>& batch, const std::string& why) {

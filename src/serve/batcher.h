@@ -56,7 +56,8 @@ struct BatcherOptions {
   size_t batch_sentences = 64;
   int64_t queue_tokens = 16 << 10;  // that may wait; requests beyond are refused
   // That the first sentence of a batch waits for others, at most: after a fifth of it in which none
-  // came, none is expected.
+  // came, none is expected. Those whose turn comes after another batch wait as well: clients that
+  // were answered by it ask again.
   std::chrono::microseconds delay{5000};
 };
 
@@ -122,6 +123,7 @@ class Batcher {
   std::vector<std::shared_ptr<Task>> ended_;  // without any left to do
   int64_t queued_ = 0;                        // tokens of the parts in tasks_
   Line last_;                                 // that had its turn
+  Task::Clock::time_point free_since_ = {};   // when the last batch ended; of the thread that works
   bool woken_ = false, round_ = true;         // round_: the last turn was one that goes round
 };
 

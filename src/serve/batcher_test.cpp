@@ -355,6 +355,32 @@ TEST(Batcher, WaitsForOthersOnlyWhileTheyCome) {
   EXPECT_LT(waited, delay);
 }
 
+// Who was answered by a batch asks again at once, and shares the next one with those who have waited
+// since long before it ended.
+TEST(Batcher, AfterABatchThoseWhoWaitedWaitForThoseWhoAskAgain) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({.delay = std::chrono::seconds(2)});
+  std::vector<size_t> batches;
+  batcher.observe = [&](const BatchRun& run) { batches.push_back(run.sentences); };
+  Result first, waiting, again;
+  std::thread asks;
+  auto task = task_of(engine, {"first"}, first);
+  task->finish = [&](Outcome, std::vector<Translation>) {
+    const auto other = task_of(engine, {"waiting"}, waiting);
+    batcher.add(other);
+    other->arrived -= std::chrono::hours(1);
+    asks = std::thread([&] {
+      std::this_thread::sleep_for(milliseconds(20));
+      batcher.add(task_of(engine, {"again"}, again));
+    });
+  };
+  batcher.add(task);
+  batcher.work(milliseconds(0));
+  batcher.work(milliseconds(0));
+  asks.join();
+  EXPECT_EQ(batches, (std::vector<size_t>{1, 2}));
+}
+
 TEST(Batcher, TakesFromManyThreads) {
   const auto engine = echo_engine("en", "de");
   Batcher batcher({.batch_tokens = 200, .delay = milliseconds(1)});

@@ -1,6 +1,7 @@
 #include "serve/server.h"
 
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -469,13 +470,12 @@ size_t Server::connections() const { return state_->count; }
 void Server::start() {
   asio::post(state_->io, [state = state_] { state->accept(); });
   state_->thread = std::thread([state = state_.get()] {
-    while (!state->io.stopped()) {
-      try {
+    [[maybe_unused]] const int lower = nice(5);  // of this thread: refusing is not urgent
+    while (!state->io.stopped()) try {
         state->io.run();
       } catch (const std::exception& error) {
         log_error("a connection failed: {}", error.what());
       }
-    }
   });
 }
 
