@@ -355,8 +355,8 @@ TEST(Batcher, WaitsForOthersOnlyWhileTheyCome) {
   EXPECT_LT(waited, delay);
 }
 
-// Who was answered by a batch asks again at once, and shares the next one with those who have waited
-// since long before it ended.
+// Who was answered by a batch asks again at once, and shares the next one with those who waited
+// for long before it ended.
 TEST(Batcher, AfterABatchThoseWhoWaitedWaitForThoseWhoAskAgain) {
   const auto engine = echo_engine("en", "de");
   Batcher batcher({.delay = std::chrono::seconds(2)});
