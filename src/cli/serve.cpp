@@ -65,23 +65,29 @@ struct ServeCommand {
 class OnAllCores {
  public:
   OnAllCores() {
-    sched_getaffinity(0, sizeof own_, &own_);
+    known_ = sched_getaffinity(0, sizeof own_, &own_) == 0;
     cpu_set_t all = own_;
 #pragma omp parallel
     {
-      cpu_set_t here;
-      sched_getaffinity(0, sizeof here, &here);
+      cpu_set_t here = {};
+      const bool known = sched_getaffinity(0, sizeof here, &here) == 0;
 #pragma omp critical
-      CPU_OR(&all, &all, &here);
+      {
+        CPU_OR(&all, &all, &here);
+        known_ = known_ && known;
+      }
     }
-    sched_setaffinity(0, sizeof all, &all);
+    if (known_) sched_setaffinity(0, sizeof all, &all);
   }
-  ~OnAllCores() { sched_setaffinity(0, sizeof own_, &own_); }
+  ~OnAllCores() {
+    if (known_) sched_setaffinity(0, sizeof own_, &own_);
+  }
   OnAllCores(const OnAllCores&) = delete;
   OnAllCores& operator=(const OnAllCores&) = delete;
 
  private:
   cpu_set_t own_ = {};
+  bool known_ = false;  // of more than 1,024 cores nothing is
 };
 
 // The model that comes along and those that stand beside it, of other pairs of languages.

@@ -73,8 +73,9 @@ void product(const Product<float, In>& p) {
   if (depth(p) == 0) return sum_nothing(p);
   if constexpr (std::is_same_v<In, bf16>) {
     if (has_tiles()) {
+      if (!p.keep_b) return multiply_tiles(p, nullptr);
       const Ordered b = factor_b(p, order_of_tiles(depth(p), p.c.cols));
-      return multiply_tiles(p, p.keep_b ? b.values.get_data_handle() : nullptr);
+      return multiply_tiles(p, b.values.get_data_handle());
     }
   }
   const bool sums_rows = p.a_side == Side::transposed && p.b_side == Side::as_is;

@@ -27,7 +27,8 @@ using dnnl::memory;
 // 128. Without, oneDNN adds products two by two in 16 bits, which hold no more than 0 < u < 128.
 int32_t lift() {
   constexpr auto kVnni = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_vnni);
-  static const bool has_vnni = (static_cast<unsigned>(instructions()) & kVnni) == kVnni;
+  static const bool has_vnni =
+      (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kVnni) == kVnni;
   return has_vnni ? 128 : 64;
 }
 
@@ -159,6 +160,7 @@ void sum_in_tiles(const Bench& bench, int64_t rows, int64_t k, const PanelOfTile
     return {nullptr, 0, sums + i * kTileColumns + j, kTileColumns * int64_t{sizeof(int32_t)}};
   };
   int64_t i = 0;
+  use.set_rows(kTile);
   for (; i + kSquare <= rows; i += kSquare)
     for (int64_t j = 0; j < b.columns; j += kSquare) {
       const Sums c[] = {to(i, j), to(i, j + kTile), to(i + kTile, j), to(i + kTile, j + kTile)};
@@ -180,7 +182,7 @@ struct Job {
   Matrix<float> y;
   int64_t block_rows;
 
-  int64_t blocks() const { return (x.rows + block_rows - 1) / block_rows; }
+  int64_t count() const { return blocks(x.rows, block_rows) * panels(); }
   int64_t panels() const { return static_cast<int64_t>(w.panels.size()); }
 
   void scale(const Bench& bench, int64_t first_row, int64_t rows, int64_t first,
@@ -236,7 +238,7 @@ struct Job {
 // are shared out by columns, and of many each thread has its own.
 void multiply_share(const Job& job, int64_t me, int64_t threads) {
   const Alone alone;
-  const int64_t tiles = job.blocks() * job.panels();
+  const int64_t tiles = job.count();
   thread_local Bench bench;
   bench.block = -1;
   for (int64_t tile = tiles * me / threads; tile < tiles * (me + 1) / threads; ++tile)
@@ -248,8 +250,7 @@ void multiply_share(const Job& job, int64_t me, int64_t threads) {
 void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float* bias,
                  Matrix<float> y) {
   if (y.size() == 0) return;
-  const int64_t blocks = (x.rows + kTileRows - 1) / kTileRows;
-  const int64_t block_rows = (x.rows + blocks - 1) / blocks;
+  const int64_t block_rows = blocks(x.rows, blocks(x.rows, kTileRows));
   const auto kept = weights(W, block_rows);
   const Job job{x, *kept, bias, y, block_rows};
   if (y.size() * x.cols <= kWorthTiles) return multiply_share(job, 0, 1);

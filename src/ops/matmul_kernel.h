@@ -10,7 +10,7 @@ enum class Side { as_is, transposed };
 
 // c = op(a) op(b) + bias, or added to c. `bias` has one entry per column of c, or no data.
 // A row of the product does not depend on the number of threads, and not on the other rows of a
-// either where oneDNN has AVX-512 kernels (docs/design.md, "Determinism").
+// either in tiles or where oneDNN has AVX-512 kernels (docs/design.md, "Determinism").
 template <class T, class In>
 struct Product {
   Matrix<const In> a;

@@ -25,7 +25,6 @@ struct KeptProduct {
 };
 
 dnnl::engine& engine();
-dnnl::cpu_isa instructions();  // that oneDNN may use
 dnnl::stream& stream();
 const KeptProduct& kept_product(const ProductShape& shape);
 

@@ -10,7 +10,6 @@
 #include "base/room.h"
 #include "ops/matmul_kernel.h"
 #include "ops/onednn.h"
-#include "ops/tiles.h"
 
 namespace fovea::kernel {
 namespace {
@@ -135,11 +134,6 @@ KeptProduct create(const ProductShape& s) {
   return {dnnl::matmul(description), order, room.get_size(), std::move(arguments)};
 }
 
-// Note [Tiles]: of AMX we know more than oneDNN.
-void without_tiles() {
-  if (has_tiles()) dnnl::set_max_cpu_isa(dnnl::cpu_isa::avx512_core_bf16);
-}
-
 // oneDNN's exceptions become ours; running out of memory is the one that users can do something
 // about.
 [[noreturn]] void explain(const dnnl::error& e) {
@@ -152,15 +146,8 @@ void without_tiles() {
 }  // namespace
 
 dnnl::engine& engine() {
-  static dnnl::engine cpu = [] {
-    without_tiles();
-    return dnnl::engine(dnnl::engine::kind::cpu, 0);
-  }();
+  static dnnl::engine cpu(dnnl::engine::kind::cpu, 0);
   return cpu;
-}
-dnnl::cpu_isa instructions() {
-  engine();
-  return dnnl::get_effective_cpu_isa();
 }
 dnnl::stream& stream() {
   thread_local dnnl::stream only(engine());

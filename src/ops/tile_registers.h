@@ -35,10 +35,12 @@ struct alignas(64) Shapes {
 // While one lives, this thread may use tiles.
 class TilesInUse {
  public:
-  TilesInUse() { set_rows(kTile); }
+  TilesInUse() = default;
+  // To be called first, and before products of other numbers of rows.
   [[gnu::target("amx-tile")]] void set_rows(int64_t rows) {
     Shapes shapes;
     std::fill_n(shapes.rows, 6, static_cast<uint8_t>(rows));
+    asm volatile("" ::: "memory");  // GCC 12 knows of 8 bytes alone that are read, of tiles of none
     _tile_loadconfig(&shapes);
   }
   // GCC 12 does not see that upper halves of vectors are in use, with which others' code is slow.
@@ -54,7 +56,7 @@ class TilesInUse {
 struct Tiles {
   const char* first[4];
   int64_t row;   // bytes from one row of a tile to the next
-  int64_t deep;  // from a tile to the one that is kDepth numbers further
+  int64_t deep;  // from a tile to the one behind it
 };
 
 // Where the sums of a tile come from (null: from 0) and go to; rows are so many bytes apart.
@@ -66,6 +68,7 @@ struct Sums {
 };
 
 [[gnu::target("amx-tile")]] inline void begin_sums(const Sums* c) {
+  asm volatile("" ::: "memory");  // as above
   if (c[0].from) {
     _tile_loadd(0, c[0].from, c[0].from_row);
   } else {

@@ -156,16 +156,14 @@ class Share {
     for (; i + kSquare <= rows_.last; i += kSquare) {
       const Tiles a = rows_of_a(i, kSquare);
       for (int64_t j = columns.first; j < columns.last; j += kSquare)
-        multiply_one(multiply_square<Numbers::bf16>, a, b.tiles(j - columns.first, 2), i,
-                     {j, columns.last});
+        multiply_one<Form::square>(a, b.tiles(j - columns.first, 2), i, {j, columns.last});
     }
     for (; i < rows_.last; i += kTile) {
       const int64_t rows = std::min(kTile, rows_.last - i);
       const Tiles a = rows_of_a(i, rows);
       use_.set_rows(rows);
       for (int64_t j = columns.first; j < columns.last; j += kStrip)
-        multiply_one(multiply_strip<Numbers::bf16>, a, b.tiles(j - columns.first, 4), i,
-                     {j, columns.last});
+        multiply_one<Form::strip>(a, b.tiles(j - columns.first, 4), i, {j, columns.last});
     }
   }
 
@@ -197,18 +195,22 @@ class Share {
     return {{to, to + depth_ * kTileBytes}, 64, kTileBytes};
   }
 
-  using Multiply = void (*)(const Tiles& a, const Tiles& b, int64_t depth, const Sums* c);
-  void multiply_one(Multiply multiply, const Tiles& a, const Tiles& b, int64_t i, Range columns) {
-    const bool square = multiply == multiply_square<Numbers::bf16>;
+  // Sums of 32 × 32 or, of the last rows, 16 × 64.
+  enum class Form { square, strip };
+
+  template <Form form>
+  void multiply_one(const Tiles& a, const Tiles& b, int64_t i, Range columns) {
+    constexpr int64_t kAcross = form == Form::square ? 2 : 4;
     Sums sums[4];
-    const auto each = [&](auto f) {
-      for (int64_t q = 0; q < 4; ++q)
-        f(q, square ? i + q / 2 * kTile : i,
-          Range{columns.first + (square ? q % 2 : q) * kTile, columns.last});
-    };
-    each([&](int64_t q, int64_t row, Range at) { sums[q] = begin(q, row, at); });
-    multiply(a, b, depth_, sums);
-    each([&](int64_t q, int64_t row, Range at) { end(q, row, at); });
+    for (int64_t q = 0; q < 4; ++q)
+      sums[q] =
+          begin(q, i + q / kAcross * kTile, {columns.first + q % kAcross * kTile, columns.last});
+    if constexpr (form == Form::square)
+      multiply_square<Numbers::bf16>(a, b, depth_, sums);
+    else
+      multiply_strip<Numbers::bf16>(a, b, depth_, sums);
+    for (int64_t q = 0; q < 4; ++q)
+      end(q, i + q / kAcross * kTile, {columns.first + q % kAcross * kTile, columns.last});
   }
 
   bool adds() const { return k_ > 0 || p_.fold == Fold::add; }

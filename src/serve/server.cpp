@@ -91,8 +91,7 @@ namespace {
 
 class Turn;
 
-// One client: a request is read, answered, then the next. Everything here runs on the server's
-// thread.
+// One client: a request is read, answered, then the next, all on the server's thread.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<Server::State> server, tcp::socket socket);
@@ -439,16 +438,15 @@ void Server::State::drain() {
 }
 
 void Server::State::close_idle(Idle whom) {
-  const std::vector<Connection*> all(connections.begin(), connections.end());
-  for (Connection* connection : all) connection->close_if_idle(whom);
+  for (Connection* each : std::vector(connections.begin(), connections.end()))
+    each->close_if_idle(whom);
 }
 
 void Server::State::close() {
   drain();
   if (signals) signals->cancel();
   pause.cancel();
-  const std::vector<Connection*> all(connections.begin(), connections.end());
-  for (Connection* connection : all) connection->close();
+  for (Connection* each : std::vector(connections.begin(), connections.end())) each->close();
   work.reset();
 }
 
@@ -470,12 +468,14 @@ size_t Server::connections() const { return state_->count; }
 void Server::start() {
   asio::post(state_->io, [state = state_] { state->accept(); });
   state_->thread = std::thread([state = state_.get()] {
-    [[maybe_unused]] const int lower = nice(5);  // of this thread: refusing is not urgent
-    while (!state->io.stopped()) try {
+    [[maybe_unused]] const int lower = nice(5);  // of this thread: who is translated comes first
+    while (!state->io.stopped()) {
+      try {
         state->io.run();
       } catch (const std::exception& error) {
         log_error("a connection failed: {}", error.what());
       }
+    }
   });
 }
 
