@@ -109,8 +109,7 @@ class MarkMaker {
     if (kind == "local-p")
       return fmt::format(
           "local-p: p_t is predicted; weights are a softmax over {} pieces to each side of it "
-          "times "
-          "a Gaussian of deviation {}, so that a row sums to less than 1.",
+          "times a Gaussian of deviation {} pieces, so that a row sums to less than 1.",
           map_.window, map_.sigma);
     if (kind == "window")
       return fmt::format(

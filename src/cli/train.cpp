@@ -182,16 +182,16 @@ void print_ways_to_shorten(const Estimate& e, const TrainOptions& options, Devic
       with_commas(options.train.updates));
 }
 
-// With --restart the directory counts as empty.
+// With --restart the directory counts as empty, and it may be left out.
 void dry_run(TrainOptions options, const TrainCommand& command) {
-  if (!command.restart) check_directory(command.directory, options.model);
+  const bool anew = command.restart || command.directory.empty();
+  if (!anew) check_directory(command.directory, options.model);
   TrainData data;
-  load_all(data, options, command.restart ? "" : command.directory);
+  load_all(data, options, anew ? "" : command.directory);
   const Device device = device_of(command);
   if (options.batch.tokens == kAutomaticTokens)
-    options.batch.tokens = command.restart
-                               ? token_budget(options, data.train, device)
-                               : batch_tokens(options, data.train, command.directory, device);
+    options.batch.tokens = anew ? token_budget(options, data.train, device)
+                                : batch_tokens(options, data.train, command.directory, device);
   log_info("making the model");
   const auto model = make_model(options.model, options.train.seed, Type::f32, device);
   model->parameters().allocate_gradients();
@@ -256,7 +256,8 @@ void train(const TrainCommand& command, bool threads_given) {
   if (command.dump_config) return fmt::print("{}", settings);
   check(!command.recipe.empty() || !command.assignments.empty(), Exit::usage,
         "name a recipe with -c FILE; recipes/ holds some, --dump-config prints all settings");
-  check(!command.directory.empty(), Exit::usage, "name the model directory with -o MODEL_DIR");
+  check(!command.directory.empty() || command.dry_run, Exit::usage,
+        "name the model directory with -o MODEL_DIR");
   check_files(options);
   warn_of(doubt_of_files(options.data));
   if (options.train.threads > 0 && !threads_given)
