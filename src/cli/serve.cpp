@@ -12,9 +12,12 @@
 #include <csignal>
 #include <filesystem>
 #include <iterator>
+#include <latch>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "base/files.h"
@@ -49,12 +52,15 @@ It speaks LibreTranslate's language, and DeepL's for texts; docs/serve.md descri
 /openapi.json as well. SIGTERM and SIGINT let it answer what it was asked and end; SIGHUP loads the
 models again. It never opens a connection of its own.)";
 
+constexpr std::chrono::milliseconds kPatience{200};  // of a thread that has nothing to do
+
 struct ServeCommand {
   std::vector<std::string> models, runs;
   ModelChoice choice;
   ServerOptions server;
   ServiceOptions service;
   BatcherOptions batcher;
+  int64_t workers = 0;  // 0: as many as there are threads, one on a GPU
   std::string keys_file;
   double timeout = 60, drain = 30, delay = 5;
   bool no_files = false;
@@ -160,10 +166,42 @@ Engines load_engines(const ServeCommand& c) {
 
 // The first sentence of a thread pays for what libraries prepare when they are first used.
 void warm_up(const Engines& engines, const Wish& wish) {
-  const std::vector<std::string> lines(static_cast<size_t>(omp_get_max_threads()), "Hello.");
-  for (const auto& engine : engines)
-    if (engine->loaded()) engine->translate(lines, wish, [](size_t) { return true; });
+  const std::string hello = "Hello.";
+  for (const auto& engine : engines) {
+    if (!engine->loaded()) continue;
+    const auto greeting = engine->begin(wish, [](int64_t) { return true; });
+    greeting->add(std::vector<Translating::Sentence>{{0, hello}});
+    while (!greeting->empty()) greeting->step();
+  }
 }
+
+// Threads that translate beside this one, each on batches of its own, until it goes.
+class Workers {
+ public:
+  Workers(const ServeCommand& c, const Engines& engines, Batcher& batcher) : batcher_(batcher) {
+    const int64_t others = c.batcher.workers - 1;
+    const int each = std::max(1, omp_get_max_threads() / static_cast<int>(c.batcher.workers));
+    std::latch warm(others);
+    for (int64_t i = 0; i < others; ++i)
+      threads_.emplace_back([&, each](const std::stop_token& stop) {
+        const PrecisionScope precision(c.choice.numbers());
+        omp_set_num_threads(each);
+        warm_up(engines, c.service.wish);
+        warm.count_down();
+        while (!stop.stop_requested()) batcher_.work(kPatience);
+      });
+    omp_set_num_threads(each);
+    warm.wait();
+  }
+  ~Workers() {
+    for (std::jthread& thread : threads_) thread.request_stop();
+    batcher_.wake();
+  }
+
+ private:
+  Batcher& batcher_;
+  std::vector<std::jthread> threads_;
+};
 
 // Connections are descriptors: as many as the system lets us have.
 void allow_descriptors() {
@@ -193,9 +231,8 @@ void reload(const ServeCommand& c, Service& service) {
 // Translates until a signal comes, then what was asked before it.
 void run(const ServeCommand& c, Server& server, Service& service, Requests& requests) {
   using Clock = std::chrono::steady_clock;
-  constexpr std::chrono::milliseconds kPatience{200};
   while (!requests.stop) {
-    if (requests.reload.exchange(false)) reload(c, service);
+    if (requests.reload.exchange(false)) service.batcher().pause([&] { reload(c, service); });
     service.batcher().work(kPatience);
   }
   log_info("answering what was asked; a second signal ends the program at once");
@@ -217,6 +254,10 @@ void serve(ServeCommand& c) {
     log_warning("--api-keys {}: there is no key in it: everybody is answered", c.keys_file);
   c.service.files = !c.no_files;
   c.service.timeout = std::chrono::milliseconds(static_cast<int64_t>(c.timeout * 1000));
+  const bool on_host = std::holds_alternative<Cpu>(device_of(c.choice));
+  c.batcher.workers = c.workers > 0 ? c.workers : on_host ? omp_get_max_threads() : 1;
+  check(on_host || c.batcher.workers == 1, Exit::usage,
+        "--workers: on a GPU one thread translates; leave it out");
   c.batcher.delay = std::chrono::microseconds(static_cast<int64_t>(1000 * c.delay));
 
   if (c.service.log_requests)
@@ -239,7 +280,7 @@ void serve(ServeCommand& c) {
       log_info("{}: {} to {}", engine->name(), engine->source(), engine->target());
   if (gallery > 0) log_info("gallery: {} tiny models, one for each mechanism", gallery);
   c.service.connections = [&] { return server.connections(); };
-  Service service(c.service, c.batcher, std::move(engines));
+  Service service(c.service, c.batcher, engines);
   answering = &service;
   Requests requests;
   server.on_signal([&](int signal) {
@@ -256,8 +297,11 @@ void serve(ServeCommand& c) {
     Server& server;
     ~Stop() { server.stop(); }
   } const stop{server};
+  std::optional<Workers> others;
   {
     const OnAllCores start_there;
+    others.emplace(c, engines, service.batcher());
+    engines.clear();  // models that were loaded again take their place
     server.start();
   }
   const bool bracketed = c.server.host.find(':') != std::string::npos;  // an address of IPv6
@@ -296,12 +340,19 @@ void add_limits(Command& command, ServeCommand& c) {
 
 void add_batches(Command& command, ServeCommand& c) {
   Command group = command.group("Batches");
-  group.option("--batch-tokens", c.batcher.batch_tokens, "Source pieces translated together")
+  group
+      .option("--workers", c.workers,
+              "Threads that translate, each with batches of its own, which share those of "
+              "--threads; default: as many")
+      .within(1, 512);
+  group
+      .option("--batch-tokens", c.batcher.batch_tokens, "Source pieces translated at the same time")
       .within(1, 1 << 20)
       .with_default();
   group
       .option("--batch-delay", c.delay,
-              "Milliseconds a sentence waits for others at most; a fifth of it where none come")
+              "Milliseconds a sentence waits for others at most, a fifth of it where none come, if "
+              "they cannot join it later: recurrent models, and on a GPU")
       .within(0.0, 1000.0)
       .with_default();
   group

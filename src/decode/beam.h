@@ -48,6 +48,7 @@ class Beam {
   explicit Beam(const BeamOptions& options);
 
   const BeamOptions& options() const { return options_; }
+  int64_t length() const { return length_; }  // words of each hypothesis that is alive
   int64_t live() const { return static_cast<int64_t>(live_.size()); }
   int32_t last_word(int64_t i) const { return nodes_[live_[i].node].word; }  // <s> at first
   // Whether the next word must be </s> for the hypotheses to keep to the length limit.

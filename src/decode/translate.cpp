@@ -72,12 +72,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
     auto found = search(models, {packed.ids, packed.offsets}, numbers, options);
     for (size_t i = 0; i < batch.size(); ++i) {
       Translation& t = translations[places[batch[i]]];
-      const auto source = packed[static_cast<int64_t>(i)];
-      t.source_ids.assign(source.begin(), source.end());
-      t.source_pieces = source_.pieces(source);
-      if (found[i].empty()) continue;  // not wanted any more
-      for (Hypothesis& h : found[i]) t.n_best.push_back(alternative(std::move(h)));
-      t.text = t.n_best.front().text;
+      fill_in(t, packed[static_cast<int64_t>(i)], std::move(found[i]));
     }
     done += std::ssize(batch);
     if (options_.progress && !options_.progress(done)) break;
@@ -118,6 +113,14 @@ Alternative Translator::alternative(Hypothesis h) const {
           .log_probs = std::move(h.log_probs)};
 }
 
+void Translator::fill_in(Translation& t, std::span<const int32_t> source,
+                         std::vector<Hypothesis> found) const {
+  t.source_ids.assign(source.begin(), source.end());
+  t.source_pieces = source_.pieces(source);
+  for (Hypothesis& h : found) t.n_best.push_back(alternative(std::move(h)));
+  if (!t.n_best.empty()) t.text = t.n_best.front().text;  // none: not wanted any more
+}
+
 void Translator::attend(const Model& model, std::span<Translation> translations) const {
   Pairs pairs;
   const auto flush = [&] {
@@ -144,6 +147,57 @@ void Translator::attend(const Model& model, std::span<Translation> translations)
     }
   }
   flush();
+}
+
+RollingTranslation::RollingTranslation(const Translator& translator)
+    : translator_(translator), options_(translator.options_.search), models_(translator.models_),
+      search_(models_, options_) {
+  if (translator.options_.tree)
+    options_.watch = [this](int64_t number, const Beam& beam) {
+      under_way_.at(number).tree = beam.nodes();
+    };
+}
+
+void RollingTranslation::add(std::span<const Line> lines) {
+  Packed packed;
+  std::vector<int64_t> numbers;
+  for (const Line& line : lines) {
+    const std::vector<int32_t> ids =
+        translator_.encode(line.text, "input:" + std::to_string(line.number + 1));
+    if (ids.empty()) {
+      done_.push_back({line.number, {}});
+      continue;
+    }
+    packed.add(ids, Packed::Mark::eos_after);
+    const auto source = packed[packed.sentences() - 1];
+    Translation& translation = under_way_[line.number];
+    translation.source_ids.assign(source.begin(), source.end());
+    if (!translator_.options_.what_if.empty()) {
+      translation.altered = translator_.altered({ids});
+      models_.front() = translation.altered.get();
+    }
+    numbers.push_back(line.number);
+  }
+  if (!numbers.empty()) search_.add({packed.ids, packed.offsets}, numbers);
+}
+
+std::vector<RollingTranslation::Done> RollingTranslation::step() {
+  std::vector<Done> done = std::exchange(done_, {});
+  if (search_.empty()) return done;
+  std::vector<Translation> translations;
+  std::vector<int64_t> numbers;
+  for (Found& found : search_.step()) {
+    Translation t = std::move(under_way_.extract(found.number).mapped());
+    const std::vector<int32_t> source = t.source_ids;
+    translator_.fill_in(t, source, std::move(found.n_best));
+    translations.push_back(std::move(t));
+    numbers.push_back(found.number);
+  }
+  const TranslateOptions& options = translator_.options_;
+  if (options.alignment || options.attention) translator_.attend(*models_.front(), translations);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    done.push_back({numbers[i], std::move(translations[i])});
+  return done;
 }
 
 }  // namespace fovea

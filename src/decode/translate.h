@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -9,6 +10,7 @@
 
 #include "base/log.h"
 #include "decode/alignment.h"
+#include "decode/batch_search.h"
 #include "decode/search.h"
 #include "decode/word_what_if.h"
 #include "models/model.h"
@@ -70,9 +72,12 @@ class Translator {
                                      const LineNames& names = {}) const;
 
  private:
+  friend class RollingTranslation;
   std::vector<int32_t> encode(const std::string& line, const std::string& where) const;
   std::shared_ptr<const Model> altered(const std::vector<std::vector<int32_t>>& sources) const;
   Alternative alternative(Hypothesis hypothesis) const;
+  void fill_in(Translation& translation, std::span<const int32_t> source,
+               std::vector<Hypothesis> found) const;
   void attend(const Model& model, std::span<Translation> translations) const;
 
   std::vector<const Model*> models_;
@@ -80,6 +85,38 @@ class Translator {
   TranslateOptions options_;
   int64_t longest_;  // pieces of a source without </s>
   mutable LineWarnings repaired_{"lines that are not UTF-8"}, cut_{"lines that were cut off"};
+};
+
+// Lines on their way through a translator, step by step: others may be added while some are under
+// way (BatchSearch), and each is there as soon as it is done, as it would be by itself.
+class RollingTranslation {
+ public:
+  explicit RollingTranslation(const Translator& translator);  // which must outlive it
+  RollingTranslation(const RollingTranslation&) = delete;
+  RollingTranslation& operator=(const RollingTranslation&) = delete;
+
+  bool empty() const { return search_.empty() && done_.empty(); }
+  bool open() const { return search_.open(); }  // whether lines may be added now
+  // `number` is the line's in warnings, draws and callbacks, less 1, and that of no other line that
+  // is under way.
+  struct Line {
+    int64_t number;
+    const std::string& text;
+  };
+  void add(std::span<const Line> lines);
+  struct Done {
+    int64_t number;
+    Translation translation;
+  };
+  std::vector<Done> step();  // those that are done with this step
+
+ private:
+  const Translator& translator_;
+  SearchOptions options_;
+  std::vector<const Model*> models_;
+  BatchSearch search_;
+  std::map<int64_t, Translation> under_way_;  // by number
+  std::vector<Done> done_;                    // that need no search
 };
 
 }  // namespace fovea

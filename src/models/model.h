@@ -131,6 +131,10 @@ class Model {
 
   // Reads the sources; the state has one row per sentence.
   virtual std::unique_ptr<DecoderState> start(const Tokens& source) const = 0;
+  // Reads further sources; the state has a row for each of them behind those it had, as if it had
+  // been started with all. REQUIRES: joins().
+  virtual bool joins() const { return false; }
+  virtual void join(DecoderState& state, const Tokens& source) const;
   // Feeds one word per row (the start symbol first) and returns the scores of the next word,
   // up to a constant per row (logits): [rows, target_words].
   virtual Tensor step(DecoderState& state, std::span<const int32_t> words) const = 0;
@@ -173,6 +177,10 @@ inline Steps Model::explain(const Tokens&, const Tokens&, const AttentionRow&) c
 
 inline std::unique_ptr<Model> Model::altered(const WhatIf&) const {
   fail(Exit::usage, "the attention of this kind of model cannot be changed");
+}
+
+inline void Model::join(DecoderState&, const Tokens&) const {
+  fail(Exit::unexpected, "no sentence can join those that this kind of model decodes");
 }
 
 inline const Steered& Model::step_ahead(DecoderState&, int64_t) const {

@@ -125,6 +125,8 @@ class Transformer : public Model {
   BatchLoss loss_of(const Prepared& lesson, double label_smoothing,
                     double guided_weight) const override;
   std::unique_ptr<DecoderState> start(const Tokens& source) const override;
+  bool joins() const override;  // on the host
+  void join(DecoderState& state, const Tokens& source) const override;
   Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
   void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
   bool steer(DecoderState& state, const Steering& rules) const override;
@@ -154,6 +156,7 @@ class Transformer : public Model {
   void each_attention(const Tokens& source, const Tokens& target_in,
                       const std::function<void(const Asked&)>& visit) const;
   DecoderMemory::Next next(const DecoderMemory& memory, std::span<const int32_t> words) const;
+  std::vector<Tensor> source_kv(const Tokens& source) const;
   Tensor compute_step(const DecoderMemory::Rows& in, const Tensor& P, DecoderMemory& memory) const;
   Embedder embedder(const char* name, int64_t words, const Tensor& tied);
 

@@ -62,7 +62,8 @@ Tensor DecoderLayer::step(const Tensor& y, int64_t number, DecoderMemory& memory
   return add_3(b, feed_forward);
 }
 
-std::unique_ptr<DecoderState> Transformer::start(const Tokens& source) const {
+// What the decoder's layers look at, per layer [source tokens, 2D].
+std::vector<Tensor> Transformer::source_kv(const Tokens& source) const {
   const Packing from = Packing::of(source.offsets, store_.device());
   const Tensor memory = encode(embed_source(source.ids, from), from);
   std::vector<Tensor> kv;
@@ -70,14 +71,24 @@ std::unique_ptr<DecoderState> Transformer::start(const Tokens& source) const {
     const MultiHeadAttention& attend = layer.attend_source;
     kv.push_back(linear(memory, attend.W_KV, attend.b_KV, Give::activation));
   }
+  return kv;
+}
+
+std::unique_ptr<DecoderState> Transformer::start(const Tokens& source) const {
   auto state = std::make_unique<State>();
   state->home = idle_;
   state->memory = idle_->take();
   if (!state->memory)
     state->memory =
         decoder_memory({std::ssize(decoder_layers), config_.size, config_.heads}, store_.device());
-  state->memory->start(std::move(kv), source.offsets);
+  state->memory->start(source_kv(source), source.offsets);
   return state;
+}
+
+bool Transformer::joins() const { return std::holds_alternative<Cpu>(store_.device()); }
+
+void Transformer::join(DecoderState& state, const Tokens& source) const {
+  memory_of(state).join(source_kv(source), source.offsets);
 }
 
 DecoderMemory::Next Transformer::next(const DecoderMemory& memory,

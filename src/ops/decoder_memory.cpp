@@ -1,7 +1,6 @@
 #include "ops/decoder_memory.h"
 
 #include <algorithm>
-#include <numeric>
 
 #include "base/check.h"
 #include "ops/attention.h"
@@ -16,23 +15,30 @@ namespace {
 constexpr int64_t kStepsOfRoom = 8;
 
 // Note [Remembered rows]
-// Keys and values of the words so far stand in one growing matrix per layer. A table gives for
-// every live row the place of each of its words. Search reorders the table; keys and values are
-// never copied per beam. When a matrix is full, it moves on without what search has dropped.
+// Keys and values of the words so far stand in one growing matrix per layer. Every live row knows
+// the place of each of its words there, of which rows that joined later have fewer. Search reorders
+// these places; keys and values are never copied per beam. When a matrix is full, it moves on
+// without what search has dropped.
 class HostMemory : public DecoderMemory {
  public:
   explicit HostMemory(const DecoderShape& shape) : shape_(shape) {}
 
   void start(std::vector<Tensor> source_kv, std::span<const int32_t> offsets) override {
     source_kv_ = std::move(source_kv);
-    offsets_.assign(offsets.begin(), offsets.end());
     kv_.assign(source_kv_.size(), {});
-    words_.clear();
-    rows_ = static_cast<int64_t>(offsets.size()) - 1;
-    used_ = steps_ = 0;
-    sentence_.resize(static_cast<size_t>(rows_));
-    std::iota(sentence_.begin(), sentence_.end(), 0);
-    source_ = {};
+    sources_.clear();
+    rows_.clear();
+    used_ = 0;
+    add_rows(0, offsets);
+  }
+
+  void join(std::vector<Tensor> source_kv, std::span<const int32_t> offsets) override {
+    const int32_t words = offsets.back();
+    if (source_end() + words > source_kv_[0].size(0)) move_sources(words);
+    const int32_t first = source_end();
+    for (size_t layer = 0; layer < source_kv.size(); ++layer)
+      source_kv_[layer].window(first, words).copy_from(source_kv[layer]);
+    add_rows(first, offsets);
   }
 
   void forget() override {
@@ -42,34 +48,38 @@ class HostMemory : public DecoderMemory {
   }
 
   void reorder(std::span<const int32_t> parents) override {
-    std::vector<int32_t> words, sentence;
-    words.reserve(parents.size() * static_cast<size_t>(steps_ + 1));
+    std::vector<int32_t> uses(rows_.size(), 0);
+    for (const int32_t parent : parents) ++uses[static_cast<size_t>(parent)];
+    std::vector<Row> rows;
+    rows.reserve(parents.size());
+    const std::vector<int32_t> sources_before = sources_of_rows();
     for (const int32_t parent : parents) {
-      const auto row = words_.begin() + parent * steps_;
-      words.insert(words.end(), row, row + steps_);
-      sentence.push_back(sentence_[static_cast<size_t>(parent)]);
+      Row& row = rows_[static_cast<size_t>(parent)];
+      if (--uses[static_cast<size_t>(parent)] > 0)
+        rows.push_back(row);
+      else
+        rows.push_back(std::move(row));
     }
-    if (sentence != sentence_) source_ = {};
-    words_ = std::move(words);
-    sentence_ = std::move(sentence);
-    rows_ = static_cast<int64_t>(parents.size());
+    rows_ = std::move(rows);
+    if (sources_of_rows() != sources_before) source_ = {};
   }
 
   Tensor step(const Next& next, const Compute& compute) override {
-    assert(static_cast<int64_t>(next.words.size()) == rows_);
+    assert(next.words.size() == rows_.size());
     make_room();
+    std::vector<int32_t> places;
+    for (const Row& row : rows_)
+      places.push_back(std::min(next.place, static_cast<int32_t>(row.words.size())));
     add_words();
     if (!source_.index) tabulate_source();
-    const std::vector<int32_t> places(next.words.size(), next.place);
     Tensor scores = compute({Tensor::of(next.words), Tensor::of(places)});
-    used_ += rows_;
-    ++steps_;
+    used_ += rows();
     return scores;
   }
 
   Tensor attend_words(int64_t layer, const Tensor& qkv) override {
     const auto i = static_cast<size_t>(layer);
-    copy_columns(qkv, shape_.size, kv_[i].window(used_, rows_));
+    copy_columns(qkv, shape_.size, kv_[i].window(used_, rows()));
     own_.kv = kv_[i];
     return attend_remembered(columns(qkv, 0, shape_.size), own_, shape_.heads);
   }
@@ -83,27 +93,82 @@ class HostMemory : public DecoderMemory {
     return linear(x, W, b);
   }
 
-  int64_t rows() const override { return rows_; }
-  int64_t steps() const override { return steps_; }
+  int64_t rows() const override { return std::ssize(rows_); }
+  int64_t steps() const override {
+    size_t most = 0;
+    for (const Row& row : rows_) most = std::max(most, row.words.size());
+    return static_cast<int64_t>(most);
+  }
 
  private:
+  struct Row {
+    int32_t source;              // a place in sources_
+    std::vector<int32_t> words;  // the place of each
+  };
+  struct Source {
+    int32_t first, words;  // in source_kv_
+  };
+
+  int32_t source_end() const { return sources_.empty() ? 0 : sources_.back().first + sources_.back().words; }
+
+  std::vector<int32_t> sources_of_rows() const {
+    std::vector<int32_t> sources;
+    sources.reserve(rows_.size());
+    for (const Row& row : rows_) sources.push_back(row.source);
+    return sources;
+  }
+
+  void add_rows(int32_t first, std::span<const int32_t> offsets) {
+    for (size_t i = 0; i + 1 < offsets.size(); ++i) {
+      rows_.push_back({static_cast<int32_t>(sources_.size()), {}});
+      sources_.push_back({first + offsets[i], offsets[i + 1] - offsets[i]});
+    }
+    source_ = {};
+  }
+
+  // To larger matrices with room for so many words more and as many again, without the sources of
+  // sentences that have no rows.
+  void move_sources(int32_t words) {
+    std::vector<int32_t> moved_to(sources_.size(), -1), kept;
+    std::vector<Source> sources;
+    for (Row& row : rows_) {
+      int32_t& to = moved_to[static_cast<size_t>(row.source)];
+      if (to < 0) {
+        const Source& from = sources_[static_cast<size_t>(row.source)];
+        to = static_cast<int32_t>(sources.size());
+        sources.push_back({static_cast<int32_t>(kept.size()), from.words});
+        for (int32_t u = 0; u < from.words; ++u) kept.push_back(from.first + u);
+      }
+      row.source = to;
+    }
+    sources_ = std::move(sources);
+    const Tensor index = Tensor::of(kept);
+    const int64_t used = index.elements();
+    for (Tensor& kv : source_kv_) {
+      Tensor larger({2 * (used + words), kv.cols()}, kv.type());
+      if (used > 0) copy_rows(kv, index, larger.window(0, used));
+      kv = larger;
+    }
+  }
+
   // Room for one more word per row.
   void make_room() {
-    if (kv_[0] && used_ + rows_ <= kv_[0].size(0)) return;
+    if (kv_[0] && used_ + rows() <= kv_[0].size(0)) return;
     std::vector<int32_t> moved_to(static_cast<size_t>(used_), -1), kept;
-    for (int32_t& word : words_) {
-      int32_t& to = moved_to[static_cast<size_t>(word)];
-      if (to < 0) {
-        to = static_cast<int32_t>(kept.size());
-        kept.push_back(word);
+    for (Row& row : rows_)
+      for (int32_t& word : row.words) {
+        int32_t& to = moved_to[static_cast<size_t>(word)];
+        if (to < 0) {
+          to = static_cast<int32_t>(kept.size());
+          kept.push_back(word);
+        }
+        word = to;
       }
-      word = to;
-    }
     used_ = static_cast<int64_t>(kept.size());
     const Tensor& like = source_kv_[0];
     const Tensor index = Tensor::of(kept);
     for (Tensor& kv : kv_) {
-      Tensor larger({used_ + kStepsOfRoom * rows_, like.cols()}, like.type());
+      Tensor larger({used_ + kStepsOfRoom * rows(), like.cols()}, like.type());
       if (used_ > 0) copy_rows(kv, index, larger.window(0, used_));
       kv = larger;
     }
@@ -111,47 +176,50 @@ class HostMemory : public DecoderMemory {
 
   // Every row has one more word, which stands behind those there are.
   void add_words() {
-    std::vector<int32_t> longer;
-    longer.reserve(static_cast<size_t>(rows_ * (steps_ + 1)));
-    for (int64_t r = 0; r < rows_; ++r) {
-      const auto row = words_.begin() + r * steps_;
-      longer.insert(longer.end(), row, row + steps_);
-      longer.push_back(static_cast<int32_t>(used_ + r));
-    }
-    words_ = std::move(longer);
-    const std::vector<int32_t> lengths(static_cast<size_t>(rows_),
-                                       static_cast<int32_t>(steps_ + 1));
-    own_ = {{}, Tensor::of(words_).view({rows_, steps_ + 1}), Tensor::of(lengths)};
+    auto place = static_cast<int32_t>(used_);
+    for (Row& row : rows_) row.words.push_back(place++);
+    own_ = table(steps(), [&](const Row& row, std::vector<int32_t>& index) {
+      index.insert(index.end(), row.words.begin(), row.words.end());
+    });
   }
 
   void tabulate_source() {
-    const auto first = [&](int32_t b) { return offsets_[static_cast<size_t>(b)]; };
-    std::vector<int32_t> lengths, index;
-    int32_t width = 1;
-    for (const int32_t b : sentence_) {
-      lengths.push_back(first(b + 1) - first(b));
-      width = std::max(width, lengths.back());
+    const auto source = [&](const Row& row) { return sources_[static_cast<size_t>(row.source)]; };
+    int32_t longest = 1;
+    for (const Row& row : rows_) longest = std::max(longest, source(row).words);
+    source_ = table(longest, [&](const Row& row, std::vector<int32_t>& index) {
+      for (int32_t u = 0; u < source(row).words; ++u) index.push_back(source(row).first + u);
+    });
+  }
+
+  // What each row looks at: `add` appends it.
+  template <class Add>
+  Remembered table(int64_t width, const Add& add) const {
+    std::vector<int32_t> index, lengths;
+    index.reserve(rows_.size() * static_cast<size_t>(width));
+    for (const Row& row : rows_) {
+      const size_t begin = index.size();
+      add(row, index);
+      lengths.push_back(static_cast<int32_t>(index.size() - begin));
+      index.resize(begin + static_cast<size_t>(width), 0);
     }
-    for (const int32_t b : sentence_) {
-      const size_t end = index.size() + static_cast<size_t>(width);
-      for (int32_t u = first(b); u < first(b + 1); ++u) index.push_back(u);
-      index.resize(end, 0);
-    }
-    source_.index = Tensor::of(index).view({rows_, width});
-    source_.lengths = Tensor::of(lengths);
+    return {{}, Tensor::of(index).view({rows(), width}), Tensor::of(lengths)};
   }
 
   DecoderShape shape_;
-  std::vector<Tensor> source_kv_;  // per layer [source tokens, 2D]
+  std::vector<Tensor> source_kv_;  // per layer [capacity, 2D], filled up to source_end()
+  std::vector<Source> sources_;    // in the order in which they stand there
   std::vector<Tensor> kv_;         // per layer [capacity, 2D], the first `used_` rows are filled
-  int64_t used_ = 0, steps_ = 0, rows_ = 0;
-  std::vector<int32_t> words_;     // [rows, steps]: the places of each row's words
-  std::vector<int32_t> sentence_;  // per row
-  std::vector<int32_t> offsets_;
-  Remembered own_, source_;  // source_ is absent where `sentence_` has changed
+  int64_t used_ = 0;
+  std::vector<Row> rows_;
+  Remembered own_, source_;  // source_ is absent where the sources of rows have changed
 };
 
 }  // namespace
+
+void DecoderMemory::join(std::vector<Tensor>, std::span<const int32_t>) {
+  fail(Exit::unexpected, "no sentence can join those that this device decodes");
+}
 
 const Steered& DecoderMemory::step_ahead(int64_t, const Next&, const Compute&) {
   fail(Exit::unexpected, "this device does not choose by itself");

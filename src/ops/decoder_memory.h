@@ -26,7 +26,7 @@ class DecoderMemory {
   // What goes in, and a tensor that the computation reads and that may be another in another step.
   struct Next {
     std::span<const int32_t> words;
-    int32_t place;
+    int32_t place;  // of the words in rows that were fed steps() before; none is behind it
     Tensor constant;
   };
   // Calls attend_words and attend_source once for each layer, and ends with scores. Beside its rows
@@ -41,6 +41,9 @@ class DecoderMemory {
   // Begins anew with a row for each sentence; source_kv: per layer [source tokens, 2D],
   // activations.
   virtual void start(std::vector<Tensor> source_kv, std::span<const int32_t> offsets) = 0;
+  // Adds a row for each of these sentences, which begin now, behind those that are under way; all
+  // of that is forgotten which belongs to sentences without rows. On the host alone.
+  virtual void join(std::vector<Tensor> source_kv, std::span<const int32_t> offsets);
   // Gives back the memory that only what is remembered needs.
   virtual void forget() = 0;
   // Row i becomes what row parents[i] was.
@@ -63,7 +66,7 @@ class DecoderMemory {
   virtual Tensor scores(const Tensor& x, const Tensor& W, const Tensor& b) = 0;
 
   virtual int64_t rows() const = 0;   // while steered: those that it began with
-  virtual int64_t steps() const = 0;  // words fed to each row so far
+  virtual int64_t steps() const = 0;  // words fed so far to the row that was fed most
 };
 
 std::unique_ptr<DecoderMemory> decoder_memory(const DecoderShape& shape, Device device);

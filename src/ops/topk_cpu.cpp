@@ -25,13 +25,13 @@ class Best {
   explicit Best(int64_t capacity) : capacity_(capacity) { entries_.reserve(capacity + 1); }
 
   void clear() { entries_.clear(); }
+  bool full() const { return static_cast<int64_t>(entries_.size()) == capacity_; }
   void offer(T value, int64_t column) {
-    const bool full = static_cast<int64_t>(entries_.size()) == capacity_;
-    if (full && !(value > entries_.back().value)) return;
+    if (full() && !(value > entries_.back().value)) return;
+    if (full()) entries_.pop_back();
     auto at = entries_.end();
     while (at != entries_.begin() && value > (at - 1)->value) --at;
     entries_.insert(at, {value, static_cast<int32_t>(column)});
-    if (full) entries_.pop_back();
   }
   std::vector<Entry<T>>& entries() { return entries_; }
 
@@ -51,17 +51,19 @@ T sum_of_exp(const T* x, int64_t n, T top) {
 // Note [Top k by blocks]
 // The k largest entries lie in the k blocks with the largest maxima (equal maxima: the earlier
 // block). An entry of any other block is beaten by the maximum of each of those k: it is larger,
-// or equal and in an earlier column. So one pass finds the maxima, and k blocks are looked at.
+// or equal and in an earlier column. So one pass finds the maxima, and k blocks are looked at; none
+// of their entries below the smallest of these k maxima is among the k largest.
 template <class T>
 void top_of_row(const T* x, int64_t cols, Best<T>& blocks, Best<T>& best) {
   blocks.clear();
   best.clear();
   for (int64_t first = 0; first < cols; first += kBlock)
     blocks.offer(largest(x + first, std::min(kBlock, cols - first)), first);
+  const T least = blocks.full() ? blocks.entries().back().value : -std::numeric_limits<T>::infinity();
   std::ranges::sort(blocks.entries(), {}, &Entry<T>::column);
   for (const Entry<T>& block : blocks.entries())
     for (int64_t j = block.column; j < std::min(block.column + kBlock, cols); ++j)
-      if (x[j] == x[j]) best.offer(x[j], j);
+      if (x[j] >= least) best.offer(x[j], j);  // what is no number is not
 }
 
 }  // namespace

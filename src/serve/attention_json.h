@@ -10,7 +10,7 @@ namespace fovea {
 // Everything a page can show of one translated sentence: pieces and words of both sides, every
 // attention matrix as bytes (weight × 255, base64), what the mechanism has of its own, and for each
 // step what else the model would have written. docs/serve.md describes it field by field. Computes:
-// for the thread of the batcher alone.
+// for threads of the batcher.
 nlohmann::ordered_json attention_json(const Engine& engine, const std::string& sentence,
                                       const Translation& translation);
 

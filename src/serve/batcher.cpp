@@ -1,7 +1,10 @@
 #include "serve/batcher.h"
 
 #include <algorithm>
+#include <cassert>
 #include <exception>
+#include <limits>
+#include <tuple>
 
 #include "base/log.h"
 
@@ -10,29 +13,36 @@ namespace {
 
 // Note [Turns]
 // Only sentences with the same model and the same wish can share a batch: requests wait in as many
-// lines as there are of these, and lines take turns, a batch each. Every other turn goes round: the
-// line that has its turn goes behind the others. The turns between belong to the line of the
-// request that came first of all. No line has two turns together while others wait. So a line waits
-// for no more than two batches for each line before it, however long they are; the request that
-// came first has half of the batches, however many others come; and a load of one kind is served as
-// if there were no lines. In a line requests are served in the order in which they came. Two things
-// differ from that, and cost those who are overtaken little: a request of many sentences gives way
-// to the next after each turn, and requests of a few sentences, behind which somebody sits and
-// waits, have a fifth of each batch for themselves.
-// What is not done in batches (the inside of a model, what-ifs) waits in a line of its own, so that
-// one of these is done between two batches.
-constexpr size_t kTurn = 32;  // sentences of one request before the next request has its turn
+// lines as there are of these. A batch takes more of its line as others of it are done, while no
+// other line waits of which no batch is under way; then it takes no more, and when it has come to
+// its end another line has its turn. Every other turn goes round: the line that has its turn goes
+// behind the others. The turns between belong to the line of the request that came first of all. No
+// line has two turns together while others wait. So a line waits for no more than two batches for
+// each line before it, however long they are; the request that came first has half of the batches,
+// however many others come; and a load of one kind is served as if there were no lines. In a line
+// requests are served in the order in which they came. Two things differ from that, and cost those
+// who are overtaken little: a request of many sentences gives way to the next while enough of them
+// are under way, and requests of a few sentences, behind which somebody sits and waits, have a
+// fifth of what is translated at a time for themselves.
+// What is not done in batches (the inside of a model, what-ifs) waits in a line of its own, of
+// which one thread at most does one thing at a time.
+constexpr size_t kEnough = 48;  // sentences of one request under way while others wait
 constexpr size_t kFew = 8;
-constexpr size_t kShareOfFew = 5;
+constexpr int64_t kShareOfFew = 5;
+
+bool is_few(const Task& task) { return task.sentences.size() <= kFew; }
 
 bool unwanted(const Task& task) {
   return task.failed || task.abandoned() || Task::Clock::now() > task.deadline;
 }
 
 // Of one sentence; empty where the client takes whole sentences.
-Grown listener(const Task& task, size_t sentence) {
+Grown listener(Task& task, size_t sentence) {
   if (!task.grown) return nullptr;
-  return [&task, sentence](const std::string& more) { task.grown(sentence, more); };
+  return [&task, sentence](const std::string& more) {
+    const std::lock_guard hold(task.telling);
+    task.grown(sentence, more);
+  };
 }
 
 double seconds_since(Task::Clock::time_point then) {
@@ -70,36 +80,65 @@ bool Batcher::add(std::shared_ptr<Task> task) {
 }
 
 bool Batcher::work(std::chrono::milliseconds patience) {
-  std::vector<Item> batch;
+  Batch batch;
   std::vector<std::shared_ptr<Task>> ended;
   {
     std::unique_lock lock(mutex_);
-    const auto some = [&] { return woken_ || !tasks_.empty() || !ended_.empty(); };
+    const auto some = [&, before = wakes_] {
+      return wakes_ != before || can_begin() || !ended_.empty();
+    };
     arrived_.wait_for(lock, patience, some);
-    woken_ = false;
-    if (tasks_.empty() && ended_.empty()) return false;
-    while (!tasks_.empty() && ended_.empty() && queued_ < options_.batch_tokens &&
+    while (can_begin() && ended_.empty() && queued_ < options_.batch_tokens &&
            Task::Clock::now() < patient_until())
       arrived_.wait_until(lock, patient_until());
-    drop_unwanted();
-    batch = take();
+    begin(batch);
     ended.swap(ended_);
   }
   for (const auto& task : ended) complete(*task);
-  if (batch.empty()) return true;
-  Task& first = *batch.front().task;
-  if (first.sentences.empty())
-    complete(first);
-  else if (prepare(batch))
-    run(batch);
-  return true;
+  if (!batch.items.empty()) run(batch);
+  return !ended.empty() || batch.numbers > 0;
+}
+
+bool Batcher::can_begin(const Task& task) const {
+  if (task.alone)
+    return std::ranges::none_of(batches_, [](const Batch* batch) { return batch->line.alone; });
+  return all_.tokens < options_.batch_tokens && all_.sentences < options_.batch_sentences;
+}
+
+bool Batcher::can_begin() const {
+  return !paused_ &&
+         std::ranges::any_of(tasks_, [this](const auto& task) { return can_begin(*task); });
+}
+
+void Batcher::begin(Batch& batch) {
+  drop_unwanted();
+  if (!can_begin()) return;
+  batch.line = next_line();
+  batch.open = !batch.line.alone && batch.line.engine->joins();
+  batch.wakes = wakes_;
+  batches_.push_back(&batch);
+  take(batch);
+  assert(!batch.items.empty());
+  std::stable_partition(tasks_.begin(), tasks_.end(),
+                        [&](const auto& task) { return !batch.line.has(*task); });
+  if (can_begin()) arrived_.notify_one();  // there is work for another thread, too
+}
+
+void Batcher::end(const Batch& batch) {
+  {
+    const std::lock_guard hold(mutex_);
+    std::erase(batches_, &batch);
+    free_since_ = Task::Clock::now();
+  }
+  arrived_.notify_all();
+  ended_batch_.notify_all();
 }
 
 Task::Clock::time_point Batcher::patient_until() const {
   constexpr int kShareOfPause = 5;
   Task::Clock::time_point first = tasks_.front()->arrived, last = first;
   for (const auto& task : tasks_) {
-    if (task->alone) return {};
+    if (task->alone || task->engine->joins()) return {};
     first = std::min(first, task->arrived);
     last = std::max(last, task->arrived);
   }
@@ -111,11 +150,10 @@ Task::Clock::time_point Batcher::patient_until() const {
 void Batcher::drop_unwanted() {
   for (auto& task : tasks_) {
     if (!unwanted(*task)) continue;
-    for (size_t part = task->taken; part < task->parts(); ++part) queued_ -= task->tokens_of(part);
-    task->left -= task->parts() - task->taken;
-    task->taken = task->parts();
+    const size_t dropped = task->parts() - task->taken;
+    for (; task->taken < task->parts(); ++task->taken) queued_ -= task->tokens_of(task->taken);
     task->missed = true;
-    ended_.push_back(task);
+    if ((task->left -= dropped) == 0) ended_.push_back(task);
   }
   std::erase_if(tasks_, [](const auto& task) { return task->taken == task->parts(); });
 }
@@ -128,96 +166,170 @@ bool Batcher::Line::has(const Task& task) const {
 Batcher::Line Batcher::next_line() {
   round_ = !round_;
   const auto rank = [&](const auto& task) {
-    return std::pair(last_.has(*task), round_ ? Task::Clock::time_point() : task->arrived);
+    return std::tuple(!can_begin(*task), last_.has(*task),
+                      round_ ? Task::Clock::time_point() : task->arrived);
   };
   const auto& first = *std::ranges::min_element(tasks_, {}, rank);
   last_ = first->alone ? Line{.alone = true} : Line{first->engine.get(), first->wish};
   return last_;
 }
 
-// Parts of the line whose turn it is.
-std::vector<Batcher::Item> Batcher::take() {
-  std::vector<Item> batch;
-  if (tasks_.empty()) return batch;
-  const Line line = next_line();
-  int64_t tokens = 0;
-  const auto turn = [&](const std::shared_ptr<Task>& task, size_t share) {
-    const bool shares = batch.empty() || !line.alone || batch.front().task == task;
-    if (!line.has(*task) || !shares) return false;
-    const size_t begin = task->taken, end = std::min(task->parts(), begin + kTurn);
-    for (; task->taken < end; ++task->taken) {
-      const int64_t size = task->tokens_of(task->taken);
-      const bool full = tokens + size > options_.batch_tokens / static_cast<int64_t>(share) ||
-                        batch.size() >= options_.batch_sentences / share;
-      if (full && !batch.empty()) break;
-      batch.push_back({task, task->taken});
-      tokens += size;
-      queued_ -= size;
-    }
-    return task->taken > begin;
+// Whether another line waits that no batch takes from.
+bool Batcher::others_wait(const Batch& batch) const {
+  return std::ranges::any_of(tasks_, [&](const auto& task) {
+    return !batch.line.has(*task) && std::ranges::none_of(batches_, [&](const Batch* other) {
+      return (other->open || other->line.alone) && other->line.has(*task);
+    });
+  });
+}
+
+// Sentences that a batch may hold for all threads to have as many.
+int64_t Batcher::share(const Batch& batch) const {
+  int64_t all = all_.sentences;
+  for (const auto& task : tasks_)
+    if (batch.line.has(*task)) all += static_cast<int64_t>(task->parts() - task->taken);
+  return (all + options_.workers - 1) / options_.workers;
+}
+
+// The next part of the task, where there is room for it.
+bool Batcher::take_part(Batch& batch, Task& task) {
+  if (task.taken == task.parts()) return false;
+  const int64_t size = task.tokens_of(task.taken);
+  const bool first = batch.load.sentences == 0 && all_.tokens < options_.batch_tokens;
+  const bool fits = (first || all_.tokens + size <= options_.batch_tokens) &&
+                    all_.sentences < options_.batch_sentences;
+  if (!fits && !task.alone) return false;
+  const Item& item =
+      batch.items.emplace(batch.numbers++, Item{task.shared_from_this(), task.taken++})
+          .first->second;
+  count(batch, item, 1);
+  queued_ -= size;
+  return true;
+}
+
+void Batcher::count(Batch& batch, const Item& item, int64_t sign) {
+  const int64_t tokens = sign * item.task->tokens_of(item.part);
+  const auto add = [&](Load& load) {
+    load.sentences += sign;
+    load.tokens += tokens;
+  };
+  item.task->under_way += static_cast<size_t>(sign);
+  add(all_);
+  add(batch.load);
+  if (is_few(*item.task)) add(few_);
+}
+
+// Parts of the batch's line; where requests share none, of one of them.
+void Batcher::take(Batch& batch) {
+  if (batch.line.alone) {
+    const auto only = std::ranges::find_if(tasks_, [](const auto& task) { return task->alone; });
+    while (take_part(batch, **only)) continue;
+    std::erase_if(tasks_, [](const auto& task) { return task->taken == task->parts(); });
+    return;
+  }
+  const int64_t most = share(batch);
+  const auto room = [&] { return batch.load.sentences < most; };
+  const auto few_may = [&] {
+    return few_.sentences == 0 || (few_.tokens < options_.batch_tokens / kShareOfFew &&
+                                   few_.sentences < options_.batch_sentences / kShareOfFew);
   };
   for (const auto& task : tasks_)
-    if (task->sentences.size() <= kFew) turn(task, kShareOfFew);
-  for (bool more = true; more;) {
-    more = false;
-    for (const auto& task : tasks_) more = turn(task, 1) || more;
-  }
+    if (is_few(*task) && batch.line.has(*task))
+      while (room() && few_may() && take_part(batch, *task)) continue;
+  for (const size_t most_of_one : {kEnough, std::numeric_limits<size_t>::max()})
+    for (const auto& task : tasks_)
+      if (batch.line.has(*task))
+        while (room() && task->under_way < most_of_one && take_part(batch, *task)) continue;
   std::erase_if(tasks_, [](const auto& task) { return task->taken == task->parts(); });
-  std::stable_partition(tasks_.begin(), tasks_.end(),
-                        [&](const auto& task) { return !line.has(*task); });
-  return batch;
+}
+
+// Reading a few sentences takes longer for each than reading many, so that a large batch takes some
+// only every few steps.
+void Batcher::take_more(Batch& batch) {
+  constexpr int64_t kSentencesPerStep = 8;
+  if (!batch.open || ++batch.steps < std::ssize(batch.items) / kSentencesPerStep) return;
+  const std::lock_guard hold(mutex_);
+  if (tasks_.empty() || paused_ || wakes_ != batch.wakes) return;
+  drop_unwanted();
+  if (others_wait(batch)) return;
+  take(batch);
+  batch.steps = 0;
 }
 
 // Whether there is something to translate.
-bool Batcher::prepare(const std::vector<Item>& batch) {
-  Task& task = *batch.front().task;
-  if (!task.prepare) return true;
-  try {
-    if (task.prepare(task)) return true;
-    task.finish = nullptr;
-  } catch (const std::exception& error) {
-    give_up(batch, error.what());
-    complete(task);
-  }
+bool Batcher::prepare(Task& task) {
+  if (!task.prepare || task.prepare(task)) return true;
+  task.finish = nullptr;
   return false;
 }
 
-void Batcher::run(const std::vector<Item>& batch) {
-  const Task& first = *batch.front().task;
-  BatchRun about{.sentences = batch.size()};
-  std::vector<std::string> lines;
-  std::vector<Grown> grown;
-  const bool heard = std::ranges::any_of(batch, [](const Item& i) { return !!i.task->grown; });
-  for (const Item& item : batch) {
-    if (heard) grown.push_back(listener(*item.task, item.part));
-    lines.push_back(item.task->sentences[item.part]);
-    about.tokens += estimated_tokens(lines.back());
-    about.waited = std::max(about.waited, seconds_since(item.task->arrived));
-  }
-  const auto begin = Task::Clock::now();
+void Batcher::run(Batch& batch) {
+  const std::shared_ptr<Task> first = batch.items.begin()->second.task;
+  const std::shared_ptr<const Engine> engine = first->engine;  // longer than what uses it
   try {
-    const auto wanted = [&](size_t i) { return !unwanted(*batch[i].task); };
-    auto found = first.engine->translate(lines, first.wish, wanted, grown);
-    for (size_t i = 0; i < batch.size(); ++i) {
-      Task& task = *batch[i].task;
-      const bool empty = found[i].n_best.empty() && unwanted(task);
-      task.missed = task.missed || empty;
-      if (task.each && !empty) task.each(batch[i].part, found[i]);
-      task.translations[batch[i].part] = std::move(found[i]);
+    if (first->sentences.empty()) {
+      complete(*first);
+    } else if (prepare(*first)) {
+      const auto wanted = [&](int64_t number) { return !unwanted(*batch.items.at(number).task); };
+      translate(batch, *engine->begin(first->wish, wanted));
     }
   } catch (const std::exception& error) {
     give_up(batch, error.what());
   }
-  about.seconds = seconds_since(begin);
-  if (observe) observe(about);
-  for (const Item& item : batch)
-    if (--item.task->left == 0) complete(*item.task);
-  free_since_ = Task::Clock::now();
+  {
+    const std::lock_guard hold(mutex_);
+    for (const auto& [number, item] : batch.items) count(batch, item, -1);
+  }
+  end(batch);
 }
 
-void Batcher::give_up(const std::vector<Item>& batch, const std::string& why) {
-  log_error("a batch of {} sentences failed: {}", batch.size(), why);
-  for (const Item& item : batch) item.task->failed = true;
+// The batch and all that joins it.
+void Batcher::translate(Batch& batch, Translating& under_way) {
+  for (int64_t known = 0; !batch.items.empty();) {
+    BatchStep step{.began = batch.numbers - known, .sentences = std::ssize(batch.items)};
+    std::vector<Translating::Sentence> joining;
+    for (auto at = batch.items.lower_bound(known); at != batch.items.end(); ++at) {
+      Task& task = *at->second.task;
+      const size_t part = at->second.part;
+      joining.push_back({at->first, task.sentences[part], listener(task, part)});
+      step.waited = std::max(step.waited, seconds_since(task.arrived));
+    }
+    known = batch.numbers;
+    const auto begin = Task::Clock::now();
+    if (!joining.empty()) under_way.add(joining);
+    auto done = under_way.step();
+    step.tokens = batch.load.tokens;
+    step.seconds = seconds_since(begin);
+    if (observe) observe(step);
+    for (auto& [number, translation] : done) deliver(batch, number, std::move(translation));
+    if (under_way.open()) take_more(batch);
+  }
+}
+
+void Batcher::deliver(Batch& batch, int64_t number, Translation translation) {
+  const Item item = batch.items.extract(number).mapped();
+  {
+    const std::lock_guard hold(mutex_);
+    count(batch, item, -1);
+    if (!tasks_.empty()) arrived_.notify_one();  // there may be room for what waits
+  }
+  Task& task = *item.task;
+  const bool empty = translation.n_best.empty() && unwanted(task);
+  if (empty) task.missed = true;
+  if (task.each && !empty) {
+    const std::lock_guard hold(task.telling);
+    task.each(item.part, translation);
+  }
+  task.translations[item.part] = std::move(translation);
+  if (--task.left == 0) complete(task);
+}
+
+void Batcher::give_up(Batch& batch, const std::string& why) {
+  log_error("a batch of {} sentences failed: {}", batch.items.size(), why);
+  for (const auto& [number, item] : batch.items) {
+    item.task->failed = true;
+    if (--item.task->left == 0) complete(*item.task);
+  }
 }
 
 void Batcher::complete(Task& task) {
@@ -253,9 +365,24 @@ bool Batcher::full() const { return waiting_tokens() >= options_.queue_tokens; }
 void Batcher::wake() {
   {
     const std::lock_guard hold(mutex_);
-    woken_ = true;
+    ++wakes_;
   }
-  arrived_.notify_one();
+  arrived_.notify_all();
+}
+
+void Batcher::pause(const std::function<void()>& act) {
+  {
+    std::unique_lock lock(mutex_);
+    paused_ = true;
+    ++wakes_;
+    ended_batch_.wait(lock, [this] { return batches_.empty(); });
+  }
+  act();
+  {
+    const std::lock_guard hold(mutex_);
+    paused_ = false;
+  }
+  arrived_.notify_all();
 }
 
 }  // namespace fovea

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <map>
 #include <utility>
 
 #include "base/check.h"
@@ -14,10 +15,10 @@ namespace {
 // change how it is written.
 class Growing {
  public:
-  Growing(const Vocabulary& vocabulary, const Grown& tell) : vocabulary_(vocabulary), tell_(tell) {}
+  Growing(const Vocabulary& vocabulary, Grown tell)
+      : vocabulary_(vocabulary), tell_(std::move(tell)) {}
 
   void look(const Beam& beam) {
-    if (!tell_) return;
     const std::vector<int32_t> ids = beam.certain();
     if (ids.size() <= seen_) return;
     seen_ = ids.size();
@@ -31,9 +32,61 @@ class Growing {
 
  private:
   const Vocabulary& vocabulary_;
-  const Grown& tell_;
+  Grown tell_;
   size_t seen_ = 0;
   std::string told_;
+};
+
+class EngineTranslating : public Translating {
+ public:
+  EngineTranslating(const Package& package, const Wish& wish, Wanted wanted)
+      : vocabulary_(package.target),
+        translator_({package.model.get()}, package.source, package.target,
+                    options(wish, std::move(wanted))),
+        rolling_(translator_) {}
+
+  bool empty() const override { return rolling_.empty(); }
+  bool open() const override { return rolling_.open(); }
+
+  void add(std::span<const Sentence> sentences) override {
+    std::vector<RollingTranslation::Line> lines;
+    for (const Sentence& sentence : sentences) {
+      lines.push_back({sentence.number, sentence.text});
+      if (sentence.grown)
+        growing_.emplace(sentence.number, Growing(vocabulary_, sentence.grown));
+    }
+    rolling_.add(lines);
+  }
+
+  std::vector<RollingTranslation::Done> step() override {
+    auto done = rolling_.step();
+    for (const auto& sentence : done) growing_.erase(sentence.number);
+    return done;
+  }
+
+ private:
+  TranslateOptions options(const Wish& wish, Wanted wanted) {
+    TranslateOptions options;
+    options.search.beam = wish.beam;
+    options.search.n_best = wish.n_best;
+    options.search.length_penalty = wish.length_penalty;
+    options.search.prefix = wish.prefix;
+    options.what_if = wish.what_if;
+    options.search.wanted = std::move(wanted);
+    options.search.each_step = [this](int64_t number, const Beam& beam) {
+      if (const auto found = growing_.find(number); found != growing_.end())
+        found->second.look(beam);
+    };
+    options.alignment = wish.alignment;
+    options.attention = options.tree = wish.attention;
+    options.warn = false;
+    return options;
+  }
+
+  const Vocabulary& vocabulary_;
+  std::map<int64_t, Growing> growing_;  // by number
+  Translator translator_;
+  RollingTranslation rolling_;
 };
 
 }  // namespace
@@ -42,7 +95,7 @@ Engine::Engine(std::string name, std::string source, std::string target, Package
                std::shared_ptr<const Training> training)
     : name_{std::move(name), std::move(source), std::move(target)}, config_(package.config),
       parameters_(package.model->parameters().size()), training_(std::move(training)),
-      package_(std::move(package)) {}
+      package_(std::move(package)), joins_(package_->model->joins()) {}
 
 Engine::Engine(EngineName name, const ModelConfig& config, Load load)
     : name_(std::move(name)), config_(config),
@@ -51,6 +104,7 @@ Engine::Engine(EngineName name, const ModelConfig& config, Load load)
 const Package& Engine::package() const {
   const std::lock_guard hold(loading_);
   if (!package_) package_ = load_();
+  joins_ = package_->model->joins();
   return *package_;
 }
 
@@ -66,28 +120,8 @@ const Words& Engine::words(Side side) const {
   return *words;
 }
 
-std::vector<Translation> Engine::translate(std::span<const std::string> lines, const Wish& wish,
-                                           const Wanted& wanted,
-                                           std::span<const Grown> grown) const {
-  TranslateOptions options;
-  options.search.beam = wish.beam;
-  options.search.n_best = wish.n_best;
-  options.search.length_penalty = wish.length_penalty;
-  options.search.prefix = wish.prefix;
-  options.what_if = wish.what_if;
-  options.search.wanted = [&](int64_t number) { return wanted(static_cast<size_t>(number)); };
-  options.alignment = wish.alignment;
-  options.attention = options.tree = wish.attention;
-  options.warn = false;
-  const Package& own = package();
-  std::vector<Growing> growing;
-  for (const Grown& tell : grown) growing.emplace_back(own.target, tell);
-  if (!growing.empty())
-    options.search.each_step = [&](int64_t number, const Beam& beam) {
-      growing[static_cast<size_t>(number)].look(beam);
-    };
-  const Translator translator({own.model.get()}, own.source, own.target, options);
-  return translator.translate(lines);
+std::unique_ptr<Translating> Engine::begin(const Wish& wish, Wanted wanted) const {
+  return std::make_unique<EngineTranslating>(package(), wish, std::move(wanted));
 }
 
 EngineSpec parse_engine(const std::string& text) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -27,12 +28,30 @@ struct Wish {
   bool operator==(const Wish&) const = default;
 };
 
-// Whether a line of a batch is still waited for; asked before each step of the search.
-using Wanted = std::function<bool(size_t line)>;
+// Whether a sentence is still waited for; asked before each step of the search.
+using Wanted = std::function<bool(int64_t number)>;
 
 // Takes words of a translation that are certain already, as soon as they are: what it was given one
 // after the other is what the text of the translation begins with, and at the end all of it.
 using Grown = std::function<void(const std::string& more)>;
+
+// Sentences with one wish on their way through a model, for one thread.
+class Translating {
+ public:
+  virtual ~Translating() = default;
+  virtual bool empty() const = 0;
+  virtual bool open() const = 0;  // whether more may be added now; always where it is empty
+
+  struct Sentence {
+    int64_t number;  // that of no other which is under way
+    const std::string& text;
+    Grown grown = nullptr;  // where somebody listens
+  };
+  virtual void add(std::span<const Sentence> sentences) = 0;
+  // One more word for each. Those that are done with it; such as nobody wants any more may come
+  // without translations.
+  virtual std::vector<RollingTranslation::Done> step() = 0;
+};
 
 // The embeddings of one side, ready to be searched.
 struct Words {
@@ -56,10 +75,8 @@ class Engine {
   using Load = std::function<Package()>;
   Engine(EngineName name, const ModelConfig& config, Load load);
 
-  // Lines that nobody wants any more may come back without translations. `grown` has one for each
-  // line, empty where nobody listens, or none at all.
-  std::vector<Translation> translate(std::span<const std::string> lines, const Wish& wish,
-                                     const Wanted& wanted, std::span<const Grown> grown = {}) const;
+  // Must not outlive this. A wish that asks what if is for one sentence.
+  std::unique_ptr<Translating> begin(const Wish& wish, Wanted wanted) const;
 
   const std::string& name() const { return name_.name; }
   const std::string& source() const { return name_.source; }
@@ -69,6 +86,7 @@ class Engine {
   int64_t parameters() const { return parameters_; }
   const Package& package() const;  // any thread; Exit::model where it cannot be read
   bool loaded() const;
+  bool joins() const { return joins_; }  // whether sentences can join others; not before loaded()
   const Training* training() const { return training_.get(); }  // null: nothing is known of it
   // A copy of the embeddings, made when it is first asked for. Exit::model where there are none.
   const Words& words(Side side) const;
@@ -81,6 +99,7 @@ class Engine {
   std::shared_ptr<const Training> training_;
   mutable std::mutex loading_;
   mutable std::optional<Package> package_;  // once there, it stays
+  mutable std::atomic<bool> joins_ = false;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<const Words> words_[2];
 };

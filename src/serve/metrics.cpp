@@ -106,9 +106,9 @@ std::string ServiceMetrics::text(const Now& now) const {
          gauge("fovea_http_requests_in_flight", "Requests not answered yet.", in_flight) +
          gauge("fovea_http_connections", "Connections that are open.", now.connections) +
          gauge("fovea_queue_depth", "Requests that wait for a batch.", now.queue) +
-         queue_wait.text("fovea_queue_wait_seconds", "Longest wait of a batch's sentences.") +
-         batch_sentences.text("fovea_batch_sentences", "Sentences of a batch.") +
-         batch_tokens.text("fovea_batch_tokens", "Estimated source pieces of a batch.") +
+         queue_wait.text("fovea_queue_wait_seconds", "Longest wait of sentences that begin.") +
+         batch_sentences.text("fovea_batch_sentences", "Sentences of a batch at each step.") +
+         batch_tokens.text("fovea_batch_tokens", "Estimated source pieces of the same.") +
          counter("fovea_source_tokens_total", "Source pieces translated.",
                  static_cast<double>(source_tokens_)) +
          counter("fovea_target_tokens_total", "Target pieces written.",

@@ -133,11 +133,11 @@ const std::vector<Service::Route>& Service::routes() {
 
 Service::Service(ServiceOptions options, const BatcherOptions& batches, Engines engines)
     : options_(std::move(options)), batcher_(batches), engines_(std::move(engines)) {
-  batcher_.observe = [this](const BatchRun& run) {
-    metrics_.queue_wait.observe(run.waited);
-    metrics_.batch_sentences.observe(static_cast<double>(run.sentences));
-    metrics_.batch_tokens.observe(static_cast<double>(run.tokens));
-    metrics_.translate_seconds = metrics_.translate_seconds + run.seconds;
+  batcher_.observe = [this](const BatchStep& step) {
+    if (step.began > 0) metrics_.queue_wait.observe(step.waited);
+    metrics_.batch_sentences.observe(static_cast<double>(step.sentences));
+    metrics_.batch_tokens.observe(static_cast<double>(step.tokens));
+    metrics_.translate_seconds.fetch_add(step.seconds);
   };
 }
 

@@ -18,7 +18,7 @@ struct TrainingLine {
 };
 
 // How a model was trained, as far as its run was kept: what was measured, and the model as it was
-// after some of its updates. The run may go on meanwhile. For the thread of the batcher alone.
+// after some of its updates. The run may go on meanwhile. For one thread at a time.
 class Training {
  public:
   virtual ~Training() = default;
