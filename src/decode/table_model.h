@@ -34,6 +34,13 @@ class TableModel : public Model {
     return state;
   }
 
+  bool joins() const override { return joins_; }
+  void join(DecoderState& state, const Tokens& source) const override {
+    auto& rows = static_cast<State&>(state).rows;
+    for (int64_t i = 0; i < source.sentences(); ++i) rows.push_back({sentence(source, i), {}});
+  }
+  void let_nobody_join() { joins_ = false; }
+
   Tensor step(DecoderState& state, std::span<const int32_t> words) const override {
     auto& rows = static_cast<State&>(state).rows;
     assert(rows.size() == words.size());
@@ -102,6 +109,7 @@ class TableModel : public Model {
 
   int64_t words_, max_length_;
   Scores scores_;
+  bool joins_ = true;
 };
 
 }  // namespace fovea

@@ -25,48 +25,85 @@ Packing sentence(int64_t words) {
   return Packing::of(std::vector<int32_t>{0, static_cast<int32_t>(words)}, Cpu{});
 }
 
-// Every row against attention over all words of its history at once, kept here.
-TEST(DecoderMemory, AttendsToTheHistoryOfEachRow) {
-  Random random(5);
-  const std::vector<int32_t> offsets{0, 3, 4, 9};
-  const Tensor source = matrix(draw(random, 9 * 2 * kSize), 2 * kSize);
-  const auto memory = decoder_memory({1, kSize, kHeads}, Cpu{});
-  memory->start({source}, offsets);
+// A row as this test remembers it.
+struct Row {
+  Tensor source;                // [words, 2D]
+  std::vector<double> history;  // [words, 3D]
+};
 
-  struct Row {
-    int32_t sentence;
-    std::vector<double> history;  // [words, 3D]
-  };
-  std::vector<Row> rows{{0, {}}, {1, {}}, {2, {}}};
-  for (int step = 0; step < 40; ++step) {  // rows move to larger matrices several times
+int64_t words_of(const Row& row) { return std::ssize(row.history) / (3 * kSize); }
+
+// Against attention over all words of the row at once.
+void expect_attended(const Row& row, std::span<const double> q, std::span<const double> own,
+                     std::span<const double> of_source) {
+  const int64_t words = words_of(row), source_words = row.source.size(0);
+  const Tensor all = self_attention(matrix(row.history, 3 * kSize), sentence(words),
+                                    {kHeads, Look::back, {}});
+  const Tensor to_source =
+      cross_attention(matrix({q.begin(), q.end()}, kSize), row.source, sentence(1),
+                      sentence(source_words), {kHeads, Look::everywhere, {}});
+  for (int64_t j = 0; j < kSize; ++j) {
+    EXPECT_NEAR(own[j], all.values()[(words - 1) * kSize + j], 1e-12);
+    EXPECT_NEAR(of_source[j], to_source.values()[j], 1e-12);
+  }
+}
+
+// Sentences that begin, with the row of each.
+struct Beginning {
+  Tensor source;
+  std::vector<int32_t> offsets{0};
+  std::vector<Row> rows;
+
+  Beginning(const std::vector<int32_t>& words, Random& random) {
+    for (const int32_t count : words) offsets.push_back(offsets.back() + count);
+    source = matrix(draw(random, offsets.back() * 2 * kSize), 2 * kSize);
+    for (size_t i = 0; i < words.size(); ++i)
+      rows.push_back({source.window(offsets[i], words[i]), {}});
+  }
+};
+
+// Rows are repeated and dropped after each step, and move to larger matrices several times. With
+// `every`, others join them every so many steps.
+void expect_histories(int every) {
+  Random random(5);
+  const auto memory = decoder_memory({1, kSize, kHeads}, Cpu{});
+  const Beginning first({3, 1, 5}, random);
+  memory->start({first.source}, first.offsets);
+  std::vector<Row> rows = first.rows;
+  for (int step = 0; step < 60; ++step) {
+    if (every > 0 && step % every == every - 1) {
+      const Beginning more({1 + step % 4, 2}, random);
+      memory->join({more.source}, more.offsets);
+      rows.insert(rows.end(), more.rows.begin(), more.rows.end());
+    }
     const auto count = static_cast<int64_t>(rows.size());
     const std::vector<double> qkv = draw(random, count * 3 * kSize),
                               q = draw(random, count * kSize);
     const std::vector<int32_t> words(rows.size(), 7);
-    Tensor own, of_source;
-    memory->step({words, step, {}}, [&](const DecoderMemory::Rows& in) {
+    std::vector<double> places, own, of_source;
+    int64_t longest = 0;
+    for (const Row& row : rows) {
+      longest = std::max(longest, words_of(row));
+      places.push_back(static_cast<double>(std::min<int64_t>(words_of(row), 50)));
+    }
+    EXPECT_EQ(memory->steps(), longest);
+    const auto place = static_cast<int32_t>(std::min<int64_t>(longest, 50));
+    memory->step({words, place, {}}, [&](const DecoderMemory::Rows& in) {
       EXPECT_EQ(in.words.values(), std::vector<double>(rows.size(), 7));
-      EXPECT_EQ(in.places.values(), std::vector<double>(rows.size(), step));
-      own = memory->attend_words(0, matrix(qkv, 3 * kSize));
-      of_source = memory->attend_source(0, matrix(q, kSize));
-      return own;
+      EXPECT_EQ(in.places.values(), places);
+      const Tensor y = memory->attend_words(0, matrix(qkv, 3 * kSize));
+      own = y.values();
+      of_source = memory->attend_source(0, matrix(q, kSize)).values();
+      return y;
     });
-    EXPECT_EQ(memory->steps(), step + 1);
     for (int64_t r = 0; r < count; ++r) {
       Row& row = rows[static_cast<size_t>(r)];
-      const auto first = qkv.begin() + r * 3 * kSize;
-      row.history.insert(row.history.end(), first, first + 3 * kSize);
-      const Tensor all = self_attention(matrix(row.history, 3 * kSize), sentence(step + 1),
-                                        {kHeads, Look::back, {}});
-      const int32_t begin = offsets[row.sentence], end = offsets[row.sentence + 1];
-      const Tensor to_source =
-          cross_attention(matrix({q.begin() + r * kSize, q.begin() + (r + 1) * kSize}, kSize),
-                          source.window(begin, end - begin), sentence(1), sentence(end - begin),
-                          {kHeads, Look::everywhere, {}});
-      for (int64_t j = 0; j < kSize; ++j) {
-        EXPECT_NEAR(own.values()[r * kSize + j], all.values()[step * kSize + j], 1e-12);
-        EXPECT_NEAR(of_source.values()[r * kSize + j], to_source.values()[j], 1e-12);
-      }
+      const auto begin = qkv.begin() + r * 3 * kSize;
+      row.history.insert(row.history.end(), begin, begin + 3 * kSize);
+      const auto part = [&](const std::vector<double>& all) {
+        return std::span(all).subspan(static_cast<size_t>(r * kSize), kSize);
+      };
+      expect_attended(row, part(q), part(own), part(of_source));
     }
     std::vector<int32_t> parents(1 + random.below(6));
     std::vector<Row> next;
@@ -78,6 +115,12 @@ TEST(DecoderMemory, AttendsToTheHistoryOfEachRow) {
     rows = std::move(next);
     EXPECT_EQ(memory->rows(), std::ssize(rows));
   }
+}
+
+TEST(DecoderMemory, AttendsToTheHistoryOfEachRow) { expect_histories(0); }
+
+TEST(DecoderMemory, OthersJoinOnTheWay) {
+  for (const int every : {1, 3, 7}) expect_histories(every);
 }
 
 TEST(DecoderMemory, BeginsAnew) {

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
+#include <mutex>
+#include <set>
 #include <stdexcept>
 #include <thread>
 
@@ -37,6 +40,13 @@ std::shared_ptr<Task> task_of(const std::shared_ptr<const Engine>& engine,
   return task;
 }
 
+// Notes how many sentences begin together.
+auto began_in(std::vector<int64_t>& batches) {
+  return [&](const BatchStep& step) {
+    if (step.began > 0) batches.push_back(step.began);
+  };
+}
+
 void run_out(Batcher& batcher) {
   while (batcher.work(milliseconds(0))) continue;
 }
@@ -44,14 +54,14 @@ void run_out(Batcher& batcher) {
 TEST(Batcher, JoinsTheSentencesOfManyClients) {
   const auto engine = echo_engine("en", "de");
   Batcher batcher({});
-  std::vector<size_t> batches;
-  batcher.observe = [&](const BatchRun& run) { batches.push_back(run.sentences); };
+  std::vector<int64_t> batches;
+  batcher.observe = began_in(batches);
   std::vector<Result> results(10);
   for (size_t i = 0; i < results.size(); ++i)
     ASSERT_TRUE(batcher.add(task_of(engine, {"client " + std::to_string(i), "ok"}, results[i])));
   EXPECT_EQ(batcher.waiting(), 10u);
   run_out(batcher);
-  EXPECT_EQ(batches, std::vector<size_t>{20});
+  EXPECT_EQ(batches, std::vector<int64_t>{20});
   for (size_t i = 0; i < results.size(); ++i) {
     EXPECT_EQ(results[i].finished, 1);
     EXPECT_EQ(results[i].outcome, Outcome::done);
@@ -63,8 +73,8 @@ TEST(Batcher, JoinsTheSentencesOfManyClients) {
 TEST(Batcher, KeepsWishesAndModelsApart) {
   const auto one = echo_engine("en", "de"), two = echo_engine("de", "en");
   Batcher batcher({});
-  std::vector<size_t> batches;
-  batcher.observe = [&](const BatchRun& run) { batches.push_back(run.sentences); };
+  std::vector<int64_t> batches;
+  batcher.observe = began_in(batches);
   std::vector<Result> results(4);
   for (size_t i = 0; i < results.size(); ++i) {
     auto task = task_of(i % 2 ? one : two, {std::to_string(i)}, results[i]);
@@ -72,13 +82,14 @@ TEST(Batcher, KeepsWishesAndModelsApart) {
     batcher.add(task);
   }
   run_out(batcher);
-  EXPECT_EQ(batches, (std::vector<size_t>{2, 1, 1}));
+  EXPECT_EQ(batches, (std::vector<int64_t>{2, 1, 1}));
   for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].texts.at(0), std::to_string(i));
 }
 
+// With batches that nobody can join a batch is one call of work().
 TEST(Batcher, ALongRequestDoesNotHoldUpAShortOne) {
-  const auto engine = echo_engine("en", "de");
-  Batcher batcher({.batch_tokens = 100, .batch_sentences = 16});
+  const auto engine = closed_echo_engine("en", "de");
+  Batcher batcher({.batch_tokens = 100, .batch_sentences = 16, .delay = {}});
   Result large, small;
   batcher.add(task_of(engine, std::vector<std::string>(200, "word"), large));
   batcher.add(task_of(engine, {"short"}, small));
@@ -143,9 +154,9 @@ int batches_until_done(Batcher& batcher, const Result& result) {
 }
 
 TEST(Batcher, ALongRequestHoldsUpNoOtherModelOrWish) {
-  const auto one = echo_engine("en", "de"), two = echo_engine("de", "en");
+  const auto one = closed_echo_engine("en", "de"), two = closed_echo_engine("de", "en");
   for (const bool other_model : {true, false}) {
-    Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
+    Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16, .delay = {}});
     Result large, small, third;
     batcher.add(task_of(one, std::vector<std::string>(400, "ab"), large));
     batcher.work(milliseconds(0));
@@ -197,14 +208,14 @@ TEST(Batcher, NobodyStarves) {
 TEST(Batcher, TurnsCostALoadOfOneKindNoBatch) {
   const auto engine = echo_engine("en", "de"), other = echo_engine("de", "en");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
-  std::vector<size_t> batches;
-  batcher.observe = [&](const BatchRun& run) { batches.push_back(run.sentences); };
+  std::vector<int64_t> batches;
+  batcher.observe = began_in(batches);
   std::vector<Result> results(11);
   for (size_t i = 0; i < 10; ++i)
     batcher.add(task_of(engine, std::vector<std::string>(40, "ab"), results[i]));
   batcher.add(task_of(other, {"ab"}, results[10]));
   run_out(batcher);
-  std::vector<size_t> full(26, 16);
+  std::vector<int64_t> full(26, 16);
   full[1] = 1;
   EXPECT_EQ(batches, full);
 }
@@ -221,7 +232,9 @@ TEST(Batcher, OneThingAtMostIsDoneBetweenTwoBatches) {
   const auto one = echo_engine("en", "de");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
   std::string order;
-  batcher.observe = [&](const BatchRun& run) { order += run.sentences == 1 ? '1' : 'b'; };
+  batcher.observe = [&](const BatchStep& step) {
+    if (step.began > 0) order += step.began == 1 ? '1' : 'b';
+  };
   Result large, explained;
   std::vector<Result> jobs(5);
   for (Result& result : jobs) {
@@ -337,7 +350,7 @@ TEST(Batcher, ATaskWithoutSentencesIsFinished) {
 }
 
 TEST(Batcher, WaitsForOthersOnlyWhileTheyCome) {
-  const auto engine = echo_engine("en", "de");
+  const auto engine = closed_echo_engine("en", "de");
   const auto delay = milliseconds(2000);
   Batcher batcher({.delay = delay});
   Result first, second;
@@ -358,10 +371,10 @@ TEST(Batcher, WaitsForOthersOnlyWhileTheyCome) {
 // Who was answered by a batch asks again at once, and shares the next one with those who waited
 // for long before it ended.
 TEST(Batcher, AfterABatchThoseWhoWaitedWaitForThoseWhoAskAgain) {
-  const auto engine = echo_engine("en", "de");
+  const auto engine = closed_echo_engine("en", "de");
   Batcher batcher({.delay = std::chrono::seconds(2)});
-  std::vector<size_t> batches;
-  batcher.observe = [&](const BatchRun& run) { batches.push_back(run.sentences); };
+  std::vector<int64_t> batches;
+  batcher.observe = began_in(batches);
   Result first, waiting, again;
   std::thread asks;
   auto task = task_of(engine, {"first"}, first);
@@ -378,7 +391,186 @@ TEST(Batcher, AfterABatchThoseWhoWaitedWaitForThoseWhoAskAgain) {
   batcher.work(milliseconds(0));
   batcher.work(milliseconds(0));
   asks.join();
-  EXPECT_EQ(batches, (std::vector<size_t>{1, 2}));
+  EXPECT_EQ(batches, (std::vector<int64_t>{1, 2}));
+}
+
+// Who comes while others are translated need not wait for their end.
+TEST(Batcher, SentencesJoinOthersOnTheirWay) {
+  std::function<void()> on_step;
+  const auto engine = echo_engine("en", "de", [&] { on_step(); });
+  Batcher batcher({});
+  std::vector<std::string> order;
+  Result first, second;
+  const auto named = [&](const char* name, std::vector<std::string> sentences, Result& result) {
+    auto task = task_of(engine, std::move(sentences), result);
+    task->finish = [&order, name, finish = task->finish](Outcome outcome, auto translations) {
+      order.push_back(name);
+      finish(outcome, std::move(translations));
+    };
+    return task;
+  };
+  int steps = 0;
+  on_step = [&] {
+    if (++steps == 20) batcher.add(named("short", {"ab"}, second));
+  };
+  batcher.add(named("long", {std::string(100, 'a')}, first));
+  EXPECT_TRUE(batcher.work(milliseconds(0)));
+  EXPECT_EQ(order, (std::vector<std::string>{"short", "long"}));
+  EXPECT_EQ(first.texts, std::vector<std::string>{std::string(100, 'a')});
+  EXPECT_EQ(second.texts, std::vector<std::string>{"ab"});
+  EXPECT_FALSE(batcher.work(milliseconds(0))) << "both were in one batch";
+}
+
+// A batch comes to its end where others wait, who would have to wait for ever otherwise.
+TEST(Batcher, NobodyJoinsWhileAnotherLineWaits) {
+  std::function<void()> on_step;
+  const auto engine = echo_engine("en", "de", [&] { on_step(); });
+  Batcher batcher({});
+  std::vector<Result> same(300);
+  Result first, other;
+  size_t next = 0;
+  int steps = 0;
+  on_step = [&] {
+    if (++steps == 5) {
+      const auto task = task_of(engine, {"other"}, other);
+      task->wish.beam = 3;
+      batcher.add(task);
+    }
+    if (other.finished == 0 && next < same.size())
+      batcher.add(task_of(engine, {"ab"}, same[next++]));
+  };
+  batcher.add(task_of(engine, {"abcdefgh"}, first));
+  run_out(batcher);
+  EXPECT_EQ(other.texts, std::vector<std::string>{"other"});
+  EXPECT_LT(next, 150u) << "a stream of requests of one kind held up another";
+  for (size_t i = 0; i < next; ++i) EXPECT_EQ(same[i].finished, 1);
+}
+
+// A thread for each of several batches, until it goes.
+class Workers {
+ public:
+  Workers(Batcher& batcher, int64_t count) : batcher_(batcher) {
+    for (int64_t i = 0; i < count; ++i)
+      threads_.emplace_back([&batcher](const std::stop_token& stop) {
+        while (!stop.stop_requested()) batcher.work(milliseconds(5));
+      });
+  }
+  ~Workers() {
+    for (std::jthread& thread : threads_) thread.request_stop();
+    batcher_.wake();
+  }
+
+ private:
+  Batcher& batcher_;
+  std::vector<std::jthread> threads_;
+};
+
+void wait_for(const std::function<bool()>& done) {
+  for (int i = 0; !done() && i < 20'000; ++i) std::this_thread::sleep_for(milliseconds(1));
+  ASSERT_TRUE(done());
+}
+
+TEST(Batcher, ThreadsShareARequest) {
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  const auto engine = echo_engine("en", "de", [&] {
+    const std::lock_guard hold(mutex);
+    threads.insert(std::this_thread::get_id());
+  });
+  Batcher batcher({.workers = 2});
+  Result result;
+  std::vector<std::string> sentences, told(200);
+  for (int i = 0; i < 200; ++i) sentences.push_back("sentence " + std::to_string(i));
+  auto task = task_of(engine, sentences, result);
+  task->each = [&](size_t sentence, const Translation& found) { told[sentence] += found.text; };
+  std::atomic<bool> done = false;
+  task->finish = [&, finish = task->finish](Outcome outcome, auto translations) {
+    finish(outcome, std::move(translations));
+    done = true;
+  };
+  const Workers workers(batcher, 2);
+  batcher.add(task);
+  wait_for([&] { return done.load(); });
+  EXPECT_EQ(result.outcome, Outcome::done);
+  EXPECT_EQ(result.texts, sentences);
+  EXPECT_EQ(told, sentences) << "each was told once";
+  EXPECT_EQ(threads.size(), 2u);
+}
+
+// All threads together translate no more than a batch may hold.
+TEST(Batcher, OneAtATimeIsOne) {
+  std::atomic<int> at_once = 0, most = 0;
+  const auto engine = echo_engine("en", "de", [&] {
+    most = std::max<int>(most, ++at_once);
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    --at_once;
+  });
+  for (const int64_t tokens : {1, 1000}) {
+    most = 0;
+    Batcher batcher({.batch_tokens = tokens, .workers = 3});
+    std::vector<Result> results(40);
+    std::atomic<int> done = 0;
+    {
+      const Workers workers(batcher, 3);
+      for (Result& result : results) {
+        const auto task = task_of(engine, {"ab"}, result);
+        task->wish.beam = 1;
+        task->finish = [&](Outcome, auto) { ++done; };
+        batcher.add(task);
+      }
+      wait_for([&] { return done == 40; });
+    }
+    EXPECT_EQ(most > 1, tokens > 1);
+  }
+}
+
+TEST(Batcher, NothingIsUnderWayDuringAPause) {
+  std::atomic<int> at_once = 0;
+  const auto engine = echo_engine("en", "de", [&] {
+    ++at_once;
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    --at_once;
+  });
+  Batcher batcher({.workers = 2});
+  std::vector<Result> results(400);
+  std::atomic<int> done = 0;
+  const Workers workers(batcher, 2);
+  for (Result& result : results) {
+    const auto task = task_of(engine, {"abcd"}, result);
+    task->finish = [&](Outcome, auto) { ++done; };
+    batcher.add(task);
+  }
+  int paused = 0;
+  while (done < 400) {
+    batcher.pause([&] {
+      const int before = done;
+      std::this_thread::sleep_for(milliseconds(2));
+      EXPECT_EQ(at_once, 0);
+      EXPECT_EQ(done, before);
+      ++paused;
+    });
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  }
+  EXPECT_GT(paused, 1);
+}
+
+TEST(Batcher, ThreadsDoOneThingAloneAtATime) {
+  Batcher batcher({.workers = 3});
+  std::vector<Result> results(20);
+  std::atomic<int> at_once = 0, most = 0, done = 0;
+  const Workers workers(batcher, 3);
+  for (Result& result : results) {
+    const auto job = job_of(1, result);
+    job->finish = [&](Outcome, auto) {
+      most = std::max<int>(most, ++at_once);
+      std::this_thread::sleep_for(milliseconds(1));
+      --at_once;
+      ++done;
+    };
+    batcher.add(job);
+  }
+  wait_for([&] { return done == 20; });
+  EXPECT_EQ(most, 1);
 }
 
 TEST(Batcher, TakesFromManyThreads) {

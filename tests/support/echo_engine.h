@@ -37,6 +37,14 @@ inline Package echo_package(std::function<void()> step = nullptr) {
   return {"echo", config, std::move(model), vocabulary, vocabulary};
 }
 
+// One whose batches nobody can join.
+inline std::shared_ptr<const Engine> closed_echo_engine(const std::string& source,
+                                                        const std::string& target) {
+  Package package = echo_package();
+  static_cast<TableModel&>(*package.model).let_nobody_join();
+  return std::make_shared<Engine>("echo", source, target, std::move(package));
+}
+
 inline std::shared_ptr<const Engine> echo_engine(const std::string& source,
                                                  const std::string& target,
                                                  std::function<void()> step = nullptr) {
