@@ -178,20 +178,23 @@ void warm_up(const Engines& engines, const Wish& wish) {
 // Threads that translate beside this one, each on batches of its own, until it goes.
 class Workers {
  public:
-  Workers(const ServeCommand& c, const Engines& engines, Batcher& batcher) : batcher_(batcher) {
-    const int64_t others = c.batcher.workers - 1;
+  Workers(const ServeCommand& c, const Engines& engines, Batcher& batcher)
+      : batcher_(batcher), warm_(c.batcher.workers - 1) {
     const int each = std::max(1, omp_get_max_threads() / static_cast<int>(c.batcher.workers));
-    std::latch warm(others);
-    for (int64_t i = 0; i < others; ++i)
+    for (int64_t i = 1; i < c.batcher.workers; ++i)
       threads_.emplace_back([&, each](const std::stop_token& stop) {
         const PrecisionScope precision(c.choice.numbers());
         omp_set_num_threads(each);
-        warm_up(engines, c.service.wish);
-        warm.count_down();
+        try {
+          warm_up(engines, c.service.wish);
+        } catch (const std::exception& error) {  // requests will tell, if it stays so
+          log_warning("a thread could not translate: {}", error.what());
+        }
+        warm_.count_down();
         while (!stop.stop_requested()) batcher_.work(kPatience);
       });
     omp_set_num_threads(each);
-    warm.wait();
+    warm_.wait();
   }
   ~Workers() {
     for (std::jthread& thread : threads_) thread.request_stop();
@@ -200,6 +203,7 @@ class Workers {
 
  private:
   Batcher& batcher_;
+  std::latch warm_;
   std::vector<std::jthread> threads_;
 };
 
@@ -244,7 +248,8 @@ void run(const ServeCommand& c, Server& server, Service& service, Requests& requ
     log_warning("{} connections were cut after {} s", server.connections(), c.drain);
 }
 
-void serve(ServeCommand& c) {
+// What options mean beside the fields they fill.
+void settle_options(ServeCommand& c) {
   if (!c.keys_file.empty())
     c.service.keys = ApiKeys::parse(read_file(c.keys_file, 16 << 20), c.keys_file,
                                     c.service.requests_per_minute);
@@ -259,10 +264,21 @@ void serve(ServeCommand& c) {
   check(on_host || c.batcher.workers == 1, Exit::usage,
         "--workers: on a GPU one thread translates; leave it out");
   c.batcher.delay = std::chrono::microseconds(static_cast<int64_t>(1000 * c.delay));
-
   if (c.service.log_requests)
     c.server.refused = [](int status) { log_info("refused unread: {}", status); };
+}
 
+void announce(const Engines& engines) {
+  const auto gallery =
+      std::ranges::count_if(engines, [](const auto& e) { return e->of_gallery(); });
+  for (const auto& engine : engines)
+    if (!engine->of_gallery())
+      log_info("{}: {} to {}", engine->name(), engine->source(), engine->target());
+  if (gallery > 0) log_info("gallery: {} tiny models, one for each mechanism", gallery);
+}
+
+void serve(ServeCommand& c) {
+  settle_options(c);
   allow_descriptors();
   Service* answering = nullptr;
   // Clients bring batches of all sizes; 512 products take 32 MiB, and each thread has its own.
@@ -273,12 +289,7 @@ void serve(ServeCommand& c) {
   const PrecisionScope precision(c.choice.numbers());
   Engines engines = load_engines(c);
   warm_up(engines, c.service.wish);
-  const auto gallery =
-      std::ranges::count_if(engines, [](const auto& e) { return e->of_gallery(); });
-  for (const auto& engine : engines)
-    if (!engine->of_gallery())
-      log_info("{}: {} to {}", engine->name(), engine->source(), engine->target());
-  if (gallery > 0) log_info("gallery: {} tiny models, one for each mechanism", gallery);
+  announce(engines);
   c.service.connections = [&] { return server.connections(); };
   Service service(c.service, c.batcher, engines);
   answering = &service;

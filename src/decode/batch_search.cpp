@@ -238,8 +238,7 @@ void BatchSearch::advance(const Scores& scores) {
 void BatchSearch::check_row(const Scores& scores, int64_t t, int64_t row) const {
   if (std::isfinite(scores.log_sum(row)) && scores.word(row, 0) >= 0) return;
   fail(Exit::model, "the model's scores are not finite at word ", tracks_[t].beam.length() + 1,
-       " of sentence ", tracks_[t].number + 1,
-       "; the weights are damaged or training diverged");
+       " of sentence ", tracks_[t].number + 1, "; the weights are damaged or training diverged");
 }
 
 // With room for the candidates of a track's rows.

@@ -109,7 +109,9 @@ class HostMemory : public DecoderMemory {
     int32_t first, words;  // in source_kv_
   };
 
-  int32_t source_end() const { return sources_.empty() ? 0 : sources_.back().first + sources_.back().words; }
+  int32_t source_end() const {
+    return sources_.empty() ? 0 : sources_.back().first + sources_.back().words;
+  }
 
   std::vector<int32_t> sources_of_rows() const {
     std::vector<int32_t> sources;

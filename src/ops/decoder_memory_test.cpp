@@ -37,8 +37,8 @@ int64_t words_of(const Row& row) { return std::ssize(row.history) / (3 * kSize);
 void expect_attended(const Row& row, std::span<const double> q, std::span<const double> own,
                      std::span<const double> of_source) {
   const int64_t words = words_of(row), source_words = row.source.size(0);
-  const Tensor all = self_attention(matrix(row.history, 3 * kSize), sentence(words),
-                                    {kHeads, Look::back, {}});
+  const Tensor all =
+      self_attention(matrix(row.history, 3 * kSize), sentence(words), {kHeads, Look::back, {}});
   const Tensor to_source =
       cross_attention(matrix({q.begin(), q.end()}, kSize), row.source, sentence(1),
                       sentence(source_words), {kHeads, Look::everywhere, {}});

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/brief_lock.h"
 #include "ops/matmul_kernel.h"
 #include "ops/onednn.h"
 #include "ops/tile_registers.h"
@@ -129,7 +130,7 @@ struct KeptWeights {
 // Packed for tiles of that many rows, if it is not kept yet.
 std::shared_ptr<const Weights> weights(Matrix<const float> W, int64_t rows) {
   static KeptWeights* const kept = new KeptWeights;
-  const std::lock_guard hold(kept->mutex);
+  const BriefLock hold(kept->mutex);
   if (kept->generation != packed_generation()) {
     kept->all.clear();
     kept->generation = packed_generation();

@@ -6,6 +6,7 @@
 #include <mutex>
 #include <vector>
 
+#include "base/brief_lock.h"
 #include "base/check.h"
 #include "base/room.h"
 #include "ops/matmul_kernel.h"
@@ -202,7 +203,7 @@ Ordered reordered(const memory& from, const memory::desc& order) {
 // comes fresh from the system costs more than their order does.
 Ordered packed(const memory::desc& order, const memory& plain) {
   KeptWeights& kept = kept_weights();
-  const std::lock_guard hold(kept.mutex);
+  const BriefLock hold(kept.mutex);
   const uint64_t now = generation;
   if (kept.generation != now)
     std::erase_if(kept.all, [=](const auto& w) { return w.second.generation + 2 < now; });
@@ -221,7 +222,7 @@ Ordered packed(const memory::desc& order, const memory& plain) {
 
 Ordered packed(const memory::desc& order, const memory& plain, std::shared_ptr<void>& home) {
   static std::mutex mutex;
-  const std::lock_guard hold(mutex);
+  const BriefLock hold(mutex);
   if (!home) home = std::make_shared<std::vector<Ordered>>();
   auto& orders = *static_cast<std::vector<Ordered>*>(home.get());
   for (const Ordered& kept : orders)

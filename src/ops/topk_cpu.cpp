@@ -59,7 +59,8 @@ void top_of_row(const T* x, int64_t cols, Best<T>& blocks, Best<T>& best) {
   best.clear();
   for (int64_t first = 0; first < cols; first += kBlock)
     blocks.offer(largest(x + first, std::min(kBlock, cols - first)), first);
-  const T least = blocks.full() ? blocks.entries().back().value : -std::numeric_limits<T>::infinity();
+  const T least =
+      blocks.full() ? blocks.entries().back().value : -std::numeric_limits<T>::infinity();
   std::ranges::sort(blocks.entries(), {}, &Entry<T>::column);
   for (const Entry<T>& block : blocks.entries())
     for (int64_t j = block.column; j < std::min(block.column + kBlock, cols); ++j)

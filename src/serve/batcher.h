@@ -68,8 +68,8 @@ struct BatcherOptions {
 
 // One step of a batch, for figures.
 struct BatchStep {
-  int64_t began = 0;                // sentences that joined it before this step
-  double waited = 0;                // the longest wait of these
+  int64_t began = 0;                  // sentences that joined it before this step
+  double waited = 0;                  // the longest wait of these
   int64_t sentences = 0, tokens = 0;  // of all that are under way in this batch
   double seconds = 0;
 };
@@ -119,12 +119,12 @@ class Batcher {
   // What a thread works on.
   struct Batch {
     Line line = {};
-    bool open = false;  // its line's sentences can join it
+    bool open = false;   // its line's sentences can join it
     uint64_t wakes = 0;  // that were before it
     Load load = {};
     std::map<int64_t, Item> items = {};  // under way, by number
-    int64_t numbers = 0;  // given so far
-    int64_t steps = 0;  // since some joined
+    int64_t numbers = 0;                 // given so far
+    int64_t steps = 0;                   // since some joined
   };
 
   bool can_begin() const;

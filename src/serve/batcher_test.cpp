@@ -4,41 +4,16 @@
 
 #include <atomic>
 #include <functional>
-#include <mutex>
-#include <set>
 #include <stdexcept>
 #include <thread>
 
 #include "support/echo_engine.h"
+#include "support/tasks.h"
 
 namespace fovea {
 namespace {
 
 using std::chrono::milliseconds;
-
-// What became of a task.
-struct Result {
-  std::vector<std::string> texts;
-  Outcome outcome = Outcome::failed;
-  int finished = 0;
-  std::atomic<bool> gone = false;
-};
-
-std::shared_ptr<Task> task_of(const std::shared_ptr<const Engine>& engine,
-                              std::vector<std::string> sentences, Result& result) {
-  auto task = std::make_shared<Task>();
-  task->engine = engine;
-  task->wish.beam = 2;
-  task->sentences = std::move(sentences);
-  task->deadline = Task::Clock::now() + std::chrono::hours(1);
-  task->abandoned = [&result] { return result.gone.load(); };
-  task->finish = [&result](Outcome outcome, std::vector<Translation> translations) {
-    ++result.finished;
-    result.outcome = outcome;
-    for (const Translation& t : translations) result.texts.push_back(t.text);
-  };
-  return task;
-}
 
 // Notes how many sentences begin together.
 auto began_in(std::vector<int64_t>& batches) {
@@ -218,14 +193,6 @@ TEST(Batcher, TurnsCostALoadOfOneKindNoBatch) {
   std::vector<int64_t> full(26, 16);
   full[1] = 1;
   EXPECT_EQ(batches, full);
-}
-
-// Something that is not a translation.
-std::shared_ptr<Task> job_of(int64_t cost, Result& result) {
-  auto task = task_of(nullptr, {}, result);
-  task->alone = true;
-  task->cost = cost;
-  return task;
 }
 
 TEST(Batcher, OneThingAtMostIsDoneBetweenTwoBatches) {
@@ -444,133 +411,6 @@ TEST(Batcher, NobodyJoinsWhileAnotherLineWaits) {
   EXPECT_EQ(other.texts, std::vector<std::string>{"other"});
   EXPECT_LT(next, 150u) << "a stream of requests of one kind held up another";
   for (size_t i = 0; i < next; ++i) EXPECT_EQ(same[i].finished, 1);
-}
-
-// A thread for each of several batches, until it goes.
-class Workers {
- public:
-  Workers(Batcher& batcher, int64_t count) : batcher_(batcher) {
-    for (int64_t i = 0; i < count; ++i)
-      threads_.emplace_back([&batcher](const std::stop_token& stop) {
-        while (!stop.stop_requested()) batcher.work(milliseconds(5));
-      });
-  }
-  ~Workers() {
-    for (std::jthread& thread : threads_) thread.request_stop();
-    batcher_.wake();
-  }
-
- private:
-  Batcher& batcher_;
-  std::vector<std::jthread> threads_;
-};
-
-void wait_for(const std::function<bool()>& done) {
-  for (int i = 0; !done() && i < 20'000; ++i) std::this_thread::sleep_for(milliseconds(1));
-  ASSERT_TRUE(done());
-}
-
-TEST(Batcher, ThreadsShareARequest) {
-  std::mutex mutex;
-  std::set<std::thread::id> threads;
-  const auto engine = echo_engine("en", "de", [&] {
-    const std::lock_guard hold(mutex);
-    threads.insert(std::this_thread::get_id());
-  });
-  Batcher batcher({.workers = 2});
-  Result result;
-  std::vector<std::string> sentences, told(200);
-  for (int i = 0; i < 200; ++i) sentences.push_back("sentence " + std::to_string(i));
-  auto task = task_of(engine, sentences, result);
-  task->each = [&](size_t sentence, const Translation& found) { told[sentence] += found.text; };
-  std::atomic<bool> done = false;
-  task->finish = [&, finish = task->finish](Outcome outcome, auto translations) {
-    finish(outcome, std::move(translations));
-    done = true;
-  };
-  const Workers workers(batcher, 2);
-  batcher.add(task);
-  wait_for([&] { return done.load(); });
-  EXPECT_EQ(result.outcome, Outcome::done);
-  EXPECT_EQ(result.texts, sentences);
-  EXPECT_EQ(told, sentences) << "each was told once";
-  EXPECT_EQ(threads.size(), 2u);
-}
-
-// All threads together translate no more than a batch may hold.
-TEST(Batcher, OneAtATimeIsOne) {
-  std::atomic<int> at_once = 0, most = 0;
-  const auto engine = echo_engine("en", "de", [&] {
-    most = std::max<int>(most, ++at_once);
-    std::this_thread::sleep_for(std::chrono::microseconds(50));
-    --at_once;
-  });
-  for (const int64_t tokens : {1, 1000}) {
-    most = 0;
-    Batcher batcher({.batch_tokens = tokens, .workers = 3});
-    std::vector<Result> results(40);
-    std::atomic<int> done = 0;
-    {
-      const Workers workers(batcher, 3);
-      for (Result& result : results) {
-        const auto task = task_of(engine, {"ab"}, result);
-        task->wish.beam = 1;
-        task->finish = [&](Outcome, auto) { ++done; };
-        batcher.add(task);
-      }
-      wait_for([&] { return done == 40; });
-    }
-    EXPECT_EQ(most > 1, tokens > 1);
-  }
-}
-
-TEST(Batcher, NothingIsUnderWayDuringAPause) {
-  std::atomic<int> at_once = 0;
-  const auto engine = echo_engine("en", "de", [&] {
-    ++at_once;
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-    --at_once;
-  });
-  Batcher batcher({.workers = 2});
-  std::vector<Result> results(400);
-  std::atomic<int> done = 0;
-  const Workers workers(batcher, 2);
-  for (Result& result : results) {
-    const auto task = task_of(engine, {"abcd"}, result);
-    task->finish = [&](Outcome, auto) { ++done; };
-    batcher.add(task);
-  }
-  int paused = 0;
-  while (done < 400) {
-    batcher.pause([&] {
-      const int before = done;
-      std::this_thread::sleep_for(milliseconds(2));
-      EXPECT_EQ(at_once, 0);
-      EXPECT_EQ(done, before);
-      ++paused;
-    });
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
-  EXPECT_GT(paused, 1);
-}
-
-TEST(Batcher, ThreadsDoOneThingAloneAtATime) {
-  Batcher batcher({.workers = 3});
-  std::vector<Result> results(20);
-  std::atomic<int> at_once = 0, most = 0, done = 0;
-  const Workers workers(batcher, 3);
-  for (Result& result : results) {
-    const auto job = job_of(1, result);
-    job->finish = [&](Outcome, auto) {
-      most = std::max<int>(most, ++at_once);
-      std::this_thread::sleep_for(milliseconds(1));
-      --at_once;
-      ++done;
-    };
-    batcher.add(job);
-  }
-  wait_for([&] { return done == 20; });
-  EXPECT_EQ(most, 1);
 }
 
 TEST(Batcher, TakesFromManyThreads) {

@@ -40,9 +40,8 @@ class Growing {
 class EngineTranslating : public Translating {
  public:
   EngineTranslating(const Package& package, const Wish& wish, Wanted wanted)
-      : vocabulary_(package.target),
-        translator_({package.model.get()}, package.source, package.target,
-                    options(wish, std::move(wanted))),
+      : vocabulary_(package.target), translator_({package.model.get()}, package.source,
+                                                 package.target, options(wish, std::move(wanted))),
         rolling_(translator_) {}
 
   bool empty() const override { return rolling_.empty(); }
@@ -52,8 +51,7 @@ class EngineTranslating : public Translating {
     std::vector<RollingTranslation::Line> lines;
     for (const Sentence& sentence : sentences) {
       lines.push_back({sentence.number, sentence.text});
-      if (sentence.grown)
-        growing_.emplace(sentence.number, Growing(vocabulary_, sentence.grown));
+      if (sentence.grown) growing_.emplace(sentence.number, Growing(vocabulary_, sentence.grown));
     }
     rolling_.add(lines);
   }

@@ -3,12 +3,13 @@
 #include <algorithm>
 #include <cassert>
 
+#include "base/brief_lock.h"
 #include "base/check.h"
 
 namespace fovea {
 
 std::byte* Arena::take(std::size_t bytes) {
-  const std::lock_guard hold(mutex_);
+  const BriefLock hold(mutex_);
   std::byte* start = nullptr;
   if (singly_) {
     single_.insert(start = more_(bytes, use_));
@@ -30,7 +31,7 @@ std::byte* Arena::take(std::size_t bytes) {
 }
 
 void Arena::give_back(std::byte* start, std::size_t bytes) {
-  const std::lock_guard hold(mutex_);
+  const BriefLock hold(mutex_);
   use_.in_use -= bytes;
   if (single_.erase(start) == 0) return join(start, bytes);
   use_.reserved -= bytes;

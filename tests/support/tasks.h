@@ -1,0 +1,45 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "serve/batcher.h"
+
+namespace fovea {
+
+// What became of a task.
+struct Result {
+  std::vector<std::string> texts;
+  Outcome outcome = Outcome::failed;
+  int finished = 0;
+  std::atomic<bool> gone = false;
+};
+
+inline std::shared_ptr<Task> task_of(const std::shared_ptr<const Engine>& engine,
+                                     std::vector<std::string> sentences, Result& result) {
+  auto task = std::make_shared<Task>();
+  task->engine = engine;
+  task->wish.beam = 2;
+  task->sentences = std::move(sentences);
+  task->deadline = Task::Clock::now() + std::chrono::hours(1);
+  task->abandoned = [&result] { return result.gone.load(); };
+  task->finish = [&result](Outcome outcome, std::vector<Translation> translations) {
+    ++result.finished;
+    result.outcome = outcome;
+    for (const Translation& t : translations) result.texts.push_back(t.text);
+  };
+  return task;
+}
+
+// Something that is not a translation.
+inline std::shared_ptr<Task> job_of(int64_t cost, Result& result) {
+  auto task = task_of(nullptr, {}, result);
+  task->alone = true;
+  task->cost = cost;
+  return task;
+}
+
+}  // namespace fovea
