@@ -67,6 +67,25 @@ Matrix<T> rows_of(Matrix<T> x, int64_t first, int64_t count) {
   return {x.row(first), count, x.cols};
 }
 
+// Some rows of it.
+template <class In>
+void product_of_rows(Product<float, In> p, int64_t first, int64_t count) {
+  p.a = rows_of(p.a, first, count), p.c = rows_of(p.c, first, count);
+  product_here(p);
+}
+
+// Decoding multiplies any number of rows with weights, and a product for each number would have to
+// be made. In two parts, of which one has whole blocks of rows, there are few different ones. Both
+// run as fast where weights come from a cache.
+constexpr int64_t kRowsOfBlock = 16, kCachedBytes = 16 << 20;
+
+template <class In>
+bool in_blocks(const Product<float, In>& p) {
+  const int64_t bytes = depth(p) * p.c.cols * static_cast<int64_t>(sizeof(In));
+  return p.home && bytes <= kCachedBytes && p.a_side == Side::as_is && p.c.rows > kRowsOfBlock &&
+         p.c.rows % kRowsOfBlock != 0;
+}
+
 template <class In>
 void product(const Product<float, In>& p) {
   if (p.c.size() == 0) return;
@@ -79,13 +98,15 @@ void product(const Product<float, In>& p) {
     }
   }
   const bool sums_rows = p.a_side == Side::transposed && p.b_side == Side::as_is;
-  if (p.a.rows < kWorthHalves || !(sums_rows || p.a_side == Side::as_is)) return product_here(p);
+  if (p.a.rows < kWorthHalves || !(sums_rows || p.a_side == Side::as_is)) {
+    if (!in_blocks(p)) return product_here(p);
+    const int64_t whole = p.c.rows / kRowsOfBlock * kRowsOfBlock;
+    product_of_rows(p, 0, whole);
+    return product_of_rows(p, whole, p.c.rows - whole);
+  }
   if (!sums_rows)
-    return in_halves(p.a.rows, [&](int, int64_t first, int64_t count) {
-      Product<float, In> half = p;
-      half.a = rows_of(p.a, first, count), half.c = rows_of(p.c, first, count);
-      product_here(half);
-    });
+    return in_halves(p.a.rows,
+                     [&](int, int64_t first, int64_t count) { product_of_rows(p, first, count); });
   const Matrix<float> second{room_for_half(static_cast<size_t>(p.c.size())), p.c.rows, p.c.cols};
   in_halves(p.a.rows, [&](int h, int64_t first, int64_t count) {
     Product<float, In> half = p;
