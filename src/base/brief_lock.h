@@ -4,8 +4,8 @@
 
 namespace fovea {
 
-// Holds a mutex that others hold for less than a microsecond: who finds it taken tries again before
-// going to sleep, which would take ten times as long.
+// Holds a mutex that others mostly hold for less than a microsecond: who finds it taken tries again
+// before going to sleep, which would take ten times as long.
 class BriefLock {
  public:
   explicit BriefLock(std::mutex& mutex) : mutex_(mutex) {

@@ -169,9 +169,9 @@ void warm_up(const Engines& engines, const Wish& wish) {
   const std::string hello = "Hello.";
   for (const auto& engine : engines) {
     if (!engine->loaded()) continue;
-    const auto greeting = engine->begin(wish, [](int64_t) { return true; });
-    greeting->add(std::vector<Translating::Sentence>{{0, hello}});
-    while (!greeting->empty()) greeting->step();
+    Translating greeting(engine->package(), wish, [](int64_t) { return true; });
+    greeting.add(std::vector<Translating::Sentence>{{0, hello}});
+    while (!greeting.empty()) greeting.step();
   }
 }
 
@@ -191,7 +191,8 @@ class Workers {
           log_warning("a thread could not translate: {}", error.what());
         }
         warm_.count_down();
-        while (!stop.stop_requested()) batcher_.work(kPatience);
+        const auto leave = [&stop] { return stop.stop_requested(); };
+        while (!leave()) batcher_.work(kPatience, leave);
       });
     omp_set_num_threads(each);
     warm_.wait();
@@ -215,7 +216,7 @@ void allow_descriptors() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// The signals that the server's thread has seen, for the thread that translates.
+// The signals that the server's thread has seen, for the first thread.
 struct Requests {
   std::atomic<bool> stop{false}, reload{false};
 };
@@ -235,15 +236,17 @@ void reload(const ServeCommand& c, Service& service) {
 // Translates until a signal comes, then what was asked before it.
 void run(const ServeCommand& c, Server& server, Service& service, Requests& requests) {
   using Clock = std::chrono::steady_clock;
+  const auto signalled = [&] { return requests.stop || requests.reload; };
   while (!requests.stop) {
     if (requests.reload.exchange(false)) service.batcher().pause([&] { reload(c, service); });
-    service.batcher().work(kPatience);
+    service.batcher().work(kPatience, signalled);
   }
   log_info("answering what was asked; a second signal ends the program at once");
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(c.drain));
-  while (Clock::now() < end && (service.batcher().waiting() > 0 || server.connections() > 0))
-    service.batcher().work(std::chrono::milliseconds(5));
+  const auto late = [&] { return Clock::now() >= end; };
+  while (!late() && (service.batcher().waiting() > 0 || server.connections() > 0))
+    service.batcher().work(std::chrono::milliseconds(5), late);
   if (server.connections() > 0)
     log_warning("{} connections were cut after {} s", server.connections(), c.drain);
 }
@@ -282,7 +285,7 @@ void serve(ServeCommand& c) {
   allow_descriptors();
   Service* answering = nullptr;
   // Clients bring batches of all sizes; 512 products take 32 MiB, and each thread has its own.
-  kernel::keep_products(std::max(64, 512 / omp_get_max_threads()));
+  kernel::keep_products(std::max(64, 512 / static_cast<int>(c.batcher.workers)));
   Server server(c.server, [&](Request request, std::shared_ptr<Exchange> exchange) {
     answering->handle(std::move(request), std::move(exchange));
   });
@@ -353,8 +356,8 @@ void add_batches(Command& command, ServeCommand& c) {
   Command group = command.group("Batches");
   group
       .option("--workers", c.workers,
-              "Threads that translate, each with batches of its own, which share those of "
-              "--threads; default: as many")
+              "Threads that translate, each with batches of its own; those of --threads are shared "
+              "out among them; default: as many, one on a GPU")
       .within(1, 512);
   group
       .option("--batch-tokens", c.batcher.batch_tokens, "Source pieces translated at the same time")

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <exception>
+#include <limits>
 
-#include "ops/matmul.h"
 #include "ops/shape.h"
 #include "text/vocabulary.h"
 
@@ -48,7 +48,12 @@ int32_t BatchSearch::Scores::word(int64_t row, int64_t j) const {
 }
 
 BatchSearch::BatchSearch(std::span<const Model* const> models, const SearchOptions& options)
-    : models_(models), options_(options), banned_(banned_words(options)) {}
+    : models_(models), options_(options), banned_(banned_words(options)) {
+  for (const Model* model : models)
+    check(std::ssize(options.prefix) < model->max_length(), Exit::usage, "the prefix has ",
+          options.prefix.size(), " pieces, and the model takes ", model->max_length() - 1,
+          "; shorten it");
+}
 
 bool BatchSearch::open() const {
   return empty() || (samples() == 1 && std::ranges::all_of(models_, &Model::joins));

@@ -113,10 +113,6 @@ void SearchOptions::check() const {
 std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models,
                                             const Tokens& source, std::span<const int64_t> numbers,
                                             const SearchOptions& options) {
-  for (const Model* model : models)
-    check(std::ssize(options.prefix) < model->max_length(), Exit::usage, "the prefix has ",
-          options.prefix.size(), " pieces, and the model takes ", model->max_length() - 1,
-          "; shorten it");
   return search_in_shares(models, source, numbers, options);
 }
 

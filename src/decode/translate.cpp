@@ -72,7 +72,9 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
     auto found = search(models, {packed.ids, packed.offsets}, numbers, options);
     for (size_t i = 0; i < batch.size(); ++i) {
       Translation& t = translations[places[batch[i]]];
-      fill_in(t, packed[static_cast<int64_t>(i)], std::move(found[i]));
+      const auto source = packed[static_cast<int64_t>(i)];
+      t.source_ids.assign(source.begin(), source.end());
+      fill_in(t, std::move(found[i]));
     }
     done += std::ssize(batch);
     if (options_.progress && !options_.progress(done)) break;
@@ -113,10 +115,8 @@ Alternative Translator::alternative(Hypothesis h) const {
           .log_probs = std::move(h.log_probs)};
 }
 
-void Translator::fill_in(Translation& t, std::span<const int32_t> source,
-                         std::vector<Hypothesis> found) const {
-  t.source_ids.assign(source.begin(), source.end());
-  t.source_pieces = source_.pieces(source);
+void Translator::fill_in(Translation& t, std::vector<Hypothesis> found) const {
+  t.source_pieces = source_.pieces(t.source_ids);
   for (Hypothesis& h : found) t.n_best.push_back(alternative(std::move(h)));
   if (!t.n_best.empty()) t.text = t.n_best.front().text;  // none: not wanted any more
 }
@@ -188,8 +188,7 @@ std::vector<RollingTranslation::Done> RollingTranslation::step() {
   std::vector<int64_t> numbers;
   for (Found& found : search_.step()) {
     Translation t = std::move(under_way_.extract(found.number).mapped());
-    const std::vector<int32_t> source = t.source_ids;
-    translator_.fill_in(t, source, std::move(found.n_best));
+    translator_.fill_in(t, std::move(found.n_best));
     translations.push_back(std::move(t));
     numbers.push_back(found.number);
   }

@@ -76,8 +76,8 @@ class Translator {
   std::vector<int32_t> encode(const std::string& line, const std::string& where) const;
   std::shared_ptr<const Model> altered(const std::vector<std::vector<int32_t>>& sources) const;
   Alternative alternative(Hypothesis hypothesis) const;
-  void fill_in(Translation& translation, std::span<const int32_t> source,
-               std::vector<Hypothesis> found) const;
+  // REQUIRES: source_ids are there.
+  void fill_in(Translation& translation, std::vector<Hypothesis> found) const;
   void attend(const Model& model, std::span<Translation> translations) const;
 
   std::vector<const Model*> models_;

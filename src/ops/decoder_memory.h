@@ -41,8 +41,8 @@ class DecoderMemory {
   // Begins anew with a row for each sentence; source_kv: per layer [source tokens, 2D],
   // activations.
   virtual void start(std::vector<Tensor> source_kv, std::span<const int32_t> offsets) = 0;
-  // Adds a row for each of these sentences, which begin now, behind those that are under way; all
-  // of that is forgotten which belongs to sentences without rows. On the host alone.
+  // Adds a row for each of these sentences, which begin now, behind those that are under way. On
+  // the host alone.
   virtual void join(std::vector<Tensor> source_kv, std::span<const int32_t> offsets);
   // Gives back the memory that only what is remembered needs.
   virtual void forget() = 0;

@@ -79,9 +79,9 @@ bool Batcher::add(std::shared_ptr<Task> task) {
   return true;
 }
 
-bool Batcher::work(std::chrono::milliseconds patience) {
+bool Batcher::work(std::chrono::milliseconds patience, const Leave& leave) {
   Batch batch;
-  std::vector<std::shared_ptr<Task>> ended;
+  bool any_ended = false;
   {
     std::unique_lock lock(mutex_);
     const auto some = [&, before = wakes_] {
@@ -92,11 +92,20 @@ bool Batcher::work(std::chrono::milliseconds patience) {
            Task::Clock::now() < patient_until())
       arrived_.wait_until(lock, patient_until());
     begin(batch);
+    any_ended = !ended_.empty();
+  }
+  complete_ended();
+  if (!batch.items.empty()) run(batch, leave);
+  return any_ended || batch.numbers > 0;
+}
+
+void Batcher::complete_ended() {
+  std::vector<std::shared_ptr<Task>> ended;
+  {
+    const std::lock_guard hold(mutex_);
     ended.swap(ended_);
   }
   for (const auto& task : ended) complete(*task);
-  if (!batch.items.empty()) run(batch);
-  return !ended.empty() || batch.numbers > 0;
 }
 
 bool Batcher::can_begin(const Task& task) const {
@@ -115,7 +124,6 @@ void Batcher::begin(Batch& batch) {
   if (!can_begin()) return;
   batch.line = next_line();
   batch.open = !batch.line.alone && batch.line.engine->joins();
-  batch.wakes = wakes_;
   batches_.push_back(&batch);
   take(batch);
   assert(!batch.items.empty());
@@ -128,7 +136,7 @@ void Batcher::end(const Batch& batch) {
   {
     const std::lock_guard hold(mutex_);
     std::erase(batches_, &batch);
-    free_since_ = Task::Clock::now();
+    if (!batch.open && !batch.line.alone) free_since_ = Task::Clock::now();
   }
   arrived_.notify_all();
   ended_batch_.notify_all();
@@ -148,6 +156,7 @@ Task::Clock::time_point Batcher::patient_until() const {
 
 // Requests whose clients have left, or that waited too long, make room for others.
 void Batcher::drop_unwanted() {
+  dropped_ = Task::Clock::now();
   for (auto& task : tasks_) {
     if (!unwanted(*task)) continue;
     const size_t dropped = task->parts() - task->taken;
@@ -186,28 +195,41 @@ bool Batcher::others_wait(const Batch& batch) const {
 // Sentences that a batch may hold for all threads to have as many.
 int64_t Batcher::share(const Batch& batch) const {
   int64_t all = all_.sentences;
-  for (const auto& task : tasks_)
+  for (const auto& task : tasks_) {
+    if (all >= options_.batch_sentences) break;
     if (batch.line.has(*task)) all += static_cast<int64_t>(task->parts() - task->taken);
+  }
+  all = std::min(all, options_.batch_sentences);
   return (all + options_.workers - 1) / options_.workers;
 }
 
-// The next part of the task, where there is room for it.
-bool Batcher::take_part(Batch& batch, Task& task) {
-  if (task.taken == task.parts()) return false;
+// The next part of the task.
+Batcher::Taken Batcher::take_part(Batch& batch, Task& task) {
+  if (task.taken == task.parts()) return Taken::none;
   const int64_t size = task.tokens_of(task.taken);
   const bool first = batch.load.sentences == 0 && all_.tokens < options_.batch_tokens;
   const bool fits = (first || all_.tokens + size <= options_.batch_tokens) &&
                     all_.sentences < options_.batch_sentences;
-  if (!fits && !task.alone) return false;
-  const Item& item =
-      batch.items.emplace(batch.numbers++, Item{task.shared_from_this(), task.taken++})
-          .first->second;
+  if (!fits && !task.alone) return Taken::no_room;
+  const Item item{task.shared_from_this(), task.taken++};
+  batch.items.emplace(batch.numbers++, item);
   count(batch, item, 1);
   queued_ -= size;
+  return Taken::one;
+}
+
+// As many as there is room for. False where one does not fit, which nobody behind it may overtake.
+bool Batcher::take_parts(Batch& batch, Task& task, const std::function<bool()>& room) {
+  while (room()) {
+    const Taken taken = take_part(batch, task);
+    if (taken != Taken::one) return taken == Taken::none;
+  }
   return true;
 }
 
+// What is no translation is no load.
 void Batcher::count(Batch& batch, const Item& item, int64_t sign) {
+  if (item.task->sentences.empty()) return;
   const int64_t tokens = sign * item.task->tokens_of(item.part);
   const auto add = [&](Load& load) {
     load.sentences += sign;
@@ -216,30 +238,41 @@ void Batcher::count(Batch& batch, const Item& item, int64_t sign) {
   item.task->under_way += static_cast<size_t>(sign);
   add(all_);
   add(batch.load);
-  if (is_few(*item.task)) add(few_);
+  if (is_few(*item.task) && !item.task->alone) add(few_);
 }
 
 // Parts of the batch's line; where requests share none, of one of them.
 void Batcher::take(Batch& batch) {
+  const int64_t most = share(batch);
+  const auto room = [&] {
+    const bool first = batch.load.sentences == 0;
+    return batch.load.sentences < most &&
+           (first || batch.load.tokens * options_.workers < options_.batch_tokens);
+  };
+  const auto room_for_few = [&] {
+    const bool first = few_.sentences == 0;
+    return room() && (first || (few_.tokens < options_.batch_tokens / kShareOfFew &&
+                                few_.sentences < options_.batch_sentences / kShareOfFew));
+  };
+  // Calls act(task) for each of the line while it is true and there is room.
+  const auto each = [&](const auto& act) {
+    for (const auto& task : tasks_)
+      if (batch.line.has(*task) && (!room() || !act(*task))) return false;
+    return true;
+  };
+  const auto take_few = [&](Task& task) {
+    return !is_few(task) || take_parts(batch, task, room_for_few);
+  };
+  const auto take_some = [&](Task& task) {
+    return take_parts(batch, task, [&] { return room() && task.under_way < kEnough; });
+  };
+  const auto take_all = [&](Task& task) { return take_parts(batch, task, room); };
   if (batch.line.alone) {
     const auto only = std::ranges::find_if(tasks_, [](const auto& task) { return task->alone; });
-    while (take_part(batch, **only)) continue;
-    std::erase_if(tasks_, [](const auto& task) { return task->taken == task->parts(); });
-    return;
+    while (take_part(batch, **only) == Taken::one) continue;
+  } else {
+    each(take_few) && each(take_some) && each(take_all);
   }
-  const int64_t most = share(batch);
-  const auto room = [&] { return batch.load.sentences < most; };
-  const auto few_may = [&] {
-    return few_.sentences == 0 || (few_.tokens < options_.batch_tokens / kShareOfFew &&
-                                   few_.sentences < options_.batch_sentences / kShareOfFew);
-  };
-  for (const auto& task : tasks_)
-    if (is_few(*task) && batch.line.has(*task))
-      while (room() && few_may() && take_part(batch, *task)) continue;
-  for (const size_t most_of_one : {kEnough, std::numeric_limits<size_t>::max()})
-    for (const auto& task : tasks_)
-      if (batch.line.has(*task))
-        while (room() && task->under_way < most_of_one && take_part(batch, *task)) continue;
   std::erase_if(tasks_, [](const auto& task) { return task->taken == task->parts(); });
 }
 
@@ -247,11 +280,14 @@ void Batcher::take(Batch& batch) {
 // only every few steps.
 void Batcher::take_more(Batch& batch) {
   constexpr int64_t kSentencesPerStep = 8;
+  constexpr std::chrono::milliseconds kOften{10};
   if (!batch.open || ++batch.steps < std::ssize(batch.items) / kSentencesPerStep) return;
   const std::lock_guard hold(mutex_);
-  if (tasks_.empty() || paused_ || wakes_ != batch.wakes) return;
-  drop_unwanted();
-  if (others_wait(batch)) return;
+  if (tasks_.empty() || paused_) return;
+  if (Task::Clock::now() > dropped_ + kOften) drop_unwanted();
+  const bool full =
+      all_.tokens >= options_.batch_tokens || all_.sentences >= options_.batch_sentences;
+  if (full || others_wait(batch)) return;
   take(batch);
   batch.steps = 0;
 }
@@ -263,7 +299,7 @@ bool Batcher::prepare(Task& task) {
   return false;
 }
 
-void Batcher::run(Batch& batch) {
+void Batcher::run(Batch& batch, const Leave& leave) {
   const std::shared_ptr<Task> first = batch.items.begin()->second.task;
   const std::shared_ptr<const Engine> engine = first->engine;  // longer than what uses it
   try {
@@ -271,7 +307,8 @@ void Batcher::run(Batch& batch) {
       complete(*first);
     } else if (prepare(*first)) {
       const auto wanted = [&](int64_t number) { return !unwanted(*batch.items.at(number).task); };
-      translate(batch, *engine->begin(first->wish, wanted));
+      Translating under_way(engine->package(), first->wish, wanted);
+      translate(batch, under_way, leave);
     }
   } catch (const std::exception& error) {
     give_up(batch, error.what());
@@ -284,7 +321,7 @@ void Batcher::run(Batch& batch) {
 }
 
 // The batch and all that joins it.
-void Batcher::translate(Batch& batch, Translating& under_way) {
+void Batcher::translate(Batch& batch, Translating& under_way, const Leave& leave) {
   for (int64_t known = 0; !batch.items.empty();) {
     BatchStep step{.began = batch.numbers - known, .sentences = std::ssize(batch.items)};
     std::vector<Translating::Sentence> joining;
@@ -302,7 +339,8 @@ void Batcher::translate(Batch& batch, Translating& under_way) {
     step.seconds = seconds_since(begin);
     if (observe) observe(step);
     for (auto& [number, translation] : done) deliver(batch, number, std::move(translation));
-    if (under_way.open()) take_more(batch);
+    if (!leave || !leave()) take_more(batch);
+    complete_ended();
   }
 }
 
@@ -342,7 +380,11 @@ void Batcher::complete(Task& task) {
   } catch (const std::exception& error) {
     log_error("an answer could not be written: {}", error.what());
   }
-  task.finish = nullptr;  // and with it the exchange
+  task.finish = nullptr;  // and with all of these the exchange
+  task.each = nullptr;
+  task.grown = nullptr;
+  task.prepare = nullptr;
+  task.abandoned = nullptr;
 }
 
 bool Batcher::has_room(int64_t tokens) const {

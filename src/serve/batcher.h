@@ -86,16 +86,16 @@ class Batcher {
   bool add(std::shared_ptr<Task> task);
 
   // Waits until something is there, for `patience` at most; then translates one batch, and whatever
-  // joins it. False where nothing came.
-  bool work(std::chrono::milliseconds patience);
+  // joins it until `leave`, where given, says that the thread has something else to do. False where
+  // nothing came.
+  using Leave = std::function<bool()>;
+  bool work(std::chrono::milliseconds patience, const Leave& leave = nullptr);
 
   bool has_room(int64_t tokens) const;  // whether add() would take so many now
   size_t waiting() const;               // tasks
   int64_t waiting_tokens() const;
   bool full() const;
-  // Nothing joins the batches that are under way any more; who waits in work() returns as if its
-  // patience had ended.
-  void wake();
+  void wake();  // who waits in work() returns as if its patience had ended
   // Calls `act`, which must not throw, while no batch is under way, and none begins.
   void pause(const std::function<void()>& act);
   std::function<void(const BatchStep&)> observe = nullptr;  // by any thread that works
@@ -105,8 +105,8 @@ class Batcher {
     std::shared_ptr<Task> task;
     size_t part = 0;
   };
-  // Requests that can share batches, or those that share none. The engine is a name: nothing is
-  // asked of it.
+  // Requests that can share batches, or those that share none. The engine is a name: it may be gone
+  // where no task has it any more.
   struct Line {
     const Engine* engine = nullptr;
     Wish wish = {};
@@ -119,8 +119,7 @@ class Batcher {
   // What a thread works on.
   struct Batch {
     Line line = {};
-    bool open = false;   // its line's sentences can join it
-    uint64_t wakes = 0;  // that were before it
+    bool open = false;  // its line's sentences can join it
     Load load = {};
     std::map<int64_t, Item> items = {};  // under way, by number
     int64_t numbers = 0;                 // given so far
@@ -136,7 +135,9 @@ class Batcher {
   void take(Batch& batch);
   void take_more(Batch& batch);
   int64_t share(const Batch& batch) const;
-  bool take_part(Batch& batch, Task& task);
+  enum class Taken { one, none, no_room };
+  Taken take_part(Batch& batch, Task& task);
+  bool take_parts(Batch& batch, Task& task, const std::function<bool()>& room);
   void count(Batch& batch, const Item& item, int64_t sign);
   bool fits(int64_t tokens) const {
     return queued_ == 0 || queued_ + tokens <= options_.queue_tokens;
@@ -146,11 +147,12 @@ class Batcher {
   Task::Clock::time_point patient_until() const;
   void drop_unwanted();
   bool prepare(Task& task);
-  void run(Batch& batch);
-  void translate(Batch& batch, Translating& under_way);
+  void run(Batch& batch, const Leave& leave);
+  void translate(Batch& batch, Translating& under_way, const Leave& leave);
   void deliver(Batch& batch, int64_t number, Translation translation);
   void give_up(Batch& batch, const std::string& why);
   void complete(Task& task);
+  void complete_ended();
 
   BatcherOptions options_;
   mutable std::mutex mutex_;
@@ -161,7 +163,8 @@ class Batcher {
   std::vector<const Batch*> batches_;         // under way
   Load all_, few_;                            // of all of these; of their requests of few sentences
   Line last_;                                 // that had its turn
-  Task::Clock::time_point free_since_ = {};   // when the last batch ended
+  Task::Clock::time_point free_since_ = {};   // when the last batch ended that nobody could join
+  Task::Clock::time_point dropped_ = {};      // when unwanted tasks were looked for last
   uint64_t wakes_ = 0;
   bool paused_ = false, round_ = true;  // round_: the last turn was one that goes round
 };

@@ -22,10 +22,6 @@ auto began_in(std::vector<int64_t>& batches) {
   };
 }
 
-void run_out(Batcher& batcher) {
-  while (batcher.work(milliseconds(0))) continue;
-}
-
 TEST(Batcher, JoinsTheSentencesOfManyClients) {
   const auto engine = echo_engine("en", "de");
   Batcher batcher({});
@@ -93,8 +89,8 @@ TEST(Batcher, ThoseWhoCameFirstAreDoneFirst) {
 
 // Not even many long ones hold up a short one, nor do many short ones hold up a long one.
 TEST(Batcher, ManyLongRequestsLetAShortOnePass) {
-  const auto engine = echo_engine("en", "de");
-  Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
+  const auto engine = closed_echo_engine("en", "de");
+  Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16, .delay = {}});
   std::vector<Result> large(6);
   Result small;
   for (Result& result : large)
@@ -108,8 +104,8 @@ TEST(Batcher, ManyLongRequestsLetAShortOnePass) {
 }
 
 TEST(Batcher, ManyShortRequestsLetALongOnePass) {
-  const auto engine = echo_engine("en", "de");
-  Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
+  const auto engine = closed_echo_engine("en", "de");
+  Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16, .delay = {}});
   std::vector<Result> small(600);
   Result large;
   batcher.add(task_of(engine, std::vector<std::string>(130, "ab"), large));
@@ -359,58 +355,6 @@ TEST(Batcher, AfterABatchThoseWhoWaitedWaitForThoseWhoAskAgain) {
   batcher.work(milliseconds(0));
   asks.join();
   EXPECT_EQ(batches, (std::vector<int64_t>{1, 2}));
-}
-
-// Who comes while others are translated need not wait for their end.
-TEST(Batcher, SentencesJoinOthersOnTheirWay) {
-  std::function<void()> on_step;
-  const auto engine = echo_engine("en", "de", [&] { on_step(); });
-  Batcher batcher({});
-  std::vector<std::string> order;
-  Result first, second;
-  const auto named = [&](const char* name, std::vector<std::string> sentences, Result& result) {
-    auto task = task_of(engine, std::move(sentences), result);
-    task->finish = [&order, name, finish = task->finish](Outcome outcome, auto translations) {
-      order.push_back(name);
-      finish(outcome, std::move(translations));
-    };
-    return task;
-  };
-  int steps = 0;
-  on_step = [&] {
-    if (++steps == 20) batcher.add(named("short", {"ab"}, second));
-  };
-  batcher.add(named("long", {std::string(100, 'a')}, first));
-  EXPECT_TRUE(batcher.work(milliseconds(0)));
-  EXPECT_EQ(order, (std::vector<std::string>{"short", "long"}));
-  EXPECT_EQ(first.texts, std::vector<std::string>{std::string(100, 'a')});
-  EXPECT_EQ(second.texts, std::vector<std::string>{"ab"});
-  EXPECT_FALSE(batcher.work(milliseconds(0))) << "both were in one batch";
-}
-
-// A batch comes to its end where others wait, who would have to wait for ever otherwise.
-TEST(Batcher, NobodyJoinsWhileAnotherLineWaits) {
-  std::function<void()> on_step;
-  const auto engine = echo_engine("en", "de", [&] { on_step(); });
-  Batcher batcher({});
-  std::vector<Result> same(300);
-  Result first, other;
-  size_t next = 0;
-  int steps = 0;
-  on_step = [&] {
-    if (++steps == 5) {
-      const auto task = task_of(engine, {"other"}, other);
-      task->wish.beam = 3;
-      batcher.add(task);
-    }
-    if (other.finished == 0 && next < same.size())
-      batcher.add(task_of(engine, {"ab"}, same[next++]));
-  };
-  batcher.add(task_of(engine, {"abcdefgh"}, first));
-  run_out(batcher);
-  EXPECT_EQ(other.texts, std::vector<std::string>{"other"});
-  EXPECT_LT(next, 150u) << "a stream of requests of one kind held up another";
-  for (size_t i = 0; i < next; ++i) EXPECT_EQ(same[i].finished, 1);
 }
 
 TEST(Batcher, TakesFromManyThreads) {

@@ -44,8 +44,11 @@ TEST(BatcherThreads, ThreadsShareARequest) {
   std::mutex mutex;
   std::set<std::thread::id> threads;
   const auto engine = echo_engine("en", "de", [&] {
-    const std::lock_guard hold(mutex);
-    threads.insert(std::this_thread::get_id());
+    {
+      const std::lock_guard hold(mutex);
+      threads.insert(std::this_thread::get_id());
+    }
+    std::this_thread::sleep_for(std::chrono::microseconds(20));  // the other one wakes up
   });
   Batcher batcher({.workers = 2});
   Result result;

@@ -2,92 +2,61 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <map>
 #include <utility>
 
 #include "base/check.h"
 #include "serve/language.h"
 
 namespace fovea {
-namespace {
 
-// One line that somebody listens to. Whole words are told: pieces of a word that goes on may still
-// change how it is written.
-class Growing {
- public:
-  Growing(const Vocabulary& vocabulary, Grown tell)
-      : vocabulary_(vocabulary), tell_(std::move(tell)) {}
+void Growing::look(const Beam& beam) {
+  const std::vector<int32_t> ids = beam.certain();
+  if (ids.size() <= seen_) return;
+  seen_ = ids.size();
+  const std::vector<int> words = vocabulary_.words_of(ids);
+  const auto whole = std::ranges::lower_bound(words, words.back()) - words.begin();
+  const std::string text = vocabulary_.decode(std::span(ids).first(static_cast<size_t>(whole)));
+  if (text.size() <= told_.size() || !text.starts_with(told_)) return;
+  tell_(text.substr(told_.size()));
+  told_ = text;
+}
 
-  void look(const Beam& beam) {
-    const std::vector<int32_t> ids = beam.certain();
-    if (ids.size() <= seen_) return;
-    seen_ = ids.size();
-    const std::vector<int> words = vocabulary_.words_of(ids);
-    const auto whole = std::ranges::lower_bound(words, words.back()) - words.begin();
-    const std::string text = vocabulary_.decode(std::span(ids).first(static_cast<size_t>(whole)));
-    if (text.size() <= told_.size() || !text.starts_with(told_)) return;
-    tell_(text.substr(told_.size()));
-    told_ = text;
+Translating::Translating(const Package& package, const Wish& wish, Wanted wanted)
+    : vocabulary_(package.target), translator_({package.model.get()}, package.source,
+                                               package.target, options(wish, std::move(wanted))),
+      rolling_(translator_) {}
+
+TranslateOptions Translating::options(const Wish& wish, Wanted wanted) {
+  TranslateOptions options;
+  options.search.beam = wish.beam;
+  options.search.n_best = wish.n_best;
+  options.search.length_penalty = wish.length_penalty;
+  options.search.prefix = wish.prefix;
+  options.what_if = wish.what_if;
+  options.search.wanted = std::move(wanted);
+  options.search.each_step = [this](int64_t number, const Beam& beam) {
+    if (const auto found = growing_.find(number); found != growing_.end()) found->second.look(beam);
+  };
+  options.alignment = wish.alignment;
+  options.attention = options.tree = wish.attention;
+  options.warn = false;
+  return options;
+}
+
+void Translating::add(std::span<const Sentence> sentences) {
+  std::vector<RollingTranslation::Line> lines;
+  for (const Sentence& sentence : sentences) {
+    lines.push_back({sentence.number, sentence.text});
+    if (sentence.grown) growing_.emplace(sentence.number, Growing(vocabulary_, sentence.grown));
   }
+  rolling_.add(lines);
+}
 
- private:
-  const Vocabulary& vocabulary_;
-  Grown tell_;
-  size_t seen_ = 0;
-  std::string told_;
-};
-
-class EngineTranslating : public Translating {
- public:
-  EngineTranslating(const Package& package, const Wish& wish, Wanted wanted)
-      : vocabulary_(package.target), translator_({package.model.get()}, package.source,
-                                                 package.target, options(wish, std::move(wanted))),
-        rolling_(translator_) {}
-
-  bool empty() const override { return rolling_.empty(); }
-  bool open() const override { return rolling_.open(); }
-
-  void add(std::span<const Sentence> sentences) override {
-    std::vector<RollingTranslation::Line> lines;
-    for (const Sentence& sentence : sentences) {
-      lines.push_back({sentence.number, sentence.text});
-      if (sentence.grown) growing_.emplace(sentence.number, Growing(vocabulary_, sentence.grown));
-    }
-    rolling_.add(lines);
-  }
-
-  std::vector<RollingTranslation::Done> step() override {
-    auto done = rolling_.step();
-    for (const auto& sentence : done) growing_.erase(sentence.number);
-    return done;
-  }
-
- private:
-  TranslateOptions options(const Wish& wish, Wanted wanted) {
-    TranslateOptions options;
-    options.search.beam = wish.beam;
-    options.search.n_best = wish.n_best;
-    options.search.length_penalty = wish.length_penalty;
-    options.search.prefix = wish.prefix;
-    options.what_if = wish.what_if;
-    options.search.wanted = std::move(wanted);
-    options.search.each_step = [this](int64_t number, const Beam& beam) {
-      if (const auto found = growing_.find(number); found != growing_.end())
-        found->second.look(beam);
-    };
-    options.alignment = wish.alignment;
-    options.attention = options.tree = wish.attention;
-    options.warn = false;
-    return options;
-  }
-
-  const Vocabulary& vocabulary_;
-  std::map<int64_t, Growing> growing_;  // by number
-  Translator translator_;
-  RollingTranslation rolling_;
-};
-
-}  // namespace
+std::vector<RollingTranslation::Done> Translating::step() {
+  auto done = rolling_.step();
+  for (const auto& sentence : done) growing_.erase(sentence.number);
+  return done;
+}
 
 Engine::Engine(std::string name, std::string source, std::string target, Package package,
                std::shared_ptr<const Training> training)
@@ -116,10 +85,6 @@ const Words& Engine::words(Side side) const {
   auto& words = words_[side == Side::source ? 0 : 1];
   if (!words) words = std::make_unique<Words>(embeddings_of(package(), side));
   return *words;
-}
-
-std::unique_ptr<Translating> Engine::begin(const Wish& wish, Wanted wanted) const {
-  return std::make_unique<EngineTranslating>(package(), wish, std::move(wanted));
 }
 
 EngineSpec parse_engine(const std::string& text) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <functional>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -35,22 +36,45 @@ using Wanted = std::function<bool(int64_t number)>;
 // after the other is what the text of the translation begins with, and at the end all of it.
 using Grown = std::function<void(const std::string& more)>;
 
-// Sentences with one wish on their way through a model, for one thread.
+// Tells one sentence's words as they become certain, whole ones: pieces of a word that goes on may
+// still change how it is written.
+class Growing {
+ public:
+  Growing(const Vocabulary& vocabulary, Grown tell)
+      : vocabulary_(vocabulary), tell_(std::move(tell)) {}
+  void look(const Beam& beam);
+
+ private:
+  const Vocabulary& vocabulary_;
+  Grown tell_;
+  size_t seen_ = 0;
+  std::string told_;
+};
+
+// Sentences with one wish on their way through a model, for one thread. A wish that asks what if is
+// for one sentence. More may be added while some are under way where the model lets them join.
 class Translating {
  public:
-  virtual ~Translating() = default;
-  virtual bool empty() const = 0;
-  virtual bool open() const = 0;  // whether more may be added now; always where it is empty
+  Translating(const Package& package, const Wish& wish, Wanted wanted);  // must outlive it
 
+  bool empty() const { return rolling_.empty(); }
   struct Sentence {
     int64_t number;  // that of no other which is under way
     const std::string& text;
     Grown grown = nullptr;  // where somebody listens
   };
-  virtual void add(std::span<const Sentence> sentences) = 0;
+  void add(std::span<const Sentence> sentences);
   // One more word for each. Those that are done with it; such as nobody wants any more may come
   // without translations.
-  virtual std::vector<RollingTranslation::Done> step() = 0;
+  std::vector<RollingTranslation::Done> step();
+
+ private:
+  TranslateOptions options(const Wish& wish, Wanted wanted);
+
+  const Vocabulary& vocabulary_;
+  std::map<int64_t, Growing> growing_;  // by number
+  Translator translator_;
+  RollingTranslation rolling_;
 };
 
 // The embeddings of one side, ready to be searched.
@@ -74,9 +98,6 @@ class Engine {
   // One whose weights are read when they are first needed.
   using Load = std::function<Package()>;
   Engine(EngineName name, const ModelConfig& config, Load load);
-
-  // Must not outlive this. A wish that asks what if is for one sentence.
-  std::unique_ptr<Translating> begin(const Wish& wish, Wanted wanted) const;
 
   const std::string& name() const { return name_.name; }
   const std::string& source() const { return name_.source; }

@@ -133,8 +133,8 @@ Service::Orders Service::read_order(const Call& call, const Parameters& paramete
   return order;
 }
 
-// Before an order is translated, by the thread that does so: the model need not be there yet, and
-// no other thread uses its vocabularies. False where the client was told what is wrong.
+// Before an order is translated, by the thread that does so: the model need not be there yet. False
+// where the client was told what is wrong.
 bool Service::read_changes(Order& order, Task& task, Exchange& exchange) {
   try {
     read_what_if(*order.changes, *order.engine, task.sentences.front(), order.wish);

@@ -127,14 +127,14 @@ class Service {
   static bool read_changes(Order& order, Task& task, Exchange& exchange);
   std::shared_ptr<Task> task_for(const Orders& order,
                                  const std::shared_ptr<Exchange>& exchange) const;
-  // Answers with what `render` makes of the translations, on the thread of the batcher. Refusal
+  // Answers with what `render` makes of the translations, on a thread of the batcher. Refusal
   // 429 where too much is waiting.
   using Render = std::function<Reply(const Order& order, const Translations& translations)>;
   void submit(const Call& call, Orders order, Render render);
   void enqueue(std::shared_ptr<Task> task);
   // The model that a request names by source, target and model; Refusal 400 where there is none.
   std::shared_ptr<const Engine> engine_of(const Call& call, const Parameters& parameters) const;
-  // Answers with what `make` returns, on the thread of the batcher, when its turn comes; what waits
+  // Answers with what `make` returns, on a thread of the batcher, when its turn comes; what waits
   // for that counts for `cost` tokens. Its Refusals are answers, and an Error that is the request's
   // fault is a Refusal 400. Refusal 429 where too much is waiting.
   void compute(const Call& call, int64_t cost, std::function<Reply()> make);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <string>
 #include <utility>
@@ -40,6 +41,10 @@ inline std::shared_ptr<Task> job_of(int64_t cost, Result& result) {
   task->alone = true;
   task->cost = cost;
   return task;
+}
+
+inline void run_out(Batcher& batcher) {
+  while (batcher.work(std::chrono::milliseconds(0))) continue;
 }
 
 }  // namespace fovea

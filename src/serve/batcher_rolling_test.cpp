@@ -1,0 +1,178 @@
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "serve/batcher.h"
+#include "support/echo_engine.h"
+#include "support/tasks.h"
+
+// Batches that sentences join on their way.
+namespace fovea {
+namespace {
+
+using std::chrono::milliseconds;
+
+// Who comes while others are translated need not wait for their end.
+TEST(RollingBatches, SentencesJoinOthersOnTheirWay) {
+  std::function<void()> on_step;
+  const auto engine = echo_engine("en", "de", [&] { on_step(); });
+  Batcher batcher({});
+  std::vector<std::string> order;
+  Result first, second;
+  const auto named = [&](const char* name, std::vector<std::string> sentences, Result& result) {
+    auto task = task_of(engine, std::move(sentences), result);
+    task->finish = [&order, name, finish = task->finish](Outcome outcome, auto translations) {
+      order.push_back(name);
+      finish(outcome, std::move(translations));
+    };
+    return task;
+  };
+  int steps = 0;
+  on_step = [&] {
+    if (++steps == 20) batcher.add(named("short", {"ab"}, second));
+  };
+  batcher.add(named("long", {std::string(100, 'a')}, first));
+  EXPECT_TRUE(batcher.work(milliseconds(0)));
+  EXPECT_EQ(order, (std::vector<std::string>{"short", "long"}));
+  EXPECT_EQ(first.texts, std::vector<std::string>{std::string(100, 'a')});
+  EXPECT_EQ(second.texts, std::vector<std::string>{"ab"});
+  EXPECT_FALSE(batcher.work(milliseconds(0))) << "both were in one batch";
+}
+
+// Requests of one kind that come as fast as they are done, so that a batch never ends by itself: at
+// each step of the search `each` may add something, and others come until `last` of them have.
+struct Stream {
+  std::vector<Result> results;
+  std::function<void(int step)> each = nullptr;
+  size_t next = 0, most;
+  int steps = 0;
+  Batcher batcher;
+  std::shared_ptr<const Engine> engine;
+
+  Stream(const BatcherOptions& options, size_t last, std::vector<std::string> sentences)
+      : results(last), most(last), batcher(options) {
+    engine = echo_engine("en", "de", [this, sentences] {
+      if (each) each(++steps);
+      while (next < most && batcher.waiting() < 30)
+        batcher.add(task_of(engine, sentences, results[next++]));
+    });
+    batcher.add(task_of(engine, sentences, results[next++]));
+  }
+  int finished() const {
+    int count = 0;
+    for (const Result& result : results) count += result.finished;
+    return count;
+  }
+};
+
+// Whoever ends without a translation is told at once, not at the end of a batch that has none.
+TEST(RollingBatches, WhoHasEndedIsToldWhileABatchGoesOn) {
+  Stream s({}, 1000, {"ab"});
+  Result empty, late, gone;
+  int told = 0;
+  s.each = [&](int step) {
+    if (step != 50) return;
+    auto slow = task_of(s.engine, {"late"}, late);
+    slow->deadline = Task::Clock::now() - milliseconds(1);
+    gone.gone = true;
+    for (auto& task : {task_of(s.engine, {}, empty), slow, task_of(s.engine, {"gone"}, gone)}) {
+      task->finish = [&, finish = task->finish](Outcome outcome, auto translations) {
+        finish(outcome, std::move(translations));
+        ++told;
+        EXPECT_LT(s.finished(), 600);
+      };
+      s.batcher.add(task);
+    }
+  };
+  run_out(s.batcher);
+  EXPECT_EQ(told, 3);
+  EXPECT_EQ(late.outcome, Outcome::late);
+  EXPECT_EQ(gone.outcome, Outcome::abandoned);
+  EXPECT_EQ(s.finished(), 1000);
+}
+
+// Nothing joins a batch whose thread has something else to do.
+TEST(RollingBatches, AThreadLeavesWhenItMust) {
+  Stream s({}, 1000, {"ab"});
+  s.each = [](int) {};
+  EXPECT_TRUE(s.batcher.work(milliseconds(0), [&] { return s.steps >= 400; }));
+  const int before = s.finished();
+  EXPECT_LT(before, 300);
+  run_out(s.batcher);
+  EXPECT_EQ(s.finished(), 1000);
+}
+
+// A long sentence that does not fit at once is not overtaken for ever by short ones.
+TEST(RollingBatches, LongSentencesHaveTheirTurnInABatchThatGoesOn) {
+  Stream s({.batch_tokens = 100}, 2000, {"abcdefgh"});
+  Result long_one;
+  int before = 0;
+  s.each = [&](int step) {
+    if (step != 2000) return;
+    before = s.finished();
+    const auto task = task_of(s.engine, {std::string(320, 'a')}, long_one);
+    task->finish = [&](Outcome, auto) { EXPECT_LT(s.finished() - before, 400); };
+    s.batcher.add(task);
+  };
+  run_out(s.batcher);
+  EXPECT_GT(before, 0);
+  EXPECT_EQ(s.finished(), 2000);
+}
+
+// Short requests pass long ones in a batch that goes on, and long ones pass many short ones.
+TEST(RollingBatches, ShortAndLongShareABatchThatGoesOn) {
+  const std::vector<std::string> ten(40, "ab");
+  Stream s({.batch_tokens = 1000, .batch_sentences = 16}, 60, ten);
+  Result small;
+  s.each = [&](int step) {
+    if (step != 100) return;
+    const int before = s.finished();
+    const auto task = task_of(s.engine, {"short"}, small);
+    task->finish = [&, before](Outcome, auto) { EXPECT_LE(s.finished(), before + 2); };
+    s.batcher.add(task);
+  };
+  run_out(s.batcher);
+  EXPECT_EQ(s.finished(), 60);
+  Stream many({.batch_tokens = 1000, .batch_sentences = 16}, 1000, {"ab"});
+  Result large;
+  many.each = [&](int step) {
+    if (step != 100) return;
+    const int before = many.finished();
+    const auto task = task_of(many.engine, std::vector<std::string>(60, "ab"), large);
+    task->finish = [&, before](Outcome, auto) { EXPECT_LT(many.finished(), before + 200); };
+    many.batcher.add(task);
+  };
+  run_out(many.batcher);
+  EXPECT_EQ(many.finished(), 1000);
+}
+
+// A batch comes to its end where others wait, who would have to wait for ever otherwise.
+TEST(RollingBatches, NobodyJoinsWhileAnotherLineWaits) {
+  std::function<void()> on_step;
+  const auto engine = echo_engine("en", "de", [&] { on_step(); });
+  Batcher batcher({});
+  std::vector<Result> same(300);
+  Result first, other;
+  size_t next = 0;
+  int steps = 0;
+  on_step = [&] {
+    if (++steps == 5) {
+      const auto task = task_of(engine, {"other"}, other);
+      task->wish.beam = 3;
+      batcher.add(task);
+    }
+    if (other.finished == 0 && next < same.size())
+      batcher.add(task_of(engine, {"ab"}, same[next++]));
+  };
+  batcher.add(task_of(engine, {"abcdefgh"}, first));
+  run_out(batcher);
+  EXPECT_EQ(other.texts, std::vector<std::string>{"other"});
+  EXPECT_LT(next, 150u) << "a stream of requests of one kind held up another";
+  for (size_t i = 0; i < next; ++i) EXPECT_EQ(same[i].finished, 1);
+}
+
+}  // namespace
+}  // namespace fovea
