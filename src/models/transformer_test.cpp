@@ -201,6 +201,29 @@ TEST(Transformer, SettlingChangesNothing) {
   EXPECT_EQ(look(), before);
 }
 
+// Products of settled weights are made in blocks of rows and a rest, for any number of rows.
+TEST(Transformer, SettledWeightsTakeAnyNumberOfRows) {
+  ModelConfig config = small();
+  config.size = 64, config.inner = 128;
+  const auto model = make_model(config, 3);
+  std::vector<std::vector<double>> wanted;
+  for (const bool settled : {false, true})
+    for (int rows = 15; rows <= 34; ++rows) {
+      Sentences s;
+      for (int i = 0; i < rows; ++i) add_pair(s, i);
+      const auto state = model->start(s.sources());
+      const auto scores =
+          model->step(*state, std::vector<int32_t>(static_cast<size_t>(rows), 1)).values();
+      if (!settled) {
+        wanted.push_back(scores);
+        if (rows == 34) model->settle();
+        continue;
+      }
+      const auto& same = wanted[static_cast<size_t>(rows - 15)];
+      for (size_t i = 0; i < scores.size(); ++i) ASSERT_NEAR(scores[i], same[i], 1e-5) << rows;
+    }
+}
+
 // Scores of a sentence do not depend on the others in the batch, to the bit.
 TEST(Transformer, BatchDoesNotMatter) {
   if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "oneDNN's older kernels depend on it";

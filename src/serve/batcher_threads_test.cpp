@@ -51,6 +51,12 @@ TEST(BatcherThreads, ThreadsShareARequest) {
     std::this_thread::sleep_for(std::chrono::microseconds(20));  // the other one wakes up
   });
   Batcher batcher({.workers = 2});
+  std::atomic<int64_t> most = 0;
+  batcher.observe = [&](const BatchStep& step) {
+    for (int64_t seen = most;
+         seen < step.sentences && !most.compare_exchange_weak(seen, step.sentences);)
+      continue;
+  };
   Result result;
   std::vector<std::string> sentences, told(200);
   for (int i = 0; i < 200; ++i) sentences.push_back("sentence " + std::to_string(i));
@@ -68,6 +74,7 @@ TEST(BatcherThreads, ThreadsShareARequest) {
   EXPECT_EQ(result.texts, sentences);
   EXPECT_EQ(told, sentences) << "each was told once";
   EXPECT_EQ(threads.size(), 2u);
+  EXPECT_EQ(most, 32) << "half of what may be under way";
 }
 
 // All threads together translate no more than a batch may hold.
