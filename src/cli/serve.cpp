@@ -358,7 +358,8 @@ void add_batches(Command& command, ServeCommand& c) {
       .option("--workers", c.workers,
               "Threads that translate, each with batches of its own; those of --threads are shared "
               "out among them; default: as many, one on a GPU")
-      .within(1, 512);
+      .within(1, 512)
+      .from_environment("FOVEA_WORKERS");
   group
       .option("--batch-tokens", c.batcher.batch_tokens, "Source pieces translated at the same time")
       .within(1, 1 << 20)
