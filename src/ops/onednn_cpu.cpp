@@ -164,6 +164,8 @@ const KeptProduct& kept_product(const ProductShape& shape) {
   auto found = kept_products.find(shape);
   if (found == kept_products.end()) {
     if (kept_products.size() >= kept_at_most) kept_products.clear();
+    static std::mutex creating;  // oneDNN has a store of its own, which threads share
+    const std::lock_guard hold(creating);
     try {
       found = kept_products.emplace(shape, create(shape)).first;
     } catch (const dnnl::error& e) {
