@@ -10,8 +10,10 @@
 #include <vector>
 
 #include "base/brief_lock.h"
+#include "ops/byte_sums.h"
 #include "ops/matmul_kernel.h"
 #include "ops/onednn.h"
+#include "ops/tile.h"
 #include "ops/tile_registers.h"
 #include "ops/tiles.h"
 
@@ -21,16 +23,22 @@ namespace {
 using dnnl::memory;
 
 // Note [Eight bits]
-// x_ik ≈ s_i (u_ik − l) and W_jk ≈ t_j q_jk, with t such that the largest |q| of a row is 127. u
-// has no sign because processors multiply bytes without by bytes with a sign:
+// x_ik ≈ s_i (u_ik − l) and W_jk ≈ t_j q_jk, with s and t such that the largest |u − l| and |q| of
+// a row are 127, and l = 128. u has no sign because processors multiply bytes without by bytes with
+// a sign:
 //   y_ij = s_i t_j (Σ_k u_ik q_jk − l Σ_k q_jk) + b_j
-// Both sums are whole numbers, the same in any order and any tile. With VNNI 0 < u < 256 and l is
-// 128. Without, oneDNN adds products two by two in 16 bits, which hold no more than 0 < u < 128.
-int32_t lift() {
-  constexpr auto kVnni = static_cast<unsigned>(dnnl::cpu_isa::avx512_core_vnni);
-  static const bool has_vnni =
-      (static_cast<unsigned>(dnnl::get_effective_cpu_isa()) & kVnni) == kVnni;
-  return has_vnni ? 128 : 64;
+// Both sums are whole numbers, the same in any order, in any tile and on any processor.
+constexpr int32_t kLift = 128;
+
+enum class Way { tiles, vnni, avx2, plain };
+
+Way way() {
+  static const Way best = [] {
+    if (has_tiles()) return Way::tiles;
+    if (kVectorBytes >= 64 && __builtin_cpu_supports("avx512vnni")) return Way::vnni;
+    return kVectorBytes >= 32 ? Way::avx2 : Way::plain;
+  }();
+  return best;
 }
 
 // Tiles of y. The sums of one are scaled while they are in the cache of the core that made them.
@@ -67,35 +75,17 @@ float quantise(const float* x, int64_t n, int32_t most, int32_t lifted_by, uint8
   return top / static_cast<float>(most);
 }
 
-// W in 8 bits, for kTileColumns columns of y at a time in oneDNN's order.
+// W in 8 bits, for kTileColumns columns of y at a time in the order of ByteFactors::b.
 struct Weights {
   std::vector<float> scales;    // t_j
   std::vector<int32_t> lifted;  // l Σ_k q_jk
   std::vector<Ordered> panels;
 };
 
-// Rows of x in 8 bits are filled up to whole rows of AMX's tiles.
+// Rows of x in 8 bits are filled up to whole rows of AMX's tiles, and so are columns of W.
 int64_t stride(int64_t k) { return blocks(k, kTileRowBytes) * kTileRowBytes; }
 
-ProductShape tile_shape(int64_t rows, int64_t columns, int64_t k) {
-  return {rows,
-          columns,
-          k,
-          false,
-          true,
-          true,
-          false,
-          false,
-          memory::data_type::u8,
-          memory::data_type::s32};
-}
-
-memory::desc order_of_panel(int64_t rows, int64_t columns, int64_t k) {
-  if (!has_tiles()) return kept_product(tile_shape(rows, columns, k)).order;
-  return {{k, columns}, memory::data_type::s8, memory::format_tag::BA16a16b4a};
-}
-
-std::shared_ptr<const Weights> packed_weights(Matrix<const float> W, int64_t rows) {
+std::shared_ptr<const Weights> packed_weights(Matrix<const float> W) {
   const auto weights = std::make_shared<Weights>();
   Weights& w = *weights;
   w.scales.resize(static_cast<size_t>(W.rows));
@@ -110,12 +100,13 @@ std::shared_ptr<const Weights> packed_weights(Matrix<const float> W, int64_t row
       w.scales[static_cast<size_t>(first + j)] = quantise(W.row(first + j), k, 127, 0, to);
       int32_t sum = 0;
       for (int64_t l = 0; l < k; ++l) sum += static_cast<int8_t>(to[l]);
-      w.lifted[static_cast<size_t>(first + j)] = lift() * sum;
+      w.lifted[static_cast<size_t>(first + j)] = kLift * sum;
     }
     const Alone alone;
     const memory plain({{k, columns}, memory::data_type::s8, memory::dims{1, k}}, engine(),
                        values.data());
-    w.panels.push_back(reordered(plain, order_of_panel(rows, columns, k)));
+    w.panels.push_back(
+        reordered(plain, {{k, columns}, memory::data_type::s8, memory::format_tag::BA16a16b4a}));
   }
   return weights;
 }
@@ -127,8 +118,8 @@ struct KeptWeights {
   uint64_t generation = 0;
 };
 
-// Packed for tiles of that many rows, if it is not kept yet.
-std::shared_ptr<const Weights> weights(Matrix<const float> W, int64_t rows) {
+// Packed, if it is not kept yet.
+std::shared_ptr<const Weights> weights(Matrix<const float> W) {
   static KeptWeights* const kept = new KeptWeights;
   const BriefLock hold(kept->mutex);
   if (kept->generation != packed_generation()) {
@@ -136,7 +127,7 @@ std::shared_ptr<const Weights> weights(Matrix<const float> W, int64_t rows) {
     kept->generation = packed_generation();
   }
   std::shared_ptr<const Weights>& found = kept->all[{W.data, W.rows, W.cols}];
-  if (!found) found = packed_weights(W, rows);
+  if (!found) found = packed_weights(W);
   return found;
 }
 
@@ -145,7 +136,7 @@ struct Bench {
   int64_t block = -1;
   std::vector<uint8_t> values;
   float scales[kTileRows];
-  int32_t sums[kTileRows * kTileColumns];  // oneDNN's have no gaps between their rows
+  int32_t sums[kTileRows * kTileColumns];
 };
 
 // Sums of some rows, kTileColumns apart, by AMX.
@@ -176,6 +167,39 @@ void sum_in_tiles(const Bench& bench, int64_t rows, int64_t k, const PanelOfTile
   }
 }
 
+template <int kRows>
+void sum_bytes(const ByteFactors& f, ByteSums sums) {
+  if (way() == Way::vnni) return sum_bytes_vnni<kRows>(f, sums);
+  if (way() == Way::avx2) return sum_bytes_avx2<kRows>(f, sums);
+  sum_bytes_plainly<kRows>(f, sums);
+}
+
+// At most kRows rows.
+template <int kRows>
+void sum_rest(int64_t rows, const ByteFactors& f, ByteSums sums) {
+  if (rows == kRows) return sum_bytes<kRows>(f, sums);
+  if constexpr (kRows > 1) sum_rest<kRows - 1>(rows, f, sums);
+}
+
+// Sums of some rows with the columns from j on of a panel, kColumnsOfStrip at most.
+void sum_strip(const Bench& bench, int64_t rows, int64_t k, const PanelOfTiles& panel, int64_t j,
+               ByteSums sums) {
+  const Tiles b = panel.tiles(j, kBlocksOfStrip);
+  ByteFactors f{bench.values.data(), stride(k), {}, blocks(k, 4)};
+  std::ranges::copy(b.first, f.b);
+  const int64_t most = way() == Way::vnni ? kVnniRows : kAvx2Rows;
+  for (; rows > 0; rows -= most) {
+    sum_rest<kVnniRows>(std::min(most, rows), f, sums);
+    f.a += most * f.a_row;
+    sums.to += most * sums.row;
+  }
+}
+
+// Some of the rows and columns of y.
+struct Part {
+  int64_t first_row, rows, first, columns;
+};
+
 struct Job {
   Matrix<const float> x;
   const Weights& w;
@@ -186,59 +210,64 @@ struct Job {
   int64_t count() const { return blocks(x.rows, block_rows) * panels(); }
   int64_t panels() const { return static_cast<int64_t>(w.panels.size()); }
 
-  void scale(const Bench& bench, int64_t first_row, int64_t rows, int64_t first,
-             int64_t columns) const {
-    const int64_t apart = has_tiles() ? kTileColumns : columns;
-    const float* const t = w.scales.data() + first;
-    const int32_t* const lifted = w.lifted.data() + first;
-    for (int64_t i = 0; i < rows; ++i) {
-      const int32_t* sums = bench.sums + i * apart;
-      const float s = bench.scales[i];
-      float* to = y.row(first_row + i) + first;
-      const float* const b = bias ? bias + first : nullptr;
+  void scale(const float* scales, const Part& part, ByteSums from) const {
+    const float* const t = w.scales.data() + part.first;
+    const int32_t* const lifted = w.lifted.data() + part.first;
+    for (int64_t i = 0; i < part.rows; ++i) {
+      const int32_t* sums = from.to + i * from.row;
+      const float s = scales[i];
+      float* to = y.row(part.first_row + i) + part.first;
+      const float* const b = bias ? bias + part.first : nullptr;
       if (b)
 #pragma omp simd
-        for (int64_t j = 0; j < columns; ++j)
+        for (int64_t j = 0; j < part.columns; ++j)
           to[j] = static_cast<float>(sums[j] - lifted[j]) * s * t[j] + b[j];
       else
 #pragma omp simd
-        for (int64_t j = 0; j < columns; ++j)
+        for (int64_t j = 0; j < part.columns; ++j)
           to[j] = static_cast<float>(sums[j] - lifted[j]) * s * t[j];
+    }
+  }
+
+  void quantise_rows(const Part& part, Bench& bench) const {
+    const int64_t k = x.cols, apart = stride(k);
+    bench.values.resize(static_cast<size_t>(kTileRows * apart));
+    for (int64_t i = 0; i < part.rows; ++i) {
+      uint8_t* const to = bench.values.data() + i * apart;
+      bench.scales[i] = quantise(x.row(part.first_row + i), k, kLift - 1, kLift, to);
+      std::fill(to + k, to + apart, uint8_t{0});
     }
   }
 
   void multiply(int64_t tile, Bench& bench) const {
     const int64_t block = tile / panels(), panel = tile % panels(), k = x.cols;
-    const int64_t first_row = block * block_rows, rows = std::min(block_rows, x.rows - first_row);
-    const int64_t first = panel * kTileColumns, columns = std::min(kTileColumns, y.cols - first);
-    if (bench.block != block) {
-      const int64_t apart = has_tiles() ? stride(k) : k;
-      bench.values.resize(static_cast<size_t>(kTileRows * apart));
-      for (int64_t i = 0; i < rows; ++i) {
-        uint8_t* const to = bench.values.data() + i * apart;
-        bench.scales[i] = quantise(x.row(first_row + i), k, lift() - 1, lift(), to);
-        std::fill(to + k, to + apart, uint8_t{0});
-      }
-      bench.block = block;
+    Part part{.first_row = block * block_rows,
+              .rows = std::min(block_rows, x.rows - block * block_rows),
+              .first = panel * kTileColumns,
+              .columns = std::min(kTileColumns, y.cols - panel * kTileColumns)};
+    if (bench.block != block) quantise_rows(part, bench);
+    bench.block = block;
+    const memory& kept = w.panels[static_cast<size_t>(panel)].values;
+    const PanelOfTiles b{static_cast<const char*>(kept.get_data_handle()), kTile * stride(k),
+                         part.columns};
+    if (way() == Way::tiles) {
+      sum_in_tiles(bench, part.rows, k, b, bench.sums);
+      return scale(bench.scales, part, {bench.sums, kTileColumns});
     }
-    const Ordered& kept = w.panels[static_cast<size_t>(panel)];
-    if (has_tiles()) {
-      const auto* const tiles = static_cast<const char*>(kept.values.get_data_handle());
-      sum_in_tiles(bench, rows, k, {tiles, kTile * stride(k), columns}, bench.sums);
-    } else {
-      const KeptProduct& product = kept_product(tile_shape(rows, columns, k));
-      const bool fits = kept.values.get_desc() == product.order;
-      const Ordered panel_of_w = fits ? kept : packed(product.order, kept.values);
-      execute(product, bench.values.data(), panel_of_w.values, nullptr, bench.sums);
+    // A strip's sums are scaled while they are in the first cache.
+    const ByteSums sums{bench.sums, kColumnsOfStrip};
+    for (int64_t j = 0; j < b.columns; j += kColumnsOfStrip) {
+      part.columns = std::min(kColumnsOfStrip, b.columns - j);
+      sum_strip(bench, part.rows, k, b, j, sums);
+      scale(bench.scales, part, sums);
+      part.first += kColumnsOfStrip;
     }
-    scale(bench, first_row, rows, first, columns);
   }
 };
 
 // One of `threads` shares of all tiles. A thread has neighbouring tiles of the same rows: few rows
 // are shared out by columns, and of many each thread has its own.
 void multiply_share(const Job& job, int64_t me, int64_t threads) {
-  const Alone alone;
   const int64_t tiles = job.count();
   thread_local Bench bench;
   bench.block = -1;
@@ -252,7 +281,7 @@ void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float*
                  Matrix<float> y) {
   if (y.size() == 0) return;
   const int64_t block_rows = blocks(x.rows, blocks(x.rows, kTileRows));
-  const auto kept = weights(W, block_rows);
+  const auto kept = weights(W);
   const Job job{x, *kept, bias, y, block_rows};
   if (y.size() * x.cols <= kWorthTiles) return multiply_share(job, 0, 1);
   std::exception_ptr failed;
