@@ -6,7 +6,7 @@
 #include <cstring>
 
 // Sums of products of bytes, without a sign in a and with one in b, by what a processor has for
-// them: sums[i][j] = Σ_k a_ik b_kj for kRows rows and 64 columns.
+// them: sum_ij = Σ_k a_ik b_kj for kRows rows and 64 columns.
 namespace fovea::kernel {
 
 inline constexpr int64_t kColumnsOfBlock = 16, kBlocksOfStrip = 4;
@@ -33,11 +33,24 @@ struct ByteSums {
   int64_t row;
 };
 
-// VNNI adds four products to a sum in one instruction. 6 × 4 sums are under way at a time.
+// What sums become: y_ij = s_i t_j (sum_ij − lifted_j) + bias_j.
+struct ByteResults {
+  float* y;
+  int64_t row;            // numbers from one row to the next
+  const float* s;         // of rows; all else of columns
+  const float *t, *bias;  // bias may be absent
+  const int32_t* lifted;
+  int64_t columns;
+};
+
+// VNNI adds four products to a sum in one instruction. 6 × 4 sums are under way at a time, and
+// leave their registers as results: what is stored of some rows is on its way to memory while the
+// next are summed.
 inline constexpr int kVnniRows = 6;
 
 template <int kRows>
-[[gnu::target("avx512f,avx512vnni")]] void sum_bytes_vnni(const ByteFactors& f, ByteSums sums) {
+[[gnu::target("avx512f,avx512vnni")]] void multiply_bytes_vnni(const ByteFactors& f,
+                                                               const ByteResults& to) {
   __m512i s[kRows][kBlocksOfStrip];
 #pragma GCC unroll 8
   for (auto& row : s)
@@ -54,11 +67,21 @@ template <int kRows>
       for (int c = 0; c < kBlocksOfStrip; ++c) s[r][c] = _mm512_dpbusd_epi32(s[r][c], a, b[c]);
     }
   }
-#pragma GCC unroll 8
-  for (int r = 0; r < kRows; ++r)
 #pragma GCC unroll 4
-    for (int c = 0; c < kBlocksOfStrip; ++c)
-      _mm512_storeu_si512(sums.to + r * sums.row + c * kColumnsOfBlock, s[r][c]);
+  for (int c = 0; c < kBlocksOfStrip; ++c) {
+    const int64_t j = c * kColumnsOfBlock, left = to.columns - j;
+    if (left <= 0) break;
+    const auto here = static_cast<__mmask16>(left < kColumnsOfBlock ? (1 << left) - 1 : 0xffff);
+    const __m512i lifted = _mm512_maskz_loadu_epi32(here, to.lifted + j);
+    const __m512 t = _mm512_maskz_loadu_ps(here, to.t + j);
+    const __m512 bias = to.bias ? _mm512_maskz_loadu_ps(here, to.bias + j) : _mm512_setzero_ps();
+#pragma GCC unroll 8
+    for (int r = 0; r < kRows; ++r) {
+      const __m512 sum = _mm512_maskz_cvtepi32_ps(here, _mm512_sub_epi32(s[r][c], lifted));
+      const __m512 scaled = _mm512_mul_ps(sum, _mm512_set1_ps(to.s[r]));
+      _mm512_mask_storeu_ps(to.y + r * to.row + j, here, _mm512_fmadd_ps(scaled, t, bias));
+    }
+  }
 }
 
 // AVX2 adds products two by two, in 32 bits where both factors have 16: those of 8 bits would not

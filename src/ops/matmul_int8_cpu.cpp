@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <tuple>
+#include <type_traits>
 #include <vector>
 
 #include "base/brief_lock.h"
@@ -168,31 +169,13 @@ void sum_in_tiles(const Bench& bench, int64_t rows, int64_t k, const PanelOfTile
 }
 
 template <int kRows>
-void sum_bytes(const ByteFactors& f, ByteSums sums) {
-  if (way() == Way::vnni) return sum_bytes_vnni<kRows>(f, sums);
-  if (way() == Way::avx2) return sum_bytes_avx2<kRows>(f, sums);
-  sum_bytes_plainly<kRows>(f, sums);
-}
+using Count = std::integral_constant<int, kRows>;
 
-// At most kRows rows.
-template <int kRows>
-void sum_rest(int64_t rows, const ByteFactors& f, ByteSums sums) {
-  if (rows == kRows) return sum_bytes<kRows>(f, sums);
-  if constexpr (kRows > 1) sum_rest<kRows - 1>(rows, f, sums);
-}
-
-// Sums of some rows with the columns from j on of a panel, kColumnsOfStrip at most.
-void sum_strip(const Bench& bench, int64_t rows, int64_t k, const PanelOfTiles& panel, int64_t j,
-               ByteSums sums) {
-  const Tiles b = panel.tiles(j, kBlocksOfStrip);
-  ByteFactors f{bench.values.data(), stride(k), {}, blocks(k, 4)};
-  std::ranges::copy(b.first, f.b);
-  const int64_t most = way() == Way::vnni ? kVnniRows : kAvx2Rows;
-  for (; rows > 0; rows -= most) {
-    sum_rest<kVnniRows>(std::min(most, rows), f, sums);
-    f.a += most * f.a_row;
-    sums.to += most * sums.row;
-  }
+// f with the number of rows, kMost at most, as a constant.
+template <int kMost, class F>
+void with_rows(int64_t rows, F f) {
+  if (rows == kMost) return f(Count<kMost>());
+  if constexpr (kMost > 1) with_rows<kMost - 1>(rows, f);
 }
 
 // Some of the rows and columns of y.
@@ -229,6 +212,39 @@ struct Job {
     }
   }
 
+  // A strip of columns of y, from j on of its panel. Sums that VNNI did not make are scaled while
+  // they are in the first cache.
+  void multiply_strip(const Part& part, const PanelOfTiles& panel, int64_t j, Bench& bench) const {
+    const Tiles b = panel.tiles(j, kBlocksOfStrip);
+    ByteFactors f{bench.values.data(), stride(x.cols), {}, blocks(x.cols, 4)};
+    std::ranges::copy(b.first, f.b);
+    const int64_t most = way() == Way::vnni ? kVnniRows : kAvx2Rows;
+    for (int64_t i = 0; i < part.rows; i += most, f.a += most * f.a_row) {
+      const ByteResults to = results(part, i, bench);
+      const ByteSums sums{bench.sums + i * kColumnsOfStrip, kColumnsOfStrip};
+      with_rows<kVnniRows>(std::min(most, part.rows - i), [&]<int kRows>(Count<kRows>) {
+        if (way() == Way::vnni)
+          multiply_bytes_vnni<kRows>(f, to);
+        else if (way() == Way::avx2)
+          sum_bytes_avx2<kRows>(f, sums);
+        else
+          sum_bytes_plainly<kRows>(f, sums);
+      });
+    }
+    if (way() != Way::vnni) scale(bench.scales, part, {bench.sums, kColumnsOfStrip});
+  }
+
+  ByteResults results(const Part& part, int64_t i, const Bench& bench) const {
+    const int64_t j = part.first;
+    return {.y = y.row(part.first_row + i) + j,
+            .row = y.cols,
+            .s = bench.scales + i,
+            .t = w.scales.data() + j,
+            .bias = bias ? bias + j : nullptr,
+            .lifted = w.lifted.data() + j,
+            .columns = part.columns};
+  }
+
   void quantise_rows(const Part& part, Bench& bench) const {
     const int64_t k = x.cols, apart = stride(k);
     bench.values.resize(static_cast<size_t>(kTileRows * apart));
@@ -254,12 +270,9 @@ struct Job {
       sum_in_tiles(bench, part.rows, k, b, bench.sums);
       return scale(bench.scales, part, {bench.sums, kTileColumns});
     }
-    // A strip's sums are scaled while they are in the first cache.
-    const ByteSums sums{bench.sums, kColumnsOfStrip};
     for (int64_t j = 0; j < b.columns; j += kColumnsOfStrip) {
       part.columns = std::min(kColumnsOfStrip, b.columns - j);
-      sum_strip(bench, part.rows, k, b, j, sums);
-      scale(bench.scales, part, sums);
+      multiply_strip(part, b, j, bench);
       part.first += kColumnsOfStrip;
     }
   }
