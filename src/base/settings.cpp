@@ -230,19 +230,21 @@ bool Settings::given(std::string_view path) const {
   return field != nullptr && field->given_;
 }
 
-std::string Settings::nearest(const std::string& path) const {
-  std::string best;
+std::string Settings::meant_by(const std::string& path) const {
+  std::vector<std::string> best;
   size_t least = too_many_edits(path.size());
   for (const auto& field : fields_) {
     size_t distance = edit_distance(path, field->path_);
-    // The right key in the wrong place: "layers" for "model.layers".
+    // The right key in the wrong place, or in none: "layers" for "model.layers". Of several that
+    // have it all are meant.
     if (last_key(path) == last_key(field->path_)) distance = std::min<size_t>(distance, 1);
-    if (distance < least) {
-      least = distance;
-      best = field->path_;
-    }
+    const bool as_near = distance == least && path == last_key(field->path_);
+    if (distance >= least && !as_near) continue;
+    if (distance < least) best.clear();
+    least = distance;
+    best.push_back("'" + field->path_ + "'");
   }
-  return best;
+  return fmt::format("{}", fmt::join(best, " or "));
 }
 
 void Settings::fail_unknown(const std::string& path, const Place& place) const {
@@ -252,9 +254,9 @@ void Settings::fail_unknown(const std::string& path, const Place& place) const {
       fail(place.code, at, ": ", field->path_, ": expected ", field->expected_, ", found a map");
   for (const auto& [key, why] : foreign_)
     check(path != key && !path.starts_with(key + "."), place.code, at, ": ", key, ": ", why);
-  const std::string close = nearest(path);
+  const std::string close = meant_by(path);
   fail(place.code, at, ": unknown key '", printable(path), "'",
-       close.empty() ? "; --dump-config lists all keys" : "; did you mean '" + close + "'?");
+       close.empty() ? "; --dump-config lists all keys" : "; did you mean " + close + "?");
 }
 
 void Settings::assign(Field& field, const std::vector<std::string>& items, bool list,

@@ -137,7 +137,7 @@ class Settings {
   void close_group();
   bool is_group(std::string_view path) const;
   Field* find(std::string_view path) const;
-  std::string nearest(const std::string& path) const;
+  std::string meant_by(const std::string& path) const;  // quoted; "" where nothing is near
   [[noreturn]] void fail_unknown(const std::string& path, const Place& place) const;
   void check_applies(const Field& field, const Place& place) const;
   void assign(Field& field, const std::vector<std::string>& items, bool list, const Place& place);

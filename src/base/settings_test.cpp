@@ -116,7 +116,8 @@ TEST(Settings, ErrorsOfTheCommandLine) {
   EXPECT_EQ(f.set_error("model.layer=4"),
             "--set model.layer=4: unknown key 'model.layer'; did you mean 'model.layers'?");
   EXPECT_EQ(f.set_error("layers=4"),
-            "--set layers=4: unknown key 'layers'; did you mean 'model.layers'?");
+            "--set layers=4: unknown key 'layers'; did you mean 'model.layers' or "
+            "'data.inner.layers'?");
   EXPECT_EQ(f.set_error("model.layers=four"),
             "--set model.layers=four: model.layers: expected an integer, found 'four'");
   f.set_error("nothing");

@@ -159,6 +159,11 @@ CLI::Option* numbers(CLI::Option* option, const std::string& which,
 
 // CLI11's help, but a default stands in brackets: "N from 1 to 9=4" reads like arithmetic.
 class Help : public CLI::Formatter {
+  std::string make_footer(const CLI::App* app) const override {
+    const std::string text = CLI::Formatter::make_footer(app);
+    if (!app->get_parent()) return text;
+    return text + "\nAll commands take --threads N, -q and --log-format as well: fovea --help.\n";
+  }
   std::string make_option_opts(const CLI::Option* option) const override {
     std::string text = CLI::Formatter::make_option_opts(option);
     const std::string equals = "=" + option->get_default_str();

@@ -127,8 +127,34 @@ EngineSpec spec_of(const std::string& text) {
   return parse_engine(found);
 }
 
-std::string name_of(const std::string& directory) {
-  return std::filesystem::path(directory).lexically_normal().filename().string();
+// What each model is called by: the name of its folder, behind as many of the folders around it as
+// it takes to tell it from the others.
+std::vector<std::string> names_of(const std::vector<EngineSpec>& specs) {
+  namespace fs = std::filesystem;
+  std::vector<fs::path> places, names;
+  for (const EngineSpec& spec : specs) {
+    const fs::path place = fs::absolute(spec.directory).lexically_normal();
+    places.push_back(place.has_filename() ? place : place.parent_path());
+    names.push_back(places.back().filename());
+  }
+  const auto ambiguous = [&](size_t i) {
+    for (size_t j = 0; j < places.size(); ++j)
+      if (places[j] != places[i] && names[j] == names[i]) return true;
+    return false;
+  };
+  for (bool any = true; any;) {
+    std::vector<size_t> alike;
+    for (size_t i = 0; i < names.size(); ++i)
+      if (ambiguous(i)) alike.push_back(i);
+    any = !alike.empty();
+    for (const size_t i : alike) {
+      const auto deep = std::distance(names[i].begin(), names[i].end()) + 1;
+      fs::path longer;
+      for (auto at = std::prev(places[i].end(), deep); at != places[i].end(); ++at) longer /= *at;
+      names[i] = longer;
+    }
+  }
+  return {names.begin(), names.end()};
 }
 
 Package load_engine(const std::string& directory, Device device) {
@@ -143,23 +169,22 @@ Engines load_engines(const ServeCommand& c) {
   const Device device = device_of(c.choice);
   Engines engines;
   const bool none = c.models.empty() && c.runs.empty();
-  std::vector<EngineSpec> models = none ? default_models() : std::vector<EngineSpec>();
-  std::ranges::transform(c.models, std::back_inserter(models), spec_of);
-  for (const EngineSpec& spec : models)
-    engines.push_back(std::make_shared<Engine>(name_of(spec.directory), spec.source, spec.target,
-                                               load_engine(spec.directory, device)));
-  for (const std::string& run : c.runs) {
-    const EngineSpec spec = spec_of(run);
-    engines.push_back(std::make_shared<Engine>(name_of(spec.directory), spec.source, spec.target,
-                                               load_engine(spec.directory, device),
-                                               training_run(spec, device)));
-  }
-  if (!none) return engines;
-  for (const std::string& directory : find_gallery()) {
-    const EngineSpec spec = spec_of(directory);
-    engines.push_back(std::make_shared<Engine>(
-        EngineName{name_of(directory), spec.source, spec.target, true}, load_config(directory),
-        [directory, device] { return load_engine(directory, device); }));
+  std::vector<EngineSpec> specs = none ? default_models() : std::vector<EngineSpec>();
+  std::ranges::transform(c.models, std::back_inserter(specs), spec_of);
+  const size_t first_run = specs.size(), first_of_gallery = first_run + c.runs.size();
+  std::ranges::transform(c.runs, std::back_inserter(specs), spec_of);
+  if (none) std::ranges::transform(find_gallery(), std::back_inserter(specs), spec_of);
+  const std::vector<std::string> names = names_of(specs);
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const auto& [directory, source, target] = specs[i];
+    if (i < first_of_gallery)
+      engines.push_back(
+          std::make_shared<Engine>(names[i], source, target, load_engine(directory, device),
+                                   i < first_run ? nullptr : training_run(specs[i], device)));
+    else
+      engines.push_back(std::make_shared<Engine>(
+          EngineName{names[i], source, target, true}, load_config(directory),
+          [directory = directory, device] { return load_engine(directory, device); }));
   }
   return engines;
 }
@@ -241,7 +266,8 @@ void run(const ServeCommand& c, Server& server, Service& service, Requests& requ
     if (requests.reload.exchange(false)) service.batcher().pause([&] { reload(c, service); });
     service.batcher().work(kPatience, signalled);
   }
-  log_info("answering what was asked; a second signal ends the program at once");
+  if (service.batcher().waiting() > 0 || server.connections() > 0)
+    log_info("answering what was asked; a second signal ends the program at once");
   const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
                                       std::chrono::duration<double>(c.drain));
   const auto late = [&] { return Clock::now() >= end; };
@@ -249,6 +275,8 @@ void run(const ServeCommand& c, Server& server, Service& service, Requests& requ
     service.batcher().work(std::chrono::milliseconds(5), late);
   if (server.connections() > 0)
     log_warning("{} connections were cut after {} s", server.connections(), c.drain);
+  else
+    log_info("ended; everybody was answered");
 }
 
 // What options mean beside the fields they fill.

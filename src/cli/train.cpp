@@ -99,7 +99,8 @@ TrainOptions read_options(const TrainCommand& command, std::string* dump) {
   options.data.start_at(command.data);
   if (!command.precision.empty()) settings.set("train.precision=" + command.precision);
   for (const std::string& assignment : command.assignments) settings.set(assignment);
-  if (!command.dump_config) options.complete(Exit::data);
+  if (!command.dump_config)
+    options.complete(command.recipe.empty() ? Exit::usage : Exit::data);  // whose fault it is
   if (options.train.updates > 0 && options.schedule.warmup >= options.train.updates)
     log_warning(
         "schedule.warmup: the rate rises over {} updates, but there are only {}: little "
@@ -219,7 +220,7 @@ void conclude(const TrainOptions& options, const TrainData& data, const std::str
   write_card(directory, card_text({name, options, data, parameters, figures}));
   const std::string results = summary_of(figures, options.valid.stop_metric);
   const char* quote = directory.find(' ') == std::string::npos ? "" : "'";  // for the shell
-  const auto [command, argument] = options.data.example_of_use();
+  const auto [command, argument] = options.data.example_of_use(example_sentence(data));
   log_info("model in {}{} (took {}); try: {} -m {}{}{} {}", directory,
            results.empty() ? "" : ": " + results, short_duration(seconds), command, quote,
            directory, quote, argument);

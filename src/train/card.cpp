@@ -143,6 +143,18 @@ std::string summary_of(const Figures& figures, const std::string& stop_metric) {
   return text + (text.empty() ? "test " : ", test ") + figures_in(scores);
 }
 
+std::string example_sentence(const TrainData& data) {
+  constexpr size_t kLeast = 15, kMost = 70;
+  const auto fits = [](const std::string& line) {
+    return line.size() >= kLeast && line.size() <= kMost &&
+           line.find_first_of("\"\\$`!") == std::string::npos && printable(line) == line;
+  };
+  for (const HeldOut* text : {&data.valid, &data.test})
+    if (const auto found = std::ranges::find_if(text->sources, fits); found != text->sources.end())
+      return *found;
+  return "A sentence.";
+}
+
 std::string card_text(const Card& card) {
   const TrainOptions& o = card.options;
   const TrainData& data = card.data;
@@ -168,9 +180,9 @@ std::string card_text(const Card& card) {
       "\nThe shape of the network is in `config.yml`, every setting of the training in "
       "`recipe.yml`. To use it:\n\n"
       "```\n";
-  const auto [command, argument] = o.data.example_of_use();
+  const auto [command, argument] = o.data.example_of_use(example_sentence(data));
   text += fmt::format("{} -m MODEL_DIR{} {}\n", command, labelled ? " --show" : "", argument);
-  if (!labelled) text += "fovea show -m MODEL_DIR \"A sentence.\"\n";
+  if (!labelled) text += fmt::format("fovea show -m MODEL_DIR {}\n", argument);
   text +=
       "```\n\n"
       "Only you know where the text came from and under which licence, what the model is good "

@@ -33,6 +33,10 @@ struct Card {
 };
 std::string card_text(const Card& card);
 
+// One that the model should know: a short line of the validation or test text that a shell takes
+// between quotes as it is; "A sentence." where there is none.
+std::string example_sentence(const TrainData& data);
+
 // Writes DIRECTORY/README.md unless one is there that somebody else wrote. A card that cannot be
 // written is a warning.
 void write_card(const std::string& directory, const std::string& text);

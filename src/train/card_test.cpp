@@ -47,6 +47,21 @@ TEST(CardTest, SaysWhatWasTrainedOnWithoutFolders) {
     EXPECT_EQ(text.find(hidden), text.npos) << hidden << "\n" << text;
 }
 
+TEST(CardTest, AnExampleThatTheModelShouldKnow) {
+  TrainData data;
+  EXPECT_EQ(example_sentence(data), "A sentence.");
+  data.test.sources = {"The cat sleeps on the table."};
+  EXPECT_EQ(example_sentence(data), "The cat sleeps on the table.");
+  const std::string line = "He lives in a house", no_shell[] = {"\"", "\\", "$", "`", "!", "\n"};
+  for (const std::string& sign : no_shell) data.valid.sources.push_back(line + sign);
+  data.valid.sources.push_back("Short.");
+  data.valid.sources.push_back(std::string(200, 'a'));
+  EXPECT_EQ(example_sentence(data), "The cat sleeps on the table.");
+  data.valid.sources.push_back(line + ".");
+  EXPECT_EQ(example_sentence(data), line + ".");
+  EXPECT_EQ(TrainOptions().data.example_of_use(line).second, "\"He lives in a house\"");
+}
+
 TEST(CardTest, OfAModelThatClassifies) {
   TrainOptions options;
   options.data.task = TaskKind::classify;

@@ -4,10 +4,10 @@
 
 namespace fovea {
 
-std::pair<std::string, std::string> DataOptions::example_of_use() const {
+std::pair<std::string, std::string> DataOptions::example_of_use(const std::string& sentence) const {
   switch (task) {
     case TaskKind::translate:
-      return {"fovea translate", "\"A sentence.\""};
+      return {"fovea translate", "\"" + sentence + "\""};
     case TaskKind::classify:
       return {"fovea classify", "\"A text.\""};
     case TaskKind::read:

@@ -41,7 +41,8 @@ struct DataOptions {
   void describe(Settings& s);
   bool labelled() const { return task != TaskKind::translate; }
   // What makes use of such a model: "fovea classify" and what stands behind the model, for a shell.
-  std::pair<std::string, std::string> example_of_use() const;
+  // A translator is given the sentence, which must need no escapes.
+  std::pair<std::string, std::string> example_of_use(const std::string& sentence) const;
   ExampleFiles examples(const std::vector<std::string>& paths, Share share = {}) const;
   // `folder`, which --data gives, stands before the recipe's own root, and replaces one that is
   // absolute. Without either, $FOVEA_DATA is the root.
