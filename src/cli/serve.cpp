@@ -362,6 +362,13 @@ void add_limits(Command& command, ServeCommand& c) {
               "Requests in a minute of an address, or of a key without a number; 0: no limit")
       .within(0, 1 << 30)
       .with_default();
+  group
+      .option(
+          "--proxies", c.service.proxies,
+          "Proxies before this server: --req-limit counts by the address that the first of them "
+          "adds to X-Forwarded-For")
+      .within(0, 16)
+      .with_default();
   group.option("--api-keys", c.keys_file, "File of keys: KEY [REQUESTS PER MINUTE] a line")
       .takes("FILE");
   group.flag("--require-api-key", c.service.keys_required, "Nothing without a key");

@@ -44,6 +44,22 @@ std::string_view Request::header(std::string_view name) const {
   return {};
 }
 
+std::string Request::client(int64_t proxies) const {
+  constexpr size_t kLongestAddress = 64;
+  std::vector<std::string> addresses;
+  for (const auto& [name, value] : headers) {
+    if (name != "x-forwarded-for") continue;
+    for (size_t at = 0, end = 0; end < value.size() && at <= value.size(); at = end + 1) {
+      end = std::min(value.find(',', at), value.size());
+      std::string one = value.substr(at, end - at);
+      std::erase_if(one, [](char c) { return c == ' ' || c == '\t'; });
+      addresses.push_back(one.substr(0, kLongestAddress));
+    }
+  }
+  const bool named = proxies > 0 && std::ssize(addresses) >= proxies;
+  return named ? addresses[addresses.size() - static_cast<size_t>(proxies)] : address;
+}
+
 const char* reason(int status) {
   for (const auto& [known, text] : kReasons)
     if (known == status) return text;

@@ -18,6 +18,9 @@ struct Request {
   std::string body = {}, address = {};
 
   std::string_view header(std::string_view name) const;  // "" where there is none
+  // Who asked, where so many proxies stand before the server, each of which names at the end of
+  // X-Forwarded-For whom it was asked by. What stands before that is anybody's claim.
+  std::string client(int64_t proxies) const;
 };
 
 struct Reply {

@@ -201,7 +201,7 @@ std::string Service::key_of(Call& call) {
 
 void Service::check_rate(Call& call) {
   int64_t per_minute = options_.requests_per_minute;
-  std::string client = "address " + call.request.address;
+  std::string client = "address " + call.request.client(options_.proxies);
   if (!options_.keys.empty()) {
     const std::string given = key_of(call);
     const ApiKey* key = options_.keys.find(given);

@@ -28,6 +28,7 @@ struct ServiceOptions {
   int64_t text_limit = 1'000;   // texts of a request
   int64_t most_alternatives = 15;
   int64_t requests_per_minute = 0;  // of a client without a key; 0: no limit
+  int64_t proxies = 0;              // one behind the other before the service
   ApiKeys keys = {};
   bool keys_required = false;
   bool files = true;

@@ -214,6 +214,33 @@ TEST(Service, AsksForKeysAndHoldsLimits) {
   EXPECT_EQ(s.ask("GET", "/metrics").status, 400);
 }
 
+TEST(Service, CountsByTheAddressThatTrustedProxiesName) {
+  const auto client = [](int64_t proxies, const Headers& headers) {
+    return Request{"GET", "/", "", headers, "", "::1"}.client(proxies);
+  };
+  const Headers chain = {{"x-forwarded-for", "6.6.6.6, 1.2.3.4"}, {"x-forwarded-for", "10.0.0.1"}};
+  EXPECT_EQ(client(0, chain), "::1");
+  EXPECT_EQ(client(1, chain), "10.0.0.1");
+  EXPECT_EQ(client(2, chain), "1.2.3.4");
+  EXPECT_EQ(client(3, chain), "6.6.6.6");
+  EXPECT_EQ(client(4, chain), "::1") << "a proxy was gone round";
+  EXPECT_EQ(client(1, {}), "::1");
+  EXPECT_EQ(client(1, {{"x-forwarded-for", "a,"}}), "");
+  EXPECT_EQ(client(1, {{"x-forwarded-for", std::string(500, 'x')}}), std::string(64, 'x'));
+
+  ServiceOptions o = options();
+  o.requests_per_minute = 1;
+  o.proxies = 1;
+  Asked s(o);
+  const auto ask = [&](const std::string& from) {
+    return s.ask("POST", "/detect", R"({"q":"x"})", "application/json", {{"x-forwarded-for", from}})
+        .status;
+  };
+  EXPECT_EQ(ask("1.1.1.1"), 200);
+  EXPECT_EQ(ask("2.2.2.2"), 200);
+  EXPECT_EQ(ask("9.9.9.9, 1.1.1.1"), 429) << "a client cannot name itself otherwise";
+}
+
 TEST(Service, RefusesWhenTooMuchIsWaiting) {
   Asked s(options(), {.queue_tokens = 10});
   const auto held = std::make_shared<HeldExchange>(), refused = std::make_shared<HeldExchange>();
