@@ -12,10 +12,7 @@ constexpr const char* kTexts = R"json(",
   "description": "Machine translation as LibreTranslate and, for texts, DeepL offer it."},
 "paths": {
 "/translate": {"post": {"summary": "Translate a text or a list of texts",
-  "requestBody": {"required": true, "content": {
-    "application/json": {"schema": {"$ref": "#/components/schemas/Question"}},
-    "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Question"}},
-    "multipart/form-data": {"schema": {"$ref": "#/components/schemas/Question"}}}},
+  "requestBody": {"$ref": "#/components/requestBodies/Question"},
   "responses": {
     "200": {"description": "The translation", "content": {"application/json": {"schema": {
     "$ref": "#/components/schemas/Answer"}}}},
@@ -26,8 +23,7 @@ constexpr const char* kTexts = R"json(",
     "504": {"$ref": "#/components/responses/Error"}}}},
 "/v1/translate/stream": {"post": {
     "summary": "Words and sentences as they are translated; at the end what /translate answers",
-  "requestBody": {"required": true, "content": {"application/json": {"schema": {
-    "$ref": "#/components/schemas/Question"}}}},
+  "requestBody": {"$ref": "#/components/requestBodies/Question"},
   "responses": {"200": {"description": "Server-sent events, a line of JSON each",
     "content": {"text/event-stream": {"schema": {"type": "object", "properties": {
     "words": {"type": "object", "required": ["text", "sentence", "added"],
@@ -39,9 +35,7 @@ constexpr const char* kTexts = R"json(",
     "400": {"$ref": "#/components/responses/Error"}, "429": {
     "$ref": "#/components/responses/Error"}}}},
 "/detect": {"post": {"summary": "The language of a text",
-  "requestBody": {"required": true, "content": {"application/json": {"schema": {"type": "object",
-    "required": ["q"],
-    "properties": {"q": {"type": "string"}, "api_key": {"type": "string"}}}}}},
+  "requestBody": {"$ref": "#/components/requestBodies/Text"},
   "responses": {"200": {"description": "At most three, the most probable first", "content": {
     "application/json": {"schema": {
     "type": "array", "items": {"$ref": "#/components/schemas/Detected"}}}}},
@@ -159,8 +153,7 @@ constexpr const char* kTraining = R"json(
     "update": {"type": "integer", "minimum": 0, "maximum": 1000000000000000},
     "source": {"type": "string"}, "target": {"type": "string"}, "model": {"type": "string"}}}}}},
   "responses": {"200": {"description": "As in the attention of /translate", "content": {
-    "application/json": {"schema": {"type": "object",
-    "required": ["model", "source", "target", "attention"]}}}},
+    "application/json": {"schema": {"$ref": "#/components/schemas/Attention"}}}},
     "400": {"$ref": "#/components/responses/Error"},
     "404": {"$ref": "#/components/responses/Error"}}}},
 )json";
@@ -196,7 +189,18 @@ constexpr const char* kMore = R"json(
 "responses": {"Error": {"description": "What was wrong", "content": {"application/json": {
     "schema": {"type": "object", "required": ["error"],
   "properties": {"error": {"type": "string"}}}}}}},
+"requestBodies": {
+"Question": {"required": true, "content": {
+  "application/json": {"schema": {"$ref": "#/components/schemas/Question"}},
+  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Question"}},
+  "multipart/form-data": {"schema": {"$ref": "#/components/schemas/Question"}}}},
+"Text": {"required": true, "content": {
+  "application/json": {"schema": {"$ref": "#/components/schemas/Text"}},
+  "application/x-www-form-urlencoded": {"schema": {"$ref": "#/components/schemas/Text"}},
+  "multipart/form-data": {"schema": {"$ref": "#/components/schemas/Text"}}}}},
 "schemas": {
+"Text": {"type": "object", "required": ["q"], "properties": {"q": {"type": "string"},
+  "api_key": {"type": "string"}}},
 "Question": {"type": "object", "required": ["q", "source", "target"], "properties": {
   "q": {"oneOf": [{"type": "string"}, {"type": "array", "items": {"type": "string"}}]},
   "source": {"type": "string", "description": "a code, or auto"}, "target": {"type": "string"},
@@ -229,8 +233,33 @@ constexpr const char* kMore = R"json(
     "type": "string"}}]},
   "detectedLanguage": {"oneOf": [{"$ref": "#/components/schemas/Detected"}, {"type": "array",
     "items": {"$ref": "#/components/schemas/Detected"}}]},
-  "alternatives": {"type": "array"}, "n_best": {"type": "array"}, "attention": {
-    "type": "array"}}},
+  "alternatives": {"type": "array", "items": {"oneOf": [{"type": "string"}, {"type": "array",
+    "items": {"type": "string"}}]}},
+  "n_best": {"type": "array", "items": {"oneOf": [{"$ref": "#/components/schemas/Scored"},
+    {"type": "array", "items": {"$ref": "#/components/schemas/Scored"}}]}},
+  "attention": {"type": "array", "description": "one of each sentence; lists for a list of texts",
+    "items": {"oneOf": [{"$ref": "#/components/schemas/Attention"},
+    {"type": "array", "items": {"$ref": "#/components/schemas/Attention"}}]}}}},
+"Scored": {"type": "object", "required": ["text", "log_prob"], "properties": {
+  "text": {"type": "string"}, "log_prob": {"type": "number", "maximum": 0}}},
+"Sentence": {"type": "object", "required": ["text", "tokens", "words", "word_of"], "properties": {
+  "text": {"type": "string"}, "tokens": {"type": "array", "items": {"type": "string"}},
+  "words": {"type": "array", "items": {"type": "string"}},
+  "word_of": {"type": "array", "items": {"type": "integer"}}}},
+"Attention": {"type": "object", "required": ["model", "source", "target", "attention"],
+  "properties": {"source": {"$ref": "#/components/schemas/Sentence"},
+  "target": {"$ref": "#/components/schemas/Sentence"},
+  "model": {"type": "object", "required": ["type", "layers", "heads", "kinds"]},
+  "attention": {"type": "array", "items": {"type": "object",
+    "required": ["kind", "mechanism", "layer", "head", "rows", "cols", "data"], "properties": {
+    "kind": {"type": "string", "enum": ["encoder", "decoder", "cross"]},
+    "mechanism": {"type": "string"}, "layer": {"type": "integer"}, "head": {"type": "integer"},
+    "rows": {"type": "integer"}, "cols": {"type": "integer"},
+    "data": {"type": "string", "description": "base64 of rows × cols bytes, weight × 255"}}}},
+  "extra": {"type": "object", "description": "what a mechanism has of its own"},
+  "steps": {"type": "array", "items": {"type": "object", "required": ["token", "logprob", "topk"]}},
+  "beam": {"type": "array", "items": {"type": "object",
+    "required": ["id", "parent", "step", "token", "score", "finished"]}}}},
 "Detected": {"type": "object", "required": ["confidence", "language"], "properties": {
   "confidence": {"type": "number", "minimum": 0, "maximum": 100}, "language": {"type": "string"}}}
 }}})json";

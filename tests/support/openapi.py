@@ -25,6 +25,8 @@ def problems(spec, schema, value, where):
         return [] if low <= value <= high else [f'{where}: {value} out of range']
     if kind and not isinstance(value, TYPES[kind]):
         return [f'{where}: not of type {kind}']
+    if value not in schema.get('enum', [value]):
+        return [f'{where}: {value} is none of enum']
     found = [f'{where}: {name} is missing' for name in schema.get('required', [])
              if name not in value]
     if kind == 'object':
