@@ -137,6 +137,12 @@ TEST(Settings, UnknownKeysNameLineAndNearest) {
             "r.yml:1: unknown key 'zzzzzzzzz'; --dump-config lists all keys");
 }
 
+TEST(Settings, WhatIsNotClosedIsOnTheLastLineThatSaysSomething) {
+  Fixture f;
+  EXPECT_TRUE(f.error("title: a\nmodel: {layers: 4\n\n \n").starts_with("r.yml:2: a '{' is not"));
+  EXPECT_TRUE(f.error("data: [\n").starts_with("r.yml:1: a '[' is not")) << f.error("data: [\n");
+}
+
 TEST(Settings, ForeignKeysSayWhereTheyBelong) {
   Fixture f;
   f.settings.foreign("variants", "this is for others");

@@ -197,7 +197,11 @@ std::vector<YamlEntry> read_yaml(std::string_view text, const std::string& sourc
     }
   } catch (const YAML::Exception& error) {
     const bool tab = tab_indents(text, error.mark.line);
-    events.fault(error.mark, tab ? kTab : in_our_words(error.msg));
+    const size_t end = std::min(text.find_last_not_of(" \t\r\n"), text.size());
+    YAML::Mark mark = error.mark;  // no farther than there is something to read
+    mark.line =
+        std::min(mark.line, static_cast<int>(std::ranges::count(text.substr(0, end), '\n')));
+    events.fault(mark, tab ? kTab : in_our_words(error.msg));
   }
   return events.take();
 }
