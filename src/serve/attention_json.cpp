@@ -27,7 +27,7 @@ std::string as_bytes(std::span<const float> weights) {
 Json side(const Vocabulary& vocabulary, std::span<const int32_t> ids, const std::string& text) {
   return {{"text", text},
           {"tokens", vocabulary.pieces(ids)},
-          {"words", vocabulary.words(ids)},
+          {"words", vocabulary.words(ids, text)},
           {"word_of", vocabulary.words_of(ids)}};
 }
 

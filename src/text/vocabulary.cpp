@@ -359,6 +359,21 @@ std::vector<std::string> Vocabulary::words(std::span<const int32_t> ids) const {
   return result;
 }
 
+std::vector<std::string> Vocabulary::words(std::span<const int32_t> ids,
+                                           std::string_view line) const {
+  std::vector<std::string> result = words(ids);
+  const std::vector<std::string_view> written = split_words(line);
+  size_t controls = 0;
+  for (const int32_t id : ids) controls += table_->shown(id).role == Role::control;
+  if (written.size() + controls != result.size()) return result;  // cut off, or other words
+  const std::vector<int> word = words_of(ids);
+  for (size_t i = 0; i < ids.size(); ++i) {
+    const auto at = static_cast<size_t>(word[i]);
+    if (ids[i] == kUnk && at < written.size()) result[at] = written[at];
+  }
+  return result;
+}
+
 uint64_t Vocabulary::fingerprint() const {
   uint64_t hash = hash_bytes(0xCBF29CE484222325u, name_of(cut()));
   for (int32_t id = 0; id < size(); ++id) {

@@ -96,6 +96,8 @@ class Vocabulary {
 
   // The words that words_of counts, as they should be shown; control pieces by their names.
   std::vector<std::string> words(std::span<const int32_t> ids) const;
+  // The same of the ids of a line: a word with an unknown piece as the line has it.
+  std::vector<std::string> words(std::span<const int32_t> ids, std::string_view line) const;
 
   // Changes with any piece, its place or the way of cutting.
   uint64_t fingerprint() const;

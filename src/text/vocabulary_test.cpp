@@ -55,6 +55,10 @@ TEST(Vocabulary, NumbersWordsInOrder) {
   const Vocabulary v = words();
   EXPECT_EQ(v.encode(" the  dog\tthe cat "), (Ids{4, 5, 4, kUnk}));
   EXPECT_EQ(v.decode(Ids{kBos, 4, 5, kUnk, kEos, kPad}), "the dog ⁇");
+  using Words = std::vector<std::string>;
+  EXPECT_EQ(v.words(Ids{4, kUnk, 5, kEos}), (Words{"the", "⁇", "dog", "</s>"}));
+  EXPECT_EQ(v.words(Ids{4, kUnk, 5, kEos}, " the  قال dog"), (Words{"the", "قال", "dog", "</s>"}));
+  EXPECT_EQ(v.words(Ids{4, kUnk, kEos}, "the قال dog"), (Words{"the", "⁇", "</s>"})) << "cut off";
   EXPECT_EQ(v.count(5), 5);
   EXPECT_EQ(v.id("cat"), kUnk);
   EXPECT_TRUE(v.encode("").empty());
