@@ -88,7 +88,7 @@ function hoverMap(box, { sentence, state, model, room }) {
   let latest = 0;
   return (one) => {
     const turn = ++latest;
-    if (one.step === 0 || (recorded && !one.won)) return;
+    if (one.step === 0 || sentence.maps.length === 0 || (recorded && !one.won)) return;
     const draw = (found) => {
       if (turn !== latest) return;
       const m = rowsOf(found, state, one.step);
@@ -132,6 +132,8 @@ function tree(box, sentence, { state, model, room }) {
 
 export const view = {
   id: 'beam',
+  bare: true,  // a model without attention searches, too
+  changes: true,  // shows them
   title: 'Search',
   tools: ['layer', 'head', 'gamma'],
   draw(stage, { sentence, state, model }) {

@@ -2,13 +2,17 @@
 
 import { el } from './dom.js';
 import { fitted, matrix, read } from './attention.js';
+import { difference, placed } from './difference.js';
 import { heatmap } from './map.js';
 import { translate } from './service.js';
-import { set } from './state.js';
+import { point, set } from './state.js';
 
 function panel(title, text, drawing) {
   return el('div', {}, el('h2', {}, title), el('p', { dir: 'auto' }, text), drawing);
 }
+
+const none = () => el('p', { class: 'note' }, 'This model has no attention to show.');
+const titleOf = (model, m) => (m ? `${model.name} (${m.mechanism})` : model.name);
 
 // The second sentence; nothing stands for the same as the first.
 function field(state) {
@@ -19,37 +23,60 @@ function field(state) {
   });
 }
 
-async function ask(other, state, room) {
+async function ask(other, state, number) {
   const reply = await translate(state.second || state.text.trim(), other);
-  const found = reply.attention.filter((s) => s.attention.length > 0).map(read);
-  const sentence = found[state.second ? 0 : state.sentence];
-  if (!sentence)
-    return panel(other.name, reply.translatedText,
-      el('p', { class: 'note' }, 'This model has no attention to show.'));
-  const m = matrix(sentence, fitted(sentence, state));
-  return panel(`${other.name} (${m.mechanism})`, sentence.target.text,
-    heatmap(m, { room, gamma: state.gamma, live: false }));
+  const found = reply.attention[state.second ? 0 : number];
+  const sentence = found && read(found);
+  const m = sentence?.maps.length > 0 ? matrix(sentence, fitted(sentence, state)) : null;
+  return { m, text: sentence?.target.text ?? reply.translatedText };
+}
+
+// Both maps, linked by words: the same words of both are marked and read out together.
+function linked(maps, names, { room, gamma }) {
+  const d = difference(...maps);
+  const drawings = maps.map((m, side) => heatmap(m, { room, gamma,
+    tell: (row, col) => point(placed(d.rowPairs, side, row), placed(d.colPairs, side, col)) }));
+  const at = (pairs, i, side) => (i === null ? null : pairs[i]?.[side] ?? null);
+  const weight = (side, row, col) => {
+    const [i, j] = [at(d.rowPairs, row, side), at(d.colPairs, col, side)];
+    return i === null || j === null ? '–' : maps[side].at(i, j).toFixed(3);
+  };
+  return {
+    drawings, read: d,
+    value: (row, col) => `: ${names[0]} ${weight(0, row, col)}, ${names[1]} ${weight(1, row, col)}`,
+    point: ({ row, col }) => drawings.forEach((drawing, side) => drawing.mark(
+      at(d.rowPairs, row, side), at(d.colPairs, col, side))),
+  };
 }
 
 export const view = {
   id: 'compare',
   title: 'Compare',
   asks: true,  // the server, about another model
+  bare: true,  // one of the models may have no attention
   tools: ['kind', 'layer', 'head', 'unit', 'gamma', 'other'],
-  draw(stage, { m, sentence, state, model, other }) {
+  draw(stage, { m, sentence, state, model, other, again }) {
     const room = Math.max(320, (stage.clientWidth - 60) / 2);
-    const drawing = heatmap(m, { room, gamma: state.gamma });
+    const { gamma } = state;
+    const alone = m && heatmap(m, { room, gamma });
+    const drawn = alone ? { drawing: alone, point: ({ row, col }) => alone.mark(row, col) } : {};
     const pair = el('div', { class: 'pair' },
-      panel(`${model.name} (${m.mechanism})`, sentence.target.text, drawing));
+      panel(titleOf(model, m), sentence.target.text, alone ?? none()));
     stage.append(el('label', { class: 'second' }, 'Second sentence ', field(state)), pair);
     if (other === model && !state.second)
       stage.append(el('p', { class: 'note' }, 'Type another sentence, or choose another model; '
         + 'fovea serve takes several.'));
-    ask(other, state, room).then((second) => pair.append(second),
-      (error) => pair.append(el('p', { class: 'note' }, error.message)));
-    const mark = ({ row, col }) => {
-      for (const map of pair.querySelectorAll('.heat-map')) map.mark(row, col);
-    };
-    return { drawing, point: mark };
+    ask(other, state, sentence.number).then((second) => {
+      const names = state.second ? ['first', 'second'] : [model.name, other.name];
+      const both = m && second.m && linked([m, second.m], names, { room, gamma });
+      const one = second.m && !both ? heatmap(second.m, { room, gamma, live: false }) : none();
+      if (both) {
+        alone.replaceWith(both.drawings[0]);
+        Object.assign(drawn, both, { drawing: both.drawings });
+      }
+      pair.append(panel(titleOf(other, second.m), second.text, both?.drawings[1] ?? one));
+      again();
+    }).catch((error) => pair.append(el('p', { class: 'note' }, error.message)));
+    return drawn;
   },
 };

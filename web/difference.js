@@ -24,6 +24,13 @@ export function paired(a, b) {
   return pairs;
 }
 
+// The place among the pairs of what stands at `at` in one of the lists; null where it has none.
+export function placed(pairs, side, at) {
+  if (at === null) return null;
+  const found = pairs.findIndex((one) => one[side] === at);
+  return found < 0 ? null : found;
+}
+
 function names(pairs, a, b) {
   return pairs.map(([i, j]) => {
     if (i === null) return `+ ${b[j]}`;

@@ -136,6 +136,7 @@ function fill(stage, reply, place, state) {
 
 export const view = {
   id: 'inside',
+  steps: true,  // ← → choose one
   title: 'Inside',
   tools: ['kind', 'layer', 'head'],
   asks: true,

@@ -1,13 +1,14 @@
 // The page: asks the service, keeps the tools in step with the state, lets the chosen view draw.
 
-import { clear, el, options, word } from './dom.js';
+import { clear, el, options } from './dom.js';
 import { usePalette } from './colours.js';
 import {
   MAXIMUM, MEAN, fitted, heads, kinds, layers, matrix, read,
 } from './attention.js';
-import { onChange, onPoint, set, spot, start, state } from './state.js';
+import { onChange, onPoint, point, set, settle, spot, start, state } from './state.js';
 import { models, languages, recorded, translate, useKey } from './service.js';
 import { save } from './save.js';
+import { mark, reading, say } from './said.js';
 import { view as map } from './map.js';
 import { view as player } from './player.js';
 import { view as lines } from './lines.js';
@@ -15,7 +16,7 @@ import { view as headGrid } from './heads.js';
 import { view as beam } from './beam.js';
 import { view as compare } from './compare.js';
 import { view as whatIf } from './whatif.js';
-import { UNCHANGED } from './change.js';
+import { UNCHANGED, changeList, isChanged } from './change.js';
 import { view as inside } from './inside.js';
 import { view as positions } from './positions.js';
 import { view as words } from './words.js';
@@ -33,10 +34,12 @@ const KIND_NAMES = {
 };
 
 const by = (id) => document.getElementById(id);
-const page = { models: [], sentences: [], drawn: {}, m: null, asked: 0, calling: null };
+const page = { models: [], sentences: [], drawn: {}, m: null, asked: 0, calling: null,
+  failed: false };
 
 const view = () => VIEWS.find((v) => v.id === state.view) ?? map;
-const sentence = () => page.sentences[Math.min(state.sentence, page.sentences.length - 1)];
+const chosen = () => Math.min(state.sentence, page.sentences.length - 1);
+const sentence = () => page.sentences[chosen()];
 const model = () => page.models.find((m) => m.id === state.model) ?? page.models[0];
 // Those that can read the same sentence. Unless told, two sentences are compared by one model, one
 // sentence by this model and the first other one.
@@ -44,11 +47,14 @@ const readers = () => page.models.filter((m) => m.source === model().source);
 const other = () => readers().find((m) => m.id === state.other)
   ?? readers().find((m) => m !== model() && !state.second) ?? model();
 
-// "global, dot"; for models of the gallery that are called by their score or mechanism.
-const mechanism = (m) => (m.score ? `${m.attention}, ${m.score}` : m.attention);
+// " (global, dot)" behind the name of a model; what the name says is not said again.
+function mechanism(m) {
+  const more = [m.attention, m.score].filter((part) => part && part !== m.name);
+  return more.length > 0 ? ` (${more.join(', ')})` : '';
+}
 
-function message(text) {
-  by('message').textContent = text;
+function message(text, ...more) {
+  clear(by('message')).append(text, ...more);
   by('message').hidden = !text;
 }
 
@@ -76,19 +82,33 @@ async function ask() {
       ? await translate(text, model(), {}, { grown, signal: page.calling.signal })
       : { translatedText: '', attention: [] };
     if (turn !== page.asked) return;  // another was asked meanwhile
-    by('translation').textContent = reply.translatedText;
-    page.sentences = reply.attention.map((s, number) => ({ ...s, number }))
-      .filter((s) => s.attention.length > 0).map(read);
+    page.sentences = reply.attention.map((s, number) => read({ ...s, number }));
+    page.failed = false;
+    say(by('translation'), reply.translatedText, page.sentences, { tell: pointAt, choose: goTo });
   } catch (error) {
     if (turn !== page.asked) return;
-    message(error.message);
+    page.failed = true;
+    message(error.message, ' ', el('button', { type: 'button', onclick: ask }, 'Try again'));
     by('key-line').hidden = !/API key/.test(error.message);
-    page.sentences = [];
-    by('translation').textContent = '';
   }
+  by('stage').classList.toggle('stale', page.failed);  // what was shown before stays, as such
+  by('translation').classList.toggle('stale', page.failed);
   waiting(false);
   draw();
   document.body.dataset.ready = turn;
+}
+
+// A word of the translation that is pointed at, or none. It has no place among rows of other words.
+function pointAt(number, row) {
+  const m = page.drawn.read ?? page.drawn.m;
+  if (row === null) return point(null, null);
+  if (number !== chosen() || !page.m || (m && m !== page.m) || state.kind === 'encoder') return;
+  point(state.unit === 'words' ? row : sentence().target.word_of.indexOf(row), null);
+}
+
+function goTo(number, row) {
+  const step = page.sentences[number].target.word_of.indexOf(row);
+  set(number === chosen() ? { step } : { sentence: number, step, ...UNCHANGED });
 }
 
 // A view of single numbers has no means: it shows the first where no other is chosen.
@@ -103,15 +123,19 @@ function tools() {
   const s = sentence();
   for (const button of by('views').children)
     button.setAttribute('aria-selected', button.dataset.view === now.id);
-  const offers = (name) => s && now.tools.includes(name);
+  by('tools').hidden = !s;
+  const offers = (name) => s?.maps.length > 0 && now.tools.includes(name);
   for (const name of ['kind', 'layer', 'head'])
     by(name).parentElement.hidden = !offers(name);
   document.querySelector('.switch').hidden = !offers('unit');
   for (const name of ['gamma', 'hide', 'other', 'gold'])
     by(`${name}-line`).hidden = !offers(name);
   by('palette-line').hidden = !offers('gamma');
-  for (const button of document.querySelectorAll('[data-save]'))
-    button.hidden = !s || !(now.saves ?? [button.dataset.save]).includes(button.dataset.save);
+  for (const button of document.querySelectorAll('[data-save]')) {
+    const form = button.dataset.save;
+    const drawn = /^(svg|png|embed)$/.test(form);  // all others are of weights
+    button.hidden = !s || !(drawn || s.maps.length > 0) || !(now.saves ?? [form]).includes(form);
+  }
   by('sentence-line').hidden = page.sentences.length < 2;
   by('gamma').value = state.gamma;
   by('hide').value = state.hide;
@@ -120,7 +144,7 @@ function tools() {
   for (const button of document.querySelectorAll('[data-unit]'))
     button.setAttribute('aria-pressed', button.dataset.unit === state.unit);
   if (!s) return;
-  options(by('other'), readers().map((m) => [m.id, `${m.id} (${mechanism(m)})`]), other().id);
+  options(by('other'), readers().map((m) => [m.id, m.id + mechanism(m)]), other().id);
   const title = (x, i) => [i, `${i + 1}: ${x.source.text.slice(0, 30)}`];
   options(by('sentence'), page.sentences.map(title), state.sentence);
   options(by('kind'), kinds(s).map((k) => [k, KIND_NAMES[k]]), state.kind);
@@ -134,10 +158,10 @@ function draw() {
   const stage = clear(by('stage'));
   page.drawn = {};
   page.m = null;
+  clear(by('read-out'));
   const s = sentence();
-  if (!s) {
-    stage.append(el('p', { class: 'note' }, state.text.trim()
-      ? 'No attention to show: this model has none.' : 'Type a sentence.'));
+  if (!s || (s.maps.length === 0 && !view().bare)) {
+    stage.append(el('p', { class: 'note' }, why(s)));
     return;
   }
   if (recorded) {
@@ -146,25 +170,37 @@ function draw() {
   }
   const now = fitted(s, state);
   page.m = matrix(s, now);
+  if (isChanged(state) && !view().changes)
+    stage.append(el('div', { class: 'unchanged' }, changeList(state, s), el('p', { class: 'note' },
+      'This view is without these changes; What if? and Search show the sentence with them.')));
   page.drawn = view().draw(stage, { sentence: s, m: page.m, state: now, model: model(),
-    other: other() }) ?? {};
+    other: other(), again: () => readOut(spot) }) ?? {};
   readOut(spot);
+}
+
+// Why there is nothing to draw.
+function why(s) {
+  if (page.failed) return 'There is nothing to show: the sentence was not translated.';
+  if (!state.text.trim()) return 'Type a sentence.';
+  if (!s) return 'There are no words to translate in this text; it stays as it is.';
+  return 'This model has no attention to show: it writes from the last state of the encoder alone. '
+    + 'Search and Words show it; Compare it with another.';
 }
 
 function readOut({ row, col, pinned }) {
   const line = clear(by('read-out'));
-  const m = page.drawn.m ?? page.m;
+  const m = page.drawn.read ?? page.drawn.m ?? page.m;
   page.drawn.point?.({ row, col });
   if (!m || !page.drawn.point) return;
-  if (row === null && col === null) line.append('Point at a cell or a word to read its weights.');
-  if (row !== null && row < m.rows) line.append(el('b', {}, word(m.rowNames[row])));
-  if (col !== null && col < m.cols) line.append(' → ', el('b', {}, word(m.colNames[col])));
-  if (row !== null && col !== null && row < m.rows && col < m.cols)
-    line.append(` = ${m.at(row, col).toFixed(3)}`);
+  line.append(...reading(m, { row, col }, page.drawn.value));
+  const ofTarget = m.rowOf && state.kind !== 'encoder' && row !== null && row < m.rows;
+  mark(by('translation'), chosen(), ofTarget ? wordOf(row) : null);
   if (pinned && m.rowOf && !recorded) line.append(' ', el('button', { type: 'button', class: 'how',
     onclick: () => set({ view: 'inside', step: m.rowOf.indexOf(row), col: m.colOf.indexOf(col) }),
   }, 'how it comes about'));
 }
+
+const wordOf = (row) => (state.unit === 'words' ? row : sentence().target.word_of[row]);
 
 function shift(name, list, by_) {
   const all = name === 'head' ? [MAXIMUM, MEAN, ...list] : [MEAN, ...list];
@@ -179,13 +215,15 @@ function keys(event) {
   if (/^(TEXTAREA|SELECT|INPUT)$/.test(tagName) && !event.target.matches('.step')) return;
   const kind = view().tools.includes('kind') ? state.kind : 'cross';
   const last = s.steps.length - 1;
+  const offers = (name, act) => (view().tools.includes(name) ? act : null);
+  const steps = (act) => (view().steps ? act : null);  // else the keys scroll
   const actions = {
-    ArrowRight: () => set({ step: Math.min(last, state.step + 1) }),
-    ArrowLeft: () => set({ step: Math.max(0, state.step - 1) }),
-    ArrowDown: () => shift('layer', layers(s, kind), 1),
-    ArrowUp: () => shift('layer', layers(s, kind), -1),
-    ']': () => shift('head', heads(s, kind), 1),
-    '[': () => shift('head', heads(s, kind), -1),
+    ArrowRight: steps(() => set({ step: Math.min(last, state.step + 1) })),
+    ArrowLeft: steps(() => set({ step: Math.max(0, state.step - 1) })),
+    ArrowDown: offers('layer', () => shift('layer', layers(s, kind), 1)),
+    ArrowUp: offers('layer', () => shift('layer', layers(s, kind), -1)),
+    ']': offers('head', () => shift('head', heads(s, kind), 1)),
+    '[': offers('head', () => shift('head', heads(s, kind), -1)),
     s: () => keep('svg'),
   };
   const number = Number(event.key) - 1;
@@ -210,8 +248,12 @@ function listen() {
   by('key').addEventListener('change', () => { useKey(by('key').value); ask(); });
   for (const name of ['kind', 'other', 'palette'])
     by(name).addEventListener('change', () => set({ [name]: by(name).value }));
-  for (const name of ['sentence', 'layer', 'head'])
-    by(name).addEventListener('change', () => set({ [name]: Number(by(name).value), step: 0 }));
+  for (const name of ['layer', 'head'])
+    by(name).addEventListener('change', () => set({ [name]: Number(by(name).value) }));
+  by('sentence').addEventListener('change', () => set({ sentence: Number(by('sentence').value),
+    step: 0, ...UNCHANGED }));
+  by('text').addEventListener('input', () => message(by('text').value.length < by('text').maxLength
+    ? '' : `No more than ${by('text').maxLength} characters fit; fovea translate takes any number.`));
   for (const name of ['gamma', 'hide'])
     by(name).addEventListener('input', () => set({ [name]: Number(by(name).value) }));
   by('gold').addEventListener('input', () => set({ gold: by('gold').value }));
@@ -231,8 +273,8 @@ async function keep(form) {
   if (!s) return;
   const drawing = page.drawn.drawing ?? by('stage').querySelector('svg');
   const shown = { m: page.m, sentence: s, choice: fitted(s, state), ...page.drawn };
-  const kept = await save(form, { ...shown, drawing });
-  if (!kept) message('This view has no drawing to save; Alignment and Lines have.');
+  const kept = await save(form, { ...shown, drawing, view: view().id });
+  if (!kept) message('This view has no drawing to save.');
 }
 
 // Another model may read another language: an example of the old one makes way for one of the new.
@@ -245,6 +287,7 @@ function choose() {
 
 function changed(names) {
   if (names.has('theme') || names.has('palette')) theme();
+  if (names.has('view') && !page.failed) message('');
   const asks = (names.has('text') && by('text').value !== state.text)
     || (names.has('model') && by('model').value !== state.model);
   if (!asks && names.size === 1 && names.has('step') && page.drawn.step)
@@ -270,7 +313,7 @@ async function begin() {
       id: same(m) ? `${m.source}-${m.target}: ${m.name}` : m.name }));
     const name = (code) => known.find((l) => l.code === code)?.name ?? code;
     options(by('model'), page.models.map((m) => [m.id,
-      `${name(m.source)} to ${name(m.target)}: ${m.name} (${mechanism(m)})`,
+      `${name(m.source)} to ${name(m.target)}: ${m.name}${mechanism(m)}`,
       m.gallery ? 'Gallery: one tiny model for each mechanism' : '']), model().id);
   } catch (error) {
     return message(error.message);
@@ -280,7 +323,7 @@ async function begin() {
     document.querySelector('header p').textContent =
       'A sentence, its translation, and where each word came from.';
     by('ask').querySelector('button').hidden = true;
-  } else if (!state.text) set({ text: EXAMPLES[model().source] ?? EXAMPLES.en });
+  } else if (!state.text) settle({ text: EXAMPLES[model().source] ?? EXAMPLES.en });
   by('text').value = state.text;
   onChange(changed);
   return ask();

@@ -82,6 +82,7 @@ function mark(source, col) {
 
 export const view = {
   id: 'player',
+  steps: true,  // ← → choose one
   title: 'Step by step',
   tools: ['layer', 'head'],
   draw(stage, { sentence, state }) {

@@ -72,6 +72,7 @@ function fill(body, reply, room) {
 
 export const view = {
   id: 'positions',
+  bare: true,
   title: 'Positions',
   tools: [],
   asks: true,

@@ -27,6 +27,23 @@ function standalone(drawing) {
   return new XMLSerializer().serializeToString(copy);
 }
 
+// A drawing, or several beside each other.
+function sheet(drawings) {
+  const gap = 24;
+  let right = -gap;
+  let height = 0;
+  const parts = drawings.map((drawing) => {
+    const size = drawing.viewBox.baseVal;
+    const left = right + gap;
+    right = left + size.width;
+    height = Math.max(height, size.height);
+    return standalone(drawing).replace('<svg', `<svg x="${left}"`);
+  });
+  if (drawings.length === 1) return { text: standalone(drawings[0]), width: right, height };
+  return { text: `<svg xmlns="http://www.w3.org/2000/svg" width="${right}" height="${height}" `
+    + `viewBox="0 0 ${right} ${height}">${parts.join('')}</svg>`, width: right, height };
+}
+
 function keep(name, blob) {
   const href = URL.createObjectURL(blob);
   const link = el('a', { href, download: name });
@@ -37,12 +54,11 @@ function keep(name, blob) {
 }
 
 // Twice as many points as on the screen, for print.
-async function png(drawing) {
-  const href = URL.createObjectURL(new Blob([standalone(drawing)], { type: 'image/svg+xml' }));
+async function png({ text, width, height }) {
+  const href = URL.createObjectURL(new Blob([text], { type: 'image/svg+xml' }));
   const image = new Image();
   image.src = href;
   await image.decode();
-  const { width, height } = drawing.viewBox.baseVal;
   const canvas = el('canvas', { width: Math.ceil(width * 2), height: Math.ceil(height * 2) });
   canvas.getContext('2d').drawImage(image, 0, 0, canvas.width, canvas.height);
   URL.revokeObjectURL(href);
@@ -50,10 +66,10 @@ async function png(drawing) {
 }
 
 // A piece of HTML to paste into a page of one's own; it needs nothing else.
-function snippet(drawing, sentence) {
+function snippet({ text }, sentence) {
   const caption = el('figcaption', { dir: 'auto' },
     `${sentence.source.text} → ${sentence.target.text}`);
-  return `<figure>\n${standalone(drawing)}\n${caption.outerHTML}\n</figure>\n`;
+  return `<figure>\n${text}\n${caption.outerHTML}\n</figure>\n`;
 }
 
 // What `form` asks for as a Blob, or null where the view has no drawing.
@@ -65,15 +81,22 @@ export async function content(form, { drawing, m, sentence, choice }) {
     return new Blob([json(m, sentence, choice)], { type: 'application/json' });
   if (form === 'latex') return new Blob([tikz(m)], { type: 'text/plain' });
   if (!drawing) return null;
-  if (form === 'png') return png(drawing);
-  if (form === 'embed') return new Blob([snippet(drawing, sentence)], { type: 'text/html' });
-  return new Blob([standalone(drawing)], { type: 'image/svg+xml' });
+  const drawn = sheet([drawing].flat());
+  if (form === 'png') return png(drawn);
+  if (form === 'embed') return new Blob([snippet(drawn, sentence)], { type: 'text/html' });
+  return new Blob([drawn.text], { type: 'image/svg+xml' });
 }
 
 const ENDINGS = { pharaoh: 'align.txt', latex: 'tex', embed: 'html' };
 
+// "a-small-dog-runs-map.svg"
+function nameOf({ sentence, view }) {
+  const words = sentence.source.text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? ['attention'];
+  return `${words.slice(0, 6).join('-').slice(0, 50)}-${view}`;
+}
+
 export async function save(form, shown) {
   const blob = await content(form, shown);
-  if (blob) keep(`attention.${ENDINGS[form] ?? form}`, blob);
+  if (blob) keep(`${nameOf(shown)}.${ENDINGS[form] ?? form}`, blob);
   return blob !== null;
 }

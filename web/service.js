@@ -17,7 +17,10 @@ async function reply(path, body, signal) {
   const headers = { 'Content-Type': 'application/json' };
   if (key) headers.Authorization = `Bearer ${key}`;
   const posted = { method: 'POST', headers, body: JSON.stringify(body), signal };
-  const got = await fetch(path, body ? posted : { headers });
+  const got = await fetch(path, body ? posted : { headers }).catch((error) => {
+    if (error.name === 'AbortError') throw error;
+    throw new Error('The server does not answer. Is fovea serve still running?');
+  });
   if (got.ok) return got;
   const { error } = await got.json().catch(() => ({}));
   throw new Error(error ?? `the server answered ${got.status}`);

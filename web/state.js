@@ -24,11 +24,14 @@ function read() {
   }
 }
 
-function write() {
+// What one may want to go back from has an entry of its own in the browser's history.
+const GOES_BACK = /^(text|model|other|second|view|sentence|edit|mask|mute|force|prefix)$/;
+
+function write(how) {
   const kept = new URLSearchParams();
   for (const [name, value] of Object.entries(DEFAULTS))
     if (state[name] !== value) kept.set(name, state[name]);
-  history.replaceState(null, '', `#${kept}`);
+  history[how](null, '', `#${kept}`);
 }
 
 function tell(changed) {
@@ -40,8 +43,14 @@ export function set(changes) {
   if (changed.length === 0) return;
   pinned = pinned && changed.every((name) => /^(gamma|gold|palette|theme)$/.test(name));
   Object.assign(state, changes);
-  write();
+  write(changed.some((name) => GOES_BACK.test(name)) ? 'pushState' : 'replaceState');
   tell(new Set(changed));
+}
+
+// What the page chooses itself, before anybody listens.
+export function settle(changes) {
+  Object.assign(state, changes);
+  write('replaceState');
 }
 
 export function onChange(listener) {

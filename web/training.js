@@ -144,6 +144,7 @@ function follow(body, model, show) {
 
 export const view = {
   id: 'training',
+  bare: true,
   title: 'Training',
   tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
   asks: true,

@@ -7,9 +7,13 @@ import { fitted, heads, layers, matrix } from './attention.js';
 import {
   changed, changeList, changes, force, isChanged, toggleHead, toggleMask,
 } from './change.js';
-import { difference } from './difference.js';
+import { difference, placed } from './difference.js';
 import { cellOf, heatmap } from './map.js';
-import { point, set, spot } from './state.js';
+import { point, set, state as live } from './state.js';
+
+// What a key has worked, as a selector: it has the focus again when all is drawn anew.
+let focused = '';
+const focus = (event, selector) => { focused = event.detail === 0 ? selector : ''; };
 
 const shortcut = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
 
@@ -31,7 +35,7 @@ function edit(node, words, at) {
     if (event.key === 'Enter') close(true);
     if (event.key === 'Escape') close(false);
   });
-  field.addEventListener('blur', () => close(false));
+  field.addEventListener('blur', () => close(true));
   node.replaceWith(field);
   field.focus();
   field.select();
@@ -49,6 +53,7 @@ function sourceWords(sentence, state, look) {
       title: `Click: nothing may look at it.${at < words.length ? ' Double click: edit it.' : ''}`,
       onclick: (event) => {
         if (event.detail > 1) return;  // of a double click the second
+        focus(event, `[data-word="${at}"]`);
         clearTimeout(line.later);
         line.later = setTimeout(() => toggleMask(state, at), event.detail === 0 ? 0 : 220);
       },
@@ -59,8 +64,9 @@ function sourceWords(sentence, state, look) {
       onkeydown: (event) => {
         if (!shortcut(event)) return;
         if (event.key === 'e' && at < words.length) edit(node, words, at);
-        else if (event.key === 'f') look(state.step, at);
+        else if (event.key === 'f') look(live.step, at);
         else return;
+        focus(event, `[data-word="${at}"]`);
         event.preventDefault();
       },
       onmouseenter: () => line.point?.(at), onmouseleave: () => line.point?.(null),
@@ -84,7 +90,10 @@ function headButtons(sentence, state) {
         type: 'button', class: off ? 'masked' : null, 'aria-pressed': off,
         'data-head': `${state.kind}.${layer}.${head}`,
         'aria-label': `Silence layer ${layer}, head ${head}`,
-        onclick: () => toggleHead(state, `${state.kind}.${layer}.${head}`),
+        onclick: (event) => {
+          focus(event, `[data-head="${state.kind}.${layer}.${head}"]`);
+          toggleHead(state, `${state.kind}.${layer}.${head}`);
+        },
       }, String(head)));
     }
   }
@@ -109,16 +118,12 @@ function panel(name, title, drawing) {
   return el('div', { class: name }, el('h2', {}, title), drawing);
 }
 
-// Row and column of a map under the mouse, as row and column of the difference.
-const placed = (pairs, side, at) => {
-  if (at === null) return null;
-  const found = pairs.findIndex((one) => one[side] === at);
-  return found < 0 ? null : found;
-};
-
-function threeMaps(before, now, d, { room, gamma, look }) {
-  const cell = cellOf([before.m, now.m, d], room, 40);
-  const sides = [[before, 'before', 'As it was', 0], [now, 'now', 'As it is now', 1]];
+// One map while nothing is changed, else both and their difference.
+function mapsOf(before, now, d, { room, gamma, look }) {
+  const same = now === before;
+  const cell = cellOf(same ? [now.m] : [before.m, now.m, d], room, 40);
+  const sides = same ? [[before, 'before', 'As it is', 0]]
+    : [[before, 'before', 'As it was', 0], [now, 'now', 'As it is now', 1]];
   const maps = sides.map(([one, name, title, side]) => {
     const drawing = heatmap(one.m, { room, gamma, cell, sums: false,
       tell: (row, col) => point(placed(d.rowPairs, side, row), placed(d.colPairs, side, col)),
@@ -127,6 +132,7 @@ function threeMaps(before, now, d, { room, gamma, look }) {
       row === null ? null : d.rowPairs[row]?.[side] ?? null,
       col === null ? null : d.colPairs[col]?.[side] ?? null) };
   });
+  if (same) return maps;
   const drawing = heatmap(d, { room, gamma, cell, paint: diverging, sums: false, dotted: false });
   maps.push({ name: 'difference', title: 'Difference: red more, blue less', drawing,
     mark: (row, col) => drawing.mark(row, col) });
@@ -139,22 +145,39 @@ function stepsOf(m, row) {
   return { first, end: m.rowOf.lastIndexOf(row) + 1 };
 }
 
-function note(kind) {
-  const cell = ', click a cell to make that step look there (in the layer and head that are '
-    + 'chosen, or all); what was written before it is kept';
+// What one can do, in front of it; what one should know, behind it.
+function invitation(kind) {
   return el('p', { class: 'note' }, 'Click a word to mask it, double-click to edit it, click a '
-    + 'head to silence it', kind === 'cross' ? cell : '',
-    '. Silent heads count as 0. Keys: e edits the word in focus, f makes the chosen step (← →) '
-    + 'look at it. A recurrent encoder has read a masked word all the same.');
+    + 'head to silence it', kind === 'cross' ? ', click a cell of the map to make its step look '
+    + 'there' : '', '. Then see what becomes of the translation.');
+}
+
+function note() {
+  return el('p', { class: 'note' }, 'A forced step looks there in the layer and head that are '
+    + 'chosen, or in all; what was written before it is kept. Silent heads count as 0. Keys: e edits '
+    + 'the word in focus, f makes the chosen step (← →) look at it. A recurrent encoder has read a '
+    + 'masked word all the same.');
+}
+
+// A cell of the difference as "before 0.602, now 0.000, difference −0.602".
+function readBoth(before, now, d) {
+  const weight = (m, side, row, col) => {
+    const [i, j] = [d.rowPairs[row][side], d.colPairs[col][side]];
+    return i === null || j === null ? '–' : m.at(i, j).toFixed(3);
+  };
+  return (row, col) => `: before ${weight(before.m, 0, row, col)}, `
+    + `now ${weight(now.m, 1, row, col)}, difference ${d.at(row, col).toFixed(3)}`;
 }
 
 export const view = {
   id: 'whatif',
   title: 'What if?',
   asks: true,  // the server, about a changed sentence or model
+  changes: true,  // shows them
+  steps: true,  // ← → choose one
   saves: ['svg', 'png', 'embed', 'csv'],  // of the difference, which has no weights of a sentence
   tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
-  draw(stage, { sentence, m, state, model }) {
+  draw(stage, { sentence, m, state, model, again }) {
     const box = el('div', { class: 'what-if', 'data-state': 'waiting' });
     const forces = state.kind === 'cross';
     const before = { sentence, m };
@@ -168,24 +191,30 @@ export const view = {
       const d = difference(m, now.m);
       const wordPairs = difference(matrix(sentence, { ...state, kind: 'cross', unit: 'words' }),
         matrix(now.sentence, fitted(now.sentence, { ...state, kind: 'cross', unit: 'words' })));
-      const maps = threeMaps(before, now, d, { room: stage.clientWidth - 70,
+      const same = now === before;
+      const maps = mapsOf(before, now, d, { room: stage.clientWidth - 70,
         gamma: state.gamma, look: forces && look });
       const words = sourceWords(now.sentence, state, (step, at) => force(state, now.sentence,
         { first: step, end: step + 1, at, layer: state.layer, head: state.head }));
       words.point = (at) => point(null, at === null || state.unit !== 'words' ? null
         : placed(d.colPairs, 1, at));
+      const silences = layers(sentence, state.kind).length * heads(sentence, state.kind).length > 1;
       box.replaceChildren(
+        invitation(state.kind),
         el('div', { class: 'controls' }, el('div', {}, el('h2', {}, 'The model reads'), words),
-          el('div', {}, el('h2', {}, 'Heads'), headButtons(now.sentence, state))),
+          silences ? el('div', {}, el('h2', {}, 'Heads'), headButtons(now.sentence, state)) : ''),
         changeList(state, now.sentence),
-        translation('before', sentence, wordPairs.rowPairs, 0, now.sentence),
+        same ? '' : translation('before', sentence, wordPairs.rowPairs, 0, now.sentence),
         translation('now', now.sentence, wordPairs.rowPairs, 1, sentence),
         el('div', { class: 'pair' }, maps.map((one) => panel(one.name, one.title, one.drawing))),
-        note(state.kind));
-      Object.assign(drawn, { m: d, drawing: maps[2].drawing,
+        note());
+      Object.assign(drawn, { m: same ? m : d, drawing: maps.at(-1).drawing,
+        value: same ? undefined : readBoth(before, now, d),
         point: ({ row, col }) => maps.forEach((one) => one.mark(row, col)),
         step: (at) => point(placed(d.rowPairs, 1, now.m.rowOf[at] ?? null), null) });
-      drawn.point(spot);
+      if (focused) box.querySelector(focused)?.focus();
+      focused = '';
+      again();
       box.dataset.state = 'done';
     };
     stage.append(box);
@@ -194,7 +223,7 @@ export const view = {
       return drawn;
     }
     changed(sentence, model, changes(state)).then((found) => show({ sentence: found,
-      m: matrix(found, fitted(found, state)) }), (error) => {
+      m: matrix(found, fitted(found, state)) })).catch((error) => {
       box.replaceChildren(changeList(state, sentence),
         el('p', { class: 'note', role: 'alert' }, error.message));
       box.dataset.state = 'failed';

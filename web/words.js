@@ -97,6 +97,7 @@ function asked(sentence, state) {
 
 export const view = {
   id: 'words',
+  bare: true,
   title: 'Words',
   tools: [],
   asks: true,

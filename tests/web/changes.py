@@ -3,7 +3,8 @@
 import urllib.parse
 
 from drawn import TURNED, attributes, rgb
-from truth import STEP, SENTENCE, Asked, ask_service, check, equal, flat, near, picture
+from truth import (STEP, SENTENCE, Asked, ask_service, check, equal, flat, near, picture,
+                   saved_as)
 
 
 def what_if(page, text=SENTENCE, **state):
@@ -58,7 +59,7 @@ def masking_shows_the_difference(page):
     truth = Asked(page)
     what_if(page)
     near(in_map(page, "before"), flat(truth.words()), "before anything is changed")
-    near(in_map(page, "difference"), [0] * len(flat(truth.words())), "no difference")
+    equal(len(attributes(page, ".heat-map")), 1, "maps before anything is changed")
     done_after(page, "document.querySelector('.mask [data-word=\"2\"]').click()")
     check("mask=2" in page.browser.value("location.hash"), "the address does not hold the mask")
     masked = Asked(page, mask_words=[2])
@@ -75,7 +76,7 @@ def masking_shows_the_difference(page):
     old = [w for w in masked.json["target"]["words"] if w not in truth.json["target"]["words"]]
     check(set(old) <= set(new) and "Hund" not in said, f"marked as new: {new}, wanted {old}")
     done_after(page, "document.querySelector('.changes button').click()")
-    near(in_map(page, "now"), flat(truth.words()), "after it was taken back")
+    near(in_map(page, "before"), flat(truth.words()), "after it was taken back")
 
 
 def heads_are_silenced(page):
@@ -113,7 +114,7 @@ def one_head_is_forced(page):
     what_if(page, layer=1, head=2)
     wanted = []
     for row, col in ((1, 4), (3, 2)):
-        click_cell(page, "now", row, col)
+        click_cell(page, "now" if wanted else "before", row, col)
         wanted += [{"step": i, "word": col, "layer": 1, "head": 2}
                    for i, word in enumerate(truth.rows) if word == row]
         forced = Asked(page, force_attention=wanted,
@@ -128,7 +129,7 @@ def one_head_is_forced(page):
     what_if(page, force="1.4.-1.-1,3.2.-1.-1", prefix="\u2581Ein")
     done_after(page, "document.querySelector('.changes .all').click()")
     check("force" not in page.browser.value("location.hash"), "not all is taken back")
-    near(in_map(page, "now"), flat(Asked(page).words()), "after all was taken back")
+    near(in_map(page, "before"), flat(Asked(page).words()), "after all was taken back")
     # In pieces, a cell of any piece forces its word.
     what_if(page, unit="pieces", text=TURNED)
     asked = Asked(page, TURNED)
@@ -205,8 +206,12 @@ def pointing_links_all_maps(page):
     for name in ("before", "now", "difference"):
         equal(page.browser.value(f"document.querySelectorAll('.{name} .cross-hair rect').length"),
               2, f"lines of the cross-hair in {name}")
-    more = Asked(page, mask_words=[2]).words()[row][col] - Asked(page).words()[row][col]
-    equal(page.text("#read-out"), f"kleiner \u2192 small = {more:.3f}", "the read-out")
+    before, now = (one.words()[row][col] for one in (Asked(page), Asked(page, mask_words=[2])))
+    read = f"kleiner \u2192 small: before {before:.3f}, now {now:.3f}, difference {now - before:.3f}"
+    equal(page.text("#read-out"), read, "the read-out")
+    # Of a sentence as it is, its own weights; what is drawn anew is read anew.
+    done_after(page, "document.querySelector('.changes button').click()")
+    equal(page.text("#read-out"), f"kleiner \u2192 small = {before:.3f}", "the read-out unchanged")
 
 
 def keys_do_what_clicks_do(page):
@@ -234,6 +239,37 @@ def keys_do_what_clicks_do(page):
                        "new MouseEvent('mouseenter'))")
     marked = [n[0] for n in attributes(page, ".now .names .on")]
     check("small" in marked, f"the word under the mouse is not among {marked}")
+
+
+def the_chosen_step_is_forced(page):
+    """By keys alone: the step is chosen after the view was drawn."""
+    what_if(page)
+    for _ in range(2):
+        page.browser.press("ArrowRight")
+    page.browser.value("document.querySelector('.mask [data-word=\"6\"]').focus()")
+    done_after(page, "0", lambda: page.browser.press("f"))
+    state = urllib.parse.parse_qs(page.browser.value("location.hash").lstrip("#"))
+    equal(state["force"], ["2.6.-1.-1"], "what f has forced")
+    done_after(page, "document.querySelector('.mask [data-word=\"1\"]').focus()",
+               lambda: page.browser.value("document.activeElement.click()"))
+    equal(page.browser.value("document.activeElement.dataset.word"), "1", "the focus after a key")
+    page.browser.press("e")
+    done_after(page, "(() => { const field = document.activeElement; field.value = 'large';"
+               " field.blur(); })()")
+    check("edit=A+large" in page.browser.value("location.hash"), "a field that is left is forgotten")
+
+
+def changes_belong_to_their_sentence(page):
+    """Every view says that there are some; another sentence has none."""
+    page.open(text=f"{SENTENCE} {TURNED}", mask="2", view="map")
+    check("masked: dog" in page.text(".unchanged"), "the map does not tell of a change")
+    near(page.numbers(".cells rect", "weight"), flat(Asked(page).words()), "the map as it was")
+    page.browser.value("(() => { const list = document.querySelector('#sentence');"
+                       " list.value = '1'; list.dispatchEvent(new Event('change')); })()")
+    check("mask" not in page.browser.value("location.hash"), "a mask goes to another sentence")
+    equal(attributes(page, ".unchanged"), [], "changes of another sentence")
+    page.browser.value("history.back()")
+    page.browser.wait("location.hash.includes('mask=2') && document.querySelector('.unchanged')")
 
 
 def nonsense_in_the_address_is_told(page):
@@ -299,6 +335,18 @@ def two_sentences_side_by_side(page):
          "the sentence that was typed")
     equal(page.text(".pair > div:nth-child(2) p"), turned.json["target"]["text"],
           "its translation")
+    # Words of both are marked and read together; of two sentences each by its place.
+    page.open(text=SENTENCE, second=SENTENCE.replace("small ", ""), view="compare")
+    page.browser.wait("document.querySelectorAll('.heat-map').length === 2")
+    page.browser.move(*page.browser.value(
+        "(() => { const b = document.querySelectorAll('.heat-map')[1].querySelectorAll('.cells rect')"
+        "[1 * 7 + 1].getBoundingClientRect(); return [b.x + 5, b.y + 5]; })()"))
+    equal([n[0] for n in attributes(page, ".heat-map .names .on")], ["dog", "Hund"] * 2, "marked")
+    left, right = Asked(page), Asked(page, SENTENCE.replace("small ", ""))
+    equal(page.text("#read-out"), f"Hund \u2192 dog: first {left.words()[2][2]:.3f}, second "
+          f"{right.words()[1][1]:.3f}", "both weights")
+    drawing = saved_as(page, "svg").decode()
+    equal((drawing.count("Hund<"), drawing.count("<svg")), (2, 3), "both maps in what is saved")
 
 
 def mechanisms_can_be_changed(page):
@@ -326,6 +374,7 @@ def pictures_of_changes(page):
 SHIPPED = [hypotheses_can_be_followed, masking_shows_the_difference, heads_are_silenced,
            a_step_is_forced, one_head_is_forced, differences_are_marked,
            equal_words_find_each_other, a_word_is_edited, pointing_links_all_maps,
-           keys_do_what_clicks_do, nonsense_in_the_address_is_told,
+           keys_do_what_clicks_do, the_chosen_step_is_forced, changes_belong_to_their_sentence,
+           nonsense_in_the_address_is_told,
            two_sentences_side_by_side, pictures_of_changes]
 TRAINED = [mechanisms_can_be_changed]

@@ -119,7 +119,7 @@ def sentences_are_chosen(page):
     pieces = [p if len(p) == 1 else p.replace("\u2581", "")
               for p in second.json["target"]["tokens"]]
     equal([n[0] for n in attributes(page, ".asking bdi")], pieces, "pieces of the second sentence")
-    # Sentences keep their numbers where one before them has no attention and is not shown.
+    # Sentences keep their numbers where one before them has no attention.
     page.open(text=SENTENCE)
     page.browser.value(
         "(() => { const real = window.fetch; window.fetch = async (path, how) => {"
@@ -131,6 +131,7 @@ def sentences_are_chosen(page):
         " }; })()")
     page.browser.value(f"document.querySelector('#text').value = {json.dumps(TWO)}")
     ready_after(page, lambda: page.click("#ask [type=submit]"))
+    choose(page, "sentence", "1")
     page.click("[data-view=inside]")
     page.browser.wait("window.asked !== undefined")
     equal(page.browser.value("window.asked"), 1, "the sentence that inside asks for")
@@ -172,6 +173,72 @@ def typing_and_models(page):
         "document.querySelector('#text').value = ' '; document.querySelector('#ask')"
         ".requestSubmit()"))
     equal((page.text("#stage"), page.text("#message")), ("Type a sentence.", ""), "no text")
+
+
+def the_translation_can_be_pointed_at(page):
+    """A word of it reads out where it came from, and is marked where its row is pointed at."""
+    page.open(text=TWO)
+    truth = Asked(page)
+    words = [w[0] for w in attributes(page, "#translation bdi")]
+    wanted = truth.json["target"]["words"][:-1] + Asked(page, TURNED).json["target"]["words"][:-1]
+    equal(words, wanted, "words of the translation")
+    row = truth.words()[2]
+    best = sorted(zip(truth.json["source"]["words"], row), key=lambda pair: -pair[1])[:3]
+    page.browser.value("document.querySelectorAll('#translation bdi')[2].dispatchEvent("
+                       "new MouseEvent('mouseenter'))")
+    equal(page.text("#read-out"), "Hund \u2192 " + ", ".join(f"{n} {w:.3f}" for n, w in best),
+          "where it came from")
+    equal([n[0] for n in attributes(page, "#translation .on")], ["Hund"], "the word that is marked")
+    page.browser.value("document.querySelectorAll('#translation bdi')[2].dispatchEvent("
+                       "new MouseEvent('mouseleave'))")
+    equal(attributes(page, "#translation .on"), [], "marked when nothing is pointed at")
+    page.browser.value(f"document.querySelectorAll('#translation bdi')[{len(words) - 1}].click()")
+    equal(address(page).get("sentence"), "1", "a click on a word of the second sentence")
+
+
+def back_goes_back(page):
+    page.open(text=TURNED)
+    page.browser.call("Page.resetNavigationHistory")  # which is full at 50
+    for view in ("lines", "heads"):
+        page.click(f"[data-view={view}]")
+    choose(page, "gamma", "0.5", "input")  # not worth an entry
+    for view in ("lines", None):
+        page.browser.value("history.back()")
+        page.browser.wait(f"new URLSearchParams(location.hash.slice(1)).get('view') === "
+                          f"{json.dumps(view)}")
+    check(attributes(page, ".cells rect"), "the map is not drawn")
+    # Keys that mean nothing here are the browser's: they scroll.
+    page.click("[data-view=positions]")
+    for key in ("ArrowDown", "ArrowRight", "]"):
+        page.browser.press(key)
+    equal(address(page), {"text": TURNED, "view": "positions"}, "the address after keys")
+
+
+def unknown_words_are_shown(page):
+    text = "\u0642\u0627\u0644 Hello my friend \U0001f355 ."
+    page.open(text=text)
+    names = [n[0] for n in attributes(page, ".names [data-col]")]
+    equal(names, [*text.split(), "</s>"], "words as they were typed")
+    page.open(text=text, view="whatif", edit=text.replace("Hello", "Goodbye"))
+    page.browser.wait("document.querySelector('.what-if').dataset.state === 'done'")
+    names = [n[0] for n in attributes(page, ".mask [data-word]")]
+    equal(names, [*text.replace("Hello", "Goodbye").split(), "</s>"], "words of what is changed")
+    page.open(text="...")
+    check("no words" in page.text("#stage"), f"nothing to translate: {page.text('#stage')!r}")
+
+
+def a_server_that_is_gone_is_told(page):
+    with Server(page) as server:
+        page.browser.open(f"{page.url}/#text=A+dog.")
+        server.process.terminate()
+        server.process.wait()
+        page.browser.value("document.querySelector('#text').value = 'A cat.'")
+        ready_after(page, lambda: page.click("#ask [type=submit]"))
+        check("fovea serve" in page.text("#message"), f"gone: {page.text('#message')!r}")
+        check(attributes(page, ".stale .cells rect"), "what was shown is gone, or looks new")
+        page.browser.logs = [line for line in page.browser.logs if "ERR_CONNECTION" not in line]
+        page.browser.requests = [url for url in page.browser.requests
+                                 if not url.startswith(page.url)]
 
 
 def only_the_page_itself_runs(page):
@@ -230,4 +297,5 @@ def a_key_is_asked_for(page):
 
 SHIPPED = [keys_choose, the_address_keeps_every_choice, themes_change, sentences_are_chosen,
            typing_and_models, views_offer_what_they_have, words_have_their_direction,
-           only_the_page_itself_runs, a_key_is_asked_for]
+           only_the_page_itself_runs, a_key_is_asked_for, the_translation_can_be_pointed_at,
+           back_goes_back, unknown_words_are_shown, a_server_that_is_gone_is_told]

@@ -137,13 +137,17 @@ def models_are_told_apart(page):
     equal([name for name in lists[0] if "hard-sample" in name], twins, "models of one name")
     equal([name for name in lists[1] if "hard-sample" in name], twins[:1], "models to compare with")
     texts = [option[0] for option in attributes(page, "#model option")]
-    for text in ("local-p (local-p, additive)", "window (window)", "none (none)"):
+    for text in ("local-p (additive)", "window", "none"):
         check(any(one.endswith(f": {text}") for one in texts), f"no {text} in {texts}")
     page.open(text=TEXT, model=twins[1])
     asked = Asked(page, TEXT, model="hard-sample", source="de", target="en")
     near(page.numbers(".cells rect", "weight"), flat(asked.words()), "the second of one name")
     page.open(text=TEXT, model="none")
-    equal(page.text("#stage"), "No attention to show: this model has none.", "none")
+    check(page.text("#stage").startswith("This model has no attention to show"), "none")
+    page.click("[data-view=beam]")
+    page.browser.wait("document.querySelectorAll('.tree [data-id]').length > 5")
+    equal(page.browser.value("[...document.querySelectorAll('[data-save]')].filter((b) => !b.hidden)"
+                             ".map((b) => b.dataset.save)"), ["svg", "png", "embed"], "what is saved")
     page.open(text=TEXT, model="window", other="none", view="compare")
     page.browser.wait("document.querySelectorAll('.pair > div').length === 2")
     check("no attention" in page.text(".pair > div:nth-child(2)"), "none beside another")

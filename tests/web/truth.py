@@ -1,6 +1,7 @@
 """What the program and its service say, and how a test compares it with what the page shows."""
 
 import base64
+import glob
 import json
 import math
 import os
@@ -151,9 +152,8 @@ def saved_as(page, form, act=None):
     folder = f"{page.folder}/saved-{next(saves)}"
     page.browser.call("Page.setDownloadBehavior", behavior="allow", downloadPath=folder)
     act() if act else page.click(f"[data-save={form}]")
-    path = f"{folder}/attention.{ENDINGS.get(form, form)}"
     for _ in range(1500):
-        if os.path.exists(path):
+        for path in glob.glob(f"{folder}/*-*.{ENDINGS.get(form, form)}"):  # the sentence, the view
             with open(path, "rb") as file:
                 return file.read()
         time.sleep(0.02)
