@@ -252,8 +252,9 @@ function listen() {
     by(name).addEventListener('change', () => set({ [name]: Number(by(name).value) }));
   by('sentence').addEventListener('change', () => set({ sentence: Number(by('sentence').value),
     step: 0, ...UNCHANGED }));
-  by('text').addEventListener('input', () => message(by('text').value.length < by('text').maxLength
-    ? '' : `No more than ${by('text').maxLength} characters fit; fovea translate takes any number.`));
+  const most = by('text').maxLength;
+  by('text').addEventListener('input', () => message(by('text').value.length < most ? ''
+    : `Here ${most} characters fit; fovea translate takes any number.`));
   for (const name of ['gamma', 'hide'])
     by(name).addEventListener('input', () => set({ [name]: Number(by(name).value) }));
   by('gold').addEventListener('input', () => set({ gold: by('gold').value }));

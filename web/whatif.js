@@ -154,9 +154,9 @@ function invitation(kind) {
 
 function note() {
   return el('p', { class: 'note' }, 'A forced step looks there in the layer and head that are '
-    + 'chosen, or in all; what was written before it is kept. Silent heads count as 0. Keys: e edits '
-    + 'the word in focus, f makes the chosen step (← →) look at it. A recurrent encoder has read a '
-    + 'masked word all the same.');
+    + 'chosen, or in all; what was written before it is kept. Silent heads count as 0. Keys: e '
+    + 'edits the word in focus, f makes the chosen step (← →) look at it. A recurrent encoder has '
+    + 'read a masked word all the same.');
 }
 
 // A cell of the difference as "before 0.602, now 0.000, difference −0.602".

@@ -35,8 +35,8 @@ struct Task : std::enable_shared_from_this<Task> {
   // been answered, and nothing more is done.
   std::function<bool(Task& task)> prepare = nullptr;
   // Where given, each sentence as soon as it is translated, in no particular order; this and grown
-  // one call at a time, by any thread.
-  std::function<void(size_t sentence, const Translation& translation)> each = nullptr;
+  // one call at a time, by any thread. It may take away what finish does not need.
+  std::function<void(size_t sentence, Translation& translation)> each = nullptr;
   // Where given, words of a sentence that are certain while the rest is looked for: see Grown.
   std::function<void(size_t sentence, const std::string& more)> grown = nullptr;
   // Once, with the translations of all sentences where the outcome is done.

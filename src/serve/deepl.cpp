@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "serve/language.h"
 #include "serve/refusal.h"
 #include "serve/service.h"
@@ -16,10 +17,6 @@ std::string upper(std::string text) {
   for (char& c : text)
     if (c >= 'a' && c <= 'z') c = static_cast<char>(c - ('a' - 'A'));
   return text;
-}
-
-Json one(const std::string& source, std::string text) {
-  return {{"detected_source_language", upper(source)}, {"text", std::move(text)}};
 }
 
 }  // namespace
@@ -43,18 +40,20 @@ void Service::deepl_translate(Call call) {
   check_size(order->texts);
   const auto source = parameters.text("source_lang");
   choose_languages(*order, call.engines, source ? *source : "auto", *target, "");
-  const auto reply = [](const std::string& from, std::vector<std::string> results) {
+  const bool bills = parameters.flag("show_billed_characters");  // DeepL's own clients ask for it
+  const auto reply = [bills](const Order& done, const Translations& all) {
     Json list = Json::array();
-    for (std::string& text : results) list.push_back(one(from, std::move(text)));
+    for (size_t i = 0; i < done.texts.size(); ++i) {
+      Json one{
+          {"detected_source_language", upper(done.source)},
+          {"text", done.engine ? done.passages[i]->render(part(done, all, i), 0) : done.texts[i]}};
+      if (bills) one["billed_characters"] = count_code_points(done.texts[i]);
+      list.push_back(std::move(one));
+    }
     return json_reply({{"translations", std::move(list)}});
   };
-  if (!order->engine) return call.exchange->answer(reply(order->source, order->texts));
-  submit(call, order, [reply](const Order& done, const Translations& all) {
-    std::vector<std::string> results;
-    for (size_t i = 0; i < done.texts.size(); ++i)
-      results.push_back(done.passages[i]->render(part(done, all, i), 0));
-    return reply(done.source, std::move(results));
-  });
+  if (!order->engine) return call.exchange->answer(reply(*order, {}));
+  submit(call, order, reply);
 }
 
 void Service::deepl_languages(Call call) {

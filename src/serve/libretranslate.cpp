@@ -52,44 +52,67 @@ Json n_best_of(const Passage& passage, std::span<const Translation> translations
 
 }  // namespace
 
+// ,"attention":[…]: of each sentence; in lists for a list of texts.
+std::string Service::attention_of(const Order& order) {
+  std::string text = R"(,"attention":[)";
+  size_t sentence = 0;
+  for (size_t i = 0; i < order.texts.size(); ++i) {
+    const size_t end = order.engine ? sentence + order.passages[i]->sentences().size() : 0;
+    if (order.is_list) text += i == 0 ? "[" : ",[";
+    for (const size_t first = sentence; sentence < end; ++sentence)
+      text += (sentence == first ? "" : ",") + order.attention[sentence];
+    if (order.is_list) text += "]";
+  }
+  return text + "]";
+}
+
+// A sentence's attention is written when it is translated: all at the end would take a thread for as
+// long as they need together, whoever else waits and though the client may have gone. Its maps take
+// many times the room of what is written.
+void Service::note_attention(Order& order, size_t sentence, Translation& translation) {
+  if (!order.wish.attention) return;
+  size_t at = sentence, text = 0;
+  while (at >= order.passages[text]->sentences().size())
+    at -= order.passages[text++]->sentences().size();
+  order.attention[sentence] =
+      json_reply(attention_json(*order.engine, order.passages[text]->sentences()[at], translation))
+          .body;
+  translation.attention = {};
+  translation.tree = {};
+}
+
 // Where the text is in the language it is wanted in, there are no translations.
-Service::Json Service::answer_of(const Order& order, const Translations& all) {
-  const auto each = [&](auto one) {
-    return for_each_text(order.texts.size(), order.is_list, [&](size_t i) -> Json {
-      return one(*order.passages[i], part(order, all, i));
-    });
+std::string Service::answer_of(const Order& order, const Translations& all) {
+  const auto for_text = [&](auto one) {
+    return for_each_text(order.texts.size(), order.is_list, one);
   };
-  const auto same = [&](size_t i) { return Json(order.texts[i]); };
-  using Found = std::span<const Translation>;
-  Json reply{{"translatedText",
-              !order.engine ? for_each_text(order.texts.size(), order.is_list, same)
-                            : each([](const Passage& p, Found t) { return p.render(t, 0); })}};
+  Json reply{{"translatedText", for_text([&](size_t i) -> Json {
+                return order.engine ? order.passages[i]->render(part(order, all, i), 0)
+                                    : order.texts[i];
+              })}};
   if (order.detected)
-    reply["detectedLanguage"] = for_each_text(order.texts.size(), order.is_list,
-                                              [&](size_t) { return as_json(*order.detected); });
-  if (!order.engine) return reply;
+    reply["detectedLanguage"] = for_text([&](size_t) { return as_json(*order.detected); });
   if (order.alternatives > 0)
-    reply["alternatives"] = each([&](const Passage& p, Found t) {
-      return order.html ? Json::array() : alternatives_of(p, t, order.alternatives);
+    reply["alternatives"] = for_text([&](size_t i) {
+      return order.html || !order.engine
+                 ? Json::array()
+                 : alternatives_of(*order.passages[i], part(order, all, i), order.alternatives);
     });
-  if (order.n_best)
-    reply["n_best"] =
-        each([&](const Passage& p, Found t) { return n_best_of(p, t, order.wish.n_best); });
-  if (order.wish.attention)
-    reply["attention"] = each([&](const Passage& p, Found t) {
-      Json list = Json::array();
-      for (size_t i = 0; i < t.size(); ++i)
-        list.push_back(attention_json(*order.engine, p.sentences()[i], t[i]));
-      return list;
+  if (order.n_best > 0)
+    reply["n_best"] = for_text([&](size_t i) {
+      return order.engine ? n_best_of(*order.passages[i], part(order, all, i), order.n_best)
+                          : Json::array({{{"text", order.texts[i]}, {"log_prob", 0.0}}});
     });
-  return reply;
+  std::string text = json_reply(reply).body;
+  if (order.wish.attention) text.insert(text.size() - 1, attention_of(order));
+  return text;
 }
 
 void Service::translate(Call call) {
   const Orders order = read_order(call, call.parameters());
-  if (!order->engine) return call.exchange->answer(json_reply(answer_of(*order, {})));
+  if (!order->engine) return call.exchange->answer({.body = answer_of(*order, {})});
   submit(call, order, [](const Order& done, const Translations& all) {
-    return json_reply(answer_of(done, all));
+    return Reply{.body = answer_of(done, all)};
   });
 }
 

@@ -32,6 +32,17 @@ bool told_why(Exchange& exchange, Outcome outcome) {
   return outcome != Outcome::done;
 }
 
+// What is told of attention takes hundreds of times the room of the text.
+void check_size_with_attention(const std::vector<std::string>& texts) {
+  constexpr int64_t kMost = 10'000;
+  int64_t characters = 0;
+  for (const std::string& text : texts) characters += count_code_points(text);
+  if (characters > kMost)
+    throw Refusal(400, fmt::format("Invalid request: attention is for texts of up to {} characters "
+                                   "in all, this request has {}",
+                                   kMost, characters));
+}
+
 }  // namespace
 
 void Service::check_size(const std::vector<std::string>& texts) const {
@@ -119,10 +130,11 @@ Service::Orders Service::read_order(const Call& call, const Parameters& paramete
   wish.beam = parameters.integer("beam_size", {1, 16}).value_or(wish.beam);
   wish.length_penalty =
       parameters.number("length_penalty", {-10, 10}).value_or(wish.length_penalty);
-  order->n_best = n_best.has_value();
+  order->n_best = n_best.value_or(0);
   wish.n_best = std::max(n_best.value_or(1), order->html ? 1 : order->alternatives + 1);
   wish.beam = std::max(wish.beam, wish.n_best);
   wish.attention = parameters.flag("attention");
+  if (wish.attention) check_size_with_attention(order->texts);
   wish.alignment = order->html;
   choose_languages(*order, call.engines, source, target, parameters.text("model").value_or(""));
   if (order->engine && asks_what_if(parameters)) {
@@ -173,6 +185,12 @@ std::shared_ptr<Task> Service::task_for(const Orders& order,
                                           : plain_passage(text, order->source));
     const auto& sentences = order->passages.back()->sentences();
     task->sentences.insert(task->sentences.end(), sentences.begin(), sentences.end());
+  }
+  if (order->wish.attention) {
+    order->attention.resize(task->sentences.size());
+    task->each = [order](size_t sentence, Translation& found) {
+      note_attention(*order, sentence, found);
+    };
   }
   if (order->only) {
     if (*order->only >= task->sentences.size())

@@ -71,12 +71,13 @@ class Service {
     std::vector<std::string> texts;
     bool is_list = false, html = false;
     int64_t alternatives = 0;  // that are asked for
-    bool n_best = false;       // whether the list of them is
+    int64_t n_best = 0;        // of a list of them
     Wish wish;
     std::vector<std::unique_ptr<Passage>> passages;
     std::optional<size_t> only = {};                 // of all sentences this one alone
     bool alone = false;                              // no batch with others
     std::shared_ptr<const Parameters> changes = {};  // that ask what if; read into the wish late
+    std::vector<std::string> attention = {};         // JSON of each sentence, where wished for
   };
   using Orders = std::shared_ptr<Order>;
   using Translations = std::vector<Translation>;
@@ -119,7 +120,10 @@ class Service {
   void trained_attention(Call call);
 
   // order.cpp
-  static Json answer_of(const Order& order, const Translations& all);  // of /translate
+  static std::string answer_of(const Order& order, const Translations& all);  // of /translate
+  static std::string attention_of(const Order& order);
+  // Sees a sentence of the order as soon as it is translated.
+  static void note_attention(Order& order, size_t sentence, Translation& translation);
   Orders read_order(const Call& call, const Parameters& parameters) const;
   void choose_languages(Order& order, const Engines& engines, const std::string& source,
                         const std::string& target, const std::string& model) const;

@@ -8,9 +8,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string event(const char* name, const Json& data) {
-  return std::string("event: ") + name +
-         "\ndata: " + data.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n\n";
+std::string event(const char* name, const std::string& data) {
+  return std::string("event: ") + name + "\ndata: " + data + "\n\n";
 }
 
 }  // namespace
@@ -20,15 +19,18 @@ void Service::stream(Call call) {
   const auto exchange = call.exchange;
   // The head goes with the first event, so that a refusal can still be one. All of this runs on
   // the threads of the batcher, one at a time.
-  const auto send = [exchange, begun = std::make_shared<bool>(false)](const char* name,
-                                                                      const Json& data) {
+  const auto send_text = [exchange, begun = std::make_shared<bool>(false)](
+                             const char* name, const std::string& data) {
     if (!std::exchange(*begun, true))
       exchange->begin(
           {.type = "text/event-stream; charset=utf-8", .headers = {{"X-Accel-Buffering", "no"}}});
     exchange->send(event(name, data));
   };
+  const auto send = [send_text](const char* name, const Json& data) {
+    send_text(name, json_reply(data).body);
+  };
   if (!order->engine) {
-    send("done", answer_of(*order, {}));
+    send_text("done", answer_of(*order, {}));
     return exchange->end();
   }
   const auto task = task_for(order, exchange);
@@ -44,7 +46,8 @@ void Service::stream(Call call) {
     data["added"] = more;
     send("words", data);
   };
-  task->each = [send, place_of, task = task.get()](size_t sentence, const Translation& found) {
+  task->each = [order, send, place_of, task = task.get()](size_t sentence, Translation& found) {
+    note_attention(*order, sentence, found);
     const Alternative* best = nth_best(found, 0);
     Json data = place_of(sentence);
     data["source"] = task->sentences[sentence];
@@ -52,10 +55,11 @@ void Service::stream(Call call) {
     data["score"] = best ? best->score : 0;
     send("sentence", data);
   };
-  task->finish = [this, order, send, exchange](Outcome outcome, const Translations& translations) {
+  task->finish = [this, order, send, send_text, exchange](Outcome outcome,
+                                                          const Translations& translations) {
     if (outcome == Outcome::done) {
       count(translations);
-      send("done", answer_of(*order, translations));
+      send_text("done", answer_of(*order, translations));
     } else {
       const bool late = outcome == Outcome::late;
       send("error", {{"error", late ? "The translation took too long" : "Cannot translate text"}});
