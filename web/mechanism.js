@@ -111,7 +111,8 @@ const below = (number) => [...String(number)].map((digit) => '₀₁₂₃₄₅
 
 // Those that stand together share one name, κ₁ κ₂; one behind the last word has an arrow.
 function kappaNames(places, width) {
-  const name = (x, k) => ({ x: Math.min(x, width), text: `κ${below(k + 1)}${x > width ? '→' : ''}` });
+  const name = (x, k) => ({ x: Math.min(x, width),
+    text: `κ${below(k + 1)}${x > width ? '→' : ''}` });
   const sorted = places.map(name).sort((a, b) => a.x - b.x);
   const groups = [];
   for (const one of sorted) {
