@@ -87,8 +87,8 @@ function names(m, place, numbers) {
     x: left + m.cols * cell + 8, y: down(i), class: 'soft sum',
     'data-sum': rowSum(m, i).toFixed(4),
   }, `Σ ${rowSum(m, i).toFixed(2)}`));
-  return svg('g', { class: 'names' }, sums || null, svg('g', { class: 'beside' }, beside),
-    svg('g', { class: 'across' }, across));
+  return svg('g', { class: 'names' }, sums || null, svg('g', { class: 'across' }, across),
+    svg('g', { class: 'beside' }, beside));
 }
 
 // Names stay where one sees them while the window around the drawing scrolls: each side moves with
