@@ -8,7 +8,12 @@ import { heatmap } from './map.js';
 import { recorded } from './service.js';
 
 const LINE = 24;
-const room = (one) => widthOf(shown(one.token), 'bold 12px system-ui, sans-serif');
+const GAP = 34;  // between two steps: the curves turn there, and nowhere else
+const LAST = 10;  // pieces of a hypothesis that its title has
+const FONT = 'bold 12px system-ui, sans-serif';
+const room = (one) => widthOf(shown(one.token), FONT);
+const said = (one) => `${one.score.toFixed(1)}${one.rank === undefined ? '' : ` #${one.rank + 1}`}`;
+const labelWidth = (one) => room(one) + 7 + widthOf(said(one), FONT);
 
 // Nodes with their children, below the start of the sentence (id 0).
 function grow(list) {
@@ -24,29 +29,50 @@ function grow(list) {
   return [...nodes.values()];
 }
 
-// Each leaf has a line of its own; a node stands beside its first child, the winner's on top.
-function arrange(nodes) {
-  let line = 0;
-  const widths = [];
-  const place = (one) => {
-    widths[one.step] = Math.max(widths[one.step] ?? 0, room(one) + 48);
-    one.children.sort((a, b) => Boolean(b.won) - Boolean(a.won) || b.score - a.score);
-    if (one.children.length === 0) one.line = line++;
-    else one.children.forEach(place);
-    one.line ??= one.children[0].line;
-  };
-  place(nodes[0]);
-  const left = [12];
-  for (const width of widths) left.push(left.at(-1) + width + 26);
-  for (const one of nodes) Object.assign(one, { x: left[one.step], y: 20 + one.line * LINE });
-  return { width: left.at(-1), height: 24 + line * LINE };
+// The winner is alone on the line on top. What branches off shares its parent's line and the first
+// lines below the winner's that are free, the better the higher. A line on which something ended
+// stays empty for a step, so that what comes next is not taken for its end.
+function lines(steps) {
+  steps[0][0].line = 0;
+  for (const nodes of steps.slice(0, -1)) {
+    const taken = new Set([0, ...nodes.map((one) => one.line)]);
+    for (const one of [...nodes].sort((a, b) => a.line - b.line)) {
+      const own = [one.line];
+      for (let line = 0; own.length < one.children.length; ++line)
+        if (!taken.has(line)) own.push(line);
+      for (const line of own) taken.add(line);
+      own.sort((a, b) => a - b);
+      one.children.forEach((child, i) => { child.line = own[i]; });
+    }
+  }
 }
 
+// Steps are columns as wide as the longest label of each.
+function arrange(nodes) {
+  const steps = [];
+  for (const one of nodes) {
+    (steps[one.step] ??= []).push(one);
+    one.children.sort((a, b) => Boolean(b.won) - Boolean(a.won) || b.score - a.score);
+  }
+  lines(steps);
+  let left = 12;
+  for (const column of steps) {
+    const end = left + Math.max(...column.map(labelWidth));
+    for (const one of column) Object.assign(one, { x: left, end, y: 20 + one.line * LINE });
+    left = end + GAP;
+  }
+  const lowest = Math.max(...nodes.map((one) => one.y));
+  return { width: left - GAP + 12, height: lowest + LINE };
+}
+
+// Straight to the end of the column, so that it crosses no label, then over to the child.
 function edge(one) {
-  const from = one.above.x + room(one.above) + 42;
-  const middle = (from + one.x) / 2;
+  const { above } = one;
+  const turn = above.end + 6;
+  const middle = (turn + one.x) / 2;
   return svg('path', {
-    d: `M${from} ${one.above.y}C${middle} ${one.above.y} ${middle} ${one.y} ${one.x - 4} ${one.y}`,
+    d: `M${above.x + labelWidth(above) + 5} ${above.y}L${turn} ${above.y}`
+      + `C${middle} ${above.y} ${middle} ${one.y} ${one.x - 4} ${one.y}`,
     class: one.won ? 'won' : null,
   });
 }
@@ -59,7 +85,6 @@ function path(one) {
 }
 
 function node(one, pinned, show) {
-  const rank = one.rank === undefined ? '' : ` #${one.rank + 1}`;
   const label = svg('text', { x: one.x, y: one.y + 4 }, shown(one.token));
   const choose = () => { if (!recorded) begin(path(one)); };
   const forced = one.step > 0 && one.step <= pinned;
@@ -72,7 +97,7 @@ function node(one, pinned, show) {
   }, svg('title', {}, `log p = ${one.score.toFixed(3)}${recorded ? '' : '; click: begin with it'}`),
     label,
     svg('text', { x: one.x + room(one) + 7, y: one.y + 4, class: 'soft' },
-      `${one.score.toFixed(1)}${rank}`));
+      said(one)));
 }
 
 // The rows that this hypothesis has written, taken from any translation that begins with it.
@@ -83,19 +108,31 @@ function rowsOf(sentence, state, count) {
     weights: m.weights.slice(0, rows * m.cols) };
 }
 
-// What a hypothesis looked at, below the tree. The mouse must rest a moment: it crosses many.
-function hoverMap(box, { sentence, state, model, room }) {
+// Its last row, which the piece itself has written, is in sight; so are the names of columns.
+function drawMap(box, one, m, { room: wide, gamma }) {
+  const tall = box.clientHeight;
+  const cell = Math.max(16, Math.min(34, Math.floor((tall - 130) / m.rows)));
+  const drawing = heatmap(m, { room: wide, gamma, cell, tell: null, sticks: true });
+  const frame = el('div', { class: 'frame' }, drawing);
+  frame.addEventListener('scroll', () => drawing.follow(frame.scrollLeft, frame.scrollTop));
+  const pieces = path(one).map(shown);
+  const last = pieces.length > LAST ? ['…', ...pieces.slice(-LAST)] : pieces;
+  box.dataset.id = one.id;
+  box.replaceChildren(el('h2', { title: pieces.join(' ') },
+    `What ${last.join(' ') || '</s>'} looked at`), frame);
+  frame.scrollTop = frame.scrollHeight;
+}
+
+// What a hypothesis looked at, above the tree, in a box that stays as tall as it is: the tree must
+// not move below the mouse. The mouse must rest a moment: it crosses many.
+function hoverMap(box, { sentence, state, model, room: wide }) {
   let latest = 0;
   return (one) => {
     const turn = ++latest;
     if (one.step === 0 || sentence.maps.length === 0 || (recorded && !one.won)) return;
     const draw = (found) => {
       if (turn !== latest) return;
-      const m = rowsOf(found, state, one.step);
-      box.dataset.id = one.id;
-      const said = path(one).map(shown).join(' ') || '</s>';
-      box.replaceChildren(el('h2', {}, `What ${said} looked at`),
-        heatmap(m, { room, gamma: state.gamma, cell: 34, tell: null }));
+      drawMap(box, one, rowsOf(found, state, one.step), { room: wide, gamma: state.gamma });
     };
     if (one.won) return draw(sentence);
     setTimeout(() => {
@@ -108,11 +145,11 @@ function hoverMap(box, { sentence, state, model, room }) {
   };
 }
 
-function tree(box, sentence, { state, model, room }) {
+function tree(box, sentence, { state, model, room: wide }) {
   const nodes = grow(sentence.beam);
   const { width, height } = arrange(nodes);
   const map = el('div', { class: 'hover-map' });
-  const show = hoverMap(map, { sentence, state, model, room });
+  const show = hoverMap(map, { sentence, state, model, room: wide });
   const pinned = changes(state).prefix.length;
   const drawing = svg('svg', {
     width, height, viewBox: `0 0 ${width} ${height}`, class: 'tree', role: 'figure',
@@ -122,10 +159,12 @@ function tree(box, sentence, { state, model, room }) {
   if (isChanged(state))
     box.append(el('p', { class: 'said now', dir: 'auto' }, el('b', {}, 'now'), ' ',
       sentence.target.text));
-  box.append(el('div', { class: 'scroll' }, drawing), el('p', { class: 'note' }, 'What the beam '
-    + 'search kept at each step, with the log-probability so far. The thick path won; # is the '
-    + 'rank of what was finished. Point at a piece to see what that hypothesis looked at'
-    + `${recorded ? ', where it won.' : ', click it to begin with it.'}`), map);
+  const note = 'What the beam search kept at each step, with the log-probability so far. The thick '
+    + 'path won; # is the rank of what was finished. Point at a piece to see what that hypothesis '
+    + `looked at${recorded ? ', where it won.' : ', click it to begin with it.'}`;
+  box.append(map, el('div', { class: 'scroll' }, drawing), el('p', { class: 'note' }, note));
+  const best = nodes.find((one) => one.rank === 0);
+  if (best) show(best);
   box.dataset.state = 'done';
   return drawing;
 }

@@ -58,3 +58,12 @@ export function widthOf(text, font = '13px system-ui, sans-serif') {
   pen.font = font;
   return pen.measureText(text).width;
 }
+
+// A text for a drawing that is no wider than `width`: a longer one ends with an ellipsis and has
+// all of it as its title.
+export function cut(text, width, font) {
+  if (widthOf(text, font) <= width) return [text];
+  const letters = [...text];
+  while (letters.length > 1 && widthOf(`${letters.join('')}…`, font) > width) letters.pop();
+  return [`${letters.join('')}…`, svg('title', {}, text)];
+}

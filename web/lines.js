@@ -1,20 +1,25 @@
 // Two columns of words and a curve for each weight, the wider the more. Where one layer and all of
 // its heads are chosen, each head has its colour.
 
-import { el, svg, widthOf } from './dom.js';
-import { HEADS } from './colours.js';
+import { cut, el, svg, widthOf } from './dom.js';
+import { HEADS, isDark } from './colours.js';
 import { MEAN, heads, matrix } from './attention.js';
 import { point, set } from './state.js';
 
 const LINE = 27;
-const GAP = 420;
+const GAP = { most: 420, least: 90 };  // between both columns
+const LONGEST = 260;  // points of a word
 
 function curve(x1, y1, x2, y2) {
   const middle = (x1 + x2) / 2;
   return `M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}`;
 }
 
+// What the smallest weight gets; thin lines need more on a dark page.
+const thinnest = () => (isDark() ? { width: 1, opacity: 0.5 } : { width: 0.7, opacity: 0.25 });
+
 function curves(m, place, { hide, colour, share, shift = 0 }) {
+  const least = thinnest();
   const group = svg('g', { fill: 'none', stroke: colour, 'stroke-linecap': 'round' });
   for (let i = 0; i < m.rows; ++i)
     for (let j = 0; j < m.cols; ++j) {
@@ -23,8 +28,8 @@ function curves(m, place, { hide, colour, share, shift = 0 }) {
       group.append(svg('path', {
         d: curve(place.left, place.y(j) + shift, place.right, place.y(i) + shift),
         'data-row': i, 'data-col': j, 'data-weight': weight.toFixed(4),
-        'stroke-width': Math.max(0.7, 9 * weight * share),
-        'stroke-opacity': Math.min(0.9, 0.25 + 0.65 * weight),
+        'stroke-width': Math.max(least.width, 9 * weight * share),
+        'stroke-opacity': Math.min(0.9, least.opacity + 0.65 * weight),
       }));
     }
   return group;
@@ -35,7 +40,7 @@ function column(names, x, anchor, place, side) {
     x, y: place.y(i) + 4, 'text-anchor': anchor, [`data-${side}`]: i,
     onmouseenter: () => (side === 'row' ? point(i, null) : point(null, i)),
     onmouseleave: () => point(null, null),
-  }, name));
+  }, cut(name, place.longest)));
 }
 
 function dim(drawing, { row, col }) {
@@ -49,10 +54,22 @@ function dim(drawing, { row, col }) {
       || Number(text.dataset.col ?? -1) === col));
 }
 
+// Where both columns stand. On a narrow screen they come nearer, and long words are cut.
+function placed(m, room) {
+  const least = widthOf('while writing');
+  const longest = Math.min(LONGEST, Math.max(least, (room - GAP.least) / 2 - 12));
+  const wide = (names) => Math.min(longest, Math.max(...names.map((name) => widthOf(name)))) + 12;
+  const left = Math.max(widthOf('looked at') + 12, wide(m.colNames));
+  const after = Math.max(least + 12, wide(m.rowNames));
+  const gap = Math.max(GAP.least, Math.min(GAP.most, room - left - after));
+  return { longest, left, right: left + gap, width: left + gap + after, y: (i) => 42 + i * LINE };
+}
+
 function layersOfCurves(sentence, m, place, state) {
   const all = heads(sentence, state.kind);
   if (state.layer < 0 || state.head !== MEAN || all.length < 2)
-    return [curves(m, place, { hide: state.hide, colour: '#3182bd', share: 1 })];
+    return [curves(m, place, { hide: state.hide, share: 1,
+      colour: isDark() ? '#62a1de' : '#3182bd' })];
   const apart = Math.min(4, (LINE - 9) / all.length);  // so that heads do not hide each other
   const hidden = off(state);
   const one = (head) => matrix(sentence, { ...state, head });
@@ -97,18 +114,16 @@ export const view = {
   title: 'Lines',
   tools: ['kind', 'layer', 'head', 'unit', 'hide'],
   draw(stage, { m, sentence, state }) {
-    const left = Math.min(260, Math.max(...m.colNames.map((name) => widthOf(name)))) + 24;
-    const right = Math.min(260, Math.max(80, ...m.rowNames.map((name) => widthOf(name)))) + 24;
-    const width = left + GAP + right;
+    const place = placed(m, stage.clientWidth - 30);
+    const { left, right, width } = place;
     const height = Math.max(m.rows, m.cols) * LINE + 34;
-    const place = { left, right: left + GAP, y: (i) => 42 + i * LINE };
     const drawing = svg('svg', {
       width, height, viewBox: `0 0 ${width} ${height}`, class: 'lines', role: 'figure',
     }, svg('text', { x: left - 8, y: 16, 'text-anchor': 'end', class: 'soft' }, 'looked at'),
-    svg('text', { x: left + GAP + 8, y: 16, class: 'soft' }, 'while writing'),
+    svg('text', { x: right + 8, y: 16, class: 'soft' }, 'while writing'),
     layersOfCurves(sentence, m, place, state),
     column(m.colNames, left - 8, 'end', place, 'col'),
-    column(m.rowNames, left + GAP + 8, 'start', place, 'row'));
+    column(m.rowNames, right + 8, 'start', place, 'row'));
     stage.append(drawing);
     const all = heads(sentence, state.kind);
     if (all.length > 1 && state.head === MEAN)

@@ -1,6 +1,6 @@
 // Alignment: target words down, source words across, the darker the more the model looked there.
 
-import { svg, widthOf, clear, el, pixels } from './dom.js';
+import { svg, widthOf, clear, cut, el, pixels } from './dom.js';
 import { blues, css, ink } from './colours.js';
 import { largest, rowSum } from './attention.js';
 import { errorRate, links } from './gold.js';
@@ -9,17 +9,20 @@ import { pin, point } from './state.js';
 
 const MOST = 80 * 80;  // cells that are elements of their own; more become one picture
 const SLANT = Math.SQRT1_2;
+const LONGEST = 180;  // points of a name
+const SMALLEST = 14;  // points of a cell, but for pictures
+const LARGEST = 46;
 
 const isEnd = (name) => name === '</s>' || name === '<s>';
 
 // Where everything stands, for a drawing that should not be wider than `room`.
 function measure(m, room, largestCell, sums) {
-  const left = Math.min(180, Math.max(...m.rowNames.map((name) => widthOf(name)))) + 14;
-  const longest = Math.min(200, Math.max(...m.colNames.map((name) => widthOf(name))));
-  const top = longest * SLANT + 26;
-  const right = Math.max(sums ? 52 : 8, widthOf(m.colNames[m.cols - 1]) * SLANT + 8);
+  const wide = (name) => Math.min(LONGEST, widthOf(name));
+  const left = Math.max(...m.rowNames.map(wide)) + 14;
+  const top = Math.max(...m.colNames.map(wide)) * SLANT + 26;
+  const right = Math.max(sums ? 52 : 8, wide(m.colNames[m.cols - 1]) * SLANT + 8);
   const fits = Math.floor((room - left - right) / m.cols);
-  const cell = Math.max(m.cols > 80 ? 8 : 14, Math.min(largestCell, fits));
+  const cell = Math.max(m.cols > 80 ? 8 : SMALLEST, Math.min(largestCell, fits));
   return {
     left, top, cell, width: left + m.cols * cell + right, height: top + m.rows * cell + 8,
   };
@@ -64,29 +67,47 @@ function number({ left, top, cell }, i, j, weight, colour) {
   return node;
 }
 
-function names(m, { left, top, cell }, numbers) {
-  const group = svg('g', { class: 'names' });
+// A side of the names is a group of its own, so that it can stay while the map scrolls.
+function names(m, place, numbers) {
+  const { left, top, cell } = place;
   const each = Math.max(1, Math.ceil(12 / cell));  // small cells: not every name
-  m.colNames.forEach((name, j) => {
-    if (j % each !== 0) return;
+  const some = (all, draw) => all.map((name, i) => (i % each === 0 ? draw(name, i) : null));
+  const down = (i) => top + (i + 0.5) * cell + 4;
+  const across = some(m.colNames, (name, j) => {
     const x = left + (j + 0.5) * cell;
-    group.append(svg('text', {
+    return svg('text', {
       x, y: top - 8, transform: `rotate(-45 ${x} ${top - 8})`, 'data-col': j,
       class: isEnd(name) ? 'end' : null,
-    }, name));
+    }, cut(name, LONGEST));
   });
-  m.rowNames.forEach((name, i) => {
-    if (i % each !== 0) return;
-    const y = top + (i + 0.5) * cell + 4;
-    group.append(svg('text', {
-      x: left - 8, y, 'text-anchor': 'end', 'data-row': i, class: isEnd(name) ? 'end' : null,
-    }, name));
-    if (!numbers) return;
-    group.append(svg('text', {
-      x: left + m.cols * cell + 8, y, class: 'soft sum', 'data-sum': rowSum(m, i).toFixed(4),
-    }, `Σ ${rowSum(m, i).toFixed(2)}`));
-  });
-  return group;
+  const beside = some(m.rowNames, (name, i) => svg('text', {
+    x: left - 8, y: down(i), 'text-anchor': 'end', 'data-row': i, class: isEnd(name) ? 'end' : null,
+  }, cut(name, LONGEST)));
+  const sums = numbers && some(m.rowNames, (_, i) => svg('text', {
+    x: left + m.cols * cell + 8, y: down(i), class: 'soft sum',
+    'data-sum': rowSum(m, i).toFixed(4),
+  }, `Σ ${rowSum(m, i).toFixed(2)}`));
+  return svg('g', { class: 'names' }, sums || null, svg('g', { class: 'across' }, across),
+    svg('g', { class: 'beside' }, beside));
+}
+
+// Names stay where one sees them while the window around the drawing scrolls: each side moves with
+// it, on paper that hides the cells below. What is saved has no style and so stands in its place.
+function sticky(drawing, { left, top, width, height }) {
+  const paper = (size) => svg('rect', { ...size, class: 'paper' });
+  const under = top - 4;  // the name of the first row may be taller than its cell
+  const sides = {
+    beside: drawing.querySelector('.beside'), across: drawing.querySelector('.across'),
+    corner: svg('g', { class: 'corner' }, paper({ width: left, height: under })),
+  };
+  sides.beside.prepend(paper({ y: top, width: left, height: height - top }));
+  sides.across.prepend(paper({ width, height: under }));
+  drawing.querySelector('.names').append(sides.corner);
+  return (x, y) => {
+    sides.beside.style.transform = `translate(${x}px, 0)`;
+    sides.across.style.transform = `translate(0, ${y}px)`;
+    sides.corner.style.transform = `translate(${x}px, ${y}px)`;
+  };
 }
 
 function dots(m, { left, top, cell }) {
@@ -127,28 +148,40 @@ function squares(m, { left, top, cell }, gold) {
   return group;
 }
 
-// How large the cells of several maps beside each other can be, all alike.
-export function cellOf(maps, room, largestCell) {
-  const cols = maps.reduce((sum, m) => sum + m.cols, 0);
-  const beside = maps.reduce((sum, m) => {
+// How large the cells of maps are that have `room` together, as many of them on a line as fit.
+function cellOn(line, room, largestCell) {
+  const beside = line.reduce((sum, m) => {
     const { width, cell } = measure(m, room, largestCell, false);
     return sum + width - m.cols * cell;
   }, 0);
-  return Math.max(14, Math.min(largestCell, Math.floor((room - beside) / cols)));
+  return Math.floor((room - beside) / line.reduce((sum, m) => sum + m.cols, 0));
 }
 
-// The drawing, with a method `mark(row, col)` for the cross-hair. `paint` gives a weight its
-// colour; `tell` is called with what is pointed at, `choose` with what is clicked.
-export function heatmap(m, { room, gamma, cell = 46, live = true, paint = blues, sums = live,
-  dotted = true, gold = null, tell = live ? point : null, choose = null }) {
+// How large the cells of several maps can be, all alike: beside each other where they have room,
+// otherwise on lines of fewer, as a page that wraps them has them.
+export function cellOf(maps, room, largestCell) {
+  for (let count = maps.length; count > 0; --count) {
+    const lines = [];
+    for (let at = 0; at < maps.length; at += count) lines.push(maps.slice(at, at + count));
+    const cell = Math.min(largestCell, ...lines.map((line) => cellOn(line, room, largestCell)));
+    if (cell >= SMALLEST) return cell;
+  }
+  return SMALLEST;
+}
+
+// The drawing, with a method `mark(row, col)` for the cross-hair and, where it `sticks`, a method
+// `follow(x, y)` for the window that scrolled so far. `paint` gives a weight its colour; `tell` is
+// called with what is pointed at, `choose` with what is clicked.
+export function heatmap(m, { room, gamma, cell = LARGEST, live = true, paint = blues, sums = live,
+  dotted = true, gold = null, tell = live ? point : null, choose = null, sticks = false }) {
   const place = measure(m, room, cell, sums);
   const { left, top } = place;
   const hair = svg('g', { class: 'cross-hair' });
   const drawing = svg('svg', {
     width: place.width, height: place.height, viewBox: `0 0 ${place.width} ${place.height}`,
     role: 'figure', 'aria-label': 'Attention weights', class: `heat-map${choose ? ' choose' : ''}`,
-  }, cells(m, place, { gamma, paint }), ends(m, place), names(m, place, sums),
-  dotted ? dots(m, place) : null, gold && squares(m, place, gold), hair);
+  }, cells(m, place, { gamma, paint }), ends(m, place),
+  dotted ? dots(m, place) : null, gold && squares(m, place, gold), hair, names(m, place, sums));
   drawing.mark = (row, col) => {
     clear(hair);
     if (row !== null && row < m.rows) hair.append(svg('rect', {
@@ -159,11 +192,16 @@ export function heatmap(m, { room, gamma, cell = 46, live = true, paint = blues,
       text.classList.toggle('on', Number(text.dataset.col ?? -1) === col
         || Number(text.dataset.row ?? -1) === row);
   };
+  const gone = { x: 0, y: 0 };  // below names that stick there are cells, which are not seen
+  if (sticks) {
+    const move = sticky(drawing, place);
+    drawing.follow = (x, y) => move(gone.x = x, gone.y = y);
+  }
   const at = (event) => {
     const box = drawing.getBoundingClientRect();
-    const col = Math.floor((event.clientX - box.left - left) / place.cell);
-    const row = Math.floor((event.clientY - box.top - top) / place.cell);
-    return [row >= 0 && row < m.rows ? row : null, col >= 0 && col < m.cols ? col : null];
+    const [x, y] = [event.clientX - box.left - left, event.clientY - box.top - top];
+    const [col, row] = [Math.floor(x / place.cell), Math.floor(y / place.cell)];
+    return [y >= gone.y && row < m.rows ? row : null, x >= gone.x && col < m.cols ? col : null];
   };
   if (tell) {
     drawing.addEventListener('mousemove', (event) => tell(...at(event)));
@@ -200,9 +238,10 @@ export const view = {
     const gold = goldOf(sentence, state);
     const large = m.rows * m.cols > MOST;
     const room = stage.clientWidth - (large ? 210 : 30);
-    const drawing = heatmap(m, { room, gamma: state.gamma, gold, choose: pin });
+    const sticks = large || measure(m, room, LARGEST, true).width > stage.clientWidth - 10;
+    const drawing = heatmap(m, { room, gamma: state.gamma, gold, choose: pin, sticks });
     if (gold) stage.append(judged(sentence, state, gold));
-    if (large || drawing.viewBox.baseVal.width > stage.clientWidth - 10) {
+    if (sticks) {
       const all = windowed(drawing, m, { gamma: state.gamma, height: innerHeight * 0.8 });
       stage.append(all);
       all.settle();

@@ -1,11 +1,18 @@
 // What a mechanism has of its own at one step, drawn over the weights of that step.
 
-import { svg, widthOf } from './dom.js';
+import { cut, svg, widthOf } from './dom.js';
 import { blues, css } from './colours.js';
 
 const HEIGHT = 150;
 const BASE = 118;
+const TALL = 100;  // a bar of the largest weight that the axis has
 const TOP = 16;  // below what is written above a marker
+const LEFT = 34;  // the numbers of the axis
+const EDGE = 10;
+const LEAST = 7;  // points for a word; where there is less room, the chart scrolls
+const LABEL = 15;  // points from one slanted name to the next
+const LONGEST = 140;  // points of a name
+const MARK = '#e07b00';
 
 const NOTES = {
   global: 'Every source word is weighed anew at each step.',
@@ -20,107 +27,182 @@ const NOTES = {
   static: 'The weights are the same at every step: they depend on the source alone.',
 };
 
-export const note = (mechanism) => NOTES[mechanism] ?? '';
+const LOCATION = 'The weights of all places come from the state of the decoder alone, '
+  + 'a = softmax(W s): this score never looks at the words that stand there.';
 
-// Positions are counted from 1 by the service; places on the drawing from 0.
-function scale(count, width) {
-  const step = Math.min(84, (width - 20) / count);
-  return { step, x: (place) => 10 + (place + 0.5) * step, width: 20 + count * step };
+export const note = (mechanism, score) => (score === 'location' && mechanism === 'global'
+  ? LOCATION : NOTES[mechanism] ?? '');
+
+// What the axis ends with: the same at all steps of a sentence, so that bars can be compared.
+export function fullOf(...lists) {
+  let most = 0;
+  for (const list of lists) for (const w of list ?? []) most = Math.max(most, w);
+  return [0.1, 0.2, 0.5].find((full) => most <= full) ?? 1;
 }
 
-function bars(weights, { x, step }, solid) {
+// Positions are counted from 1 by the service; places on the drawing from 0.
+function scale(count, room, full) {
+  const step = Math.max(LEAST, Math.min(84, (room - LEFT - EDGE) / count));
+  return { step, x: (place) => LEFT + (place + 0.5) * step, width: LEFT + count * step + EDGE,
+    height: (w) => TALL * w / full };
+}
+
+function bars(weights, { x, step, height }, solid) {
   return weights.map((w, j) => svg('rect', {
-    x: x(j) - step * 0.36, width: step * 0.72, y: BASE - 100 * w, height: 100 * w,
+    x: x(j) - step * 0.36, width: step * 0.72, y: BASE - height(w), height: height(w),
     fill: solid ? css(blues(0.35 + 0.6 * w)) : 'none', class: solid ? 'weight' : 'soft-weight',
     stroke: solid ? 'none' : 'currentColor', 'stroke-opacity': 0.6, 'stroke-dasharray': '3 2',
     'data-weight': w.toFixed(4),
   }));
 }
 
-// local-m, local-p: the window around p_t, and the Gaussian inside it.
-function window(extra, row, count, { x, step }) {
+// A line with a name above it, which stays within the drawing.
+function marker(x, text, name, width) {
+  const half = text ? widthOf(text) / 2 + 2 : 0;
+  return [
+    svg('line', { x1: x, x2: x, y1: TOP, y2: BASE, stroke: MARK, 'stroke-width': 1.5,
+      class: name }),
+    text ? svg('text', { x: Math.max(half, Math.min(width - half, x)), y: 11,
+      'text-anchor': 'middle', class: 'soft' }, text) : null,
+  ];
+}
+
+function windowOf(extra, row, count) {
   const p = extra.p_t[row] - 1;
-  const drawn = [];
-  const half = extra.window ?? count;
   const middle = Math.floor(p + 0.5);
-  const from = Math.max(0, middle - half);
-  const to = Math.min(count - 1, middle + half);
-  drawn.push(svg('rect', {
+  const half = extra.window ?? count;
+  return { p, from: Math.max(0, middle - half), to: Math.min(count - 1, middle + half) };
+}
+
+// local-m, local-p: the window around p_t, and the Gaussian inside it, which is a factor: its top
+// is 1, whatever the axis of the weights ends with.
+function window(extra, row, count, { x, step }) {
+  const { p, from, to } = windowOf(extra, row, count);
+  const drawn = [svg('rect', {
     x: x(from) - step / 2, width: Math.max(0, (to - from + 1) * step), y: TOP, height: BASE - TOP,
     fill: 'currentColor', 'fill-opacity': 0.07, class: 'window',
+  })];
+  if (!(extra.sigma > 0)) return drawn;
+  const points = [];
+  for (let at = from - 0.5; at <= to + 0.5; at += 0.05)
+    points.push(`${x(at).toFixed(1)},${(BASE - TALL
+      * Math.exp(-((at - p) ** 2) / (2 * extra.sigma ** 2))).toFixed(1)}`);
+  drawn.push(svg('polyline', {
+    points: points.join(' '), fill: 'none', stroke: MARK, 'stroke-width': 1.5, class: 'gaussian',
   }));
-  if (extra.sigma > 0) {
-    const points = [];
-    for (let at = from - 0.5; at <= to + 0.5; at += 0.05)
-      points.push(`${x(at).toFixed(1)},${(BASE - 100
-        * Math.exp(-((at - p) ** 2) / (2 * extra.sigma ** 2))).toFixed(1)}`);
-    drawn.push(svg('polyline', {
-      points: points.join(' '), fill: 'none', stroke: '#e07b00', 'stroke-width': 1.5,
-      class: 'gaussian',
-    }));
-  }
-  drawn.push(...marker(x(p), `p = ${extra.p_t[row].toFixed(2)}`, 'position'));
   return drawn;
 }
 
-function marker(x, text, name) {
-  return [
-    svg('line', { x1: x, x2: x, y1: TOP, y2: BASE, stroke: '#e07b00', 'stroke-width': 1.5,
-      class: name }),
-    text ? svg('text', { x, y: 11, 'text-anchor': 'middle', class: 'soft' }, text) : null,
-  ];
+// p, and beside its name how many words the window has on each side of it.
+function position(extra, row, { x, width }) {
+  const text = `p = ${extra.p_t[row].toFixed(2)}`;
+  const drawn = marker(x(extra.p_t[row] - 1), text, 'position', width);
+  if (extra.window === undefined) return drawn;
+  const reach = `± D = ${extra.window}`;
+  const at = Number(drawn[1].getAttribute('x'));
+  const after = at + widthOf(text) / 2 + 10;
+  const fits = after + widthOf(reach) < width;
+  drawn.push(svg('text', { x: fits ? after : at - widthOf(text) / 2 - 10, y: 11,
+    'text-anchor': fits ? 'start' : 'end', class: 'soft reach' }, reach));
+  return drawn;
 }
 
-function kappas(extra, row, rows, { x }) {
+const below = (number) => [...String(number)].map((digit) => '₀₁₂₃₄₅₆₇₈₉'[digit]).join('');
+
+// Those that stand together share one name, κ₁ κ₂; one behind the last word has an arrow.
+function kappaNames(places, width) {
+  const name = (x, k) => ({ x: Math.min(x, width),
+    text: `κ${below(k + 1)}${x > width ? '→' : ''}` });
+  const sorted = places.map(name).sort((a, b) => a.x - b.x);
+  const groups = [];
+  for (const one of sorted) {
+    const last = groups.at(-1);
+    if (last && one.x - last.x < widthOf(`${last.text} ${one.text}`)) last.text += ` ${one.text}`;
+    else groups.push({ ...one });
+  }
+  return groups.map(({ x, text }) => svg('text', {
+    x: Math.max(0, Math.min(x - 6, width - widthOf(text))), y: 10, class: 'soft' }, text));
+}
+
+function kappas(extra, row, rows, { x, width }) {
   const count = extra.kappa.length / rows;
   const drawn = [];
+  const places = [];
   for (let k = 0; k < count; ++k) {
     const at = x(extra.kappa[row * count + k] - 1);
+    places.push(at);
     drawn.push(...marker(at, null, 'kappa'));
-    drawn.push(svg('circle', { cx: at, cy: 14, r: 3, fill: '#e07b00' }));
+    drawn.push(svg('circle', { cx: at, cy: TOP + 1, r: 3, fill: MARK }));
     if (row === 0) continue;
     const before = x(extra.kappa[(row - 1) * count + k] - 1);
-    drawn.push(svg('line', { x1: before, x2: at, y1: 14, y2: 14, stroke: '#e07b00',
+    drawn.push(svg('line', { x1: before, x2: at, y1: TOP + 1, y2: TOP + 1, stroke: MARK,
       'stroke-opacity': 0.5 }));
   }
+  return [...drawn, ...kappaNames(places, width)];
+}
+
+function frontier(extra, row, { x, step, width }) {
+  const edge = x(extra.frontier[row]) - step / 2;
+  return [
+    svg('rect', { x: LEFT, y: TOP, width: Math.max(0, edge - LEFT), height: BASE - TOP,
+      fill: 'currentColor', 'fill-opacity': 0.1 }),
+    ...marker(edge, 'frontier', 'frontier', width),
+  ];
+}
+
+// The weights that the axis has, and the largest of this step.
+function axis(weights, { x, step, width, height }, full) {
+  const line = (y, opacity) => svg('line', { x1: LEFT, x2: width - EDGE, y1: y, y2: y,
+    stroke: 'currentColor', 'stroke-opacity': opacity });
+  const drawn = [0, full / 2, full].map((w) => [
+    line(BASE - height(w), w === 0 ? 0.4 : 0.12),
+    svg('text', { x: LEFT - 5, y: BASE - height(w) + 4, 'text-anchor': 'end', class: 'soft scale' },
+      String(w))]);
+  const most = weights.indexOf(Math.max(...weights));
+  const top = BASE - height(weights[most]);
+  const beside = top < TOP + 16;  // above it stands the name of a marker
+  const turned = x(most) > width - 60;
+  drawn.push(svg('text', {
+    x: beside ? x(most) + (turned ? -1 : 1) * (step * 0.36 + 4) : x(most),
+    y: beside ? top + 12 : top - 4, class: 'soft largest',
+    'text-anchor': !beside ? 'middle' : turned ? 'end' : 'start',
+  }, weights[most].toFixed(2)));
   return drawn;
 }
 
-function frontier(extra, row, { x, step }) {
-  const edge = x(extra.frontier[row]) - step / 2;
-  return [
-    svg('rect', { x: 10, y: TOP, width: Math.max(0, edge - 10), height: BASE - TOP,
-      fill: 'currentColor', 'fill-opacity': 0.1 }),
-    ...marker(edge, null, 'frontier'),
-  ];
+// Names below the bars; where they would run into each other not every one, but always that of
+// the largest weight.
+function names(all, weights, { x, step }) {
+  const slanted = all.some((name) => widthOf(name) > step - 4);
+  const each = slanted ? Math.ceil(LABEL / step) : 1;
+  const most = weights.indexOf(Math.max(...weights));
+  const longest = Math.min(LONGEST, Math.max(...all.map((name) => widthOf(name))));
+  const drawn = all.map((name, j) => {
+    if (j !== most && (j % each !== 0 || Math.abs(j - most) < each)) return null;
+    return svg('text', {
+      x: x(j), y: BASE + 17, 'text-anchor': slanted ? 'end' : 'middle', 'data-col': j,
+      transform: slanted ? `rotate(-45 ${x(j)} ${BASE + 12})` : null,
+    }, cut(name, LONGEST));
+  });
+  return { drawn, height: slanted ? HEIGHT + longest * Math.SQRT1_2 - 8 : HEIGHT };
 }
 
 // Weights of step `row` over the source pieces as bars, with the mechanism's own state.
-export function drawMechanism({ weights, names, extra, row, rows, room }) {
-  const place = scale(names.length, room);
+export function drawMechanism({ weights, names: all, extra, row, rows, room, full }) {
+  const place = scale(all.length, room, full);
   const drawn = [];
-  if (extra.p_t) drawn.push(...window(extra, row, names.length, place));
+  if (extra.p_t) drawn.push(...window(extra, row, all.length, place));
   if (extra.frontier) drawn.push(...frontier(extra, row, place));
   drawn.push(...bars(weights, place, true));
   if (extra.soft) {
-    const soft = [...extra.soft.slice(row * names.length, (row + 1) * names.length)];
+    const soft = [...extra.soft.slice(row * all.length, (row + 1) * all.length)];
     drawn.push(...bars(soft, place, false));
   }
   if (extra.kappa) drawn.push(...kappas(extra, row, rows, place));
-  const slanted = names.some((name) => widthOf(name) > place.step - 4);
-  names.forEach((name, j) => {
-    const x = place.x(j);
-    drawn.push(svg('text', {
-      x, y: BASE + 17, 'text-anchor': slanted ? 'end' : 'middle', 'data-col': j,
-      transform: slanted ? `rotate(-45 ${x} ${BASE + 12})` : null,
-    }, name));
-  });
-  const longest = Math.max(...names.map((name) => widthOf(name)));
-  const height = slanted ? HEIGHT + longest * Math.SQRT1_2 - 8 : HEIGHT;
-  drawn.push(svg('line', { x1: 10, x2: place.width - 10, y1: BASE, y2: BASE,
-    stroke: 'currentColor', 'stroke-opacity': 0.4 }));
+  if (extra.p_t) drawn.push(...position(extra, row, place));
+  const { drawn: words, height } = names(all, weights, place);
   return svg('svg', {
     width: place.width, height, viewBox: `0 0 ${place.width} ${height}`, class: 'mechanism',
     role: 'figure', 'aria-label': 'Weights of this step',
-  }, drawn);
+  }, drawn, words, axis(weights, place, full));
 }

@@ -26,6 +26,7 @@ export function windowed(drawing, m, { gamma, height }) {
     part('top', frame.scrollTop / frame.scrollHeight);
     part('width', frame.clientWidth / frame.scrollWidth);
     part('height', frame.clientHeight / frame.scrollHeight);
+    drawing.follow?.(frame.scrollLeft, frame.scrollTop);
   };
   const go = (event) => {
     if (event.buttons === 0 && event.type !== 'click') return;

@@ -2,8 +2,8 @@
 
 import { el, word } from './dom.js';
 import { blues, css, ink } from './colours.js';
-import { fitted, matrix, shown } from './attention.js';
-import { drawMechanism, note } from './mechanism.js';
+import { fitted, largest, matrix, shown } from './attention.js';
+import { drawMechanism, fullOf, note } from './mechanism.js';
 import { point, set } from './state.js';
 
 function sourceWords(m, row) {
@@ -61,18 +61,36 @@ function slider(rows) {
   };
 }
 
-function fill(body, { m, sentence, row, room }) {
+// Scrolls a box, and nothing around it, so that a node of it stands in its middle.
+function showIn(box, node) {
+  const outer = box.getBoundingClientRect();
+  const inner = node.getBoundingClientRect();
+  box.scrollTop += inner.top + inner.height / 2 - outer.top - outer.height / 2;
+  box.scrollLeft += inner.left + inner.width / 2 - outer.left - outer.width / 2;
+}
+
+// On a narrow screen the only column, otherwise the first of two.
+const columnOf = (body) => parseFloat(getComputedStyle(body).gridTemplateColumns);
+
+function fill(body, { m, sentence, row, score }) {
   const weights = m.colNames.map((_, j) => m.at(row, j));
   const source = sourceWords(m, row);
+  const target = targetWords(m, row);
   const drawing = drawMechanism({
-    weights, names: m.colNames, extra: sentence.extra, row, rows: m.rows, room,
+    weights, names: m.colNames, extra: sentence.extra, row, rows: m.rows, room: columnOf(body),
+    full: fullOf(m.weights, sentence.extra.soft),
   });
+  const chart = el('div', { class: 'scroll' }, drawing);
   body.replaceChildren(
     el('div', {}, el('h2', {}, 'The model reads'), source,
-      el('h2', {}, 'and writes'), targetWords(m, row),
-      el('h2', {}, `Weights of this step (${m.mechanism})`), drawing,
-      el('p', { class: 'note' }, note(m.mechanism))),
+      el('h2', {}, 'and writes'), target,
+      el('h2', {}, `Weights of this step (${m.mechanism})`), chart,
+      el('p', { class: 'note' }, note(m.mechanism, score))),
     el('div', {}, el('h2', {}, 'Most probable next'), probable(sentence.steps[row])));
+  const most = largest(m, row);
+  showIn(source, source.children[most]);
+  showIn(target, target.children[row]);
+  showIn(chart, drawing.querySelectorAll('.weight')[most]);
   return { source, drawing };
 }
 
@@ -85,7 +103,7 @@ export const view = {
   steps: true,  // ← → choose one
   title: 'Step by step',
   tools: ['layer', 'head'],
-  draw(stage, { sentence, state }) {
+  draw(stage, { sentence, state, model }) {
     const choice = fitted(sentence, { ...state, kind: 'cross', unit: 'pieces' });
     const m = matrix(sentence, choice);
     const steps = slider(m.rows);
@@ -94,7 +112,7 @@ export const view = {
     drawn.step = (step) => {
       const row = Math.max(0, Math.min(m.rows - 1, step));
       steps.show(row);
-      Object.assign(drawn, fill(body, { m, sentence, row, room: stage.clientWidth - 340 }));
+      Object.assign(drawn, fill(body, { m, sentence, row, score: model?.score }));
     };
     stage.append(steps.node, body);
     drawn.step(state.step);

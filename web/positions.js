@@ -6,6 +6,8 @@ import { positions } from './service.js';
 import { SOFTER, digits, largestOf, say } from './strips.js';
 import { sides } from './words.js';
 
+const AXES = 60;  // points for numbers beside a picture, and what is between two
+
 function numbers(reply) {
   const bytes = Uint8Array.from(atob(reply.data), (c) => c.charCodeAt(0));
   return new Float32Array(bytes.buffer);  // little-endian, as every browser's machine
@@ -26,7 +28,24 @@ function picture(values, { rows, cols, width, height, name, label, colour }) {
       say(`${name(i, j)} = ${digits(values[i * cols + j])}`);
   });
   canvas.addEventListener('mouseleave', () => say(''));
-  return canvas;
+  return withAxes(canvas, { rows, cols, width, height });
+}
+
+// Numbers along one side, counted from 1, at least 30 points apart.
+function numbersAlong(count, length, side) {
+  const each = [1, 2, 4, 8, 16, 32, 64, 128].find((step) => step * length / count >= 30) ?? 256;
+  const line = el('div', { class: `along ${side}`, 'aria-hidden': 'true' });
+  for (let i = 1; i <= count; i = i === 1 && each > 1 ? each : i + each) {
+    const mark = el('span', {}, String(i));
+    mark.style[side === 'across' ? 'left' : 'top'] = `${(i - 0.5) / count * length}px`;
+    line.append(mark);
+  }
+  return line;
+}
+
+function withAxes(canvas, { rows, cols, width, height }) {
+  return el('div', { class: 'axes' }, el('span'), numbersAlong(cols, width, 'across'),
+    numbersAlong(rows, height, 'down'), canvas);
 }
 
 function products(values, rows, size) {
@@ -46,8 +65,8 @@ function fill(body, reply, room) {
     return;
   }
   const values = numbers(reply);
-  const cell = Math.max(3, Math.min(9, Math.floor(560 / rows)));
-  const wide = Math.max(1, Math.min(6, Math.floor((room - rows * cell - 60) / size)));
+  const cell = Math.max(3, Math.min(9, Math.floor(Math.min(560, room - AXES) / rows)));
+  const wide = Math.max(1, Math.min(6, Math.floor((room - rows * cell - 2 * AXES) / size)));
   const scale = largestOf(values);
   const all = products(values, rows, size);
   const least = Math.min(...all);

@@ -7,7 +7,9 @@ import { say } from './strips.js';
 import { set } from './state.js';
 import { shown } from './attention.js';
 
-const SIZE = { width: 860, height: 540, edge: 46 };
+const MOST_ROOM = { width: 860, height: 540 };
+const EDGE = 46;
+const CENTRE = 'bold 14px system-ui, sans-serif';
 const MOST = 40;  // words that the service takes at a time
 
 export function sides(state) {
@@ -18,34 +20,41 @@ export function sides(state) {
     }, side)));
 }
 
-function places(map) {
+// As large as the screen has room for.
+function sizeOf(room) {
+  const width = Math.max(300, Math.min(MOST_ROOM.width, room));
+  return { width, height: Math.min(MOST_ROOM.height, Math.round(width * 1.15)) };
+}
+
+function places(map, size) {
   const range = (name) => {
     const all = map.map((one) => one[name]);
     return [Math.min(...all), Math.max(...all)];
   };
   const [left, right] = range('x');
   const [low, high] = range('y');
-  const scale = Math.min((SIZE.width - 2 * SIZE.edge) / (right - left || 1),
-    (SIZE.height - 2 * SIZE.edge) / (high - low || 1));
+  const scale = Math.min((size.width - 2 * EDGE) / (right - left || 1),
+    (size.height - 2 * EDGE) / (high - low || 1));
   return map.map((one) => ({ ...one,
-    px: SIZE.width / 2 + (one.x - (left + right) / 2) * scale,
-    py: SIZE.height / 2 - (one.y - (low + high) / 2) * scale }));
+    px: size.width / 2 + (one.x - (left + right) / 2) * scale,
+    py: size.height / 2 - (one.y - (low + high) / 2) * scale }));
 }
 
 const apart = (a, b) => a.x + a.w < b.x || b.x + b.w < a.x || a.y + a.h < b.y || b.y + b.h < a.y;
 
-// Where each name has room: right, left, above or below its point; some have none.
-function label(points) {
+// Where each name has room: right, left, above or below its point; some have none, and are read
+// by pointing at them.
+function label(points, size) {
   const taken = points.map(({ px, py }) => ({ x: px - 4, y: py - 4, w: 8, h: 8 }));
   const first = [...points].sort((a, b) => b.centre - a.centre);
   for (const one of first) {
-    const w = widthOf(shown(one.word)) * (one.centre ? 1.1 : 1) + 2;
+    const w = widthOf(shown(one.word), one.centre ? CENTRE : undefined) + 2;
     const at = [[8, -7], [-8 - w, -7], [-w / 2, -22], [-w / 2, 8], [8, -20], [8, 6], [-8 - w, -20],
       [-8 - w, 6]].map(([dx, dy]) => ({ x: one.px + dx, y: one.py + dy, w, h: 14 }));
-    const free = at.find((box) => box.x > 0 && box.x + w < SIZE.width
+    const free = at.find((box) => box.x > 0 && box.x + w < size.width
       && taken.every((other) => apart(box, other)));
     if (free) taken.push(free);
-    one.box = free ?? (one.centre ? at[0] : null);
+    one.box = free ?? null;
   }
 }
 
@@ -61,12 +70,14 @@ function point(one, cosines) {
     onmouseenter: () => say(shown(one.word) + about), onmouseleave: () => say(''),
     onclick: () => set({ word: one.word }),
     onkeydown: (event) => { if (event.key === 'Enter') set({ word: one.word }); },
-  }, svg('circle', { cx: one.px, cy: one.py, r: one.centre ? 6 : 3.5, fill: colour }), text);
+  }, svg('title', {}, shown(one.word) + about),
+  svg('circle', { cx: one.px, cy: one.py, r: one.centre ? 6 : 3.5, fill: colour }), text);
 }
 
-function draw(reply) {
-  const points = places(reply.map);
-  label(points);
+function draw(reply, room) {
+  const { width, height } = sizeOf(room);
+  const points = places(reply.map, { width, height });
+  label(points, { width, height });
   const cosines = new Map();
   for (const { word: of, neighbours: near } of reply.words)
     for (const one of near)
@@ -74,8 +85,7 @@ function draw(reply) {
   const centres = new Map(points.filter((one) => one.centre).map((one) => [one.group, one]));
   const lines = points.filter((one) => !one.centre).map((one) => svg('line', {
     x1: one.px, y1: one.py, x2: centres.get(one.group).px, y2: centres.get(one.group).py,
-    stroke: HEADS[one.group % HEADS.length], 'stroke-opacity': 0.25 }));
-  const { width, height } = SIZE;
+    stroke: HEADS[one.group % HEADS.length] }));
   return svg('svg', { width, height, viewBox: `0 0 ${width} ${height}`, class: 'word-map',
     role: 'figure', 'aria-label': 'Map of words' }, lines, points.map((one) =>
     point(one, cosines)));
@@ -110,7 +120,7 @@ export const view = {
     const drawn = {};
     neighbours(model, state.side, asked(sentence, state)).then((reply) => {
       if (reply.map.length > 0) {
-        drawn.drawing = draw(reply);
+        drawn.drawing = draw(reply, stage.clientWidth - 30);
         body.append(el('div', { class: 'pair' }, drawn.drawing, state.word ? lists(reply) : ''));
       } else {
         body.append(el('p', { class: 'note' }, 'The model knows none of these words.'));

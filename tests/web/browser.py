@@ -43,10 +43,13 @@ class Browser:
         target = pages[0]
         attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
         self.session = attached["sessionId"]
-        self.call("Emulation.setDeviceMetricsOverride", width=size[0], height=size[1],
-                  deviceScaleFactor=1, mobile=False)
+        self.resize(*size)
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(domain + ".enable")
+
+    def resize(self, width, height):
+        self.call("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                  deviceScaleFactor=1, mobile=False)
 
     def close(self):
         self.process.terminate()

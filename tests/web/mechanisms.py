@@ -12,7 +12,8 @@ TEXT = "a b c d"
 BASE = 118  # where the bars of a step stand, in points from above
 NOTES = {"dot": "anew at each step", "local-m": "moves on by one word", "local-p": "predicts a "
          "position p", "hard-argmax": "One word is chosen", "forward": "does not go back",
-         "window": "middle of a soft window", "static": "the same at every step"}
+         "window": "middle of a soft window", "static": "the same at every step",
+         "location": "never looks at the words"}
 
 
 class Step:
@@ -41,6 +42,10 @@ def window_is_drawn(step):
     near((left, width), (step.x(low) - step.step / 2, (high - low + 1) * step.step), "window", 0.1)
     near(step.lines("position"), [step.x(p)], "p", within=0.1)
     equal(attributes(step.page, ".mechanism text.soft")[0][0], f"p = {p + 1:.2f}", "p in words")
+    equal(attributes(step.page, ".mechanism .reach")[0][0], f"\u00b1 D = {half}", "D in words")
+    check(step.page.browser.value("Boolean(document.querySelector('.weight:last-of-type')"
+                                  ".compareDocumentPosition(document.querySelector('.position'))"
+                                  " & Node.DOCUMENT_POSITION_FOLLOWING)"), "p is behind the bars")
 
 
 def gaussian_is_drawn(step):
@@ -90,9 +95,12 @@ def states_stand_where_they_are(page):
         each = len(step.extra["kappa"]) // step.rows
         kappas = step.extra["kappa"][row * each:(row + 1) * each]
         near(step.lines("kappa"), [step.x(k - 1) for k in kappas], "\u03ba", within=0.1)
+        names = " ".join(text[0] for text in attributes(page, ".mechanism text.soft"))
+        equal(names.count("\u03ba"), each, f"names of \u03ba in {names}")
         step = Step(page, "forward", row)
         near(step.lines("frontier"), [step.x(step.extra["frontier"][row]) - step.step / 2],
              "the frontier", within=0.1)
+        equal(attributes(page, ".mechanism text.soft")[0][0], "frontier", "its name")
         step = Step(page, "hard-argmax", row)
         soft = [b / 255 for b in base64.b64decode(step.extra["soft"])]
         soft = soft[row * step.cols:(row + 1) * step.cols]
@@ -104,6 +112,22 @@ def states_stand_where_they_are(page):
     for name, words in NOTES.items():
         page.open(text=SENTENCE, model=name, view="player")
         check(words in page.text(".player .note"), f"{name}: {page.text('.player .note')}")
+
+
+def the_axis_has_a_scale(page):
+    """Bars are as tall as the axis says, the same at all steps, and the largest has its number."""
+    for name in ("static", "location", "hard-argmax"):
+        told = ask_service(page, SENTENCE, model=name)
+        most = max(base64.b64decode(told["attention"][0]["data"])) / 255
+        full = next((x for x in (0.1, 0.2, 0.5) if most <= x), 1)
+        for row in (0, 2):
+            page.open(text=SENTENCE, model=name, view="player", step=row)
+            scale = [float(text[0]) for text in attributes(page, ".mechanism .scale")]
+            equal(scale, [0, full / 2, full], f"the axis of {name}, whose largest is {most}")
+            bars = attributes(page, ".mechanism .weight", "height", "data-weight")
+            near([b[1] for b in bars], [100 * b[2] / full for b in bars], "bars", within=0.02)
+            near([float(page.text(".mechanism .largest"))], [max(b[2] for b in bars)],
+                 "the largest weight", within=0.0051)
 
 
 def two_maps_are_compared(page):
@@ -156,5 +180,5 @@ def models_are_told_apart(page):
     check("adds no positions" in page.text(".positions"), page.text(".positions"))
 
 
-SHIPPED = [states_stand_where_they_are]
+SHIPPED = [states_stand_where_they_are, the_axis_has_a_scale]
 TRAINED = [two_maps_are_compared, models_are_told_apart]
