@@ -90,9 +90,9 @@ async function ask() {
     page.failed = true;
     message(error.message, ' ', el('button', { type: 'button', onclick: ask }, 'Try again'));
     by('key-line').hidden = !/API key/.test(error.message);
+    clear(by('translation'));
   }
   by('stage').classList.toggle('stale', page.failed);  // what was shown before stays, as such
-  by('translation').classList.toggle('stale', page.failed);
   waiting(false);
   draw();
   document.body.dataset.ready = turn;

@@ -84,7 +84,7 @@ def streams_that_fail(page):
         page.browser.value("window.held.at(-1).give(1)")
         page.browser.wait("document.querySelector('#translation').textContent.endsWith('…')")
         ready_after(page, lambda: page.browser.value(f"window.held.at(-1).{end}"))
-        equal((page.text("#message"), page.text("#translation")), (message, ""), end)
+        equal((page.text("#message"), page.text("#translation")), (f"{message} Try again", ""), end)
     with Server(page, "--req-limit", "2", "--char-limit", "30"):
         page.open(text="A text that is longer than thirty.")
         check("exceeds text limit (30)" in page.text("#message"), page.text("#message"))
@@ -92,7 +92,7 @@ def streams_that_fail(page):
         equal((page.text("#message"), page.text("#translation")), ("", "Ein Hund."), "a short one")
         ready_after(page, lambda: submit(page, "A cat."))
         equal((page.text("#message"), page.text("#translation")),
-              ("Slowdown: 2 per 1 minute", ""), "too many")
+              ("Slowdown: 2 per 1 minute Try again", ""), "too many")
         page.browser.logs = [line for line in page.browser.logs if "status of 4" not in line]
         page.browser.requests = [url for url in page.browser.requests
                                  if not url.startswith(page.url)]
