@@ -66,9 +66,9 @@ std::string Service::attention_of(const Order& order) {
   return text + "]";
 }
 
-// A sentence's attention is written when it is translated: all at the end would take a thread for as
-// long as they need together, whoever else waits and though the client may have gone. Its maps take
-// many times the room of what is written.
+// A sentence's attention is written when it is translated: all at the end would take a thread as
+// long as they need together, whoever else waits, and though the client may have gone. Its maps
+// take many times the room of what is written.
 void Service::note_attention(Order& order, size_t sentence, Translation& translation) {
   if (!order.wish.attention) return;
   size_t at = sentence, text = 0;

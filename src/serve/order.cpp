@@ -71,7 +71,10 @@ void Service::choose_languages(Order& order, const Engines& engines, const std::
     for (const std::string& text : order.texts) all += text + "\n";
     const auto found = detect_language(all);
     const auto best = std::ranges::find_if(found, is_known, &Detected::language);
-    order.detected = best == found.end() ? Detected{"en", 0} : *best;
+    // Of nothing that is told apart, what can be translated is taken: it stays as it is.
+    const auto any = std::ranges::find(engines, order.target, &Engine::target);
+    const std::string none = any == engines.end() ? "en" : (*any)->source();
+    order.detected = best == found.end() ? Detected{none, 0} : *best;
     order.source = order.detected->language;
   }
   if (!is_known(order.source)) refuse_language(source == "auto" ? order.source : source);

@@ -268,6 +268,50 @@ TEST(Service, SpeaksDeepL) {
   EXPECT_EQ(s.ask("POST", "/v2/translate", "{}").body,
             R"({"message":"Parameter 'text' not specified."})");
   EXPECT_EQ(Json::parse(s.ask("GET", "/v2/languages?type=target").body).size(), 2u);
+  const Json billed = s.post("/v2/translate", {{"text", {"größer", "x"}},
+                                               {"target_lang", "DE"},
+                                               {"source_lang", "EN"},
+                                               {"show_billed_characters", true}});
+  EXPECT_EQ(billed["translations"][0]["billed_characters"], 6) << billed;
+  EXPECT_EQ(billed["translations"][1]["billed_characters"], 1) << billed;
+}
+
+TEST(Service, TextsThatStayAsTheyAreHaveEverythingThatWasAskedFor) {
+  Asked s;
+  const Json asked = {{"source", "de"}, {"target", "de"},  {"alternatives", 2},
+                      {"n_best", 3},    {"q", "ein Hund"}, {"attention", true}};
+  EXPECT_EQ(s.post("/translate", asked),
+            Json::parse(R"({"translatedText":"ein Hund","alternatives":[],
+                            "n_best":[{"text":"ein Hund","log_prob":0.0}],"attention":[]})"));
+  Json list = asked;
+  list["q"] = {"a", "b"};
+  EXPECT_EQ(s.post("/translate", list)["attention"], Json::parse("[[],[]]"));
+  EXPECT_EQ(s.post("/translate", list)["alternatives"], Json::parse("[[],[]]"));
+  // Of both lists each has as many as were asked for.
+  const Json both = s.post("/translate", {{"q", "one two three"},
+                                          {"source", "en"},
+                                          {"target", "de"},
+                                          {"alternatives", 3},
+                                          {"n_best", 2}});
+  EXPECT_EQ(both["n_best"].size(), 2u) << both;
+  EXPECT_GT(both["alternatives"].size(), 1u) << both;
+}
+
+TEST(Service, AttentionIsForTextsThatAreNotTooLong) {
+  ServiceOptions o = options();
+  o.char_limit = 0;
+  Asked s(o);
+  const Json asked = {{"source", "en"}, {"target", "de"}, {"attention", true}};
+  Json fits = asked, too_long = asked;
+  fits["q"] = {"One two. Three.", "Four."};
+  const Json reply = s.post("/translate", fits);
+  ASSERT_EQ(reply["attention"].size(), 2u);
+  ASSERT_EQ(reply["attention"][0].size(), 2u);
+  EXPECT_EQ(reply["attention"][0][1]["source"]["text"], "Three.");
+  EXPECT_EQ(reply["attention"][1][0]["source"]["text"], "Four.");
+  too_long["q"] = std::string(10'001, 'x');
+  EXPECT_NE(s.error(too_long).find("attention is for texts of up to 10000 characters"),
+            std::string::npos);
 }
 
 TEST(Service, StreamsSentences) {
