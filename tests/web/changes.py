@@ -270,7 +270,8 @@ def changes_belong_to_their_sentence(page):
     check("mask" not in page.browser.value("location.hash"), "a mask goes to another sentence")
     equal(attributes(page, ".unchanged"), [], "changes of another sentence")
     page.browser.value("history.back()")
-    page.browser.wait("location.hash.includes('mask=2') && document.querySelector('.unchanged')")
+    page.browser.wait("location.hash.includes('mask=2')"
+                      " && document.querySelector('.unchanged') !== null")
 
 
 def nonsense_in_the_address_is_told(page):
