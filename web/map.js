@@ -86,7 +86,8 @@ function names(m, place, numbers) {
   const sums = numbers && some(m.rowNames, (_, i) => svg('text', {
     x: left + m.cols * cell + 8, y: down(i), class: 'soft sum',
     'data-sum': rowSum(m, i).toFixed(4),
-  }, `Σ ${rowSum(m, i).toFixed(2)}`));
+  }, `Σ ${rowSum(m, i).toFixed(2)}`, svg('title', {}, ' Weights come in steps of 1/255, so that '
+    + 'the sum of many is a little off.')));
   return svg('g', { class: 'names' }, sums || null, svg('g', { class: 'across' }, across),
     svg('g', { class: 'beside' }, beside));
 }
@@ -216,12 +217,12 @@ export function heatmap(m, { room, gamma, cell = LARGEST, live = true, paint = b
 }
 
 // Gold links join words of both sides: in pieces, or within one side, they mean nothing.
-function goldOf(sentence, state) {
-  if (!state.gold.trim() || state.unit !== 'words' || state.kind !== 'cross') return null;
-  return links(state.gold);
-}
+const takesGold = (state) => state.unit === 'words' && state.kind === 'cross';
 
 function judged(sentence, state, gold) {
+  if (!takesGold(state))
+    return el('p', { class: 'note' }, 'Gold links join words of both sides: choose words, and '
+      + 'target to source.');
   if (gold.bad.length > 0)
     return el('p', { class: 'note' }, 'Gold links look like 0-0 1-2 3?4; not understood: ',
       gold.bad.slice(0, 5).join(' '));
@@ -235,12 +236,13 @@ export const view = {
   title: 'Alignment',
   tools: ['kind', 'layer', 'head', 'unit', 'gamma', 'gold'],
   draw(stage, { m, sentence, state }) {
-    const gold = goldOf(sentence, state);
+    const given = state.gold.trim() ? links(state.gold) : null;
+    const gold = given && takesGold(state) ? given : null;
     const large = m.rows * m.cols > MOST;
     const room = stage.clientWidth - (large ? 210 : 30);
     const sticks = large || measure(m, room, LARGEST, true).width > stage.clientWidth - 10;
     const drawing = heatmap(m, { room, gamma: state.gamma, gold, choose: pin, sticks });
-    if (gold) stage.append(judged(sentence, state, gold));
+    if (given) stage.append(judged(sentence, state, given));
     if (sticks) {
       const all = windowed(drawing, m, { gamma: state.gamma, height: innerHeight * 0.8 });
       stage.append(all);
