@@ -86,9 +86,9 @@ function names(m, place, numbers) {
   const sums = numbers && some(m.rowNames, (_, i) => svg('text', {
     x: left + m.cols * cell + 8, y: down(i), class: 'soft sum',
     'data-sum': rowSum(m, i).toFixed(4),
-  }, `Σ ${rowSum(m, i).toFixed(2)}`, svg('title', {}, ' Weights come in steps of 1/255, so that '
-    + 'the sum of many is a little off.')));
-  return svg('g', { class: 'names' }, sums || null, svg('g', { class: 'across' }, across),
+  }, `Σ ${rowSum(m, i).toFixed(2)}`));
+  const why = 'Weights come in steps of 1/255, so that the sum of many is a little off.';
+  return svg('g', { class: 'names' }, sums ? svg('g', {}, svg('title', {}, why), sums) : null, svg('g', { class: 'across' }, across),
     svg('g', { class: 'beside' }, beside));
 }
 
