@@ -53,7 +53,7 @@ std::string chunk(std::string_view part);  // of a body in parts; an empty one e
 std::string lower(std::string_view text);  // ASCII
 
 // One request being answered, from any thread. An exchange that is let go without an answer
-// answers 500, so that no client waits for ever.
+// answers 500, so that no client waits for ever; one whose client has left closes its connection.
 class Exchange {
  public:
   virtual ~Exchange() = default;
