@@ -127,6 +127,17 @@ EngineSpec spec_of(const std::string& text) {
   return parse_engine(found);
 }
 
+// The second of two would never be asked.
+void check_different(const std::vector<EngineSpec>& specs,
+                     const std::vector<std::filesystem::path>& places) {
+  for (size_t i = 0; i < specs.size(); ++i)
+    for (size_t j = 0; j < i; ++j)
+      check(places[i] != places[j] || specs[i].source != specs[j].source ||
+                specs[i].target != specs[j].target,
+            Exit::usage, specs[i].directory, ": this model is named twice for ", specs[i].source,
+            " to ", specs[i].target, "; name it once");
+}
+
 // What each model is called by: the name of its folder, behind as many of the folders around it as
 // it takes to tell it from the others.
 std::vector<std::string> names_of(const std::vector<EngineSpec>& specs) {
@@ -137,6 +148,7 @@ std::vector<std::string> names_of(const std::vector<EngineSpec>& specs) {
     places.push_back(place.has_filename() ? place : place.parent_path());
     names.push_back(places.back().filename());
   }
+  check_different(specs, places);
   const auto ambiguous = [&](size_t i) {
     for (size_t j = 0; j < places.size(); ++j)
       if (places[j] != places[i] && names[j] == names[i]) return true;
@@ -241,9 +253,14 @@ void allow_descriptors() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+// A SIGHUP that comes before there is a server to see it: while models are being loaded.
+volatile std::sig_atomic_t early_hangup = 0;
+
 // The signals that the server's thread has seen, for the first thread.
 struct Requests {
+  using Clock = std::chrono::steady_clock;
   std::atomic<bool> stop{false}, reload{false};
+  std::atomic<Clock::time_point> stopped{Clock::time_point()};  // set before stop
 };
 
 void reload(const ServeCommand& c, Service& service) {
@@ -260,21 +277,24 @@ void reload(const ServeCommand& c, Service& service) {
 
 // Translates until a signal comes, then what was asked before it.
 void run(const ServeCommand& c, Server& server, Service& service, Requests& requests) {
-  using Clock = std::chrono::steady_clock;
-  const auto signalled = [&] { return requests.stop || requests.reload; };
+  size_t cut = 0;
+  const auto late = [&] {  // then nobody waits for the batches under way, and they end
+    const std::chrono::duration<double> since = Requests::Clock::now() - requests.stopped.load();
+    if (!requests.stop || since.count() < c.drain) return false;
+    if (cut == 0 && (cut = server.connections()) > 0) server.cut();
+    return true;
+  };
+  const auto signalled = [&] { return late() || requests.stop || requests.reload; };
   while (!requests.stop) {
     if (requests.reload.exchange(false)) service.batcher().pause([&] { reload(c, service); });
     service.batcher().work(kPatience, signalled);
   }
-  if (service.batcher().waiting() > 0 || server.connections() > 0)
+  if (!late() && (service.batcher().waiting() > 0 || server.connections() > 0))
     log_info("answering what was asked; a second signal ends the program at once");
-  const auto end = Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                                      std::chrono::duration<double>(c.drain));
-  const auto late = [&] { return Clock::now() >= end; };
   while (!late() && (service.batcher().waiting() > 0 || server.connections() > 0))
     service.batcher().work(std::chrono::milliseconds(5), late);
-  if (server.connections() > 0)
-    log_warning("{} connections were cut after {} s", server.connections(), c.drain);
+  if (cut > 0)
+    log_warning("{} connections were cut after {} s", cut, c.drain);
   else
     log_info("ended; everybody was answered");
 }
@@ -295,8 +315,6 @@ void settle_options(ServeCommand& c) {
   check(on_host || c.batcher.workers == 1, Exit::usage,
         "--workers: on a GPU one thread translates; leave it out");
   c.batcher.delay = std::chrono::microseconds(static_cast<int64_t>(1000 * c.delay));
-  if (c.service.log_requests)
-    c.server.refused = [](int status) { log_info("refused unread: {}", status); };
 }
 
 void announce(const Engines& engines) {
@@ -309,9 +327,12 @@ void announce(const Engines& engines) {
 }
 
 void serve(ServeCommand& c) {
+  std::signal(SIGHUP, [](int) { early_hangup = 1; });
   settle_options(c);
   allow_descriptors();
   Service* answering = nullptr;
+  c.server.screen = [&](const Request& head) { return answering->screen(head); };
+  c.server.refused = [&](int status) { answering->count_refused(status); };
   // Clients bring batches of all sizes; 512 products take 32 MiB, and each thread has its own.
   kernel::keep_products(std::max(64, 512 / static_cast<int>(c.batcher.workers)));
   Server server(c.server, [&](Request request, std::shared_ptr<Exchange> exchange) {
@@ -329,12 +350,15 @@ void serve(ServeCommand& c) {
     if (signal == SIGHUP) {
       requests.reload = true;
     } else {
-      if (requests.stop.exchange(true)) _exit(128 + signal);
+      if (requests.stop) _exit(128 + signal);
+      requests.stopped = Requests::Clock::now();
+      requests.stop = true;
       service.drain();
       server.drain();
     }
     service.batcher().wake();
   });
+  if (early_hangup) requests.reload = true;
   struct Stop {  // before the service goes, whatever ends the program
     Server& server;
     ~Stop() { server.stop(); }

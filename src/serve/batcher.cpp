@@ -402,7 +402,10 @@ int64_t Batcher::waiting_tokens() const {
   return queued_;
 }
 
-bool Batcher::full() const { return waiting_tokens() >= options_.queue_tokens; }
+bool Batcher::full() const {
+  constexpr int64_t kOrdinary = 64;
+  return !has_room(std::max(kOrdinary, options_.queue_tokens / 10));
+}
 
 void Batcher::wake() {
   {

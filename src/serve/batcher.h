@@ -94,6 +94,8 @@ class Batcher {
   bool has_room(int64_t tokens) const;  // whether add() would take so many now
   size_t waiting() const;               // tasks
   int64_t waiting_tokens() const;
+  // Whether requests are refused, but for the smallest: less than a tenth of the queue is free, or
+  // less than an ordinary request takes.
   bool full() const;
   void wake();  // who waits in work() returns as if its patience had ended
   // Calls `act`, which must not throw, while no batch is under way, and none begins.

@@ -254,6 +254,20 @@ TEST(Batcher, RefusesWhatDoesNotFitIntoTheQueue) {
   EXPECT_EQ(large.finished + next.finished + third.finished, 2);
 }
 
+TEST(Batcher, IsFullWhenAnOrdinaryRequestWouldBeRefused) {
+  const auto engine = echo_engine("en", "de");
+  for (const auto& [limit, most] : {std::pair<int64_t, int64_t>{100, 36}, {10'000, 9'000}}) {
+    Batcher batcher({.queue_tokens = limit});
+    Result result[2];
+    EXPECT_TRUE(batcher.add(job_of(most, result[0])));
+    EXPECT_FALSE(batcher.full()) << limit;
+    EXPECT_TRUE(batcher.add(job_of(1, result[1])));
+    EXPECT_TRUE(batcher.full()) << limit;
+    run_out(batcher);
+    EXPECT_FALSE(batcher.full()) << limit;
+  }
+}
+
 TEST(Batcher, ClientsThatLeaveAreDroppedAndOthersKeepTheirAnswers) {
   std::vector<Result> results(3);
   std::atomic<int> steps = 0;

@@ -4,6 +4,7 @@
 #include <sys/random.h>
 
 #include <array>
+#include <iterator>
 
 #include "base/check.h"
 
@@ -25,8 +26,9 @@ std::string random_id() {
 
 std::string FileStore::keep(std::string name, std::string content, Clock::time_point now) {
   const std::lock_guard hold(mutex_);
-  bytes_ += content.size();
+  bytes_ += content.size() + kBytesEach;
   files_.push_back({random_id(), std::move(name), std::move(content), now});
+  by_id_.emplace(files_.back().id, std::prev(files_.end()));
   forget(now);
   return files_.back().id;
 }
@@ -34,16 +36,17 @@ std::string FileStore::keep(std::string name, std::string content, Clock::time_p
 std::optional<FileStore::File> FileStore::find(const std::string& id, Clock::time_point now) {
   const std::lock_guard hold(mutex_);
   forget(now);
-  for (const File& file : files_)
-    if (file.id == id) return file;
-  return std::nullopt;
+  const auto found = by_id_.find(id);
+  if (found == by_id_.end()) return std::nullopt;
+  return *found->second;
 }
 
 // All but the newest, which has just been promised to somebody, unless it is old as well.
 void FileStore::forget(Clock::time_point now) {
   while (!files_.empty() &&
          (now - files_.front().made > kAge || (bytes_ > kMostBytes && files_.size() > 1))) {
-    bytes_ -= files_.front().content.size();
+    bytes_ -= files_.front().content.size() + kBytesEach;
+    by_id_.erase(files_.front().id);
     files_.pop_front();
   }
 }

@@ -1,10 +1,11 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <string>
+#include <unordered_map>
 
 namespace fovea {
 
@@ -19,6 +20,7 @@ class FileStore {
   };
   static constexpr std::chrono::minutes kAge{10};
   static constexpr size_t kMostBytes = 64 << 20;
+  static constexpr size_t kBytesEach = 4 << 10;  // that a file counts for beside its content
 
   // The id under which it can be fetched; nobody can guess it.
   std::string keep(std::string name, std::string content, Clock::time_point now = Clock::now());
@@ -27,7 +29,8 @@ class FileStore {
  private:
   void forget(Clock::time_point now);
   std::mutex mutex_;
-  std::deque<File> files_;  // the oldest first
+  std::list<File> files_;  // the oldest first
+  std::unordered_map<std::string, std::list<File>::const_iterator> by_id_;
   size_t bytes_ = 0;
 };
 

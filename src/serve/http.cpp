@@ -29,6 +29,14 @@ constexpr std::pair<int, const char*> kReasons[] = {
     {505, "HTTP Version Not Supported"},
 };
 
+constexpr const char* kForOtherOrigins =
+    "Access-Control-Allow-Origin: *\r\n"
+    "Access-Control-Allow-Headers: Authorization, Content-Type\r\n"
+    "Access-Control-Expose-Headers: Authorization\r\n"
+    "Access-Control-Allow-Methods: GET, POST\r\n"
+    "Access-Control-Allow-Credentials: true\r\n"
+    "Access-Control-Max-Age: 1728000\r\n";
+
 // A value can never begin a header of its own.
 std::string without_breaks(std::string_view value) {
   std::string line(value);
@@ -41,6 +49,38 @@ std::string without_breaks(std::string_view value) {
 std::string_view Request::header(std::string_view name) const {
   for (const auto& [known, value] : headers)
     if (known == name) return value;
+  return {};
+}
+
+size_t Request::count(std::string_view name) const {
+  return static_cast<size_t>(
+      std::ranges::count(headers, name, [](const auto& header) { return header.first; }));
+}
+
+void Request::set_target(std::string_view target) {
+  for (const std::string_view scheme : {"http://", "https://"})
+    if (lower(target.substr(0, scheme.size())) == scheme) {
+      target.remove_prefix(scheme.size());
+      target.remove_prefix(std::min(target.find_first_of("/?"), target.size()));
+    }
+  const size_t question = std::min(target.find('?'), target.size());
+  path = question > 0 ? target.substr(0, question) : "/";
+  query = target.substr(std::min(question + 1, target.size()));
+}
+
+Complaint complaint_of(const Request& head, unsigned version) {
+  const auto differs = [&](const char* name, const char* known) {
+    return head.count(name) > 0 && lower(head.header(name)) != known;
+  };
+  if (version != 10 && version != 11) return {505, "HTTP/1.1 is spoken here"};
+  if (version == 11 && head.count("host") != 1) return {400, "a request needs one Host header"};
+  if (head.count("content-length") > 1) return {400, "there are two lengths"};
+  if (head.count("transfer-encoding") > 0 && (head.count("content-length") > 0 || version == 10 ||
+                                              differs("transfer-encoding", "chunked")))
+    return {400, "Transfer-Encoding is not understood"};
+  if (differs("content-encoding", "identity"))
+    return {415, "compressed requests are not supported"};
+  if (differs("expect", "100-continue")) return {417, "Expect is not understood"};
   return {};
 }
 
@@ -72,12 +112,13 @@ std::string head_of(const Reply& reply) {
   if (!reply.type.empty()) head += "Content-Type: " + without_breaks(reply.type) + "\r\n";
   for (const auto& [name, value] : reply.headers)
     head += name + ": " + without_breaks(value) + "\r\n";
-  return head;
+  return head + kForOtherOrigins;
 }
 
 std::string bytes_of(const Reply& reply, Manner manner) {
   std::string bytes = head_of(reply);
-  if (reply.status != 304)  // which would have to name the length of the body it leaves out
+  // 204 must not have a length; 304 would have to name that of the body it leaves out.
+  if (reply.status != 204 && reply.status != 304)
     bytes += fmt::format("Content-Length: {}\r\n", reply.body.size());
   bytes += manner.keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
   return manner.head_only ? bytes : bytes + reply.body;

@@ -18,10 +18,21 @@ struct Request {
   std::string body = {}, address = {};
 
   std::string_view header(std::string_view name) const;  // "" where there is none
+  size_t count(std::string_view name) const;             // headers of that name
+  // Path and query of a request line, which may also name a whole address: "http://host/path".
+  void set_target(std::string_view target);
   // Who asked, where so many proxies stand before the server, each of which names at the end of
   // X-Forwarded-For whom it was asked by. What stands before that is anybody's claim.
   std::string client(int64_t proxies) const;
 };
+
+// What a client is told that cannot be served; status 0: nothing.
+struct Complaint {
+  int status = 0;
+  const char* text = "";
+};
+// What is wrong with a header of this version, 10 or 11, that could be read.
+Complaint complaint_of(const Request& head, unsigned version);
 
 struct Reply {
   int status = 200;
@@ -30,8 +41,9 @@ struct Reply {
   Headers headers = {};
 };
 
-const char* reason(int status);           // "Not Found"
-std::string head_of(const Reply& reply);  // status line and headers, without the empty line
+const char* reason(int status);  // "Not Found"
+// Status line and headers, without the empty line. Every answer allows other origins (CORS).
+std::string head_of(const Reply& reply);
 // All of it. An answer to HEAD has the length of a body and none.
 struct Manner {
   bool keep_alive, head_only;
@@ -41,7 +53,7 @@ std::string chunk(std::string_view part);  // of a body in parts; an empty one e
 std::string lower(std::string_view text);  // ASCII
 
 // One request being answered, from any thread. An exchange that is let go without an answer
-// answers 500, so that no client waits for ever.
+// answers 500, so that no client waits for ever; one whose client has left closes its connection.
 class Exchange {
  public:
   virtual ~Exchange() = default;

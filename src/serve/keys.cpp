@@ -36,7 +36,9 @@ ApiKeys ApiKeys::parse(std::string_view text, const std::string& name, int64_t o
   ApiKeys keys;
   LineReader reader = LineReader::over(text, name);
   for (Line line; reader.next(line);) {
-    const auto words = split_words(line.text.substr(0, line.text.find('#')));
+    auto words = split_words(line.text);
+    words.erase(std::ranges::find_if(words, [](auto word) { return word.starts_with('#'); }),
+                words.end());
     if (words.empty()) continue;
     ApiKey key{std::string(words[0]), otherwise};
     check(key.key.size() <= kLongest, Exit::data, reader.where(), ": a key has at most ", kLongest,

@@ -41,8 +41,8 @@ class ApiKeys {
  public:
   static constexpr size_t kLongest = 256;
 
-  // Lines of a key and, after a blank, its requests per minute; # begins a comment. `otherwise` is
-  // the limit of keys without one. Exit::data where a line is not that.
+  // Lines of a key and, after a blank, its requests per minute; a word that begins with # begins a
+  // comment. `otherwise` is the limit of keys without one. Exit::data where a line is not that.
   static ApiKeys parse(std::string_view text, const std::string& name, int64_t otherwise);
 
   // Takes as long for a wrong key as for a right one.

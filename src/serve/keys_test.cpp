@@ -50,6 +50,15 @@ TEST(ApiKeys, AreReadAndFoundWhole) {
   EXPECT_FALSE(keys.find(std::string(10 << 20, 'a')));
 }
 
+TEST(ApiKeys, MayHaveASignInsideThatBeginsComments) {
+  const ApiKeys keys = ApiKeys::parse("ga#mma 3\n#de lta\n  # x\nbeta #5\n", "keys", 7);
+  ASSERT_TRUE(keys.find("ga#mma"));
+  EXPECT_EQ(keys.find("ga#mma")->per_minute, 3);
+  ASSERT_TRUE(keys.find("beta"));
+  EXPECT_EQ(keys.find("beta")->per_minute, 7);
+  for (const char* wrong : {"ga", "#de", "#", "x"}) EXPECT_FALSE(keys.find(wrong)) << wrong;
+}
+
 TEST(ApiKeys, NameTheLineThatIsWrong) {
   for (const char* text : {"a\nb x\n", "a\nb -1\n", "a\nb 1 2\n"}) {
     const std::string message = message_of(Exit::data, [&] { ApiKeys::parse(text, "keys", 0); });
@@ -71,6 +80,16 @@ TEST(FileStore, ForgetsOldFilesAndHasRoomForNewOnes) {
   EXPECT_FALSE(store.find(first, now));
   EXPECT_TRUE(store.find(second, now));
   EXPECT_NE(first, second);
+}
+
+TEST(FileStore, EmptyFilesTakeRoomAsWell) {
+  FileStore store;
+  const auto now = FileStore::Clock::now();
+  const std::string first = store.keep("a", "", now);
+  std::string last;
+  for (int i = 0; i < 20'000; ++i) last = store.keep("a", "", now);
+  EXPECT_FALSE(store.find(first, now));
+  EXPECT_TRUE(store.find(last, now));
 }
 
 }  // namespace

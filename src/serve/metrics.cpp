@@ -75,6 +75,11 @@ void ServiceMetrics::answered(const std::string& endpoint, int status, double se
   ++requests_[{endpoint, status}];
 }
 
+void ServiceMetrics::refused(int status) {
+  const std::lock_guard hold(mutex_);
+  ++requests_[{"other", status}];
+}
+
 void ServiceMetrics::add_tokens(int64_t source, int64_t target) {
   source_tokens_ += source;
   target_tokens_ += target;

@@ -37,6 +37,7 @@ struct ModelLabel {
 class ServiceMetrics {
  public:
   void answered(const std::string& endpoint, int status, double seconds);
+  void refused(int status);  // a request that no endpoint has seen
   void add_tokens(int64_t source, int64_t target);
 
   Histogram queue_wait{{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}};

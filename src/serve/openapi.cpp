@@ -1,3 +1,6 @@
+#include <algorithm>
+#include <initializer_list>
+
 #include "serve/service.h"
 
 namespace fovea {
@@ -69,7 +72,8 @@ constexpr const char* kRest = R"json(
     "description": "Settings",
   "content": {"application/json": {"schema": {"type": "object", "required": ["charLimit",
     "filesTranslation", "keyRequired", "language"]}}}}}}},
-"/suggest": {"post": {"summary": "Not offered", "responses": {"403": {
+"/suggest": {"post": {"summary": "Not offered",
+  "requestBody": {"$ref": "#/components/requestBodies/Text"}, "responses": {"403": {
     "$ref": "#/components/responses/Error"}}}},
 "/v2/translate": {"post": {"summary": "As DeepL",
   "requestBody": {"required": true, "content": {"application/json": {"schema": {"type": "object",
@@ -83,8 +87,8 @@ constexpr const char* kRest = R"json(
     "detected_source_language", "text"],
     "properties": {"detected_source_language": {"type": "string"}, "text": {
     "type": "string"}}}}}}}}},
-    "400": {"description": "{\"message\": \"...\"}"}, "403": {
-    "description": "{\"message\": \"...\"}"}, "429": {"description": "{\"message\": \"...\"}"}}}},
+    "500": {"$ref": "#/components/responses/Error"},
+    "504": {"$ref": "#/components/responses/Error"}}}},
 )json";
 
 constexpr const char* kInside = R"json(
@@ -161,7 +165,9 @@ constexpr const char* kTraining = R"json(
 constexpr const char* kMore = R"json(
 "/v2/languages": {"get": {"summary": "As DeepL", "parameters": [{"name": "type", "in": "query",
     "schema": {"type": "string", "enum": ["source", "target"]}}],
-  "responses": {"200": {"description": "Languages"}}}},
+  "responses": {"200": {"description": "Languages", "content": {"application/json": {"schema": {
+    "type": "array", "items": {"type": "object", "required": ["language", "name"],
+    "properties": {"language": {"type": "string"}, "name": {"type": "string"}}}}}}}}}},
 "/v1/models": {"get": {"summary": "The models that can be asked", "responses": {"200": {
     "description": "In the order of the command line", "content": {"application/json": {
     "schema": {"type": "array", "items": {"type": "object",
@@ -171,11 +177,16 @@ constexpr const char* kMore = R"json(
     "attention": {"type": "string"}, "score": {"type": "string"},
     "gallery": {"type": "boolean"}, "training": {"type": "boolean"}}}}}}}}}},
 "/health": {"get": {"summary": "LibreTranslate's health", "responses": {"200": {
-    "description": "{\"status\": \"ok\"}"}}}},
+    "$ref": "#/components/responses/Status"}}}},
 "/livez": {"get": {"summary": "The process lives", "responses": {"200": {
-    "description": "It does"}}}},
-"/readyz": {"get": {"summary": "It can take requests", "responses": {"200": {
-    "description": "It can"}, "503": {"description": "It ends, or too much is waiting"}}}},
+    "$ref": "#/components/responses/Status"}}}},
+"/readyz": {"get": {"summary": "It can take requests: 503 where it ends, or too much is waiting",
+    "responses": {"200": {"$ref": "#/components/responses/Status"},
+    "503": {"$ref": "#/components/responses/Status"}}}},
+"/openapi.json": {"get": {"summary": "This description", "responses": {"200": {
+    "description": "OpenAPI 3.0.3"}}}},
+"/spec": {"get": {"summary": "This description", "responses": {"200": {
+    "description": "OpenAPI 3.0.3"}}}},
 "/metrics": {"get": {"summary": "Prometheus", "responses": {"200": {"description": "Figures",
     "content": {"text/plain": {"schema": {"type": "string"}}}}}}}
 },
@@ -188,7 +199,18 @@ constexpr const char* kMore = R"json(
     "enum": ["source", "target"], "default": "source"}}},
 "responses": {"Error": {"description": "What was wrong", "content": {"application/json": {
     "schema": {"type": "object", "required": ["error"],
-  "properties": {"error": {"type": "string"}}}}}}},
+  "properties": {"error": {"type": "string"}}}}}},
+"Message": {"description": "What was wrong, as DeepL says it", "content": {"application/json": {
+    "schema": {"type": "object", "required": ["message"],
+  "properties": {"message": {"type": "string"}}}}}},
+"Status": {"description": "How it is", "content": {"application/json": {
+    "schema": {"type": "object", "required": ["status"],
+  "properties": {"status": {"type": "string"}}}}}}},
+"securitySchemes": {
+"bearer": {"type": "http", "scheme": "bearer", "description":
+  "the key as Authorization: Bearer KEY, or DeepL-Auth-Key KEY"},
+"field": {"type": "apiKey", "in": "query", "name": "api_key", "description":
+  "the key as a field: of the body, in JSON or a form, or of the query of what is not JSON"}},
 "requestBodies": {
 "Question": {"required": true, "content": {
   "application/json": {"schema": {"$ref": "#/components/schemas/Question"}},
@@ -264,10 +286,41 @@ constexpr const char* kMore = R"json(
   "confidence": {"type": "number", "minimum": 0, "maximum": 100}, "language": {"type": "string"}}}
 }}})json";
 
+constexpr const char* kError = "#/components/responses/Error";
+constexpr const char* kMessage = "#/components/responses/Message";
+
+// Endpoints that a model answers, in its time; a stream has events for what goes wrong.
+constexpr const char* kOfModels[] = {"/translate",   "/translate_file",       "/v2/translate",
+                                     "/v1/explain",  "/v1/positions",         "/v1/neighbours",
+                                     "/v1/training", "/v1/training/attention"};
+
 }  // namespace
 
-std::string openapi_text() {
-  return std::string(kTitle) + FOVEA_VERSION + kTexts + kRest + kInside + kTraining + kMore;
+// What stands above, and what every endpoint of a kind can answer besides.
+std::string Service::description() {
+  static const std::string text = [] {
+    Json api = Json::parse(std::string(kTitle) + FOVEA_VERSION + kTexts + kRest + kInside +
+                           kTraining + kMore);
+    for (const Route& route : routes()) {
+      const bool below = route.path.size() > 1 && route.path.ends_with('/');
+      const std::string path = std::string(route.path) + (below ? "{name}" : "");
+      if (!api["paths"].contains(path)) continue;  // the page
+      Json& operation = api["paths"][path][lower(route.method)];
+      const auto add = [&](const char* response, std::initializer_list<const char*> statuses) {
+        for (const char* status : statuses)
+          if (!operation["responses"].contains(status))
+            operation["responses"][status] = {{"$ref", response}};
+      };
+      if (route.door == Route::Door::key) {
+        add(path.starts_with("/v2/") ? kMessage : kError, {"400", "403", "429"});
+        operation["security"] = Json::parse(R"([{"bearer": []}, {"field": []}, {}])");
+      }
+      if (operation.contains("requestBody")) add(kError, {"413", "415", "503"});
+      if (std::ranges::count(kOfModels, path) > 0) add(kError, {"500", "504"});
+    }
+    return api.dump();
+  }();
+  return text;
 }
 
 }  // namespace fovea

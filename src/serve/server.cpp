@@ -1,5 +1,6 @@
 #include "serve/server.h"
 
+#include <malloc.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -13,7 +14,6 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/flat_buffer.hpp>
-#include <boost/beast/core/string.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http/parser.hpp>
 #include <boost/beast/http/read.hpp>
@@ -25,6 +25,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "serve/turn.h"
 
 namespace fovea {
 namespace {
@@ -38,12 +39,10 @@ using Code = beast::error_code;
 constexpr std::chrono::milliseconds kFarewell{2'000};  // for a client to read why it was refused
 constexpr size_t kFarewellBytes = 1 << 20;
 constexpr std::chrono::milliseconds kNoDescriptors{100};  // before the next try to accept
-
-// What a client is told that cannot be served; status 0: nothing.
-struct Complaint {
-  int status = 0;
-  const char* text = "";
-};
+constexpr size_t kSmallBody = 64 << 10;  // free, so that large ones do not shut out ordinary ones
+constexpr size_t kMuchMemory = 16 << 20;
+constexpr std::chrono::milliseconds kLookAgain{1'000};  // for a client that sends no more
+constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
 
 // What was wrong with its bytes. Nobody is there to be told where time ran out: then the stream is
 // closed already.
@@ -56,8 +55,8 @@ Complaint complaint_of(const Code& error) {
   return spoken ? Complaint{400, "this is not an HTTP request"} : Complaint{};
 }
 
-enum class Part { more, last };         // of an answer
-enum class Idle { asked_before, all };  // clients that do not ask just now
+enum class Stage { idle, asking, asked };  // of a connection: its request is complete when asked
+enum class Unasked { idle, all };          // clients whom no answer is owed
 
 class Connection;
 
@@ -69,8 +68,10 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
   void listen();
   void accept();
   void drain();
-  void close_idle(Idle whom);
+  void close_unasked(Unasked whom);
+  void cut();
   void close();
+  void count_body(size_t before, size_t now);
   void leave(Connection* connection);
 
   ServerOptions options;
@@ -82,6 +83,7 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
   std::optional<asio::signal_set> signals;
   std::unordered_set<Connection*> connections;
   std::atomic<size_t> count{0};
+  size_t bodies = 0, most_bodies = 0;  // bytes that are being read
   bool draining = false, accepting = false;
   int port = 0;
   std::thread thread;
@@ -89,116 +91,65 @@ struct Server::State : std::enable_shared_from_this<Server::State> {
 
 namespace {
 
-class Turn;
-
 // One client: a request is read, answered, then the next, all on the server's thread.
-class Connection : public std::enable_shared_from_this<Connection> {
+class Connection : public Wire, public std::enable_shared_from_this<Connection> {
  public:
   Connection(std::shared_ptr<Server::State> server, tcp::socket socket);
-  ~Connection() { server_->leave(this); }
+  ~Connection() override {
+    count_body(0);
+    server_->leave(this);
+  }
 
   void wait_for_request();
   // A client that has just come may be about to ask: it is given time to be told that it is late.
-  void close_if_idle(Idle whom) {
+  void close_if_unasked(Unasked whom) {
     Code ignored;
-    if (idle_ && (whom == Idle::all || !fresh_) && stream_.socket().available(ignored) == 0)
-      close();
+    const bool all = whom == Unasked::all;
+    const bool idle = stage_ == Stage::idle && stream_.socket().available(ignored) == 0;
+    if ((idle && (all || !fresh_)) || (all && stage_ == Stage::asking)) close();
   }
-  void write(const Turn* turn, std::string bytes, Part part);
-  void close();
-  asio::io_context& io() { return server_->io; }
-  bool is_current(const Turn* turn) const { return current_.lock().get() == turn; }
-  bool keep_alive() const { return keep_alive_ && !server_->draining; }
-  Manner manner() const { return {keep_alive(), head_only_}; }
-  bool chunked() const { return version_ == 11; }
+  void write(const Exchange* turn, std::string bytes, Part part) override;
+  void close() override;
+  void post(std::function<void()> act) override { asio::post(server_->io, std::move(act)); }
+  Manner manner() const override { return {keep_alive(), head_only_}; }
+  bool chunked() const override { return version_ == 11; }
 
  private:
   void read_header();
   void on_header(const Code& error);
+  void read_head();
   void read_body();
+  void count_body(size_t bytes);
   void hand_over();
   void watch(std::weak_ptr<Turn> turn);
+  void look_whether_there(std::weak_ptr<Turn> turn);
   void refuse(const Complaint& wrong);
+  void refuse(const Reply& reply);
   void write_next();
   void farewell();
-  Complaint complaint() const;
+  bool is_current(const Exchange* turn) const { return current_.lock().get() == turn; }
+  bool keep_alive() const { return keep_alive_ && !server_->draining; }
+  // For the client to send what it has to: less while the program ends.
+  void give_time(std::chrono::milliseconds limit) {
+    stream_.expires_after(server_->draining ? std::min(limit, kFarewell) : limit);
+  }
 
   std::shared_ptr<Server::State> server_;
   beast::tcp_stream stream_;
+  asio::steady_timer look_again_;
   beast::flat_buffer buffer_;
   std::optional<http::request_parser<http::string_body>> parser_;
+  Request request_;
   std::weak_ptr<Turn> current_;
   std::deque<std::string> waiting_;  // parts of the answer; the first is being written
-  bool fresh_ = true, idle_ = true, keep_alive_ = false, head_only_ = false, ends_ = false,
-       closing_ = false;
+  Stage stage_ = Stage::idle;
+  bool fresh_ = true, keep_alive_ = false, head_only_ = false, ends_ = false, closing_ = false;
   unsigned version_ = 11;
-  size_t discarded_ = 0;
-};
-
-const Reply kFailed{.status = 500, .body = R"({"error":"Internal Server Error"})"};
-
-class Turn : public Exchange, public std::enable_shared_from_this<Turn> {
- public:
-  explicit Turn(std::shared_ptr<Connection> connection) : connection_(std::move(connection)) {}
-  // On whatever thread: the connection itself is let go on the server's.
-  ~Turn() override {
-    const bool unanswered = !ended_.exchange(true);
-    asio::io_context& io = connection_->io();
-    asio::post(io, [connection = std::move(connection_), unanswered, begun = begun_.load()] {
-      if (!unanswered) return;
-      begun ? connection->close() : answer(*connection, nullptr, kFailed);
-    });
-  }
-
-  void answer(Reply reply) override {
-    if (ended_.exchange(true)) return;
-    asio::post(connection_->io(), [self = shared_from_this(), reply = std::move(reply)] {
-      answer(*self->connection_, self.get(), reply);
-    });
-  }
-
-  void begin(Reply head) override {
-    begun_ = true;
-    asio::post(connection_->io(), [self = shared_from_this(), head = std::move(head)] {
-      Connection& connection = *self->connection_;
-      std::string bytes = head_of(head) + "Cache-Control: no-cache\r\n";
-      bytes += connection.chunked() ? "Transfer-Encoding: chunked\r\n" : "";
-      bytes +=
-          connection.keep_alive() && connection.chunked() ? "\r\n" : "Connection: close\r\n\r\n";
-      connection.write(self.get(), std::move(bytes), Part::more);
-    });
-  }
-
-  void send(std::string part) override {
-    if (part.empty()) return;  // an empty chunk would be the end
-    asio::post(connection_->io(), [self = shared_from_this(), part = std::move(part)] {
-      Connection& connection = *self->connection_;
-      connection.write(self.get(), connection.chunked() ? chunk(part) : part, Part::more);
-    });
-  }
-
-  void end() override {
-    if (ended_.exchange(true)) return;
-    asio::post(connection_->io(), [self = shared_from_this()] {
-      Connection& connection = *self->connection_;
-      connection.write(self.get(), connection.chunked() ? "0\r\n\r\n" : "", Part::last);
-    });
-  }
-
-  bool gone() const override { return gone_.load(std::memory_order_relaxed); }
-  void leave() { gone_ = true; }
-
- private:
-  static void answer(Connection& connection, const Turn* turn, const Reply& reply) {
-    connection.write(turn, bytes_of(reply, connection.manner()), Part::last);
-  }
-
-  std::shared_ptr<Connection> connection_;
-  std::atomic<bool> ended_{false}, begun_{false}, gone_{false};
+  size_t body_ = 0, discarded_ = 0;  // bytes that count among those of all bodies; thrown away
 };
 
 Connection::Connection(std::shared_ptr<Server::State> server, tcp::socket socket)
-    : server_(std::move(server)), stream_(std::move(socket)) {
+    : server_(std::move(server)), stream_(std::move(socket)), look_again_(server_->io) {
   Code ignored;
   stream_.socket().set_option(tcp::no_delay(true), ignored);
   server_->connections.insert(this);
@@ -208,9 +159,9 @@ Connection::Connection(std::shared_ptr<Server::State> server, tcp::socket socket
 // The first bytes may be long in coming, the rest of the header may not.
 void Connection::wait_for_request() {
   if (server_->draining && !fresh_) return close();
-  idle_ = true;
+  stage_ = Stage::idle;
   if (buffer_.size() > 0) return read_header();
-  stream_.expires_after(server_->draining ? kFarewell : server_->options.idle);
+  give_time(server_->options.idle);
   stream_.async_read_some(buffer_.prepare(4096),
                           [self = shared_from_this()](const Code& error, size_t bytes) {
                             if (error) return self->close();
@@ -220,89 +171,93 @@ void Connection::wait_for_request() {
 }
 
 void Connection::read_header() {
-  idle_ = ends_ = false;
+  stage_ = Stage::asking;
+  ends_ = head_only_ = false;
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(server_->options.max_header));
   parser_->body_limit(server_->options.max_body);
-  stream_.expires_after(server_->options.header);
+  give_time(server_->options.header);
   http::async_read_header(
       stream_, buffer_, *parser_,
       [self = shared_from_this()](const Code& error, size_t) { self->on_header(error); });
 }
 
-// What is wrong with a header that could be read.
-Complaint Connection::complaint() const {
-  const auto& request = parser_->get();
-  const auto known = [&](http::field f) { return request.count(f) > 0; };
-  if (request.version() != 10 && request.version() != 11) return {505, "HTTP/1.1 is spoken here"};
-  if (request.version() == 11 && request.count(http::field::host) != 1)
-    return {400, "a request needs one Host header"};
-  if (request.count(http::field::content_length) > 1) return {400, "there are two lengths"};
-  if (known(http::field::transfer_encoding) &&
-      (known(http::field::content_length) || request.version() == 10 ||
-       !beast::iequals(request[http::field::transfer_encoding], "chunked")))
-    return {400, "Transfer-Encoding is not understood"};
-  if (known(http::field::content_encoding) && request[http::field::content_encoding] != "identity")
-    return {415, "compressed requests are not supported"};
-  if (known(http::field::expect) && !beast::iequals(request[http::field::expect], "100-continue"))
-    return {417, "Expect is not understood"};
-  const auto length = parser_->content_length();
-  if (length && *length > server_->options.max_body) return {413, "Payload Too Large"};
-  return {};
+void Connection::read_head() {
+  const auto& head = parser_->get();
+  version_ = head.version();
+  keep_alive_ = head.keep_alive() && version_ == 11;
+  head_only_ = head.method() == http::verb::head;
+  request_ = {.method = std::string(head.method_string()), .path = "", .query = ""};
+  request_.set_target({head.target().data(), head.target().size()});
+  for (const auto& field : head)
+    request_.headers.emplace_back(lower(std::string(field.name_string())), field.value());
+  Code ignored;
+  request_.address = stream_.socket().remote_endpoint(ignored).address().to_string();
 }
 
 void Connection::on_header(const Code& error) {
   if (error) return refuse(complaint_of(error));
-  const auto& request = parser_->get();
-  version_ = request.version();
-  keep_alive_ = request.keep_alive() && version_ == 11;
-  head_only_ = request.method() == http::verb::head;
-  if (const Complaint wrong = complaint(); wrong.status != 0) return refuse(wrong);
-  if (request.count(http::field::expect) == 0 || version_ == 10) return read_body();
-  static constexpr std::string_view kGoOn = "HTTP/1.1 100 Continue\r\n\r\n";
+  read_head();
+  Complaint wrong = complaint_of(request_, version_);
+  if (parser_->content_length().value_or(0) > server_->options.max_body && wrong.status == 0)
+    wrong = {413, "Payload Too Large"};
+  if (wrong.status != 0) return refuse(wrong);
+  if (server_->options.screen && !parser_->is_done())
+    if (auto reply = server_->options.screen(request_)) return refuse(*reply);
+  parser_->eager(true);
+  give_time(server_->options.body);
+  if (request_.count("expect") == 0 || version_ == 10) return read_body();
   asio::async_write(stream_, asio::buffer(kGoOn),
                     [self = shared_from_this()](const Code& failed, size_t) {
                       failed ? self->close() : self->read_body();
                     });
 }
 
+// Part by part: how much it is counts as it comes, not as it is announced.
 void Connection::read_body() {
-  stream_.expires_after(server_->options.body);
-  http::async_read(stream_, buffer_, *parser_,
-                   [self = shared_from_this()](const Code& error, size_t) {
-                     error ? self->refuse(complaint_of(error)) : self->hand_over();
-                   });
+  if (parser_->is_done()) return hand_over();
+  http::async_read_some(
+      stream_, buffer_, *parser_, [self = shared_from_this()](const Code& error, size_t) {
+        if (error) return self->refuse(complaint_of(error));
+        self->count_body(self->parser_->get().body().size());
+        const size_t all = self->server_->bodies;
+        if (self->body_ == 0 || all == self->body_ || all <= self->server_->options.max_bodies)
+          return self->read_body();
+        self->refuse(Reply{.status = 503,
+                           .body = R"({"error":"Too many large requests are being read"})",
+                           .headers = {{"Retry-After", "5"}}});
+      });
+}
+
+void Connection::count_body(size_t bytes) {
+  const size_t now = bytes > kSmallBody ? bytes : 0;
+  server_->count_body(std::exchange(body_, now), now);
 }
 
 void Connection::hand_over() {
-  auto message = parser_->release();
-  const std::string_view target(message.target().data(), message.target().size());
-  const size_t question = std::min(target.find('?'), target.size());
-  Request request{.method = std::string(message.method_string()),
-                  .path = std::string(target.substr(0, question)),
-                  .query = std::string(target.substr(std::min(question + 1, target.size())))};
-  for (const auto& field : message)
-    request.headers.emplace_back(lower(std::string(field.name_string())), field.value());
-  request.body = std::move(message.body());
-  Code ignored;
-  request.address = stream_.socket().remote_endpoint(ignored).address().to_string();
+  request_.body = std::move(parser_->get().body());
+  parser_.reset();
+  count_body(0);
   stream_.expires_never();
   const auto turn = std::make_shared<Turn>(shared_from_this());
   current_ = turn;
   fresh_ = false;
-  if (server_->draining)
+  stage_ = Stage::asked;
+  if (server_->draining) {
+    if (server_->options.refused) server_->options.refused(503);
     return turn->answer({.status = 503, .body = R"({"error":"The server is shutting down"})"});
+  }
   watch(turn);
   try {
-    server_->handler(std::move(request), turn);
+    server_->handler(std::move(request_), turn);
   } catch (const std::exception& error) {
     log_error("a request failed: {}", error.what());
-    turn->answer(kFailed);
+    turn->answer(failed_reply());
   }
 }
 
-// A client that closes its side has left. One that sends its next request early is not looked
-// at again before it has its answer.
+// Whether the client leaves. One that sends its next request early is not looked at again before it
+// has its answer.
 void Connection::watch(std::weak_ptr<Turn> turn) {
   stream_.socket().async_wait(
       tcp::socket::wait_read, [self = shared_from_this(), turn](const Code& error) {
@@ -313,19 +268,43 @@ void Connection::watch(std::weak_ptr<Turn> turn) {
             recv(self->stream_.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
         if (got > 0) return;
         if (got < 0 && (errno == EAGAIN || errno == EINTR)) return self->watch(turn);
-        held->leave();
+        if (got < 0 || self->version_ == 10 || held->begun()) return held->leave();
+        self->stream_.socket().async_wait(tcp::socket::wait_error, [turn](const Code& failed) {
+          const auto asked = turn.lock();
+          if (!failed && asked) asked->leave();
+        });
+        self->look_whether_there(turn);
       });
+}
+
+// The client sends no more. TCP does not tell whether it has left or waits for its answer, but the
+// system of one that has left answers bytes with a reset: now and then it is sent some that
+// HTTP/1.1 lets stand before every answer.
+void Connection::look_whether_there(std::weak_ptr<Turn> turn) {
+  const auto held = turn.lock();
+  if (!held || !is_current(held.get()) || held->begun()) return;
+  write(held.get(), std::string(kGoOn), Part::more);
+  look_again_.expires_after(kLookAgain);
+  look_again_.async_wait([self = shared_from_this(), turn](const Code& error) {
+    if (!error) self->look_whether_there(turn);
+  });
 }
 
 void Connection::refuse(const Complaint& wrong) {
   if (wrong.status == 0) return close();
-  if (server_->options.refused) server_->options.refused(wrong.status);
-  const Reply reply{wrong.status, std::string(R"({"error":")") + wrong.text + R"("})"};
+  refuse(Reply{wrong.status, std::string(R"({"error":")") + wrong.text + R"("})"});
+}
+
+void Connection::refuse(const Reply& reply) {
+  if (server_->options.refused) server_->options.refused(reply.status);
+  parser_.reset();
+  count_body(0);
+  stage_ = Stage::asked;
   keep_alive_ = false;
   write(nullptr, bytes_of(reply, manner()), Part::last);
 }
 
-void Connection::write(const Turn* turn, std::string bytes, Part part) {
+void Connection::write(const Exchange* turn, std::string bytes, Part part) {
   if (closing_ || ends_ || (turn && !is_current(turn))) return;
   ends_ = part == Part::last;
   waiting_.push_back(std::move(bytes));
@@ -366,6 +345,8 @@ void Connection::farewell() {
 
 void Connection::close() {
   closing_ = true;
+  if (const auto turn = current_.lock()) turn->leave();
+  look_again_.cancel();
   Code ignored;
   stream_.socket().shutdown(tcp::socket::shutdown_both, ignored);
   stream_.close();
@@ -432,21 +413,34 @@ void Server::State::drain() {
       std::make_shared<Connection>(shared_from_this(), std::move(socket))->wait_for_request();
   }
   acceptor.close(ignored);
-  close_idle(Idle::asked_before);
+  close_unasked(Unasked::idle);
   pause.expires_after(kFarewell);
-  pause.async_wait([self = shared_from_this()](const Code&) { self->close_idle(Idle::all); });
+  pause.async_wait([self = shared_from_this()](const Code&) { self->close_unasked(Unasked::all); });
 }
 
-void Server::State::close_idle(Idle whom) {
+void Server::State::close_unasked(Unasked whom) {
   for (Connection* each : std::vector(connections.begin(), connections.end()))
-    each->close_if_idle(whom);
+    each->close_if_unasked(whom);
+}
+
+void Server::State::cut() {
+  for (Connection* each : std::vector(connections.begin(), connections.end())) each->close();
+}
+
+// The memory of many large bodies goes back to the system when they are gone.
+void Server::State::count_body(size_t before, size_t now) {
+  bodies += now - before;
+  most_bodies = std::max(most_bodies, bodies);
+  if (bodies > 0 || most_bodies < kMuchMemory) return;
+  most_bodies = 0;
+  asio::post(io, [] { malloc_trim(0); });
 }
 
 void Server::State::close() {
   drain();
   if (signals) signals->cancel();
   pause.cancel();
-  for (Connection* each : std::vector(connections.begin(), connections.end())) each->close();
+  cut();
   work.reset();
 }
 
@@ -495,6 +489,10 @@ void Server::on_signal(std::function<void(int)> act) {
 
 void Server::drain() {
   asio::post(state_->io, [state = state_] { state->drain(); });
+}
+
+void Server::cut() {
+  asio::post(state_->io, [state = state_] { state->cut(); });
 }
 
 }  // namespace fovea

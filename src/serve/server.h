@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "serve/http.h"
@@ -15,6 +16,9 @@ struct ServerOptions {
   int port = 5000;                 // 0: any that is free
   size_t max_header = 16 << 10, max_body = 4 << 20, max_connections = 4096;
   std::chrono::milliseconds idle{60'000}, header{10'000}, body{30'000}, write{60'000};
+  size_t max_bodies = 256 << 20;  // of requests that are being read, together; small ones are free
+  // Asked about each request that has a body, before that is read: an answer is given instead.
+  std::function<std::optional<Reply>(const Request& head)> screen = nullptr;
   std::function<void(int status)> refused = nullptr;  // told of each that no handler sees
 };
 
@@ -35,8 +39,10 @@ class Server {
   // Calls `act` on the server's thread for each SIGINT, SIGTERM and SIGHUP from now on.
   void on_signal(std::function<void(int signal)> act);
 
-  // No new connections, no new requests on old ones; what was asked is still answered.
+  // No new connections, no new requests on old ones; what was asked is still answered. A request
+  // that has begun has two seconds to come to its end.
   void drain();
+  void cut();  // closes every connection; for handlers all clients have left
   size_t connections() const;
 
   struct State;  // what connections share

@@ -40,6 +40,10 @@ class Client {
     }
     return *this;
   }
+  Client& end_sending() {
+    shutdown(fd_, SHUT_WR);
+    return *this;
+  }
   // All that comes until the server closes, or until `mark` came.
   std::string read(std::string_view mark = "\x01none") {
     std::string all;
@@ -86,6 +90,34 @@ struct Running {
   int port() const { return server.port(); }
   std::string ask(const std::string& bytes) { return Client(port()).send(bytes).read(); }
   Server server;
+};
+
+bool wait_for(const std::function<bool()>& done) {
+  for (int i = 0; i < 500 && !done(); ++i) std::this_thread::sleep_for(milliseconds(10));
+  return done();
+}
+
+// A server whose handler keeps what it is asked.
+struct Holding {
+  explicit Holding(ServerOptions options = small())
+      : running(
+            [this](Request, std::shared_ptr<Exchange> exchange) {
+              const std::lock_guard hold(mutex);
+              held.push_back(std::move(exchange));
+            },
+            std::move(options)) {}
+  size_t count() {
+    const std::lock_guard hold(mutex);
+    return held.size();
+  }
+  bool wait_for_count(size_t wanted) {
+    return wait_for([&] { return count() == wanted; });
+  }
+  int port() const { return running.port(); }
+
+  std::mutex mutex;
+  std::vector<std::shared_ptr<Exchange>> held;
+  Running running;
 };
 
 constexpr const char* kGet = "GET /x?y=1 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
@@ -195,35 +227,75 @@ TEST(Server, CutsSlowClients) {
 }
 
 TEST(Server, NoticesThatAClientLeft) {
-  std::mutex mutex;
-  std::vector<std::shared_ptr<Exchange>> held;
-  Running r([&](Request, std::shared_ptr<Exchange> exchange) {
-    const std::lock_guard hold(mutex);
-    held.push_back(std::move(exchange));
-  });
-  const auto count = [&] {
-    const std::lock_guard hold(mutex);
-    return held.size();
-  };
-  const auto wait = [](const std::function<bool()>& done) {
-    for (int i = 0; i < 500 && !done(); ++i) std::this_thread::sleep_for(milliseconds(10));
-    return done();
-  };
-  Client stays(r.port());
+  Holding h;
+  Client stays(h.port());
   stays.send(kGet);
-  ASSERT_TRUE(wait([&] { return count() == 1; }));
+  ASSERT_TRUE(h.wait_for_count(1));
   {
-    Client leaves(r.port());
+    Client leaves(h.port());
     leaves.send(kGet);
-    ASSERT_TRUE(wait([&] { return count() == 2; }));
-    EXPECT_FALSE(held[1]->gone());
+    ASSERT_TRUE(h.wait_for_count(2));
+    EXPECT_FALSE(h.held[1]->gone());
   }
-  EXPECT_TRUE(wait([&] { return held[1]->gone(); }));
-  EXPECT_FALSE(held[0]->gone());
-  held[0]->answer({.body = "late"});
+  EXPECT_TRUE(wait_for([&] { return h.held[1]->gone(); }));
+  EXPECT_FALSE(h.held[0]->gone());
+  h.held[0]->answer({.body = "late"});
   EXPECT_TRUE(stays.read().ends_with("late"));
-  held.clear();
-  EXPECT_TRUE(wait([&] { return r.server.connections() == 0; }));
+  h.held.clear();
+  EXPECT_TRUE(wait_for([&] { return h.running.server.connections() == 0; }));
+}
+
+TEST(Server, AnswersAClientThatOnlySendsNoMore) {
+  Holding h;
+  {
+    Client waits(h.port());
+    waits.send(kGet).end_sending();
+    ASSERT_TRUE(h.wait_for_count(1));
+    EXPECT_EQ(waits.read("\r\n\r\n"), "HTTP/1.1 100 Continue\r\n\r\n");
+    std::this_thread::sleep_for(milliseconds(100));
+    EXPECT_FALSE(h.held[0]->gone());
+    h.held[0]->answer({.body = "late"});
+    const std::string reply = waits.read();
+    EXPECT_EQ(status_of(reply), 200) << reply;
+    EXPECT_TRUE(reply.ends_with("late")) << reply;
+  }
+  {
+    Client leaves(h.port());
+    leaves.send(kGet).end_sending();
+    ASSERT_TRUE(h.wait_for_count(2));
+    leaves.read("\r\n\r\n");
+    EXPECT_FALSE(h.held[1]->gone());
+  }
+  EXPECT_TRUE(wait_for([&] { return h.held[1]->gone(); }));
+  // Before an answer of HTTP/1.0, and in the middle of one, nothing can be sent to find out.
+  Client old(h.port());
+  old.send("GET / HTTP/1.0\r\n\r\n").end_sending();
+  ASSERT_TRUE(h.wait_for_count(3));
+  EXPECT_TRUE(wait_for([&] { return h.held[2]->gone(); }));
+  h.held[2].reset();
+  EXPECT_EQ(old.read(), "") << "who is thought to have left is told nothing";
+  Client reads(h.port());
+  reads.send(kGet);
+  ASSERT_TRUE(h.wait_for_count(4));
+  h.held[3]->begin({});
+  reads.read("\r\n\r\n");
+  reads.end_sending();
+  EXPECT_TRUE(wait_for([&] { return h.held[3]->gone(); }));
+  h.held.clear();
+}
+
+TEST(Server, AnswersPipelinedRequestsOfAClientThatSendsNoMore) {
+  Holding h;
+  Client client(h.port());
+  client.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n").end_sending();
+  for (size_t i = 0; i < 2; ++i) {
+    ASSERT_TRUE(h.wait_for_count(i + 1));
+    h.held[i]->answer({.body = "answer " + std::to_string(i)});
+  }
+  h.held.clear();
+  const std::string replies = client.read();
+  EXPECT_NE(replies.find("answer 0HTTP/1.1"), std::string::npos) << replies;
+  EXPECT_TRUE(replies.ends_with("answer 1")) << replies;
 }
 
 TEST(Server, AnExchangeLetGoAnswers500) {
@@ -267,6 +339,113 @@ TEST(Server, DrainsWhatWasAskedAndTakesNothingNew) {
   const std::string reply = asked.read();
   EXPECT_TRUE(reply.ends_with("whole")) << reply;
   EXPECT_NE(reply.find("Connection: close"), std::string::npos);
+}
+
+TEST(Server, WhoDoesNotEndItsQuestionDoesNotHoldUpTheEnd) {
+  Holding h;
+  Client begun(h.port()), asked(h.port());
+  begun.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab");
+  asked.send(kGet);
+  ASSERT_TRUE(h.wait_for_count(1));
+  const auto begin = std::chrono::steady_clock::now();
+  h.running.server.drain();
+  EXPECT_EQ(begun.read(), "");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(4000));
+  EXPECT_FALSE(h.held[0]->gone()) << "it is still to be answered";
+  h.running.server.cut();
+  EXPECT_TRUE(wait_for([&] { return h.held[0]->gone(); })) << "nobody is to work for it any more";
+  h.held.clear();
+  EXPECT_EQ(asked.read(), "");
+}
+
+TEST(Server, EveryReplyAllowsOtherOriginsAndRefusalsAreTold) {
+  std::mutex mutex;
+  std::vector<int> told;
+  ServerOptions options = small();
+  options.refused = [&](int status) {
+    const std::lock_guard hold(mutex);
+    told.push_back(status);
+  };
+  Running r([](Request, std::shared_ptr<Exchange>) {}, options);
+  const std::string post = "POST / HTTP/1.1\r\nHost: h\r\n";
+  const std::vector<std::pair<std::string, int>> cases = {
+      {post + "Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", 415},
+      {post + "Content-Length: 10001\r\n\r\n", 413},
+      {"nonsense\r\n\r\n", 400},
+      {"GET /" + std::string(5000, 'x') + " HTTP/1.1\r\nHost: h\r\n\r\n", 431},
+      {kGet, 500},
+  };
+  std::vector<int> wanted;
+  for (const auto& [bytes, status] : cases) {
+    const std::string reply = r.ask(bytes);
+    EXPECT_EQ(status_of(reply), status) << reply;
+    EXPECT_NE(reply.find("\r\nAccess-Control-Allow-Origin: *\r\n"), std::string::npos) << reply;
+    if (status != 500) wanted.push_back(status);
+  }
+  Client late(r.port());
+  late.send("GET / HT");
+  ASSERT_TRUE(wait_for([&] { return r.server.connections() == 1; }));
+  std::this_thread::sleep_for(milliseconds(50));
+  r.server.drain();
+  const std::string reply = late.send("TP/1.1\r\nHost: h\r\n\r\n").read();
+  EXPECT_EQ(status_of(reply), 503) << reply;
+  EXPECT_NE(reply.find("\r\nAccess-Control-Allow-Origin: *\r\n"), std::string::npos) << reply;
+  wanted.push_back(503);
+  const std::lock_guard hold(mutex);
+  EXPECT_EQ(told, wanted);
+}
+
+TEST(Server, LargeBodiesThatDoNotEndLeaveRoomForOthers) {
+  ServerOptions options = small();
+  options.max_body = 1 << 20;
+  options.max_bodies = 3 << 19;
+  Running r(echo, options);
+  const auto post = [](size_t bytes, size_t sent) {
+    return "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: " +
+           std::to_string(bytes) + "\r\n\r\n" + std::string(sent, 'x');
+  };
+  Client first(r.port());
+  first.send(post(1 << 20, 1'000'000));
+  std::this_thread::sleep_for(milliseconds(200));  // until it is read
+  const std::string refused = r.ask(post(1 << 20, 1'000'000));
+  EXPECT_EQ(status_of(refused), 503) << refused.substr(0, 300);
+  EXPECT_NE(refused.find("\r\nRetry-After: 5\r\n"), std::string::npos) << refused.substr(0, 300);
+  EXPECT_EQ(status_of(r.ask(post(60'000, 60'000))), 200) << "small ones are read";
+  EXPECT_EQ(status_of(first.send(std::string((1 << 20) - 1'000'000, 'x')).read()), 200);
+  EXPECT_EQ(status_of(r.ask(post(1 << 20, 1 << 20))), 200) << "the room is given back";
+}
+
+TEST(Server, MayRefuseARequestBeforeItsBodyIsRead) {
+  ServerOptions options = small();
+  options.screen = [](const Request& head) -> std::optional<Reply> {
+    if (head.header("authorization") != "wrong") return std::nullopt;
+    return Reply{.status = 403, .body = head.path};
+  };
+  Running r(echo, options);
+  const std::string reply =
+      r.ask("POST /p HTTP/1.1\r\nHost: h\r\nAuthorization: wrong\r\nContent-Length: 9\r\n\r\n");
+  EXPECT_EQ(status_of(reply), 403) << reply;
+  EXPECT_TRUE(reply.ends_with("/p")) << reply;
+  EXPECT_EQ(status_of(r.ask(kGet)), 200);
+}
+
+TEST(Server, ReadsWhatHttpAllows) {
+  Running r;
+  const auto get = [&](const std::string& target, const std::string& headers = "") {
+    return r.ask("GET " + target + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n" + headers +
+                 "\r\n");
+  };
+  EXPECT_TRUE(get("http://other:80/x?y=1").ends_with("\r\n\r\nGET /x?y=1 "));
+  EXPECT_TRUE(get("HTTPS://other").ends_with("\r\n\r\nGET /? "));
+  EXPECT_TRUE(get("http://other?y").ends_with("\r\n\r\nGET /?y "));
+  EXPECT_EQ(status_of(get("/", "Content-Encoding: Identity\r\n")), 200);
+  Client client(r.port());
+  client.send("HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
+  client.read("\r\n\r\n");
+  const std::string refused = client.send("nonsense\r\n\r\n").read();
+  EXPECT_TRUE(refused.ends_with(R"({"error":"this is not an HTTP request"})")) << refused;
+  EXPECT_EQ(bytes_of({.status = 204, .type = ""}, {true, false}).find("Content-Length"),
+            std::string::npos);
 }
 
 TEST(Server, SaysWhatToDoWhenThePortIsTaken) {

@@ -16,22 +16,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-const Headers kShared = {
-    {"Access-Control-Allow-Origin", "*"},
-    {"Access-Control-Allow-Headers", "Authorization, Content-Type"},
-    {"Access-Control-Expose-Headers", "Authorization"},
-    {"Access-Control-Allow-Methods", "GET, POST"},
-    {"Access-Control-Allow-Credentials", "true"},
-    {"Access-Control-Max-Age", "1728000"},
-};
-
 // What the log says of a request: never a key, nor any part of a text.
 struct Noted {
   std::string method, path;
   size_t bytes;
 };
 
-// An exchange that is counted, and whose answers carry the headers that all answers carry.
+// An exchange that is counted.
 class Counted : public Exchange {
  public:
   Counted(std::shared_ptr<Exchange> inner, ServiceMetrics& metrics, std::string endpoint,
@@ -45,13 +36,9 @@ class Counted : public Exchange {
   void answer(Reply reply) override {
     sent_ = reply.body.size();
     end_with(reply.status);
-    reply.headers.insert(reply.headers.end(), kShared.begin(), kShared.end());
     inner_->answer(std::move(reply));
   }
-  void begin(Reply head) override {
-    head.headers.insert(head.headers.end(), kShared.begin(), kShared.end());
-    inner_->begin(std::move(head));
-  }
+  void begin(Reply head) override { inner_->begin(std::move(head)); }
   void send(std::string part) override {
     sent_ += part.size();
     inner_->send(std::move(part));
@@ -90,15 +77,18 @@ Reply refusal_reply(const std::string& endpoint, const Refusal& refusal) {
   return reply;
 }
 
-}  // namespace
+Refusal wrong_key() { return {403, "Invalid API key"}; }
 
-// Who may call what. A path that ends with '/' stands for everything below it.
-struct Service::Route {
-  const char* method;
-  std::string_view path;
-  void (Service::*act)(Call);
-  enum class Door { open, key } door;
-};
+// That in the header Authorization; "" where there is none.
+std::string key_in_header(const Request& head) {
+  const std::string_view header = head.header("authorization");
+  for (const std::string_view scheme : {"Bearer ", "DeepL-Auth-Key "})
+    if (lower(header.substr(0, scheme.size())) == lower(scheme))
+      return std::string(header.substr(scheme.size()));
+  return "";
+}
+
+}  // namespace
 
 const std::vector<Service::Route>& Service::routes() {
   using enum Route::Door;
@@ -146,24 +136,44 @@ void Service::replace(Engines engines) {
   engines_ = std::move(engines);
 }
 
-void Service::handle(Request request, std::shared_ptr<Exchange> exchange) {
-  const Route* found = nullptr;
-  const Route* known = nullptr;  // whatever the method
+Service::Found Service::find(const Request& request) {
+  Found found;
   const std::string method = request.method == "HEAD" ? "GET" : request.method;
   for (const Route& route : routes()) {
     const bool below = route.path.size() > 1 && route.path.ends_with('/');
     if (below ? !request.path.starts_with(route.path) : request.path != route.path) continue;
-    known = &route;
-    if (method == route.method) found = &route;
+    found.path = &route;
+    if (method == route.method) found.route = &route;
   }
-  const std::string endpoint(found ? found->path : "other");
+  return found;
+}
+
+void Service::count_refused(int status) {
+  metrics_.refused(status);
+  if (options_.log_requests) log_info("refused unread: {}", status);
+}
+
+std::optional<Reply> Service::screen(const Request& head) const {
+  const Found found = find(head);
+  const std::string key = key_in_header(head);
+  if (!found.route || found.route->door == Route::Door::open || options_.keys.empty() ||
+      key.empty() || options_.keys.find(key))
+    return std::nullopt;
+  return refusal_reply(found.endpoint(), wrong_key());
+}
+
+void Service::handle(Request request, std::shared_ptr<Exchange> exchange) {
+  const Found all = find(request);
+  const Route* const found = all.route;
+  const Route* const known = all.path;
+  const std::string endpoint = all.endpoint();
   std::optional<Noted> noted;
   if (options_.log_requests)
     noted = {printable(request.method), known ? std::string(known->path) : printable(request.path),
              request.body.size()};
   auto counted =
       std::make_shared<Counted>(std::move(exchange), metrics_, endpoint, std::move(noted));
-  if (method == "OPTIONS") return counted->answer({.status = 204, .type = ""});
+  if (request.method == "OPTIONS") return counted->answer({.status = 204, .type = ""});
   if (!known) return counted->answer(error_reply(404, "Not Found"));
   if (!found) {
     Reply reply = error_reply(405, "The method is not allowed for the requested URL.");
@@ -190,10 +200,7 @@ const Parameters& Service::Call::parameters() {
 
 // The key of a request, wherever clients put it: a field, Authorization, the query.
 std::string Service::key_of(Call& call) {
-  const std::string_view header = call.request.header("authorization");
-  for (const std::string_view scheme : {"Bearer ", "DeepL-Auth-Key "})
-    if (lower(header.substr(0, scheme.size())) == lower(scheme))
-      return std::string(header.substr(scheme.size()));
+  if (std::string key = key_in_header(call.request); !key.empty()) return key;
   for (const char* name : {"api_key", "apiKey", "auth_key"})
     if (auto key = call.parameters().text(name)) return *key;
   return "";
@@ -205,7 +212,7 @@ void Service::check_rate(Call& call) {
   if (!options_.keys.empty()) {
     const std::string given = key_of(call);
     const ApiKey* key = options_.keys.find(given);
-    if (!given.empty() && !key) throw Refusal(403, "Invalid API key");
+    if (!given.empty() && !key) throw wrong_key();
     if (!key && options_.keys_required)
       throw Refusal(400, "Please contact the server operator to get an API key");
     if (key) {
@@ -238,7 +245,7 @@ void Service::metrics(Call call) {
       {.body = metrics_.text(now), .type = "text/plain; version=0.0.4; charset=utf-8"});
 }
 
-void Service::openapi(Call call) { call.exchange->answer({.body = openapi_text()}); }
+void Service::openapi(Call call) { call.exchange->answer({.body = description()}); }
 
 Reply json_reply(const nlohmann::ordered_json& value, int status) {
   return {.status = status,

@@ -48,13 +48,15 @@ class Service {
 
   // The handler of a Server.
   void handle(Request request, std::shared_ptr<Exchange> exchange);
+  // The answer to a request whose header names a wrong key; nothing where it is to be read on.
+  std::optional<Reply> screen(const Request& head) const;
+  void count_refused(int status);  // one that could not be read
 
   Batcher& batcher() { return batcher_; }
   void replace(Engines engines);      // what is being translated goes on with the old ones
   void drain() { draining_ = true; }  // /readyz says so from now on
 
  private:
-  struct Route;
   struct Call {
     Request request;
     std::shared_ptr<Exchange> exchange;
@@ -62,6 +64,13 @@ class Service {
     std::shared_ptr<const Parameters> parsed = nullptr;
 
     const Parameters& parameters();  // read once; Refusal 400 where they cannot be
+  };
+  // Who may call what. A path that ends with '/' stands for everything below it.
+  struct Route {
+    const char* method;
+    std::string_view path;
+    void (Service::*act)(Call call);
+    enum class Door { open, key } door;
   };
   // Texts to be translated and what is known about them.
   struct Order {
@@ -86,6 +95,13 @@ class Service {
                                            size_t text);
 
   static const std::vector<Route>& routes();
+  struct Found {
+    const Route* route = nullptr;
+    const Route* path = nullptr;  // whatever the method
+    std::string endpoint() const { return std::string(route ? route->path : "other"); }
+  };
+  static Found find(const Request& request);
+  static std::string description();  // of every endpoint: OpenAPI 3.0.3 (openapi.cpp)
   static std::string key_of(Call& call);
   // Refusal 400, 403 or 429 where this client may not ask, or not now.
   void check_rate(Call& call);
@@ -162,8 +178,5 @@ inline constexpr int64_t kTurnAlone = 64;
 Reply json_reply(const nlohmann::ordered_json& value, int status = 200);
 Reply error_reply(int status, const std::string& text);
 std::vector<std::string> known_languages(const Engines& engines);  // codes, sorted
-
-// The description of every endpoint, OpenAPI 3.0.3.
-std::string openapi_text();
 
 }  // namespace fovea

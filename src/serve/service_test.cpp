@@ -416,9 +416,58 @@ TEST(Service, DescribesItselfAndItsFigures) {
   EXPECT_EQ(s.ask("GET", "/readyz").status, 503);
   EXPECT_EQ(s.ask("GET", "/livez").status, 200);
   const Reply options = s.ask("OPTIONS", "/translate");
-  EXPECT_TRUE(std::ranges::any_of(options.headers, [](const auto& h) {
-    return h.first == "Access-Control-Allow-Origin" && h.second == "*";
-  }));
+  EXPECT_EQ(options.status, 204);
+}
+
+// Whoever needs a key can be told that it is missing, wrong or used too often.
+TEST(Service, DescribesWhatKeysBringAbout) {
+  ServiceOptions o = options();
+  o.keys = ApiKeys::parse("good\n", "keys", 0);
+  o.keys_required = true;
+  Asked s(o);
+  const Json api = Json::parse(s.ask("GET", "/openapi.json").body);
+  size_t closed = 0;
+  for (const auto& [path, methods] : api["paths"].items())
+    for (const auto& [method, operation] : methods.items()) {
+      const Reply reply = s.ask(method == "get" ? "GET" : "POST", path, "{}");
+      const bool needs_key = reply.body.find("to get an API key") != std::string::npos;
+      EXPECT_EQ(operation.contains("security"), needs_key) << path;
+      for (const char* status : {"413", "503"})
+        EXPECT_TRUE(method == "get" || operation["responses"].contains(status)) << path;
+      if (!needs_key) continue;
+      ++closed;
+      for (const char* status : {"400", "403", "429"})
+        EXPECT_TRUE(operation["responses"].contains(status)) << path << " " << status;
+    }
+  EXPECT_EQ(closed, 13u) << "endpoints with a key";
+  for (const char* name : {"bearer", "field"})
+    EXPECT_TRUE(api["components"]["securitySchemes"].contains(name));
+  for (const char* status : {"429", "500", "504"})
+    EXPECT_TRUE(api["paths"]["/translate_file"]["post"]["responses"].contains(status)) << status;
+}
+
+TEST(Service, LooksAtTheKeyInAHeaderBeforeTheBodyIsRead) {
+  ServiceOptions o = options();
+  const auto head = [](const std::string& path, const std::string& authorization) {
+    return Request{"POST", path, "", {{"authorization", authorization}}};
+  };
+  EXPECT_FALSE(Asked(o).service.screen(head("/translate", "Bearer bad")));
+  o.keys = ApiKeys::parse("good\n", "keys", 0);
+  Asked s(o);
+  for (const char* fine : {"Bearer good", "", "Basic bad"})
+    EXPECT_FALSE(s.service.screen(head("/translate", fine))) << fine;
+  EXPECT_FALSE(s.service.screen(head("/languages", "Bearer bad")));
+  const auto refused = s.service.screen(head("/v2/translate", "DeepL-Auth-Key bad"));
+  ASSERT_TRUE(refused);
+  EXPECT_EQ(refused->status, 403);
+  EXPECT_EQ(refused->body, R"({"message":"Invalid API key"})");
+}
+
+TEST(Service, CountsRequestsThatCouldNotBeRead) {
+  Asked open;
+  open.service.count_refused(415);
+  EXPECT_NE(open.ask("GET", "/metrics").body.find(R"(_total{endpoint="other",code="415"} 1)"),
+            std::string::npos);
 }
 
 std::string header_of(const Reply& reply, const std::string& name) {
