@@ -88,8 +88,8 @@ function names(m, place, numbers) {
     'data-sum': rowSum(m, i).toFixed(4),
   }, `Σ ${rowSum(m, i).toFixed(2)}`));
   const why = 'Weights come in steps of 1/255, so that the sum of many is a little off.';
-  return svg('g', { class: 'names' }, sums ? svg('g', {}, svg('title', {}, why), sums) : null, svg('g', { class: 'across' }, across),
-    svg('g', { class: 'beside' }, beside));
+  return svg('g', { class: 'names' }, sums ? svg('g', {}, svg('title', {}, why), sums) : null,
+    svg('g', { class: 'across' }, across), svg('g', { class: 'beside' }, beside));
 }
 
 // Names stay where one sees them while the window around the drawing scrolls: each side moves with
