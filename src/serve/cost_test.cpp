@@ -70,6 +70,28 @@ TEST(Cost, OfNestedElementsIsLinear) {
   EXPECT_EQ(tags, 5000U);
 }
 
+// Many elements in one run, with and without words, and words in many elements.
+TEST(Cost, OfWritingMarkupIsLinear) {
+  for (const std::string part : {"<b>!</b> ", "<b>!</b>", "<b>a</b>", "<b>a</b> ", "<b></b>",
+                                 "<img>", "a<img> ", "<b><i>a</i>/</b>", "&nope;"}) {
+    const std::string html = repeated(part, 5 * kSize / part.size()) + " dog";
+    std::string result;
+    const double seconds = seconds_of([&] {
+      const auto passage = html_passage(html, "en");
+      std::vector<Translation> found;
+      for (const std::string& sentence : passage->sentences())
+        found.push_back({.text = sentence,
+                         .n_best = {{.text = sentence, .ids = {}, .pieces = {}, .log_probs = {}}},
+                         .source_ids = {},
+                         .source_pieces = {}});
+      result = passage->render(found, 0);
+    });
+    EXPECT_LT(seconds, time_limit(2)) << part;
+    EXPECT_EQ(result.find("<b><b>"), std::string::npos) << part;
+    EXPECT_LT(result.size(), 2 * html.size()) << part;
+  }
+}
+
 TEST(Cost, OfJsonIsBounded) {
   EXPECT_FALSE(parse_json(repeated("[", 100'000)));
   EXPECT_FALSE(parse_json(repeated("{\"a\":", 100'000)));

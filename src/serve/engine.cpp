@@ -22,11 +22,12 @@ void Growing::look(const Beam& beam) {
 }
 
 Translating::Translating(const Package& package, const Wish& wish, Wanted wanted)
-    : vocabulary_(package.target), translator_({package.model.get()}, package.source,
-                                               package.target, options(wish, std::move(wanted))),
+    : vocabulary_(package.target),
+      translator_({package.model.get()}, package.source, package.target,
+                  options(package, wish, std::move(wanted))),
       rolling_(translator_) {}
 
-TranslateOptions Translating::options(const Wish& wish, Wanted wanted) {
+TranslateOptions Translating::options(const Package& package, const Wish& wish, Wanted wanted) {
   TranslateOptions options;
   options.search.beam = wish.beam;
   options.search.n_best = wish.n_best;
@@ -37,7 +38,9 @@ TranslateOptions Translating::options(const Wish& wish, Wanted wanted) {
   options.search.each_step = [this](int64_t number, const Beam& beam) {
     if (const auto found = growing_.find(number); found != growing_.end()) found->second.look(beam);
   };
-  options.alignment = wish.alignment;
+  // A model without attention cannot align words; its translations come without alignments.
+  const bool can_align = package.config.type != "recurrent" || package.config.attention.attends();
+  options.alignment = wish.alignment && can_align;
   options.attention = options.tree = wish.attention;
   options.warn = false;
   return options;

@@ -22,7 +22,8 @@ namespace fovea {
 struct Wish {
   int64_t beam = 4, n_best = 1;
   double length_penalty = 0.6;
-  bool alignment = false, attention = false;
+  bool alignment = false;  // where the model has attention
+  bool attention = false;
   std::vector<int32_t> prefix = {};  // of every translation
   WordWhatIf what_if = {};           // of one sentence, which shares its batch with no other
 
@@ -69,7 +70,7 @@ class Translating {
   std::vector<RollingTranslation::Done> step();
 
  private:
-  TranslateOptions options(const Wish& wish, Wanted wanted);
+  TranslateOptions options(const Package& package, const Wish& wish, Wanted wanted);
 
   const Vocabulary& vocabulary_;
   std::map<int64_t, Growing> growing_;  // by number

@@ -1,9 +1,11 @@
 #include "serve/markup.h"
 
+#include <unicode/uchar.h>
+
 #include <algorithm>
-#include <charconv>
 
 #include "base/utf8.h"
+#include "serve/entities.h"
 #include "serve/http.h"
 
 namespace fovea {
@@ -25,28 +27,6 @@ constexpr std::string_view kRaw = " script style iframe textarea ";
 constexpr std::string_view kEmpty =
     " area base br col embed hr img input link meta source track wbr ";
 constexpr std::string_view kBlanks = " \t\r\n\f";
-
-// The names of U+00A0 … U+00FF in order.
-constexpr std::string_view kLatin1 =
-    "nbsp iexcl cent pound curren yen brvbar sect uml copy ordf laquo not shy reg macr deg plusmn "
-    "sup2 sup3 acute micro para middot cedil sup1 ordm raquo frac14 frac12 frac34 iquest Agrave "
-    "Aacute Acirc Atilde Auml Aring AElig Ccedil Egrave Eacute Ecirc Euml Igrave Iacute Icirc Iuml "
-    "ETH Ntilde Ograve Oacute Ocirc Otilde Ouml times Oslash Ugrave Uacute Ucirc Uuml Yacute THORN "
-    "szlig agrave aacute acirc atilde auml aring aelig ccedil egrave eacute ecirc euml igrave "
-    "iacute "
-    "icirc iuml eth ntilde ograve oacute ocirc otilde ouml divide oslash ugrave uacute ucirc uuml "
-    "yacute thorn yuml";
-constexpr std::pair<std::string_view, char32_t> kOthers[] = {
-    {"amp", U'&'},       {"lt", U'<'},          {"gt", U'>'},       {"quot", U'"'},
-    {"apos", U'\''},     {"ndash", U'–'},       {"mdash", U'—'},    {"hellip", U'…'},
-    {"lsquo", U'‘'},     {"rsquo", U'’'},       {"sbquo", U'‚'},    {"ldquo", U'“'},
-    {"rdquo", U'”'},     {"bdquo", U'„'},       {"lsaquo", U'‹'},   {"rsaquo", U'›'},
-    {"bull", U'•'},      {"euro", U'€'},        {"trade", U'™'},    {"oelig", U'œ'},
-    {"OElig", U'Œ'},     {"scaron", U'š'},      {"Scaron", U'Š'},   {"ensp", U'\u2002'},
-    {"emsp", U'\u2003'}, {"thinsp", U'\u2009'}, {"zwj", U'\u200D'}, {"zwnj", U'\u200C'},
-};
-
-constexpr size_t kLongestEntity = 13;  // with & and ;
 
 bool in_list(std::string_view list, const std::string& name) {
   return list.find(" " + name + " ") != std::string_view::npos;
@@ -140,27 +120,25 @@ MarkupToken tag_at(std::string_view html, size_t at, size_t last) {
   return {alone ? Kind::lone : closing ? Kind::closing : Kind::opening, tag, name};
 }
 
-// The character of an entity without & and ; or 0.
-char32_t entity(std::string_view name) {
-  if (name.starts_with('#')) {
-    const bool hex = name.size() > 1 && (name[1] == 'x' || name[1] == 'X');
-    const std::string_view digits = name.substr(hex ? 2 : 1);
-    uint32_t code = 0;
-    const auto [end, error] =
-        std::from_chars(digits.data(), digits.data() + digits.size(), code, hex ? 16 : 10);
-    const bool whole = error == std::errc() && end == digits.data() + digits.size();
-    const bool scalar = code > 0 && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
-    return whole && !digits.empty() && scalar ? static_cast<char32_t>(code) : 0;
-  }
-  for (const auto& [known, value] : kOthers)
-    if (known == name) return value;
-  char32_t value = 0xA0;
-  for (std::string_view names = kLatin1; !names.empty(); ++value) {
-    const size_t end = std::min(names.find(' '), names.size());
-    if (names.substr(0, end) == name) return value;
-    names.remove_prefix(std::min(end + 1, names.size()));
-  }
-  return 0;
+// Arrows, hearts and the like: models drop them.
+bool is_symbol(const std::string& text) {
+  const CodePoint c = decode_utf8(text, 0);
+  const auto type = u_charType(static_cast<UChar32>(c.value));
+  return c.value >= 0x80 && static_cast<size_t>(c.length) == text.size() &&
+         (type == U_OTHER_SYMBOL || type == U_MATH_SYMBOL);
+}
+
+bool is_of_word(char c) { return is_letter(c) || (c >= '0' && c <= '9') || (c & 0x80) != 0; }
+
+// The token at '&'. A reference that nobody knows is nothing to translate, and neither is a symbol,
+// unless it is inside of a word: 20&deg;C.
+MarkupToken sign_at(std::string_view html, size_t at) {
+  const Reference found = reference_at(html.substr(at));
+  const size_t end = at + std::max<size_t>(found.length, 1);
+  const bool inside =
+      at > 0 && is_of_word(html[at - 1]) && end < html.size() && is_of_word(html[end]);
+  const bool lone = found.length > 0 && (found.text.empty() || (!inside && is_symbol(found.text)));
+  return {lone ? Kind::lone : Kind::text, html.substr(at, end - at)};
 }
 
 }  // namespace
@@ -169,9 +147,10 @@ std::vector<MarkupToken> cut_markup(std::string_view html) {
   std::vector<MarkupToken> tokens;
   const size_t last = html.rfind('>') + 1;
   for (size_t at = 0; at < html.size();) {
-    const size_t next = std::min(html.find('<', at), html.size());
-    MarkupToken token =
-        next > at ? MarkupToken{Kind::text, html.substr(at, next - at)} : tag_at(html, at, last);
+    const size_t next = std::min(html.find_first_of("<&", at), html.size());
+    MarkupToken token = next > at         ? MarkupToken{Kind::text, html.substr(at, next - at)}
+                        : html[at] == '<' ? tag_at(html, at, last)
+                                          : sign_at(html, at);
     at += token.bytes.size();
     const bool joins =
         token.kind == Kind::text && !tokens.empty() && tokens.back().kind == Kind::text;
@@ -185,26 +164,13 @@ std::vector<MarkupToken> cut_markup(std::string_view html) {
   return tokens;
 }
 
-std::string without_entities(std::string_view html) {
+std::string text_of_markup(std::string_view html) {
   std::string text;
-  for (size_t at = 0; at < html.size();) {
-    const std::string_view near = html.substr(at, html[at] == '&' ? kLongestEntity : 0);
-    const size_t length = near.find(';');
-    const char32_t c = length == near.npos ? 0 : entity(near.substr(1, length - 1));
-    if (c)
-      append_utf8(text, c);
-    else
-      text += html[at];
-    at += c ? length + 1 : 1;
+  for (const MarkupToken& token : cut_markup(html)) {
+    if (token.kind == Kind::text) text += without_entities(token.bytes);
+    if (token.kind == Kind::fixed) text += '\n';
   }
   return text;
-}
-
-std::string with_entities(std::string_view text) {
-  std::string html;
-  for (const char c : text)
-    html += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-  return html;
 }
 
 }  // namespace fovea

@@ -13,7 +13,7 @@ struct MarkupToken {
     text,     // to be translated
     opening,  // <b class="x">
     closing,  // </b>
-    lone,     // an element without content inside a sentence: <img>, <wbr>, <x/>
+    lone,     // what is inside a sentence without words: <img>, <x/>, &unknown;
     fixed,    // stays as it is and ends a sentence: <p>, comments, scripts with their content
   };
   Kind kind;
@@ -23,7 +23,8 @@ struct MarkupToken {
 
 std::vector<MarkupToken> cut_markup(std::string_view html);
 
-std::string without_entities(std::string_view html);  // &amp; → &, &#228; → ä
-std::string with_entities(std::string_view text);     // & < > alone
+// What a reader reads of it: without tags, entities, scripts and styles; line ends where sentences
+// end.
+std::string text_of_markup(std::string_view html);
 
 }  // namespace fovea

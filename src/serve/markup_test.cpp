@@ -78,7 +78,7 @@ TEST(Markup, AnElementTakesTheWordThatIsNearest) {
 }
 
 TEST(Markup, ElementsWithoutWordsAreKept) {
-  EXPECT_EQ(translated("one <img src=x> two"), "ONE <img src=x>TWO");
+  EXPECT_EQ(translated("one <img src=x> two"), "ONE <img src=x> TWO");
   EXPECT_EQ(translated("<a name=top></a>one"), "<a name=top></a>ONE");
   EXPECT_EQ(translated("one<wbr>"), "ONE<wbr>");
 }
@@ -90,11 +90,131 @@ TEST(Markup, TagsWithoutPartnersStayAtTheirPlace) {
   EXPECT_EQ(translated("1 < 2 and <3"), "1 &lt; 2 AND &lt;3");
 }
 
-TEST(Markup, EntitiesAreRead) {
-  EXPECT_EQ(without_entities("a &amp; b &lt;c&gt; &auml;&#228;&#xE4; &nope; &#0; &"),
-            "a & b <c> äää &nope; &#0; &");
-  EXPECT_EQ(without_entities("&nbsp;&yuml;"), "\u00A0ÿ");
+TEST(Markup, EntitiesAreText) {
   EXPECT_EQ(translated("a &lt;b&gt; &amp; c"), "A &lt;B&gt; &amp; C");
+  EXPECT_EQ(translated("100&percnt; caf&eacute; &amp;rarr;"), "100% CAFé &amp;RARR;");
+}
+
+TEST(Markup, ReferencesToSymbolsAndUnknownOnesStay) {
+  EXPECT_EQ(translated("read more &rarr;"), "READ MORE &rarr;");
+  EXPECT_EQ(translated("we &hearts; dogs", true), "&hearts; DOGS WE");
+  EXPECT_EQ(html_passage("we &hearts; dogs", "en")->sentences().front(), "we dogs");
+  EXPECT_EQ(translated("one&nope; two &nope;three &#0; <b>four</b>"),
+            "ONE&nope; TWO &nope;THREE &#0; <b>FOUR</b>");
+  EXPECT_EQ(html_passage("20&deg;C and x &lt; y", "en")->sentences().front(), "20°C and x < y");
+}
+
+TEST(Markup, LinksThatTouchAreNoSentence) {
+  const std::string menu = "<a href=1>home</a><a href=2>about us</a>";
+  EXPECT_EQ(html_passage(menu, "en")->sentences(), (std::vector<std::string>{"home", "about us"}));
+  EXPECT_EQ(translated("<nav>" + menu + "</nav>", true),
+            "<nav><a href=1>HOME</a><a href=2>US ABOUT</a></nav>");
+  EXPECT_EQ(translated("<span><a>one</a></span><span><a>two three</a></span>", true),
+            "<span><a>ONE</a></span><span><a>THREE TWO</a></span>");
+  EXPECT_EQ(translated("<i><a>one</a><a>two three</a></i>", true),
+            "<i><a>ONE</a><a>THREE TWO</a></i>");
+  EXPECT_EQ(translated("<label><input>a b</label><label><input>c</label>", true),
+            "<label><input>B A</label><label><input>C</label>");
+  EXPECT_EQ(html_passage("see <a><img></a><a>this</a> and <b>a</b><a>b</a>", "en")->sentences(),
+            std::vector<std::string>{"see this and ab"});
+}
+
+TEST(Markup, ElementsThatTouchStayApart) {
+  EXPECT_EQ(translated("see <a href=1>one</a>/<a href=2>two</a>."),
+            "SEE <a href=1>ONE</a>/<a href=2>TWO</a>.");
+  EXPECT_EQ(translated("(<a>one</a>) <b>two</b>, <i>three</i>!", true),
+            "<i>THREE</i>! <b>TWO</b>, (<a>ONE</a>)");
+  EXPECT_EQ(translated("H<sub>2</sub>O and m<sup>2</sup>"), "H<sub>2</sub>O AND M<sup>2</sup>");
+  EXPECT_EQ(translated("<b>ONE</b><i>TWO</i>"), "<b>ONE</b><i>TWO</i>") << "not translated";
+  EXPECT_EQ(translated("<b>on</b><i>e</i> two"), "<b>ONE</b><i></i> TWO");
+  EXPECT_EQ(translated("<u>o</u>ne"), "<u>ONE</u>");
+  EXPECT_EQ(translated("<b>!</b><i>?</i> one"), "<b>!</b><i>?</i> ONE");
+}
+
+// "a/b" became several words, of which none is in the source.
+TEST(Markup, WordsOfElementsThatTouchAreSharedOut) {
+  const auto rendered = [](const std::string& html, const std::string& text) {
+    Alternative best{.text = text, .ids = {}, .pieces = {}, .log_probs = {}};
+    for (size_t i = 0; i < split_words(text).size(); ++i) best.alignment.emplace_back(0, i);
+    const Translation found{.text = text, .n_best = {best}, .source_ids = {}, .source_pieces = {}};
+    return html_passage(html, "en")->render({&found, 1}, 0);
+  };
+  EXPECT_EQ(rendered("<b>a</b>/<i>b</i>.", "x or y."), "<b>x or</b> <i>y</i>.");
+  EXPECT_EQ(rendered("<b>a</b>/<i>b</i>.", "x / y z."), "<b>x</b> / <i>y z</i>.");
+  EXPECT_EQ(rendered("<b>a</b>/<i>b</i>.", "x"), "<b>x</b><i></i>");
+  EXPECT_EQ(rendered("<b>a</b>-<i>b</i>", "- x"), "<b></b>- <i>x</i>");
+}
+
+TEST(Markup, MarksOfFootnotesStayWithTheirWords) {
+  const std::string marks = "<sup id=r><a href=1>[1]</a></sup><sup><a href=2>[2]</a></sup>";
+  const std::string html = "one two." + marks + " Three" + marks + " four.";
+  EXPECT_EQ(translated(html), "ONE TWO." + marks + " THREE" + marks + " FOUR.");
+  EXPECT_EQ(html_passage(html, "en")->sentences(),
+            (std::vector<std::string>{"one two.", "Three four."}));
+}
+
+TEST(Markup, WhatHasNoWordsStaysInside) {
+  EXPECT_EQ(translated("<a href=x><img src=y> one two</a>"), "<a href=x><img src=y> ONE TWO</a>");
+  EXPECT_EQ(translated("one <a href=x><img src=y></a> two"), "ONE <a href=x><img src=y></a> TWO");
+  for (const bool reversed : {false, true}) {
+    const std::string words = reversed ? "TWO ONE" : "ONE TWO";
+    EXPECT_EQ(translated("<label><input>one two</label>", reversed),
+              "<label><input>" + words + "</label>");
+    EXPECT_EQ(translated("<a>one two <img></a>", reversed), "<a>" + words + " <img></a>");
+    EXPECT_EQ(translated("<a><b><i></i><img></b> one two</a>", reversed),
+              "<a><b><i></i><img></b> " + words + "</a>");
+  }
+  EXPECT_EQ(translated("<b>one <img> two</b> three", true), "THREE <b><img> TWO ONE</b>");
+}
+
+TEST(Markup, BlanksStayWhereTheyWere) {
+  EXPECT_EQ(translated("one <img> two"), "ONE <img> TWO");
+  EXPECT_EQ(translated("one <img>two"), "ONE <img>TWO");
+  EXPECT_EQ(translated("one<img> two"), "ONE<img> TWO");
+  EXPECT_EQ(translated("one <img><img> <img> two"), "ONE <img><img> <img> TWO");
+  EXPECT_EQ(translated("<i class=icon></i> one"), "<i class=icon></i> ONE");
+  EXPECT_EQ(translated("one <img>"), "ONE <img>");
+  EXPECT_EQ(translated("\uFEFFone two"), "\uFEFFONE TWO");
+  EXPECT_EQ(translated("&nbsp;one"), "\u00A0ONE");
+}
+
+// Elements with what is around them, all named differently: "<b 1>" in "<i 0>".
+std::vector<std::pair<std::string, std::string>> nested(const std::string& html) {
+  std::vector<std::string> open{""};
+  std::vector<std::pair<std::string, std::string>> found;
+  for (const MarkupToken& token : cut_markup(html)) {
+    if (token.kind == MarkupToken::Kind::closing) open.pop_back();
+    if (token.kind != MarkupToken::Kind::opening && token.kind != MarkupToken::Kind::lone) continue;
+    found.emplace_back(token.bytes, open.back());
+    if (token.kind == MarkupToken::Kind::opening) open.emplace_back(token.bytes);
+  }
+  std::ranges::sort(found);
+  found.erase(std::unique(found.begin(), found.end()), found.end());
+  return found;
+}
+
+TEST(Markup, ElementsAreInsideThoseTheyWereIn) {
+  const std::vector<std::string> texts = {"one", " ", "two ", ". ", "!", "3", "/", "Four"};
+  Random random(11);
+  for (int round = 0; round < 3000; ++round) {
+    std::string html;
+    std::vector<std::string> open;
+    for (uint64_t n = random.below(40); n > 0; --n) {
+      const uint64_t what = random.below(10);
+      const std::string number = std::to_string(n);
+      if (what < 3 && !open.empty()) {
+        html += "</" + open.back() + ">";
+        open.pop_back();
+      } else if (what < 5) {
+        open.emplace_back(random.below(2) ? "a" : "b");
+        html += "<" + open.back() + " " + number + ">";
+      } else {
+        html += what == 5 ? "<img " + number + ">" : texts[random.below(texts.size())];
+      }
+    }
+    for (; !open.empty(); open.pop_back()) html += "</" + open.back() + ">";
+    ASSERT_EQ(nested(translated(html, round % 2 == 1)), nested(html)) << html;
+  }
 }
 
 // Whatever comes in, every tag comes out, as often as it came in or (split) more often.

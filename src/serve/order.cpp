@@ -4,6 +4,7 @@
 
 #include "base/utf8.h"
 #include "serve/language.h"
+#include "serve/markup.h"
 #include "serve/refusal.h"
 #include "serve/service.h"
 #include "serve/what_if.h"
@@ -68,7 +69,8 @@ void Service::choose_languages(Order& order, const Engines& engines, const std::
   order.target = canonical_code(target);
   if (source == "auto") {
     std::string all;
-    for (const std::string& text : order.texts) all += text + "\n";
+    for (const std::string& text : order.texts)
+      all += (order.html ? text_of_markup(text) : text) + "\n";
     const auto found = detect_language(all);
     const auto best = std::ranges::find_if(found, is_known, &Detected::language);
     // Of nothing that is told apart, what can be translated is taken: it stays as it is.

@@ -30,7 +30,8 @@ const Alternative* nth_best(const Translation& translation, size_t nth);
 // Plain text: line ends and blanks between sentences stay as they are.
 std::unique_ptr<Passage> plain_passage(const std::string& text, const std::string& language);
 
-// HTML (or XML): see Note [Markup]. Needs translations with alignment.
+// HTML (or XML): see Note [Markup]. Words of translations without alignment have their elements in
+// proportion.
 std::unique_ptr<Passage> html_passage(const std::string& text, const std::string& language);
 
 }  // namespace fovea

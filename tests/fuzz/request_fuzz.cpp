@@ -9,6 +9,7 @@
 
 #include "base/utf8.h"
 #include "serve/detector.h"
+#include "serve/entities.h"
 #include "serve/language.h"
 #include "serve/markup.h"
 #include "serve/parameters.h"
@@ -104,7 +105,8 @@ void check_multipart(std::string_view text) {
 std::set<std::string> tags_of(std::string_view html) {
   std::set<std::string> tags;
   for (const MarkupToken& token : cut_markup(html))
-    if (token.kind != MarkupToken::Kind::text) tags.emplace(token.bytes);
+    if (token.bytes.starts_with('<') && token.kind != MarkupToken::Kind::text)
+      tags.emplace(token.bytes);
   return tags;
 }
 

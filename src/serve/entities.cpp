@@ -1,0 +1,115 @@
+#include "serve/entities.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "base/utf8.h"
+
+namespace fovea {
+namespace {
+
+using Names = std::vector<std::pair<std::string_view, std::string_view>>;
+
+const Names& names() {
+  static const Names all = [] {
+    Names found;
+    std::string_view rest = kEntityNames;
+    const auto next = [&rest] {
+      const size_t end = rest.find(' ');
+      const std::string_view word = rest.substr(0, end);
+      rest.remove_prefix(end + 1);
+      return word;
+    };
+    while (!rest.empty()) {
+      const std::string_view name = next();
+      found.emplace_back(name, next());
+    }
+    return found;
+  }();
+  return all;
+}
+
+// Those that HTML 2 and 3 had: pages leave out their ';', and browsers read them.
+bool needs_no_end(std::string_view name, std::string_view text) {
+  if (name == "amp" || name == "lt" || name == "gt" || name == "quot") return true;
+  static constexpr std::string_view kYounger =
+      " NonBreakingSpace Dot DoubleDot die circledR strns pm PlusMinus DiacriticalAcute centerdot "
+      "CenterDot Cedilla half angst div ";
+  const char32_t c = decode_utf8(text, 0).value;
+  return c >= 0xA0 && c <= 0xFF && text.size() == 2 &&
+         kYounger.find(" " + std::string(name) + " ") == std::string_view::npos;
+}
+
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
+
+// Of "&#228;" and "&#xE4;".
+Reference numeric(std::string_view html) {
+  // What Windows called 0x80 to 0x9F; old pages have these numbers, and browsers know.
+  static constexpr std::u32string_view kWindows =
+      U"€\u0081‚ƒ„…†‡ˆ‰Š‹Œ\u008DŽ\u008F\u0090‘’“”•–—˜™š›œ\u009DžŸ";
+  const bool hex = html.size() > 2 && (html[2] == 'x' || html[2] == 'X');
+  const char* const digits = html.data() + (hex ? 3 : 2);
+  uint32_t code = 0;
+  const auto [end, error] = std::from_chars(digits, html.data() + html.size(), code, hex ? 16 : 10);
+  const auto length = static_cast<size_t>(end - html.data());
+  if (end == digits || length >= html.size() || html[length] != ';') return {};
+  if (code >= 0x80 && code <= 0x9F) code = kWindows[code - 0x80];
+  Reference found{length + 1};
+  const bool scalar = code > 0 && code <= 0x10FFFF && (code < 0xD800 || code > 0xDFFF);
+  if (error == std::errc() && scalar) append_utf8(found.text, static_cast<char32_t>(code));
+  return found;
+}
+
+}  // namespace
+
+Reference reference_at(std::string_view html) {
+  constexpr size_t kLongestName = 32;
+  if (html.size() > 2 && html[1] == '#') return numeric(html.substr(0, kLongestName));
+  size_t end = 1;
+  const size_t most = std::min(html.size(), kLongestName + 2);
+  while (end < most && (is_letter(html[end]) || (end > 1 && is_digit(html[end])))) ++end;
+  const char next = end < html.size() ? html[end] : ' ';
+  if (end == 1 || end == kLongestName + 2 || next == '=') return {};
+  const std::string_view name = html.substr(1, end - 1);
+  const auto found = std::ranges::lower_bound(names(), name, {}, &Names::value_type::first);
+  const bool known = found != names().end() && found->first == name;
+  if (next == ';') return {end + 1, known ? std::string(found->second) : ""};
+  if (known && needs_no_end(name, found->second)) return {end, std::string(found->second)};
+  return {};
+}
+
+std::string without_entities(std::string_view html) {
+  std::string text;
+  for (size_t at = 0; at < html.size();) {
+    const size_t next = std::min(html.find('&', at), html.size());
+    text += html.substr(at, next - at);
+    at = next;
+    if (at == html.size()) break;
+    const Reference found = reference_at(html.substr(at));
+    const size_t length = std::max<size_t>(found.length, 1);
+    text += found.text.empty() ? html.substr(at, length) : std::string_view(found.text);
+    at += length;
+  }
+  return text;
+}
+
+std::string with_entities(std::string_view text) {
+  std::string html;
+  for (const char c : text) {
+    if (c == '&')
+      html += "&amp;";
+    else if (c == '<')
+      html += "&lt;";
+    else if (c == '>')
+      html += "&gt;";
+    else
+      html += c;
+  }
+  return html;
+}
+
+}  // namespace fovea
