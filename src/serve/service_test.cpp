@@ -9,55 +9,16 @@
 #include <set>
 #include <sstream>
 
-#include "support/echo_engine.h"
-#include "support/held_exchange.h"
+#include "support/asked_service.h"
 
 namespace fovea {
 namespace {
 
-using Json = nlohmann::ordered_json;
 using std::chrono::milliseconds;
+using testing::Asked;
 using testing::HeldExchange;
-
-ServiceOptions options() {
-  ServiceOptions o;
-  o.char_limit = 100;
-  o.text_limit = 10;
-  return o;
-}
-
-struct Asked {
-  explicit Asked(ServiceOptions o = options(), BatcherOptions batches = {})
-      : service(std::move(o), batches, {echo_engine("en", "de"), echo_engine("de", "en")}) {}
-
-  Reply ask(const std::string& method, const std::string& path, const std::string& body = "",
-            const std::string& type = "application/json", Headers headers = {}) {
-    const size_t question = std::min(path.find('?'), path.size());
-    headers.emplace_back("content-type", type);
-    headers.emplace_back("host", "h:5000");
-    Request request{method,
-                    path.substr(0, question),
-                    question < path.size() ? path.substr(question + 1) : "",
-                    headers,
-                    body,
-                    "::1"};
-    const auto held = std::make_shared<HeldExchange>();
-    service.handle(std::move(request), held);
-    while (service.batcher().work(milliseconds(0))) continue;
-    EXPECT_EQ(held->replies.size(), 1u) << "one answer each";
-    return held->replies.empty() ? Reply{} : held->replies.front();
-  }
-  Json post(const std::string& path, const Json& body) {
-    return Json::parse(ask("POST", path, body.dump()).body);
-  }
-  std::string error(const Json& body) {
-    const Reply reply = ask("POST", "/translate", body.dump());
-    EXPECT_EQ(reply.status, 400) << reply.body;
-    return Json::parse(reply.body).value("error", "");
-  }
-
-  Service service;
-};
+using testing::Json;
+using testing::options;
 
 TEST(Service, TranslatesEveryWayOfAsking) {
   Asked s;
@@ -183,79 +144,6 @@ TEST(Service, TranslatesFilesWithoutTouchingAny) {
   EXPECT_EQ(Asked(without).ask("POST", "/translate_file").status, 403);
 }
 
-TEST(Service, AsksForKeysAndHoldsLimits) {
-  ServiceOptions o = options();
-  o.keys = ApiKeys::parse("good 3\nfree 0\n", "keys", 0);
-  o.keys_required = true;
-  Asked s(o);
-  const Json question = {{"q", "x"}, {"source", "en"}, {"target", "de"}};
-  const auto ask = [&](const std::string& key, const char* field = "api_key") {
-    Json with = question;
-    if (!key.empty()) with[field] = key;
-    return s.ask("POST", "/translate", with.dump());
-  };
-  EXPECT_EQ(ask("").body, R"({"error":"Please contact the server operator to get an API key"})");
-  EXPECT_EQ(ask("goo").status, 403);
-  EXPECT_EQ(ask("bad").body, R"({"error":"Invalid API key"})");
-  for (int i = 0; i < 3; ++i) EXPECT_EQ(ask("good", i == 1 ? "apiKey" : "api_key").status, 200);
-  const Reply slow = ask("good");
-  EXPECT_EQ(slow.status, 429);
-  EXPECT_EQ(slow.body, R"({"error":"Slowdown: 3 per 1 minute"})");
-  EXPECT_TRUE(std::ranges::any_of(
-      slow.headers, [](const auto& h) { return h.first == "Retry-After" && h.second == "20"; }));
-  EXPECT_EQ(ask("free").status, 200) << "another key has its own limit";
-  const Headers bearer = {{"authorization", "Bearer free"}};
-  EXPECT_EQ(s.ask("POST", "/translate", question.dump(), "application/json", bearer).status, 200);
-  for (const char* open : {"/health", "/livez", "/readyz", "/languages", "/frontend/settings"})
-    EXPECT_EQ(s.ask("GET", open).status, 200) << open;
-  for (const char* closed :
-       {"/detect", "/suggest", "/translate_file", "/v2/translate", "/v1/translate/stream"})
-    EXPECT_EQ(s.ask("POST", closed, R"({"q":"x","text":"x"})").status, 400) << closed;
-  EXPECT_EQ(s.ask("GET", "/metrics").status, 400);
-}
-
-TEST(Service, CountsByTheAddressThatTrustedProxiesName) {
-  const auto client = [](int64_t proxies, const Headers& headers) {
-    return Request{"GET", "/", "", headers, "", "::1"}.client(proxies);
-  };
-  const Headers chain = {{"x-forwarded-for", "6.6.6.6, 1.2.3.4"}, {"x-forwarded-for", "10.0.0.1"}};
-  EXPECT_EQ(client(0, chain), "::1");
-  EXPECT_EQ(client(1, chain), "10.0.0.1");
-  EXPECT_EQ(client(2, chain), "1.2.3.4");
-  EXPECT_EQ(client(3, chain), "6.6.6.6");
-  EXPECT_EQ(client(4, chain), "::1") << "a proxy was gone round";
-  EXPECT_EQ(client(1, {}), "::1");
-  EXPECT_EQ(client(1, {{"x-forwarded-for", "a,"}}), "");
-  EXPECT_EQ(client(1, {{"x-forwarded-for", std::string(500, 'x')}}), std::string(64, 'x'));
-
-  ServiceOptions o = options();
-  o.requests_per_minute = 1;
-  o.proxies = 1;
-  Asked s(o);
-  const auto ask = [&](const std::string& from) {
-    return s.ask("POST", "/detect", R"({"q":"x"})", "application/json", {{"x-forwarded-for", from}})
-        .status;
-  };
-  EXPECT_EQ(ask("1.1.1.1"), 200);
-  EXPECT_EQ(ask("2.2.2.2"), 200);
-  EXPECT_EQ(ask("9.9.9.9, 1.1.1.1"), 429) << "a client cannot name itself otherwise";
-}
-
-TEST(Service, RefusesWhenTooMuchIsWaiting) {
-  Asked s(options(), {.queue_tokens = 10});
-  const auto held = std::make_shared<HeldExchange>(), refused = std::make_shared<HeldExchange>();
-  const auto question = [](const std::string& text) {
-    return Request{"POST", "/translate", "q=" + text + "&source=en&target=de", {}, "", "::1"};
-  };
-  s.service.handle(question(std::string(90, 'x')), held);
-  s.service.handle(question("y"), refused);
-  EXPECT_EQ(held->replies.size(), 0u);
-  ASSERT_EQ(refused->replies.size(), 1u);
-  EXPECT_EQ(refused->replies[0].status, 429);
-  EXPECT_EQ(s.ask("GET", "/health").status, 200);
-  EXPECT_EQ(held->replies.at(0).status, 200);
-}
-
 TEST(Service, SpeaksDeepL) {
   Asked s;
   EXPECT_EQ(s.post("/v2/translate",
@@ -295,23 +183,6 @@ TEST(Service, TextsThatStayAsTheyAreHaveEverythingThatWasAskedFor) {
                                           {"n_best", 2}});
   EXPECT_EQ(both["n_best"].size(), 2u) << both;
   EXPECT_GT(both["alternatives"].size(), 1u) << both;
-}
-
-TEST(Service, AttentionIsForTextsThatAreNotTooLong) {
-  ServiceOptions o = options();
-  o.char_limit = 0;
-  Asked s(o);
-  const Json asked = {{"source", "en"}, {"target", "de"}, {"attention", true}};
-  Json fits = asked, too_long = asked;
-  fits["q"] = {"One two. Three.", "Four."};
-  const Json reply = s.post("/translate", fits);
-  ASSERT_EQ(reply["attention"].size(), 2u);
-  ASSERT_EQ(reply["attention"][0].size(), 2u);
-  EXPECT_EQ(reply["attention"][0][1]["source"]["text"], "Three.");
-  EXPECT_EQ(reply["attention"][1][0]["source"]["text"], "Four.");
-  too_long["q"] = std::string(10'001, 'x');
-  EXPECT_NE(s.error(too_long).find("attention is for texts of up to 10000 characters"),
-            std::string::npos);
 }
 
 TEST(Service, StreamsSentences) {
@@ -417,50 +288,6 @@ TEST(Service, DescribesItselfAndItsFigures) {
   EXPECT_EQ(s.ask("GET", "/livez").status, 200);
   const Reply options = s.ask("OPTIONS", "/translate");
   EXPECT_EQ(options.status, 204);
-}
-
-// Whoever needs a key can be told that it is missing, wrong or used too often.
-TEST(Service, DescribesWhatKeysBringAbout) {
-  ServiceOptions o = options();
-  o.keys = ApiKeys::parse("good\n", "keys", 0);
-  o.keys_required = true;
-  Asked s(o);
-  const Json api = Json::parse(s.ask("GET", "/openapi.json").body);
-  size_t closed = 0;
-  for (const auto& [path, methods] : api["paths"].items())
-    for (const auto& [method, operation] : methods.items()) {
-      const Reply reply = s.ask(method == "get" ? "GET" : "POST", path, "{}");
-      const bool needs_key = reply.body.find("to get an API key") != std::string::npos;
-      EXPECT_EQ(operation.contains("security"), needs_key) << path;
-      for (const char* status : {"413", "503"})
-        EXPECT_TRUE(method == "get" || operation["responses"].contains(status)) << path;
-      if (!needs_key) continue;
-      ++closed;
-      for (const char* status : {"400", "403", "429"})
-        EXPECT_TRUE(operation["responses"].contains(status)) << path << " " << status;
-    }
-  EXPECT_EQ(closed, 13u) << "endpoints with a key";
-  for (const char* name : {"bearer", "field"})
-    EXPECT_TRUE(api["components"]["securitySchemes"].contains(name));
-  for (const char* status : {"429", "500", "504"})
-    EXPECT_TRUE(api["paths"]["/translate_file"]["post"]["responses"].contains(status)) << status;
-}
-
-TEST(Service, LooksAtTheKeyInAHeaderBeforeTheBodyIsRead) {
-  ServiceOptions o = options();
-  const auto head = [](const std::string& path, const std::string& authorization) {
-    return Request{"POST", path, "", {{"authorization", authorization}}};
-  };
-  EXPECT_FALSE(Asked(o).service.screen(head("/translate", "Bearer bad")));
-  o.keys = ApiKeys::parse("good\n", "keys", 0);
-  Asked s(o);
-  for (const char* fine : {"Bearer good", "", "Basic bad"})
-    EXPECT_FALSE(s.service.screen(head("/translate", fine))) << fine;
-  EXPECT_FALSE(s.service.screen(head("/languages", "Bearer bad")));
-  const auto refused = s.service.screen(head("/v2/translate", "DeepL-Auth-Key bad"));
-  ASSERT_TRUE(refused);
-  EXPECT_EQ(refused->status, 403);
-  EXPECT_EQ(refused->body, R"({"message":"Invalid API key"})");
 }
 
 TEST(Service, CountsRequestsThatCouldNotBeRead) {
