@@ -99,8 +99,7 @@ TrainOptions read_options(const TrainCommand& command, std::string* dump) {
   options.data.start_at(command.data);
   if (!command.precision.empty()) settings.set("train.precision=" + command.precision);
   for (const std::string& assignment : command.assignments) settings.set(assignment);
-  if (!command.dump_config)
-    options.complete(command.recipe.empty() ? Exit::usage : Exit::data);  // whose fault it is
+  if (!command.dump_config) options.complete(Exit::data);
   if (options.train.updates > 0 && options.schedule.warmup >= options.train.updates)
     log_warning(
         "schedule.warmup: the rate rises over {} updates, but there are only {}: little "

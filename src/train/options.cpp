@@ -202,7 +202,8 @@ void check_metrics(const ValidOptions& valid, TaskKind task, Exit code) {
 void TrainOptions::check_parallel(Exit code) const {
   check(model.type != "reader", code, "model.type: a reader gives labels; set task to classify or ",
         "read, or model.type to transformer or recurrent");
-  check(!data.train_source.empty() && !data.train_target.empty(), code,
+  const bool none = data.train_source.empty() && data.train_target.empty();  // nobody said a word
+  check(!data.train_source.empty() && !data.train_target.empty(), none ? Exit::usage : code,
         "data.train_source and data.train_target name no files; set both in a recipe (-c FILE) or "
         "with --set; "
         "fovea train --help has an example");
