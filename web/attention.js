@@ -90,7 +90,7 @@ export function matrix(sentence, { kind, layer, head, unit }) {
         += map.weights[i * map.cols + j] / pieces[rows.of[i]];
   return {
     rows: rows.names.length, cols: width, weights: sum, rowNames: rows.names, colNames: cols.names,
-    rowOf: rows.of, colOf: cols.of, mechanism: chosen[0].mechanism,
+    rowOf: rows.of, colOf: cols.of, mechanism: chosen[0].mechanism, kind,
     at: (i, j) => sum[i * width + j],
   };
 }

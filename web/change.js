@@ -46,9 +46,8 @@ function fields({ masked, silent, forced, prefix }) {
 // The sentence translated with these changes.
 export async function changed(sentence, model, change) {
   const reply = await translate(change.text || sentence.source.text, model, fields(change));
-  const found = reply.attention.filter((s) => s.attention.length > 0).map(read);
-  if (found.length !== 1) throw new Error('What if? takes one sentence at a time.');
-  return found[0];
+  if (reply.attention.length !== 1) throw new Error('What if? takes one sentence at a time.');
+  return read(reply.attention[0]);
 }
 
 const toggled = (all, one) => (all.includes(one) ? all.filter((x) => x !== one) : [...all, one]);

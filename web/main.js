@@ -98,12 +98,16 @@ async function ask() {
   document.body.dataset.ready = turn;
 }
 
-// A word of the translation that is pointed at, or none. It has no place among rows of other words.
+// What is read out: a matrix of the chosen sentence, or of something that is no sentence's alone.
+const shownMatrix = () => page.drawn.read ?? page.drawn.m ?? page.m;
+const ofTarget = (m) => m?.rowOf && m.kind !== 'encoder';
+
+// A word of the translation that is pointed at, or none.
 function pointAt(number, row) {
-  const m = page.drawn.read ?? page.drawn.m;
+  const m = shownMatrix();
   if (row === null) return point(null, null);
-  if (number !== chosen() || !page.m || (m && m !== page.m) || state.kind === 'encoder') return;
-  point(state.unit === 'words' ? row : sentence().target.word_of.indexOf(row), null);
+  if (number !== chosen() || !ofTarget(m) || !page.drawn.point) return;
+  point(m.rowOf[sentence().target.word_of.indexOf(row)], null);
 }
 
 function goTo(number, row) {
@@ -124,7 +128,7 @@ function tools() {
   for (const button of by('views').children)
     button.setAttribute('aria-selected', button.dataset.view === now.id);
   by('tools').hidden = !s;
-  const offers = (name) => s?.maps.length > 0 && now.tools.includes(name);
+  const offers = (name) => s && now.tools.includes(name) && (s.maps.length > 0 || name === 'other');
   for (const name of ['kind', 'layer', 'head'])
     by(name).parentElement.hidden = !offers(name);
   document.querySelector('.switch').hidden = !offers('unit');
@@ -160,13 +164,14 @@ function draw() {
   page.m = null;
   clear(by('read-out'));
   const s = sentence();
+  if (recorded && s) {
+    by('text').value = s.source.text;
+    const others = page.sentences.slice(0, chosen()).map(() => ({ target: { words: [] } }));
+    say(by('translation'), s.target.text, [...others, s], { tell: pointAt, choose: goTo });
+  }
   if (!s || (s.maps.length === 0 && !view().bare)) {
     stage.append(el('p', { class: 'note' }, why(s)));
     return;
-  }
-  if (recorded) {
-    by('text').value = s.source.text;
-    by('translation').textContent = s.target.text;
   }
   const now = fitted(s, state);
   page.m = matrix(s, now);
@@ -180,6 +185,7 @@ function draw() {
 
 // Why there is nothing to draw.
 function why(s) {
+  if (recorded) return 'This model has no attention to show.';
   if (page.failed) return 'There is nothing to show: the sentence was not translated.';
   if (!state.text.trim()) return 'Type a sentence.';
   if (!s) return 'There are no words to translate in this text; it stays as it is.';
@@ -189,18 +195,17 @@ function why(s) {
 
 function readOut({ row, col, pinned }) {
   const line = clear(by('read-out'));
-  const m = page.drawn.read ?? page.drawn.m ?? page.m;
+  const m = shownMatrix();
   page.drawn.point?.({ row, col });
+  const marks = ofTarget(m) && page.drawn.point && row !== null && row < m.rows;
+  mark(by('translation'), chosen(),
+    marks ? sentence().target.word_of[m.rowOf.indexOf(row)] : null);
   if (!m || !page.drawn.point) return;
   line.append(...reading(m, { row, col }, page.drawn.value));
-  const ofTarget = m.rowOf && state.kind !== 'encoder' && row !== null && row < m.rows;
-  mark(by('translation'), chosen(), ofTarget ? wordOf(row) : null);
   if (pinned && m.rowOf && !recorded) line.append(' ', el('button', { type: 'button', class: 'how',
     onclick: () => set({ view: 'inside', step: m.rowOf.indexOf(row), col: m.colOf.indexOf(col) }),
   }, 'how it comes about'));
 }
-
-const wordOf = (row) => (state.unit === 'words' ? row : sentence().target.word_of[row]);
 
 function shift(name, list, by_) {
   const all = name === 'head' ? [MAXIMUM, MEAN, ...list] : [MEAN, ...list];

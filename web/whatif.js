@@ -27,8 +27,11 @@ function edit(node, words, at) {
     open = false;
     const text = words.map((name, i) => (i === at ? field.value.trim() : name)).join(' ').trim();
     const other = text !== '' && field.value.trim() !== words[at];
-    if (keep && other) set({ edit: text, mask: '', force: '', prefix: '' });
-    else field.replaceWith(node);
+    if (keep && other) return set({ edit: text, mask: '', force: '', prefix: '' });
+    focused = '';
+    const had = document.activeElement === field;
+    field.replaceWith(node);
+    return had ? node.focus() : undefined;
   };
   field.addEventListener('keydown', (event) => {
     event.stopPropagation();
@@ -63,11 +66,11 @@ function sourceWords(sentence, state, look) {
       },
       onkeydown: (event) => {
         if (!shortcut(event)) return;
-        if (event.key === 'e' && at < words.length) edit(node, words, at);
-        else if (event.key === 'f') look(live.step, at);
-        else return;
-        focus(event, `[data-word="${at}"]`);
+        if (event.key !== 'f' && !(event.key === 'e' && at < words.length)) return;
         event.preventDefault();
+        focus(event, `[data-word="${at}"]`);
+        if (event.key === 'e') edit(node, words, at);
+        else look(live.step, at);
       },
       onmouseenter: () => line.point?.(at), onmouseleave: () => line.point?.(null),
     }, word(name));

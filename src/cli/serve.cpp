@@ -296,7 +296,7 @@ void run(const ServeCommand& c, Server& server, Service& service, Requests& requ
   if (cut > 0)
     log_warning("{} connections were cut after {} s", cut, c.drain);
   else
-    log_info("ended; everybody was answered");
+    log_info("ended");
 }
 
 // What options mean beside the fields they fill.

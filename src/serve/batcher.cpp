@@ -354,10 +354,13 @@ void Batcher::deliver(Batch& batch, int64_t number, Translation translation) {
   Task& task = *item.task;
   const bool empty = translation.n_best.empty() && unwanted(task);
   if (empty) task.missed = true;
-  if (task.each && !empty) {
-    const std::lock_guard hold(task.telling);
-    task.each(item.part, translation);
-  }
+  if (task.each && !empty) try {
+      const std::lock_guard hold(task.telling);
+      task.each(item.part, translation);
+    } catch (const std::exception& error) {  // which is no fault of the others in the batch
+      log_error("what a sentence became could not be told: {}", error.what());
+      task.failed = true;
+    }
   task.translations[item.part] = std::move(translation);
   if (--task.left == 0) complete(task);
 }

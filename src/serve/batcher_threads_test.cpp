@@ -77,6 +77,20 @@ TEST(BatcherThreads, ThreadsShareARequest) {
   EXPECT_EQ(most, 32) << "half of what may be under way";
 }
 
+TEST(BatcherThreads, WhatCannotBeToldIsNobodyElsesFault) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({});
+  Result bad, good;
+  const auto failing = task_of(engine, {"a", "b"}, bad), other = task_of(engine, {"c", "d"}, good);
+  failing->each = [](size_t, const Translation&) { throw std::runtime_error("no room"); };
+  batcher.add(failing);
+  batcher.add(other);
+  while (batcher.work(std::chrono::milliseconds(0))) continue;
+  EXPECT_EQ(bad.outcome, Outcome::failed);
+  EXPECT_EQ(good.outcome, Outcome::done);
+  EXPECT_EQ(good.texts, (std::vector<std::string>{"c", "d"}));
+}
+
 // All threads together translate no more than a batch may hold.
 TEST(BatcherThreads, OneAtATimeIsOne) {
   std::atomic<int> at_once = 0, most = 0;

@@ -65,16 +65,33 @@ bool begins_tag(std::string_view html, size_t at, std::string_view mark, const s
   return next >= rest.size() || !is_letter(rest[next]);
 }
 
+// The end of the comment at `at`, where browsers see it: <!--> is one, and --!> ends one, too.
+size_t end_of_comment(std::string_view html, size_t at) {
+  return std::min(after(html, "-->", at + 2), after(html, "--!>", at + 4));
+}
+
+// The end of an element whose content is not markup, its closing tag included.
+size_t end_of_raw(std::string_view html, const std::string& name, size_t from) {
+  for (size_t at = html.find('<', from); at < html.size(); at = html.find('<', at + 1))
+    if (begins_tag(html, at, "</", name)) return std::min(end_of_tag(html, at + 2), html.size());
+  return html.size();
+}
+
 // The end of an element whose content stays as it is, its closing tag included; elements of its
-// name inside it have their own.
+// name inside it have their own. What stands in quotes or comments is no tag: were it taken for
+// one, text that browsers see in an attribute would be translated, and its quotes with it.
 size_t end_of_verbatim(std::string_view html, const std::string& name, size_t from) {
-  const bool nests = !in_list(kRaw, name);
+  if (in_list(kRaw, name)) return end_of_raw(html, name, from);
   size_t depth = 1, end = from;
   for (size_t at = html.find('<', from); at < html.size(); at = html.find('<', end)) {
-    const bool closes = begins_tag(html, at, "</", name);
     end = at + 1;
-    if (!closes && !(nests && begins_tag(html, at, "<", name))) continue;
-    end = after(html, ">", at);
+    const bool comment = html.substr(at).starts_with("<!--");
+    const size_t name_at = html.substr(at).starts_with("</") ? at + 2 : at + 1;
+    if (comment) end = end_of_comment(html, at);
+    if (comment || name_at >= html.size() || !is_letter(html[name_at])) continue;
+    end = std::min(end_of_tag(html, name_at), html.size());
+    const bool closes = begins_tag(html, at, "</", name);
+    if (!closes && !begins_tag(html, at, "<", name)) continue;
     if (!closes && html.substr(0, end).ends_with("/>")) continue;
     depth = closes ? depth - 1 : depth + 1;
     if (depth == 0) return end;
@@ -100,7 +117,7 @@ bool is_not_translated(std::string_view tag) {
 MarkupToken tag_at(std::string_view html, size_t at, size_t last) {
   const std::string_view rest = html.substr(at);
   const auto fixed = [&](size_t end) { return MarkupToken{Kind::fixed, rest.substr(0, end)}; };
-  if (rest.starts_with("<!--")) return fixed(after(rest, "-->", 4));
+  if (rest.starts_with("<!--")) return fixed(end_of_comment(rest, 0));
   if (rest.starts_with("<![CDATA[")) return fixed(after(rest, "]]>", 9));
   if (rest.starts_with("<!") || rest.starts_with("<?")) return fixed(after(rest, ">", 2));
   const bool closing = rest.starts_with("</");

@@ -54,6 +54,16 @@ TEST(Markup, WhatIsNotToBeTranslatedStays) {
     EXPECT_EQ(translated(std::string("<hr>") + tag + "two"), std::string("<hr>") + tag + "TWO");
 }
 
+// Else text that browsers see in an attribute would be translated, and might end it elsewhere.
+TEST(Markup, WhatStaysEndsWhereBrowsersSeeItsEnd) {
+  for (const char* kept :
+       {"<span translate=\"no\"><i title=\"</span>a\">b</i></span>",
+        "<code><b title='</code><code>'>a</b></code>", "<pre><!-- </pre> --> a</pre>",
+        "<pre title=a><!--> a</pre>", "<pre><!-- a --!> b</pre>",
+        "<script>'\"</script title=\">\">", "<code>1 < 2 </ a</code>", "<!--> ", "<!-- a --!> "})
+    EXPECT_EQ(translated(std::string("one ") + kept + " two"), std::string("ONE ") + kept + " TWO");
+}
+
 TEST(Markup, ElementsGoWithTheirWords) {
   EXPECT_EQ(translated("a <b>small dog</b> runs"), "A <b>SMALL DOG</b> RUNS");
   EXPECT_EQ(translated("a <b>small dog</b> runs", true), "RUNS <b>DOG SMALL</b> A");

@@ -33,6 +33,12 @@ bool told_why(Exchange& exchange, Outcome outcome) {
   return outcome != Outcome::done;
 }
 
+bool serves(const Engines& engines, const std::string& source, const std::string& target) {
+  return std::ranges::any_of(engines, [&](const auto& engine) {
+    return engine->source() == source && engine->target() == target;
+  });
+}
+
 // What is told of attention takes hundreds of times the room of the text.
 void check_size_with_attention(const std::vector<std::string>& texts) {
   constexpr int64_t kMost = 10'000;
@@ -73,11 +79,11 @@ void Service::choose_languages(Order& order, const Engines& engines, const std::
       all += (order.html ? text_of_markup(text) : text) + "\n";
     const auto found = detect_language(all);
     const auto best = std::ranges::find_if(found, is_known, &Detected::language);
-    // Of nothing that is told apart, what can be translated is taken: it stays as it is.
-    const auto any = std::ranges::find(engines, order.target, &Engine::target);
-    const std::string none = any == engines.end() ? "en" : (*any)->source();
-    order.detected = best == found.end() ? Detected{none, 0} : *best;
+    order.detected = best == found.end() ? Detected{"en", 0} : *best;
     order.source = order.detected->language;
+    // Where nothing is told apart and English is not read, the text stays as it is.
+    if (best == found.end() && is_known(order.target) && !serves(engines, "en", order.target))
+      order.source = order.target;
   }
   if (!is_known(order.source)) refuse_language(source == "auto" ? order.source : source);
   if (!is_known(order.target)) refuse_language(target);

@@ -1,5 +1,6 @@
 #include "text/vocabulary.h"
 
+#include <algorithm>
 #include <charconv>
 #include <functional>
 
@@ -363,13 +364,18 @@ std::vector<std::string> Vocabulary::words(std::span<const int32_t> ids,
                                            std::string_view line) const {
   std::vector<std::string> result = words(ids);
   const std::vector<std::string_view> written = split_words(line);
-  size_t controls = 0;
-  for (const int32_t id : ids) controls += table_->shown(id).role == Role::control;
-  if (written.size() + controls != result.size()) return result;  // cut off, or other words
   const std::vector<int> word = words_of(ids);
+  std::vector<bool> unknown(result.size()), control(result.size());
   for (size_t i = 0; i < ids.size(); ++i) {
-    const auto at = static_cast<size_t>(word[i]);
-    if (ids[i] == kUnk && at < written.size()) result[at] = written[at];
+    unknown[word[i]] = unknown[word[i]] || ids[i] == kUnk;
+    control[word[i]] = table_->shown(ids[i]).role == Role::control;
+  }
+  const auto controls = static_cast<size_t>(std::ranges::count(control, true));
+  if (written.size() + controls != result.size()) return result;  // cut off, or other words
+  for (size_t at = 0, next = 0; at < result.size(); ++at) {
+    if (control[at]) continue;
+    if (unknown[at]) result[at] = written[next];
+    ++next;
   }
   return result;
 }

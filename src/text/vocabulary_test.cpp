@@ -59,6 +59,7 @@ TEST(Vocabulary, NumbersWordsInOrder) {
   EXPECT_EQ(v.words(Ids{4, kUnk, 5, kEos}), (Words{"the", "⁇", "dog", "</s>"}));
   EXPECT_EQ(v.words(Ids{4, kUnk, 5, kEos}, " the  قال dog"), (Words{"the", "قال", "dog", "</s>"}));
   EXPECT_EQ(v.words(Ids{4, kUnk, kEos}, "the قال dog"), (Words{"the", "⁇", "</s>"})) << "cut off";
+  EXPECT_EQ(v.words(Ids{kBos, kUnk, 5}, "قال dog"), (Words{"<s>", "قال", "dog"}));
   EXPECT_EQ(v.count(5), 5);
   EXPECT_EQ(v.id("cat"), kUnk);
   EXPECT_TRUE(v.encode("").empty());

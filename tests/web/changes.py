@@ -230,6 +230,7 @@ def keys_do_what_clicks_do(page):
     page.browser.press("Escape")
     equal(page.browser.value("document.querySelectorAll('input.edit').length"), 0, "fields left")
     check("edit" not in page.browser.value("location.hash"), "Escape has kept the edit")
+    equal(page.browser.value("document.activeElement.dataset.word"), "1", "the focus after Escape")
     page.browser.value("document.activeElement.blur()")
     page.browser.press("ArrowRight")  # the step after the chosen one
     marked = [n[0] for n in attributes(page, ".now .names .on")]

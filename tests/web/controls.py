@@ -194,6 +194,22 @@ def the_translation_can_be_pointed_at(page):
     equal(attributes(page, "#translation .on"), [], "marked when nothing is pointed at")
     page.browser.value(f"document.querySelectorAll('#translation bdi')[{len(words) - 1}].click()")
     equal(address(page).get("sentence"), "1", "a click on a word of the second sentence")
+    # In pieces, too, and whatever kind of attention was chosen for a model that has it.
+    page.open(text="Snowboarding dogs are ridiculously unbelievable.", view="player", step=3)
+    page.browser.value("document.querySelector('.source bdi').dispatchEvent("
+                       "new MouseEvent('mouseenter'))")
+    page.click("[data-view=heads]")
+    equal(attributes(page, "#translation .on"), [], "marked where nothing can be pointed at")
+    page.click("[data-view=player]")
+    page.browser.value("document.querySelector('.source bdi').dispatchEvent("
+                       "new MouseEvent('mouseenter'))")
+    asked = ask_service(page, "Snowboarding dogs are ridiculously unbelievable.")["target"]
+    equal([n[0] for n in attributes(page, "#translation .on")],
+          [asked["words"][asked["word_of"][3]]], "the word of a piece")
+    page.open(text=SENTENCE, model="additive", kind="encoder")
+    page.browser.value("document.querySelectorAll('#translation bdi')[2].dispatchEvent("
+                       "new MouseEvent('mouseenter'))")
+    check(page.text("#read-out").startswith("Hund \u2192 dog"), page.text("#read-out"))
 
 
 def back_goes_back(page):

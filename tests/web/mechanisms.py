@@ -170,6 +170,10 @@ def models_are_told_apart(page):
     check(page.text("#stage").startswith("This model has no attention to show"), "none")
     page.click("[data-view=beam]")
     page.browser.wait("document.querySelectorAll('.tree [data-id]').length > 5")
+    page.browser.value("[...document.querySelectorAll('.tree .lost')].at(-1).dispatchEvent("
+                       "new MouseEvent('click'))")
+    page.browser.wait("document.querySelector('.search').dataset.state === 'done'"
+                      " && document.querySelector('.tree .forced') !== null")
     equal(page.browser.value("[...document.querySelectorAll('[data-save]')].filter((b) => !b.hidden)"
                              ".map((b) => b.dataset.save)"), ["svg", "png", "embed"], "what is saved")
     page.open(text=TEXT, model="window", other="none", view="compare")
