@@ -344,6 +344,17 @@ void Batcher::translate(Batch& batch, Translating& under_way, const Leave& leave
   }
 }
 
+// What goes wrong in it is no fault of the others in the batch.
+void Batcher::tell(Task& task, size_t part, Translation& translation) {
+  try {
+    const std::lock_guard hold(task.telling);
+    task.each(part, translation);
+  } catch (const std::exception& error) {
+    log_error("what a sentence became could not be told: {}", error.what());
+    task.failed = true;
+  }
+}
+
 void Batcher::deliver(Batch& batch, int64_t number, Translation translation) {
   const Item item = batch.items.extract(number).mapped();
   {
@@ -354,13 +365,7 @@ void Batcher::deliver(Batch& batch, int64_t number, Translation translation) {
   Task& task = *item.task;
   const bool empty = translation.n_best.empty() && unwanted(task);
   if (empty) task.missed = true;
-  if (task.each && !empty) try {
-      const std::lock_guard hold(task.telling);
-      task.each(item.part, translation);
-    } catch (const std::exception& error) {  // which is no fault of the others in the batch
-      log_error("what a sentence became could not be told: {}", error.what());
-      task.failed = true;
-    }
+  if (task.each && !empty) tell(task, item.part, translation);
   task.translations[item.part] = std::move(translation);
   if (--task.left == 0) complete(task);
 }

@@ -152,6 +152,7 @@ class Batcher {
   void run(Batch& batch, const Leave& leave);
   void translate(Batch& batch, Translating& under_way, const Leave& leave);
   void deliver(Batch& batch, int64_t number, Translation translation);
+  static void tell(Task& task, size_t part, Translation& translation);
   void give_up(Batch& batch, const std::string& why);
   void complete(Task& task);
   void complete_ended();

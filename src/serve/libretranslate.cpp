@@ -69,14 +69,11 @@ std::string Service::attention_of(const Order& order) {
 // A sentence's attention is written when it is translated: all at the end would take a thread as
 // long as they need together, whoever else waits, and though the client may have gone. Its maps
 // take many times the room of what is written.
-void Service::note_attention(Order& order, size_t sentence, Translation& translation) {
+void Service::note_attention(Order& order, const Task& task, size_t sentence,
+                             Translation& translation) {
   if (!order.wish.attention) return;
-  size_t at = sentence, text = 0;
-  while (at >= order.passages[text]->sentences().size())
-    at -= order.passages[text++]->sentences().size();
   order.attention[sentence] =
-      json_reply(attention_json(*order.engine, order.passages[text]->sentences()[at], translation))
-          .body;
+      json_reply(attention_json(*order.engine, task.sentences[sentence], translation)).body;
   translation.attention = {};
   translation.tree = {};
 }

@@ -39,11 +39,16 @@ bool serves(const Engines& engines, const std::string& source, const std::string
   });
 }
 
+int64_t characters_of(const std::vector<std::string>& texts) {
+  int64_t characters = 0;
+  for (const std::string& text : texts) characters += count_code_points(text);
+  return characters;
+}
+
 // What is told of attention takes hundreds of times the room of the text.
 void check_size_with_attention(const std::vector<std::string>& texts) {
   constexpr int64_t kMost = 10'000;
-  int64_t characters = 0;
-  for (const std::string& text : texts) characters += count_code_points(text);
+  const int64_t characters = characters_of(texts);
   if (characters > kMost)
     throw Refusal(400, fmt::format("Invalid request: attention is for texts of up to {} characters "
                                    "in all, this request has {}",
@@ -58,8 +63,7 @@ void Service::check_size(const std::vector<std::string>& texts) const {
         400, fmt::format("Invalid request: request ({}) exceeds text limit ({})", size, limit));
   };
   if (std::ssize(texts) > options_.text_limit) refuse(std::ssize(texts), options_.text_limit);
-  int64_t characters = 0;
-  for (const std::string& text : texts) characters += count_code_points(text);
+  const int64_t characters = characters_of(texts);
   if (options_.char_limit > 0 && characters > options_.char_limit)
     refuse(characters, options_.char_limit);
 }
@@ -199,8 +203,8 @@ std::shared_ptr<Task> Service::task_for(const Orders& order,
   }
   if (order->wish.attention) {
     order->attention.resize(task->sentences.size());
-    task->each = [order](size_t sentence, Translation& found) {
-      note_attention(*order, sentence, found);
+    task->each = [order, own = task.get()](size_t sentence, Translation& found) {
+      note_attention(*order, *own, sentence, found);
     };
   }
   if (order->only) {

@@ -139,7 +139,8 @@ class Service {
   static std::string answer_of(const Order& order, const Translations& all);  // of /translate
   static std::string attention_of(const Order& order);
   // Sees a sentence of the order as soon as it is translated.
-  static void note_attention(Order& order, size_t sentence, Translation& translation);
+  static void note_attention(Order& order, const Task& task, size_t sentence,
+                             Translation& translation);
   Orders read_order(const Call& call, const Parameters& parameters) const;
   void choose_languages(Order& order, const Engines& engines, const std::string& source,
                         const std::string& target, const std::string& model) const;

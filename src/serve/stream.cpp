@@ -47,7 +47,7 @@ void Service::stream(Call call) {
     send("words", data);
   };
   task->each = [order, send, place_of, task = task.get()](size_t sentence, Translation& found) {
-    note_attention(*order, sentence, found);
+    note_attention(*order, *task, sentence, found);
     const Alternative* best = nth_best(found, 0);
     Json data = place_of(sentence);
     data["source"] = task->sentences[sentence];
