@@ -2,15 +2,21 @@
 add_library(fovea_flags INTERFACE)
 target_include_directories(fovea_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(fovea_flags INTERFACE
-  $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings -Xcompiler=-Wall,-Wextra>
-  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion -Werror
+  $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra>
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion
   -fno-math-errno -fno-trapping-math
   -fstack-protector-strong -fcf-protection>)
+# Some systems' compilers define a level of their own, which must go first.
+target_compile_options(fovea_flags INTERFACE
+  $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
+if(FOVEA_WERROR)
+  target_compile_options(fovea_flags INTERFACE
+    $<$<COMPILE_LANGUAGE:CUDA>:-Werror=all-warnings> $<$<COMPILE_LANGUAGE:CXX>:-Werror>)
+endif()
 target_compile_definitions(fovea_flags INTERFACE
   _GLIBCXX_ASSERTIONS
   FOVEA_VERSION="${PROJECT_VERSION}"
-  $<$<BOOL:${FOVEA_CUDA}>:FOVEA_CUDA>
-  $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
+  $<$<BOOL:${FOVEA_CUDA}>:FOVEA_CUDA>)
 target_link_options(fovea_flags INTERFACE -Wl,-z,relro,-z,now,-z,noexecstack)
 set(CMAKE_CXX_FLAGS_RELEASE "-O2")
 set(CMAKE_CXX_FLAGS_DEBUG "-O0 -g1")  # enough for stack traces; kernels are optimised
@@ -26,6 +32,6 @@ if(FOVEA_SANITIZE)
   target_link_options(fovea_flags INTERFACE -fsanitize=${FOVEA_SANITIZE})
 endif()
 if(FOVEA_SANITIZE MATCHES thread)  # which does not know the fences of Boost.Asio: its mutexes do
-  set_source_files_properties(src/serve/server.cpp PROPERTIES
+  set_source_files_properties(src/serve/server.cpp src/serve/connection.cpp PROPERTIES
     COMPILE_DEFINITIONS BOOST_ASIO_DISABLE_FENCED_BLOCK)
 endif()

@@ -24,6 +24,10 @@ foreach(ROOM ${ROOMS})
   endif()
 endforeach()
 
+# An HTML parser that is not ours, for comparison.
+find_library(GUMBO gumbo REQUIRED)
+target_link_libraries(test_serve PRIVATE ${GUMBO})
+
 # Golden cases of a folder: test_goldens [DIR].
 file(GLOB GOLDENS CONFIGURE_DEPENDS tests/goldens/*.cpp)
 add_executable(test_goldens ${GOLDENS})

@@ -10,7 +10,7 @@ stop() {  # stop CODE MESSAGE...
   exit "$code"
 }
 
-# The packages of the named sections of tools/packages.
+# The entries of the named sections of tools/packages, each as NAME|NAME...
 packages_of() {
   local section='' line wanted=" $* "
   while IFS= read -r line; do
@@ -24,45 +24,113 @@ packages_of() {
   done <"$root/tools/packages"
 }
 
-# Prints those of the named packages that are not installed.
+# Is this installed, as a package (held ones count) or as a command?
+is_present() {
+  ! command -v -- "$1" >/dev/null || return 0
+  [[ $(dpkg-query -W -f='${db:Status-Abbrev}\n' "$1" 2>/dev/null) =~ (^|$'\n').i ]]
+}
+
+# Prints those entries of the named sections of which no alternative is present.
 missing_of() {
-  local installed name
-  installed=$(dpkg-query -W -f='${db:Status-Abbrev}${Package}\n' "$@" 2>/dev/null |
-    sed -n 's/^ii *//p' || true)
-  for name in "$@"; do
-    grep -qxF -- "$name" <<<"$installed" || printf '%s\n' "$name"
+  local entry name names found
+  while IFS= read -r entry; do
+    found=no
+    IFS='|' read -ra names <<<"$entry"
+    for name in "${names[@]}"; do
+      ! is_present "$name" || found=yes
+    done
+    [[ $found == yes ]] || printf '%s\n' "$entry"
+  done < <(packages_of "$@")
+}
+
+# Can apt install this? Of a name that other packages only refer to, it shows nothing, and succeeds.
+is_offered() { [[ -n $(apt-cache show "$1" 2>/dev/null) ]]; }
+
+# The package of each entry that this system offers: the first of them, else the first of all.
+to_install() {  # to_install ENTRY...
+  local entry name names chosen
+  for entry in "$@"; do
+    chosen=
+    IFS='|' read -ra names <<<"$entry"
+    for name in "${names[@]}"; do
+      [[ -n $chosen || $name == *'*'* ]] || ! is_offered "$name" || chosen=$name
+    done
+    printf '%s\n' "${chosen:-${entry%%|*}}"
   done
 }
 
-apt_install() {  # apt_install PACKAGE...
+apt_install() {  # apt_install ENTRY...
   local as_root=()
   [[ $(id -u) == 0 ]] || as_root=(sudo -n)
   local get=("${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -q
     -o DPkg::Lock::Timeout=300 -o Acquire::Retries=2)
-  local install=("${get[@]}" install -y --no-install-recommends "$@")
-  "${install[@]}" || { "${get[@]}" update && "${install[@]}"; }
+  local install=("${get[@]}" install -y --no-install-recommends)
+  # shellcheck disable=SC2046  # one word for each package
+  "${install[@]}" $(to_install "$@") || {
+    "${get[@]}" update && "${install[@]}" $(to_install "$@")
+  }
+}
+
+may_install() {
+  [[ ${FOVEA_NO_INSTALL:-0} == 0 ]] && command -v dpkg-query >/dev/null &&
+    command -v apt-get >/dev/null
+}
+has_root() { [[ $(id -u) == 0 ]] || sudo -n true 2>/dev/null; }
+
+# Does CMake find every library, wherever it comes from?
+cmake_finds_all() {  # cmake_finds_all SECTION...
+  { command -v cmake && command -v ninja; } >/dev/null || return 1
+  local folder status=0 units=OFF
+  [[ " $* " != *" units "* ]] || units=ON
+  folder=$(mktemp -d)
+  (cd "$root" && cmake --preset release -B "$folder" -DFOVEA_TESTS=$units) &>/dev/null || status=1
+  rm -rf "$folder"
+  return $status
 }
 
 # need_packages SECTION...: installs what is missing, or says how and stops with 5. Systems
-# without dpkg are left alone: there CMake names what it does not find.
+# without apt are left alone: there CMake names what it does not find.
 need_packages() {
-  command -v dpkg-query >/dev/null || return 0
-  local wanted missing line log
-  mapfile -t wanted < <(packages_of "$@")
-  mapfile -t missing < <(missing_of "${wanted[@]}")
+  may_install || return 0
+  local section others=() missing log line
+  local command='apt-get update && apt-get install -y --no-install-recommends'
+  mapfile -t missing < <(missing_of "$@")
+  if [[ ${#missing[@]} -gt 0 ]] && cmake_finds_all "$@"; then
+    for section in "$@"; do
+      [[ $section == @(build|units) ]] || others+=("$section")
+    done
+    mapfile -t missing < <(missing_of "${others[@]}")
+  fi
   [[ ${#missing[@]} -gt 0 ]] || return 0
-  line="apt-get update && apt-get install -y --no-install-recommends ${missing[*]}"
-  if [[ $(id -u) != 0 ]] && ! sudo -n true 2>/dev/null; then
-    say "these Debian packages are missing: ${missing[*]}"
-    stop 5 "please run, as root:  $line"
+  line=$(to_install "${missing[@]}" | tr '\n' ' ')
+  if ! has_root; then
+    say "these Debian packages are missing: $line"
+    say "please run, as root:  $command $line"
+    stop 5 "with libraries of your own, name their folder in CMAKE_PREFIX_PATH;" \
+      "FOVEA_NO_INSTALL=1 skips this check"
   fi
   log=$(mktemp)
-  say "installing Debian packages: ${missing[*]}"
+  say "installing Debian packages: $line"
   if ! apt_install "${missing[@]}" 2>&1 | progress "$log" "installing packages"; then
     tail -n 15 "$log" >&2
-    stop 5 "apt-get failed (log: $log). Please run, as root:  $line"
+    say "apt-get failed (log: $log)"
+    stop 5 "please run, as root:  $command $line"
   fi
   rm -f "$log"
+}
+
+# want_packages SECTION: installs what is missing if it can. Fails, in silence, if it cannot, for
+# example because this system does not offer it.
+want_packages() {
+  local missing name
+  may_install || return 1
+  mapfile -t missing < <(missing_of "$1")
+  [[ ${#missing[@]} -gt 0 ]] || return 0
+  has_root || return 1
+  for name in $(to_install "${missing[@]}"); do
+    is_offered "$name" || return 1
+  done
+  apt_install "${missing[@]}" &>/dev/null
 }
 
 # One job per core, fewer where memory is short: a compiler may take 1.2 GB.

@@ -10,12 +10,19 @@ const weights = (base64) => Float64Array.from(bytes(base64), (b) => b / 255);
 // '▁' begins a word; a piece that is nothing else still has to be seen.
 export const shown = (piece) => (piece.length > 1 ? piece.replace('▁', '') : piece);
 
+// A muted head has no weight anywhere.
 export function read(json) {
-  const maps = json.attention.map((map) => ({ ...map, weights: weights(map.data) }));
+  const maps = json.attention.map((map) => ({ ...map, weights: weights(map.data),
+    muted: map.sums.every((sum) => sum === 0) }));
   const extra = { ...json.extra };
   if (extra.soft) extra.soft = weights(extra.soft);
   return { ...json, maps, extra };
 }
+
+export const KIND_NAMES = {
+  cross: 'Cross-attention', encoder: 'Encoder self-attention',
+  decoder: 'Decoder self-attention (masked)',
+};
 
 export function kinds(sentence) {
   return ['cross', 'encoder', 'decoder'].filter((k) => sentence.maps.some((m) => m.kind === k));
@@ -34,14 +41,19 @@ export function heads(sentence, kind) {
 export const MEAN = -1;
 export const MAXIMUM = -2;  // over heads
 
-// The choice as far as this sentence has it: a layer or head that it lacks becomes the mean.
+// Hard attention chooses one place for each piece; a word, the mean of its pieces, hides that.
+export const isHard = (m) => Boolean(m?.mechanism.startsWith('hard'));
+
+// The choice as far as this sentence has it: a layer or head that it lacks becomes the mean. Where
+// no unit is chosen, words; of hard attention pieces.
 export function fitted(sentence, choice) {
   const kind = kinds(sentence).includes(choice.kind) ? choice.kind : kinds(sentence)[0];
   const layer = layers(sentence, kind).includes(choice.layer) ? choice.layer : -1;
   const all = heads(sentence, kind);
   const head = all.includes(choice.head) || (choice.head === MAXIMUM && all.length > 1)
     ? choice.head : MEAN;
-  return { ...choice, kind, layer, head };
+  const unit = choice.unit || (isHard(sentence.maps[0]) ? 'pieces' : 'words');
+  return { ...choice, kind, layer, head, unit };
 }
 
 // One side of a matrix: names of its rows or columns and, for each piece, its place among them.
@@ -51,15 +63,15 @@ function axis(side, unit, shifted) {
   const names = words ? side.words : side.tokens.map(shown);
   const of = words ? place : place.map((_, i) => i);
   if (!shifted) return { names, of };
-  // What the decoder reads is one step behind what it writes.
+  // The decoder's input is one step behind its output.
   return { names: ['<s>', ...names.slice(0, -1)], of: [0, ...of.slice(0, -1).map((i) => i + 1)] };
 }
 
+// Self-attention has the same names on both sides: those of its queries and of its keys.
 function axes(sentence, kind, unit) {
-  const rows = axis(kind === 'encoder' ? sentence.source : sentence.target, unit, false);
   const cols = kind === 'decoder' ? axis(sentence.target, unit, true)
     : axis(sentence.source, unit, false);
-  return { rows, cols };
+  return { rows: kind === 'cross' ? axis(sentence.target, unit, false) : cols, cols };
 }
 
 // One map of several: their mean, or the largest of each weight.
@@ -72,25 +84,38 @@ function joined(maps, head) {
   return { ...maps[0], weights };
 }
 
-// The mean of the chosen maps, or their maximum; −1 stands for all. Words: the sum over the pieces
-// of a column's word, the mean over those of a row's.
-export function matrix(sentence, { kind, layer, head, unit }) {
+// The chosen maps; of several, those of heads that are not muted.
+function chosenMaps(sentence, { kind, layer, head }) {
   const chosen = sentence.maps.filter((m) => m.kind === kind
     && (layer < 0 || m.layer === layer) && (head < 0 || m.head === head));
+  const heard = chosen.filter((m) => !m.muted);
+  return heard.length > 0 ? heard : chosen;
+}
+
+// The mean of the chosen maps, or their maximum; −1 stands for all. Words: the sum over the pieces
+// of a column's word, the mean over those of a row's. `sums` are those of the rows before the
+// service rounded their weights; a maximum is no distribution and has none. `ahead`: a target piece
+// is the query of the row so many steps after the step that writes it.
+export function matrix(sentence, { kind, layer, head, unit }) {
+  const chosen = chosenMaps(sentence, { kind, layer, head });
   if (chosen.length === 0) return null;
   const { rows, cols } = axes(sentence, kind, unit);
   const width = cols.names.length;
   const sum = new Float64Array(rows.names.length * width);
   const pieces = new Array(rows.names.length).fill(0);
   const map = joined(chosen, head);
+  const sums = head === MAXIMUM ? null : new Array(rows.names.length).fill(0);
   for (let i = 0; i < map.rows; ++i) pieces[rows.of[i]] += 1;
+  for (let i = 0; sums && i < map.rows; ++i)
+    for (const one of chosen) sums[rows.of[i]] += one.sums[i] / chosen.length / pieces[rows.of[i]];
   for (let i = 0; i < map.rows; ++i)
     for (let j = 0; j < map.cols; ++j)
       sum[rows.of[i] * width + cols.of[j]]
         += map.weights[i * map.cols + j] / pieces[rows.of[i]];
   return {
     rows: rows.names.length, cols: width, weights: sum, rowNames: rows.names, colNames: cols.names,
-    rowOf: rows.of, colOf: cols.of, mechanism: chosen[0].mechanism, kind,
+    rowOf: rows.of, colOf: cols.of, mechanism: chosen[0].mechanism, kind, sums,
+    ahead: kind === 'decoder' ? 1 : 0, masked: kind === 'decoder' ? (i, j) => j > i : null,
     at: (i, j) => sum[i * width + j],
   };
 }

@@ -119,7 +119,7 @@ function drawMap(box, one, m, { room: wide, gamma }) {
   const last = pieces.length > LAST ? ['…', ...pieces.slice(-LAST)] : pieces;
   box.dataset.id = one.id;
   box.replaceChildren(el('h2', { title: pieces.join(' ') },
-    `What ${last.join(' ') || '</s>'} looked at`), frame);
+    `What ${last.join(' ') || '</s>'} attended to`), frame);
   frame.scrollTop = frame.scrollHeight;
 }
 
@@ -159,10 +159,13 @@ function tree(box, sentence, { state, model, room: wide }) {
   if (isChanged(state))
     box.append(el('p', { class: 'said now', dir: 'auto' }, el('b', {}, 'now'), ' ',
       sentence.target.text));
-  const note = 'What the beam search kept at each step, with the log-probability so far. The thick '
-    + 'path won; # is the rank of what was finished. Point at a piece to see what that hypothesis '
-    + `looked at${recorded ? ', where it won.' : ', click it to begin with it.'}`;
-  box.append(map, el('div', { class: 'scroll' }, drawing), el('p', { class: 'note' }, note));
+  const attends = sentence.maps.length > 0;
+  const note = 'The hypotheses that the beam search kept at each step, with their log-probability '
+    + '(natural logarithm) so far. The thick path won; # is the rank of a finished hypothesis.'
+    + (attends ? ` Point at a piece to see what ${recorded ? 'the winner' : 'its hypothesis'} `
+      + 'attended to.' : '') + (recorded ? '' : ' Click a piece to start the translation with it.');
+  box.append(attends ? map : '', el('div', { class: 'scroll' }, drawing),
+    el('p', { class: 'note' }, note));
   const best = nodes.find((one) => one.rank === 0);
   if (best) show(best);
   box.dataset.state = 'done';

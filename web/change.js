@@ -2,7 +2,7 @@
 // look, how it begins, other words of the source. All of it stands in the state.
 
 import { el, word } from './dom.js';
-import { read, shown } from './attention.js';
+import { KIND_NAMES, read, shown } from './attention.js';
 import { translate } from './service.js';
 import { set } from './state.js';
 
@@ -83,23 +83,23 @@ export function begin(pieces) {
 export function changeList(state, sentence) {
   const now = changes(state);
   const names = sentence.source.words;
-  const chip = (text, name, act) => el('button', { type: 'button', title: 'Take it back',
+  const chip = (text, name, act) => el('button', { type: 'button', title: 'Undo',
     onclick: act }, text, name === null ? null : word(name), ' ×');
   const line = el('div', { class: 'changes', 'aria-label': 'Changes' });
-  if (now.text) line.append(chip('reads ', now.text, () => set({ edit: '' })));
+  if (now.text) line.append(chip('Source: ', now.text, () => set({ edit: '' })));
   for (const at of now.masked)
-    line.append(chip('masked: ', names[at] ?? String(at), () => toggleMask(state, at)));
+    line.append(chip('Masked: ', names[at] ?? String(at), () => toggleMask(state, at)));
   for (const { kind, layer, head } of now.silent)
-    line.append(chip(`silent: ${kind}, layer ${layer}, head ${head}`, null,
-      () => toggleHead(state, `${kind}.${layer}.${head}`)));
+    line.append(chip(`Muted: ${KIND_NAMES[kind] ?? kind}, layer ${layer + 1}, head ${head + 1}`,
+      null, () => toggleHead(state, `${kind}.${layer}.${head}`)));
   for (const { step, word: at } of now.forced)
-    line.append(chip(`step ${step + 1} looks at `, names[at] ?? String(at), () => set({
+    line.append(chip(`Step ${step + 1} attends to `, names[at] ?? String(at), () => set({
       force: list(state.force).filter((one) => Number(one.split('.')[0]) !== step).join(',') })));
   if (now.prefix.length > 0)
-    line.append(chip('begins with ', now.prefix.map(shown).join(' '),
+    line.append(chip('Start: ', now.prefix.map(shown).join(' '),
       () => set({ prefix: '', force: '' })));
   if (line.children.length > 1)
     line.append(el('button', { type: 'button', class: 'all', onclick: () => set(UNCHANGED) },
-      'Take all back'));
+      'Reset'));
   return line;
 }

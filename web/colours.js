@@ -18,9 +18,10 @@ const LESS_OR_MORE = {
   dark: ['b7dcff', '6fb1ea', '3a82c9', '1b4a7d', '141b26', '7a2c23', 'c2483a', 'ee8368', 'ffd0bd'],
 };
 
-// Of heads, one each; told apart by most colour-blind eyes.
-export const HEADS = ['#1f77b4', '#e07b00', '#2c9f5b', '#c8385a', '#8a63c9', '#9a6b4f', '#d069b1',
-  '#6f7c86'];
+// Of heads, one each: the palette of Okabe and Ito, which colour-blind eyes can distinguish. Purple
+// and red replace its black and yellow, which do not show on dark and light pages.
+export const HEADS = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#aa66ee',
+  '#ee2244'];
 
 const parts = (hex) => [0, 2, 4].map((at) => parseInt(hex.slice(at, at + 2), 16));
 

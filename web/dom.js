@@ -52,6 +52,19 @@ export function pixels(values, { rows, cols, colour }, attributes = {}) {
   return canvas;
 }
 
+// The row and column of a picture under the mouse, the nearest one at its edges. Browsers draw a
+// box at whole pixels of the screen, whatever fraction its place has.
+export function cellAt(event, node, { rows, cols }) {
+  const box = node.getBoundingClientRect();
+  const fine = devicePixelRatio || 1;
+  const at = (pointed, from, length, count) => {
+    const share = (pointed - Math.round(from * fine) / fine) / length;
+    return Math.max(0, Math.min(count - 1, Math.floor(share * count)));
+  };
+  return [at(event.clientY, box.top, box.height, rows),
+    at(event.clientX, box.left, box.width, cols)];
+}
+
 // How wide a text will be, so that labels get the room they need.
 const pen = document.createElement('canvas').getContext('2d');
 export function widthOf(text, font = '13px system-ui, sans-serif') {

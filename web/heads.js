@@ -18,7 +18,7 @@ function thumbnail(m, gamma) {
 // What can be said of a head in a number, and how it is written.
 const FIGURES = {
   entropy: { of: entropy, title: 'entropy', text: (x) => `${x.toFixed(2)} bits` },
-  distance: { of: distance, title: 'distance', text: (x) => `${x.toFixed(1)} words off` },
+  distance: { of: distance, title: 'distance', text: (x) => `${x.toFixed(1)} words from diagonal` },
   diagonality: { of: diagonality, title: 'diagonality', text: (x) => `diagonal ${x.toFixed(2)}` },
   end: { of: atEnd, title: 'share of </s>', text: (x) => `${Math.round(100 * x)} % at </s>` },
 };
@@ -37,8 +37,8 @@ function one({ m, layer, head, figures }, state) {
   return el('button', {
     type: 'button', class: chosen ? 'chosen' : null, 'data-layer': layer, 'data-head': head,
     ...data, onclick: () => set({ view: 'map', layer, head }),
-    'aria-label': `layer ${layer}, head ${head}: ${lines.join(', ')}`,
-  }, state.sort ? el('b', {}, `layer ${layer}, head ${head}`) : '',
+    'aria-label': `layer ${layer + 1}, head ${head + 1}: ${lines.join(', ')}`,
+  }, state.sort ? el('b', {}, `layer ${layer + 1}, head ${head + 1}`) : '',
   thumbnail(m, state.gamma), ...lines.map((line) => el('span', {}, line)));
 }
 
@@ -53,7 +53,7 @@ function grid(all, columns) {
   const node = el('div', { class: 'heads' });
   node.style.gridTemplateColumns = `auto repeat(${columns.length}, auto)`;
   node.append(el('span'), ...columns.map((head) => el('span', { class: 'name' },
-    `head ${head}`)), ...all);
+    `head ${head + 1}`)), ...all);
   return node;
 }
 
@@ -77,14 +77,14 @@ export const view = {
     } else {
       const cells = all.map((head) => (head ? one(head, { ...state, sort: '' }) : el('span')));
       const rows = layers(sentence, state.kind).flatMap((layer, i) => [
-        el('span', { class: 'name' }, `layer ${layer}`),
+        el('span', { class: 'name' }, `layer ${layer + 1}`),
         ...cells.slice(i * columns.length, (i + 1) * columns.length)]);
       stage.append(order(state), grid(rows, columns));
     }
-    stage.append(el('p', { class: 'note' }, 'Means over rows. Entropy: 0 bits where each row looks '
-      + 'at one place, more where it spreads. Words off: how far from the diagonal it looks. '
-      + 'Diagonal: 1 where it moves on to the right as rows move on, 0 where it stays, −1 where it '
-      + 'goes backwards. Click a head to see it large.'));
+    stage.append(el('p', { class: 'note' }, 'Averages over all rows. Entropy: 0 bits if each row '
+      + 'attends to one place, more if it spreads. Words from diagonal: the mean distance. '
+      + 'Diagonal: the correlation of a row with the place it attends to, from −1 (backwards) over '
+      + '0 (independent) to 1 (forwards). Click a head to enlarge it.'));
     return {};
   },
 };

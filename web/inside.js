@@ -1,12 +1,10 @@
-// Inside attention: how the weights of one row come about, step by step with their numbers.
+// Inside attention: how the weights of one row are computed, step by step with their numbers.
 
 import { el, word } from './dom.js';
-import { heads, layers, shown } from './attention.js';
+import { KIND_NAMES, heads, layers, shown } from './attention.js';
 import { explain } from './service.js';
-import { bars, colours, digits, largestOf, say } from './strips.js';
+import { bars, colours, digits, digitsOf, largestOf, say } from './strips.js';
 import { set } from './state.js';
-
-const isWeight = (step) => /^[αφ]/.test(step.name) && !Array.isArray(step.values[0]);
 
 // One place is always chosen here: a mean has no numbers of its own.
 function chosen(sentence, state) {
@@ -57,12 +55,15 @@ function weight(x) {
   return el('td', { class: 'share' }, bar);
 }
 
+const isScalar = (step) => step.of === 'words' && !Array.isArray(step.values[0]);
+
 function cell(step, j, { scale, width, names }) {
   const value = step.values[j];
   if (Array.isArray(value))
     return [el('td', {}, colours(value, { name: `${step.name} of ${names[j]}`, width, scale }))];
-  const number = el('td', { class: 'number', title: String(value) }, digits(value));
-  return isWeight(step) ? [number, weight(value)] : [number];
+  const text = digitsOf(step.values)(value);
+  const number = el('td', { class: 'number', title: String(value) }, text);
+  return step.weights ? [number, weight(value)] : [number];
 }
 
 function table(steps, names, { width, col }) {
@@ -71,7 +72,7 @@ function table(steps, names, { width, col }) {
     / Math.max(1, vectors.length)) - 16) };
   const scales = steps.map((step) => largestOf(step.values.flat()));
   const head = el('tr', {}, el('th'), steps.map((step) => el('th', {
-    title: step.formula || null, colspan: isWeight(step) ? 2 : null }, step.name)));
+    title: step.formula || null, colspan: step.weights ? 2 : null }, step.name)));
   const rows = names.map((name, j) => el('tr', {
     'data-col': j, class: j === col ? 'chosen' : null, onclick: () => set({ col: j }),
   }, el('th', {}, word(name)), steps.map((step, k) =>
@@ -81,39 +82,51 @@ function table(steps, names, { width, col }) {
   return el('div', { class: 'inside-step' }, steps.filter((s) => s.formula).map(heading), numbers);
 }
 
-const valuesOf = (reply, name) => reply.steps.find((step) => step.name === name)?.values;
+// One word's part of a step, as a list.
+function partOf(reply, name, col) {
+  const { of, values } = reply.steps.find((step) => step.name === name);
+  return [of === 'words' ? values[col] : values].flat();
+}
 
-// The score of one word as a sum, number by number: q times k_j, or v times tanh.
+// The number of one word that is a sum of products, term by term: q times k_j, v times tanh, or the
+// Gaussians of a window, which are only added.
 function product(reply, col, width) {
-  const q = valuesOf(reply, 'q') ?? valuesOf(reply, 'v');
-  const k = (valuesOf(reply, 'k_j') ?? valuesOf(reply, 'tanh'))?.[col];
-  if (!q || !k) return null;
-  const names = valuesOf(reply, 'q') ? ['q', 'k'] : ['v', 'tanh'];
-  const products = q.map((x, i) => x * k[i]);
-  const sum = products.reduce((a, x) => a + x, 0);
+  const step = reply.steps.find((one) => one.factors);
+  if (!step) return null;
+  const names = step.factors;
+  const factors = names.map((name) => partOf(reply, name, col));
+  const terms = factors[0].map((x, i) => factors.slice(1).reduce((all, list) => all * list[i], x));
+  const sum = terms.reduce((a, x) => a + x, 0);
   const line = (name, numbers) => el('tr', {}, el('th', {}, name),
     el('td', {}, bars(numbers, { name, width: width - 150 })));
   return el('div', { class: 'inside-step product', 'data-sum': sum },
-    el('p', { class: 'formula' }, 'The score of ', el('b', {}, word(shown(reply.pieces[col]))),
-      ` number by number: ${names[0]} times ${names[1]}, and their sum`),
-    el('table', { class: 'inside-words' }, line(names[0], q), line(names[1], k),
-      line(names.join(' × '), products)),
-    el('p', { class: 'numbers' }, chain(reply, col, sum)));
+    el('p', { class: 'formula' }, `${step.name} of `, el('b', {}, word(shown(reply.pieces[col]))),
+      ` is the sum of ${names.join(' × ')}, term by term:`),
+    el('table', { class: 'inside-words' }, names.map((name, i) => line(name, factors[i])),
+      names.length > 1 ? line(names.join(' × '), terms) : null),
+    el('p', { class: 'numbers' }, chain(reply, step, col)));
 }
 
-// From the sum to the weight in one line: 3.21 ÷ 8 = 0.40; e^0.40 ÷ 16.3 = 0.092.
-function chain(reply, col, sum) {
-  const scaled = valuesOf(reply, '÷ √d_k');
-  if (!scaled) return `sum = ${digits(sum)} = e`;
-  const root = Math.sqrt(valuesOf(reply, 'q').length);
-  const all = scaled.reduce((a, x) => a + Math.exp(x), 0);
-  const alpha = valuesOf(reply, 'α_j')[col];
-  return `sum = ${digits(sum)};  ÷ ${digits(root)} = ${digits(scaled[col])};  exp(${
-    digits(scaled[col])}) ÷ ${digits(all)} = ${digits(alpha)}, the weight`;
+// Whether `to` is the softmax of `from`, and if so the sum that divides.
+function softmaxSum(from, to) {
+  const all = from.values.reduce((a, x) => a + Math.exp(x), 0);
+  const same = from.values.every((x, j) => Math.abs(Math.exp(x) / all - to.values[j]) < 1e-5);
+  return Number.isFinite(all) && same ? all : null;
+}
+
+// From the sum to the weight in one line: q·k_j = 3.210;  ÷ √d_k = 0.401;  α_j = exp(0.401) ÷ 16.30
+// = 0.092.
+function chain(reply, step, col) {
+  const steps = reply.steps.slice(reply.steps.indexOf(step)).filter(isScalar);
+  return steps.map((one, k) => {
+    const all = k > 0 ? softmaxSum(steps[k - 1], one) : null;
+    const how = all === null ? '' : `exp(${digits(steps[k - 1].values[col])}) ÷ ${digits(all)} = `;
+    return `${one.name} = ${how}${digits(one.values[col])}`;
+  }).join(';  ');
 }
 
 function strongest(reply) {
-  const weights = reply.steps.find(isWeight)?.values ?? [0];
+  const weights = reply.steps.find((step) => step.weights)?.values ?? [0];
   return weights.indexOf(Math.max(...weights));
 }
 
@@ -122,14 +135,15 @@ function fill(stage, reply, place, state) {
   const names = reply.pieces.map(shown);
   const col = state.col >= 0 && state.col < names.length ? state.col : strongest(reply);
   const where = reply.mechanism === 'multi-head'
-    ? `${reply.kind} attention, layer ${place.layer}, head ${place.head}` : reply.mechanism;
+    ? `${KIND_NAMES[reply.kind]}, layer ${place.layer + 1}, head ${place.head + 1}`
+    : reply.mechanism;
   const [first, ...rest] = groups(reply.steps);
   const part = (group) => (group[0].of === 'words' ? table(group, names, { width, col })
     : ofQuery(group[0], width));
   stage.replaceChildren(
-    el('h2', {}, reply.kind === 'cross' ? 'While it writes' : 'What is read by'), askers(reply),
-    el('p', { class: 'note' }, `${where}. Click a piece to ask for another, a row to see its score `
-      + 'number by number; point at a number to read it. Red is above zero, blue below.'),
+    el('h2', {}, reply.kind === 'cross' ? 'Generating' : 'Attending from'), askers(reply),
+    el('p', { class: 'note' }, `${where}. Click another piece to explain it, or a row to see its `
+      + 'score term by term. Point at a number to read it. Red is above zero, blue below.'),
     part(first), ...rest.map(part), product(reply, col, width) ?? '');
   stage.dataset.shown = JSON.stringify([place.kind, place.layer, place.head, place.row, col]);
 }

@@ -7,7 +7,7 @@ import { MEAN, heads, matrix } from './attention.js';
 import { point, set } from './state.js';
 
 const LINE = 27;
-const GAP = { most: 420, least: 90 };  // between both columns
+const GAP = { most: 420, least: 60 };  // between both columns
 const LONGEST = 260;  // points of a word
 
 function curve(x1, y1, x2, y2) {
@@ -54,12 +54,16 @@ function dim(drawing, { row, col }) {
       || Number(text.dataset.col ?? -1) === col));
 }
 
+// What stands above both columns: keys on the left, queries on the right.
+const ATTENDED = 'attended to';
+const querying = (kind) => (kind === 'cross' ? 'while generating' : 'attending from');
+
 // Where both columns stand. On a narrow screen they come nearer, and long words are cut.
 function placed(m, room) {
-  const least = widthOf('while writing');
+  const least = widthOf(querying(m.kind));
   const longest = Math.min(LONGEST, Math.max(least, (room - GAP.least) / 2 - 12));
   const wide = (names) => Math.min(longest, Math.max(...names.map((name) => widthOf(name)))) + 12;
-  const left = Math.max(widthOf('looked at') + 12, wide(m.colNames));
+  const left = Math.max(widthOf(ATTENDED) + 12, wide(m.colNames));
   const after = Math.max(least + 12, wide(m.rowNames));
   const gap = Math.max(GAP.least, Math.min(GAP.most, room - left - after));
   return { longest, left, right: left + gap, width: left + gap + after, y: (i) => 42 + i * LINE };
@@ -79,7 +83,7 @@ function layersOfCurves(sentence, m, place, state) {
   })));
 }
 
-// Heads that are switched off, "0,3" in the address.
+// Heads that are switched off, "0,3" in the address, which counts from 0.
 const off = (state) => new Set(state.off.split(',').filter((text) => text !== '').map(Number));
 
 // A click switches a head on or off; a double click leaves it alone, or brings all back.
@@ -103,7 +107,7 @@ function legend(all, state) {
       'aria-pressed': String(!hidden.has(head)),
       title: 'Click: on or off. Double click: this alone.',
       onclick: (event) => (event.detail > 1 ? alone(state, all, head) : toggle(state, head)),
-    }, `head ${head}`);
+    }, `head ${head + 1}`);
     square.style.setProperty('--square', HEADS[head % HEADS.length]);
     return square;
   }));
@@ -119,8 +123,8 @@ export const view = {
     const height = Math.max(m.rows, m.cols) * LINE + 34;
     const drawing = svg('svg', {
       width, height, viewBox: `0 0 ${width} ${height}`, class: 'lines', role: 'figure',
-    }, svg('text', { x: left - 8, y: 16, 'text-anchor': 'end', class: 'soft' }, 'looked at'),
-    svg('text', { x: right + 8, y: 16, class: 'soft' }, 'while writing'),
+    }, svg('text', { x: left - 8, y: 16, 'text-anchor': 'end', class: 'soft' }, ATTENDED),
+    svg('text', { x: right + 8, y: 16, class: 'soft' }, querying(m.kind)),
     layersOfCurves(sentence, m, place, state),
     column(m.colNames, left - 8, 'end', place, 'col'),
     column(m.rowNames, right + 8, 'start', place, 'row'));

@@ -3,12 +3,13 @@
 import { clear, el, options } from './dom.js';
 import { usePalette } from './colours.js';
 import {
-  MAXIMUM, MEAN, fitted, heads, kinds, layers, matrix, read,
+  KIND_NAMES, MAXIMUM, MEAN, fitted, heads, kinds, layers, matrix, read,
 } from './attention.js';
 import { onChange, onPoint, point, set, settle, spot, start, state } from './state.js';
-import { models, languages, recorded, translate, useKey } from './service.js';
+import { models, languages, needsKey, recorded, translate, useKey } from './service.js';
 import { save } from './save.js';
 import { mark, reading, say } from './said.js';
+import { warningLines } from './warnings.js';
 import { view as map } from './map.js';
 import { view as player } from './player.js';
 import { view as lines } from './lines.js';
@@ -28,9 +29,6 @@ const EXAMPLES = {
   en: 'A small dog runs through the snow.',
   de: 'Ein kleiner Hund läuft durch den Schnee.',
   fr: 'Un petit chien court dans la neige.',
-};
-const KIND_NAMES = {
-  cross: 'target to source', encoder: 'source to source', decoder: 'target to target',
 };
 
 const by = (id) => document.getElementById(id);
@@ -58,6 +56,13 @@ function message(text, ...more) {
   by('message').hidden = !text;
 }
 
+function warn(warnings) {
+  const lines = warningLines(warnings, page.models, model(), (m) => set(
+    { model: m.id, sentence: 0, step: 0, ...UNCHANGED }));
+  clear(by('warnings')).append(...lines);
+  by('warnings').hidden = lines.length === 0;
+}
+
 function theme() {
   const dark = matchMedia('(prefers-color-scheme: dark)').matches;
   document.documentElement.dataset.theme = state.theme || (dark ? 'dark' : 'light');
@@ -76,6 +81,7 @@ async function ask() {
   page.calling = new AbortController();
   waiting(true);
   message('');
+  warn([]);
   const grown = (begun) => { if (turn === page.asked) by('translation').textContent = begun; };
   try {
     const reply = text || recorded
@@ -84,18 +90,28 @@ async function ask() {
     if (turn !== page.asked) return;  // another was asked meanwhile
     page.sentences = reply.attention.map((s, number) => read({ ...s, number }));
     page.failed = false;
+    page.tooLarge = reply.tooLarge;
+    warn(reply.warnings ?? []);
     say(by('translation'), reply.translatedText, page.sentences, { tell: pointAt, choose: goTo });
   } catch (error) {
     if (turn !== page.asked) return;
     page.failed = true;
     message(error.message, ' ', el('button', { type: 'button', onclick: ask }, 'Try again'));
-    by('key-line').hidden = !/API key/.test(error.message);
     clear(by('translation'));
   }
-  by('stage').classList.toggle('stale', page.failed);  // what was shown before stays, as such
+  by('key-line').hidden = !needsKey();
   waiting(false);
+  outdated();
   draw();
   document.body.dataset.ready = turn;
+}
+
+// What is shown while another sentence is typed, or after a failure, is marked as the old one.
+function outdated() {
+  const typed = !recorded && by('text').value.trim() !== state.text.trim();
+  by('stage').classList.toggle('stale', typed || page.failed);
+  by('translation').classList.toggle('stale', typed);
+  by('outdated').hidden = !typed;
 }
 
 // What is read out: a matrix of the chosen sentence, or of something that is no sentence's alone.
@@ -107,7 +123,7 @@ function pointAt(number, row) {
   const m = shownMatrix();
   if (row === null) return point(null, null);
   if (number !== chosen() || !ofTarget(m) || !page.drawn.point) return;
-  point(m.rowOf[sentence().target.word_of.indexOf(row)], null);
+  point(m.rowOf[sentence().target.word_of.indexOf(row) + m.ahead], null);
 }
 
 function goTo(number, row) {
@@ -117,7 +133,7 @@ function goTo(number, row) {
 
 // A view of single numbers has no means: it shows the first where no other is chosen.
 function number(select, list, chosen, means) {
-  const offered = [...(view().single ? [] : means), ...list.map((i) => [i, String(i)])];
+  const offered = [...(view().single ? [] : means), ...list.map((i) => [i, String(i + 1)])];
   options(select, offered, view().single ? Math.max(0, chosen) : chosen);
   select.disabled = list.length < 2;
 }
@@ -137,7 +153,7 @@ function tools() {
   by('palette-line').hidden = !offers('gamma');
   for (const button of document.querySelectorAll('[data-save]')) {
     const form = button.dataset.save;
-    const drawn = /^(svg|png|embed)$/.test(form);  // all others are of weights
+    const drawn = /^(svg|png|embed)$/.test(form) && now.bare;  // all others are of weights
     button.hidden = !s || !(drawn || s.maps.length > 0) || !(now.saves ?? [form]).includes(form);
   }
   by('sentence-line').hidden = page.sentences.length < 2;
@@ -145,8 +161,9 @@ function tools() {
   by('hide').value = state.hide;
   by('palette').value = state.palette;
   if (document.activeElement !== by('gold')) by('gold').value = state.gold;
+  const unit = s && fitted(s, state).unit;
   for (const button of document.querySelectorAll('[data-unit]'))
-    button.setAttribute('aria-pressed', button.dataset.unit === state.unit);
+    button.setAttribute('aria-pressed', button.dataset.unit === unit);
   if (!s) return;
   options(by('other'), readers().map((m) => [m.id, m.id + mechanism(m)]), other().id);
   const title = (x, i) => [i, `${i + 1}: ${x.source.text.slice(0, 30)}`];
@@ -177,7 +194,7 @@ function draw() {
   page.m = matrix(s, now);
   if (isChanged(state) && !view().changes)
     stage.append(el('div', { class: 'unchanged' }, changeList(state, s), el('p', { class: 'note' },
-      'This view is without these changes; What if? and Search show the sentence with them.')));
+      'This view shows the original sentence. What if? and Search show it with these changes.')));
   page.drawn = view().draw(stage, { sentence: s, m: page.m, state: now, model: model(),
     other: other(), again: () => readOut(spot) }) ?? {};
   readOut(spot);
@@ -188,9 +205,11 @@ function why(s) {
   if (recorded) return 'This model has no attention to show.';
   if (page.failed) return 'There is nothing to show: the sentence was not translated.';
   if (!state.text.trim()) return 'Type a sentence.';
+  if (page.tooLarge) return 'The attention of this text is too large to show; shorten the text.';
   if (!s) return 'There are no words to translate in this text; it stays as it is.';
-  return 'This model has no attention to show: it writes from the last state of the encoder alone. '
-    + 'Search and Words show it; Compare it with another.';
+  return 'This model has no attention to show: its decoder starts from the last state of the '
+    + 'encoder and sees nothing else of the source. Search and Words work with it; Compare sets it '
+    + 'beside another model.';
 }
 
 function readOut({ row, col, pinned }) {
@@ -199,12 +218,12 @@ function readOut({ row, col, pinned }) {
   page.drawn.point?.({ row, col });
   const marks = ofTarget(m) && page.drawn.point && row !== null && row < m.rows;
   mark(by('translation'), chosen(),
-    marks ? sentence().target.word_of[m.rowOf.indexOf(row)] : null);
+    marks ? sentence().target.word_of[m.rowOf.indexOf(row) - m.ahead] ?? null : null);
   if (!m || !page.drawn.point) return;
   line.append(...reading(m, { row, col }, page.drawn.value));
   if (pinned && m.rowOf && !recorded) line.append(' ', el('button', { type: 'button', class: 'how',
     onclick: () => set({ view: 'inside', step: m.rowOf.indexOf(row), col: m.colOf.indexOf(col) }),
-  }, 'how it comes about'));
+  }, 'Explain this weight'));
 }
 
 function shift(name, list, by_) {
@@ -258,8 +277,11 @@ function listen() {
   by('sentence').addEventListener('change', () => set({ sentence: Number(by('sentence').value),
     step: 0, ...UNCHANGED }));
   const most = by('text').maxLength;
-  by('text').addEventListener('input', () => message(by('text').value.length < most ? ''
-    : `Here ${most} characters fit; fovea translate takes any number.`));
+  by('text').addEventListener('input', () => {
+    outdated();
+    message(by('text').value.length < most ? ''
+      : `Limit: ${most} characters. For longer texts use fovea translate.`);
+  });
   for (const name of ['gamma', 'hide'])
     by(name).addEventListener('input', () => set({ [name]: Number(by(name).value) }));
   by('gold').addEventListener('input', () => set({ gold: by('gold').value }));
@@ -309,7 +331,7 @@ async function begin() {
   theme();
   for (const v of VIEWS)
     by('views').append(el('button', { type: 'button', role: 'tab', 'data-view': v.id,
-      onclick: () => set({ view: v.id }) }, v.title));
+      'data-title': v.title, onclick: () => set({ view: v.id }) }, v.title));
   listen();
   onPoint(readOut);
   try {

@@ -1,8 +1,8 @@
-// Alignment: target words down, source words across, the darker the more the model looked there.
+// Alignment: queries down, keys across; the darker a cell, the larger the weight.
 
 import { svg, widthOf, clear, cut, el, pixels } from './dom.js';
 import { blues, css, ink } from './colours.js';
-import { largest, rowSum } from './attention.js';
+import { isHard, largest } from './attention.js';
 import { errorRate, links } from './gold.js';
 import { windowed } from './overview.js';
 import { pin, point } from './state.js';
@@ -44,7 +44,8 @@ function cells(m, place, how) {
     for (let j = 0; j < m.cols; ++j) {
       const weight = m.at(i, j);
       const colour = how.paint(weight, how.gamma);
-      const label = `${m.rowNames[i]} → ${m.colNames[j]} = ${weight.toFixed(3)}`;
+      const value = m.masked?.(i, j) ? 'masked' : weight.toFixed(3);
+      const label = `${m.rowNames[i]} → ${m.colNames[j]} = ${value}`;
       group.append(svg('rect', {
         x: left + j * cell, y: top + i * cell, width: cell, height: cell, fill: css(colour),
         class: 'grid', role: 'img', 'aria-label': label, 'data-weight': weight.toFixed(4),
@@ -55,15 +56,26 @@ function cells(m, place, how) {
   return group;
 }
 
+// Cells that a step may not look at, crossed by one line each.
+function masked(m, { left, top, cell }) {
+  const lines = [];
+  for (let i = 0; i < m.rows; ++i)
+    for (let j = 0; j < m.cols; ++j)
+      if (m.masked(i, j))
+        lines.push(`M${left + j * cell} ${top + (i + 1) * cell}l${cell} ${-cell}`);
+  return svg('path', { d: lines.join(''), class: 'masked-cells', 'pointer-events': 'none' });
+}
+
 function number({ left, top, cell }, i, j, weight, colour) {
-  const size = Math.abs(weight);
-  const text = (weight < 0 ? '−' : '') + (size > 0.995 ? '1' : size.toFixed(2).slice(1));
+  const text = (weight < 0 ? '−' : '') + Math.abs(weight).toFixed(2);
+  const size = cell >= 40 ? 13 : 11;
+  const fits = (cell - 3) / widthOf(text, `${size}px system-ui, sans-serif`);
   const node = svg('text', {
     x: left + (j + 0.5) * cell, y: top + (i + 0.5) * cell + 4, 'text-anchor': 'middle',
     'pointer-events': 'none',
   }, text);
   node.style.fill = colour;
-  node.style.fontSize = cell >= 40 ? '13px' : '11px';
+  node.style.fontSize = `${Math.max(8, Math.floor(size * Math.min(1, fits)))}px`;
   return node;
 }
 
@@ -85,9 +97,9 @@ function names(m, place, numbers) {
   }, cut(name, LONGEST)));
   const sums = numbers && some(m.rowNames, (_, i) => svg('text', {
     x: left + m.cols * cell + 8, y: down(i), class: 'soft sum',
-    'data-sum': rowSum(m, i).toFixed(4),
-  }, `Σ ${rowSum(m, i).toFixed(2)}`));
-  const why = 'Weights come in steps of 1/255, so that the sum of many is a little off.';
+    'data-sum': m.sums[i].toFixed(4),
+  }, `Σ ${m.sums[i].toFixed(2)}`));
+  const why = 'The sum of the row.';
   return svg('g', { class: 'names' }, sums ? svg('g', {}, svg('title', {}, why), sums) : null,
     svg('g', { class: 'across' }, across), svg('g', { class: 'beside' }, beside));
 }
@@ -135,14 +147,14 @@ function ends(m, { left, top, cell }) {
   return group;
 }
 
-// Hollow squares where gold has links; those that are only possible dashed.
+// Hollow squares where the reference has links; those that are only possible dashed.
 function squares(m, { left, top, cell }, gold) {
   const group = svg('g', { class: 'gold', 'pointer-events': 'none' });
   for (const link of gold.possible) {
     const [j, i] = link.split('-').map(Number);
     if (i < m.rows && j < m.cols) group.append(svg('rect', {
       x: left + j * cell + 3, y: top + i * cell + 3, width: cell - 6, height: cell - 6,
-      fill: 'none', stroke: '#d9480f', 'stroke-width': 2, 'data-link': link,
+      fill: 'none', 'stroke-width': 2, 'data-link': link,
       'stroke-dasharray': gold.sure.has(link) ? null : '3 3',
     }));
   }
@@ -175,14 +187,15 @@ export function cellOf(maps, room, largestCell) {
 // called with what is pointed at, `choose` with what is clicked.
 export function heatmap(m, { room, gamma, cell = LARGEST, live = true, paint = blues, sums = live,
   dotted = true, gold = null, tell = live ? point : null, choose = null, sticks = false }) {
-  const place = measure(m, room, cell, sums);
+  const summed = sums && Boolean(m.sums);
+  const place = measure(m, room, cell, summed);
   const { left, top } = place;
   const hair = svg('g', { class: 'cross-hair' });
   const drawing = svg('svg', {
     width: place.width, height: place.height, viewBox: `0 0 ${place.width} ${place.height}`,
     role: 'figure', 'aria-label': 'Attention weights', class: `heat-map${choose ? ' choose' : ''}`,
-  }, cells(m, place, { gamma, paint }), ends(m, place),
-  dotted ? dots(m, place) : null, gold && squares(m, place, gold), hair, names(m, place, sums));
+  }, cells(m, place, { gamma, paint }), m.masked ? masked(m, place) : null, ends(m, place),
+  dotted ? dots(m, place) : null, gold && squares(m, place, gold), hair, names(m, place, summed));
   drawing.mark = (row, col) => {
     clear(hair);
     if (row !== null && row < m.rows) hair.append(svg('rect', {
@@ -216,19 +229,30 @@ export function heatmap(m, { room, gamma, cell = LARGEST, live = true, paint = b
   return drawing;
 }
 
-// Gold links join words of both sides: in pieces, or within one side, they mean nothing.
+// Reference links join words of both sides: in pieces, or within one side, they mean nothing.
 const takesGold = (state) => state.unit === 'words' && state.kind === 'cross';
 
 function judged(sentence, state, gold) {
   if (!takesGold(state))
-    return el('p', { class: 'note' }, 'Gold links join words of both sides: choose words, and '
-      + 'target to source.');
+    return el('p', { class: 'note' }, 'Reference links join words of both sides: choose words and '
+      + 'cross-attention.');
   if (gold.bad.length > 0)
-    return el('p', { class: 'note' }, 'Gold links look like 0-0 1-2 3?4; not understood: ',
+    return el('p', { class: 'note' }, 'Reference links look like 0-0 1-2 3?4; not understood: ',
       gold.bad.slice(0, 5).join(' '));
   const rate = errorRate(sentence, state, gold);
   return el('p', { class: 'note', 'data-aer': rate.toFixed(4) },
     `Alignment error rate ${(100 * rate).toFixed(1)} % against the squares.`);
+}
+
+// What a reader has to know to read this map.
+function hint(m, unit) {
+  if (m.masked)
+    return 'Rows are queries, columns keys: the decoder’s inputs, which begin with <s>. A step '
+      + 'cannot attend to later inputs: these cells are masked, and crossed out.';
+  if (isHard(m) && unit === 'words')
+    return 'Hard attention chooses one place for each piece. The row of a word with several '
+      + 'pieces is the mean of their choices; choose pieces to see each.';
+  return '';
 }
 
 export const view = {
@@ -250,6 +274,7 @@ export const view = {
     } else {
       stage.append(drawing);
     }
+    if (hint(m, state.unit)) stage.append(el('p', { class: 'note' }, hint(m, state.unit)));
     return { drawing, point: ({ row, col }) => drawing.mark(row, col) };
   },
 };

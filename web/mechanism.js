@@ -19,11 +19,13 @@ const NOTES = {
   'multi-head': 'Each head weighs every source word anew at each step.',
   'local-m': 'The window moves on by one word at each step.',
   'local-p': 'The model predicts a position p and looks around it: inside the window of ±D words, '
-    + 'the less the farther from p (the curve).',
-  'hard-argmax': 'One word is chosen. The outlines show the distribution behind the choice.',
-  'hard-sample': 'One word is chosen. The outlines show the distribution behind the choice.',
-  forward: 'Words to the left of the frontier are behind it: the model does not go back.',
-  window: 'Each κ is the middle of a soft window that only ever moves forward.',
+    + 'the less the farther from p (the curve). The weights sum to less than 1.',
+  'hard-argmax': 'One piece is chosen. The outlines show the distribution behind the choice.',
+  'hard-sample': 'One piece is chosen. The outlines show the distribution behind the choice.',
+  forward: 'Words to the left of the frontier have no weight. The frontier follows the focus of '
+    + 'the step before, by default one word behind it, so the model can go back by that much.',
+  window: 'Each κ is the middle of a soft window, which only moves forward. The weights φ of '
+    + 'Graves need not sum to 1; maps and bars show φ divided by its sum.',
   static: 'The weights are the same at every step: they depend on the source alone.',
 };
 

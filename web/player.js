@@ -15,7 +15,7 @@ function sourceWords(m, row) {
       onmouseenter: () => point(row, j), onmouseleave: () => point(null, null) });
     node.style.background = css(colour);
     node.style.color = ink(colour);
-    if (weight >= 0.05) node.append(el('small', {}, weight.toFixed(2).slice(weight < 0.995)));
+    if (weight >= 0.05) node.append(el('small', {}, weight.toFixed(2)));
     line.append(node);
   });
   return line;
@@ -43,17 +43,55 @@ function probable(step) {
   return table;
 }
 
+const EVERY = 900;  // milliseconds between two steps that are played
+
+// A button that goes on step by step until the last one, or until it is pressed again. At the last
+// step it begins anew. It stops when its view is no longer shown.
+function playButton(at, rows, go) {
+  let timer = null;
+  const node = el('button', { type: 'button', class: 'play' });
+  const name = () => {
+    node.textContent = timer ? 'Pause' : 'Play';
+  };
+  const stop = () => {
+    clearTimeout(timer);
+    timer = null;
+    name();
+  };
+  const next = () => {
+    if (!node.isConnected) return stop();
+    go(at() + 1);
+    if (at() >= rows - 1) return stop();
+    timer = setTimeout(next, EVERY);
+    return undefined;
+  };
+  node.addEventListener('click', () => {
+    if (timer) return stop();
+    if (at() >= rows - 1) go(0);
+    timer = setTimeout(next, EVERY);
+    return name();
+  });
+  name();
+  return { node, stop };
+}
+
 // Built once and kept while it is dragged; `show(row)` brings it up to date.
 function slider(rows) {
   const go = (to) => set({ step: Math.max(0, Math.min(rows - 1, to)) });
+  const at = () => Number(input.value);
+  const play = playButton(() => at(), rows, go);
+  const choose = (to) => {
+    play.stop();
+    go(to);
+  };
   const input = el('input', { type: 'range', class: 'step', min: 0, max: rows - 1,
-    'aria-label': 'Step', oninput: () => go(Number(input.value)) });
+    'aria-label': 'Step', oninput: () => choose(at()) });
   const button = (text, label, by) => el('button', { type: 'button', 'aria-label': label,
-    onclick: () => go(Number(input.value) + by) }, text);
+    title: label, onclick: () => choose(at() + by) }, text);
   const count = el('span');
   return {
-    node: el('div', { class: 'steps wide' }, button('◀', 'One step back', -1), input,
-      button('▶', 'One step on', 1), count),
+    node: el('div', { class: 'steps wide' }, play.node, button('‹', 'One step back', -1), input,
+      button('›', 'One step on', 1), count),
     show(row) {
       input.value = row;
       count.textContent = `step ${row + 1} of ${rows}`;
@@ -86,7 +124,7 @@ function fill(body, { m, sentence, row, score }) {
       el('h2', {}, 'and writes'), target,
       el('h2', {}, `Weights of this step (${m.mechanism})`), chart,
       el('p', { class: 'note' }, note(m.mechanism, score))),
-    el('div', {}, el('h2', {}, 'Most probable next'), probable(sentence.steps[row])));
+    el('div', {}, el('h2', {}, 'Next-token probabilities'), probable(sentence.steps[row])));
   const most = largest(m, row);
   showIn(source, source.children[most]);
   showIn(target, target.children[row]);

@@ -6,10 +6,25 @@ import { streamed } from './stream.js';
 const kept = document.getElementById('recorded');
 export const recorded = kept ? JSON.parse(kept.textContent) : null;
 
-let key = '';
+// Kept until the tab is closed, if the browser allows it.
+const KEY = 'fovea-api-key';
+function storage(act) {
+  try {
+    return act(sessionStorage);
+  } catch {
+    return null;
+  }
+}
+let key = (!recorded && storage((kept) => kept.getItem(KEY))) || '';
 export function useKey(text) {
   key = text.trim();
+  storage((kept) => kept.setItem(KEY, key));
 }
+
+// Whether the last answer was that a key is missing, unknown or not allowed.
+let refused = false;
+export const needsKey = () => refused;
+const ASKS_FOR_KEY = /API key/;
 
 // The server's answer; an Error with its words where it refuses.
 async function reply(path, body, signal) {
@@ -21,9 +36,14 @@ async function reply(path, body, signal) {
     if (error.name === 'AbortError') throw error;
     throw new Error('The server does not answer. Is fovea serve still running?');
   });
+  refused = false;
   if (got.ok) return got;
-  const { error } = await got.json().catch(() => ({}));
-  throw new Error(error ?? `the server answered ${got.status}`);
+  const { error = `the server answered ${got.status}` } = await got.json().catch(() => ({}));
+  refused = ASKS_FOR_KEY.test(error);
+  if (refused && !key)
+    throw new Error('This server requires an API key. Enter yours below; the operator of the '
+      + 'server issues keys.');
+  throw new Error(error);
 }
 
 const ask = async (path, body) => (await reply(path, body)).json();
@@ -54,9 +74,16 @@ export async function translate(text, model, fields = {}, listener = null) {
   if (recorded && Object.keys(fields).length === 0) return recorded.reply;
   const stream = async (path, body) => streamed(
     (await reply('/v1/translate/stream', body, listener.signal)).body, listener.grown);
-  return once('/translate', {
+  const body = {
     q: text, ...named(model), attention: true, beam_size: 4, n_best: 4, ...fields,
-  }, listener ? stream : ask);
+  };
+  try {
+    return await once('/translate', body, listener ? stream : ask);
+  } catch (error) {  // beyond the service's limit for attention, the text is translated without it
+    if (!error.message.includes('the attention of this text takes more than')) throw error;
+    const reply = await once('/translate', { ...body, attention: false });
+    return { ...reply, attention: [], tooLarge: true };
+  }
 }
 
 // One row of attention of a text's sentence: place is {kind, layer, head, row}.

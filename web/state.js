@@ -2,7 +2,7 @@
 
 const DEFAULTS = {
   text: '', model: '', other: '', view: 'map', sentence: 0, kind: 'cross', layer: -1, head: -1,
-  unit: 'words', gamma: 1, hide: 0.05, step: 0, theme: '',
+  unit: '', gamma: 1, hide: 0.05, step: 0, theme: '',
   col: -1, side: 'source', word: '', update: -1, gold: '',
   palette: '', off: '', sort: '',
   edit: '', mask: '', mute: '', force: '', prefix: '', second: '',

@@ -26,9 +26,10 @@ export async function streamed(body, grown) {
     if (name === 'done') return data;
     if (name === 'error') throw new Error(data.error);
     const { text = '' } = sentences[data.sentence] ?? {};
-    sentences[data.sentence] = name === 'sentence' ? { text: data.translatedText, end: '' }
-      : { text: text + data.added, end: '…' };
-    grown(Object.values(sentences).map((s) => s.text + s.end).join(' '));
+    const { before } = data;
+    sentences[data.sentence] = name === 'sentence' ? { before, text: data.translatedText, end: '' }
+      : { before, text: text + data.added, end: '…' };
+    grown(Object.values(sentences).map((s) => s.before + s.text + s.end).join('').trim());
   }
   throw new Error('The server broke off in the middle of its answer.');
 }

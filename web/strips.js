@@ -1,6 +1,6 @@
 // Lists of numbers as bars or as strips of colour; pointing at one reads it out.
 
-import { el } from './dom.js';
+import { cellAt, el } from './dom.js';
 import { css, diverging } from './colours.js';
 
 export const SOFTER = 0.7;  // so that small numbers are seen
@@ -12,6 +12,13 @@ export function digits(x) {
   const size = Math.abs(x);
   if (size !== 0 && (size < 0.001 || size >= 10000)) return x.toExponential(2);
   return x.toFixed(size < 10 ? 3 : size < 100 ? 2 : 1);
+}
+
+// The same for numbers that stand below each other: all with the digits of the largest.
+export function digitsOf(numbers) {
+  const size = largestOf(numbers);
+  if (size < 0.001 || size >= 10000) return (x) => x.toExponential(2);
+  return (x) => x.toFixed(size < 10 ? 3 : size < 100 ? 2 : 1);
 }
 
 export function say(text) {
@@ -32,8 +39,8 @@ function strip(numbers, { name, width, height, paint }) {
   context.scale(fine, fine);
   numbers.forEach((x, i) => paint(context, x, i * cell, cell));
   canvas.addEventListener('mousemove', (event) => {
-    const i = Math.floor((event.clientX - canvas.getBoundingClientRect().left) / cell);
-    if (i >= 0 && i < numbers.length) say(`${name}, number ${i + 1} = ${digits(numbers[i])}`);
+    const [, i] = cellAt(event, canvas, { rows: 1, cols: numbers.length });
+    say(`${name}, number ${i + 1} = ${digits(numbers[i])}`);
   });
   canvas.addEventListener('mouseleave', () => say(''));
   return canvas;

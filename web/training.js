@@ -100,7 +100,7 @@ async function then(body, { sentence, state, model, room, update }) {
   if (body.dataset.wanted !== String(update)) return;
   const past = read(answer);
   const m = matrix(past, fitted(past, state));
-  body.replaceChildren(el('p', {}, `${entropy(m).toFixed(3)} bits a row on average`),
+  body.replaceChildren(el('p', {}, `Mean entropy ${entropy(m).toFixed(3)} bits per row`),
     heatmap(m, { room, gamma: state.gamma, live: false }));
   body.dataset.shown = update;
 }
@@ -112,7 +112,7 @@ function picture(body, context) {
   const steps = slider();
   const charts = el('div', { class: 'charts' });
   const past = el('div', { class: 'past' });
-  const looked = el('div', {}, el('h2', {}, 'Where it looked while it was learning'), steps.node,
+  const looked = el('div', {}, el('h2', {}, 'Attention during training'), steps.node,
     past);
   const none = el('p', { class: 'note' }, 'No checkpoint was kept.');
   body.append(charts, looked, none);
@@ -152,7 +152,7 @@ export const view = {
   draw(stage, context) {
     const { model } = context;
     if (!model.training) {
-      stage.append(el('p', { class: 'note' }, 'Nothing is known of how this model was trained. '
+      stage.append(el('p', { class: 'note' }, 'No training log comes with this model. '
         + 'fovea serve --run DIR shows a run of fovea train.'));
       return {};
     }

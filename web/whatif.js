@@ -17,6 +17,16 @@ const focus = (event, selector) => { focused = event.detail === 0 ? selector : '
 
 const shortcut = (event) => !event.ctrlKey && !event.metaKey && !event.altKey;
 
+const SCRIPTS = ['Han', 'Hiragana', 'Katakana', 'Thai', 'Lao', 'Khmer', 'Myanmar'];
+const UNSPACED = new RegExp(
+  `[${SCRIPTS.map((name) => `\\p{Script=${name}}`).join('')}、。，！？；：（）「」『』《》]`, 'u');
+
+// The words as one text, without blanks between words of scripts that write none.
+const joined = (words) => words.filter((word) => word !== '').reduce((text, word) => {
+  const touch = UNSPACED.test([...text].at(-1) ?? '') && UNSPACED.test([...word][0]);
+  return `${text}${text === '' || touch ? '' : ' '}${word}`;
+}, '');
+
 // A field in the place of a word; Enter reads the sentence with what it holds.
 function edit(node, words, at) {
   const field = el('input', { class: 'edit', value: words[at], dir: 'auto', spellcheck: 'false',
@@ -25,7 +35,7 @@ function edit(node, words, at) {
   const close = (keep) => {
     if (!open) return;
     open = false;
-    const text = words.map((name, i) => (i === at ? field.value.trim() : name)).join(' ').trim();
+    const text = joined(words.map((name, i) => (i === at ? field.value.trim() : name)));
     const other = text !== '' && field.value.trim() !== words[at];
     if (keep && other) return set({ edit: text, mask: '', force: '', prefix: '' });
     focused = '';
@@ -53,7 +63,7 @@ function sourceWords(sentence, state, look) {
     const node = el('button', {
       type: 'button', 'data-word': at, class: masked.includes(at) ? 'masked' : null,
       'aria-pressed': masked.includes(at),
-      title: `Click: nothing may look at it.${at < words.length ? ' Double click: edit it.' : ''}`,
+      title: `Click: mask it.${at < words.length ? ' Double click: edit it.' : ''}`,
       onclick: (event) => {
         if (event.detail > 1) return;  // of a double click the second
         focus(event, `[data-word="${at}"]`);
@@ -82,22 +92,22 @@ function sourceWords(sentence, state, look) {
 function headButtons(sentence, state) {
   const { silent } = changes(state);
   const columns = heads(sentence, state.kind);
-  const table = el('div', { class: 'mute', role: 'group', 'aria-label': 'Heads to silence' });
+  const table = el('div', { class: 'mute', role: 'group', 'aria-label': 'Heads to mute' });
   table.style.gridTemplateColumns = `auto repeat(${columns.length}, auto)`;
   for (const layer of layers(sentence, state.kind)) {
-    table.append(el('span', { class: 'name' }, `layer ${layer}`));
+    table.append(el('span', { class: 'name' }, `layer ${layer + 1}`));
     for (const head of columns) {
       const off = silent.some((one) => one.kind === state.kind && one.layer === layer
         && one.head === head);
       table.append(el('button', {
         type: 'button', class: off ? 'masked' : null, 'aria-pressed': off,
         'data-head': `${state.kind}.${layer}.${head}`,
-        'aria-label': `Silence layer ${layer}, head ${head}`,
+        'aria-label': `Mute layer ${layer + 1}, head ${head + 1}`,
         onclick: (event) => {
           focus(event, `[data-head="${state.kind}.${layer}.${head}"]`);
           toggleHead(state, `${state.kind}.${layer}.${head}`);
         },
-      }, String(head)));
+      }, String(head + 1)));
     }
   }
   return table;
@@ -125,8 +135,8 @@ function panel(name, title, drawing) {
 function mapsOf(before, now, d, { room, gamma, look }) {
   const same = now === before;
   const cell = cellOf(same ? [now.m] : [before.m, now.m, d], room, 40);
-  const sides = same ? [[before, 'before', 'As it is', 0]]
-    : [[before, 'before', 'As it was', 0], [now, 'now', 'As it is now', 1]];
+  const sides = same ? [[before, 'before', 'Original', 0]]
+    : [[before, 'before', 'Original', 0], [now, 'now', 'Changed', 1]];
   const maps = sides.map(([one, name, title, side]) => {
     const drawing = heatmap(one.m, { room, gamma, cell, sums: false,
       tell: (row, col) => point(placed(d.rowPairs, side, row), placed(d.colPairs, side, col)),
@@ -151,15 +161,15 @@ function stepsOf(m, row) {
 // What one can do, in front of it; what one should know, behind it.
 function invitation(kind) {
   return el('p', { class: 'note' }, 'Click a word to mask it, double-click to edit it, click a '
-    + 'head to silence it', kind === 'cross' ? ', click a cell of the map to make its step look '
-    + 'there' : '', '. Then see what becomes of the translation.');
+    + 'head to mute it', kind === 'cross' ? ', click a cell of the map to make its step attend '
+    + 'there' : '', '. The changed translation appears below.');
 }
 
 function note() {
-  return el('p', { class: 'note' }, 'A forced step looks there in the layer and head that are '
-    + 'chosen, or in all; what was written before it is kept. Silent heads count as 0. Keys: e '
-    + 'edits the word in focus, f makes the chosen step (← →) look at it. A recurrent encoder has '
-    + 'read a masked word all the same.');
+  return el('p', { class: 'note' }, 'A forced step attends there in the chosen layer and head, or '
+    + 'in all; the pieces before it are kept. Means leave muted heads out. Keys: e edits the word '
+    + 'in focus, f makes the chosen step (← →) attend to it. A recurrent encoder still reads a '
+    + 'masked word; only attention ignores it.');
 }
 
 // A cell of the difference as "before 0.602, now 0.000, difference −0.602".

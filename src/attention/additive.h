@@ -26,8 +26,9 @@ class AdditiveScore : public Score {
     return additive_scores(q, memory.keys, v, look);  // e_tj = vᵀ tanh(W_a s_t + U_a h_j)
   }
   std::string formula() const override { return "e_tj = v·tanh(W_a s_t + U_a h_j)"; }
+  std::vector<std::string> factors() const override { return {"v", "tanh"}; }
   void explain(const Tensor& s, const Memory& memory, Steps& steps) const override {
-    steps.query("v", "v: how much each number of what is compared counts", v.values());
+    steps.query("v", "v: learned weights of the score", v.values());
     add_tanh_of_sum(steps, {"W_a s_t", "U_a h_j"}, linear(s, W_a).values(), rows_of(memory.keys));
   }
 };

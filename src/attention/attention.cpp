@@ -37,10 +37,10 @@ Tensor ScoredAttention::scores(const Tensor& s, const Memory& memory, const Look
 
 void ScoredAttention::explain(const Query& query, const Memory& memory, const Before& before,
                               const Attended& attended, Steps& steps) const {
-  steps.query("s_t", "s_t: the state that asks", query.s.values());
+  steps.query("s_t", "s_t: the decoder state, which acts as the query", query.s.values());
   score().explain(query.s, memory, steps);
   const Row e = scores(query.s, memory, {memory.sentences, query.sentence}).values();
-  steps.column("e_tj", score().formula(), e);
+  steps.sums("e_tj", score().formula(), e, score().factors());
   explain_focus(e, before, attended, steps);
 }
 

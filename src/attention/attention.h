@@ -64,6 +64,7 @@ class Score {
   // How e_tj is written, and what stands between s_t, h_j and it. s is [1, state], the memory one
   // sentence.
   virtual std::string formula() const { return "e_tj = score(s_t, h_j)"; }
+  virtual std::vector<std::string> factors() const { return {}; }  // Step::factors of e_tj
   virtual void explain(const Tensor& /*s*/, const Memory&, Steps&) const {}
 };
 

@@ -33,8 +33,9 @@ class ConcatScore : public Score {
   std::string formula() const override {
     return "e_tj = v·tanh(W [s_t; h_j]) = v·tanh(W_s s_t + W_h h_j)";
   }
+  std::vector<std::string> factors() const override { return {"v", "tanh"}; }
   void explain(const Tensor& s, const Memory& m, Steps& steps) const override {
-    steps.query("v", "v: how much each number of what is compared counts", v.values());
+    steps.query("v", "v: learned weights of the score", v.values());
     add_tanh_of_sum(steps, {"W_s s_t", "W_h h_j"}, linear(s, m.W_s).values(), rows_of(m.keys));
   }
 };

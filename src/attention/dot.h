@@ -15,6 +15,7 @@ class DotScore : public Score {
     return dot_scores(s, memory.keys, look);  // e_tj = s_tᵀ h_j
   }
   std::string formula() const override { return "e_tj = s_t·h_j"; }
+  std::vector<std::string> factors() const override { return {"s_t", "h_j"}; }
 };
 
 // Vaswani et al.: Attention Is All You Need, NIPS 2017, section 3.2.1.
@@ -29,7 +30,8 @@ class ScaledDotScore : public Score {
     const Row state = rows_of(s).front();
     Row products;
     for (const Row& h : rows_of(memory.h)) products.push_back(dot(state, h));
-    steps.column("s_t·h_j", "s_t·h_j: how well state and word agree", products);
+    steps.sums("s_t·h_j", "s_t·h_j: how well query and encoder state agree", products,
+               {"s_t", "h_j"});
   }
 };
 

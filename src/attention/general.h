@@ -19,8 +19,10 @@ class GeneralScore : public Score {
     return dot_scores(s, memory.keys, look);  // e_tj = s_tᵀ W h_j
   }
   std::string formula() const override { return "e_tj = s_t·(W h_j)"; }
+  std::vector<std::string> factors() const override { return {"s_t", "W h_j"}; }
   void explain(const Tensor&, const Memory& memory, Steps& steps) const override {
-    steps.words("W h_j", "W h_j: each word as states are written", rows_of(memory.keys));
+    steps.words("W h_j", "W h_j: encoder states, projected into the decoder's space",
+                rows_of(memory.keys));
   }
 };
 

@@ -20,7 +20,15 @@ class LocationScore : public Score {
   Tensor operator()(const Tensor& s, const Memory&, const Lookup& look) const override {
     return first_columns(linear(s, W_a), look);  // e_tj = (W_a s_t)_j
   }
-  std::string formula() const override { return "e_tj = (W_a s_t)_j: the state alone says where"; }
+  std::string formula() const override {
+    return "e_tj = (W_a s_t)_j = s_t·w_j: the state alone says where to look";
+  }
+  std::vector<std::string> factors() const override { return {"s_t", "w_j"}; }
+  void explain(const Tensor&, const Memory& memory, Steps& steps) const override {
+    std::vector<Row> rows = rows_of(W_a);
+    rows.resize(static_cast<size_t>(memory.h.rows()), Row(static_cast<size_t>(W_a.cols()), 0));
+    steps.words("w_j", "w_j: row j of W_a, learned for position j", std::move(rows));
+  }
   int64_t reach() const override { return W_a.size(0); }
 };
 

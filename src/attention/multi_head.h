@@ -10,6 +10,8 @@ namespace fovea {
 //   MultiHead(Q, K, V) = Concat(head_1, …, head_h) W^O
 //   head_i             = softmax(Q W_i^Q (K W_i^K)ᵀ / √d_k) V W_i^V
 //
+// Unlike the paper, every projection has a bias: Q W_i^Q + b_i^Q and so on.
+//
 // The projections of all heads stand one below the other in W_Q, W_K and W_V, and these three one
 // below the other in W_QKV, so that one product computes what comes from one input.
 struct MultiHeadAttention {

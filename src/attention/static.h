@@ -46,7 +46,7 @@ class StaticAttention : public ScoredAttention {
                const Attended& attended, Steps& steps) const override {
     const Tensor u = rows_at(memory.summary, query.sentence);
     ScoredAttention::explain({u, query.sentence}, memory, before, attended, steps);
-    steps.all.front().formula = "s_t = u: the summary of the sentence asks, at every step";
+    steps.all.front().formula = "s_t = u: the summary of the sentence is the query, at every step";
   }
 
   // u [sentences, D].

@@ -38,8 +38,8 @@ void add_tanh_of_sum(Steps& steps, const AddedNames& names, const Row& q,
     std::ranges::transform(row, q, row.begin(),
                            [](double k, double a) { return std::tanh(a + k); });
   const std::string query = names.query, key = names.key;
-  steps.query(query, query + ": the state, made ready to be compared", q);
-  steps.words(key, key + ": each word, made ready to be compared", keys);
+  steps.query(query, query + ": the decoder state, projected", q);
+  steps.words(key, key + ": encoder states, projected", keys);
   steps.words("tanh", "tanh(" + query + " + " + key + ")", std::move(inner));
 }
 
@@ -53,13 +53,13 @@ Steps scaled_dot_steps(const Row& q, const std::vector<Row>& keys, const std::ve
   Steps steps;
   steps.query("q", "q = W_Q x + b_Q: the query", q);
   steps.words("k_j", "k_j = W_K x_j + b_K: the key of each word", keys);
-  steps.column("q·k_j", "q·k_j: how well key and query agree", products);
+  steps.sums("q·k_j", "q·k_j: how well query and key agree", products, {"q", "k_j"});
   steps.column("÷ √d_k", fmt::format("q·k_j / √d_k, with √{} = {:.4g}", q.size(), root), scaled);
   steps.column("α_j", "α_j = softmax over the words: weights that sum to 1", alpha,
                Step::Shown::share);
   add_weighted_sum(steps, alpha, values,
                    {"v_j", "α_j v_j", "Σ_j α_j v_j",
-                    "Σ_j α_j v_j: what is read, of the values v_j = W_V x_j + b_V"});
+                    "Σ_j α_j v_j: sum of the values v_j = W_V x_j + b_V, the output of this head"});
   return steps;
 }
 

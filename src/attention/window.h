@@ -1,5 +1,9 @@
 #pragma once
 
+#include <fmt/format.h>
+
+#include <cmath>
+#include <numeric>
 #include <vector>
 
 #include "attention/attention.h"
@@ -37,18 +41,42 @@ class WindowAttention : public Attention {
             .now = {.steps = before.steps + 1, .kappa = kappa}};
   }
 
-  void explain(const Query& query, const Memory&, const Before&, const Attended& attended,
+  void explain(const Query& query, const Memory& memory, const Before&, const Attended& attended,
                Steps& steps) const override {
     const Tensor hat = linear(query.s, W, b);
-    steps.query("s_t", "s_t: the state that asks", query.s.values());
+    steps.query("s_t", "s_t: the decoder state, from which the windows are computed",
+                query.s.values());
     steps.query("α̂", "(α̂, β̂, κ̂) = W s_t + b: height, sharpness and step of each Gaussian",
                 columns(hat, 0, K).values());
     steps.query("β̂", "", columns(hat, K, K).values());
     steps.query("κ̂", "", columns(hat, 2 * K, K).values());
     steps.query("κ_t", "κ_t = κ_{t−1} + exp(κ̂): the middles, which only move forward",
                 attended.now.kappa.values());
-    steps.column("φ_tj", "φ_tj = Σ_k exp(α̂_k − exp(β̂_k) (κ_tk − j)²)", attended.weights.values(),
-                 Step::Shown::share);
+    explain_windows(hat.values(), attended, memory.h.rows(), steps);
+  }
+
+ private:
+  // Each Gaussian at each word, their sum φ, and φ / Σ_j φ.
+  void explain_windows(const Row& hat, const Attended& attended, int64_t words,
+                       Steps& steps) const {
+    const Row kappa = attended.now.kappa.values(), phi = attended.weights.values();
+    std::vector<Row> each(static_cast<size_t>(words));
+    for (size_t j = 0; j < each.size(); ++j)
+      for (size_t k = 0; k < kappa.size(); ++k) {
+        const double from_middle = kappa[k] - static_cast<double>(j + 1);
+        const double sharpness = std::exp(hat[kappa.size() + k]);
+        each[j].push_back(std::exp(hat[k] - sharpness * from_middle * from_middle));
+      }
+    steps.words("φ_tjk", "φ_tjk = exp(α̂_k − exp(β̂_k) (κ_tk − j)²): Gaussian k at word j",
+                std::move(each));
+    steps.sums("φ_tj", "φ_tj = Σ_k φ_tjk: weights that need not sum to 1", phi, {"φ_tjk"});
+    steps.all.back().shown = Step::Shown::share;
+    const double sum = std::accumulate(phi.begin(), phi.end(), 0.0);
+    Row shares = phi;
+    for (double& share : shares) share /= sum > 0 ? sum : 1;
+    steps.column("share",
+                 fmt::format("share = φ_tj / Σ_j φ_tj, Σ_j φ_tj = {:.3f}: as maps show it", sum),
+                 shares, Step::Shown::share);
   }
 };
 

@@ -1,6 +1,7 @@
 #include "base/lines.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 #include <zlib.h>
 
@@ -33,6 +34,8 @@ class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual std::string_view read() = 0;
+  // Would read() wait for longer than this?
+  virtual bool pauses(int /*milliseconds*/) const { return false; }
 };
 
 namespace {
@@ -44,14 +47,20 @@ class DescriptorSource : public ByteSource {
 
   std::string_view read() override {
     for (;;) {
-      const int fd = fd_.get() < 0 ? STDIN_FILENO : fd_.get();
-      const ssize_t n = ::read(fd, buffer_.data(), buffer_.size());
+      const ssize_t n = ::read(descriptor(), buffer_.data(), buffer_.size());
       if (n >= 0) return {buffer_.data(), static_cast<size_t>(n)};
       if (errno != EINTR) fail_errno(name_, "read", errno);
     }
   }
 
+  bool pauses(int milliseconds) const override {
+    pollfd input{.fd = descriptor(), .events = POLLIN, .revents = 0};
+    return poll(&input, 1, milliseconds) == 0;
+  }
+
  private:
+  int descriptor() const { return fd_.get() < 0 ? STDIN_FILENO : fd_.get(); }
+
   Descriptor fd_;
   std::string name_, buffer_;
 };
@@ -69,7 +78,8 @@ class MemorySource : public ByteSource {
   std::string_view bytes_;
 };
 
-// Inflates one or more gzip members that follow each other, as gzip itself does.
+// Inflates one or more gzip members that follow each other, and ignores zeros after a member
+// (padding to a block of a tape), as gzip and Python's gzip do.
 class GzipSource : public ByteSource {
  public:
   GzipSource(std::unique_ptr<ByteSource> from, std::string name)
@@ -88,6 +98,7 @@ class GzipSource : public ByteSource {
               ": the gzip data ends early, at byte ", consumed_, "; the file is truncated");
         return {};
       }
+      if (between_members_ && consumed_ > 0 && skip_padding()) continue;
       inflate_some();
     }
     return {buffer_.data(), buffer_.size() - zlib_.avail_out};
@@ -99,6 +110,13 @@ class GzipSource : public ByteSource {
     zlib_.next_in = zlib_bytes(piece);
     zlib_.avail_in = static_cast<uInt>(piece.size());
     return !piece.empty();
+  }
+
+  // Skips zeros: a member begins with 0x1F. Whether the input at hand was nothing else.
+  bool skip_padding() {
+    for (; zlib_.avail_in > 0 && *zlib_.next_in == 0; --zlib_.avail_in, ++zlib_.next_in)
+      ++consumed_;
+    return zlib_.avail_in == 0;
   }
 
   void inflate_some() {
@@ -190,6 +208,10 @@ LineReader& LineReader::operator=(LineReader&&) noexcept = default;
 LineReader::~LineReader() = default;
 
 std::string LineReader::where() const { return name_ + ":" + std::to_string(counts_.lines); }
+
+bool LineReader::pauses(int milliseconds) const {
+  return source_ != nullptr && ahead_.find('\n') == ahead_.npos && source_->pauses(milliseconds);
+}
 
 bool LineReader::refill() {
   if (source_ == nullptr) return false;

@@ -45,6 +45,10 @@ class LineReader {
   // False at the end of the file; throws Exit::files when the system cannot read on.
   bool next(Line& line);
 
+  // True if no whole line has been read ahead, and the writer of a pipe or a terminal sends nothing
+  // for this long. False at the end, for files and for what is compressed.
+  bool pauses(int milliseconds) const;
+
   const LineCounts& counts() const { return counts_; }
   const std::string& name() const { return name_; }
   std::string where() const;  // "train.en:4711", the line read last

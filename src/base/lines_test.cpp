@@ -1,7 +1,9 @@
 #include "base/lines.h"
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <fstream>
@@ -205,6 +207,22 @@ TEST(Lines, GzipGoesBothWays) {
   EXPECT_EQ(all_lines(LineReader::over(gzip(folder, ""), "x.gz")), Lines{});
 }
 
+// Tapes and some archives fill the last block with zeros; another member may follow them.
+TEST(Lines, ZerosAfterGzipDataAreIgnored) {
+  const TemporaryFolder folder;
+  const std::string packed = gzip(folder, "a\nb\n"), none = gzip(folder, "");
+  for (const size_t zeros : {1, 511, 200'000}) {
+    const std::string padding(zeros, '\0');
+    EXPECT_EQ(all_lines(LineReader::over(packed + padding, "x.gz")), (Lines{"a", "b"})) << zeros;
+    EXPECT_EQ(all_lines(LineReader::over(none + packed + none + padding, "x.gz")),
+              (Lines{"a", "b"}));
+    EXPECT_EQ(all_lines(LineReader::over(packed + padding + packed, "x.gz")),
+              (Lines{"a", "b", "a", "b"}));
+    message_of(Exit::data, [&] { all_lines(LineReader::over(packed + padding + "x", "x.gz")); });
+  }
+  message_of(Exit::data, [] { all_lines(LineReader::over(std::string(9, '\0'), "x.gz")); });
+}
+
 TEST(Lines, DamagedGzipIsAnErrorAtEveryByte) {
   const TemporaryFolder folder;
   std::string text;
@@ -269,6 +287,22 @@ TEST(Output, WritesLinesAndFlushes) {
   out.write(std::string(200'000, 'y'));
   out.close();
   EXPECT_EQ(read_file(folder / "o").size(), 200'004u);
+}
+
+TEST(Lines, TellThatAWriterPauses) {
+  const TemporaryFolder folder;
+  const std::string path = folder / "fifo";
+  ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
+  const Descriptor both(open(path.c_str(), O_RDWR | O_CLOEXEC));  // so that no open() waits
+  LineReader reader = LineReader::once(path);
+  EXPECT_TRUE(reader.pauses(0));
+  ASSERT_EQ(write(both.get(), "one\ntwo\nthr", 11), 11);
+  EXPECT_FALSE(reader.pauses(0));
+  Line line;
+  ASSERT_TRUE(reader.next(line));
+  EXPECT_FALSE(reader.pauses(0)) << "a whole line has been read ahead";
+  ASSERT_TRUE(reader.next(line));
+  EXPECT_TRUE(reader.pauses(0)) << "the next line is not complete";
 }
 
 }  // namespace

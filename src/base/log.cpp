@@ -13,6 +13,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/log_fields.h"
 #include "base/utf8.h"
 
 namespace fovea {
@@ -156,6 +157,22 @@ LogFormat log_format() { return the_log().sink->format(); }
 
 void log_message(LogLevel level, std::string_view message) {
   the_log().logger.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
+}
+
+void log_event(std::string_view event, std::span<const LogField> fields, std::string_view text) {
+  if (log_format() != LogFormat::json) return log_message(LogLevel::info, text);
+  if (!the_log().logger.should_log(spdlog::level::info)) return;
+  std::string line =
+      fmt::format("{{\"time\":\"{}\",\"level\":\"info\",\"message\":{}",
+                  time_text(std::chrono::system_clock::now(), LogFormat::json), json_text(event));
+  for (const LogField& field : fields) {
+    line += "," + json_text(field.name) + ":";
+    if (const auto* words = std::get_if<std::string>(&field.value))
+      line += json_text(*words);
+    else
+      std::visit([&](const auto& value) { line += nlohmann::json(value).dump(); }, field.value);
+  }
+  the_log().sink->line(line + "}");
 }
 
 LineWarnings::~LineWarnings() {

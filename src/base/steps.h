@@ -17,6 +17,8 @@ struct Step {
   Of of = Of::query;
   std::vector<std::vector<double>> rows = {};  // one, or one for each word
   Shown shown = Shown::numbers;
+  // Names of steps: each number is the sum of the products of their entries. Empty: it is not.
+  std::vector<std::string> factors = {};
 };
 
 // A computation with its real numbers, in order, for people and programs to look at.
@@ -35,6 +37,12 @@ struct Steps {
     words(std::move(name), std::move(formula), {});
     for (const double number : numbers) all.back().rows.push_back({number});
     all.back().shown = shown;
+  }
+  // The same, each number a sum of products.
+  void sums(std::string name, std::string formula, const std::vector<double>& numbers,
+            std::vector<std::string> factors) {
+    column(std::move(name), std::move(formula), numbers);
+    all.back().factors = std::move(factors);
   }
 };
 

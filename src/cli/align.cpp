@@ -32,25 +32,27 @@ constexpr const char* kExamples = R"(Examples:
   One head, every link of more than 0.2 with its weight:
     fovea align -m model -s test.en -t test.de --layer 4 --head 2 --threshold 0.2 --soft
 
-  A model that was trained with data.alignments knows which of its heads learnt them:
+  A model trained with data.alignments uses the head that learned them by default:
     fovea align -m guided -s test.en -t test.de
 
-  Two directions joined, and how wrong the result is:
+  Join two directions, and measure the alignment error rate of the result:
     fovea align -m en-fr -s test.en -t test.fr > forward
     fovea align -m fr-en -s test.fr -t test.en --reverse > backward
     fovea align --symmetrize grow-diag-final forward backward > joined
     fovea evaluate --aer -r gold.talp -i forward backward joined
 
-SOURCE and TARGET may also stand alone, in this order.
+SOURCE and TARGET can also be given without -s and -t, in this order.
 
-Each pair of lines gives one line, empty lines too. The model reads the pair word by word (forced
-decoding); nothing is translated. Words are what stands between blanks, so tokenise as the gold
-links want it. Word weights are sums over the pieces of a source word and means over those of a
-target word. The end symbol is no word: its weight is left out, and each target word is linked to
-the real word of the largest weight.
+Each pair of lines gives one line of output, also if both are empty. The model reads the given
+translation (forced decoding) and generates none. Words are separated by blanks, so tokenise the
+text as the gold links expect. ICU's dictionaries split Chinese, Japanese, Thai, Lao, Khmer and
+Burmese text that has no blanks. Word weights are sums over the pieces of a source word and means
+over those of a target word. The weight of the end symbol is ignored: each target word is linked to
+the source word with the largest weight.
 
-grow-diag adds neighbours that join two words without a link to the intersection, and final what is
-left of that kind; grow-diag-final-and is Moses' form, which grows where one word is free.)";
+grow-diag starts from the intersection and adds neighbouring links between two words that have no
+link yet; final then adds all remaining links of this kind. grow-diag-final-and follows Moses, where
+one of the two words without a link is enough to grow.)";
 
 constexpr size_t kChunk = 1024;
 
@@ -84,8 +86,9 @@ class PairFiles {
     std::vector<PairPieces> pairs;
     for (Line source, target; pairs.size() < most;) {
       const bool more = sources_.next(source), partner = targets_.next(target);
-      check(more == partner, Exit::data, (more ? sources_ : targets_).where(), ": no partner in ",
-            (more ? targets_ : sources_).name(), "; both files must have the same number of lines");
+      check(more == partner, Exit::data, (more ? sources_ : targets_).where(),
+            ": no matching line in ", (more ? targets_ : sources_).name(),
+            "; both files must have the same number of lines");
       if (!more) break;
       pairs.push_back({pieces_of(package_.source, source, sources_),
                        pieces_of(package_.target, target, targets_)});
@@ -100,7 +103,7 @@ class PairFiles {
     if (clean.replaced) repaired_.add("{}: not UTF-8; bad bytes count as U+FFFD", reader.where());
     const int64_t longest = package_.model->max_length() - 1;
     if (std::ssize(pieces.ids) > longest || clean.cut || line.cut)
-      cut_.add("{}: {} pieces, the model takes {}: words beyond them have no links", reader.where(),
+      cut_.add("{}: {} pieces, the model accepts {}: later words get no links", reader.where(),
                pieces.ids.size(), longest);
     pieces.shorten(longest);
     return pieces;
@@ -108,7 +111,7 @@ class PairFiles {
 
   const Package& package_;
   LineReader sources_, targets_;
-  LineWarnings repaired_{"lines that are not UTF-8"}, cut_{"lines that were cut off"};
+  LineWarnings repaired_{"lines that are not UTF-8"}, cut_{"truncated lines"};
 };
 
 // ---- the best head ----
@@ -131,14 +134,14 @@ void check_range(const GoldLinks& gold, const PairPieces& pair, const std::strin
     check(source < pair.source.count() && target < pair.target.count(), Exit::data, where,
           ": a link to source word ", source + 1, " and target word ", target + 1,
           ", but the pair has ", pair.source.count(), " and ", pair.target.count(),
-          " words; are these the sentences that the links were made for?");
+          " words; check that the links belong to these sentences");
 }
 
 std::vector<GoldLinks> read_gold(const AlignCommand& c, const std::vector<PairPieces>& pairs) {
   const std::string& path = c.best_on[2];
   std::vector<GoldLinks> gold = read_talp(path, static_cast<CountedFrom>(c.gold_from));
   check(gold.size() == pairs.size(), Exit::data, path, " has ", gold.size(), " lines, ",
-        c.best_on[0], " ", pairs.size(), "; there must be one line of links for each pair");
+        c.best_on[0], " ", pairs.size(), "; expected one line of links per pair");
   for (size_t i = 0; i < gold.size(); ++i) {
     if (c.reverse) gold[i] = {reversed(gold[i].sure), reversed(gold[i].possible)};
     check_range(gold[i], pairs[i], path + ":" + std::to_string(i + 1));
@@ -171,17 +174,18 @@ AttentionChoice best_attention(const AlignCommand& c, const Package& package) {
                });
   progress.set(std::ssize(pairs));
   progress.finish();
-  check(!tried.empty(), Exit::data, c.best_on[0], ": no pair with words in both lines");
+  check(!tried.empty(), Exit::data, c.best_on[0], ": no pair has words on both sides");
   const Tried& best = *std::min_element(
       tried.begin(), tried.end(),
       [](const Tried& a, const Tried& b) { return a.counts.error_rate() < b.counts.error_rate(); });
   log_info(
-      "best of {} on {} pairs: {}: AER {:.2f}, precision {:.2f}, recall {:.2f} (the mean of all: "
-      "AER {:.2f})",
+      "best of {} choices on {} pairs: {}: AER {:.2f}, precision {:.2f}, recall {:.2f} (mean of "
+      "all "
+      "heads: AER {:.2f})",
       tried.size(), with_commas(std::ssize(pairs)), best.choice.name(),
       100 * best.counts.error_rate(), 100 * best.counts.precision(), 100 * best.counts.recall(),
       100 * tried.front().counts.error_rate());
-  log_info("the same without --best-on:{}", options_of(best.choice));
+  log_info("equivalent options, instead of --best-on:{}", options_of(best.choice));
   return best.choice;
 }
 
@@ -259,24 +263,23 @@ void warn_if_turned(const AlignCommand& c, const std::vector<Links>& a,
   constexpr int64_t kChance = 4;
   if (turned > 2 * agree + kChance)
     log_warning(
-        "{} looks turned round: off the diagonal it shares {} links with {}, and {} the other "
-        "way; {} --reverse",
+        "{} seems to be reversed: off the diagonal it shares {} links with {}, and {} after "
+        "reversing; {} --reverse",
         c.symmetrize[2], with_commas(agree), c.symmetrize[1], with_commas(turned),
-        c.reverse ? "leave out" : "add");
+        c.reverse ? "omit" : "add");
 }
 
 void join_files(const AlignCommand& c) {
   const Symmetry method = symmetry_of(c.symmetrize[0]);
   const std::string &first = c.symmetrize[1], &second = c.symmetrize[2];
   check(first != "-" || second != "-", Exit::usage,
-        "--symmetrize: standard input can be only one of the two files");
+        "--symmetrize: only one of the two files can be standard input");
   const std::vector<Links> forward = read_pharaoh(first);
   std::vector<Links> backward = read_pharaoh(second);
   const size_t shorter = std::min(forward.size(), backward.size());
   check(forward.size() == backward.size(), Exit::data, first, " has ", forward.size(), " lines, ",
         second, " ", backward.size(),
-        "; first line without partner: ", forward.size() > shorter ? first : second, ":",
-        shorter + 1);
+        "; first unmatched line: ", forward.size() > shorter ? first : second, ":", shorter + 1);
   if (c.reverse)
     for (Links& links : backward) links = reversed(links);
   warn_if_turned(c, forward, backward);
@@ -289,15 +292,15 @@ void join_files(const AlignCommand& c) {
 void align(AlignCommand& c) {
   if (!c.symmetrize.empty()) {
     check(c.source.empty() && c.target.empty() && c.best_on.empty(), Exit::usage,
-          "--symmetrize joins two files of links: leave out -s, -t and --best-on");
+          "--symmetrize joins two files of links: omit -s, -t and --best-on");
     return join_files(c);
   }
   check(!c.source.empty() && !c.target.empty(), Exit::usage,
         "give the sentence pairs with -s SOURCE -t TARGET, or two files of links with "
         "--symmetrize METHOD A B");
   check(c.source != "-" || c.target != "-", Exit::usage,
-        "standard input can be only one of the two files");
-  check(c.model.directories.size() < 2, Exit::usage, "align uses one model: give -m once");
+        "only one of the two files can be standard input");
+  check(c.model.directories.size() < 2, Exit::usage, "align uses a single model: give -m once");
   for (const std::string& input : {c.source, c.target}) check_not_overwritten(input, c.output);
   const std::vector<Package> packages = load_models(c.model);
   const PrecisionScope precision(c.model.numbers());
@@ -307,38 +310,38 @@ void align(AlignCommand& c) {
     c.attention.layer = package.config.alignment_layer;
     c.attention.head = package.config.alignment_head;
     if (!c.shift) c.attention.step = package.config.alignment_step;
-    log_info("{}, which was trained on alignments; --mean takes all heads", c.attention.name());
+    log_info("using {}, which was trained on alignments; --mean uses all heads",
+             c.attention.name());
   }
   align_files(c, package, c.best_on.empty() ? c.attention : best_attention(c, package));
 }
 
 void add_choice_options(Command& command, AlignCommand& c) {
-  Command group = command.group("Which attention");
+  Command group = command.group("Attention");
   Option layer = group
                      .option("--layer", c.attention.layer,
-                             "One layer, from 0; default: the mean of all, or what was guided")
+                             "Layer, from 0; default: the guided one, else the mean of all")
                      .not_negative();
-  Option head =
-      group.option("--head", c.attention.head, "One head, from 0; default: the mean of all")
-          .not_negative();
+  Option head = group.option("--head", c.attention.head, "Head, from 0; default: the mean of all")
+                    .not_negative();
   Option mean = group
                     .flag("--mean", c.mean,
-                          "The mean of all layers and heads: the default where no head was "
-                          "trained on alignments")
+                          "Mean of all layers and heads; the default if no head was trained "
+                          "on alignments")
                     .excludes(layer)
                     .excludes(head);
   Option shift = group.flag("--shift", c.shift,
-                            "Ask the step that reads a target word, not the one that writes it");
+                            "Use the step that reads a target word, not the one that writes it");
   group
       .option("--best-on", c.best_on,
-              "What has the lowest alignment error rate on these pairs and gold links (Talp)")
+              "Choose the head with the lowest alignment error rate on these gold links (Talp)")
       .count(3)
       .takes("SOURCE TARGET GOLD")
       .excludes(layer)
       .excludes(head)
       .excludes(mean)
       .excludes(shift);
-  group.option("--gold-from", c.gold_from, "The number of the first word in GOLD")
+  group.option("--gold-from", c.gold_from, "Number of the first word in GOLD")
       .within(0, 1)
       .with_default();
 }
@@ -346,8 +349,7 @@ void add_choice_options(Command& command, AlignCommand& c) {
 }  // namespace
 
 void add_align(Command& program) {
-  Command command =
-      program.command("align", "Which words of sentence pairs belong together, by attention");
+  Command command = program.command("align", "Align the words of sentence pairs by attention");
   auto shared = std::make_shared<AlignCommand>();
   AlignCommand& c = *shared;
   command
@@ -359,20 +361,20 @@ void add_align(Command& program) {
       .among({"pharaoh", "jsonl"})
       .with_default();
   command.flag("--soft", c.soft,
-               "Weights too: 0-0:0.7310; in jsonl all of them, a row per target word");
+               "Include weights: 0-0:0.7310; in jsonl the whole matrix, one row per target word");
   command
       .option("--threshold", c.threshold,
-              "All links of more than this weight, not one per target word")
+              "Write all links above this weight, not one per target word")
       .within(0.0, 1.0);
   command.flag("--reverse", c.reverse,
-               "Write (and read GOLD) as target-source; with --symmetrize: turn B round");
+               "Write links (and read GOLD) as target-source; with --symmetrize: reverse B");
   command
       .option("--symmetrize", c.symmetrize,
               "Join the links of two files, both source-target: intersection, union, "
               "grow-diag, grow-diag-final or grow-diag-final-and")
       .count(3)
       .takes("METHOD A B");
-  command.option("--batch-tokens", c.batch_tokens, "Pieces computed together")
+  command.option("--batch-tokens", c.batch_tokens, "Maximum number of pieces computed together")
       .within(1, 1 << 20)
       .with_default();
   add_choice_options(command, c);

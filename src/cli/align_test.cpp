@@ -191,7 +191,7 @@ TEST_F(AlignModel, Errors) {
   const std::string shorter = file("short", "eins\n");
   EXPECT_NE(failure(Exit::data,
                     {"align", "-m", FOVEA_SOURCE "/models/en-de", "-s", source_, "-t", shorter})
-                .find(source_ + ":2: no partner"),
+                .find(source_ + ":2: no matching line"),
             std::string::npos);
   EXPECT_NE(failure(Exit::data, arguments({"--best-on", source_, target_, shorter})).find(shorter),
             std::string::npos);

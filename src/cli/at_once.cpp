@@ -67,7 +67,7 @@ pid_t start(const Job& job, std::vector<std::string>& environment) {
                                 pointers(environment).data());
   posix_spawnattr_destroy(&how);
   posix_spawn_file_actions_destroy(&files);
-  if (error) fail_errno(job.log, "start a program that writes", error);
+  if (error) fail_errno(job.log, "start a process that writes it", error);
   return process;
 }
 
@@ -141,8 +141,8 @@ class Crowd {
     const std::string took =
         short_duration(std::chrono::duration<double>(Clock::now() - one.began).count());
     if (code == 0) return log_info("{} of {} done: {}, {}", ended_, all_, one.job->name, took);
-    log_warning("{} of {} ended: {}: exit code {} after {}; {} tells why", ended_, all_,
-                one.job->name, code, took, one.job->log);
+    log_warning("{} of {} failed: {}: exit code {} after {}; see {}", ended_, all_, one.job->name,
+                code, took, one.job->log);
   }
 
   void show() {
@@ -175,7 +175,7 @@ std::vector<std::string> words_of_this_program() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);  // its size is 0 for read_file()
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  check(!words.empty(), Exit::files, "/proc/self/cmdline: cannot be read; leave --at-once out");
+  check(!words.empty(), Exit::files, "/proc/self/cmdline: cannot be read; omit --at-once");
   return words;
 }
 

@@ -117,9 +117,12 @@ class MarkMaker {
           "normalised.",
           map_.kappa.size() / static_cast<size_t>(std::max<int64_t>(map_.rows, 1)));
     if (kind.starts_with("hard"))
-      return kind + ": only what was chosen is read; shades show the distribution behind it.";
+      return kind +
+             ": each piece reads the one it chose; shades show the distribution behind the choice. "
+             "A word of several pieces is their mean; --pieces shows each choice.";
     if (kind == "forward")
-      return "forward: the focus does not go back, and what was attended to is taken away.";
+      return "forward: words before the frontier have no weight, and what earlier steps took is "
+             "missing. The frontier is attention.slack words (default 1) behind the last focus.";
     if (kind == "static")
       return "static: weights are computed once and are the same for every target word.";
     return "";

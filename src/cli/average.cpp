@@ -19,20 +19,20 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr const char* kExamples = R"(Examples:
-  The mean of the last checkpoints of a run (snapshots/ if it had train.average):
+  The mean of the last checkpoints of a run (snapshots/ with train.average):
     fovea average -o averaged model/checkpoints/*.safetensors
 
-  The mean of three models trained with other seeds from one start:
+  The mean of three models trained with different seeds from the same initial weights:
     fovea average -o mean run1 run2 run3
 
-  A model in half the space:
+  Store a model in bf16, which takes half the space:
     fovea average -o small --store bf16 model
 
-  The same in place of the model that was in small:
+  The same, replacing the model in small:
     fovea average -o small --store bf16 --force model
 
-Configuration and vocabulary are taken from the first model, or from the model directory that the
-first file lies in. All must have the same parameters.)";
+Configuration and vocabulary come from the first model, or from the model directory of the first
+file. All inputs must have the same parameters.)";
 
 struct AverageCommand {
   std::string output, store = "f32";
@@ -52,8 +52,8 @@ std::string home_of(const std::string& input) {
   for (const char* const sign : {kConfigFile, "checkpoints"})
     for (fs::path path = start; path.has_relative_path(); path = path.parent_path())
       if (fs::exists(path / sign, error)) return path.string();
-  fail(Exit::model, input, ": no ", kConfigFile, " in it or above it; name a model directory, or ",
-       "a checkpoint inside of one");
+  fail(Exit::model, input, ": no ", kConfigFile,
+       " in this folder or above it; name a model directory, or ", "a checkpoint inside one");
 }
 
 // A model is replaced only where that was asked for.
@@ -61,7 +61,8 @@ void check_output(const AverageCommand& command) {
   std::error_code error;
   for (const char* name : {kWeightsFile, kConfigFile})
     check(command.force || !fs::exists(fs::path(command.output) / name, error), Exit::usage,
-          command.output, ": there is a model already; choose another directory with -o, or give ",
+          command.output,
+          ": the directory already holds a model; choose another one with -o, or give ",
           "--force to replace it");
 }
 
@@ -92,7 +93,7 @@ void average(const AverageCommand& command) {
   save_model(command.output, config, model->parameters(), type);
   if (command.force) remove_vocabularies(command.output);
   save_vocabularies(command.output, vocabularies.source, vocabularies.target);
-  log_info("{}: mean of {} files, {} parameters", command.output, paths.size(),
+  log_info("wrote {}: the mean of {} files, {} parameters", command.output, paths.size(),
            with_commas(model->parameters().size()));
 }
 
@@ -104,13 +105,13 @@ void add_average(Command& program) {
   command.option("-o,--output", c->output, "Model directory to write")
       .required()
       .takes("MODEL_DIR");
-  command.option("--store", c->store, "Numbers of the weights in the file")
+  command.option("--store", c->store, "Data type of the stored weights")
       .among({"f32", "bf16"})
       .with_default();
-  command.flag("--force", c->force, "Replace the model that MODEL_DIR holds");
+  command.flag("--force", c->force, "Replace an existing model in MODEL_DIR");
   command
       .option("inputs", c->inputs,
-              "Model directories, names of models that come along, checkpoints, snapshots")
+              "Model directories, names of bundled models, checkpoints, snapshots")
       .required()
       .takes("MODEL_OR_CHECKPOINT ...");
   command.footer(kExamples);

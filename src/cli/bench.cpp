@@ -375,14 +375,14 @@ void bench_decode(BenchOptions o) {
 }
 
 void add_options(Command& command, BenchOptions& o) {
-  command.option("--model", o.model, "the shape to run").among(names_of_subjects());
-  command.option("--batch", o.batch, "sentences in a batch").within(1, 1 << 20);
-  command.option("--length", o.length, "words of the longest sentence").within(2, 500);
+  command.option("--model", o.model, "Model shape").among(names_of_subjects());
+  command.option("--batch", o.batch, "Sentences per batch").within(1, 1 << 20);
+  command.option("--length", o.length, "Words of the longest sentence").within(2, 500);
   add_device_option(command, o.device);
-  command.option("--threads", o.threads, "threads (default: all cores)").within(1, 512);
-  command.option("--repeats", o.repeats, "measurements; the middle one is reported")
+  command.option("--threads", o.threads, "Threads; default: all cores").within(1, 512);
+  command.option("--repeats", o.repeats, "Number of measurements; the median is reported")
       .within(1, 1000);
-  command.flag("--json", o.json, "one JSON line");
+  command.flag("--json", o.json, "Print one line of JSON");
 }
 
 void prepare(const BenchOptions& o) {
@@ -392,30 +392,35 @@ void prepare(const BenchOptions& o) {
 }  // namespace
 
 void add_bench(Command& program) {
-  Command bench = program.command("bench", "Measure speed on known shapes with random words");
+  Command bench =
+      program.command("bench", "Measure speed with standard model shapes and random words");
   bench.needs_command();
   bench.footer(
       "Examples:\n"
       "  fovea bench train --model tiny --json\n"
       "  fovea bench train --model rnnsearch --json\n"
       "  fovea bench decode --model base --beam 4 --json\n"
-      "  fovea bench train --model base --batch 128 --length 32   # 4,096 words a batch");
+      "  fovea bench train --model base --batch 128 --length 32   # 4,096 words per batch");
   auto options = std::make_shared<BenchOptions>();
-  Command train = bench.command("train", "updates: forward, backward, Adam");
+  Command train = bench.command("train", "Measure training: forward pass, backward pass, Adam");
   add_options(train, *options);
-  train.option("--precision", options->precision, "inputs of products; default bf16")
+  train
+      .option("--precision", options->precision,
+              "Arithmetic precision of matrix products; default: bf16")
       .among({"f32", "bf16"});
-  train.option("--updates,--steps", options->updates, "updates per measurement").within(1, 100000);
+  train.option("--updates,--steps", options->updates, "Updates per measurement").within(1, 100000);
   train.runs([options] {
     prepare(*options);
     bench_train(*options);
   });
-  Command decode = bench.command("decode", "translation of a batch of sentences");
+  Command decode = bench.command("decode", "Measure the translation of a batch of sentences");
   add_options(decode, *options);
-  decode.option("--precision", options->precision, "inputs of products; default f32")
+  decode
+      .option("--precision", options->precision,
+              "Arithmetic precision of matrix products; default: f32")
       .among({"f32", "bf16", "int8"});
-  decode.option("--beam", options->beam, "beam size").within(1, 64);
-  decode.option("--new-words", options->new_words, "words of each translation").within(1, 500);
+  decode.option("--beam", options->beam, "Beam size").within(1, 64);
+  decode.option("--new-words", options->new_words, "Words of each translation").within(1, 500);
   decode.runs([options] {
     prepare(*options);
     bench_decode(*options);

@@ -27,23 +27,22 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kExamples = R"(Examples:
-  What kind of answer a question asks for, and by which words it was told:
+  Classify a question by the type of its answer, and show the words that were attended to:
     fovea train -c recipes/trec.yml -o trec --data DIR
     fovea classify -m trec --show "How far is it from Denver to Aspen ?"
 
-  The answer to a question about a text, of a model trained with task: read:
+  Answer a question about a text, with a model trained with task: read:
     fovea classify -m babi1 --question "Where is Mary?" "Mary went home. John moved to the office."
 
-  A file, one text per line (document TAB question where the model reads), as JSON:
+  A file, one text per line (document TAB question for task: read), as JSON:
     fovea classify -m trec -i questions.txt --format jsonl
 
-  How many of a test set are right (the last line on standard error):
+  The accuracy on a test set (the last line on standard error):
     fovea classify -m trec -i TREC.test.all --input-format label-first -o labels.txt
 
-Each text gives one line: label, probability, and the words that were attended to most with their
-weights, separated by tabs; an empty line for an empty text. --show writes all words of the text
-instead, each in the colour of its weight. Attention shows where the model looked, not why it
-decided.)";
+Each text gives one line: label, probability, and the words with the largest attention weights,
+separated by tabs; an empty text gives an empty line. --show writes all words of the text instead,
+each in the colour of its weight. Attention shows where the model looked, not why it decided.)";
 
 constexpr size_t kChunk = 1024;
 constexpr size_t kNamed = 3;  // words in a line of text
@@ -90,14 +89,15 @@ class Output {
     flush();
     out_.close();
     if (golds_ > 0)
-      log_info("accuracy {:.2f} %: {} of {}",
+      log_info("accuracy {:.2f} %: {} of {} correct",
                100.0 * static_cast<double>(right_) / static_cast<double>(golds_),
                with_commas(right_), with_commas(golds_));
   }
 
  private:
   void write(const Item& item, const Classified& result) {
-    if (result.cut) cut_.add("{}: longer than the model reads; its text was cut", item.where);
+    if (result.cut)
+      cut_.add("{}: longer than the model accepts; the text was truncated", item.where);
     if (!item.gold.empty()) {
       ++golds_;
       right_ += item.gold == result.label;
@@ -157,7 +157,7 @@ class Output {
   TerminalOptions shades_;
   std::vector<Item> items_;
   int64_t id_ = 0, golds_ = 0, right_ = 0;
-  LineWarnings cut_{"lines that were cut off"};
+  LineWarnings cut_{"truncated lines"};
 };
 
 // A line of text, with the question after a tab where the model wants one and none was given.
@@ -170,7 +170,7 @@ Item from_line(const std::string& line, const ClassifyCommand& c, const Classifi
   const size_t tabs = static_cast<size_t>(std::ranges::count(line, '\t'));
   check(tabs == 1, Exit::data, where,
         ": expected 2 columns, document and question, separated by a ", "tab; found ", tabs + 1,
-        "; or give the question with --question");
+        "; or give one question for all texts with --question");
   item.asking = {line.substr(0, line.find('\t')), line.substr(line.find('\t') + 1)};
   return item;
 }
@@ -183,7 +183,7 @@ Item from_json(const std::string& line, const ClassifyCommand& c, const Classifi
   item.fields = parsed.fields;
   if (classifier.asked() == Asked::label || !c.question.empty()) return item;
   const bool there = parsed.fields.contains("question") && parsed.fields["question"].is_string();
-  check(there, Exit::data, where, ": expected the question in \"question\"; or give it with ",
+  check(there, Exit::data, where, ": expected the key \"question\"; or give the question with ",
         "--question");
   item.asking.question = parsed.fields["question"];
   return item;
@@ -202,7 +202,7 @@ void classify_examples(const ClassifyCommand& c, const Classifier& classifier, O
 void classify_lines(const ClassifyCommand& c, const Classifier& classifier, Output& out) {
   for (const std::string& input : c.inputs) {
     const bool typed = input == "-" && isatty(STDIN_FILENO);
-    if (typed) log_info("type a text per line; Ctrl-D ends");
+    if (typed) log_info("type one text per line; Ctrl-D ends the input");
     LineReader reader = LineReader::once(input);
     for (Line line; reader.next(line);) {
       const std::string text(line.text);
@@ -214,12 +214,13 @@ void classify_lines(const ClassifyCommand& c, const Classifier& classifier, Outp
 }
 
 void check_usage(const ClassifyCommand& c) {
-  check(c.model.directories.size() == 1, Exit::usage, "name one model with -m DIR; 'fovea train' ",
-        "makes it: recipes/trec.yml, recipes/sst2.yml, recipes/babi1.yml");
+  check(c.model.directories.size() == 1, Exit::usage, "name one model with -m DIR; train one ",
+        "with 'fovea train', for example with recipes/trec.yml, sst2.yml or babi1.yml");
   check(c.texts.empty() || c.inputs.empty(), Exit::usage, "give texts or -i files, not both");
   check(c.texts.empty() || c.input_format == "text", Exit::usage, "--input-format ", c.input_format,
-        ": is for files; name them with -i");
-  check(!c.show || c.format == "text", Exit::usage, "--show: colours are for --format text");
+        " applies to files; name them with -i");
+  check(!c.show || c.format == "text", Exit::usage,
+        "--show writes colours, which needs --format text");
   for (const std::string& input : c.inputs) check_not_overwritten(input, c.output);
 }
 
@@ -229,11 +230,11 @@ void classify(ClassifyCommand c) {
       load_package(model_directory(c.model.directories.front()), device_of(c.model));
   const Classifier classifier(package);
   check(c.question.empty() || classifier.asked() == Asked::answer, Exit::usage,
-        "--question: this model labels texts and knows no questions");
+        "--question: this model labels texts and accepts no question; omit it");
   check(c.input_format != "babi" || classifier.asked() == Asked::answer, Exit::usage,
-        "--input-format babi: this model labels texts and knows no questions");
+        "--input-format babi: this model labels texts and accepts no questions");
   check(c.input_format != "label-first" || classifier.asked() == Asked::label, Exit::usage,
-        "--input-format label-first: has no place for the question; use tabs or babi");
+        "--input-format label-first has no column for the question; use tabs or babi");
   const PrecisionScope precision(c.model.numbers());
   Output out(c, classifier);
   if (c.texts.empty() && c.inputs.empty()) c.inputs = {"-"};
@@ -249,23 +250,21 @@ void classify(ClassifyCommand c) {
 }  // namespace
 
 void add_classify(Command& program) {
-  Command command =
-      program.command("classify", "Label texts or answer questions, and show what was read");
+  Command command = program.command(
+      "classify", "Label texts or answer questions, and show what the model attended to");
   auto c = std::make_shared<ClassifyCommand>();
-  command.option("text", c->texts, "Texts; none: -i files, else standard input").takes("TEXT");
-  command.option("--question", c->question, "What is asked of every text").takes("TEXT");
+  command.option("text", c->texts, "Texts; default: -i files, else standard input").takes("TEXT");
+  command.option("--question", c->question, "Question to answer from every text").takes("TEXT");
   command.option("-i,--input", c->inputs, "Files, one text per line (.gz, - for stdin)")
       .takes("FILE");
   command.option("-o,--output", c->output, "File to write (.gz, - for stdout)").takes("FILE");
-  command.option("-f,--format", c->format, "How to write it")
-      .among({"text", "jsonl"})
-      .with_default();
+  command.option("-f,--format", c->format, "Output format").among({"text", "jsonl"}).with_default();
   command
       .option("--input-format", c->input_format,
-              "Lines of text, JSON objects with \"text\", or examples with their labels")
+              "Input format: lines of text, JSON objects with \"text\", or examples with labels")
       .among({"text", "jsonl", "label-first", "tabs", "babi"})
       .with_default();
-  command.flag("--show", c->show, "Write all words, coloured by how much each was attended to");
+  command.flag("--show", c->show, "Write all words, coloured by their attention weights");
   add_model_options(command, c->model, Takes::one_that_labels);
   command.footer(kExamples);
   command.runs([c] { classify(*c); });

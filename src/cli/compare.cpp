@@ -29,40 +29,40 @@ namespace fovea {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  Every attention mechanism on Multi30k, one after another; data below /data:
+  Compare all attention mechanisms on Multi30k, one after another; data in /data:
     fovea compare -c recipes/compare/multi30k-en-de.yml -o mechanisms --data /data
 
-  The same, fifteen models at a time on one GPU, for which NVIDIA's MPS (nvidia-cuda-mps-control -d)
-  must run, or they wait for each other:
+    The same, fifteen models at a time on one GPU. Start NVIDIA's MPS (nvidia-cuda-mps-control -d)
+  first, otherwise the processes take turns on the GPU:
     fovea compare -c recipes/compare/multi30k-en-de.yml --data /data --device cuda --at-once 15
 
-  What would be trained, with the number of parameters:
+  List the models to train with their numbers of parameters:
     fovea compare -c compare.yml --dry-run
 
-  Two of the models only, with fewer updates:
+  Only two of the models, with fewer updates:
     fovea compare -c compare.yml -o small --only none --only global --set train.updates=500
 
-FILE is a recipe, as for fovea train, with a list of variants that change something in it:
+FILE is a recipe, as for fovea train, with a list of variants. Each changes some of its settings:
 
-  base: recipe.yml                 # a recipe or comparison beside this file; or its keys right here
+  base: recipe.yml                 # a recipe or comparison in the same folder; or its keys here
   model: {type: recurrent, size: 256}
   compare:
-    sentence: 5                    # the line of the test text whose attention is drawn
+    sentence: 5                    # line of the test text whose attention is drawn
   variants:
     global: {model.attention: global}
     local-p: {model.attention: local-p, model.score: general, model.decoder: luong}
 
-`variants: [none, global, forward]` takes mechanisms as they are; without variants all of them are
-compared. With compare.gold (links that people made, Talp), gold_source and gold_target, the
-alignment error rate is measured too.
+`variants: [none, global, forward]` uses mechanisms with their default settings; without variants
+all of them are compared. With compare.gold (manual word alignments, Talp), gold_source and
+gold_target, the alignment error rate is measured too.
 
-Each model is trained in DIR/NAME, as fovea train would do it, then measured on data.test_source
-with valid.beam. DIR/compare.md, compare.json and compare.html (one page that needs no network:
-table, BLEU by source length, the same sentence's attention under each mechanism) are written anew
-whenever a model is done. With --at-once DIR/NAME/compare.log tells how each gets on, words/s are
-those of a crowded machine, and without --threads the cores are shared out. The same command goes on
-where a stopped or killed one left off and leaves out what is done; with --only, what was measured
-before of other variants stays in the report. Ctrl-C saves and stops.)";
+Each model is trained in DIR/NAME, as by fovea train, then measured on data.test_source with
+valid.beam. After each model, DIR/compare.md, compare.json and compare.html are updated. The page
+works offline: table, BLEU by source length, attention of one sentence under each mechanism.
+With --at-once, DIR/NAME/compare.log shows the progress of each model; words/s are lower because
+the models share the machine. Without --threads, the cores are divided among them. The same command
+resumes a stopped or killed comparison and skips finished models. With --only, the report keeps
+earlier results of other variants. Ctrl-C saves and stops.)";
 
 constexpr const char* kDiverged = "diverged";
 
@@ -102,17 +102,17 @@ Entry entry_of(const CompareCommand& c, const ComparisonPlan& plan, const Varian
   run.options = plan.options_of(variant, assignments_of(c));
   run.directory = c.directory + "/" + variant.name;
   run.device = device_named(c.device);
-  run.options.data.start_at(c.data);
+  run.options.data.start_at(c.data, plan.file);
   try {
     run.options.complete(Exit::data);
   } catch (const Error& error) {
     fail(error.code(), plan.file, ": variant ", variant.name, ": ", error.what());
   }
   check(!run.options.data.labelled(), Exit::data, plan.file, ": variant ", variant.name,
-        ": task: only translation is compared; leave task out");
+        ": task: only translation models can be compared; omit task");
   check(run.options.batch.tokens != kAutomaticTokens, Exit::data, plan.file, ": variant ",
-        variant.name, ": batch.tokens: auto is for fovea train; models are compared that saw ",
-        "batches of the same size, give a number");
+        variant.name, ": batch.tokens: auto is for fovea train; all models of a comparison need ",
+        "batches of the same size: give a number");
   run.settings = recipe_of(run.options);
   return entry;
 }
@@ -123,7 +123,7 @@ std::vector<Entry> entries_of(const CompareCommand& c, const ComparisonPlan& pla
   for (const Variant& variant : plan.variants) names.push_back(variant.name);
   for (const std::string& name : c.only)
     check(std::ranges::count(names, name) > 0, Exit::usage, "--only ", name, ": ", plan.file,
-          " has no such variant; it has ", fmt::format("{}", fmt::join(names, ", ")));
+          " has no such variant; its variants are ", fmt::format("{}", fmt::join(names, ", ")));
   std::vector<Entry> entries;
   for (const bool asked : {true, false})
     for (const Variant& variant : plan.variants) {
@@ -254,9 +254,9 @@ class CompareRun {
     }
     write_comparison(c_.directory, report_);
     if (jobs.empty()) return;
-    log_info("{} models{}, {} at a time; {}/NAME/compare.log tells how each gets on", jobs.size(),
-             before > 0 ? fmt::format(" ({} more are done)", before) : "", c_.at_once,
-             c_.directory);
+    log_info("training {} models{}, {} at a time; see {}/NAME/compare.log for the progress of each",
+             jobs.size(), before > 0 ? fmt::format(" ({} more are finished)", before) : "",
+             c_.at_once, c_.directory);
     run_at_once(jobs, {.most = c_.at_once,
                        .before = before,
                        .ended = [this](const Job& job, int code) { part_ended(job.name, code); }});
@@ -284,7 +284,7 @@ class CompareRun {
       if (entries_[i].settled) continue;
       log_info("{} of {}: {}", number, asked, entries_[i].name);
       try {
-        if (!do_one(i)) return log_warning("stopped; the same command goes on from here");
+        if (!do_one(i)) return log_warning("interrupted; run the same command to resume");
       } catch (const Error& error) {
         if (error.code() != Exit::diverged) throw;
         log_warning("{}: {}", entries_[i].name, error.what());
@@ -298,7 +298,7 @@ class CompareRun {
     for (const ComparedModel& model : report_.models)
       if (model.failure == kDiverged) diverged += (diverged.empty() ? "" : ", ") + model.name;
     check(diverged.empty(), Exit::diverged, "training diverged: ", diverged,
-          "; the others are compared in ", c_.directory);
+          "; for the other models see the report in ", c_.directory);
   }
 
  private:
@@ -407,7 +407,7 @@ void compare(CompareCommand c, bool threads_given) {
   for (const char* const of_a_model : {kConfigFile, "checkpoints"}) {
     std::error_code error;
     check(!std::filesystem::exists(std::filesystem::path(c.directory) / of_a_model, error),
-          Exit::usage, c.directory, ": a model was trained there; name another folder with -o");
+          Exit::usage, c.directory, ": holds a trained model; name another folder with -o");
   }
   std::vector<Entry> entries = entries_of(c, plan);
   const TrainOptions& first = entries.front().run.options;
@@ -433,7 +433,7 @@ void compare(CompareCommand c, bool threads_given) {
   if (!c.part.empty()) return run.run_one();
   run.recall_others();
   if (c.at_once > 1) run.run_parts();
-  if (stop_requested()) return log_warning("stopped; the same command goes on from here");
+  if (stop_requested()) return log_warning("interrupted; run the same command to resume");
   run.run();
 }
 
@@ -441,35 +441,37 @@ void compare(CompareCommand c, bool threads_given) {
 
 void add_compare(Command& program) {
   Command command = program.command(
-      "compare", "Train a list of mechanisms on the same text and show how they differ");
+      "compare", "Train several attention mechanisms on the same text and compare them");
   auto c = std::make_shared<CompareCommand>();
-  command.option("-c,--config", c->file, "A recipe with variants: see below")
+  command.option("-c,--config", c->file, "Recipe with variants: see below")
       .required()
       .takes("FILE");
-  command.option("-o,--output", c->directory, "Folder of all results; default: FILE's name")
+  command
+      .option("-o,--output", c->directory,
+              "Folder for all results; default: FILE without its ending")
       .takes("DIR");
-  command.option("--only", c->only, "Only this variant; may be given several times")
+  command.option("--only", c->only, "Train only this variant; can be repeated")
       .takes("NAME")
       .repeated();
-  command.option("--set", c->assignments, "One setting for all: train.seed=2")
+  command.option("--set", c->assignments, "One setting for all models: train.seed=2")
       .takes("KEY=VALUE")
       .repeated();
   command
-      .option("--data", c->data,
-              "Folder that the recipe's paths start at; default: "
-              "$FOVEA_DATA, else the current")
+      .option(
+          "--data", c->data,
+          "Folder of the recipe's relative paths; default: $FOVEA_DATA, current or recipe's folder")
       .takes("DIR");
   add_device_option(command, c->device);
-  command.option("--precision", c->precision, "Numbers of matrix products: f32, bf16")
+  command.option("--precision", c->precision, "Arithmetic of matrix products: f32, bf16")
       .among({"f32", "bf16"});
   command
       .option("--at-once", c->at_once,
-              "Models trained at the same time, each by a program of its own")
+              "Number of models trained at the same time, each in its own process")
       .takes("N")
       .within(1, 64)
       .with_default();
   command.option("--part", c->part, "").hidden();
-  command.flag("--dry-run", c->dry_run, "Check files, print the models and end");
+  command.flag("--dry-run", c->dry_run, "Check files, print the models and exit");
   command.footer(kExamples);
   command.runs([command, c] {
     if (!c->part.empty()) {

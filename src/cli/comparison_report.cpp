@@ -37,7 +37,7 @@ PageTable result_table(const Comparison& c) {
       row.push_back(fmt::format("{:.2f}", m->chrf));
       if (c.aer) row.push_back(m->aer ? fmt::format("{:.2f}", 100 * *m->aer) : kUnknown);
     } else {
-      row.push_back(model.failure.empty() ? "not yet" : model.failure);
+      row.push_back(model.failure.empty() ? "not finished" : model.failure);
       row.insert(row.end(), c.aer ? 3 : 2, kUnknown);
     }
     row.push_back(model.parameters > 0 ? with_commas(model.parameters) : kUnknown);
@@ -110,20 +110,22 @@ Page page_of(const Comparison& c, bool pictures) {
   Page page{c.title, {}};
   page.blocks.push_back(result_table(c));
   page.blocks.push_back(PageText{
-      "Perplexity is per piece under teacher forcing; BLEU and chrF are of the "
-      "translated test text; "
-      "words per second are target pieces, in training the median of all lines "
-      "of the log." +
-      std::string(c.aer ? " AER is of each target word's largest attention, without </s>." : "")});
+      "Perplexity is per piece under teacher forcing; BLEU and chrF score the "
+      "translation of the test text; "
+      "words per second count target pieces; the training figure is the median "
+      "of all log lines." +
+      std::string(c.aer
+                      ? " AER uses the largest attention weight of each target word, without </s>."
+                      : "")});
   page.blocks.push_back(PageHeading{"BLEU by source length"});
   if (pictures) page.blocks.push_back(PageFigures{{{"", length_chart(c)}}});
   page.blocks.push_back(length_table(c));
   page.blocks.push_back(PageHeading{"Attention of one sentence"});
   page.blocks.push_back(PageText{fmt::format("Line {} of the test text: {}", c.line, c.sentence)});
   page.blocks.push_back(
-      PageText{"Its reference, which every model reads word by word here: " + c.reference});
+      PageText{"Its reference, which every model is forced to produce here: " + c.reference});
   page.blocks.push_back(attention_figures(c));
-  page.blocks.push_back(PageHeading{"What the models change in the common recipe"});
+  page.blocks.push_back(PageHeading{"Settings that differ from the common recipe"});
   page.blocks.push_back(settings_table(c));
   return page;
 }

@@ -40,7 +40,7 @@ TEST(ComparisonReport, MarkdownHasOneRowPerModel) {
        {"| global | 5.12 | 35.50 | 60.25 | 30.00 | 1,234,567 | 800 | 4,321 | "
         "12,346 |",
         "| none | 5.12 | 35.50 | 60.25 | – | 1,000 | 800 | – | 12,346 |",
-        "| later | not yet | – | – | – | – | – | – | – |",
+        "| later | not finished | – | – | – | – | – | – | – |",
         "| wild | diverged | – | – | – | – | – | – | – |", "| source words | 1–5 | 6–9 |",
         "| sentences | 2 | 1 |", "| global | 40.0 | 30.0 |"})
     EXPECT_NE(text.find(row), std::string::npos) << row << "\n" << text;

@@ -30,7 +30,7 @@ constexpr const char* kExamples = R"(Example:
     fovea doctor
 
 Prints what the program found, one line each: "ok", "note" (works, but could be better) or
-"FAIL" with what to do. Exit code 0 when nothing failed, 1 otherwise.)";
+"FAIL" with what to do. Exit code 0 if nothing failed, 1 otherwise.)";
 
 enum class Verdict { ok, note, fail };
 
@@ -75,7 +75,7 @@ Finding instruction_set() {
                                                       : "x86-64";
   const std::string used = tuned ? folder : "x86-64";
   return {used == can ? Verdict::ok : Verdict::note, "kernels",
-          fmt::format("{} in use, the processor has {} ({})", used, can,
+          fmt::format("{} in use, the processor supports {} ({})", used, can,
                       path.empty() ? "linked in" : path)};
 }
 
@@ -110,8 +110,7 @@ Finding writing() {
   std::error_code missing;
   const fs::path folder = fs::temp_directory_path(missing);
   if (missing)
-    return {Verdict::fail, "files",
-            "the folder for temporary files: " + missing.message() + advice};
+    return {Verdict::fail, "files", "folder for temporary files: " + missing.message() + advice};
   const fs::path file = folder / fmt::format("fovea-doctor-{}", getpid());
   try {
     write_atomically(file.string(), "x");
@@ -205,7 +204,7 @@ void examine() {
 }  // namespace
 
 void add_doctor(Command& program) {
-  Command command = program.command("doctor", "Check that this machine has what is needed");
+  Command command = program.command("doctor", "Check this machine and the installation");
   command.footer(kExamples);
   command.runs(examine);
 }

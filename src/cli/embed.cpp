@@ -25,23 +25,22 @@ namespace {
 constexpr int64_t kFewWords = 10'000'000;  // read in all
 
 constexpr const char* kExamples = R"(Examples:
-  Vectors of the words of a text, punctuation split off, all in lower case:
+  Learn word vectors from lower-cased text with punctuation split off:
     fovea embed train.en --tokenize 13a --lowercase -o vectors.vec
 
-  Then see which words are alike:
+  Then find the words with similar vectors:
     fovea neighbours president germany three -v vectors.vec
 
-  Vectors of the pieces of a vocabulary, to begin the training of a model with:
+  Learn vectors for the pieces of a vocabulary, to initialise the embeddings of a model:
     fovea embed train.en --vocab model/vocab.spm --size 256 --min-count 1 -o pieces.vec
 
-  Larger and slower, in word2vec's binary format:
+  Larger vectors, which takes longer, in word2vec's binary format:
     fovea embed train.*.gz --size 300 --epochs 10 --negatives 10 --format binary -o vectors.bin
 
-Words are what stands between blanks; those around a word are predicted from it (skip-gram with
-negative sampling, Mikolov et al. 2013). Frequent words are left out now and then (--subsample).
-The same text, options and processor give the same file, with any number of --threads. Ctrl-C
-writes what has been learnt so far. Words per second are counted as word2vec counts them: all that
-are in the vocabulary, left out or not.)";
+Words are separated by blanks. Each word predicts the words around it (skip-gram with negative
+sampling, Mikolov et al. 2013). Frequent words are randomly skipped (--subsample). The same text,
+options and processor give the same file with any number of --threads. Ctrl-C writes the vectors
+learned so far. Words per second include the skipped words, as in word2vec.)";
 
 struct EmbedCommand {
   std::vector<std::string> inputs;
@@ -77,8 +76,8 @@ WordStream read_text(const EmbedCommand& c) {
   log_info("{}", text.summary());
   if (static_cast<int64_t>(text.ids.size()) * c.learning.epochs < kFewWords)
     log_warning(
-        "{} words, read {} times, are few for word vectors, which may come out all alike: give "
-        "more text or --epochs, or a smaller --size",
+        "{} words, read {} times, are too little text for good word vectors: all vectors may be "
+        "similar; give more text, raise --epochs or lower --size",
         with_commas(static_cast<int64_t>(text.ids.size())), c.learning.epochs);
   return text;
 }
@@ -86,13 +85,14 @@ WordStream read_text(const EmbedCommand& c) {
 // Refuses what could not be written before hours are spent on it.
 void check_output(const EmbedCommand& c) {
   namespace fs = std::filesystem;
-  check(!c.output.empty(), Exit::usage, "where should the vectors go? Give -o FILE");
-  check(!c.output.ends_with(".gz"), Exit::usage, "-o ", c.output,
-        ": vectors are written as they are; name a file without .gz and pack it afterwards");
+  check(!c.output.empty(), Exit::usage, "no output file; name one with -o FILE");
+  check(
+      !c.output.ends_with(".gz"), Exit::usage, "-o ", c.output,
+      ": vectors cannot be written in compressed form; omit .gz and compress the file afterwards");
   const fs::path parent = fs::path(c.output).parent_path();
   std::error_code error;
   check(parent.empty() || fs::is_directory(parent, error), Exit::files, parent.string(),
-        ": no such directory; make it first");
+        ": no such directory; create it first");
   check(!fs::is_directory(c.output, error), Exit::files, c.output,
         " is a directory; name a file in it");
   check_writable(c.output);
@@ -100,7 +100,7 @@ void check_output(const EmbedCommand& c) {
 
 void embed(EmbedCommand& c) {
   check_output(c);
-  check(!c.inputs.empty(), Exit::usage, "no text files given to learn from");
+  check(!c.inputs.empty(), Exit::usage, "no text files; name at least one FILE");
   const WordStream text = read_text(c);
   const int64_t total = c.learning.epochs * static_cast<int64_t>(text.ids.size());
   Progress progress("learning", total, {.unit = "words", .interval = 10});
@@ -121,12 +121,14 @@ void embed(EmbedCommand& c) {
   progress.finish();
   if (pairs == 0 && !stop_requested())
     log_warning(
-        "nothing was learnt: no word stood beside another, as in lines of one word, or all were "
-        "left out as frequent; the vectors are random. Give more text, or --subsample 0");
+        "nothing was learned and the vectors are random: every line has a single word, or all "
+        "words "
+        "were skipped as frequent; give more text, or --subsample 0");
   if (stop_requested())
-    log_warning("stopped after {} of {} words", with_commas(learnt), with_commas(total));
+    log_warning("interrupted after {} of {} words; writing the vectors learned so far",
+                with_commas(learnt), with_commas(total));
   vectors.write(c.output, c.format == "binary" ? VectorFormat::binary : VectorFormat::text);
-  log_info("{}: {} vectors of {} numbers; {} words in {}, {} words/s, loss {:.4f}", c.output,
+  log_info("wrote {}: {} vectors of size {}; {} words in {}, {} words/s, loss {:.4f}", c.output,
            with_commas(vectors.words()), vectors.size(), with_commas(learnt),
            short_duration(seconds),
            with_commas(std::llround(static_cast<double>(learnt) / std::max(seconds, 1e-9))), loss);
@@ -136,17 +138,18 @@ void add_learning_options(Command& command, EmbedCommand& c) {
   const auto number = [&](const char* names, int64_t& value, const char* help, int64_t most) {
     command.option(names, value, help).within(int64_t{1}, most).with_default();
   };
-  number("--size", c.learning.size, "Numbers in a vector", WordVectors::kMaxSize);
-  number("--window", c.learning.window, "Words to either side, at most; drawn for each word", 1000);
-  number("--negatives", c.learning.negatives, "Random words for each pair", 1000);
-  number("--epochs", c.learning.epochs, "Times that the text is read", 100'000);
-  number("--min-count", c.min_count, "Leave out words seen less often", int64_t{1} << 40);
+  number("--size", c.learning.size, "Size of each vector", WordVectors::kMaxSize);
+  number("--window", c.learning.window,
+         "Maximum number of context words on each side; drawn at random for each word", 1000);
+  number("--negatives", c.learning.negatives, "Negative samples per pair", 1000);
+  number("--epochs", c.learning.epochs, "Number of passes over the text", 100'000);
+  number("--min-count", c.min_count, "Ignore words that occur less often", int64_t{1} << 40);
   command
       .option("--subsample", c.learning.subsample,
-              "Words with a larger share of the text are left out now and then; 0: never")
+              "Randomly skip words with a larger share of the text; 0: never")
       .within(0.0, 1.0)
       .with_default();
-  command.option("--rate", c.learning.rate, "Learning rate at the start; falls to almost 0")
+  command.option("--rate", c.learning.rate, "Initial learning rate; decays to almost 0")
       .within(1e-9, 10.0)
       .with_default();
   command.option("--seed", c.learning.seed, "Seed of all random numbers").with_default();
@@ -158,19 +161,17 @@ void add_embed(Command& program) {
   Command command = program.command("embed", "Learn word vectors from text (skip-gram)");
   auto shared = std::make_shared<EmbedCommand>();
   EmbedCommand& c = *shared;
-  command
-      .option("inputs", c.inputs,
-              "Text files, one sentence per line; .gz is read too, - is standard input")
+  command.option("inputs", c.inputs, "Text files, one sentence per line (.gz, - for stdin)")
       .takes("FILE");
   command.option("-o,--output", c.output, "File to write").takes("FILE");
-  command.option("--format", c.format, "word2vec's text (.vec) or binary format")
+  command.option("--format", c.format, "Output format: word2vec's text (.vec) or binary format")
       .among({"text", "binary"})
       .with_default();
-  command.option("--tokenize", c.tokenize, "Split punctuation off as evaluate does")
+  command.option("--tokenize", c.tokenize, "Tokenise like 'fovea evaluate --tokenize'")
       .among({"none", "13a", "intl", "zh", "char"})
       .with_default();
-  command.flag("--lowercase", c.lowercase, "Turn the text into lower case");
-  command.option("--vocab", c.vocabulary, "Cut the text into pieces of this vocabulary")
+  command.flag("--lowercase", c.lowercase, "Convert the text to lower case");
+  command.option("--vocab", c.vocabulary, "Split the text into the pieces of this vocabulary")
       .takes("VOCABULARY");
   add_learning_options(command, c);
   command.footer(kExamples);

@@ -48,7 +48,8 @@ constexpr size_t kManyTokenized = 100;
 struct EvaluateOptions {
   std::vector<std::string> references, inputs, metrics{"bleu"};
   BleuOptions bleu;
-  std::string tokenize = "13a", smooth = "exp", format = "text";
+  std::string tokenize = "auto", smooth = "exp", format = "text";
+  std::string language_pair;
   double smooth_value = 0;
   bool lowercase = false;
   ChrfOptions chrf;
@@ -339,7 +340,23 @@ void evaluate_alignments(const EvaluateOptions& options) {
   out.close();
 }
 
-void evaluate(const EvaluateOptions& options) {
+// --tokenize auto: the tokenizer of the target language, or of the references' script.
+BleuTokenizer choose_tokenizer(const EvaluateOptions& options, const TextFile& reference) {
+  const std::string& pair = options.language_pair;
+  const size_t dash = pair.find('-');
+  check(pair.empty() || (dash > 0 && dash + 1 < pair.size()), Exit::usage, "--language-pair ", pair,
+        ": expected two codes with a hyphen between them, for example en-zh");
+  if (options.bleu.tokenize != BleuTokenizer::automatic) return options.bleu.tokenize;
+  const BleuTokenizer chosen = pair.empty()
+                                   ? tokenizer_of_text(reference.lines)
+                                   : tokenizer_of_language(std::string_view(pair).substr(dash + 1));
+  if (chosen != BleuTokenizer::mteval13 && pair.empty())
+    log_info("{}: most letters are of a script without blanks: BLEU uses --tokenize {}",
+             reference.name, name_of(chosen));
+  return chosen;
+}
+
+void evaluate(EvaluateOptions options) {
   check_usage(options);
   if (options.aer) return evaluate_alignments(options);
   std::vector<TextFile> references, systems;
@@ -354,6 +371,7 @@ void evaluate(const EvaluateOptions& options) {
   check(!references.front().lines.empty(), Exit::data, references.front().name,
         " is empty: there is nothing to evaluate");
   bool has_bleu = std::count(options.metrics.begin(), options.metrics.end(), "bleu") > 0;
+  if (has_bleu) options.bleu.tokenize = choose_tokenizer(options, references.front());
   for (const TextFile& system : systems)
     if (has_bleu && options.bleu.tokenize != BleuTokenizer::none) warn_if_tokenized(system);
 
@@ -377,8 +395,9 @@ void evaluate(const EvaluateOptions& options) {
 
 void add_metric_options(Command& command, EvaluateOptions& o) {
   Command bleu = command.group("BLEU");
-  bleu.option("--tokenize", o.tokenize, "How words are found")
-      .among({"13a", "intl", "zh", "char", "none"})
+  bleu.option("--tokenize", o.tokenize,
+              "How words are found; auto: by -l, else by the script of the references")
+      .among({"auto", "13a", "intl", "zh", "char", "none"})
       .with_default();
   bleu.option("--smooth", o.smooth, "For orders without a match")
       .among({"exp", "floor", "add-k", "none"})
@@ -444,6 +463,10 @@ void add_common_options(Command& command, EvaluateOptions& o) {
       .among({"bleu", "chrf", "chrf++", "ter"})
       .split_at_commas()
       .with_default();
+  command
+      .option("-l,--language-pair", o.language_pair,
+              "Source and target language, as en-zh; the target decides how BLEU finds words")
+      .takes("PAIR");
   command.flag("--lowercase", o.lowercase, "Ignore case in BLEU and chrF (TER does anyway)");
   command.option("-f,--format", o.format, "How to print it").among({"text", "json"}).with_default();
   command.option("-w,--width", o.width, "Digits after the point").within(0, 15).with_default();

@@ -6,7 +6,9 @@
 #include <cctype>
 #include <nlohmann/json.hpp>
 
+#include "base/utf8.h"
 #include "cli/attention_picture.h"
+#include "text/word_breaks.h"
 #include "view/label.h"
 #include "view/steps.h"
 #include "view/steps_json.h"
@@ -40,23 +42,81 @@ std::string joined(const std::vector<std::string>& words) {
 
 }  // namespace
 
-std::optional<size_t> piece_of(const Vocabulary& vocabulary, std::span<const int32_t> ids,
-                               const std::string& word) {
-  const PictureSide side = picture_side(vocabulary, ids, PictureUnit::words);
-  const auto first_piece = [&](auto found) -> size_t {
-    const auto number = static_cast<int>(found - side.labels.begin());
-    return static_cast<size_t>(std::ranges::find(side.words, number) - side.words.begin());
-  };
-  auto found = std::ranges::find(side.labels, word);
-  if (found == side.labels.end())
-    found = std::ranges::find_if(side.labels, [&](const auto& l) { return bare(l) == bare(word); });
-  if (found != side.labels.end()) return first_piece(found);
-  const std::vector<std::string> pieces = vocabulary.pieces(ids);
-  if (const auto piece = std::ranges::find(pieces, word); piece != pieces.end())
-    return static_cast<size_t>(piece - pieces.begin());
-  const size_t number = number_in(word);
-  if (number == 0 || number > side.labels.size()) return std::nullopt;
-  return first_piece(side.labels.begin() + static_cast<std::ptrdiff_t>(number) - 1);
+std::string FoundWord::note(const std::string& word) const {
+  if (piece || occurrences == 0) return "";
+  return fmt::format("; '{}' occurs {}", word.substr(0, word.rfind('#')),
+                     occurrences == 1 ? "once" : fmt::format("{} times", occurrences));
+}
+
+namespace {
+
+// The pieces of a sentence and the words that they are parts of.
+class WordSearch {
+ public:
+  WordSearch(const Vocabulary& vocabulary, std::span<const int32_t> ids)
+      : vocabulary_(vocabulary), ids_(ids),
+        side_(picture_side(vocabulary, ids, PictureUnit::words)) {}
+
+  // The first piece of each occurrence, in order.
+  std::vector<size_t> occurrences(const std::string& word) const {
+    if (std::ranges::any_of(code_points(word), is_unspaced)) return in_text(word);
+    std::vector<size_t> found;
+    for (size_t number = 0; number < side_.labels.size(); ++number)
+      if (bare(side_.labels[number]) == bare(word)) found.push_back(first_piece(number));
+    if (!found.empty()) return found;
+    const std::vector<std::string> pieces = vocabulary_.pieces(ids_);
+    for (size_t i = 0; i < pieces.size(); ++i)
+      if (pieces[i] == word) found.push_back(i);
+    return found;
+  }
+
+  // The word as it is written, else the first occurrence, else the word of this number.
+  std::optional<size_t> find(const std::string& word) const {
+    const auto same = std::ranges::find(side_.labels, word);
+    if (same != side_.labels.end())
+      return first_piece(static_cast<size_t>(same - side_.labels.begin()));
+    const std::vector<size_t> all = occurrences(word);
+    if (!all.empty()) return all.front();
+    const size_t number = number_in(word);
+    if (number == 0 || number > side_.labels.size()) return std::nullopt;
+    return first_piece(number - 1);
+  }
+
+ private:
+  size_t first_piece(size_t word) const {
+    const auto first = std::ranges::find(side_.words, static_cast<int>(word));
+    return static_cast<size_t>(first - side_.words.begin());
+  }
+
+  // The pieces in which the word begins wherever the text has it.
+  std::vector<size_t> in_text(const std::string& word) const {
+    const std::string text = vocabulary_.decode(ids_), sought = nfc(word);
+    std::vector<size_t> found;
+    size_t piece = 0;
+    for (size_t at = text.find(sought); at < text.size(); at = text.find(sought, at + 1)) {
+      while (piece + 1 < ids_.size() && vocabulary_.decode(ids_.first(piece + 1)).size() <= at)
+        ++piece;
+      found.push_back(piece);
+    }
+    return found;
+  }
+
+  const Vocabulary& vocabulary_;
+  std::span<const int32_t> ids_;
+  PictureSide side_;
+};
+
+}  // namespace
+
+FoundWord find_word(const Vocabulary& vocabulary, std::span<const int32_t> ids,
+                    const std::string& word) {
+  const WordSearch words(vocabulary, ids);
+  const size_t sign = word.rfind('#');
+  const size_t number = sign == word.npos ? 0 : number_in(word.substr(sign + 1));
+  if (const auto found = words.find(word); found || number == 0 || sign == 0) return {found};
+  const std::vector<size_t> all = words.occurrences(word.substr(0, sign));
+  if (number > all.size()) return {std::nullopt, all.size()};
+  return {all[number - 1], all.size()};
 }
 
 Explanation::Explanation(const Package& package, const ExplainedPair& pair,
@@ -87,7 +147,9 @@ AttentionRow Explanation::find(const Package& package) {
       continue;
     const PictureSide side = picture_side(place.vocabulary, place.asking, PictureUnit::words);
     there.push_back(joined(side.labels));
-    const std::optional<size_t> piece = piece_of(place.vocabulary, place.asking, asked_.word);
+    const FoundWord word = find_word(place.vocabulary, place.asking, asked_.word);
+    there.back() += word.note(asked_.word);
+    const std::optional<size_t>& piece = word.piece;
     if (!piece) continue;
     const std::vector<std::string> all = place.vocabulary.pieces(place.asking);
     for (size_t i = 0; i < all.size(); ++i)
@@ -97,7 +159,8 @@ AttentionRow Explanation::find(const Package& package) {
   }
   check(!there.empty(), Exit::usage, "--kind ", asked_.kind, ": this model has no such attention");
   fail(Exit::usage, "--explain: there is no word '", asked_.word,
-       "' in: ", fmt::format("{}", fmt::join(there, "; ")));
+       "' in: ", fmt::format("{}", fmt::join(there, " | ")),
+       "; give a word, the number of a word from 1, or the n-th occurrence of one: dog#2");
 }
 
 std::string Explanation::title() const {

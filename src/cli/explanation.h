@@ -23,10 +23,20 @@ struct ExplainedWord {
   int64_t layer = -1, head = -1;
 };
 
-// The place of the first piece of the word among these pieces: of the first word that is written
-// so, punctuation around it aside, or of the piece itself, or of the n-th word.
-std::optional<size_t> piece_of(const Vocabulary& vocabulary, std::span<const int32_t> ids,
-                               const std::string& word);
+// A word that was looked for: the place of its first piece, and how often it occurs.
+struct FoundWord {
+  std::optional<size_t> piece;
+  size_t occurrences = 0;
+
+  // "; 'dog' occurs 2 times" if that is why there is no such piece, else "".
+  std::string note(const std::string& word) const;
+};
+
+// Looks for a word among these pieces: a word that is written so, punctuation around it aside; in
+// scripts without blanks, any text; a piece; or the number of a word, from 1. "dog#2" is the
+// second occurrence of "dog".
+FoundWord find_word(const Vocabulary& vocabulary, std::span<const int32_t> ids,
+                    const std::string& word);
 
 // How the attention of one word comes about, step by step with its numbers: as text, or as one line
 // of JSON. Exit::usage where there is no such word, layer or head.

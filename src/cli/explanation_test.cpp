@@ -17,16 +17,48 @@ TEST(Explanation, FindsTheFirstPieceOfAWord) {
   const Vocabulary words = vocabulary();
   std::vector<int32_t> ids = words.encode("the do@@ gs see the snow. 3");
   ids.push_back(kEos);
-  EXPECT_EQ(piece_of(words, ids, "the"), 0u);
-  EXPECT_EQ(piece_of(words, ids, "dogs"), 1u);
-  EXPECT_EQ(piece_of(words, ids, "gs"), 2u);  // a piece
-  EXPECT_EQ(piece_of(words, ids, "snow"), 5u);
-  EXPECT_EQ(piece_of(words, ids, "snow."), 5u);
-  EXPECT_EQ(piece_of(words, ids, "4"), 4u);  // the fourth word
-  EXPECT_EQ(piece_of(words, ids, "3"), 6u);  // written so
-  EXPECT_EQ(piece_of(words, ids, "</s>"), 7u);
+  EXPECT_EQ(find_word(words, ids, "the").piece, 0u);
+  EXPECT_EQ(find_word(words, ids, "dogs").piece, 1u);
+  EXPECT_EQ(find_word(words, ids, "gs").piece, 2u);  // a piece
+  EXPECT_EQ(find_word(words, ids, "snow").piece, 5u);
+  EXPECT_EQ(find_word(words, ids, "snow.").piece, 5u);
+  EXPECT_EQ(find_word(words, ids, "4").piece, 4u);  // the fourth word
+  EXPECT_EQ(find_word(words, ids, "3").piece, 6u);  // written so
+  EXPECT_EQ(find_word(words, ids, "</s>").piece, 7u);
   for (const char* missing : {"cat", "0", "99", ""})
-    EXPECT_EQ(piece_of(words, ids, missing), std::nullopt) << missing;
+    EXPECT_EQ(find_word(words, ids, missing).piece, std::nullopt) << missing;
+}
+
+TEST(Explanation, FindsTheNthOccurrence) {
+  const Vocabulary words = vocabulary();
+  const std::vector<int32_t> ids = words.encode("the snow. see the do@@ gs");
+  EXPECT_EQ(find_word(words, ids, "the#1").piece, 0u);
+  EXPECT_EQ(find_word(words, ids, "the#2").piece, 3u);
+  const FoundWord missing = find_word(words, ids, "the#3");
+  EXPECT_EQ(missing.piece, std::nullopt);
+  EXPECT_EQ(missing.note("the#3"), "; 'the' occurs 2 times");
+  EXPECT_EQ(find_word(words, ids, "dogs#2").note("dogs#2"), "; 'dogs' occurs once");
+  EXPECT_EQ(find_word(words, ids, "cat#1").note("cat#1"), "");
+  for (const char* none : {"the#0", "#1", "the#x"})
+    EXPECT_EQ(find_word(words, ids, none).piece, std::nullopt) << none;
+  const Vocabulary sharp = Vocabulary::from_entries(Cut::words, {{"c#2", 1}, {"c", 1}});
+  EXPECT_EQ(find_word(sharp, sharp.encode("c c c#2"), "c#2").piece, 2u) << "written so";
+}
+
+TEST(Explanation, FindsTextInScriptsWithoutBlanks) {
+  std::vector<Vocabulary::Entry> letters;
+  for (const char* c : {"他", "和", "的", "她", "是", "学", "生"}) letters.push_back({c, 1});
+  const Vocabulary words = Vocabulary::from_entries(Cut::characters, letters);
+  const std::vector<int32_t> both = words.encode("他和他的她");
+  EXPECT_EQ(find_word(words, both, "他").piece, 0u);
+  EXPECT_EQ(find_word(words, both, "他#1").piece, 0u);
+  EXPECT_EQ(find_word(words, both, "他#2").piece, 2u);
+  EXPECT_EQ(find_word(words, both, "他#3").note("他#3"), "; '他' occurs 2 times");
+  EXPECT_EQ(find_word(words, both, "和他的").piece, 1u) << "several words";
+  const std::vector<int32_t> student = words.encode("她是学生");
+  EXPECT_EQ(find_word(words, student, "学生").piece, 2u);
+  EXPECT_EQ(find_word(words, student, "生").piece, 3u) << "a piece of a word";
+  EXPECT_EQ(find_word(words, student, "他").piece, std::nullopt);
 }
 
 Package package_of(const char* type) {

@@ -12,6 +12,7 @@
 
 #include "base/lines.h"
 #include "base/log.h"
+#include "base/utf8.h"
 #include "cli/options.h"
 #include "cli/session.h"
 #include "train/metrics.h"
@@ -23,14 +24,14 @@ namespace fs = std::filesystem;
 using Json = nlohmann::ordered_json;
 
 constexpr const char* kExamples = R"(Examples:
-  What a model is made of:
+  Show the configuration, parameters and files of a model:
     fovea inspect model
 
   The same for a program, here the number of parameters:
     fovea inspect model --json | jq .parameters
 
-Everything is read and checked: shapes, checksums, weights, vocabulary. Exit code 4 and a message
-that names file and tensor mean that the model cannot be used.)";
+The command reads and checks everything: shapes, checksums, weights, vocabulary. If the model is
+damaged, it names the file and the tensor, and the exit code is 4.)";
 
 struct InspectCommand {
   std::string directory;
@@ -135,7 +136,7 @@ std::string listed(const std::vector<std::string>& items) {
   std::string text;
   int column = kIndent;
   for (size_t i = 0; i < items.size(); ++i) {
-    const int length = static_cast<int>(items[i].size()) + 1;
+    const int length = display_width(items[i]) + 1;
     if (i > 0 && column + length > kWidth) {
       text += "\n" + std::string(kIndent, ' ');
       column = kIndent;
@@ -196,7 +197,8 @@ std::string as_text(const Json& d) {
 void inspect(const InspectCommand& c) {
   const std::string directory =
       c.directory.empty() ? find_default_model() : model_directory(c.directory);
-  check(!directory.empty(), Exit::model, "there is no default model; name a model directory");
+  check(!directory.empty(), Exit::model,
+        "there is no bundled default model; name a model directory");
   const Json description = describe(directory);
   OutputFile out("-");
   out.write(c.json ? description.dump(2) + "\n" : as_text(description));
@@ -206,13 +208,13 @@ void inspect(const InspectCommand& c) {
 }  // namespace
 
 void add_inspect(Command& program) {
-  Command command = program.command("inspect", "Say what a model directory holds");
+  Command command = program.command("inspect", "Show and check the contents of a model directory");
   auto shared = std::make_shared<InspectCommand>();
   command
       .option("directory", shared->directory,
-              "Or the name of a model that comes along; default: en-de")
+              "Model directory, or the name of a bundled model; default: en-de")
       .takes("DIR");
-  command.flag("--json", shared->json, "For programs");
+  command.flag("--json", shared->json, "Print JSON");
   command.footer(kExamples);
   command.runs([shared] { inspect(*shared); });
 }

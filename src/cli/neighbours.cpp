@@ -26,21 +26,21 @@ namespace fovea {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  The ten words most like each of two, by the cosine of their vectors:
+  The ten nearest neighbours of two words, by the cosine of their vectors:
     fovea neighbours president germany -v vectors.vec
 
-  Five of each, and a map of all of them:
+  Five neighbours each, and a map of all of them:
     fovea neighbours president germany three -v vectors.vec -n 5 --svg map.svg
 
-  What a model makes of its own words, on the target side:
+  Neighbours in the target embeddings of a model:
     fovea neighbours Hund -m model --side target
 
-  For programs, one line per word:
+  As JSON, one line per word:
     fovea neighbours president -v vectors.vec --json | jq '.neighbours[0].word'
 
-Vectors are made by 'fovea embed', or downloaded: word2vec (text or binary), GloVe and fastText
-.vec files are read as they are. The map shows the plane in which the words differ most (principal
-components of the vectors, each of length 1); distances in it are shorter than they are.)";
+Make vectors with 'fovea embed', or download them: word2vec (text or binary), GloVe and fastText
+.vec files can be read directly. The map shows the first two principal components of the vectors,
+each normalised to length 1. It shows distances shorter than they are.)";
 
 struct NeighboursCommand {
   std::vector<std::string> words;
@@ -59,8 +59,8 @@ WordVectors load_file(const NeighboursCommand& c) {
   const std::map<std::string, BadUtf8> bad{
       {"fail", BadUtf8::fail}, {"skip", BadUtf8::skip}, {"replace", BadUtf8::replace}};
   WordVectors vectors = WordVectors::read(c.vectors, {.bad_utf8 = bad.at(c.bad_utf8)});
-  log_info("{}: {} vectors of {} numbers; {}", c.vectors, with_commas(vectors.words()),
-           vectors.size(), vectors.counts().summary());
+  log_info("{}: {} vectors of size {}; {}", c.vectors, with_commas(vectors.words()), vectors.size(),
+           vectors.counts().summary());
   return vectors;
 }
 
@@ -73,7 +73,7 @@ int64_t find_word(const WordVectors& vectors, const std::string& typed) {
   if (const int64_t at = find_typed(vectors, typed); at >= 0) return at;
   const int64_t near = nearest_spelling(vectors, typed);
   fail(Exit::data, "there is no vector for '", printable(typed), "'",
-       near < 0 ? std::string("; see the file for the words there are")
+       near < 0 ? std::string("; the file lists all its words")
                 : fmt::format("; did you mean '{}'?", printable(vectors.word(near))));
 }
 
@@ -121,8 +121,8 @@ std::string map_of(const NeighboursCommand& c, const WordVectors& vectors,
 
 void neighbours(const NeighboursCommand& c) {
   check(c.vectors.empty() != c.model.empty(), Exit::usage,
-        "where are the vectors? Give either -v FILE or -m MODEL");
-  check(!c.words.empty(), Exit::usage, "which words? Give at least one");
+        "no vectors; give either -v FILE or -m MODEL");
+  check(!c.words.empty(), Exit::usage, "no words; give at least one WORD");
   const WordVectors vectors = c.model.empty() ? load_file(c) : load_table(c);
   std::vector<int64_t> found;
   for (const std::string& word : c.words) found.push_back(find_word(vectors, word));
@@ -136,29 +136,31 @@ void neighbours(const NeighboursCommand& c) {
   out.close();
   if (c.svg.empty()) return;
   write_atomically(c.svg, map_of(c, vectors, answers));
-  log_info("{}: the map", c.svg);
+  log_info("wrote the map to {}", c.svg);
 }
 
 }  // namespace
 
 void add_neighbours(Command& program) {
-  Command command = program.command("neighbours", "Show which words have vectors alike");
+  Command command = program.command("neighbours", "Find the words with the most similar vectors");
   auto shared = std::make_shared<NeighboursCommand>();
   NeighboursCommand& c = *shared;
-  command.option("words", c.words, "Words to find the neighbours of").takes("WORD");
-  command.option("-v,--vectors", c.vectors, "File of word vectors; text may be .gz").takes("FILE");
+  command.option("words", c.words, "Words whose neighbours are wanted").takes("WORD");
+  command.option("-v,--vectors", c.vectors, "File of word vectors (text files also as .gz)")
+      .takes("FILE");
   command
-      .option(
-          "-m,--model", c.model,
-          "Model directory, or the name of a model that comes along, for its embeddings instead")
+      .option("-m,--model", c.model,
+              "Use the embeddings of this model: its directory, or the name of a bundled model")
       .takes("DIR");
-  command.option("--side", c.side, "Whose embeddings of the model")
+  command.option("--side", c.side, "Which embeddings of the model to use")
       .among({"source", "target"})
       .with_default();
-  command.option("-n,--count", c.count, "Neighbours of each word").within(1, 1000).with_default();
+  command.option("-n,--count", c.count, "Number of neighbours per word")
+      .within(1, 1000)
+      .with_default();
   command.option("--svg", c.svg, "Draw a map of the words and their neighbours").takes("FILE");
-  command.flag("--json", c.json, "One JSON object per word");
-  command.option("--bad-utf8", c.bad_utf8, "Words of the file that are not UTF-8")
+  command.flag("--json", c.json, "Print one JSON object per word");
+  command.option("--bad-utf8", c.bad_utf8, "What to do with words of the file that are not UTF-8")
       .among({"fail", "skip", "replace"})
       .with_default();
   command.footer(kExamples);

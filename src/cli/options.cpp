@@ -73,7 +73,7 @@ std::string missing_word(const CLI::App& command) {
     const std::string name = named ? "--" + o->get_lnames().front() : o->get_type_name();
     return name + " is required: " + o->get_description();
   }
-  return fmt::format("what should it do? Give one of its commands: {}",
+  return fmt::format("a command is missing; give one of: {}",
                      fmt::join(commands_of(command), ", "));
 }
 
@@ -89,7 +89,7 @@ std::string wrong_number(const CLI::App& command, const std::string& said) {
   const CLI::Option* option = option_named(command, name);
   if (!option) return said;
   if (said.find("At Most") != std::string::npos)
-    return name + " is given more than once, and takes one value: " + option->get_description();
+    return name + " is given more than once, but takes one value: " + option->get_description();
   return name + " needs " + option->get_type_name() + ": " + option->get_description();
 }
 
@@ -118,9 +118,9 @@ std::string reworded(const CLI::App& command, const CLI::ParseError& error) {
   if (dynamic_cast<const CLI::ArgumentMismatch*>(&error)) return wrong_number(command, said);
   if (dynamic_cast<const CLI::ConversionError*>(&error)) return wrong_value(command, said);
   if (dynamic_cast<const CLI::ExcludesError*>(&error))
-    return with(" excludes ", " and ", " exclude each other: give one of them");
+    return with(" excludes ", " and ", " exclude each other: give only one of them");
   if (dynamic_cast<const CLI::RequiresError*>(&error))
-    return with(" requires ", " belongs to ", ": give that too");
+    return with(" requires ", " belongs to ", ": give both");
   return said;
 }
 

@@ -114,12 +114,12 @@ TEST_F(Options, ThatMakeNoSenseAreRefusedBeforeTheCommandRuns) {
             "--threads: expected a whole number from 0 to 8, found '1.5'");
   EXPECT_EQ(told({"--volume", "much"}),
             "--volume: expected a whole number from 0 to 9, found 'much'");
-  EXPECT_EQ(told({"--sing"}), "--sing belongs to --rate: give that too");
+  EXPECT_EQ(told({"--sing"}), "--sing belongs to --rate: give both");
   EXPECT_EQ(told({"--sing=much", "--rate", "1"}), "--sing: takes no value, found 'much'");
   EXPECT_EQ(told({"--rate", "1", "--pause", "1"}),
-            "--rate and --pause exclude each other: give one of them");
+            "--rate and --pause exclude each other: give only one of them");
   EXPECT_EQ(told({"--rate", "1", "--rate", "2"}),
-            "--rate is given more than once, and takes one value: Words per second");
+            "--rate is given more than once, but takes one value: Words per second");
   EXPECT_EQ(told({"--rate"}), "--rate needs N from 0.5 to 2: Words per second");
   EXPECT_EQ(told({"--tone"}), "--tone needs {loud,soft}: How");
   EXPECT_EQ(runs_, 0);

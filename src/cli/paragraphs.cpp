@@ -19,9 +19,9 @@ std::string one_line(const std::string& text) {
 
 }  // namespace
 
-Paragraphs::Paragraphs(std::span<const std::string> lines, const std::string& language) {
+Paragraphs::Paragraphs(std::span<const std::string> lines, const PassageOptions& options) {
   for (const std::string& line : lines) {
-    passages_.push_back(plain_passage(line, language));
+    passages_.push_back(plain_passage(line, options));
     for (const std::string& sentence : passages_.back()->sentences()) {
       sentences_.push_back(sentence);
       lines_.push_back(passages_.size() - 1);

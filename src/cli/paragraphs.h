@@ -12,14 +12,14 @@ namespace fovea {
 // Lines that may hold several sentences, cut as `fovea serve` cuts texts, and put together again.
 class Paragraphs {
  public:
-  // REQUIRES: UTF-8. An unknown language, "", has no abbreviations.
-  Paragraphs(std::span<const std::string> lines, const std::string& language);
+  Paragraphs(std::span<const std::string> lines, const PassageOptions& options);  // UTF-8
 
   const std::vector<std::string>& sentences() const { return sentences_; }
   const std::vector<size_t>& lines() const { return lines_; }  // of the sentences, from 0
 
-  // A line for each line, of the best translations. Blanks between sentences stay, line ends become
-  // blanks, and there are no blanks at the ends. REQUIRES: one translation per sentence.
+  // A line for each line, of the best translations. Line ends between sentences become blanks, and
+  // there are no blanks at the ends; see translated_gap() for other blanks. REQUIRES: one
+  // translation per sentence.
   std::vector<std::string> join(std::span<const Translation> translations) const;
 
  private:

@@ -19,18 +19,18 @@ namespace fovea {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  How probable the model finds each reference translation (natural logarithm, one line per pair):
+  The log-probability of each reference translation (natural logarithm, one line per pair):
     fovea score -m model -s test.en -t test.de
 
-  One figure for the whole file:
+  The perplexity of the whole file:
     fovea score -m model -s test.en -t test.de --summary
 
-  Which words surprise it:
+  The log-probability of each piece:
     fovea score -m model -s test.en -t test.de --per-token
 
-SOURCE and TARGET may also stand alone, in this order. Each pair of lines gives one line, empty
-lines too. Probabilities include the end symbol. Perplexity is exp(-log-probability / pieces), so
-it depends on the vocabulary.)";
+SOURCE and TARGET can also be given without -s and -t, in this order. Each pair of lines gives one
+line of output, also if they are empty. Probabilities include the end symbol. Perplexity is
+exp(-log-probability / pieces), so it depends on the vocabulary.)";
 
 constexpr int64_t kChunk = 4096;
 
@@ -61,8 +61,9 @@ class Scorer {
     Line source, target;
     for (;;) {
       const bool more = sources.next(source), partner = targets.next(target);
-      check(more == partner, Exit::data, (more ? sources : targets).where(), ": no partner in ",
-            (more ? targets : sources).name(), "; both files must have the same number of lines");
+      check(more == partner, Exit::data, (more ? sources : targets).where(),
+            ": no matching line in ", (more ? targets : sources).name(),
+            "; both files must have the same number of lines");
       if (!more) break;
       pairs_.add(encode(source_, source.text, sources.where()),
                  encode(target_, target.text, targets.where()), source.number);
@@ -70,7 +71,7 @@ class Scorer {
     }
     flush();
     check(!command_.summary || totals_.sentences > 0, Exit::data, command_.source,
-          ": has no lines, so that there is no perplexity; is it the right file?");
+          " is empty, so there is no perplexity; check the file name");
     if (command_.summary) out_.write(summary());
     out_.close();
   }
@@ -80,8 +81,8 @@ class Scorer {
                               const std::string& where) {
     std::vector<int32_t> ids = vocabulary.encode(clean_line(text).text);
     if (std::ssize(ids) <= longest_) return ids;
-    cut_.add("{}: {} pieces, the model takes {}: only the beginning was scored", where, ids.size(),
-             longest_);
+    cut_.add("{}: {} pieces, the model accepts {}: only the beginning was scored", where,
+             ids.size(), longest_);
     ids.resize(static_cast<size_t>(longest_));
     return ids;
   }
@@ -136,12 +137,12 @@ class Scorer {
   Corpus pairs_;
   Totals totals_;
   int64_t longest_ = 0;
-  LineWarnings cut_{"lines that were cut off"};
+  LineWarnings cut_{"truncated lines"};
 };
 
 void score(const ScoreCommand& c) {
   check(c.source != "-" || c.target != "-", Exit::usage,
-        "standard input can be only one of the two files");
+        "only one of the two files can be standard input");
   for (const std::string& input : {c.source, c.target}) check_not_overwritten(input, c.output);
   const std::vector<Package> packages = load_models(c.model);
   const PrecisionScope precision(c.model.numbers());
@@ -151,7 +152,8 @@ void score(const ScoreCommand& c) {
 }  // namespace
 
 void add_score(Command& program) {
-  Command command = program.command("score", "How probable given translations are under a model");
+  Command command =
+      program.command("score", "Compute the probability of given translations under a model");
   auto shared = std::make_shared<ScoreCommand>();
   ScoreCommand& c = *shared;
   command
@@ -162,12 +164,10 @@ void add_score(Command& program) {
       .required()
       .takes("FILE");
   command.option("-o,--output", c.output, "File to write (.gz, - for stdout)").takes("FILE");
-  command.option("-f,--format", c.format, "How to write it")
-      .among({"text", "jsonl"})
-      .with_default();
-  command.flag("--summary", c.summary, "Only the perplexity of the whole");
-  command.flag("--per-token", c.per_token, "The log-probability of each piece as well");
-  command.option("--batch-tokens", c.batch_tokens, "Pieces computed together")
+  command.option("-f,--format", c.format, "Output format").among({"text", "jsonl"}).with_default();
+  command.flag("--summary", c.summary, "Write only the perplexity of the whole file");
+  command.flag("--per-token", c.per_token, "Write the log-probability of each piece too");
+  command.option("--batch-tokens", c.batch_tokens, "Maximum number of pieces computed together")
       .within(1, 1 << 20)
       .with_default();
   add_model_options(command, c.model, Takes::ensemble);

@@ -2,7 +2,6 @@
 
 #include <malloc.h>
 #include <omp.h>
-#include <sched.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -10,196 +9,64 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
-#include <iterator>
 #include <latch>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "base/files.h"
 #include "base/log.h"
+#include "cli/on_all_cores.h"
 #include "cli/options.h"
+#include "cli/serve_models.h"
 #include "cli/session.h"
-#include "cli/training_run.h"
 #include "ops/matmul_kernel.h"
 #include "serve/engine.h"
-#include "serve/language.h"
 #include "serve/server.h"
 #include "serve/service.h"
+#include "text/language.h"
 
 namespace fovea {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  The models that come along, for this machine alone:
+  Serve the bundled models on this machine only:
     fovea serve
     curl -d q="A small dog." -d source=en -d target=de http://127.0.0.1:5000/translate
 
-  Two models, the second with a name that does not tell its languages, for the whole network:
+  Serve two models on all network addresses; the name of the second does not state its languages:
     fovea serve -m models/en-de -m de-en=my-model --host 0.0.0.0
 
-  A model with the story of its training (kept by --set checkpoint.keep=100 of 'fovea train'):
+  Show the training of a model too (keep checkpoints with 'fovea train --set checkpoint.keep=100'):
     fovea serve --run en-de=my-model
 
-  With keys (a line each: the key, the requests it may make in a minute), 20 a minute without:
+  With API keys (one line each: key, requests per minute); 20 requests per minute without a key:
     fovea serve --api-keys keys.txt --req-limit 20
 
-It speaks LibreTranslate's language, and DeepL's for texts; docs/serve.md describes every endpoint,
-/openapi.json as well. SIGTERM and SIGINT let it answer what it was asked and end; SIGHUP loads the
-models again. It never opens a connection of its own.)";
+The server implements the LibreTranslate API, and the DeepL API for texts. docs/serve.md and
+/openapi.json describe every endpoint. On SIGTERM or SIGINT it answers pending requests and exits;
+on SIGHUP it reloads the models and the file of --api-keys. It never opens outgoing connections.)";
 
 constexpr std::chrono::milliseconds kPatience{200};  // of a thread that has nothing to do
+// What each thread that translates adds to the defaults of --batch-sentences, --batch-tokens and
+// --queue-tokens. No default is below that of two threads.
+constexpr BatcherOptions kOfAThread{
+    .batch_tokens = 512, .batch_sentences = 32, .queue_tokens = 8 << 10};
 
 struct ServeCommand {
-  std::vector<std::string> models, runs;
+  std::vector<std::string> models, runs, hosts;
   ModelChoice choice;
   ServerOptions server;
   ServiceOptions service;
-  BatcherOptions batcher;
+  // 0: the default for this number of workers
+  BatcherOptions batcher{.batch_tokens = 0, .batch_sentences = 0, .queue_tokens = 0};
   int64_t workers = 0;  // 0: as many as there are threads, one on a GPU
   std::string keys_file;
   double timeout = 60, drain = 30, delay = 5;
   bool no_files = false;
 };
-
-// While one lives, this thread may run wherever those of OpenMP may, and so may threads it starts:
-// with OMP_PROC_BIND each has a core of its own, this one the first.
-class OnAllCores {
- public:
-  OnAllCores() {
-    known_ = sched_getaffinity(0, sizeof own_, &own_) == 0;
-    cpu_set_t all = own_;
-#pragma omp parallel
-    {
-      cpu_set_t here = {};
-      const bool known = sched_getaffinity(0, sizeof here, &here) == 0;
-#pragma omp critical
-      {
-        CPU_OR(&all, &all, &here);
-        known_ = known_ && known;
-      }
-    }
-    if (known_) sched_setaffinity(0, sizeof all, &all);
-  }
-  ~OnAllCores() {
-    if (known_) sched_setaffinity(0, sizeof own_, &own_);
-  }
-  OnAllCores(const OnAllCores&) = delete;
-  OnAllCores& operator=(const OnAllCores&) = delete;
-
- private:
-  cpu_set_t own_ = {};
-  bool known_ = false;  // of more than 1,024 cores nothing is
-};
-
-// The model that comes along and those that stand beside it, of other pairs of languages.
-std::vector<EngineSpec> default_models() {
-  namespace fs = std::filesystem;
-  const std::string first = find_default_model();
-  check(!first.empty(), Exit::model,
-        "there is no default model; name one with -m DIR, or train one: fovea train --help");
-  std::set<std::string> others;  // sorted
-  std::error_code none;          // a folder that cannot be read has no others
-  for (const auto& entry : fs::directory_iterator(fs::path(first).parent_path(), none))
-    if (languages_of_folder(entry.path().string()) && fs::exists(entry.path() / kConfigFile))
-      others.insert(entry.path().string());
-  others.erase(first);
-  std::vector<EngineSpec> models{parse_engine(first)};
-  for (const std::string& directory : others) models.push_back(parse_engine(directory));
-  return models;
-}
-
-// "en-de=NAME" and "NAME" where NAME is that of a model that comes along, too.
-EngineSpec spec_of(const std::string& text) {
-  if (text.find('=') != std::string::npos) {
-    EngineSpec spec = parse_engine(text);
-    spec.directory = model_directory(spec.directory);
-    return spec;
-  }
-  const std::string found = model_directory(text);
-  const auto pair = languages_of_model(found);
-  if (pair) return {found, pair->first, pair->second};
-  load_config(found);  // that there is no model in it comes before its languages
-  return parse_engine(found);
-}
-
-// The second of two would never be asked.
-void check_different(const std::vector<EngineSpec>& specs,
-                     const std::vector<std::filesystem::path>& places) {
-  for (size_t i = 0; i < specs.size(); ++i)
-    for (size_t j = 0; j < i; ++j)
-      check(places[i] != places[j] || specs[i].source != specs[j].source ||
-                specs[i].target != specs[j].target,
-            Exit::usage, specs[i].directory, ": this model is named twice for ", specs[i].source,
-            " to ", specs[i].target, "; name it once");
-}
-
-// What each model is called by: the name of its folder, behind as many of the folders around it as
-// it takes to tell it from the others.
-std::vector<std::string> names_of(const std::vector<EngineSpec>& specs) {
-  namespace fs = std::filesystem;
-  std::vector<fs::path> places, names;
-  for (const EngineSpec& spec : specs) {
-    const fs::path place = fs::absolute(spec.directory).lexically_normal();
-    places.push_back(place.has_filename() ? place : place.parent_path());
-    names.push_back(places.back().filename());
-  }
-  check_different(specs, places);
-  const auto ambiguous = [&](size_t i) {
-    for (size_t j = 0; j < places.size(); ++j)
-      if (places[j] != places[i] && names[j] == names[i]) return true;
-    return false;
-  };
-  for (bool any = true; any;) {
-    std::vector<size_t> alike;
-    for (size_t i = 0; i < names.size(); ++i)
-      if (ambiguous(i)) alike.push_back(i);
-    any = !alike.empty();
-    for (const size_t i : alike) {
-      const auto deep = std::distance(names[i].begin(), names[i].end()) + 1;
-      fs::path longer;
-      for (auto at = std::prev(places[i].end(), deep); at != places[i].end(); ++at) longer /= *at;
-      names[i] = longer;
-    }
-  }
-  return {names.begin(), names.end()};
-}
-
-Package load_engine(const std::string& directory, Device device) {
-  Package package = load_package(directory, device);
-  check(package.config.type != "reader", Exit::model, directory,
-        ": this model labels texts and does not translate");
-  package.model->settle();
-  return package;
-}
-
-Engines load_engines(const ServeCommand& c) {
-  const Device device = device_of(c.choice);
-  Engines engines;
-  const bool none = c.models.empty() && c.runs.empty();
-  std::vector<EngineSpec> specs = none ? default_models() : std::vector<EngineSpec>();
-  std::ranges::transform(c.models, std::back_inserter(specs), spec_of);
-  const size_t first_run = specs.size(), first_of_gallery = first_run + c.runs.size();
-  std::ranges::transform(c.runs, std::back_inserter(specs), spec_of);
-  if (none) std::ranges::transform(find_gallery(), std::back_inserter(specs), spec_of);
-  const std::vector<std::string> names = names_of(specs);
-  for (size_t i = 0; i < specs.size(); ++i) {
-    const auto& [directory, source, target] = specs[i];
-    if (i < first_of_gallery)
-      engines.push_back(
-          std::make_shared<Engine>(names[i], source, target, load_engine(directory, device),
-                                   i < first_run ? nullptr : training_run(specs[i], device)));
-    else
-      engines.push_back(std::make_shared<Engine>(
-          EngineName{names[i], source, target, true}, load_config(directory),
-          [directory = directory, device] { return load_engine(directory, device); }));
-  }
-  return engines;
-}
 
 // The first sentence of a thread pays for what libraries prepare when they are first used.
 void warm_up(const Engines& engines, const Wish& wish) {
@@ -225,11 +92,11 @@ class Workers {
         try {
           warm_up(engines, c.service.wish);
         } catch (const std::exception& error) {  // requests will tell, if it stays so
-          log_warning("a thread could not translate: {}", error.what());
+          log_warning("a translation thread failed: {}", error.what());
         }
         warm_.count_down();
         const auto leave = [&stop] { return stop.stop_requested(); };
-        while (!leave()) batcher_.work(kPatience, leave);
+        while (!leave()) batcher_.work(kPatience, leave);  // which does not throw
       });
     omp_set_num_threads(each);
     warm_.wait();
@@ -245,12 +112,15 @@ class Workers {
   std::vector<std::jthread> threads_;
 };
 
-// Connections are descriptors: as many as the system lets us have.
-void allow_descriptors() {
+// Connections are descriptors: raises the limit of the system, and keeps some for files.
+void allow_descriptors(size_t& max_connections) {
+  constexpr rlim_t kForFiles = 32;
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = std::min<rlim_t>(limit.rlim_max, 1 << 16);
   setrlimit(RLIMIT_NOFILE, &limit);
+  const rlim_t left = limit.rlim_cur > 2 * kForFiles ? limit.rlim_cur - kForFiles : kForFiles;
+  max_connections = std::min<size_t>(max_connections, left);
 }
 
 // A SIGHUP that comes before there is a server to see it: while models are being loaded.
@@ -263,15 +133,37 @@ struct Requests {
   std::atomic<Clock::time_point> stopped{Clock::time_point()};  // set before stop
 };
 
+// Exit::data or Exit::usage if the file cannot be used.
+ApiKeys read_keys(const ServeCommand& c) {
+  if (c.keys_file.empty()) return {};
+  ApiKeys keys =
+      ApiKeys::parse(read_file(c.keys_file, 16 << 20), c.keys_file, c.service.requests_per_minute);
+  check(!c.service.keys_required || !keys.empty(), Exit::usage, c.keys_file,
+        ": contains no key, but --require-api-key needs one; add a line with a key");
+  if (keys.empty())
+    log_warning("--api-keys {}: contains no key: requests without a key are accepted", c.keys_file);
+  return keys;
+}
+
+void reload_keys(const ServeCommand& c, Service& service) {
+  if (c.keys_file.empty()) return;
+  try {
+    service.replace_keys(read_keys(c));
+    log_info("reloaded the API keys");
+  } catch (const std::exception& error) {
+    log_error("cannot reload the API keys, the old ones stay in use: {}", error.what());
+  }
+}
+
 void reload(const ServeCommand& c, Service& service) {
   try {
-    Engines engines = load_engines(c);
+    Engines engines = load_engines(c.models, c.runs, c.choice);
     warm_up(engines, c.service.wish);
     service.replace(std::move(engines));
     malloc_trim(0);  // the room of the old ones goes back to the system
-    log_info("the models were loaded again");
+    log_info("reloaded the models");
   } catch (const std::exception& error) {
-    log_error("the old models stay in use: {}", error.what());
+    log_error("cannot reload the models, the old ones stay in use: {}", error.what());
   }
 }
 
@@ -286,34 +178,53 @@ void run(const ServeCommand& c, Server& server, Service& service, Requests& requ
   };
   const auto signalled = [&] { return late() || requests.stop || requests.reload; };
   while (!requests.stop) {
-    if (requests.reload.exchange(false)) service.batcher().pause([&] { reload(c, service); });
+    if (requests.reload.exchange(false)) {
+      reload_keys(c, service);  // first: it is quick, and revoked keys must not wait
+      service.batcher().pause([&] { reload(c, service); });
+    }
     service.batcher().work(kPatience, signalled);
   }
   if (!late() && (service.batcher().waiting() > 0 || server.connections() > 0))
-    log_info("answering what was asked; a second signal ends the program at once");
+    log_info("shutting down: answering pending requests; a second signal exits immediately");
   while (!late() && (service.batcher().waiting() > 0 || server.connections() > 0))
     service.batcher().work(std::chrono::milliseconds(5), late);
   if (cut > 0)
-    log_warning("{} connections were cut after {} s", cut, c.drain);
+    log_warning("closed {} connections that were still open after {} s", cut, c.drain);
   else
-    log_info("ended");
+    log_info("shut down");
+}
+
+// Names that Host may have; empty: any. A proxy passes on the names of its own, which are known
+// only if they are given.
+std::vector<std::string> allowed_hosts(const ServeCommand& c) {
+  std::vector<std::string> names = default_hosts(c.server.host);
+  if (c.hosts.empty() && (names.empty() || c.service.proxies > 0)) return {};
+  if (names.empty()) names = default_hosts("localhost");
+  for (const std::string& name : c.hosts) names.push_back(host_name(name));
+  return names;
 }
 
 // What options mean beside the fields they fill.
 void settle_options(ServeCommand& c) {
-  if (!c.keys_file.empty())
-    c.service.keys = ApiKeys::parse(read_file(c.keys_file, 16 << 20), c.keys_file,
-                                    c.service.requests_per_minute);
-  check(!c.service.keys_required || !c.service.keys.empty(), Exit::usage,
-        "--require-api-key: there are no keys; name a file of them with --api-keys");
-  if (!c.keys_file.empty() && c.service.keys.empty())
-    log_warning("--api-keys {}: there is no key in it: everybody is answered", c.keys_file);
+  check(!c.service.keys_required || !c.keys_file.empty(), Exit::usage,
+        "--require-api-key: no keys are given; name a file of keys with --api-keys");
+  c.service.keys = read_keys(c);
   c.service.files = !c.no_files;
   c.service.timeout = std::chrono::milliseconds(static_cast<int64_t>(c.timeout * 1000));
   const bool on_host = std::holds_alternative<Cpu>(device_of(c.choice));
   c.batcher.workers = c.workers > 0 ? c.workers : on_host ? omp_get_max_threads() : 1;
   check(on_host || c.batcher.workers == 1, Exit::usage,
-        "--workers: on a GPU one thread translates; leave it out");
+        "--workers: on a GPU a single thread translates; omit the option");
+  c.batcher.interrupts = on_host;
+  const int64_t least = std::max<int64_t>(2, c.batcher.workers);
+  const auto by_default = [least](int64_t& value, int64_t each) {
+    if (value == 0) value = least * each;
+  };
+  by_default(c.batcher.batch_sentences, kOfAThread.batch_sentences);
+  by_default(c.batcher.batch_tokens, kOfAThread.batch_tokens);
+  by_default(c.batcher.queue_tokens, kOfAThread.queue_tokens);
+  c.server.proxies = c.service.proxies;
+  c.server.hosts = allowed_hosts(c);
   c.batcher.delay = std::chrono::microseconds(static_cast<int64_t>(1000 * c.delay));
 }
 
@@ -323,14 +234,15 @@ void announce(const Engines& engines) {
   for (const auto& engine : engines)
     if (!engine->of_gallery())
       log_info("{}: {} to {}", engine->name(), engine->source(), engine->target());
-  if (gallery > 0) log_info("gallery: {} tiny models, one for each mechanism", gallery);
+  if (gallery > 0) log_info("gallery: {} tiny models, one per attention mechanism", gallery);
 }
 
 void serve(ServeCommand& c) {
   std::signal(SIGHUP, [](int) { early_hangup = 1; });
   settle_options(c);
-  allow_descriptors();
+  allow_descriptors(c.server.max_connections);
   Service* answering = nullptr;
+  c.server.costly = &Service::is_costly;
   c.server.screen = [&](const Request& head) { return answering->screen(head); };
   c.server.refused = [&](int status) { answering->count_refused(status); };
   // Clients bring batches of all sizes; 512 products take 32 MiB, and each thread has its own.
@@ -339,7 +251,7 @@ void serve(ServeCommand& c) {
     answering->handle(std::move(request), std::move(exchange));
   });
   const PrecisionScope precision(c.choice.numbers());
-  Engines engines = load_engines(c);
+  Engines engines = load_engines(c.models, c.runs, c.choice);
   warm_up(engines, c.service.wish);
   announce(engines);
   c.service.connections = [&] { return server.connections(); };
@@ -378,35 +290,45 @@ void serve(ServeCommand& c) {
 
 void add_limits(Command& command, ServeCommand& c) {
   Command group = command.group("Limits");
-  group.option("--char-limit", c.service.char_limit, "Characters of a request; 0: no limit")
+  group.option("--char-limit", c.service.char_limit, "Maximum characters per request; 0: no limit")
       .within(0, 1 << 30)
       .with_default();
   group
       .option("--req-limit", c.service.requests_per_minute,
-              "Requests in a minute of an address, or of a key without a number; 0: no limit")
+              "Maximum requests per minute of one address (IPv6: one /64 network), or of a key "
+              "without its own number; 0: no limit")
       .within(0, 1 << 30)
       .with_default();
   group
-      .option(
-          "--proxies", c.service.proxies,
-          "Proxies before this server: --req-limit counts by the address that the first of them "
-          "adds to X-Forwarded-For")
+      .option("--proxies", c.service.proxies,
+              "Number of reverse proxies in front of this server: --req-limit counts by the "
+              "address that "
+              "the first of them adds to X-Forwarded-For")
       .within(0, 16)
       .with_default();
-  group.option("--api-keys", c.keys_file, "File of keys: KEY [REQUESTS PER MINUTE] a line")
+  group
+      .option("--api-keys", c.keys_file,
+              "File of keys, one per line: KEY [REQUESTS PER MINUTE]; SIGHUP reloads it")
       .takes("FILE");
-  group.flag("--require-api-key", c.service.keys_required, "Nothing without a key");
-  group.flag("--disable-files-translation", c.no_files, "No /translate_file");
-  group.option("--max-body", c.server.max_body, "Bytes of a request")
+  group.flag("--require-api-key", c.service.keys_required, "Reject requests without a key");
+  group.flag("--disable-files-translation", c.no_files, "Disable /translate_file");
+  group.option("--max-body", c.server.max_body, "Maximum bytes per request")
       .within(1024, 1 << 30)
       .with_default();
-  group.option("--max-connections", c.server.max_connections, "Clients at a time")
+  group.option("--max-connections", c.server.max_connections, "Maximum number of open connections")
       .within(1, 1 << 20)
       .with_default();
-  group.option("--timeout", c.timeout, "Seconds from question to answer")
+  group
+      .option(
+          "--max-connections-per-client", c.server.max_connections_per_client,
+          "Maximum number of open connections per address (IPv6: per /64 network); 0: no limit; "
+          "ignored with --proxies")
+      .within(0, 1 << 20)
+      .with_default();
+  group.option("--timeout", c.timeout, "Timeout of a request in seconds")
       .within(0.1, 86400.0)
       .with_default();
-  group.option("--drain", c.drain, "Seconds to answer what was asked before SIGTERM")
+  group.option("--drain", c.drain, "Maximum seconds after SIGTERM to answer pending requests")
       .within(0.0, 86400.0)
       .with_default();
 }
@@ -415,31 +337,41 @@ void add_batches(Command& command, ServeCommand& c) {
   Command group = command.group("Batches");
   group
       .option("--workers", c.workers,
-              "Threads that translate, each with batches of its own; those of --threads are shared "
-              "out among them; default: as many, one on a GPU")
+              "Number of translation threads, each with its own batches; they share the threads of "
+              "--threads; default: the same number, on a GPU one")
       .within(1, 512)
       .from_environment("FOVEA_WORKERS");
   group
-      .option("--batch-tokens", c.batcher.batch_tokens, "Source pieces translated at the same time")
-      .within(1, 1 << 20)
-      .with_default();
+      .option(
+          "--batch-sentences", c.batcher.batch_sentences,
+          "Maximum number of sentences of one client translated at the same time; proportionally "
+          "fewer with a beam above 4; default: 32 per worker, at least 64")
+      .within(1, 1 << 20);
   group
-      .option("--batch-delay", c.delay,
-              "Milliseconds a sentence waits for others at most, a fifth of it where none come, if "
-              "they cannot join it later: recurrent models, and on a GPU")
+      .option("--batch-tokens", c.batcher.batch_tokens,
+              "Maximum number of source pieces of one client translated at the same time; "
+              "proportionally fewer with a beam above 4; default: 512 per worker, at least 1024")
+      .within(1, 1 << 20);
+  group
+      .option(
+          "--batch-delay", c.delay,
+          "Maximum milliseconds that the first sentence of a closed batch waits for more, a fifth "
+          "if none arrive; batches are closed for recurrent models and on a GPU")
       .within(0.0, 1000.0)
       .with_default();
   group
-      .option("--queue-tokens", c.batcher.queue_tokens,
-              "Source pieces that may wait; requests beyond are answered 429")
-      .within(1, 1 << 30)
-      .with_default();
-  group.option("-b,--beam", c.service.wish.beam, "Beam where a request does not say")
+      .option(
+          "--queue-tokens", c.batcher.queue_tokens,
+          "Maximum number of queued source pieces per client, for all clients four times as many; "
+          "with a beam above 4 each counts more; beyond the limit requests get status 429; "
+          "default: 8192 per worker, at least 16384")
+      .within(1, 1 << 30);
+  group.option("-b,--beam", c.service.wish.beam, "Beam if the request does not set one")
       .within(1, 16)
       .with_default();
   group
       .option("--length-penalty", c.service.wish.length_penalty,
-              "Length penalty where a request does not say")
+              "Length penalty if the request does not set one")
       .within(-10.0, 10.0)
       .with_default();
 }
@@ -447,34 +379,45 @@ void add_batches(Command& command, ServeCommand& c) {
 }  // namespace
 
 void add_serve(Command& program) {
-  Command command = program.command("serve", "Answer translation requests over HTTP");
+  Command command = program.command("serve", "Serve translations over HTTP");
   auto shared = std::make_shared<ServeCommand>();
   ServeCommand& c = *shared;
   command
       .option("-m,--model", c.models,
-              "Model directory, or FROM-TO=DIR where neither its config.yml nor its name tells the "
-              "languages, or the name of a model that comes along; may be given several times; "
-              "default: all that come along")
+              "Model directory, or FROM-TO=DIR if neither its config.yml nor its name states the "
+              "languages, or the name of a bundled model; can be repeated; default: all bundled "
+              "models")
       .takes("DIR")
       .one_by_one()
       .from_environment("FOVEA_MODEL");
   command
-      .option("--run", c.runs,
-              "The same, of a directory that 'fovea train' wrote: the page shows its curves "
-              "and its attention at each checkpoint and snapshot that was kept")
+      .option(
+          "--run", c.runs,
+          "Like -m, for a directory of 'fovea train': the page also shows the training curves and "
+          "the attention at each kept checkpoint and snapshot")
       .takes("DIR")
       .one_by_one();
-  command.option("--host", c.server.host, "Address to listen on; 0.0.0.0: all")
+  command.option("--host", c.server.host, "Address to listen on; 0.0.0.0: all addresses")
       .with_default()
       .from_environment("FOVEA_HOST");
-  command.option("--port", c.server.port, "Port to listen on; 0: any that is free")
+  command.option("--port", c.server.port, "Port to listen on; 0: any free port")
       .within(0, 65535)
       .with_default()
       .from_environment("FOVEA_PORT");
+  command
+      .option(
+          "--allow-host", c.hosts,
+          "Accept this name in the Host header, besides localhost, 127.0.0.1 and [::1]; can be "
+          "repeated. Other names are rejected if this option is given, or if --host is a loopback "
+          "address and --proxies is 0")
+      .takes("NAME")
+      .one_by_one();
   add_device_option(command, c.choice.device);
   add_precision_option(command, c.choice.precision);
-  command.flag("--log-requests", c.service.log_requests,
-               "A line of the log for each request: method, path, status, bytes, milliseconds");
+  command.flag(
+      "--log-requests", c.service.log_requests,
+      "Log one line per request: method, path, status, bytes, milliseconds, identifier; with "
+      "--log-format json as fields");
   add_limits(command, c);
   add_batches(command, c);
   command.footer(kExamples);

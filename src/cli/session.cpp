@@ -10,7 +10,7 @@
 #include "base/edit_distance.h"
 #include "base/log.h"
 #include "cli/options.h"
-#include "serve/language.h"
+#include "text/language.h"
 
 namespace fovea {
 namespace {
@@ -33,13 +33,12 @@ LogFormat format_of(const std::string& name) {
   return LogFormat::automatic;
 }
 
-const char* model_help(Takes takes) {
+std::string model_help(Takes takes, DefaultModel chosen) {
   if (takes == Takes::one_that_labels)
-    return "Directory of a model that labels texts, which 'fovea train' makes; always needed";
-  if (takes == Takes::one)
-    return "Model directory, or the name of a model that comes along; default: en-de";
-  return "Model directory, or the name of a model that comes along; default: en-de; given several "
-         "times, an ensemble";
+    return "Directory of a model that labels texts, made by 'fovea train'; required";
+  std::string help = "Model directory, or the name of a bundled model; default: ";
+  help += chosen == DefaultModel::by_text ? "by the language of the text" : "en-de";
+  return help + (takes == Takes::one ? "" : "; repeat for an ensemble");
 }
 
 // Two directions of a pair may share their vocabulary, and give nonsense together. Names that only
@@ -51,7 +50,7 @@ void check_directions(const std::vector<Package>& packages) {
     if (!first || !languages) continue;
     const bool opposite = first->first != first->second && first->first == languages->second &&
                           first->second == languages->first;
-    check(!opposite, Exit::model, other.directory, ": translates the other way than ",
+    check(!opposite, Exit::model, other.directory, ": translates in the opposite direction of ",
           packages.front().directory, ", by their names; the models of an ensemble must have one ",
           "direction");
   }
@@ -70,6 +69,21 @@ std::vector<std::string> models_in(const fs::path& folder) {
 // Short names are near each other: "toy" is not meant to be "dot".
 constexpr size_t kTooManyEdits = 2;
 
+std::string names_of(const std::vector<std::string>& directories) {
+  std::string names;
+  for (const std::string& directory : directories)
+    names += (names.empty() ? "" : ", ") + fs::path(directory).filename().string();
+  return names;
+}
+
+// "; the bundled models are de-en, en-de; of the gallery: additive, dot"
+std::string bundled_models() {
+  const std::string models = names_of(find_models()), gallery = names_of(find_gallery());
+  if (models.empty()) return "";
+  return "; the bundled models are " + models +
+         (gallery.empty() ? "" : "; those of the gallery: " + gallery);
+}
+
 [[noreturn]] void fail_no_model(const std::string& name) {
   std::vector<std::string> names;
   for (const std::vector<std::string>& some : {find_models(), find_gallery()})
@@ -80,20 +94,45 @@ constexpr size_t kTooManyEdits = 2;
   const std::string advice =
       !meant.empty() ? "did you mean '" + meant + "'?"
       : std::ranges::count(names, last) > 0
-          ? "there is one that comes along: name it '" + last + "', which works from every folder"
+          ? "there is a bundled model of this name: use '" + last + "' from any folder"
           : "check the path, or make a model with 'fovea train'";
-  fail(Exit::model, name, ": there is no such model directory; ", advice);
+  fail(Exit::model, name, ": there is no such model directory; ", advice, bundled_models());
+}
+
+// What made a directory with models of another program; "" where nothing is recognised.
+std::string other_program(const fs::path& directory) {
+  std::error_code error;
+  const auto has = [&](const char* file) { return fs::exists(directory / file, error); };
+  if (has("model.bin")) return "CTranslate2";
+  if (has("decoder.yml")) return "Marian";
+  for (const auto& entry : fs::directory_iterator(directory, error)) {
+    const std::string file = entry.path().filename().string();
+    if (file.ends_with(".npz") || file.ends_with(".npz.decoder.yml")) return "Marian";
+    if (file.starts_with("dict.") && file.ends_with(".txt")) return "fairseq";
+  }
+  return has("config.json") ? "Hugging Face" : "";
+}
+
+void check_is_ours(const std::string& directory) {
+  std::error_code error;
+  if (!fs::is_directory(directory, error) || fs::exists(fs::path(directory) / kConfigFile, error))
+    return;
+  const std::string program = other_program(directory);
+  check(program.empty(), Exit::model, directory, ": this is a ", program, " model, which Fovea ",
+        "cannot read; name a directory made by 'fovea train'", bundled_models());
 }
 
 }  // namespace
 
 void add_session(Program& program) {
   auto options = std::make_shared<SessionOptions>();
-  program.option("--threads", options->threads, "Threads to compute with; 0: one per core")
+  program.option("--threads", options->threads, "Number of threads; 0: one per core")
       .within(0, 1024)
       .from_environment("FOVEA_THREADS");
-  program.flag("-q,--quiet", options->quiet, "Warnings and errors only, no progress");
-  program.option("--log-format", options->log_format, "Messages on stderr: auto, tty, plain, json")
+  program.flag("-q,--quiet", options->quiet, "Print only warnings and errors, no progress");
+  program
+      .option("--log-format", options->log_format,
+              "Format of messages on stderr: auto, tty, plain, json")
       .among({"auto", "tty", "plain", "json"})
       .from_environment("FOVEA_LOG_FORMAT");
   program.prepare([options] {
@@ -113,7 +152,7 @@ bool gains_from_bf16(Device device) {
 }
 
 void add_device_option(Command& command, std::string& device) {
-  command.option("--device", device, "Where to compute")
+  command.option("--device", device, "Device to compute on")
       .among({"cpu", "cuda"})
       .synonyms({{"gpu", "cuda"}, {"cuda:0", "cuda"}})
       .any_case()
@@ -122,17 +161,23 @@ void add_device_option(Command& command, std::string& device) {
 }
 
 void add_precision_option(Command& command, std::string& precision) {
-  command.option("--precision", precision, "Numbers of matrix products")
+  command.option("--precision", precision, "Arithmetic precision of matrix products")
       .among({"f32", "bf16", "int8"})
       .with_default()
       .from_environment("FOVEA_PRECISION");
 }
 
-void add_model_options(Command& command, ModelChoice& choice, Takes takes) {
-  command.option("-m,--model", choice.directories, model_help(takes))
+void add_model_options(Command& command, ModelChoice& choice, Takes takes, DefaultModel chosen) {
+  command.option("-m,--model", choice.directories, model_help(takes, chosen).c_str())
       .takes("DIR")
       .one_by_one()
       .from_environment("FOVEA_MODEL");
+  if (takes != Takes::one_that_labels) {
+    command.option("--from", choice.languages.from, "Language of the text, for a bundled model")
+        .takes("CODE");
+    command.option("--to", choice.languages.to, "Language to translate to, for a bundled model")
+        .takes("CODE");
+  }
   add_device_option(command, choice.device);
   add_precision_option(command, choice.precision);
 }
@@ -144,14 +189,16 @@ Device device_of(const ModelChoice& choice) {
   return device;
 }
 
-std::vector<Package> load_models(const ModelChoice& choice) {
+std::vector<Package> load_models(const ModelChoice& choice,
+                                 const std::function<std::string()>& sample) {
   const Device device = device_of(choice);
+  check(choice.directories.empty() || choice.languages.empty(), Exit::usage,
+        "--from and --to choose a bundled model, and -m (or $FOVEA_MODEL) names one; give one of ",
+        "them");
   std::vector<std::string> directories = choice.directories;
   if (directories.empty()) {
-    directories.push_back(find_default_model());
-    check(!directories.front().empty(), Exit::model, "there is no default model (", kDefaultModel,
-          " was looked for in $FOVEA_HOME and above the program); name one with -m DIR, or train ",
-          "one: fovea train --help");
+    const bool detects = sample && choice.languages.from.empty();
+    directories.push_back(bundled_model_for(choice.languages, detects ? sample() : ""));
   }
   std::vector<Package> packages;
   for (std::string directory : directories) {
@@ -175,10 +222,11 @@ std::vector<const Model*> models_of(const std::vector<Package>& packages) {
 
 std::string model_directory(const std::string& name) {
   check(!name.empty(), Exit::usage, "the name given for a model (-m) is empty; name a model ",
-        "directory, or leave it out");
+        "directory, or omit -m");
   const std::string found = model_or_file(name);
   std::error_code error;
   if (!fs::exists(found, error)) fail_no_model(name);
+  check_is_ours(found);
   return found;
 }
 

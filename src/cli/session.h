@@ -1,10 +1,12 @@
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "cli/model_selection.h"
 #include "decode/package.h"
 #include "ops/matmul.h"
 
@@ -24,7 +26,8 @@ bool gains_from_bf16(Device device);
 
 // Which model a command uses, and how.
 struct ModelChoice {
-  std::vector<std::string> directories;  // several are an ensemble; none: the default model
+  std::vector<std::string> directories;  // several are an ensemble; none: a bundled model
+  LanguageChoice languages = {};         // of the bundled model
   std::string device = "cpu", precision = "f32";
 
   Precision numbers() const { return precision_named(precision); }
@@ -37,14 +40,20 @@ void add_precision_option(Command& command, std::string& precision);  // ModelCh
 // How many models a command takes with -m.
 enum class Takes { ensemble, one, one_that_labels };
 
-// Adds -m, --device and --precision to a command.
-void add_model_options(Command& command, ModelChoice& choice, Takes takes);
+// The bundled model that a command uses without -m, --from and --to.
+enum class DefaultModel { english_german, by_text };
+
+// Adds -m, --from, --to, --device and --precision to a command.
+void add_model_options(Command& command, ModelChoice& choice, Takes takes,
+                       DefaultModel chosen = DefaultModel::english_german);
 
 // Exit::usage where this program or this machine cannot do what was chosen.
 Device device_of(const ModelChoice& choice);
 
-// The models chosen, checked to fit each other. At least one.
-std::vector<Package> load_models(const ModelChoice& choice);
+// The models chosen, checked to fit each other. At least one. If neither -m nor --from is given,
+// the language of sample() decides which bundled model is used.
+std::vector<Package> load_models(const ModelChoice& choice,
+                                 const std::function<std::string()>& sample = {});
 std::vector<const Model*> models_of(const std::vector<Package>& packages);
 
 // The model directory that -m names: itself, or where there is no such folder the model of that

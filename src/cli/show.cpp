@@ -1,10 +1,8 @@
 #include "cli/show.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <memory>
 #include <string>
 
@@ -12,6 +10,7 @@
 #include "base/log.h"
 #include "cli/attention_picture.h"
 #include "cli/explanation.h"
+#include "cli/input_warnings.h"
 #include "cli/options.h"
 #include "cli/session.h"
 #include "cli/shown_file.h"
@@ -28,48 +27,53 @@ namespace fovea {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  Translate a sentence and see where each word looked:
+  Translate a sentence and show the attention of each word:
     fovea show "A small dog runs through the snow."
 
-  One head of one layer, pieces instead of words, as a picture for a paper:
+  One head of one layer, with pieces instead of words, as a vector graphic for a paper:
     fovea show --layer 1 --head 2 --pieces --svg head.svg "A small dog runs through the snow."
 
-  All heads of all layers at a glance:
+  All heads of all layers in one picture:
     fovea show --grid --svg heads.svg "A small dog runs through the snow."
 
-  The same for slides, and as a page to click through in any browser, without a server:
+  As a bitmap for slides, and as an interactive page for any browser, without a server:
     fovea show --png map.png "A small dog runs through the snow."
     fovea show --html map.html "A small dog runs through the snow."
 
-  Many sentences, a line each, with their translations behind a tab where they are given:
-  map-1.png, map-2.png, …, or one page for all:
+    Many sentences, one per line, optionally with a tab and a translation, as map-1.png,
+  map-2.png, …, or as one page:
     fovea show --pairs pairs.tsv --png map.png
     fovea show --pairs pairs.tsv --html pairs.html
 
-  What another mechanism does with it (fovea doctor lists the models that come along):
+  Use another attention mechanism ('fovea doctor' lists the bundled models):
     fovea show -m local-p "A small dog runs through the snow."
 
-  How the attention of a word comes about, with every number on the way:
+  Compute the attention of a word step by step, with all numbers:
     fovea show --explain dog --layer 0 --head 2 "A small dog runs through the snow."
 
-  What becomes of it when no attention may look at a word, or the second piece must look at one:
+  Translate again with a word masked in all attention, or with the attention of step 1 fixed:
     fovea show --mask dog "A small dog runs through the snow."
     fovea show --force 1=snow "A small dog runs through the snow."
 
-  The attention of a translation that you give:
+  The attention of a given translation:
     fovea show --target "Ein Hund läuft durch den Schnee." "A dog runs through the snow."
 
-Rows are target words, columns what they attend to; each row sums to 1. Layers and heads count
-from 0; without them the mean is shown. Word weights are sums over the pieces of a source word and
-means over those of a target word. Recurrent models show what their mechanism has of its own as
-well: p_t with its window and Gaussian (local-m, local-p), the middles of Graves' Gaussians
-(window), the words chosen (hard-argmax, hard-sample), the frontier (forward), one bar for all
-(static).
---explain takes a word of the sentence (self-attention of the encoder) or of its translation (what
-was read of the source to write it), a piece of one, or the number of a word. It shows pieces, one
-layer and one head; of recurrent models the steps of their score and mechanism.
---mask and --force take words like --explain. A Transformer reads nothing of a masked word at all;
-the encoder of a recurrent model has read it, and its neighbours know of it.
+Rows are target words, columns the words they attend to. Each row sums to 1, except with local-p,
+whose Gaussian reduces the sum. Graves' window weights (window) are normalised for the picture.
+Layers and heads are counted from 0 (on the page of fovea serve from 1); by default their mean is
+shown. The steps of --force are counted from 0, the words of --explain and --mask from 1. Word
+weights are sums over the pieces of a source word and means over those of a target word. Recurrent
+models also show the state of their mechanism: p_t with its window and Gaussian (local-m, local-p),
+the means of Graves' Gaussians (window), the chosen words (hard-argmax, hard-sample), the frontier
+(forward), one bar for all words (static).
+--explain takes a word of the sentence (self-attention of the encoder) or of its translation
+(cross-attention), a piece of a word, or the number of a word, from 1: --explain 1 is the first
+word. dog#2 is the second "dog". The result shows pieces, one layer and one head; for recurrent
+models it shows the steps of their score and mechanism.
+Chinese, Japanese, Thai, Lao, Khmer and Burmese text is split into words by ICU's dictionaries;
+there --explain takes any text, such as 学生 or 他#2.
+--mask and --force take words like --explain. A Transformer reads nothing of a masked word. The
+encoder of a recurrent model still reads it, so the states of its neighbours depend on it.
 Attention shows where the model looks, not why it decides.)";
 
 struct ShowCommand {
@@ -102,7 +106,8 @@ ShownPair attend(const ShowCommand& c, const Package& package) {
   options.search.prefix = package.target.encode(clean_line(c.prefix).text);
   const Translator translator({package.model.get()}, package.source, package.target, options);
   const Translation found = translator.translate(std::vector{c.text}, {"the sentence"}).front();
-  check(!found.n_best.empty(), Exit::usage, "there is nothing to show: the sentence is empty");
+  check(!found.n_best.empty(), Exit::usage,
+        "the sentence is empty; give a sentence with at least one word");
   if (c.target.empty()) {
     check_steps(options.what_if, found.n_best.front().ids.size());
     return {found.text, found.source_ids, found.n_best.front().ids, found.attention, found.tree};
@@ -111,7 +116,7 @@ ShownPair attend(const ShowCommand& c, const Package& package) {
   ShownPair given{c.target, found.source_ids, package.target.encode(clean_line(c.target).text), {}};
   const int64_t longest = package.model->max_length() - 1;
   check(std::ssize(given.target) <= longest, Exit::usage, "--target: ", given.target.size(),
-        " pieces, the model takes ", longest, "; shorten it");
+        " pieces, the model accepts ", longest, "; shorten the text");
   Packed source, target;
   source.add(given.source, Packed::Mark::none);
   target.add(given.target, Packed::Mark::bos_before);
@@ -141,7 +146,7 @@ class Picture {
     for (const AttentionMap& map : attended.maps)
       if (map.kind == kind_) maps_.push_back(map);
     check(!maps_.empty() || !c.kind.empty(), Exit::usage,
-          "the model has no attention from target to source; -m takes another one");
+          "the model has no attention from target to source; choose another model with -m");
     check(!maps_.empty(), Exit::usage, "--kind ", kind_, ": this model has no such attention");
     for (const AttentionMap& map : maps_) {
       layers_ = std::max(layers_, map.layer + 1);
@@ -188,8 +193,7 @@ class Picture {
 };
 
 TerminalOptions terminal_of(const ShowCommand& c) {
-  TerminalOptions terminal = terminal_options(
-      [](const char* name) -> const char* { return std::getenv(name); }, isatty(STDOUT_FILENO));
+  TerminalOptions terminal = standard_output_options();
   if (c.ascii) terminal.shades = Shades::ascii;
   return terminal;
 }
@@ -224,7 +228,10 @@ void print(const ShowCommand& c, const ShownPair& attended, const Picture& pictu
 // One pair after another: pictures, maps in the terminal, or all of them in one page.
 void show_all(const ShowCommand& c, Package package, std::span<const GivenPair> pairs) {
   std::vector<SavedPair> saved;
+  InputWarnings warnings(package);
   for (size_t i = 0; i < pairs.size(); ++i) {
+    warnings.look(std::span(&pairs[i].source, 1), c.pairs.empty() ? "argument" : c.pairs,
+                  pairs[i].line);
     ShowCommand one = c;
     one.text = pairs[i].source;
     one.target = pairs[i].target;
@@ -247,30 +254,39 @@ void check_choice(const ShowCommand& c) {
   const bool draws = !c.svg.empty() || !c.png.empty();
   check(!c.grid || draws, Exit::usage, "--grid draws a picture: add --svg FILE or --png FILE");
   check(c.explain.empty() || (!draws && c.html.empty()), Exit::usage,
-        "--explain prints numbers; --svg, --png and --html draw pictures: give one of them");
-  check(!c.json || !c.explain.empty(), Exit::usage, "--json is for the numbers of --explain WORD");
+        "--explain prints numbers; --svg, --png and --html draw pictures: give only one of them");
+  check(!c.json || !c.explain.empty(), Exit::usage, "--json needs --explain WORD");
   check(!c.what_if.given() || (c.explain.empty() && c.html.empty()), Exit::usage,
-        "--explain and --html tell how the model's own attention comes about: leave out --mask, ",
+        "--explain and --html show the unchanged attention of the model: omit --mask, ",
         "--mask-head and --force");
   check(c.text.empty() != c.pairs.empty(), Exit::usage,
-        "give a sentence, or a file of them with --pairs");
+        "give a sentence, or a file of sentences with --pairs");
   check(c.pairs.empty() || (c.target.empty() && c.explain.empty()), Exit::usage,
-        "--pairs: its lines hold the translations, behind a tab; --target and --explain are for ",
-        "one sentence");
-  check(c.prefix.empty() || c.target.empty(), Exit::usage,
-        "--prefix begins the model's translation, --target gives the whole: give one of them");
+        "--pairs: the file holds the translations, after a tab; --target and --explain apply to ",
+        "a single sentence");
+  check(
+      c.prefix.empty() || c.target.empty(), Exit::usage,
+      "--prefix sets the beginning of the translation, --target all of it: give only one of them");
   check(c.pairs.empty() || (c.svg != "-" && c.png != "-"), Exit::usage,
-        "--pairs writes a picture for each pair: name a file, which gets numbers");
+        "--pairs writes one numbered file per pair: name a file, not standard output");
 }
 
 void show(const ShowCommand& c) {
   check_choice(c);
-  check(c.model.directories.size() < 2, Exit::usage, "show draws one model: give -m once");
-  std::vector<Package> packages = load_models(c.model);
-  const PrecisionScope precision(c.model.numbers());
-  if (!c.explain.empty()) return explain(c, packages.front(), attend(c, packages.front()));
+  check(c.model.directories.size() < 2, Exit::usage, "show uses a single model: give -m once");
   const std::vector<GivenPair> pairs =
       c.pairs.empty() ? std::vector{GivenPair{c.text, c.target}} : read_pairs(c.pairs);
+  const auto sample = [&] {
+    std::string text;
+    for (const GivenPair& pair : pairs) text += pair.source + "\n";
+    return text;
+  };
+  std::vector<Package> packages = load_models(c.model, sample);
+  const PrecisionScope precision(c.model.numbers());
+  if (!c.explain.empty()) {
+    InputWarnings(packages.front()).look(std::span(&c.text, 1), "argument", 1);
+    return explain(c, packages.front(), attend(c, packages.front()));
+  }
   show_all(c, std::move(packages.front()), pairs);
 }
 
@@ -282,32 +298,34 @@ void add_show(Command& program) {
   ShowCommand& c = *shared;
   command.option("text", c.text, "The sentence to translate").takes("TEXT");
   command
-      .option("--pairs", c.pairs,
-              "A file of sentences instead, a line each, with a tab and their translations "
-              "where these are given")
+      .option(
+          "--pairs", c.pairs,
+          "File of sentences instead, one per line, each optionally with a tab and its translation")
       .takes("FILE");
-  command.option("-t,--target", c.target, "This translation instead of the model's own")
+  command.option("-t,--target", c.target, "Show this translation instead of the model's own")
       .takes("TEXT");
-  command.option("--prefix", c.prefix, "The translation begins with this text").takes("TEXT");
-  command.option("--explain", c.explain, "The steps of this word's attention, with numbers")
+  command.option("--prefix", c.prefix, "Beginning of the translation").takes("TEXT");
+  command
+      .option("--explain", c.explain,
+              "Print how the attention of this word is computed, with numbers")
       .takes("WORD");
-  command.option("--kind", c.kind, "Which attention; default: cross")
+  command.option("--kind", c.kind, "Kind of attention; default: cross")
       .among({"cross", "encoder", "decoder"});
-  command.option("--layer", c.layer, "One layer, from 0; default: their mean").not_negative();
-  command.option("--head", c.head, "One head, from 0; default: their mean").not_negative();
-  command.flag("--pieces", c.pieces, "Pieces as the model sees them, not whole words");
-  command.option("--svg", c.svg, "Write a picture to this file (- for stdout)").takes("FILE");
-  command.option("--png", c.png, "The same as pixels").takes("FILE");
-  command.option("--html", c.html, "Write a page of all views, with all numbers, into one file")
+  command.option("--layer", c.layer, "Layer, from 0; default: mean of all").not_negative();
+  command.option("--head", c.head, "Head, from 0; default: mean of all").not_negative();
+  command.flag("--pieces", c.pieces, "Show the pieces of the model, not whole words");
+  command.option("--svg", c.svg, "Write an SVG picture to this file (- for stdout)").takes("FILE");
+  command.option("--png", c.png, "Write a PNG picture to this file (- for stdout)").takes("FILE");
+  command.option("--html", c.html, "Write a self-contained page with all views and numbers")
       .takes("FILE");
   command.flag("--grid", c.grid, "All heads of all layers in one picture");
-  command.flag("--json", c.json, "With --explain: all numbers, for programs");
-  command.flag("--ascii", c.ascii, "Plain characters instead of colours or blocks");
+  command.flag("--json", c.json, "With --explain: print all numbers as JSON");
+  command.flag("--ascii", c.ascii, "Use ASCII characters instead of colours or blocks");
   command.option("-b,--beam", c.beam, "Hypotheses kept at each step")
       .within(1, 1024)
       .with_default();
   c.what_if.add_to(command);
-  add_model_options(command, c.model, Takes::one);
+  add_model_options(command, c.model, Takes::one, DefaultModel::by_text);
   command.footer(kExamples);
   command.runs([shared] { show(*shared); });
 }

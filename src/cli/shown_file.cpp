@@ -41,18 +41,21 @@ std::vector<GivenPair> read_pairs(const std::string& path) {
   LineReader reader = LineReader::once(path);
   for (Line line; reader.next(line);) {
     const size_t tab = line.text.find('\t');
-    GivenPair pair{clean_line(line.text.substr(0, tab)).text, ""};
+    GivenPair pair{clean_line(line.text.substr(0, tab)).text, "", line.number};
     if (tab != line.text.npos) {
       const std::string_view rest = line.text.substr(tab + 1);
       check(rest.find('\t') == rest.npos, Exit::data, reader.where(),
-            ": more than one tab; a line is a sentence, a tab and its translation");
+            ": found more than one tab, expected a sentence, a tab and its translation");
       pair.target = clean_line(rest).text;
     }
     if (pair.source.empty() && pair.target.empty()) continue;
-    check(!pair.source.empty(), Exit::data, reader.where(), ": there is nothing before the tab");
+    check(!pair.source.empty(), Exit::data, reader.where(),
+          ": the sentence before the tab is empty");
     pairs.push_back(std::move(pair));
   }
-  check(!pairs.empty(), Exit::data, path, ": there is nothing to show: no line has a sentence");
+  check(!pairs.empty(), Exit::data, path,
+        ": no line holds a sentence; each line needs a sentence, or a sentence, a tab and a "
+        "translation");
   return pairs;
 }
 

@@ -12,6 +12,7 @@ namespace fovea {
 // A line of a file of pairs: a sentence, and its translation where it was given behind a tab.
 struct GivenPair {
   std::string source, target;
+  int64_t line = 1;  // of the file
 };
 
 // Exit::data where a line has more than one tab, or nothing before it; empty lines are left out.

@@ -33,7 +33,7 @@ constexpr const char* kExamples = R"(Examples:
   Train the published Multi30k model; data below /data:
     fovea train -c recipes/multi30k-en-de-tiny.yml -o tiny --data /data
 
-  Look before: files, parameters, memory and time, measured with a few real updates:
+  Check the files first, and measure parameters, memory and time with a few updates:
     fovea train -c recipes/multi30k-en-de-tiny.yml -o tiny --data /data --dry-run
 
   Another size, in bf16:
@@ -43,41 +43,46 @@ constexpr const char* kExamples = R"(Examples:
     fovea train -c recipes/trec.yml -o trec --data /data
     fovea train -c recipes/babi1.yml -o babi1 --data /data
 
-  Embeddings that begin as word vectors (word2vec, GloVe, fastText) and are not changed:
+  Embeddings from word vectors (word2vec, GloVe, fastText) that training does not change:
     fovea train -c recipes/sst2.yml -o sst2 --data /data --set model.embedding=300 \
       --set vectors.source=glove.6B.300d.txt --set vectors.frozen=true
 
-  One head of a Transformer learns word alignments that another program found (then: fovea align):
+  One attention head learns word alignments made by another program (then: fovea align):
     fovea train -c recipe.yml -o model --set data.alignments=train.links
 
-  Batches as large as 8 GiB hold; training says how large that is:
+  Batches as large as 8 GiB of memory allow; the log tells their size:
     fovea train -c recipe.yml -o model --device cuda --workspace 8 --set batch.tokens=auto
 
-  All settings with what they mean, as a recipe:
+  All settings with their meaning, as a recipe:
     fovea train --dump-config
 
-Paths in a recipe start at the folder given with --data and the recipe's data.root below it; without
-both at $FOVEA_DATA, else at the current folder. So do those of text, vocabularies and word vectors
-given with --set.
+Paths of a recipe and of --set: absolute paths are used as they are. Relative ones start at
+--data DIR. Without --data, Fovea looks for the training text below $FOVEA_DATA, then below the
+current folder, then below the recipe's own folder, and uses the first that has it. data.root, if it
+is relative, is a folder below that.
 
-The same command goes on where a stopped or killed run left off, with the same result to the
-bit; not so where memory ran short. Ctrl-C and SIGTERM save and stop; SIGUSR1 saves and goes on. A
-model that cannot be gone on with is replaced only with --restart.
+The same command resumes a stopped or killed run, with the same result bit for bit, unless memory
+ran short. Ctrl-C and SIGTERM save and stop; SIGUSR1 saves and continues. A run resumes only with
+the same text, vocabulary, model, batches and seed. --resume-anyway accepts all other changes but
+that of the model; the result then differs from that of an uninterrupted run. Changes of the
+optimiser, the schedule, precision, dropout, label smoothing and validation never prevent resuming:
+they are logged and apply from then on. --restart starts over and replaces the earlier model once
+the first update has succeeded.
 
-Training ends after train.updates, or when valid.patience validations in a row brought nothing
-better. The default of 20,000 updates reads a million short sentence pairs some seven times, which
-takes hours on a few cores; the model that comes along had 16,000 larger ones on a GPU.
+Training ends after train.updates, or when valid.patience validations in a row were no better than
+the best one. The default of 20,000 updates reads a million short sentence pairs about seven times,
+which takes hours on a few cores; the bundled models had 16,000 larger updates on a GPU.
 
-MODEL_DIR afterwards holds model.safetensors (the best by valid.stop_metric, or the average of
-the last validations), config.yml, the vocabulary, README.md (what it was trained on, and how well),
-recipe.yml (all settings), metrics.jsonl, tensorboard/, checkpoints/ and snapshots/ (both only
-needed to go on training or averaging).)";
+MODEL_DIR then holds model.safetensors (the best by valid.stop_metric, or the average of the last
+validations), config.yml, the vocabulary, README.md (training data and results), recipe.yml (all
+settings), metrics.jsonl, tensorboard/, checkpoints/ and snapshots/ (both only needed to resume or
+to average).)";
 
 struct TrainCommand {
   std::string recipe, directory, data, precision, device = "cpu";
   std::vector<std::string> assignments;
-  bool dump_config = false, dry_run = false, restart = false;
-  double workspace = 0;  // GiB; 0: whatever there is
+  bool dump_config = false, dry_run = false, restart = false, resume_anyway = false;
+  double workspace = 0;  // GiB; 0: no limit
 };
 
 Device device_of(const TrainCommand& command) {
@@ -96,34 +101,41 @@ TrainOptions read_options(const TrainCommand& command, std::string* dump) {
     settings.foreign(key,
                      "a file with this is for 'fovea compare -c FILE', which trains each variant");
   if (!command.recipe.empty()) settings.read_file(command.recipe, Exit::data);
-  options.data.start_at(command.data);
   if (!command.precision.empty()) settings.set("train.precision=" + command.precision);
   for (const std::string& assignment : command.assignments) settings.set(assignment);
+  options.data.start_at(command.data, command.recipe);
   if (!command.dump_config) options.complete(Exit::data);
   if (options.train.updates > 0 && options.schedule.warmup >= options.train.updates)
     log_warning(
-        "schedule.warmup: the rate rises over {} updates, but there are only {}: little "
-        "will be learnt; lower schedule.warmup or raise train.updates",
+        "schedule.warmup: the learning rate rises over {} updates, but the run has only {}: the "
+        "model will learn little; lower schedule.warmup or raise train.updates",
         with_commas(options.schedule.warmup), with_commas(options.train.updates));
   for (const std::string& unused : unused_settings(options)) log_warning("{}", unused);
   if (!command.dump_config && !options.validates())
     log_warning(
-        "there is no validation text: nobody will know when to stop, and the model of the last "
-        "update is kept, good or not; name one in {}",
+        "there is no validation text: training cannot stop early, and the model of the last update "
+        "is kept, whatever its quality; name a validation text in {}",
         options.data.labelled() ? "data.valid, or set data.hold_out"
                                 : "data.valid_source and data.valid_target");
   *dump = settings.dump();
   return options;
 }
 
-// A restarted run keeps nothing of the one before but the directory.
+// Removes an earlier run. What the earlier model needs goes last, so that it works as long as
+// possible.
 void remove_old_run(const std::string& directory) {
   std::error_code error;
-  for (const char* name : {"checkpoints", "snapshots", "tensorboard", "metrics.jsonl", "vocab.spm",
-                           "vocab.txt", "source.spm", "source.txt", "target.spm", "target.txt",
-                           "model.safetensors", "config.yml", "recipe.yml"})
+  for (const char* name : {"checkpoints", "snapshots", "tensorboard", "metrics.jsonl", "recipe.yml",
+                           "model.safetensors", "config.yml", "vocab.spm", "vocab.txt",
+                           "source.spm", "source.txt", "target.spm", "target.txt"})
     if (std::filesystem::remove_all(directory + "/" + name, error); error)
       fail(Exit::files, directory, "/", name, ": cannot be removed: ", error.message());
+}
+
+bool holds_run(const std::string& directory) {
+  std::error_code error;
+  return std::filesystem::exists(directory + "/checkpoints", error) ||
+         std::filesystem::exists(directory + "/model.safetensors", error);
 }
 
 void warn_of(const std::string& doubt) {
@@ -167,32 +179,32 @@ void print_estimate(const Estimate& e, const TrainOptions& options) {
                short_duration(updates * e.update_seconds), with_commas(options.train.updates));
 }
 
-// What makes a training of hours shorter here; nothing where it is short.
+// Ways to shorten a training of hours; nothing if it is short.
 void print_ways_to_shorten(const Estimate& e, const TrainOptions& options, Device device) {
   constexpr double kLong = 3600;
   if (static_cast<double>(options.train.updates) * e.update_seconds < kLong) return;
   const bool on_host = device == Device{Cpu{}};
   if (options.train.precision == Precision::f32 && gains_from_bf16(device))
     fmt::print("shorter             --precision bf16{}\n",
-               on_host ? ": a third less, or better" : "");
+               on_host ? ": saves a third of the time or more" : "");
   if (on_host)
-    fmt::print("shorter             --device cuda on a machine with a GPU: minutes for an hour\n");
+    fmt::print("shorter             --device cuda on a machine with a GPU: many times faster\n");
   fmt::print(
-      "shorter             --set train.updates=N with less than {}, or a smaller model.size\n",
+      "shorter             --set train.updates=N with fewer than {}, or a smaller model.size\n",
       with_commas(options.train.updates));
 }
 
-// With --restart the directory counts as empty, and it may be left out.
+// With --restart the directory counts as empty, and -o may be omitted.
 void dry_run(TrainOptions options, const TrainCommand& command) {
-  const bool anew = command.restart || command.directory.empty();
-  if (!anew) check_directory(command.directory, options.model);
+  const bool fresh = command.restart || command.directory.empty();
+  if (!fresh) check_directory(command.directory, options.model);
   TrainData data;
-  load_all(data, options, anew ? "" : command.directory);
+  load_all(data, options, fresh ? "" : command.directory);
   const Device device = device_of(command);
   if (options.batch.tokens == kAutomaticTokens)
-    options.batch.tokens = anew ? token_budget(options, data.train, device)
-                                : batch_tokens(options, data.train, command.directory, device);
-  log_info("making the model");
+    options.batch.tokens = fresh ? token_budget(options, data.train, device)
+                                 : batch_tokens(options, data.train, command.directory, device);
+  log_info("creating the model");
   const auto model = make_model(options.model, options.train.seed, Type::f32, device);
   model->parameters().allocate_gradients();
   warn_of(doubt_of_size(model->parameters().size(), data.train));
@@ -206,7 +218,7 @@ std::vector<Metrics> read_log(const std::string& directory) {
   try {
     return read_metrics(directory + "/metrics.jsonl");
   } catch (const Error&) {
-    return {};  // training can do without, and so can what is said of it
+    return {};  // neither training nor its summary depends on it
   }
 }
 
@@ -235,15 +247,19 @@ RunOutcome run_training(TrainOptions options, const TrainCommand& command,
   if (!command.restart) check_directory(directory, options.model);
   TrainData data;
   load_all(data, options, command.restart ? "" : directory);
-  if (command.restart) remove_old_run(directory);  // not before the text was found to be sound
-  watch_signals();                                 // from here on there is something to save
+  watch_signals();  // from here on there is something to save
   std::signal(SIGUSR1, [](int) { save_asked = true; });
-  const RunEnd end = train_model({.options = options,
-                                  .settings = settings,
-                                  .directory = directory,
-                                  .device = device,
-                                  .save_requested = [] { return save_asked.exchange(false); }},
-                                 data, data.test);
+  Run run{.options = options,
+          .settings = settings,
+          .directory = directory,
+          .device = device,
+          .save_requested = [] { return save_asked.exchange(false); }};
+  if (command.resume_anyway) run.resume = ResumeMode::changed;
+  if (command.restart && holds_run(directory))
+    run.remove_earlier = [&] { remove_old_run(directory); };
+  else if (command.restart)
+    remove_old_run(directory);
+  const RunEnd end = train_model(run, data, data.test);
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
   if (end.outcome == RunOutcome::finished)
     conclude(options, data, directory, end.parameters, took.count());
@@ -265,9 +281,9 @@ void train(const TrainCommand& command, bool threads_given) {
   if (command.dry_run) return dry_run(options, command);
   const RunOutcome outcome = run_training(options, command, settings);
   if (outcome == RunOutcome::interrupted)
-    log_warning("stopped; the same command goes on from here");
+    log_info("interrupted; run the same command to resume");
   else
-    request_stop(0);  // a signal that came when all was done changes nothing
+    request_stop(0);  // a signal that came after the end changes nothing
 }
 
 }  // namespace
@@ -277,27 +293,31 @@ void add_train(Command& program) {
       program.command("train", "Train a model from a recipe; the same command resumes");
   auto c = std::make_shared<TrainCommand>();
   command.option("-c,--config", c->recipe, "Recipe: a YAML file of settings").takes("FILE");
-  command.option("-o,--output", c->directory, "Model directory to make or go on with")
+  command.option("-o,--output", c->directory, "Model directory to create or to resume")
       .takes("MODEL_DIR");
-  command.option("--set", c->assignments, "One setting, after the recipe: train.seed=2")
+  command.option("--set", c->assignments, "One setting, overrides the recipe: train.seed=2")
       .takes("KEY=VALUE")
       .repeated();
   add_device_option(command, c->device);
   command
-      .option("--data", c->data,
-              "Folder that the recipe's paths start at; default: $FOVEA_DATA, else the current")
+      .option(
+          "--data", c->data,
+          "Folder of the recipe's relative paths; default: $FOVEA_DATA, current or recipe's folder")
       .takes("DIR");
-  command
-      .option("--workspace", c->workspace,
-              "Most memory to take on the device; default: whatever there is")
+  command.option("--workspace", c->workspace, "Maximum memory on the device; default: all of it")
       .takes("GiB")
       .within(1e-3, 1e6)
       .from_environment("FOVEA_WORKSPACE");
-  command.option("--precision", c->precision, "Numbers of matrix products: f32, bf16")
+  command.option("--precision", c->precision, "Arithmetic of matrix products: f32, bf16")
       .among({"f32", "bf16"});
-  command.flag("--dump-config", c->dump_config, "Print all settings as a recipe and end");
-  command.flag("--dry-run", c->dry_run, "Check files, print parameters, memory and time, and end");
-  command.flag("--restart", c->restart, "Forget what MODEL_DIR holds and begin anew");
+  command.flag("--dump-config", c->dump_config, "Print all settings as a recipe and exit");
+  command.flag("--dry-run", c->dry_run, "Check files, print parameters, memory and time, and exit");
+  Option restart = command.flag("--restart", c->restart,
+                                "Start over: replace the run and the model in MODEL_DIR");
+  command
+      .flag("--resume-anyway", c->resume_anyway,
+            "Resume although text, vocabulary, batches or seed have changed")
+      .excludes(restart);
   command.footer(kExamples);
   command.runs([command, c] { train(*c, command.given("--threads")); });
 }

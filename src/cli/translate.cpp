@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <functional>
 #include <memory>
@@ -10,22 +12,24 @@
 #include <string>
 #include <vector>
 
-#include "base/lines.h"
 #include "base/log.h"
 #include "base/utf8.h"
+#include "cli/input_warnings.h"
 #include "cli/options.h"
 #include "cli/paragraphs.h"
 #include "cli/session.h"
+#include "cli/translate_input.h"
 #include "cli/translation_format.h"
 #include "cli/whole_file.h"
 #include "decode/translate.h"
 #include "text/corpus.h"
+#include "text/readability.h"
 
 namespace fovea {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  One sentence with the model that comes along:
+  One sentence with the bundled model:
     fovea translate "A small dog runs through the snow."
 
   A file with your own model, line by line, and its BLEU:
@@ -35,27 +39,35 @@ constexpr const char* kExamples = R"(Examples:
   A file whose lines hold whole paragraphs; each stays one line:
     fovea translate --split -i letters.txt -o letters.de
 
-  In a pipe, with four alternatives each and their scores:
+  In a pipe, with four alternatives per line and their scores:
     cat test.en | fovea translate -m model --n-best 4 --format jsonl
 
-  An ensemble of two models, word alignments beside the text:
+  An ensemble of two models, with word alignments:
     fovea translate -m first -m second --alignment -i test.en
 
   A different translation each time you change the seed:
     fovea translate --sample --temperature 0.8 --top-k 10 --seed 7 "Hello."
 
-Each line in gives one line out, empty for an empty line (with --format marian or fairseq, one
-group of lines). With --split a line is cut into its sentences, each is translated as if it were a
-line of its own, and the blanks between them stay; so it is with texts given as arguments, unless
-they ask for what a whole line has: --alignment, --prefix, or a --format other than text. A sentence
-of more than 600 bytes is cut, after a comma where there is one; one without letters or digits
-stays as it is.
+Each line of input gives one line of output, an empty one for an empty line (with --format marian
+or fairseq, one group of lines). With --split each line is split into sentences, which are
+translated one by one; the blanks between them are kept. Texts given as arguments are split too,
+except with --alignment, --prefix or a --format other than text. Sentences of more than 600 bytes
+are split, if possible after a comma. Sentences without letters or digits are not translated.
 
-Standard output and pipes get --chunk lines at a time; a file named by -o appears when all lines are
-translated, and what it held before stays if the program is stopped. The result of a line does not
-depend on the other lines. Scores are log-probability / length^A, the end symbol counted. The
-coverage penalty (Wu et al. 2016) is applied to the finished translations of the beam, not during
-the search.)";
+Standard output and pipes get the first lines soon and then up to --chunk lines at a time. When the
+program that writes the input pauses, the lines read so far are translated at once, so that a
+coprocess may write a line and wait for its translation. A file named by -o appears when all lines
+are translated; if the program stops early, the file keeps its old contents. The result of a line
+does not depend on the other lines. Progress goes to standard error; percentage and remaining time
+are known if the input is a file. A sentence longer than the model accepts is truncated, with a
+warning; --split avoids this.
+
+Scores are log-probability / length^A; the length includes the end symbol. The coverage penalty (Wu
+et al. 2016) is applied to finished hypotheses, not during the search; an ensemble uses the
+attention of the first model.
+
+Warnings on standard error name lines with characters unknown to the model, and input that is not in
+the source language of the model.)";
 
 struct TranslateCommand {
   ModelChoice model;
@@ -68,7 +80,8 @@ struct TranslateCommand {
   std::string output = "-", format = "text", input_format = "text";
   int64_t chunk = 4096;
   bool split = false, no_split = false;
-  int64_t written = 0;  // lines so far; sentences, where lines are split
+  int64_t written = 0;                       // lines so far
+  int64_t chunk_lines = 0, chunk_units = 0;  // of the current chunk; units: lines or sentences
 
   // The option that asks for something of whole lines, which pieces do not have; or nothing.
   std::string about_whole_lines() const {
@@ -82,6 +95,16 @@ struct TranslateCommand {
   // A file may have long sentences, but who typed a text may not know what a line is.
   bool splits() const {
     return split || (!texts.empty() && !no_split && about_whole_lines().empty());
+  }
+
+  std::vector<std::string> read() const {  // the files that are translated, if there are no texts
+    return inputs.empty() ? std::vector<std::string>{"-"} : inputs;
+  }
+
+  // Not if someone types, and not between translations on the same terminal.
+  bool shows_progress() const {
+    const bool typed = inputs.empty() && isatty(STDIN_FILENO);
+    return texts.empty() && !typed && !(output == "-" && isatty(STDOUT_FILENO));
   }
 
   TranslationFormat output_format() const {
@@ -106,7 +129,7 @@ void check_usage(const TranslateCommand& c) {
   check(c.texts.empty() || c.inputs.empty(), Exit::usage,
         "give texts or -i files to translate, not both");
   check(!c.split || c.about_whole_lines().empty(), Exit::usage, "--split: ", c.about_whole_lines(),
-        " is for whole lines, and says nothing of their sentences; leave one of the two out");
+        " applies to whole lines, not to their sentences; omit one of the two");
   check(c.format != "text" || c.options.search.n_best == 1, Exit::usage,
         "--n-best: plain text has one line per sentence; add --format jsonl, marian or fairseq");
   check(!c.options.attention || c.format == "jsonl", Exit::usage,
@@ -115,28 +138,42 @@ void check_usage(const TranslateCommand& c) {
   for (const std::string& text : c.texts) {
     std::error_code error;  // a long text is no name of a file
     if (std::filesystem::is_regular_file(text, error))
-      log_warning("'{}' is translated as a text; for the lines of that file: -i {}", text, text);
+      log_warning("'{}' is translated as text; to translate the lines of this file, use -i {}",
+                  text, text);
     else if (looks_like_a_path(text))
-      log_warning("'{}' is translated as a text: there is no such file; files are named with -i",
-                  text);
+      log_warning("'{}' is translated as text: there is no such file; name files with -i", text);
   }
 }
+
+// Reads lines until the end of a text.
+struct LineInput {
+  std::function<bool(std::string&)> next;
+  // Whether next() need not wait long for a writer that pauses.
+  std::function<bool()> ready = [] { return true; };
+};
 
 // Lines in chunks, each translated as a whole and written before the next is read.
 class Stream {
  public:
-  Stream(TranslateCommand& command, const Translator& translator, std::string language)
-      : command_(command), translator_(translator), language_(std::move(language)),
-        out_(command.output) {}
+  Stream(TranslateCommand& command, const Translator& translator, const Package& package,
+         PassageOptions passages)
+      : command_(command), translator_(translator), passages_(std::move(passages)),
+        out_(command.output), warnings_(package) {}
 
-  void run(const std::string& name, size_t chunk, const std::function<bool(std::string&)>& next) {
+  // Chunks grow from kFirstChunk lines to `most`, so that the first result comes soon.
+  void run(const std::string& name, size_t most, const LineInput& input) {
     std::string line;
     int64_t number = 0;
+    size_t chunk = std::min(kFirstChunk, most);
     sentences_ = 0;
-    while (next(line)) {
+    for (;;) {
+      if (!lines_.empty() && !input.ready()) flush(name, number);
+      if (!input.next(line)) break;
       ++number;
       add(line, name + ":" + std::to_string(number));
-      if (lines_.size() >= chunk) flush(name, number);
+      if (lines_.size() < chunk) continue;
+      flush(name, number);
+      chunk = std::min(2 * chunk, most);
     }
     flush(name, number);
   }
@@ -144,6 +181,8 @@ class Stream {
   void close() { out_.close(); }
 
  private:
+  static constexpr size_t kFirstChunk = 64;
+
   void add(const std::string& line, const std::string& where) {
     if (command_.input_format == "jsonl")
       lines_.push_back(parse_json_line(line, id_++, where));
@@ -154,6 +193,8 @@ class Stream {
   void flush(const std::string& name, int64_t last) {
     if (lines_.empty()) return;
     const int64_t first = last - std::ssize(lines_) + 1;
+    warnings_.look(texts(), name, first);
+    command_.chunk_lines = command_.chunk_units = std::ssize(lines_);
     const std::vector<Translation> translations =
         command_.splits() ? translate_sentences(name, first) : translate_lines(name, first);
     const Details details{.alignment = command_.options.alignment,
@@ -164,11 +205,15 @@ class Stream {
     lines_.clear();
   }
 
-  std::vector<Translation> translate_lines(const std::string& name, int64_t first) {
+  std::vector<std::string> texts() const {
     std::vector<std::string> texts;
     for (const InputLine& line : lines_) texts.push_back(line.text);
-    auto translations = translator_.translate(texts, {name, first});
-    command_.written += std::ssize(texts);
+    return texts;
+  }
+
+  std::vector<Translation> translate_lines(const std::string& name, int64_t first) {
+    auto translations = translator_.translate(texts(), {name, first});
+    command_.written += std::ssize(translations);
     return translations;
   }
 
@@ -181,14 +226,15 @@ class Stream {
                       first + std::ssize(texts));
       texts.push_back(replace_invalid_utf8(line.text));
     }
-    const Paragraphs paragraphs(texts, language_);
+    const Paragraphs paragraphs(texts, passages_);
+    command_.chunk_units = std::ssize(paragraphs.sentences());
     std::vector<int64_t> numbers;
     for (const size_t line : paragraphs.lines())
       numbers.push_back(first + static_cast<int64_t>(line));
     const auto found =
         translator_.translate(paragraphs.sentences(), {name, sentences_ + 1, numbers});
     sentences_ += std::ssize(found);
-    command_.written += std::ssize(found);
+    command_.written += std::ssize(lines_);
     std::vector<Translation> translations;
     for (std::string& text : paragraphs.join(found))
       translations.emplace_back().text = std::move(text);
@@ -197,63 +243,135 @@ class Stream {
 
   TranslateCommand& command_;
   const Translator& translator_;
-  std::string language_;  // that sentences are cut by
+  PassageOptions passages_;
   WholeFile out_;
+  InputWarnings warnings_;
   std::vector<InputLine> lines_;
   LineWarnings repaired_{"lines that are not UTF-8"};
   int64_t id_ = 0;
   int64_t sentences_ = 0;  // of this file so far
 };
 
-void translate_files(const TranslateCommand& c, Stream& stream) {
-  const std::vector<std::string> inputs =
-      c.inputs.empty() ? std::vector<std::string>{"-"} : c.inputs;
-  for (const std::string& input : inputs) {
-    const bool typed = input == "-" && isatty(STDIN_FILENO);
-    if (typed) log_info("type a sentence per line; Ctrl-D ends");
-    const auto chunk = static_cast<size_t>(typed ? 1 : c.chunk);
-    LineReader reader = LineReader::once(input);
-    stream.run(reader.name(), chunk, [&](std::string& line) {
-      Line read;
-      if (!reader.next(read)) return false;
-      line = read.text;
-      if (read.cut && c.splits())  // else the model takes less anyway, and the translator says so
-        log_warning("{}: longer than a megabyte: the rest was cut off; split the line",
-                    reader.where());
+bool is_typed(const std::string& file) { return file == "-" && isatty(STDIN_FILENO); }
+
+TranslateInput open_input(const std::string& file) {
+  if (is_typed(file)) log_info("type a sentence per line; Ctrl-D ends");
+  return TranslateInput(file);
+}
+
+// The first input may have been opened before the model was loaded.
+void translate_files(const TranslateCommand& c, Stream& stream,
+                     std::optional<TranslateInput> first) {
+  for (const std::string& file : c.read()) {
+    const bool typed = file == "-" && isatty(STDIN_FILENO);
+    if (typed) log_info("type one sentence per line; Ctrl-D ends the input");
+    TranslateInput input = first ? std::move(*first) : TranslateInput(file);
+    first.reset();
+    const auto next = [&](std::string& text) {
+      ReadLine line;
+      if (!input.next(line)) return false;
+      text = std::move(line.text);
+      if (line.cut && c.splits())  // otherwise the translator warns: models accept less anyway
+        log_warning("{}: the line is longer than a megabyte and was truncated; split it",
+                    line.where);
       return true;
-    });
+    };
+    stream.run(input.name(), static_cast<size_t>(is_typed(file) ? 1 : c.chunk),
+               {next, [&] { return input.ready(); }});
   }
 }
 
+// The longest source, in pieces, that all models of an ensemble read.
+size_t longest_source(const std::vector<Package>& packages) {
+  int64_t longest = packages.front().model->max_length();
+  for (const Package& package : packages) longest = std::min(longest, package.model->max_length());
+  return static_cast<size_t>(longest - 1);
+}
+
+// Shows how far a translation of files or of a pipe has come. A pipe is often part of a script: if
+// standard error is no terminal, it is silent at first.
+class TranslationProgress {
+ public:
+  // A total of 0 is unknown.
+  TranslationProgress(const TranslateCommand& c, int64_t total)
+      : command_(c), total_(total), begin_(std::chrono::steady_clock::now()) {
+    if (log_format() == LogFormat::tty || (!c.inputs.empty() && c.output != "-")) show();
+  }
+
+  // `done` lines or sentences of the current chunk are translated.
+  void set(int64_t done) {
+    const int64_t units = std::max<int64_t>(1, command_.chunk_units);
+    const int64_t lines = command_.written + done * command_.chunk_lines / units;
+    if (!progress_ && std::chrono::steady_clock::now() - begin_ > kSilence) {
+      show();
+      progress_->begin_at(lines);
+    }
+    if (progress_) progress_->set(lines);
+  }
+
+ private:
+  static constexpr std::chrono::seconds kSilence{30};
+  void show() { progress_.emplace("translating", total_, ProgressOptions{.unit = "lines"}); }
+
+  const TranslateCommand& command_;
+  int64_t total_;
+  std::chrono::steady_clock::time_point begin_;
+  std::optional<Progress> progress_;
+};
+
+// Text from the beginning of the input, to detect its language.
+std::string sample(const TranslateCommand& c, std::optional<TranslateInput>& input) {
+  std::string text;
+  for (const std::string& given : c.texts) text += given + "\n";
+  if (!input) return text;
+  const auto text_of = [&](const std::deque<ReadLine>& lines) {
+    std::string all;
+    for (const ReadLine& line : lines)
+      all += c.input_format == "jsonl" ? parse_json_line(line.text, 0, line.where).text + "\n"
+                                       : line.text + "\n";
+    return all;
+  };
+  return text_of(input->look_ahead([&](const std::deque<ReadLine>& lines) {
+    return language_despite_names(text_of(lines)).language != kUndetermined;
+  }));
+}
+
 void translate(TranslateCommand& c) {
+  std::signal(SIGPIPE, SIG_DFL);  // `| head` ends the program without a message
   if (c.sample) c.options.search.sampling = c.sampler;
   check_usage(c);
   c.options.search.check();
-  const std::vector<Package> packages = load_models(c.model);
+  std::optional<int64_t> lines;  // counted before the first of them are read
+  if (c.shows_progress()) lines = count_lines(c.read());
+  std::optional<TranslateInput> first;
+  if (c.texts.empty()) first = open_input(c.read().front());
+  const std::vector<Package> packages = load_models(c.model, [&] { return sample(c, first); });
   const PrecisionScope precision(c.model.numbers());
 
   c.options.search.prefix = packages.front().target.encode(clean_line(c.prefix).text);
 
-  std::optional<Progress> progress;
-  if (!c.inputs.empty() && c.output != "-")
-    progress.emplace("translating", 0, ProgressOptions{c.splits() ? "sentences" : "lines"});
+  std::optional<TranslationProgress> progress;
+  if (c.shows_progress()) progress.emplace(c, lines.value_or(0));
   c.options.progress = [&](int64_t done) {
-    if (progress) progress->set(c.written + done);
+    if (progress) progress->set(done);
     return true;
   };
   const Translator translator(models_of(packages), packages.front().source, packages.front().target,
                               c.options);
   const auto languages = languages_of_model(packages.front().directory);
-  Stream stream(c, translator, languages ? languages->first : "");
+  const SentenceLimit limit{&packages.front().source, longest_source(packages)};
+  Stream stream(c, translator, packages.front(),
+                {languages ? languages->first : "", languages ? languages->second : "", limit});
   if (c.texts.empty()) {
-    translate_files(c, stream);
+    translate_files(c, stream, std::move(first));
   } else {
     size_t at = 0;
-    stream.run("argument", c.texts.size(), [&](std::string& line) {
+    const auto next = [&](std::string& line) {
       if (at == c.texts.size()) return false;
       line = c.texts[at++];
       return true;
-    });
+    };
+    stream.run("argument", c.texts.size(), {next});
   }
   stream.close();
 }
@@ -263,34 +381,40 @@ void add_search_options(Command& command, TranslateCommand& c) {
   Command group = command.group("Search");
   group.option("-b,--beam", s.beam, "Hypotheses kept at each step; 1 is greedy search")
       .with_default();
-  group.option("-n,--n-best", s.n_best, "Translations of each line, best first").with_default();
+  group.option("-n,--n-best", s.n_best, "Number of translations per line, best first")
+      .with_default();
   group.option("--length-penalty", s.length_penalty, "A: score = log-probability / length^A")
       .with_default();
   group
       .option("--coverage-penalty", s.coverage_penalty,
-              "Weight of the penalty for source words left unattended")
+              "Weight of the penalty for source words without attention")
       .with_default();
   group
       .option("--max-length-factor", s.max_length_factor,
-              "At most this many pieces per source piece, and ten more")
+              "Maximum length: N pieces per source piece, plus ten")
       .with_default();
-  group.option("--max-length", s.max_length, "At most this many pieces; 0: the model's limit")
+  group.option("--max-length", s.max_length, "Maximum length in pieces; 0: the limit of the model")
       .with_default();
-  group.option("--prefix", c.prefix, "Every translation begins with this text").takes("TEXT");
-  group.flag("--allow-unk", s.allow_unknown, "May write the unknown word (⁇)");
+  group.option("--prefix", c.prefix, "Beginning of every translation").takes("TEXT");
+  group.flag("--allow-unk", s.allow_unknown, "Allow the unknown word (⁇) in translations");
 
   Command sampling = command.group("Sampling");
-  Option sample = sampling.flag("--sample", c.sample, "Draw words instead of searching");
-  sampling.option("--temperature", c.sampler.temperature, "Below 1 safer, above 1 wilder")
+  Option sample =
+      sampling.flag("--sample", c.sample, "Sample translations instead of searching for the best");
+  sampling
+      .option("--temperature", c.sampler.temperature,
+              "Divide the logits by N: below 1 more probable words, above 1 more diversity")
       .needs(sample)
       .with_default();
-  sampling.option("--top-k", c.sampler.top_k, "Draw from the k most probable words; 0: all")
+  sampling.option("--top-k", c.sampler.top_k, "Sample from the N most probable words; 0: all")
       .needs(sample)
       .with_default();
-  sampling.option("--top-p", c.sampler.top_p, "Draw from the words that make up this probability")
+  sampling
+      .option("--top-p", c.sampler.top_p,
+              "Sample from the fewest most probable words whose probabilities sum to N")
       .needs(sample)
       .with_default();
-  sampling.option("--seed", c.sampler.seed, "The same seed draws the same words")
+  sampling.option("--seed", c.sampler.seed, "Random seed; the same seed gives the same words")
       .needs(sample)
       .with_default();
 }
@@ -301,37 +425,44 @@ void add_translate(Command& program) {
   Command command = program.command("translate", "Translate text: arguments, files or a pipe");
   auto shared = std::make_shared<TranslateCommand>();
   TranslateCommand& c = *shared;
-  command.option("text", c.texts, "Texts to translate; none: -i files, else standard input")
+  command.option("text", c.texts, "Texts to translate; default: -i files, else standard input")
       .takes("TEXT");
   command.option("-i,--input", c.inputs, "Files, one sentence per line (.gz, - for stdin)")
       .takes("FILE");
-  Option split = command.flag("--split", c.split,
-                              "Lines may hold several sentences: translate each, join them again");
-  command.flag("--no-split", c.no_split, "Texts given as arguments are translated whole")
-      .excludes(split);
+  Option split = command.flag(
+      "--split", c.split,
+      "Split lines into sentences, translate each and join the results; longer sentences "
+      "than 600 bytes or the limit of the model are split too");
+  command.flag("--no-split", c.no_split, "Do not split texts given as arguments").excludes(split);
   command.option("-o,--output", c.output, "File to write (.gz, - for stdout)").takes("FILE");
-  command.option("-f,--format", c.format, "How to write it")
+  command.option("-f,--format", c.format, "Output format")
       .among({"text", "jsonl", "marian", "fairseq"})
       .with_default();
   command
       .option("--input-format", c.input_format,
-              "jsonl: objects with \"source\"; their other keys are passed through")
+              "jsonl: objects with \"source\"; other keys are copied to the output")
       .among({"text", "jsonl"})
       .with_default();
   command.flag("--alignment", c.options.alignment,
-               "Word alignment 0-0 1-2 (source-target), from the mean cross attention");
-  command.flag("--attention", c.options.attention, "All attention matrices (jsonl)");
-  command.option("--batch-tokens", c.options.batch_tokens, "Source pieces computed together")
+               "Write word alignments 0-0 1-2 (source-target) from the mean cross-attention");
+  command.flag("--attention", c.options.attention, "Write all attention matrices (jsonl)");
+  command
+      .option("--batch-tokens", c.options.batch_tokens,
+              "Maximum number of source pieces computed together")
       .within(1, 1 << 20)
       .with_default();
-  command.option("--batch-sentences", c.options.batch_sentences, "And at most this many lines")
+  command
+      .option("--batch-sentences", c.options.batch_sentences,
+              "Maximum number of lines computed together")
       .within(1, 1 << 20)
       .with_default();
-  command.option("--chunk", c.chunk, "Lines read before the first is written")
+  command
+      .option("--chunk", c.chunk,
+              "Maximum number of lines translated before the results are written")
       .within(1, 1 << 20)
       .with_default();
   add_search_options(command, c);
-  add_model_options(command, c.model, Takes::ensemble);
+  add_model_options(command, c.model, Takes::ensemble, DefaultModel::by_text);
   command.footer(kExamples);
   command.runs([shared] { translate(*shared); });
 }

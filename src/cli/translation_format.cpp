@@ -104,7 +104,7 @@ double rounded(double value, double digits) { return std::round(value * digits) 
 InputLine parse_json_line(const std::string& line, int64_t id, const std::string& where) {
   Json object = Json::parse(line, nullptr, false);
   check(object.is_object(), Exit::data, where, ": not a JSON object; expected for example ",
-        R"({"source": "A small dog."}; for plain text leave out --input-format)");
+        R"({"source": "A small dog."}; for plain text omit --input-format)");
   for (const char* key : {"source", "text"}) {
     if (!object.contains(key)) continue;
     check(object[key].is_string(), Exit::data, where, ": \"", key, "\" is not a string");

@@ -21,18 +21,18 @@ namespace fovea {
 namespace {
 
 constexpr const char* kExamples = R"(Examples:
-  8,000 pieces shared by both languages, into pieces/vocab.spm:
+  Learn 8,000 pieces shared by both languages and write pieces/vocab.spm:
     fovea vocab --kind unigram --size 8000 -o pieces/ train.en train.de
 
-  All words seen at least twice, most frequent first, into words.txt:
+  Write all words that occur at least twice to words.txt, most frequent first:
     fovea vocab --kind words --min-count 2 -o words.txt train.en.gz
 
-  How a vocabulary cuts a text, pieces and ids:
+  Show how a vocabulary splits a text, as pieces and ids:
     fovea vocab --show en-de "A small dog runs through the snow."
 
-Text that is already cut ("hou@@ se") is taken as it is with --kind pieces. One vocabulary for
-several files is a joint one; run the command once per language for separate ones. Kinds are those
-of vocabulary.kind in a recipe.)";
+With --kind pieces, text that is already split ("hou@@ se") is used as it is. The command makes one
+joint vocabulary for all files; run it once per language for separate ones. The kinds are those of
+vocabulary.kind in a recipe.)";
 
 constexpr int64_t kCheckedLines = 100'000;
 
@@ -55,7 +55,7 @@ std::string output_path(const VocabOptions& options) {
   std::error_code error;
   const bool folder = fs::is_directory(path, error) || path.extension().empty();
   check(folder || path.extension() == ending, Exit::usage, "-o ", options.output,
-        ": a vocabulary of kind ", options.kind, " is a file ending in ", ending,
+        ": a vocabulary of kind ", options.kind, " needs a file name ending in ", ending,
         "; name such a file or a folder");
   return folder ? (path / ("vocab" + ending)).string() : options.output;
 }
@@ -125,29 +125,30 @@ void log_fit(const Vocabulary& vocabulary, const std::vector<std::string>& files
   }
   if (fit.lines == 0) return;
   log_info(
-      "{} lines: {:.2f} pieces per line, {:.3f} % of pieces unknown, {:.2f} % of words covered",
+      "checked on {} lines: {:.2f} pieces per line, {:.3f} % unknown pieces, {:.2f} % of words "
+      "covered",
       with_commas(fit.lines), share(fit.pieces, fit.lines), 100 * share(fit.unknown, fit.pieces),
       100 * share(fit.whole_words, fit.words));
 }
 
 void make(const VocabOptions& options) {
-  check(!options.output.empty(), Exit::usage, "where should it go? Give -o FOLDER or -o FILE");
-  check(!options.inputs.empty(), Exit::usage, "no text files given to make a vocabulary of");
+  check(!options.output.empty(), Exit::usage, "no output; name it with -o FOLDER or -o FILE");
+  check(!options.inputs.empty(), Exit::usage, "no text files; name at least one FILE");
   const std::string path = output_path(options);
   const auto folder = std::filesystem::path(path).parent_path();
   std::error_code error;
   check(!std::filesystem::exists(folder / "config.yml", error), Exit::usage, "-o ", options.output,
-        ": a model is there, which needs its own vocabulary; name another folder");
+        ": the folder holds a model, which needs its own vocabulary; name another folder");
   check(options.min_count == 1 || !options.subwords(), Exit::usage, "--min-count ",
-        options.min_count, ": ", options.kind, " learns pieces and does not count words; ",
-        "leave it out, or choose --kind words, characters, pieces or tokens");
+        options.min_count, ": ", options.kind, " learns pieces and does not use word counts; ",
+        "omit it, or choose --kind words, characters, pieces or tokens");
   make_parent(path);
   check_writable(path);
   const Vocabulary vocabulary = build(options);
   vocabulary.save(path);
-  log_info("{}: {} pieces of kind {}", path, with_commas(vocabulary.size()), options.kind);
+  log_info("wrote {}: {} entries of kind {}", path, with_commas(vocabulary.size()), options.kind);
   if (options.size_given && options.subwords() && vocabulary.size() < options.size)
-    log_warning("asked for {} pieces, the text has no more than {}", with_commas(options.size),
+    log_warning("--size {}: the text yields only {} pieces", with_commas(options.size),
                 with_commas(vocabulary.size()));
   log_fit(vocabulary, options.inputs);
 }
@@ -159,7 +160,7 @@ Vocabulary shown_vocabulary(const std::string& name) {
   if (!std::filesystem::is_directory(path, error)) return Vocabulary::load(path);
   const Vocabularies both = load_vocabularies(path);
   if (both.source.fingerprint() != both.target.fingerprint())
-    log_info("{}: the vocabulary of its source; name the file of the target's", path);
+    log_info("{}: showing the source vocabulary; for the target vocabulary name its file", path);
   return both.source;
 }
 
@@ -182,39 +183,42 @@ void show(const VocabOptions& options) {
 }  // namespace
 
 void add_vocab(Command& program) {
-  Command command = program.command("vocab", "Make a vocabulary of text, or show what it does");
+  Command command =
+      program.command("vocab", "Make a vocabulary from text, or show how it splits text");
   auto options = std::make_shared<VocabOptions>();
   VocabOptions& o = *options;
   command
       .option("inputs", o.inputs,
-              "Text files, one sentence per line (.gz is read too); with --show, texts")
+              "Text files, one sentence per line (.gz is accepted); with --show, texts")
       .takes("FILE");
-  command.option("-k,--kind,-t,--type", o.kind, "How text is cut")
+  command.option("-k,--kind,-t,--type", o.kind, "How text is split")
       .synonyms({{"word", "words"}, {"char", "characters"}})
       .among({"unigram", "bpe", "words", "characters", "pieces", "tokens"})
       .with_default();
-  command.option("-s,--size", o.size, "Pieces in all; but for unigram and bpe the most of them")
+  command
+      .option("-s,--size", o.size,
+              "Number of entries; for words, characters, pieces and tokens the maximum")
       .within(5, 1 << 20)
       .with_default();
   command.option("-o,--output", o.output, "Folder or file to write").takes("PATH");
   command
       .option("--show", o.show,
-              "Print the pieces and ids of texts instead, in this vocabulary or a model's")
+              "Print the pieces and ids of texts, with this vocabulary or that of a model")
       .takes("FILE_OR_MODEL");
-  command.option("--min-count", o.min_count, "Leave out what is seen less often")
+  command.option("--min-count", o.min_count, "Omit entries that occur less often")
       .positive()
       .with_default();
   command
       .option("--character-coverage", o.pieces.character_coverage,
-              "Share of characters that get a piece (unigram, bpe)")
+              "Share of the text whose characters get a piece (unigram, bpe)")
       .within(0.9, 1.0)
       .with_default();
-  command.flag("--byte-fallback", o.pieces.byte_fallback,
-               "Spell unknown characters as bytes (unigram, bpe)");
-  command.option("--max-lines", o.pieces.max_lines, "Learn from a sample of so many lines")
+  command.flag("--byte-fallback,!--no-byte-fallback", o.pieces.byte_fallback,
+               "Represent unknown characters as bytes (default), or do not (unigram, bpe)");
+  command.option("--max-lines", o.pieces.max_lines, "Learn from a sample of N lines")
       .positive()
       .with_default();
-  command.option("--seed", o.pieces.seed, "Seed of that sample").with_default();
+  command.option("--seed", o.pieces.seed, "Random seed of the sample").with_default();
   command.footer(kExamples);
   command.runs([options, command] {
     options->size_given = command.given("--size");

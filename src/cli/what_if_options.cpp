@@ -29,15 +29,17 @@ HeadName parse_head(const std::string& text) {
     if (layer && head) return {text.substr(0, first), *layer, *head};
   }
   fail(Exit::usage, "--mask-head ", text,
-       ": write KIND.LAYER.HEAD, counted from 0, for example cross.0.2");
+       ": expected KIND.LAYER.HEAD, counted from 0, for example cross.0.2");
 }
 
 int64_t word_of(const Package& package, const std::vector<int32_t>& ids, const char* option,
                 const std::string& word) {
-  const auto place = piece_of(package.source, ids, word);
-  check(place.has_value(), Exit::usage, option, " ", word,
-        ": the sentence has no such word; give a word of it or its number");
-  return package.source.words_of(ids)[*place];
+  const FoundWord found = find_word(package.source, ids, word);
+  check(
+      found.piece.has_value(), Exit::usage, option, " ", word, ": the sentence has no such word",
+      found.note(word),
+      "; give one of its words, the number of a word from 1, or the n-th occurrence of one: dog#2");
+  return package.source.words_of(ids)[*found.piece];
 }
 
 }  // namespace
@@ -48,10 +50,10 @@ void WhatIfOptions::add_to(Command& command) {
   const auto add = [&](const char* name, std::vector<std::string>& values, const char* help) {
     return group.option(name, values, help).one_by_one();
   };
-  add("--mask", masks, "Nothing looks at this word; may be given again").takes("WORD");
-  add("--mask-head", heads, "This head says nothing: cross.0.2; may be given again")
+  add("--mask", masks, "Mask this word in all attention; can be repeated").takes("WORD");
+  add("--mask-head", heads, "Set the output of this head to 0: cross.0.2; can be repeated")
       .takes("KIND.LAYER.HEAD");
-  add("--force", forces, "At this step (a piece of the target, from 0) all look at this word")
+  add("--force", forces, "At this step (target piece, from 0) fix the cross-attention on this word")
       .takes("STEP=WORD");
 }
 
@@ -66,7 +68,7 @@ WordWhatIf WhatIfOptions::read(const Package& package, const std::string& text) 
     const size_t equals = force.find('=');
     const auto step = number_of(std::string_view(force).substr(0, equals));
     check(equals != std::string::npos && step, Exit::usage, "--force ", force,
-          ": write STEP=WORD, for example 2=dog");
+          ": expected STEP=WORD, for example 2=dog");
     what.forced.push_back(
         {.step = *step, .word = word_of(package, ids, "--force", force.substr(equals + 1))});
   }

@@ -58,7 +58,7 @@ void check_not_overwritten(const std::string& input, const std::string& output) 
   std::error_code error;
   const bool same = input != "-" && std::filesystem::is_regular_file(output, error) &&
                     std::filesystem::equivalent(input, output, error);
-  check(!same, Exit::usage, "-o ", output, ": is the file that is read; name another one");
+  check(!same, Exit::usage, "-o ", output, ": is also the input; name another file");
 }
 
 WholeFile::WholeFile(const std::string& path) : path_(path) {
@@ -71,13 +71,15 @@ void WholeFile::open_beside() {
   if (fs::is_symlink(path_, error)) path_ = fs::weakly_canonical(path_, error).string();
   const char* ending = path_.ends_with(".gz") ? ".gz" : "";  // tells OutputFile to compress
   beside_ = path_ + ".tmp-" + std::to_string(getpid()) + ending;
+  watch(beside_);  // before it is there: a signal may come at once
   const Descriptor created(open(beside_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (created.get() >= 0) {
     const fs::file_status old = fs::status(path_, error);
     if (fs::exists(old)) fs::permissions(beside_, old.permissions(), error);
-    return watch(beside_);
+    return;
   }
   const int reason = errno;
+  watch_no_more();
   beside_.clear();
   if (!fs::exists(path_, error)) fail_errno(path_, "create", reason);  // else: a closed folder
 }
@@ -91,7 +93,8 @@ WholeFile::~WholeFile() {
 void WholeFile::close() {
   out_->close();
   if (beside_.empty()) return;
-  if (rename(beside_.c_str(), path_.c_str()) != 0) fail_errno(path_, "rename a file to it", errno);
+  if (rename(beside_.c_str(), path_.c_str()) != 0)
+    fail_errno(path_, "rename its temporary file", errno);
   watch_no_more();
   beside_.clear();
 }

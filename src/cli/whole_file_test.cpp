@@ -78,6 +78,22 @@ TEST_F(WholeFileTest, ASignalLeavesWhatWasThere) {
   }
 }
 
+// At any moment, that at which the file is made included.
+TEST_F(WholeFileTest, ASignalLeavesNoFileBehind) {
+  std::ofstream(path("old")) << "old\n";
+  for (useconds_t i = 0; i < 200; ++i) {
+    const pid_t child = fork();
+    if (child == 0) {
+      std::signal(SIGTERM, SIG_DFL);
+      for (;;) WholeFile file(path("old"));
+    }
+    usleep(1000 + 7 * i);
+    kill(child, SIGTERM);
+    waitpid(child, nullptr, 0);
+    ASSERT_EQ(files(), 1) << i;
+  }
+}
+
 TEST_F(WholeFileTest, KeepsLinksAndModes) {
   std::ofstream(path("real")) << "old\n";
   fs::permissions(path("real"), fs::perms::owner_read | fs::perms::owner_write);

@@ -22,8 +22,9 @@ struct Pairs {
 
 void align(const Vocabulary& source, const Vocabulary& target, std::span<const AttentionMap> maps,
            std::span<const int32_t> source_ids, Alternative& alternative) {
-  const SoftAlignment words = by_word(
-      mean_attention(maps, "cross"), target.words_of(alternative.ids), source.words_of(source_ids));
+  const SoftAlignment words =
+      by_word(mean_attention(maps, "cross"), target.text_words_of(alternative.ids),
+              source.text_words_of(source_ids));
   alternative.alignment = hard_alignment(words);
   alternative.nearest = nearest_targets(words);
 }
@@ -56,7 +57,7 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
   std::vector<const Model*> models = models_;
   if (!options_.what_if.empty() && !sources.empty()) {
     const auto& altered = translations[places.front()].altered = this->altered(sources);
-    models = {altered.get()};
+    models.assign(1, altered.get());
   }
   SearchOptions options = options_.search;
   if (options_.tree)

@@ -1,12 +1,16 @@
 #include "eval/tokenize.h"
 
 #include <unicode/uchar.h>
+#include <unicode/uscript.h>
 
 #include <algorithm>
 #include <array>
+#include <cassert>
 #include <utility>
 
 #include "base/check.h"
+#include "base/utf8.h"
+#include "text/word_breaks.h"
 
 namespace fovea {
 namespace {
@@ -164,25 +168,55 @@ Characters chinese(const Characters& line) {
   return western(set_apart(without_trailing_blanks({first, line.end()}), is_chinese));
 }
 
-constexpr std::array<std::pair<std::string_view, BleuTokenizer>, 5> kNames{
+constexpr std::array<std::pair<std::string_view, BleuTokenizer>, 6> kNames{
     {{"none", BleuTokenizer::none},
      {"13a", BleuTokenizer::mteval13},
      {"intl", BleuTokenizer::intl},
      {"zh", BleuTokenizer::zh},
-     {"char", BleuTokenizer::chars}}};
+     {"char", BleuTokenizer::chars},
+     {"auto", BleuTokenizer::automatic}}};
 
 }  // namespace
 
 BleuTokenizer bleu_tokenizer(std::string_view name) {
   for (const auto& [known, tokenizer] : kNames)
     if (known == name) return tokenizer;
-  fail(Exit::usage, "unknown tokenizer '", name, "': choose 13a, intl, zh, char or none");
+  fail(Exit::usage, "unknown tokenizer '", name, "': choose auto, 13a, intl, zh, char or none");
 }
 
 std::string_view name_of(BleuTokenizer tokenizer) {
   return std::find_if(kNames.begin(), kNames.end(),
                       [=](const auto& entry) { return entry.second == tokenizer; })
       ->first;
+}
+
+BleuTokenizer tokenizer_of_language(std::string_view code) {
+  const std::string_view primary = code.substr(0, code.find_first_of("-_"));
+  for (const char* known : {"zh", "zt", "yue", "wuu", "lzh", "cmn", "zho"})
+    if (primary == known) return BleuTokenizer::zh;
+  for (const char* known :
+       {"ja", "ko", "th", "lo", "km", "my", "jpn", "kor", "tha", "lao", "khm", "mya"})
+    if (primary == known) return BleuTokenizer::chars;
+  return BleuTokenizer::mteval13;
+}
+
+BleuTokenizer tokenizer_of_text(std::span<const std::string> references) {
+  int64_t letters = 0, unspaced = 0, han = 0;
+  for (const std::string& line : references)
+    for (const char32_t c : code_points(line)) {
+      if (!u_isalpha(static_cast<UChar32>(c))) continue;
+      ++letters;
+      if (!is_unspaced(c)) continue;
+      ++unspaced;
+      han += uscript_hasScript(static_cast<UChar32>(c), USCRIPT_HAN);
+    }
+  if (2 * unspaced <= letters) return BleuTokenizer::mteval13;
+  // Chinese text has hardly a letter that is not Han; at least every fourth of Japanese is Kana.
+  return 10 * han > 9 * unspaced ? BleuTokenizer::zh : BleuTokenizer::chars;
+}
+
+BleuTokenizer resolved(BleuTokenizer tokenizer, std::span<const std::string> references) {
+  return tokenizer == BleuTokenizer::automatic ? tokenizer_of_text(references) : tokenizer;
 }
 
 Characters tokenize_for_bleu(BleuTokenizer tokenizer, const Characters& line) {
@@ -197,6 +231,8 @@ Characters tokenize_for_bleu(BleuTokenizer tokenizer, const Characters& line) {
       return chinese(line);
     case BleuTokenizer::chars:
       return set_apart(line, [](char32_t) { return true; });
+    case BleuTokenizer::automatic:
+      assert(false && "automatic is resolved before text is tokenized");
   }
   return line;
 }

@@ -71,6 +71,22 @@ TEST(Tokenize, CharactersAndNone) {
   EXPECT_EQ(tokens("none", "a,b  c."), "a,b c.");
 }
 
+TEST(Tokenize, TheLanguageOrTheTextDecides) {
+  EXPECT_EQ(tokenizer_of_language("zh"), BleuTokenizer::zh);
+  EXPECT_EQ(tokenizer_of_language("zh-TW"), BleuTokenizer::zh);
+  for (const char* code : {"ja", "ko", "th", "lo", "km", "my"})
+    EXPECT_EQ(tokenizer_of_language(code), BleuTokenizer::chars) << code;
+  for (const char* code : {"en", "de", "", "pt-BR", "zu"})
+    EXPECT_EQ(tokenizer_of_language(code), BleuTokenizer::mteval13) << code;
+  const auto of = [](std::string line) { return tokenizer_of_text(std::vector{std::move(line)}); };
+  EXPECT_EQ(of("我用Python写代码。"), BleuTokenizer::mteval13) << "six of eleven letters are Latin";
+  EXPECT_EQ(of("我是一个学生。OK"), BleuTokenizer::zh);
+  EXPECT_EQ(of("私は学生です。"), BleuTokenizer::chars);
+  EXPECT_EQ(of("ฉันรักประเทศไทย"), BleuTokenizer::chars);
+  EXPECT_EQ(of("저는 학생입니다."), BleuTokenizer::mteval13) << "Korean has blanks";
+  EXPECT_EQ(of(""), BleuTokenizer::mteval13);
+}
+
 TEST(Tokenize, UnknownNamesAreUsageErrors) {
   try {
     bleu_tokenizer("mecab");

@@ -139,6 +139,7 @@ TEST(Explain, SelfAttentionIsThatOfTheEquations) {
       expect_near(column(steps, "÷ √d_k"), scaled, 1e-12, "÷ √d_k");
       expect_near(column(steps, "α_j"), alpha, 1e-12, "α_j");
       expect_near(named(steps, "Σ_j α_j v_j").rows.at(0), mixed(alpha, v), 1e-12, "sum");
+      EXPECT_EQ(named(steps, "q·k_j").factors, (std::vector<std::string>{"q", "k_j"}));
     }
 }
 
@@ -199,6 +200,26 @@ TEST(Explain, AdditiveAttentionIsThatOfTheEquations) {
   }
 }
 
+// Every step that is a sum of products is that of the steps it names, and there is one.
+void expect_sums(const Steps& steps) {
+  int sums = 0;
+  for (const Step& step : steps.all) {
+    if (step.factors.empty()) continue;
+    ++sums;
+    for (size_t j = 0; j < step.rows.size(); ++j) {
+      const auto values = [&](const std::string& name) {
+        const Step& factor = named(steps, name);
+        return factor.rows.at(factor.of == Step::Of::words ? j : 0);
+      };
+      Row terms = values(step.factors.front());
+      if (step.factors.size() > 1) terms = {product(terms, values(step.factors.back()))};
+      EXPECT_NEAR(step.rows[j].at(0), std::accumulate(terms.begin(), terms.end(), 0.0), 1e-9)
+          << step.name << " of word " << j;
+    }
+  }
+  EXPECT_EQ(sums, 1);
+}
+
 // Of every mechanism with every score and both decoders: the weights are those of the maps, the sum
 // is what they make of h_j, and each step says how it comes about.
 TEST(Explain, EveryMechanismEndsWithItsWeights) {
@@ -230,6 +251,7 @@ TEST(Explain, EveryMechanismEndsWithItsWeights) {
               alpha, {map.weights.begin() + i * map.cols, map.weights.begin() + (i + 1) * map.cols},
               1e-6, "weights");
           EXPECT_FALSE(steps.all.front().formula.empty());
+          expect_sums(steps);
         }
       }
 }

@@ -18,11 +18,12 @@ struct DecoderRows {
 
 // Recurrent encoder-decoders. The encoder gives annotations h_j; the decoder is
 //   bahdanau  α from s_{t−1}; s_t = f(s_{t−1}, [E y_{t−1}; c_t]); tanh(W_r [s_t; E y_{t−1}; c_t])
-//             (Bahdanau, Cho, Bengio: ICLR 2015, sections 3.1 and A.2.2, with tanh for maxout)
+//             (Bahdanau, Cho, Bengio: ICLR 2015, sections 3.1 and A.2.2; the readout has tanh for
+//             maxout and s_t for s_{t−1})
 //   luong     s_t = f(s_{t−1}, [E y_{t−1}; h̃_{t−1}]); α from s_t; h̃_t = tanh(W_c [c_t; s_t])
 //             (Luong, Pham, Manning: EMNLP 2015, sections 3 and 3.3)
 //   without attention s_t = f(s_{t−1}, E y_{t−1}) is read out as it is
-//             (Sutskever, Vinyals, Le: NIPS 2014; Cho et al.: EMNLP 2014)
+//             (Sutskever, Vinyals, Le: NIPS 2014)
 class RecurrentModel : public Model {
  public:
   // Declares the parameters; parameters().allocate() must follow.

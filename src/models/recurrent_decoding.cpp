@@ -150,8 +150,15 @@ Steps RecurrentModel::explain(const Tokens& source, const Tokens& target_in,
   const Attended attended = attend->attend(query, state.memory, before);
   Steps steps;
   attend->explain(query, state.memory, before, attended, steps);
-  add_weighted_sum(steps, attended.weights.values(), rows_of(state.memory.h),
-                   {"h_j", "α_tj h_j", "c_t", "c_t = Σ_j α_tj h_j: what is read of the words h_j"});
+  const bool window = config_.attention.kind == "window";  // whose weights are called φ
+  if (config_.decoder == Decoder::bahdanau && config_.attention.kind != "static")
+    steps.all.front().formula = "s_t: the decoder state before step t, s_{t−1} of Bahdanau et al.";
+  add_weighted_sum(
+      steps, attended.weights.values(), rows_of(state.memory.h),
+      {"h_j", window ? "φ_tj h_j" : "α_tj h_j", "c_t",
+       window
+           ? "c_t = Σ_j φ_tj h_j: the context vector, a weighted sum of the encoder states h_j"
+           : "c_t = Σ_j α_tj h_j: the context vector, a weighted sum of the encoder states h_j"});
   return steps;
 }
 

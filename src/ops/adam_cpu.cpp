@@ -62,16 +62,23 @@ void update(const AdamStep& step, double clip, const AdamBuffers<T>& b) {
   const T eps = static_cast<T>(step.eps);
   const T decay = static_cast<T>(step.ema_decay), fresh = static_cast<T>(1 - step.ema_decay);
   const T* __restrict gradient = b.gradient;
+  const uint8_t* __restrict decayed = b.decayed;
   T* __restrict p = b.value, * __restrict m = b.m, * __restrict v = b.v, * __restrict ema = b.ema;
 #pragma omp parallel for schedule(static) if (b.n > kWorthThreads)
   for (int64_t begin = 0; begin < b.n; begin += kBlock) {
     const int64_t end = std::min(begin + kBlock, b.n);
-    for (int64_t i = begin; i < end; ++i) {
-      const T g = scale * gradient[i];
-      m[i] = beta1 * m[i] + rest1 * g;
-      v[i] = beta2 * v[i] + rest2 * g * g;
-      p[i] = keep * p[i] - rate * m[i] / (correct2 * std::sqrt(v[i]) + eps);
-    }
+    const auto step_each = [&](auto kept) {
+      for (int64_t i = begin; i < end; ++i) {
+        const T g = scale * gradient[i];
+        m[i] = beta1 * m[i] + rest1 * g;
+        v[i] = beta2 * v[i] + rest2 * g * g;
+        p[i] = kept(i) * p[i] - rate * m[i] / (correct2 * std::sqrt(v[i]) + eps);
+      }
+    };
+    if (decayed)
+      step_each([&](int64_t i) { return decayed[i] ? keep : T{1}; });
+    else
+      step_each([&](int64_t) { return keep; });
     if (ema)
       for (int64_t i = begin; i < end; ++i) ema[i] = decay * ema[i] + fresh * p[i];
   }

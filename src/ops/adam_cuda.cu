@@ -47,7 +47,8 @@ __device__ void update(const AdamFactors& by, const AdamBuffers<float>& b, int64
     const float g = by.scale * gradient.at[i];
     m.at[i] = by.beta1 * m.at[i] + by.rest1 * g;
     v.at[i] = by.beta2 * v.at[i] + by.rest2 * g * g;
-    p.at[i] = by.keep * p.at[i] - by.rate * m.at[i] / (by.correct2 * sqrtf(v.at[i]) + by.eps);
+    const float keep = b.decayed && b.decayed[at + i] == 0 ? 1.0f : by.keep;
+    p.at[i] = keep * p.at[i] - by.rate * m.at[i] / (by.correct2 * sqrtf(v.at[i]) + by.eps);
     ema.at[i] = by.decay * ema.at[i] + by.fresh * p.at[i];
   }
   *place(b.value) = p;

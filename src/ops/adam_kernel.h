@@ -16,19 +16,21 @@ struct AdamStep {
   double ema_decay = 0;  // of the moving average of the parameters
 };
 
-// What a step reads and changes: n numbers each. `ema` may be absent.
+// What a step reads and changes: n numbers each. `ema` may be absent. `decayed` tells with 1 or 0
+// which values have weight decay; if it is absent, all have.
 template <class T>
 struct AdamBuffers {
   const T* gradient;
   T *value, *m, *v, *ema;
   int64_t n;
+  const uint8_t* decayed = nullptr;
 };
 
 // norm ← ‖gradient‖, summed in double in one order whatever the number of threads. Where it and
 // *loss, if one is given, are finite:
 //   g = scale · min(1, clip / (scale · norm + 1e-6)) · gradient
 //   m ← β1 m + (1 − β1) g;  v ← β2 v + (1 − β2) g²
-//   p ← p (1 − lr · weight_decay) − lr · (m / (1 − β1ᵏ)) / (√(v / (1 − β2ᵏ)) + eps)
+//   p ← p (1 − lr · weight_decay · decayed) − lr · (m / (1 − β1ᵏ)) / (√(v / (1 − β2ᵏ)) + eps)
 //   ema ← decay · ema + (1 − decay) p
 // Otherwise nothing else changes. All of it lies on the device.
 template <class T>

@@ -46,7 +46,7 @@ Ordered factor_b(const Product<float, In>& p, const memory::desc& order) {
 }
 
 template <class In>
-void product_here(const Product<float, In>& p) {
+void product_by_onednn(const Product<float, In>& p) {
   const ProductShape shape{p.c.rows,
                            p.c.cols,
                            depth(p),
@@ -60,6 +60,31 @@ void product_here(const Product<float, In>& p) {
   const KeptProduct& kept = kept_product(shape);
   const Ordered b = factor_b(p, kept.order);
   execute(kept, p.a.data, b.values, p.bias, p.c.data);
+}
+
+// oneDNN 3 sums a single row of a deep product in another order than the same row among others. A
+// row of zeros beside it keeps the bits, for little: reading the weights takes most of the time.
+constexpr int64_t kDeep = 1024;
+
+template <class In>
+void product_of_one_row(const Product<float, In>& p) {
+  const int64_t k = depth(p), n = p.c.cols;
+  thread_local std::vector<In> a;
+  thread_local std::vector<float> c;
+  a.assign(static_cast<size_t>(2 * k), In{});
+  c.assign(static_cast<size_t>(2 * n), 0.0f);
+  std::copy_n(p.a.data, k, a.data());
+  std::copy_n(p.c.data, n, c.data());
+  Product<float, In> two = p;
+  two.a = {a.data(), 2, k}, two.c = {c.data(), 2, n};
+  product_by_onednn(two);
+  std::copy_n(c.data(), n, p.c.data);
+}
+
+template <class In>
+void product_here(const Product<float, In>& p) {
+  if (p.c.rows == 1 && p.a_side == Side::as_is && depth(p) > kDeep) return product_of_one_row(p);
+  product_by_onednn(p);
 }
 
 template <class T>

@@ -108,6 +108,21 @@ void need_room(size_t bytes) {
     throw dnnl::error(dnnl_out_of_memory, "no room for the code of a product");
 }
 
+// oneDNN before 3.0 describes a product in two steps; its versions from 3.0 on, in one.
+template <class Matmul>
+typename Matmul::primitive_desc described(const memory::desc& a, const memory::desc& b,
+                                          const memory::desc* bias, const memory::desc& c,
+                                          const dnnl::primitive_attr& attributes) {
+  using Description = typename Matmul::primitive_desc;
+  if constexpr (requires { typename Matmul::desc; }) {
+    using Steps = typename Matmul::desc;
+    return Description(bias ? Steps(a, b, *bias, c) : Steps(a, b, c), attributes, engine());
+  } else {
+    return bias ? Description(engine(), a, b, *bias, c, attributes)
+                : Description(engine(), a, b, c, attributes);
+  }
+}
+
 KeptProduct create(const ProductShape& s) {
   need_room(0);
   const memory::data_type type_of_b = s.in == memory::data_type::u8 ? memory::data_type::s8 : s.in;
@@ -123,9 +138,7 @@ KeptProduct create(const ProductShape& s) {
     after.append_sum(1.0f);
     attributes.set_post_ops(after);
   }
-  const dnnl::matmul::desc what =
-      s.bias ? dnnl::matmul::desc(a, b, bias, c) : dnnl::matmul::desc(a, b, c);
-  const dnnl::matmul::primitive_desc description(what, attributes, engine());
+  const auto description = described<dnnl::matmul>(a, b, s.bias ? &bias : nullptr, c, attributes);
   const memory::desc order = description.weights_desc(), room = description.scratchpad_desc();
   const auto nowhere = [](const memory::desc& desc) { return memory(desc, engine(), nullptr); };
   std::unordered_map<int, memory> arguments = {

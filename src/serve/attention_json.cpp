@@ -1,7 +1,10 @@
 #include "serve/attention_json.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <set>
 
 #include "decode/alignment.h"
@@ -31,6 +34,16 @@ Json side(const Vocabulary& vocabulary, std::span<const int32_t> ids, const std:
           {"word_of", vocabulary.words_of(ids)}};
 }
 
+// Σ_j of each row before rounding to bytes. A silent head has 0, local-p less than 1.
+Json row_sums(const AttentionMap& map) {
+  Json sums = Json::array();
+  for (int64_t i = 0; i < map.rows; ++i) {
+    const auto row = map.weights.begin() + i * map.cols;
+    sums.push_back(std::round(std::accumulate(row, row + map.cols, 0.0) * 1e4) / 1e4);
+  }
+  return sums;
+}
+
 Json as_json(const AttentionMap& map) {
   return {{"kind", map.kind},
           {"mechanism", map.mechanism.empty() ? "multi-head" : map.mechanism},
@@ -38,7 +51,8 @@ Json as_json(const AttentionMap& map) {
           {"head", map.head},
           {"rows", map.rows},
           {"cols", map.cols},
-          {"data", as_bytes(map.weights)}};
+          {"data", as_bytes(map.weights)},
+          {"sums", row_sums(map)}};
 }
 
 Json floats(std::span<const float> values) {
@@ -161,6 +175,22 @@ std::string base64(std::string_view bytes) {
     for (size_t k = 0; k < 4; ++k) text += k <= count ? kDigits[group >> (18 - 6 * k) & 63] : '=';
   }
   return text;
+}
+
+size_t bytes_of_maps(std::span<const AttentionMap> maps) {
+  size_t bytes = 0;
+  for (const AttentionMap& map : maps) {
+    bytes += (map.weights.size() + map.soft.size() + 2) / 3 * 4;
+    bytes += 7 * static_cast<size_t>(map.rows);  // a sum of a row: "0.9999,"
+  }
+  return bytes;
+}
+
+std::string attention_too_large() {
+  return fmt::format(
+      "Invalid request: the attention of this text takes more than {} MiB; send fewer or shorter "
+      "sentences",
+      kMaxAttentionBytes >> 20);
 }
 
 Json attention_json(const Engine& engine, const std::string& sentence,

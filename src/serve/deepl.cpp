@@ -1,9 +1,10 @@
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "serve/language.h"
 #include "serve/refusal.h"
 #include "serve/service.h"
+#include "serve/warnings.h"
+#include "text/language.h"
 
 // DeepL's API as far as texts go, so that programs made for it can be pointed here.
 namespace fovea {
@@ -47,6 +48,10 @@ void Service::deepl_translate(Call call) {
       Json one{
           {"detected_source_language", upper(done.source)},
           {"text", done.engine ? done.passages[i]->render(part(done, all, i), 0) : done.texts[i]}};
+      if (done.engine)
+        if (Json warnings = warnings_of(*done.engine, done.passages[i]->sentences());
+            !warnings.empty())
+          one["warnings"] = std::move(warnings);
       if (bills) one["billed_characters"] = count_code_points(done.texts[i]);
       list.push_back(std::move(one));
     }

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/check.h"
-#include "serve/language.h"
+#include "text/language.h"
 
 namespace fovea {
 
@@ -65,7 +65,7 @@ Engine::Engine(std::string name, std::string source, std::string target, Package
                std::shared_ptr<const Training> training)
     : name_{std::move(name), std::move(source), std::move(target)}, config_(package.config),
       parameters_(package.model->parameters().size()), training_(std::move(training)),
-      package_(std::move(package)), joins_(package_->model->joins()) {}
+      package_(std::move(package)), loaded_(true), joins_(package_->model->joins()) {}
 
 Engine::Engine(EngineName name, const ModelConfig& config, Load load)
     : name_(std::move(name)), config_(config),
@@ -75,12 +75,8 @@ const Package& Engine::package() const {
   const std::lock_guard hold(loading_);
   if (!package_) package_ = load_();
   joins_ = package_->model->joins();
+  loaded_ = true;
   return *package_;
-}
-
-bool Engine::loaded() const {
-  const std::lock_guard hold(loading_);
-  return package_.has_value();
 }
 
 const Words& Engine::words(Side side) const {

@@ -106,9 +106,9 @@ class Engine {
   bool of_gallery() const { return name_.gallery; }
   const ModelConfig& config() const { return config_; }
   int64_t parameters() const { return parameters_; }
-  const Package& package() const;  // any thread; Exit::model where it cannot be read
-  bool loaded() const;
-  bool joins() const { return joins_; }  // whether sentences can join others; not before loaded()
+  const Package& package() const;          // any thread; Exit::model where it cannot be read
+  bool loaded() const { return loaded_; }  // does not wait for a thread that loads it
+  bool joins() const { return joins_; }    // whether sentences can join others; not before loaded()
   const Training* training() const { return training_.get(); }  // null: nothing is known of it
   // A copy of the embeddings, made when it is first asked for. Exit::model where there are none.
   const Words& words(Side side) const;
@@ -121,7 +121,7 @@ class Engine {
   std::shared_ptr<const Training> training_;
   mutable std::mutex loading_;
   mutable std::optional<Package> package_;  // once there, it stays
-  mutable std::atomic<bool> joins_ = false;
+  mutable std::atomic<bool> loaded_ = false, joins_ = false;
   mutable std::mutex mutex_;
   mutable std::unique_ptr<const Words> words_[2];
 };

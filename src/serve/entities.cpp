@@ -34,7 +34,8 @@ const Names& names() {
 
 // Those that HTML 2 and 3 had: pages leave out their ';', and browsers read them.
 bool needs_no_end(std::string_view name, std::string_view text) {
-  if (name == "amp" || name == "lt" || name == "gt" || name == "quot") return true;
+  static constexpr std::string_view kOld = " amp lt gt quot AMP LT GT QUOT ";
+  if (kOld.find(" " + std::string(name) + " ") != std::string_view::npos) return true;
   static constexpr std::string_view kYounger =
       " NonBreakingSpace Dot DoubleDot die circledR strns pm PlusMinus DiacriticalAcute centerdot "
       "CenterDot Cedilla half angst div ";
@@ -97,10 +98,10 @@ std::string without_entities(std::string_view html) {
   return text;
 }
 
-std::string with_entities(std::string_view text) {
+std::string with_entities(std::string_view text, Ampersands which) {
   std::string html;
   for (const char c : text) {
-    if (c == '&')
+    if (c == '&' && which == Ampersands::escaped)
       html += "&amp;";
     else if (c == '<')
       html += "&lt;";

@@ -14,7 +14,9 @@ struct Reference {
 Reference reference_at(std::string_view html);  // REQUIRES: it begins with &
 
 std::string without_entities(std::string_view html);  // &amp; → &, &#228; → ä; unknown ones stay
-std::string with_entities(std::string_view text);     // & < > alone
+// < and > as references, and & unless the text has references already.
+enum class Ampersands { escaped, kept };
+std::string with_entities(std::string_view text, Ampersands which = Ampersands::escaped);
 
 // "name text name text … " with a blank behind each, sorted by name.
 extern const std::string_view kEntityNames;

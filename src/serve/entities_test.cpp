@@ -16,6 +16,7 @@ TEST(Entities, AreRead) {
 
 TEST(Entities, OfOldPagesAreRead) {
   EXPECT_EQ(without_entities("&eacute &copy, &amp"), "é ©, &");
+  EXPECT_EQ(without_entities("&AMP &LT &GT &QUOT &COPY &REG"), "& < > \" © ®");
   EXPECT_EQ(without_entities("?a=1&copy=2&rarr &pm &#228"), "?a=1&copy=2&rarr &pm &#228");
   EXPECT_EQ(without_entities("it&#146;s &#x96; &#128;"), "it’s – €");
 }
@@ -34,6 +35,7 @@ TEST(Entities, AreTheLengthTheyAre) {
 
 TEST(Entities, AreWrittenWhereTheyMustBe) {
   EXPECT_EQ(with_entities("a < b & c > ä \""), "a &lt; b &amp; c &gt; ä \"");
+  EXPECT_EQ(with_entities("a < &amp; >", Ampersands::kept), "a &lt; &amp; &gt;");
 }
 
 }  // namespace

@@ -67,24 +67,27 @@ void Service::translate_file(Call call) {
   check_size(order->texts);
   choose_languages(*order, call.engines, source, target, "");
   const std::string name = stem_of(file->file_name) + "_" + order->target + ending;
-  const auto keep = [this, name, origin = origin_of(call.request)](std::string content) {
+  const auto keep = [this, name, origin = origin_of(call.request)](std::string content,
+                                                                   const Json& warnings) {
     const std::string id = store_.keep(name, std::move(content));
-    return json_reply({{"translatedFileUrl", origin + "/download_file/" + id + "." + name}});
+    Json reply{{"translatedFileUrl", origin + "/download_file/" + id + "." + name}};
+    if (!warnings.empty()) reply["warnings"] = warnings;
+    return json_reply(reply);
   };
-  if (!order->engine) return call.exchange->answer(keep(file->value));
+  if (!order->engine) return call.exchange->answer(keep(file->value, Json::array()));
   submit(call, order, [keep](const Order& done, const Translations& all) {
-    return keep(done.passages.front()->render(part(done, all, 0), 0));
+    return keep(done.passages.front()->render(part(done, all, 0), 0), all_warnings(done));
   });
 }
 
 void Service::download_file(Call call) {
   const std::string_view name =
       std::string_view(call.request.path).substr(std::string_view("/download_file/").size());
-  const auto file = store_.find(std::string(name.substr(0, kIdLength)));
+  auto file = store_.find(std::string(name.substr(0, kIdLength)));
   if (!file) throw Refusal(404, "Not Found");
   const bool html = !file->name.ends_with(".txt");
   call.exchange->answer(
-      {.body = file->content,
+      {.body = std::move(file->content),
        .type = html ? "text/html; charset=utf-8" : "text/plain; charset=utf-8",
        .headers = {{"Content-Disposition", "attachment; filename=\"" + file->name + "\""},
                    {"X-Content-Type-Options", "nosniff"}}});

@@ -8,7 +8,9 @@
 #include "serve/html_run.h"
 #include "serve/passage.h"
 #include "serve/run_translation.h"
+#include "serve/sentence_gap.h"
 #include "serve/sentences.h"
+#include "text/pieces.h"
 
 namespace fovea {
 namespace {
@@ -23,7 +25,10 @@ namespace {
 // others, so that tags are always properly nested. One that no word came from
 // takes the word that looks at it most, if that is in no other, or is written without content
 // beside the words beside which it stood. Tags that have no partner within their run
-// stay as they are and end a sentence, as blocks do.
+// stay as they are and end a sentence, as blocks do. So do all tags in a context that is not
+// certain (Note [Certain context]).
+// Translated text is escaped and never empty. Markup that a browser ignores in the source is thus
+// ignored in the translation: `MarkupDifference` compares both by a parser of HTML.
 // Links that touch (<a>Home</a><a>About</a>) are a menu, whose texts are no sentence together. The
 // mark of a footnote (<sup><a>[1]</a></sup>) is no word of the sentence.
 
@@ -42,6 +47,20 @@ struct Run {
   std::vector<size_t> starts = {};      // of its sentences in the text
   size_t first_sentence;
 };
+
+// Whether a browser sees a character in it. If a text vanished, what follows could change: a
+// browser ignores <frameset> behind text, for example.
+bool is_visible(std::string_view text) {
+  return text.find_first_not_of(std::string_view(" \t\r\n\v\f\0", 7)) != std::string_view::npos;
+}
+
+Alternative unchanged(const std::string& sentence) {
+  Alternative same;
+  same.text = sentence;
+  for (int i = 0; i < static_cast<int>(split_words(sentence).size()); ++i)
+    same.alignment.emplace_back(i, i);
+  return same;
+}
 
 // Which opening tags of a run have their closing tag in it: the index of the partner, or itself.
 std::vector<size_t> partners(std::span<const MarkupToken> run) {
@@ -130,12 +149,12 @@ std::vector<size_t> ends_of_links(std::span<const MarkupToken> tokens) {
 
 class HtmlPassage : public Passage {
  public:
-  HtmlPassage(const std::string& html, const std::string& language) {
+  HtmlPassage(const std::string& html, const PassageOptions& options) : options_(options) {
     const std::vector<MarkupToken> tokens = with_whole_marks(cut_markup(html));
     const std::vector<size_t> ends = ends_of_links(tokens);
     size_t begin = 0;
     const auto end_run = [&](size_t end) {
-      add_run(std::span(tokens).subspan(begin, end - begin), language);
+      add_run(std::span(tokens).subspan(begin, end - begin));
       begin = end;
     };
     for (size_t i = 0; i < tokens.size(); ++i) {
@@ -157,41 +176,50 @@ class HtmlPassage : public Passage {
     return html;
   }
 
+  std::string before(size_t sentence) const override {
+    return sentence == 0 || joins_sentences(options_.target) ? "" : " ";
+  }
+
  private:
   // Tags without a partner cut the run; in the last round all do.
-  void add_run(std::span<const MarkupToken> tokens, const std::string& language,
-               int rounds = kRounds) {
+  void add_run(std::span<const MarkupToken> tokens, int rounds = kRounds) {
     const auto partner = rounds > 0 ? partners(tokens) : without_partners(tokens.size());
     size_t begin = 0;
     for (size_t i = 0; i < tokens.size(); ++i) {
       const bool tag = tokens[i].kind == Kind::opening || tokens[i].kind == Kind::closing;
       if (!tag || partner[i] != i) continue;
-      add_balanced(tokens.subspan(begin, i - begin), language, rounds - 1);
+      add_balanced(tokens.subspan(begin, i - begin), rounds - 1);
       fixed_.back() += tokens[i].bytes;
       begin = i + 1;
     }
-    add_balanced(tokens.subspan(begin), language, rounds - 1);
+    add_balanced(tokens.subspan(begin), rounds - 1);
   }
 
   // A run whose tags may still lack their partners, where a tag without one stood between them.
-  void add_balanced(std::span<const MarkupToken> tokens, const std::string& language, int rounds) {
+  void add_balanced(std::span<const MarkupToken> tokens, int rounds) {
     const std::vector<size_t> partner = partners(tokens);
     for (size_t i = 0; i < tokens.size(); ++i) {
       const bool tag = tokens[i].kind == Kind::opening || tokens[i].kind == Kind::closing;
-      if (tag && partner[i] == i) return add_run(tokens, language, rounds);
+      if (tag && partner[i] == i) return add_run(tokens, rounds);
     }
-    if (!tokens.empty()) find_sentences(tokens, Run(tokens, sentences_.size()), language);
+    if (!tokens.empty()) find_sentences(tokens, Run(tokens, sentences_.size()));
   }
 
-  void find_sentences(std::span<const MarkupToken> tokens, Run run, const std::string& language) {
+  void find_sentences(std::span<const MarkupToken> tokens, Run run) {
     const std::string& text = run.html.text();
-    for (const Stretch& stretch : split_sentences(text, language)) {
+    for (const Stretch& stretch : split_sentences(text, options_.source, options_.limit)) {
       if (!stretch.is_sentence) continue;
       run.starts.push_back(static_cast<size_t>(stretch.text.data() - text.data()));
       sentences_.emplace_back(stretch.text);
     }
-    if (run.starts.empty()) {  // nothing to translate: not a byte changes
-      for (const MarkupToken& token : tokens) fixed_.back() += token.bytes;
+    if (run.starts.empty()) {  // nothing to translate
+      for (const MarkupToken& token : tokens)
+        if (token.kind == Kind::text)
+          // It keeps its references. What looks like the end or the begin of a tag becomes one, so
+          // that it is no tag together with what follows.
+          fixed_.back() += with_entities(token.bytes, Ampersands::kept);
+        else
+          fixed_.back() += token.bytes;
       return;
     }
     const std::string_view first = tokens.front().bytes, last = tokens.back().bytes;
@@ -206,26 +234,31 @@ class HtmlPassage : public Passage {
   std::string translated(const Run& run, std::span<const Translation> translations,
                          size_t nth) const {
     const std::string_view text = run.html.text();
-    RunTranslation translation(run.html);
+    RunTranslation translation(run.html, options_.target);
     size_t done = 0;
     for (size_t s = 0; s < run.starts.size(); ++s) {
       const size_t begin = run.starts[s], number = run.first_sentence + s;
       translation.add_signs(text.substr(done, begin - done), done);
-      translation.add_sentence(sentences_[number], begin, nth_best(translations[number], nth));
+      const Alternative* best = nth_best(translations[number], nth);
+      if (best && is_visible(best->text))
+        translation.add_sentence(sentences_[number], begin, *best);
+      else
+        translation.add_sentence(sentences_[number], begin, unchanged(sentences_[number]));
       done = begin + sentences_[number].size();
     }
     translation.add_signs(text.substr(done), done);
     return run.before + translation.html() + run.after;
   }
 
+  PassageOptions options_;
   std::vector<Run> runs_;
   std::vector<std::string> fixed_{""};  // before the first run, after each
 };
 
 }  // namespace
 
-std::unique_ptr<Passage> html_passage(const std::string& text, const std::string& language) {
-  return std::make_unique<HtmlPassage>(text, language);
+std::unique_ptr<Passage> html_passage(const std::string& text, const PassageOptions& options) {
+  return std::make_unique<HtmlPassage>(text, options);
 }
 
 }  // namespace fovea

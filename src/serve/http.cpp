@@ -20,6 +20,7 @@ constexpr std::pair<int, const char*> kReasons[] = {
     {413, "Payload Too Large"},
     {415, "Unsupported Media Type"},
     {417, "Expectation Failed"},
+    {421, "Misdirected Request"},
     {429, "Too Many Requests"},
     {431, "Request Header Fields Too Large"},
     {456, "Quota Exceeded"},
@@ -31,8 +32,8 @@ constexpr std::pair<int, const char*> kReasons[] = {
 
 constexpr const char* kForOtherOrigins =
     "Access-Control-Allow-Origin: *\r\n"
-    "Access-Control-Allow-Headers: Authorization, Content-Type\r\n"
-    "Access-Control-Expose-Headers: Authorization\r\n"
+    "Access-Control-Allow-Headers: Authorization, Content-Type, X-Request-Id\r\n"
+    "Access-Control-Expose-Headers: Authorization, Retry-After, X-Request-Id\r\n"
     "Access-Control-Allow-Methods: GET, POST\r\n"
     "Access-Control-Allow-Credentials: true\r\n"
     "Access-Control-Max-Age: 1728000\r\n";
@@ -84,6 +85,11 @@ Complaint complaint_of(const Request& head, unsigned version) {
   return {};
 }
 
+std::string host_name(std::string_view host) {
+  const size_t end = host.starts_with('[') ? host.find(']') : std::string_view::npos;
+  return lower(end == host.npos ? host.substr(0, host.find(':')) : host.substr(1, end - 1));
+}
+
 std::string Request::client(int64_t proxies) const {
   constexpr size_t kLongestAddress = 64;
   std::vector<std::string> addresses;
@@ -112,20 +118,15 @@ std::string head_of(const Reply& reply) {
   if (!reply.type.empty()) head += "Content-Type: " + without_breaks(reply.type) + "\r\n";
   for (const auto& [name, value] : reply.headers)
     head += name + ": " + without_breaks(value) + "\r\n";
-  return head + kForOtherOrigins;
+  return reply.readers == Readers::any_origin ? head + kForOtherOrigins : head;
 }
 
-std::string bytes_of(const Reply& reply, Manner manner) {
-  std::string bytes = head_of(reply);
+std::string whole_head_of(const Reply& reply, Connected after) {
+  std::string head = head_of(reply);
   // 204 must not have a length; 304 would have to name that of the body it leaves out.
   if (reply.status != 204 && reply.status != 304)
-    bytes += fmt::format("Content-Length: {}\r\n", reply.body.size());
-  bytes += manner.keep_alive ? "\r\n" : "Connection: close\r\n\r\n";
-  return manner.head_only ? bytes : bytes + reply.body;
-}
-
-std::string chunk(std::string_view part) {
-  return fmt::format("{:x}\r\n{}\r\n", part.size(), part);
+    head += fmt::format("Content-Length: {}\r\n", reply.body.size());
+  return head + (after == Connected::keep_alive ? "\r\n" : "Connection: close\r\n\r\n");
 }
 
 std::string lower(std::string_view text) {

@@ -34,22 +34,26 @@ struct Complaint {
 // What is wrong with a header of this version, 10 or 11, that could be read.
 Complaint complaint_of(const Request& head, unsigned version);
 
+// The name or address in a Host header, in lower case, without port and brackets.
+std::string host_name(std::string_view host);
+
+// Which web pages may read a reply: CORS.
+enum class Readers { any_origin, same_origin };
+
 struct Reply {
   int status = 200;
   std::string body = {};
   std::string type = "application/json";
   Headers headers = {};
+  Readers readers = Readers::any_origin;
 };
 
 const char* reason(int status);  // "Not Found"
-// Status line and headers, without the empty line. Every answer allows other origins (CORS).
+// Status line and headers, without the empty line.
 std::string head_of(const Reply& reply);
-// All of it. An answer to HEAD has the length of a body and none.
-struct Manner {
-  bool keep_alive, head_only;
-};
-std::string bytes_of(const Reply& reply, Manner manner);
-std::string chunk(std::string_view part);  // of a body in parts; an empty one ends it
+// The same with the length of the body, whether the connection stays open, and the empty line.
+enum class Connected { keep_alive, close };
+std::string whole_head_of(const Reply& reply, Connected after);
 std::string lower(std::string_view text);  // ASCII
 
 // One request being answered, from any thread. An exchange that is let go without an answer
@@ -67,7 +71,7 @@ class Exchange {
   virtual bool gone() const = 0;  // the client left
 };
 
-// Called on the thread that serves all connections: it must not wait.
+// Called by any thread of a server, also by that of all connections: it must not wait.
 using Handler = std::function<void(Request request, std::shared_ptr<Exchange> exchange)>;
 
 }  // namespace fovea

@@ -216,7 +216,7 @@ TEST(Inside, EveryAnswerWaitsInTheQueue) {
     EXPECT_EQ(asked[3]->replies[0].headers.at(0).first, "Retry-After");
     while (s.service.batcher().work(milliseconds(0))) continue;
     EXPECT_EQ(asked[0]->replies.at(0).status, 200) << asked[0]->replies.at(0).body;
-    EXPECT_EQ(s.service.batcher().waiting_tokens(), 0);
+    EXPECT_EQ(s.service.batcher().waiting_cost(), 0);
   }
 }
 

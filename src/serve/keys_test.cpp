@@ -34,8 +34,48 @@ TEST(RateLimiter, IsAccurateUnderAFlood) {
 TEST(RateLimiter, ForgetsThoseNotSeenForLong) {
   RateLimiter limiter;
   const auto now = RateLimiter::Clock::now();
-  for (int i = 0; i < 50'000; ++i) limiter.ask(std::to_string(i), 5, now);
+  EXPECT_FALSE(limiter.ask("once", 1, now));
+  EXPECT_FALSE(limiter.ask("often", 1, now));
+  for (int i = 0; i < 50'000; ++i) {
+    limiter.ask(std::to_string(i), 5, now);
+    if (i % 5'000 == 0) EXPECT_TRUE(limiter.ask("often", 1, now)) << "forgotten after " << i;
+  }
   EXPECT_EQ(limiter.clients(), 10'000u);
+  EXPECT_FALSE(limiter.ask("once", 1, now));
+}
+
+TEST(KeyGuard, SlowsDownGuessesAndNobodyElse) {
+  KeyGuard guard;
+  const auto now = KeyGuard::Clock::now();
+  guard.accept("a", "good");
+  for (int i = 0; i < KeyGuard::kGuesses; ++i) {
+    EXPECT_FALSE(guard.wait("a", "guess", now)) << i;
+    guard.reject("a", now);
+  }
+  const auto wait = guard.wait("a", "guess", now);
+  ASSERT_TRUE(wait);
+  EXPECT_NEAR(*wait, 60.0 / KeyGuard::kGuesses, 1e-6);
+  EXPECT_TRUE(guard.wait("a", "another good one", now)) << "a right guess is not told either";
+  EXPECT_FALSE(guard.wait("a", "good", now)) << "it was accepted before";
+  EXPECT_FALSE(guard.wait("b", "guess", now)) << "another address";
+  EXPECT_FALSE(guard.wait("a", "guess", now + std::chrono::seconds(7)));
+  for (int i = 0; i < KeyGuard::kGuesses; ++i) guard.reject("b", now);
+  EXPECT_TRUE(guard.wait("b", "good", now)) << "it was accepted from another address only";
+}
+
+TEST(KeyGuard, HasBoundedTables) {
+  KeyGuard guard;
+  const auto now = KeyGuard::Clock::now();
+  for (const char* address : {"once", "often"})
+    for (int i = 0; i < KeyGuard::kGuesses; ++i) guard.reject(address, now);
+  guard.accept("once", "good");
+  for (int i = 0; i < 20'000; ++i) {
+    if (i % 5'000 == 0) guard.accept("often", "good");
+    guard.accept(std::to_string(i), "good");
+  }
+  EXPECT_EQ(guard.known(), 10'000u);
+  EXPECT_FALSE(guard.wait("often", "good", now));
+  EXPECT_TRUE(guard.wait("once", "good", now)) << "forgotten";
 }
 
 TEST(ApiKeys, AreReadAndFoundWhole) {
@@ -50,6 +90,22 @@ TEST(ApiKeys, AreReadAndFoundWhole) {
   EXPECT_FALSE(keys.find(std::string(10 << 20, 'a')));
 }
 
+TEST(ApiKeys, HaveTheLimitOfTheirLastLine) {
+  const ApiKeys keys = ApiKeys::parse("a 1\nb 2\na 3\n", "keys", 7);
+  ASSERT_TRUE(keys.find("a"));
+  EXPECT_EQ(keys.find("a")->per_minute, 3);
+  EXPECT_EQ(keys.find("b")->per_minute, 2);
+}
+
+// Its paper's example and one of its reference implementation: bytes 0, 1, … of that many.
+TEST(SipHash, IsTheOneOfItsPaper) {
+  const std::array<uint64_t, 2> secret{0x0706050403020100, 0x0f0e0d0c0b0a0908};
+  std::string text;
+  for (char c = 0; c < 15; ++c) text += c;
+  EXPECT_EQ(sip_hash(secret, text), 0xa129ca6149be45e5u);
+  EXPECT_EQ(sip_hash(secret, ""), 0x726fdb47dd0e0e31u);
+}
+
 TEST(ApiKeys, MayHaveASignInsideThatBeginsComments) {
   const ApiKeys keys = ApiKeys::parse("ga#mma 3\n#de lta\n  # x\nbeta #5\n", "keys", 7);
   ASSERT_TRUE(keys.find("ga#mma"));
@@ -59,8 +115,17 @@ TEST(ApiKeys, MayHaveASignInsideThatBeginsComments) {
   for (const char* wrong : {"ga", "#de", "#", "x"}) EXPECT_FALSE(keys.find(wrong)) << wrong;
 }
 
+TEST(ApiKeys, HaveALargestLength) {
+  const std::string longest(ApiKeys::kLongest, 'k');
+  const ApiKeys keys = ApiKeys::parse(longest + "\n", "keys", 0);
+  EXPECT_TRUE(keys.find(longest));
+  for (const std::string& wrong : {longest + 'k', longest.substr(1), longest.substr(1) + 'x'})
+    EXPECT_FALSE(keys.find(wrong)) << wrong.size();
+}
+
 TEST(ApiKeys, NameTheLineThatIsWrong) {
-  for (const char* text : {"a\nb x\n", "a\nb -1\n", "a\nb 1 2\n"}) {
+  const std::string too_long = "a\n" + std::string(ApiKeys::kLongest + 1, 'k') + "\n";
+  for (const char* text : {"a\nb x\n", "a\nb -1\n", "a\nb 1 2\n", too_long.c_str()}) {
     const std::string message = message_of(Exit::data, [&] { ApiKeys::parse(text, "keys", 0); });
     EXPECT_NE(message.find("keys:2"), std::string::npos) << message;
   }

@@ -2,9 +2,10 @@
 #include <set>
 
 #include "serve/attention_json.h"
-#include "serve/language.h"
 #include "serve/refusal.h"
 #include "serve/service.h"
+#include "serve/warnings.h"
+#include "text/language.h"
 
 namespace fovea {
 namespace {
@@ -66,16 +67,35 @@ std::string Service::attention_of(const Order& order) {
   return text + "]";
 }
 
-// A sentence's attention is written when it is translated: all at the end would take a thread as
-// long as they need together, whoever else waits, and though the client may have gone. Its maps
-// take many times the room of what is written.
-void Service::note_attention(Order& order, const Task& task, size_t sentence,
+// The attention of a sentence is written when it is translated. Writing all of it at the end would
+// keep a thread busy that others wait for, even if the client has left. Maps in memory take several
+// times the space of their JSON.
+bool Service::note_attention(Order& order, const Task& task, size_t sentence,
                              Translation& translation) {
-  if (!order.wish.attention) return;
-  order.attention[sentence] =
-      json_reply(attention_json(*order.engine, task.sentences[sentence], translation)).body;
+  if (!order.wish.attention || order.too_large) return true;
+  if (order.attention_bytes + bytes_of_maps(translation.attention) <= kMaxAttentionBytes) {
+    std::string json =
+        json_reply(attention_json(*order.engine, task.sentences[sentence], translation)).body;
+    order.attention_bytes += json.size();
+    order.attention[sentence] = std::move(json);
+  } else {
+    order.attention_bytes = kMaxAttentionBytes + 1;
+  }
   translation.attention = {};
   translation.tree = {};
+  order.too_large = order.attention_bytes > kMaxAttentionBytes;
+  return !order.too_large;
+}
+
+// Of all texts of an order; each says which text it is about.
+Service::Json Service::all_warnings(const Order& order) {
+  Json list = Json::array();
+  for (size_t i = 0; order.engine && i < order.texts.size(); ++i)
+    for (Json& warning : warnings_of(*order.engine, order.passages[i]->sentences())) {
+      warning["text"] = i;
+      list.push_back(std::move(warning));
+    }
+  return list;
 }
 
 // Where the text is in the language it is wanted in, there are no translations.
@@ -100,6 +120,7 @@ std::string Service::answer_of(const Order& order, const Translations& all) {
       return order.engine ? n_best_of(*order.passages[i], part(order, all, i), order.n_best)
                           : Json::array({{{"text", order.texts[i]}, {"log_prob", 0.0}}});
     });
+  if (const Json warnings = all_warnings(order); !warnings.empty()) reply["warnings"] = warnings;
   std::string text = json_reply(reply).body;
   if (order.wish.attention) text.insert(text.size() - 1, attention_of(order));
   return text;
@@ -118,10 +139,10 @@ void Service::detect(Call call) {
   const auto text = parameters.text("q");
   if (!text) throw Refusal(400, "Invalid request: missing q parameter");
   check_size({*text});
-  Json list = Json::array();
-  for (const Detected& d : detect_language(*text))
-    if (list.size() < 3 && (d.confidence > 0 || list.empty())) list.push_back(as_json(d));
-  if (list.empty()) list.push_back(as_json({"en", 0.0}));
+  const std::vector<Detected> found = detect_language(*text);
+  Json list = Json::array({as_json(sure_language(found))});
+  for (size_t i = 1; i < found.size() && list.size() < 3; ++i)
+    if (list[0]["confidence"] > 0 && found[i].confidence > 0) list.push_back(as_json(found[i]));
   call.exchange->answer(json_reply(list));
 }
 
@@ -139,7 +160,7 @@ void Service::languages(Call call) {
 void Service::settings(Call call) {
   const std::string target = call.engines.front()->target();
   call.exchange->answer(json_reply({
-      {"apiKeys", !options_.keys.empty()},
+      {"apiKeys", !keys()->empty()},
       {"charLimit", options_.char_limit > 0 ? options_.char_limit : -1},
       {"filesTranslation", options_.files},
       {"frontendTimeout", 500},

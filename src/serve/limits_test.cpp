@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "support/asked_service.h"
 
@@ -13,6 +14,12 @@ using testing::Asked;
 using testing::HeldExchange;
 using testing::Json;
 using testing::options;
+
+std::string header_of(const Reply& reply, const std::string& name) {
+  for (const auto& [known, value] : reply.headers)
+    if (known == name) return value;
+  return "";
+}
 
 TEST(Service, AsksForKeysAndHoldsLimits) {
   ServiceOptions o = options();
@@ -70,6 +77,133 @@ TEST(Service, CountsByTheAddressThatTrustedProxiesName) {
   EXPECT_EQ(ask("1.1.1.1"), 200);
   EXPECT_EQ(ask("2.2.2.2"), 200);
   EXPECT_EQ(ask("9.9.9.9, 1.1.1.1"), 429) << "a client cannot name itself otherwise";
+  EXPECT_EQ(ask("2001:db8::1"), 200);
+  EXPECT_EQ(ask("2001:db8::2"), 429) << "a /64 network is one client";
+  EXPECT_EQ(ask("2001:db8:0:1::1"), 200);
+}
+
+// Requests of one address or key fill its own share of the queue only.
+TEST(Service, AFloodLeavesRoomForOthers) {
+  ServiceOptions o = options();
+  o.keys = ApiKeys::parse("flood\nother\n", "keys", 0);
+  Asked s(o, {.queue_tokens = 200});
+  std::vector<std::shared_ptr<HeldExchange>> held;
+  const auto ask = [&](const std::string& address, const std::string& key, int beam = 4) {
+    held.push_back(std::make_shared<HeldExchange>());
+    s.service.handle(Request{"POST",
+                             "/translate",
+                             "q=" + std::string(38, 'x') + "&source=en&target=de&api_key=" + key +
+                                 "&beam_size=" + std::to_string(beam),
+                             {},
+                             "",
+                             address},
+                     held.back());
+    return held.back()->replies.empty();
+  };
+  int accepted = 0;
+  while (ask("192.0.2.1", "") && accepted < 1000) ++accepted;
+  EXPECT_EQ(accepted, 18) << "of 11 pieces each";
+  EXPECT_EQ(held.back()->replies.at(0).status, 429);
+  EXPECT_TRUE(ask("192.0.2.2", "")) << "another address";
+  EXPECT_TRUE(ask("192.0.2.1", "other")) << "a key at the same address";
+  accepted = 0;
+  while (ask("192.0.2.3", "flood", 16) && accepted < 1000) ++accepted;
+  EXPECT_EQ(accepted, 4) << "beam 16 costs four times as much";
+  EXPECT_FALSE(ask("192.0.2.4", "flood", 16)) << "the same key elsewhere";
+  EXPECT_EQ(s.ask("GET", "/readyz").status, 200) << "others are served";
+}
+
+TEST(Service, SlowsDownWrongKeys) {
+  ServiceOptions o = options();
+  o.keys = ApiKeys::parse("good\nunused\n", "keys", 0);
+  Asked s(o);
+  const auto head = [](const std::string& key, const std::string& address) {
+    return Request{"POST", "/translate", "", {{"authorization", "Bearer " + key}}, "", address};
+  };
+  const auto status = [&](const std::string& key, const std::string& address = "::1") {
+    const auto refused = s.service.screen(head(key, address));
+    return refused ? refused->status : 200;
+  };
+  EXPECT_EQ(status("good"), 200);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(status("wrong"), 403) << i;
+  const Json body = {{"q", "x"}, {"source", "en"}, {"target", "de"}, {"api_key", "wrong"}};
+  for (int i = 0; i < 5; ++i)  // keys in bodies and in headers count together
+    EXPECT_EQ(s.ask("POST", "/translate", body.dump()).status, 403) << i;
+  const Reply slow = s.ask("POST", "/translate", body.dump());
+  EXPECT_EQ(slow.status, 429);
+  EXPECT_EQ(header_of(slow, "Retry-After"), "6");
+  EXPECT_EQ(status("wrong"), 429);
+  EXPECT_EQ(status("unused"), 429) << "a right guess is not told";
+  EXPECT_EQ(status("good"), 200) << "it was accepted from here before";
+  EXPECT_EQ(status("wrong", "::2"), 429) << "the same /64 network";
+  EXPECT_EQ(status("wrong", "2001:db8::1"), 403);
+}
+
+TEST(Service, KeysCanBeReplaced) {
+  ServiceOptions o = options();
+  o.keys = ApiKeys::parse("old\n", "keys", 0);
+  o.keys_required = true;
+  Asked s(o);
+  const auto status = [&](const std::string& key) {
+    const Json body = {{"q", "x"}, {"source", "en"}, {"target", "de"}, {"api_key", key}};
+    return s.ask("POST", "/translate", body.dump()).status;
+  };
+  EXPECT_EQ(status("old"), 200);
+  EXPECT_EQ(status("new"), 403);
+  s.service.replace_keys(ApiKeys::parse("new\n", "keys", 0));
+  EXPECT_EQ(status("old"), 403);
+  EXPECT_EQ(status("new"), 200);
+}
+
+TEST(Service, MetricsNeedAKeyAndHaveNoLimit) {
+  ServiceOptions o = options();
+  o.requests_per_minute = 1;
+  {
+    Asked s(o);
+    for (int i = 0; i < 5; ++i) EXPECT_EQ(s.ask("GET", "/metrics").status, 200) << i;
+  }
+  o.keys = ApiKeys::parse("good 1\n", "keys", 0);
+  Asked s(o);  // clients may go without a key
+  EXPECT_EQ(s.ask("POST", "/detect", R"({"q":"x"})").status, 200);
+  EXPECT_EQ(s.ask("GET", "/metrics").status, 400);
+  for (int i = 0; i < 5; ++i) EXPECT_EQ(s.ask("GET", "/metrics?api_key=good").status, 200) << i;
+  EXPECT_EQ(s.ask("GET", "/metrics?api_key=bad").status, 403);
+}
+
+TEST(Service, CountsDurationsByEndpointAndModel) {
+  Asked s;
+  const Json body = {{"q", "x"}, {"source", "en"}, {"target", "de"}};
+  EXPECT_EQ(s.ask("POST", "/translate", body.dump()).status, 200);
+  EXPECT_EQ(s.ask("GET", "/no/such/page").status, 404);
+  EXPECT_EQ(s.ask("GET", "/health").status, 200);
+  const std::string text = s.ask("GET", "/metrics").body;
+  const std::string count = "fovea_http_request_duration_seconds_count";
+  for (const char* labels : {R"({endpoint="/translate",model="echo"} 1)", R"({endpoint="other"} 1)",
+                             R"({endpoint="/health"} 1)"})
+    EXPECT_NE(text.find(count + labels), std::string::npos) << labels;
+  EXPECT_EQ(text.find("no/such"), std::string::npos) << "clients cannot add labels";
+}
+
+TEST(Service, RepliesHaveTheIdentifierOfTheRequest) {
+  Asked s;
+  const auto id = [&](const std::string& given) {
+    const Headers headers = {{"x-request-id", given}};
+    return header_of(s.ask("GET", "/health", "", "text/plain", headers), "X-Request-Id");
+  };
+  EXPECT_EQ(id("Trace-7_a.b"), "Trace-7_a.b");
+  EXPECT_EQ(id(std::string(64, 'x')), std::string(64, 'x'));
+  for (const std::string& wrong : {std::string(), std::string("a b"), std::string("a\"b"),
+                                   std::string(65, 'x'), std::string("\xC3\xA4")}) {
+    EXPECT_EQ(id(wrong).size(), 36u) << wrong;
+    EXPECT_NE(id(wrong), id(wrong)) << "random";
+  }
+  const Json body = {{"q", "x"}, {"source", "en"}, {"target", "de"}};
+  for (const char* path : {"/translate", "/v1/translate/stream", "/no/such/page"})
+    EXPECT_EQ(
+        header_of(s.ask("POST", path, body.dump(), "application/json", {{"x-request-id", "mine"}}),
+                  "X-Request-Id"),
+        "mine")
+        << path;
 }
 
 TEST(Service, RefusesWhenTooMuchIsWaiting) {
@@ -146,6 +280,27 @@ TEST(Service, AttentionIsForTextsThatAreNotTooLong) {
   too_long["q"] = std::string(10'001, 'x');
   EXPECT_NE(s.error(too_long).find("attention is for texts of up to 10000 characters"),
             std::string::npos);
+}
+
+TEST(Service, AttentionOfAnAnswerIsBounded) {
+  ServiceOptions generous = options();
+  generous.char_limit = 0;
+  Asked s(generous);
+  const auto asked = [](size_t sentences) {
+    Json body = {{"q", ""}, {"source", "en"}, {"target", "de"}, {"attention", true}};
+    std::string text;
+    for (size_t i = 0; i < sentences; ++i) text += "A" + std::string(380, 'a') + ". ";
+    body["q"] = text;
+    return body;
+  };
+  const Reply some = s.ask("POST", "/translate", asked(8).dump());
+  EXPECT_EQ(some.status, 200) << some.body.substr(0, 200);
+  EXPECT_GT(some.body.size(), size_t{2} << 20);
+  EXPECT_NE(s.error(asked(26)).find("takes more than 8 MiB"), std::string::npos);
+  const Reply stream = s.ask("POST", "/v1/translate/stream", asked(26).dump());
+  EXPECT_NE(stream.body.find("event: error"), std::string::npos);
+  EXPECT_EQ(stream.body.find("event: done"), std::string::npos);
+  EXPECT_LT(stream.body.size(), size_t{1} << 20);
 }
 
 }  // namespace

@@ -6,14 +6,14 @@
 
 namespace fovea {
 
-// HTML cut at its tags. The tokens together are the text; whatever is no tag is text, so that
-// nothing can be malformed.
+// A part of HTML and what translation does with it. The tokens of a document together are its
+// bytes.
 struct MarkupToken {
   enum class Kind {
     text,     // to be translated
     opening,  // <b class="x">
     closing,  // </b>
-    lone,     // what is inside a sentence without words: <img>, <x/>, &unknown;
+    lone,     // has no words and moves with the words beside it: <img>, &unknown;
     fixed,    // stays as it is and ends a sentence: <p>, comments, scripts with their content
   };
   Kind kind;
@@ -21,6 +21,7 @@ struct MarkupToken {
   std::string name = {};  // of a tag, in lower case
 };
 
+// Takes time proportional to the size.
 std::vector<MarkupToken> cut_markup(std::string_view html);
 
 // What a reader reads of it: without tags, entities, scripts and styles; line ends where sentences

@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "serve/passage.h"
+#include "support/html_documents.h"
 #include "text/pieces.h"
 
 namespace fovea {
@@ -60,7 +61,7 @@ TEST(Markup, WhatStaysEndsWhereBrowsersSeeItsEnd) {
        {"<span translate=\"no\"><i title=\"</span>a\">b</i></span>",
         "<code><b title='</code><code>'>a</b></code>", "<pre><!-- </pre> --> a</pre>",
         "<pre title=a><!--> a</pre>", "<pre><!-- a --!> b</pre>",
-        "<script>'\"</script title=\">\">", "<code>1 < 2 </ a</code>", "<!--> ", "<!-- a --!> "})
+        "<script>'\"</script title=\">\">", "<code>1 < 2 </ a> b</code>", "<!--> ", "<!-- a --!> "})
     EXPECT_EQ(translated(std::string("one ") + kept + " two"), std::string("ONE ") + kept + " TWO");
 }
 
@@ -227,36 +228,71 @@ TEST(Markup, ElementsAreInsideThoseTheyWereIn) {
   }
 }
 
+TEST(Markup, CommentsOfAllKindsStay) {
+  EXPECT_EQ(translated("one </3 <b>two</b> three"), "ONE </3 <b>TWO</b> THREE");
+  for (const char* kept : {"</3 a>", "</ a>", "</>", "<!a>", "<?a b>", "<!doctype a>", "<!>", "<?>",
+                           "<![CDATA[a]]>", "<![CDATA[a > b]]>", "<!-- a -- b -->", "<!--a--!>"})
+    EXPECT_EQ(translated(std::string("one ") + kept + " two"), std::string("ONE ") + kept + " TWO");
+  EXPECT_EQ(translated("<![CDATA[a > one <b> ]]>"), "<![CDATA[a > ONE <b> ]]&gt;");
+  EXPECT_EQ(translated("one </"), "ONE &lt;/");
+}
+
+TEST(Markup, TagsEndWhereBrowsersSeeTheirEnd) {
+  for (const char* tag : {"<p title=\f\">a\">", "<p title\f= \f'>a'>", "<p a=b'c\"d>", "<p =\">",
+                          "<p a\"=c>", "<p/a=\">b\"/>", "<p a=b=\"c>", "<p\r\nb>", "<P\fa=\">\">"})
+    EXPECT_EQ(translated(std::string("one ") + tag + "two"), std::string("ONE ") + tag + "TWO");
+  EXPECT_EQ(translated("one <b two"), "ONE <b two") << "a tag that the end of the text cuts";
+  EXPECT_EQ(translated("one <b/>two three</b> four", true), "FOUR <b/>THREE TWO</b> ONE");
+}
+
+TEST(Markup, RawTextStays) {
+  for (const char* kept : {"<script>a</scripts>b</script>", "<script/>a</script>",
+                           "<style>a<b</style>", "<script><!--<script>a</script>b--></script>",
+                           "<xmp><b>a</xmp>", "<noembed>a</noembed>", "<script><!-->a</script>",
+                           "<pre><script></pre>a</script></pre>", "<textarea>a</textarea\f>",
+                           "<noscript><p>a</p></noscript>", "<svg><style>a<b></b></style></svg>"})
+    EXPECT_EQ(translated(std::string("one ") + kept + " two"), std::string("ONE ") + kept + " TWO");
+  EXPECT_EQ(translated("<title>one <b>&amp; two</title> three"),
+            "<title>ONE &lt;B&gt;&amp; TWO</title> THREE");
+  const std::string rest = "<svg><style><b title='</style>'>a</svg> two";
+  EXPECT_EQ(translated("one " + rest), "ONE " + rest) << "readings of SVG and HTML differ";
+}
+
+// Note [Certain context]
+TEST(Markup, TagsInUncertainContextStayAtTheirPlace) {
+  EXPECT_EQ(translated("<select><option>one <b>two</b></select> a <b>b c</b>", true),
+            "<select><option>ONE <b>TWO</b></select> <b>C B</b> A");
+  EXPECT_EQ(translated("<select><option>one</option><option>two</select> a <b>b c</b>", true),
+            "<select><option>ONE</option><option>TWO</select> <b>C B</b> A");
+  for (const char* svg : {"<svg><path d='M0'/><g>x</g></svg>", "<svg><path></svg>", "<svg/>"})
+    EXPECT_EQ(translated(std::string(svg) + "a <b>b c</b>", true),
+              svg + std::string("<b>C B</b> A"));
+  for (const char* svg :
+       {"<svg></g></svg>", "<svg><desc><p></svg>", "<svg><desc><i/></desc></svg>"})
+    EXPECT_EQ(translated(std::string(svg) + "a <b>b c</b>", true),
+              svg + std::string("A <b>C B</b>"));
+}
+
+TEST(Markup, TextNeverBecomesMarkupOrNothing) {
+  EXPECT_EQ(translated("<p><</p>"), "<p>&lt;</p>");
+  EXPECT_EQ(translated("<hr>1 < 2 &lt;b> &amp;lt;"), "<hr>1 &lt; 2 &lt;B&gt; &amp;LT;");
+  const auto passage = html_passage("one <b>two</b>", "en");
+  EXPECT_EQ(passage->render(std::vector<Translation>(1), 0), "one <b>two</b>");
+  Translation blank = shouted("x", false);
+  blank.n_best[0].text = " \n";
+  EXPECT_EQ(passage->render({&blank, 1}, 0), "one <b>two</b>");
+}
+
 // Whatever comes in, every tag comes out, as often as it came in or (split) more often.
 TEST(Markup, NothingIsLostOfRandomMarkup) {
-  const std::vector<std::string> parts = {"<b>",
-                                          "</b>",
-                                          "<i>",
-                                          "</i>",
-                                          "<p>",
-                                          "</p>",
-                                          "<br>",
-                                          "word",
-                                          " ",
-                                          "two ",
-                                          ". ",
-                                          "<",
-                                          ">",
-                                          "&",
-                                          "<img>",
-                                          "\"",
-                                          "<!--x-->",
-                                          "'",
-                                          "<a href=\"u\">",
-                                          "</a>"};
-  Random random(7);
+  testing::HtmlDocuments documents(7);
   for (int round = 0; round < 3000; ++round) {
-    std::string html;
-    for (uint64_t n = random.below(30); n > 0; --n) html += parts[random.below(parts.size())];
+    const std::string html = documents.hostile();
     const auto tags = [](const std::string& text) {
       std::vector<std::string> found;
       for (const MarkupToken& token : cut_markup(text))
-        if (token.kind != MarkupToken::Kind::text) found.emplace_back(token.bytes);
+        if (token.kind != MarkupToken::Kind::text && token.bytes.starts_with('<'))
+          found.emplace_back(token.bytes);
       std::ranges::sort(found);
       found.erase(std::unique(found.begin(), found.end()), found.end());
       return found;

@@ -60,19 +60,28 @@ void Histogram::observe(double value) {
 }
 
 std::string Histogram::text(const std::string& name, const char* help) const {
-  const std::lock_guard hold(mutex_);
-  std::string lines = head(name, "histogram", help);
-  uint64_t below = 0;
-  for (size_t i = 0; i < bounds_.size(); ++i)
-    lines += fmt::format("{}_bucket{{le=\"{}\"}} {}\n", name, bounds_[i], below += counts_[i]);
-  return lines + fmt::format("{}_bucket{{le=\"+Inf\"}} {}\n{}_sum {}\n{}_count {}\n", name, count_,
-                             name, sum_, name, count_);
+  return head(name, "histogram", help) + lines(name, "");
 }
 
-void ServiceMetrics::answered(const std::string& endpoint, int status, double seconds) {
-  duration_.observe(seconds);
+std::string Histogram::lines(const std::string& name, const std::string& labels) const {
+  const std::lock_guard hold(mutex_);
+  const std::string others = labels.empty() ? "" : labels + ",";
+  const std::string all = labels.empty() ? "" : "{" + labels + "}";
+  std::string lines;
+  uint64_t below = 0;
+  for (size_t i = 0; i < bounds_.size(); ++i)
+    lines +=
+        fmt::format("{}_bucket{{{}le=\"{}\"}} {}\n", name, others, bounds_[i], below += counts_[i]);
+  return lines + fmt::format("{}_bucket{{{}le=\"+Inf\"}} {}\n{}_sum{} {}\n{}_count{} {}\n", name,
+                             others, count_, name, all, sum_, name, all, count_);
+}
+
+void ServiceMetrics::answered(const std::string& endpoint, const std::string& model, int status,
+                              double seconds) {
+  static const std::vector<double> bounds{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10};
   const std::lock_guard hold(mutex_);
   ++requests_[{endpoint, status}];
+  durations_.try_emplace({endpoint, model}, bounds).first->second.observe(seconds);
 }
 
 void ServiceMetrics::refused(int status) {
@@ -83,6 +92,18 @@ void ServiceMetrics::refused(int status) {
 void ServiceMetrics::add_tokens(int64_t source, int64_t target) {
   source_tokens_ += source;
   target_tokens_ += target;
+}
+
+std::string ServiceMetrics::durations() const {
+  const std::string name = "fovea_http_request_duration_seconds";
+  std::string lines = head(name, "histogram", "Time to an answer, by endpoint and model.");
+  const std::lock_guard hold(mutex_);
+  for (const auto& [labels, histogram] : durations_) {
+    std::string text = "endpoint=\"" + label_value(labels.first) + "\"";
+    if (!labels.second.empty()) text += ",model=\"" + label_value(labels.second) + "\"";
+    lines += histogram.lines(name, text);
+  }
+  return lines;
 }
 
 std::string ServiceMetrics::text(const Now& now) const {
@@ -107,13 +128,13 @@ std::string ServiceMetrics::text(const Now& now) const {
   const auto counter = [](const char* name, const char* help, double value) {
     return simple(name, "counter", help, value);
   };
-  return lines + duration_.text("fovea_http_request_duration_seconds", "Time to an answer.") +
+  return lines + durations() +
          gauge("fovea_http_requests_in_flight", "Requests not answered yet.", in_flight) +
          gauge("fovea_http_connections", "Connections that are open.", now.connections) +
          gauge("fovea_queue_depth", "Requests that wait for a batch.", now.queue) +
          queue_wait.text("fovea_queue_wait_seconds", "Longest wait of sentences that begin.") +
          batch_sentences.text("fovea_batch_sentences", "Sentences of a batch at each step.") +
-         batch_tokens.text("fovea_batch_tokens", "Estimated source pieces of the same.") +
+         batch_tokens.text("fovea_batch_tokens", "Estimated cost of the same, in source pieces.") +
          counter("fovea_source_tokens_total", "Source pieces translated.",
                  static_cast<double>(source_tokens_)) +
          counter("fovea_target_tokens_total", "Target pieces written.",

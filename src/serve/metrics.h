@@ -18,6 +18,8 @@ class Histogram {
   explicit Histogram(std::vector<double> bounds);
   void observe(double value);
   std::string text(const std::string& name, const char* help) const;
+  // Without HELP and TYPE, each with these labels: "a=\"x\"".
+  std::string lines(const std::string& name, const std::string& labels) const;
 
  private:
   std::vector<double> bounds_;
@@ -36,7 +38,9 @@ struct ModelLabel {
 // Figures of the service in the text format of Prometheus (version 0.0.4).
 class ServiceMetrics {
  public:
-  void answered(const std::string& endpoint, int status, double seconds);
+  // Labels are bounded: endpoints and models are known to the service, never taken from requests.
+  // `model` is empty if the request asks for no translation.
+  void answered(const std::string& endpoint, const std::string& model, int status, double seconds);
   void refused(int status);  // a request that no endpoint has seen
   void add_tokens(int64_t source, int64_t target);
 
@@ -54,9 +58,11 @@ class ServiceMetrics {
   std::string text(const Now& now) const;
 
  private:
+  std::string durations() const;
+
   mutable std::mutex mutex_;
   std::map<std::pair<std::string, int>, uint64_t> requests_;
-  Histogram duration_{{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}};
+  std::map<std::pair<std::string, std::string>, Histogram> durations_;  // by endpoint and model
   std::atomic<int64_t> source_tokens_{0}, target_tokens_{0};
 };
 

@@ -29,17 +29,18 @@ constexpr const char* kTexts = R"json(",
   "requestBody": {"$ref": "#/components/requestBodies/Question"},
   "responses": {"200": {"description": "Server-sent events, a line of JSON each",
     "content": {"text/event-stream": {"schema": {"type": "object", "properties": {
-    "words": {"type": "object", "required": ["text", "sentence", "added"],
+    "words": {"type": "object", "required": ["text", "sentence", "before", "added"],
       "description": "more words of a sentence, which will not change"},
-    "sentence": {"type": "object", "required": ["text", "sentence", "source", "translatedText",
-      "score"]},
+    "sentence": {"type": "object", "required": ["text", "sentence", "before", "source",
+      "translatedText", "score"]},
     "done": {"$ref": "#/components/schemas/Answer"},
     "error": {"type": "object", "required": ["error"]}}}}}},
     "400": {"$ref": "#/components/responses/Error"}, "429": {
     "$ref": "#/components/responses/Error"}}}},
 "/detect": {"post": {"summary": "The language of a text",
   "requestBody": {"$ref": "#/components/requestBodies/Text"},
-  "responses": {"200": {"description": "At most three, the most probable first", "content": {
+  "responses": {"200": {"description":
+    "At most three, the most probable first; und alone if unsure", "content": {
     "application/json": {"schema": {
     "type": "array", "items": {"$ref": "#/components/schemas/Detected"}}}}},
     "400": {"$ref": "#/components/responses/Error"}, "429": {
@@ -61,7 +62,8 @@ constexpr const char* kRest = R"json(
   "responses": {"200": {"description": "Where it can be fetched, for ten minutes", "content": {
     "application/json": {"schema": {"type": "object",
     "required": ["translatedFileUrl"], "properties": {"translatedFileUrl": {
-    "type": "string"}}}}}},
+    "type": "string"}, "warnings": {"type": "array",
+    "items": {"$ref": "#/components/schemas/Warning"}}}}}}},
     "400": {"$ref": "#/components/responses/Error"}, "403": {
     "$ref": "#/components/responses/Error"}}}},
 "/download_file/{name}": {"get": {"summary": "A translated file",
@@ -85,8 +87,8 @@ constexpr const char* kRest = R"json(
     "schema": {"type": "object", "required": ["translations"],
     "properties": {"translations": {"type": "array", "items": {"type": "object", "required": [
     "detected_source_language", "text"],
-    "properties": {"detected_source_language": {"type": "string"}, "text": {
-    "type": "string"}}}}}}}}},
+    "properties": {"detected_source_language": {"type": "string"}, "text": {"type": "string"},
+    "warnings": {"type": "array", "items": {"$ref": "#/components/schemas/Warning"}}}}}}}}}},
     "500": {"$ref": "#/components/responses/Error"},
     "504": {"$ref": "#/components/responses/Error"}}}},
 )json";
@@ -108,6 +110,7 @@ constexpr const char* kInside = R"json(
     "steps": {"type": "array", "items": {"type": "object", "required": ["step", "name", "formula",
     "of", "values"], "properties": {"step": {"type": "integer"}, "name": {"type": "string"},
     "formula": {"type": "string"}, "of": {"type": "string", "enum": ["query", "words"]},
+    "weights": {"type": "boolean"}, "factors": {"type": "array", "items": {"type": "string"}},
     "values": {"type": "array"}}}}}}}}},
     "400": {"$ref": "#/components/responses/Error"}, "429": {
     "$ref": "#/components/responses/Error"}}}},
@@ -197,13 +200,13 @@ constexpr const char* kMore = R"json(
 "model": {"name": "model", "in": "query", "schema": {"type": "string"}},
 "side": {"name": "side", "in": "query", "schema": {"type": "string",
     "enum": ["source", "target"], "default": "source"}}},
-"responses": {"Error": {"description": "What was wrong", "content": {"application/json": {
+"responses": {"Error": {"description": "Error message", "content": {"application/json": {
     "schema": {"type": "object", "required": ["error"],
   "properties": {"error": {"type": "string"}}}}}},
-"Message": {"description": "What was wrong, as DeepL says it", "content": {"application/json": {
+"Message": {"description": "Error message in the form of DeepL", "content": {"application/json": {
     "schema": {"type": "object", "required": ["message"],
   "properties": {"message": {"type": "string"}}}}}},
-"Status": {"description": "How it is", "content": {"application/json": {
+"Status": {"description": "Status", "content": {"application/json": {
     "schema": {"type": "object", "required": ["status"],
   "properties": {"status": {"type": "string"}}}}}}},
 "securitySchemes": {
@@ -243,7 +246,7 @@ constexpr const char* kMore = R"json(
     "required": ["kind", "layer", "head"], "properties": {
     "kind": {"type": "string", "enum": ["encoder", "decoder", "cross"]},
     "layer": {"type": "integer", "minimum": 0}, "head": {"type": "integer", "minimum": 0}}},
-    "description": "heads that say nothing"},
+    "description": "heads to mute"},
   "force_attention": {"type": "array", "maxItems": 64, "items": {"type": "object",
     "required": ["step"], "properties": {"step": {"type": "integer", "minimum": 0},
     "word": {"type": "integer", "minimum": 0}, "weights": {"type": "array", "items": {
@@ -261,7 +264,18 @@ constexpr const char* kMore = R"json(
     {"type": "array", "items": {"$ref": "#/components/schemas/Scored"}}]}},
   "attention": {"type": "array", "description": "one of each sentence; lists for a list of texts",
     "items": {"oneOf": [{"$ref": "#/components/schemas/Attention"},
-    {"type": "array", "items": {"$ref": "#/components/schemas/Attention"}}]}}}},
+    {"type": "array", "items": {"$ref": "#/components/schemas/Attention"}}]}},
+  "warnings": {"type": "array", "items": {"$ref": "#/components/schemas/Warning"}}}},
+"Warning": {"type": "object", "required": ["code", "message"], "properties": {
+  "code": {"type": "string", "enum": ["unknown_characters", "unreadable", "other_language"]},
+  "message": {"type": "string"},
+  "text": {"type": "integer", "minimum": 0, "description": "of a list of texts, from 0"},
+  "unknown": {"type": "integer", "minimum": 1}, "characters": {"type": "integer", "minimum": 1},
+  "words": {"type": "integer", "minimum": 1,
+    "description": "instead of characters, where the vocabulary has whole words"},
+  "examples": {"type": "array", "maxItems": 5, "items": {"type": "string"}},
+  "language": {"type": "string", "description": "that the text is in"},
+  "confidence": {"type": "number", "minimum": 0, "maximum": 100}}},
 "Scored": {"type": "object", "required": ["text", "log_prob"], "properties": {
   "text": {"type": "string"}, "log_prob": {"type": "number", "maximum": 0}}},
 "Sentence": {"type": "object", "required": ["text", "tokens", "words", "word_of"], "properties": {
@@ -273,11 +287,14 @@ constexpr const char* kMore = R"json(
   "target": {"$ref": "#/components/schemas/Sentence"},
   "model": {"type": "object", "required": ["type", "layers", "heads", "kinds"]},
   "attention": {"type": "array", "items": {"type": "object",
-    "required": ["kind", "mechanism", "layer", "head", "rows", "cols", "data"], "properties": {
+    "required": ["kind", "mechanism", "layer", "head", "rows", "cols", "data", "sums"],
+    "properties": {
     "kind": {"type": "string", "enum": ["encoder", "decoder", "cross"]},
     "mechanism": {"type": "string"}, "layer": {"type": "integer"}, "head": {"type": "integer"},
     "rows": {"type": "integer"}, "cols": {"type": "integer"},
-    "data": {"type": "string", "description": "base64 of rows × cols bytes, weight × 255"}}}},
+    "data": {"type": "string", "description": "base64 of rows × cols bytes, weight × 255"},
+    "sums": {"type": "array", "items": {"type": "number"},
+      "description": "sum of each row before rounding"}}}},
   "extra": {"type": "object", "description": "what a mechanism has of its own"},
   "steps": {"type": "array", "items": {"type": "object", "required": ["token", "logprob", "topk"]}},
   "beam": {"type": "array", "items": {"type": "object",
@@ -311,7 +328,7 @@ std::string Service::description() {
           if (!operation["responses"].contains(status))
             operation["responses"][status] = {{"$ref", response}};
       };
-      if (route.door == Route::Door::key) {
+      if (route.door != Route::Door::open) {
         add(path.starts_with("/v2/") ? kMessage : kError, {"400", "403", "429"});
         operation["security"] = Json::parse(R"([{"bearer": []}, {"field": []}, {}])");
       }

@@ -3,11 +3,13 @@
 #include <algorithm>
 
 #include "base/utf8.h"
-#include "serve/language.h"
+#include "serve/attention_json.h"
 #include "serve/markup.h"
 #include "serve/refusal.h"
 #include "serve/service.h"
+#include "serve/source_language.h"
 #include "serve/what_if.h"
+#include "text/language.h"
 
 namespace fovea {
 namespace {
@@ -33,10 +35,14 @@ bool told_why(Exchange& exchange, Outcome outcome) {
   return outcome != Outcome::done;
 }
 
-bool serves(const Engines& engines, const std::string& source, const std::string& target) {
-  return std::ranges::any_of(engines, [&](const auto& engine) {
-    return engine->source() == source && engine->target() == target;
-  });
+// As much of the texts as their language is detected by.
+std::string beginning_of(const std::vector<std::string>& texts, bool html) {
+  std::string beginning;
+  for (const std::string& text : texts) {
+    if (beginning.size() >= kDetectedBytes) break;
+    beginning += (html ? text_of_markup(text) : text.substr(0, kDetectedBytes)) + "\n";
+  }
+  return beginning;
 }
 
 int64_t characters_of(const std::vector<std::string>& texts) {
@@ -78,16 +84,8 @@ void Service::choose_languages(Order& order, const Engines& engines, const std::
   order.source = canonical_code(source);
   order.target = canonical_code(target);
   if (source == "auto") {
-    std::string all;
-    for (const std::string& text : order.texts)
-      all += (order.html ? text_of_markup(text) : text) + "\n";
-    const auto found = detect_language(all);
-    const auto best = std::ranges::find_if(found, is_known, &Detected::language);
-    order.detected = best == found.end() ? Detected{"en", 0} : *best;
+    order.detected = source_language(beginning_of(order.texts, order.html), engines, order.target);
     order.source = order.detected->language;
-    // Where nothing is told apart and English is not read, the text stays as it is.
-    if (best == found.end() && is_known(order.target) && !serves(engines, "en", order.target))
-      order.source = order.target;
   }
   if (!is_known(order.source)) refuse_language(source == "auto" ? order.source : source);
   if (!is_known(order.target)) refuse_language(target);
@@ -116,10 +114,20 @@ std::shared_ptr<const Engine> Service::engine_of(const Call& call,
   return order.engine;
 }
 
+// The pieces of a model count only once it is loaded; until then bytes alone limit a sentence.
+PassageOptions Service::passage_options(const Order& order) {
+  SentenceLimit limit;
+  if (order.engine && order.engine->loaded()) {
+    const Package& package = order.engine->package();
+    limit = {&package.source, static_cast<size_t>(package.model->max_length() - 1)};
+  }
+  return {order.source, order.target, limit};
+}
+
 // Of an order that asks what if.
 void Service::check_one_sentence(const Order& order) {
   if (order.texts.size() == 1 && !order.html &&
-      plain_passage(order.texts.front(), order.source)->sentences().size() == 1)
+      plain_passage(order.texts.front(), passage_options(order))->sentences().size() == 1)
     return;
   throw Refusal(400,
                 "Invalid request: prefix, mask_words, mask_heads and force_attention are for q of "
@@ -180,31 +188,36 @@ std::span<const Translation> Service::part(const Order& order, const Translation
   return std::span(all).subspan(first, order.passages[text]->sentences().size());
 }
 
-std::shared_ptr<Task> Service::task_for(const Orders& order,
-                                        const std::shared_ptr<Exchange>& exchange) const {
-  int64_t tokens = order->alone ? kTurnAlone : 0;
+std::shared_ptr<Task> Service::task_for(const Call& call, const Orders& order) const {
+  const auto exchange = call.exchange;
+  int64_t cost = order->alone ? kTurnAlone : 0;
   // What is refused must cost little: no sentence is cut for it.
-  for (const std::string& text : order->texts) tokens += estimated_tokens(text);
-  if (!batcher_.has_room(tokens)) refuse_busy();
+  for (const std::string& text : order->texts)
+    cost += translation_cost(estimated_tokens(text), order->wish);
+  if (!batcher_.has_room(call.client, cost)) refuse_busy();
   auto task = std::make_shared<Task>();
+  task->client = call.client;
   task->engine = order->engine;
+  exchange->set_model(order->engine->name());
   task->wish = order->wish;
   task->alone = order->alone;
   task->cost = order->alone ? kTurnAlone : 0;
   if (order->changes)
     task->prepare = [order, exchange](Task& own) { return read_changes(*order, own, *exchange); };
   task->deadline = Task::Clock::now() + options_.timeout;
-  task->abandoned = [exchange] { return exchange->gone(); };
+  task->abandoned = [exchange, order] { return exchange->gone() || order->too_large; };
+  const PassageOptions passages = passage_options(*order);
   for (const std::string& text : order->texts) {
-    order->passages.push_back(order->html ? html_passage(text, order->source)
-                                          : plain_passage(text, order->source));
+    order->passages.push_back(order->html ? html_passage(text, passages)
+                                          : plain_passage(text, passages));
     const auto& sentences = order->passages.back()->sentences();
     task->sentences.insert(task->sentences.end(), sentences.begin(), sentences.end());
   }
   if (order->wish.attention) {
     order->attention.resize(task->sentences.size());
-    task->each = [order, own = task.get()](size_t sentence, Translation& found) {
-      note_attention(*order, *own, sentence, found);
+    task->each = [order, exchange, own = task.get()](size_t sentence, Translation& found) {
+      if (!note_attention(*order, *own, sentence, found))
+        exchange->answer(error_reply(400, attention_too_large()));
     };
   }
   if (order->only) {
@@ -231,7 +244,7 @@ void Service::enqueue(std::shared_ptr<Task> task) {
 
 void Service::submit(const Call& call, Orders order, Render render) {
   const auto exchange = call.exchange;
-  const auto task = task_for(order, exchange);
+  const auto task = task_for(call, order);
   task->finish = [this, exchange, order, render = std::move(render)](Outcome outcome,
                                                                      Translations translations) {
     if (told_why(*exchange, outcome)) return;
@@ -244,6 +257,7 @@ void Service::submit(const Call& call, Orders order, Render render) {
 void Service::compute(const Call& call, int64_t cost, std::function<Reply()> make) {
   const auto task = std::make_shared<Task>();
   const auto exchange = call.exchange;
+  task->client = call.client;
   task->alone = true;
   task->cost = cost;
   task->deadline = Task::Clock::now() + options_.timeout;

@@ -45,6 +45,38 @@ double parsed_number(std::string_view name, const Json& value, std::string_view 
   return number;
 }
 
+// Counts depth and values of JSON and stops beyond the limits. A callback of Json::parse would
+// cost more: for each object it looks through all the values beside it.
+class LimitCheck : public nlohmann::json_sax<Json> {
+ public:
+  bool null() override { return count(); }
+  bool boolean(bool) override { return count(); }
+  bool number_integer(number_integer_t) override { return count(); }
+  bool number_unsigned(number_unsigned_t) override { return count(); }
+  bool number_float(number_float_t, const string_t&) override { return count(); }
+  bool string(string_t&) override { return count(); }
+  bool binary(binary_t&) override { return count(); }
+  bool key(string_t&) override { return count(); }
+  bool start_object(std::size_t) override { return open(); }
+  bool start_array(std::size_t) override { return open(); }
+  bool end_object() override { return close(); }
+  bool end_array() override { return close(); }
+  bool parse_error(std::size_t, const std::string&, const Json::exception&) override {
+    return false;
+  }
+
+ private:
+  bool count() { return ++values_ <= kMaxValues; }
+  bool open() { return ++depth_ <= kMaxDepth && count(); }
+  bool close() {
+    --depth_;
+    return true;
+  }
+
+  int depth_ = 0;
+  int64_t values_ = 0;
+};
+
 double in_range(std::string_view name, double number, const Parameters::Range& range) {
   if (number > range.high) refuse(name, fmt::format("parameter must be <= {}", range.high));
   if (!(number >= range.low)) refuse(name, fmt::format("parameter must be >= {}", range.low));
@@ -54,17 +86,13 @@ double in_range(std::string_view name, double number, const Parameters::Range& r
 }  // namespace
 
 std::optional<Json> parse_json(std::string_view text) {
-  struct TooMuch {};
-  int64_t values = 0;
+  LimitCheck limits;
+  if (!Json::sax_parse(text, &limits)) return std::nullopt;
   try {
-    return Json::parse(text, [&](int depth, Json::parse_event_t, const Json&) {
-      if (depth > kMaxDepth || ++values > kMaxValues) throw TooMuch();
-      return true;
-    });
-  } catch (const TooMuch&) {
+    return Json::parse(text);
   } catch (const Json::exception&) {
+    return std::nullopt;
   }
-  return std::nullopt;
 }
 
 Parameters::Parameters(const Request& request) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "serve/sentence_gap.h"
 #include "serve/sentences.h"
 
 namespace fovea {
@@ -9,8 +10,8 @@ namespace {
 
 class PlainPassage : public Passage {
  public:
-  PlainPassage(const std::string& text, const std::string& language) {
-    for (const Stretch& stretch : split_sentences(text, language)) {
+  PlainPassage(const std::string& text, const PassageOptions& options) : target_(options.target) {
+    for (const Stretch& stretch : split_sentences(text, options.source, options.limit)) {
       if (stretch.is_sentence) {
         sentences_.emplace_back(stretch.text);
         between_.emplace_back();
@@ -21,16 +22,32 @@ class PlainPassage : public Passage {
   }
 
   std::string render(std::span<const Translation> translations, size_t nth) const override {
-    std::string text = between_.front();
+    std::string text, last;
     for (size_t i = 0; i < sentences_.size(); ++i) {
-      if (const Alternative* best = nth_best(translations[i], nth)) text += best->text;
-      text += between_[i + 1];
+      const Alternative* best = nth_best(translations[i], nth);
+      text += gap(i, last, best ? best->text : "");
+      last = best ? best->text : "";
+      text += last;
     }
-    return text;
+    return text + between_.back();
   }
 
+  std::string before(size_t sentence) const override { return gap(sentence, "", ""); }
+
  private:
+  // The text before sentence i. Before the first one it stays as it is.
+  std::string gap(size_t i, std::string_view left, std::string_view right) const {
+    if (i == 0) return between_.front();
+    return translated_gap({.text = between_[i],
+                           .source_before = sentences_[i - 1],
+                           .source_after = sentences_[i],
+                           .before = left,
+                           .after = right},
+                          target_);
+  }
+
   std::vector<std::string> between_{""};  // before the first sentence, after each
+  std::string target_;
 };
 
 }  // namespace
@@ -40,8 +57,8 @@ const Alternative* nth_best(const Translation& translation, size_t nth) {
   return all.empty() ? nullptr : &all[std::min(nth, all.size() - 1)];
 }
 
-std::unique_ptr<Passage> plain_passage(const std::string& text, const std::string& language) {
-  return std::make_unique<PlainPassage>(text, language);
+std::unique_ptr<Passage> plain_passage(const std::string& text, const PassageOptions& options) {
+  return std::make_unique<PlainPassage>(text, options);
 }
 
 }  // namespace fovea

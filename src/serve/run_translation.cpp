@@ -5,8 +5,10 @@
 #include <set>
 
 #include "serve/entities.h"
+#include "serve/sentence_gap.h"
 #include "serve/word_parts.h"
 #include "text/pieces.h"
+#include "text/word_breaks.h"
 
 namespace fovea {
 namespace {
@@ -39,36 +41,50 @@ void RunTranslation::add_signs(std::string_view between, size_t begin) {
       items_.push_back({with_entities(text), part.element, spaced});
     }
     places_.push_back({at, at + word.size(), first, items_.size()});
-    after_sentence_ = false;
+    last_sentence_ = {};
   }
 }
 
 void RunTranslation::add_sentence(std::string_view sentence, size_t begin,
-                                  const Alternative* best) {
+                                  const Alternative& best) {
   const size_t first = items_.size();
   std::vector<Place> places;
-  for (const std::string_view word : split_words(sentence)) {
+  for (const std::string_view word : text_words(sentence)) {
     const size_t at = begin + static_cast<size_t>(word.data() - sentence.data());
     places.push_back({at, at + word.size(), first, first});
   }
-  const size_t targets = best ? split_words(best->text).size() : 0;
+  const size_t targets = text_words(best.text).size();
   if (targets > 0) {
-    const auto source = sources_of(*best, targets, places.size());
-    auto words = target_words(*best, places, source);
-    fill_elements(*best, places, words);
-    // Sentences that touch, as those of a long one that was cut, do not become one word.
-    const bool spaced = after_sentence_ || (begin > 0 && run_.text()[begin - 1] == ' ');
-    find_gaps(*best, source, add_items(words, spaced), places);
+    const auto source = sources_of(best, targets, places.size());
+    auto words = target_words(best, places, source);
+    fill_elements(best, places, words);
+    const bool spaced = spaced_before(sentence, begin, best);
+    find_gaps(best, source, add_items(words, spaced), places);
   }
   places.front().before = first;  // what begins a sentence begins its translation
   places.back().after = items_.size();
   places_.insert(places_.end(), places.begin(), places.end());
-  after_sentence_ = true;
+  last_sentence_ = sentence;
+  last_translation_ = best.text;
+}
+
+// Whether a blank stands before the translation of a sentence.
+bool RunTranslation::spaced_before(std::string_view sentence, size_t begin,
+                                   const Alternative& best) const {
+  const std::string_view blank = begin > 0 && run_.text()[begin - 1] == ' ' ? " " : "";
+  if (last_sentence_.empty()) return !blank.empty();
+  return !translated_gap({.text = blank,
+                          .source_before = last_sentence_,
+                          .source_after = sentence,
+                          .before = last_translation_,
+                          .after = best.text},
+                         target_language_)
+              .empty();
 }
 
 std::vector<RunTranslation::TargetWord> RunTranslation::target_words(
     const Alternative& best, std::span<const Place> places, std::span<const int64_t> source) const {
-  const auto target = split_words(best.text);
+  const auto target = text_words(best.text);
   std::vector<TargetWord> words;
   for (size_t i = 0, end = 0; i < target.size(); i = end) {
     while (end < target.size() && source[end] == source[i]) ++end;
@@ -122,13 +138,15 @@ void RunTranslation::fill_elements(const Alternative& best, std::span<const Plac
 // Returns the first item of each word, and at last the number of items.
 std::vector<size_t> RunTranslation::add_items(std::span<const TargetWord> words, bool spaced) {
   std::vector<size_t> starts;
+  const char* end = nullptr;  // of the word before
   for (const TargetWord& word : words) {
     starts.push_back(items_.size());
+    if (end) spaced = word.front().first.data() != end;
     for (const auto& [text, element] : word) {
       items_.push_back({with_entities(text), element, spaced});
       spaced = false;
+      end = text.data() + text.size();
     }
-    spaced = true;
   }
   starts.push_back(items_.size());
   return starts;

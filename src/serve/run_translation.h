@@ -3,6 +3,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "decode/translate.h"
@@ -14,10 +15,12 @@ namespace fovea {
 // are given one after the other, each with where it begins in the run's text.
 class RunTranslation {
  public:
-  explicit RunTranslation(const HtmlRun& run) : run_(run) {}  // which must outlive it
+  // The run must outlive it. An empty target language is unknown.
+  RunTranslation(const HtmlRun& run, std::string target_language)
+      : run_(run), target_language_(std::move(target_language)) {}
 
   void add_signs(std::string_view between, size_t begin);  // they stay as they are
-  void add_sentence(std::string_view sentence, size_t begin, const Alternative* best);
+  void add_sentence(std::string_view sentence, size_t begin, const Alternative& best);
   std::string html() const;
 
  private:
@@ -61,11 +64,14 @@ class RunTranslation {
   Blank append_wordless(size_t element, Blank blank, std::vector<Item>& items) const;
   std::vector<Item> all_items() const;
   bool only_blank(size_t begin, size_t end) const;
+  bool spaced_before(std::string_view sentence, size_t begin, const Alternative& best) const;
 
   const HtmlRun& run_;
+  std::string target_language_;
   std::vector<Item> items_;
   std::vector<Place> places_;
-  bool after_sentence_ = false;
+  std::string_view last_sentence_;  // if nothing but blanks follows it as yet
+  std::string last_translation_;
 };
 
 }  // namespace fovea

@@ -5,8 +5,8 @@
 
 #include "base/check.h"
 #include "serve/attention_json.h"
-#include "serve/language.h"
 #include "serve/page.h"
+#include "text/language.h"
 
 namespace fovea {
 namespace {

@@ -2,14 +2,16 @@
 
 #include <unicode/brkiter.h>
 #include <unicode/uchar.h>
-#include <unicode/utext.h>
 #include <unicode/utf8.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <memory>
 
 #include "base/utf8.h"
+#include "text/icu_breaks.h"
+#include "text/word_breaks.h"
 
 namespace fovea {
 namespace {
@@ -74,17 +76,94 @@ bool writes_ordinals(const std::string& language) {
   return false;
 }
 
-// Where a sentence that is too long is cut: after the last comma of the second half of what is
-// allowed, else after the last blank, else at a character.
-size_t place_to_cut(std::string_view text) {
-  const std::string_view head = text.substr(0, kLongestSentence);
-  for (const std::string_view marks : {std::string_view(",;:"), std::string_view(" ")}) {
-    const size_t at = head.find_last_of(marks);
-    if (at != std::string_view::npos && at >= kLongestSentence / 2) return at + 1;
+// A mark after which a long sentence may be cut. ASCII marks inside numbers (3,000) do not count.
+bool allows_cut(char32_t mark, char32_t next) {
+  switch (mark) {
+    case U'，':
+    case U'、':
+    case U'；':
+    case U'：':
+    case U'､':
+      return true;
+    case ',':
+    case ';':
+    case ':':
+      return !u_isdigit(static_cast<UChar32>(next));
+    default:
+      return false;
   }
-  size_t at = kLongestSentence;
-  while (at > 1 && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) --at;
-  return at;
+}
+
+// The last boundary between graphemes before `size`; 0 if there is none.
+size_t grapheme_before(std::string_view text, size_t size) {
+  thread_local const std::unique_ptr<icu::BreakIterator> rules = [] {
+    UErrorCode status = U_ZERO_ERROR;
+    std::unique_ptr<icu::BreakIterator> made(
+        icu::BreakIterator::createCharacterInstance(icu::Locale::getRoot(), status));
+    if (U_FAILURE(status)) made.reset();
+    return made;
+  }();
+  constexpr size_t kAhead = 64;  // enough to see whether the grapheme at `size` goes on
+  const std::vector<size_t> ends = icu_breaks(rules.get(), text.substr(0, size + kAhead));
+  const auto after = std::ranges::upper_bound(ends, size);
+  return after == ends.begin() ? 0 : *std::prev(after);
+}
+
+// Where a sentence that is too long is cut, in the second half of what is allowed: after the last
+// comma, else after the last blank, else after a word, else between graphemes.
+size_t place_to_cut(std::string_view text, size_t size) {
+  size_t comma = 0, blank = 0;
+  const CodePoints points = code_points(text.substr(0, size));
+  for (auto c = points.begin(); c != points.end(); ++c) {
+    const size_t end = c.offset() + static_cast<size_t>(c.length());
+    if (allows_cut(*c, first_code_point(text.substr(end)))) comma = end;
+    if (u_isUWhiteSpace(static_cast<UChar32>(*c))) blank = end;  // no control: U+200D joins emoji
+  }
+  const size_t half = size / 2;
+  if (comma > half) return comma;
+  if (blank > half) return blank;
+  const std::vector<size_t> words = word_breaks(text.substr(0, size));
+  if (!words.empty() && words.back() > half) return words.back();
+  const size_t grapheme = grapheme_before(text, size);
+  return grapheme > 0 ? grapheme : size;
+}
+
+// Whether a character closes a quotation or a bracket.
+bool closes(char32_t c) {
+  const auto type = u_charType(static_cast<UChar32>(c));
+  return type == U_END_PUNCTUATION || type == U_FINAL_PUNCTUATION || c == '"' || c == '\'';
+}
+
+// UAX 29 leaves an opening quote or bracket that touches the end of a sentence (。「) with that
+// sentence. Before a Chinese or Japanese letter it belongs to the next one.
+size_t before_opening(std::string_view line, size_t end) {
+  if (!is_east_asian(first_code_point(line.substr(end)))) return end;
+  for (;;) {
+    auto at = static_cast<int32_t>(end);
+    UChar32 c = 0;
+    if (at > 0) U8_PREV(line.data(), 0, at, c);
+    const auto type = u_charType(c);
+    if (type != U_START_PUNCTUATION && type != U_INITIAL_PUNCTUATION) return end;
+    end = static_cast<size_t>(at);
+  }
+}
+
+// Ends of sentences that UAX 29 does not have: …… before a Chinese or Japanese letter.
+std::vector<size_t> ends_at_dots(std::string_view line) {
+  std::vector<size_t> ends;
+  int dots = 0;
+  const CodePoints points = code_points(line);
+  for (auto c = points.begin(); c != points.end(); ++c) {
+    if (*c == U'…' || *c == U'⋯') {
+      ++dots;
+      continue;
+    }
+    if (dots > 1 && closes(*c)) continue;
+    if (dots > 1 && is_east_asian(*c) && u_isalnum(static_cast<UChar32>(*c)))
+      ends.push_back(c.offset());
+    dots = 0;
+  }
+  return ends;
 }
 
 // The rules of a language. Making them takes a millisecond, so that each thread keeps its own.
@@ -102,8 +181,8 @@ icu::BreakIterator* rules_of(const std::string& language) {
 
 class Splitter {
  public:
-  explicit Splitter(const std::string& language)
-      : rules_(rules_of(language)), ordinals_(writes_ordinals(language)) {}
+  Splitter(const std::string& language, const SentenceLimit& limit)
+      : rules_(rules_of(language)), limit_(limit), ordinals_(writes_ordinals(language)) {}
 
   void split_line(std::string_view line) {
     size_t begin = 0;
@@ -117,8 +196,8 @@ class Splitter {
   }
 
   void add(std::string_view text) {
-    while (text.size() > kLongestSentence) {
-      const size_t cut = place_to_cut(text);
+    while (!limit_.holds(text)) {
+      const size_t cut = place_to_cut(text, limit_.head(text));
       add_whole(text.substr(0, cut));
       text.remove_prefix(cut);
     }
@@ -133,20 +212,11 @@ class Splitter {
 
  private:
   std::vector<size_t> ends_in(std::string_view line) {
-    if (!rules_) return {line.size()};
-    UErrorCode status = U_ZERO_ERROR;
-    UText* const text =
-        utext_openUTF8(nullptr, line.data(), static_cast<int64_t>(line.size()), &status);
-    std::vector<size_t> ends;
-    if (U_SUCCESS(status)) rules_->setText(text, status);
-    if (U_SUCCESS(status)) {
-      rules_->first();
-      for (int32_t at = rules_->next(); at != icu::BreakIterator::DONE; at = rules_->next())
-        ends.push_back(static_cast<size_t>(at));
-    }
-    utext_close(text);
+    std::vector<size_t> ends = icu_breaks(rules_, line), all;
     if (ends.empty()) ends.push_back(line.size());
-    return ends;
+    for (size_t& end : ends) end = before_opening(line, end);
+    std::ranges::set_union(ends, ends_at_dots(line), std::back_inserter(all));
+    return all;
   }
 
   void add_whole(std::string_view text) {
@@ -159,14 +229,40 @@ class Splitter {
   }
 
   icu::BreakIterator* rules_;
+  const SentenceLimit& limit_;
   std::vector<Stretch> stretches_;
   bool ordinals_;
 };
 
 }  // namespace
 
-std::vector<Stretch> split_sentences(std::string_view text, const std::string& language) {
-  Splitter splitter(language);
+bool SentenceLimit::holds(std::string_view text) const {
+  if (text.size() > kBytes) return false;
+  // A piece has a byte at least; the blank before the first word may be a piece of its own.
+  return !vocabulary || text.size() < pieces || vocabulary->encode(text).size() <= pieces;
+}
+
+size_t SentenceLimit::head(std::string_view text) const {
+  const auto at_code_point = [&](size_t size) {
+    while (size > 0 && size < text.size() &&
+           (static_cast<unsigned char>(text[size]) & 0xC0) == 0x80)
+      --size;
+    return size > 0 ? size : static_cast<size_t>(decode_utf8(text, 0).length);
+  };
+  size_t size = at_code_point(std::min(text.size(), kBytes));
+  while (vocabulary && size >= pieces && size > 1) {
+    const size_t found = vocabulary->encode(text.substr(0, size)).size();
+    if (found <= pieces) break;
+    const size_t smaller = at_code_point(std::max<size_t>(1, size * pieces / found));
+    if (smaller >= size) break;  // one character that has too many pieces
+    size = smaller;
+  }
+  return size;
+}
+
+std::vector<Stretch> split_sentences(std::string_view text, const std::string& language,
+                                     const SentenceLimit& limit) {
+  Splitter splitter(language, limit);
   while (!text.empty()) {
     const size_t end = std::min(text.find_first_of("\n\r"), text.size());
     splitter.split_line(text.substr(0, end));

@@ -1,126 +1,17 @@
 #include "serve/server.h"
 
-#include <arpa/inet.h>
 #include <gtest/gtest.h>
-#include <netinet/in.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <atomic>
 #include <mutex>
 #include <thread>
 
 #include "base/check.h"
+#include "support/running_server.h"
 #include "temporary.h"
 
 namespace fovea {
 namespace {
-
-using std::chrono::milliseconds;
-
-// A client that writes bytes, whatever they are.
-class Client {
- public:
-  explicit Client(int port) : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_port = htons(static_cast<uint16_t>(port));
-    inet_pton(AF_INET, "127.0.0.1", &address.sin_addr);
-    connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
-    const timeval limit{10, 0};
-    setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
-  }
-  ~Client() { close(fd_); }
-  bool connected() const { return connected_; }
-  Client& send(std::string_view bytes) {
-    while (!bytes.empty()) {
-      const ssize_t sent = ::send(fd_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
-      if (sent <= 0) break;
-      bytes.remove_prefix(static_cast<size_t>(sent));
-    }
-    return *this;
-  }
-  Client& end_sending() {
-    shutdown(fd_, SHUT_WR);
-    return *this;
-  }
-  // All that comes until the server closes, or until `mark` came.
-  std::string read(std::string_view mark = "\x01none") {
-    std::string all;
-    char buffer[4096];
-    while (all.find(mark) == std::string::npos) {
-      const ssize_t got = recv(fd_, buffer, sizeof buffer, 0);
-      if (got < 0) return all + "[no end]";
-      if (got == 0) break;
-      all.append(buffer, static_cast<size_t>(got));
-    }
-    return all;
-  }
-
- private:
-  int fd_;
-  bool connected_ = false;
-};
-
-int status_of(const std::string& reply) {
-  return reply.starts_with("HTTP/1.1 ") ? std::stoi(reply.substr(9, 3)) : 0;
-}
-
-ServerOptions small(milliseconds patience = std::chrono::seconds(20)) {
-  ServerOptions options;
-  options.port = 0;
-  options.max_body = 10'000;
-  options.max_header = 4096;
-  options.idle = options.header = options.body = patience;
-  options.write = milliseconds(1000);
-  return options;
-}
-
-void echo(Request request, std::shared_ptr<Exchange> exchange) {
-  exchange->answer(
-      {.body = request.method + " " + request.path + "?" + request.query + " " + request.body,
-       .type = "text/plain"});
-}
-
-struct Running {
-  explicit Running(Handler handler = echo, ServerOptions options = small())
-      : server(options, std::move(handler)) {
-    server.start();
-  }
-  int port() const { return server.port(); }
-  std::string ask(const std::string& bytes) { return Client(port()).send(bytes).read(); }
-  Server server;
-};
-
-bool wait_for(const std::function<bool()>& done) {
-  for (int i = 0; i < 500 && !done(); ++i) std::this_thread::sleep_for(milliseconds(10));
-  return done();
-}
-
-// A server whose handler keeps what it is asked.
-struct Holding {
-  explicit Holding(ServerOptions options = small())
-      : running(
-            [this](Request, std::shared_ptr<Exchange> exchange) {
-              const std::lock_guard hold(mutex);
-              held.push_back(std::move(exchange));
-            },
-            std::move(options)) {}
-  size_t count() {
-    const std::lock_guard hold(mutex);
-    return held.size();
-  }
-  bool wait_for_count(size_t wanted) {
-    return wait_for([&] { return count() == wanted; });
-  }
-  int port() const { return running.port(); }
-
-  std::mutex mutex;
-  std::vector<std::shared_ptr<Exchange>> held;
-  Running running;
-};
-
-constexpr const char* kGet = "GET /x?y=1 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";
 
 TEST(Server, AnswersAndKeepsConnections) {
   Running r;
@@ -226,6 +117,18 @@ TEST(Server, CutsSlowClients) {
   EXPECT_EQ(status_of(r.ask(kGet)), 200);
 }
 
+TEST(Server, HeaderAndBodyHaveTheirOwnTime) {
+  const auto closes = [](milliseconds ServerOptions::*limit, std::string_view begun) {
+    ServerOptions options = small();  // 20 s for the others: more than the client waits
+    options.*limit = milliseconds(400);
+    return Running(echo, options).ask(std::string(begun)) == "";
+  };
+  EXPECT_TRUE(closes(&ServerOptions::idle, ""));
+  EXPECT_TRUE(closes(&ServerOptions::header, "GET / HT"));
+  EXPECT_TRUE(
+      closes(&ServerOptions::body, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab"));
+}
+
 TEST(Server, NoticesThatAClientLeft) {
   Holding h;
   Client stays(h.port());
@@ -313,11 +216,14 @@ TEST(Server, StreamsInParts) {
       exchange->send("one");
       exchange->send("");
       exchange->send("three");
+      exchange->send("0123456789abcdef");
       exchange->end();
     }).join();
   });
   const std::string reply = r.ask(kGet);
-  EXPECT_TRUE(reply.ends_with("\r\n\r\n3\r\none\r\n5\r\nthree\r\n0\r\n\r\n")) << reply;
+  EXPECT_TRUE(
+      reply.ends_with("\r\n\r\n3\r\none\r\n5\r\nthree\r\n10\r\n0123456789abcdef\r\n0\r\n\r\n"))
+      << reply;
 }
 
 TEST(Server, DrainsWhatWasAskedAndTakesNothingNew) {
@@ -444,7 +350,7 @@ TEST(Server, ReadsWhatHttpAllows) {
   client.read("\r\n\r\n");
   const std::string refused = client.send("nonsense\r\n\r\n").read();
   EXPECT_TRUE(refused.ends_with(R"({"error":"this is not an HTTP request"})")) << refused;
-  EXPECT_EQ(bytes_of({.status = 204, .type = ""}, {true, false}).find("Content-Length"),
+  EXPECT_EQ(whole_head_of({.status = 204, .type = ""}, Connected::close).find("Content-Length"),
             std::string::npos);
 }
 
@@ -463,7 +369,6 @@ TEST(Server, SaysWhatToDoWhenThePortIsTaken) {
 TEST(Server, HeadersCannotBeForged) {
   const std::string head = head_of({.headers = {{"X", "a\r\nSet-Cookie: b\n"}}});
   EXPECT_NE(head.find("X: aSet-Cookie: b\r\n"), std::string::npos) << head;
-  EXPECT_EQ(chunk("0123456789abcdef"), "10\r\n0123456789abcdef\r\n");
 }
 
 }  // namespace

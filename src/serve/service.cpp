@@ -7,67 +7,15 @@
 #include <optional>
 #include <set>
 
-#include "base/log.h"
+#include "base/log_fields.h"
 #include "base/utf8.h"
+#include "serve/client_address.h"
 #include "serve/refusal.h"
 
 namespace fovea {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-// What the log says of a request: never a key, nor any part of a text.
-struct Noted {
-  std::string method, path;
-  size_t bytes;
-};
-
-// An exchange that is counted.
-class Counted : public Exchange {
- public:
-  Counted(std::shared_ptr<Exchange> inner, ServiceMetrics& metrics, std::string endpoint,
-          std::optional<Noted> noted)
-      : inner_(std::move(inner)), metrics_(metrics), endpoint_(std::move(endpoint)),
-        noted_(std::move(noted)) {
-    ++metrics_.in_flight;
-  }
-  ~Counted() override { end_with(inner_->gone() ? 499 : 500); }
-
-  void answer(Reply reply) override {
-    sent_ = reply.body.size();
-    end_with(reply.status);
-    inner_->answer(std::move(reply));
-  }
-  void begin(Reply head) override { inner_->begin(std::move(head)); }
-  void send(std::string part) override {
-    sent_ += part.size();
-    inner_->send(std::move(part));
-  }
-  void end() override {
-    end_with(200);
-    inner_->end();
-  }
-  bool gone() const override { return inner_->gone(); }
-
- private:
-  void end_with(int status) {
-    if (ended_.exchange(true)) return;
-    --metrics_.in_flight;
-    const std::chrono::duration<double> seconds = Clock::now() - begin_;
-    metrics_.answered(endpoint_, status, seconds.count());
-    if (noted_)
-      log_info("{} {} {}, {} bytes in, {} out, {:.1f} ms", noted_->method, noted_->path, status,
-               noted_->bytes, sent_, 1000 * seconds.count());
-  }
-
-  std::shared_ptr<Exchange> inner_;
-  ServiceMetrics& metrics_;
-  std::string endpoint_;
-  std::optional<Noted> noted_;
-  size_t sent_ = 0;  // bytes of the body
-  std::atomic<bool> ended_{false};
-  Clock::time_point begin_ = Clock::now();
-};
 
 // DeepL's clients look for another word than LibreTranslate's.
 Reply refusal_reply(const std::string& endpoint, const Refusal& refusal) {
@@ -77,7 +25,9 @@ Reply refusal_reply(const std::string& endpoint, const Refusal& refusal) {
   return reply;
 }
 
-Refusal wrong_key() { return {403, "Invalid API key"}; }
+std::string retry_after(double seconds) {
+  return std::to_string(static_cast<int64_t>(std::ceil(seconds)));
+}
 
 // That in the header Authorization; "" where there is none.
 std::string key_in_header(const Request& head) {
@@ -99,7 +49,7 @@ const std::vector<Service::Route>& Service::routes() {
       {"GET", "/health", &Service::health, open},
       {"GET", "/livez", &Service::alive, open},
       {"GET", "/readyz", &Service::ready, open},
-      {"GET", "/metrics", &Service::metrics, key},
+      {"GET", "/metrics", &Service::metrics, operators, Route::Cost::of_answer},
       {"GET", "/openapi.json", &Service::openapi, open},
       {"GET", "/spec", &Service::openapi, open},
       {"GET", "/languages", &Service::languages, open},
@@ -108,7 +58,7 @@ const std::vector<Service::Route>& Service::routes() {
       {"POST", "/detect", &Service::detect, key},
       {"POST", "/suggest", &Service::suggest, key},
       {"POST", "/translate_file", &Service::translate_file, key},
-      {"GET", "/download_file/", &Service::download_file, open},
+      {"GET", "/download_file/", &Service::download_file, open, Route::Cost::of_answer},
       {"POST", "/v1/translate/stream", &Service::stream, key},
       {"POST", "/v1/explain", &Service::explain, key},
       {"GET", "/v1/positions", &Service::positions, key},
@@ -122,7 +72,8 @@ const std::vector<Service::Route>& Service::routes() {
 }
 
 Service::Service(ServiceOptions options, const BatcherOptions& batches, Engines engines)
-    : options_(std::move(options)), batcher_(batches), engines_(std::move(engines)) {
+    : options_(std::move(options)), batcher_(batches), engines_(std::move(engines)),
+      keys_(std::make_shared<const ApiKeys>(std::move(options_.keys))) {
   batcher_.observe = [this](const BatchStep& step) {
     if (step.began > 0) metrics_.queue_wait.observe(step.waited);
     metrics_.batch_sentences.observe(static_cast<double>(step.sentences));
@@ -134,6 +85,17 @@ Service::Service(ServiceOptions options, const BatcherOptions& batches, Engines 
 void Service::replace(Engines engines) {
   const std::lock_guard hold(mutex_);
   engines_ = std::move(engines);
+}
+
+void Service::replace_keys(ApiKeys keys) {
+  auto next = std::make_shared<const ApiKeys>(std::move(keys));
+  const std::lock_guard hold(mutex_);
+  keys_ = std::move(next);
+}
+
+std::shared_ptr<const ApiKeys> Service::keys() const {
+  const std::lock_guard hold(mutex_);
+  return keys_;
 }
 
 Service::Found Service::find(const Request& request) {
@@ -150,16 +112,28 @@ Service::Found Service::find(const Request& request) {
 
 void Service::count_refused(int status) {
   metrics_.refused(status);
-  if (options_.log_requests) log_info("refused unread: {}", status);
+  if (options_.log_requests)
+    log_event("request refused unread", std::vector<LogField>{{"status", int64_t{status}}},
+              fmt::format("refused unread: {}", status));
 }
 
-std::optional<Reply> Service::screen(const Request& head) const {
+std::optional<Reply> Service::screen(const Request& head) {
   const Found found = find(head);
   const std::string key = key_in_header(head);
-  if (!found.route || found.route->door == Route::Door::open || options_.keys.empty() ||
-      key.empty() || options_.keys.find(key))
-    return std::nullopt;
-  return refusal_reply(found.endpoint(), wrong_key());
+  if (!found.route || found.route->door == Route::Door::open || key.empty()) return std::nullopt;
+  try {
+    check_key(head, *keys(), key);
+  } catch (const Refusal& refusal) {
+    Reply reply = refusal_reply(found.endpoint(), refusal);
+    reply.headers.emplace_back("X-Request-Id", request_id(head));
+    return reply;
+  }
+  return std::nullopt;
+}
+
+bool Service::is_costly(const Request& head) {
+  const Found found = find(head);
+  return found.route && found.route->cost == Route::Cost::of_answer;
 }
 
 void Service::handle(Request request, std::shared_ptr<Exchange> exchange) {
@@ -167,12 +141,14 @@ void Service::handle(Request request, std::shared_ptr<Exchange> exchange) {
   const Route* const found = all.route;
   const Route* const known = all.path;
   const std::string endpoint = all.endpoint();
-  std::optional<Noted> noted;
-  if (options_.log_requests)
-    noted = {printable(request.method), known ? std::string(known->path) : printable(request.path),
-             request.body.size()};
-  auto counted =
-      std::make_shared<Counted>(std::move(exchange), metrics_, endpoint, std::move(noted));
+  RequestNote note{.id = request_id(request),
+                   .method = printable(request.method),
+                   .path = known ? std::string(known->path) : printable(request.path),
+                   .endpoint = endpoint,
+                   .bytes = request.body.size()};
+  using Log = CountedExchange::Log;
+  auto counted = std::make_shared<CountedExchange>(std::move(exchange), metrics_, std::move(note),
+                                                   options_.log_requests ? Log::line : Log::none);
   if (request.method == "OPTIONS") return counted->answer({.status = 204, .type = ""});
   if (!known) return counted->answer(error_reply(404, "Not Found"));
   if (!found) {
@@ -182,7 +158,7 @@ void Service::handle(Request request, std::shared_ptr<Exchange> exchange) {
   }
   try {
     Call call{std::move(request), counted};
-    if (found->door == Route::Door::key) check_rate(call);
+    if (found->door != Route::Door::open) admit(call, found->door);
     {
       const std::lock_guard hold(mutex_);
       call.engines = engines_;
@@ -206,23 +182,39 @@ std::string Service::key_of(Call& call) {
   return "";
 }
 
-void Service::check_rate(Call& call) {
-  int64_t per_minute = options_.requests_per_minute;
-  std::string client = "address " + call.request.client(options_.proxies);
-  if (!options_.keys.empty()) {
-    const std::string given = key_of(call);
-    const ApiKey* key = options_.keys.find(given);
-    if (!given.empty() && !key) throw wrong_key();
-    if (!key && options_.keys_required)
-      throw Refusal(400, "Please contact the server operator to get an API key");
-    if (key) {
-      per_minute = key->per_minute;
-      client = "key " + key->key;
-    }
+std::string Service::address_of(const Request& request) const {
+  return client_group(request.client(options_.proxies));
+}
+
+// Null without a key; Refusal 403 or 429 if it is wrong, or too many were.
+const ApiKey* Service::check_key(const Request& request, const ApiKeys& keys,
+                                 const std::string& given) {
+  if (keys.empty() || given.empty()) return nullptr;
+  const std::string address = address_of(request);
+  const auto now = Clock::now();
+  if (const auto wait = guard_.wait(address, given, now))
+    throw Refusal(429, "Slowdown: too many wrong API keys from this address",
+                  {{"Retry-After", retry_after(*wait)}});
+  const ApiKey* const key = keys.find(given);
+  if (!key) {
+    guard_.reject(address, now);
+    throw Refusal(403, "Invalid API key");
   }
-  if (const auto wait = limiter_.ask(client, per_minute, Clock::now()))
+  guard_.accept(address, given);
+  return key;
+}
+
+void Service::admit(Call& call, Route::Door door) {
+  const std::shared_ptr<const ApiKeys> keys = this->keys();
+  const ApiKey* const key = keys->empty() ? nullptr : check_key(call.request, *keys, key_of(call));
+  const bool needed = options_.keys_required || (door == Route::Door::operators && !keys->empty());
+  if (!key && needed) throw Refusal(400, "Please contact the server operator to get an API key");
+  call.client = key ? "key " + key->key : "address " + address_of(call.request);
+  if (door == Route::Door::operators) return;
+  const int64_t per_minute = key ? key->per_minute : options_.requests_per_minute;
+  if (const auto wait = limiter_.ask(call.client, per_minute, Clock::now()))
     throw Refusal(429, fmt::format("Slowdown: {} per 1 minute", per_minute),
-                  {{"Retry-After", std::to_string(static_cast<int64_t>(std::ceil(*wait)))}});
+                  {{"Retry-After", retry_after(*wait)}});
 }
 
 void Service::health(Call call) { call.exchange->answer(json_reply({{"status", "ok"}})); }
@@ -241,8 +233,9 @@ void Service::metrics(Call call) {
   for (const auto& engine : call.engines)
     now.models.push_back(
         {engine->name(), engine->source(), engine->target(), engine->parameters()});
-  call.exchange->answer(
-      {.body = metrics_.text(now), .type = "text/plain; version=0.0.4; charset=utf-8"});
+  call.exchange->answer({.body = metrics_.text(now),
+                         .type = "text/plain; version=0.0.4; charset=utf-8",
+                         .readers = Readers::same_origin});
 }
 
 void Service::openapi(Call call) { call.exchange->answer({.body = description()}); }

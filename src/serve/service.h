@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "serve/batcher.h"
-#include "serve/detector.h"
+#include "serve/counted_exchange.h"
 #include "serve/engine.h"
 #include "serve/file_store.h"
 #include "serve/http.h"
@@ -20,6 +20,7 @@
 #include "serve/metrics.h"
 #include "serve/parameters.h"
 #include "serve/passage.h"
+#include "text/detector.h"
 
 namespace fovea {
 
@@ -29,7 +30,7 @@ struct ServiceOptions {
   int64_t most_alternatives = 15;
   int64_t requests_per_minute = 0;  // of a client without a key; 0: no limit
   int64_t proxies = 0;              // one behind the other before the service
-  ApiKeys keys = {};
+  ApiKeys keys = {};                // at the start: see Service::replace_keys
   bool keys_required = false;
   bool files = true;
   bool log_requests = false;                  // a line each, without what it says and by whom
@@ -48,20 +49,24 @@ class Service {
 
   // The handler of a Server.
   void handle(Request request, std::shared_ptr<Exchange> exchange);
-  // The answer to a request whose header names a wrong key; nothing where it is to be read on.
-  std::optional<Reply> screen(const Request& head) const;
+  // The answer to a request whose header names a wrong key; nothing if its body is to be read.
+  std::optional<Reply> screen(const Request& head);
+  // Whether the answer takes long however small the request is.
+  static bool is_costly(const Request& head);
   void count_refused(int status);  // one that could not be read
 
   Batcher& batcher() { return batcher_; }
-  void replace(Engines engines);      // what is being translated goes on with the old ones
+  void replace(Engines engines);      // running translations keep the old ones
+  void replace_keys(ApiKeys keys);    // for all requests that come later
   void drain() { draining_ = true; }  // /readyz says so from now on
 
  private:
   struct Call {
     Request request;
-    std::shared_ptr<Exchange> exchange;
+    std::shared_ptr<CountedExchange> exchange;
     Engines engines = {};
     std::shared_ptr<const Parameters> parsed = nullptr;
+    std::string client = {};  // for fair shares and limits: "key K" or "address A"
 
     const Parameters& parameters();  // read once; Refusal 400 where they cannot be
   };
@@ -70,7 +75,10 @@ class Service {
     const char* method;
     std::string_view path;
     void (Service::*act)(Call call);
-    enum class Door { open, key } door;
+    // Who may call it. key: needs a key if keys are required, and counts against rate limits.
+    // operators: needs a key if there are keys, and is not limited.
+    enum class Door { open, key, operators } door;
+    enum class Cost { of_request, of_answer } cost = Cost::of_request;  // what it grows with
   };
   // Texts to be translated and what is known about them.
   struct Order {
@@ -86,7 +94,9 @@ class Service {
     std::optional<size_t> only = {};                 // of all sentences this one alone
     bool alone = false;                              // no batch with others
     std::shared_ptr<const Parameters> changes = {};  // that ask what if; read into the wish late
-    std::vector<std::string> attention = {};         // JSON of each sentence, where wished for
+    std::vector<std::string> attention = {};         // JSON of each sentence, if it is requested
+    size_t attention_bytes = 0;                      // of all of these
+    std::atomic<bool> too_large = false;             // more than kMaxAttentionBytes; was answered
   };
   using Orders = std::shared_ptr<Order>;
   using Translations = std::vector<Translation>;
@@ -103,8 +113,11 @@ class Service {
   static Found find(const Request& request);
   static std::string description();  // of every endpoint: OpenAPI 3.0.3 (openapi.cpp)
   static std::string key_of(Call& call);
-  // Refusal 400, 403 or 429 where this client may not ask, or not now.
-  void check_rate(Call& call);
+  std::string address_of(const Request& request) const;  // a group: client_group()
+  const ApiKey* check_key(const Request& request, const ApiKeys& keys, const std::string& given);
+  // Identifies the client. Refusal 400, 403 or 429 if it may not ask, or not now.
+  void admit(Call& call, Route::Door door);
+  std::shared_ptr<const ApiKeys> keys() const;
 
   // Health and figures (service.cpp).
   void health(Call call);
@@ -137,18 +150,20 @@ class Service {
 
   // order.cpp
   static std::string answer_of(const Order& order, const Translations& all);  // of /translate
+  static Json all_warnings(const Order& order);
   static std::string attention_of(const Order& order);
-  // Sees a sentence of the order as soon as it is translated.
-  static void note_attention(Order& order, const Task& task, size_t sentence,
+  // Keeps the attention of a sentence of the order as soon as it is translated. False if the
+  // answer has just become too large: the caller tells the client, and the order is given up.
+  static bool note_attention(Order& order, const Task& task, size_t sentence,
                              Translation& translation);
   Orders read_order(const Call& call, const Parameters& parameters) const;
   void choose_languages(Order& order, const Engines& engines, const std::string& source,
                         const std::string& target, const std::string& model) const;
   void check_size(const std::vector<std::string>& texts) const;
+  static PassageOptions passage_options(const Order& order);
   static void check_one_sentence(const Order& order);
   static bool read_changes(Order& order, Task& task, Exchange& exchange);
-  std::shared_ptr<Task> task_for(const Orders& order,
-                                 const std::shared_ptr<Exchange>& exchange) const;
+  std::shared_ptr<Task> task_for(const Call& call, const Orders& order) const;
   // Answers with what `render` makes of the translations, on a thread of the batcher. Refusal
   // 429 where too much is waiting.
   using Render = std::function<Reply(const Order& order, const Translations& translations)>;
@@ -166,9 +181,11 @@ class Service {
   ServiceMetrics metrics_;  // before the batcher, whose exchanges count when they end
   Batcher batcher_;
   FileStore store_;
-  RateLimiter limiter_;  // used by the server's thread alone
-  mutable std::mutex mutex_;
+  RateLimiter limiter_;
+  KeyGuard guard_;
+  mutable std::mutex mutex_;  // of the two below
   Engines engines_;
+  std::shared_ptr<const ApiKeys> keys_;
   std::atomic<bool> draining_{false};
 };
 

@@ -1,5 +1,6 @@
 #include <utility>
 
+#include "serve/attention_json.h"
 #include "serve/service.h"
 
 // Words and sentences as they are translated, as server-sent events.
@@ -33,21 +34,26 @@ void Service::stream(Call call) {
     send_text("done", answer_of(*order, {}));
     return exchange->end();
   }
-  const auto task = task_for(order, exchange);
-  // Which sentence of which text an event tells of.
+  const auto task = task_for(call, order);
+  // The sentence of an event: its text, its number in it, and the text before its translation.
   const auto place_of = [order](size_t sentence) -> Json {
     size_t text = 0;
     while (sentence >= order->passages[text]->sentences().size())
       sentence -= order->passages[text++]->sentences().size();
-    return {{"text", text}, {"sentence", sentence}};
+    const std::string before = order->passages[text]->before(sentence);
+    return {{"text", text}, {"sentence", sentence}, {"before", before}};
   };
   task->grown = [send, place_of](size_t sentence, const std::string& more) {
     Json data = place_of(sentence);
     data["added"] = more;
     send("words", data);
   };
-  task->each = [order, send, place_of, task = task.get()](size_t sentence, Translation& found) {
-    note_attention(*order, *task, sentence, found);
+  task->each = [order, send, place_of, exchange, task = task.get()](size_t sentence,
+                                                                    Translation& found) {
+    if (!note_attention(*order, *task, sentence, found)) {
+      send("error", {{"error", attention_too_large()}});
+      return exchange->end();
+    }
     const Alternative* best = nth_best(found, 0);
     Json data = place_of(sentence);
     data["source"] = task->sentences[sentence];
@@ -57,6 +63,7 @@ void Service::stream(Call call) {
   };
   task->finish = [this, order, send, send_text, exchange](Outcome outcome,
                                                           const Translations& translations) {
+    if (order->too_large) return;
     if (outcome == Outcome::done) {
       count(translations);
       send_text("done", answer_of(*order, translations));

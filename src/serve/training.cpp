@@ -94,7 +94,10 @@ void Service::trained_attention(Call call) {
                                      "deleted since; /v1/training lists those that are there, and "
                                      "'fovea train --set checkpoint.keep=100' keeps more",
                                      update));
-    Json reply = attention_json(*then, text, forced(then->package(), text, target));
+    const Translation pair = forced(then->package(), text, target);
+    if (bytes_of_maps(pair.attention) > kMaxAttentionBytes)
+      throw Refusal(400, attention_too_large());
+    Json reply = attention_json(*then, text, pair);
     for (const char* of_a_search : {"steps", "beam"}) reply.erase(of_a_search);
     return json_reply(reply);
   });

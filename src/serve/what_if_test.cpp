@@ -166,7 +166,7 @@ TEST(ServiceWhatIf, TheModelIsReadByTheThreadThatTranslates) {
     s.work();
     EXPECT_EQ(good->replies.at(0).status, broken ? 500 : 200) << good->replies.at(0).body;
     EXPECT_EQ(bad->replies.at(0).status, broken ? 500 : 400) << bad->replies.at(0).body;
-    EXPECT_EQ(s.service.batcher().waiting_tokens(), 0);
+    EXPECT_EQ(s.service.batcher().waiting_cost(), 0);
   }
 }
 

@@ -7,7 +7,7 @@
 #include <tuple>
 
 #include "base/utf8.h"
-#include "text/pieces.h"
+#include "text/word_breaks.h"
 
 namespace fovea {
 namespace {
@@ -74,7 +74,7 @@ void add_instead(std::span<const HtmlPart> parts, std::string_view text, std::st
   std::vector<HtmlPart> wordy;
   for (const HtmlPart& part : parts)
     if (letters_of(text.substr(part.begin, part.end - part.begin)) > 0) wordy.push_back(part);
-  const auto all = split_words(words);
+  const auto all = text_words(words);
   if (wordy.size() < 2 || all.size() < wordy.size()) {
     cut.push_back({begin, begin + words.size(), main_element(parts, text)});
     return;

@@ -39,6 +39,21 @@ int64_t pair_length(const Corpus& corpus, int64_t i) {
   return std::max(corpus.source_length(i), corpus.target_length(i));
 }
 
+// Copies `pairs` to `sorted` by bucket of length; pairs of one bucket keep their order. A counting
+// sort: each length is read twice, whatever the size of the corpus.
+void sort_by_bucket(const Corpus& corpus, int64_t width, std::span<const int64_t> pairs,
+                    std::span<int64_t> sorted) {
+  std::vector<size_t> begins(1);  // of each bucket, and the end of the last
+  for (int64_t i = 0; i < std::ssize(pairs); ++i) {
+    const auto bucket = static_cast<size_t>(pair_length(corpus, i) / width);
+    if (bucket + 2 > begins.size()) begins.resize(bucket + 2);
+    ++begins[bucket + 1];
+  }
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  for (const int64_t i : pairs)
+    sorted[begins[static_cast<size_t>(pair_length(corpus, i) / width)]++] = i;
+}
+
 }  // namespace
 
 void BatchOptions::describe(Settings& s) {
@@ -81,11 +96,10 @@ int64_t PackedLinks::linked_words() const {
 BatchPlan::BatchPlan(const Corpus& corpus, const BatchOptions& options, int64_t epoch)
     : corpus_(&corpus), pairs_(corpus.size()) {
   Random random(options.seed, static_cast<uint64_t>(epoch));
-  std::iota(pairs_.begin(), pairs_.end(), 0);
-  random.shuffle(pairs_);
-  const auto bucket = [&](int64_t i) { return pair_length(corpus, i) / options.bucket_width; };
-  std::stable_sort(pairs_.begin(), pairs_.end(),
-                   [&](int64_t a, int64_t b) { return bucket(a) < bucket(b); });
+  std::vector<int64_t> shuffled(pairs_.size());
+  std::iota(shuffled.begin(), shuffled.end(), 0);
+  random.shuffle(shuffled);
+  sort_by_bucket(corpus, options.bucket_width, shuffled, pairs_);
 
   Budget budget(options);
   for (size_t i = 0; i < pairs_.size(); ++i) {

@@ -279,7 +279,10 @@ std::span<const int32_t> Corpus::Side::sentence(int64_t i) const {
   return std::span(ids).subspan(offsets[i], length(i));
 }
 
+// Grows by a quarter instead of doubling: while a vector grows, old and new are both in memory.
 void Corpus::Side::add(std::span<const int32_t> sentence) {
+  const size_t needed = ids.size() + sentence.size();
+  if (needed > ids.capacity()) ids.reserve(std::max(needed, ids.capacity() + ids.capacity() / 4));
   ids.insert(ids.end(), sentence.begin(), sentence.end());
   offsets.push_back(static_cast<int64_t>(ids.size()));
 }

@@ -8,7 +8,8 @@
 #include "base/files.h"
 #include "base/utf8.h"
 #include "text/pieces.h"
-#include "text/sentencepiece_model.h"
+#include "text/vocabulary_table.h"
+#include "text/word_breaks.h"
 
 namespace fovea {
 namespace {
@@ -16,20 +17,11 @@ namespace {
 constexpr std::string_view kMagic = "fovea-vocabulary\t1\t";
 constexpr size_t kMaxFile = size_t{1} << 30;
 constexpr int32_t kMaxSize = 1 << 24;
-constexpr std::string_view kSpecialNames[kSpecials] = {"<pad>", "<s>", "</s>", "<unk>"};
 constexpr Cut kTextCuts[] = {Cut::words, Cut::characters, Cut::pieces, Cut::tokens};
 
 uint64_t hash_bytes(uint64_t hash, std::string_view bytes) {  // FNV-1a
   for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
   return hash;
-}
-
-// "<0xE2>" is 0xE2; -1 for anything else.
-int byte_of(std::string_view piece) {
-  unsigned value = 0;
-  if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>') return -1;
-  const auto end = std::from_chars(piece.data() + 3, piece.data() + 5, value, 16).ptr;
-  return end == piece.data() + 5 ? static_cast<int>(value) : -1;
 }
 
 }  // namespace
@@ -49,74 +41,6 @@ const char* name_of(Cut cut) {
   }
   return "";
 }
-
-// All pieces in one string, and an open-addressing table of ids over it: a vocabulary of ten
-// million words takes little more than its text.
-struct Vocabulary::Table {
-  Cut cut = Cut::words;
-  std::string text, file;  // `file`: a SentencePiece model as it was read
-  std::vector<size_t> ends;
-  std::vector<int64_t> counts;
-  std::vector<int32_t> slots;
-  std::vector<Role> roles;  // of SentencePiece only
-  std::unique_ptr<SentencePieceModel> model;
-
-  explicit Table(Cut c) : cut(c), slots(16, -1) {
-    for (const std::string_view name : kSpecialNames) append(name, 0);
-  }
-
-  int32_t size() const { return static_cast<int32_t>(ends.size()); }
-
-  std::string_view name(int32_t id) const {
-    const size_t begin = id == 0 ? 0 : ends[id - 1];
-    return std::string_view(text).substr(begin, ends[id] - begin);
-  }
-
-  size_t slot_of(std::string_view piece) const {
-    const size_t mask = slots.size() - 1;
-    size_t slot = std::hash<std::string_view>()(piece) & mask;
-    while (slots[slot] >= 0 && name(slots[slot]) != piece) slot = (slot + 1) & mask;
-    return slot;
-  }
-
-  // The id of text: never a special one.
-  int32_t find(std::string_view piece) const {
-    const int32_t id = slots[slot_of(piece)];
-    return id < kSpecials ? kUnk : id;
-  }
-
-  // False where the piece is there already.
-  bool append(std::string_view piece, int64_t count) {
-    const size_t slot = slot_of(piece);
-    if (slots[slot] >= 0) return false;
-    slots[slot] = size();
-    text += piece;
-    ends.push_back(text.size());
-    counts.push_back(count);
-    if (2 * ends.size() > slots.size()) grow();
-    return true;
-  }
-
-  void grow() {
-    slots.assign(2 * slots.size(), -1);
-    for (int32_t id = 0; id < size(); ++id) slots[slot_of(name(id))] = id;
-  }
-
-  Shown shown(int32_t id) const {
-    if (id < 0 || id >= size() || id == kUnk) return {"<unk>", Role::unknown};
-    if (id < kSpecials) return {name(id), Role::control};
-    const Role role = roles.empty() ? Role::text : roles[id];
-    const int byte = role == Role::byte ? byte_of(name(id)) : 0;
-    return {name(id), role, static_cast<unsigned char>(byte)};
-  }
-
-  std::vector<Shown> shown(std::span<const int32_t> ids) const {
-    std::vector<Shown> result;
-    result.reserve(ids.size());
-    for (const int32_t id : ids) result.push_back(shown(id));
-    return result;
-  }
-};
 
 namespace {
 
@@ -245,7 +169,7 @@ std::vector<int32_t> Vocabulary::encode(std::string_view line) const {
   const std::string text = prepared(cut(), line);
   std::vector<int32_t> ids;
   if (cut() == Cut::sentencepiece) {
-    ids = table_->model->encode(break_runs(text));
+    ids = table_->model->encode(plain_blanks(break_runs(text)));
     for (int32_t& id : ids)
       if (id < kSpecials || id >= size()) id = kUnk;
     return ids;
@@ -264,11 +188,81 @@ std::vector<std::string> Vocabulary::spelt(std::string_view line) const {
   return result;
 }
 
+namespace {
+
+constexpr size_t kMostExamples = 5;
+
+void add_example(Coverage& coverage, std::string_view unit) {
+  if (coverage.examples.size() < kMostExamples && std::ranges::count(coverage.examples, unit) == 0)
+    coverage.examples.emplace_back(unit);
+}
+
+// Counts the characters of the bytes that byte pieces stood for, and forgets them.
+void add_spelt(Coverage& coverage, std::string& bytes) {
+  for (auto at = code_points(bytes).begin(); at != code_points(bytes).end(); ++at) {
+    ++coverage.units;
+    ++coverage.spelt;
+    add_example(coverage, std::string_view(bytes).substr(at.offset(), at.length()));
+  }
+  bytes.clear();
+}
+
+void add_characters(Coverage& coverage, std::string_view text, Role role) {
+  for (auto at = code_points(text).begin(); at != code_points(text).end(); ++at) {
+    const std::string_view character = text.substr(at.offset(), at.length());
+    if (character == kBlank) continue;
+    ++coverage.units;
+    if (role != Role::unknown) continue;
+    ++coverage.unknown;
+    add_example(coverage, character);
+  }
+}
+
+}  // namespace
+
+void Coverage::add(const Coverage& other) {
+  units += other.units;
+  unknown += other.unknown;
+  spelt += other.spelt;
+  for (const std::string& example : other.examples) add_example(*this, example);
+}
+
+bool Vocabulary::has_whole_words() const {
+  return cut() != Cut::sentencepiece && cut() != Cut::characters;
+}
+
+Coverage Vocabulary::coverage(std::string_view line) const {
+  Coverage found;
+  const std::string text = prepared(cut(), line);
+  if (cut() == Cut::sentencepiece) {
+    std::string bytes;
+    for (const auto& token : table_->model->tokens(break_runs(text))) {
+      const Shown shown = table_->shown(token.id);
+      if (shown.role == Role::byte) {
+        bytes += static_cast<char>(shown.byte);
+        continue;
+      }
+      add_spelt(found, bytes);
+      add_characters(found, token.text, shown.role);
+    }
+    add_spelt(found, bytes);
+    return found;
+  }
+  for (const std::string_view piece : split(cut(), text)) {
+    if (piece == kBlank) continue;
+    ++found.units;
+    if (table_->find(piece) != kUnk) continue;
+    ++found.unknown;
+    add_example(found, piece);
+  }
+  return found;
+}
+
 std::string Vocabulary::normalise(std::string_view line) const {
   const std::string text = prepared(cut(), line);
   std::vector<Shown> pieces;
   if (cut() == Cut::sentencepiece) {
-    const auto tokens = table_->model->tokens(break_runs(text));
+    const auto tokens = table_->model->tokens(plain_blanks(break_runs(text)));
     for (const auto& token : tokens) {
       Shown shown = table_->shown(token.id);
       if (shown.role == Role::unknown) shown = {token.text, Role::text};
@@ -289,95 +283,6 @@ std::vector<std::string> Vocabulary::pieces(std::span<const int32_t> ids) const 
 
 std::string Vocabulary::decode(std::span<const int32_t> ids) const {
   return join(cut(), table_->shown(ids));
-}
-
-std::vector<int> Vocabulary::words_of(std::span<const int32_t> ids) const {
-  const std::vector<Shown> shown = table_->shown(ids);
-  std::vector<int> words(ids.size(), 0);
-  for (size_t i = 1; i < ids.size(); ++i)
-    words[i] = words[i - 1] + begins_word(cut(), shown[i - 1], shown[i]);
-  return words;
-}
-
-namespace {
-
-// A piece may begin with the blank before its word, but ends inside it.
-std::vector<int> words_at(const std::vector<SentencePieceModel::Token>& tokens,
-                          std::string_view text) {
-  const std::vector<std::string_view> words = split_words(text);
-  const auto end_of = [&](size_t w) {
-    return static_cast<size_t>(words[w].data() - text.data()) + words[w].size();
-  };
-  std::vector<int> numbers;
-  size_t w = 0;
-  for (const auto& token : tokens) {
-    while (w + 1 < words.size() && end_of(w) < token.end) ++w;
-    numbers.push_back(static_cast<int>(w));
-  }
-  numbers.push_back(static_cast<int>(words.size()));
-  return numbers;
-}
-
-std::vector<int> glued_words(const std::vector<std::string_view>& pieces) {
-  std::vector<int> numbers;
-  int word = 0;
-  for (size_t i = 0; i < pieces.size(); ++i) {
-    numbers.push_back(word);
-    if (!pieces[i].ends_with(kGlue) || i + 1 == pieces.size()) ++word;
-  }
-  numbers.push_back(word);
-  return numbers;
-}
-
-}  // namespace
-
-std::vector<int> Vocabulary::words_in(std::string_view line) const {
-  const std::string text = prepared(cut(), line);
-  if (cut() == Cut::sentencepiece) {
-    const std::string seen = break_runs(text);
-    return words_at(table_->model->tokens(seen), seen);
-  }
-  const std::vector<std::string_view> words = split_words(text);
-  if (cut() == Cut::pieces) return glued_words(words);
-  std::vector<int> numbers;
-  for (size_t w = 0; w < words.size(); ++w) {
-    const bool blank_before = cut() == Cut::characters && w > 0;
-    numbers.insert(numbers.end(), split(cut(), words[w]).size() + blank_before,
-                   static_cast<int>(w));
-  }
-  numbers.push_back(static_cast<int>(words.size()));
-  return numbers;
-}
-
-std::vector<std::string> Vocabulary::words(std::span<const int32_t> ids) const {
-  const std::vector<int> word = words_of(ids);
-  std::vector<std::string> result;
-  for (size_t i = 0, end = 0; i < ids.size(); i = end) {
-    while (end < ids.size() && word[end] == word[i]) ++end;
-    const bool control = table_->shown(ids[i]).role == Role::control;
-    result.push_back(control ? std::string(name(ids[i])) : decode(ids.subspan(i, end - i)));
-  }
-  return result;
-}
-
-std::vector<std::string> Vocabulary::words(std::span<const int32_t> ids,
-                                           std::string_view line) const {
-  std::vector<std::string> result = words(ids);
-  const std::vector<std::string_view> written = split_words(line);
-  const std::vector<int> word = words_of(ids);
-  std::vector<bool> unknown(result.size()), control(result.size());
-  for (size_t i = 0; i < ids.size(); ++i) {
-    unknown[word[i]] = unknown[word[i]] || ids[i] == kUnk;
-    control[word[i]] = table_->shown(ids[i]).role == Role::control;
-  }
-  const auto controls = static_cast<size_t>(std::ranges::count(control, true));
-  if (written.size() + controls != result.size()) return result;  // cut off, or other words
-  for (size_t at = 0, next = 0; at < result.size(); ++at) {
-    if (control[at]) continue;
-    if (unknown[at]) result[at] = written[next];
-    ++next;
-  }
-  return result;
 }
 
 uint64_t Vocabulary::fingerprint() const {

@@ -18,18 +18,31 @@ inline constexpr int32_t kSpecials = 4;
 
 // How text is cut: a SentencePiece model, words between blanks, single code points, pieces that
 // somebody else has already cut, where "@@" at the end glues a piece to the next one, or tokens:
-// words in lower case with the punctuation around them split off.
+// words in lower case with the punctuation around them split off. Scripts without blanks (Han,
+// Kana, Thai, Lao, Khmer, Myanmar) have words and tokens as well: see text/word_breaks.h.
 enum class Cut { sentencepiece, words, characters, pieces, tokens };
 
 // "sentencepiece", "words", "characters", "pieces", "tokens".
 const char* name_of(Cut cut);
+
+// How much of a text a vocabulary has pieces for. Units are the characters of the text without
+// blanks, or its words where the vocabulary has whole words.
+struct Coverage {
+  int64_t units = 0;
+  int64_t unknown = 0;                // in no piece: the model sees <unk>
+  int64_t spelt = 0;                  // known byte by byte only
+  std::vector<std::string> examples;  // of unknown and spelt units, each once, at most five
+
+  void add(const Coverage& other);
+};
 
 // Pieces and their numbers. A value: copies are cheap and share what was loaded, which never
 // changes, so one vocabulary may be used by many threads at once.
 //
 // Before it is cut, text is brought to NFC and "▁" (U+2581), which stands for a blank inside
 // pieces, becomes a blank; so NFC and NFD spellings give the same ids. Bytes that are not UTF-8
-// become U+FFFD. SentencePiece sees a blank inside words of more than 16,384 bytes.
+// become U+FFFD. SentencePiece sees a blank for every Unicode space, and inside words of more than
+// 16,384 bytes.
 class Vocabulary {
  public:
   struct Entry {
@@ -75,6 +88,10 @@ class Vocabulary {
   // SentencePiece model, the pieces.
   std::vector<std::string> spelt(std::string_view line) const;
 
+  // How much of the line encode() finds pieces for.
+  Coverage coverage(std::string_view line) const;
+  bool has_whole_words() const;  // whether units of coverage() are words
+
   // What decode(encode(line)) gives where no piece is unknown.
   std::string normalise(std::string_view line) const;
 
@@ -86,12 +103,18 @@ class Vocabulary {
   std::string decode(std::span<const int32_t> ids) const;
 
   // The number of the word each id belongs to, counted from 0. <pad>, <s> and </s> are words of
-  // their own; an unknown character is part of the word it stands in.
+  // their own; an unknown character is part of the word it stands in. In scripts without blanks a
+  // word boundary inside a piece does not count: the piece joins the words that it is part of.
   std::vector<int> words_of(std::span<const int32_t> ids) const;
 
+  // As words_of, in words of the text: text_words(decode(ids)). They differ if a piece is part of
+  // several words: it belongs to the one in which it starts, and the others may have no piece.
+  // REQUIRES: no control pieces but </s> at the end, whose number is the number of words.
+  std::vector<int> text_words_of(std::span<const int32_t> ids) const;
+
   // The number of the word that each id of encode(line) belongs to, as the line is written, and
-  // after them the number of words. Words are what stands between ASCII blanks; where pieces were
-  // cut beforehand, what "@@" glues together. A word may have no piece.
+  // after them the number of words. Words are text_words(line), or, if pieces were cut
+  // beforehand, what "@@" glues together. A word may have no piece.
   std::vector<int> words_in(std::string_view line) const;
 
   // The words that words_of counts, as they should be shown; control pieces by their names.
@@ -104,6 +127,7 @@ class Vocabulary {
 
  private:
   struct Table;
+  std::vector<std::string> written_words(std::string_view line) const;
   explicit Vocabulary(std::shared_ptr<const Table> table);
   std::shared_ptr<const Table> table_;
 };

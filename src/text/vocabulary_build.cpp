@@ -39,6 +39,7 @@ std::vector<std::string> sample_lines(const std::vector<std::string>& files,
   Random random(options.seed);
   uint64_t seen = 0;
   for_lines(files, options.progress, [&](std::string line) {
+    line = plain_blanks(std::move(line));
     if (split_words(line).empty()) return;
     ++seen;
     if (lines.size() < static_cast<size_t>(options.max_lines)) {
@@ -75,7 +76,8 @@ std::unordered_map<std::string, std::string> arguments(const SentencePieceOption
       {"unk_id", std::to_string(kUnk)},
       {"hard_vocab_limit", "false"},
       {"shuffle_input_sentence", "false"},
-      {"normalization_rule_name", "nmt_nfkc"},
+      // Lines come in NFC. NFKC would change what they say: 1½ is not 11⁄2, 4² is not 42.
+      {"normalization_rule_name", "identity"},
       // The share of each thread decides the order of its sums: a fixed number of threads makes
       // the result the same on every machine.
       {"num_threads", "16"},
@@ -135,9 +137,10 @@ Vocabulary train_sentencepiece(const std::vector<std::string>& files,
       sentencepiece::SentencePieceTrainer::Train(arguments(options), &iterator, &model);
   check(status.ok(), Exit::data, files.front(), ": SentencePiece could not learn ", options.size,
         " pieces from ", with_commas(static_cast<int64_t>(lines.size())),
-        " lines: ", status.message(),
-        "; ask for a size that fits, or for a lower character coverage where the text has very ",
-        "many characters");
+        " lines: ", status.message(), "; ask for a size that fits",
+        options.byte_fallback ? " (256 of the pieces are bytes: byte fallback can be turned off)"
+                              : "",
+        ", or for a lower character coverage if the text has very many characters");
   return Vocabulary::parse_sentencepiece(model, "the model just trained");
 }
 

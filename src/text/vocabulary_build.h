@@ -20,7 +20,7 @@ struct SentencePieceOptions {
   SubwordModel model = SubwordModel::unigram;
   int32_t size = 8000;            // with the four specials
   double character_coverage = 1;  // share of the text whose characters get a piece
-  bool byte_fallback = false;     // unknown characters become bytes instead of <unk>
+  bool byte_fallback = true;      // 256 pieces for bytes, which spell unknown characters
   int64_t max_lines = 2'000'000;  // of more, a random sample is used
   uint64_t seed = 1;
   LinesRead progress = nullptr;

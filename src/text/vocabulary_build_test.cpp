@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 
 #include "text_samples.h"
@@ -47,6 +48,7 @@ TEST(VocabularyBuild, SentencePieceIsDeterministic) {
     SentencePieceOptions options;
     options.model = model;
     options.size = 200;
+    options.byte_fallback = false;
     const Vocabulary v = train_sentencepiece({path}, options);
     EXPECT_EQ(v.fingerprint(), train_sentencepiece({path}, options).fingerprint());
     EXPECT_LE(v.size(), 200);
@@ -76,10 +78,29 @@ TEST(VocabularyBuild, SentencePieceKnowsTheRarestCharacter) {
   const std::string text = folder.write("text", samples::corpus(2000) + "\u00C4 4\n");
   SentencePieceOptions options;
   options.size = 200;
+  options.byte_fallback = false;
   const Vocabulary v = train_sentencepiece({text}, options);
   for (const char* rare : {"\u00C4", "4"}) {
     const auto ids = v.encode(rare);
     EXPECT_EQ(std::count(ids.begin(), ids.end(), kUnk), 0) << rare;
+  }
+}
+
+// NFKC would make 112 of 1½, 342 of 3×4² and 5 of ⑤.
+TEST(VocabularyBuild, SentencePieceKeepsNumbersAndSigns) {
+  const Folder folder;
+  const std::string text = folder.write("text", samples::corpus(2000));
+  for (const auto model : {SubwordModel::unigram, SubwordModel::bpe}) {
+    SentencePieceOptions options;
+    options.model = model;
+    options.size = 400;
+    const Vocabulary v = train_sentencepiece({text}, options);
+    for (const char* line :
+         {"1\u00BD", "3\u00D74\u00B2", "\u22125\u00B0C", "5 \u00B5m", "\u2464 \uFF11\uFF12",
+          "\u0141ukasz \U0001F600", "\u2026 \uFB01", "\u6211\u662F"})
+      EXPECT_EQ(v.decode(v.encode(line)), line);
+    EXPECT_EQ(v.encode("a\u00A0b\u3000c\u2009d"), v.encode("a b c d"));
+    EXPECT_EQ(v.words_in("a\u00A0b c").back(), 2);  // words are between ASCII blanks all the same
   }
 }
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/utf8.h"
 #include "text/pieces.h"
+#include "text/word_breaks.h"
 
 namespace fovea {
 namespace {
@@ -94,7 +95,7 @@ class Reader {
           stream_.ids.push_back(numbering_.id(options_.vocabulary->name(id)));
     } else {
       const std::string text = canonical(line);
-      for (const std::string_view word : split_words(text))
+      for (const std::string_view word : text_words(text))
         if (word.size() > Vocabulary::kMaxPieceBytes)
           ++stream_.rare;
         else

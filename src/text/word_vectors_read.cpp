@@ -1,5 +1,6 @@
 #include "text/word_vectors_read.h"
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <cstring>

@@ -137,7 +137,8 @@ TEST_F(ArithmeticTest, SmoothedTrainingEndsAtTheSmoothedDistribution) {
     EXPECT_NEAR(std::exp(row[v]) / sum, (v == 5 ? 0.7 : 0) + 0.3 / kWords, 1e-3) << v;
 }
 
-// ē_t = d ē_{t−1} + (1 − d) w_t is what is validated, what snapshots hold and what is the model.
+// ē_t = d_t ē_{t−1} + (1 − d_t) w_t with d_t = min(d, (1 + t) / (10 + t)) is validated, kept in
+// snapshots and saved as the model.
 TEST_F(ArithmeticTest, TheMovingAverageIsValidatedAndSaved) {
   options_.train.average = 2;
   options_.valid.every = options_.train.updates = 40;  // one snapshot: there is no mean of several
@@ -145,18 +146,23 @@ TEST_F(ArithmeticTest, TheMovingAverageIsValidatedAndSaved) {
     options_.optimizer.ema = decay;
     const std::string name = decay > 0 ? "averaged" : "plain";
     std::vector<double> average, now;
+    const auto join = [&](double t) {  // the weights after update t
+      const double d = std::min(decay, (1 + t) / (10 + t));
+      for (size_t i = 0; i < now.size(); ++i) average[i] = d * average[i] + (1 - d) * now[i];
+    };
+    double updates = 0;
     train(name, [&](int64_t, ParameterStore& store) {  // before each update
       now = store.values().values();
       if (average.empty()) average = now;
-      for (size_t i = 0; i < now.size(); ++i)
-        average[i] = decay * average[i] + (1 - decay) * now[i];
+      if (updates > 0) join(updates);
+      ++updates;
     });
     Bigrams model(1);
     model.parameters().allocate_gradients();
     Optimizer optimizer(model.parameters(), options_.optimizer);
     read_checkpoint(checkpoints(name).path(40), {{"data", "1"}}, model.parameters(), optimizer);
     now = model.parameters().values().values();
-    for (size_t i = 0; i < now.size(); ++i) average[i] = decay * average[i] + (1 - decay) * now[i];
+    join(updates);
     expect_near(weights_in(directory(name) + "/model.safetensors"), average, 1e-5);
     expect_near(weights_in(snapshots(name).path(40)), average, 1e-5);
     const ByHand valid(valid_.corpus, average, 0);

@@ -2,9 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
+#include <algorithm>
+#include <charconv>
 #include <cstring>
-#include <limits>
 #include <nlohmann/json.hpp>
 
 #include "base/crc32c.h"
@@ -17,65 +17,6 @@ using Json = nlohmann::json;
 constexpr const char* kStateKey = "fovea.state";
 constexpr const char* kIdentityKey = "fovea.identity";
 constexpr const char* kLayoutKey = "fovea.layout";
-
-// Calls visit(name, member) for every member that is a plain number.
-template <class State, class Visit>
-void for_each_number(State& s, Visit visit) {
-  visit("update", s.update);
-  visit("epoch", s.epoch);
-  visit("batch", s.batch);
-  visit("drawn", s.drawn);
-  visit("loss", s.loss);
-  visit("nll", s.nll);
-  visit("words", s.words);
-  visit("best_update", s.best_update);
-  visit("since_best", s.since_best);
-  visit("epoch_ended", s.epoch_ended);
-  visit("validated", s.validated);
-  visit("finished", s.finished);
-  visit("skipped", s.skipped);
-  visit("skipped_in_a_row", s.skipped_in_a_row);
-  visit("rollbacks", s.rollbacks);
-  visit("rate_factor", s.rate_factor);
-}
-
-// The same for members that a checkpoint may lack.
-template <class State, class Visit>
-void for_each_late_number(State& s, Visit visit) {
-  visit("loss_mean", s.watch.mean);
-  visit("loss_variance", s.watch.variance);
-  visit("loss_seen", s.watch.seen);
-  visit("loss_high", s.watch.high);
-  visit("rises", s.rises);
-  visit("parts", s.parts);
-  visit("save_waits", s.save_waits);
-  visit("asked", s.asked);
-  visit("guided", s.guided);
-  visit("guided_words", s.guided_words);
-}
-
-std::string format_state(const TrainState& state) {
-  Json json;
-  const auto write = [&](const char* name, const auto& value) { json[name] = value; };
-  for_each_number(state, write);
-  for_each_late_number(state, write);
-  if (state.best) json["best"] = *state.best;
-  return json.dump();
-}
-
-TrainState parse_state(const std::string& text) {
-  const Json json = Json::parse(text);
-  TrainState state;
-  for_each_number(state, [&](const char* name, auto& value) { json.at(name).get_to(value); });
-  for_each_late_number(state, [&](const char* name, auto& value) {
-    if (json.contains(name)) json.at(name).get_to(value);
-  });
-  if (!json.contains("best")) return state;
-  // JSON has no infinity and writes null: the perplexity of a model that makes no sense yet.
-  const Json& best = json.at("best");
-  state.best = best.is_null() ? std::numeric_limits<double>::infinity() : best.get<double>();
-  return state;
-}
 
 // The bytes of a flat tensor that must have `n` floats.
 std::span<const std::byte> flat(const SafetensorsFile& file, const char* name, int64_t n) {
@@ -100,7 +41,7 @@ void check_layout(const SafetensorsFile& file, const ParameterStore& store) {
 
 CheckpointNote read_note(const SafetensorsFile& file) {
   try {
-    return {.state = parse_state(entry(file, kStateKey)),
+    return {.state = parse_state(entry(file, kStateKey), file.path()),
             .identity = Json::parse(entry(file, kIdentityKey)).get<Identity>()};
   } catch (const Json::exception& error) {
     fail(Exit::model, file.path(), ": its metadata cannot be read: ", error.what());
@@ -115,22 +56,84 @@ std::string reason(const Error& error, const std::string& path) {
   return text;
 }
 
+struct Difference {
+  std::string name;
+  std::optional<std::string> before, now;  // nothing: the identity does not have the name
+};
+
+constexpr std::string_view kContents = " (contents)";
+
+// "a6fb9045f3a970ab 2000": what identifies contents, and the number of pairs, entries or words.
+std::pair<std::string, int64_t> parse_contents(const std::string& value) {
+  const size_t blank = value.find(' ');
+  int64_t count = -1;
+  if (blank != std::string::npos)
+    std::from_chars(value.data() + blank + 1, value.data() + value.size(), count);
+  return {value.substr(0, blank), count};
+}
+
+std::vector<Difference> differences(const Identity& saved, const Identity& now) {
+  const auto find = [](const Identity& fields, const std::string& name) {
+    const auto at = std::ranges::find(fields, name, &Identity::value_type::first);
+    return at == fields.end() ? std::nullopt : std::optional(at->second);
+  };
+  const auto same = [](const Difference& d) {
+    if (!d.before || !d.now || !d.name.ends_with(kContents)) return d.before == d.now;
+    return parse_contents(*d.before).first == parse_contents(*d.now).first;
+  };
+  std::vector<Difference> found;
+  for (const Identity* fields : {&saved, &now})
+    for (const auto& [name, unused] : *fields) {
+      const Difference d{name, find(saved, name), find(now, name)};
+      if (!same(d) && std::ranges::find(found, name, &Difference::name) == found.end())
+        found.push_back(d);
+    }
+  return found;
+}
+
+// What such contents are, and what their number counts.
+std::pair<std::string, std::string> describe_contents(const std::string& name) {
+  if (name.starts_with("data.train")) return {"the training text", "pairs"};
+  if (name.starts_with("data.valid")) return {"the validation text", "pairs"};
+  if (name.starts_with("vocabulary.source")) return {"the source vocabulary", "entries"};
+  if (name.starts_with("vocabulary.target")) return {"the target vocabulary", "entries"};
+  return {name.substr(0, name.size() - kContents.size()), "vectors"};
+}
+
+std::string in_words(const Difference& d) {
+  const auto value = [](const std::optional<std::string>& v) { return v ? *v : "(not set)"; };
+  if (!d.name.ends_with(kContents) || !d.before || !d.now)
+    return fmt::format("{} was {}, now it is {}", d.name, value(d.before), value(d.now));
+  const auto [what, unit] = describe_contents(d.name);
+  const int64_t before = parse_contents(*d.before).second, now = parse_contents(*d.now).second;
+  if (before < 0 || now < 0) return what + " has changed";
+  if (before == now)
+    return fmt::format("{} has changed (still {} {})", what, with_commas(now), unit);
+  return fmt::format("{} has changed ({} → {} {})", what, with_commas(before), with_commas(now),
+                     unit);
+}
+
+// The state with which a run goes on from a checkpoint of another identity.
+TrainState adapted(TrainState state, const std::vector<Difference>& changes) {
+  for (const Difference& d : changes) {
+    if (d.name.starts_with("data.valid")) {
+      state.best.reset();
+      state.since_best = 0;
+    } else {
+      state.batch = 0;
+    }
+    if (d.name.starts_with("data.train")) state.watch = {};
+  }
+  return state;
+}
+
 }  // namespace
 
 std::string difference(const Identity& saved, const Identity& now) {
-  const auto value = [](const Identity& fields, const std::string& name) {
-    for (const auto& [n, v] : fields)
-      if (n == name) return v;
-    return std::string("(not there)");
-  };
-  const auto differ = [&](const std::string& name) {
-    const std::string a = value(saved, name), b = value(now, name);
-    return a == b ? std::string() : fmt::format("{} was {}, now it is {}", name, a, b);
-  };
-  for (const Identity* fields : {&saved, &now})
-    for (const auto& [name, unused] : *fields)
-      if (std::string text = differ(name); !text.empty()) return text;
-  return {};
+  std::string text;
+  for (const Difference& d : differences(saved, now))
+    text += (text.empty() ? "" : "; ") + in_words(d);
+  return text;
 }
 
 std::string layout_of(const ParameterStore& store) {
@@ -141,6 +144,11 @@ std::string layout_of(const ParameterStore& store) {
     text += "\n";
   }
   return fmt::format("{}-{:08x}", store.size(), crc32c(as_byte_span(text)));
+}
+
+int64_t checkpoint_bytes(const ParameterStore& store, const Optimizer& optimizer) {
+  constexpr int64_t kHeader = 64 << 10;  // more than names, state and identity take
+  return kHeader + (optimizer.ema() ? 4 : 3) * store.size() * static_cast<int64_t>(sizeof(float));
 }
 
 void write_checkpoint(const std::string& path, const CheckpointNote& note,
@@ -163,15 +171,21 @@ void write_checkpoint(const std::string& path, const CheckpointNote& note,
   writer.write(path);
 }
 
-TrainState read_checkpoint(const std::string& path, const Identity& identity,
-                           const ParameterStore& store, const Optimizer& optimizer) {
+Restored read_checkpoint(const std::string& path, const Identity& identity,
+                         const ParameterStore& store, const Optimizer& optimizer, ResumeMode mode) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   check(file.has_checksums(), Exit::model, path, ": no checksums");
   file.verify();
   const CheckpointNote note = read_note(file);
-  const std::string other = difference(note.identity, identity);
-  check(other.empty(), Exit::data, path, ": cannot resume: ", other,
-        "; undo the change, choose another directory, or give --restart to begin anew");
+  const std::vector<Difference> changes = differences(note.identity, identity);
+  const std::string changed = difference(note.identity, identity);
+  check(changes.empty() || mode == ResumeMode::changed, Exit::data, path,
+        ": cannot resume: ", changed, "; undo the change, accept it with --resume-anyway, ",
+        "choose another directory, or start over with --restart");
+  for (const Difference& d : changes)
+    check(!d.name.starts_with("model."), Exit::data, path, ": cannot resume: ", in_words(d),
+          "; the weights do not fit another model: choose another directory, or start over with ",
+          "--restart");
   check_layout(file, store);
   std::vector<std::pair<Tensor, std::span<const std::byte>>> parts;
   const auto want = [&](const char* name, const Tensor& to) {
@@ -183,27 +197,28 @@ TrainState read_checkpoint(const std::string& path, const Identity& identity,
   // A moving average that is asked for only now begins at the weights.
   if (optimizer.ema()) want(file.find("ema") ? "ema" : "weights", optimizer.ema());
   for (const auto& [to, bytes] : parts) to.assign_bytes(bytes);
-  return note.state;
+  return {.state = adapted(note.state, changes), .path = path, .changed = changed};
 }
 
-std::optional<Restored> restore_newest(const FileSeries& series, const Identity& identity,
+std::optional<Restored> restore_newest(const FileSeries& series, std::vector<int64_t> updates,
                                        const ParameterStore& store, const Optimizer& optimizer,
-                                       std::vector<int64_t> updates) {
+                                       const Identity& identity, ResumeMode mode) {
   if (updates.empty()) return {};
-  Restored restored;
+  std::string skipped;
   for (; !updates.empty(); updates.pop_back()) {
     const std::string path = series.path(updates.back());
     try {
-      restored.state = read_checkpoint(path, identity, store, optimizer);
+      Restored restored = read_checkpoint(path, identity, store, optimizer, mode);
+      restored.skipped = skipped;
       return restored;
     } catch (const Error& error) {
-      if (error.code() == Exit::data) throw;  // not damaged, but of another run
-      if (!restored.skipped.empty()) restored.skipped += "; ";
-      restored.skipped += fmt::format("skipped update {}: {}", updates.back(), reason(error, path));
+      if (error.code() == Exit::data) throw;  // not damaged: of another run, or made by hand
+      if (!skipped.empty()) skipped += "; ";
+      skipped += fmt::format("skipped update {}: {}", updates.back(), reason(error, path));
     }
   }
-  fail(Exit::model, series.directory(), ": no checkpoint can be read: ", restored.skipped,
-       "; --restart begins anew");
+  fail(Exit::model, series.directory(), ": no checkpoint can be read: ", skipped,
+       "; start over with --restart");
 }
 
 std::optional<CheckpointNote> note_of(const std::string& path) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 #include <numeric>
 
 #include "base/lines.h"
@@ -140,8 +141,10 @@ TestBench make_bench(const TrainData& data, const TrainOptions& options,
         "data.test_source and data.test_target name no files: models are "
         "compared on a test text");
   const std::vector<int64_t> lengths = source_lengths(data);
+  ValidOptions valid = options.valid;
+  valid.tokenize = resolved(valid.tokenize, data.test.references);
   TestBench bench{data,
-                  options.valid,
+                  std::move(valid),
                   length_buckets(lengths, compare.length_step),
                   choose_sentence(data, lengths, compare.sentence),
                   {},

@@ -31,8 +31,9 @@ Vocabulary build(const VocabularyOptions& how, const std::vector<std::string>& f
   pieces.model = how.kind == VocabularyKind::bpe ? SubwordModel::bpe : SubwordModel::unigram;
   pieces.size = size;
   pieces.character_coverage = how.character_coverage;
+  pieces.byte_fallback = how.byte_fallback;
   pieces.seed = seed;
-  log_info("learning {} pieces", with_commas(size));
+  log_info("learning {} pieces from the training text; this may take minutes", with_commas(size));
   Vocabulary vocabulary = train_sentencepiece(files, pieces);
   if (vocabulary.size() < size)
     log_warning("vocabulary.size: asked for {} pieces, the text has no more than {}",
@@ -71,16 +72,25 @@ HeldOut read_held_out(const TrainData& data, const std::vector<std::string>& sou
   return text;
 }
 
-std::string hexadecimal(uint64_t number) { return fmt::format("{:016x}", number); }
+// The value of a "(contents)" entry of an Identity.
+std::string contents(uint64_t fingerprint, int64_t count) {
+  return fmt::format("{:016x} {}", fingerprint, count);
+}
 
-// Where a path that was not found was looked for.
-std::string beginning_of(const DataOptions& data, const std::string& path) {
-  if (path.starts_with('/')) return "";
-  if (!data.root.empty())
-    return "; the recipe's paths start at " + data.root + " (--data, $FOVEA_DATA or data.root)";
+// The folders in which a missing file was looked for.
+std::string looked_in(const DataOptions& data, const std::string& path) {
   std::error_code error;
-  return "; the recipe's paths start at the current folder, " +
-         std::filesystem::current_path(error).string() + "; name another with --data DIR";
+  if (path.starts_with('/') || std::filesystem::exists(data.under_root({path}).front(), error))
+    return "";
+  const auto name_of = [&](const std::string& folder) {
+    if (!folder.empty()) return folder;
+    return "the current folder " + std::filesystem::current_path(error).string();
+  };
+  std::string folders;
+  for (const std::string& folder : data.looked_in)
+    folders += (folders.empty() ? "" : ", ") + name_of(folder);
+  if (folders.empty()) folders = name_of(data.root);
+  return "; looked in " + folders + "; name the folder of the text with --data DIR";
 }
 
 // Opens it and reads its first line: a wrong encoding or packing shows there.
@@ -91,7 +101,7 @@ void check_readable(const DataOptions& data, const char* setting, const std::str
     Line line;
     reader.next(line);
   } catch (const Error& error) {
-    fail(error.code(), setting, ": ", error.what(), beginning_of(data, path));
+    fail(error.code(), setting, ": ", error.what(), looked_in(data, path));
   }
 }
 
@@ -100,7 +110,7 @@ void check_exists(const DataOptions& data, const char* setting, const std::strin
   try {
     const MappedFile file(data.under_root({path}).front());
   } catch (const Error& error) {
-    fail(error.code(), setting, ": ", error.what(), beginning_of(data, path));
+    fail(error.code(), setting, ": ", error.what(), looked_in(data, path));
   }
 }
 
@@ -167,10 +177,10 @@ void check_directory(const std::string& directory, const ModelConfig& model) {
   const auto has = [&](const char* name) {
     return std::filesystem::exists(directory + "/" + name, error);
   };
-  const char* const advice = "; choose another directory with -o, or give --restart to begin anew";
+  const char* const advice = "; choose another directory with -o, or start over with --restart";
   const bool begun = !FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty();
   check(begun || !has(kWeightsFile), Exit::usage, directory,
-        ": there is a model and no checkpoint to go on from: training would replace it", advice);
+        ": holds a model and no checkpoint to resume from: training would replace it", advice);
   if (!begun || !has(kConfigFile)) return;
   Identity saved;
   try {
@@ -179,8 +189,7 @@ void check_directory(const std::string& directory, const ModelConfig& model) {
     return;  // checkpoints know their shape as well; this file will be written anew
   }
   const std::string other = difference(saved, shape_of(model));
-  check(other.empty(), Exit::usage, directory, ": there is a model of another shape: ", other,
-        advice);
+  check(other.empty(), Exit::usage, directory, ": holds a model of another shape: ", other, advice);
 }
 
 void load_vocabularies(TrainData& data, const TrainOptions& options,
@@ -194,7 +203,7 @@ void load_vocabularies(TrainData& data, const TrainOptions& options,
     data.target = Vocabulary::load(options.data.under_root({target}).front());
   } else if (has_vocabulary(model_directory)) {
     const Vocabularies both = load_vocabularies(model_directory);
-    for (const std::string& file : both.files) log_info("vocabulary: {}, which is there", file);
+    for (const std::string& file : both.files) log_info("using the existing vocabulary {}", file);
     data.source = both.source;
     data.target = both.target;
   } else if (options.data.labelled()) {
@@ -241,10 +250,11 @@ void fit_model(ModelConfig& model, const TrainData& data) {
 
 Identity identity_of(const TrainOptions& options, const TrainData& data) {
   Identity identity{
-      {"data.train (contents)", hexadecimal(data.train.fingerprint())},
-      {"data.valid (contents)", hexadecimal(data.valid.corpus.fingerprint())},
-      {"vocabulary.source (contents)", hexadecimal(data.source.fingerprint())},
-      {"vocabulary.target (contents)", hexadecimal(data.target.fingerprint())},
+      {"data.train (contents)", contents(data.train.fingerprint(), data.train.size())},
+      {"data.valid (contents)",
+       contents(data.valid.corpus.fingerprint(), data.valid.corpus.size())},
+      {"vocabulary.source (contents)", contents(data.source.fingerprint(), data.source.size())},
+      {"vocabulary.target (contents)", contents(data.target.fingerprint(), data.target.size())},
   };
   TrainOptions copy = options;
   Settings settings;

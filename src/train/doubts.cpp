@@ -36,6 +36,25 @@ std::string doubt_of_pair(const std::string& source, const std::string& target) 
   return source + " and " + target + " begin with the same " + std::to_string(lines) + " lines";
 }
 
+// A text that is measured with and is also among the training text.
+std::string doubt_of_held_out(const DataOptions& data) {
+  const std::pair<const char*, const std::vector<std::string>&> texts[] = {
+      {"data.valid_source", data.valid_source},
+      {"data.test_source", data.test_source},
+      {"data.valid", data.valid},
+      {"data.test", data.test}};
+  const auto& train = data.labelled() ? data.train : data.train_source;
+  for (const auto& [name, held_out] : texts)
+    for (const std::string& file : data.under_root(held_out))
+      for (const std::string& trained : data.under_root(train))
+        if (const std::string found = doubt_of_pair(file, trained); !found.empty())
+          return fmt::format(
+              "{}: {}: results will say nothing about other text; hold out lines that are not in "
+              "the training text",
+              name, found.ends_with("is both") ? file + " is also training text" : found);
+  return "";
+}
+
 }  // namespace
 
 std::string doubt_of_files(const DataOptions& data) {
@@ -50,11 +69,11 @@ std::string doubt_of_files(const DataOptions& data) {
       const std::vector<std::string> pair = data.under_root({sources[i], targets[i]});
       if (const std::string found = doubt_of_pair(pair[0], pair[1]); !found.empty())
         return fmt::format(
-            "data.{}_source and data.{}_target: {}: a model of that copies its text; is one of the "
+            "data.{}_source and data.{}_target: {}: such a model copies its text; is one of the "
             "names wrong?",
             name, name, found);
     }
-  return "";
+  return doubt_of_held_out(data);
 }
 
 std::string doubt_of_size(int64_t parameters, const Corpus& text) {
@@ -64,8 +83,8 @@ std::string doubt_of_size(int64_t parameters, const Corpus& text) {
     return "";
   return fmt::format(
       "the model has {} parameters, and the training text {} target pieces in {} pairs: it will "
-      "know these by heart and translate nothing else; give it more text (some ten thousand pairs "
-      "are a start), or make it smaller (model.size, model.inner, layers, vocabulary.size)",
+      "memorise these and translate nothing else; use more text (at least ten thousand pairs), or "
+      "a smaller model (model.size, model.inner, layers, vocabulary.size)",
       with_commas(parameters), with_commas(pieces), with_commas(text.size()));
 }
 

@@ -34,8 +34,7 @@ class DoubtOfFiles : public testing::Test {
 
 TEST_F(DoubtOfFiles, OneFileOnBothSides) {
   EXPECT_EQ(of(lines(3), lines(4)), "");
-  const std::string told =
-      "/a is both: a model of that copies its text; is one of the names wrong?";
+  const std::string told = "/a is both: such a model copies its text; is one of the names wrong?";
   data_.test_source = data_.test_target = {"a"};
   EXPECT_EQ(doubt_of_files(data_),
             "data.test_source and data.test_target: " + folder_.path() + told);
@@ -43,6 +42,23 @@ TEST_F(DoubtOfFiles, OneFileOnBothSides) {
   data_.train_target = {"linked"};
   EXPECT_EQ(doubt_of_files(data_),
             "data.train_source and data.train_target: " + folder_.path() + told);
+}
+
+TEST_F(DoubtOfFiles, HeldOutTextThatIsTrainingText) {
+  of(lines(30, "a"), lines(30, "b"));
+  write_atomically(folder_ / "copy", lines(30, "a"));
+  write_atomically(folder_ / "other", lines(30, "c"));
+  data_.valid_source = {"other"};
+  data_.valid_target = {"b"};
+  EXPECT_EQ(doubt_of_files(data_), "");
+  data_.valid_source = {"a"};
+  EXPECT_EQ(doubt_of_files(data_).find("data.valid_source: " + (folder_ / "a") +
+                                       " is also training text: results will say nothing"),
+            0u)
+      << doubt_of_files(data_);
+  data_.valid_source = {};
+  data_.test_source = {"copy"};
+  EXPECT_NE(doubt_of_files(data_).find("begin with the same 30 lines"), std::string::npos);
 }
 
 TEST_F(DoubtOfFiles, TwoFilesThatBeginWithTheSameLines) {

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/log_fields.h"
 #include "train/tensorboard.h"
 
 namespace fovea {
@@ -25,11 +26,20 @@ std::string describe(const Metrics& metrics, int64_t updates) {
   const std::string of = updates > 0 ? " of " + with_commas(updates) : "";
   std::string text = fmt::format("{} | update {}{} | epoch {}", metrics.kind,
                                  with_commas(metrics.update), of, metrics.epoch);
-  for (const auto* list : {&metrics.values, &metrics.wall})
+  for (const auto* list : {&metrics.wall, &metrics.values})
     for (const Metric& metric : *list)
       if (metric.name != "time" && (metric.name != "skipped" || metric.value > 0))
         text += describe(metric);
   return text;
+}
+
+// A line of the log: `text`, or in the json format a field for each figure.
+void log_metrics(const Metrics& metrics, const std::string& text) {
+  std::vector<LogField> fields{{"update", metrics.update}, {"epoch", metrics.epoch}};
+  for (const auto* list : {&metrics.values, &metrics.wall})
+    for (const auto& [name, value] : *list)
+      if (name != "time") fields.push_back({name, value});
+  log_event(metrics.kind, fields, text);
 }
 
 class Console : public TrainObserver {
@@ -53,37 +63,45 @@ class Console : public TrainObserver {
       progress_->begin_at(start_);
       begin_ = Clock::now();
     }
+    last_ = r.update;
     progress_->note(state_of(r));
     progress_->set(r.update);
   }
 
+  void validating() override {
+    if (progress_) progress_->note("validating");
+    if (progress_) progress_->set(last_);
+  }
+
   void measured(const Metrics& metrics) override {
     told_ = Clock::now();
-    if (metrics.kind != "train") return log_info("{}", describe(metrics, 0));
+    if (metrics.kind != "train") return log_metrics(metrics, describe(metrics, 0));
     if (log_format() == LogFormat::tty) return;
     Metrics shown = metrics;
     for (Metric& metric : shown.values)
       if (metric.name == "loss") metric.name = loss_;
-    log_info("{}{}", describe(shown, updates_), time_left(metrics.update));
+    log_metrics(metrics, describe(shown, updates_) + time_left(metrics.update));
   }
 
  private:
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds kSilence{30};
 
-  // A person who waits for the first line of train.log_every updates knows that it goes on.
+  // Shows that the run is alive before the first line of train.log_every updates.
   void tell_after_silence(const UpdateReport& r) {
     if (Clock::now() - told_ < kSilence) return;
     told_ = Clock::now();
-    log_info("training | update {} | {}{}", with_commas(r.update), state_of(r),
-             time_left(r.update));
+    const std::string of = updates_ > 0 ? " of " + with_commas(updates_) : "";
+    log_info("train | update {}{} | epoch {} | {}{}", with_commas(r.update), of, r.epoch,
+             state_of(r), time_left(r.update));
   }
 
   std::string state_of(const UpdateReport& r) const {
     const double seconds = since_begin();
     const double rate = seconds > 0 ? static_cast<double>(words_) / seconds : 0;
-    return fmt::format("{} {:.3f} | ppl {:.2f} | lr {:.2e} | {} words/s", loss_, r.loss,
-                       std::exp(r.nll), r.rate, with_commas(static_cast<int64_t>(rate)));
+    return fmt::format("{} words/s | {} {:.4f} | ppl {:.4f} | lr {:.3g}",
+                       with_commas(static_cast<int64_t>(rate)), loss_, r.loss, std::exp(r.nll),
+                       r.rate);
   }
 
   double since_begin() const {
@@ -99,7 +117,7 @@ class Console : public TrainObserver {
   std::string loss_;
   std::optional<Progress> progress_;
   Clock::time_point begin_, told_;
-  int64_t start_ = 0, updates_ = 0, words_ = 0;
+  int64_t start_ = 0, updates_ = 0, words_ = 0, last_ = 0;
 };
 
 // Lines of the update itself that come after its checkpoint: they will be written again.

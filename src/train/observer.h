@@ -27,6 +27,7 @@ class TrainObserver {
   // written beyond `state` is void.
   virtual void began(const TrainState& state) { (void)state; }
   virtual void updated(const UpdateReport& report) { (void)report; }
+  virtual void validating() {}  // begins, and may take a while
   virtual void measured(const Metrics& metrics) { (void)metrics; }
   virtual void saving() {}  // a checkpoint is about to vouch for all that was told
 };

@@ -13,10 +13,13 @@ void OptimizerOptions::describe(Settings& s) {
   s.field("beta1", beta1, "Adam: decay of the mean of gradients").between(0, 0.999999);
   s.field("beta2", beta2, "Adam: decay of the mean of their squares").between(0, 0.999999);
   s.field("eps", eps, "Adam: added to the root").above(0);
-  s.field("weight_decay", weight_decay, "decoupled weight decay: more than 0 is AdamW")
+  s.field("weight_decay", weight_decay,
+          "decoupled weight decay of matrices, not of biases and norms; more than 0: AdamW")
       .between(0, 1);
   s.field("clip", clip, "largest norm of the gradient per word; 0: any").at_least(0);
-  s.field("ema", ema, "decay of a moving average of the weights; 0: none").between(0, 0.999999);
+  s.field("ema", ema,
+          "decay of a moving average of the weights, lower in the first updates; 0: none")
+      .between(0, 0.999999);
 }
 
 Optimizer::Optimizer(ParameterStore& store, const OptimizerOptions& options)
@@ -28,6 +31,15 @@ Optimizer::Optimizer(ParameterStore& store, const OptimizerOptions& options)
     ema_ = Tensor::like(values);
     ema_.copy_from(values);
   }
+  if (options.weight_decay > 0) mark_decayed();
+}
+
+void Optimizer::mark_decayed() {
+  std::vector<int32_t> words(static_cast<size_t>((store_.size() + 3) / 4));
+  auto* bytes = reinterpret_cast<uint8_t*>(words.data());
+  for (const ParameterStore::Parameter& p : store_.all())
+    if (p.tensor.shape().size() > 1) std::memset(bytes + p.offset, 1, p.tensor.elements());
+  decayed_ = Tensor::of(words, store_.device());
 }
 
 void Optimizer::freeze(std::vector<StoreRange> ranges) {
@@ -72,6 +84,7 @@ double Optimizer::update(const Update& u) {
 
 // As the bytes of a kernel::AdamStep.
 Tensor Optimizer::note(const Update& u) const {
+  const auto t = static_cast<double>(u.step);
   const kernel::AdamStep adam{.lr = u.lr,
                               .beta1 = options_.beta1,
                               .beta2 = options_.beta2,
@@ -80,7 +93,7 @@ Tensor Optimizer::note(const Update& u) const {
                               .step = u.step,
                               .scale = u.scale,
                               .clip = options_.clip,
-                              .ema_decay = options_.ema};
+                              .ema_decay = std::min(options_.ema, (1 + t) / (10 + t))};
   std::array<int32_t, sizeof(adam) / sizeof(int32_t)> words;
   std::memcpy(words.data(), &adam, sizeof(adam));
   return Tensor::of(words, store_.device());
@@ -89,9 +102,16 @@ Tensor Optimizer::note(const Update& u) const {
 void Optimizer::update(const Tensor& noted, const Tensor& loss, const Tensor& norm) {
   clear_frozen_gradients();
   const Tensor g = store_.gradients(), p = store_.values();
+  const auto* decayed =
+      decayed_ ? reinterpret_cast<const uint8_t*>(decayed_.data<int32_t>()) : nullptr;
   run(p, [&]<class T>(auto on, T) {
-    const kernel::AdamBuffers<T> all{g.data<T>(),  p.data<T>(),    m_.data<T>(),
-                                     v_.data<T>(), ema_.data<T>(), p.elements()};
+    const kernel::AdamBuffers<T> all{.gradient = g.data<T>(),
+                                     .value = p.data<T>(),
+                                     .m = m_.data<T>(),
+                                     .v = v_.data<T>(),
+                                     .ema = ema_.data<T>(),
+                                     .n = p.elements(),
+                                     .decayed = decayed};
     const auto* step = reinterpret_cast<const kernel::AdamStep*>(noted.data<int32_t>());
     kernel::adam(on, step, loss.data<T>(), all, norm.data<T>());
   });

@@ -11,7 +11,7 @@ namespace fovea {
 
 struct OptimizerOptions {
   double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;
-  double weight_decay = 0;  // not 0: AdamW
+  double weight_decay = 0;  // of matrices; not 0: AdamW
   double clip = 0;          // largest norm of the gradient; 0: any
   double ema = 0;           // decay of a moving average of the parameters; 0: none
 
@@ -32,6 +32,10 @@ struct Update {
 
 // Adam over all parameters of a store at once. The moments, and the moving average if there is
 // one, have the layout of the store's values.
+//
+// Weight decay applies to matrices, embeddings included, and not to vectors: biases, the gains of
+// norms, the v of additive attention. The decay of the moving average after update t is
+// min(ema, (1 + t) / (10 + t)), so that the random first weights are forgotten early.
 //
 // REQUIRES: the store outlives the optimiser and has gradients.
 class Optimizer {
@@ -56,6 +60,7 @@ class Optimizer {
   const Tensor& ema() const { return ema_; }  // absent where options.ema is 0
 
  private:
+  void mark_decayed();
   void clear_frozen_gradients() const;
   void put_back_frozen(const Tensor& flat) const;
   void for_each_frozen(const std::function<void(const StoreRange& range, int64_t at)>& each) const;
@@ -63,6 +68,7 @@ class Optimizer {
   ParameterStore& store_;
   OptimizerOptions options_;
   Tensor m_, v_, ema_;
+  Tensor decayed_;  // a byte per number of the store, as kernel::AdamBuffers has it
   std::vector<StoreRange> frozen_;
   Tensor kept_;  // the numbers of all frozen ranges, one after another
 };

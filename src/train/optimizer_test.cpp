@@ -69,17 +69,52 @@ TEST(OptimizerTest, MovingAverageFollowsTheWeights) {
   store.gradients().assign(std::vector<double>{1, -1});
   optimizer.update({1, 0.5});  // the first step of Adam is lr · sign(g)
   expect_near(a.values(), {0.5, 1.5}, 1e-8);
-  expect_near(optimizer.ema().values(), {0.95, 1.05}, 1e-8);
+  const double first = 2.0 / 11;  // (1 + t) / (10 + t)
+  expect_near(optimizer.ema().values(), {first + (1 - first) * 0.5, first + (1 - first) * 1.5},
+              1e-8);
   {
     const BorrowedValues borrowed(store, optimizer.ema());
-    expect_near(a.values(), {0.95, 1.05}, 1e-8);
+    expect_near(a.values(), optimizer.ema().values(), 0);
   }
   expect_near(a.values(), {0.5, 1.5}, 1e-8);
 }
 
+TEST(OptimizerTest, MovingAverageForgetsTheFirstWeightsAndKeepsItsDecay) {
+  ParameterStore store(Type::f64);
+  const Tensor a = store.declare("a", {1}, Init::constant(1000));
+  store.allocate(1);
+  store.allocate_gradients();
+  Optimizer optimizer(store, {.ema = 0.9999});
+  a.assign(std::vector<double>{0});
+  store.gradients().assign(std::vector<double>{0});
+  for (int64_t step = 1; step <= 300; ++step) optimizer.update({step, 0});
+  EXPECT_LT(optimizer.ema().values()[0], 1e-6);
+  optimizer.ema().assign(std::vector<double>{1});
+  optimizer.update({1'000'000, 0});
+  EXPECT_DOUBLE_EQ(optimizer.ema().values()[0], 0.9999);
+}
+
+// Gradients are 0, so that decay alone changes values.
+TEST(OptimizerTest, WeightDecayIsOfMatricesOnly) {
+  for (const Type type : {Type::f32, Type::f64}) {
+    ParameterStore store(type);
+    const Tensor gain = store.declare("norm/g", {5}, Init::constant(1)),
+                 matrix = store.declare("W", {3, 7}, Init::constant(1)),
+                 bias = store.declare("b", {3}, Init::constant(1)),
+                 embeddings = store.declare("E", {2, 2}, Init::constant(1));
+    store.allocate(1);
+    store.allocate_gradients();
+    Optimizer(store, {.weight_decay = 0.5}).update({1, 0.5});
+    for (const Tensor& t : {gain, bias})
+      EXPECT_EQ(t.values(), std::vector<double>(t.elements(), 1));
+    for (const Tensor& t : {matrix, embeddings})
+      EXPECT_EQ(t.values(), std::vector<double>(t.elements(), 0.75));
+  }
+}
+
 TEST(OptimizerTest, FrozenNumbersStayBitForBit) {
   ParameterStore store(Type::f32);
-  store.declare("a", {40}, Init::normal(1));
+  store.declare("a", {8, 5}, Init::normal(1));  // a matrix: vectors have no weight decay
   store.allocate(1);
   store.allocate_gradients();
   Optimizer optimizer(store, {.weight_decay = 0.1, .clip = 1, .ema = 0.9});
@@ -102,7 +137,7 @@ TEST(OptimizerTest, FrozenNumbersStayBitForBit) {
 // Whichever of the two it is: the gradient tells by its norm, the loss for itself.
 TEST(OptimizerTest, NothingChangesWhereLossOrGradientAreNotFinite) {
   ParameterStore store(Type::f32);
-  store.declare("a", {4}, Init::normal(1));
+  store.declare("a", {2, 2}, Init::normal(1));
   store.allocate(1);
   store.allocate_gradients();
   Optimizer optimizer(store, {.weight_decay = 0.1, .clip = 1, .ema = 0.9});

@@ -1,6 +1,8 @@
 #include "train/options.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <filesystem>
 
 namespace fovea {
 
@@ -17,10 +19,9 @@ std::pair<std::string, std::string> DataOptions::example_of_use(const std::strin
 }
 
 void DataOptions::describe(Settings& s) {
-  s.field(
-      "root", root,
-      "folder the paths below start at, itself below --data; without both $FOVEA_DATA, else the "
-      "current one");
+  s.field("root", root,
+          "folder of the files below; a relative one is below --data, else below $FOVEA_DATA, the "
+          "current folder or the recipe's folder, whichever has the training text");
   s.when([this] { return !labelled(); }, "task: translate",
          [&] {
            s.field("train_source", train_source, "training text, source side");
@@ -64,14 +65,32 @@ ExampleFiles DataOptions::examples(const std::vector<std::string>& paths, Share 
   return {under_root(paths), how, task == TaskKind::read ? Asked::answer : Asked::label, share};
 }
 
-void DataOptions::start_at(const std::string& folder) {
+void DataOptions::start_at(const std::string& folder, const std::string& recipe) {
+  const auto below = [this](const std::string& base) {
+    if (base.empty() || root.empty()) return base + root;
+    return base + "/" + root;
+  };
+  if (!folder.empty()) {
+    // A recipe.yml that a run wrote has the folder in front already.
+    if (!(root + "/").starts_with(folder + "/"))
+      root = root.starts_with('/') ? folder : below(folder);
+    looked_in = {root};
+    return;
+  }
+  if (root.starts_with('/')) return;
   const char* usual = std::getenv("FOVEA_DATA");
-  // The recipe that training writes has the folder in front already.
-  const bool there = (root + "/").starts_with(folder + "/");
-  if (!folder.empty() && !there)
-    root = root.empty() || root.starts_with('/') ? folder : folder + "/" + root;
-  else if (folder.empty() && root.empty() && usual)
-    root = usual;
+  for (const std::string& base : {std::string(usual ? usual : ""), std::string(),
+                                  std::filesystem::path(recipe).parent_path().string()})
+    if (std::ranges::find(looked_in, below(base)) == looked_in.end())
+      looked_in.push_back(below(base));
+  const std::vector<std::string>& text = labelled() ? train : train_source;
+  const auto has_text = [&](const std::string& place) {
+    std::error_code error;
+    return !text.empty() && std::filesystem::exists(
+                                place.empty() ? text.front() : place + "/" + text.front(), error);
+  };
+  const auto found = std::ranges::find_if(looked_in, has_text);
+  root = found == looked_in.end() ? looked_in.front() : *found;
 }
 
 std::vector<std::string> DataOptions::under_root(const std::vector<std::string>& paths) const {
@@ -99,6 +118,8 @@ void VocabularyOptions::describe(Settings& s) {
   s.field("character_coverage", character_coverage,
           "share of the text whose characters get a piece; 0.9995 for thousands of characters")
       .between(0.5, 1);
+  s.field("byte_fallback", byte_fallback,
+          "256 of the pieces are bytes, which spell characters that have no piece");
 }
 
 void VectorOptions::describe(Settings& s) {
@@ -113,6 +134,9 @@ void LoopOptions::describe(Settings& s) {
           "most updates; 0: no limit; 20,000 read a million short pairs some seven times")
       .between(0, 1e12);
   s.field("epochs", epochs, "most epochs; 0: no limit").between(0, 1e9);
+  s.field("from", from,
+          "model directory to start from (fine-tuning): weights are copied, embeddings by piece; "
+          "empty: random weights");
   s.field("accumulate", accumulate, "batches whose gradients make one update").between(1, 65536);
   s.field("label_smoothing", label_smoothing, "share of probability spread over all words")
       .between(0, 0.99);
@@ -147,13 +171,16 @@ void ValidOptions::describe(Settings& s) {
       .at_least(0);
   s.field("beam", beam, "beam of the translations for bleu and chrf; 1 is greedy").between(1, 1000);
   s.field("length_penalty", length_penalty, "exponent of the length").between(0, 10);
-  s.choice("tokenize", tokenize,
-           {{"13a", BleuTokenizer::mteval13},
-            {"intl", BleuTokenizer::intl},
-            {"char", BleuTokenizer::chars},
-            {"zh", BleuTokenizer::zh},
-            {"none", BleuTokenizer::none}},
-           "how BLEU cuts words; none: text that is already cut");
+  s.choice(
+      "tokenize", tokenize,
+      {{"auto", BleuTokenizer::automatic},
+       {"13a", BleuTokenizer::mteval13},
+       {"intl", BleuTokenizer::intl},
+       {"char", BleuTokenizer::chars},
+       {"zh", BleuTokenizer::zh},
+       {"none", BleuTokenizer::none}},
+      "how BLEU cuts words; auto: by the target language of model.languages, else by the script of "
+      "the references; none: text that is already cut");
   s.field("lowercase", lowercase, "BLEU and chrF ignore case");
 }
 
@@ -319,6 +346,8 @@ void TrainOptions::complete(Exit code) {
     data.corpus.max_length = longest;
   complete_guide(code);
   model.check(code);
+  if (valid.tokenize == BleuTokenizer::automatic && !model.languages.empty())
+    valid.tokenize = tokenizer_of_language(model.languages.back());
   batch.seed = train.seed;
 }
 

@@ -23,10 +23,11 @@ namespace fovea {
 enum class TaskKind { translate, classify, read };
 enum class ExampleFiling { automatic, label_first, tabs, babi };  // automatic: by the task
 
-// Parallel text: line k of the source files belongs to line k of the target files. Paths that are
-// not absolute start at `root`, or at the current folder where it is empty.
+// Parallel text: line k of the source files belongs to line k of the target files. Relative paths
+// start at `root`, or at the current folder if it is empty.
 struct DataOptions {
-  std::string root;  // see start_at
+  std::string root;                    // see start_at
+  std::vector<std::string> looked_in;  // folders in which start_at looked for the text
   std::vector<std::string> train_source, train_target;
   std::vector<std::string> valid_source, valid_target;
   std::vector<std::string> test_source, test_target;  // translated once, at the end
@@ -44,9 +45,10 @@ struct DataOptions {
   // A translator is given the sentence, which must need no escapes.
   std::pair<std::string, std::string> example_of_use(const std::string& sentence) const;
   ExampleFiles examples(const std::vector<std::string>& paths, Share share = {}) const;
-  // `folder`, which --data gives, stands before the recipe's own root, and replaces one that is
-  // absolute. Without either, $FOVEA_DATA is the root.
-  void start_at(const std::string& folder);
+  // Resolves `root`. A relative root is a folder below `folder`, which --data names; an absolute
+  // one is replaced by it. Without `folder` the root is below the first of $FOVEA_DATA, the current
+  // folder and the recipe's own folder that has the first file of the training text.
+  void start_at(const std::string& folder, const std::string& recipe);
   std::vector<std::string> under_root(const std::vector<std::string>& paths) const;
 };
 
@@ -60,6 +62,7 @@ struct VocabularyOptions {
   int64_t size = 8000;  // with the four specials; 0: all (not for unigram and bpe)
   int64_t min_count = 1;
   double character_coverage = 1;
+  bool byte_fallback = true;  // SentencePiece alone
 
   void describe(Settings& s);
 };
@@ -76,6 +79,7 @@ struct VectorOptions {
 
 struct LoopOptions {
   int64_t updates = 20'000, epochs = 0;  // where to end; 0: no limit
+  std::string from = {};                 // a model directory whose weights are the start
   int64_t accumulate = 1;                // batches per update
   double label_smoothing = 0.1;
   int64_t average = 0;  // weights after the last N validations whose mean may become the model
@@ -101,7 +105,7 @@ struct ValidOptions {
   int64_t patience = 10;                       // validations without a new best; 0: no end
   int64_t beam = 1;
   double length_penalty = 1;
-  BleuTokenizer tokenize = BleuTokenizer::mteval13;
+  BleuTokenizer tokenize = BleuTokenizer::automatic;
   bool lowercase = false;
 
   void describe(Settings& s);

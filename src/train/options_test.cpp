@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 
+#include "base/files.h"
 #include "temporary.h"
 #include "train/data.h"
 #include "train/stream.h"
@@ -117,16 +119,38 @@ TEST(OptionsTest, DefaultsKeepAllCharactersAndEnd) {
   EXPECT_EQ(options.train.updates, 20'000);
 }
 
-TEST(OptionsTest, TheFolderGivenStandsBeforeTheRecipesOwn) {
-  const auto root_of = [](const std::string& root, const std::string& folder) {
+TEST(OptionsTest, TheTargetLanguageDecidesHowBleuFindsWords) {
+  EXPECT_EQ(with({"model.languages=[en, zh]"}).valid.tokenize, BleuTokenizer::zh);
+  EXPECT_EQ(with({"model.languages=[en, ja]"}).valid.tokenize, BleuTokenizer::chars);
+  EXPECT_EQ(with({"model.languages=[zh, en]"}).valid.tokenize, BleuTokenizer::mteval13);
+  EXPECT_EQ(with({"model.languages=[en, zh]", "valid.tokenize=13a"}).valid.tokenize,
+            BleuTokenizer::mteval13);
+  EXPECT_EQ(with({}).valid.tokenize, BleuTokenizer::automatic) << "the references decide later";
+}
+
+// Sets $FOVEA_DATA, which other tests look at, and restores it at the end.
+class DataFolder : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    const char* const corpora = std::getenv("FOVEA_DATA");
+    if (corpora) before_ = corpora;
+    unsetenv("FOVEA_DATA");
+  }
+  void TearDown() override {
+    before_ ? setenv("FOVEA_DATA", before_->c_str(), 1) : unsetenv("FOVEA_DATA");
+  }
+  static std::string root_of(const std::string& root, const std::string& folder,
+                             const std::string& recipe = "recipe.yml") {
     DataOptions data;
     data.root = root;
-    data.start_at(folder);
+    data.train_source = {"train.en"};
+    data.start_at(folder, recipe);
     return data.root;
-  };
-  const char* const corpora = std::getenv("FOVEA_DATA");  // which other tests look for
-  const std::string before = corpora ? corpora : "";
-  unsetenv("FOVEA_DATA");
+  }
+  std::optional<std::string> before_;
+};
+
+TEST_F(DataFolder, GivenWithDataStandsBeforeTheRecipesOwn) {
   EXPECT_EQ(root_of("", ""), "");
   EXPECT_EQ(root_of("toy", "/data"), "/data/toy");
   EXPECT_EQ(root_of("/old", "/data"), "/data");
@@ -134,10 +158,23 @@ TEST(OptionsTest, TheFolderGivenStandsBeforeTheRecipesOwn) {
   EXPECT_EQ(root_of("data", "data"), "data");  // as a run has written it
   EXPECT_EQ(root_of("data/toy", "data"), "data/toy");
   setenv("FOVEA_DATA", "/usual", 1);
-  EXPECT_EQ(root_of("", ""), "/usual");
-  EXPECT_EQ(root_of("toy", ""), "toy");
   EXPECT_EQ(root_of("toy", "/data"), "/data/toy");
-  before.empty() ? unsetenv("FOVEA_DATA") : setenv("FOVEA_DATA", before.c_str(), 1);
+  EXPECT_EQ(root_of("/old", ""), "/old");
+}
+
+// None has the text: the first is where it is missed.
+TEST_F(DataFolder, IsTheFirstOfThreeThatHasTheText) {
+  const TemporaryFolder usual, recipes;
+  setenv("FOVEA_DATA", usual.path().c_str(), 1);
+  const std::string in_usual = usual / "toy";
+  EXPECT_EQ(root_of("toy", "", recipes / "toy.yml"), in_usual);
+  EXPECT_EQ(root_of("", "", recipes / "toy.yml"), usual.path());
+  std::filesystem::create_directories(recipes / "toy");
+  write_atomically(recipes / "toy/train.en", "text\n");
+  EXPECT_EQ(root_of("toy", "", recipes / "toy.yml"), recipes / "toy");
+  std::filesystem::create_directories(usual / "toy");
+  write_atomically(usual / "toy/train.en", "text\n");
+  EXPECT_EQ(root_of("toy", "", recipes / "toy.yml"), in_usual);
 }
 
 TEST(OptionsTest, IdentityNamesWhatMustNotChange) {
@@ -160,7 +197,7 @@ TEST(OptionsTest, IdentityNamesWhatMustNotChange) {
     EXPECT_EQ(difference(plain, identity(soft)), "") << soft;
   const std::vector<int32_t> words{4, 5};
   data.train.add(words, words, 1);
-  EXPECT_EQ(difference(plain, identity("")).find("data.train"), 0u);
+  EXPECT_EQ(difference(plain, identity("")), "the training text has changed (0 → 1 pairs)");
 }
 
 TEST(StreamTest, GivesTheBatchesOfAllEpochsFromAnywhere) {

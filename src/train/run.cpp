@@ -8,8 +8,10 @@
 #include "base/signals.h"
 #include "decode/package.h"
 #include "decode/translate.h"
+#include "ops/matmul.h"
 #include "train/budget.h"
 #include "train/doubts.h"
+#include "train/initial_weights.h"
 #include "train/pretrained.h"
 
 namespace fovea {
@@ -23,19 +25,21 @@ std::vector<std::pair<std::string, std::string>> values_of(const std::string& re
   return settings.values();
 }
 
-// Writes the settings down once it is clear that the run goes on with them, and says which of them
-// the run did not begin with.
+// Writes the settings, and vocabularies that may have changed, once it is clear that the run uses
+// them, and logs which settings the run did not begin with.
 class RecipeWriter : public TrainObserver {
  public:
-  RecipeWriter(std::string path, std::string settings)
-      : path_(std::move(path)), settings_(std::move(settings)) {}
+  RecipeWriter(std::string path, std::string settings, std::function<void()> write_vocabularies)
+      : path_(std::move(path)), settings_(std::move(settings)),
+        write_vocabularies_(std::move(write_vocabularies)) {}
   void began(const TrainState& state) override {
-    if (state.update > 0 && std::filesystem::exists(path_)) tell_changes();
+    if (state.update > 0 && std::filesystem::exists(path_)) log_changes();
+    write_vocabularies_();
     write_atomically(path_, settings_);
   }
 
  private:
-  void tell_changes() const try {
+  void log_changes() const try {
     const auto before = values_of(read_file(path_));
     for (const auto& [path, value] : values_of(settings_)) {
       const auto was = std::ranges::find(before, path, &std::pair<std::string, std::string>::first);
@@ -43,13 +47,14 @@ class RecipeWriter : public TrainObserver {
         log_warning("{} was {}, from here on it is {}", path, was->second, value);
     }
   } catch (const Error& error) {  // of another version, perhaps
-    log_warning("what has changed since the run began is not known: {}", error.what());
+    log_warning("cannot tell which settings have changed since the run began: {}", error.what());
   }
 
   std::string path_, settings_;
+  std::function<void()> write_vocabularies_;
 };
 
-// Beam and length penalty are those of `valid`; leaves off where the program is asked to stop.
+// Beam and length penalty are those of `valid`. Stops early if the program is asked to stop.
 TranslateLines translator(const TrainData& data, const ValidOptions& valid) {
   TranslateOptions how;
   how.search.beam = valid.beam;
@@ -67,52 +72,111 @@ TranslateLines translator(const TrainData& data, const ValidOptions& valid) {
   };
 }
 
+void start_from(const std::string& directory, const TrainData& data, Model& model) {
+  const CopiedWeights copied = copy_weights(directory, data, model.parameters());
+  log_info("train.from: weights of {}; {} rows of pieces copied, {} new", directory,
+           with_commas(copied.pieces), with_commas(copied.new_pieces));
+}
+
+// The model of a run before its first update.
+struct PreparedRun {
+  std::unique_ptr<Model> model;
+  FirstVectors first;
+};
+
+PreparedRun prepare(const Run& run, const TrainOptions& options, const TrainData& data,
+                    bool fresh) {
+  PreparedRun made;
+  made.model = make_model(options.model, options.train.seed, Type::f32, run.device);
+  made.model->parameters().allocate_gradients();
+  if (fresh && !options.train.from.empty()) start_from(options.train.from, data, *made.model);
+  const VectorOptions& vectors = options.vectors;
+  // A run that resumes must still know which rows are frozen.
+  if (vectors.given() && (fresh || vectors.frozen))
+    made.first = take_vectors(options, data.source, data.target, made.model->parameters());
+  return made;
+}
+
+// Throws if the first update of a new run fails: for lack of memory, or with a loss that is not
+// finite. The weights are the same afterwards.
+void try_first_update(const Run& run, const TrainOptions& options, const TrainData& data,
+                      const PreparedRun& made) {
+  log_info("trying the first update before the earlier run is removed");
+  const ParameterStore& store = made.model->parameters();
+  const Tensor before = Tensor::like(store.values());
+  before.copy_from(store.values());
+  const HeldOut none;
+  Trainer({.options = options,
+           .model = *made.model,
+           .text = data.train,
+           .valid = none,
+           .test = none,
+           .directory = run.directory,
+           .identity = {},
+           .frozen = made.first.frozen,
+           .translate = {},
+           .write_model = [] {},
+           .read_model = [] {}},
+          {})
+      .try_update();
+  store.values().copy_from(before);
+  parameters_changed();
+}
+
 }  // namespace
 
 RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test) {
   const std::string& directory = run.directory;
-  const bool fresh = FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty();
   TrainOptions options = run.options;
   std::string settings = run.settings;
   if (options.batch.tokens == kAutomaticTokens) {
-    options.batch.tokens = batch_tokens(options, data.train, directory, run.device);
+    options.batch.tokens = run.remove_earlier
+                               ? token_budget(options, data.train, run.device)
+                               : batch_tokens(options, data.train, directory, run.device);
     settings = with_batch_tokens(settings, options.batch.tokens);
   }
-  if (fresh) save_vocabularies(directory, data.source, data.target);
-  const auto model = make_model(options.model, options.train.seed, Type::f32, run.device);
-  model->parameters().allocate_gradients();
-  log_info("{} parameters", with_commas(model->parameters().size()));
-  const std::string doubt = doubt_of_size(model->parameters().size(), data.train);
+  const bool fresh =
+      run.remove_earlier || FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty();
+  PreparedRun made = prepare(run, options, data, fresh);
+  Model& model = *made.model;
+  log_info("{} parameters", with_commas(model.parameters().size()));
+  const std::string doubt = doubt_of_size(model.parameters().size(), data.train);
   if (!doubt.empty()) log_warning("{}", doubt);
-  const VectorOptions& vectors = options.vectors;
-  FirstVectors first;  // a run that goes on must still know which rows are frozen
-  if (vectors.given() && (fresh || vectors.frozen))
-    first = take_vectors(options, data.source, data.target, model->parameters());
+  if (run.remove_earlier) {
+    try_first_update(run, options, data, made);
+    run.remove_earlier();
+  }
   Identity identity = identity_of(options, data);
-  identity.insert(identity.end(), first.identity.begin(), first.identity.end());
+  identity.insert(identity.end(), made.first.identity.begin(), made.first.identity.end());
   const std::string weights = directory + "/" + kWeightsFile;
   TrainTask task{
       .options = options,
-      .model = *model,
+      .model = model,
       .text = data.train,
       .valid = data.valid,
       .test = test,
       .directory = directory,
       .identity = identity,
-      .frozen = std::move(first.frozen),
+      .resume = run.resume,
+      .frozen = std::move(made.first.frozen),
       .translate = translator(data, options.valid),
-      .write_model = [&] { save_model(directory, options.model, model->parameters()); },
-      .read_model = [&] { load_parameters(SafetensorsFile::open(weights), model->parameters()); },
+      .write_model = [&] { save_model(directory, options.model, model.parameters()); },
+      .read_model = [&] { load_parameters(SafetensorsFile::open(weights), model.parameters()); },
       .save_requested = run.save_requested,
   };
+  const auto write_vocabularies = [&] {
+    if (fresh || run.resume == ResumeMode::changed)
+      save_vocabularies(directory, data.source, data.target);
+  };
   Observers observers;
-  observers.push_back(std::make_unique<RecipeWriter>(directory + "/recipe.yml", settings));
+  observers.push_back(
+      std::make_unique<RecipeWriter>(directory + "/recipe.yml", settings, write_vocabularies));
   observers.push_back(console_observer(options.train.label_smoothing));
   observers.push_back(metrics_observer(directory));
   observers.push_back(tensorboard_observer(directory));
   Trainer trainer(std::move(task), std::move(observers));
   const RunOutcome outcome = trainer.run();
-  return {outcome, trainer.state().update, model->parameters().size(), std::move(identity)};
+  return {outcome, trainer.state().update, model.parameters().size(), std::move(identity)};
 }
 
 std::optional<RunEnd> past_end(const Run& run, const TrainData& data) {

@@ -23,10 +23,14 @@ struct Run {
   std::string directory;  // the model's; this program holds its lock
   Device device = Cpu{};
   std::function<bool()> save_requested = [] { return false; };
+  ResumeMode resume = ResumeMode::exact;
+  // Removes an earlier run from the directory. If given, it is called after a trial of the first
+  // update has succeeded: until then the earlier run stays untouched.
+  std::function<void()> remove_earlier = nullptr;
 };
 
-// Trains one model on text that is loaded, and measures it on `test` at the end where there is
-// any. A run that is there goes on. Throws as Trainer::run does.
+// Trains one model on text that is loaded, and measures it on `test` at the end if there is any.
+// Resumes a run that the directory holds. Throws as Trainer::run does.
 RunEnd train_model(const Run& run, const TrainData& data, const HeldOut& test);
 
 // The end of a run that has nothing left to do, its parameters not counted; nothing where it has

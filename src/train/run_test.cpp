@@ -213,10 +213,10 @@ TEST_F(VectorRun, OtherVectorsAreRefusedOnResuming) {
   write_atomically(folder_ / "vectors", "w1 1 2 3 4 5 6 7 8\n");
   // Results kept of a model must tell its vectors from others.
   const RunEnd other = train("other", options_, 5);
-  EXPECT_NE(difference(end.identity, other.identity).find("vectors.source (contents) was"),
+  EXPECT_NE(difference(end.identity, other.identity).find("vectors.source has changed"),
             std::string::npos);
   const std::string changed = message_of(Exit::data, [&] { train("model", options_); });
-  EXPECT_NE(changed.find("vectors.source (contents) was"), std::string::npos) << changed;
+  EXPECT_NE(changed.find("vectors.source has changed"), std::string::npos) << changed;
   options_.vectors.frozen = false;
   const std::string tuned = message_of(Exit::data, [&] { train("model", options_); });
   EXPECT_NE(tuned.find("vectors.frozen was true"), std::string::npos) << tuned;

@@ -60,9 +60,14 @@ void FileSeries::remove_all() const {
 }
 
 void make_directory(const std::string& path) {
+  std::vector<std::string> made;  // parents of new directories, whose entries must reach the disk
   std::error_code error;
+  for (fs::path at = fs::path(path).lexically_normal(); !at.empty() && !fs::exists(at, error);
+       at = at.parent_path())
+    made.push_back(parent_directory(at.has_filename() ? at.string() : at.parent_path().string()));
   fs::create_directories(path, error);
   if (error) fail_errno(path, "make the directory", error.value());
+  for (const std::string& parent : made) sync_directory(parent);
 }
 
 void remove_temporaries(const std::string& directory) {

@@ -3,17 +3,22 @@
 #include <cstdint>
 #include <future>
 #include <memory>
+#include <string>
 
 #include "text/batch.h"
 
 namespace fovea {
 
-// The batches of epoch after epoch, made one ahead on another thread.
+// The batches of epoch after epoch, made one ahead on another thread. The plan of the next epoch is
+// made in the background from the middle of an epoch on.
 //
 // REQUIRES: the corpus is not empty and outlives the stream.
 class BatchStream {
  public:
-  BatchStream(const Corpus& corpus, const BatchOptions& options, int64_t epoch, int64_t batch);
+  // Throws Exit::data if the epoch has no such batch. `origin` names the file that the position
+  // comes from.
+  BatchStream(const Corpus& corpus, const BatchOptions& options, int64_t epoch, int64_t batch,
+              const std::string& origin = "");
   ~BatchStream();
   BatchStream(const BatchStream&) = delete;
   BatchStream& operator=(const BatchStream&) = delete;
@@ -30,12 +35,15 @@ class BatchStream {
     PairBatch batch;
     std::shared_ptr<const BatchPlan> plan;
   };
+  using Plan = std::shared_ptr<const BatchPlan>;
   void begin();
+  void plan_next_epoch();
 
   const Corpus& corpus_;
   BatchOptions options_;
   int64_t epoch_, batch_, batches_ = 0;
-  std::shared_ptr<const BatchPlan> plan_;  // of epoch_, absent at its beginning
+  Plan plan_;                           // of epoch_, absent at its beginning
+  std::shared_future<Plan> next_plan_;  // of the epoch after epoch_, from its middle on
   std::future<Made> made_;
 };
 

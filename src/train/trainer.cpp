@@ -16,8 +16,7 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kSkipsBeforeRollback = 10, kMostRollbacks = 3, kMostRises = 3, kMostReleases = 8,
-                  kMostFailedSaves = 3;
+constexpr int64_t kSkipsBeforeRollback = 10, kMostRollbacks = 3, kMostRises = 3, kMostReleases = 8;
 constexpr double kSlowerAfterRollback = 0.5;
 constexpr uint64_t kPartSeeds = 0x9E3779B97F4A7C15u;  // what seeds of a batch's parts lie apart
 
@@ -90,20 +89,26 @@ void Trainer::begin() {
   make_directory(snapshots_.directory());
   for (const auto& path : {task_.directory, checkpoints_.directory(), snapshots_.directory()})
     remove_temporaries(path);
+  const std::vector<int64_t> updates = checkpoints_.numbers();
   const auto restored =
-      restore_newest(checkpoints_, task_.identity, store_, optimizer_, checkpoints_.numbers());
-  if (restored) {
-    state_ = restored->state;
-    parameters_changed();
-    const std::string before = restored->skipped.empty() ? "" : restored->skipped + "; ";
-    log_info("{}resumed from update {}", before, state_.update);
-  }
+      restore_newest(checkpoints_, updates, store_, optimizer_, task_.identity, task_.resume);
+  if (restored) resume(*restored);
+  if (!restored) check_free_space();
+  stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, state_.epoch, state_.batch,
+                                          restored ? restored->path : "");
   note_passing();
   optimizer_.freeze(task_.frozen);
   for (auto& observer : observers_) observer->began(state_);
-  stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, state_.epoch, state_.batch);
   logged_ = std::chrono::steady_clock::now();
-  save_tried_ = restored ? state_.update : kNone;
+}
+
+void Trainer::try_update() {
+  const PrecisionScope precision(options_.train.precision);
+  optimizer_.freeze(task_.frozen);
+  stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, 0, 0);
+  const Step step = compute();
+  check(step.fault.empty(), Exit::diverged, "the first update failed: ", step.fault,
+        "; sentences of lines ", list_lines(lines_));
 }
 
 int64_t Trainer::updates_in_all() const {
@@ -320,8 +325,8 @@ void Trainer::roll_back(const Step& step) {
   check(state_.rollbacks < kMostRollbacks, Exit::diverged, "training diverged at update ",
         state_.update + 1, " after going back ", kMostRollbacks, " times: ", where,
         "; lower schedule.lr, raise schedule.warmup or set optimizer.clip");
-  const auto good = restore_newest(checkpoints_, task_.identity, store_, optimizer_,
-                                   due_checkpoints(state_.update));
+  const auto good = restore_newest(checkpoints_, due_checkpoints(state_.update), store_, optimizer_,
+                                   task_.identity);
   check(good.has_value(), Exit::diverged, "training diverged at update ", state_.update + 1,
         " and there is no checkpoint to go back to: ", where);
   ++state_.rollbacks;
@@ -383,69 +388,12 @@ std::optional<Restored> Trainer::restore_before_rise(int64_t latest, std::string
   }
   *why_not = "there is no checkpoint from before it to go back to";
   try {
-    return restore_newest(checkpoints_, task_.identity, store_, optimizer_,
-                          due_checkpoints(latest));
+    return restore_newest(checkpoints_, due_checkpoints(latest), store_, optimizer_,
+                          task_.identity);
   } catch (const Error& error) {
     if (error.code() != Exit::model) throw;
     *why_not = "the checkpoints from before it are damaged";
     return {};
-  }
-}
-
-// What a run that nobody asked to stop or to save could go back to as well.
-std::vector<int64_t> Trainer::due_checkpoints(int64_t latest) const {
-  std::vector<int64_t> updates = checkpoints_.numbers();
-  std::erase_if(updates, [&](int64_t n) { return n > latest || passing_.contains(n); });
-  return updates;
-}
-
-// Checkpoints that a run which nobody asked to stop or to save would not have, and damaged ones:
-// kept until there is a newer one, never gone back to, and not among the checkpoint.keep.
-void Trainer::note_passing() {
-  for (const int64_t update : checkpoints_.numbers()) {
-    const auto note = note_of(checkpoints_.path(update));
-    const bool damaged = !note || update > state_.update;  // a newer one was passed over
-    if (damaged || note->state.asked) passing_.insert(update);
-  }
-}
-
-void Trainer::remove_passing() {
-  passing_.erase(state_.update);  // written anew
-  for (const int64_t update : std::exchange(passing_, {})) checkpoints_.remove(update);
-  if (state_.asked) passing_.insert(state_.update);
-}
-
-void Trainer::save() {
-  save_tried_ = state_.update;
-  state_.save_waits = state_.save_waits && state_.asked;
-  if (const auto* p = first_not_finite(store_, store_.values())) {
-    return roll_back({.fault = "weight " + p->name + " is not finite"});
-  }
-  for (auto& observer : observers_) observer->saving();
-  const bool saved = attempt([&] {
-    write_checkpoint(checkpoints_.path(state_.update), {state_, task_.identity}, store_,
-                     optimizer_);
-  });
-  if (!saved) return;
-  log_info("saved update {}", state_.update);
-  remove_passing();
-  if (state_.asked) return;           // what is due is kept as if it were not there
-  if (state_.watch.high > 0) return;  // an older one may have to undo this one
-  // What these weights cost is known after the next update: until then one more can be needed.
-  const int64_t fewest = at_the_end() ? 1 : 2;
-  checkpoints_.prune(state_.update, std::max(options_.checkpoint.keep, fewest));
-}
-
-bool Trainer::attempt(const std::function<void()>& write) {
-  try {
-    write();
-    failed_saves_ = 0;
-    return true;
-  } catch (const Error& error) {
-    const bool last = at_the_end() || stop_requested();
-    if (error.code() != Exit::files || last || ++failed_saves_ >= kMostFailedSaves) throw;
-    log_warning("{}; training goes on, the next save will try again", error.what());
-    return false;
   }
 }
 

@@ -29,8 +29,9 @@ struct TrainTask {
   const Corpus& text;
   const HeldOut& valid;
   const HeldOut& test;
-  std::string directory;                // exists and is locked
-  Identity identity;                    // what a checkpoint must have been made with
+  std::string directory;  // exists and is locked
+  Identity identity;      // what a checkpoint must have been made with
+  ResumeMode resume = ResumeMode::exact;
   std::vector<StoreRange> frozen = {};  // parameters that stay as they are
 
   TranslateLines translate;
@@ -54,10 +55,14 @@ class Trainer {
  public:
   Trainer(TrainTask task, Observers observers);
 
-  // Goes on from the newest checkpoint of the directory, to the end or to a signal. Throws
-  // Exit::files after three saves in a row that failed, Exit::diverged where going back to
-  // the last good weights did not help, Exit::data where the checkpoint is of other data.
+  // Resumes from the newest checkpoint of the directory and runs to the end or to a signal. Throws
+  // Exit::files if the first save fails, or three in a row later; Exit::diverged if going back to
+  // the last good weights did not help; Exit::data if the checkpoint is of other data.
   RunOutcome run();
+
+  // Makes the first update of a new run in memory alone, without any file, and throws if it fails.
+  // Afterwards the trainer and its model are of no use.
+  void try_update();
 
   const TrainState& state() const { return state_; }
 
@@ -69,6 +74,8 @@ class Trainer {
   };
 
   void begin();
+  void resume(const Restored& restored);
+  void check_free_space() const;
   void make_update();
   Step compute();
   static double loss_per_word(const Step& step);
@@ -118,7 +125,8 @@ class Trainer {
   std::unique_ptr<BatchStream> stream_;
   std::vector<int64_t> lines_;  // where the sentences of the current update came from
   static constexpr int64_t kNone = -1;
-  int64_t save_tried_ = kNone, failed_saves_ = 0;
+  int64_t save_tried_ = kNone, failed_saves_ = 0, logged_save_ = kNone;
+  bool ever_saved_ = false;    // the directory holds a checkpoint of this run
   std::set<int64_t> passing_;  // checkpoints to remove after the next: see note_passing()
   int64_t releases_ = 0;       // of memory that did not suffice
   int64_t valid_tokens_ =

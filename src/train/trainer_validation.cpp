@@ -49,6 +49,7 @@ void Trainer::validate() {
   const BorrowedValues averaged(store_, optimizer_.ema());
   std::vector<Metric> values;
   if (!task_.valid.empty()) {
+    for (auto& observer : observers_) observer->validating();
     const auto found = measured(task_.valid, options_.valid);
     if (!found) return;  // asked to stop: it will be done on resuming
     values = *found;
@@ -76,7 +77,8 @@ void Trainer::judge(const std::vector<Metric>& values) {
 
 void Trainer::finish() {
   if (state_.finished) {
-    log_info("training had ended at update {}; nothing is left to do", state_.update);
+    log_info("training has already finished at update {}; nothing is left to do",
+             with_commas(state_.update));
     return;
   }
   {

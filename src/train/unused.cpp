@@ -21,6 +21,8 @@ std::vector<Use> uses_of_vocabulary(const VocabularyOptions& v) {
   return {{"vocabulary.min_count", made && !learnt,
            fmt::format("vocabulary.kind words, characters, pieces and tokens{}", by_text)},
           {"vocabulary.character_coverage", made && learnt,
+           fmt::format("vocabulary.kind unigram and bpe{}", by_text)},
+          {"vocabulary.byte_fallback", made && learnt,
            fmt::format("vocabulary.kind unigram and bpe{}", by_text)}};
 }
 

@@ -66,7 +66,8 @@ std::optional<std::vector<Metric>> measure(const Model& model, const HeldOut& te
   const Lines lines = translate(model, text.sources, batch_tokens);
   if (stop()) return {};
   if (options.wants("bleu")) {
-    const BleuOptions how{.tokenize = options.tokenize, .lowercase = options.lowercase};
+    const BleuOptions how{.tokenize = resolved(options.tokenize, text.references),
+                          .lowercase = options.lowercase};
     values.push_back({"bleu", bleu(lines, text.references, how)});
   }
   if (options.wants("chrf")) {

@@ -79,6 +79,24 @@ TEST(Validation, AccuracyCountsLabels) {
   EXPECT_TRUE(higher_is_better("accuracy"));
 }
 
+// 13a takes each of these lines for one word, so no n-gram of two words exists.
+TEST(Validation, BleuOfChineseIsNotZero) {
+  HeldOut text = examples();
+  text.sources = {"x", "y"};
+  text.references = {"我是一个学生。", "我爱中国。"};
+  const TranslateLines translate = [](const Model&, const Lines&, int64_t) {
+    return Lines{"我是一个学生。", "我爱她。"};
+  };
+  const auto score = [&](BleuTokenizer tokenize) {
+    const ValidOptions options{.metrics = {"bleu"}, .tokenize = tokenize};
+    return measure(Echo(), text, options, 100, translate, [] { return false; })->at(2).value;
+  };
+  EXPECT_EQ(score(BleuTokenizer::mteval13), 0);
+  EXPECT_GT(score(BleuTokenizer::zh), 50);
+  EXPECT_EQ(score(BleuTokenizer::automatic), score(BleuTokenizer::zh));
+  EXPECT_EQ(ValidOptions().tokenize, BleuTokenizer::automatic);
+}
+
 // 13a cuts punctuation off; the translation differs in the case of one of seven words.
 TEST(Validation, BleuIsOfTheWordsAndTheCaseAskedFor) {
   HeldOut text = examples();

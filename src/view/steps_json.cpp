@@ -25,11 +25,14 @@ Json steps_json(const Steps& steps) {
   int number = 0;
   for (const Step& step : steps.all) {
     if (!step.formula.empty()) ++number;
-    list.push_back({{"step", number},
-                    {"name", step.name},
-                    {"formula", step.formula},
-                    {"of", step.of == Step::Of::words ? "words" : "query"},
-                    {"values", values_of(step)}});
+    Json one{{"step", number},
+             {"name", step.name},
+             {"formula", step.formula},
+             {"of", step.of == Step::Of::words ? "words" : "query"}};
+    if (step.shown == Step::Shown::share) one["weights"] = true;
+    if (!step.factors.empty()) one["factors"] = step.factors;
+    one["values"] = values_of(step);
+    list.push_back(std::move(one));
   }
   return list;
 }

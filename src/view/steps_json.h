@@ -6,8 +6,8 @@
 
 namespace fovea {
 
-// A computation for programs: a list of {"step", "name", "formula", "of", "values"}, as
-// docs/formats.md describes it.
+// A computation for programs: a list of {"step", "name", "formula", "of", "weights", "factors",
+// "values"}, as docs/formats.md describes it.
 nlohmann::ordered_json steps_json(const Steps& steps);
 
 }  // namespace fovea

@@ -1,5 +1,8 @@
 #include "view/terminal.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -15,6 +18,7 @@ constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆"
 constexpr const char* kAscii[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
 constexpr int kCell = 2;  // a terminal's characters are twice as high as wide
 constexpr size_t kStairsLimit = 20;
+constexpr int kNarrowest = 20, kWidest = 1000;  // terminals
 
 std::string shade_of(int step, const TerminalOptions& options) {
   const int level = (step * 8 + kColourSteps - 1) / kColourSteps;
@@ -242,8 +246,18 @@ TerminalOptions terminal_options(const Environment& environment, bool to_termina
     const int number = std::atoi(ground.c_str() + at + 1);
     options.dark_ground = number < 7 || number == 8;
   }
-  if (const int width = std::atoi(get("COLUMNS").c_str()); width >= 20)
-    options.width = std::min(width, 1000);
+  if (const int width = std::atoi(get("COLUMNS").c_str()); width >= kNarrowest)
+    options.width = std::min(width, kWidest);
+  return options;
+}
+
+TerminalOptions standard_output_options() {
+  const auto get = [](const char* name) -> const char* { return std::getenv(name); };
+  const bool terminal = isatty(STDOUT_FILENO);
+  TerminalOptions options = terminal_options(get, terminal);
+  winsize size{};
+  if (!get("COLUMNS") && ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0)
+    options.width = std::clamp<int>(size.ws_col, kNarrowest, kWidest);
   return options;
 }
 

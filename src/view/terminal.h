@@ -29,6 +29,9 @@ struct TerminalOptions {
 using Environment = std::function<const char*(const char*)>;
 TerminalOptions terminal_options(const Environment& environment, bool to_terminal);
 
+// The same of standard output and this process. $COLUMNS overrides the width of the terminal.
+TerminalOptions standard_output_options();
+
 // The matrix as lines of text, one row per target word, source words across. Each row's largest
 // weight is marked and, where there is room, named at the right. Sentences too long for the width
 // are cut into panels of source words, one below the other.

@@ -111,6 +111,27 @@ TEST(Terminal, CutsLongSentencesIntoPanelsWithEveryWord) {
   EXPECT_NE(text.find("to 60 of 60"), std::string::npos);
 }
 
+// Eighteen words in 40 and 80 columns: no line is wider, and each panel repeats the row labels.
+TEST(Terminal, FitsNarrowTerminalsWithWideCharacters) {
+  AttentionMatrix m;
+  for (int j = 0; j < 18; ++j) m.source.push_back(j % 3 ? "garden" : "学生学生");
+  for (int i = 0; i < 12; ++i) m.target.push_back(i % 2 ? "gesehen." : "我们的老师");
+  m.weights.assign(18 * 12, 1.0f / 18);
+  for (const int width : {40, 80}) {
+    const std::string text = terminal_map(m, {.shades = Shades::blocks, .width = width});
+    size_t panels = 0, labels = 0;
+    for (const std::string& line : lines_of(text)) {
+      EXPECT_LE(columns(line), width) << line;
+      panels += line.find(" of 18") != std::string::npos;
+      labels += line.find("gesehen. ") != std::string::npos;
+    }
+    EXPECT_EQ(labels, 6 * std::max<size_t>(panels, 1)) << text;
+    if (width == 40) {
+      EXPECT_GT(panels, 1u) << text;
+    }
+  }
+}
+
 TEST(Terminal, NeverPassesOnEscapes) {
   AttentionMatrix m = small();
   m.source[0] = "\x1b]0;owned\x07";

@@ -1,5 +1,7 @@
 #include "nn/recurrent.h"
 
+#include <algorithm>
+
 #include "goldens/case.h"
 
 namespace fovea::goldens {

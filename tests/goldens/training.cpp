@@ -7,8 +7,12 @@ namespace {
 
 void optimiser(Case& c) {
   ParameterStore store(c.type(), c.device());
-  const Tensor a = store.declare("a", c.shape("param.a"), Init::constant(0));
-  const Tensor b = store.declare("b", c.shape("param.b"), Init::constant(0));
+  // As matrices: the peer decays all of its parameters, Fovea all matrices.
+  const auto matrix = [&](const char* name) {
+    return Shape{1, static_cast<int64_t>(c.values(name).size())};
+  };
+  const Tensor a = store.declare("a", matrix("param.a"), Init::constant(0));
+  const Tensor b = store.declare("b", matrix("param.b"), Init::constant(0));
   store.allocate(1);
   store.allocate_gradients();
   a.assign(c.values("param.a"));

@@ -47,6 +47,26 @@ class Server:
         with open(f'/proc/{self.process.pid}/statm') as file:
             return int(file.read().split()[1]) * os.sysconf('SC_PAGESIZE') / 2**20
 
+    def reset_peak(self):
+        with open(f'/proc/{self.process.pid}/clear_refs', 'w') as file:
+            file.write('5')
+
+    def peak(self):
+        """MiB of memory at most since reset_peak()."""
+        with open(f'/proc/{self.process.pid}/status') as file:
+            return int(re.search(r'VmHWM:\s+(\d+) kB', file.read())[1]) / 1024
+
+    def connections_cpu(self):
+        """Seconds that the thread of the connections has run."""
+        tasks = f'/proc/{self.process.pid}/task'
+        for task in os.listdir(tasks):
+            with open(f'{tasks}/{task}/comm') as file:
+                if file.read() != 'connections\n':
+                    continue
+            with open(f'{tasks}/{task}/schedstat') as file:
+                return int(file.read().split()[0]) / 1e9
+        fail('no thread is named connections')
+
     def cpu_seconds(self):
         with open(f'/proc/{self.process.pid}/stat') as file:
             fields = file.read().rpartition(')')[2].split()
@@ -68,7 +88,7 @@ class Server:
 
 def request(text, path='/translate'):
     body = urllib.parse.urlencode({'q': text, 'source': 'en', 'target': 'de'})
-    return (f'POST {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n'
+    return (f'POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n'
             'Content-Type: application/x-www-form-urlencoded\r\n'
             f'Content-Length: {len(body)}\r\n\r\n{body}').encode()
 
@@ -76,12 +96,12 @@ def request(text, path='/translate'):
 def json_request(path, body, headers=''):
     """`body` is JSON text, or what is to be written as such."""
     data = (body if isinstance(body, str) else json.dumps(body)).encode('utf-8', 'surrogateescape')
-    return (f'POST {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{headers}'
+    return (f'POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}'
             f'Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n').encode() + data
 
 
 def get(path, headers=''):
-    return f'GET {path} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n{headers}\r\n'.encode()
+    return f'GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n'.encode()
 
 
 def connect(port):

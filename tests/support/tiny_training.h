@@ -129,6 +129,7 @@ class TrainerTest : public ::testing::Test {
                      .test = none_,
                      .directory = directory(name),
                      .identity = identity,
+                     .resume = resume_,
                      .translate = translate_,
                      .write_model = [&] { write_weights(path, model.parameters()); },
                      .read_model = [] {},
@@ -164,6 +165,7 @@ class TrainerTest : public ::testing::Test {
   Corpus text_ = random_text(200, 1);
   HeldOut valid_, none_;
   TrainState state_;
+  ResumeMode resume_ = ResumeMode::exact;
   uint64_t seed_ = 100;
   int64_t most_ = 1000, most_read_ = 1000, in_pieces_ = 0;
   double dropout_ = 0.2;

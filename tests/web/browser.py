@@ -34,7 +34,7 @@ class Browser:
         self.out, self.into = to_write, from_read
         self.buffer, self.number, self.session = b"", 0, None
         self.logs, self.requests, self.dialogs = [], [], []
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while not (pages := [t for t in self.call("Target.getTargets")["targetInfos"]
                              if t["type"] == "page"]):
             if time.monotonic() > end:
@@ -53,7 +53,7 @@ class Browser:
 
     def close(self):
         self.process.terminate()
-        self.process.wait(timeout=20)
+        self.process.wait(timeout=120)
 
     def call(self, method, **parameters):
         self.number += 1
@@ -61,7 +61,7 @@ class Browser:
         if self.session:
             message["sessionId"] = self.session
         os.write(self.out, json.dumps(message).encode() + b"\0")
-        end = time.monotonic() + 60
+        end = time.monotonic() + 180
         while True:
             reply = self.receive(end)
             if reply.get("id") == message["id"]:
@@ -101,7 +101,7 @@ class Browser:
             raise RuntimeError(f"{script}: {reply['exceptionDetails']}")
         return reply["result"].get("value")
 
-    def wait(self, script, seconds=60):
+    def wait(self, script, seconds=180):
         end = time.monotonic() + seconds
         while not self.value(script):
             if time.monotonic() > end:

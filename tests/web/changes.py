@@ -42,16 +42,20 @@ def difference_is_that_of(page, before, now):
     old, new = (one.json["target"]["words"] for one in (before, now))
     columns = len(before.words()[0])
     shown = in_map(page, "difference")
-    seen = set()
+    seen, at_old, at_new = set(), 0, 0  # a word may occur twice: rows keep the order of both
     for i, name in enumerate(names):
         was, _, became = name.partition(" \u21d2 ")
-        became = became or was
-        zeros = [0.0] * columns
-        less = zeros if name.startswith("+ ") else before.words()[old.index(was.lstrip("\u2212 "))]
-        more = zeros if name.startswith("\u2212 ") else now.words()[new.index(became.lstrip("+ "))]
+        less = more = [0.0] * columns
+        if not name.startswith("+ "):
+            equal(was.removeprefix("\u2212 "), old[at_old], "the name of a row as it was")
+            less, at_old = before.words()[at_old], at_old + 1
+        if not name.startswith("\u2212 "):
+            equal((became or was).removeprefix("+ "), new[at_new], "the name of a row as it is")
+            more, at_new = now.words()[at_new], at_new + 1
         near(shown[i * columns:(i + 1) * columns], [b - a for a, b in zip(less, more)],
              f"difference of {name}", within=2 * STEP)
         seen.add(name.split()[0] if " " in name else "same")
+    equal((at_old, at_new), (len(old), len(new)), "rows of both translations")
     check(len(seen) > 1, f"nothing differs in {names}")
 
 
@@ -122,7 +126,7 @@ def one_head_is_forced(page):
         truth = forced
         near(in_map(page, "now"), flat(forced.words(layer=1, head=2)), f"row {row} forced")
     chips = [c[0] for c in attributes(page, ".changes button")]
-    equal(chips[0], f"step {wanted[0]['step'] + 1} looks at through \u00d7", "what is told")
+    equal(chips[0], f"Step {wanted[0]['step'] + 1} attends to through \u00d7", "what is told")
     click_cell(page, "now", 1, 4)
     state = urllib.parse.parse_qs(page.browser.value("location.hash").lstrip("#"))
     check("force" not in state, f"what was forced behind it stays: {state}")
@@ -154,7 +158,10 @@ def differences_are_marked(page):
     for _, weight, fill, _ in shown:
         red, _, blue = rgb(fill)
         check(abs(weight) < 0.02 or (red > blue) == (weight > 0), f"{weight} is {fill}")
-    check(shown[0][3] >= 28, "cells too small for numbers")
+    # Numbers are written into cells of 28 pixels or more: of a short sentence with any font.
+    what_if(page, text="A dog runs.", mask="1")
+    shown = attributes(page, ".difference .cells rect", "data-weight", "width")
+    check(shown[0][2] >= 28, "cells too small for numbers")
     texts = [t[0] for t in attributes(page, ".difference .cells text")]
     near([len(texts)], [sum(abs(one[1]) >= 0.01 for one in shown)], "numbers", within=1)
     check(any(text.startswith("\u2212") for text in texts), f"none below zero: {texts}")
@@ -206,8 +213,11 @@ def pointing_links_all_maps(page):
     for name in ("before", "now", "difference"):
         equal(page.browser.value(f"document.querySelectorAll('.{name} .cross-hair rect').length"),
               2, f"lines of the cross-hair in {name}")
-    before, now = (one.words()[row][col] for one in (Asked(page), Asked(page, mask_words=[2])))
-    read = f"kleiner \u2192 small: before {before:.3f}, now {now:.3f}, difference {now - before:.3f}"
+    truth, masked = Asked(page), Asked(page, mask_words=[2])
+    before, now = (one.words()[row][col] for one in (truth, masked))
+    was, became = (one.json["target"]["words"][row] for one in (truth, masked))
+    name = was if was == became else f"{was} \u21d2 {became}"
+    read = f"{name} \u2192 small: before {before:.3f}, now {now:.3f}, difference {now - before:.3f}"
     equal(page.text("#read-out"), read, "the read-out")
     # Of a sentence as it is, its own weights; what is drawn anew is read anew.
     done_after(page, "document.querySelector('.changes button').click()")
@@ -264,7 +274,7 @@ def changes_belong_to_their_sentence(page):
     """Every view says that there are some; another sentence has none."""
     page.open(text=f"{SENTENCE} {TURNED}", mask="2", view="map")
     page.browser.call("Page.resetNavigationHistory")  # which is full at 50
-    check("masked: dog" in page.text(".unchanged"), "the map does not tell of a change")
+    check("Masked: dog" in page.text(".unchanged"), "the map does not tell of a change")
     near(page.numbers(".cells rect", "weight"), flat(Asked(page).words()), "the map as it was")
     page.browser.value("(() => { const list = document.querySelector('#sentence');"
                        " list.value = '1'; list.dispatchEvent(new Event('change')); })()")

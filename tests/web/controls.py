@@ -302,16 +302,47 @@ def a_key_is_asked_for(page):
     os.chmod(f"{page.folder}/keys", 0o600)
     with Server(page, "--api-keys", f"{page.folder}/keys", "--require-api-key"):
         page.browser.open(f"{page.url}/#text=A+dog.")
-        check("API key" in page.text("#message"), f"without a key: {page.text('#message')!r}")
+        check("Enter yours below" in page.text("#message"), f"without: {page.text('#message')!r}")
         equal(page.browser.value("document.querySelector('#key-line').hidden"), False, "its field")
         ready_after(page, lambda: choose(page, "key", "open-sesame"))
-        equal((page.text("#message"), page.text("#translation")), ("", "Ein Hund."), "with the key")
+        for what in ("with the key", "after a reload, which keeps it"):
+            equal((page.text("#message"), page.text("#translation")), ("", "Ein Hund."), what)
+            page.browser.open(f"{page.url}/#text=A+dog.")
+        ready_after(page, lambda: choose(page, "key", "wrong"))  # the answer is still known
+        choose(page, "text", "A cat.")
+        ready_after(page, lambda: page.click("#ask [type=submit]"))
+        check("API key" in page.text("#message") and "yours below" not in page.text("#message"),
+              f"with a wrong key: {page.text('#message')!r}")
         page.browser.logs = [line for line in page.browser.logs if "status of 4" not in line]
         page.browser.requests = [url for url in page.browser.requests
                                  if not url.startswith(page.url)]
 
 
+def warned(page):
+    hidden = page.browser.value("document.querySelector('#warnings').hidden")
+    return "" if hidden else page.text("#warnings")
+
+
+def what_the_model_cannot_read_is_reported(page):
+    page.open(text=SENTENCE, model="en-de")
+    equal(warned(page), "", "warnings about English")
+    page.open(text="我是一个学生", model="en-de")
+    equal(warned(page), "6 of 6 characters are unknown to this model: 我 是 一 个 学."
+          "The text looks like Chinese, and the model reads English. "
+          "Switch to Simplified Chinese \u2192 English", "warnings about Chinese")
+    german = "Das ist ein kleiner Hund, und er läuft durch den Schnee."
+    page.open(text=german, model="en-de")
+    equal(warned(page), "The text looks like German, and the model reads English. "
+          "Switch to German → English", "warnings about German")
+    ready_after(page, lambda: page.click("#warnings button"))
+    equal(address(page).get("model"), "de-en", "the model after the button")
+    equal(page.browser.value("document.querySelector('#text').value"), german, "the text after it")
+    equal(warned(page), "", "warnings about German for de-en")
+    check("dog" in page.text("#translation"), "the translation by the other model")
+
+
 SHIPPED = [keys_choose, the_address_keeps_every_choice, themes_change, sentences_are_chosen,
            typing_and_models, views_offer_what_they_have, words_have_their_direction,
            only_the_page_itself_runs, a_key_is_asked_for, the_translation_can_be_pointed_at,
-           back_goes_back, unknown_words_are_shown, a_server_that_is_gone_is_told]
+           back_goes_back, unknown_words_are_shown,
+           what_the_model_cannot_read_is_reported, a_server_that_is_gone_is_told]

@@ -77,8 +77,8 @@ def a_map_is_drawn(page):
                                          for k in range(len(words))], f"places of {name}", 0.01)
     for text, x, y in attributes(page, ".cells text", "x", "y"):
         j, i = int((x - left) / size), int((y - top) / size)
-        near([float("0" + text if text != "1" else 1)], [cells[i * len(cols) + j][4]],
-             f"the number in cell {i}, {j}", within=0.0051)
+        near([float(text)], [cells[i * len(cols) + j][4]], f"the number in cell {i}, {j}",
+             within=0.0051)
     wanted = sum(weight >= 0.01 for weight in flat(truth.words()))
     equal(len(attributes(page, ".cells text")), wanted, "numbers in cells")
     dots = attributes(page, ".dots circle", "cx", "cy")
@@ -97,18 +97,15 @@ def a_map_is_drawn(page):
 def self_attention_has_its_names(page):
     asked = Asked(page, TURNED)
     pieces = [p if len(p) == 1 else p.replace("\u2581", "") for p in asked.json["target"]["tokens"]]
-    for kind, rows, cols in (
-            ("decoder", pieces, ["<s>", *pieces[:-1]]), ("encoder", "source", "source")):
-        unit = "pieces" if kind == "decoder" else "words"
+    for kind, unit, names in (("decoder", "pieces", ["<s>", *pieces[:-1]]),
+                              ("encoder", "words", asked.json["source"]["words"])):
         page.open(text=TURNED, kind=kind, layer=1, head=0, unit=unit)
-        for side, names in (("row", rows), ("col", cols)):
-            words = asked.json[names]["words"] if isinstance(names, str) else names
-            equal([n[0] for n in attributes(page, f".names [data-{side}]")], words, kind)
+        for side in ("row", "col"):
+            equal([n[0] for n in attributes(page, f".names [data-{side}]")], names, kind)
     page.open(text=TURNED, kind="decoder", layer=1, head=0)
-    rows = asked.rows
-    shifted = [0, *(at + 1 for at in rows[:-1])]
+    inputs = [0, *(at + 1 for at in asked.rows[:-1])]
     weights = Truth(TURNED).maps("decoder", 1, 0)[0]["data"]
-    near(page.numbers(".cells rect", "weight"), flat(by_words(weights, rows, shifted)), "words",
+    near(page.numbers(".cells rect", "weight"), flat(by_words(weights, inputs, inputs)), "words",
          within=0.006)
 
 
@@ -215,10 +212,12 @@ def heads_are_small_maps(page):
     spans = attributes(page, ".heads button", "data-entropy", "data-distance", "data-diagonality",
                        "data-end", "aria-label")
     for text, entropy, distance, diagonality, end, told in spans:
-        wanted = re.fullmatch(r"(\S+) bits(\S+) words offdiagonal (\S+?)(\d+) % at </s>", text)
+        wanted = re.fullmatch(r"(\S+) bits(\S+) words from diagonaldiagonal (\S+?)"
+                              r"(\d+) % at </s>", text)
         check(wanted, text)
         both = [float(x) for x in re.fullmatch(
-            r"layer \d, head \d: (\S+) bits, (\S+) words off, diagonal (\S+), (\d+) % at </s>",
+            r"layer \d, head \d: (\S+) bits, (\S+) words from diagonal, diagonal (\S+), "
+            r"(\d+) % at </s>",
             told).groups()]
         near(both, (entropy, distance, diagonality, 100 * end), told, within=0.51)
         near([float(x) for x in wanted.groups()[:2]], (entropy, distance), text, within=0.051)

@@ -11,7 +11,7 @@ from truth import SENTENCE, Asked, ask_service, check, equal, flat, near
 TEXT = "a b c d"
 BASE = 118  # where the bars of a step stand, in points from above
 NOTES = {"dot": "anew at each step", "local-m": "moves on by one word", "local-p": "predicts a "
-         "position p", "hard-argmax": "One word is chosen", "forward": "does not go back",
+         "position p", "hard-argmax": "One piece is chosen", "forward": "one word behind it",
          "window": "middle of a soft window", "static": "the same at every step",
          "location": "never looks at the words"}
 

@@ -23,7 +23,7 @@ class Server:
                                          *arguments], stderr=self.log)
 
     def __enter__(self):
-        for _ in range(300):
+        for _ in range(1200):
             self.log.seek(0)
             found = re.search(r"listening on (http:\S+)", self.log.read())
             if found:

@@ -41,8 +41,7 @@ def held(page, text):
 
 
 def stands(page, text):
-    page.browser.wait(f"document.querySelector('#translation').textContent === {json.dumps(text)}",
-                      seconds=10)
+    page.browser.wait(f"document.querySelector('#translation').textContent === {json.dumps(text)}")
 
 
 def words_come_as_they_are_written(page):
@@ -54,14 +53,15 @@ def words_come_as_they_are_written(page):
         events = held(page, text)
         equal(events[-1][0], "done", "the last event")
         check(sum(name == "words" for name, _ in events) > 2, f"few words: {events[:-1]}")
-        begun = {}
+        begun, gaps = {}, {}
         for name, data in events[:-1]:
             number = data["sentence"]
             old = begun.get(number, "").removesuffix("…")
             begun[number] = (old + data["added"] + "…" if name == "words"
                              else data["translatedText"])
+            gaps[number] = data["before"]
             page.browser.value("window.held.at(-1).give(1)")
-            stands(page, " ".join(begun[number] for number in sorted(begun)))
+            stands(page, "".join(gaps[n] + begun[n] for n in sorted(begun)).strip())
             equal(page.browser.value(busy), "true", "whether more is to come")
         equal(len(begun), 2, "sentences")
         page.browser.value("window.held.at(-1).give(1)")

@@ -98,7 +98,7 @@ def run_is_shown(page, lines):
     data = base64.b64decode(told["attention"][0]["data"])
     width = told["attention"][0]["cols"]
     rows = [[b / 255 for b in data[at:at + width]] for at in range(0, len(data), width)]
-    equal(page.text(".past p"), f"{entropy(rows):.3f} bits a row on average", "the entropy")
+    equal(page.text(".past p"), f"Mean entropy {entropy(rows):.3f} bits per row", "the entropy")
     picture(page, "training-light")
     first = page.numbers(".past .cells rect", "weight")
     updates = page.browser.value("fetch('/v1/training?source=en&target=de').then((r) => r.json())")
@@ -152,8 +152,7 @@ def run_is_followed(page, lines):
         equal(page.browser.value(chosen), ["step", count, "2", "update 80", "80", True], "at first")
         shutil.copy(f"{files}00000240.safetensors", f"{files}00000280.safetensors")
         measured(page, line, 250)
-        page.browser.wait(f"document.querySelector('.training .step').max === '{int(count) + 1}'",
-                          seconds=20)
+        page.browser.wait(f"document.querySelector('.training .step').max === '{int(count) + 1}'")
         equal(dots(page), [*old, 250], "updates that are drawn")
         equal(page.browser.value(chosen), ["step", str(int(count) + 1), "2", "update 80", "80",
                                            True], "what was chosen")
@@ -161,14 +160,14 @@ def run_is_followed(page, lines):
             os.remove(f"{files}{name}.safetensors")
         measured(page, line, 260)
         page.browser.wait("document.querySelectorAll('.curve[data-name=loss] [data-kind=train]')"
-                          f".length === {len(old) + 2}", seconds=20)
+                          f".length === {len(old) + 2}")
         equal(page.browser.value(chosen), ["step", count, "1", "update 80", "80", True], "deleted")
         equal(page.numbers(".past .cells rect", "weight"), weights, "where it looked")
         page.open(text="a b c d e", view="training")
         shown(page, ".past")
         equal(page.text(".steps.wide span"), "update 280", "the last one")
         shutil.copy(f"{files}00000240.safetensors", f"{files}00000290.safetensors")
-        page.browser.wait("document.querySelector('.past').dataset.shown === '290'", seconds=20)
+        page.browser.wait("document.querySelector('.past').dataset.shown === '290'")
     rounds = "new Promise((done) => setTimeout(done, 5 * 5000))"
     asks = ("performance.getEntriesByType('resource')"
             ".filter((e) => e.name.includes('training?')).length")

@@ -57,6 +57,14 @@ def digits(x):
     return f"{x:.{3 if size < 10 else 2 if size < 100 else 1}f}"
 
 
+def column_digits(numbers):
+    """A column of numbers as the page writes it: all with the digits of the largest."""
+    size = max(map(abs, numbers)) or 1
+    if size < 0.001 or size >= 10000:
+        return [f"{x:.2e}".replace("e-0", "e-").replace("e+0", "e+") for x in numbers]
+    return [f"{x:.{3 if size < 10 else 2 if size < 100 else 1}f}" for x in numbers]
+
+
 def by_words(weights, rows, cols):
     """Pieces to words: the mean over those of a row's word, the sum over those of a column's."""
     sums = [[0.0] * (max(cols) + 1) for _ in range(max(rows) + 1)]
@@ -155,7 +163,8 @@ def saved_as(page, form, act=None):
     for _ in range(1500):
         for path in glob.glob(f"{folder}/*-*.{ENDINGS.get(form, form)}"):  # the sentence, the view
             with open(path, "rb") as file:
-                return file.read()
+                if data := file.read():  # the browser makes the file first, and fills it then
+                    return data
         time.sleep(0.02)
     raise Failed(f"{form} was not saved")
 
@@ -168,6 +177,12 @@ def pixels(page, selector):
         " c.height; const pen = copy.getContext('2d', { willReadFrequently: true });"
         " pen.drawImage(c, 0, 0); return [...pen.getImageData(0, 0, c.width, c.height).data]; })")
     return [[data[at:at + 3] for at in range(0, len(data), 4)] for data in found]
+
+
+def few_elements(page, view, most=20000):
+    """What a view draws stays fluid: its elements are counted, since times depend on the machine."""
+    count = page.browser.value("document.querySelectorAll('#stage *').length")
+    check(0 < count < most, f"{view} has {count} elements")
 
 
 def shown(page, selector):

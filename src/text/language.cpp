@@ -1,22 +1,24 @@
-#include "serve/language.h"
+#include "text/language.h"
 
 #include <algorithm>
 #include <vector>
-
-#include "serve/http.h"
 
 namespace fovea {
 namespace {
 
 constexpr std::pair<std::string_view, const char*> kNames[] = {
     {"af", "Afrikaans"},
+    {"am", "Amharic"},
     {"ar", "Arabic"},
+    {"as", "Assamese"},
     {"az", "Azerbaijani"},
     {"be", "Belarusian"},
     {"bg", "Bulgarian"},
     {"bn", "Bengali"},
+    {"br", "Breton"},
     {"ca", "Catalan"},
     {"cs", "Czech"},
+    {"cy", "Welsh"},
     {"da", "Danish"},
     {"de", "German"},
     {"el", "Greek"},
@@ -30,26 +32,41 @@ constexpr std::pair<std::string_view, const char*> kNames[] = {
     {"fr", "French"},
     {"ga", "Irish"},
     {"gl", "Galician"},
+    {"gu", "Gujarati"},
     {"he", "Hebrew"},
     {"hi", "Hindi"},
     {"hr", "Croatian"},
     {"hu", "Hungarian"},
+    {"hy", "Armenian"},
     {"id", "Indonesian"},
     {"is", "Icelandic"},
     {"it", "Italian"},
     {"ja", "Japanese"},
+    {"ka", "Georgian"},
+    {"kk", "Kazakh"},
+    {"km", "Khmer"},
+    {"kn", "Kannada"},
     {"ko", "Korean"},
     {"la", "Latin"},
+    {"lo", "Lao"},
     {"lt", "Lithuanian"},
     {"lv", "Latvian"},
     {"mk", "Macedonian"},
+    {"ml", "Malayalam"},
+    {"mn", "Mongolian"},
+    {"mr", "Marathi"},
     {"ms", "Malay"},
+    {"my", "Burmese"},
     {"nb", "Norwegian"},
+    {"ne", "Nepali"},
     {"nl", "Dutch"},
+    {"or", "Odia"},
+    {"pa", "Punjabi"},
     {"pl", "Polish"},
     {"pt", "Portuguese"},
     {"ro", "Romanian"},
     {"ru", "Russian"},
+    {"si", "Sinhala"},
     {"sk", "Slovak"},
     {"sl", "Slovenian"},
     {"sq", "Albanian"},
@@ -57,14 +74,19 @@ constexpr std::pair<std::string_view, const char*> kNames[] = {
     {"sv", "Swedish"},
     {"sw", "Swahili"},
     {"ta", "Tamil"},
+    {"te", "Telugu"},
+    {"tg", "Tajik"},
     {"th", "Thai"},
     {"tl", "Tagalog"},
     {"tr", "Turkish"},
+    {"ug", "Uyghur"},
     {"uk", "Ukrainian"},
     {"ur", "Urdu"},
+    {"uz", "Uzbek"},
     {"vi", "Vietnamese"},
-    {"zh-Hans", "Chinese"},
+    {"zu", "Zulu"},
     {"pt-BR", "Portuguese (Brazil)"},
+    {"zh-Hans", "Chinese"},
     {"zh-Hant", "Chinese (traditional)"},
 };
 
@@ -88,10 +110,16 @@ std::string language_name(std::string_view code) {
 }
 
 std::string canonical_code(std::string_view code) {
-  const std::string small = lower(code);
+  std::string small(code);
+  for (char& c : small)
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
   for (const auto& [alias, known] : kAliases)
     if (alias == small) return std::string(known);
   return small;
+}
+
+bool same_language(std::string_view a, std::string_view b) {
+  return a.substr(0, a.find('-')) == b.substr(0, b.find('-'));
 }
 
 std::optional<std::pair<std::string, std::string>> languages_of_folder(std::string_view path) {

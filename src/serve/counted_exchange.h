@@ -1,0 +1,57 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "serve/http.h"
+#include "serve/metrics.h"
+
+namespace fovea {
+
+// What metrics and the log say of a request: never a key, an address or any part of a text.
+struct RequestNote {
+  std::string id, method, path;  // path: the route, or the printable path of an unknown one
+  std::string endpoint;          // the route, or "other"
+  size_t bytes = 0;              // of the body
+};
+
+// The header X-Request-Id of the request if it is valid, else a random identifier. Valid: 1 to 64
+// letters, digits and -_.
+std::string request_id(const Request& request);
+
+// An exchange that counts the request and writes a line of the log when it is answered, and adds
+// X-Request-Id to the reply. Thread-safe like Exchange.
+class CountedExchange : public Exchange {
+ public:
+  enum class Log { none, line };
+  CountedExchange(std::shared_ptr<Exchange> inner, ServiceMetrics& metrics, RequestNote note,
+                  Log log);
+  ~CountedExchange() override { end_with(inner_->gone() ? 499 : 500); }
+
+  // The model that translates. Call it before another thread may answer.
+  void set_model(const std::string& name) { model_ = name; }
+
+  void answer(Reply reply) override;
+  void begin(Reply head) override;
+  void send(std::string part) override;
+  void end() override;
+  bool gone() const override { return inner_->gone(); }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  void end_with(int status);
+  void write_line(int status, double seconds) const;
+
+  std::shared_ptr<Exchange> inner_;
+  ServiceMetrics& metrics_;
+  RequestNote note_;
+  Log log_;
+  std::string model_;
+  size_t sent_ = 0;  // bytes of the body
+  std::atomic<bool> ended_{false};
+  Clock::time_point begin_ = Clock::now();
+};
+
+}  // namespace fovea

@@ -1,0 +1,249 @@
+#include <gtest/gtest.h>
+
+#include <new>
+#include <string>
+#include <vector>
+
+#include "serve/batcher.h"
+#include "support/echo_engine.h"
+#include "support/tasks.h"
+
+// One client floods the batcher; others must not notice.
+namespace fovea {
+namespace {
+
+using std::chrono::milliseconds;
+
+std::shared_ptr<Task> task_by(const std::string& client,
+                              const std::shared_ptr<const Engine>& engine,
+                              std::vector<std::string> sentences, Result& result) {
+  auto task = task_of(engine, std::move(sentences), result);
+  task->client = client;
+  return task;
+}
+
+// A client that always has as much waiting as the batcher accepts, in requests like `sentences`.
+// Other clients ask at steps of its batches.
+struct Flood {
+  std::vector<std::string> sentences;
+  int64_t beam = 2;
+  std::shared_ptr<const Engine> engine;
+  size_t most = 200;  // requests in all
+  std::vector<Result> results = std::vector<Result>(200);
+  size_t next = 0;
+  int64_t steps = 0;
+  std::function<void(int64_t step)> each = nullptr;
+  Batcher batcher;
+
+  Flood(const BatcherOptions& options, std::vector<std::string> texts,
+        std::shared_ptr<const Engine> model = echo_engine("en", "de"))
+      : sentences(std::move(texts)), engine(std::move(model)), batcher(options) {
+    batcher.observe = [this](const BatchStep&) {
+      ++steps;
+      refill();
+      if (each) each(steps);
+    };
+  }
+  void refill() {
+    while (next < most) {
+      const auto task = task_by("flood", engine, sentences, results[next]);
+      task->wish.beam = beam;
+      if (!batcher.add(task)) return;
+      ++next;
+    }
+  }
+  void run() {
+    refill();
+    run_out(batcher);
+  }
+};
+
+// Steps from the arrival of "abcd" of another client to its translation.
+int64_t steps_of_other(Flood& flood) {
+  Result other;
+  int64_t arrived = 0, done = 0;
+  flood.each = [&](int64_t step) {
+    if (step != 20) return;
+    const auto task = task_by("other", flood.engine, {"abcd"}, other);
+    task->finish = [&, finish = task->finish](Outcome outcome, auto translations) {
+      done = flood.steps;
+      finish(outcome, std::move(translations));
+    };
+    arrived = step;
+    EXPECT_TRUE(flood.batcher.add(task)) << "rejected beside a flood";
+  };
+  flood.run();
+  EXPECT_EQ(other.texts, std::vector<std::string>{"abcd"});
+  for (size_t i = 0; i < flood.most; ++i) {
+    EXPECT_EQ(flood.results[i].outcome, Outcome::done) << i;
+    EXPECT_EQ(flood.results[i].texts, flood.sentences) << i;
+  }
+  return done - arrived;
+}
+
+const std::string kLong(100, 'a');
+
+TEST(Fairness, AFloodOfSmallRequestsDelaysNobodyElse) {
+  Flood flood({}, {kLong});
+  EXPECT_LE(steps_of_other(flood), 6) << "four letters, the end and one step of the flood";
+}
+
+TEST(Fairness, AFloodOfLargeTextsDelaysNobodyElse) {
+  Flood flood({}, std::vector<std::string>(100, kLong));
+  flood.most = 4;
+  EXPECT_LE(steps_of_other(flood), 6);
+}
+
+TEST(Fairness, AFloodWithALargeBeamDelaysNobodyElse) {
+  Flood flood({}, {kLong});
+  flood.beam = 16;
+  flood.most = 40;
+  EXPECT_LE(steps_of_other(flood), 6);
+}
+
+TEST(Fairness, AFloodOfClosedBatchesDelaysNobodyElse) {
+  Flood flood({.delay = {}}, {kLong}, closed_echo_engine("en", "de"));
+  EXPECT_LE(steps_of_other(flood), 6);
+}
+
+// Without interruption a client waits for the batch under way at most: a batch of light clients
+// comes next.
+TEST(Fairness, WithoutInterruptionTheNextBatchIsTheOthers) {
+  Flood flood({.interrupts = false}, {kLong});
+  EXPECT_LE(steps_of_other(flood), 110) << "100 letters of the batch that was under way";
+}
+
+// However long they go on, light clients leave the flood its share.
+TEST(Fairness, AFloodIsNotStarved) {
+  Flood flood({}, {kLong});
+  flood.most = 16;
+  std::vector<Result> light(4000);
+  size_t next = 0, before = 0;
+  flood.each = [&](int64_t) {  // eight clients that ask again as soon as they are answered
+    for (size_t c = 0; c < 8 && next < light.size(); ++c)
+      if (next < 8 || light[next - 8].finished > 0) {
+        const std::string client = "light " + std::to_string(next % 8);
+        flood.batcher.add(task_by(client, flood.engine, {"abcdefgh"}, light[next++]));
+      }
+    if (flood.results[15].finished == 0) before = next;
+  };
+  flood.run();
+  EXPECT_LT(before, light.size()) << "the flood was served last";
+  EXPECT_GT(before, 8u);
+}
+
+// Two clients with much to do have equal shares in any order of arrival.
+TEST(Fairness, HeavyClientsShareEvenly) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({.batch_sentences = 16, .queue_tokens = 1 << 20});
+  Result first[20], second;
+  const std::vector<std::string> text(100, "abcdefgh");
+  for (Result& result : first) batcher.add(task_by("first", engine, text, result));
+  batcher.add(task_by("second", engine, text, second));
+  int others = -1;
+  second.finished = 0;
+  int64_t steps = 0;
+  batcher.observe = [&](const BatchStep&) {
+    ++steps;
+    if (second.finished == 0) {
+      others = 0;
+      for (const Result& result : first) others += result.finished;
+    }
+  };
+  run_out(batcher);
+  EXPECT_GE(others, 0);
+  EXPECT_LE(others, 2) << "of twenty requests of equal size that came before";
+}
+
+TEST(Fairness, NobodyIsRejectedBecauseOfAnother) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({.queue_tokens = 1000});
+  std::vector<Result> results(3000);
+  size_t next = 0;
+  const auto add = [&](const std::string& client, size_t letters) {
+    return batcher.add(task_by(client, engine, {std::string(letters, 'a')}, results[next++]));
+  };
+  while (add("flood", 40)) continue;
+  EXPECT_EQ(batcher.waiting_cost(), 996);
+  EXPECT_FALSE(batcher.full()) << "there is room for others";
+  EXPECT_FALSE(batcher.has_room("flood", 12));
+  EXPECT_TRUE(batcher.has_room("other", 12));
+  for (int i = 0; i < 80; ++i) EXPECT_TRUE(add("other", 40)) << i;
+  EXPECT_TRUE(add("third", 10'000)) << "one request of any size";
+  EXPECT_TRUE(batcher.full());
+  run_out(batcher);
+  EXPECT_FALSE(batcher.full());
+}
+
+// Several that flood share what there is, and still leave room.
+TEST(Fairness, ManyFloodsShareTheQueue) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({.queue_tokens = 1000});
+  std::vector<Result> results(5000);
+  size_t next = 0;
+  for (int round = 0; round < 100; ++round)
+    for (int c = 0; c < 20; ++c)
+      batcher.add(task_by(std::to_string(c), engine, {std::string(40, 'a')}, results[next++]));
+  EXPECT_LT(batcher.waiting_cost(), 4000);
+  EXPECT_TRUE(batcher.add(task_by("new", engine, {kLong}, results[next++])));
+  run_out(batcher);
+}
+
+TEST(Fairness, CostGrowsWithBeamAndAlternatives) {
+  Wish wish;
+  EXPECT_EQ(translation_cost(10, wish), 10);
+  wish.beam = 1;
+  EXPECT_EQ(translation_cost(10, wish), 10) << "no less than the default beam of 4";
+  wish.beam = 16;
+  EXPECT_EQ(translation_cost(10, wish), 40);
+  wish.beam = 5;
+  EXPECT_EQ(translation_cost(3, wish), 4);
+  wish.n_best = 8;
+  EXPECT_EQ(translation_cost(10, wish), 20);
+  // A batch has a quarter as many sentences with 16 hypotheses.
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({.batch_sentences = 16});
+  int64_t most = 0;
+  batcher.observe = [&](const BatchStep& step) { most = std::max(most, step.sentences); };
+  Result result;
+  const auto task = task_by("a", engine, std::vector<std::string>(50, "ab"), result);
+  task->wish.beam = 16;
+  batcher.add(task);
+  EXPECT_EQ(batcher.waiting_cost(), 50 * 8);
+  run_out(batcher);
+  EXPECT_EQ(most, 4);
+}
+
+TEST(Fairness, TheNumberOfKnownClientsIsBounded) {
+  FairQueue queue(1000);
+  const auto engine = echo_engine("en", "de");
+  std::vector<Result> results(5000);
+  std::vector<std::shared_ptr<Task>> tasks;
+  for (size_t i = 0; i < results.size(); ++i) {
+    tasks.push_back(task_by(std::to_string(i), engine, {"ab"}, results[i]));
+    queue.add(tasks.back());
+    if (i == 0) continue;  // one client stays active: the common start is kept
+    queue.take(*tasks.back());
+    queue.erase_taken(*tasks.back()->queue);
+    queue.release(*tasks.back(), 1);
+  }
+  EXPECT_LE(queue.clients(), 1100u);
+  EXPECT_EQ(queue.tasks(), 1u);
+}
+
+// Memory may run out where a batch is begun: the thread goes on.
+TEST(Fairness, AThreadSurvivesABatchThatCannotBegin) {
+  const auto engine = echo_engine("en", "de");
+  Batcher batcher({});
+  Result result;
+  const auto task = task_by("a", engine, {"abcd"}, result);
+  int asked = 0;
+  task->abandoned = [&] { return ++asked == 1 ? throw std::bad_alloc() : false; };
+  batcher.add(task);
+  EXPECT_NO_THROW(run_out(batcher));
+  EXPECT_EQ(result.texts, std::vector<std::string>{"abcd"});
+  EXPECT_EQ(batcher.waiting_cost(), 0);
+}
+
+}  // namespace
+}  // namespace fovea
