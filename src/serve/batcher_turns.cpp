@@ -34,7 +34,7 @@ constexpr int64_t kLightPatience = 128;  // rows that one light client may be ah
 // A step cannot be interrupted, so that others wait for its end. Encoding costs as much as a step
 // with as many rows: only some sentences join at a time.
 constexpr int64_t kJoiningCost = 128;
-constexpr int64_t kCareful = 2;  // a heavy client has so many times less while others are about
+constexpr int64_t kCareful = 4;  // divides the batch of a heavy client while others ask
 
 bool is_few(const Task& task) { return task.sentences.size() <= kFew; }
 

@@ -20,7 +20,7 @@ namespace http = boost::beast::http;
 
 constexpr size_t kFarewellBytes = 1 << 20;
 // Bytes at a time: between them others are served. Chunks are parsed, other bodies are not.
-constexpr size_t kRead = 16 << 10, kReadUnparsed = 64 << 10;
+constexpr size_t kRead = 16 << 10, kReadUnparsed = 64 << 10, kWrite = 256 << 10;
 constexpr size_t kSmallBody = 64 << 10;  // does not count, so that large ones do not exclude it
 constexpr size_t kCopied = 64 << 10;     // of an answer: more is a write of its own
 constexpr std::chrono::milliseconds kLookAgain{1'000};  // for a client that sends no more
@@ -71,7 +71,8 @@ void call_handler(const Server::State& server, Request request, const std::share
 
 Connection::Connection(std::shared_ptr<Server::State> server, Tcp::socket socket, Peer peer)
     : server_(std::move(server)), stream_(std::move(socket)), later_(server_->io),
-      buffer_(server_->options.max_buffer()), peer_(std::move(peer)), client_(peer_.client) {
+      write_later_(server_->io), buffer_(server_->options.max_buffer()), peer_(std::move(peer)),
+      client_(peer_.client) {
   Code ignored;
   stream_.socket().set_option(Tcp::no_delay(true), ignored);
   server_->connections.insert(this);
@@ -116,12 +117,12 @@ void Connection::close_if_unasked(Server::State::Unasked clients) {
   if ((idle && (all || !fresh_)) || (all && place_->stage() == Stage::reading)) close();
 }
 
-// Calls `act` when the client may have the next read.
-void Connection::when_due(void (Connection::*act)()) {
-  const auto wait = pace_.wait();
+// Calls `act` when the client may have the next read or write.
+void Connection::when_due(asio::steady_timer& timer, const Pace& pace, void (Connection::*act)()) {
+  const auto wait = pace.wait();
   if (wait.count() == 0) return (this->*act)();
-  later_.expires_after(wait);
-  later_.async_wait([self = shared_from_this(), act](const Code& error) {
+  timer.expires_after(wait);
+  timer.async_wait([self = shared_from_this(), act](const Code& error) {
     if (!error) (self.get()->*act)();
   });
 }
@@ -129,7 +130,7 @@ void Connection::when_due(void (Connection::*act)()) {
 // Reads what has come, which is more than nothing unless there is an error, and calls `next`.
 void Connection::read_more(Next next) {
   next_ = next;
-  when_due(&Connection::read_now);
+  when_due(later_, pace_, &Connection::read_now);
 }
 
 void Connection::read_now() {
@@ -147,7 +148,7 @@ void Connection::read_header() {
   enter(Stage::reading);
   ends_ = head_only_ = false;
   framing_ = received_ = 0;
-  pace_ = {};
+  pace_ = write_pace_ = {};
   parser_.emplace();
   parser_->header_limit(static_cast<std::uint32_t>(server_->options.max_header));
   parser_->body_limit(server_->options.max_body);
@@ -212,7 +213,7 @@ void Connection::read_body() {
   request_.body.reserve(length);  // takes no memory before bytes are there
   request_.body.assign(static_cast<const char*>(buffer_.data().data()), received_);
   buffer_.consume(received_);
-  if (has_room_for_body(received_)) when_due(&Connection::read_rest);
+  if (has_room_for_body(received_)) when_due(later_, pace_, &Connection::read_rest);
 }
 
 // Of a body whose length is known: straight into its place.
@@ -231,7 +232,7 @@ void Connection::on_rest(const Code& error, size_t bytes) {
   if (error) return refuse(complaint_of(error));
   pace_.count(bytes);
   received_ += bytes;
-  if (has_room_for_body(received_)) when_due(&Connection::read_rest);
+  if (has_room_for_body(received_)) when_due(later_, pace_, &Connection::read_rest);
 }
 
 void Connection::on_chunks(const Code& error) {
@@ -415,14 +416,27 @@ void Connection::write(const Exchange* turn, std::string bytes, Part part) {
 void Connection::write_next() {
   enter(Stage::writing);
   stream_.expires_after(server_->options.write);
-  asio::async_write(
-      stream_, asio::buffer(waiting_.front()),
-      [self = shared_from_this()](const Code& error, size_t) { self->on_written(error); });
+  written_ = 0;
+  write_now();
 }
 
-void Connection::on_written(const Code& error) {
+void Connection::write_now() {
+  const auto rest = std::string_view(waiting_.front()).substr(written_, kWrite);
+  stream_.async_write_some(asio::buffer(rest),
+                           [self = shared_from_this()](const Code& error, size_t bytes) {
+                             self->on_written(error, bytes);
+                           });
+}
+
+// A client with a small receive window takes an answer in small parts. Between them the pace gives
+// it time to take more at once.
+void Connection::on_written(const Code& error, size_t bytes) {
   if (error) return close();
   const size_t written = waiting_.front().size();
+  const bool incomplete = bytes < std::min(kWrite, written - written_);
+  written_ += bytes;
+  if (incomplete) write_pace_.count(bytes);
+  if (written_ < written) return when_due(write_later_, write_pace_, &Connection::write_now);
   waiting_.pop_front();
   server_->answers.change(client_, held_, held_ - written);
   held_ -= written;
@@ -440,7 +454,7 @@ void Connection::farewell() {
   if (!closing_) stream_.socket().shutdown(Tcp::socket::shutdown_send, ignored);
   if (!closing_) stream_.expires_after(kFarewell);
   closing_ = true;
-  when_due(&Connection::discard);
+  when_due(later_, pace_, &Connection::discard);
 }
 
 void Connection::discard() {
@@ -459,6 +473,7 @@ void Connection::close() {
   place_.reset();
   if (const auto turn = current_.lock()) turn->leave();
   later_.cancel();
+  write_later_.cancel();
   Code ignored;
   stream_.socket().shutdown(Tcp::socket::shutdown_both, ignored);
   stream_.close();

@@ -104,7 +104,7 @@ class Connection : public Wire, public std::enable_shared_from_this<Connection> 
   using Next = void (Connection::*)(const Code& error);
 
   void enter(Stage stage);
-  void when_due(void (Connection::*act)());
+  void when_due(boost::asio::steady_timer& timer, const Pace& pace, void (Connection::*act)());
   void read_more(Next next);
   void read_now();
   void read_header();
@@ -129,7 +129,8 @@ class Connection : public Wire, public std::enable_shared_from_this<Connection> 
   bool takes_bytes();
   void enqueue(std::string bytes);
   void write_next();
-  void on_written(const Code& error);
+  void write_now();
+  void on_written(const Code& error, size_t bytes);
   void farewell();
   void discard();
   bool is_current(const Exchange* turn) const { return current_.lock().get() == turn; }
@@ -144,10 +145,12 @@ class Connection : public Wire, public std::enable_shared_from_this<Connection> 
   std::shared_ptr<Server::State> server_;
   boost::beast::tcp_stream stream_;
   boost::asio::steady_timer later_;  // one use at a time: a pause of reading, or a look
+  boost::asio::steady_timer write_later_;
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   std::unique_ptr<ConnectionTable::Place> place_;  // until it is closed
   Pace pace_;                                      // of the request that is being read
+  Pace write_pace_;                                // of its answer: incomplete writes
   Next next_ = nullptr;                            // what read_more() calls
   Request request_;
   size_t received_ = 0;  // bytes of request_.body, if its length was announced
@@ -156,6 +159,7 @@ class Connection : public Wire, public std::enable_shared_from_this<Connection> 
   std::weak_ptr<Turn> current_;
   std::deque<std::string> waiting_;  // parts of the answer; the first is being written
   size_t held_ = 0;                  // bytes in waiting_
+  size_t written_ = 0;               // bytes of the first of them
   bool fresh_ = true, keep_alive_ = false, head_only_ = false, ends_ = false, closing_ = false;
   unsigned version_ = 11;
   size_t body_ = 0;  // bytes that count among those of all bodies
