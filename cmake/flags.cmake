@@ -32,6 +32,6 @@ if(FOVEA_SANITIZE)
   target_link_options(fovea_flags INTERFACE -fsanitize=${FOVEA_SANITIZE})
 endif()
 if(FOVEA_SANITIZE MATCHES thread)  # which does not know the fences of Boost.Asio: its mutexes do
-  set_source_files_properties(src/serve/server.cpp src/serve/connection.cpp PROPERTIES
+  set_source_files_properties(src/http/server.cpp src/http/connection.cpp PROPERTIES
     COMPILE_DEFINITIONS BOOST_ASIO_DISABLE_FENCED_BLOCK)
 endif()

@@ -22,7 +22,7 @@ if(CMAKE_SCRIPT_MODE_FILE)
                         "text(k_${ID}, sizeof k_${ID})},\n")
   endforeach()
   file(WRITE ${OUT} "// Made by cmake/page.cmake of the files of web/.
-#include \"serve/page.h\"
+#include \"serve/web_page.h\"
 
 namespace fovea {
 namespace {

@@ -15,18 +15,18 @@ function(add_test_program NAME)
   endif()
 endfunction()
 
-# One test program per room, from the x_test.cpp files that stand beside the code.
-foreach(ROOM ${ROOMS})
-  file(GLOB TESTS CONFIGURE_DEPENDS src/${ROOM}/*_test.cpp)
+# One test program per module, from its x_test.cpp files.
+foreach(MODULE ${MODULES})
+  file(GLOB TESTS CONFIGURE_DEPENDS src/${MODULE}/*_test.cpp)
   if(TESTS)
-    add_test_program(test_${ROOM} ${TESTS})
-    add_test(NAME ${ROOM} COMMAND test_${ROOM})
+    add_test_program(test_${MODULE} ${TESTS})
+    add_test(NAME ${MODULE} COMMAND test_${MODULE})
   endif()
 endforeach()
 
 # An HTML parser that is not ours, for comparison.
 find_library(GUMBO gumbo REQUIRED)
-target_link_libraries(test_serve PRIVATE ${GUMBO})
+target_link_libraries(test_document PRIVATE ${GUMBO})
 
 # Golden cases of a folder: test_goldens [DIR].
 file(GLOB GOLDENS CONFIGURE_DEPENDS tests/goldens/*.cpp)

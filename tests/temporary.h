@@ -33,7 +33,7 @@ class TemporaryFolder {
 
 // Runs `action`, which must throw an Error with `code`, and returns its message.
 template <class Action>
-std::string message_of(Exit code, Action&& action) {
+std::string message_of(ExitCode code, Action&& action) {
   try {
     action();
   } catch (const Error& error) {

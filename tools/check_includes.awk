@@ -1,20 +1,20 @@
-# Includes run downwards along the table of rooms (tools/rooms, passed as `rooms`), and no chain
-# of includes between files comes back to where it began. Libraries that take long to compile are
-# known to one file each.
+# Includes go down the table of modules (tools/modules, passed as `modules`), and includes between
+# files have no cycles. Libraries that take long to compile are known to one file each. A module
+# without its tests has at most as many lines as the table allows.
 
-function room_of(path) {
+function module_of(path) {
   if (path !~ /^src\//) return ""
   sub(/^src\//, "", path)
   sub(/\/.*/, "", path)
   return path
 }
 
-# What `room` may include, directly or through what it may include.
-function permit(room, through, list, count, i) {
-  if ((room, through) in may) return
-  may[room, through] = 1
+# What `module` may include, directly or through what it may include.
+function permit(module, through, list, count, i) {
+  if ((module, through) in may) return
+  may[module, through] = 1
   count = split(direct[through], list, " ")
-  for (i = 1; i <= count; i++) permit(room, list[i])
+  for (i = 1; i <= count; i++) permit(module, list[i])
 }
 
 function visit(node, trail, list, count, i) {
@@ -30,24 +30,31 @@ function visit(node, trail, list, count, i) {
 }
 
 BEGIN {
-  while ((getline line < rooms) > 0) {
+  while ((getline line < modules) > 0) {
     if (line ~ /^#/ || line !~ /:/) continue
-    room = line
-    sub(/:.*/, "", room)
+    module = line
+    sub(/:.*/, "", module)
     sub(/^[^:]*: */, "", line)
-    direct[room] = line
-    known[room] = 1
+    if (line ~ /\|/) {
+      budget[module] = line
+      sub(/[^|]*\| */, "", budget[module])
+      sub(/ *\|.*/, "", line)
+    }
+    direct[module] = line
+    known[module] = 1
   }
-  for (room in known) permit(room, room)
-  only["CLI"] = "src/cli/options.cpp"
-  only["boost"] = "src/serve/connection.h src/serve/connection.cpp"
+  for (module in known) permit(module, module)
+  only["CLI"] = "src/cli/command_line.cpp"
+  only["boost"] = "src/http/connection.h src/http/connection.cpp"
 }
 
 FNR == 1 {
-  room = room_of(FILENAME)
-  if (room != "" && !(room in known) && FILENAME ~ /^src\/.*\//)
-    printf "%s:1: room: %s is not in the table of rooms\n", FILENAME, room
+  module = module_of(FILENAME)
+  if (module != "" && !(module in known) && FILENAME ~ /^src\/.*\//)
+    printf "%s:1: module: %s is not in the table of modules\n", FILENAME, module
 }
+
+module != "" && FILENAME !~ /_test\.cpp$/ { lines[module]++ }
 
 /^#include "/ {
   path = $0
@@ -55,14 +62,14 @@ FNR == 1 {
   sub(/".*/, "", path)
   target = path
   sub(/\/.*/, "", target)
-  if (room == "") next
+  if (module == "") next
   if (!(target in known) || path !~ /\//) {
     if (FILENAME !~ /_test\.cpp$/)
-      printf "%s:%d: room: \"%s\" is not of the form \"room/file\"\n", FILENAME, FNR, path
+      printf "%s:%d: module: \"%s\" is not of the form \"module/file\"\n", FILENAME, FNR, path
     next
   }
-  if (room in known && !((room, target) in may))
-    printf "%s:%d: room: %s may not include %s\n", FILENAME, FNR, room, target
+  if (module in known && !((module, target) in may))
+    printf "%s:%d: module: %s may not include %s\n", FILENAME, FNR, module, target
   edges[FILENAME] = edges[FILENAME] " src/" path
   where[FILENAME, "src/" path] = FNR
 }
@@ -74,4 +81,10 @@ FNR == 1 {
     printf "%s:%d: library: only %s may include <%s/...>\n", FILENAME, FNR, only[library], library
 }
 
-END { for (node in edges) if (!state[node]) visit(node) }
+END {
+  for (node in edges) if (!state[node]) visit(node)
+  for (module in budget)
+    if (lines[module] > budget[module] + 0)
+      printf "tools/modules:1: budget: %s has %d lines without tests, at most %d\n",
+             module, lines[module], budget[module]
+}

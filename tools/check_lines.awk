@@ -15,8 +15,8 @@ FNR == 1 {
   sub(/.*\//, "", name)
   if (name ~ /(^|_)(utils?|common|helpers?|misc|impl|v2|new)(_|\.)/)
     report("name", "name the file for what it holds")
-  if (file ~ /\.cuh?$/ && file !~ /^src\/(ops|tensor|train)\//)
-    report("kernel", "CUDA belongs in src/ops, src/tensor and src/train")
+  if (file ~ /\.cuh?$/ && file !~ /^src\/(tensor|gemm|ops|cache)\//)
+    report("kernel", "CUDA belongs in src/{tensor,gemm,ops,cache}")
 }
 
 {

@@ -1,4 +1,4 @@
-// Attention matrices of one sentence: as the service sends them, by pieces or by words.
+// Attention matrices of one sentence, as the service sends them, over pieces or over words.
 
 function bytes(base64) {
   const text = atob(base64);
@@ -7,7 +7,7 @@ function bytes(base64) {
 
 const weights = (base64) => Float64Array.from(bytes(base64), (b) => b / 255);
 
-// '▁' begins a word; a piece that is nothing else still has to be seen.
+// '▁' begins a word. A piece that consists of '▁' alone stays visible.
 export const shown = (piece) => (piece.length > 1 ? piece.replace('▁', '') : piece);
 
 // A muted head has no weight anywhere.
@@ -41,11 +41,12 @@ export function heads(sentence, kind) {
 export const MEAN = -1;
 export const MAXIMUM = -2;  // over heads
 
-// Hard attention chooses one place for each piece; a word, the mean of its pieces, hides that.
+// Hard attention chooses one position for each piece. A word is the mean of its pieces and hides
+// the choice.
 export const isHard = (m) => Boolean(m?.mechanism.startsWith('hard'));
 
-// The choice as far as this sentence has it: a layer or head that it lacks becomes the mean. Where
-// no unit is chosen, words; of hard attention pieces.
+// The choice, adapted to this sentence: a layer or head that it does not have becomes the mean. The
+// default unit is words, and pieces for hard attention.
 export function fitted(sentence, choice) {
   const kind = kinds(sentence).includes(choice.kind) ? choice.kind : kinds(sentence)[0];
   const layer = layers(sentence, kind).includes(choice.layer) ? choice.layer : -1;
@@ -56,7 +57,7 @@ export function fitted(sentence, choice) {
   return { ...choice, kind, layer, head, unit };
 }
 
-// One side of a matrix: names of its rows or columns and, for each piece, its place among them.
+// One side of a matrix: the names of its rows or columns, and the index of each piece among them.
 function axis(side, unit, shifted) {
   const place = side.word_of;
   const words = unit === 'words';
@@ -67,14 +68,14 @@ function axis(side, unit, shifted) {
   return { names: ['<s>', ...names.slice(0, -1)], of: [0, ...of.slice(0, -1).map((i) => i + 1)] };
 }
 
-// Self-attention has the same names on both sides: those of its queries and of its keys.
+// Self-attention has the same names on both sides: queries and keys are the same pieces.
 function axes(sentence, kind, unit) {
   const cols = kind === 'decoder' ? axis(sentence.target, unit, true)
     : axis(sentence.source, unit, false);
   return { rows: kind === 'cross' ? axis(sentence.target, unit, false) : cols, cols };
 }
 
-// One map of several: their mean, or the largest of each weight.
+// One map from several: their mean, or the maximum of each weight.
 function joined(maps, head) {
   const weights = new Float64Array(maps[0].weights.length);
   for (const map of maps)
@@ -84,7 +85,7 @@ function joined(maps, head) {
   return { ...maps[0], weights };
 }
 
-// The chosen maps; of several, those of heads that are not muted.
+// The chosen maps without muted heads, unless all of them are muted.
 function chosenMaps(sentence, { kind, layer, head }) {
   const chosen = sentence.maps.filter((m) => m.kind === kind
     && (layer < 0 || m.layer === layer) && (head < 0 || m.head === head));
@@ -92,10 +93,10 @@ function chosenMaps(sentence, { kind, layer, head }) {
   return heard.length > 0 ? heard : chosen;
 }
 
-// The mean of the chosen maps, or their maximum; −1 stands for all. Words: the sum over the pieces
-// of a column's word, the mean over those of a row's. `sums` are those of the rows before the
-// service rounded their weights; a maximum is no distribution and has none. `ahead`: a target piece
-// is the query of the row so many steps after the step that writes it.
+// The mean of the chosen maps, or their maximum; −1 means all. For words: the sum over the pieces
+// of a column's word, and the mean over the pieces of a row's word. `sums` are the sums of the rows
+// before the service rounded the weights. A maximum is not a distribution and has no sums. `ahead`:
+// a target piece is the query of the row that is `ahead` steps after the step that writes it.
 export function matrix(sentence, { kind, layer, head, unit }) {
   const chosen = chosenMaps(sentence, { kind, layer, head });
   if (chosen.length === 0) return null;
@@ -126,24 +127,25 @@ export function rowSum(m, row) {
   return sum;
 }
 
-// The column with the largest weight, the first of equals, among the first `count`.
+// The column with the largest weight among the first `count`; if several are equal, the first.
 export function largest(m, row, count = m.cols) {
   let best = 0;
   for (let j = 1; j < count; ++j) if (m.at(row, j) > m.at(row, best)) best = j;
   return best;
 }
 
-// Of the rows, in bits, on average: 0 looks at one place, log₂ of the columns everywhere alike.
+// The mean entropy of the rows in bits: 0 if a row attends to one column, log₂(cols) if it attends
+// to all columns equally.
 export function entropy(m) {
   let sum = 0;
   for (const w of m.weights) if (w > 0) sum -= w * Math.log2(w);
   return sum / m.rows;
 }
 
-// Where a row would look if the model went from the first word to the last at an even pace.
+// The column that a row would attend to if attention moved evenly from the first to the last word.
 const onDiagonal = (m, i) => (m.rows > 1 ? (i * (m.cols - 1)) / (m.rows - 1) : 0);
 
-// How far from there it looks on average, in words.
+// The mean distance of the attention from the diagonal, in words.
 export function distance(m) {
   let sum = 0;
   for (let i = 0; i < m.rows; ++i)
@@ -151,8 +153,8 @@ export function distance(m) {
   return sum / m.rows;
 }
 
-// Whether it goes on to the right as rows go on: the correlation of a row with the middle of what
-// it looks at, from −1 (backwards) over 0 (no matter which row) to 1.
+// The correlation between a row and the mean column that it attends to: 1 (forwards), 0
+// (independent), −1 (backwards).
 export function diagonality(m) {
   const middles = [];
   for (let i = 0; i < m.rows; ++i) {
@@ -173,14 +175,14 @@ export function diagonality(m) {
   return rows * cols > 1e-12 ? both / Math.sqrt(rows * cols) : 0;
 }
 
-// How much of the weight the last column, </s>, takes: heads that have nothing to say look there.
+// The share of the weight on the last column, </s>. Heads with no other use often attend to it.
 export function atEnd(m) {
   let sum = 0;
   for (let i = 0; i < m.rows; ++i) sum += m.at(i, m.cols - 1);
   return sum / m.rows;
 }
 
-// "0-0 1-2": source word first. The last row and column, </s>, take no part.
+// "0-0 1-2": source word first. The last row and column, </s>, are not words and have no links.
 export function pharaoh(sentence, choice) {
   const m = matrix(sentence, { ...choice, unit: 'words' });
   const links = [];
@@ -191,7 +193,8 @@ export function pharaoh(sentence, choice) {
   return links.join(' ');
 }
 
-// A table for spreadsheets. A cell that would be taken for a formula is kept text by an apostrophe.
+// A table for spreadsheets. If a spreadsheet would read a cell as a formula, an apostrophe keeps it
+// as text.
 export function csv(m) {
   const quoted = (text) => {
     const safe = /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;

@@ -1,5 +1,5 @@
-// The search: every hypothesis that was kept at a step, the winner thick. Pointing at one shows
-// what it looked at, a click makes the translation begin with it.
+// Search: every hypothesis that beam search kept at a step, with the winner in bold. Pointing at a
+// hypothesis shows what it attended to. A click makes the translation begin with it.
 
 import { el, svg, widthOf } from './dom.js';
 import { begin, changed, changeList, changes, isChanged } from './change.js';
@@ -8,8 +8,8 @@ import { heatmap } from './map.js';
 import { recorded } from './service.js';
 
 const LINE = 24;
-const GAP = 34;  // between two steps: the curves turn there, and nowhere else
-const LAST = 10;  // pieces of a hypothesis that its title has
+const GAP = 34;  // between two steps: curves turn only here
+const LAST = 10;  // pieces of a hypothesis in its title
 const FONT = 'bold 12px system-ui, sans-serif';
 const room = (one) => widthOf(shown(one.token), FONT);
 const said = (one) => `${one.score.toFixed(1)}${one.rank === undefined ? '' : ` #${one.rank + 1}`}`;
@@ -29,9 +29,9 @@ function grow(list) {
   return [...nodes.values()];
 }
 
-// The winner is alone on the line on top. What branches off shares its parent's line and the first
-// lines below the winner's that are free, the better the higher. A line on which something ended
-// stays empty for a step, so that what comes next is not taken for its end.
+// The winner is alone on the top line. Other children get the line of their parent and the first
+// free lines below the winner; a better child gets a higher line. After a hypothesis ends, its line
+// stays empty for one step, so that the next hypothesis does not look like its continuation.
 function lines(steps) {
   steps[0][0].line = 0;
   for (const nodes of steps.slice(0, -1)) {
@@ -47,7 +47,7 @@ function lines(steps) {
   }
 }
 
-// Steps are columns as wide as the longest label of each.
+// Steps are columns. A column is as wide as its longest label.
 function arrange(nodes) {
   const steps = [];
   for (const one of nodes) {
@@ -65,7 +65,7 @@ function arrange(nodes) {
   return { width: left - GAP + 12, height: lowest + LINE };
 }
 
-// Straight to the end of the column, so that it crosses no label, then over to the child.
+// A straight line to the end of the column, so that it crosses no label, and a curve to the child.
 function edge(one) {
   const { above } = one;
   const turn = above.end + 6;
@@ -100,7 +100,7 @@ function node(one, pinned, show) {
       said(one)));
 }
 
-// The rows that this hypothesis has written, taken from any translation that begins with it.
+// The rows of the pieces of this hypothesis, from any translation that begins with it.
 function rowsOf(sentence, state, count) {
   const m = matrix(sentence, { ...fitted(sentence, { ...state, kind: 'cross' }), unit: 'pieces' });
   const rows = Math.min(count, m.rows);
@@ -108,7 +108,8 @@ function rowsOf(sentence, state, count) {
     weights: m.weights.slice(0, rows * m.cols) };
 }
 
-// Its last row, which the piece itself has written, is in sight; so are the names of columns.
+// The map of a hypothesis. Its last row, that of the piece itself, and the names of the columns are
+// visible.
 function drawMap(box, one, m, { room: wide, gamma }) {
   const tall = box.clientHeight;
   const cell = Math.max(16, Math.min(34, Math.floor((tall - 130) / m.rows)));
@@ -123,8 +124,8 @@ function drawMap(box, one, m, { room: wide, gamma }) {
   frame.scrollTop = frame.scrollHeight;
 }
 
-// What a hypothesis looked at, above the tree, in a box that stays as tall as it is: the tree must
-// not move below the mouse. The mouse must rest a moment: it crosses many.
+// The map of a hypothesis above the tree, in a box of constant height, so that the tree does not
+// move under the mouse. It appears after a delay, because the mouse crosses many hypotheses.
 function hoverMap(box, { sentence, state, model, room: wide }) {
   let latest = 0;
   return (one) => {
@@ -174,14 +175,14 @@ function tree(box, sentence, { state, model, room: wide }) {
 
 export const view = {
   id: 'beam',
-  bare: true,  // a model without attention searches, too
-  changes: true,  // shows them
+  bare: true,  // a model without attention also has a search
+  changes: true,  // this view shows changes
   title: 'Search',
   tools: ['layer', 'head', 'gamma'],
   draw(stage, { sentence, state, model }) {
     if (!sentence.beam?.length) {
-      stage.append(el('p', { class: 'note' }, 'Nothing is known of a search: '
-        + 'the translation was given, or the server does not tell.'));
+      stage.append(el('p', { class: 'note' }, 'There is no search to show: '
+        + 'the translation was given, or the server did not send its search.'));
       return {};
     }
     const box = el('div', { class: 'search', 'data-state': 'waiting' });

@@ -1,5 +1,5 @@
-// What is changed of a translation: words and heads that are masked, steps that are told where to
-// look, how it begins, other words of the source. All of it stands in the state.
+// Changes of a translation: masked words, muted heads, steps with forced attention, a forced
+// beginning, an edited source. The state of the page contains all of them.
 
 import { el, word } from './dom.js';
 import { KIND_NAMES, read, shown } from './attention.js';
@@ -10,8 +10,8 @@ export const UNCHANGED = { edit: '', mask: '', mute: '', force: '', prefix: '' }
 
 const list = (text) => text.split(',').filter((part) => part !== '');
 
-// state.mask: "2,4"; state.mute: "cross.0.1"; state.force: "step.word.layer.head", −1 for all;
-// state.prefix: pieces with blanks between them.
+// state.mask: "2,4"; state.mute: "cross.0.1"; state.force: "step.word.layer.head", −1 means all;
+// state.prefix: pieces separated by blanks.
 export function changes(state) {
   const numbers = (text) => text.split('.').map(Number);
   return {
@@ -61,8 +61,8 @@ export function toggleHead(state, name) {
   set({ mute: toggled(list(state.mute), name).join(',') });
 }
 
-// Steps first … end − 1 look at the word. What stands before them is kept, what was forced behind
-// them is forgotten: it was meant for other words. The same once more takes it back.
+// Makes the steps first … end − 1 attend to the word. Earlier forced steps stay. Later ones are
+// removed, because they belonged to other words. A second call with the same arguments undoes it.
 export function force(state, sentence, { first, end, at, layer, head }) {
   const name = (step) => [step, at, layer, head].join('.');
   const earlier = list(state.force).filter((one) => Number(one.split('.')[0]) < first);
@@ -79,7 +79,7 @@ export function begin(pieces) {
   set({ prefix: pieces.join(' '), force: '' });
 }
 
-// A button for each change, which takes it back.
+// A button for each change. A click undoes the change.
 export function changeList(state, sentence) {
   const now = changes(state);
   const names = sentence.source.words;

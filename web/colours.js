@@ -1,5 +1,5 @@
-// One hue from paper to ink, so that more is darker (lighter on a dark page) for every eye; or
-// viridis, in which more differences can be told apart.
+// One hue from paper to ink: a larger weight is darker (on a dark page lighter), also for
+// colour-blind readers. Alternatively viridis, in which more differences are visible.
 
 const STOPS = {
   light: ['ffffff', 'deebf7', 'c6dbef', '9ecae1', '6baed6', '4292c6', '2171b5', '08519c', '08306b'],
@@ -12,14 +12,14 @@ export function usePalette(name) {
   palette = name;
 }
 
-// From less (blue) over nothing to more (red): a pair that colour-blind eyes tell apart.
+// From less (blue) through zero to more (red). Colour-blind readers can distinguish these two.
 const LESS_OR_MORE = {
   light: ['053061', '2166ac', '4393c3', '92c5de', 'ffffff', 'f4a582', 'd6604d', 'b2182b', '67001f'],
   dark: ['b7dcff', '6fb1ea', '3a82c9', '1b4a7d', '141b26', '7a2c23', 'c2483a', 'ee8368', 'ffd0bd'],
 };
 
-// Of heads, one each: the palette of Okabe and Ito, which colour-blind eyes can distinguish. Purple
-// and red replace its black and yellow, which do not show on dark and light pages.
+// One colour per head: the palette of Okabe and Ito, which colour-blind readers can distinguish.
+// Purple and red replace its black and yellow, which are invisible on dark and light pages.
 export const HEADS = ['#0072b2', '#e69f00', '#009e73', '#cc79a7', '#56b4e9', '#d55e00', '#aa66ee',
   '#ee2244'];
 
@@ -53,7 +53,7 @@ export function diverging(difference, gamma = 1) {
 
 export const css = (rgb) => `rgb(${rgb.join(', ')})`;
 
-// Black or white, whichever can be read on it.
+// A dark or a light text colour, the one that is readable on this background.
 export function ink(rgb) {
   const light = 0.299 * rgb[0] + 0.587 * rgb[1] + 0.114 * rgb[2];
   return light > 140 ? '#0b1a2b' : '#ffffff';

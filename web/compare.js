@@ -1,4 +1,4 @@
-// Two models, or two sentences, beside each other.
+// Two models, or two sentences, side by side.
 
 import { el } from './dom.js';
 import { fitted, matrix, read } from './attention.js';
@@ -14,7 +14,7 @@ function panel(title, text, drawing) {
 const none = () => el('p', { class: 'note' }, 'This model has no attention to show.');
 const titleOf = (model, m) => (m ? `${model.name} (${m.mechanism})` : model.name);
 
-// The second sentence; nothing stands for the same as the first.
+// The input field of the second sentence. If it is empty, both sentences are the same.
 function field(state) {
   return el('input', {
     id: 'second', value: state.second, dir: 'auto', spellcheck: 'false', maxlength: 5000,
@@ -31,7 +31,7 @@ async function ask(other, state, number) {
   return { m, text: sentence?.target.text ?? reply.translatedText };
 }
 
-// Both maps, linked by words: the same words of both are marked and read out together.
+// Both maps, linked by words: the page marks and reads out the same word in both.
 function linked(maps, names, { room, gamma }) {
   const d = difference(...maps);
   const drawings = maps.map((m, side) => heatmap(m, { room, gamma,
@@ -52,7 +52,7 @@ function linked(maps, names, { room, gamma }) {
 export const view = {
   id: 'compare',
   title: 'Compare',
-  asks: true,  // the server, about another model
+  asks: true,  // needs the server: another model translates
   bare: true,  // one of the models may have no attention
   tools: ['kind', 'layer', 'head', 'unit', 'gamma', 'other'],
   draw(stage, { m, sentence, state, model, other, again }) {
@@ -64,8 +64,8 @@ export const view = {
       panel(titleOf(model, m), sentence.target.text, alone ?? none()));
     stage.append(el('label', { class: 'second' }, 'Second sentence ', field(state)), pair);
     if (other === model && !state.second)
-      stage.append(el('p', { class: 'note' }, 'Type another sentence, or choose another model; '
-        + 'fovea serve takes several.'));
+      stage.append(el('p', { class: 'note' }, 'Type another sentence, or choose another model. '
+        + 'fovea serve can serve several models.'));
     ask(other, state, sentence.number).then((second) => {
       const names = state.second ? ['first', 'second'] : [model.name, other.name];
       const both = m && second.m && linked([m, second.m], names, { room, gamma });

@@ -1,10 +1,11 @@
-// Two attention matrices of nearly the same words: which rows and columns belong together, and how
-// their weights differ.
+// Two attention matrices over nearly the same words: pairs of rows and columns, and the difference
+// of the weights.
 
-// Dearer than one word more or less, cheaper than both: equal words find each other.
+// A substitution costs more than one insertion or deletion and less than both together. Equal words
+// are therefore paired.
 const swap = (a, b) => (a === b ? 0 : 1.5);
 
-// Pairs [i, j] of two lists of names, as alike as can be; null where one has none.
+// Pairs [i, j] of two lists of names with the least edit distance; null if one list has no partner.
 export function paired(a, b) {
   const cost = Array.from({ length: a.length + 1 }, () => new Array(b.length + 1).fill(0));
   for (let i = a.length; i >= 0; --i)
@@ -24,7 +25,7 @@ export function paired(a, b) {
   return pairs;
 }
 
-// The place among the pairs of what stands at `at` in one of the lists; null where it has none.
+// The index of the pair that contains element `at` of one of the lists, or null.
 export function placed(pairs, side, at) {
   if (at === null) return null;
   const found = pairs.findIndex((one) => one[side] === at);
@@ -39,8 +40,8 @@ function names(pairs, a, b) {
   });
 }
 
-// b − a; what only one of them has is 0 in the other. rowPairs and colPairs say whose rows and
-// columns stand there.
+// b − a. A row or column that only one of them has counts as 0 in the other. rowPairs and colPairs
+// name the rows and columns of both.
 export function difference(a, b) {
   const rowPairs = paired(a.rowNames, b.rowNames);
   const colPairs = paired(a.colNames, b.colNames);

@@ -1,4 +1,4 @@
-// Elements. Text of a sentence only ever becomes a text node: nothing in it is markup.
+// Elements. The text of a sentence becomes text nodes only, never markup.
 
 const SVG = 'http://www.w3.org/2000/svg';
 
@@ -20,7 +20,7 @@ export function svg(name, attributes = {}, ...children) {
   return fill(document.createElementNS(SVG, name), attributes, children);
 }
 
-// A word of a sentence: right-to-left where its letters are.
+// A word of a sentence: right-to-left if its letters are.
 export function word(text, attributes = {}) {
   return el('bdi', { dir: 'auto', ...attributes }, text);
 }
@@ -30,7 +30,7 @@ export function clear(node) {
   return node;
 }
 
-// Each of the list: value, text and, where it has one, the name of its group.
+// Fills a <select>. Each item of the list is [value, text] or [value, text, name of its group].
 export function options(select, list, chosen) {
   const groups = new Map();
   for (const [value, text, group] of list) {
@@ -42,7 +42,7 @@ export function options(select, list, chosen) {
     (label ? el('optgroup', { label }, all) : all)));
 }
 
-// A canvas of rows × cols numbers, a pixel each.
+// A canvas of rows × cols numbers, one pixel each.
 export function pixels(values, { rows, cols, colour }, attributes = {}) {
   const canvas = el('canvas', { width: cols, height: rows, ...attributes });
   const context = canvas.getContext('2d');
@@ -52,8 +52,8 @@ export function pixels(values, { rows, cols, colour }, attributes = {}) {
   return canvas;
 }
 
-// The row and column of a picture under the mouse, the nearest one at its edges. Browsers draw a
-// box at whole pixels of the screen, whatever fraction its place has.
+// The row and column of a picture under the mouse, clamped to the picture. Browsers round the
+// position of a box to whole pixels of the screen.
 export function cellAt(event, node, { rows, cols }) {
   const box = node.getBoundingClientRect();
   const fine = devicePixelRatio || 1;
@@ -65,15 +65,15 @@ export function cellAt(event, node, { rows, cols }) {
     at(event.clientX, box.left, box.width, cols)];
 }
 
-// How wide a text will be, so that labels get the room they need.
+// The width of a text in pixels, so that a layout can reserve space for labels.
 const pen = document.createElement('canvas').getContext('2d');
 export function widthOf(text, font = '13px system-ui, sans-serif') {
   pen.font = font;
   return pen.measureText(text).width;
 }
 
-// A text for a drawing that is no wider than `width`: a longer one ends with an ellipsis and has
-// all of it as its title.
+// The children of a <text> that is at most `width` wide. A longer text is cut with an ellipsis, and
+// its title is the full text.
 export function cut(text, width, font) {
   if (widthOf(text, font) <= width) return [text];
   const letters = [...text];

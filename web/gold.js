@@ -1,8 +1,8 @@
-// Links that somebody made by hand, and how far the model's are from them.
+// Reference links, made by hand, and the error rate of the model's links against them.
 
 import { pharaoh } from './attention.js';
 
-// "0-0 1-2 3?4": source word first, from 0; ? (or p) where a link is possible and not sure.
+// "0-0 1-2 3?4": source word first, counted from 0; ? (or p) marks a possible link, - a sure link.
 export function links(text) {
   const found = { sure: new Set(), possible: new Set(), bad: [] };
   for (const part of text.split(/\s+/).filter((one) => one !== '')) {
@@ -17,7 +17,7 @@ export function links(text) {
   return found;
 }
 
-// AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|), of the largest weight of each target word.
+// AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|); A: the largest weight of each target word.
 export function errorRate(sentence, choice, gold) {
   const made = pharaoh(sentence, choice).split(' ').filter((one) => one !== '');
   const both = (set) => made.filter((link) => set.has(link)).length;

@@ -1,4 +1,4 @@
-// Every layer and head at a glance; a click opens one in the alignment view.
+// All layers and heads as small maps. A click opens one of them in the alignment view.
 
 import { el, pixels } from './dom.js';
 import { blues } from './colours.js';
@@ -15,7 +15,7 @@ function thumbnail(m, gamma) {
   return canvas;
 }
 
-// What can be said of a head in a number, and how it is written.
+// The measures of a head, with their titles and formats.
 const FIGURES = {
   entropy: { of: entropy, title: 'entropy', text: (x) => `${x.toFixed(2)} bits` },
   distance: { of: distance, title: 'distance', text: (x) => `${x.toFixed(1)} words from diagonal` },

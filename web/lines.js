@@ -1,5 +1,5 @@
-// Two columns of words and a curve for each weight, the wider the more. Where one layer and all of
-// its heads are chosen, each head has its colour.
+// Two columns of words and a curve for each weight; a larger weight has a wider curve. If one layer
+// and all of its heads are chosen, each head has its colour.
 
 import { cut, el, svg, widthOf } from './dom.js';
 import { HEADS, isDark } from './colours.js';
@@ -8,14 +8,14 @@ import { point, set } from './state.js';
 
 const LINE = 27;
 const GAP = { most: 420, least: 60 };  // between both columns
-const LONGEST = 260;  // points of a word
+const LONGEST = 260;  // the longest word, in points
 
 function curve(x1, y1, x2, y2) {
   const middle = (x1 + x2) / 2;
   return `M${x1} ${y1}C${middle} ${y1} ${middle} ${y2} ${x2} ${y2}`;
 }
 
-// What the smallest weight gets; thin lines need more on a dark page.
+// Width and opacity of the smallest weight. Thin lines need more of both on a dark page.
 const thinnest = () => (isDark() ? { width: 1, opacity: 0.5 } : { width: 0.7, opacity: 0.25 });
 
 function curves(m, place, { hide, colour, share, shift = 0 }) {
@@ -54,11 +54,11 @@ function dim(drawing, { row, col }) {
       || Number(text.dataset.col ?? -1) === col));
 }
 
-// What stands above both columns: keys on the left, queries on the right.
+// The headings of both columns: keys on the left, queries on the right.
 const ATTENDED = 'attended to';
 const querying = (kind) => (kind === 'cross' ? 'while generating' : 'attending from');
 
-// Where both columns stand. On a narrow screen they come nearer, and long words are cut.
+// The positions of both columns. A narrow screen reduces the gap and cuts long words.
 function placed(m, room) {
   const least = widthOf(querying(m.kind));
   const longest = Math.min(LONGEST, Math.max(least, (room - GAP.least) / 2 - 12));
@@ -74,7 +74,7 @@ function layersOfCurves(sentence, m, place, state) {
   if (state.layer < 0 || state.head !== MEAN || all.length < 2)
     return [curves(m, place, { hide: state.hide, share: 1,
       colour: isDark() ? '#62a1de' : '#3182bd' })];
-  const apart = Math.min(4, (LINE - 9) / all.length);  // so that heads do not hide each other
+  const apart = Math.min(4, (LINE - 9) / all.length);  // so that heads do not overlap
   const hidden = off(state);
   const one = (head) => matrix(sentence, { ...state, head });
   return all.map((head, i) => (hidden.has(head) ? null : curves(one(head), place, {
@@ -83,10 +83,10 @@ function layersOfCurves(sentence, m, place, state) {
   })));
 }
 
-// Heads that are switched off, "0,3" in the address, which counts from 0.
+// The heads that are switched off: "0,3" in the address, which counts from 0.
 const off = (state) => new Set(state.off.split(',').filter((text) => text !== '').map(Number));
 
-// A click switches a head on or off; a double click leaves it alone, or brings all back.
+// A click switches a head on or off. A double click shows only this head, or all heads again.
 function toggle(state, head) {
   const hidden = off(state);
   if (!hidden.delete(head)) hidden.add(head);
@@ -105,7 +105,7 @@ function legend(all, state) {
   return el('p', { class: 'legend squares' }, all.map((head) => {
     const square = el('button', { type: 'button', 'data-head': head,
       'aria-pressed': String(!hidden.has(head)),
-      title: 'Click: on or off. Double click: this alone.',
+      title: 'Click: on or off. Double click: only this head.',
       onclick: (event) => (event.detail > 1 ? alone(state, all, head) : toggle(state, head)),
     }, `head ${head + 1}`);
     square.style.setProperty('--square', HEADS[head % HEADS.length]);

@@ -1,4 +1,5 @@
-// The page: asks the service, keeps the tools in step with the state, lets the chosen view draw.
+// The page: sends requests to the service, keeps the tools consistent with the state, and draws
+// the chosen view.
 
 import { clear, el, options } from './dom.js';
 import { usePalette } from './colours.js';
@@ -8,17 +9,17 @@ import {
 import { onChange, onPoint, point, set, settle, spot, start, state } from './state.js';
 import { models, languages, needsKey, recorded, translate, useKey } from './service.js';
 import { save } from './save.js';
-import { mark, reading, say } from './said.js';
+import { mark, reading, say } from './readout.js';
 import { warningLines } from './warnings.js';
 import { view as map } from './map.js';
-import { view as player } from './player.js';
+import { view as player } from './step_player.js';
 import { view as lines } from './lines.js';
 import { view as headGrid } from './heads.js';
 import { view as beam } from './beam.js';
 import { view as compare } from './compare.js';
 import { view as whatIf } from './whatif.js';
 import { UNCHANGED, changeList, isChanged } from './change.js';
-import { view as inside } from './inside.js';
+import { view as inside } from './explain.js';
 import { view as positions } from './positions.js';
 import { view as words } from './words.js';
 import { view as training } from './training.js';
@@ -39,13 +40,13 @@ const view = () => VIEWS.find((v) => v.id === state.view) ?? map;
 const chosen = () => Math.min(state.sentence, page.sentences.length - 1);
 const sentence = () => page.sentences[chosen()];
 const model = () => page.models.find((m) => m.id === state.model) ?? page.models[0];
-// Those that can read the same sentence. Unless told, two sentences are compared by one model, one
-// sentence by this model and the first other one.
+// The models that can read the same sentence. By default, Compare uses one model for two sentences,
+// and for one sentence this model and the first other model.
 const readers = () => page.models.filter((m) => m.source === model().source);
 const other = () => readers().find((m) => m.id === state.other)
   ?? readers().find((m) => m !== model() && !state.second) ?? model();
 
-// " (global, dot)" behind the name of a model; what the name says is not said again.
+// " (global, dot)" after the name of a model, without the parts that equal the name.
 function mechanism(m) {
   const more = [m.attention, m.score].filter((part) => part && part !== m.name);
   return more.length > 0 ? ` (${more.join(', ')})` : '';
@@ -71,7 +72,7 @@ function theme() {
 
 function waiting(on) {
   by('translation').classList.toggle('waiting', on);
-  by('translation').setAttribute('aria-busy', on);  // read out when it is whole
+  by('translation').setAttribute('aria-busy', on);  // screen readers read it when it is complete
 }
 
 async function ask() {
@@ -87,7 +88,7 @@ async function ask() {
     const reply = text || recorded
       ? await translate(text, model(), {}, { grown, signal: page.calling.signal })
       : { translatedText: '', attention: [] };
-    if (turn !== page.asked) return;  // another was asked meanwhile
+    if (turn !== page.asked) return;  // a newer request has begun
     page.sentences = reply.attention.map((s, number) => read({ ...s, number }));
     page.failed = false;
     page.tooLarge = reply.tooLarge;
@@ -106,7 +107,8 @@ async function ask() {
   document.body.dataset.ready = turn;
 }
 
-// What is shown while another sentence is typed, or after a failure, is marked as the old one.
+// Marks the shown translation as outdated while the user types another sentence, or after a
+// failure.
 function outdated() {
   const typed = !recorded && by('text').value.trim() !== state.text.trim();
   by('stage').classList.toggle('stale', typed || page.failed);
@@ -114,11 +116,12 @@ function outdated() {
   by('outdated').hidden = !typed;
 }
 
-// What is read out: a matrix of the chosen sentence, or of something that is no sentence's alone.
+// The matrix whose weights the line above the view reads out: that of the chosen sentence, or one
+// that the view itself provides (for example a difference).
 const shownMatrix = () => page.drawn.read ?? page.drawn.m ?? page.m;
 const ofTarget = (m) => m?.rowOf && m.kind !== 'encoder';
 
-// A word of the translation that is pointed at, or none.
+// Marks the word of the translation under the mouse; a row of null clears the mark.
 function pointAt(number, row) {
   const m = shownMatrix();
   if (row === null) return point(null, null);
@@ -131,7 +134,7 @@ function goTo(number, row) {
   set(number === chosen() ? { step } : { sentence: number, step, ...UNCHANGED });
 }
 
-// A view of single numbers has no means: it shows the first where no other is chosen.
+// A view of single numbers has no means. It shows the first layer or head by default.
 function number(select, list, chosen, means) {
   const offered = [...(view().single ? [] : means), ...list.map((i) => [i, String(i + 1)])];
   options(select, offered, view().single ? Math.max(0, chosen) : chosen);
@@ -153,7 +156,7 @@ function tools() {
   by('palette-line').hidden = !offers('gamma');
   for (const button of document.querySelectorAll('[data-save]')) {
     const form = button.dataset.save;
-    const drawn = /^(svg|png|embed)$/.test(form) && now.bare;  // all others are of weights
+    const drawn = /^(svg|png|embed)$/.test(form) && now.bare;  // all other formats contain weights
     button.hidden = !s || !(drawn || s.maps.length > 0) || !(now.saves ?? [form]).includes(form);
   }
   by('sentence-line').hidden = page.sentences.length < 2;
@@ -200,16 +203,16 @@ function draw() {
   readOut(spot);
 }
 
-// Why there is nothing to draw.
+// The reason why there is nothing to draw.
 function why(s) {
   if (recorded) return 'This model has no attention to show.';
   if (page.failed) return 'There is nothing to show: the sentence was not translated.';
   if (!state.text.trim()) return 'Type a sentence.';
   if (page.tooLarge) return 'The attention of this text is too large to show; shorten the text.';
-  if (!s) return 'There are no words to translate in this text; it stays as it is.';
+  if (!s) return 'There are no words to translate in this text. The page shows it unchanged.';
   return 'This model has no attention to show: its decoder starts from the last state of the '
-    + 'encoder and sees nothing else of the source. Search and Words work with it; Compare sets it '
-    + 'beside another model.';
+    + 'encoder and sees nothing else of the source. Search and Words work with it. Compare shows '
+    + 'it next to another model.';
 }
 
 function readOut({ row, col, pinned }) {
@@ -240,7 +243,7 @@ function keys(event) {
   const kind = view().tools.includes('kind') ? state.kind : 'cross';
   const last = s.steps.length - 1;
   const offers = (name, act) => (view().tools.includes(name) ? act : null);
-  const steps = (act) => (view().steps ? act : null);  // else the keys scroll
+  const steps = (act) => (view().steps ? act : null);  // otherwise the arrow keys scroll
   const actions = {
     ArrowRight: steps(() => set({ step: Math.min(last, state.step + 1) })),
     ArrowLeft: steps(() => set({ step: Math.max(0, state.step - 1) })),
@@ -305,7 +308,8 @@ async function keep(form) {
   if (!kept) message('This view has no drawing to save.');
 }
 
-// Another model may read another language: an example of the old one makes way for one of the new.
+// Another model may read another language. If the text is an example sentence of the old language,
+// the page replaces it by the example of the new language.
 function choose() {
   const next = page.models.find((m) => m.id === by('model').value);
   const example = Object.values(EXAMPLES).includes(by('text').value.trim());

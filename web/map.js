@@ -1,4 +1,4 @@
-// Alignment: queries down, keys across; the darker a cell, the larger the weight.
+// Alignment: queries down, keys across. A darker cell is a larger weight.
 
 import { svg, widthOf, clear, cut, el, pixels } from './dom.js';
 import { blues, css, ink } from './colours.js';
@@ -7,15 +7,15 @@ import { errorRate, links } from './gold.js';
 import { windowed } from './overview.js';
 import { pin, point } from './state.js';
 
-const MOST = 80 * 80;  // cells that are elements of their own; more become one picture
+const MOST = 80 * 80;  // cells as separate elements; a larger map is one picture
 const SLANT = Math.SQRT1_2;
-const LONGEST = 180;  // points of a name
-const SMALLEST = 14;  // points of a cell, but for pictures
+const LONGEST = 180;  // the longest name, in points
+const SMALLEST = 14;  // the smallest cell in points, except in pictures
 const LARGEST = 46;
 
 const isEnd = (name) => name === '</s>' || name === '<s>';
 
-// Where everything stands, for a drawing that should not be wider than `room`.
+// The layout of a drawing that should be at most `room` wide.
 function measure(m, room, largestCell, sums) {
   const wide = (name) => Math.min(LONGEST, widthOf(name));
   const left = Math.max(...m.rowNames.map(wide)) + 14;
@@ -56,7 +56,7 @@ function cells(m, place, how) {
   return group;
 }
 
-// Cells that a step may not look at, crossed by one line each.
+// Cells that a step must not attend to, each crossed by one line.
 function masked(m, { left, top, cell }) {
   const lines = [];
   for (let i = 0; i < m.rows; ++i)
@@ -79,10 +79,10 @@ function number({ left, top, cell }, i, j, weight, colour) {
   return node;
 }
 
-// A side of the names is a group of its own, so that it can stay while the map scrolls.
+// Each side of the names is a separate group, so that it can stay in place while the map scrolls.
 function names(m, place, numbers) {
   const { left, top, cell } = place;
-  const each = Math.max(1, Math.ceil(12 / cell));  // small cells: not every name
+  const each = Math.max(1, Math.ceil(12 / cell));  // if cells are small, only some names
   const some = (all, draw) => all.map((name, i) => (i % each === 0 ? draw(name, i) : null));
   const down = (i) => top + (i + 0.5) * cell + 4;
   const across = some(m.colNames, (name, j) => {
@@ -104,8 +104,9 @@ function names(m, place, numbers) {
     svg('g', { class: 'across' }, across), svg('g', { class: 'beside' }, beside));
 }
 
-// Names stay where one sees them while the window around the drawing scrolls: each side moves with
-// it, on paper that hides the cells below. What is saved has no style and so stands in its place.
+// Names stay visible while the window around the drawing scrolls: each side moves with the window,
+// on a background that hides the cells below. A saved drawing has no style, so the names are in
+// their original place there.
 function sticky(drawing, { left, top, width, height }) {
   const paper = (size) => svg('rect', { ...size, class: 'paper' });
   const under = top - 4;  // the name of the first row may be taller than its cell
@@ -147,7 +148,7 @@ function ends(m, { left, top, cell }) {
   return group;
 }
 
-// Hollow squares where the reference has links; those that are only possible dashed.
+// A hollow square for each reference link, dashed if the link is only possible.
 function squares(m, { left, top, cell }, gold) {
   const group = svg('g', { class: 'gold', 'pointer-events': 'none' });
   for (const link of gold.possible) {
@@ -161,7 +162,7 @@ function squares(m, { left, top, cell }, gold) {
   return group;
 }
 
-// How large the cells of maps are that have `room` together, as many of them on a line as fit.
+// The cell size with which the maps of one line fit into `room`.
 function cellOn(line, room, largestCell) {
   const beside = line.reduce((sum, m) => {
     const { width, cell } = measure(m, room, largestCell, false);
@@ -170,8 +171,8 @@ function cellOn(line, room, largestCell) {
   return Math.floor((room - beside) / line.reduce((sum, m) => sum + m.cols, 0));
 }
 
-// How large the cells of several maps can be, all alike: beside each other where they have room,
-// otherwise on lines of fewer, as a page that wraps them has them.
+// The common cell size of several maps: side by side if they fit, otherwise on several lines, as
+// the page wraps them.
 export function cellOf(maps, room, largestCell) {
   for (let count = maps.length; count > 0; --count) {
     const lines = [];
@@ -182,9 +183,9 @@ export function cellOf(maps, room, largestCell) {
   return SMALLEST;
 }
 
-// The drawing, with a method `mark(row, col)` for the cross-hair and, where it `sticks`, a method
-// `follow(x, y)` for the window that scrolled so far. `paint` gives a weight its colour; `tell` is
-// called with what is pointed at, `choose` with what is clicked.
+// The drawing, with a method `mark(row, col)` for the cross-hair. If `sticks` is true, it also has
+// a method `follow(x, y)` for a window that has scrolled to (x, y). `paint` returns the colour of
+// a weight. `tell` receives the cell under the mouse, `choose` the clicked cell.
 export function heatmap(m, { room, gamma, cell = LARGEST, live = true, paint = blues, sums = live,
   dotted = true, gold = null, tell = live ? point : null, choose = null, sticks = false }) {
   const summed = sums && Boolean(m.sums);
@@ -206,7 +207,7 @@ export function heatmap(m, { room, gamma, cell = LARGEST, live = true, paint = b
       text.classList.toggle('on', Number(text.dataset.col ?? -1) === col
         || Number(text.dataset.row ?? -1) === row);
   };
-  const gone = { x: 0, y: 0 };  // below names that stick there are cells, which are not seen
+  const gone = { x: 0, y: 0 };  // the scroll position: sticky names hide the cells below them
   if (sticks) {
     const move = sticky(drawing, place);
     drawing.follow = (x, y) => move(gone.x = x, gone.y = y);
@@ -229,13 +230,13 @@ export function heatmap(m, { room, gamma, cell = LARGEST, live = true, paint = b
   return drawing;
 }
 
-// Reference links join words of both sides: in pieces, or within one side, they mean nothing.
+// Reference links connect words of both sides. For pieces, or within one side, they mean nothing.
 const takesGold = (state) => state.unit === 'words' && state.kind === 'cross';
 
 function judged(sentence, state, gold) {
   if (!takesGold(state))
-    return el('p', { class: 'note' }, 'Reference links join words of both sides: choose words and '
-      + 'cross-attention.');
+    return el('p', { class: 'note' }, 'Reference links connect words of both sides: choose words '
+      + 'and cross-attention.');
   if (gold.bad.length > 0)
     return el('p', { class: 'note' }, 'Reference links look like 0-0 1-2 3?4; not understood: ',
       gold.bad.slice(0, 5).join(' '));
@@ -244,13 +245,13 @@ function judged(sentence, state, gold) {
     `Alignment error rate ${(100 * rate).toFixed(1)} % against the squares.`);
 }
 
-// What a reader has to know to read this map.
+// Notes that a reader needs to understand this map.
 function hint(m, unit) {
   if (m.masked)
     return 'Rows are queries, columns keys: the decoder’s inputs, which begin with <s>. A step '
       + 'cannot attend to later inputs: these cells are masked, and crossed out.';
   if (isHard(m) && unit === 'words')
-    return 'Hard attention chooses one place for each piece. The row of a word with several '
+    return 'Hard attention chooses one position for each piece. The row of a word with several '
       + 'pieces is the mean of their choices; choose pieces to see each.';
   return '';
 }

@@ -1,48 +1,49 @@
-// What a mechanism has of its own at one step, drawn over the weights of that step.
+// The state of a mechanism at one step (position, window, κ, frontier), drawn over the weights.
 
 import { cut, svg, widthOf } from './dom.js';
 import { blues, css } from './colours.js';
 
 const HEIGHT = 150;
 const BASE = 118;
-const TALL = 100;  // a bar of the largest weight that the axis has
-const TOP = 16;  // below what is written above a marker
-const LEFT = 34;  // the numbers of the axis
+const TALL = 100;  // the height of a bar at the end of the axis
+const TOP = 16;  // below the labels of the markers
+const LEFT = 34;  // for the numbers of the axis
 const EDGE = 10;
-const LEAST = 7;  // points for a word; where there is less room, the chart scrolls
-const LABEL = 15;  // points from one slanted name to the next
-const LONGEST = 140;  // points of a name
+const LEAST = 7;  // points per word; if there is less space, the chart scrolls
+const LABEL = 15;  // distance of slanted names, in points
+const LONGEST = 140;  // the longest name, in points
 const MARK = '#e07b00';
 
 const NOTES = {
-  global: 'Every source word is weighed anew at each step.',
-  'multi-head': 'Each head weighs every source word anew at each step.',
-  'local-m': 'The window moves on by one word at each step.',
-  'local-p': 'The model predicts a position p and looks around it: inside the window of ±D words, '
-    + 'the less the farther from p (the curve). The weights sum to less than 1.',
+  global: 'The weights of all source words are computed again at each step.',
+  'multi-head': 'Each head computes the weights of all source words again at each step.',
+  'local-m': 'The window moves by one word at each step.',
+  'local-p': 'The model predicts a position p and attends to the window of ±D words around it. '
+    + 'The curve is the Gaussian factor: less weight farther from p. The weights sum to less '
+    + 'than 1.',
   'hard-argmax': 'One piece is chosen. The outlines show the distribution behind the choice.',
   'hard-sample': 'One piece is chosen. The outlines show the distribution behind the choice.',
   forward: 'Words to the left of the frontier have no weight. The frontier follows the focus of '
-    + 'the step before, by default one word behind it, so the model can go back by that much.',
-  window: 'Each κ is the middle of a soft window, which only moves forward. The weights φ of '
-    + 'Graves need not sum to 1; maps and bars show φ divided by its sum.',
-  static: 'The weights are the same at every step: they depend on the source alone.',
+    + 'the previous step, by default one word behind it, so the model can go back by one word.',
+  window: 'Each κ is the middle of a soft window, which only moves forward. Graves’s weights φ '
+    + 'need not sum to 1. Maps and bars show φ divided by its sum.',
+  static: 'The weights are the same at every step: they depend only on the source.',
 };
 
-const LOCATION = 'The weights of all places come from the state of the decoder alone, '
-  + 'a = softmax(W s): this score never looks at the words that stand there.';
+const LOCATION = 'The weights of all positions depend only on the state of the decoder, '
+  + 'a = softmax(W s). This score does not use the words at these positions.';
 
 export const note = (mechanism, score) => (score === 'location' && mechanism === 'global'
   ? LOCATION : NOTES[mechanism] ?? '');
 
-// What the axis ends with: the same at all steps of a sentence, so that bars can be compared.
+// The end of the axis: the same at all steps of a sentence, so that bars are comparable.
 export function fullOf(...lists) {
   let most = 0;
   for (const list of lists) for (const w of list ?? []) most = Math.max(most, w);
   return [0.1, 0.2, 0.5].find((full) => most <= full) ?? 1;
 }
 
-// Positions are counted from 1 by the service; places on the drawing from 0.
+// The service counts positions from 1, the drawing counts places from 0.
 function scale(count, room, full) {
   const step = Math.max(LEAST, Math.min(84, (room - LEFT - EDGE) / count));
   return { step, x: (place) => LEFT + (place + 0.5) * step, width: LEFT + count * step + EDGE,
@@ -58,7 +59,7 @@ function bars(weights, { x, step, height }, solid) {
   }));
 }
 
-// A line with a name above it, which stays within the drawing.
+// A line with a name above it. The name stays within the drawing.
 function marker(x, text, name, width) {
   const half = text ? widthOf(text) / 2 + 2 : 0;
   return [
@@ -76,8 +77,8 @@ function windowOf(extra, row, count) {
   return { p, from: Math.max(0, middle - half), to: Math.min(count - 1, middle + half) };
 }
 
-// local-m, local-p: the window around p_t, and the Gaussian inside it, which is a factor: its top
-// is 1, whatever the axis of the weights ends with.
+// local-m, local-p: the window around p_t and the Gaussian inside it. The Gaussian is a factor: its
+// maximum is 1 and does not depend on the axis of the weights.
 function window(extra, row, count, { x, step }) {
   const { p, from, to } = windowOf(extra, row, count);
   const drawn = [svg('rect', {
@@ -95,7 +96,7 @@ function window(extra, row, count, { x, step }) {
   return drawn;
 }
 
-// p, and beside its name how many words the window has on each side of it.
+// p, and next to its name the number of words of the window on each side.
 function position(extra, row, { x, width }) {
   const text = `p = ${extra.p_t[row].toFixed(2)}`;
   const drawn = marker(x(extra.p_t[row] - 1), text, 'position', width);
@@ -111,7 +112,7 @@ function position(extra, row, { x, width }) {
 
 const below = (number) => [...String(number)].map((digit) => '₀₁₂₃₄₅₆₇₈₉'[digit]).join('');
 
-// Those that stand together share one name, κ₁ κ₂; one behind the last word has an arrow.
+// Neighbouring κ share one label, κ₁ κ₂. A κ after the last word has an arrow.
 function kappaNames(places, width) {
   const name = (x, k) => ({ x: Math.min(x, width),
     text: `κ${below(k + 1)}${x > width ? '→' : ''}` });
@@ -152,7 +153,7 @@ function frontier(extra, row, { x, step, width }) {
   ];
 }
 
-// The weights that the axis has, and the largest of this step.
+// The numbers of the axis, and the largest weight of this step.
 function axis(weights, { x, step, width, height }, full) {
   const line = (y, opacity) => svg('line', { x1: LEFT, x2: width - EDGE, y1: y, y2: y,
     stroke: 'currentColor', 'stroke-opacity': opacity });
@@ -162,7 +163,7 @@ function axis(weights, { x, step, width, height }, full) {
       String(w))]);
   const most = weights.indexOf(Math.max(...weights));
   const top = BASE - height(weights[most]);
-  const beside = top < TOP + 16;  // above it stands the name of a marker
+  const beside = top < TOP + 16;  // the name of a marker is above it
   const turned = x(most) > width - 60;
   drawn.push(svg('text', {
     x: beside ? x(most) + (turned ? -1 : 1) * (step * 0.36 + 4) : x(most),
@@ -172,8 +173,8 @@ function axis(weights, { x, step, width, height }, full) {
   return drawn;
 }
 
-// Names below the bars; where they would run into each other not every one, but always that of
-// the largest weight.
+// Names below the bars. If they would overlap, some are omitted, but never that of the largest
+// weight.
 function names(all, weights, { x, step }) {
   const slanted = all.some((name) => widthOf(name) > step - 4);
   const each = slanted ? Math.ceil(LABEL / step) : 1;
@@ -189,7 +190,7 @@ function names(all, weights, { x, step }) {
   return { drawn, height: slanted ? HEIGHT + longest * Math.SQRT1_2 - 8 : HEIGHT };
 }
 
-// Weights of step `row` over the source pieces as bars, with the mechanism's own state.
+// The weights of step `row` over the source pieces as bars, with the state of the mechanism.
 export function drawMechanism({ weights, names: all, extra, row, rows, room, full }) {
   const place = scale(all.length, room, full);
   const drawn = [];

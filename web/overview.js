@@ -1,4 +1,4 @@
-// A drawing that is larger than its window, with a small picture of all of it to move about in.
+// A drawing that is larger than its window, with a small picture of the whole for navigation.
 
 import { blues } from './colours.js';
 import { el, pixels } from './dom.js';
@@ -13,7 +13,7 @@ function small(m, gamma) {
   return canvas;
 }
 
-// The drawing in a window of its own; where it does not fit, the small picture beside it.
+// The drawing in a scrolling window, with the small picture next to it.
 export function windowed(drawing, m, { gamma, height }) {
   const frame = el('div', { class: 'frame' }, drawing);
   frame.style.maxHeight = `${height}px`;
@@ -40,6 +40,6 @@ export function windowed(drawing, m, { gamma, height }) {
   overview.addEventListener('mousemove', go);
   overview.addEventListener('click', go);
   const all = el('div', { class: 'windowed' }, frame, overview);
-  all.settle = follow;  // to be called once it stands on the page
+  all.settle = follow;  // call it once the element is on the page
   return all;
 }

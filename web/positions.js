@@ -1,13 +1,13 @@
-// Positions: what is added to the embedding of each piece, so that the model knows its place.
+// Positions: the vectors that are added to the embeddings, so that the model knows the order.
 
 import { cellAt, el, pixels } from './dom.js';
 import { blues, diverging } from './colours.js';
 import { positions } from './service.js';
-import { SOFTER, digits, largestOf, say } from './strips.js';
+import { SOFTER, digits, largestOf, say } from './number_bars.js';
 import { sides } from './words.js';
 
-const AXES = 46;  // points for the numbers beside a picture, and what is between two
-const MOST = 4;  // points of a number of a wave
+const AXES = 46;  // points for the numbers next to a picture and the gap between two pictures
+const MOST = 4;  // the largest width of a number, in points
 const FORMULAS = {
   interleaved: 'PE(pos, 2i) = sin(pos / 10000^(2i/d)), PE(pos, 2i + 1) = cos(pos / 10000^(2i/d))',
   half: 'PE(pos, i) = sin(pos / 10000^(2i/d)), PE(pos, d/2 + i) = cos(pos / 10000^(2i/d))',
@@ -17,10 +17,10 @@ const FORMULAS = {
 
 function numbers(reply) {
   const bytes = Uint8Array.from(atob(reply.data), (c) => c.charCodeAt(0));
-  return new Float32Array(bytes.buffer);  // little-endian, as every browser's machine
+  return new Float32Array(bytes.buffer);  // little-endian, like all machines with browsers
 }
 
-// A picture of rows × cols numbers, pixel by pixel; `name(i, j)` says what a number is.
+// A picture of rows × cols numbers, one pixel each. `name(i, j)` is the name of a number.
 function picture(values, { rows, cols, width, height, name, label, colour }) {
   const canvas = pixels(values, { rows, cols, colour },
     { class: 'picture', role: 'img', 'aria-label': label });
@@ -61,8 +61,8 @@ function products(values, rows, size) {
   return all;
 }
 
-// The dimensions in groups that are drawn apart: sines and cosines change from one to the next
-// dimension, and would look like noise side by side.
+// The dimensions in groups that are drawn separately: sines and cosines alternate, and would look
+// like noise in one picture.
 function groupsOf({ kind, size }) {
   const all = Array.from({ length: size }, (_, k) => k);
   if (kind === 'learned') return [{ name: 'Dimensions', say: (k) => `dimension ${k}`, dims: all }];
@@ -71,7 +71,8 @@ function groupsOf({ kind, size }) {
     { name: 'Cosines', say: (i) => `i ${i}, cosine`, dims: all.filter((k) => !isSine(k)) }];
 }
 
-// Points of one number: side by side if each gets two, otherwise below each other.
+// The width of one number: groups are side by side if each number gets two points, otherwise one
+// below the other.
 function wideOf(groups, room) {
   const fits = (count) => Math.floor((room - count * AXES) / count / groups[0].dims.length);
   const beside = fits(groups.length);
@@ -94,9 +95,9 @@ function waves(values, reply, { room, cell }) {
   });
 }
 
-// A recurrent model needs no positions; a Transformer without them cannot tell the order.
+// A recurrent model needs no positions. A Transformer without positions does not see the order.
 const absent = (model) => (model.type === 'recurrent'
-  ? 'This model adds no positions: it is recurrent, reads one word after the other, and so knows '
+  ? 'This model adds no positions: it is recurrent. It reads one word after the other and so knows '
     + 'their order.'
   : 'This Transformer adds no positions. Self-attention does not depend on the order of the words: '
     + 'the encoder gives the same vectors for the same words in any order. Only the mask of the '

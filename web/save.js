@@ -1,4 +1,4 @@
-// Pictures and tables to keep.
+// Saves pictures and tables as files.
 
 import { csv, pharaoh } from './attention.js';
 import { json, tikz } from './tables.js';
@@ -7,7 +7,7 @@ import { el } from './dom.js';
 const KEPT = ['fill', 'stroke', 'stroke-width', 'stroke-opacity', 'fill-opacity', 'opacity',
   'font-family', 'font-size', 'font-weight', 'font-style', 'stroke-dasharray', 'color'];
 
-// A drawing that needs no style sheet, as text. Text stays text.
+// A drawing as SVG text that needs no style sheet. Its text stays text.
 function standalone(drawing) {
   const copy = drawing.cloneNode(true);
   const from = [drawing, ...drawing.querySelectorAll('*')];
@@ -27,7 +27,7 @@ function standalone(drawing) {
   return new XMLSerializer().serializeToString(copy);
 }
 
-// A drawing, or several beside each other.
+// One drawing, or several side by side.
 function sheet(drawings) {
   const gap = 24;
   let right = -gap;
@@ -65,14 +65,14 @@ async function png({ text, width, height }) {
   return new Promise((done) => { canvas.toBlob(done, 'image/png'); });
 }
 
-// A piece of HTML to paste into a page of one's own; it needs nothing else.
+// A piece of HTML that users can paste into their own page. It needs no other file.
 function snippet({ text }, sentence) {
   const caption = el('figcaption', { dir: 'auto' },
     `${sentence.source.text} → ${sentence.target.text}`);
   return `<figure>\n${text}\n${caption.outerHTML}\n</figure>\n`;
 }
 
-// What `form` asks for as a Blob, or null where the view has no drawing.
+// The file in the format `form` as a Blob, or null if the view has no drawing.
 export async function content(form, { drawing, m, sentence, choice }) {
   if (form === 'csv') return new Blob([csv(m)], { type: 'text/csv' });
   if (form === 'pharaoh')

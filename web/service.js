@@ -1,12 +1,12 @@
-// What the page asks the server it came from.
+// Requests to the server that delivered the page.
 
 import { streamed } from './stream.js';
 
-// A page that `fovea show --html` wrote holds its answers, and there is no server.
+// A page written by `fovea show --html` contains the answers. It has no server.
 const kept = document.getElementById('recorded');
 export const recorded = kept ? JSON.parse(kept.textContent) : null;
 
-// Kept until the tab is closed, if the browser allows it.
+// The API key is kept until the tab is closed, if the browser allows it.
 const KEY = 'fovea-api-key';
 function storage(act) {
   try {
@@ -21,14 +21,14 @@ export function useKey(text) {
   storage((kept) => kept.setItem(KEY, key));
 }
 
-// Whether the last answer was that a key is missing, unknown or not allowed.
+// Whether the last answer said that the key is missing, unknown or not allowed.
 let refused = false;
 export const needsKey = () => refused;
 const ASKS_FOR_KEY = /API key/;
 
-// The server's answer; an Error with its words where it refuses.
+// The server's answer. If the server refuses, throws an Error with the server's message.
 async function reply(path, body, signal) {
-  if (recorded) throw new Error('This page is a file and can ask nobody; fovea serve can.');
+  if (recorded) throw new Error('This page has no server. Use fovea serve for new requests.');
   const headers = { 'Content-Type': 'application/json' };
   if (key) headers.Authorization = `Bearer ${key}`;
   const posted = { method: 'POST', headers, body: JSON.stringify(body), signal };
@@ -51,7 +51,7 @@ const ask = async (path, body) => (await reply(path, body)).json();
 export const models = async () => recorded?.models ?? ask('/v1/models');
 export const languages = async () => recorded?.languages ?? ask('/languages');
 
-const answers = new Map();  // of this visit: going back to a model asks nothing
+const answers = new Map();  // of this visit, so that a return to an earlier choice needs no request
 const wish = (path, body) => path + JSON.stringify(body ?? null);
 
 function remember(question, answer) {
@@ -60,7 +60,7 @@ function remember(question, answer) {
   return answer;
 }
 
-// A question whose answer does not change.
+// A request whose answer does not change.
 async function once(path, body, get = ask) {
   const question = wish(path, body);
   return answers.get(question) ?? remember(question, await get(path, body));
@@ -68,8 +68,8 @@ async function once(path, body, get = ask) {
 
 const named = ({ name, source, target }) => ({ model: name, source, target });
 
-// fields: more of the request, as docs/serve.md names them. A listener {grown, signal} is told the
-// text as it grows, and may call it off.
+// fields: further fields of the request (docs/serve.md). A listener is {grown, signal}: `grown`
+// receives the text as it grows, and `signal` can abort the request.
 export async function translate(text, model, fields = {}, listener = null) {
   if (recorded && Object.keys(fields).length === 0) return recorded.reply;
   const stream = async (path, body) => streamed(
@@ -79,14 +79,14 @@ export async function translate(text, model, fields = {}, listener = null) {
   };
   try {
     return await once('/translate', body, listener ? stream : ask);
-  } catch (error) {  // beyond the service's limit for attention, the text is translated without it
+  } catch (error) {  // the attention exceeds the service's limit: translate without it
     if (!error.message.includes('the attention of this text takes more than')) throw error;
     const reply = await once('/translate', { ...body, attention: false });
     return { ...reply, attention: [], tooLarge: true };
   }
 }
 
-// One row of attention of a text's sentence: place is {kind, layer, head, row}.
+// The explanation of one row of attention of a sentence: place is {kind, layer, head, row}.
 export const explain = (text, sentence, model, place) => once('/v1/explain', {
   q: text.trim(), ...named(model), sentence: sentence.number, beam_size: 4, ...place });
 

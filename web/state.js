@@ -1,4 +1,4 @@
-// What the page shows, held in the address so that it can be shared: #view=lines&layer=1&…
+// The state of the page. The address contains it, so that users can share it: #view=lines&layer=1&…
 
 const DEFAULTS = {
   text: '', model: '', other: '', view: 'map', sentence: 0, kind: 'cross', layer: -1, head: -1,
@@ -24,7 +24,7 @@ function read() {
   }
 }
 
-// What one may want to go back from has an entry of its own in the browser's history.
+// A change of one of these adds an entry to the browser's history.
 const GOES_BACK = /^(text|model|other|second|view|sentence|edit|mask|mute|force|prefix)$/;
 
 function write(how) {
@@ -47,7 +47,7 @@ export function set(changes) {
   tell(new Set(changed));
 }
 
-// What the page chooses itself, before anybody listens.
+// Sets choices of the page itself, without a call of the listeners and without a history entry.
 export function settle(changes) {
   Object.assign(state, changes);
   write('replaceState');
@@ -67,7 +67,7 @@ export function start() {
   });
 }
 
-// The cell under the mouse, in every view at once: row and column of the chosen matrix, or null.
+// The cell under the mouse, shared by all views: row and column of the chosen matrix, or null.
 const watchers = [];
 export let spot = { row: null, col: null };
 let pinned = false;
@@ -82,7 +82,7 @@ export function point(row, col) {
   show(row, col);
 }
 
-// Holds a cell until another is pinned, or the same again.
+// Keeps a cell selected until the user pins another cell, or the same cell again.
 export function pin(row, col) {
   pinned = row !== null && col !== null
     && !(pinned && spot.row === row && spot.col === col);

@@ -1,9 +1,9 @@
-// A translation while it is written: words and sentences, as server-sent events bring them.
+// A streamed translation: words and sentences, received as server-sent events.
 
-// The events of an answer, each as soon as its last byte is there.
+// The events of an answer, each as soon as it is complete.
 async function* events(body) {
   const reader = body.pipeThrough(new TextDecoderStream()).getReader();
-  let line = '';  // as far as it has come
+  let line = '';  // the received part of the current line
   let name = '';
   for (;;) {
     const { done, value } = await reader.read();
@@ -18,8 +18,8 @@ async function* events(body) {
   }
 }
 
-// The whole answer. Before it is there, `grown` is told what stands of the text: every sentence
-// that has begun, in their order, those that go on with … at their end.
+// The complete answer. Before it is complete, `grown` receives the text so far: every sentence that
+// has begun, in order. Unfinished sentences end with …
 export async function streamed(body, grown) {
   const sentences = [];
   for await (const { name, data } of events(body)) {
@@ -31,5 +31,5 @@ export async function streamed(body, grown) {
       : { before, text: text + data.added, end: '…' };
     grown(Object.values(sentences).map((s) => s.before + s.text + s.end).join('').trim());
   }
-  throw new Error('The server broke off in the middle of its answer.');
+  throw new Error('The server closed the connection before the end of its answer.');
 }

@@ -8,7 +8,7 @@ const SPECIAL = {
 const latex = (text) => text.replace(/[\\{}$&#%_^~<>]/g, (c) => SPECIAL[c])
   .replace(/[\u0000-\u001f\u007f]/g, ' ');
 
-// A picture for a paper: \usepackage{tikz}. The darker a cell, the larger its weight.
+// A picture for a paper: \usepackage{tikz}. A darker cell is a larger weight.
 export function tikz(m) {
   const lines = ['% \\usepackage{tikz}; names that are not ASCII need lualatex or xelatex',
     '\\begin{tikzpicture}[x=5mm, y=-5mm, font=\\footnotesize]'];
@@ -27,7 +27,7 @@ export function tikz(m) {
   return `${lines.join('\n')}\n`;
 }
 
-// The chosen matrix with what it is a matrix of.
+// The chosen matrix with its sentence, kind, layer, head and unit.
 export function json(m, sentence, { kind, layer, head, unit }) {
   const weights = [];
   for (let i = 0; i < m.rows; ++i)

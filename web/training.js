@@ -1,9 +1,9 @@
-// Training: what was measured, and where the model looked after each update that was kept.
+// Training: the measured curves, and the attention at each checkpoint that was kept.
 
 import { el, svg } from './dom.js';
 import { HEADS } from './colours.js';
 import { entropy, fitted, matrix, read } from './attention.js';
-import { digits, say } from './strips.js';
+import { digits, say } from './number_bars.js';
 import { heatmap } from './map.js';
 import { trainedAttention, training, trainingNow } from './service.js';
 import { set } from './state.js';
@@ -11,9 +11,9 @@ import { set } from './state.js';
 const CHART = { width: 340, height: 190, left: 54, right: 12, top: 12, bottom: 28 };
 const FIRST = ['loss', 'ppl', 'bleu', 'lr', 'chrf', 'ter', 'aer'];  // the others after these
 const KINDS = ['train', 'valid', 'average', 'test'];
-const EVERY = 5000;  // milliseconds between two looks at a run that goes on
+const EVERY = 5000;  // milliseconds between two requests while the run continues
 
-// {name: {kind: [[update, value], …]}} of {kind: {name: …}}, in the order in which it is drawn.
+// {name: {kind: [[update, value], …]}} from {kind: {name: …}}, in the order of the charts.
 function byName(curves) {
   const names = new Map();
   for (const kind of KINDS)
@@ -76,7 +76,7 @@ function chart(name, series, now) {
   return el('div', { class: 'chart' }, el('h2', {}, name, ' ', kinds), drawing);
 }
 
-// Stays where it is when updates come and go, also under the reader's finger.
+// A slider that keeps its position when updates are added or removed, also while it is dragged.
 function slider() {
   let updates = [];
   const name = el('span');
@@ -105,8 +105,8 @@ async function then(body, { sentence, state, model, room, update }) {
   body.dataset.shown = update;
 }
 
-// Draws what is known of a run, and again when more is. What the reader chose stays, even if the
-// run has deleted it since.
+// Returns a function that draws the state of a run, and draws it again when there is more. The
+// chosen update stays, even if the run has deleted it since.
 function picture(body, context) {
   const { state } = context;
   const steps = slider();
@@ -130,8 +130,8 @@ function picture(body, context) {
   };
 }
 
-// As long as the view is open and the run goes on. A moment in which the service does not answer
-// is no end.
+// Polls as long as the view is open and the run continues. A request without an answer does not end
+// the polling.
 function follow(body, model, show) {
   setTimeout(async () => {
     if (!body.isConnected) return;
@@ -152,7 +152,7 @@ export const view = {
   draw(stage, context) {
     const { model } = context;
     if (!model.training) {
-      stage.append(el('p', { class: 'note' }, 'No training log comes with this model. '
+      stage.append(el('p', { class: 'note' }, 'This model has no training log. '
         + 'fovea serve --run DIR shows a run of fovea train.'));
       return {};
     }

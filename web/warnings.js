@@ -1,16 +1,17 @@
-// What the model cannot read of a text, as the server reports it.
+// The server's warnings about text that the model cannot read.
 
 import { el } from './dom.js';
 
 const names = new Intl.DisplayNames(['en'], { type: 'language' });
 
-// The model that reads a language; one that writes what the other one reads, where there is one.
+// A model that reads this language, if possible one that writes the source language of the current
+// model.
 function reader(models, language, now) {
   const able = models.filter((m) => m.source === language);
   return able.find((m) => m.target === now.source) ?? able[0];
 }
 
-// A line for each warning. Where another model reads the text's language, a button chooses it.
+// A line for each warning. If another model reads the language of the text, a button chooses it.
 export function warningLines(warnings, models, now, choose) {
   return warnings.map((warning) => {
     const text = warning.message[0].toUpperCase() + warning.message.slice(1) + '.';

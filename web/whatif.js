@@ -1,5 +1,5 @@
-// What if? The sentence with something changed, beside what it was: words masked or edited, heads
-// silenced, a step told where to look.
+// What if? The changed sentence next to the original: words masked or edited, heads muted, the
+// attention of a step forced.
 
 import { el, word } from './dom.js';
 import { diverging } from './colours.js';
@@ -11,7 +11,7 @@ import { difference, placed } from './difference.js';
 import { cellOf, heatmap } from './map.js';
 import { point, set, state as live } from './state.js';
 
-// What a key has worked, as a selector: it has the focus again when all is drawn anew.
+// The selector of the element that a key has activated. It gets the focus back after the redraw.
 let focused = '';
 const focus = (event, selector) => { focused = event.detail === 0 ? selector : ''; };
 
@@ -21,13 +21,13 @@ const SCRIPTS = ['Han', 'Hiragana', 'Katakana', 'Thai', 'Lao', 'Khmer', 'Myanmar
 const UNSPACED = new RegExp(
   `[${SCRIPTS.map((name) => `\\p{Script=${name}}`).join('')}、。，！？；：（）「」『』《》]`, 'u');
 
-// The words as one text, without blanks between words of scripts that write none.
+// The words as one text, without blanks between words of scripts that are written without them.
 const joined = (words) => words.filter((word) => word !== '').reduce((text, word) => {
   const touch = UNSPACED.test([...text].at(-1) ?? '') && UNSPACED.test([...word][0]);
   return `${text}${text === '' || touch ? '' : ' '}${word}`;
 }, '');
 
-// A field in the place of a word; Enter reads the sentence with what it holds.
+// An input field instead of a word. Enter translates the sentence with its content.
 function edit(node, words, at) {
   const field = el('input', { class: 'edit', value: words[at], dir: 'auto', spellcheck: 'false',
     'aria-label': `Instead of ${words[at]}`, size: Math.max(4, words[at].length) });
@@ -54,7 +54,7 @@ function edit(node, words, at) {
   field.select();
 }
 
-// The words that are read, each a button: a click masks it, a second click edits it.
+// The source words, each a button: a click masks the word, a double click edits it.
 function sourceWords(sentence, state, look) {
   const { masked } = changes(state);
   const line = el('div', { class: 'words mask', role: 'group', 'aria-label': 'Words to mask' });
@@ -65,7 +65,7 @@ function sourceWords(sentence, state, look) {
       'aria-pressed': masked.includes(at),
       title: `Click: mask it.${at < words.length ? ' Double click: edit it.' : ''}`,
       onclick: (event) => {
-        if (event.detail > 1) return;  // of a double click the second
+        if (event.detail > 1) return;  // the second click of a double click
         focus(event, `[data-word="${at}"]`);
         clearTimeout(line.later);
         line.later = setTimeout(() => toggleMask(state, at), event.detail === 0 ? 0 : 220);
@@ -113,7 +113,7 @@ function headButtons(sentence, state) {
   return table;
 }
 
-// A translation, with the words marked that the other lacks.
+// A translation, in which the words that the other translation does not have are marked.
 function translation(title, sentence, pairs, side, other) {
   const line = el('p', { class: `said ${side === 0 ? 'before' : 'now'}`, dir: 'auto' },
     el('b', {}, title));
@@ -131,7 +131,7 @@ function panel(name, title, drawing) {
   return el('div', { class: name }, el('h2', {}, title), drawing);
 }
 
-// One map while nothing is changed, else both and their difference.
+// One map if nothing is changed, otherwise both maps and their difference.
 function mapsOf(before, now, d, { room, gamma, look }) {
   const same = now === before;
   const cell = cellOf(same ? [now.m] : [before.m, now.m, d], room, 40);
@@ -152,13 +152,13 @@ function mapsOf(before, now, d, { room, gamma, look }) {
   return maps;
 }
 
-// What the step that was clicked is: all pieces of that word, or one piece.
+// The steps of the clicked row: all pieces of a word, or one piece.
 function stepsOf(m, row) {
   const first = m.rowOf.indexOf(row);
   return { first, end: m.rowOf.lastIndexOf(row) + 1 };
 }
 
-// What one can do, in front of it; what one should know, behind it.
+// invitation(): what the user can do, above the maps. note(): background, below them.
 function invitation(kind) {
   return el('p', { class: 'note' }, 'Click a word to mask it, double-click to edit it, click a '
     + 'head to mute it', kind === 'cross' ? ', click a cell of the map to make its step attend '
@@ -167,7 +167,7 @@ function invitation(kind) {
 
 function note() {
   return el('p', { class: 'note' }, 'A forced step attends there in the chosen layer and head, or '
-    + 'in all; the pieces before it are kept. Means leave muted heads out. Keys: e edits the word '
+    + 'in all; the pieces before it are kept. Means omit muted heads. Keys: e edits the word '
     + 'in focus, f makes the chosen step (← →) attend to it. A recurrent encoder still reads a '
     + 'masked word; only attention ignores it.');
 }
@@ -185,10 +185,10 @@ function readBoth(before, now, d) {
 export const view = {
   id: 'whatif',
   title: 'What if?',
-  asks: true,  // the server, about a changed sentence or model
-  changes: true,  // shows them
-  steps: true,  // ← → choose one
-  saves: ['svg', 'png', 'embed', 'csv'],  // of the difference, which has no weights of a sentence
+  asks: true,  // needs the server: it translates the changed sentence
+  changes: true,  // this view shows changes
+  steps: true,  // ← → choose a step
+  saves: ['svg', 'png', 'embed', 'csv'],  // of the difference of two sentences
   tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
   draw(stage, { sentence, m, state, model, again }) {
     const box = el('div', { class: 'what-if', 'data-state': 'waiting' });

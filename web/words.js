@@ -1,16 +1,16 @@
-// The embedding map: words that the model takes for alike stand together.
+// The embedding map: words with similar embeddings are near each other.
 
 import { el, svg, widthOf, word } from './dom.js';
 import { HEADS } from './colours.js';
 import { neighbours } from './service.js';
-import { say } from './strips.js';
+import { say } from './number_bars.js';
 import { set } from './state.js';
 import { shown } from './attention.js';
 
 const MOST_ROOM = { width: 860, height: 540 };
 const EDGE = 46;
 const CENTRE = 'bold 14px system-ui, sans-serif';
-const MOST = 40;  // words that the service takes at a time
+const MOST = 40;  // the most words in one request to the service
 
 export function sides(state) {
   return el('span', { class: 'switch', role: 'group', 'aria-label': 'Side' },
@@ -20,7 +20,7 @@ export function sides(state) {
     }, side)));
 }
 
-// As large as the screen has room for.
+// The size of the map on this screen.
 function sizeOf(room) {
   const width = Math.max(300, Math.min(MOST_ROOM.width, room));
   return { width, height: Math.min(MOST_ROOM.height, Math.round(width * 1.15)) };
@@ -42,8 +42,8 @@ function places(map, size) {
 
 const apart = (a, b) => a.x + a.w < b.x || b.x + b.w < a.x || a.y + a.h < b.y || b.y + b.h < a.y;
 
-// Where each name has room: right, left, above or below its point; some have none, and are read
-// by pointing at them.
+// Places each name to the right or left of its point, or above or below it. A name without free
+// space is omitted; pointing at the point reads it out.
 function label(points, size) {
   const taken = points.map(({ px, py }) => ({ x: px - 4, y: py - 4, w: 8, h: 8 }));
   const first = [...points].sort((a, b) => b.centre - a.centre);

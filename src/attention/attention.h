@@ -3,26 +3,27 @@
 #include <memory>
 #include <string>
 
-#include "attention/steps.h"
+#include "attention/attention_steps.h"
 #include "nn/params.h"
-#include "ops/lookup.h"
 #include "ops/matmul.h"
+#include "ops/ragged_attention.h"
 
 namespace fovea {
 
-// What is attended to: the annotations h_1 … h_S of every source sentence, one after another.
-struct Memory {
+// The source side of attention: the annotations h_1 … h_S of all source sentences, one sentence
+// after another, and values that are computed from them once per batch.
+struct SourceMemory {
   Tensor h;     // [words, D]
-  Tensor keys;  // [words, A]: what the score computes of them once; absent where it needs nothing
-  Packing sentences;
-  Tensor W_s{};      // concat: the columns of its W that meet s, cut out once
+  Tensor keys;  // [words, A]: computed by the score; absent if the score needs no keys
+  SentenceOffsets sentences;
+  Tensor W_s{};      // concat: the columns of W that multiply s
   Tensor summary{};  // static: u [sentences, D]
-  Tensor veto{};     // [sentences, longest]: added to scores; absent: every word may be looked at
+  Tensor veto{};     // [sentences, longest]: added to scores to exclude words; may be absent
 };
 
-// What earlier steps left behind. Row i belongs to decoder row i; absent before the first step and
-// where a mechanism has no use for it.
-struct Before {
+// The state that a mechanism carries from one decoder step to the next. Row i belongs to decoder
+// row i. A tensor is absent at the first step and if the mechanism does not use it.
+struct AttentionState {
   int64_t steps = 0;  // t − 1
   Tensor weights{};   // α_{t−1}          forward; α of all steps: static
   Tensor covered{};   // Σ_{u<t} α_u      forward
@@ -30,83 +31,91 @@ struct Before {
   Tensor context{};   // c of all steps   static
 };
 
-// `before` for fewer or other rows: the first `count` of them, as when sentences of a batch end, or
-// those listed, as when search goes on with some hypotheses. rows is i32.
-Before first_rows(const Before& before, int64_t count);
-Before chosen_rows(const Before& before, const Tensor& rows);
+// A state with a selection of the rows of `previous`: the first `count` rows (sentences of a batch
+// have ended) or the listed rows (search continues some hypotheses). `rows` is i32.
+AttentionState first_rows(const AttentionState& previous, int64_t count);
+AttentionState chosen_rows(const AttentionState& previous, const Tensor& rows);
 
-// What every mechanism answers with. Nothing is kept in the mechanism itself.
-struct Attended {
-  Tensor context;  // c_t [rows, D]
-  Tensor weights;  // α_t [rows, longest sentence], 0 beyond a sentence's end
-  Before now;      // what the next step will find as `before`
+// The result of one attention step. The mechanism itself stores no state.
+struct AttentionResult {
+  Tensor context;      // c_t [rows, D]
+  Tensor weights;      // α_t [rows, longest sentence], 0 beyond the end of a sentence
+  AttentionState now;  // the `previous` state of the next step
 
-  Tensor soft{};                   // hard: the distribution behind the choice; local-p: softmax
+  Tensor soft{};                   // hard: the distribution of the choice; local-p: the softmax
   Tensor position{};               // local-m, local-p: p_t [rows], counted from 1
   Tensor log_choice{}, entropy{};  // hard-sample: log p(choice) and H of the distribution [rows, 1]
 };
 
-// Who asks at one step: row i of s attends to source sentence `sentence[i]`.
-struct Query {
+// The queries of one step: row i of s attends to source sentence `sentence[i]`.
+struct AttentionQuery {
   Tensor s;         // [rows, state]
   Tensor sentence;  // i32 [rows]
 };
 
-// e_tj = score(s_t, h_j): section 3.1 of Luong 2015 and its kin.
-class Score {
+// A function that compares states and annotations: e_tj = score(s_t, h_j). Luong 2015, section 3.1.
+class ScoreFunction {
  public:
-  virtual ~Score() = default;
+  virtual ~ScoreFunction() = default;
   virtual Tensor keys(const Tensor& h) const { return h; }  // [words, A]
-  virtual Tensor query_weights() const { return {}; }       // Memory::W_s
-  virtual Tensor operator()(const Tensor& s, const Memory& memory, const Lookup& look) const = 0;
-  virtual int64_t reach() const { return -1; }  // positions it can score; −1: all
+  virtual Tensor query_weights() const { return {}; }       // SourceMemory::W_s
+  virtual Tensor operator()(const Tensor& s, const SourceMemory& memory,
+                            const RaggedQueries& look) const = 0;
+  virtual int64_t reach() const { return -1; }  // number of positions it can score; −1: all
 
-  // How e_tj is written, and what stands between s_t, h_j and it. s is [1, state], the memory one
-  // sentence.
+  // For step-by-step explanations: the formula of e_tj, and the computation steps that lead from
+  // s_t and h_j to it. s is [1, state]; the memory has one sentence.
   virtual std::string formula() const { return "e_tj = score(s_t, h_j)"; }
-  virtual std::vector<std::string> factors() const { return {}; }  // Step::factors of e_tj
-  virtual void explain(const Tensor& /*s*/, const Memory&, Steps&) const {}
+  virtual std::vector<std::string> factors() const {
+    return {};
+  }  // ComputationStep::factors of e_tj
+  virtual void explain(const Tensor& /*s*/, const SourceMemory&, ComputationSteps&) const {}
 };
 
-// Where the decoder looks.
+// An attention mechanism: computes weights over the source words, and a context vector from them.
+// Stateless after construction; AttentionState carries what a step passes to the next.
 class Attention {
  public:
   virtual ~Attention() = default;
-  virtual Memory remember(const Tensor& h, const Packing& sentences) const = 0;
-  virtual Attended attend(const Query& query, const Memory& memory, const Before& before) const = 0;
+  virtual SourceMemory remember(const Tensor& h, const SentenceOffsets& sentences) const = 0;
+  virtual AttentionResult attend(const AttentionQuery& query, const SourceMemory& memory,
+                                 const AttentionState& previous) const = 0;
 
-  // The steps from one query to its weights, which `attended` are, in a memory of one sentence.
-  // Where a mechanism has nothing more to tell, these are the weights alone.
-  virtual void explain(const Query& query, const Memory& memory, const Before& before,
-                       const Attended& attended, Steps& steps) const;
+  // Appends the computation steps from one query to the weights in `result`, for a memory of one
+  // sentence. The default appends only the weights.
+  virtual void explain(const AttentionQuery& query, const SourceMemory& memory,
+                       const AttentionState& previous, const AttentionResult& result,
+                       ComputationSteps& steps) const;
 };
 
-// From scores to the one word that hard attention chooses: attended.soft, then the weights.
-void explain_choice(const Attended& attended, Steps& steps);
+// Appends the steps from scores to the one word that hard attention chooses: result.soft, then the
+// weights.
+void explain_choice(const AttentionResult& result, ComputationSteps& steps);
 
-// A mechanism that asks a score.
+// An attention mechanism that computes its weights from a score function.
 class ScoredAttention : public Attention {
  public:
-  explicit ScoredAttention(std::unique_ptr<Score> score) : score_(std::move(score)) {}
-  Memory remember(const Tensor& h, const Packing& sentences) const override {
+  explicit ScoredAttention(std::unique_ptr<ScoreFunction> score) : score_(std::move(score)) {}
+  SourceMemory remember(const Tensor& h, const SentenceOffsets& sentences) const override {
     round_along(h);
     const Tensor keys = score_->keys(h);
     round_along(keys);
     return {h, keys, sentences, score_->query_weights()};
   }
-  const Score& score() const { return *score_; }
-  // e_t, with what the memory has against some words.
-  Tensor scores(const Tensor& s, const Memory& memory, const Lookup& look) const;
+  const ScoreFunction& score() const { return *score_; }
+  // e_t, plus the memory's veto if there is one.
+  Tensor scores(const Tensor& s, const SourceMemory& memory, const RaggedQueries& look) const;
 
-  // The state, what the score makes of it, the scores, then explain_focus().
-  void explain(const Query& query, const Memory& memory, const Before& before,
-               const Attended& attended, Steps& steps) const override;
-  // From scores e to weights.
-  virtual void explain_focus(const Row& e, const Before& before, const Attended& attended,
-                             Steps& steps) const;
+  // Appends the state, the steps of the score function, the scores, and explain_focus().
+  void explain(const AttentionQuery& query, const SourceMemory& memory,
+               const AttentionState& previous, const AttentionResult& result,
+               ComputationSteps& steps) const override;
+  // Appends the steps from scores e to weights.
+  virtual void explain_focus(const DoubleRow& e, const AttentionState& previous,
+                             const AttentionResult& result, ComputationSteps& steps) const;
 
  private:
-  std::unique_ptr<Score> score_;
+  std::unique_ptr<ScoreFunction> score_;
 };
 
 }  // namespace fovea

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "attention/attentive_reader.h"
 #include "attention/hard_argmax.h"
-#include "attention/reader.h"
 #include "attention/registry.h"
 #include "ops/recurrent.h"
 #include "ops/shape.h"
@@ -18,13 +18,14 @@ constexpr int64_t kSize = 4;  // of states and annotations
 
 const char* const kScores[] = {"dot", "scaled-dot", "general", "concat", "additive", "location"};
 
-// One step: which row of the step before each row goes on from, and its sentence.
+// The rows of one step: for each row its parent row in the previous step, and its sentence.
 struct Step {
   std::vector<int32_t> parents, sentences;
 };
 using Plan = std::vector<Step>;
 
-// Sentences of 4, 1 and 5 words. Training: rows end. Search: hypotheses are chosen and repeated.
+// Sentences of 4, 1 and 5 words. Training: sentences end. Search: hypotheses are selected and
+// repeated.
 const std::vector<int32_t> kRagged = {0, 4, 5, 10};
 const Plan kTraining = {{{}, {1, 2, 0}}, {{0, 1}, {1, 2}}, {{0, 1}, {1, 2}}};
 const Plan kSearch = {{{}, {1, 2}}, {{0, 1, 1}, {1, 2, 2}}, {{0, 2, 1, 1}, {1, 2, 2, 2}}};
@@ -34,15 +35,15 @@ const Plan kAlone = {{{}, {0}}, {{0}, {0}}, {{0}, {0}}};
 struct Example {
   ParameterStore store;
   std::unique_ptr<Attention> attention;
-  Packing sentences;
+  SentenceOffsets sentences;
   Plan plan;
   Tensor h;
   std::vector<Tensor> s;
 
   Example(const AttentionConfig& config, const std::vector<int32_t>& offsets, const Plan& plan,
-          Type type = Type::f64)
-      : store(type), sentences(Packing::of(offsets)), plan(plan) {
-    attention = make_attention(Scope{store, ""}, config, {kSize, kSize, 6});
+          ElementType type = ElementType::f64)
+      : store(type), sentences(SentenceOffsets::of(offsets)), plan(plan) {
+    attention = make_attention(ParameterScope{store, ""}, config, {kSize, kSize, 6});
     store.allocate(1);
     store.allocate_gradients();
     h = random_tensor({sentences.tokens, kSize}, 2, type);
@@ -54,21 +55,21 @@ struct Example {
     }
   }
 
-  std::vector<Attended> run() const {
-    const Memory memory = attention->remember(h, sentences);
-    std::vector<Attended> steps;
-    Before before;
+  std::vector<AttentionResult> run() const {
+    const SourceMemory memory = attention->remember(h, sentences);
+    std::vector<AttentionResult> steps;
+    AttentionState previous;
     for (size_t t = 0; t < plan.size(); ++t) {
-      if (t) before = chosen_rows(before, Tensor::of(plan[t].parents));
-      steps.push_back(attention->attend({s[t], Tensor::of(plan[t].sentences)}, memory, before));
-      before = steps.back().now;
+      if (t) previous = chosen_rows(previous, Tensor::of(plan[t].parents));
+      steps.push_back(attention->attend({s[t], Tensor::of(plan[t].sentences)}, memory, previous));
+      previous = steps.back().now;
     }
     return steps;
   }
   Tensor contexts() const {
     std::vector<Tensor> c;
-    for (const Attended& at : run()) c.push_back(at.context);
-    return below_each_other(c);
+    for (const AttentionResult& step : run()) c.push_back(step.context);
+    return concat_rows(c);
   }
   std::vector<Tensor> inputs() const {
     std::vector<Tensor> all = parameters_of(store);
@@ -104,7 +105,8 @@ TEST(Attention, GradientOfEveryMechanismAndScore) {
     const Example alone(config, {0, 3}, kAlone), one_word(config, {0, 1}, kAlone);
     expect_gradient(ragged.inputs(), [&] { return ragged.contexts(); });
     expect_gradient(alone.inputs(), [&] { return alone.contexts(); });
-    // Repeated rows; and a word that has all the weight whatever its score: no mutants there.
+    // Repeated rows, and a word that has all the weight regardless of its score: the mutants of
+    // expect_gradient() have no effect there, so only the error is checked.
     EXPECT_LE(GradientCheck(search.inputs(), [&] { return search.contexts(); }).error(), 1e-6);
     EXPECT_LE(GradientCheck(one_word.inputs(), [&] { return one_word.contexts(); }).error(), 1e-6);
   }
@@ -118,10 +120,10 @@ TEST(Attention, GradientOfAShortLocationTable) {
 }
 
 TEST(Attention, GradientOfAOneDirectionalSummary) {
-  const Packing sentences = Packing::of(kRagged);
-  ParameterStore store(Type::f64);
-  const auto attention = make_attention(Scope{store, ""}, config_of("static", "general"),
-                                        {kSize, kSize, 6, Summary::last_word});
+  const SentenceOffsets sentences = SentenceOffsets::of(kRagged);
+  ParameterStore store(ElementType::f64);
+  const auto attention = make_attention(ParameterScope{store, ""}, config_of("static", "general"),
+                                        {kSize, kSize, 6, SummaryStates::last_word});
   store.allocate(1);
   store.allocate_gradients();
   const Tensor h = random_input({10, kSize}, 1), rows = Tensor::of(std::vector<int32_t>{2, 0, 0});
@@ -134,24 +136,24 @@ TEST(Attention, GradientOfAOneDirectionalSummary) {
   });
 }
 
-// Straight-through is the gradient of hard + soft − stop(soft), with `hard` and stop(soft) kept as
-// they are while the inputs move: that function has differences to compare with.
+// The straight-through gradient is the gradient of hard + soft − stop(soft), where `hard` and
+// stop(soft) are constants. Finite differences exist for that function.
 TEST(Attention, GradientOfHardArgmaxIsStraightThrough) {
   for (const char* score : kScores) {
     SCOPED_TRACE(score);
     const Example x(config_of("hard-argmax", score), kRagged, {kTraining[0]});
     const auto& mechanism = dynamic_cast<const ScoredAttention&>(*x.attention);
-    const Lookup look{x.sentences, Tensor::of(kTraining[0].sentences)};
-    const Attended at = x.run()[0];
-    const Tensor fixed = at.weights.view(at.weights.shape()) +
-                         at.soft.view(at.soft.shape()) * -1.0;  // hard − stop(soft)
+    const RaggedQueries look{x.sentences, Tensor::of(kTraining[0].sentences)};
+    const AttentionResult result = x.run()[0];
+    const Tensor fixed = result.weights.view(result.weights.shape()) +
+                         result.soft.view(result.soft.shape()) * -1.0;  // hard − stop(soft)
     auto surrogate = [&] {
-      const Memory memory = mechanism.remember(x.h, x.sentences);
-      const Tensor soft = softmax_within(mechanism.score()(x.s[0], memory, look), whole(look));
+      const SourceMemory memory = mechanism.remember(x.h, x.sentences);
+      const Tensor soft = softmax_within(mechanism.score()(x.s[0], memory, look), full_range(look));
       return weighted_sum(fixed + soft, memory.h, look);
     };
     expect_gradient(x.inputs(), surrogate);
-    auto pulled = [&](const std::function<Tensor()>& f) {
+    auto gradients_of = [&](const std::function<Tensor()>& f) {
       x.store.gradients().fill(0);
       for (const Tensor& input : {x.h, x.s[0]}) input.slot()->release();
       Tape tape;
@@ -164,7 +166,8 @@ TEST(Attention, GradientOfHardArgmaxIsStraightThrough) {
       }
       return all;
     };
-    const auto found = pulled([&] { return x.contexts(); }), expected = pulled(surrogate);
+    const auto found = gradients_of([&] { return x.contexts(); }),
+               expected = gradients_of(surrogate);
     ASSERT_EQ(found.size(), expected.size());
     for (size_t i = 0; i < found.size(); ++i) EXPECT_NEAR(found[i], expected[i], 1e-12);
   }
@@ -172,11 +175,11 @@ TEST(Attention, GradientOfHardArgmaxIsStraightThrough) {
 
 TEST(Attention, GradientOfTheReader) {
   for (const auto& offsets : {kRagged, std::vector<int32_t>{0, 3}}) {
-    ParameterStore store(Type::f64);
-    const ReaderAttention read(Scope{store, ""}, {kSize, 3, 5, 2});
+    ParameterStore store(ElementType::f64);
+    const ReaderAttention read(ParameterScope{store, ""}, {kSize, 3, 5, 2});
     store.allocate(1);
     store.allocate_gradients();
-    const Packing documents = Packing::of(offsets);
+    const SentenceOffsets documents = SentenceOffsets::of(offsets);
     const Tensor h = random_input({documents.tokens, kSize}, 1),
                  u = random_input({documents.sentences, 3}, 2);
     std::vector<Tensor> inputs = parameters_of(store);
@@ -185,7 +188,7 @@ TEST(Attention, GradientOfTheReader) {
   }
 }
 
-// Weights of one row, those of the sentence's words first.
+// The weights of row i: first those of the sentence's words, then zeros.
 std::vector<double> row_of(const Tensor& weights, int64_t i) {
   return weights.window(i, 1).values();
 }
@@ -193,7 +196,7 @@ std::vector<double> row_of(const Tensor& weights, int64_t i) {
 TEST(Attention, WeightsSumToOneAndNoneFallsOutside) {
   auto all =
       configs({"global", "local-m", "local-p", "hard-argmax", "hard-sample", "forward", "static"});
-  for (const Type type : {Type::f32, Type::f64})
+  for (const ElementType type : {ElementType::f32, ElementType::f64})
     for (const AttentionConfig& config : all) {
       SCOPED_TRACE(config.kind + " " + config.score);
       const Example x(config, kRagged, kTraining, type);
@@ -250,17 +253,17 @@ TEST(Attention, ForwardTakesNoWordTwiceAndEndsAtTheLast) {
   for (int t = 1; t < 12; ++t) plan.push_back({{0}, {0}});
   const Example x(config, {0, 4}, plan);
   const auto steps = x.run();
-  size_t before = 0;
-  for (const Attended& at : steps) {
-    const auto alpha = at.weights.values();
-    for (size_t j = 0; j < before; ++j) EXPECT_EQ(alpha[j], 0);
-    before = static_cast<size_t>(std::ranges::max_element(alpha) - alpha.begin());
+  size_t focus = 0;
+  for (const AttentionResult& step : steps) {
+    const auto alpha = step.weights.values();
+    for (size_t j = 0; j < focus; ++j) EXPECT_EQ(alpha[j], 0);
+    focus = static_cast<size_t>(std::ranges::max_element(alpha) - alpha.begin());
   }
   EXPECT_EQ(steps.back().weights.values(), (std::vector<double>{0, 0, 0, 1}));
 }
 
-// The result of a row depends on its own sentence alone.
-TEST(Attention, BatchGivesWhatEachSentenceGivesAlone) {
+// The result of a row depends only on its own sentence.
+TEST(Attention, BatchEqualsSingleSentences) {
   auto all =
       configs({"global", "local-m", "local-p", "hard-argmax", "hard-sample", "forward", "static"});
   all.push_back(config_of("window", "auto"));
@@ -283,16 +286,16 @@ TEST(Attention, BatchGivesWhatEachSentenceGivesAlone) {
   }
 }
 
-TEST(Attention, RowsOfWhatWasBefore) {
-  Before before;
-  before.steps = 4;
-  before.kappa = random_tensor({3, 2}, 1);
-  const Before first = first_rows(before, 2);
+TEST(Attention, SelectsRowsOfTheState) {
+  AttentionState state;
+  state.steps = 4;
+  state.kappa = random_tensor({3, 2}, 1);
+  const AttentionState first = first_rows(state, 2);
   EXPECT_EQ(first.steps, 4);
-  EXPECT_EQ(first.kappa.values(), before.kappa.window(0, 2).values());
+  EXPECT_EQ(first.kappa.values(), state.kappa.window(0, 2).values());
   EXPECT_FALSE(first.weights);
-  const Before chosen = chosen_rows(before, Tensor::of(std::vector<int32_t>{2, 2, 0, 1}));
-  EXPECT_EQ(chosen.kappa.window(1, 1).values(), before.kappa.window(2, 1).values());
+  const AttentionState chosen = chosen_rows(state, Tensor::of(std::vector<int32_t>{2, 2, 0, 1}));
+  EXPECT_EQ(chosen.kappa.window(1, 1).values(), state.kappa.window(2, 1).values());
   EXPECT_EQ(chosen.kappa.rows(), 4);
 }
 

@@ -7,9 +7,9 @@
 namespace fovea {
 
 // Luong et al.: Effective Approaches to Attention-based Neural Machine Translation, EMNLP 2015,
-// section 3.1, "concat". With W = [W_s W_h] the product is W [s ; h] = W_s s + W_h h, and its
-// second half does not depend on the step.
-class ConcatScore : public Score {
+// section 3.1, "concat". With W = [W_s W_h] the product is W [s ; h] = W_s s + W_h h. The term
+// W_h h does not depend on the step and is computed once.
+class ConcatScore : public ScoreFunction {
  public:
   int64_t state, memory;
   Tensor W, v;  // [A, state + memory], [A]
@@ -17,24 +17,25 @@ class ConcatScore : public Score {
   struct Sizes {
     int64_t state, memory, inner;
   };
-  ConcatScore(Scope scope, const Sizes& n)
+  ConcatScore(ParameterScope scope, const Sizes& n)
       : state(n.state), memory(n.memory),
         W(scope.declare("W", {n.inner, n.state + n.memory},
-                        Init::glorot(n.state + n.memory, n.inner))),
-        v(scope.declare("v", {n.inner}, Init::glorot(n.inner, 1))) {}
+                        ParameterInit::glorot(n.state + n.memory, n.inner))),
+        v(scope.declare("v", {n.inner}, ParameterInit::glorot(n.inner, 1))) {}
 
   Tensor keys(const Tensor& h) const override {
     return linear(h, columns(W, state, memory));  // W_h h_j
   }
   Tensor query_weights() const override { return columns(W, 0, state); }  // W_s
-  Tensor operator()(const Tensor& s, const Memory& m, const Lookup& look) const override {
+  Tensor operator()(const Tensor& s, const SourceMemory& m,
+                    const RaggedQueries& look) const override {
     return additive_scores(linear(s, m.W_s), m.keys, v, look);  // e_tj = vᵀ tanh(W [s_t ; h_j])
   }
   std::string formula() const override {
     return "e_tj = v·tanh(W [s_t; h_j]) = v·tanh(W_s s_t + W_h h_j)";
   }
   std::vector<std::string> factors() const override { return {"v", "tanh"}; }
-  void explain(const Tensor& s, const Memory& m, Steps& steps) const override {
+  void explain(const Tensor& s, const SourceMemory& m, ComputationSteps& steps) const override {
     steps.query("v", "v: learned weights of the score", v.values());
     add_tanh_of_sum(steps, {"W_s s_t", "W_h h_j"}, linear(s, m.W_s).values(), rows_of(m.keys));
   }

@@ -8,10 +8,11 @@
 namespace fovea {
 
 // Luong et al.: Effective Approaches to Attention-based Neural Machine Translation, EMNLP 2015,
-// section 3.1, "dot". States and annotations must have one size.
-class DotScore : public Score {
+// section 3.1, "dot". States and annotations must have the same size.
+class DotScore : public ScoreFunction {
  public:
-  Tensor operator()(const Tensor& s, const Memory& memory, const Lookup& look) const override {
+  Tensor operator()(const Tensor& s, const SourceMemory& memory,
+                    const RaggedQueries& look) const override {
     return dot_scores(s, memory.keys, look);  // e_tj = s_tᵀ h_j
   }
   std::string formula() const override { return "e_tj = s_t·h_j"; }
@@ -19,17 +20,19 @@ class DotScore : public Score {
 };
 
 // Vaswani et al.: Attention Is All You Need, NIPS 2017, section 3.2.1.
-class ScaledDotScore : public Score {
+class ScaledDotScore : public ScoreFunction {
  public:
-  Tensor operator()(const Tensor& s, const Memory& memory, const Lookup& look) const override {
+  Tensor operator()(const Tensor& s, const SourceMemory& memory,
+                    const RaggedQueries& look) const override {
     const double d = static_cast<double>(s.cols());
     return dot_scores(s * (1 / std::sqrt(d)), memory.keys, look);  // e_tj = s_tᵀ h_j / √d
   }
   std::string formula() const override { return "e_tj = s_t·h_j / √d"; }
-  void explain(const Tensor& s, const Memory& memory, Steps& steps) const override {
-    const Row state = rows_of(s).front();
-    Row products;
-    for (const Row& h : rows_of(memory.h)) products.push_back(dot(state, h));
+  void explain(const Tensor& s, const SourceMemory& memory,
+               ComputationSteps& steps) const override {
+    const DoubleRow state = rows_of(s).front();
+    DoubleRow products;
+    for (const DoubleRow& h : rows_of(memory.h)) products.push_back(dot(state, h));
     steps.sums("s_t·h_j", "s_t·h_j: how well query and encoder state agree", products,
                {"s_t", "h_j"});
   }

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "attention/attention.h"
-#include "ops/focus.h"
+#include "ops/attention_window.h"
 
 namespace fovea {
 
@@ -11,12 +11,14 @@ class GlobalAttention : public ScoredAttention {
  public:
   using ScoredAttention::ScoredAttention;
 
-  Attended attend(const Query& query, const Memory& memory, const Before& before) const override {
-    const Lookup look{memory.sentences, query.sentence};
-    const Tensor e = scores(query.s, memory, look);                        // e_tj
-    const Tensor alpha = softmax_within(e, whole(look, score().reach()));  // α_t = softmax(e_t)
-    const Tensor c = weighted_sum(alpha, memory.h, look);                  // c_t = Σ_j α_tj h_j
-    return {.context = c, .weights = alpha, .now = {.steps = before.steps + 1}};
+  AttentionResult attend(const AttentionQuery& query, const SourceMemory& memory,
+                         const AttentionState& previous) const override {
+    const RaggedQueries look{memory.sentences, query.sentence};
+    const Tensor e = scores(query.s, memory, look);  // e_tj
+    const Tensor alpha =
+        softmax_within(e, full_range(look, score().reach()));  // α_t = softmax(e_t)
+    const Tensor c = weighted_sum(alpha, memory.h, look);      // c_t = Σ_j α_tj h_j
+    return {.context = c, .weights = alpha, .now = {.steps = previous.steps + 1}};
   }
 };
 

@@ -1,31 +1,33 @@
 #pragma once
 
 #include "attention/attention.h"
-#include "ops/focus.h"
+#include "ops/attention_window.h"
 
 namespace fovea {
 
-// Hard attention (Xu et al.: Show, Attend and Tell, ICML 2015, section 4.1) at the most likely
-// word, trained by the straight-through estimator (Bengio et al.: Estimating or Propagating
-// Gradients Through Stochastic Neurons for Conditional Computation, 2013): the soft weights take
-// the gradient of the hard ones as their own.
+// Hard attention (Xu et al.: Show, Attend and Tell, ICML 2015, section 4.1) to the most likely
+// word. It is trained with the straight-through estimator (Bengio et al.: Estimating or Propagating
+// Gradients Through Stochastic Neurons for Conditional Computation, 2013): the gradient of the hard
+// weights is used as the gradient of the soft weights.
 class HardArgmaxAttention : public ScoredAttention {
  public:
   using ScoredAttention::ScoredAttention;
 
-  Attended attend(const Query& query, const Memory& memory, const Before& before) const override {
-    const Lookup look{memory.sentences, query.sentence};
-    const Ranges words = whole(look, score().reach());
+  AttentionResult attend(const AttentionQuery& query, const SourceMemory& memory,
+                         const AttentionState& previous) const override {
+    const RaggedQueries look{memory.sentences, query.sentence};
+    const ColumnRanges words = full_range(look, score().reach());
     const Tensor soft = softmax_within(scores(query.s, memory, look), words);
-    const Tensor k = highest(soft, words);                          // k = arg max_j soft_tj
+    const Tensor k = argmax(soft, words);                           // k = arg max_j soft_tj
     const Tensor alpha = straight_through(one_hot(k, soft), soft);  // α_tj = [j = k]
     return {.context = weighted_sum(alpha, memory.h, look),         // c_t = h_k
             .weights = alpha,
-            .now = {.steps = before.steps + 1},
+            .now = {.steps = previous.steps + 1},
             .soft = soft};
   }
 
-  void explain_focus(const Row&, const Before&, const Attended& a, Steps& steps) const override {
+  void explain_focus(const DoubleRow&, const AttentionState&, const AttentionResult& a,
+                     ComputationSteps& steps) const override {
     explain_choice(a, steps);
   }
 };

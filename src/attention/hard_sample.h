@@ -1,63 +1,66 @@
 #pragma once
 
 #include "attention/attention.h"
+#include "ops/attention_window.h"
 #include "ops/elementwise.h"
-#include "ops/focus.h"
 
 namespace fovea {
 
-// Xu et al.: Show, Attend and Tell, ICML 2015, section 4.1: one word is drawn from the distribution
-// while training (a DropoutScope is alive), and the most likely one taken otherwise. No gradient
-// passes through the choice: the scores learn from surrogate_loss().
+// Stochastic hard attention (Xu et al.: Show, Attend and Tell, ICML 2015, section 4.1). During
+// training (a DropoutScope is alive) it samples one word from the distribution; otherwise it takes
+// the most likely word. No gradient passes through the choice: the scores learn from
+// surrogate_loss().
 class HardSampleAttention : public ScoredAttention {
  public:
   using ScoredAttention::ScoredAttention;
 
-  Attended attend(const Query& query, const Memory& memory, const Before& before) const override {
-    const Lookup look{memory.sentences, query.sentence};
-    const Ranges words = whole(look, score().reach());
+  AttentionResult attend(const AttentionQuery& query, const SourceMemory& memory,
+                         const AttentionState& previous) const override {
+    const RaggedQueries look{memory.sentences, query.sentence};
+    const ColumnRanges words = full_range(look, score().reach());
     const Tensor soft = softmax_within(scores(query.s, memory, look), words);
-    const Dropout key = dropout_key(1);  // on while training; the rate itself plays no part
-    const Tensor k = key.on() ? draw(soft, words, key) : highest(soft, words);  // k ~ soft_t
-    return at(k, soft, memory, look, before);
+    const Dropout key = dropout_key(1);  // on during training; the rate is not used
+    const Tensor k = key.on() ? draw(soft, words, key) : argmax(soft, words);  // k ~ soft_t
+    return at(k, soft, memory, look, previous);
   }
 
-  void explain_focus(const Row&, const Before&, const Attended& a, Steps& steps) const override {
+  void explain_focus(const DoubleRow&, const AttentionState&, const AttentionResult& a,
+                     ComputationSteps& steps) const override {
     explain_choice(a, steps);
   }
 
-  // What attending to the given word of each row gives. k is i32 [rows].
-  static Attended at(const Tensor& k, const Tensor& soft, const Memory& memory, const Lookup& look,
-                     const Before& before) {
+  // The result of attending to word k[i] in row i. k is i32 [rows].
+  static AttentionResult at(const Tensor& k, const Tensor& soft, const SourceMemory& memory,
+                            const RaggedQueries& look, const AttentionState& previous) {
     const Tensor alpha = one_hot(k, soft);                   // α_tj = [j = k]
     return {.context = weighted_sum(alpha, memory.h, look),  // c_t = h_k
             .weights = alpha,
-            .now = {.steps = before.steps + 1},
+            .now = {.steps = previous.steps + 1},
             .soft = soft,
             .log_choice = log_at(soft, k),
             .entropy = entropy(soft)};
   }
 };
 
-// How much the two parts of the surrogate loss weigh, and what a reward is compared with.
-struct Reinforce {
+// The weights of the two terms of the surrogate loss, and the baseline of the reward.
+struct ReinforceWeights {
   double lambda_r = 1, lambda_e = 0;
   double baseline = 0;
 };
 
-// L_s = −(1/B) Σ [λ_r (R − b) log p(choice) + λ_e H], whose gradient is the REINFORCE estimate with
-// baseline b and an entropy that is rewarded. The sum is over the rows given, of one step or of
-// all: log_choice, entropy and reward (of the row's sentence, a constant) are [rows, 1].
+// L_s = −(1/B) Σ [λ_r (R − b) log p(choice) + λ_e H]. Its gradient is the REINFORCE estimate with
+// baseline b and an entropy bonus. The sum is over the given rows, of one step or of all steps.
+// log_choice, entropy and reward (a constant) are [rows, 1]. B is `sentences`.
 inline Tensor surrogate_loss(const Tensor& log_choice, const Tensor& entropy, const Tensor& reward,
-                             const Reinforce& by, int64_t sentences) {
+                             const ReinforceWeights& weights, int64_t sentences) {
   const Tensor b =
-      Tensor::of({1}, std::vector<double>{by.baseline}, reward.type(), reward.device());
+      Tensor::of({1}, std::vector<double>{weights.baseline}, reward.type(), reward.device());
   const Tensor advantage = reward + b * -1.0;  // R − b
-  const Tensor gain = log_choice * advantage * by.lambda_r + entropy * by.lambda_e;
+  const Tensor gain = log_choice * advantage * weights.lambda_r + entropy * weights.lambda_e;
   return sum(gain) * (-1 / static_cast<double>(sentences));
 }
 
-// b' = d b + (1 − d) mean R: after each update.
+// The baseline after an update: b' = d b + (1 − d) mean R.
 inline double next_baseline(double baseline, double mean_reward, double decay) {
   return decay * baseline + (1 - decay) * mean_reward;
 }

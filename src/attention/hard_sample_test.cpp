@@ -12,37 +12,37 @@ using namespace testing;
 
 constexpr int64_t kWords = 4, kSize = 3;
 
-// One sentence, looked at by many rows with one and the same state.
+// One sentence and one state; rows(n) makes n identical queries.
 struct Example {
   HardSampleAttention attention{std::make_unique<DotScore>()};
-  Memory memory;
+  SourceMemory memory;
   Tensor state = random_tensor({1, kSize}, 1);
 
   Example()
       : memory(attention.remember(random_tensor({kWords, kSize}, 2),
-                                  Packing::of(std::vector<int32_t>{0, kWords}))) {}
-  Query rows(int64_t count) const {
+                                  SentenceOffsets::of(std::vector<int32_t>{0, kWords}))) {}
+  AttentionQuery rows(int64_t count) const {
     std::vector<double> all;
     const auto one = state.values();
     for (int64_t i = 0; i < count; ++i) all.insert(all.end(), one.begin(), one.end());
-    Tensor s = Tensor::of({count, kSize}, all, Type::f64);
+    Tensor s = Tensor::of({count, kSize}, all, ElementType::f64);
     s.track();
     return {s, Tensor::of(std::vector<int32_t>(static_cast<size_t>(count), 0))};
   }
 };
 
-std::vector<double> choices(const Attended& at) {
+std::vector<double> choices(const AttentionResult& result) {
   std::vector<double> k;
-  for (int64_t i = 0; i < at.weights.rows(); ++i) {
-    const auto alpha = at.weights.window(i, 1).values();
+  for (int64_t i = 0; i < result.weights.rows(); ++i) {
+    const auto alpha = result.weights.window(i, 1).values();
     k.push_back(static_cast<double>(std::ranges::max_element(alpha) - alpha.begin()));
   }
   return k;
 }
 
-TEST(HardSample, DrawsOnlyWhileTrainingAndTheSameAgain) {
+TEST(HardSample, SamplesOnlyInTrainingAndReproducibly) {
   const Example x;
-  const Query query = x.rows(64);
+  const AttentionQuery query = x.rows(64);
   auto drawn = [&](uint64_t seed, uint32_t step) {
     const DropoutScope training(seed, step);
     auto first = choices(x.attention.attend(query, x.memory, {}));
@@ -54,7 +54,7 @@ TEST(HardSample, DrawsOnlyWhileTrainingAndTheSameAgain) {
   EXPECT_EQ(drawn(5, 9), drawn(5, 9));
   EXPECT_NE(drawn(5, 9), drawn(6, 9));
   EXPECT_NE(drawn(5, 9), drawn(5, 10));
-  const Attended likely = x.attention.attend(query, x.memory, {});
+  const AttentionResult likely = x.attention.attend(query, x.memory, {});
   const auto p = likely.soft.window(0, 1).values();
   for (const double k : choices(likely))
     EXPECT_EQ(k, static_cast<double>(std::ranges::max_element(p) - p.begin()));
@@ -62,28 +62,28 @@ TEST(HardSample, DrawsOnlyWhileTrainingAndTheSameAgain) {
 
 TEST(HardSample, GradientOfTheSurrogateLoss) {
   const Example x;
-  const Query query = x.rows(5);
+  const AttentionQuery query = x.rows(5);
   const Tensor h = random_input({kWords, kSize}, 3),
                k = Tensor::of(std::vector<int32_t>{0, 3, 1, 1, 2});
   const Tensor reward = random_tensor({5, 1}, 4);
-  const Packing sentences = Packing::of(std::vector<int32_t>{0, kWords});
+  const SentenceOffsets sentences = SentenceOffsets::of(std::vector<int32_t>{0, kWords});
   expect_gradient({query.s, h}, [&] {
-    const Memory memory = x.attention.remember(h, sentences);
-    const Attended at = x.attention.attend(query, memory, {});
-    const Attended given =
+    const SourceMemory memory = x.attention.remember(h, sentences);
+    const AttentionResult at = x.attention.attend(query, memory, {});
+    const AttentionResult given =
         HardSampleAttention::at(k, at.soft, memory, {memory.sentences, query.sentence}, {});
     return surrogate_loss(given.log_choice, given.entropy, reward, {0.7, 0.3, 0.2}, 2);
   });
 }
 
-// No gradient passes through the choice itself: h takes that of the word chosen, s none.
+// No gradient passes through the choice: only the chosen row of h receives a gradient, and s none.
 TEST(HardSample, GradientOfTheContextStopsAtTheChoice) {
   const Example x;
-  const Query query = x.rows(2);
+  const AttentionQuery query = x.rows(2);
   const Tensor h = random_input({kWords, kSize}, 3);
   Tape tape;
-  const Attended at = x.attention.attend(
-      query, x.attention.remember(h, Packing::of(std::vector<int32_t>{0, kWords})), {});
+  const AttentionResult at = x.attention.attend(
+      query, x.attention.remember(h, SentenceOffsets::of(std::vector<int32_t>{0, kWords})), {});
   const Tensor seed = random_tensor({2, kSize}, 5);
   tape.backward(at.context, seed);
   EXPECT_FALSE(query.s.slot()->holds());
@@ -94,20 +94,20 @@ TEST(HardSample, GradientOfTheContextStopsAtTheChoice) {
       EXPECT_NEAR(dh[j * kSize + d], j == k ? dc[d] + dc[kSize + d] : 0, 1e-15);
 }
 
-// Rewards by word: the exact gradient of −E[R] − λ_e H is that of −Σ_j p_j R_j − λ_e H(p), and the
-// estimator's mean must meet it within its standard error, whatever the baseline.
-TEST(HardSample, EstimatorMeetsTheExactGradient) {
+// Each word has a reward. The exact gradient of −E[R] − λ_e H is that of −Σ_j p_j R_j − λ_e H(p).
+// The mean of the estimator must agree within its standard error, for any baseline.
+TEST(HardSample, EstimatorMatchesTheExactGradient) {
   const Example x;
   const std::vector<double> R = {1.0, -0.5, 2.0, 0.3};
   constexpr double lambda_e = 0.4;
   constexpr int64_t rows = 1000;
   constexpr uint32_t draws = 60;
 
-  const Query one = x.rows(1);
+  const AttentionQuery one = x.rows(1);
   {
     Tape tape;
-    const Attended at = x.attention.attend(one, x.memory, {});
-    const Tensor rewards = Tensor::of({1, kWords}, R, Type::f64);
+    const AttentionResult at = x.attention.attend(one, x.memory, {});
+    const Tensor rewards = Tensor::of({1, kWords}, R, ElementType::f64);
     tape.backward(sum(at.soft * rewards) * -1.0 + sum(at.entropy) * -lambda_e);
   }
   const auto exact = one.s.grad().values();
@@ -115,13 +115,14 @@ TEST(HardSample, EstimatorMeetsTheExactGradient) {
   for (const double baseline : {0.0, 0.8}) {
     std::vector<double> mean(kSize, 0), square(kSize, 0);
     for (uint32_t step = 0; step < draws; ++step) {
-      const Query many = x.rows(rows);
+      const AttentionQuery many = x.rows(rows);
       const DropoutScope training(11, step);
       Tape tape;
-      const Attended at = x.attention.attend(many, x.memory, {});
-      std::vector<double> got;
-      for (const double k : choices(at)) got.push_back(R[static_cast<size_t>(k)]);
-      tape.backward(surrogate_loss(at.log_choice, at.entropy, Tensor::of({rows, 1}, got, Type::f64),
+      const AttentionResult at = x.attention.attend(many, x.memory, {});
+      std::vector<double> rewards;
+      for (const double k : choices(at)) rewards.push_back(R[static_cast<size_t>(k)]);
+      tape.backward(surrogate_loss(at.log_choice, at.entropy,
+                                   Tensor::of({rows, 1}, rewards, ElementType::f64),
                                    {1, lambda_e, baseline}, 1));
       const auto found = many.s.grad().values();
       for (size_t i = 0; i < found.size(); ++i) {

@@ -1,37 +1,39 @@
 #pragma once
 
 #include "attention/attention.h"
-#include "ops/focus.h"
+#include "ops/attention_window.h"
 
 namespace fovea {
 
 // Luong et al.: Effective Approaches to Attention-based Neural Machine Translation, EMNLP 2015,
-// section 3.2, monotonic alignment (local-m): word t of the translation looks around word t of the
-// source.
+// section 3.2, monotonic alignment (local-m): word t of the target attends to a window around word
+// t of the source.
 class LocalMonotonicAttention : public ScoredAttention {
  public:
   int64_t D;
 
-  LocalMonotonicAttention(std::unique_ptr<Score> score, int64_t D)
+  LocalMonotonicAttention(std::unique_ptr<ScoreFunction> score, int64_t D)
       : ScoredAttention(std::move(score)), D(D) {}
 
-  Attended attend(const Query& query, const Memory& memory, const Before& before) const override {
-    const Lookup look{memory.sentences, query.sentence};
-    const Tensor p = look.lengths_as(query.s.type(), before.steps + 1);  // t, or the last word
-    const Ranges window = around(p, D, whole(look, score().reach()));    // [p_t − D, p_t + D]
+  AttentionResult attend(const AttentionQuery& query, const SourceMemory& memory,
+                         const AttentionState& previous) const override {
+    const RaggedQueries look{memory.sentences, query.sentence};
+    const Tensor p = look.lengths_as(query.s.type(), previous.steps + 1);  // t, or the last word
+    const ColumnRanges window =
+        window_around(p, D, full_range(look, score().reach()));  // [p_t − D, p_t + D]
     const Tensor alpha = softmax_within(scores(query.s, memory, look), window);
     return {.context = weighted_sum(alpha, memory.h, look),  // c_t = Σ_j α_tj h_j
             .weights = alpha,
-            .now = {.steps = before.steps + 1},
+            .now = {.steps = previous.steps + 1},
             .position = p.view({p.rows()})};
   }
 
-  void explain_focus(const Row&, const Before&, const Attended& a, Steps& steps) const override {
-    steps.query("p_t", "p_t = t, or the last word: the middle of what is looked at",
-                a.position.values());
+  void explain_focus(const DoubleRow&, const AttentionState&, const AttentionResult& a,
+                     ComputationSteps& steps) const override {
+    steps.query("p_t", "p_t = t, or the last word: the centre of the window", a.position.values());
     steps.column(
         "α_tj", "α_tj = softmax over words at most " + std::to_string(D) + " from p_t, 0 elsewhere",
-        a.weights.values(), Step::Shown::share);
+        a.weights.values(), ComputationStep::Shown::share);
   }
 };
 

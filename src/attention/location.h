@@ -1,32 +1,34 @@
 #pragma once
 
 #include "attention/attention.h"
-#include "ops/focus.h"
+#include "ops/attention_window.h"
 #include "ops/matmul.h"
 
 namespace fovea {
 
 // Luong et al.: Effective Approaches to Attention-based Neural Machine Translation, EMNLP 2015,
-// section 3.1, eq. 8: the state alone says where to look. Words beyond the table cannot be
-// looked at.
-class LocationScore : public Score {
+// section 3.1, eq. 8: the scores depend on the state only. Words beyond the rows of W_a cannot be
+// attended to.
+class LocationScore : public ScoreFunction {
  public:
   Tensor W_a;  // [positions, state]
 
-  LocationScore(Scope scope, int64_t state, int64_t positions)
-      : W_a(scope.declare("W_a", {positions, state}, Init::glorot(state, positions))) {}
+  LocationScore(ParameterScope scope, int64_t state, int64_t positions)
+      : W_a(scope.declare("W_a", {positions, state}, ParameterInit::glorot(state, positions))) {}
 
   Tensor keys(const Tensor&) const override { return {}; }
-  Tensor operator()(const Tensor& s, const Memory&, const Lookup& look) const override {
+  Tensor operator()(const Tensor& s, const SourceMemory&,
+                    const RaggedQueries& look) const override {
     return first_columns(linear(s, W_a), look);  // e_tj = (W_a s_t)_j
   }
   std::string formula() const override {
-    return "e_tj = (W_a s_t)_j = s_t·w_j: the state alone says where to look";
+    return "e_tj = (W_a s_t)_j = s_t·w_j: the score depends on the state only";
   }
   std::vector<std::string> factors() const override { return {"s_t", "w_j"}; }
-  void explain(const Tensor&, const Memory& memory, Steps& steps) const override {
-    std::vector<Row> rows = rows_of(W_a);
-    rows.resize(static_cast<size_t>(memory.h.rows()), Row(static_cast<size_t>(W_a.cols()), 0));
+  void explain(const Tensor&, const SourceMemory& memory, ComputationSteps& steps) const override {
+    std::vector<DoubleRow> rows = rows_of(W_a);
+    rows.resize(static_cast<size_t>(memory.h.rows()),
+                DoubleRow(static_cast<size_t>(W_a.cols()), 0));
     steps.words("w_j", "w_j: row j of W_a, learned for position j", std::move(rows));
   }
   int64_t reach() const override { return W_a.size(0); }

@@ -3,19 +3,19 @@
 namespace fovea {
 namespace {
 
-// Starts as a part of one matrix [3 size, size], as the published systems do: post-norm models
-// learn far more slowly from the larger numbers that a matrix of its own would get.
-Tensor projection(Scope scope, const char* name, int64_t size) {
-  return scope.declare(name, {size, size}, Init::glorot(size, 3 * size));
+// Initialised as a part of one matrix [3 size, size], like the published systems. A separate
+// [size, size] matrix would get larger values, from which post-norm models learn far more slowly.
+Tensor projection(ParameterScope scope, const char* name, int64_t size) {
+  return scope.declare(name, {size, size}, ParameterInit::glorot(size, 3 * size));
 }
-Tensor bias(Scope scope, const char* name, int64_t size) {
-  return scope.declare(name, {size}, Init::constant(0));
+Tensor bias(ParameterScope scope, const char* name, int64_t size) {
+  return scope.declare(name, {size}, ParameterInit::constant(0));
 }
 
 }  // namespace
 
-// Members are initialised in the order they are declared, which is the order in the store.
-MultiHeadAttention::MultiHeadAttention(Scope scope, const Shape& shape)
+// The declaration order of the members is the order in the store.
+MultiHeadAttention::MultiHeadAttention(ParameterScope scope, const Shape& shape)
     : heads(shape.heads), weight_dropout(shape.weight_dropout),
       W_Q(projection(scope, "W_Q", shape.size)), W_K(projection(scope, "W_K", shape.size)),
       W_V(projection(scope, "W_V", shape.size)), b_Q(bias(scope, "b_Q", shape.size)),
@@ -24,17 +24,18 @@ MultiHeadAttention::MultiHeadAttention(Scope scope, const Shape& shape)
       b_QKV(scope.store.stack({b_Q, b_K, b_V})), b_KV(scope.store.stack({b_K, b_V})),
       W_O(scope / "W_O", shape.size, shape.size) {}
 
-Tensor MultiHeadAttention::operator()(const Tensor& x, const Packing& sentences, Look look) const {
-  const HeadsOptions options{heads, look, dropout_key(weight_dropout)};
-  const Tensor qkv = linear(x, W_QKV, b_QKV, Give::activation);
+Tensor MultiHeadAttention::operator()(const Tensor& x, const SentenceOffsets& sentences,
+                                      AttentionMask mask) const {
+  const HeadsOptions options{heads, mask, dropout_key(weight_dropout)};
+  const Tensor qkv = linear(x, W_QKV, b_QKV, OutputType::activation);
   return W_O(self_attention(qkv, sentences, options));
 }
 
-Tensor MultiHeadAttention::operator()(const Tensor& x, const Packing& queries_at,
-                                      const Tensor& memory, const Packing& keys_at) const {
-  const HeadsOptions options{heads, Look::everywhere, dropout_key(weight_dropout)};
-  const Tensor q = linear(x, W_Q, b_Q, Give::activation);
-  const Tensor kv = linear(memory, W_KV, b_KV, Give::activation);
+Tensor MultiHeadAttention::operator()(const Tensor& x, const SentenceOffsets& queries_at,
+                                      const Tensor& memory, const SentenceOffsets& keys_at) const {
+  const HeadsOptions options{heads, AttentionMask::none, dropout_key(weight_dropout)};
+  const Tensor q = linear(x, W_Q, b_Q, OutputType::activation);
+  const Tensor kv = linear(memory, W_KV, b_KV, OutputType::activation);
   return W_O(cross_attention(q, kv, queries_at, keys_at, options));
 }
 

@@ -12,29 +12,30 @@ namespace fovea {
 //
 // Unlike the paper, every projection has a bias: Q W_i^Q + b_i^Q and so on.
 //
-// The projections of all heads stand one below the other in W_Q, W_K and W_V, and these three one
-// below the other in W_QKV, so that one product computes what comes from one input.
+// W_Q, W_K and W_V stack the projections of all heads by rows, and W_QKV stacks these three
+// matrices. One product thus computes all projections of one input.
 struct MultiHeadAttention {
   int64_t heads;
   double weight_dropout;
   Tensor W_Q, W_K, W_V, b_Q, b_K, b_V;
-  Tensor W_QKV, W_KV, b_QKV, b_KV;  // the same parameters, joined
+  Tensor W_QKV, W_KV, b_QKV, b_KV;  // the same parameters, stacked; they share memory
   Affine W_O;
 
   struct Shape {
     int64_t size, heads;
     double weight_dropout = 0;
   };
-  MultiHeadAttention(Scope scope, const Shape& shape);
+  MultiHeadAttention(ParameterScope scope, const Shape& shape);
 
-  // Queries, keys and values from the same sentences.
-  Tensor operator()(const Tensor& x, const Packing& sentences, Look look) const;
+  // Self-attention: queries, keys and values from the same sentences.
+  Tensor operator()(const Tensor& x, const SentenceOffsets& sentences, AttentionMask mask) const;
 
-  // Queries from x, keys and values from a memory.
-  Tensor operator()(const Tensor& x, const Packing& queries, const Tensor& memory,
-                    const Packing& keys) const;
+  // Cross-attention: queries from x, keys and values from a memory.
+  Tensor operator()(const Tensor& x, const SentenceOffsets& queries, const Tensor& memory,
+                    const SentenceOffsets& keys) const;
 
-  // [tokens, 3D] and [tokens, 2D]: what the two calls above attend with, not rounded.
+  // The projections of the two calls above, but not rounded to the activation type: Q K V
+  // [tokens, 3D], Q [tokens, D], and K V [tokens, 2D].
   Tensor project(const Tensor& x) const { return linear(x, W_QKV, b_QKV); }
   Tensor queries(const Tensor& x) const { return linear(x, W_Q, b_Q); }
   Tensor keys_and_values(const Tensor& memory) const { return linear(memory, W_KV, b_KV); }

@@ -9,18 +9,18 @@
 
 namespace fovea {
 
-// What an attention must know of the model it serves.
+// The sizes of a model that its attention depends on.
 struct AttentionSizes {
-  int64_t state, memory;   // of s_t and of h_j
-  int64_t max_length = 0;  // longest source; 0: not known
-  Summary summary = Summary::both_ends;
+  int64_t state, memory;   // sizes of s_t and h_j
+  int64_t max_length = 0;  // longest source; 0: unknown
+  SummaryStates summary = SummaryStates::both_ends;
 };
 
-// Which attention of the literature, in the names that recipes use.
+// The choice of an attention mechanism and its options, with the names that recipes use.
 struct AttentionConfig {
   std::string kind = "global";  // or none
-  std::string score = "auto";   // additive, or nothing where the mechanism has no score
-  int64_t inner = 0;            // A of additive, concat and local-p; 0: the state's size
+  std::string score = "auto";   // auto: additive, or no score if the mechanism uses none
+  int64_t inner = 0;            // A of additive and concat, P of local-p; 0: the size of the state
   int64_t window = 10;          // D of local-m and local-p
   int64_t slack = 1;            // forward
   int64_t gaussians = 10;       // K of window
@@ -28,24 +28,24 @@ struct AttentionConfig {
   // hard-sample
   double lambda_r = 1, reward_discount = 1, lambda_e = 0.01, baseline_decay = 0.9;
 
-  void describe_choice(Settings& s);   // kind, score and its width
-  void describe_details(Settings& s);  // what single mechanisms need
+  void describe_choice(Settings& s);   // kind, score and the width of the score
+  void describe_details(Settings& s);  // options of single mechanisms
   void describe(Settings& s) {
     describe_choice(s);
     describe_details(s);
   }
-  // Throws Error(code) for combinations that cannot be built, with the reason.
-  void check(Exit code, const AttentionSizes& sizes) const;
+  // Throws Error(code) with the reason if the combination is impossible.
+  void check(ExitCode code, const AttentionSizes& sizes) const;
   bool attends() const { return kind != "none"; }
   std::string score_name() const { return score == "auto" ? "additive" : score; }
 };
 
-// Declares the mechanism's parameters under `scope`, by the letters of its paper. Null for none.
-// REQUIRES: config.check() passed.
-std::unique_ptr<Attention> make_attention(Scope scope, const AttentionConfig& config,
+// Creates a mechanism and declares its parameters under `scope`, with the letters of its paper.
+// Returns null for "none". REQUIRES: config.check() passed.
+std::unique_ptr<Attention> make_attention(ParameterScope scope, const AttentionConfig& config,
                                           const AttentionSizes& sizes);
-// The score alone, for queries of sizes.state.
-std::unique_ptr<Score> make_score(Scope scope, const AttentionConfig& config,
-                                  const AttentionSizes& sizes);
+// Creates the score function alone, for queries of size sizes.state.
+std::unique_ptr<ScoreFunction> make_score(ParameterScope scope, const AttentionConfig& config,
+                                          const AttentionSizes& sizes);
 
 }  // namespace fovea

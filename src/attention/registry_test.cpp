@@ -14,12 +14,12 @@ AttentionConfig config_of(const std::string& kind, const std::string& score = "a
   return config;
 }
 
-// What check() says, or nothing where it is content.
-std::string complaint(const AttentionConfig& config, const AttentionSizes& sizes) {
+// The error message of check(), or "" if the configuration is valid.
+std::string error_of(const AttentionConfig& config, const AttentionSizes& sizes) {
   try {
-    config.check(Exit::data, sizes);
+    config.check(ExitCode::data, sizes);
   } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::data);
+    EXPECT_EQ(e.code(), ExitCode::data);
     return e.what();
   }
   return {};
@@ -27,7 +27,7 @@ std::string complaint(const AttentionConfig& config, const AttentionSizes& sizes
 
 std::vector<std::string> names(const std::string& kind, const std::string& score = "auto") {
   ParameterStore store;
-  const auto made = make_attention(Scope{store, ""}, config_of(kind, score), {6, 8, 20});
+  const auto made = make_attention(ParameterScope{store, ""}, config_of(kind, score), {6, 8, 20});
   EXPECT_EQ(made != nullptr, kind != "none");
   std::vector<std::string> all;
   for (const auto& p : store.all()) all.push_back(p.name);
@@ -55,33 +55,33 @@ TEST(AttentionRegistry, EveryPossibleCombinationIsAccepted) {
        {"global", "local-m", "local-p", "hard-argmax", "hard-sample", "forward", "static"})
     for (const char* score :
          {"auto", "dot", "scaled-dot", "general", "concat", "additive", "location"})
-      EXPECT_EQ(complaint(config_of(kind, score), {8, 8, 20}), "") << kind << ' ' << score;
-  for (const char* kind : {"none", "window"}) EXPECT_EQ(complaint(config_of(kind), {6, 8, 20}), "");
+      EXPECT_EQ(error_of(config_of(kind, score), {8, 8, 20}), "") << kind << ' ' << score;
+  for (const char* kind : {"none", "window"}) EXPECT_EQ(error_of(config_of(kind), {6, 8, 20}), "");
 }
 
-TEST(AttentionRegistry, ImpossibleCombinationsAreRefusedWithTheReason) {
+TEST(AttentionRegistry, ImpossibleCombinationsAreRejectedWithTheReason) {
   auto expect = [](const AttentionConfig& config, const AttentionSizes& sizes, const char* part) {
-    EXPECT_NE(complaint(config, sizes).find(part), std::string::npos) << complaint(config, sizes);
+    EXPECT_NE(error_of(config, sizes).find(part), std::string::npos) << error_of(config, sizes);
   };
   expect(config_of("global", "dot"), {6, 8, 20}, "a state has 6 numbers and an annotation 8");
   expect(config_of("forward", "scaled-dot"), {6, 8, 20}, "scaled-dot multiplies");
-  EXPECT_EQ(complaint(config_of("static", "dot"), {6, 8, 20}), "");  // its query has the size of h
+  EXPECT_EQ(error_of(config_of("static", "dot"), {6, 8, 20}), "");  // its query has the size of h
   expect(config_of("window", "additive"), {6, 8, 20}, "has no score, found additive");
   expect(config_of("none", "dot"), {8, 8, 20}, "has no score, found dot");
   expect(config_of("sideways"), {6, 8, 20}, "there is no 'sideways'");
   expect(config_of("global", "sideways"), {6, 8, 20}, "there is no 'sideways'");
   expect(config_of("global", "location"), {6, 8, 0}, "needs the number of positions");
   expect(config_of("static"), {6, 7, 20}, "odd size of 7");
-  EXPECT_EQ(complaint(config_of("static"), {6, 7, 20, Summary::last_word}), "");
+  EXPECT_EQ(error_of(config_of("static"), {6, 7, 20, SummaryStates::last_word}), "");
 
   AttentionConfig table = config_of("local-m", "location");
   table.location_length = 19;
   expect(table, {6, 8, 20}, "19 positions are fewer than model.max_length, 20");
   table.location_length = 20;
-  EXPECT_EQ(complaint(table, {6, 8, 20}), "");
+  EXPECT_EQ(error_of(table, {6, 8, 20}), "");
   table = config_of("global", "location");
   table.location_length = 5;
-  EXPECT_EQ(complaint(table, {6, 8, 20}), "");
+  EXPECT_EQ(error_of(table, {6, 8, 20}), "");
 
   AttentionConfig none = config_of("local-p");
   none.window = 0;

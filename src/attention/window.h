@@ -7,42 +7,45 @@
 #include <vector>
 
 #include "attention/attention.h"
+#include "ops/attention_window.h"
 #include "ops/elementwise.h"
-#include "ops/focus.h"
 #include "ops/matmul.h"
 #include "ops/shape.h"
 
 namespace fovea {
 
-// Graves: Generating Sequences With Recurrent Neural Networks, 2013, section 5.1, eq. 46–51: K
-// Gaussian windows that only move forward. φ is not normalised, as published.
+// Window attention: K Gaussian windows that only move forward. The weights φ are not normalised, as
+// published. Graves: Generating Sequences With Recurrent Neural Networks, 2013, section 5.1,
+// eq. 46–51.
 class WindowAttention : public Attention {
  public:
   int64_t K;
   Tensor W, b;  // [3K, state], [3K]: rows of α̂, β̂, κ̂
 
-  WindowAttention(Scope scope, int64_t state, int64_t K)
-      : K(K), W(scope.declare("W", {3 * K, state}, Init::glorot(state, 3 * K))),
-        b(scope.declare("b", {3 * K}, Init::constant(0))) {}
+  WindowAttention(ParameterScope scope, int64_t state, int64_t K)
+      : K(K), W(scope.declare("W", {3 * K, state}, ParameterInit::glorot(state, 3 * K))),
+        b(scope.declare("b", {3 * K}, ParameterInit::constant(0))) {}
 
-  Memory remember(const Tensor& h, const Packing& sentences) const override {
+  SourceMemory remember(const Tensor& h, const SentenceOffsets& sentences) const override {
     return {h, {}, sentences};
   }
 
-  Attended attend(const Query& query, const Memory& memory, const Before& before) const override {
-    const Lookup look{memory.sentences, query.sentence};
+  AttentionResult attend(const AttentionQuery& query, const SourceMemory& memory,
+                         const AttentionState& previous) const override {
+    const RaggedQueries look{memory.sentences, query.sentence};
     const Tensor hat = linear(query.s, W, b);  // (α̂_t, β̂_t, κ̂_t) = W s_t + b
     const Tensor alpha_hat = columns(hat, 0, K), beta_hat = columns(hat, K, K);
     const Tensor step = exp(columns(hat, 2 * K, K));
-    const Tensor kappa = before.kappa ? before.kappa + step : step;  // κ_t = κ_{t−1} + exp(κ̂_t)
+    // κ_t = κ_{t−1} + exp(κ̂_t)
+    const Tensor kappa = previous.kappa ? previous.kappa + step : step;
     const Tensor phi = mixture(alpha_hat, beta_hat, kappa, look);  // φ(t, j)
     return {.context = weighted_sum(phi, memory.h, look),          // c_t = Σ_j φ(t, j) h_j
             .weights = phi,
-            .now = {.steps = before.steps + 1, .kappa = kappa}};
+            .now = {.steps = previous.steps + 1, .kappa = kappa}};
   }
 
-  void explain(const Query& query, const Memory& memory, const Before&, const Attended& attended,
-               Steps& steps) const override {
+  void explain(const AttentionQuery& query, const SourceMemory& memory, const AttentionState&,
+               const AttentionResult& result, ComputationSteps& steps) const override {
     const Tensor hat = linear(query.s, W, b);
     steps.query("s_t", "s_t: the decoder state, from which the windows are computed",
                 query.s.values());
@@ -50,37 +53,37 @@ class WindowAttention : public Attention {
                 columns(hat, 0, K).values());
     steps.query("β̂", "", columns(hat, K, K).values());
     steps.query("κ̂", "", columns(hat, 2 * K, K).values());
-    steps.query("κ_t", "κ_t = κ_{t−1} + exp(κ̂): the middles, which only move forward",
-                attended.now.kappa.values());
-    explain_windows(hat.values(), attended, memory.h.rows(), steps);
+    steps.query("κ_t", "κ_t = κ_{t−1} + exp(κ̂): the centres, which only move forward",
+                result.now.kappa.values());
+    explain_windows(hat.values(), result, memory.h.rows(), steps);
   }
 
  private:
-  // Each Gaussian at each word, their sum φ, and φ / Σ_j φ.
-  void explain_windows(const Row& hat, const Attended& attended, int64_t words,
-                       Steps& steps) const {
-    const Row kappa = attended.now.kappa.values(), phi = attended.weights.values();
-    std::vector<Row> each(static_cast<size_t>(words));
+  // Appends each Gaussian at each word, their sum φ, and φ / Σ_j φ.
+  void explain_windows(const DoubleRow& hat, const AttentionResult& result, int64_t words,
+                       ComputationSteps& steps) const {
+    const DoubleRow kappa = result.now.kappa.values(), phi = result.weights.values();
+    std::vector<DoubleRow> each(static_cast<size_t>(words));
     for (size_t j = 0; j < each.size(); ++j)
       for (size_t k = 0; k < kappa.size(); ++k) {
-        const double from_middle = kappa[k] - static_cast<double>(j + 1);
+        const double distance = kappa[k] - static_cast<double>(j + 1);
         const double sharpness = std::exp(hat[kappa.size() + k]);
-        each[j].push_back(std::exp(hat[k] - sharpness * from_middle * from_middle));
+        each[j].push_back(std::exp(hat[k] - sharpness * distance * distance));
       }
     steps.words("φ_tjk", "φ_tjk = exp(α̂_k − exp(β̂_k) (κ_tk − j)²): Gaussian k at word j",
                 std::move(each));
     steps.sums("φ_tj", "φ_tj = Σ_k φ_tjk: weights that need not sum to 1", phi, {"φ_tjk"});
-    steps.all.back().shown = Step::Shown::share;
+    steps.all.back().shown = ComputationStep::Shown::share;
     const double sum = std::accumulate(phi.begin(), phi.end(), 0.0);
-    Row shares = phi;
+    DoubleRow shares = phi;
     for (double& share : shares) share /= sum > 0 ? sum : 1;
     steps.column("share",
                  fmt::format("share = φ_tj / Σ_j φ_tj, Σ_j φ_tj = {:.3f}: as maps show it", sum),
-                 shares, Step::Shown::share);
+                 shares, ComputationStep::Shown::share);
   }
 };
 
-// φ / Σ_j φ, for drawing: no gradient.
+// The normalised weights φ / Σ_j φ for attention maps. Has no gradient.
 inline Tensor drawn_weights(const Tensor& phi) {
   std::vector<double> drawn = phi.values();
   const size_t columns = static_cast<size_t>(phi.cols());

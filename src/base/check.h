@@ -6,8 +6,8 @@
 
 namespace fovea {
 
-// What the program's exit code tells a script (docs/formats.md).
-enum class Exit {
+// The exit codes of the program (docs/formats.md).
+enum class ExitCode {
   done = 0,
   unexpected = 1,
   usage = 2,
@@ -18,27 +18,28 @@ enum class Exit {
   diverged = 7,
 };
 
-// What the user, the data or the machine got wrong: where, what was found, what was expected,
-// what to do. Programming errors are asserts. Only cli/ turns an Error into an exit code.
+// An error of the user, the data or the machine. The message gives the location, the value found,
+// the value expected and the remedy. Programming errors are asserts. Only cli/ turns an Error into
+// an exit code.
 class Error : public std::runtime_error {
  public:
-  Error(Exit code, const std::string& message) : std::runtime_error(message), code_(code) {}
-  Exit code() const { return code_; }
+  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ExitCode code() const { return code_; }
 
  private:
-  Exit code_;
+  ExitCode code_;
 };
 
-// fail(Exit::data, path, ":", line, ": the two files differ in length")
+// fail(ExitCode::data, path, ":", line, ": the two files differ in length")
 template <class... Parts>
-[[noreturn]] void fail(Exit code, const Parts&... parts) {
+[[noreturn]] void fail(ExitCode code, const Parts&... parts) {
   std::ostringstream message;
   (message << ... << parts);
   throw Error(code, message.str());
 }
 
 template <class... Parts>
-void check(bool ok, Exit code, const Parts&... parts) {
+void check(bool ok, ExitCode code, const Parts&... parts) {
   if (!ok) [[unlikely]]
     fail(code, parts...);
 }

@@ -9,9 +9,9 @@
 
 namespace fovea {
 
-// Levenshtein's distance with swaps of neighbours, the commonest slips of a typist: how many
-// letters must be changed, added, left out or swapped with the next to turn a into b; `limit` where
-// there are as many or more.
+// The Levenshtein distance with swaps of neighbours: the number of letters to change, insert, omit
+// or swap with the next letter to turn a into b. Returns `limit` if the distance is at least
+// `limit`.
 template <class Text>
 std::size_t edit_distance(const Text& a, const Text& b,
                           std::size_t limit = std::numeric_limits<std::size_t>::max()) {
@@ -26,20 +26,20 @@ std::size_t edit_distance(const Text& a, const Text& b,
         row[j] = std::min(row[j], before[j - 2] + 1);
     }
     const std::size_t least = std::min(std::ranges::min(row), std::ranges::min(last));
-    if (least >= limit) return limit;  // a swap reaches back over one row
+    if (least >= limit) return limit;  // a swap also reads the row before the last
     std::swap(before, last);
     std::swap(last, row);
   }
   return std::min(last[b.size()], limit);
 }
 
-// From how many edits on a name is no longer meant by what was typed.
+// The smallest number of edits at which a name is too different from the typed word.
 inline std::size_t too_many_edits(std::size_t letters) {
   return std::max<std::size_t>(2, letters / 3) + 1;
 }
 
-// The name that was probably meant by `typed`: the nearest by single-letter edits, capitals or not,
-// if it is fewer than `too_many` away; "" otherwise.
+// The name that the user probably meant by `typed`: the nearest by single-letter edits, ignoring
+// case. Returns "" if every name is at least `too_many` edits away.
 inline std::string nearest_name(const std::string& typed, const std::vector<std::string>& names,
                                 std::size_t too_many) {
   const auto lower = [](std::string text) {

@@ -9,11 +9,11 @@
 namespace fovea {
 namespace {
 
-TEST(EditDistance, CountsEachSlipOnce) {
+TEST(EditDistance, CountsEachEditOnce) {
   const std::string_view word = "layers";
   EXPECT_EQ(edit_distance<std::string_view>(word, word), 0u);
   EXPECT_EQ(edit_distance<std::string_view>(word, "leyers"), 1u);   // another letter
-  EXPECT_EQ(edit_distance<std::string_view>(word, "layes"), 1u);    // one left out
+  EXPECT_EQ(edit_distance<std::string_view>(word, "layes"), 1u);    // one omitted
   EXPECT_EQ(edit_distance<std::string_view>(word, "llayers"), 1u);  // one too many
   EXPECT_EQ(edit_distance<std::string_view>(word, "alyers"), 1u);   // two swapped
   EXPECT_EQ(edit_distance<std::string_view>(word, "alyres"), 2u);
@@ -35,7 +35,7 @@ TEST(EditDistance, StopsAtTheLimitAndNotBefore) {
   }
 }
 
-TEST(NearestName, IsNearEnoughOrNone) {
+TEST(NearestName, FindsASimilarNameOrNone) {
   const std::vector<std::string> names{"translate", "train", "show", "local-p"};
   EXPECT_EQ(nearest_name("trnslate", names), "translate");
   EXPECT_EQ(nearest_name("tran", names), "train");

@@ -32,7 +32,7 @@ size_t size_of_open_file(int fd, const std::string& path) {
   return static_cast<size_t>(status.st_size);
 }
 
-// Calls again while a signal interrupts.
+// Repeats the call while a signal interrupts it.
 template <class Call>
 auto uninterrupted(Call call) {
   for (;;) {
@@ -41,7 +41,7 @@ auto uninterrupted(Call call) {
   }
 }
 
-// A name no other process and no other thread of this one uses.
+// A name that no other process or thread uses.
 std::string temporary_name(const std::string& path) {
   static std::atomic<unsigned> count{0};
   return path + ".tmp-" + std::to_string(getpid()) + "-" + std::to_string(count++);
@@ -50,10 +50,10 @@ std::string temporary_name(const std::string& path) {
 }  // namespace
 
 void fail_errno(const std::string& path, std::string_view what, int error) {
-  fail(Exit::files, path, ": cannot ", what, ": ", std::strerror(error));
+  fail(ExitCode::files, path, ": cannot ", what, ": ", std::strerror(error));
 }
 
-Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
+FileDescriptor& FileDescriptor::operator=(FileDescriptor&& other) noexcept {
   if (this != &other) {
     reset();
     fd_ = other.release();
@@ -61,17 +61,17 @@ Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
   return *this;
 }
 
-int Descriptor::release() { return std::exchange(fd_, -1); }
+int FileDescriptor::release() { return std::exchange(fd_, -1); }
 
-void Descriptor::reset() {
+void FileDescriptor::reset() {
   if (fd_ >= 0) close(release());
 }
 
 namespace {
 
-Descriptor open_to_read(const std::string& path, int flags) {
-  check(path.find('\0') == std::string::npos, Exit::files, "a file name contains a NUL byte");
-  Descriptor fd(
+FileDescriptor open_to_read(const std::string& path, int flags) {
+  check(path.find('\0') == std::string::npos, ExitCode::files, "a file name contains a NUL byte");
+  FileDescriptor fd(
       uninterrupted([&] { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | flags); }));
   if (fd.get() < 0) fail_errno(path, "open", errno);
   return fd;
@@ -79,24 +79,24 @@ Descriptor open_to_read(const std::string& path, int flags) {
 
 }  // namespace
 
-Descriptor open_once(const std::string& path) {
+FileDescriptor open_once(const std::string& path) {
   struct stat status {};
   const bool fifo = stat(path.c_str(), &status) == 0 && S_ISFIFO(status.st_mode);
   return fifo ? open_to_read(path, 0) : open_regular(path);
 }
 
-Descriptor open_regular(const std::string& path) {
+FileDescriptor open_regular(const std::string& path) {
   // Opening a FIFO for reading would otherwise wait for a writer.
-  Descriptor fd = open_to_read(path, O_NONBLOCK);
+  FileDescriptor fd = open_to_read(path, O_NONBLOCK);
   struct stat status {};
   if (fstat(fd.get(), &status) != 0) fail_errno(path, "inspect", errno);
-  check(S_ISREG(status.st_mode), Exit::files, path, " is ", kind_of(status.st_mode),
+  check(S_ISREG(status.st_mode), ExitCode::files, path, " is ", kind_of(status.st_mode),
         ", a regular file is expected");
   return fd;
 }
 
-std::string read_file(const std::string& path, size_t limit, Exit code) {
-  const Descriptor fd = open_regular(path);
+std::string read_file(const std::string& path, size_t limit, ExitCode code) {
+  const FileDescriptor fd = open_regular(path);
   std::string text;
   text.reserve(std::min(size_of_open_file(fd.get(), path), limit) + 1);
   std::string piece(kBuffer, '\0');
@@ -118,12 +118,12 @@ void write_fully(int fd, std::span<const std::byte> bytes, const std::string& pa
 }
 
 MappedFile::MappedFile(const std::string& path) : path_(path) {
-  const Descriptor fd = open_regular(path);
+  const FileDescriptor fd = open_regular(path);
   size_ = size_of_open_file(fd.get(), path);
   if (size_ == 0) return;
   void* at = mmap(nullptr, size_, PROT_READ, MAP_PRIVATE, fd.get(), 0);
   if (at == MAP_FAILED) {
-    check(errno != ENOMEM, Exit::memory, path, ": no memory to map ", size_, " bytes");
+    check(errno != ENOMEM, ExitCode::memory, path, ": no memory to map ", size_, " bytes");
     fail_errno(path, "map", errno);
   }
   data_ = static_cast<const std::byte*>(at);
@@ -148,9 +148,9 @@ AtomicFile::AtomicFile(std::string path)
     : path_(std::move(path)), temporary_(temporary_name(path_)) {
   struct stat status {};
   if (stat(path_.c_str(), &status) == 0)
-    check(S_ISREG(status.st_mode), Exit::files, path_, " is ", kind_of(status.st_mode),
+    check(S_ISREG(status.st_mode), ExitCode::files, path_, " is ", kind_of(status.st_mode),
           ", it cannot be replaced by a file");
-  fd_ = Descriptor(uninterrupted(
+  fd_ = FileDescriptor(uninterrupted(
       [&] { return ::open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }));
   if (fd_.get() < 0) {
     const int error = errno;
@@ -196,10 +196,10 @@ void write_atomically(const std::string& path, std::string_view text) {
 }
 
 void sync_directory(const std::string& directory) {
-  const Descriptor fd(
+  const FileDescriptor fd(
       uninterrupted([&] { return ::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC); }));
   if (fd.get() < 0) fail_errno(directory, "open", errno);
-  // Some file systems (FUSE, some network mounts) know no fsync of a directory.
+  // Some file systems (FUSE, some network mounts) do not support fsync of a directory.
   if (uninterrupted([&] { return fsync(fd.get()); }) != 0 && errno != EINVAL && errno != ENOTSUP)
     fail_errno(directory, "sync", errno);
 }
@@ -217,18 +217,18 @@ DirectoryLock::DirectoryLock(const std::string& directory) : path_(directory + "
 
 DirectoryLock::~DirectoryLock() { ::unlink(path_.c_str()); }
 
-// False where the holder before removed the file between our opening and locking it: then what we
-// hold is not what others will find.
+// Returns false if the previous holder removed the file after we opened it and before we locked it.
+// Then other processes would not find the file that we hold.
 bool DirectoryLock::take(const std::string& directory) {
   const std::string& path = path_;
-  fd_ = Descriptor(
+  fd_ = FileDescriptor(
       ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0666));
   if (fd_.get() < 0) fail_errno(path, "open", errno);
   struct stat status {};
   if (fstat(fd_.get(), &status) != 0) fail_errno(path, "inspect", errno);
-  check(S_ISREG(status.st_mode), Exit::files, path, " is ", kind_of(status.st_mode),
+  check(S_ISREG(status.st_mode), ExitCode::files, path, " is ", kind_of(status.st_mode),
         ", a regular file is expected");
-  // Who asks is_locked() has the lock for a moment.
+  // is_locked() in another process takes the lock for a moment, so try again.
   for (int tries = 1; flock(fd_.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
     const int error = errno;
     if (error != EWOULDBLOCK) fail_errno(path, "lock", error);
@@ -239,7 +239,7 @@ bool DirectoryLock::take(const std::string& directory) {
     char pid[32] = {};
     const ssize_t n = pread(fd_.get(), pid, sizeof pid - 1, 0);
     const std::string_view holder(pid, n > 0 ? std::strcspn(pid, "\n") : 0);
-    fail(Exit::files, directory, " is in use by pid ", holder.empty() ? "unknown" : holder,
+    fail(ExitCode::files, directory, " is in use by pid ", holder.empty() ? "unknown" : holder,
          "; wait for it to end, or choose another directory");
   }
   struct stat found {};
@@ -251,7 +251,7 @@ bool DirectoryLock::take(const std::string& directory) {
 
 bool is_locked(const std::string& directory) {
   const std::string path = directory + "/.lock";
-  const Descriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
+  const FileDescriptor fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
   return fd.get() >= 0 && flock(fd.get(), LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK;
 }
 

@@ -14,13 +14,13 @@ inline std::span<const std::byte> as_byte_span(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// Closes a file descriptor when it goes out of scope; -1 means none.
-class Descriptor {
+// A file descriptor that its destructor closes; -1 means none.
+class FileDescriptor {
  public:
-  explicit Descriptor(int fd = -1) : fd_(fd) {}
-  Descriptor(Descriptor&& other) noexcept : fd_(other.release()) {}
-  Descriptor& operator=(Descriptor&& other) noexcept;
-  ~Descriptor() { reset(); }
+  explicit FileDescriptor(int fd = -1) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(other.release()) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept;
+  ~FileDescriptor() { reset(); }
   int get() const { return fd_; }
   int release();
   void reset();
@@ -29,27 +29,27 @@ class Descriptor {
   int fd_;
 };
 
-// Throws Exit::files: "PATH: cannot WHAT: No space left on device".
+// Throws ExitCode::files: "PATH: cannot WHAT: No space left on device".
 [[noreturn]] void fail_errno(const std::string& path, std::string_view what, int error);
 
-// Opens a regular file for reading. A directory, FIFO, device or socket is refused without
-// waiting on it; every refusal is Exit::files and names the path.
-Descriptor open_regular(const std::string& path);
+// Opens a regular file for reading. Throws ExitCode::files with the path for anything else. Does
+// not wait for a directory, FIFO, device or socket.
+FileDescriptor open_regular(const std::string& path);
 
-// The same, or a FIFO, as the shell's <(…) gives one: for what is read once, from start to end.
-// Waits until somebody opens the FIFO for writing.
-Descriptor open_once(const std::string& path);
+// Like open_regular(), but also opens a FIFO, as the shell's <(…) creates it. For files that are
+// read once, from start to end. Waits until another process opens the FIFO for writing.
+FileDescriptor open_once(const std::string& path);
 
-// The whole of a regular file. One longer than `limit` bytes is refused with `code`.
+// Returns the content of a regular file. Throws `code` if it is longer than `limit` bytes.
 std::string read_file(const std::string& path, size_t limit = size_t{1} << 30,
-                      Exit code = Exit::data);
+                      ExitCode code = ExitCode::data);
 
-// Writes all bytes, however often the system interrupts or shortens a write.
+// Writes all bytes, even if the system interrupts or shortens a write.
 void write_fully(int fd, std::span<const std::byte> bytes, const std::string& path);
 
-// A regular file mapped read-only. An empty file gives an empty span. If another program
-// shortens the file while it is mapped, access past its end is a bus error: replace files
-// by rename, as AtomicFile does.
+// A regular file mapped read-only. An empty file gives an empty span. If another program shortens
+// the mapped file, access past its new end is a bus error. Therefore replace files by rename, as
+// AtomicFile does.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);
@@ -65,9 +65,10 @@ class MappedFile {
   size_t size_ = 0;
 };
 
-// A file that appears whole or not at all: written under a temporary name in the same
-// directory, then fsync, close, rename, fsync of the directory. Before commit() returns the
-// old file stands untouched; a destructor without commit() removes the temporary.
+// A file that appears complete or not at all. The bytes go to a temporary file in the same
+// directory. commit() calls fsync, close, rename and fsync of the directory. Until commit()
+// returns, the old file does not change. Without commit() the destructor removes the temporary
+// file.
 class AtomicFile {
  public:
   explicit AtomicFile(std::string path);
@@ -81,21 +82,21 @@ class AtomicFile {
  private:
   void flush();
   std::string path_, temporary_, buffer_;
-  Descriptor fd_;
+  FileDescriptor fd_;
 };
 
 void write_atomically(const std::string& path, const std::function<void(AtomicFile&)>& writer);
 void write_atomically(const std::string& path, std::string_view text);
 
-// Makes a rename or unlink in `directory` survive a power cut.
+// Makes a rename or unlink in `directory` survive a power failure.
 void sync_directory(const std::string& directory);
 
 // The part of a path before its last '/', "." if there is none.
 std::string parent_directory(const std::string& path);
 
-// Holds DIR/.lock with flock until destroyed, so that two programs never write one directory.
-// Throws Exit::files "DIR is in use by pid P" if another holds it. The kernel drops the lock
-// of a killed process, whose file stays.
+// A lock on a directory: holds DIR/.lock with flock until its destructor, so that two programs
+// never write to one directory. Throws ExitCode::files "DIR is in use by pid P" if another process
+// holds the lock. If a process is killed, the kernel releases the lock, but the file remains.
 class DirectoryLock {
  public:
   explicit DirectoryLock(const std::string& directory);
@@ -107,10 +108,10 @@ class DirectoryLock {
   bool take(const std::string& directory);
 
   std::string path_;
-  Descriptor fd_;
+  FileDescriptor fd_;
 };
 
-// Whether a program holds the lock of a directory.
+// Returns whether a process holds the lock of a directory.
 bool is_locked(const std::string& directory);
 
 }  // namespace fovea

@@ -28,11 +28,11 @@ TEST(Files, ReadsWhole) {
   write_atomically(folder / "a", std::string(100'000, 'x'));
   EXPECT_EQ(read_file(folder / "a").size(), 100'000u);
   const std::string message =
-      message_of(Exit::model, [&] { read_file(folder / "a", 10, Exit::model); });
+      message_of(ExitCode::model, [&] { read_file(folder / "a", 10, ExitCode::model); });
   EXPECT_NE(message.find("larger than the 10 bytes"), std::string::npos);
 }
 
-TEST(Files, RefusesWhatIsNotARegularFile) {
+TEST(Files, RefusesAllButRegularFiles) {
   const TemporaryFolder folder;
   ASSERT_EQ(mkfifo((folder / "fifo").c_str(), 0600), 0);
   const int fd = socket(AF_UNIX, SOCK_STREAM, 0);
@@ -50,13 +50,14 @@ TEST(Files, RefusesWhatIsNotARegularFile) {
       {folder / "fifo/x", "Not a directory"}};
   for (const auto& one : cases) {
     const std::string &path = one.first, &says = one.second;
-    for (const std::string& message : {message_of(Exit::files, [&] { read_file(path); }),
-                                       message_of(Exit::files, [&] { MappedFile mapped(path); })}) {
+    for (const std::string& message :
+         {message_of(ExitCode::files, [&] { read_file(path); }),
+          message_of(ExitCode::files, [&] { MappedFile mapped(path); })}) {
       EXPECT_NE(message.find(says), std::string::npos) << message;
       EXPECT_TRUE(message.starts_with(path)) << message;
     }
   }
-  message_of(Exit::files, [] { read_file(std::string("a\0b", 3)); });
+  message_of(ExitCode::files, [] { read_file(std::string("a\0b", 3)); });
   close(fd);
 }
 
@@ -69,7 +70,7 @@ TEST(Files, MapsFiles) {
   EXPECT_TRUE(MappedFile(folder / "empty").bytes().empty());
   MappedFile b = std::move(a);
   EXPECT_EQ(b.bytes()[4], std::byte{'o'});
-  write_atomically(folder / "a", "other");  // the mapping keeps the old file alive
+  write_atomically(folder / "a", "other");  // the mapping still shows the old file
   EXPECT_EQ(b.bytes()[4], std::byte{'o'});
   EXPECT_EQ(b.bytes()[0], std::byte{'h'});
 }
@@ -84,8 +85,8 @@ TEST(AtomicFile, AppearsOnlyOnCommit) {
   }
   EXPECT_EQ(read_file(folder / "a"), "old");
   EXPECT_EQ(entries(folder.path()), 1u);
-  message_of(Exit::data, [&] {
-    write_atomically(folder / "a", [](AtomicFile&) { fail(Exit::data, "stop"); });
+  message_of(ExitCode::data, [&] {
+    write_atomically(folder / "a", [](AtomicFile&) { fail(ExitCode::data, "stop"); });
   });
   EXPECT_EQ(read_file(folder / "a"), "old");
   write_atomically(folder / "a", "new");
@@ -101,17 +102,17 @@ TEST(AtomicFile, NamesWithSpacesAndNewlines) {
   }
 }
 
-TEST(AtomicFile, RefusesWhereItCannotWrite) {
+TEST(AtomicFile, FailsIfItCannotWrite) {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "d");
-  EXPECT_NE(message_of(Exit::files, [&] { AtomicFile file(folder / "d"); }).find("a directory"),
+  EXPECT_NE(message_of(ExitCode::files, [&] { AtomicFile file(folder / "d"); }).find("a directory"),
             std::string::npos);
-  message_of(Exit::files, [&] { AtomicFile file(folder / "absent/a"); });
-  message_of(Exit::files, [&] { AtomicFile file("/proc/a"); });
-  message_of(Exit::files, [&] { AtomicFile file("/dev/null"); });
+  message_of(ExitCode::files, [&] { AtomicFile file(folder / "absent/a"); });
+  message_of(ExitCode::files, [&] { AtomicFile file("/proc/a"); });
+  message_of(ExitCode::files, [&] { AtomicFile file("/dev/null"); });
 }
 
-// A file size limit makes the kernel refuse the write midway, as a full disk does.
+// A file size limit makes the kernel fail the write midway, as on a full disk.
 TEST(AtomicFile, FailedWriteLeavesTheOldFile) {
   const TemporaryFolder folder;
   write_atomically(folder / "a", "old");
@@ -120,8 +121,8 @@ TEST(AtomicFile, FailedWriteLeavesTheOldFile) {
   const auto handler = std::signal(SIGXFSZ, SIG_IGN);
   const rlimit small{100'000, before.rlim_max};
   setrlimit(RLIMIT_FSIZE, &small);
-  const std::string message =
-      message_of(Exit::files, [&] { write_atomically(folder / "a", std::string(1 << 20, 'n')); });
+  const std::string message = message_of(
+      ExitCode::files, [&] { write_atomically(folder / "a", std::string(1 << 20, 'n')); });
   setrlimit(RLIMIT_FSIZE, &before);
   std::signal(SIGXFSZ, handler);
   EXPECT_NE(message.find(folder / "a: cannot write: File too large"), std::string::npos) << message;
@@ -136,13 +137,13 @@ TEST(AtomicFile, FullFileSystemLeavesTheOldFile) {
   if (mount("tmpfs", disk.c_str(), "tmpfs", 0, "size=128k") != 0)
     GTEST_SKIP() << "needs the right to mount a tmpfs";
   write_atomically(disk + "/a", "old");
-  const std::string message =
-      message_of(Exit::files, [&] { write_atomically(disk + "/a", std::string(1 << 20, 'n')); });
+  const std::string message = message_of(
+      ExitCode::files, [&] { write_atomically(disk + "/a", std::string(1 << 20, 'n')); });
   EXPECT_NE(message.find("/a: cannot write: No space left on device"), std::string::npos);
   EXPECT_EQ(read_file(disk + "/a"), "old");
   EXPECT_EQ(entries(disk), 1u);
   mount("tmpfs", disk.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, "size=128k");
-  message_of(Exit::files, [&] { write_atomically(disk + "/a", "new"); });
+  message_of(ExitCode::files, [&] { write_atomically(disk + "/a", "new"); });
   EXPECT_EQ(read_file(disk + "/a"), "old");
   umount(disk.c_str());
 }
@@ -160,7 +161,7 @@ TEST(DirectoryLock, NamesTheHolder) {
     const DirectoryLock lock(folder.path());
     EXPECT_TRUE(is_locked(folder.path()));
     const std::string message =
-        message_of(Exit::files, [&] { DirectoryLock second(folder.path()); });
+        message_of(ExitCode::files, [&] { DirectoryLock second(folder.path()); });
     EXPECT_TRUE(
         message.starts_with(folder.path() + " is in use by pid " + std::to_string(getpid()) + ";"))
         << message;
@@ -169,7 +170,7 @@ TEST(DirectoryLock, NamesTheHolder) {
   EXPECT_FALSE(std::filesystem::exists(folder / ".lock"));
   const DirectoryLock again(folder.path());
   EXPECT_TRUE(std::filesystem::exists(folder / ".lock"));
-  message_of(Exit::files, [&] { DirectoryLock lock(folder / "absent"); });
+  message_of(ExitCode::files, [&] { DirectoryLock lock(folder / "absent"); });
 }
 
 TEST(DirectoryLock, EndsWithItsProcess) {
@@ -185,7 +186,8 @@ TEST(DirectoryLock, EndsWithItsProcess) {
   }
   char c;
   ASSERT_EQ(read(ready[0], &c, 1), 1);
-  const std::string message = message_of(Exit::files, [&] { DirectoryLock second(folder.path()); });
+  const std::string message =
+      message_of(ExitCode::files, [&] { DirectoryLock second(folder.path()); });
   EXPECT_NE(message.find("pid " + std::to_string(child) + ";"), std::string::npos) << message;
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);

@@ -18,8 +18,8 @@ namespace fovea {
 namespace {
 
 constexpr size_t kBuffer = size_t{1} << 16;
-constexpr int64_t kJudgedLines = 100, kFewBadLines = 10;
-constexpr size_t kJudgedBytes = 1024;
+constexpr int64_t kCheckedLines = 100, kFewBadLines = 10;
+constexpr size_t kCheckedBytes = 1024;
 
 bool is_gzip_name(std::string_view name) { return name.ends_with(".gz"); }
 
@@ -29,12 +29,12 @@ Bytef* zlib_bytes(std::string_view text) {
 
 }  // namespace
 
-// Bytes in pieces; an empty piece is the end.
+// A source of bytes in pieces. An empty piece means the end.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual std::string_view read() = 0;
-  // Would read() wait for longer than this?
+  // Returns whether read() would wait for longer than this.
   virtual bool pauses(int /*milliseconds*/) const { return false; }
 };
 
@@ -42,7 +42,7 @@ namespace {
 
 class DescriptorSource : public ByteSource {
  public:
-  DescriptorSource(Descriptor fd, std::string name)
+  DescriptorSource(FileDescriptor fd, std::string name)
       : fd_(std::move(fd)), name_(std::move(name)), buffer_(kBuffer, '\0') {}
 
   std::string_view read() override {
@@ -61,7 +61,7 @@ class DescriptorSource : public ByteSource {
  private:
   int descriptor() const { return fd_.get() < 0 ? STDIN_FILENO : fd_.get(); }
 
-  Descriptor fd_;
+  FileDescriptor fd_;
   std::string name_, buffer_;
 };
 
@@ -84,7 +84,7 @@ class GzipSource : public ByteSource {
  public:
   GzipSource(std::unique_ptr<ByteSource> from, std::string name)
       : from_(std::move(from)), name_(std::move(name)), buffer_(kBuffer, '\0') {
-    check(inflateInit2(&zlib_, 15 + 16) == Z_OK, Exit::memory, name_, ": no memory for zlib");
+    check(inflateInit2(&zlib_, 15 + 16) == Z_OK, ExitCode::memory, name_, ": no memory for zlib");
   }
   GzipSource(const GzipSource&) = delete;
   ~GzipSource() override { inflateEnd(&zlib_); }
@@ -94,7 +94,7 @@ class GzipSource : public ByteSource {
     zlib_.avail_out = static_cast<uInt>(buffer_.size());
     while (zlib_.avail_out == buffer_.size()) {
       if (zlib_.avail_in == 0 && !refill()) {
-        check(between_members_ && consumed_ > 0, Exit::data, name_,
+        check(between_members_ && consumed_ > 0, ExitCode::data, name_,
               ": the gzip data ends early, at byte ", consumed_, "; the file is truncated");
         return {};
       }
@@ -112,7 +112,7 @@ class GzipSource : public ByteSource {
     return !piece.empty();
   }
 
-  // Skips zeros: a member begins with 0x1F. Whether the input at hand was nothing else.
+  // Skips zeros, because a member begins with 0x1F. Returns whether the input buffer is now empty.
   bool skip_padding() {
     for (; zlib_.avail_in > 0 && *zlib_.next_in == 0; --zlib_.avail_in, ++zlib_.next_in)
       ++consumed_;
@@ -129,8 +129,8 @@ class GzipSource : public ByteSource {
       between_members_ = true;
       return;
     }
-    check(result != Z_MEM_ERROR, Exit::memory, name_, ": no memory for zlib");
-    check(result == Z_OK || result == Z_BUF_ERROR, Exit::data, name_,
+    check(result != Z_MEM_ERROR, ExitCode::memory, name_, ": no memory for zlib");
+    check(result == Z_OK || result == Z_BUF_ERROR, ExitCode::data, name_,
           ": damaged gzip data near byte ", consumed_, ": ",
           zlib_.msg == nullptr ? "unknown fault" : zlib_.msg);
   }
@@ -147,15 +147,15 @@ std::unique_ptr<ByteSource> unpack(std::unique_ptr<ByteSource> source, const std
   return std::make_unique<GzipSource>(std::move(source), name);
 }
 
-std::string shown(const std::string& path) { return path == "-" ? "standard input" : path; }
+std::string display_name(const std::string& path) { return path == "-" ? "standard input" : path; }
 
 std::unique_ptr<ByteSource> open_source(const std::string& path,
-                                        Descriptor (*open)(const std::string&)) {
-  Descriptor fd = path == "-" ? Descriptor() : open(path);
+                                        FileDescriptor (*open)(const std::string&)) {
+  FileDescriptor fd = path == "-" ? FileDescriptor() : open(path);
   return unpack(std::make_unique<DescriptorSource>(std::move(fd), path), path);
 }
 
-// The beginning of `text` without a UTF-8 sequence that its end cuts in two.
+// Removes an incomplete UTF-8 sequence from the end of `text`.
 std::string_view whole_characters(std::string_view text) {
   for (size_t back = 1; back <= 3 && back <= text.size(); ++back) {
     const auto b = static_cast<unsigned char>(text[text.size() - back]);
@@ -167,11 +167,11 @@ std::string_view whole_characters(std::string_view text) {
   return text;
 }
 
-// UTF-16 without a mark: of Latin letters every other byte is NUL, which UTF-8 hardly ever has.
-// Signs beyond Latin, as quotes, may stand among them.
+// Detects UTF-16 without a byte order mark. In Latin text every other byte is NUL, which is very
+// rare in UTF-8. Some characters beyond Latin, such as quotation marks, may occur among them.
 const char* unmarked_utf16(std::string_view bytes) {
   constexpr size_t kFewestPairs = 4;
-  const size_t pairs = std::min(bytes.size(), kJudgedBytes) / 2;
+  const size_t pairs = std::min(bytes.size(), kCheckedBytes) / 2;
   size_t first = 0, second = 0;  // NULs of the pairs
   for (size_t i = 0; i < pairs; ++i) {
     first += bytes[2 * i] == '\0';
@@ -182,7 +182,7 @@ const char* unmarked_utf16(std::string_view bytes) {
 }
 
 [[noreturn]] void fail_encoding(const std::string& name, const std::string& encoding) {
-  fail(Exit::data, name, ":1: the file is ", encoding,
+  fail(ExitCode::data, name, ":1: the file is ", encoding,
        ", UTF-8 is expected; convert it first: iconv -f ", encoding, " -t utf8");
 }
 
@@ -192,10 +192,10 @@ LineReader::LineReader(std::unique_ptr<ByteSource> source, std::string name, siz
     : source_(std::move(source)), name_(std::move(name)), limit_(std::max<size_t>(limit, 4)) {}
 
 LineReader::LineReader(const std::string& path, size_t limit)
-    : LineReader(open_source(path, open_regular), shown(path), limit) {}
+    : LineReader(open_source(path, open_regular), display_name(path), limit) {}
 
 LineReader LineReader::once(const std::string& path, size_t limit) {
-  return {open_source(path, open_once), shown(path), limit};
+  return {open_source(path, open_once), display_name(path), limit};
 }
 
 LineReader LineReader::over(std::string_view bytes, std::string name, size_t limit) {
@@ -220,11 +220,11 @@ bool LineReader::refill() {
   } catch (const Error& error) {
     fail(error.code(), error.what(), " (after line ", counts_.lines, ")");
   }
-  if (ahead_.empty()) source_.reset();  // a terminal's end of file is not asked for twice
+  if (ahead_.empty()) source_.reset();  // do not ask a terminal for its end of file twice
   return !ahead_.empty();
 }
 
-bool LineReader::next(Line& line) {
+bool LineReader::next(TextLine& line) {
   line_.clear();
   if (counts_.lines == 0 && refill())
     if (const char* encoding = unmarked_utf16(ahead_)) fail_encoding(name_, encoding);
@@ -234,25 +234,25 @@ bool LineReader::next(Line& line) {
     const size_t lf = ahead_.find('\n');
     ended = lf != std::string_view::npos;
     const std::string_view piece = ahead_.substr(0, lf);
-    // Two bytes beyond the limit are kept: a CR that will go, and proof that more came.
-    // At the start of a file the byte order mark needs three more.
-    const size_t room = limit_ + 5 - std::min(line_.size(), limit_ + 5);
-    line_.append(piece.substr(0, room));
-    cut |= piece.size() > room;
+    // Keep two bytes beyond the limit: a CR that finish() removes, and proof of a longer line. The
+    // byte order mark at the start of a file needs three more.
+    const size_t space = limit_ + 5 - std::min(line_.size(), limit_ + 5);
+    line_.append(piece.substr(0, space));
+    cut |= piece.size() > space;
     ahead_.remove_prefix(ended ? lf + 1 : piece.size());
   }
   if (any) {
     ++counts_.lines;
     line.cut = cut;
     finish(line);
-    if (counts_.lines <= kJudgedLines) bad_lines_ += !is_utf8(line.text);
+    if (counts_.lines <= kCheckedLines) bad_lines_ += !is_utf8(line.text);
   }
-  if (any ? counts_.lines == kJudgedLines : counts_.lines < kJudgedLines) check_is_text();
+  if (any ? counts_.lines == kCheckedLines : counts_.lines < kCheckedLines) check_is_text();
   return any;
 }
 
-void LineReader::finish(Line& line) {
-  if (counts_.lines == 1) look_at_beginning();
+void LineReader::finish(TextLine& line) {
+  if (counts_.lines == 1) check_beginning();
   line.text = line_;
   if (!line.cut && line.text.ends_with('\r')) {
     line.text.remove_suffix(1);
@@ -266,19 +266,19 @@ void LineReader::finish(Line& line) {
   line.number = counts_.lines;
 }
 
-// A bad line now and then is the caller's business. Most of them bad is another encoding, which is
-// told once.
+// The caller handles single bad lines. If most lines are bad, the file has another encoding, and
+// one error says so.
 void LineReader::check_is_text() const {
   const bool text = bad_lines_ < kFewBadLines || 2 * bad_lines_ <= counts_.lines;
-  check(text, Exit::data, name_, ": ", bad_lines_, " of the first ", counts_.lines,
+  check(text, ExitCode::data, name_, ": ", bad_lines_, " of the first ", counts_.lines,
         " lines are not UTF-8; if it is Latin-1, convert it first: iconv -f latin1 -t utf8");
 }
 
-void LineReader::look_at_beginning() {
-  struct Packed {
+void LineReader::check_beginning() {
+  struct Compression {
     std::string_view begins, kind, unpack;
   };
-  static constexpr Packed kPacked[] = {
+  static constexpr Compression kCompressions[] = {
       {"\x1F\x8B\x08", "gzip", "zcat, or give it a name that ends in .gz"},
       {"\xFD"
        "7zXZ",
@@ -287,8 +287,8 @@ void LineReader::look_at_beginning() {
       {"BZh91AY&SY", "bzip2", "bzcat"},
       {"PK\x03\x04", "zip", "unzip -p"},
   };
-  for (const Packed& p : kPacked)
-    check(!line_.starts_with(p.begins), Exit::data, name_, ":1: the file is compressed with ",
+  for (const Compression& p : kCompressions)
+    check(!line_.starts_with(p.begins), ExitCode::data, name_, ":1: the file is compressed with ",
           p.kind, ", text is expected; unpack it with ", p.unpack);
   take_byte_order_mark();
 }
@@ -311,7 +311,7 @@ void LineReader::take_byte_order_mark() {
 
 struct OutputFile::State {
   std::string path, buffer;
-  Descriptor fd;  // -1: standard output
+  FileDescriptor fd;  // -1: standard output
   bool gzip = false, packing = false;
   z_stream zlib{};
 
@@ -348,12 +348,12 @@ OutputFile::OutputFile(const std::string& path) : state_(std::make_unique<State>
   State& s = *state_;
   s.path = path == "-" ? "standard output" : path;
   if (path == "-") return;
-  s.fd = Descriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
+  s.fd = FileDescriptor(::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666));
   if (s.fd.get() < 0) fail_errno(path, "create", errno);
   s.gzip = is_gzip_name(path);
   if (!s.gzip) return;
   const int result = deflateInit2(&s.zlib, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  check(result == Z_OK, Exit::memory, path, ": no memory for zlib");
+  check(result == Z_OK, ExitCode::memory, path, ": no memory for zlib");
   s.packing = true;
 }
 
@@ -362,8 +362,8 @@ OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
 OutputFile::~OutputFile() = default;
 
 void OutputFile::write(std::string_view text) {
-  check(state_ != nullptr, Exit::unexpected, "a closed output file was written to");
-  while (!text.empty()) {  // in pieces, so that zlib's 32-bit lengths always suffice
+  check(state_ != nullptr, ExitCode::unexpected, "write to a closed output file");
+  while (!text.empty()) {  // in pieces, because zlib's lengths have 32 bits
     const std::string_view piece = text.substr(0, kBuffer);
     state_->buffer.append(piece);
     if (state_->buffer.size() >= kBuffer) state_->empty_buffer(Z_NO_FLUSH);

@@ -9,44 +9,48 @@
 
 namespace fovea {
 
-struct Line {
+// One line that LineReader has read.
+struct TextLine {
   std::string_view text;  // without its LF and one CR before it; lives until the next read
   int64_t number = 0;     // from 1
   bool cut = false;       // longer than the limit: text is its beginning, whole characters only
 };
 
-// What the reader changed or saw, for the summary that every command prints.
+// Counts of lines that the reader read, cut or changed, for the summary that every command prints.
 struct LineCounts {
   int64_t lines = 0, cut = 0, carriage_returns = 0, byte_order_marks = 0;
 };
 
 class ByteSource;
 
-// Reads lines of a plain file, a gzip file (name ends in .gz) or standard input ("-"), in
-// memory bounded by `limit` bytes per line. Only LF ends a line; a last line without LF
-// counts. One CR before the LF and a UTF-8 byte order mark at the start are removed and
-// counted. What is no text is Exit::data: a UTF-16 or UTF-32 mark, every other byte of the first
-// NUL, the beginning of a compressed file, or among the first hundred lines ten and more than half
-// that are not UTF-8. Bytes are not checked otherwise (see utf8.h). Damaged or truncated gzip is
-// Exit::data with the file's name, line and byte.
+// A reader of the lines of a plain file, a gzip file (name ends in .gz) or standard input ("-"). It
+// needs memory for `limit` bytes of a line. Only LF ends a line. A last line without LF counts.
+//
+// It removes and counts a CR before the LF and a UTF-8 byte order mark at the start. It throws
+// ExitCode::data for a file that is not text:
+// - a UTF-16 or UTF-32 byte order mark, or NUL in every other byte at the start,
+// - the first bytes of a compressed file,
+// - at least ten of the first hundred lines, and more than half of them, are not UTF-8.
+// It does not check other bytes (see utf8.h). For damaged or truncated gzip it throws
+// ExitCode::data with the file's name, line and byte.
 class LineReader {
  public:
   static constexpr size_t kLimit = size_t{1} << 20;
 
   explicit LineReader(const std::string& path, size_t limit = kLimit);
-  // Takes a FIFO too: for commands that read their input once.
+  // Also opens a FIFO, for commands that read their input once.
   static LineReader once(const std::string& path, size_t limit = kLimit);
-  // Reads from memory; `name` is used in messages, and makes the bytes gzip if it ends in .gz.
+  // Reads from memory. `name` appears in messages; the bytes are gzip if it ends in .gz.
   static LineReader over(std::string_view bytes, std::string name, size_t limit = kLimit);
   LineReader(LineReader&&) noexcept;
   LineReader& operator=(LineReader&&) noexcept;
   ~LineReader();
 
-  // False at the end of the file; throws Exit::files when the system cannot read on.
-  bool next(Line& line);
+  // Returns false at the end of the file. Throws ExitCode::files if the system cannot read.
+  bool next(TextLine& line);
 
-  // True if no whole line has been read ahead, and the writer of a pipe or a terminal sends nothing
-  // for this long. False at the end, for files and for what is compressed.
+  // Returns true if no complete line is buffered and the writer of a pipe or a terminal sends
+  // nothing for this time. Returns false at the end, for regular files and for gzip.
   bool pauses(int milliseconds) const;
 
   const LineCounts& counts() const { return counts_; }
@@ -56,23 +60,23 @@ class LineReader {
  private:
   LineReader(std::unique_ptr<ByteSource> source, std::string name, size_t limit);
   bool refill();
-  void look_at_beginning();
+  void check_beginning();
   void take_byte_order_mark();
   void check_is_text() const;
-  void finish(Line& line);
+  void finish(TextLine& line);
 
   std::unique_ptr<ByteSource> source_;
   std::string name_, line_;
   std::string_view ahead_;  // read but not yet returned
   size_t limit_;
   LineCounts counts_;
-  int64_t bad_lines_ = 0;  // among the first
+  int64_t bad_lines_ = 0;  // of the first lines, that are not UTF-8
 };
 
-// Writes a plain file, a gzip file (name ends in .gz) or standard output ("-"). Bytes are
-// buffered; close() writes the rest and reports what failed, as Exit::files. A destructor
-// without close() drops what is still buffered. Standard output closed by its reader
-// (`| head`) is an Error too. Not atomic, so that a pipe or /dev/stdout can be written.
+// A writer of a plain file, a gzip file (name ends in .gz) or standard output ("-"). It buffers
+// bytes. close() writes the rest and throws ExitCode::files on failure. A destructor without
+// close() discards the buffer. If the reader of standard output closes it (`| head`), that is an
+// Error too. The file does not appear atomically, so that pipes and /dev/stdout work.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
@@ -81,7 +85,7 @@ class OutputFile {
   ~OutputFile();
   void write(std::string_view text);
   void write_line(std::string_view text);
-  void flush();  // hands all bytes to the system, for programs that read along
+  void flush();  // passes all bytes to the system, for programs that read at the same time
   void close();
 
  private:

@@ -20,7 +20,7 @@ namespace {
 
 std::vector<std::string> all_lines(LineReader reader, LineCounts* counts = nullptr) {
   std::vector<std::string> lines;
-  for (Line line; reader.next(line);) {
+  for (TextLine line; reader.next(line);) {
     lines.emplace_back(line.text);
     EXPECT_EQ(line.number, static_cast<int64_t>(lines.size()));
   }
@@ -63,7 +63,7 @@ TEST(Lines, ByteOrderMarks) {
   EXPECT_EQ(lines_of("\xEF\xBB\xBFhi\n\xEF\xBB\xBFho\n", &counts), (Lines{"hi", "\uFEFFho"}));
   EXPECT_EQ(counts.byte_order_marks, 1);
   const auto refusal = [](std::string_view text) {
-    return message_of(Exit::data, [&] { lines_of(text); });
+    return message_of(ExitCode::data, [&] { lines_of(text); });
   };
   EXPECT_NE(refusal("\xFF\xFEh\0i\0").find("t.txt:1: the file is UTF-16LE"), std::string::npos);
   EXPECT_NE(refusal("\xFE\xFF\0h").find("UTF-16BE"), std::string::npos);
@@ -80,16 +80,16 @@ std::string utf16(std::string_view text, bool high_first) {
   return bytes;
 }
 
-TEST(Lines, Utf16WithoutAMarkIsTold) {
+TEST(Lines, ReportsUtf16WithoutAMark) {
   const auto refusal = [](const std::string& text) {
-    return message_of(Exit::data, [&] { lines_of(text); });
+    return message_of(ExitCode::data, [&] { lines_of(text); });
   };
   EXPECT_EQ(refusal(utf16("A dog.\nA cat.\n", false)),
             "t.txt:1: the file is UTF-16LE, UTF-8 is expected; "
             "convert it first: iconv -f UTF-16LE -t utf8");
   EXPECT_NE(refusal(utf16("\n\nA dog.", true)).find("-f UTF-16BE"), std::string::npos);
   EXPECT_NE(refusal(utf16(std::string(5000, 'a'), true)).find("UTF-16BE"), std::string::npos);
-  // NULs here and there, or everywhere, are not UTF-16.
+  // Some NULs, or only NULs, are not UTF-16.
   for (const std::string& text : {std::string("a\0b\0c", 5), std::string(64, '\0'),
                                   std::string("a dog\0 b\0 cd ef gh ij", 22)})
     EXPECT_EQ(lines_of(text), Lines{text});
@@ -98,7 +98,7 @@ TEST(Lines, Utf16WithoutAMarkIsTold) {
 TEST(Lines, CompressedFilesAreRefusedByTheirFirstBytes) {
   const TemporaryFolder folder;
   const auto refusal = [](const std::string& bytes) {
-    return message_of(Exit::data, [&] { lines_of(bytes); });
+    return message_of(ExitCode::data, [&] { lines_of(bytes); });
   };
   EXPECT_NE(refusal(gzip(folder, "a\n")).find("t.txt:1: the file is compressed with gzip"),
             std::string::npos);
@@ -110,7 +110,7 @@ TEST(Lines, CompressedFilesAreRefusedByTheirFirstBytes) {
   EXPECT_EQ(lines_of("a\x1F\x8B\x08\nPK\x03\x04"), (Lines{"a\x1F\x8B\x08", "PK\x03\x04"}));
 }
 
-// A file of so many lines in Latin-1 and then in ASCII.
+// A file with `bad` lines in Latin-1 and then `good` lines in ASCII.
 std::string latin_lines(int bad, int good) {
   std::string text;
   for (int i = 0; i < bad; ++i) text += "gr\xFC\xDF\n";
@@ -118,9 +118,9 @@ std::string latin_lines(int bad, int good) {
   return text;
 }
 
-TEST(Lines, AnotherEncodingIsToldOnceWhereMostLinesAreBad) {
+TEST(Lines, ReportsAnotherEncodingOnceIfMostLinesAreBad) {
   const auto refusal = [](int bad, int good) {
-    return message_of(Exit::data, [&] { lines_of(latin_lines(bad, good)); });
+    return message_of(ExitCode::data, [&] { lines_of(latin_lines(bad, good)); });
   };
   EXPECT_EQ(refusal(11, 10),
             "t.txt: 11 of the first 21 lines are not UTF-8; if it is Latin-1, "
@@ -134,7 +134,7 @@ TEST(Lines, AnotherEncodingIsToldOnceWhereMostLinesAreBad) {
 
 TEST(Lines, LongLinesAreCutAtACharacter) {
   LineReader reader = LineReader::over("abcdefgh\r\nabcdefghi\nabcdefgé\nx\n", "t.txt", 8);
-  Line line;
+  TextLine line;
   ASSERT_TRUE(reader.next(line));
   EXPECT_EQ(line.text, "abcdefgh");
   EXPECT_FALSE(line.cut);
@@ -155,13 +155,13 @@ TEST(Lines, EqualToSplittingByHand) {
   Random random(3);
   for (int round = 0; round < 3000; ++round) {
     std::string text;
-    // Bad bytes are rare, so that it still counts as text.
+    // Bad bytes are rare, so that the text is still valid.
     for (uint64_t n = random.below(400); n > 0; --n)
       text += "abababababab\n\n\n\r\r\xC3"[random.below(18)];
     const size_t limit = 4 + random.below(12);
     LineReader reader = LineReader::over(text, "t", limit);
     size_t at = 0, count = 0;
-    for (Line line; reader.next(line); ++count) {
+    for (TextLine line; reader.next(line); ++count) {
       const size_t lf = std::min(text.find('\n', at), text.size());
       std::string_view whole(text.data() + at, lf - at);
       if (whole.ends_with('\r')) whole.remove_suffix(1);
@@ -184,7 +184,7 @@ TEST(Lines, MemoryStaysBoundedOnAHugeLine) {
   out.write("\nnext\n");
   out.close();
   LineReader reader(folder / "huge.gz", 1000);
-  Line line;
+  TextLine line;
   ASSERT_TRUE(reader.next(line));
   EXPECT_TRUE(line.cut);
   EXPECT_EQ(line.text.size(), 1000u);
@@ -193,7 +193,7 @@ TEST(Lines, MemoryStaysBoundedOnAHugeLine) {
   EXPECT_FALSE(reader.next(line));
 }
 
-TEST(Lines, GzipGoesBothWays) {
+TEST(Lines, ReadsAndWritesGzip) {
   const TemporaryFolder folder;
   std::string text;
   Random random(4);
@@ -201,7 +201,7 @@ TEST(Lines, GzipGoesBothWays) {
   const std::string packed = gzip(folder, text);
   EXPECT_LT(packed.size(), text.size());
   EXPECT_EQ(all_lines(LineReader(folder / "packed.gz")), lines_of(text));
-  // Members that follow each other are one file.
+  // Consecutive members are one file.
   const std::string twice = gzip(folder, "a\nb") + gzip(folder, "c\n");
   EXPECT_EQ(all_lines(LineReader::over(twice, "x.gz")), (Lines{"a", "bc"}));
   EXPECT_EQ(all_lines(LineReader::over(gzip(folder, ""), "x.gz")), Lines{});
@@ -218,9 +218,10 @@ TEST(Lines, ZerosAfterGzipDataAreIgnored) {
               (Lines{"a", "b"}));
     EXPECT_EQ(all_lines(LineReader::over(packed + padding + packed, "x.gz")),
               (Lines{"a", "b", "a", "b"}));
-    message_of(Exit::data, [&] { all_lines(LineReader::over(packed + padding + "x", "x.gz")); });
+    message_of(ExitCode::data,
+               [&] { all_lines(LineReader::over(packed + padding + "x", "x.gz")); });
   }
-  message_of(Exit::data, [] { all_lines(LineReader::over(std::string(9, '\0'), "x.gz")); });
+  message_of(ExitCode::data, [] { all_lines(LineReader::over(std::string(9, '\0'), "x.gz")); });
 }
 
 TEST(Lines, DamagedGzipIsAnErrorAtEveryByte) {
@@ -232,50 +233,51 @@ TEST(Lines, DamagedGzipIsAnErrorAtEveryByte) {
     return all_lines(LineReader::over(bytes, "train.en.gz"));
   };
   for (size_t n = 0; n < packed.size(); ++n) {
-    const std::string message = message_of(Exit::data, [&] { read_all(packed.substr(0, n)); });
+    const std::string message = message_of(ExitCode::data, [&] { read_all(packed.substr(0, n)); });
     ASSERT_NE(message.find("train.en.gz: the gzip data ends early, at byte "), std::string::npos);
   }
   int unseen = 0;
-  for (size_t bit = 80; bit < packed.size() * 8; ++bit) {  // after the time and the system
+  for (size_t bit = 80; bit < packed.size() * 8;
+       ++bit) {  // after the fields for time and operating system
     std::string bad = packed;
     bad[bit / 8] = static_cast<char>(bad[bit / 8] ^ (1 << (bit % 8)));
     try {
-      ASSERT_EQ(read_all(bad), lines_of(text));  // padding of the last block means nothing
+      ASSERT_EQ(read_all(bad), lines_of(text));  // the padding of the last block has no meaning
       ++unseen;
     } catch (const Error& error) {
-      ASSERT_EQ(static_cast<int>(error.code()), static_cast<int>(Exit::data));
+      ASSERT_EQ(static_cast<int>(error.code()), static_cast<int>(ExitCode::data));
     }
   }
   EXPECT_LT(unseen, 8);
-  message_of(Exit::data, [&] { read_all("not gzip at all"); });
-  message_of(Exit::data, [&] { read_all(packed + "junk"); });
+  message_of(ExitCode::data, [&] { read_all("not gzip at all"); });
+  message_of(ExitCode::data, [&] { read_all(packed + "junk"); });
 }
 
-TEST(Lines, AFifoIsReadWhereItIsReadOnce) {
+TEST(Lines, OnceReadsAFifo) {
   const TemporaryFolder folder;
   const std::string path = folder / "fifo";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
   std::thread writer([&] { std::ofstream(path) << "one\ntwo\n"; });
   EXPECT_EQ(all_lines(LineReader::once(path)), (Lines{"one", "two"}));
   writer.join();
-  message_of(Exit::files, [&] { LineReader twice(path); });
-  message_of(Exit::files, [&] { LineReader::once(folder / "absent"); });
-  message_of(Exit::files, [&] { LineReader::once(folder.path()); });
+  message_of(ExitCode::files, [&] { LineReader twice(path); });
+  message_of(ExitCode::files, [&] { LineReader::once(folder / "absent"); });
+  message_of(ExitCode::files, [&] { LineReader::once(folder.path()); });
 }
 
-TEST(Lines, RefusesWhatIsNoFile) {
+TEST(Lines, RefusesAllButFiles) {
   const TemporaryFolder folder;
-  message_of(Exit::files, [&] { LineReader(folder.path()); });
-  message_of(Exit::files, [&] { LineReader(folder / "absent"); });
-  message_of(Exit::files, [&] { LineReader("/dev/zero"); });
+  message_of(ExitCode::files, [&] { LineReader(folder.path()); });
+  message_of(ExitCode::files, [&] { LineReader(folder / "absent"); });
+  message_of(ExitCode::files, [&] { LineReader("/dev/zero"); });
 }
 
 TEST(Output, ReportsAFullDisk) {
   OutputFile out("/dev/full");
   out.write("x");
-  const std::string message = message_of(Exit::files, [&] { out.close(); });
+  const std::string message = message_of(ExitCode::files, [&] { out.close(); });
   EXPECT_EQ(message, "/dev/full: cannot write: No space left on device");
-  message_of(Exit::files, [] { OutputFile("/nonexistent/x"); });
+  message_of(ExitCode::files, [] { OutputFile("/nonexistent/x"); });
 }
 
 TEST(Output, WritesLinesAndFlushes) {
@@ -289,16 +291,16 @@ TEST(Output, WritesLinesAndFlushes) {
   EXPECT_EQ(read_file(folder / "o").size(), 200'004u);
 }
 
-TEST(Lines, TellThatAWriterPauses) {
+TEST(Lines, ReportThatAWriterPauses) {
   const TemporaryFolder folder;
   const std::string path = folder / "fifo";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);
-  const Descriptor both(open(path.c_str(), O_RDWR | O_CLOEXEC));  // so that no open() waits
+  const FileDescriptor both(open(path.c_str(), O_RDWR | O_CLOEXEC));  // so that no open() waits
   LineReader reader = LineReader::once(path);
   EXPECT_TRUE(reader.pauses(0));
   ASSERT_EQ(write(both.get(), "one\ntwo\nthr", 11), 11);
   EXPECT_FALSE(reader.pauses(0));
-  Line line;
+  TextLine line;
   ASSERT_TRUE(reader.next(line));
   EXPECT_FALSE(reader.pauses(0)) << "a whole line has been read ahead";
   ASSERT_TRUE(reader.next(line));

@@ -20,7 +20,7 @@ namespace fovea {
 namespace {
 
 void write_stderr(std::string_view text) {
-  while (!text.empty()) {  // a message that cannot be written has nowhere to be reported
+  while (!text.empty()) {  // if stderr fails, there is no other channel to report it
     const ssize_t n = write(STDERR_FILENO, text.data(), text.size());
     if (n <= 0) return;
     text.remove_prefix(static_cast<size_t>(n));
@@ -41,7 +41,7 @@ std::string time_text(std::chrono::system_clock::time_point when, LogFormat form
   return text;
 }
 
-// Writes messages in the chosen format, and keeps them and the progress line apart.
+// Writes messages in the chosen format. Keeps messages and the progress line on separate lines.
 class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
  public:
   void configure(LogFormat format, bool colour) {
@@ -51,14 +51,14 @@ class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
   }
   LogFormat format() const { return format_; }
 
-  // Draws over the progress line; an empty text removes it.
+  // Replaces the progress line. An empty text removes it.
   void draw(const std::string& bar) {
     const std::lock_guard lock(mutex_);
     if (bar.empty() && bar_.empty()) return;
     write_stderr("\r\x1b[K" + bar);
     bar_ = bar;
   }
-  void leave() {  // what was drawn stays, the next text begins below it
+  void end_progress_line() {  // keeps the progress line; the next text begins below it
     const std::lock_guard lock(mutex_);
     if (!bar_.empty()) write_stderr("\n");
     bar_.clear();
@@ -123,7 +123,7 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   }
 }
 
-// `text` cut to so many columns, whole characters only.
+// `text` cut to `columns` columns, whole characters only.
 std::string fit(const std::string& text, int columns) {
   int used = 0;
   const CodePoints points = code_points(text);
@@ -149,8 +149,8 @@ void start_log(const LogOptions& options) {
   const bool colour = format == LogFormat::tty && (no_color == nullptr || *no_color == '\0');
   the_log().sink->configure(format, colour);
   the_log().quiet = options.quiet;
-  const LogLevel least = options.quiet ? LogLevel::warning : options.level;
-  the_log().logger.set_level(spdlog_level(std::max(least, options.level)));
+  const LogLevel minimum = options.quiet ? LogLevel::warning : options.level;
+  the_log().logger.set_level(spdlog_level(std::max(minimum, options.level)));
 }
 
 LogFormat log_format() { return the_log().sink->format(); }
@@ -213,15 +213,15 @@ void Progress::begin_at(int64_t done) { done_ = begun_at_ = done; }
 
 void Progress::set(int64_t done) {
   done_ = done;
-  const double least = log_format() == LogFormat::tty ? 0.1 : options_.interval;
-  if (std::chrono::duration<double>(Clock::now() - shown_).count() >= least) show();
+  const double minimum = log_format() == LogFormat::tty ? 0.1 : options_.interval;
+  if (std::chrono::duration<double>(Clock::now() - shown_).count() >= minimum) show();
 }
 
 void Progress::finish() {
   if (finished_) return;
   finished_ = true;
-  if (done_ > begun_at_) show();  // an error before the first step is said without it
-  the_log().sink->leave();
+  if (done_ > begun_at_) show();  // no progress line if an error came before the first step
+  the_log().sink->end_progress_line();
 }
 
 void Progress::show() {
@@ -259,12 +259,12 @@ std::string Progress::text(double seconds) const {
 
 std::string Progress::bar(double seconds, int width) const {
   const std::string words = text(seconds);
-  const int room = std::min(30, width - display_width(words) - 3);
-  if (total_ <= 0 || room < 5) return fit(words, width);
+  const int space = std::min(30, width - display_width(words) - 3);
+  if (total_ <= 0 || space < 5) return fit(words, width);
   const double share = std::clamp(static_cast<double>(done_) / static_cast<double>(total_), 0., 1.);
-  const int full = static_cast<int>(share * room);
+  const int full = static_cast<int>(share * space);
   return "[" + std::string(static_cast<size_t>(full), '=') +
-         std::string(static_cast<size_t>(room - full), ' ') + "] " + words;
+         std::string(static_cast<size_t>(space - full), ' ') + "] " + words;
 }
 
 std::string Progress::json(double seconds) const {

@@ -16,15 +16,15 @@ enum class LogLevel { debug, info, warning, error };
 
 struct LogOptions {
   LogFormat format = LogFormat::automatic;  // tty when stderr is a terminal, else plain
-  LogLevel level = LogLevel::info;          // what is below it is not shown
+  LogLevel level = LogLevel::info;          // messages below this level are not shown
   bool quiet = false;                       // warnings and errors only, no progress
 };
 
-// Call once at the start of a command; without it messages are plain at level info.
+// Call once at the start of a command. Without this call messages are plain at level info.
 // Colours appear only in the tty format and not when NO_COLOR is set.
 void start_log(const LogOptions& options);
 
-// The format in force: never `automatic`.
+// The format in use, never `automatic`.
 LogFormat log_format();
 
 void log_message(LogLevel level, std::string_view message);
@@ -46,8 +46,8 @@ void log_error(fmt::format_string<Args...> text, Args&&... args) {
   log_message(LogLevel::error, fmt::format(text, std::forward<Args>(args)...));
 }
 
-// Warnings that each line of a text may give: the first ten are shown, and at the end how many more
-// there were, as "and 41 more lines that are not UTF-8".
+// A counter of warnings about the lines of a text. It logs the first ten; its destructor logs the
+// number of the others, as "and 41 more lines that are not UTF-8".
 class LineWarnings {
  public:
   explicit LineWarnings(std::string what) : what_(std::move(what)) {}
@@ -77,12 +77,13 @@ std::string short_duration(double seconds);
 
 struct ProgressOptions {
   std::string unit;      // "updates", "lines": shown as a rate
-  double interval = 10;  // seconds between lines where stderr is no terminal
+  double interval = 10;  // seconds between lines if stderr is not a terminal
 };
 
-// How far a long loop has come. On a terminal one line that is redrawn at most ten times a
-// second and that log messages do not tear; elsewhere one line per interval; JSON lines in the
-// json format; nothing when quiet. `total` 0 means unknown. At most one may live at a time.
+// The progress display of a long loop. On a terminal it is one line, redrawn at most ten times a
+// second, that log messages do not break. Otherwise it writes one line per interval, as JSON in the
+// json format. If the log is quiet, it writes nothing. `total` 0 means unknown. At most one may
+// exist at a time.
 class Progress {
  public:
   Progress(std::string what, int64_t total, ProgressOptions options = {});

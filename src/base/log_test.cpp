@@ -16,7 +16,7 @@
 namespace fovea {
 namespace {
 
-// What `action` writes to stderr.
+// Returns the text that `action` writes to stderr.
 template <class Action>
 std::string captured(Action action) {
   testing::internal::CaptureStderr();
@@ -66,7 +66,7 @@ TEST(Log, JsonLinesAreJson) {
   EXPECT_EQ(nlohmann::json::parse(lines[3])["finished"], true);
 }
 
-TEST(Log, OfManyLinesTheFirstTenAreToldOf) {
+TEST(Log, ShowsTheFirstTenLineWarnings) {
   const auto told = [](int bad) {
     return split(captured([&] {
       start_log({.format = LogFormat::tty});
@@ -82,7 +82,7 @@ TEST(Log, OfManyLinesTheFirstTenAreToldOf) {
   EXPECT_TRUE(many[10].ends_with("and 1,234 more lines that are odd")) << many[10];
 }
 
-TEST(Log, QuietShowsOnlyTrouble) {
+TEST(Log, QuietShowsOnlyWarningsAndErrors) {
   const std::string text = captured([] {
     start_log({.format = LogFormat::plain, .quiet = true});
     log_info("hidden");
@@ -136,7 +136,7 @@ TEST(Progress, TerminalBarFitsAndIsDrawnAtMostTenTimesASecond) {
     EXPECT_LE(display_width(shown), 60) << shown;
   }
   const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-  EXPECT_LE(drawn, 10 * took.count() + 6);  // the first, the last, and two around the line between
+  EXPECT_LE(drawn, 10 * took.count() + 6);  // the first, the last, and two around the log message
   EXPECT_GE(drawn, 2);
   EXPECT_NE(text.find("\x1b[Kbetween\n"), std::string::npos);
   EXPECT_TRUE(text.ends_with("\n"));
@@ -153,7 +153,7 @@ TEST(Progress, PlainLinesFollowTheInterval) {
   EXPECT_NE(lines[0].find("train 1,000/1,000 (100 %) | "), std::string::npos) << text;
 }
 
-TEST(Progress, SaysNothingWhereNothingWasDone) {
+TEST(Progress, SaysNothingIfNothingWasDone) {
   for (const LogFormat format : {LogFormat::plain, LogFormat::json, LogFormat::tty}) {
     const std::string text = captured([&] {
       start_log({.format = format});

@@ -6,9 +6,9 @@
 
 namespace fovea {
 
-// Philox4x32-10: a counter-based generator (Salmon et al., "Parallel random numbers: as easy
-// as 1, 2, 3", 2011). The same counter and key give the same 128 bits on every machine, in
-// any order, which is what makes dropout and resuming repeatable.
+// Philox4x32-10: a counter-based generator (Salmon et al., "Parallel random numbers: as easy as 1,
+// 2, 3", 2011). The same counter and key give the same 128 bits on every machine and in any order.
+// This makes dropout and resumed trainings repeatable.
 struct PhiloxCounter {
   uint32_t v[4];
 };
@@ -27,8 +27,8 @@ constexpr PhiloxCounter philox(PhiloxCounter c, PhiloxKey k) {
   return c;
 }
 
-// A sequence of random numbers named by (seed, stream): the same values on every platform.
-// Copying it copies its place; position() and seek() save and restore that place.
+// A sequence of random numbers that (seed, stream) determine: the same values on every platform. A
+// copy continues from the same position. position() and seek() save and restore it.
 class Random {
  public:
   explicit constexpr Random(uint64_t seed, uint64_t stream = 0)
@@ -49,17 +49,17 @@ class Random {
 
   // Uniform in {0, …, n−1}, without bias. REQUIRES: n > 0.
   constexpr uint64_t below(uint64_t n) {
-    const uint64_t rest = (0 - n) % n;  // 2^64 mod n: draws under it would be counted twice
+    const uint64_t rest = (0 - n) % n;  // 2^64 mod n; draws below it would be counted twice
     for (;;) {
       const uint64_t x = bits64();
       if (x >= rest) return x % n;
     }
   }
 
-  // Standard normal. Keeps no half of a pair, so position() alone tells the state.
+  // Standard normal. Does not keep the second number of a pair, so position() is the whole state.
   double normal();
 
-  // Every order of the range equally likely (Fisher and Yates).
+  // Makes every order of the range equally likely (Fisher-Yates).
   template <class Range>
   constexpr void shuffle(Range& range) {
     for (size_t i = range.size(); i > 1; --i) {

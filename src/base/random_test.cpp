@@ -28,7 +28,7 @@ TEST(Random, IsTheSameForeverForASeedAndStream) {
   EXPECT_EQ(random.bits32(), philox({{0, 0, 7, 0}}, {{42, 0}}).v[0]);
   double sum = 0;
   for (int i = 0; i < 1000; ++i) sum += random.normal();
-  // Bits, not a tolerance: no platform may differ.
+  // An exact comparison: all platforms must agree.
   EXPECT_EQ(sum, 0x1.593a454ebebd6p+3) << std::hexfloat << sum;
 }
 
@@ -38,7 +38,7 @@ TEST(Random, StreamsDiffer) {
   EXPECT_NE(Random(uint64_t{1} << 32, 0).bits64(), Random(0, 0).bits64());
 }
 
-TEST(Random, SeeksToAnyPlace) {
+TEST(Random, SeeksToAnyPosition) {
   Random a(3);
   for (int skip = 0; skip < 9; ++skip) {
     Random b(3);
@@ -57,7 +57,7 @@ TEST(Random, BelowHasNoBias) {
   for (int c : counts) chi2 += (c - 1e4) * (c - 1e4) / 1e4;
   EXPECT_LT(chi2, 20.5);  // 5 degrees of freedom, 0.1 %
   for (int i = 0; i < 100; ++i) EXPECT_EQ(random.below(1), 0u);
-  // With n just over 2^63 a plain modulus would draw the lower half twice as often.
+  // With n just over 2^63 a plain modulus would return the lower half twice as often.
   const uint64_t n = (uint64_t{1} << 63) + 1;
   int low = 0;
   for (int i = 0; i < 10'000; ++i) low += random.below(n) < n / 2;

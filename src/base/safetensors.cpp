@@ -46,7 +46,7 @@ uint64_t little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
-// Bytes the shape and type need; nullopt where that is no whole number or beyond 64 bits.
+// Number of bytes for the shape and type. nullopt if it is not a whole number or exceeds 64 bits.
 std::optional<uint64_t> bytes_needed(StoredType type, const std::vector<int64_t>& shape) {
   uint64_t n = 1;
   for (int64_t d : shape)
@@ -56,7 +56,7 @@ std::optional<uint64_t> bytes_needed(StoredType type, const std::vector<int64_t>
   return n / 8;
 }
 
-// The checksum of length and header, with the eight digits of the checksum itself as zeros.
+// The checksum of length and header, computed with zeros for the eight digits of the checksum.
 uint32_t header_sum(std::string_view before, std::string_view after) {
   const uint32_t sum = crc32c(as_byte_span(before));
   return crc32c(as_byte_span(after), crc32c(as_byte_span(kBlank), sum));
@@ -91,12 +91,12 @@ SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> bytes, std::st
   file.path_ = std::move(path);
   file.bytes_ = bytes;
   const std::string& p = file.path_;
-  check(bytes.size() >= kPrefix, Exit::model, p, ": the file has ", bytes.size(),
+  check(bytes.size() >= kPrefix, ExitCode::model, p, ": the file has ", bytes.size(),
         " bytes, a safetensors file has at least 8 (header too small)");
   const uint64_t length = little_endian(bytes);
-  check(length <= kMaxHeader, Exit::model, p, ": byte 0: a header of ", length, " bytes, at most ",
-        kMaxHeader, " are allowed (header too large)");
-  check(length <= bytes.size() - kPrefix, Exit::model, p, ": byte 0: a header of ", length,
+  check(length <= kMaxHeader, ExitCode::model, p, ": byte 0: a header of ", length,
+        " bytes, at most ", kMaxHeader, " are allowed (header too large)");
+  check(length <= bytes.size() - kPrefix, ExitCode::model, p, ": byte 0: a header of ", length,
         " bytes does not fit the file's ", bytes.size(), " (truncated?)");
   const std::string_view json = as_text(bytes.subspan(kPrefix, length));
   file.buffer_ = bytes.subspan(kPrefix + length);
@@ -108,7 +108,7 @@ SafetensorsFile SafetensorsFile::parse(std::span<const std::byte> bytes, std::st
 
 void SafetensorsFile::read_header(std::string_view json) {
   const size_t bad = find_invalid_utf8(json);
-  check(bad == std::string_view::npos, Exit::model, path_, ": byte ", kPrefix + bad,
+  check(bad == std::string_view::npos, ExitCode::model, path_, ": byte ", kPrefix + bad,
         ": the header is not UTF-8");
   SafetensorsHeader header = parse_safetensors_header(json, path_);
   tensors_ = std::move(header.tensors);
@@ -123,46 +123,47 @@ void SafetensorsFile::check_layout() {
   for (size_t i = 0; i < tensors_.size(); ++i) {
     const TensorInfo& t = tensors_[i];
     const std::string where = path_ + ": tensor '" + printable(t.name) + "': ";
-    check(t.begin <= t.end, Exit::model, where, "its data ends at byte ", t.end,
+    check(t.begin <= t.end, ExitCode::model, where, "its data ends at byte ", t.end,
           " before it begins at ", t.begin);
-    check(t.begin == end, Exit::model, where, "its data begins at byte ", t.begin, ", expected ",
-          end, t.begin < end ? " (overlap)" : " (hole)");
-    check(t.end <= buffer_.size(), Exit::model, where, "its data ends at byte ", t.end,
+    check(t.begin == end, ExitCode::model, where, "its data begins at byte ", t.begin,
+          ", expected ", end, t.begin < end ? " (overlap)" : " (hole)");
+    check(t.end <= buffer_.size(), ExitCode::model, where, "its data ends at byte ", t.end,
           " of the data, which has ", buffer_.size(), " (truncated?)");
     const auto needed = bytes_needed(t.dtype, t.shape);
-    check(needed.has_value(), Exit::model, where,
+    check(needed.has_value(), ExitCode::model, where,
           "its shape and type give no whole number of bytes below 2^64");
-    check(*needed == t.end - t.begin, Exit::model, where, "shape and type need ", *needed,
+    check(*needed == t.end - t.begin, ExitCode::model, where, "shape and type need ", *needed,
           " bytes, its data has ", t.end - t.begin);
     end = t.end;
     index_.emplace(t.name, i);
   }
-  check(end == buffer_.size(), Exit::model, path_, ": byte ", bytes_.size() - buffer_.size() + end,
-        ": ", buffer_.size() - end, " bytes after the last tensor, which belong to none");
+  check(end == buffer_.size(), ExitCode::model, path_, ": byte ",
+        bytes_.size() - buffer_.size() + end, ": ", buffer_.size() - end,
+        " bytes after the last tensor belong to none; the file is damaged");
 }
 
 void SafetensorsFile::check_checksums(std::string_view header) {
   const auto table = metadata_.find(std::string(kTableKey));
   const auto sum = metadata_.find(std::string(kHeaderKey));
   if (table == metadata_.end() && sum == metadata_.end()) return;
-  check(table != metadata_.end() && sum != metadata_.end(), Exit::model, path_,
+  check(table != metadata_.end() && sum != metadata_.end(), ExitCode::model, path_,
         ": the metadata has only one of 'crc32c' and 'header_crc32c'; the header is damaged");
 
   const std::string stored = fmt::format("\"{}\":\"{}\"", kHeaderKey, sum->second);
   const size_t at = header.find(stored);
-  check(at != std::string_view::npos && sum->second.size() == kBlank.size(), Exit::model, path_,
+  check(at != std::string_view::npos && sum->second.size() == kBlank.size(), ExitCode::model, path_,
         ": metadata 'header_crc32c' is not in its written form; the header is damaged");
   const std::string_view all = as_text(bytes_.first(kPrefix + header.size()));
   const size_t digits = kPrefix + at + stored.size() - 1 - kBlank.size();
   const uint32_t found = header_sum(all.substr(0, digits), all.substr(digits + kBlank.size()));
-  check(hex(found) == sum->second, Exit::model, path_, ": checksum of the header: stored ",
+  check(hex(found) == sum->second, ExitCode::model, path_, ": checksum of the header: stored ",
         sum->second, ", computed ", hex(found), "; the file is damaged");
 
   checksums_ = parse_checksum_table(table->second, path_);
   for (const TensorInfo& t : tensors_)
-    check(checksums_.contains(t.name), Exit::model, path_, ": tensor '", printable(t.name),
+    check(checksums_.contains(t.name), ExitCode::model, path_, ": tensor '", printable(t.name),
           "': no checksum in metadata 'crc32c'");
-  check(checksums_.size() == tensors_.size(), Exit::model, path_, ": metadata 'crc32c' has ",
+  check(checksums_.size() == tensors_.size(), ExitCode::model, path_, ": metadata 'crc32c' has ",
         checksums_.size(), " checksums for ", tensors_.size(), " tensors");
 }
 
@@ -173,7 +174,7 @@ const TensorInfo* SafetensorsFile::find(std::string_view name) const {
 
 const TensorInfo& SafetensorsFile::get(std::string_view name) const {
   const TensorInfo* tensor = find(name);
-  check(tensor != nullptr, Exit::model, path_, ": there is no tensor '", printable(name), "'");
+  check(tensor != nullptr, ExitCode::model, path_, ": there is no tensor '", printable(name), "'");
   return *tensor;
 }
 
@@ -185,7 +186,7 @@ void SafetensorsFile::verify(const TensorInfo& tensor) const {
   const auto stored = checksums_.find(tensor.name);
   if (stored == checksums_.end()) return;
   const uint32_t found = crc32c(data(tensor));
-  check(found == stored->second, Exit::model, path_, ": checksum of tensor '",
+  check(found == stored->second, ExitCode::model, path_, ": checksum of tensor '",
         printable(tensor.name), "': stored ", hex(stored->second), ", computed ", hex(found),
         "; the file is damaged");
 }
@@ -194,25 +195,25 @@ void SafetensorsFile::verify() const {
   for (const TensorInfo& tensor : tensors_) verify(tensor);
 }
 
-SafetensorsWriter::SafetensorsWriter(Checksums checksums) : checksums_(checksums) {
-  if (checksums_ == Checksums::crc32c) metadata_["format"] = "pt";
+SafetensorsWriter::SafetensorsWriter(ChecksumMode checksums) : checksums_(checksums) {
+  if (checksums_ == ChecksumMode::crc32c) metadata_["format"] = "pt";
 }
 
 void SafetensorsWriter::add(std::string name, StoredType dtype, std::vector<int64_t> shape,
                             std::span<const std::byte> bytes) {
-  check_tensor_name(name, Exit::unexpected, "safetensors writer");
-  check(names_.insert(name).second, Exit::unexpected, "tensor '", name, "' is added twice");
-  check(shape.size() <= SafetensorsFile::kMaxRank, Exit::unexpected, "tensor '", name, "': rank ",
-        shape.size());
-  check(bytes_needed(dtype, shape) == bytes.size(), Exit::unexpected, "tensor '", name,
+  check_tensor_name(name, ExitCode::unexpected, "safetensors writer");
+  check(names_.insert(name).second, ExitCode::unexpected, "tensor '", name, "' is added twice");
+  check(shape.size() <= SafetensorsFile::kMaxRank, ExitCode::unexpected, "tensor '", name,
+        "': rank ", shape.size());
+  check(bytes_needed(dtype, shape) == bytes.size(), ExitCode::unexpected, "tensor '", name,
         "': ", bytes.size(), " bytes do not fit its shape and type");
   entries_.push_back({{std::move(name), dtype, std::move(shape), 0, 0}, bytes});
 }
 
 void SafetensorsWriter::set_metadata(std::string key, std::string value) {
-  check(is_utf8(key) && is_utf8(value), Exit::unexpected, "metadata '", printable(key),
+  check(is_utf8(key) && is_utf8(value), ExitCode::unexpected, "metadata '", printable(key),
         "' is not UTF-8");
-  check(key != kTableKey && key != kHeaderKey, Exit::unexpected, "metadata '", key,
+  check(key != kTableKey && key != kHeaderKey, ExitCode::unexpected, "metadata '", key,
         "' is reserved for checksums");
   metadata_[std::move(key)] = std::move(value);
 }
@@ -231,16 +232,16 @@ std::vector<SafetensorsWriter::Entry> SafetensorsWriter::sorted() const {
   return entries;
 }
 
-// Length and JSON, padded with spaces so that the data begins at a multiple of 8.
+// The length and the JSON, padded with spaces so that the data begins at a multiple of 8.
 std::string SafetensorsWriter::header(const std::vector<Entry>& entries) const {
   std::map<std::string, std::string> metadata = metadata_;
   std::vector<TensorInfo> tensors;
   std::map<std::string, std::string> table;
   for (const Entry& e : entries) {
     tensors.push_back(e.info);
-    if (checksums_ == Checksums::crc32c) table[e.info.name] = hex(crc32c(e.bytes));
+    if (checksums_ == ChecksumMode::crc32c) table[e.info.name] = hex(crc32c(e.bytes));
   }
-  if (checksums_ == Checksums::crc32c) {
+  if (checksums_ == ChecksumMode::crc32c) {
     metadata[std::string(kTableKey)] = format_checksum_table(table);
     metadata[std::string(kHeaderKey)] = kBlank;
   }
@@ -250,7 +251,7 @@ std::string SafetensorsWriter::header(const std::vector<Entry>& entries) const {
   std::string out;
   for (size_t i = 0; i < kPrefix; ++i) out.push_back(static_cast<char>(json.size() >> (8 * i)));
   out += json;
-  if (checksums_ == Checksums::crc32c) {
+  if (checksums_ == ChecksumMode::crc32c) {
     const std::string stored = fmt::format("\"{}\":\"{}\"", kHeaderKey, kBlank);
     const size_t digits = out.find(stored) + stored.size() - 1 - kBlank.size();
     out.replace(digits, kBlank.size(), hex(crc32c(as_byte_span(out))));

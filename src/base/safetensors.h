@@ -14,8 +14,8 @@
 
 namespace fovea {
 
-// Element types of a safetensors file, in the order of the reference implementation, whose
-// writer sorts by it (widest first).
+// Element types of a safetensors file, in the order of the reference implementation. Its writer
+// sorts tensors by type in this order, widest first.
 enum class StoredType {
   BOOL,
   F4,
@@ -54,32 +54,32 @@ struct TensorInfo {
   int64_t elements() const;
 };
 
-// A safetensors file, mapped. open() checks everything but the data, whose checksums (when the
-// file has them) verify() checks; any fault is Exit::model with the file's name, the rule broken
-// and the tensor's name or the byte. Files without checksums are read too. docs/formats.md
-// says how the checksums are kept.
+// A safetensors file, mapped into memory. open() checks everything except the data. verify() checks
+// the data if the file has checksums. Every error is ExitCode::model with the file's name, the
+// violated rule, and the tensor's name or the byte. Files without checksums are valid too.
+// docs/formats.md describes the checksums.
 class SafetensorsFile {
  public:
   static constexpr uint64_t kMaxHeader = 100'000'000;
   static constexpr size_t kMaxTensors = 100'000, kMaxName = 256, kMaxRank = 8;
 
   static SafetensorsFile open(const std::string& path);
-  // Checks bytes that are already in memory; they must outlive the result.
+  // Checks bytes in memory. They must outlive the result.
   static SafetensorsFile parse(std::span<const std::byte> bytes, std::string path);
 
   // In the order of their data.
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   const TensorInfo* find(std::string_view name) const;  // nullptr if there is none
-  const TensorInfo& get(std::string_view name) const;   // Exit::model if there is none
+  const TensorInfo& get(std::string_view name) const;   // ExitCode::model if there is none
 
-  // The bytes of a tensor, little-endian, row by row. Not aligned to the element's size.
+  // The bytes of a tensor, little-endian, row-major. Not aligned to the element's size.
   std::span<const std::byte> data(const TensorInfo& tensor) const;
 
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   const std::string& path() const { return path_; }
 
   bool has_checksums() const { return !checksums_.empty(); }
-  void verify(const TensorInfo& tensor) const;  // Exit::model "checksum of tensor X"
+  void verify(const TensorInfo& tensor) const;  // ExitCode::model "checksum of tensor X"
   void verify() const;                          // all tensors
 
  private:
@@ -96,17 +96,18 @@ class SafetensorsFile {
   std::map<std::string, uint32_t, std::less<>> checksums_;
 };
 
-enum class Checksums { none, crc32c };
+enum class ChecksumMode { none, crc32c };
 
-// Collects tensors and writes them in the reference implementation's order through AtomicFile.
-// With checksums the metadata also gets "crc32c" and "header_crc32c"; "format" is "pt" unless
-// set otherwise. With Checksums::none nothing is added to the metadata.
+// A writer that collects tensors and writes them in the reference implementation's order through
+// AtomicFile. With checksums it adds "crc32c" and "header_crc32c" to the metadata, and sets
+// "format" to "pt" unless the caller sets it. With ChecksumMode::none it adds nothing to the
+// metadata.
 class SafetensorsWriter {
  public:
-  explicit SafetensorsWriter(Checksums checksums = Checksums::crc32c);
+  explicit SafetensorsWriter(ChecksumMode checksums = ChecksumMode::crc32c);
 
-  // The bytes are not copied: they must live until the file is written. The name must be new,
-  // 1 to 256 bytes of UTF-8 without NUL, and the bytes must fit dtype and shape.
+  // Does not copy the bytes: they must live until the file is written. The name must be new, 1 to
+  // 256 bytes of UTF-8 without NUL. The number of bytes must fit dtype and shape.
   void add(std::string name, StoredType dtype, std::vector<int64_t> shape,
            std::span<const std::byte> bytes);
   void set_metadata(std::string key, std::string value);
@@ -122,7 +123,7 @@ class SafetensorsWriter {
   std::vector<Entry> sorted() const;
   std::string header(const std::vector<Entry>& entries) const;
 
-  Checksums checksums_;
+  ChecksumMode checksums_;
   std::vector<Entry> entries_;
   std::set<std::string> names_;
   std::map<std::string, std::string> metadata_;

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Refuses every event; what a format allows, its reader overrides.
+// Refuses every event. A derived class overrides the events that its format allows.
 class StrictEvents : public nlohmann::json_sax<Json> {
  public:
   StrictEvents(const std::string& path, std::string what, uint64_t offset)
@@ -38,15 +38,15 @@ class StrictEvents : public nlohmann::json_sax<Json> {
   bool parse_error(size_t position, const std::string&, const Json::exception& e) override {
     const std::string_view text = e.what();
     const size_t colon = text.find(": ", text.find("column"));
-    fail(Exit::model, path_, ": byte ", offset_ + position - std::min<size_t>(position, 1), ": ",
-         what_, " is not valid JSON: ",
+    fail(ExitCode::model, path_, ": byte ", offset_ + position - std::min<size_t>(position, 1),
+         ": ", what_, " is not valid JSON: ",
          printable(text.substr(colon == std::string_view::npos ? 0 : colon + 2), 120));
   }
 
  protected:
-  virtual std::string place() const { return what_; }
+  virtual std::string location() const { return what_; }
   [[noreturn]] void fault(const std::string& problem) const {
-    fail(Exit::model, path_, ": ", place(), ": ", problem);
+    fail(ExitCode::model, path_, ": ", location(), ": ", problem);
   }
   bool refuse(const char* found) const { fault(fmt::format("found {}, not expected here", found)); }
 
@@ -74,7 +74,7 @@ class HeaderEvents : public StrictEvents {
     if (in_ == In::root) {
       if (!names_.insert(text).second) fault("key '" + printable(text) + "' is given twice");
       if (text != "__metadata__") {
-        check_tensor_name(text, Exit::model, path_);
+        check_tensor_name(text, ExitCode::model, path_);
         if (header_.tensors.size() >= SafetensorsFile::kMaxTensors)
           fault(fmt::format("more than {} tensors", SafetensorsFile::kMaxTensors));
       }
@@ -136,7 +136,7 @@ class HeaderEvents : public StrictEvents {
   }
 
  protected:
-  std::string place() const override {
+  std::string location() const override {
     if (in_ == In::metadata) return "__metadata__ '" + printable(field_) + "'";
     if (in_ == In::nothing || !key_) return what_;
     return "tensor '" + printable(*key_) + "'";
@@ -163,7 +163,7 @@ class HeaderEvents : public StrictEvents {
   In in_ = In::nothing;
   bool ended_ = false;
   std::set<std::string> names_;
-  std::optional<std::string> key_;  // the tensor we are in, or the last one
+  std::optional<std::string> key_;  // the current tensor, or the last one
   std::string field_;
   std::optional<StoredType> type_;
   std::optional<std::vector<uint64_t>> shape_, offsets_;
@@ -186,7 +186,7 @@ class ChecksumEvents : public StrictEvents {
     const char* end = text.data() + text.size();
     const auto result = std::from_chars(text.data(), end, sum, 16);
     if (depth_ == 0 || text.size() != 8 || result.ec != std::errc() || result.ptr != end)
-      fault("'" + printable(text) + "' are not eight hex digits");
+      fault("'" + printable(text) + "' is not a checksum; eight hex digits are expected");
     table_.emplace(name_, sum);
     return true;
   }
@@ -199,11 +199,11 @@ class ChecksumEvents : public StrictEvents {
 
 void parse_events(std::string_view json, StrictEvents& events, const std::string& path,
                   uint64_t offset) {
-  // nlohmann takes a NUL for the end of the text, and skips a byte order mark.
+  // nlohmann treats a NUL as the end of the text and skips a byte order mark.
   const size_t nul = json.find('\0');
-  check(nul == std::string_view::npos, Exit::model, path, ": byte ", offset + nul,
+  check(nul == std::string_view::npos, ExitCode::model, path, ": byte ", offset + nul,
         ": a NUL byte in the JSON");
-  check(!json.starts_with("\xEF\xBB\xBF"), Exit::model, path, ": byte ", offset,
+  check(!json.starts_with("\xEF\xBB\xBF"), ExitCode::model, path, ": byte ", offset,
         ": a byte order mark before the JSON");
   Json::sax_parse(json, &events);
 }
@@ -219,7 +219,7 @@ std::string json_object(const std::map<std::string, std::string>& map) {
 
 }  // namespace
 
-void check_tensor_name(const std::string& name, Exit code, const std::string& path) {
+void check_tensor_name(const std::string& name, ExitCode code, const std::string& path) {
   check(!name.empty(), code, path, ": a tensor's name is empty");
   check(name.size() <= SafetensorsFile::kMaxName, code, path, ": tensor '", printable(name),
         "': a name of ", name.size(), " bytes, at most ", SafetensorsFile::kMaxName,

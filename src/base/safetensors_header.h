@@ -10,14 +10,14 @@
 
 namespace fovea {
 
-// The JSON part of a safetensors file, read event by event so that nothing is built from it
-// that has not been checked: nesting, duplicates, counts, names and types.
+// The parsed JSON header of a safetensors file. The parser reads it event by event and checks
+// nesting, duplicates, counts, names and types before it builds anything.
 struct SafetensorsHeader {
   std::vector<TensorInfo> tensors;  // as written, offsets not yet checked
   std::map<std::string, std::string> metadata;
 };
 
-// Throws Exit::model; `path` is for messages.
+// Throws ExitCode::model on error, with `path` in the message.
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& path);
 std::string format_safetensors_header(const std::vector<TensorInfo>& tensors,
                                       const std::map<std::string, std::string>& metadata);
@@ -27,6 +27,6 @@ std::map<std::string, uint32_t, std::less<>> parse_checksum_table(std::string_vi
                                                                   const std::string& path);
 std::string format_checksum_table(const std::map<std::string, std::string>& table);
 
-void check_tensor_name(const std::string& name, Exit code, const std::string& path);
+void check_tensor_name(const std::string& name, ExitCode code, const std::string& path);
 
 }  // namespace fovea

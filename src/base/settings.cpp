@@ -18,7 +18,7 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// from_chars: unlike strtod it does not depend on the locale.
+// Uses from_chars: unlike strtod it does not depend on the locale.
 template <class Number>
 bool parse(const std::string& text, Number& value) {
   const char* end = text.data() + text.size();
@@ -89,18 +89,18 @@ std::string located(const std::string& source, int64_t line) {
 
 }  // namespace
 
-Field& Field::between(double low, double high) {
+SettingField& SettingField::between(double low, double high) {
   low_ = low;
   high_ = high;
   return *this;
 }
-Field& Field::at_least(double low) { return between(low, kInfinity); }
-Field& Field::above(double low) {
+SettingField& SettingField::at_least(double low) { return between(low, kInfinity); }
+SettingField& SettingField::above(double low) {
   low_excluded_ = true;
   return between(low, kInfinity);
 }
 
-Field& Field::or_word(const std::string& word, int64_t number) {
+SettingField& SettingField::or_word(const std::string& word, int64_t number) {
   named_ = static_cast<double>(number);
   expected_ += " or " + word;
   assign_ = [assign = assign_, word, as_text = std::to_string(number)](const Items& items) {
@@ -112,76 +112,78 @@ Field& Field::or_word(const std::string& word, int64_t number) {
   return *this;
 }
 
-bool Field::in_range() const {
+bool SettingField::in_range() const {
   if (!number_) return true;
   const double x = number_();
   if (x == named_) return true;
   return x >= low_ && x <= high_ && !(low_excluded_ && x == low_);
 }
 
-std::string Field::range() const {
+std::string SettingField::range() const {
   if (low_excluded_) return fmt::format("more than {}", low_);
   if (high_ == kInfinity) return fmt::format("at least {}", low_);
   if (low_ == -kInfinity) return fmt::format("at most {}", high_);
   return fmt::format("{} to {}", low_, high_);
 }
 
-Field& Settings::add(std::string_view name, std::string_view help) {
-  auto field = std::make_unique<Field>();
+SettingField& Settings::add(std::string_view name, std::string_view help) {
+  auto field = std::make_unique<SettingField>();
   field->path_ = prefix_ + std::string(name);
   field->help_ = help;
   field->between(-kInfinity, kInfinity);
-  check(find(field->path_) == nullptr, Exit::unexpected, "setting ", field->path_,
+  check(find(field->path_) == nullptr, ExitCode::unexpected, "setting ", field->path_,
         " is described twice");
   fields_.push_back(std::move(field));
   return *fields_.back();
 }
 
 template <class T>
-Field& Settings::field(std::string_view name, T& value, std::string_view help) {
-  Field& f = add(name, help);
+SettingField& Settings::field(std::string_view name, T& value, std::string_view help) {
+  SettingField& f = add(name, help);
   f.expected_ = kind<T>();
   f.print_ = [&value] { return print(value); };
   if constexpr (std::is_same_v<T, std::vector<std::string>>) {
     f.list_ = true;
-    f.assign_ = [&value](const Field::Items& items) {
+    f.assign_ = [&value](const SettingField::Items& items) {
       value = items;
       return true;
     };
   } else {
-    f.assign_ = [&value](const Field::Items& items) { return parse(items.at(0), value); };
+    f.assign_ = [&value](const SettingField::Items& items) { return parse(items.at(0), value); };
   }
   if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
     f.number_ = [&value] { return static_cast<double>(value); };
   return f;
 }
 
-template Field& Settings::field(std::string_view, bool&, std::string_view);
-template Field& Settings::field(std::string_view, int&, std::string_view);
-template Field& Settings::field(std::string_view, int64_t&, std::string_view);
-template Field& Settings::field(std::string_view, uint64_t&, std::string_view);
-template Field& Settings::field(std::string_view, float&, std::string_view);
-template Field& Settings::field(std::string_view, double&, std::string_view);
-template Field& Settings::field(std::string_view, std::string&, std::string_view);
-template Field& Settings::field(std::string_view, std::vector<std::string>&, std::string_view);
+template SettingField& Settings::field(std::string_view, bool&, std::string_view);
+template SettingField& Settings::field(std::string_view, int&, std::string_view);
+template SettingField& Settings::field(std::string_view, int64_t&, std::string_view);
+template SettingField& Settings::field(std::string_view, uint64_t&, std::string_view);
+template SettingField& Settings::field(std::string_view, float&, std::string_view);
+template SettingField& Settings::field(std::string_view, double&, std::string_view);
+template SettingField& Settings::field(std::string_view, std::string&, std::string_view);
+template SettingField& Settings::field(std::string_view, std::vector<std::string>&,
+                                       std::string_view);
 
-Field& Settings::choice(std::string_view name, std::string& value, std::vector<std::string> names,
-                        std::string_view help) {
+SettingField& Settings::choice(std::string_view name, std::string& value,
+                               std::vector<std::string> names, std::string_view help) {
   const std::vector<std::string> stored = names;
   return add_choice(
       name, std::move(names), help, [&value, stored](size_t i) { value = stored[i]; },
       [&value] { return value; });
 }
 
-Field& Settings::add_choice(std::string_view name, std::vector<std::string> names,
-                            std::string_view help, std::function<void(size_t)> store,
-                            std::function<std::string()> load) {
-  Field& f = add(name, help);
+SettingField& Settings::add_choice(std::string_view name, std::vector<std::string> names,
+                                   std::string_view help, std::function<void(size_t)> store,
+                                   std::function<std::string()> load) {
+  SettingField& f = add(name, help);
   f.expected_ = fmt::format("one of {}", fmt::join(names, ", "));
   f.names_ = names;
   f.help_ += fmt::format("{}{}", help.empty() ? "" : ": ", fmt::join(names, ", "));
   f.print_ = [load = std::move(load)] { return yaml_string(load()); };
-  f.assign_ = [names = std::move(names), store = std::move(store)](const Field::Items& items) {
+  f.assign_ = [names = std::move(names),
+               store = std::move(store)](const SettingField::Items& items) {
     const auto at = std::ranges::find(names, items.at(0));
     if (at == names.end()) return false;
     store(static_cast<size_t>(at - names.begin()));
@@ -210,109 +212,112 @@ void Settings::when(const std::function<bool()>& condition, const std::string& b
   }
 }
 
-void Settings::check_applies(const Field& field, const Place& place) const {
-  check(!field.applies_ || field.applies_(), place.code, located(place.source, place.line), ": ",
-        field.path_, " belongs to ", field.belongs_to_, "; leave it out or change that");
+void Settings::check_applies(const SettingField& field, const Location& location) const {
+  check(!field.applies_ || field.applies_(), location.code, located(location.source, location.line),
+        ": ", field.path_, " belongs to ", field.belongs_to_, "; omit it or change that setting");
 }
 
 bool Settings::is_group(std::string_view path) const {
   return std::ranges::any_of(groups_, [&](const auto& group) { return group.first == path; });
 }
 
-Field* Settings::find(std::string_view path) const {
+SettingField* Settings::find(std::string_view path) const {
   for (const auto& field : fields_)
     if (field->path_ == path) return field.get();
   return nullptr;
 }
 
 bool Settings::given(std::string_view path) const {
-  const Field* field = find(path);
+  const SettingField* field = find(path);
   return field != nullptr && field->given_;
 }
 
-std::string Settings::meant_by(const std::string& path) const {
+std::string Settings::similar_keys(const std::string& path) const {
   std::vector<std::string> best;
-  size_t least = too_many_edits(path.size());
+  size_t smallest = too_many_edits(path.size());
   for (const auto& field : fields_) {
     size_t distance = edit_distance(path, field->path_);
-    // The right key in the wrong place, or in none: "layers" for "model.layers". Of several that
-    // have it all are meant.
+    // The right key in the wrong group, or in none: "layers" for "model.layers". If several groups
+    // have the key, suggest all of them.
     if (last_key(path) == last_key(field->path_)) distance = std::min<size_t>(distance, 1);
-    const bool as_near = distance == least && path == last_key(field->path_);
-    if (distance >= least && !as_near) continue;
-    if (distance < least) best.clear();
-    least = distance;
+    const bool as_near = distance == smallest && path == last_key(field->path_);
+    if (distance >= smallest && !as_near) continue;
+    if (distance < smallest) best.clear();
+    smallest = distance;
     best.push_back("'" + field->path_ + "'");
   }
   return fmt::format("{}", fmt::join(best, " or "));
 }
 
-void Settings::fail_unknown(const std::string& path, const Place& place) const {
-  const std::string at = located(place.source, place.line);
+void Settings::fail_unknown(const std::string& path, const Location& location) const {
+  const std::string at = located(location.source, location.line);
   for (size_t dot = path.find('.'); dot != std::string::npos; dot = path.find('.', dot + 1))
-    if (const Field* field = find(path.substr(0, dot)))
-      fail(place.code, at, ": ", field->path_, ": expected ", field->expected_, ", found a map");
+    if (const SettingField* field = find(path.substr(0, dot)))
+      fail(location.code, at, ": ", field->path_, ": expected ", field->expected_, ", found a map");
   for (const auto& [key, why] : foreign_)
-    check(path != key && !path.starts_with(key + "."), place.code, at, ": ", key, ": ", why);
-  const std::string close = meant_by(path);
-  fail(place.code, at, ": unknown key '", printable(path), "'",
-       close.empty() ? "; --dump-config lists all keys" : "; did you mean " + close + "?");
+    check(path != key && !path.starts_with(key + "."), location.code, at, ": ", key, ": ", why);
+  const std::string suggestion = similar_keys(path);
+  fail(
+      location.code, at, ": unknown key '", printable(path), "'",
+      suggestion.empty() ? "; --dump-config lists all keys" : "; did you mean " + suggestion + "?");
 }
 
-void Settings::assign(Field& field, const std::vector<std::string>& items, bool list,
-                      const Place& place) {
-  const std::string at = located(place.source, place.line) + ": " + field.path_;
-  check(!list || field.list_, place.code, at, ": expected ", field.expected_, ", found a list");
+void Settings::assign(SettingField& field, const std::vector<std::string>& items, bool list,
+                      const Location& location) {
+  const std::string at = located(location.source, location.line) + ": " + field.path_;
+  check(!list || field.list_, location.code, at, ": expected ", field.expected_, ", found a list");
   if (!field.assign_(items)) {
     const std::string found = items.empty() ? "" : items[0];
-    const std::string close = nearest_name(found, field.names_);
-    fail(place.code, at, ": expected ", field.expected_, ", found '", printable(found), "'",
-         close.empty() ? "" : "; did you mean '" + close + "'?");
+    const std::string suggestion = nearest_name(found, field.names_);
+    fail(location.code, at, ": expected ", field.expected_, ", found '", printable(found), "'",
+         suggestion.empty() ? "" : "; did you mean '" + suggestion + "'?");
   }
-  check(field.in_range(), place.code, at, ": ", field.print_(), " is out of range, ", field.range(),
-        " is expected");
+  check(field.in_range(), location.code, at, ": ", field.print_(), " is out of range, ",
+        field.range(), " is expected");
   field.given_ = true;
 }
 
-void Settings::read_text(std::string_view yaml, const std::string& source, Exit code) {
+void Settings::read_text(std::string_view yaml, const std::string& source, ExitCode code) {
   check(yaml.size() <= kMaxBytes, code, source, " has ", yaml.size(), " bytes, at most ", kMaxBytes,
         " are allowed");
   const auto entries = read_yaml(yaml, source, code, kMaxDepth);
   for (const YamlEntry& entry : entries) {
-    const Place place{source, entry.line, code};
+    const Location location{source, entry.line, code};
     const bool empty = entry.kind == YamlEntry::Kind::null;
     if (empty && is_group(entry.path)) continue;
-    Field* field = find(entry.path);
+    SettingField* field = find(entry.path);
     if (field == nullptr && is_group(entry.path))
       fail(code, located(source, entry.line), ": ", entry.path, ": expected keys below it, found ",
            entry.kind == YamlEntry::Kind::list ? "a list" : "a value");
-    if (field == nullptr) fail_unknown(entry.path, place);
+    if (field == nullptr) fail_unknown(entry.path, location);
     check(!empty, code, located(source, entry.line), ": ", entry.path, ": expected ",
           field->expected_, ", found nothing");
-    assign(*field, entry.items, entry.kind == YamlEntry::Kind::list, place);
+    assign(*field, entry.items, entry.kind == YamlEntry::Kind::list, location);
   }
-  for (const YamlEntry& entry : entries)  // once all choices are known
-    if (const Field* field = find(entry.path)) check_applies(*field, {source, entry.line, code});
+  for (const YamlEntry& entry : entries)  // after all choices are known
+    if (const SettingField* field = find(entry.path))
+      check_applies(*field, {source, entry.line, code});
 }
 
-void Settings::read_file(const std::string& path, Exit code) {
+void Settings::read_file(const std::string& path, ExitCode code) {
   read_text(fovea::read_file(path, kMaxBytes, code), path, code);
 }
 
 void Settings::set(std::string_view assignment) {
-  const Place place{"--set " + printable(assignment), 0, Exit::usage};
+  const Location location{"--set " + printable(assignment), 0, ExitCode::usage};
   const size_t equals = assignment.find('=');
-  check(equals != std::string_view::npos && equals > 0, Exit::usage, place.source,
+  check(equals != std::string_view::npos && equals > 0, ExitCode::usage, location.source,
         ": expected key=value");
-  check(is_utf8(assignment), Exit::usage, place.source, ": not UTF-8");
+  check(is_utf8(assignment), ExitCode::usage, location.source, ": not UTF-8");
   const std::string path(assignment.substr(0, equals)), value(assignment.substr(equals + 1));
-  Field* field = find(path);
-  if (field == nullptr) fail_unknown(path, place);
-  check_applies(*field, place);
-  if (!field->list_) return assign(*field, {value}, false, place);
-  if (!value.starts_with('[')) return assign(*field, split_list(value), true, place);
-  for (const YamlEntry& entry : read_yaml("list: " + value, place.source, Exit::usage, kMaxDepth))
-    assign(*field, entry.items, true, place);
+  SettingField* field = find(path);
+  if (field == nullptr) fail_unknown(path, location);
+  check_applies(*field, location);
+  if (!field->list_) return assign(*field, {value}, false, location);
+  if (!value.starts_with('[')) return assign(*field, split_list(value), true, location);
+  for (const YamlEntry& entry :
+       read_yaml("list: " + value, location.source, ExitCode::usage, kMaxDepth))
+    assign(*field, entry.items, true, location);
 }
 
 std::vector<std::pair<std::string, std::string>> Settings::values() const {
@@ -323,7 +328,7 @@ std::vector<std::pair<std::string, std::string>> Settings::values() const {
 }
 
 std::string Settings::dump() const {
-  std::string out, open;  // the group whose map we are in, with a '.' at its end
+  std::string out, open;  // the current group, with a '.' at its end
   for (const auto& field : fields_) {
     if (field->applies_ && !field->applies_()) continue;
     const std::string& path = field->path_;

@@ -14,14 +14,14 @@
 
 namespace fovea {
 
-// One setting: where its value lives, how it is called and what it may be.
-class Field {
+// One setting: its name, its allowed values, and access to the variable that stores it.
+class SettingField {
  public:
-  Field& between(double low, double high);  // both ends allowed
-  Field& at_least(double low);
-  Field& above(double low);  // low itself is not allowed
-  // A word that stands for one number, which need not be in the range; it is printed so.
-  Field& or_word(const std::string& word, int64_t number);
+  SettingField& between(double low, double high);  // both ends allowed
+  SettingField& at_least(double low);
+  SettingField& above(double low);  // low itself is not allowed
+  // `word` stands for `number`, which may be out of range. print shows the word.
+  SettingField& or_word(const std::string& word, int64_t number);
 
  private:
   friend class Settings;
@@ -33,16 +33,16 @@ class Field {
   std::vector<std::string> names_;            // of a choice
   std::function<bool(const Items&)> assign_;  // false: the text is not of this type
   std::function<std::string()> print_;        // the value as YAML
-  std::function<double()> number_;            // for the range; empty where there is none
+  std::function<double()> number_;            // for the range; empty if there is none
   double low_, high_;
   bool low_excluded_ = false, list_ = false, given_ = false;
   std::optional<double> named_;    // the number that has a word
   std::function<bool()> applies_;  // empty: always
-  std::string belongs_to_;         // where it applies, in words
+  std::string belongs_to_;         // the choice that it belongs to, in words
 };
 
-// The settings of a program: each options struct describes itself once, and reading YAML,
-// `--set key=value`, checking and dumping all follow from that description.
+// The settings of a program. Each options struct describes itself once. YAML input, `--set
+// key=value`, checks and dumps all follow from that description.
 //
 //   struct ModelOptions {
 //     int64_t layers = 6;
@@ -55,7 +55,7 @@ class Field {
 //
 //   Settings settings;
 //   settings.group("model", options.model, "the network");
-//   settings.read_file("recipe.yml", Exit::data);
+//   settings.read_file("recipe.yml", ExitCode::data);
 //   settings.set("model.layers=4");
 //
 // The structs must outlive the Settings, which holds pointers into them.
@@ -64,19 +64,20 @@ class Settings {
   static constexpr size_t kMaxBytes = size_t{1} << 20;
   static constexpr int kMaxDepth = 16;
 
-  // The value the variable has at this point is the default. Types: bool, int, int64_t,
-  // uint64_t, float, double, std::string, std::vector<std::string>.
+  // The current value of the variable is the default. Types: bool, int, int64_t, uint64_t, float,
+  // double, std::string, std::vector<std::string>.
   template <class T>
-  Field& field(std::string_view name, T& value, std::string_view help);
+  SettingField& field(std::string_view name, T& value, std::string_view help);
 
   // A string that must be one of the names.
-  Field& choice(std::string_view name, std::string& value, std::vector<std::string> names,
-                std::string_view help);
+  SettingField& choice(std::string_view name, std::string& value, std::vector<std::string> names,
+                       std::string_view help);
 
-  // An enum by a table of names.
+  // An enum whose values are given by a table of names.
   template <class Enum>
-  Field& choice(std::string_view name, Enum& value,
-                std::initializer_list<std::pair<const char*, Enum>> table, std::string_view help) {
+  SettingField& choice(std::string_view name, Enum& value,
+                       std::initializer_list<std::pair<const char*, Enum>> table,
+                       std::string_view help) {
     std::vector<std::pair<std::string, Enum>> names(table.begin(), table.end());
     std::vector<std::string> list;
     for (const auto& [n, e] : names) list.push_back(n);
@@ -89,7 +90,7 @@ class Settings {
         });
   }
 
-  // Everything `options.describe(*this)` describes, under "name.".
+  // All settings that `options.describe(*this)` describes get the prefix "name.".
   template <class Options>
   void group(std::string_view name, Options& options, std::string_view help = "") {
     open_group(name, help);
@@ -97,53 +98,56 @@ class Settings {
     close_group();
   }
 
-  // What `describe` describes belongs to one choice of another setting, named by `belongs_to`
-  // ("model.type: transformer"). Unless `condition` holds, giving it is an error and dump() and
-  // values() leave it out.
+  // The settings that `describe` describes belong to one choice of another setting, named by
+  // `belongs_to` ("model.type: transformer"). If `condition` is false, it is an error to give one
+  // of them, and dump() and values() omit them.
   void when(const std::function<bool()>& condition, const std::string& belongs_to,
             const std::function<void()>& describe);
 
-  // A key that is no setting here, nor is anything below it: whoever gives it is told `why`.
+  // Declares a key of other programs. If the input has this key or a key below it, the error
+  // message is `why`.
   void foreign(std::string_view key, std::string_view why) { foreign_.emplace_back(key, why); }
 
-  // Reads YAML. Keys may be nested maps or dotted. An unknown key, a key given twice, a wrong
-  // type or a value out of range is an Error with `code`, the source's name and the line;
-  // `code` is Exit::data for recipes and Exit::model for a model's config.yml.
-  void read_text(std::string_view yaml, const std::string& source, Exit code = Exit::data);
-  void read_file(const std::string& path, Exit code = Exit::data);
+  // Reads YAML. Keys may be nested maps or dotted. An unknown key, a duplicate key, a wrong type or
+  // a value out of range is an Error with `code`, the source's name and the line. `code` is
+  // ExitCode::data for recipes and ExitCode::model for a model's config.yml.
+  void read_text(std::string_view yaml, const std::string& source, ExitCode code = ExitCode::data);
+  void read_file(const std::string& path, ExitCode code = ExitCode::data);
 
-  // "model.layers=4", as given by --set; lists as "[a, b]" or "a,b". Errors are Exit::usage.
+  // Assigns "model.layers=4" from --set; lists as "[a, b]" or "a,b". Errors are ExitCode::usage.
   void set(std::string_view assignment);
 
-  // The whole configuration as YAML, help as comments; reads back to the same values.
+  // The whole configuration as YAML with the help texts as comments. Reads back to the same values.
   std::string dump() const;
 
-  // Path and value (as YAML) of every setting in order: to compare two configurations.
+  // Path and value (as YAML) of every setting in order, to compare two configurations.
   std::vector<std::pair<std::string, std::string>> values() const;
 
   // Whether read_text, read_file or set gave a value to this path.
   bool given(std::string_view path) const;
 
  private:
-  struct Place {
+  struct Location {
     std::string source;
     int64_t line;
-    Exit code;
+    ExitCode code;
   };
-  Field& add(std::string_view name, std::string_view help);
-  Field& add_choice(std::string_view name, std::vector<std::string> names, std::string_view help,
-                    std::function<void(size_t)> store, std::function<std::string()> load);
+  SettingField& add(std::string_view name, std::string_view help);
+  SettingField& add_choice(std::string_view name, std::vector<std::string> names,
+                           std::string_view help, std::function<void(size_t)> store,
+                           std::function<std::string()> load);
   void open_group(std::string_view name, std::string_view help);
   void close_group();
   bool is_group(std::string_view path) const;
-  Field* find(std::string_view path) const;
-  std::string meant_by(const std::string& path) const;  // quoted; "" where nothing is near
-  [[noreturn]] void fail_unknown(const std::string& path, const Place& place) const;
-  void check_applies(const Field& field, const Place& place) const;
-  void assign(Field& field, const std::vector<std::string>& items, bool list, const Place& place);
+  SettingField* find(std::string_view path) const;
+  std::string similar_keys(const std::string& path) const;  // quoted; "" if no key is similar
+  [[noreturn]] void fail_unknown(const std::string& path, const Location& location) const;
+  void check_applies(const SettingField& field, const Location& location) const;
+  void assign(SettingField& field, const std::vector<std::string>& items, bool list,
+              const Location& location);
 
   std::string prefix_;
-  std::vector<std::unique_ptr<Field>> fields_;
+  std::vector<std::unique_ptr<SettingField>> fields_;
   std::vector<std::pair<std::string, std::string>> groups_;   // path and help
   std::vector<std::pair<std::string, std::string>> foreign_;  // key and why
 };

@@ -57,11 +57,11 @@ struct Fixture {
   Options options;
   Settings settings;
   Fixture() { options.describe(settings); }
-  std::string error(const std::string& yaml, Exit code = Exit::data) {
+  std::string error(const std::string& yaml, ExitCode code = ExitCode::data) {
     return message_of(code, [&] { settings.read_text(yaml, "r.yml", code); });
   }
   std::string set_error(const std::string& text) {
-    return message_of(Exit::usage, [&] { settings.set(text); });
+    return message_of(ExitCode::usage, [&] { settings.set(text); });
   }
 };
 
@@ -137,13 +137,13 @@ TEST(Settings, UnknownKeysNameLineAndNearest) {
             "r.yml:1: unknown key 'zzzzzzzzz'; --dump-config lists all keys");
 }
 
-TEST(Settings, WhatIsNotClosedIsOnTheLastLineThatSaysSomething) {
+TEST(Settings, UnclosedBracketsAreReportedOnTheLastLineWithText) {
   Fixture f;
   EXPECT_TRUE(f.error("title: a\nmodel: {layers: 4\n\n \n").starts_with("r.yml:2: a '{' is not"));
   EXPECT_TRUE(f.error("data: [\n").starts_with("r.yml:1: a '[' is not")) << f.error("data: [\n");
 }
 
-TEST(Settings, ForeignKeysSayWhereTheyBelong) {
+TEST(Settings, ForeignKeysGiveTheirMessage) {
   Fixture f;
   f.settings.foreign("variants", "this is for others");
   EXPECT_EQ(f.error("variants: [a]"), "r.yml:1: variants: this is for others");
@@ -151,7 +151,7 @@ TEST(Settings, ForeignKeysSayWhereTheyBelong) {
   EXPECT_EQ(f.error("variant: 1"), "r.yml:1: unknown key 'variant'; --dump-config lists all keys");
 }
 
-TEST(Settings, WrongTypesNameWhatWasFound) {
+TEST(Settings, WrongTypesNameTheValueFound) {
   Fixture f;
   const std::pair<const char*, const char*> cases[] = {
       {"model: {layers: four}", "model.layers: expected an integer, found 'four'"},
@@ -184,15 +184,15 @@ TEST(Settings, WrongTypesNameWhatWasFound) {
   }
 }
 
-TEST(Settings, WhatIsNoYamlIsToldWithWhatToDo) {
+TEST(Settings, InvalidYamlGivesARemedy) {
   Fixture f;
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"model: {layers: 4", "a '{' is not closed by '}'"},
       {"data:\n  source: [a, b\n  lowercase: true", "a '[' is not closed by ']'"},
       {"data: {source: [a, b", "is the ']' of the list missing?"},
-      {"title: a]\nmodel: {layers: 4}}", "a '}' or ']' that closes nothing"},
+      {"title: a]\nmodel: {layers: 4}}", "a '}' or ']' without an opening bracket"},
       {"model:\n  layers: 4\n norm: pre", "indent the lines of a section alike"},
-      {"title: a: b", "a ':' where none can stand"},
+      {"title: a: b", "a ':' is not allowed here"},
       {"title: \"a", "a quote is not closed"},
       {"model:\n\tlayers: 4", "r.yml:2: a tab indents this line"},
       {"model:\n  layers: 4\n \t norm: pre", "r.yml:3: a tab indents this line"},
@@ -208,11 +208,11 @@ TEST(Settings, RangesAreChecked) {
             "r.yml:2: model.layers: 0 is out of range, 1 to 100 is expected");
   EXPECT_EQ(f.error("rate: 0"), "r.yml:1: rate: 0 is out of range, more than 0 is expected");
   EXPECT_EQ(f.error("threads: -3"), "r.yml:1: threads: -3 is out of range, at least 1 is expected");
-  EXPECT_EQ(f.error("model.dropout: 1", Exit::model),
+  EXPECT_EQ(f.error("model.dropout: 1", ExitCode::model),
             "r.yml:1: model.dropout: 1 is out of range, 0 to 0.9 is expected");
 }
 
-TEST(Settings, AWordMayStandForANumber) {
+TEST(Settings, AWordMayReplaceANumber) {
   int64_t tokens = 7;
   Settings settings;
   settings.field("tokens", tokens, "how many").at_least(1).or_word("auto", 0);
@@ -224,7 +224,7 @@ TEST(Settings, AWordMayStandForANumber) {
   settings.set("tokens=12");
   EXPECT_EQ(settings.values().front().second, "12");
   const auto error = [&](const char* text) {
-    return message_of(Exit::usage, [&] { settings.set(text); });
+    return message_of(ExitCode::usage, [&] { settings.set(text); });
   };
   EXPECT_EQ(error("tokens=many"),
             "--set tokens=many: tokens: expected an integer or auto, found 'many'");
@@ -304,10 +304,10 @@ TEST(Settings, KeysThatBelongToAChoice) {
   s.when([&] { return kind == "car"; }, "kind: car", [&] { s.field("wheels", wheels, ""); });
   EXPECT_EQ(s.dump(), "# plane, car\nkind: plane\nwings: 2\n");
   EXPECT_EQ(s.values().size(), 2u);
-  EXPECT_EQ(message_of(Exit::data, [&] { s.read_text("wheels: 3", "r.yml"); }),
-            "r.yml:1: wheels belongs to kind: car; leave it out or change that");
-  message_of(Exit::usage, [&] { s.set("wheels=3"); });
-  s.read_text("wheels: 3\nkind: car", "r.yml");  // the choice may come later
+  EXPECT_EQ(message_of(ExitCode::data, [&] { s.read_text("wheels: 3", "r.yml"); }),
+            "r.yml:1: wheels belongs to kind: car; omit it or change that setting");
+  message_of(ExitCode::usage, [&] { s.set("wheels=3"); });
+  s.read_text("wheels: 3\nkind: car", "r.yml");  // the choice may follow later
   EXPECT_EQ(wheels, 3);
   EXPECT_EQ(s.values().back().first, "wheels");
 }
@@ -317,11 +317,11 @@ TEST(Settings, FilesAndTheirErrors) {
   Fixture f;
   write_atomically(folder / "r.yml", "model:\n  layers: x\n");
   const std::string message =
-      message_of(Exit::model, [&] { f.settings.read_file(folder / "r.yml", Exit::model); });
+      message_of(ExitCode::model, [&] { f.settings.read_file(folder / "r.yml", ExitCode::model); });
   EXPECT_TRUE(message.starts_with(folder / "r.yml:2: ")) << message;
-  message_of(Exit::files, [&] { f.settings.read_file(folder / "absent"); });
+  message_of(ExitCode::files, [&] { f.settings.read_file(folder / "absent"); });
   write_atomically(folder / "huge.yml", std::string(Settings::kMaxBytes + 1, '#'));
-  message_of(Exit::data, [&] { f.settings.read_file(folder / "huge.yml"); });
+  message_of(ExitCode::data, [&] { f.settings.read_file(folder / "huge.yml"); });
 }
 
 TEST(Settings, DoesNotDependOnTheLocale) {

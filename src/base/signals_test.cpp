@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-// Runs `action` in a child with the handlers installed; its exit code, or −signal if killed.
+// Runs `action` in a child with the handlers. Returns its exit code, or −signal if it was killed.
 template <class Action>
 int in_child(Action action) {
   const pid_t child = fork();

@@ -11,9 +11,9 @@
 namespace fovea {
 namespace {
 
-// What may follow a lead byte: how many bytes in all, and the range of the second one, which
-// is where overlong forms, surrogates and values beyond U+10FFFF are excluded (Unicode,
-// table 3-7). size 0: never a lead byte.
+// The length of the sequence that a lead byte begins, and the range of its second byte. This range
+// excludes overlong forms, surrogates and values beyond U+10FFFF (Unicode, table 3-7). size 0: not
+// a lead byte.
 struct Lead {
   int size;
   uint8_t low, high;
@@ -132,7 +132,8 @@ int display_width(char32_t c) {
     default:
       break;
   }
-  if (c >= 0x1160 && c <= 0x11FF) return 0;  // Hangul vowels and finals join the syllable before
+  if (c >= 0x1160 && c <= 0x11FF)
+    return 0;  // Hangul vowels and finals combine with the previous syllable
   const int width = u_getIntPropertyValue(u, UCHAR_EAST_ASIAN_WIDTH);
   return width == U_EA_WIDE || width == U_EA_FULLWIDTH ? 2 : 1;
 }
@@ -167,10 +168,10 @@ std::string nfc(std::string_view text) {
   const std::string clean = replace_invalid_utf8(text);
   UErrorCode status = U_ZERO_ERROR;
   const icu::Normalizer2* normalizer = icu::Normalizer2::getNFCInstance(status);
-  check(U_SUCCESS(status), Exit::unexpected, "ICU has no NFC data: ", u_errorName(status));
+  check(U_SUCCESS(status), ExitCode::unexpected, "ICU has no NFC data: ", u_errorName(status));
   const icu::UnicodeString in = icu::UnicodeString::fromUTF8(clean);
   const icu::UnicodeString out = normalizer->normalize(in, status);
-  check(U_SUCCESS(status), Exit::unexpected, "NFC failed: ", u_errorName(status));
+  check(U_SUCCESS(status), ExitCode::unexpected, "NFC failed: ", u_errorName(status));
   std::string result;
   return out.toUTF8String(result);
 }

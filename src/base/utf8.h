@@ -10,9 +10,9 @@ namespace fovea {
 
 inline constexpr char32_t kReplacement = U'\uFFFD';
 
-// One step of decoding: a code point of `length` bytes, or, where the bytes are not UTF-8,
-// U+FFFD standing for the `length` (1 to 3) bytes of the longest prefix that could have
-// begun one: Unicode's "maximal subpart" practice, also that of Python's errors='replace'.
+// One step of decoding: a code point of `length` bytes. If the bytes are not UTF-8, it is U+FFFD
+// for the `length` (1 to 3) bytes of the longest prefix that can begin a code point. This is
+// Unicode's "maximal subpart" practice, like Python's errors='replace'.
 struct CodePoint {
   char32_t value;
   int length;
@@ -23,7 +23,7 @@ struct CodePoint {
 CodePoint decode_utf8(std::string_view text, size_t at);
 
 // Offset of the first byte that is not part of valid UTF-8 (overlong forms, surrogates, beyond
-// U+10FFFF, truncated), std::string_view::npos if all is well.
+// U+10FFFF, truncated). std::string_view::npos if the text is valid.
 size_t find_invalid_utf8(std::string_view text);
 inline bool is_utf8(std::string_view text) {
   return find_invalid_utf8(text) == std::string_view::npos;
@@ -32,8 +32,8 @@ inline bool is_utf8(std::string_view text) {
 std::string replace_invalid_utf8(std::string_view text);
 void append_utf8(std::string& text, char32_t c);  // REQUIRES: c is a Unicode scalar value
 
-// for (char32_t c : code_points(text)): invalid bytes come out as U+FFFD. The iterator's
-// offset() is the byte position of the code point.
+// A range for `for (char32_t c : code_points(text))`. Invalid bytes give U+FFFD. The iterator's
+// offset() is the byte position of the code point. The text must outlive the range.
 class CodePoints {
  public:
   class Iterator {
@@ -71,7 +71,8 @@ int64_t count_code_points(std::string_view text);
 int display_width(char32_t c);
 int display_width(std::string_view text);
 
-// The text for a message: controls and invalid bytes as \xNN, at most `limit` bytes and "…".
+// The text in a form for messages: controls and invalid bytes as \xNN, at most `limit` bytes and
+// "…".
 std::string printable(std::string_view text, size_t limit = 80);
 
 // Unicode normalisation form C (ICU). Invalid bytes become U+FFFD.

@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-// ICU's decoder, the independent oracle: it follows the same practice for bad bytes.
+// ICU's decoder as an independent oracle: it treats bad bytes in the same way.
 std::string icu_replaced(const std::string& text) {
   std::string out;
   icu::UnicodeString::fromUTF8(text).toUTF8String(out);

@@ -17,10 +17,10 @@ namespace {
 
 constexpr size_t kMaxKey = 256;
 
-// Takes the parser's events as they come, so that nothing is built before it has been judged.
+// Handles the parser's events one by one, so that it builds nothing that it has not checked.
 class Flattener : public YAML::EventHandler {
  public:
-  Flattener(const std::string& source, Exit code, int max_depth)
+  Flattener(const std::string& source, ExitCode code, int max_depth)
       : source_(source), code_(code), max_depth_(max_depth) {}
 
   std::vector<YamlEntry> take() { return std::move(entries_); }
@@ -125,7 +125,7 @@ class Flattener : public YAML::EventHandler {
   }
 
   const std::string& source_;
-  Exit code_;
+  ExitCode code_;
   int max_depth_, documents_ = 0;
   std::vector<Level> levels_;
   std::vector<YamlEntry> entries_;
@@ -133,10 +133,10 @@ class Flattener : public YAML::EventHandler {
 };
 
 constexpr const char* kTab =
-    "a tab indents this line, which YAML does not allow; indent with blanks";
+    "a tab indents this line, which YAML does not allow; indent with spaces";
 
-// Whether a tab indents the line that yaml-cpp could not read. It takes tabs for a part of a value
-// and complains of what comes after them.
+// Whether a tab indents the line that yaml-cpp could not read. yaml-cpp treats such a tab as part
+// of a value and reports an error after it.
 bool tab_indents(std::string_view text, int64_t line) {
   for (; line > 0 && !text.empty(); --line)
     text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
@@ -144,28 +144,30 @@ bool tab_indents(std::string_view text, int64_t line) {
   return first != std::string_view::npos && text[first] == '\t';
 }
 
-// What yaml-cpp found wrong, with what to do. It notices what is not closed at the end of the file
-// or where the next thing begins, so that the line is the last possible one.
-std::string in_our_words(const std::string& message) {
-  namespace Says = YAML::ErrorMsg;
-  const std::pair<const char*, const char*> kWords[] = {
-      {Says::END_OF_MAP_FLOW, "a '{' is not closed by '}', or a ',' is missing before this"},
-      {Says::END_OF_SEQ_FLOW, "a '[' is not closed by ']', or a ',' is missing before this"},
-      {Says::FLOW_END, "a '}' or ']' that closes nothing; take it away, or open what it closes"},
-      {Says::END_OF_MAP, "expected 'name: value' as above; indent the lines of a section alike"},
-      {Says::END_OF_SEQ, "expected '- item' as above; indent the items of a list alike"},
-      {Says::MAP_VALUE,
-       "a ':' where none can stand; put a value that holds ': ' in quotes, and each 'name: value' "
-       "on a line of its own"},
-      {Says::MAP_KEY, "a name cannot stand here; put each 'name: value' on a line of its own"},
-      {Says::BLOCK_ENTRY, "a '- ' where no list can stand; put its items on lines of their own"},
-      {Says::EOF_IN_SCALAR, "a quote is not closed until the end of the file"},
-      {Says::TAB_IN_INDENTATION, kTab},
-      {Says::UNKNOWN_TOKEN, "a character that begins nothing; put the value in quotes"},
+// Translates an error of yaml-cpp into a message with a remedy. yaml-cpp notices an unclosed
+// bracket at the end of the file or at the next item, so the line is the last possible one.
+std::string explain_error(const std::string& message) {
+  namespace Errors = YAML::ErrorMsg;
+  const std::pair<const char*, const char*> kMessages[] = {
+      {Errors::END_OF_MAP_FLOW, "a '{' is not closed by '}', or a ',' is missing before this"},
+      {Errors::END_OF_SEQ_FLOW, "a '[' is not closed by ']', or a ',' is missing before this"},
+      {Errors::FLOW_END,
+       "a '}' or ']' without an opening bracket; remove it or add the opening bracket"},
+      {Errors::END_OF_MAP, "expected 'name: value' as above; indent the lines of a section alike"},
+      {Errors::END_OF_SEQ, "expected '- item' as above; indent the items of a list alike"},
+      {Errors::MAP_VALUE,
+       "a ':' is not allowed here; put a value with ': ' in quotes, and each 'name: value' on a "
+       "separate line"},
+      {Errors::MAP_KEY, "a name is not allowed here; put each 'name: value' on a separate line"},
+      {Errors::BLOCK_ENTRY,
+       "a '- ' is not allowed here; put the items of a list on separate lines"},
+      {Errors::EOF_IN_SCALAR, "a quote is not closed before the end of the file"},
+      {Errors::TAB_IN_INDENTATION, kTab},
+      {Errors::UNKNOWN_TOKEN, "a character that cannot begin a value; put the value in quotes"},
   };
-  for (const auto& [theirs, ours] : kWords)
+  for (const auto& [theirs, ours] : kMessages)
     if (message == theirs) return ours;
-  return "this is not YAML: " + message;
+  return "invalid YAML: " + message;
 }
 
 bool is_bare(std::string_view text) {
@@ -183,7 +185,7 @@ bool is_bare(std::string_view text) {
 
 }  // namespace
 
-std::vector<YamlEntry> read_yaml(std::string_view text, const std::string& source, Exit code,
+std::vector<YamlEntry> read_yaml(std::string_view text, const std::string& source, ExitCode code,
                                  int max_depth) {
   const size_t bad = find_invalid_utf8(text);
   if (bad != std::string_view::npos)
@@ -198,10 +200,10 @@ std::vector<YamlEntry> read_yaml(std::string_view text, const std::string& sourc
   } catch (const YAML::Exception& error) {
     const bool tab = tab_indents(text, error.mark.line);
     const size_t end = std::min(text.find_last_not_of(" \t\r\n"), text.size());
-    YAML::Mark mark = error.mark;  // no farther than there is something to read
+    YAML::Mark mark = error.mark;  // not beyond the last line with text
     mark.line =
         std::min(mark.line, static_cast<int>(std::ranges::count(text.substr(0, end), '\n')));
-    events.fault(mark, tab ? kTab : in_our_words(error.msg));
+    events.fault(mark, tab ? kTab : explain_error(error.msg));
   }
   return events.take();
 }

@@ -9,8 +9,8 @@
 
 namespace fovea {
 
-// One leaf of a YAML document: the keys that lead to it joined by '.', and its value. A map of
-// nothing, `{}`, is a null.
+// One leaf of a YAML document: its keys joined by '.', and its value. An empty map, `{}`, is a
+// null.
 struct YamlEntry {
   enum class Kind { scalar, list, null };
   std::string path;
@@ -19,14 +19,14 @@ struct YamlEntry {
   std::vector<std::string> items;  // one for a scalar
 };
 
-// The leaves of a document of nested maps, in order. Every fault is an Error with `code`,
-// `source` and the line: bad syntax or UTF-8, a key given twice, a second document, lists of
-// anything but scalars, nesting beyond `max_depth`. Anchors and aliases are refused, because
-// a few lines of them can stand for gigabytes.
-std::vector<YamlEntry> read_yaml(std::string_view text, const std::string& source, Exit code,
+// Returns the leaves of a document of nested maps, in order. Every fault is an Error with `code`,
+// `source` and the line: bad syntax or UTF-8, a duplicate key, a second document, a list of
+// anything but scalars, nesting beyond `max_depth`. Anchors and aliases are refused, because a few
+// lines of them can expand to gigabytes.
+std::vector<YamlEntry> read_yaml(std::string_view text, const std::string& source, ExitCode code,
                                  int max_depth);
 
-// A string as a YAML scalar: bare where that is safe, else in double quotes.
+// A string as a YAML scalar: bare if that is safe, otherwise in double quotes.
 std::string yaml_string(std::string_view text);
 
 }  // namespace fovea

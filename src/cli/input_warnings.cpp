@@ -1,16 +1,16 @@
 #include "cli/input_warnings.h"
 
-#include "cli/session.h"
+#include "cli/model_options.h"
 #include "text/readability.h"
 
 namespace fovea {
 
-InputWarnings::InputWarnings(const Package& package)
-    : vocabulary_(package.source), lines_("lines with characters unknown to the model") {
-  if (const auto languages = languages_of_model(package.directory)) language_ = languages->first;
+InputWarnings::InputWarnings(const ModelBundle& bundle)
+    : vocabulary_(bundle.source), lines_("lines with characters unknown to the model") {
+  if (const auto languages = languages_of_model(bundle.directory)) language_ = languages->first;
 }
 
-// What is wrong with the language of the lines together; "" where nothing is.
+// A warning about the language of all lines together; "" if there is none.
 std::string InputWarnings::language_warning(std::span<const std::string> lines) const {
   std::string beginning;
   for (const std::string& line : lines) {
@@ -21,8 +21,8 @@ std::string InputWarnings::language_warning(std::span<const std::string> lines) 
   return found.empty() ? "" : describe_language(found.front().detected, language_);
 }
 
-void InputWarnings::look(std::span<const std::string> lines, const std::string& name,
-                         int64_t first) {
+void InputWarnings::check_lines(std::span<const std::string> lines, const std::string& name,
+                                int64_t first) {
   std::string language = warned_ == name ? "" : language_warning(lines);
   if (!language.empty()) warned_ = name;
   for (size_t i = 0; i < lines.size(); ++i)

@@ -5,25 +5,25 @@
 #include <string>
 
 #include "base/log.h"
-#include "decode/package.h"
+#include "decode/model_bundle.h"
 
 namespace fovea {
 
-// Warns about input that a model cannot read: lines with characters that its vocabulary does not
-// have, and text in another language.
+// A checker of input. It warns about lines with characters that are not in the vocabulary of the
+// model, and about text that is not in the source language of the model.
 class InputWarnings {
  public:
-  explicit InputWarnings(const Package& package);
+  explicit InputWarnings(const ModelBundle& bundle);
 
-  // Looks at lines that follow each other in `name`, of which the first has this number.
-  void look(std::span<const std::string> lines, const std::string& name, int64_t first);
+  // Checks consecutive lines of the input `name`. `first` is the number of the first line.
+  void check_lines(std::span<const std::string> lines, const std::string& name, int64_t first);
 
  private:
   std::string language_warning(std::span<const std::string> lines) const;
 
   Vocabulary vocabulary_;
-  std::string language_;  // that the model reads; "" where that is unknown
-  std::string warned_;    // the input whose language was reported last: once is enough
+  std::string language_;  // source language of the model; "" if unknown
+  std::string warned_;    // the last input with a warning about its language: one is enough
   LineWarnings lines_;
 };
 

@@ -11,47 +11,31 @@
 
 #include "base/check.h"
 #include "base/signals.h"
-#include "cli/align.h"
-#include "cli/average.h"
-#include "cli/bench.h"
-#include "cli/classify.h"
-#include "cli/compare.h"
-#include "cli/doctor.h"
-#include "cli/embed.h"
-#include "cli/evaluate.h"
-#include "cli/inspect.h"
-#include "cli/neighbours.h"
-#include "cli/options.h"
-#include "cli/score.h"
-#include "cli/serve.h"
-#include "cli/session.h"
-#include "cli/show.h"
-#include "cli/train.h"
-#include "cli/translate.h"
-#include "cli/vocab.h"
+#include "cli/command_line.h"
+#include "cli/commands.h"
+#include "cli/model_options.h"
 
 namespace {
 
-using fovea::Exit;
+using fovea::ExitCode;
 
 constexpr const char* kAbout =
-    "Fovea trains, runs and shows neural sequence-to-sequence models with attention.\n\n"
-    "To begin:\n"
+    "Fovea trains, runs and visualises neural sequence-to-sequence models with attention.\n\n"
+    "Getting started:\n"
     "  fovea translate \"A small dog runs through the snow.\"\n"
     "  fovea show \"A small dog runs through the snow.\"\n"
-    "  fovea train -c recipes/toy.yml -o toy        # a model of your own, in a minute";
+    "  fovea train -c recipes/toy.yml -o toy        # trains a small model in a minute";
 
 constexpr const char* kFooter =
-    "fovea COMMAND --help explains a command by examples. Results go to standard output, all else\n"
-    "to standard error. Exit codes: 0 done, 2 wrong usage, 3 bad data, 4 bad model file, 5 file\n"
-    "system, 6 memory, 7 training diverged, 1 anything else.";
+    "'fovea COMMAND --help' explains a command and gives examples. Results go to standard output,\n"
+    "messages to standard error. Exit codes: 0 success, 1 any other error, 2 wrong usage, 3 bad\n"
+    "data, 4 bad model file, 5 file system error, 6 out of memory, 7 training diverged.";
 
-int exit_code(Exit code) { return static_cast<int>(code); }
-
-int complain(Exit code, const std::string& message) {
+// Prints an error and returns the exit code of the program.
+int report_error(ExitCode code, const std::string& message) {
   std::fflush(stdout);
   std::fprintf(stderr, "fovea: %s\n", message.c_str());
-  return exit_code(code);
+  return static_cast<int>(code);
 }
 
 void add_commands(fovea::Program& program) {
@@ -73,16 +57,17 @@ void add_commands(fovea::Program& program) {
   fovea::add_doctor(program);
 }
 
-// Where one of the three is closed, the next file opened would take its number and get what is
-// printed. What reads or writes results still fails; log lines go nowhere.
-void hold_standard_files() {
+// Opens /dev/null for each standard descriptor that is closed. Otherwise the next opened file would
+// get its number, and output would be written into that file. The access mode is the opposite of
+// the usual one, so reading input and writing results still fail. Log lines are discarded.
+void reserve_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY);
 }
 
 int run(const std::vector<std::string>& words) {
   fovea::Program program(kAbout, kFooter);
-  fovea::add_session(program);
+  fovea::add_global_options(program);
   add_commands(program);
   program.run(words);
   return fovea::stop_exit_code();
@@ -91,17 +76,17 @@ int run(const std::vector<std::string>& words) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  hold_standard_files();
-  std::signal(SIGPIPE, SIG_IGN);  // a closed pipe is an ordinary error: exit code 5
+  reserve_standard_descriptors();
+  std::signal(SIGPIPE, SIG_IGN);  // writing to a closed pipe is an error: exit code 5
   try {
     return run({argv + std::min(argc, 1), argv + argc});
   } catch (const fovea::Error& error) {
-    return complain(error.code(), error.what());
+    return report_error(error.code(), error.what());
   } catch (const std::bad_alloc&) {
-    return complain(Exit::memory,
-                    "out of memory; lower --batch-tokens or --beam, or close "
-                    "other programs");
+    return report_error(ExitCode::memory,
+                        "out of memory; lower --batch-tokens or --beam, or close "
+                        "other programs");
   } catch (const std::exception& error) {
-    return complain(Exit::unexpected, std::string("unexpected: ") + error.what());
+    return report_error(ExitCode::unexpected, std::string("unexpected error: ") + error.what());
   }
 }

@@ -8,26 +8,28 @@
 #include <utility>
 
 #include "base/files.h"
-#include "text/detector.h"
+#include "text/language_detector.h"
 
 namespace fovea {
 namespace {
 
-// Milliseconds without a new line: the writer may wait for an answer; it does.
+// Milliseconds without a new line. After kPause the writer may be waiting for an answer; after
+// kPatience it certainly is.
 constexpr int kPause = 20, kPatience = 1000;
 
 std::optional<int64_t> lines_of(const std::string& file) {
-  struct stat status {};  // before it is opened: closing a FIFO again would end its writer
+  struct stat status {};  // read before opening: closing a FIFO would end its writer
   const bool piped = file == "-";
   if ((piped ? fstat(STDIN_FILENO, &status) : stat(file.c_str(), &status)) != 0) return {};
   if (!S_ISREG(status.st_mode) || file.ends_with(".gz")) return {};
-  const Descriptor opened(piped ? dup(STDIN_FILENO) : open(file.c_str(), O_RDONLY | O_CLOEXEC));
+  const FileDescriptor opened(piped ? dup(STDIN_FILENO) : open(file.c_str(), O_RDONLY | O_CLOEXEC));
   if (opened.get() < 0) return {};
-  off_t at = piped ? lseek(STDIN_FILENO, 0, SEEK_CUR) : 0;
+  off_t offset = piped ? lseek(STDIN_FILENO, 0, SEEK_CUR) : 0;
   std::vector<char> buffer(1 << 20);
   int64_t lines = 0;
   char last = '\n';
-  for (ssize_t n; (n = pread(opened.get(), buffer.data(), buffer.size(), at)) > 0; at += n) {
+  for (ssize_t n; (n = pread(opened.get(), buffer.data(), buffer.size(), offset)) > 0;
+       offset += n) {
     lines += std::count(buffer.begin(), buffer.begin() + n, '\n');
     last = buffer[static_cast<size_t>(n) - 1];
   }
@@ -39,7 +41,7 @@ std::optional<int64_t> lines_of(const std::string& file) {
 TranslateInput::TranslateInput(const std::string& file) : reader_(LineReader::once(file)) {}
 
 bool TranslateInput::read(ReadLine& line) {
-  Line found;
+  TextLine found;
   if (!reader_.next(found)) return false;
   line = {std::string(found.text), reader_.where(), found.cut};
   return true;

@@ -23,7 +23,7 @@ Json rounded_list(std::span<const float> values) {
   return list;
 }
 
-// Pieces without </s>, as they were produced.
+// The pieces without the final </s>.
 std::span<const std::string> words_only(const std::vector<std::string>& pieces) {
   return std::span(pieces).first(pieces.empty() ? 0 : pieces.size() - 1);
 }
@@ -40,7 +40,7 @@ Json to_json(const AttentionMap& map) {
           {"rows", map.rows}, {"cols", map.cols},   {"data", std::move(rows)}};
 }
 
-void describe(const Alternative& a, const Details& details, Json& object) {
+void describe(const Alternative& a, const OutputDetails& details, Json& object) {
   object["translation"] = a.text;
   object["score"] = rounded(a.score);
   object["log_prob"] = rounded(a.log_prob);
@@ -49,7 +49,7 @@ void describe(const Alternative& a, const Details& details, Json& object) {
   if (details.alignment) object["alignment"] = a.alignment;
 }
 
-std::string as_json(const InputLine& line, const Translation& t, const Details& details) {
+std::string as_json(const InputLine& line, const Translation& t, const OutputDetails& details) {
   Json object = line.fields.is_object() ? line.fields : Json::object();
   if (!object.contains("id")) object["id"] = line.id;
   object["source"] = replace_invalid_utf8(line.text);
@@ -68,7 +68,7 @@ std::string as_json(const InputLine& line, const Translation& t, const Details& 
   return dump(object);
 }
 
-std::string as_marian(const InputLine& line, const Translation& t, const Details& details) {
+std::string as_marian(const InputLine& line, const Translation& t, const OutputDetails& details) {
   const std::vector<Alternative> none(1);
   std::string text;
   for (const Alternative& a : t.n_best.empty() ? none : t.n_best) {
@@ -79,8 +79,8 @@ std::string as_marian(const InputLine& line, const Translation& t, const Details
   return text;
 }
 
-// Scores to the base 2, as fairseq-generate prints them.
-std::string as_fairseq(const InputLine& line, const Translation& t, const Details& details) {
+// Scores are logarithms to the base 2, like those of fairseq-generate.
+std::string as_fairseq(const InputLine& line, const Translation& t, const OutputDetails& details) {
   const double base = std::numbers::ln2;
   const std::vector<Alternative> none(1);
   std::string text =
@@ -103,18 +103,18 @@ double rounded(double value, double digits) { return std::round(value * digits) 
 
 InputLine parse_json_line(const std::string& line, int64_t id, const std::string& where) {
   Json object = Json::parse(line, nullptr, false);
-  check(object.is_object(), Exit::data, where, ": not a JSON object; expected for example ",
+  check(object.is_object(), ExitCode::data, where, ": not a JSON object; expected, for example, ",
         R"({"source": "A small dog."}; for plain text omit --input-format)");
   for (const char* key : {"source", "text"}) {
     if (!object.contains(key)) continue;
-    check(object[key].is_string(), Exit::data, where, ": \"", key, "\" is not a string");
+    check(object[key].is_string(), ExitCode::data, where, ": \"", key, "\" is not a string");
     return {id, object[key].get<std::string>(), std::move(object)};
   }
-  fail(Exit::data, where, ": the object has neither \"source\" nor \"text\"");
+  fail(ExitCode::data, where, ": the object has neither \"source\" nor \"text\"");
 }
 
 std::string format_translation(TranslationFormat format, const InputLine& line,
-                               const Translation& translation, const Details& details) {
+                               const Translation& translation, const OutputDetails& details) {
   switch (format) {
     case TranslationFormat::jsonl:
       return as_json(line, translation, details);

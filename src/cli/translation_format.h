@@ -3,33 +3,34 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "decode/translate.h"
+#include "decode/translator.h"
 
 namespace fovea {
 
 enum class TranslationFormat { text, jsonl, marian, fairseq };
 
-// One line of input: its number from 0, its text, and what else its JSON object held.
+// A line of input: its number from 0, its text, and its JSON object.
 struct InputLine {
   int64_t id = 0;
   std::string text;
-  nlohmann::ordered_json fields = nullptr;  // an object where the input was JSON
+  nlohmann::ordered_json fields = nullptr;  // the whole object if the input is JSON
 };
 
-// Reads an input line of JSON: an object with the text in "source" (or "text"). `where` names the
-// line in errors, which are Exit::data.
+// Parses a line of JSON: an object with the text in "source" (or "text"). Errors are ExitCode::data
+// and begin with `where`.
 InputLine parse_json_line(const std::string& line, int64_t id, const std::string& where);
 
-// What to print besides the translation.
-struct Details {
+// The options of what is printed besides the translation.
+struct OutputDetails {
   bool alignment = false, n_best = false;
 };
 
-// The translation of one line, line ends included. In `text` and `jsonl` this is exactly one line.
+// The translation of a line in the given format, with line ends. In `text` and `jsonl` it is
+// exactly one line.
 std::string format_translation(TranslationFormat format, const InputLine& line,
-                               const Translation& translation, const Details& details);
+                               const Translation& translation, const OutputDetails& details);
 
-// Six decimals at most: what a reader of JSON can use of a float.
+// Rounds to 1 / digits. The default keeps six decimals, about the precision of a float.
 double rounded(double value, double digits = 1e6);
 
 }  // namespace fovea

@@ -64,7 +64,7 @@ TEST(TranslationFormat, JsonInputIsChecked) {
       parse_json_line(bad, 0, "in.jsonl:7");
       ADD_FAILURE() << bad;
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), Exit::data);
+      EXPECT_EQ(error.code(), ExitCode::data);
       EXPECT_TRUE(std::string(error.what()).starts_with("in.jsonl:7: "));
     }
   EXPECT_EQ(parse_json_line(R"({"text": "dog"})", 0, "f").text, "dog");

@@ -12,56 +12,57 @@
 
 namespace fovea {
 
-// A sentence whose search has ended.
-struct Found {
-  int64_t index, number;           // how many were added before it; what it was added with
-  std::vector<Hypothesis> n_best;  // best first; none where it was not wanted any more
+// The result of a sentence whose search has ended.
+struct SearchResult {
+  int64_t index;                   // the number of sentences that were added before it
+  int64_t number;                  // as given to add()
+  std::vector<Hypothesis> n_best;  // best first; empty if the sentence was no longer wanted
 };
 
-// The search for several sentences at once, step by step. Sentences that end leave; where the
-// models let them (Model::joins), others join while those before them are under way, and have the
-// results that they would have had alone.
+// A search for several sentences at once, step by step (continuous batching). Finished sentences
+// leave the batch. If all models allow it (Model::can_extend), new sentences join a running batch;
+// their results are the same as without other sentences. Not thread-safe.
 class BatchSearch {
  public:
-  // Both must outlive it.
+  // `models` and `options` must outlive the search.
   BatchSearch(std::span<const Model* const> models, const SearchOptions& options);
 
-  bool empty() const { return tracks_.empty(); }
+  bool empty() const { return searches_.empty(); }
   bool open() const;  // whether sentences may be added now
   // `numbers` are as in search(). REQUIRES: open().
-  void add(const Tokens& source, std::span<const int64_t> numbers);
-  // One more word for each hypothesis; returns the sentences that ended with it.
-  std::vector<Found> step();
+  void add(const TokenBatch& source, std::span<const int64_t> numbers);
+  // Extends each hypothesis by one word; returns the sentences whose search ended with this step.
+  std::vector<SearchResult> step();
 
  private:
-  // The scores of one step: what each row may go on with.
-  struct Scores {
-    Tensor scores;  // [rows, words]: logits, or an ensemble's probabilities; absent where told
+  // The scores of the next word of each row, at one step.
+  struct StepScores {
+    Tensor scores;  // [rows, words]: logits, or probabilities of an ensemble; none on_device_
     bool ensemble = false;
     int64_t k = 0;
-    TopK best;                            // on the host
-    mutable std::vector<double> endings;  // [rows]: of </s>, fetched when first asked for
+    TopK best;                               // on the host
+    mutable std::vector<double> end_scores;  // [rows]: scores of </s>, fetched on first use
 
     double score(double stored) const;
     double value(int64_t row, int64_t j) const;
     double log_sum(int64_t row) const;
     int32_t word(int64_t row, int64_t j) const;
   };
-  // One sentence's search, or one of its samples: a run of rows of the batch.
-  struct Track {
+  // The search for one sentence or for one sample of it. It has consecutive rows of the batch.
+  struct SentenceSearch {
     int64_t index, number, sample;
     Beam beam;
   };
-  // What one thread must know of all tracks after a step: many threads have written the tracks
-  // themselves, and their memory would come slowly, piece by piece.
-  struct Rows {
+  // The rows of one search. Kept apart from SentenceSearch because one thread reads all ranges
+  // after a step: reading the searches, which other threads have just written, would be slow.
+  struct RowRange {
     int32_t first, count;
     bool at_limit;
   };
-  // What becomes of a sentence until all its samples are drawn.
-  struct Pending {
-    std::vector<int32_t> source;  // where coverage counts
-    int64_t left;                 // tracks
+  // A sentence that still has running searches: one, or one per sample.
+  struct OpenSentence {
+    std::vector<int32_t> source;  // empty without a coverage penalty
+    int64_t running;              // searches
     std::vector<Hypothesis> n_best = {};
   };
 
@@ -70,40 +71,42 @@ class BatchSearch {
   int64_t kept() const { return options_.coverage_penalty != 0 ? options_.beam : options_.n_best; }
   int64_t candidates() const;
   BeamOptions beam_options(int64_t source_pieces) const;
-  void add_states(const Tokens& source);
-  bool steer();
-  void drop_unwanted(std::vector<Found>& found);
-  void go_on_with(size_t track, size_t as, const Rows& rows);
-  void keep_first(size_t count);
+  void add_states(const TokenBatch& source);
+  bool start_device_search();
+  void drop_unwanted(std::vector<SearchResult>& results);
+  void move_search(size_t from, size_t to, const RowRange& rows);
+  void truncate(size_t count);
   void reorder(std::span<const int32_t> parents);
-  Scores told_scores();
-  Scores next_scores();
-  void advance(const Scores& scores);
-  void advance(const Scores& scores, int64_t t, std::vector<std::vector<Candidate>>& candidates);
-  void check_row(const Scores& scores, int64_t t, int64_t row) const;
-  void note_rows(int64_t t);
-  Candidate given(const Scores& scores, int64_t row, int64_t step) const;
-  void rank(const Scores& scores, int64_t row, std::vector<Candidate>& candidates) const;
-  void fetch_endings(const Scores& scores) const;
-  Candidate ending(const Scores& scores, int64_t row) const;
-  Candidate draw(const Scores& scores, int64_t row, const Track& track);
-  void keep_live(std::vector<Found>& found);
-  void end(const Track& track, std::vector<Hypothesis> hypotheses, std::vector<Found>& found);
-  void check_told(const std::vector<int32_t>& parents) const;
+  StepScores device_scores();
+  StepScores next_scores();
+  void advance(const StepScores& scores);
+  void advance(const StepScores& scores, int64_t s,
+               std::vector<std::vector<Candidate>>& candidates);
+  void check_row(const StepScores& scores, int64_t s, int64_t row) const;
+  void update_rows(int64_t s);
+  Candidate prefix_word(const StepScores& scores, int64_t row, int64_t step) const;
+  void rank_words(const StepScores& scores, int64_t row, std::vector<Candidate>& candidates) const;
+  void fetch_end_scores(const StepScores& scores) const;
+  Candidate end_candidate(const StepScores& scores, int64_t row) const;
+  Candidate draw(const StepScores& scores, int64_t row, const SentenceSearch& search);
+  void keep_live(std::vector<SearchResult>& results);
+  void end(const SentenceSearch& search, std::vector<Hypothesis> hypotheses,
+           std::vector<SearchResult>& results);
+  void check_device_choices(const std::vector<int32_t>& parents) const;
 
   std::span<const Model* const> models_;
   const SearchOptions& options_;
   std::vector<int32_t> banned_, words_;
   std::vector<std::unique_ptr<DecoderState>> states_;
-  std::vector<Track> tracks_;
-  std::vector<Rows> of_track_;
-  std::vector<int32_t> words_of_track_, parents_of_track_;  // [tracks, width]
-  std::map<int64_t, Pending> pending_;                      // by index
-  mutable std::mutex fetching_;
+  std::vector<SentenceSearch> searches_;
+  std::vector<RowRange> row_ranges_;
+  std::vector<int32_t> next_words_, next_parents_;  // [searches, width]
+  std::map<int64_t, OpenSentence> open_sentences_;  // by index
+  mutable std::mutex mutex_;
   std::optional<Sampler> sampler_;
   int64_t rows_ = 0, added_ = 0;
-  bool begun_ = false, steered_ = false;
-  const Steered* told_ = nullptr;  // of the last step
+  bool started_ = false, on_device_ = false;
+  const BeamStepResult* device_result_ = nullptr;  // of the last step
 };
 
 }  // namespace fovea

@@ -6,9 +6,9 @@
 #include <map>
 
 #include "base/random.h"
-#include "decode/table_model.h"
-#include "models/config.h"
+#include "models/model_config.h"
 #include "ops/matmul.h"
+#include "support/table_model.h"
 #include "text/batch.h"
 
 namespace fovea {
@@ -17,7 +17,7 @@ namespace {
 using Words = TableModel::Words;
 using Lists = std::map<int64_t, std::vector<Hypothesis>>;  // by number
 
-// A model that has an opinion on everything: scores from a hash of source and prefix.
+// A model whose scores come from a hash of source and prefix.
 TableModel random_model() {
   return {12, 40,
           [](const Words& source, const Words& prefix) {
@@ -30,7 +30,7 @@ TableModel random_model() {
             row[2] += 0.15 * static_cast<double>(prefix.size());
             return row;
           },
-          Type::f32};
+          ElementType::f32};
 }
 
 std::unique_ptr<Model> small_transformer() {
@@ -38,7 +38,7 @@ std::unique_ptr<Model> small_transformer() {
   c.encoder_layers = c.decoder_layers = 2;
   c.size = 32, c.heads = 2, c.inner = 48, c.max_length = 30;
   c.source_words = c.target_words = 12;
-  return make_model(c, 3, Type::f32);
+  return make_model(c, 3, ElementType::f32);
 }
 
 std::vector<Words> random_sources(int64_t n) {
@@ -52,18 +52,18 @@ std::vector<Words> random_sources(int64_t n) {
 }
 
 void add(BatchSearch& search, const std::vector<Words>& sources, int64_t first, int64_t count) {
-  Packed packed;
+  PackedSentences packed;
   std::vector<int64_t> numbers;
   for (int64_t i = first; i < first + count; ++i) {
-    packed.add(sources[static_cast<size_t>(i)], Packed::Mark::eos_after);
+    packed.add(sources[static_cast<size_t>(i)], PackedSentences::Mark::eos_after);
     numbers.push_back(i);
   }
   search.add({packed.ids, packed.offsets}, numbers);
 }
 
-// `together` of the sources join every `pause` steps.
-Lists searched(const Model& model, const std::vector<Words>& sources, const SearchOptions& options,
-               int64_t together, int pause) {
+// Adds `at_once` of the sources every `pause` steps.
+Lists search_lists(const Model& model, const std::vector<Words>& sources,
+                   const SearchOptions& options, int64_t at_once, int pause) {
   const Model* const models[] = {&model};
   BatchSearch search(models, options);
   Lists lists;
@@ -71,13 +71,13 @@ Lists searched(const Model& model, const std::vector<Words>& sources, const Sear
   for (int step = 0; !search.empty() || added < std::ssize(sources); ++step) {
     if (added < std::ssize(sources) && (step % pause == 0 || search.empty())) {
       EXPECT_TRUE(search.open());
-      const int64_t count = std::min(together, std::ssize(sources) - added);
+      const int64_t count = std::min(at_once, std::ssize(sources) - added);
       add(search, sources, added, count);
       added += count;
     }
-    for (Found& found : search.step()) {
-      EXPECT_EQ(found.index, found.number) << "in the order in which they were added";
-      EXPECT_TRUE(lists.emplace(found.number, std::move(found.n_best)).second);
+    for (SearchResult& result : search.step()) {
+      EXPECT_EQ(result.index, result.number) << "in the order in which they were added";
+      EXPECT_TRUE(lists.emplace(result.number, std::move(result.n_best)).second);
     }
   }
   return lists;
@@ -96,43 +96,43 @@ void expect_same(const Lists& a, const Lists& b) {
   }
 }
 
-TEST(BatchSearch, ThoseWhoJoinHaveTheResultsTheyWouldHaveAlone) {
+TEST(BatchSearch, SentencesThatJoinHaveTheSameResultsAsAlone) {
   const std::vector<Words> sources = random_sources(40);
   const TableModel model = random_model();
   for (const double coverage : {0.0, 0.3}) {
     SearchOptions options{.beam = 3, .n_best = 2, .coverage_penalty = coverage, .prefix = {5}};
-    const Lists alone = searched(model, sources, options, 1, 1000);
-    expect_same(searched(model, sources, options, 1, 1), alone);
-    expect_same(searched(model, sources, options, 4, 3), alone);
-    expect_same(searched(model, sources, options, 40, 1), alone);
+    const Lists alone = search_lists(model, sources, options, 1, 1000);
+    expect_same(search_lists(model, sources, options, 1, 1), alone);
+    expect_same(search_lists(model, sources, options, 4, 3), alone);
+    expect_same(search_lists(model, sources, options, 40, 1), alone);
   }
 }
 
-// In int8, where sums are whole numbers, to the bit on every processor.
-TEST(BatchSearch, ThoseWhoJoinATransformerToo) {
+// Sums in int8 are integers, so that results have the same bits on every processor.
+TEST(BatchSearch, SentencesThatJoinATransformerHaveTheSameResults) {
   const std::vector<Words> sources = random_sources(24);
   const auto model = small_transformer();
   const PrecisionScope scope(Precision::int8);
   const SearchOptions options{.beam = 3, .n_best = 2};
-  const Lists alone = searched(*model, sources, options, 1, 1000);
-  expect_same(searched(*model, sources, options, 1, 2), alone);
-  expect_same(searched(*model, sources, options, 5, 4), alone);
+  const Lists alone = search_lists(*model, sources, options, 1, 1000);
+  expect_same(search_lists(*model, sources, options, 1, 2), alone);
+  expect_same(search_lists(*model, sources, options, 5, 4), alone);
 }
 
-TEST(BatchSearch, WhoIsNotWantedLeavesAndOthersStay) {
+TEST(BatchSearch, UnwantedSentencesLeaveAndOthersStay) {
   const std::vector<Words> sources = random_sources(12);
   const TableModel model = random_model();
   SearchOptions options{.beam = 2};
-  Lists wanted = searched(model, sources, options, 1, 1000);
+  Lists wanted = search_lists(model, sources, options, 1, 1000);
   options.wanted = [](int64_t number) { return number % 3 != 1; };
   for (auto& [number, list] : wanted)
     if (!options.wanted(number)) list.clear();
-  expect_same(searched(model, sources, options, 2, 1), wanted);
+  expect_same(search_lists(model, sources, options, 2, 1), wanted);
 }
 
-TEST(BatchSearch, NobodyJoinsAModelThatDoesNotLetThem) {
+TEST(BatchSearch, IsClosedIfTheModelCannotExtendABatch) {
   TableModel model = random_model();
-  model.let_nobody_join();
+  model.forbid_joining();
   const Model* const models[] = {&model};
   const SearchOptions options;
   BatchSearch search(models, options);
@@ -145,8 +145,8 @@ TEST(BatchSearch, NobodyJoinsAModelThatDoesNotLetThem) {
   EXPECT_TRUE(search.open());
 }
 
-// Samples of a sentence are rows of its own, of which none can be missing on the way.
-TEST(BatchSearch, NobodyJoinsSamples) {
+// Each sample of a sentence is a row, and the rows of a batch of samples must stay complete.
+TEST(BatchSearch, IsClosedWhileSampling) {
   const TableModel model = random_model();
   const Model* const models[] = {&model};
   SearchOptions options{.n_best = 3};
@@ -156,8 +156,8 @@ TEST(BatchSearch, NobodyJoinsSamples) {
   EXPECT_FALSE(search.open());
   size_t lists = 0;
   while (!search.empty())
-    for (const Found& found : search.step()) {
-      EXPECT_EQ(found.n_best.size(), 3u);
+    for (const SearchResult& result : search.step()) {
+      EXPECT_EQ(result.n_best.size(), 3u);
       ++lists;
     }
   EXPECT_EQ(lists, 2u);

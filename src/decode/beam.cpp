@@ -31,7 +31,7 @@ void Beam::advance(std::span<const std::vector<Candidate>> candidates) {
                             [](const Extension& a, const Extension& b) {
                               if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
                               if (a.hypothesis != b.hypothesis) return a.hypothesis < b.hypothesis;
-                              return a.word < b.word;  // in the order that they were given in
+                              return a.word < b.word;  // the order in `candidates`
                             });
   extensions_.resize(kept);
 
@@ -43,14 +43,14 @@ void Beam::advance(std::span<const std::vector<Candidate>> candidates) {
     nodes_.push_back(
         {live_[e.hypothesis].node, e.word->word, static_cast<float>(e.word->log_prob)});
     if (e.word->word == kEos) {
-      ended_.push_back({node, e.log_prob, normalised(e.log_prob, length_)});
+      finished_.push_back({node, e.log_prob, normalised(e.log_prob, length_)});
     } else {
       next_.push_back({node, e.log_prob});
       parents_.push_back(e.hypothesis);
     }
   }
   std::swap(live_, next_);
-  if (options_.early_stop && settled()) {
+  if (options_.early_stop && n_best_known()) {
     live_.clear();
     parents_.clear();
   }
@@ -61,14 +61,15 @@ void Beam::advance(std::span<const std::vector<Candidate>> candidates) {
 // length < l ≤ max_length. For α ≥ 0, l^α ≤ max_length^α and so
 //   s' / l^α ≤ s / l^α ≤ s / max_length^α,
 // and for α < 0 the bound is s / (length + 1)^α in the same way. When n finished hypotheses score
-// strictly above this bound for every live one, the n best are known: going on would only add
-// hypotheses ranked behind them. Live hypotheses are sorted, so the first has the largest bound.
-bool Beam::settled() const {
+// strictly above this bound for every live one, the n best are known: further steps would only add
+// hypotheses that rank behind them. Live hypotheses are sorted, so the first has the largest bound.
+bool Beam::n_best_known() const {
   const auto n = static_cast<size_t>(options_.n_best);
-  if (live_.empty() || ended_.size() < n) return false;
+  if (live_.empty() || finished_.size() < n) return false;
   const int64_t length = options_.length_penalty >= 0 ? options_.max_length : length_ + 1;
   const double bound = normalised(live_.front().log_prob, length);
-  const auto above = std::ranges::count_if(ended_, [&](const Ended& e) { return e.score > bound; });
+  const auto above = std::ranges::count_if(
+      finished_, [&](const FinishedHypothesis& e) { return e.score > bound; });
   return static_cast<size_t>(above) >= n;
 }
 
@@ -79,13 +80,13 @@ std::vector<int32_t> Beam::words_to(int32_t node) const {
   return words;
 }
 
-std::vector<int32_t> Beam::certain() const {
+std::vector<int32_t> Beam::common_prefix() const {
   std::vector<int32_t> possible;
-  for (const Live& live : live_) possible.push_back(live.node);
+  for (const LiveHypothesis& live : live_) possible.push_back(live.node);
   double best = -std::numeric_limits<double>::infinity();
-  for (const Ended& ended : ended_) best = std::max(best, ended.score);
-  for (const Ended& ended : ended_)
-    if (ended.score == best) possible.push_back(ended.node);
+  for (const FinishedHypothesis& h : finished_) best = std::max(best, h.score);
+  for (const FinishedHypothesis& h : finished_)
+    if (h.score == best) possible.push_back(h.node);
   if (possible.empty()) return {};
   std::vector<int32_t> common = words_to(possible.front());
   for (const int32_t node : std::span(possible).subspan(1))
@@ -93,19 +94,19 @@ std::vector<int32_t> Beam::certain() const {
   return common;
 }
 
-Hypothesis Beam::trace(const Ended& ended) const {
-  Hypothesis h{.words = words_to(ended.node), .log_probs = {}};
-  for (int32_t node = ended.node; node > 0; node = nodes_[node].parent)
+Hypothesis Beam::trace(const FinishedHypothesis& finished) const {
+  Hypothesis h{.words = words_to(finished.node), .log_probs = {}};
+  for (int32_t node = finished.node; node > 0; node = nodes_[node].parent)
     h.log_probs.push_back(nodes_[node].log_prob);
   std::ranges::reverse(h.log_probs);
-  h.log_prob = ended.log_prob;
-  h.score = ended.score;
+  h.log_prob = finished.log_prob;
+  h.score = finished.score;
   return h;
 }
 
 std::vector<Hypothesis> Beam::best(int64_t n) const {
   std::vector<Hypothesis> all;
-  for (const Ended& e : ended_) all.push_back(trace(e));
+  for (const FinishedHypothesis& h : finished_) all.push_back(trace(h));
   std::ranges::sort(all, ranks_before);
   if (static_cast<int64_t>(all.size()) > n) all.resize(static_cast<size_t>(n));
   return all;

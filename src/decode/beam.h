@@ -6,24 +6,24 @@
 
 namespace fovea {
 
-// A finished translation as ids. The score ranks the translations of one sentence.
+// A finished translation as word ids. The score ranks the translations of one sentence.
 struct Hypothesis {
   std::vector<int32_t> words;    // without <s>, with </s>
   std::vector<float> log_probs;  // of each word
   double log_prob = 0;           // Σ log_probs
-  double score = 0;              // log_prob / length^α, what coverage adds included
+  double score = 0;              // log_prob / length^α, plus the coverage term if any
 };
 
-// Equal scores: the smaller sequence of words first.
+// Orders by score, highest first; of equal scores, the smaller sequence of words is first.
 bool ranks_before(const Hypothesis& a, const Hypothesis& b);
 
-// A way to go on from a live hypothesis.
+// A possible next word of a live hypothesis.
 struct Candidate {
   int32_t word;
   double log_prob;  // of the word, ≤ 0
 };
 
-// The last word of a hypothesis and the node of what stands before it.
+// A node of the search tree: the last word of a hypothesis and the node of the words before it.
 struct BeamNode {
   int32_t parent, word;  // the first node, <s>, has no parent: −1
   float log_prob;
@@ -31,53 +31,54 @@ struct BeamNode {
 
 struct BeamOptions {
   int64_t size = 4;           // k: hypotheses kept at each step
-  int64_t n_best = 1;         // finished hypotheses that best() must get right, ≤ size
+  int64_t n_best = 1;         // finished hypotheses for which best() must be exact, ≤ size
   double length_penalty = 1;  // α
-  int64_t max_length = 256;   // words of a hypothesis, </s> counted
-  bool early_stop = true;     // leave off when nothing can change any more
+  int64_t max_length = 256;   // words of a hypothesis, including </s>
+  bool early_stop = true;     // stop when the n best cannot change any more
 };
 
-// The search for one sentence. Each step extends every live hypothesis by every word, sorts the
-// candidates by summed log-probability (equal sums: the earlier hypothesis, then the likelier word,
-// then the smaller one) and keeps the first k; those that end with </s> are finished, the others
-// live on and are again up to k at the next step (Sutskever et al. 2014). Length normalisation
-// ranks finished hypotheses; it does not steer the search. A GPU does the same by itself: see Note
-// [Ahead] in ops/steering.h.
+// The beam search for one sentence (Sutskever et al. 2014). Each step extends every live hypothesis
+// by every word, sorts the candidates by summed log-probability and keeps the first k. Equal sums
+// are ordered by hypothesis, then by the log-probability of the word, then by the id of the word.
+// Hypotheses that end with </s> are finished; the others stay alive, and the next step again keeps
+// up to k. Length normalisation only ranks finished hypotheses: it does not influence the search.
+// A GPU can run the same algorithm itself: see Note [Ahead] in cache/device_beam.h.
 class Beam {
  public:
   explicit Beam(const BeamOptions& options);
 
   const BeamOptions& options() const { return options_; }
-  int64_t length() const { return length_; }  // words of each hypothesis that is alive
+  int64_t length() const { return length_; }  // words of each live hypothesis
   int64_t live() const { return static_cast<int64_t>(live_.size()); }
   int32_t last_word(int64_t i) const { return nodes_[live_[i].node].word; }  // <s> at first
-  // Whether the next word must be </s> for the hypotheses to keep to the length limit.
+  // True if the length limit requires that the next word is </s>.
   bool at_limit() const { return length_ + 1 >= options_.max_length; }
 
-  // candidates[i]: ways to go on from live hypothesis i, the best k of them suffice; the best
-  // first, equal ones by word. Afterwards parents()[i] is what live hypothesis i grew from.
+  // candidates[i]: the possible next words of live hypothesis i, most probable first, equally
+  // probable ones by id; the best k suffice. After the call, live hypothesis i extends the earlier
+  // live hypothesis parents()[i].
   void advance(std::span<const std::vector<Candidate>> candidates);
   std::span<const int32_t> parents() const { return parents_; }
 
-  // Nothing is alive, or (see Note [Early stop]) nothing alive can enter the n best.
+  // No hypothesis is alive, or no live one can enter the n best (Note [Early stop]).
   bool finished() const { return live_.empty(); }
 
-  // All hypotheses that were ever kept, as a tree; parents come before their children.
+  // All hypotheses that any step kept, as a tree; parents come before their children.
   const std::vector<BeamNode>& nodes() const { return nodes_; }
 
-  // The words that the best hypothesis begins with, whatever comes: those that all that are alive
-  // and the best that is finished have in common. With each step there are as many or more.
-  std::vector<int32_t> certain() const;
+  // The longest common prefix of all live hypotheses and the best finished one. The final best
+  // hypothesis begins with these words, and the prefix never becomes shorter in a later step.
+  std::vector<int32_t> common_prefix() const;
 
-  // The best n finished hypotheses, best first; fewer if fewer finished.
+  // The best n finished hypotheses, best first; fewer if fewer have finished.
   std::vector<Hypothesis> best(int64_t n) const;
 
  private:
-  struct Live {
+  struct LiveHypothesis {
     int32_t node;
     double log_prob;
   };
-  struct Ended {
+  struct FinishedHypothesis {
     int32_t node;
     double log_prob, score;
   };
@@ -87,15 +88,15 @@ class Beam {
     double log_prob;
   };
   double normalised(double log_prob, int64_t length) const;
-  bool settled() const;
+  bool n_best_known() const;
   std::vector<int32_t> words_to(int32_t node) const;
-  Hypothesis trace(const Ended& ended) const;
+  Hypothesis trace(const FinishedHypothesis& finished) const;
 
   BeamOptions options_;
   int64_t length_ = 0;
   std::vector<BeamNode> nodes_;
-  std::vector<Live> live_, next_;
-  std::vector<Ended> ended_;
+  std::vector<LiveHypothesis> live_, next_;
+  std::vector<FinishedHypothesis> finished_;
   std::vector<int32_t> parents_;
   std::vector<Extension> extensions_;
 };

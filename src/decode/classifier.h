@@ -5,45 +5,47 @@
 #include <utility>
 #include <vector>
 
-#include "decode/package.h"
-#include "text/examples.h"
+#include "decode/model_bundle.h"
+#include "text/labelled_text.h"
 
 namespace fovea {
 
-// A text, and the question about it where the model answers one.
-struct Asking {
+// A text to classify. `question` is the question about it if the model answers questions.
+struct ClassificationInput {
   std::string text, question;
 };
 
-struct Classified {
-  std::string label;  // the most probable one; empty where there was nothing to read
+struct ClassificationResult {
+  std::string label;  // the most probable one; empty if the text has no words
   double probability = 0;
   std::vector<std::pair<std::string, double>> labels;  // all, most probable first
-  std::vector<std::string> words;  // of the text as written; </s> after it (after each sentence)
-  std::vector<float> weights;      // how much each word was attended to; none without attention
-  bool cut = false;                // the text was longer than the model reads
+  std::vector<std::string>
+      words;  // of the text as written, with </s> at the end of the text or of each sentence
+  std::vector<float> weights;  // attention weight of each word; empty if the model has no attention
+  bool cut = false;            // the text was longer than the limit of the model
 };
 
-// Finds labels or answers with a model that was trained to classify or to read. The package must
-// outlive it. Each text gives one result, whatever else is asked with it.
+// A text classifier: finds labels, or answers to questions, with a model that was trained for it.
+// The bundle must outlive it. Each text has one result, which does not depend on the other texts.
 class Classifier {
  public:
-  // Exit::model where the package holds another kind of model.
-  explicit Classifier(const Package& package);
+  // ExitCode::model if the bundle has another type of model.
+  explicit Classifier(const ModelBundle& bundle);
 
-  Asked asked() const { return asked_; }
-  std::vector<Classified> classify(std::span<const Asking> texts) const;
+  LabelKind asked() const { return label_kind_; }
+  std::vector<ClassificationResult> classify(std::span<const ClassificationInput> texts) const;
 
  private:
-  std::vector<int32_t> encode(const Asking& text, bool* cut) const;
-  void read(std::span<const Asking> texts, std::span<const int64_t> members,
-            std::span<const std::vector<int32_t>> ids, std::span<Classified> results) const;
-  void rank(std::span<const double> logits, Classified& result) const;
-  void attend(const Asking& text, std::span<const int32_t> ids, const AttentionMap& map,
-              Classified& result) const;
+  std::vector<int32_t> encode(const ClassificationInput& text, bool* cut) const;
+  void read(std::span<const ClassificationInput> texts, std::span<const int64_t> members,
+            std::span<const std::vector<int32_t>> ids,
+            std::span<ClassificationResult> results) const;
+  void rank(std::span<const double> logits, ClassificationResult& result) const;
+  void attend(const ClassificationInput& text, std::span<const int32_t> ids,
+              const AttentionMap& map, ClassificationResult& result) const;
 
-  const Package& package_;
-  Asked asked_;
+  const ModelBundle& bundle_;
+  LabelKind label_kind_;
 };
 
 }  // namespace fovea

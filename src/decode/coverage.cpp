@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "decode/alignment.h"
+#include "decode/attention_alignment.h"
 #include "decode/search.h"
 #include "text/batch.h"
 
@@ -9,10 +9,10 @@ namespace fovea {
 
 void add_coverage(const Model& model, std::span<const int32_t> source, double beta,
                   std::vector<Hypothesis>& hypotheses) {
-  Packed sources, targets;
+  PackedSentences sources, targets;
   for (const Hypothesis& h : hypotheses) {
-    sources.add(source, Packed::Mark::none);
-    targets.add(std::span(h.words).first(h.words.size() - 1), Packed::Mark::bos_before);
+    sources.add(source, PackedSentences::Mark::none);
+    targets.add(std::span(h.words).first(h.words.size() - 1), PackedSentences::Mark::bos_before);
   }
   const auto maps = model.attention({sources.ids, sources.offsets}, {targets.ids, targets.offsets});
   for (size_t n = 0; n < hypotheses.size(); ++n) {

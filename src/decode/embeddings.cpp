@@ -2,19 +2,19 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
-#include "text/pieces.h"
+#include "text/tokenization.h"
 
 namespace fovea {
 
-WordVectors embeddings_of(const Package& package, Side side) {
-  const bool source = side == Side::source;
-  const Vocabulary& vocabulary = source ? package.source : package.target;
+WordVectors embeddings_of(const ModelBundle& bundle, LanguageSide side) {
+  const bool source = side == LanguageSide::source;
+  const Vocabulary& vocabulary = source ? bundle.source : bundle.target;
   const ParameterStore::Parameter* table = nullptr;
   for (const char* name : {source ? "source/E" : "target/E", source ? "target/E" : "source/E"})
-    if (!table) table = package.model->parameters().find(name);
+    if (!table) table = bundle.model->parameters().find(name);
   check(table && table->tensor.rank() == 2 && table->tensor.size(0) == vocabulary.size(),
-        Exit::model, package.directory, ": no table of embeddings for the ",
-        source ? "source" : "target", " side");
+        ExitCode::model, bundle.directory, ": the model has no embedding table for the ",
+        source ? "source" : "target", " side; choose another model");
   WordVectors vectors(table->tensor.size(1));
   const std::vector<double> values = table->tensor.values();
   std::vector<float> row(static_cast<size_t>(vectors.size()));

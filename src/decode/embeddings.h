@@ -2,19 +2,20 @@
 
 #include <string>
 
-#include "decode/package.h"
-#include "text/word_vectors.h"
+#include "decode/model_bundle.h"
+#include "vectors/word_vectors.h"
 
 namespace fovea {
 
-enum class Side { source, target };
+// A side of a translation model.
+enum class LanguageSide { source, target };
 
-// The embeddings of one side of a model, or the other side's where one table serves both.
-// Exit::model where there is no such table.
-WordVectors embeddings_of(const Package& package, Side side);
+// Returns the embeddings of one side of a model, or of the other side if both share one table.
+// ExitCode::model if there is no such table.
+WordVectors embeddings_of(const ModelBundle& bundle, LanguageSide side);
 
-// The place of a word as somebody would type it: itself, in composed letters, or with
-// SentencePiece's mark of a word's beginning; −1: there is none.
+// Returns the row of a word that a user typed, or −1. Tries the word as typed, then in NFC, then
+// with SentencePiece's marker of the beginning of a word.
 int64_t find_typed(const WordVectors& vectors, const std::string& typed);
 
 }  // namespace fovea

@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-double uniform(uint64_t seed, const Draw& which) {
+double uniform(uint64_t seed, const RandomDraw& which) {
   const auto stream =
       static_cast<uint64_t>(which.sentence) << 16 | static_cast<uint64_t>(which.sample & 0xffff);
   Random random(seed, stream);
@@ -19,7 +19,7 @@ double uniform(uint64_t seed, const Draw& which) {
 
 }  // namespace
 
-// Cuts words_ to the top k, then to the top p of what is left.
+// Truncates words_ to the top k, then to the top p of the remaining words.
 void Sampler::keep_probable() {
   const bool by_count = options_.top_k > 0 && options_.top_k < std::ssize(words_);
   if (!by_count && options_.top_p >= 1) return;
@@ -36,7 +36,7 @@ void Sampler::keep_probable() {
 }
 
 Candidate Sampler::draw(std::span<const double> scores, double log_sum,
-                        std::span<const int32_t> banned, const Draw& which) {
+                        std::span<const int32_t> banned, const RandomDraw& which) {
   words_.clear();
   double top = -std::numeric_limits<double>::infinity();
   for (size_t j = 0; j < scores.size(); ++j) {

@@ -10,8 +10,8 @@ namespace {
 
 // log p of every target word of a batch.
 std::vector<double> log_likelihoods(std::span<const Model* const> models, const PairBatch& batch) {
-  const Tokens source{batch.source.ids, batch.source.offsets};
-  const Tokens target{batch.target_in.ids, batch.target_in.offsets};
+  const TokenBatch source{batch.source.ids, batch.source.offsets};
+  const TokenBatch target{batch.target_in.ids, batch.target_in.offsets};
   std::vector<double> sum(batch.target_out.ids.size(), 0.0);
   for (const Model* model : models) {
     const BatchLoss loss = model->loss(source, target, batch.target_out.ids, 0);

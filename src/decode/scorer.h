@@ -10,14 +10,15 @@
 
 namespace fovea {
 
-// How probable a given translation is under the model.
+// The probability of a given translation under the model.
 struct PairScore {
   std::vector<float> log_probs;  // of each target piece and </s>
-  double log_prob = 0;           // Σ
+  double log_prob = 0;           // Σ log_probs
 };
 
-// Forced decoding of every pair of the corpus, in its order. Several models are an ensemble: the
-// mean of their probabilities of each word counts. A pair's score does not depend on the others.
+// Scores every pair of the corpus by forced decoding, in the order of the corpus. Several models
+// are an ensemble: the probability of a word is the mean of theirs. The score of a pair does not
+// depend on the other pairs.
 std::vector<PairScore> score_pairs(std::span<const Model* const> models, const Corpus& pairs,
                                    int64_t batch_tokens = 2048);
 

@@ -15,24 +15,24 @@ namespace {
 
 using Results = std::vector<std::vector<Hypothesis>>;
 
-Results search_whole(std::span<const Model* const> models, const Tokens& source,
+Results search_batch(std::span<const Model* const> models, const TokenBatch& source,
                      std::span<const int64_t> numbers, const SearchOptions& options) {
   Results results(static_cast<size_t>(source.sentences()));
   BatchSearch batch(models, options);
   batch.add(source, numbers);
   while (!batch.empty())
-    for (Found& found : batch.step())
-      results[static_cast<size_t>(found.index)] = std::move(found.n_best);
+    for (SearchResult& result : batch.step())
+      results[static_cast<size_t>(result.index)] = std::move(result.n_best);
   return results;
 }
 
 // Note [Shares]
-// Threads that work on a step together wait for each other after each of its many small
-// operations. So where there are sentences for most of them, each thread translates some of its
-// own. Sentences of a batch stand in the order of their lengths: with n shares every n-th belongs
-// to one, so that all have the same work.
+// Threads that share one step wait for each other after each of its many small operations. So if
+// there are sentences for at least half of the threads, each thread translates its own share. The
+// sentences of a batch are sorted by length: with n shares, a share has every n-th sentence, so
+// that all shares have about the same work.
 struct Share {
-  Packed source = {};
+  PackedSentences source = {};
   std::vector<int64_t> numbers = {};
   Results results = {};
   std::exception_ptr failed = {};
@@ -47,27 +47,27 @@ int number_of_shares(std::span<const Model* const> models, int64_t sentences) {
   return static_cast<int>(std::min<int64_t>(threads, sentences));
 }
 
-// Who listens hears one thread at a time.
-SearchOptions told_in_turn(SearchOptions options, std::mutex& turn) {
-  for (auto* listener : {&options.each_step, &options.watch})
-    if (*listener)
-      *listener = [&turn, tell = std::move(*listener)](int64_t number, const Beam& beam) {
-        const std::lock_guard hold(turn);
-        tell(number, beam);
+// Serializes the callbacks: one thread at a time calls them.
+SearchOptions with_serial_callbacks(SearchOptions options, std::mutex& mutex) {
+  for (auto* callback : {&options.each_step, &options.watch})
+    if (*callback)
+      *callback = [&mutex, call = std::move(*callback)](int64_t number, const Beam& beam) {
+        const std::lock_guard hold(mutex);
+        call(number, beam);
       };
   return options;
 }
 
-Results search_in_shares(std::span<const Model* const> models, const Tokens& source,
+Results search_in_shares(std::span<const Model* const> models, const TokenBatch& source,
                          std::span<const int64_t> numbers, const SearchOptions& all_options) {
   const int n = number_of_shares(models, source.sentences());
-  if (n <= 1) return search_whole(models, source, numbers, all_options);
-  std::mutex turn;
-  const SearchOptions options = told_in_turn(all_options, turn);
+  if (n <= 1) return search_batch(models, source, numbers, all_options);
+  std::mutex mutex;
+  const SearchOptions options = with_serial_callbacks(all_options, mutex);
   std::vector<Share> shares(static_cast<size_t>(n));
   for (int64_t i = 0; i < source.sentences(); ++i) {
     const int32_t first = source.offsets[i], end = source.offsets[i + 1];
-    shares[i % n].source.add(source.ids.subspan(first, end - first), Packed::Mark::none);
+    shares[i % n].source.add(source.ids.subspan(first, end - first), PackedSentences::Mark::none);
     shares[i % n].numbers.push_back(numbers[i]);
   }
   const Precision precision = PrecisionScope::current();
@@ -75,8 +75,8 @@ Results search_in_shares(std::span<const Model* const> models, const Tokens& sou
   for (Share& share : shares) {
     try {
       const PrecisionScope scope(precision);
-      const Tokens own{share.source.ids, share.source.offsets};
-      share.results = search_whole(models, own, share.numbers, options);
+      const TokenBatch own{share.source.ids, share.source.offsets};
+      share.results = search_batch(models, own, share.numbers, options);
     } catch (...) {
       share.failed = std::current_exception();
     }
@@ -93,7 +93,7 @@ Results search_in_shares(std::span<const Model* const> models, const Tokens& sou
 
 void SearchOptions::check() const {
   const auto in_range = [](const char* option, double value, double low, double high) {
-    fovea::check(value >= low && value <= high, Exit::usage, "--", option, ": ", value,
+    fovea::check(value >= low && value <= high, ExitCode::usage, "--", option, ": ", value,
                  " is not between ", low, " and ", high);
   };
   in_range("beam", static_cast<double>(beam), 1, 1024);
@@ -102,8 +102,8 @@ void SearchOptions::check() const {
   in_range("coverage-penalty", coverage_penalty, 0, 100);
   in_range("max-length-factor", max_length_factor, 0, 1000);
   in_range("max-length", static_cast<double>(max_length), 0, 1e6);
-  fovea::check(sampling || n_best <= beam, Exit::usage, "--n-best ", n_best,
-               " asks for more translations than --beam ", beam, " keeps; set --beam ", n_best);
+  fovea::check(sampling || n_best <= beam, ExitCode::usage, "--n-best ", n_best,
+               " is larger than --beam ", beam, "; set --beam ", n_best, " or more");
   if (!sampling) return;
   in_range("temperature", sampling->temperature, 1e-3, 1e3);
   in_range("top-k", static_cast<double>(sampling->top_k), 0, 1e9);
@@ -111,7 +111,8 @@ void SearchOptions::check() const {
 }
 
 std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models,
-                                            const Tokens& source, std::span<const int64_t> numbers,
+                                            const TokenBatch& source,
+                                            std::span<const int64_t> numbers,
                                             const SearchOptions& options) {
   return search_in_shares(models, source, numbers, options);
 }

@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "base/random.h"
-#include "decode/table_model.h"
-#include "models/config.h"
+#include "models/model_config.h"
 #include "ops/matmul.h"
+#include "support/table_model.h"
 #include "text/batch.h"
 
 namespace fovea {
@@ -18,7 +18,7 @@ namespace {
 
 using Words = TableModel::Words;
 
-std::vector<std::vector<Hypothesis>> search_all(const Model& model, const Packed& sources,
+std::vector<std::vector<Hypothesis>> search_all(const Model& model, const PackedSentences& sources,
                                                 const SearchOptions& options,
                                                 std::vector<int64_t> numbers = {}) {
   if (numbers.empty()) {
@@ -29,14 +29,14 @@ std::vector<std::vector<Hypothesis>> search_all(const Model& model, const Packed
   return search(models, {sources.ids, sources.offsets}, numbers, options);
 }
 
-Packed one_source(const Words& words) {
-  Packed packed;
-  packed.add(words, Packed::Mark::eos_after);
+PackedSentences one_source(const Words& words) {
+  PackedSentences packed;
+  packed.add(words, PackedSentences::Mark::eos_after);
   return packed;
 }
 
-// A model that has an opinion on everything: scores from a hash of source and prefix.
-TableModel random_model(uint64_t seed, Type type = Type::f32) {
+// A model whose scores come from a hash of source and prefix.
+TableModel random_model(uint64_t seed, ElementType type = ElementType::f32) {
   return {12, 40,
           [seed](const Words& source, const Words& prefix) {
             uint64_t h = seed;
@@ -70,11 +70,11 @@ void expect_same(const std::vector<Hypothesis>& a, const std::vector<Hypothesis>
   }
 }
 
-// What the model says of the words of a prefix, whether it likes them or not.
+// Words of the prefix have the model's probabilities, even if these are low.
 TEST(Search, EveryTranslationBeginsWithThePrefix) {
   const TableModel model = random_model(11);
-  Packed sources;
-  for (const Words& s : random_sources(80)) sources.add(s, Packed::Mark::eos_after);
+  PackedSentences sources;
+  for (const Words& s : random_sources(80)) sources.add(s, PackedSentences::Mark::eos_after);
   const Words prefix{kUnk, 5, 11};
   for (const bool sampled : {false, true}) {
     SearchOptions options{.beam = 4, .n_best = 3, .max_length = 2, .prefix = prefix};
@@ -86,7 +86,7 @@ TEST(Search, EveryTranslationBeginsWithThePrefix) {
         for (const Hypothesis& h : list) {
           ASSERT_GT(h.words.size(), prefix.size());
           EXPECT_TRUE(std::equal(prefix.begin(), prefix.end(), h.words.begin()));
-          EXPECT_LE(h.words.size(), longest == 2 ? 4u : 30u);  // room for </s>, no more
+          EXPECT_LE(h.words.size(), longest == 2 ? 4u : 30u);  // the prefix and </s>
           EXPECT_NEAR(h.log_prob, std::accumulate(h.log_probs.begin(), h.log_probs.end(), 0.0),
                       1e-4);
         }
@@ -104,7 +104,7 @@ TEST(Search, EveryTranslationBeginsWithThePrefix) {
   EXPECT_THROW(search_all(model, one_source({4}), {.prefix = Words(40, 5)}), Error);
 }
 
-TEST(Search, EarlyStopChangesNothingButTheWork) {
+TEST(Search, EarlyStopSavesStepsAndKeepsResults) {
   for (const double alpha : {-0.5, 0.0, 0.6, 1.0, 2.0})
     for (const int64_t n_best : {1, 3}) {
       const TableModel model = random_model(11);
@@ -125,9 +125,9 @@ TEST(Search, EarlyStopChangesNothingButTheWork) {
 }
 
 TEST(Search, BeamOneIsGreedy) {
-  const TableModel model = random_model(5, Type::f64);
+  const TableModel model = random_model(5, ElementType::f64);
   for (const Words& source : random_sources(40)) {
-    const Packed packed = one_source(source);
+    const PackedSentences packed = one_source(source);
     const auto found = search_all(model, packed, {.beam = 1}).front().front();
     Words prefix{kBos}, words;
     auto state = model.start({packed.ids, packed.offsets});
@@ -161,7 +161,7 @@ TEST(Search, ListsAreSortedAndBeginWithTheBest) {
   }
 }
 
-// Five words and four free places make 625 prefixes: a beam that holds them all is exact.
+// Five words at four positions make 625 prefixes: a beam that holds them all is exact.
 TEST(Search, WideBeamIsExactAndBeatsGreedy) {
   const TableModel model(8, 6, [](const Words& source, const Words& prefix) {
     Random random(static_cast<uint64_t>(source.front() * 64 + prefix.back()), prefix.size());
@@ -206,21 +206,22 @@ TEST(Search, BatchAndOrderDoNotMatter) {
   }
 }
 
-// Threads share the sentences (Note [Shares]); who listens hears of all, one after the other.
+// Threads share the sentences (Note [Shares]); callbacks cover all sentences, one call at a time.
 TEST(Search, ThreadsDoNotMatter) {
   const TableModel model = random_model(7);
-  Packed packed;
-  for (const Words& source : random_sources(3)) packed.add(source, Packed::Mark::eos_after);
+  PackedSentences packed;
+  for (const Words& source : random_sources(3))
+    packed.add(source, PackedSentences::Mark::eos_after);
   const int threads = omp_get_max_threads();
   std::vector<std::vector<Hypothesis>> alone;
   for (const int n : {1, 2, 3, 4, 16}) {
     omp_set_num_threads(n);
-    std::vector<int> heard(3), ended(3);
+    std::vector<int> steps(3), ended(3);
     std::atomic<int> at_once = 0;
     SearchOptions options{.beam = 3, .n_best = 3};
     options.each_step = [&](int64_t number, const Beam&) {
       EXPECT_EQ(++at_once, 1);
-      ++heard[static_cast<size_t>(number)];
+      ++steps[static_cast<size_t>(number)];
       --at_once;
     };
     options.watch = [&](int64_t number, const Beam&) { ++ended[static_cast<size_t>(number)]; };
@@ -228,21 +229,22 @@ TEST(Search, ThreadsDoNotMatter) {
     if (n == 1) alone = found;
     for (size_t i = 0; i < alone.size(); ++i) {
       expect_same(found[i], alone[i]);
-      EXPECT_GT(heard[i], 0);
+      EXPECT_GT(steps[i], 0);
       EXPECT_EQ(ended[i], 1);
     }
   }
   omp_set_num_threads(threads);
 }
 
-// The same of models with weights, which the first thread that needs them puts in order for all.
+// The same with real weights, which the first thread that needs them packs for all threads.
 TEST(Search, ThreadsDoNotMatterToModels) {
   ModelConfig config;
   config.encoder_layers = config.decoder_layers = 2;
   config.size = 32, config.heads = 2, config.inner = 64, config.max_length = 30;
   config.source_words = config.target_words = 12;
-  Packed packed;
-  for (const Words& source : random_sources(40)) packed.add(source, Packed::Mark::eos_after);
+  PackedSentences packed;
+  for (const Words& source : random_sources(40))
+    packed.add(source, PackedSentences::Mark::eos_after);
   const int threads = omp_get_max_threads();
   for (const char* type : {"transformer", "recurrent"})
     for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
@@ -253,7 +255,7 @@ TEST(Search, ThreadsDoNotMatterToModels) {
       for (const int n : {1, 2, 4}) {
         omp_set_num_threads(n);
         const auto model = make_model(config, 3);
-        if (precision == Precision::f32) model->settle();
+        if (precision == Precision::f32) model->freeze_for_inference();
         const auto found = search_all(*model, packed, {.beam = 3});
         if (n == 1) alone = found;
         for (size_t i = 0; i < alone.size(); ++i) expect_same(found[i], alone[i]);
@@ -264,7 +266,8 @@ TEST(Search, ThreadsDoNotMatterToModels) {
 
 TEST(Search, SamplingFollowsTheSeed) {
   const TableModel model = random_model(9);
-  const Packed sources = pack_source(random_sources(20), std::vector<int64_t>{0, 1, 2, 3, 4});
+  const PackedSentences sources =
+      pack_source(random_sources(20), std::vector<int64_t>{0, 1, 2, 3, 4});
   SearchOptions options{.n_best = 4, .sampling = SamplerOptions{.seed = 1}};
   const auto first = search_all(model, sources, options),
              again = search_all(model, sources, options);
@@ -279,7 +282,7 @@ TEST(Search, SamplingFollowsTheSeed) {
   EXPECT_TRUE(differs);
 }
 
-TEST(Search, SamplingKeepsToTheDistribution) {
+TEST(Search, SamplingFollowsTheDistribution) {
   const std::vector<double> scores{0, 0, std::log(0.5), 5, std::log(0.3), std::log(0.2)};
   const std::vector<int32_t> banned{kPad, kBos, kUnk};
   const auto counts = [&](const SamplerOptions& options) {
@@ -331,7 +334,7 @@ TEST(Search, EnsembleAveragesProbabilities) {
   };
   const TableModel a = fixed(0.6, 0.4), b = fixed(0.1, 0.9);
   const Model* models[] = {&a, &b};
-  const Packed source = one_source({5});
+  const PackedSentences source = one_source({5});
   const int64_t number = 0;
   const auto found = search(models, {source.ids, source.offsets}, std::span(&number, 1),
                             {.beam = 2, .n_best = 2, .length_penalty = 0})
@@ -348,7 +351,7 @@ TEST(Search, CoverageLiftsLongerTranslations) {
     row[4] = prefix.size() > 4 ? -30 : std::log(0.4);
     return row;
   });
-  const Packed source = one_source({4, 5, 6});
+  const PackedSentences source = one_source({4, 5, 6});
   SearchOptions options{.beam = 4, .n_best = 2, .length_penalty = 0};
   EXPECT_EQ(search_all(model, source, options).front().front().words.size(), 1u);
   options.coverage_penalty = 1;
@@ -357,26 +360,26 @@ TEST(Search, CoverageLiftsLongerTranslations) {
   EXPECT_EQ(found.front().words.size(), 3u);  // three rows cover three source words
 }
 
-// What is certain at a step is what the best translation begins with, and there is never less of
-// it; greedy search is certain of every word.
-TEST(Search, WordsThatAreCertainStay) {
+// The common prefix at each step is a prefix of the best translation and never becomes shorter. In
+// greedy search it has every word.
+TEST(Search, CommonPrefixOnlyGrows) {
   const TableModel model = random_model(11);
-  Packed sources;
-  for (const Words& s : random_sources(30)) sources.add(s, Packed::Mark::eos_after);
+  PackedSentences sources;
+  for (const Words& s : random_sources(30)) sources.add(s, PackedSentences::Mark::eos_after);
   for (const int64_t beam : {1, 2, 5})
     for (const double penalty : {0.0, 1.0}) {
-      std::vector<std::vector<Words>> told(30);
+      std::vector<std::vector<Words>> prefixes(30);
       SearchOptions options{.beam = beam, .length_penalty = penalty};
       options.each_step = [&](int64_t number, const Beam& b) {
-        told[static_cast<size_t>(number)].push_back(b.certain());
+        prefixes[static_cast<size_t>(number)].push_back(b.common_prefix());
       };
       const auto found = search_all(model, sources, options);
       size_t early = 0;
-      for (size_t i = 0; i < told.size(); ++i) {
+      for (size_t i = 0; i < prefixes.size(); ++i) {
         const Words& best = found[i].front().words;
         size_t before = 0;
-        for (size_t step = 0; step < told[i].size(); ++step) {
-          const Words& words = told[i][step];
+        for (size_t step = 0; step < prefixes[i].size(); ++step) {
+          const Words& words = prefixes[i][step];
           ASSERT_LE(words.size(), best.size());
           EXPECT_TRUE(std::equal(words.begin(), words.end(), best.begin())) << i << " " << step;
           EXPECT_GE(words.size(), before);
@@ -384,19 +387,19 @@ TEST(Search, WordsThatAreCertainStay) {
             EXPECT_EQ(words.size(), step + 1);
           }
           before = words.size();
-          early += step + 1 < told[i].size() && before > 0;
+          early += step + 1 < prefixes[i].size() && before > 0;
         }
-        EXPECT_EQ(told[i].back(), best);
+        EXPECT_EQ(prefixes[i].back(), best);
       }
       EXPECT_GT(early, 0u) << "words before the end";
     }
 }
 
-// One that is not wanted any more leaves at that step; the others find what they found before.
+// An unwanted sentence leaves at the next step; the results of the others do not change.
 TEST(Search, UnwantedSentencesLeave) {
   const TableModel model = random_model(5);
-  Packed sources;
-  for (const Words& s : random_sources(6)) sources.add(s, Packed::Mark::eos_after);
+  PackedSentences sources;
+  for (const Words& s : random_sources(6)) sources.add(s, PackedSentences::Mark::eos_after);
   SearchOptions options{.beam = 3, .n_best = 2};
   const auto all = search_all(model, sources, options);
   const int64_t whole = model.steps;
@@ -418,15 +421,16 @@ TEST(Search, RefusesScoresThatAreNotFinite) {
   const TableModel broken(
       8, 20, [](const Words&, const Words&) { return TableModel::Row(8, std::nan("")); });
   EXPECT_THROW(search_all(broken, one_source({5}), {}), Error);
-  Packed several;
-  for (const Words& source : random_sources(5)) several.add(source, Packed::Mark::eos_after);
+  PackedSentences several;
+  for (const Words& source : random_sources(5))
+    several.add(source, PackedSentences::Mark::eos_after);
   const int threads = omp_get_max_threads();
   omp_set_num_threads(3);
   EXPECT_THROW(search_all(broken, several, {}), Error);
   omp_set_num_threads(threads);
 }
 
-TEST(SearchOptions, RefusesNonsense) {
+TEST(SearchOptions, RefusesValuesOutOfRange) {
   EXPECT_NO_THROW(SearchOptions{}.check());
   EXPECT_THROW((SearchOptions{.beam = 0}.check()), Error);
   EXPECT_THROW((SearchOptions{.beam = 2, .n_best = 3}.check()), Error);

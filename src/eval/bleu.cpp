@@ -72,7 +72,7 @@ class SegmentCounter {
   }
 
   const BleuOptions& options_;
-  Ngrams ngrams_;
+  NgramTable ngrams_;
   std::vector<int> counts_, allowed_;
 };
 
@@ -81,7 +81,7 @@ class SegmentCounter {
 BleuSmoothing bleu_smoothing(std::string_view name) {
   for (const auto& [known, smoothing] : kSmoothings)
     if (known == name) return smoothing;
-  fail(Exit::usage, "unknown smoothing '", name, "': choose exp, floor, add-k or none");
+  fail(ExitCode::usage, "unknown smoothing '", name, "': choose exp, floor, add-k or none");
 }
 
 Signature Bleu::settings() const {

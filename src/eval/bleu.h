@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "eval/metric.h"
-#include "eval/tokenize.h"
+#include "eval/metric_tokenizers.h"
 
 namespace fovea {
 

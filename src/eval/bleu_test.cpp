@@ -61,7 +61,7 @@ TEST(Bleu, CountsMustMatch) {
     bleu({"a", "b"}, {"a"});
     FAIL();
   } catch (const Error& e) {
-    EXPECT_EQ(e.code(), Exit::data);
+    EXPECT_EQ(e.code(), ExitCode::data);
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "eval/characters.h"
+#include "eval/code_points.h"
 #include "eval/ngrams.h"
 
 namespace fovea {
@@ -57,7 +57,7 @@ class SegmentCounter {
     for (size_t n = 0; n < orders; ++n) {
       if (n > 0) ngrams_.advance();
       for (size_t r = 0; r < rows_.size(); ++r) {
-        const Ngrams::Sequence& reference = ngrams_.of(r + 1);
+        const NgramTable::Sequence& reference = ngrams_.of(r + 1);
         if (reference.empty()) continue;  // an order that the reference lacks counts for nobody
         count_ngrams(reference, ngrams_.distinct(), left_);
         long matches = 0;
@@ -73,7 +73,7 @@ class SegmentCounter {
 
   const ChrfOptions& options_;
   size_t width_;
-  Ngrams ngrams_;
+  NgramTable ngrams_;
   std::vector<int> left_;
   std::vector<std::vector<double>> rows_;
 };

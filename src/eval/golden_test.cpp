@@ -125,7 +125,7 @@ TEST(Golden, ConfidenceIntervalToTheLastBit) {
   Bleu metric;
   Lines system = read_lines("sysA.txt");
   auto statistics = metric.statistics(system, references("ref"));
-  Interval interval = confidence_interval(bootstrap_scores(metric, statistics, 1000));
+  ConfidenceInterval interval = confidence_interval(bootstrap_scores(metric, statistics, 1000));
   EXPECT_EQ(interval.mean, expected().at("ci").at("mean").get<double>());
   EXPECT_EQ(interval.ci, expected().at("ci").at("ci").get<double>());
   std::vector<double> sums = statistics.sum();

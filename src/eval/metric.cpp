@@ -13,10 +13,10 @@ std::vector<double> SegmentStatistics::sum() const {
 std::string TranslationMetric::details(std::span<const double>) const { return {}; }
 
 void check_parallel(const Lines& hypotheses, std::span<const Lines> references) {
-  check(!references.empty(), Exit::data, "no references: give at least one");
+  check(!references.empty(), ExitCode::data, "no references: give at least one");
   for (const Lines& reference : references)
-    check(reference.size() == hypotheses.size(), Exit::data, hypotheses.size(), " hypotheses but ",
-          reference.size(), " references: give one reference per hypothesis");
+    check(reference.size() == hypotheses.size(), ExitCode::data, hypotheses.size(),
+          " hypotheses but ", reference.size(), " references: give one reference per hypothesis");
 }
 
 double corpus_score(const TranslationMetric& metric, const Lines& hypotheses,

@@ -6,14 +6,14 @@
 
 namespace fovea {
 
-void Ngrams::begin_round(size_t keys) {
+void NgramTable::begin_round(size_t keys) {
   size_t needed = std::bit_ceil(2 * keys + 2);
   if (slots_.size() < needed) slots_.assign(needed, Slot{0, 0, 0});
   ++round_;  // slots of earlier rounds count as empty
   distinct_ = 0;
 }
 
-uint32_t Ngrams::number(uint64_t key) {
+uint32_t NgramTable::number(uint64_t key) {
   size_t mask = slots_.size() - 1;
   size_t at = static_cast<size_t>((key * 0x9e3779b97f4a7c15ULL) >> 20) & mask;
   while (slots_[at].round == round_ && slots_[at].key != key) at = (at + 1) & mask;
@@ -21,7 +21,7 @@ uint32_t Ngrams::number(uint64_t key) {
   return slots_[at].number;
 }
 
-void Ngrams::start(std::vector<Sequence> sequences) {
+void NgramTable::start(std::vector<Sequence> sequences) {
   size_t size = 0;
   for (const Sequence& s : sequences) size += s.size();
   begin_round(size);
@@ -31,7 +31,7 @@ void Ngrams::start(std::vector<Sequence> sequences) {
   numbers_ = symbols_;
 }
 
-void Ngrams::start(std::span<const std::vector<std::u32string_view>> texts) {
+void NgramTable::start(std::span<const std::vector<std::u32string_view>> texts) {
   std::unordered_map<std::u32string_view, uint32_t> seen;
   std::vector<Sequence> sequences(texts.size());
   for (size_t t = 0; t < texts.size(); ++t)
@@ -41,13 +41,13 @@ void Ngrams::start(std::span<const std::vector<std::u32string_view>> texts) {
   start(std::move(sequences));
 }
 
-void Ngrams::start(std::span<const std::u32string> texts) {
+void NgramTable::start(std::span<const std::u32string> texts) {
   std::vector<Sequence> sequences;
   for (const std::u32string& text : texts) sequences.emplace_back(text.begin(), text.end());
   start(std::move(sequences));
 }
 
-void Ngrams::advance() {
+void NgramTable::advance() {
   size_t size = 0;
   for (const Sequence& s : numbers_) size += s.size();
   begin_round(size);
@@ -62,7 +62,8 @@ void Ngrams::advance() {
   }
 }
 
-void count_ngrams(const Ngrams::Sequence& sequence, uint32_t distinct, std::vector<int>& counts) {
+void count_ngrams(const NgramTable::Sequence& sequence, uint32_t distinct,
+                  std::vector<int>& counts) {
   counts.assign(distinct, 0);
   for (uint32_t number : sequence) ++counts[number];
 }

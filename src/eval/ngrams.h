@@ -11,7 +11,7 @@ namespace fovea {
 // Numbers the n-grams of the sequences of one segment (a hypothesis and its references) so that
 // equal n-grams have equal numbers. Order n is built from order n−1 by exact pairs, never from
 // hashes of contents, so no two different n-grams are ever taken for one.
-class Ngrams {
+class NgramTable {
  public:
   using Sequence = std::vector<uint32_t>;
 
@@ -43,6 +43,7 @@ class Ngrams {
 };
 
 // How often each number occurs in a sequence.
-void count_ngrams(const Ngrams::Sequence& sequence, uint32_t distinct, std::vector<int>& counts);
+void count_ngrams(const NgramTable::Sequence& sequence, uint32_t distinct,
+                  std::vector<int>& counts);
 
 }  // namespace fovea

@@ -8,9 +8,9 @@
 namespace fovea {
 namespace {
 
-TEST(Ngrams, EqualNgramsHaveEqualNumbersInAnyOrder) {
+TEST(NgramTable, EqualNgramsHaveEqualNumbersInAnyOrder) {
   std::mt19937 random(7);
-  Ngrams ngrams;
+  NgramTable ngrams;
   for (int round = 0; round < 200; ++round) {
     std::vector<std::u32string> texts(3);
     for (auto& text : texts)
@@ -33,7 +33,7 @@ TEST(Ngrams, EqualNgramsHaveEqualNumbersInAnyOrder) {
   }
 }
 
-TEST(Ngrams, CountsOccurrences) {
+TEST(NgramTable, CountsOccurrences) {
   std::vector<int> counts;
   count_ngrams({0, 2, 2}, 4, counts);
   EXPECT_EQ(counts, (std::vector<int>{1, 0, 2, 0}));

@@ -51,7 +51,7 @@ class Pcg64 {
 };
 
 // A stream of fair coins: 32 from each draw, least significant first.
-class Coins {
+class CoinStream {
  public:
   bool toss() {
     if (left_ == 0) {

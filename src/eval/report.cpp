@@ -53,13 +53,14 @@ Signature signature(const TranslationMetric& metric, const SignatureContext& con
   return items;
 }
 
-std::string to_string(const Signature& signature, Names names) {
+std::string to_string(const Signature& signature, SignatureStyle names) {
   bool ter = false;
   for (const auto& [key, value] : signature) ter |= key == "tok" && value == "tercom";
   std::string text;
   for (const auto& [key, value] : signature) {
     if (!text.empty()) text += '|';
-    text += names == Names::full ? std::string_view(key) : abbreviation(key, ter ? "TER" : "");
+    text +=
+        names == SignatureStyle::full ? std::string_view(key) : abbreviation(key, ter ? "TER" : "");
     text += ':';
     text += value;
   }
@@ -72,7 +73,7 @@ std::string score_text(const ScoreReport& report, int width) {
   return text;
 }
 
-std::string score_line(const ScoreReport& report, int width, Names names) {
+std::string score_line(const ScoreReport& report, int width, SignatureStyle names) {
   std::string line = fmt::format("{}|{} = {}", report.name, to_string(report.signature, names),
                                  score_text(report, width));
   return report.details.empty() ? line : line + " " + report.details;

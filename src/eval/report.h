@@ -20,8 +20,8 @@ struct SignatureContext {
 // sacreBLEU whose definitions the score follows.
 Signature signature(const TranslationMetric& metric, const SignatureContext& context);
 
-enum class Names { full, abbreviated };
-std::string to_string(const Signature& signature, Names names = Names::full);
+enum class SignatureStyle { full, abbreviated };
+std::string to_string(const Signature& signature, SignatureStyle names = SignatureStyle::full);
 
 // One metric of one system, ready to be printed.
 struct ScoreReport {
@@ -35,7 +35,8 @@ struct ScoreReport {
 std::string score_text(const ScoreReport& report, int width);
 
 // "BLEU|nrefs:1|… = 55.9 84.0/67.3/55.3/45.9 (BP = …)"
-std::string score_line(const ScoreReport& report, int width, Names names = Names::full);
+std::string score_line(const ScoreReport& report, int width,
+                       SignatureStyle names = SignatureStyle::full);
 
 // The object that sacreBLEU prints, its keys in the same order.
 std::string score_json(const ScoreReport& report, int width);

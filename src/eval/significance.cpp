@@ -72,7 +72,7 @@ double paired_randomization(const TranslationMetric& metric, const SegmentStatis
                  std::minus<>());
   const std::vector<double> sum_a = a.sum(), sum_b = b.sum();
   std::vector<double> first, second(a.width), differences;
-  Coins coins;
+  CoinStream coins;
   for (size_t t = 0; t < trials; ++t) {
     first = sum_b;
     const double* row = a_minus_b.data();
@@ -90,7 +90,7 @@ double paired_randomization(const TranslationMetric& metric, const SegmentStatis
 
 std::vector<double> bootstrap_scores(const TranslationMetric& metric,
                                      const SegmentStatistics& statistics, size_t samples) {
-  check(statistics.segments() > 0 && samples > 0, Exit::data, "nothing to resample from");
+  check(statistics.segments() > 0 && samples > 0, ExitCode::data, "nothing to resample from");
   std::vector<float> values(statistics.values.size());
   std::transform(statistics.values.begin(), statistics.values.end(), values.begin(),
                  [](double x) { return static_cast<float>(x); });
@@ -109,7 +109,7 @@ std::vector<double> bootstrap_scores(const TranslationMetric& metric,
   return scores;
 }
 
-Interval confidence_interval(std::vector<double> scores) {
+ConfidenceInterval confidence_interval(std::vector<double> scores) {
   std::sort(scores.begin(), scores.end());
   size_t lower = scores.size() / 40, upper = scores.size() - lower - 1;  // 2.5 % on either side
   return {mean_of(scores), 0.5 * (scores[upper] - scores[lower])};
@@ -128,7 +128,7 @@ std::vector<TestedScore> paired_test(PairedTest test, const TranslationMetric& m
     double difference = is_baseline ? 0.0 : std::abs(results.front().score - result.score);
     if (test == PairedTest::bootstrap) {
       std::vector<double> scores = bootstrap_scores(metric, system, trials);
-      Interval interval = confidence_interval(scores);
+      ConfidenceInterval interval = confidence_interval(scores);
       result.mean = interval.mean;
       result.ci = interval.ci;
       if (is_baseline) {

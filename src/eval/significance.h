@@ -14,7 +14,7 @@ struct TestedScore {
   std::optional<double> mean, ci;  // of the resampled scores; half the width of the 95 % interval
 };
 
-struct Interval {
+struct ConfidenceInterval {
   double mean = 0, ci = 0;
 };
 
@@ -24,7 +24,7 @@ struct Interval {
 std::vector<double> bootstrap_scores(const TranslationMetric& metric,
                                      const SegmentStatistics& statistics, size_t samples);
 
-Interval confidence_interval(std::vector<double> scores);
+ConfidenceInterval confidence_interval(std::vector<double> scores);
 
 enum class PairedTest { bootstrap, approximate_randomization };
 

@@ -22,7 +22,7 @@ TEST(Pcg64, DrawsWhatNumpyDraws) {
   for (uint32_t expected : {2097645094u, 682008066u, 2365940964u, 950275018u, 2392096371u,
                             2028764011u, 2518275128u, 1794926260u})
     EXPECT_EQ(large.below(3000000000u), expected);
-  Coins coins;
+  CoinStream coins;
   for (int expected : {1, 0, 1, 1, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1,
                        1, 1, 1, 1, 0, 1, 0, 0, 1, 1, 0, 1, 1, 0, 1, 1, 0, 0, 0, 1})
     EXPECT_EQ(coins.toss(), expected == 1);
@@ -64,7 +64,7 @@ TEST(Significance, NothingToResample) {
 TEST(Significance, IntervalOfKnownScores) {
   std::vector<double> scores;
   for (int i = 1000; i > 0; --i) scores.push_back(i);
-  Interval interval = confidence_interval(scores);
+  ConfidenceInterval interval = confidence_interval(scores);
   EXPECT_EQ(interval.mean, 500.5);
   EXPECT_EQ(interval.ci, 0.5 * (975 - 26));
 }

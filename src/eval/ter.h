@@ -1,7 +1,7 @@
 #pragma once
 
 #include "eval/metric.h"
-#include "eval/tokenize.h"
+#include "eval/metric_tokenizers.h"
 
 namespace fovea {
 

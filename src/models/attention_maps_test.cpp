@@ -4,7 +4,7 @@
 #include <cmath>
 #include <numeric>
 
-#include "models/config.h"
+#include "models/model_config.h"
 
 namespace fovea {
 namespace {
@@ -45,7 +45,7 @@ TEST(AttentionMaps, HaveTheRowsAndColumnsOfTheirPair) {
   EXPECT_TRUE(maps_of("none").empty());
 }
 
-TEST(AttentionMaps, NothingIsLookedAtOutsideTheWindow) {
+TEST(AttentionMaps, WeightsAreZeroOutsideTheWindow) {
   for (const char* mechanism : {"local-m", "local-p"})
     for (const AttentionMap& map : maps_of(mechanism)) {
       ASSERT_EQ(std::ssize(map.position), map.rows);

@@ -1,27 +1,27 @@
 #include <algorithm>
 #include <numeric>
 
-#include "attention/altered.h"
+#include "attention/attention_intervention.h"
 #include "attention/window.h"
-#include "models/recurrent.h"
+#include "models/recurrent_model.h"
 #include "ops/matmul.h"
 
-// Recurrent models one word at a time, and what they attend to.
+// Decoding of recurrent models one word at a time, and their attention maps.
 namespace fovea {
 namespace {
 
 struct State : DecoderState {
-  Memory memory;
+  SourceMemory memory;
   DecoderRows rows;
-  std::vector<int32_t> sentence;  // per row: the source it translates
+  std::vector<int32_t> sentence;  // the source sentence of each row
 };
 
-// One step's answers as numbers.
+// The result of one attention step, as numbers on the host.
 struct StepValues {
   std::vector<double> weights, soft, position, kappa;
   int64_t columns, gaussians;
 
-  StepValues(const Attended& step, const AttentionConfig& how)
+  StepValues(const AttentionResult& step, const AttentionConfig& how)
       : weights((how.kind == "window" ? drawn_weights(step.weights) : step.weights).values()),
         soft(values_of(step.soft)), position(values_of(step.position)),
         kappa(values_of(step.now.kappa)), columns(step.weights.cols()),
@@ -47,7 +47,7 @@ void append(std::vector<float>& to, const std::vector<double>& from, int64_t fir
     to.push_back(static_cast<float>(from[static_cast<size_t>(k)]));
 }
 
-// The first column that is not left of what the last row looked at most, less `slack`.
+// The first column that the next row may attend to: the focus of the last row minus `slack`.
 int32_t next_frontier(const AttentionMap& map, int64_t slack) {
   if (map.rows == 0) return 0;
   const auto last = map.weights.end() - map.cols;
@@ -55,7 +55,7 @@ int32_t next_frontier(const AttentionMap& map, int64_t slack) {
   return static_cast<int32_t>(std::max<int64_t>(0, focus - slack));
 }
 
-// Row i of the step becomes the last row of the map.
+// Appends row i of the step to the map.
 void add_row(AttentionMap& map, const StepValues& step, int64_t i, const AttentionConfig& how) {
   if (how.kind == "forward") map.frontier.push_back(next_frontier(map, how.slack));
   append(map.weights, step.weights, i * step.columns, map.cols);
@@ -67,7 +67,7 @@ void add_row(AttentionMap& map, const StepValues& step, int64_t i, const Attenti
 
 }  // namespace
 
-std::unique_ptr<DecoderState> RecurrentModel::start(const Tokens& source) const {
+std::unique_ptr<DecoderState> RecurrentModel::start(const TokenBatch& source) const {
   auto state = std::make_unique<State>();
   const Encoded encoded = encode(source);
   state->memory = encoded.memory;
@@ -81,7 +81,7 @@ Tensor RecurrentModel::step(DecoderState& decoder_state, std::span<const int32_t
   auto& state = static_cast<State&>(decoder_state);
   const Tensor y = embed_words(E_target, Tensor::of(words, store_.device()));
   const Tensor x = linear(y, decoder[0].W, decoder[0].b);
-  Stepped step =
+  StepResult step =
       advance(x, 0, state.rows, state.memory, Tensor::of(state.sentence, store_.device()));
   const Tensor out = readout(step.s, y, step.c);
   if (state.rows.fed) step.rows.fed = out;
@@ -95,15 +95,15 @@ void RecurrentModel::reorder(DecoderState& decoder_state, std::span<const int32_
   DecoderRows& rows = state.rows;
   for (Tensor& s : rows.states) s = rows_at(s, index);
   if (rows.fed) rows.fed = rows_at(rows.fed, index);
-  rows.before = chosen_rows(rows.before, index);
+  rows.attention = chosen_rows(rows.attention, index);
   std::vector<int32_t> sentence;
   for (const int32_t parent : parents)
     sentence.push_back(state.sentence[static_cast<size_t>(parent)]);
   state.sentence = std::move(sentence);
 }
 
-std::vector<std::vector<AttentionMap>> RecurrentModel::attention(const Tokens& source,
-                                                                 const Tokens& target_in) const {
+std::vector<std::vector<AttentionMap>> RecurrentModel::attention(
+    const TokenBatch& source, const TokenBatch& target_in) const {
   std::vector<std::vector<AttentionMap>> maps(static_cast<size_t>(source.sentences()));
   if (!attend) return maps;
   const Target target = Target::of(target_in, store_.device());
@@ -126,35 +126,37 @@ RecurrentModel::RecurrentModel(const RecurrentModel& other, std::unique_ptr<Atte
       decoder(other.decoder), C(other.C), attend(std::move(attention)), W_r(other.W_r),
       W_o(other.W_o), b_o(other.b_o), baseline(other.baseline) {}
 
-std::unique_ptr<Model> RecurrentModel::altered(const WhatIf& what) const {
-  check(attend != nullptr, Exit::usage, "the model has no attention that could be changed");
-  AlteredAttention::Change change;
-  change.silent = what.silences("cross", 0, 0);
-  for (const WhatIf::Row& row : what.forced)
-    if (row.concerns(0, 0)) change.forced.push_back({row.step, row.weights});
-  change.masked = what.masked;
-  return std::unique_ptr<Model>(
-      new RecurrentModel(*this, std::make_unique<AlteredAttention>(*attend, std::move(change))));
+std::unique_ptr<Model> RecurrentModel::with_intervention(const WhatIf& intervention) const {
+  check(attend != nullptr, ExitCode::usage,
+        "this model has no attention, so it does not support interventions");
+  AttentionWithIntervention::Intervention own;
+  own.silent = intervention.silences("cross", 0, 0);
+  for (const WhatIf::Row& row : intervention.forced)
+    if (row.concerns(0, 0)) own.forced.push_back({row.step, row.weights});
+  own.masked = intervention.masked;
+  return std::unique_ptr<Model>(new RecurrentModel(
+      *this, std::make_unique<AttentionWithIntervention>(*attend, std::move(own))));
 }
 
-Steps RecurrentModel::explain(const Tokens& source, const Tokens& target_in,
-                              const AttentionRow& row) const {
+ComputationSteps RecurrentModel::explain(const TokenBatch& source, const TokenBatch& target_in,
+                                         const AttentionRow& row) const {
   auto started = start(source);
   auto& state = static_cast<State&>(*started);
   const auto at = static_cast<size_t>(row.row);
   for (size_t t = 0; t < at; ++t) step(state, target_in.ids.subspan(t, 1));
-  const Before before = state.rows.before;
-  if (config_.decoder == Decoder::luong) step(state, target_in.ids.subspan(at, 1));  // α from s_t
-  const Query query{decoder.back().h(state.rows.states.back()),
-                    Tensor::of(state.sentence, store_.device())};
-  const Attended attended = attend->attend(query, state.memory, before);
-  Steps steps;
-  attend->explain(query, state.memory, before, attended, steps);
-  const bool window = config_.attention.kind == "window";  // whose weights are called φ
-  if (config_.decoder == Decoder::bahdanau && config_.attention.kind != "static")
+  const AttentionState previous = state.rows.attention;
+  if (config_.decoder == DecoderForm::luong)
+    step(state, target_in.ids.subspan(at, 1));  // α from s_t
+  const AttentionQuery query{decoder.back().h(state.rows.states.back()),
+                             Tensor::of(state.sentence, store_.device())};
+  const AttentionResult result = attend->attend(query, state.memory, previous);
+  ComputationSteps steps;
+  attend->explain(query, state.memory, previous, result, steps);
+  const bool window = config_.attention.kind == "window";  // its weights are named φ
+  if (config_.decoder == DecoderForm::bahdanau && config_.attention.kind != "static")
     steps.all.front().formula = "s_t: the decoder state before step t, s_{t−1} of Bahdanau et al.";
   add_weighted_sum(
-      steps, attended.weights.values(), rows_of(state.memory.h),
+      steps, result.weights.values(), rows_of(state.memory.h),
       {"h_j", window ? "φ_tj h_j" : "α_tj h_j", "c_t",
        window
            ? "c_t = Σ_j φ_tj h_j: the context vector, a weighted sum of the encoder states h_j"

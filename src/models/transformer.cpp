@@ -3,7 +3,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "models/filling.h"
+#include "models/batch_padding.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
 #include "ops/shape.h"
@@ -11,34 +11,38 @@
 
 namespace fovea {
 
-EncoderLayer::EncoderLayer(Scope scope, const ModelConfig& c)
+EncoderLayer::EncoderLayer(ParameterScope scope, const ModelConfig& c)
     : attend(scope / "attend", {c.size, c.heads, c.attention_dropout}),
       feed_forward(scope / "feed_forward", c), add_1(scope / "norm_1", c),
       add_2(scope / "norm_2", c) {}
 
-Tensor EncoderLayer::operator()(const Tensor& x, const Packing& source) const {
-  const Tensor a = add_1(x, [&](const Tensor& h) { return attend(h, source, Look::everywhere); });
+Tensor EncoderLayer::operator()(const Tensor& x, const SentenceOffsets& source) const {
+  const Tensor a =
+      add_1(x, [&](const Tensor& h) { return attend(h, source, AttentionMask::none); });
   return add_2(a, feed_forward);
 }
 
-DecoderLayer::DecoderLayer(Scope scope, const ModelConfig& c)
+DecoderLayer::DecoderLayer(ParameterScope scope, const ModelConfig& c)
     : attend_self(scope / "attend_self", {c.size, c.heads, c.attention_dropout}),
       attend_source(scope / "attend_source", {c.size, c.heads, c.attention_dropout}),
       feed_forward(scope / "feed_forward", c), add_1(scope / "norm_1", c),
       add_2(scope / "norm_2", c), add_3(scope / "norm_3", c) {}
 
-Tensor DecoderLayer::operator()(const Tensor& y, const Packing& target, const Tensor& memory,
-                                const Packing& source, GuidedHead* guided) const {
-  const Tensor a = add_1(y, [&](const Tensor& h) { return attend_self(h, target, Look::back); });
+Tensor DecoderLayer::operator()(const Tensor& y, const SentenceOffsets& target,
+                                const Tensor& memory, const SentenceOffsets& source,
+                                GuidedHead* guided) const {
+  const Tensor a =
+      add_1(y, [&](const Tensor& h) { return attend_self(h, target, AttentionMask::causal); });
   const Tensor b = add_2(a, [&](const Tensor& h) {
-    if (guided) guided->look(attend_source, h, target, memory, source);
+    if (guided) guided->compute_loss(attend_source, h, target, memory, source);
     return attend_source(h, target, memory, source);
   });
   return add_3(b, feed_forward);
 }
 
-void GuidedHead::look(const MultiHeadAttention& attend, const Tensor& h, const Packing& target,
-                      const Tensor& memory, const Packing& source) {
+void GuidedHead::compute_loss(const MultiHeadAttention& attend, const Tensor& h,
+                              const SentenceOffsets& target, const Tensor& memory,
+                              const SentenceOffsets& source) {
   const int64_t d_k = attend.W_Q.cols() / attend.heads, first = head * d_k;
   const auto project = [&](const Tensor& x, const Tensor& W, const Tensor& b) {
     return linear(x, rows(W, first, d_k), reshape(columns(b, first, d_k), {d_k}));
@@ -48,20 +52,21 @@ void GuidedHead::look(const MultiHeadAttention& attend, const Tensor& h, const P
   loss = guide_loss(q, k, target, source, guide);  // −Σ_n 1/|G_n| Σ_{j∈G_n} log a_nj
 }
 
-Tensor Embedder::operator()(const Tensor& ids, const Tensor& places, int64_t longest) const {
-  return embed(E, positions(longest), {ids, places, scale, dropout_key(dropout)});
+Tensor WordEmbedder::operator()(const Tensor& ids, const Tensor& position_ids,
+                                int64_t longest) const {
+  return embed(E, positions(longest), {ids, position_ids, scale, dropout_key(dropout)});
 }
 
 namespace {
 
-std::optional<Waves> waves_of(Positions positions) {
+std::optional<SinusoidLayout> sinusoid_layout(Positions positions) {
   switch (positions) {
     case Positions::interleaved:
-      return Waves::interleaved;
+      return SinusoidLayout::interleaved;
     case Positions::half:
-      return Waves::half;
+      return SinusoidLayout::half;
     case Positions::half_m1:
-      return Waves::half_m1;
+      return SinusoidLayout::half_m1;
     default:
       return std::nullopt;
   }
@@ -69,26 +74,26 @@ std::optional<Waves> waves_of(Positions positions) {
 
 }  // namespace
 
-Embedder Transformer::embedder(const char* name, int64_t words, const Tensor& tied) {
+WordEmbedder Transformer::embedder(const char* name, int64_t words, const Tensor& tied) {
   const double root = std::sqrt(static_cast<double>(config_.size));
   const Tensor E = tied ? tied
                         : store_.declare(std::string(name) + "/E", {words, config_.size},
-                                         Init::normal(1 / root));
-  Embedder embed{E, {}, {}, config_.scale_embeddings ? root : 1, config_.dropout};
+                                         ParameterInit::normal(1 / root));
+  WordEmbedder embed{E, {}, {}, config_.scale_embeddings ? root : 1, config_.dropout};
   if (config_.positions == Positions::learned)
     embed.P = store_.declare(std::string(name) + "/P", {config_.max_length + 1, config_.size},
-                             Init::normal(0.02));
-  if (const auto waves = waves_of(config_.positions))
-    embed.waves.emplace(*waves, config_.size, store_.type(), store_.device());
+                             ParameterInit::normal(0.02));
+  if (const auto layout = sinusoid_layout(config_.positions))
+    embed.waves.emplace(*layout, config_.size, store_.type(), store_.device());
   return embed;
 }
 
-Transformer::Transformer(const ModelConfig& config, Type type, Device device)
+Transformer::Transformer(const ModelConfig& config, ElementType type, Device device)
     : Model(type, device), config_(config), idle_(idle_memories()) {
-  const Scope root{store_, ""};
+  const ParameterScope root{store_, ""};
   embed_source = embedder("source", config.source_words, {});
-  embed_target =
-      embedder("target", config.target_words, config.tied == Tied::all ? embed_source.E : Tensor());
+  embed_target = embedder("target", config.target_words,
+                          config.tied == TiedEmbeddings::all ? embed_source.E : Tensor());
   for (int64_t i = 0; i < config.encoder_layers; ++i)
     encoder_layers.emplace_back(root / "encoder" / "layers" / i, config);
   for (int64_t i = 0; i < config.decoder_layers; ++i)
@@ -96,23 +101,24 @@ Transformer::Transformer(const ModelConfig& config, Type type, Device device)
   if (config.norm == NormPlace::pre || config.final_norm)
     for (const char* stack : {"encoder", "decoder"})
       final_norms.emplace_back(root / stack / "norm", config.size);
-  W_out = config.tied == Tied::none ? store_.declare("output/W", {config.target_words, config.size},
-                                                     Init::glorot(config.size, config.target_words))
-                                    : embed_target.E;
+  W_out = config.tied == TiedEmbeddings::none
+              ? store_.declare("output/W", {config.target_words, config.size},
+                               ParameterInit::glorot(config.size, config.target_words))
+              : embed_target.E;
   if (config.output_bias)
-    b_out = store_.declare("output/b", {config.target_words}, Init::constant(0));
+    b_out = store_.declare("output/b", {config.target_words}, ParameterInit::constant(0));
 }
 
-void Transformer::settle() const {
-  if (store_.type() != Type::f32 || store_.device() != Device{Cpu{}}) return;
-  auto inner = [](const FeedForward& f) {
+void Transformer::freeze_for_inference() const {
+  if (store_.type() != ElementType::f32 || store_.device() != Device{Cpu{}}) return;
+  auto freeze = [](const FeedForward& f) {
     f.W_1.W.settle();
     f.W_2.W.settle();
   };
   for (const EncoderLayer& layer : encoder_layers) {
     layer.attend.W_QKV.settle();
     layer.attend.W_O.W.settle();
-    inner(layer.feed_forward);
+    freeze(layer.feed_forward);
   }
   for (const DecoderLayer& layer : decoder_layers) {
     layer.attend_self.W_QKV.settle();
@@ -120,43 +126,43 @@ void Transformer::settle() const {
     layer.attend_source.W_Q.settle();
     layer.attend_source.W_KV.settle();
     layer.attend_source.W_O.W.settle();
-    inner(layer.feed_forward);
+    freeze(layer.feed_forward);
   }
 }
 
-Tensor Transformer::encode(Tensor x, const Packing& source) const {
+Tensor Transformer::encode(Tensor x, const SentenceOffsets& source) const {
   for (const EncoderLayer& layer : encoder_layers) x = layer(x, source);
   return final_norms.empty() ? x : final_norms[0](x);
 }
 
-Tensor Transformer::decode(Tensor y, const Packing& target, const Tensor& memory,
-                           const Packing& source, GuidedHead* guided) const {
+Tensor Transformer::decode(Tensor y, const SentenceOffsets& target, const Tensor& memory,
+                           const SentenceOffsets& source, GuidedHead* guided) const {
   for (size_t i = 0; i < decoder_layers.size(); ++i) {
-    const bool here = guided && guided->layer == static_cast<int64_t>(i);
-    y = decoder_layers[i](y, target, memory, source, here ? guided : nullptr);
+    const bool has_guided_head = guided && guided->layer == static_cast<int64_t>(i);
+    y = decoder_layers[i](y, target, memory, source, has_guided_head ? guided : nullptr);
   }
   return final_norms.empty() ? y : final_norms[1](y);
 }
 
 namespace {
 
-struct PreparedPairs : Prepared {
-  Packing from, to;
+struct PreparedPairs : PreparedBatch {
+  SentenceOffsets from, to;
   Tensor source, target, labels;  // i32, one for each word
-  std::optional<Guide> guide;
+  std::optional<AlignmentTargets> guide;
 };
 
-// Links of all rows of the target: those of the word that is written there, or of the word before,
-// which is read there and is the first of no sentence. Padding has none.
-Guide guide_of(const Guidance& guidance, const Tokens& target, AlignmentStep step, int64_t words,
-               Device device) {
-  constexpr size_t kLinks = 1024;  // to a multiple of
+// The alignment links of all target rows: of the word that the row predicts (writes), or of the
+// word that is the row's input (reads). The start symbol and padding have no links.
+AlignmentTargets alignment_targets(const AlignmentGuidance& guidance, const TokenBatch& target,
+                                   AlignmentStep step, int64_t words, Device device) {
+  constexpr size_t kLinks = 1024;  // the number of keys is padded to a multiple of this
   assert(std::ssize(guidance.offsets) <= words + 1);
-  const int32_t before = step == AlignmentStep::reads ? 1 : 0;
+  const int32_t shift = step == AlignmentStep::reads ? 1 : 0;
   std::vector<int32_t> offsets{0}, keys;
   for (size_t s = 0; s + 1 < target.offsets.size(); ++s)
     for (int32_t n = target.offsets[s]; n < target.offsets[s + 1]; ++n) {
-      if (const int32_t word = n - before; word >= target.offsets[s])
+      if (const int32_t word = n - shift; word >= target.offsets[s])
         for (int32_t link = guidance.offsets[word]; link < guidance.offsets[word + 1]; ++link)
           keys.push_back(guidance.keys[link]);
       offsets.push_back(static_cast<int32_t>(keys.size()));
@@ -168,32 +174,33 @@ Guide guide_of(const Guidance& guidance, const Tokens& target, AlignmentStep ste
 
 }  // namespace
 
-std::unique_ptr<Prepared> Transformer::prepare(const Lesson& lesson, Fill fill) const {
+std::unique_ptr<PreparedBatch> Transformer::prepare(const TrainingBatch& batch,
+                                                    BatchPadding padding) const {
   const Device device = store_.device();
-  Filled source(lesson.source), target(lesson.target_in);
-  fovea::fill(source, target, fill, config_.max_length + 1);
-  std::vector<int32_t> labels(lesson.target_out.begin(), lesson.target_out.end());
+  PaddedSentences source(batch.source), target(batch.target_in);
+  fill(source, target, padding, config_.max_length + 1);
+  std::vector<int32_t> labels(batch.target_out.begin(), batch.target_out.end());
   labels.resize(target.ids.size(), -1);
 
-  auto made = std::make_unique<PreparedPairs>();
-  made->from = Packing::of(source.offsets, device);
-  made->to = Packing::of(target.offsets, device);
-  made->from.longest = source.longest;
-  made->to.longest = target.longest;
-  made->source = Tensor::of(source.ids, device);
-  made->target = Tensor::of(target.ids, device);
-  made->labels = Tensor::of(labels, device);
-  if (lesson.guidance)
-    made->guide =
-        guide_of(lesson.guidance, lesson.target_in, config_.alignment_step, target.words(), device);
-  made->sizes = {source.longest, target.longest};
-  made->scores = target.words();
-  return made;
+  auto prepared = std::make_unique<PreparedPairs>();
+  prepared->from = SentenceOffsets::of(source.offsets, device);
+  prepared->to = SentenceOffsets::of(target.offsets, device);
+  prepared->from.longest = source.longest;
+  prepared->to.longest = target.longest;
+  prepared->source = Tensor::of(source.ids, device);
+  prepared->target = Tensor::of(target.ids, device);
+  prepared->labels = Tensor::of(labels, device);
+  if (batch.guidance)
+    prepared->guide = alignment_targets(batch.guidance, batch.target_in, config_.alignment_step,
+                                        target.words(), device);
+  prepared->sizes = {source.longest, target.longest};
+  prepared->scores = target.words();
+  return prepared;
 }
 
-BatchLoss Transformer::loss_of(const Prepared& lesson, double label_smoothing,
+BatchLoss Transformer::loss_of(const PreparedBatch& batch, double label_smoothing,
                                double guided_weight) const {
-  const auto& in = dynamic_cast<const PreparedPairs&>(lesson);
+  const auto& in = dynamic_cast<const PreparedPairs&>(batch);
   const Tensor x = embed_source(in.source, in.from.positions, in.from.longest);
   const Tensor memory = encode(x, in.from);
   std::optional<GuidedHead> guided;
@@ -209,13 +216,13 @@ BatchLoss Transformer::loss_of(const Prepared& lesson, double label_smoothing,
   return result;
 }
 
-BatchLoss Transformer::guided_loss(const Tokens& source, const Tokens& target_in,
+BatchLoss Transformer::guided_loss(const TokenBatch& source, const TokenBatch& target_in,
                                    std::span<const int32_t> target_out, double label_smoothing,
-                                   const Guidance& guidance) const {
+                                   const AlignmentGuidance& guidance) const {
   assert(!guidance || config_.alignment_layer >= 0);
-  const auto lesson = prepare({source, target_in, target_out, guidance},
-                              Tape::live() ? Fill::blocks : Fill::nothing);
-  BatchLoss result = loss_of(*lesson, label_smoothing, guidance.weight);
+  const auto batch = prepare({source, target_in, target_out, guidance},
+                             Tape::live() ? BatchPadding::blocks : BatchPadding::nothing);
+  BatchLoss result = loss_of(*batch, label_smoothing, guidance.weight);
   result.log_likelihood = result.log_likelihood.window(0, std::ssize(target_out));
   return result;
 }

@@ -5,22 +5,23 @@
 #include <vector>
 
 #include "attention/multi_head.h"
-#include "models/config.h"
+#include "cache/kv_cache.h"
+#include "models/model_config.h"
 #include "nn/positions.h"
-#include "ops/decoder_memory.h"
-#include "ops/guide.h"
+#include "ops/alignment_loss.h"
 
 namespace fovea {
 
 // Vaswani et al.: Attention Is All You Need, NIPS 2017; section 3.
 
-// FFN(x) = f(x W_1 + b_1) W_2 + b_2, with f = max(0, ·) as published (section 3.3).
+// The feed-forward layer FFN(x) = f(x W_1 + b_1) W_2 + b_2, with f = max(0, ·) as published
+// (section 3.3).
 struct FeedForward {
   Affine W_1, W_2;
   Function f;
   double inner_dropout;
 
-  FeedForward(Scope scope, const ModelConfig& c)
+  FeedForward(ParameterScope scope, const ModelConfig& c)
       : W_1(scope / "W_1", c.size, c.inner), W_2(scope / "W_2", c.inner, c.size), f(c.activation),
         inner_dropout(c.activation_dropout) {}
   Tensor operator()(const Tensor& x) const {
@@ -38,7 +39,7 @@ struct SubLayer {
   NormPlace place;
   double dropout;
 
-  SubLayer(Scope scope, const ModelConfig& c)
+  SubLayer(ParameterScope scope, const ModelConfig& c)
       : norm(scope, c.size), place(c.norm), dropout(c.dropout) {}
   template <class F>
   Tensor operator()(const Tensor& x, const F& f) const {
@@ -52,20 +53,21 @@ struct EncoderLayer {
   FeedForward feed_forward;
   SubLayer add_1, add_2;
 
-  EncoderLayer(Scope scope, const ModelConfig& c);
-  Tensor operator()(const Tensor& x, const Packing& source) const;
+  EncoderLayer(ParameterScope scope, const ModelConfig& c);
+  Tensor operator()(const Tensor& x, const SentenceOffsets& source) const;
 };
 
-// One head whose attention to the source is told where to look, and what that costs.
+// A cross-attention head that is trained on alignments, and its alignment loss.
 // Garg et al.: Jointly Learning to Align and Translate with Transformer Models, EMNLP 2019.
 struct GuidedHead {
   int64_t layer, head;
-  Guide guide;
-  Tensor loss = {};  // set by look()
+  AlignmentTargets guide;
+  Tensor loss = {};  // set by compute_loss()
 
-  // The head's attention when the attention of its layer asks with h.
-  void look(const MultiHeadAttention& attend, const Tensor& h, const Packing& target,
-            const Tensor& memory, const Packing& source);
+  // Computes the loss from h, the input of the queries of its layer's cross-attention.
+  void compute_loss(const MultiHeadAttention& attend, const Tensor& h,
+                    const SentenceOffsets& target, const Tensor& memory,
+                    const SentenceOffsets& source);
 };
 
 struct DecoderLayer {
@@ -73,101 +75,106 @@ struct DecoderLayer {
   FeedForward feed_forward;
   SubLayer add_1, add_2, add_3;
 
-  DecoderLayer(Scope scope, const ModelConfig& c);
-  Tensor operator()(const Tensor& y, const Packing& target, const Tensor& memory,
-                    const Packing& source, GuidedHead* guided = nullptr) const;
-  // One word per row, those before it and the source remembered for layer `number`.
+  DecoderLayer(ParameterScope scope, const ModelConfig& c);
+  Tensor operator()(const Tensor& y, const SentenceOffsets& target, const Tensor& memory,
+                    const SentenceOffsets& source, GuidedHead* guided = nullptr) const;
+  // One decoding step with one word per row. `memory` holds the keys and values of the earlier
+  // words and of the source for layer `number`.
   Tensor step(const Tensor& y, int64_t number, DecoderMemory& memory) const;
 };
 
-// Word embeddings scaled by √D plus positions (sections 3.4, 3.5). Positions are learned (P),
-// computed (waves) or neither.
-struct Embedder {
+// The embedding layer: word embeddings scaled by √D, plus positions (sections 3.4, 3.5). Positions
+// are learned (P), sinusoidal (waves) or absent.
+struct WordEmbedder {
   Tensor E;  // [V, D]
   Tensor P;  // [max length + 1, D] or absent
   std::optional<SinusoidTable> waves;
   double scale = 1, dropout = 0;
 
-  // Rows for the places below `longest`, and more; absent where there are no positions.
+  // At least `longest` rows of position vectors; absent if the model has no positions.
   Tensor positions(int64_t longest) const { return waves ? waves->rows(longest) : P; }
-  // ids and places are i32 [N]; every place is below `longest`.
-  Tensor operator()(const Tensor& ids, const Tensor& places, int64_t longest) const;
-  Tensor operator()(std::span<const int32_t> ids, const Tensor& places, int64_t longest) const {
-    return (*this)(Tensor::of(ids, E.device()), places, longest);
+  // ids and position_ids are i32 [N]; every position is below `longest`.
+  Tensor operator()(const Tensor& ids, const Tensor& position_ids, int64_t longest) const;
+  Tensor operator()(std::span<const int32_t> ids, const Tensor& position_ids,
+                    int64_t longest) const {
+    return (*this)(Tensor::of(ids, E.device()), position_ids, longest);
   }
-  Tensor operator()(std::span<const int32_t> ids, const Packing& sentences) const {
+  Tensor operator()(std::span<const int32_t> ids, const SentenceOffsets& sentences) const {
     return (*this)(ids, sentences.positions, sentences.longest);
   }
 };
 
-// Memories that no search uses now.
+// A pool of decoder memories that no search uses at the moment. Thread-safe.
 struct IdleMemories;
 std::shared_ptr<IdleMemories> idle_memories();
 
+// The Transformer. Searches in several threads may share one model.
 class Transformer : public Model {
  public:
   // Declares the parameters; parameters().allocate() must follow.
-  explicit Transformer(const ModelConfig& config, Type type = Type::f32, Device device = Cpu{});
+  explicit Transformer(const ModelConfig& config, ElementType type = ElementType::f32,
+                       Device device = Cpu{});
 
   const ModelConfig& config() const { return config_; }
-  void settle() const override;
+  void freeze_for_inference() const override;
   int64_t target_words() const override { return config_.target_words; }
   int64_t max_length() const override { return config_.max_length; }
 
-  BatchLoss loss(const Tokens& source, const Tokens& target_in, std::span<const int32_t> target_out,
-                 double label_smoothing) const override {
+  BatchLoss loss(const TokenBatch& source, const TokenBatch& target_in,
+                 std::span<const int32_t> target_out, double label_smoothing) const override {
     return guided_loss(source, target_in, target_out, label_smoothing, {});
   }
-  BatchLoss guided_loss(const Tokens& source, const Tokens& target_in,
+  BatchLoss guided_loss(const TokenBatch& source, const TokenBatch& target_in,
                         std::span<const int32_t> target_out, double label_smoothing,
-                        const Guidance& guidance) const override;
-  std::unique_ptr<Prepared> prepare(const Lesson& lesson, Fill fill) const override;
-  BatchLoss loss_of(const Prepared& lesson, double label_smoothing,
+                        const AlignmentGuidance& guidance) const override;
+  std::unique_ptr<PreparedBatch> prepare(const TrainingBatch& batch,
+                                         BatchPadding padding) const override;
+  BatchLoss loss_of(const PreparedBatch& batch, double label_smoothing,
                     double guided_weight) const override;
-  std::unique_ptr<DecoderState> start(const Tokens& source) const override;
-  bool joins() const override;  // on the host
-  void join(DecoderState& state, const Tokens& source) const override;
+  std::unique_ptr<DecoderState> start(const TokenBatch& source) const override;
+  bool can_extend() const override;  // on the CPU only
+  void join(DecoderState& state, const TokenBatch& source) const override;
   Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
   void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
-  bool steer(DecoderState& state, const Steering& rules) const override;
-  const Steered& step_ahead(DecoderState& state, int64_t rows) const override;
-  std::vector<std::vector<AttentionMap>> attention(const Tokens& source,
-                                                   const Tokens& target_in) const override;
-  Steps explain(const Tokens& source, const Tokens& target_in,
-                const AttentionRow& row) const override;
-  std::unique_ptr<Model> altered(const WhatIf& what) const override;
+  bool start_device_search(DecoderState& state, const BeamRules& rules) const override;
+  const BeamStepResult& device_step(DecoderState& state, int64_t rows) const override;
+  std::vector<std::vector<AttentionMap>> attention(const TokenBatch& source,
+                                                   const TokenBatch& target_in) const override;
+  ComputationSteps explain(const TokenBatch& source, const TokenBatch& target_in,
+                           const AttentionRow& row) const override;
+  std::unique_ptr<Model> with_intervention(const WhatIf& intervention) const override;
 
-  // The two stacks on embedded words.
-  Tensor encode(Tensor x, const Packing& source) const;
-  Tensor decode(Tensor y, const Packing& target, const Tensor& memory, const Packing& source,
-                GuidedHead* guided = nullptr) const;
-  // Scores of all words: [tokens, target words].
+  // The encoder stack and the decoder stack, applied to embedded words.
+  Tensor encode(Tensor x, const SentenceOffsets& source) const;
+  Tensor decode(Tensor y, const SentenceOffsets& target, const Tensor& memory,
+                const SentenceOffsets& source, GuidedHead* guided = nullptr) const;
+  // The scores of all target words: [tokens, target words].
   Tensor logits(const Tensor& y) const { return linear(y, W_out, b_out); }
 
  private:
-  // What one layer's attention asks with: q [queries, D] and kv [words, 2D], or both as qkv
-  // [words, 3D] where it is self-attention.
-  struct Asked {
+  // The projections of one attention layer: q [queries, D] and kv [words, 2D] of cross-attention,
+  // or qkv [words, 3D] of self-attention.
+  struct AttentionProjections {
     const char* kind;
     int64_t layer;
     Tensor q, kv, qkv;
   };
   // Visits every attention of the pairs in the order in which they are computed.
-  void each_attention(const Tokens& source, const Tokens& target_in,
-                      const std::function<void(const Asked&)>& visit) const;
+  void each_attention(const TokenBatch& source, const TokenBatch& target_in,
+                      const std::function<void(const AttentionProjections&)>& visit) const;
   DecoderMemory::Next next(const DecoderMemory& memory, std::span<const int32_t> words) const;
-  std::vector<Tensor> source_kv(const Tokens& source) const;
+  std::vector<Tensor> source_kv(const TokenBatch& source) const;
   Tensor compute_step(const DecoderMemory::Rows& in, const Tensor& P, DecoderMemory& memory) const;
-  Embedder embedder(const char* name, int64_t words, const Tensor& tied);
+  WordEmbedder embedder(const char* name, int64_t words, const Tensor& tied);
 
   ModelConfig config_;
-  std::shared_ptr<IdleMemories> idle_;  // between two searches
+  std::shared_ptr<IdleMemories> idle_;  // decoder memories for the next searches
 
  public:
-  Embedder embed_source, embed_target;
+  WordEmbedder embed_source, embed_target;
   std::vector<EncoderLayer> encoder_layers;
   std::vector<DecoderLayer> decoder_layers;
-  std::vector<LayerNorm> final_norms;  // none, or encoder's and decoder's
+  std::vector<LayerNorm> final_norms;  // empty, or the norms of encoder and decoder
   Tensor W_out, b_out;
 };
 

@@ -2,18 +2,18 @@
 #include <iterator>
 #include <mutex>
 
-#include "attention/steps.h"
+#include "attention/attention_steps.h"
 #include "models/transformer.h"
 #include "ops/embedding.h"
 #include "ops/shape.h"
 #include "tensor/tape.h"
 
-// The Transformer one word at a time: keys and values of earlier words are remembered, those of
-// the source are computed once per sentence.
+// Decoding with the Transformer one word at a time. The key/value cache keeps the keys and values
+// of earlier words. Those of the source are computed once per sentence.
 namespace fovea {
 
-// Memories that nobody uses. A GPU records its steps with a memory and can do them again for the
-// next sentences.
+// On a GPU, a memory also keeps the CUDA graphs of its steps. The pool lets the next sentences
+// reuse them.
 struct IdleMemories {
   std::mutex mutex;
   std::vector<std::unique_ptr<DecoderMemory>> all;
@@ -53,29 +53,29 @@ DecoderMemory& memory_of(DecoderState& state) { return *static_cast<State&>(stat
 
 Tensor DecoderLayer::step(const Tensor& y, int64_t number, DecoderMemory& memory) const {
   const Tensor a = add_1(y, [&](const Tensor& h) {
-    const Tensor qkv = linear(h, attend_self.W_QKV, attend_self.b_QKV, Give::activation);
+    const Tensor qkv = linear(h, attend_self.W_QKV, attend_self.b_QKV, OutputType::activation);
     return attend_self.W_O(memory.attend_words(number, qkv));
   });
   const Tensor b = add_2(a, [&](const Tensor& h) {
-    const Tensor q = linear(h, attend_source.W_Q, attend_source.b_Q, Give::activation);
+    const Tensor q = linear(h, attend_source.W_Q, attend_source.b_Q, OutputType::activation);
     return attend_source.W_O(memory.attend_source(number, q));
   });
   return add_3(b, feed_forward);
 }
 
-// What the decoder's layers look at, per layer [source tokens, 2D].
-std::vector<Tensor> Transformer::source_kv(const Tokens& source) const {
-  const Packing from = Packing::of(source.offsets, store_.device());
+// The keys and values of the cross-attention, per decoder layer [source tokens, 2D].
+std::vector<Tensor> Transformer::source_kv(const TokenBatch& source) const {
+  const SentenceOffsets from = SentenceOffsets::of(source.offsets, store_.device());
   const Tensor memory = encode(embed_source(source.ids, from), from);
   std::vector<Tensor> kv;
   for (const DecoderLayer& layer : decoder_layers) {
     const MultiHeadAttention& attend = layer.attend_source;
-    kv.push_back(linear(memory, attend.W_KV, attend.b_KV, Give::activation));
+    kv.push_back(linear(memory, attend.W_KV, attend.b_KV, OutputType::activation));
   }
   return kv;
 }
 
-std::unique_ptr<DecoderState> Transformer::start(const Tokens& source) const {
+std::unique_ptr<DecoderState> Transformer::start(const TokenBatch& source) const {
   auto state = std::make_unique<State>();
   state->home = idle_;
   state->memory = idle_->take();
@@ -86,16 +86,16 @@ std::unique_ptr<DecoderState> Transformer::start(const Tokens& source) const {
   return state;
 }
 
-bool Transformer::joins() const { return std::holds_alternative<Cpu>(store_.device()); }
+bool Transformer::can_extend() const { return std::holds_alternative<Cpu>(store_.device()); }
 
-void Transformer::join(DecoderState& state, const Tokens& source) const {
+void Transformer::join(DecoderState& state, const TokenBatch& source) const {
   memory_of(state).join(source_kv(source), source.offsets);
 }
 
 DecoderMemory::Next Transformer::next(const DecoderMemory& memory,
                                       std::span<const int32_t> words) const {
-  const int64_t place = std::min(memory.steps(), max_length());
-  return {words, static_cast<int32_t>(place), embed_target.positions(place + 1)};
+  const int64_t position = std::min(memory.steps(), max_length());
+  return {words, static_cast<int32_t>(position), embed_target.positions(position + 1)};
 }
 
 Tensor Transformer::compute_step(const DecoderMemory::Rows& in, const Tensor& P,
@@ -114,16 +114,16 @@ Tensor Transformer::step(DecoderState& state, std::span<const int32_t> words) co
       in, [&](const DecoderMemory::Rows& rows) { return compute_step(rows, in.constant, memory); });
 }
 
-bool Transformer::steer(DecoderState& state, const Steering& rules) const {
-  return memory_of(state).steer(rules);
+bool Transformer::start_device_search(DecoderState& state, const BeamRules& rules) const {
+  return memory_of(state).start_device_search(rules);
 }
 
-const Steered& Transformer::step_ahead(DecoderState& state, int64_t rows) const {
+const BeamStepResult& Transformer::device_step(DecoderState& state, int64_t rows) const {
   DecoderMemory& memory = memory_of(state);
   const std::vector<int32_t> begin(static_cast<size_t>(memory.steps() == 0 ? rows : 0), kStart);
   const DecoderMemory::Next in = next(memory, begin);
-  return memory.step_ahead(rows, in, [&](const DecoderMemory::Rows& these) {
-    return compute_step(these, in.constant, memory);
+  return memory.device_step(rows, in, [&](const DecoderMemory::Rows& inputs) {
+    return compute_step(inputs, in.constant, memory);
   });
 }
 
@@ -133,9 +133,10 @@ void Transformer::reorder(DecoderState& state, std::span<const int32_t> parents)
 
 namespace {
 
-// Cuts the weights of a packed batch into one map per head and adds them to each sentence's list.
+// Splits the weights of a packed batch into one map per head and appends the maps to the list of
+// each sentence.
 void add_maps(const char* kind, int64_t layer, int64_t heads, const Tensor& weights,
-              const Tokens& rows, const Tokens& cols,
+              const TokenBatch& rows, const TokenBatch& cols,
               std::vector<std::vector<AttentionMap>>& maps) {
   const std::vector<double> values = weights.values();
   auto at = values.begin();
@@ -153,18 +154,23 @@ void add_maps(const char* kind, int64_t layer, int64_t heads, const Tensor& weig
 
 }  // namespace
 
-void Transformer::each_attention(const Tokens& source, const Tokens& target_in,
-                                 const std::function<void(const Asked&)>& visit) const {
-  const Packing from = Packing::of(source.offsets, store_.device());
-  const Packing to = Packing::of(target_in.offsets, store_.device());
-  // What a sub-layer's function sees is x after post-norm, LayerNorm(x) before it in pre-norm.
-  auto seen = [&](const SubLayer& add, const Tensor& x) {
+void Transformer::each_attention(
+    const TokenBatch& source, const TokenBatch& target_in,
+    const std::function<void(const AttentionProjections&)>& visit) const {
+  const SentenceOffsets from = SentenceOffsets::of(source.offsets, store_.device());
+  const SentenceOffsets to = SentenceOffsets::of(target_in.offsets, store_.device());
+  // The input of a sub-layer's function: x with post-norm, LayerNorm(x) with pre-norm.
+  auto input_of = [&](const SubLayer& add, const Tensor& x) {
     return add.place == NormPlace::pre ? add.norm(x) : x;
   };
   Tensor x = embed_source(source.ids, from);
   for (size_t i = 0; i < encoder_layers.size(); ++i) {
     const EncoderLayer& layer = encoder_layers[i];
-    visit({"encoder", static_cast<int64_t>(i), {}, {}, layer.attend.project(seen(layer.add_1, x))});
+    visit({"encoder",
+           static_cast<int64_t>(i),
+           {},
+           {},
+           layer.attend.project(input_of(layer.add_1, x))});
     x = layer(x, from);
   }
   const Tensor memory = final_norms.empty() ? x : final_norms[0](x);
@@ -172,53 +178,53 @@ void Transformer::each_attention(const Tokens& source, const Tokens& target_in,
   for (size_t i = 0; i < decoder_layers.size(); ++i) {
     const DecoderLayer& layer = decoder_layers[i];
     const auto number = static_cast<int64_t>(i);
-    visit({"decoder", number, {}, {}, layer.attend_self.project(seen(layer.add_1, y))});
-    const Tensor a =
-        layer.add_1(y, [&](const Tensor& h) { return layer.attend_self(h, to, Look::back); });
+    visit({"decoder", number, {}, {}, layer.attend_self.project(input_of(layer.add_1, y))});
+    const Tensor a = layer.add_1(
+        y, [&](const Tensor& h) { return layer.attend_self(h, to, AttentionMask::causal); });
     visit({"cross",
            number,
-           layer.attend_source.queries(seen(layer.add_2, a)),
+           layer.attend_source.queries(input_of(layer.add_2, a)),
            layer.attend_source.keys_and_values(memory),
            {}});
     y = layer(y, to, memory, from);
   }
 }
 
-std::vector<std::vector<AttentionMap>> Transformer::attention(const Tokens& source,
-                                                              const Tokens& target_in) const {
-  const Packing from = Packing::of(source.offsets, store_.device());
-  const Packing to = Packing::of(target_in.offsets, store_.device());
+std::vector<std::vector<AttentionMap>> Transformer::attention(const TokenBatch& source,
+                                                              const TokenBatch& target_in) const {
+  const SentenceOffsets from = SentenceOffsets::of(source.offsets, store_.device());
+  const SentenceOffsets to = SentenceOffsets::of(target_in.offsets, store_.device());
   std::vector<std::vector<AttentionMap>> maps(static_cast<size_t>(source.sentences()));
-  const HeadsOptions everywhere{config_.heads, Look::everywhere, {}};
-  const HeadsOptions back{config_.heads, Look::back, {}};
-  each_attention(source, target_in, [&](const Asked& asked) {
-    const std::string_view kind = asked.kind;
-    const Tensor weights = kind == "encoder" ? self_attention_weights(asked.qkv, from, everywhere)
+  const HeadsOptions everywhere{config_.heads, AttentionMask::none, {}};
+  const HeadsOptions back{config_.heads, AttentionMask::causal, {}};
+  each_attention(source, target_in, [&](const AttentionProjections& p) {
+    const std::string_view kind = p.kind;
+    const Tensor weights = kind == "encoder" ? self_attention_weights(p.qkv, from, everywhere)
                            : kind == "decoder"
-                               ? self_attention_weights(asked.qkv, to, back)
-                               : cross_attention_weights(asked.q, asked.kv, to, from, everywhere);
-    add_maps(asked.kind, asked.layer, config_.heads, weights,
-             kind == "encoder" ? source : target_in, kind == "decoder" ? target_in : source, maps);
+                               ? self_attention_weights(p.qkv, to, back)
+                               : cross_attention_weights(p.q, p.kv, to, from, everywhere);
+    add_maps(p.kind, p.layer, config_.heads, weights, kind == "encoder" ? source : target_in,
+             kind == "decoder" ? target_in : source, maps);
   });
   return maps;
 }
 
-Steps Transformer::explain(const Tokens& source, const Tokens& target_in,
-                           const AttentionRow& row) const {
+ComputationSteps Transformer::explain(const TokenBatch& source, const TokenBatch& target_in,
+                                      const AttentionRow& row) const {
   const int64_t D = config_.size, d_k = D / config_.heads;
   const auto at = static_cast<size_t>(row.row);
-  Steps steps;
-  each_attention(source, target_in, [&](const Asked& asked) {
-    if (asked.kind != row.kind || asked.layer != row.layer) return;
-    // The head's part of the n-th of the matrices that stand side by side in x.
+  ComputationSteps steps;
+  each_attention(source, target_in, [&](const AttentionProjections& p) {
+    if (p.kind != row.kind || p.layer != row.layer) return;
+    // The head's columns of the n-th matrix in x, which holds several matrices side by side.
     const auto part = [&](const Tensor& x, int64_t n) {
       return rows_of(columns(x, n * D + row.head * d_k, d_k));
     };
-    const bool self = static_cast<bool>(asked.qkv);
-    const Row q = self ? part(asked.qkv, 0)[at] : part(asked.q, 0)[at];
-    std::vector<Row> keys = self ? part(asked.qkv, 1) : part(asked.kv, 0);
-    std::vector<Row> values = self ? part(asked.qkv, 2) : part(asked.kv, 1);
-    if (row.kind == "decoder") {  // words to come are not looked at
+    const bool self = static_cast<bool>(p.qkv);
+    const DoubleRow q = self ? part(p.qkv, 0)[at] : part(p.q, 0)[at];
+    std::vector<DoubleRow> keys = self ? part(p.qkv, 1) : part(p.kv, 0);
+    std::vector<DoubleRow> values = self ? part(p.qkv, 2) : part(p.kv, 1);
+    if (row.kind == "decoder") {  // later words are masked
       keys.resize(at + 1);
       values.resize(at + 1);
     }

@@ -21,19 +21,19 @@ ModelConfig small() {
   return c;
 }
 
-// The whole model, every option that changes the mathematics.
+// The gradient of the whole model, for every option that changes the computation.
 TEST(Transformer, Gradient) {
   std::vector<ModelConfig> configs(8, small());
   configs[1].norm = NormPlace::pre;
-  configs[2].activation = Function::gelu, configs[2].tied = Tied::output;
-  configs[3].activation = Function::silu, configs[3].tied = Tied::none;
+  configs[2].activation = Function::gelu, configs[2].tied = TiedEmbeddings::output;
+  configs[3].activation = Function::silu, configs[3].tied = TiedEmbeddings::none;
   configs[4].positions = Positions::learned, configs[4].max_length = 5;
   configs[5].positions = Positions::none, configs[5].output_bias = true;
   configs[6].final_norm = true, configs[6].scale_embeddings = false;
   configs[7].dropout = 0.2, configs[7].attention_dropout = 0.2, configs[7].activation_dropout = 0.2;
   const Sentences s = ragged();
   for (const ModelConfig& config : configs) {
-    const auto model = make_model(config, 3, Type::f64);
+    const auto model = make_model(config, 3, ElementType::f64);
     model->parameters().allocate_gradients();
     expect_gradient(parameters_of(model->parameters()), [&] {
       const DropoutScope dropout(5, 1);
@@ -42,9 +42,9 @@ TEST(Transformer, Gradient) {
   }
 }
 
-// Links of ragged(): none, one or several keys, the end symbols' too.
+// The alignment links of ragged(): none, one or several keys per word, also for end symbols.
 const std::vector<int32_t> kLinkOffsets{0, 2, 2, 3, 4, 4, 6}, kLinkKeys{0, 2, 3, 0, 0, 1};
-const Guidance kGuidance{kLinkOffsets, kLinkKeys, 0.3};
+const AlignmentGuidance kGuidance{kLinkOffsets, kLinkKeys, 0.3};
 
 ModelConfig guided(NormPlace norm) {
   ModelConfig c = small();
@@ -53,11 +53,11 @@ ModelConfig guided(NormPlace norm) {
   return c;
 }
 
-// The whole model with what training adds up: the loss and the part that guides attention.
+// The gradient of the training objective: the loss plus the alignment loss.
 TEST(Transformer, GuidedGradient) {
   const Sentences s = ragged();
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
-    const auto model = make_model(guided(norm), 3, Type::f64);
+    const auto model = make_model(guided(norm), 3, ElementType::f64);
     model->parameters().allocate_gradients();
     expect_gradient(parameters_of(model->parameters()), [&] {
       const BatchLoss found = model->guided_loss(s.sources(), s.targets(), s.out, 0.1, kGuidance);
@@ -66,14 +66,14 @@ TEST(Transformer, GuidedGradient) {
   }
 }
 
-// The step that reads a word is guided as the one that writes it would be by links that were moved
-// one row down; those of the sentence's last row lead nowhere.
-TEST(Transformer, TheStepThatReadsIsGuided) {
+// Guiding the step that reads a word equals guiding the step that writes it, with links moved down
+// by one row. The links of a sentence's last row are lost.
+TEST(Transformer, GuidesTheStepThatReads) {
   const Sentences s = ragged();
-  const auto loss = [&](AlignmentStep step, const Guidance& guidance) {
+  const auto loss = [&](AlignmentStep step, const AlignmentGuidance& guidance) {
     ModelConfig c = guided(NormPlace::post);
     c.alignment_step = step;
-    const auto model = make_model(c, 3, Type::f64);
+    const auto model = make_model(c, 3, ElementType::f64);
     return model->guided_loss(s.sources(), s.targets(), s.out, 0.1, guidance).guided.values().at(0);
   };
   const std::vector<int32_t> moved{0, 0, 2, 2, 2, 3, 3}, keys{0, 2, 0};  // rows 0-2, 3-4 and 5
@@ -82,29 +82,31 @@ TEST(Transformer, TheStepThatReadsIsGuided) {
   EXPECT_GT(std::abs(found - loss(AlignmentStep::writes, kGuidance)), 0.01);
 }
 
-// What fills a batch up changes nothing but the order of sums: Note [Filling].
-TEST(Transformer, FillingDoesNotMatter) {
+// Padding changes only the order of summation: Note [Filling].
+TEST(Transformer, PaddingDoesNotMatter) {
   const Sentences s = ragged();
-  const auto model = make_model(guided(NormPlace::post), 3, Type::f64);
+  const auto model = make_model(guided(NormPlace::post), 3, ElementType::f64);
   model->parameters().allocate_gradients();
   const Tensor gradients = model->parameters().gradients();
-  const Lesson lesson{s.sources(), s.targets(), s.out, kGuidance};
+  const TrainingBatch batch{s.sources(), s.targets(), s.out, kGuidance};
   std::vector<double> gradient, likelihood;
-  for (const Fill fill : {Fill::nothing, Fill::blocks, Fill::few_sizes}) {
+  for (const BatchPadding fill :
+       {BatchPadding::nothing, BatchPadding::blocks, BatchPadding::few_sizes}) {
     gradients.fill(0);
     Tape tape;
-    const BatchLoss found = model->loss_of(*model->prepare(lesson, fill), 0.1, kGuidance.weight);
+    const BatchLoss found = model->loss_of(*model->prepare(batch, fill), 0.1, kGuidance.weight);
     tape.backward(found.loss + found.surrogate);
     const auto words = found.log_likelihood.window(0, std::ssize(s.out)).values();
     const auto now = gradients.values();
-    if (fill == Fill::nothing) gradient = now, likelihood = words;
+    if (fill == BatchPadding::nothing) gradient = now, likelihood = words;
     for (size_t i = 0; i < words.size(); ++i) EXPECT_NEAR(words[i], likelihood[i], 1e-12);
     for (size_t i = 0; i < now.size(); ++i) ASSERT_NEAR(now[i], gradient[i], 1e-12) << i;
   }
 }
 
-// The guided loss is that of the attention which the model shows, and reports stay as they were.
-TEST(Transformer, GuidedLossIsOfTheHeadThatIsShown) {
+// The alignment loss agrees with the attention maps of the guided head. The reported loss does not
+// change.
+TEST(Transformer, GuidedLossAgreesWithTheMaps) {
   const Sentences s = ragged();
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
     const auto model = make_model(guided(norm), 3);
@@ -128,7 +130,7 @@ TEST(Transformer, GuidedLossIsOfTheHeadThatIsShown) {
     EXPECT_FALSE(plain.surrogate);
     for (const bool padded : {false, true}) {
       std::optional<Tape> tape;
-      if (padded) tape.emplace();  // Note [Whole blocks]
+      if (padded) tape.emplace();  // Note [Filling]
       const BatchLoss found = model->guided_loss(s.sources(), s.targets(), s.out, 0.1, kGuidance);
       EXPECT_NEAR(found.guided.values()[0], expected, 1e-5);
       EXPECT_NEAR(found.surrogate.values()[0], 0.3 * expected, 1e-5);
@@ -141,7 +143,7 @@ TEST(Transformer, GuidedLossIsOfTheHeadThatIsShown) {
 TEST(Transformer, FirstLossIsThatOfGuessing) {
   ModelConfig c = small();
   c.size = 32, c.heads = 4, c.inner = 64, c.target_words = c.source_words = 5000;
-  c.tied = Tied::none;
+  c.tied = TiedEmbeddings::none;
   const auto model = make_model(c, 1);
   const Sentences s = ragged();
   const double loss = model->loss(s.sources(), s.targets(), s.out, 0).loss.values()[0] /
@@ -149,19 +151,19 @@ TEST(Transformer, FirstLossIsThatOfGuessing) {
   EXPECT_NEAR(loss, std::log(5000.0), 0.02 * std::log(5000.0));
 }
 
-// Step by step with remembered keys and values against the whole sentence at once.
+// Decoding step by step with cached keys and values must equal the whole sentence at once.
 TEST(Transformer, StepsEqualTheWhole) {
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
     ModelConfig c = small();
     c.norm = norm, c.encoder_layers = c.decoder_layers = 2;
-    const auto model = make_model(c, 1, Type::f64);
+    const auto model = make_model(c, 1, ElementType::f64);
     Sentences s;
     s.add({3, 4, 5}, {6, 7, 8, 3});
     s.add({8, 8}, {3, 4, 5, 6});
     const auto whole = model->loss(s.sources(), s.targets(), s.out, 0).log_likelihood.values();
     auto state = model->start(s.sources());
     const std::vector<int32_t> swap{1, 0};
-    for (size_t t = 0; t < 5; ++t) {  // rows change places after every step
+    for (size_t t = 0; t < 5; ++t) {  // rows are swapped after every step
       const bool swapped = t % 2;
       const size_t first = swapped ? 5 : 0, second = swapped ? 0 : 5;
       const Tensor z = model->step(*state, std::vector<int32_t>{s.in[first + t], s.in[second + t]});
@@ -177,46 +179,47 @@ TEST(Transformer, StepsEqualTheWhole) {
   }
 }
 
-// What a model gives when its weights are kept for products alone is the same, bit for bit, also
-// when other models have come and gone.
-TEST(Transformer, SettlingChangesNothing) {
+// freeze_for_inference() does not change a bit of the results, also after another model was created
+// and destroyed.
+TEST(Transformer, FreezingDoesNotChangeResults) {
   ModelConfig config = small();
   config.size = 64, config.inner = 128;
   const Sentences s = ragged();
   const auto model = make_model(config, 3);
-  auto look = [&] {
+  auto results = [&] {
     auto state = model->start(s.sources());
-    std::vector<double> seen =
+    std::vector<double> all =
         model->step(*state, std::vector<int32_t>(s.source_offsets.size() - 1, 1)).values();
     for (const auto& maps : model->attention(s.sources(), s.targets()))
       for (const AttentionMap& map : maps)
-        seen.insert(seen.end(), map.weights.begin(), map.weights.end());
-    return seen;
+        all.insert(all.end(), map.weights.begin(), map.weights.end());
+    return all;
   };
-  const auto before = look();
-  model->settle();
-  EXPECT_EQ(look(), before);
-  EXPECT_EQ(look(), before);
+  const auto before = results();
+  model->freeze_for_inference();
+  EXPECT_EQ(results(), before);
+  EXPECT_EQ(results(), before);
   make_model(config, 4);
-  EXPECT_EQ(look(), before);
+  EXPECT_EQ(results(), before);
 }
 
-// Products of settled weights are made in blocks of rows and a rest, for any number of rows.
-TEST(Transformer, SettledWeightsTakeAnyNumberOfRows) {
+// Products with frozen weights run in blocks of rows plus a remainder. Any number of rows must
+// work.
+TEST(Transformer, FrozenWeightsTakeAnyNumberOfRows) {
   ModelConfig config = small();
   config.size = 64, config.inner = 128;
   const auto model = make_model(config, 3);
   std::vector<std::vector<double>> wanted;
-  for (const bool settled : {false, true})
+  for (const bool frozen : {false, true})
     for (int rows = 15; rows <= 34; ++rows) {
       Sentences s;
       for (int i = 0; i < rows; ++i) add_pair(s, i);
       const auto state = model->start(s.sources());
       const auto scores =
           model->step(*state, std::vector<int32_t>(static_cast<size_t>(rows), 1)).values();
-      if (!settled) {
+      if (!frozen) {
         wanted.push_back(scores);
-        if (rows == 34) model->settle();
+        if (rows == 34) model->freeze_for_inference();
         continue;
       }
       const auto& same = wanted[static_cast<size_t>(rows - 15)];
@@ -261,25 +264,25 @@ TEST(Transformer, AttentionMapsAreDistributions) {
   }
 }
 
-TEST(Transformer, ImpossibleShapesAreRefused) {
+TEST(Transformer, ImpossibleShapesAreRejected) {
   ModelConfig c = small();
   c.heads = 3;
-  EXPECT_THROW(c.check(Exit::data), Error);
+  EXPECT_THROW(c.check(ExitCode::data), Error);
   c = small();
   c.size = 5, c.heads = 1;
-  EXPECT_THROW(c.check(Exit::data), Error);
+  EXPECT_THROW(c.check(ExitCode::data), Error);
   c = small();
   c.source_words = 8;
-  EXPECT_THROW(c.check(Exit::data), Error);
+  EXPECT_THROW(c.check(ExitCode::data), Error);
   c = small();
-  c.alignment_layer = 1, c.alignment_head = 0;  // of one layer
-  EXPECT_THROW(c.check(Exit::data), Error);
+  c.alignment_layer = 1, c.alignment_head = 0;  // there is only layer 0
+  EXPECT_THROW(c.check(ExitCode::data), Error);
   c.alignment_layer = 0, c.alignment_head = 2;
-  EXPECT_THROW(c.check(Exit::data), Error);
+  EXPECT_THROW(c.check(ExitCode::data), Error);
   c.alignment_head = -1;
-  EXPECT_THROW(c.check(Exit::data), Error);
+  EXPECT_THROW(c.check(ExitCode::data), Error);
   c.alignment_head = 1;
-  EXPECT_NO_THROW(c.check(Exit::data));
+  EXPECT_NO_THROW(c.check(ExitCode::data));
 }
 
 }  // namespace

@@ -6,23 +6,23 @@
 
 namespace fovea {
 
-// x Wᵀ + b, as an activation. The weights are declared as they are multiplied: [out, in].
+// An affine layer: x Wᵀ + b, with the output in the activation type. W is [out, in].
 struct Affine {
   Tensor W, b;
 
-  Affine(Scope scope, int64_t in, int64_t out)
-      : W(scope.declare("W", {out, in}, Init::glorot(in, out))),
-        b(scope.declare("b", {out}, Init::constant(0))) {}
-  Tensor operator()(const Tensor& x) const { return linear(x, W, b, Give::activation); }
+  Affine(ParameterScope scope, int64_t in, int64_t out)
+      : W(scope.declare("W", {out, in}, ParameterInit::glorot(in, out))),
+        b(scope.declare("b", {out}, ParameterInit::constant(0))) {}
+  Tensor operator()(const Tensor& x) const { return linear(x, W, b, OutputType::activation); }
 };
 
-// g (x − μ) / σ + b, over the last axis.
+// Layer normalization over the last axis: g (x − μ) / σ + b.
 struct LayerNorm {
   Tensor g, b;
 
-  LayerNorm(Scope scope, int64_t size)
-      : g(scope.declare("g", {size}, Init::constant(1))),
-        b(scope.declare("b", {size}, Init::constant(0))) {}
+  LayerNorm(ParameterScope scope, int64_t size)
+      : g(scope.declare("g", {size}, ParameterInit::constant(1))),
+        b(scope.declare("b", {size}, ParameterInit::constant(0))) {}
   Tensor operator()(const Tensor& x) const { return layer_norm(x, g, b); }
   // LayerNorm(x + dropout(f))
   Tensor operator()(const Tensor& x, const Tensor& f, double rate) const {

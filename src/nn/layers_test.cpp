@@ -9,9 +9,9 @@ namespace {
 using namespace testing;
 
 TEST(Layers, GradientOfAffineAndNorm) {
-  ParameterStore store(Type::f64);
-  const Affine affine(Scope{store, "a"}, 5, 3);
-  const LayerNorm norm(Scope{store, "n"}, 3);
+  ParameterStore store(ElementType::f64);
+  const Affine affine(ParameterScope{store, "a"}, 5, 3);
+  const LayerNorm norm(ParameterScope{store, "n"}, 3);
   store.allocate(1);
   store.allocate_gradients();
   const Tensor x = random_input({4, 5}, 1);
@@ -21,22 +21,23 @@ TEST(Layers, GradientOfAffineAndNorm) {
 }
 
 TEST(Parameters, ValuesDependOnSeedAndNameAlone) {
-  auto first = [](uint64_t seed, bool extra) {
+  auto initial = [](uint64_t seed, bool extra) {
     ParameterStore store;
-    if (extra) store.declare("before", {7}, Init::normal(1));
-    const Tensor t = store.declare("t", {3, 4}, Init::glorot(4, 3));
+    if (extra) store.declare("before", {7}, ParameterInit::normal(1));
+    const Tensor t = store.declare("t", {3, 4}, ParameterInit::glorot(4, 3));
     store.allocate(seed);
     return t.values();
   };
-  EXPECT_EQ(first(1, false), first(1, true));
-  EXPECT_NE(first(1, false), first(2, false));
-  for (const double v : first(1, false)) EXPECT_LE(std::abs(v), std::sqrt(6.0 / 7));
+  EXPECT_EQ(initial(1, false), initial(1, true));
+  EXPECT_NE(initial(1, false), initial(2, false));
+  for (const double v : initial(1, false)) EXPECT_LE(std::abs(v), std::sqrt(6.0 / 7));
 }
 
 TEST(Parameters, AStackIsTheSameMemory) {
   ParameterStore store;
-  const Tensor a = store.declare("a", {2, 3}, Init::constant(1)),
-               b = store.declare("b", {1, 3}, Init::constant(2)), both = store.stack({a, b});
+  const Tensor a = store.declare("a", {2, 3}, ParameterInit::constant(1)),
+               b = store.declare("b", {1, 3}, ParameterInit::constant(2)),
+               both = store.stack({a, b});
   store.allocate(1);
   store.allocate_gradients();
   EXPECT_EQ(both.values(), (std::vector<double>{1, 1, 1, 1, 1, 1, 2, 2, 2}));
@@ -46,7 +47,7 @@ TEST(Parameters, AStackIsTheSameMemory) {
 }
 
 TEST(Positions, FirstRowsAsPublished) {
-  const auto half = sinusoids(Waves::half, 2, 4, Type::f64).values();
+  const auto half = sinusoids(SinusoidLayout::half, 2, 4, ElementType::f64).values();
   EXPECT_NEAR(half[4], 0.841471, 1e-6);
   EXPECT_NEAR(half[5], 0.01, 1e-6);
   EXPECT_NEAR(half[6], 0.540302, 1e-6);

@@ -15,23 +15,23 @@ uint64_t hash_of(const std::string& name) {  // FNV-1a
   return h;
 }
 
-std::vector<double> first_values(const ParameterStore::Parameter& p, uint64_t seed) {
+std::vector<double> initial_values(const ParameterStore::Parameter& p, uint64_t seed) {
   std::vector<double> values(static_cast<size_t>(p.tensor.elements()), p.init.scale);
   Random random(seed, hash_of(p.name));
-  if (p.init.kind == Init::Kind::uniform)
+  if (p.init.kind == ParameterInit::Kind::uniform)
     for (double& v : values) v = p.init.scale * (2 * random.uniform() - 1);
-  if (p.init.kind == Init::Kind::normal)
+  if (p.init.kind == ParameterInit::Kind::normal)
     for (double& v : values) v = p.init.scale * random.normal();
   return values;
 }
 
 }  // namespace
 
-Init Init::glorot(int64_t in, int64_t out) {
+ParameterInit ParameterInit::glorot(int64_t in, int64_t out) {
   return {Kind::uniform, std::sqrt(6.0 / static_cast<double>(in + out))};
 }
 
-Tensor ParameterStore::declare(const std::string& name, Shape shape, Init init) {
+Tensor ParameterStore::declare(const std::string& name, Shape shape, ParameterInit init) {
   assert(!values_ && !find(name));
   Tensor tensor = Tensor::declared(std::move(shape), type_, device_);
   parameters_.push_back({name, tensor, init, size_});
@@ -52,7 +52,7 @@ Tensor ParameterStore::stack(const std::vector<Tensor>& parts) {
 }
 
 void ParameterStore::place() {
-  parameters_changed();  // others may have stood at these addresses
+  parameters_changed();  // a freed store may have used the same addresses
   values_ = Tensor({size_}, type_, device_);
   auto put = [&](const Tensor& t, int64_t offset) {
     t.place(values_.buffer(), offset);
@@ -64,7 +64,7 @@ void ParameterStore::place() {
 
 void ParameterStore::allocate(uint64_t seed) {
   place();
-  for (const Parameter& p : parameters_) p.tensor.assign(first_values(p, seed));
+  for (const Parameter& p : parameters_) p.tensor.assign(initial_values(p, seed));
 }
 
 void ParameterStore::allocate_gradients() {

@@ -4,20 +4,22 @@
 
 namespace fovea {
 
-// Which sines and cosines stand where in a row of D entries, i = 0 … D/2 − 1:
+// The order of sines and cosines in a row of D entries, i = 0 … D/2 − 1:
 //   interleaved  PE[pos, 2i] = sin(pos / 10000^(2i/D)), PE[pos, 2i+1] = cos(same)  (Vaswani 2017)
 //   half         all sines, then all cosines
-//   half_m1      as half, with frequencies 10000^(−i / (D/2 − 1))  (tensor2tensor, Marian)
-enum class Waves { interleaved, half, half_m1 };
+//   half_m1      like half, with frequencies 10000^(−i / (D/2 − 1))  (tensor2tensor, Marian)
+enum class SinusoidLayout { interleaved, half, half_m1 };
 
-// Rows for the positions 0 … count − 1: [count, D]. D is even.
-Tensor sinusoids(Waves waves, int64_t count, int64_t D, Type type, Device device = Cpu{});
+// The rows of the positions 0 … count − 1: [count, D]. REQUIRES: D is even.
+Tensor sinusoids(SinusoidLayout layout, int64_t count, int64_t D, ElementType type,
+                 Device device = Cpu{});
 
-// Such a table that is as long as the longest sentence so far: a model that allows long sentences
-// costs nothing until one comes. Copies share the table; any thread may ask.
+// A table of sinusoids that grows with the longest sentence so far. A model with a large maximum
+// length therefore uses little memory until a long sentence arrives. Copies share the table.
+// Thread-safe.
 class SinusoidTable {
  public:
-  SinusoidTable(Waves waves, int64_t D, Type type, Device device);
+  SinusoidTable(SinusoidLayout layout, int64_t D, ElementType type, Device device);
   Tensor rows(int64_t count) const;  // at least `count` rows
 
  private:

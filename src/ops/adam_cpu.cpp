@@ -10,7 +10,7 @@ namespace fovea::kernel {
 namespace {
 
 constexpr int64_t kBlock = 4096;  // numbers per partial sum
-constexpr int64_t kLanes = 16;    // sums side by side within a block, so that it vectorises
+constexpr int64_t kLanes = 16;    // independent sums within a block, so that the loop vectorises
 
 template <class T>
 double block_squares(const T* x, int64_t n) {

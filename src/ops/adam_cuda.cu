@@ -1,23 +1,23 @@
 #include <cassert>
 
 #include "ops/adam_kernel.h"
-#include "ops/pack.cuh"
-#include "ops/warp.cuh"
 #include "tensor/cuda.h"
 #include "tensor/memory.h"
+#include "tensor/pack.cuh"
+#include "tensor/warp.cuh"
 
 namespace fovea::kernel {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMostBlocks = 1024;  // of kernels that go over numbers in strides
+constexpr int64_t kMostBlocks = 1024;  // of kernels with grid-stride loops
 
-// What a step multiplies with, worked out in double by one thread for all.
+// The factors of a step, computed in double by one thread for all others.
 struct AdamFactors {
   float scale, beta1, beta2, rest1, rest2, keep, rate, correct2, eps, decay, fresh;
-  bool taken;  // false: nothing is to be changed
+  bool applied;  // false: the step changes nothing
 
-  __device__ static AdamFactors of(const AdamStep& step, double norm, bool taken) {
+  __device__ static AdamFactors of(const AdamStep& step, double norm, bool applied) {
     const auto k = static_cast<double>(step.step);
     const double clip = step.clip > 0 ? fmin(1.0, step.clip / (step.scale * norm + 1e-6)) : 1.0;
     return {.scale = static_cast<float>(clip * step.scale),
@@ -31,11 +31,11 @@ struct AdamFactors {
             .eps = static_cast<float>(step.eps),
             .decay = static_cast<float>(step.ema_decay),
             .fresh = static_cast<float>(1 - step.ema_decay),
-            .taken = taken};
+            .applied = applied};
   }
 };
 
-// kWide numbers of each buffer.
+// Updates kWide numbers of each buffer.
 template <int kWide>
 __device__ void update(const AdamFactors& by, const AdamBuffers<float>& b, int64_t at) {
   auto place = [at](float* of) { return reinterpret_cast<Pack<kWide>*>(of + at); };
@@ -57,10 +57,10 @@ __device__ void update(const AdamFactors& by, const AdamBuffers<float>& b, int64
   if (b.ema) *place(b.ema) = ema;
 }
 
-// `wide` numbers are updated in packs of four, the others one by one.
+// The first `wide` numbers are updated in packs of four, the rest one by one.
 __global__ void update_each(const AdamFactors* factors, AdamBuffers<float> b, int64_t wide) {
   const AdamFactors by = *factors;
-  if (!by.taken) return;
+  if (!by.applied) return;
   const int64_t thread = int64_t{blockIdx.x} * kThreads + threadIdx.x;
   if (thread < wide / 4) return update<4>(by, b, 4 * thread);
   const int64_t at = wide + thread - wide / 4;
@@ -80,15 +80,15 @@ __global__ void sum_squares(const float* x, int64_t n, int64_t wide, double* par
     for (const float value : values.at) add(value);
   }
   for (int64_t at = wide + thread; at < n; at += threads) add(x[at]);
-  sum = across_block(sum, Sum{}, 0.0);
+  sum = across_block(sum, WarpSum{}, 0.0);
   if (threadIdx.x == 0) parts[blockIdx.x] = sum;
 }
 
-__global__ void judge(const double* parts, int count, const AdamStep* step, const float* loss,
-                      float* norm, AdamFactors* factors) {
+__global__ void find_factors(const double* parts, int count, const AdamStep* step,
+                             const float* loss, float* norm, AdamFactors* factors) {
   double sum = 0;
   for (int i = static_cast<int>(threadIdx.x); i < count; i += kThreads) sum += parts[i];
-  sum = across_block(sum, Sum{}, 0.0);
+  sum = across_block(sum, WarpSum{}, 0.0);
   if (threadIdx.x > 0) return;
   const double exact = sqrt(sum);
   *norm = static_cast<float>(exact);
@@ -96,7 +96,7 @@ __global__ void judge(const double* parts, int count, const AdamStep* step, cons
   *factors = AdamFactors::of(*step, exact, finite);
 }
 
-// The smallest of whole numbers is the same in whatever order they come.
+// atomicMin on integers is deterministic: the minimum does not depend on the order.
 __global__ void find_not_finite(const float* x, int64_t n, unsigned long long* first) {
   const int64_t threads = int64_t{gridDim.x} * kThreads;
   for (int64_t at = int64_t{blockIdx.x} * kThreads + threadIdx.x; at < n; at += threads)
@@ -131,8 +131,9 @@ void adam(Cuda on, const AdamStep* step, const T* loss, const AdamBuffers<T>& b,
   AdamFactors* const factors = reinterpret_cast<AdamFactors*>(parts + blocks);
   sum_squares<<<blocks, kThreads, 0, stream(on)>>>(b.gradient, b.n, wide, parts);
   check_launch("sum_squares");
-  judge<<<1, kThreads, 0, stream(on)>>>(parts, static_cast<int>(blocks), step, loss, norm, factors);
-  check_launch("judge");
+  find_factors<<<1, kThreads, 0, stream(on)>>>(parts, static_cast<int>(blocks), step, loss, norm,
+                                               factors);
+  check_launch("adam factors");
   update_each<<<blocks_for(threads, kThreads), kThreads, 0, stream(on)>>>(factors, b, wide);
   check_launch("adam");
 }

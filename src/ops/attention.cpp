@@ -12,17 +12,17 @@
 namespace fovea {
 namespace {
 
-// Which columns of which tensors hold queries, keys and values.
+// The tensors and columns that hold queries, keys and values.
 struct Operands {
   Tensor q, kv;
   int64_t key_column;  // of kv
-  Packing queries, keys;
+  SentenceOffsets queries, keys;
   HeadsOptions options;
   int64_t size;  // D
 };
 
 template <class T>
-kernel::Heads<T> heads_of(const Operands& in) {
+kernel::AttentionInput<T> kernel_input(const Operands& in) {
   const int64_t D = in.size;
   return {{in.q.data<T>(), in.q.cols()},
           {in.kv.data<T>() + in.key_column, in.kv.cols()},
@@ -32,7 +32,7 @@ kernel::Heads<T> heads_of(const Operands& in) {
           in.queries.sentences,
           in.options.heads,
           D / in.options.heads,
-          in.options.look,
+          in.options.mask,
           in.options.dropout,
           in.queries.longest,
           in.keys.longest};
@@ -46,27 +46,27 @@ Forward forward(const Operands& in) {
   Forward f;
   f.y = Tensor({in.q.rows(), in.size}, in.q.type(), in.q.device());
   run_activation(in.q, [&]<class T>(auto on, T) {
-    using W = Wide<T>;
+    using W = SumType<T>;
     if (Tape::live())
       f.log_sums = Tensor({in.q.rows(), in.options.heads}, type_of<W>(), in.q.device());
-    kernel::attention(on, heads_of<T>(in), kernel::Columns<T>{f.y.data<T>(), in.size},
+    kernel::attention(on, kernel_input<T>(in), kernel::StridedRows<T>{f.y.data<T>(), in.size},
                       f.log_sums.data<W>(), static_cast<W*>(nullptr));
   });
   return f;
 }
 
-void backward(const Operands& in, const Forward& f, const Tensor& dy, const Tensor& dq, Fold fold_q,
-              const Tensor& dkv, Fold fold_kv) {
+void backward(const Operands& in, const Forward& f, const Tensor& dy, const Tensor& dq,
+              OutputMode fold_q, const Tensor& dkv, OutputMode fold_kv) {
   run_activation(in.q, [&]<class T>(auto on, T) {
-    const kernel::HeadsGrad<T> out{{dq.data<T>(), dq.cols()},
-                                   {dkv.data<T>() + in.key_column, dkv.cols()},
-                                   {dkv.data<T>() + in.key_column + in.size, dkv.cols()},
-                                   fold_q,
-                                   fold_kv};
-    using Read = kernel::Columns<const T>;
-    kernel::attention_grad(on, heads_of<T>(in), Read{f.y.data<T>(), in.size},
+    const kernel::AttentionGrad<T> out{{dq.data<T>(), dq.cols()},
+                                       {dkv.data<T>() + in.key_column, dkv.cols()},
+                                       {dkv.data<T>() + in.key_column + in.size, dkv.cols()},
+                                       fold_q,
+                                       fold_kv};
+    using Read = kernel::StridedRows<const T>;
+    kernel::attention_grad(on, kernel_input<T>(in), Read{f.y.data<T>(), in.size},
                            Read{dy.data<T>(), in.size},
-                           static_cast<const Wide<T>*>(f.log_sums.data<Wide<T>>()), out);
+                           static_cast<const SumType<T>*>(f.log_sums.data<SumType<T>>()), out);
   });
 }
 
@@ -79,46 +79,49 @@ Tensor weights_of(const Operands& in) {
     total += in.options.heads * int64_t{q[b + 1] - q[b]} * (k[b + 1] - k[b]);
   Tensor weights({total}, in.q.type(), in.q.device());
   run(in.q, [&]<class T>(auto on, T) {
-    kernel::attention<T>(on, heads_of<T>(in), {}, nullptr, weights.data<T>());
+    kernel::attention<T>(on, kernel_input<T>(in), {}, nullptr, weights.data<T>());
   });
   return weights;
 }
 
-Operands of_self(const Tensor& qkv, const Packing& sentences, const HeadsOptions& options) {
+Operands self_operands(const Tensor& qkv, const SentenceOffsets& sentences,
+                       const HeadsOptions& options) {
   return {qkv, qkv, qkv.cols() / 3, sentences, sentences, options, qkv.cols() / 3};
 }
-Operands of_cross(const Tensor& q, const Tensor& kv, const Packing& queries, const Packing& keys,
-                  const HeadsOptions& options) {
+Operands cross_operands(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
+                        const SentenceOffsets& keys, const HeadsOptions& options) {
   assert(kv.cols() == 2 * q.cols());
   return {q, kv, 0, queries, keys, options, q.cols()};
 }
 
 }  // namespace
 
-Tensor self_attention(const Tensor& qkv, const Packing& sentences, const HeadsOptions& options) {
-  const Operands in = of_self(qkv, sentences, options);
+Tensor self_attention(const Tensor& qkv, const SentenceOffsets& sentences,
+                      const HeadsOptions& options) {
+  const Operands in = self_operands(qkv, sentences, options);
   const Forward f = forward(in);
   return record(f.y, {qkv}, [=](const Tensor& dy) {
-    gather(in.q.slot(), [&](const Tensor& d, Fold fold) { backward(in, f, dy, d, fold, d, fold); });
+    gather(in.q.slot(),
+           [&](const Tensor& d, OutputMode fold) { backward(in, f, dy, d, fold, d, fold); });
   });
 }
 
-Tensor cross_attention(const Tensor& q, const Tensor& kv, const Packing& queries,
-                       const Packing& keys, const HeadsOptions& options) {
-  const Operands in = of_cross(q, kv, queries, keys, options);
+Tensor cross_attention(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
+                       const SentenceOffsets& keys, const HeadsOptions& options) {
+  const Operands in = cross_operands(q, kv, queries, keys, options);
   const Forward f = forward(in);
   return record(f.y, {q, kv}, [=](const Tensor& dy) {
     assert(in.q.slot() && in.kv.slot());
-    gather(in.q.slot(), [&](const Tensor& dq, Fold fold_q) {
-      gather(in.kv.slot(), [&](const Tensor& dkv, Fold fold_kv) {
+    gather(in.q.slot(), [&](const Tensor& dq, OutputMode fold_q) {
+      gather(in.kv.slot(), [&](const Tensor& dkv, OutputMode fold_kv) {
         backward(in, f, dy, dq, fold_q, dkv, fold_kv);
       });
     });
   });
 }
 
-Tensor cross_attention_reference(const Tensor& q, const Tensor& kv, const Packing& queries,
-                                 const Packing& keys, const HeadsOptions& options) {
+Tensor cross_attention_reference(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
+                                 const SentenceOffsets& keys, const HeadsOptions& options) {
   const int64_t D = q.cols(), d_k = D / options.heads;
   const Tensor query_offsets = queries.offsets.to(Cpu{}), key_offsets = keys.offsets.to(Cpu{});
   const int32_t *from = query_offsets.data<int32_t>(), *to = key_offsets.data<int32_t>();
@@ -129,7 +132,8 @@ Tensor cross_attention_reference(const Tensor& q, const Tensor& kv, const Packin
     std::vector<double> seen(static_cast<size_t>(T * S), 1);
     for (int64_t i = 0; i < T; ++i)
       for (int64_t j = 0; j < S; ++j)
-        if (options.look == Look::back && j > i) seen[static_cast<size_t>(i * S + j)] = 0;
+        if (options.mask == AttentionMask::causal && j > i)
+          seen[static_cast<size_t>(i * S + j)] = 0;
     const Tensor keep = Tensor::of({T, S}, seen, q.type(), q.device());
     std::vector<Tensor> heads;
     for (int64_t h = 0; h < options.heads; ++h) {
@@ -138,22 +142,22 @@ Tensor cross_attention_reference(const Tensor& q, const Tensor& kv, const Packin
       const double scale = 1 / std::sqrt(static_cast<double>(d_k));
       heads.push_back(matmul(softmax(matmul(Q, transpose(K)) * scale, keep), V));
     }
-    sentences.push_back(side_by_side(heads));
+    sentences.push_back(concat_columns(heads));
   }
-  return below_each_other(sentences);
+  return concat_rows(sentences);
 }
 
-Tensor self_attention_weights(const Tensor& qkv, const Packing& sentences,
+Tensor self_attention_weights(const Tensor& qkv, const SentenceOffsets& sentences,
                               const HeadsOptions& options) {
-  return weights_of(of_self(qkv, sentences, options));
+  return weights_of(self_operands(qkv, sentences, options));
 }
 
-Tensor cross_attention_weights(const Tensor& q, const Tensor& kv, const Packing& queries,
-                               const Packing& keys, const HeadsOptions& options) {
-  return weights_of(of_cross(q, kv, queries, keys, options));
+Tensor cross_attention_weights(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
+                               const SentenceOffsets& keys, const HeadsOptions& options) {
+  return weights_of(cross_operands(q, kv, queries, keys, options));
 }
 
-Tensor attend_remembered(const Tensor& q, const Remembered& memory, int64_t heads) {
+Tensor attend_remembered(const Tensor& q, const CachedRows& memory, int64_t heads) {
   assert(q.device() == Device{Cpu{}});
   Tensor y = Tensor::like(q);
   run(q, [&]<class T>(auto on, T) {

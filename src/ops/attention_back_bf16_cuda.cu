@@ -3,7 +3,7 @@
 #include "ops/attention_tiles.cuh"
 #include "tensor/cuda.h"
 
-// The gradient of attention with products in bf16 by tensor cores; sums, weights before a product
+// The gradient of attention, with products in bf16 on tensor cores. Sums, weights before a product
 // and gradients of scores are float32.
 namespace fovea::kernel {
 namespace {
@@ -27,26 +27,26 @@ __device__ float dot_eights(uint4 a, uint4 b) {
   return dot_pairs(a.x, b.x) + dot_pairs(a.y, b.y) + dot_pairs(a.z, b.z) + dot_pairs(a.w, b.w);
 }
 
-// A tile of dy, and deltas[i] = ⟨y_i, dy_i⟩.
+// Loads a tile of dy, and computes deltas[i] = ⟨y_i, dy_i⟩.
 template <int kCols>
-__device__ void load_outputs(Columns<const bf16> dy, Columns<const bf16> y, int present,
-                             const Call& a, Bf16* to, float* deltas) {
-  constexpr int kLanes = kCols / 8, kUnderWay = 4;  // lanes of a row
+__device__ void load_outputs(StridedRows<const bf16> dy, StridedRows<const bf16> y, int present,
+                             const Bf16Attention& a, Bf16* to, float* deltas) {
+  constexpr int kLanes = kCols / 8, kInFlight = 4;  // lanes of a row
   const int size = static_cast<int>(a.in.size), col = static_cast<int>(threadIdx.x) % kLanes * 8;
   const int step = static_cast<int>(blockDim.x) / kLanes;
   for (int first = static_cast<int>(threadIdx.x) / kLanes; first < kTile;
-       first += kUnderWay * step) {
-    uint4 of_dy[kUnderWay], of_y[kUnderWay];
+       first += kInFlight * step) {
+    uint4 of_dy[kInFlight], of_y[kInFlight];
 #pragma unroll
-    for (int u = 0; u < kUnderWay; ++u) {
+    for (int u = 0; u < kInFlight; ++u) {
       const int row = first + u * step, cols = row < present ? size : 0;
       of_dy[u] = eight_at(dy.data + row * dy.stride, col, cols, a.aligned);
       of_y[u] = eight_at(y.data + row * y.stride, col, cols, a.aligned);
     }
 #pragma unroll
-    for (int u = 0; u < kUnderWay; ++u) {
+    for (int u = 0; u < kInFlight; ++u) {
       const int row = first + u * step;
-      const float sum = across_lanes(dot_eights(of_dy[u], of_y[u]), kLanes, Sum{});
+      const float sum = across_lanes(dot_eights(of_dy[u], of_y[u]), kLanes, WarpSum{});
       if (row >= kTile) continue;
       *reinterpret_cast<uint4*>(to + row * kStride<kCols> + col) = of_dy[u];
       if (col == 0) deltas[row] = sum;
@@ -55,27 +55,27 @@ __device__ void load_outputs(Columns<const bf16> dy, Columns<const bf16> y, int 
 }
 
 // Note [Two warps to a group]
-// A block has a tile of keys in groups of 16, and reads the queries in tiles of 32. Of each group
-// and tile, its two warps first compute the weights of 16 queries each; then, once all weights are
-// in shared memory, what dk and dv get of them, half of the columns each.
-struct Seat {
+// A block processes a tile of keys in groups of 16, and the queries in tiles of 32. Each group has
+// two warps. For each tile of queries, each of the two first computes the weights of 16 queries.
+// When all weights are in shared memory, each adds to half of the columns of dk and dv.
+struct WarpRole {
   int group, half;
-  __device__ Seat()
+  __device__ WarpRole()
       : group(static_cast<int>(threadIdx.x) / (2 * kWarp)),
         half(static_cast<int>(threadIdx.x) / kWarp % 2) {}
-  __device__ int key() const { return group * kWarpRows; }   // the first of the group
-  __device__ int query() const { return half * kWarpRows; }  // of those the warp weighs
+  __device__ int key() const { return group * kWarpRows; }   // the first key of the group
+  __device__ int query() const { return half * kWarpRows; }  // the warp's first query
 };
 
-// Shared memory of a block. Weights and gradients of scores have a row per key.
+// The layout of shared memory. Weights and gradients of scores have a row per key.
 template <int kCols>
-struct Desk {
+struct SharedTiles {
   static constexpr int kWords = kMostGroups * kWarpRows / kWarp;
   Bf16 *k, *v, *q, *dy, *w, *ds;
-  float *log_sums, *deltas, *parts;  // log_sums in powers of two; parts of deltas by each group
-  uint32_t* kept;                    // for each query a word per 32 keys
+  float *log_sums, *deltas, *parts;  // log_sums to base 2; parts: each group's part of deltas
+  uint32_t* kept;                    // for each query one word per 32 keys
 
-  __device__ Desk(Bf16* memory, int keys) {
+  __device__ SharedTiles(Bf16* memory, int keys) {
     k = memory;
     v = k + keys * kStride<kCols>;
     q = v + keys * kStride<kCols>;
@@ -93,76 +93,77 @@ struct Desk {
   }
 };
 
-// All that is read of a tile of queries. Where there is but one tile of keys, ⟨y, dy⟩ is had from
-// the weights, more exactly.
+// Loads a tile of queries. If there is only one tile of keys, ⟨y, dy⟩ is computed from the weights
+// instead, which is more accurate.
 template <int kCols>
-__device__ void load_queries(const Call& a, const CallBack& back, const Head& head,
-                             const Desk<kCols>& desk, int query, int key, bool only_tile) {
+__device__ void load_queries(const Bf16Attention& a, const Bf16AttentionGrad& back,
+                             const SentenceHead& head, const SharedTiles<kCols>& tiles, int query,
+                             int key, bool only_tile) {
   const int n = min(kTile, head.queries - query), row = head.first_query + query;
-  send_tile<kCols>(head.of(a.in.q, row), n, kTile, a, desk.q);
+  load_tile_async<kCols>(head.of(a.in.q, row), n, kTile, a, tiles.q);
   if (only_tile)
-    send_tile<kCols>(head.of(back.dy, row), n, kTile, a, desk.dy);
+    load_tile_async<kCols>(head.of(back.dy, row), n, kTile, a, tiles.dy);
   else
-    load_outputs<kCols>(head.of(back.dy, row), head.of(back.y, row), n, a, desk.dy, desk.deltas);
+    load_outputs<kCols>(head.of(back.dy, row), head.of(back.y, row), n, a, tiles.dy, tiles.deltas);
   const int i = static_cast<int>(threadIdx.x);
-  if (i < kTile) desk.log_sums[i] = i < n ? back.log_sums[head.entry(query + i)] * kLog2OfE : 0;
+  if (i < kTile) tiles.log_sums[i] = i < n ? back.log_sums[head.entry(query + i)] * kLog2OfE : 0;
   if (!a.dropout.on()) return;
   const int warps = static_cast<int>(blockDim.x) / kWarp;
   const int rows = kTile / warps, first = i / kWarp * rows;
   for (int word = 0; word < warps / 4 && key + kWarp * word < head.keys; ++word)
     draw_kept(a.dropout, head, query + first, key + kWarp * word, rows,
-              desk.kept + first * Desk<kCols>::kWords + word, Desk<kCols>::kWords);
+              tiles.kept + first * SharedTiles<kCols>::kWords + word, SharedTiles<kCols>::kWords);
 }
 
-// Of a group of keys (rows) and 16 queries (columns): the weights, and the gradients of the weights
-// as they were multiplied with v.
+// For a group of keys (rows) and 16 queries (columns): the weights, and the gradients of the
+// weights after dropout.
 struct Scores {
-  Part w[2] = {}, da[2] = {};
+  MmaSums w[2] = {}, da[2] = {};
 
   template <int kCols>
-  __device__ void multiply(const Desk<kCols>& desk, const Seat& seat) {
-    using Tile = Rows<kStride<kCols>>;
-    const Tile k{desk.k}, v{desk.v}, q{desk.q}, dy{desk.dy};
+  __device__ void multiply(const SharedTiles<kCols>& tiles, const WarpRole& role) {
+    using Tile = TileView<kStride<kCols>>;
+    const Tile k{tiles.k}, v{tiles.v}, q{tiles.q}, dy{tiles.dy};
 #pragma unroll
     for (int d = 0; d < kCols; d += 16) {
-      multiply_add(w[0], w[1], k.as_a(seat.key(), d), q.as_turned_b(seat.query(), d));     // k qᵀ
-      multiply_add(da[0], da[1], v.as_a(seat.key(), d), dy.as_turned_b(seat.query(), d));  // v dyᵀ
+      multiply_add(w[0], w[1], k.as_a(role.key(), d), q.as_turned_b(role.query(), d));     // k qᵀ
+      multiply_add(da[0], da[1], v.as_a(role.key(), d), dy.as_turned_b(role.query(), d));  // v dyᵀ
     }
   }
 
-  // Scores become weights, of which those that dropout left go into shared memory.
+  // Turns scores into weights, applies dropout, and stores the weights in shared memory.
   template <int kCols>
-  __device__ void weigh(const Call& a, const Head& head, const Desk<kCols>& desk, const Seat& seat,
-                        int query, int key) {
-    const Lane lane;
+  __device__ void weigh(const Bf16Attention& a, const SentenceHead& head,
+                        const SharedTiles<kCols>& tiles, const WarpRole& role, int query, int key) {
+    const MmaLane lane;
     const float scale = a.scale * kLog2OfE;
 #pragma unroll
     for (int n = 0; n < 2; ++n) {
-      float left[4];
+      float kept_weights[4];
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        const int at = seat.query() + 8 * n + 2 * lane.t + e, i = query + at;
-        const float log_sum = desk.log_sums[at];
+        const int at = role.query() + 8 * n + 2 * lane.t + e, i = query + at;
+        const float log_sum = tiles.log_sums[at];
         const uint32_t kept =
-            a.dropout.on() ? desk.kept[at * Desk<kCols>::kWords + seat.group / 2] : 0;
+            a.dropout.on() ? tiles.kept[at * SharedTiles<kCols>::kWords + role.group / 2] : 0;
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-          const int row = seat.key() + lane.g + 8 * h;
+          const int row = role.key() + lane.g + 8 * h;
           const bool seen = i < head.queries && head.sees(i, key + row);
           float &weight = w[n][2 * h + e], factor = 1;
           weight = seen ? exp2f(weight * scale - log_sum) : 0;
           if (a.dropout.on()) factor = kept >> row % kWarp & 1 ? a.dropout.scale() : 0;
-          left[2 * h + e] = weight * factor;
+          kept_weights[2 * h + e] = weight * factor;
           da[n][2 * h + e] *= factor;
         }
       }
-      put(desk.w, seat, n, left);
+      put(tiles.w, role, n, kept_weights);
     }
   }
 
-  // What this group has of Σ_j a_ij da_ij = ⟨y_i, dy_i⟩.
-  __device__ void put_parts(float* parts, const Seat& seat) const {
-    const Lane lane;
+  // Stores this group's part of Σ_j a_ij da_ij = ⟨y_i, dy_i⟩.
+  __device__ void put_parts(float* parts, const WarpRole& role) const {
+    const MmaLane lane;
 #pragma unroll
     for (int n = 0; n < 2; ++n)
 #pragma unroll
@@ -170,66 +171,67 @@ struct Scores {
         float sum = w[n][e] * da[n][e] + w[n][2 + e] * da[n][2 + e];
 #pragma unroll
         for (int step = 4; step < kWarp; step *= 2) sum += __shfl_xor_sync(~0u, sum, step);
-        if (lane.g == 0) parts[seat.group * kTile + seat.query() + 8 * n + 2 * lane.t + e] = sum;
+        if (lane.g == 0) parts[role.group * kTile + role.query() + 8 * n + 2 * lane.t + e] = sum;
       }
   }
 
-  // ds = a (da − ⟨y, dy⟩) / √d_k into shared memory, where delta(query) gives ⟨y, dy⟩.
+  // Stores ds = a (da − ⟨y, dy⟩) / √d_k in shared memory. delta(query) returns ⟨y, dy⟩.
   template <class Delta>
-  __device__ void put_gradient(const Call& a, Bf16* to, const Seat& seat, Delta delta) {
-    const Lane lane;
+  __device__ void put_gradient(const Bf16Attention& a, Bf16* to, const WarpRole& role,
+                               Delta delta) {
+    const MmaLane lane;
 #pragma unroll
     for (int n = 0; n < 2; ++n) {
       float ds[4];
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
-        const float less = delta(seat.query() + 8 * n + 2 * lane.t + e);
+        const float delta_i = delta(role.query() + 8 * n + 2 * lane.t + e);
 #pragma unroll
         for (int h = 0; h < 2; ++h)
-          ds[2 * h + e] = w[n][2 * h + e] * (da[n][2 * h + e] - less) * a.scale;
+          ds[2 * h + e] = w[n][2 * h + e] * (da[n][2 * h + e] - delta_i) * a.scale;
       }
-      put(to, seat, n, ds);
+      put(to, role, n, ds);
     }
   }
 
-  __device__ static void put(Bf16* to, const Seat& seat, int n, const float (&part)[4]) {
-    const Lane lane;
-    to += (seat.key() + lane.g) * kScoreStride + seat.query() + 8 * n + 2 * lane.t;
+  __device__ static void put(Bf16* to, const WarpRole& role, int n, const float (&part)[4]) {
+    const MmaLane lane;
+    to += (role.key() + lane.g) * kScoreStride + role.query() + 8 * n + 2 * lane.t;
     *reinterpret_cast<uint32_t*>(to) = pair(part[0], part[1]);
     *reinterpret_cast<uint32_t*>(to + 8 * kScoreStride) = pair(part[2], part[3]);
   }
 };
 
-// What half of the columns of dk and dv of a group get from a tile of queries.
+// Adds a tile of queries to half of the columns of dk and dv of a group.
 template <int kCols>
-__device__ void add_products(const Desk<kCols>& desk, const Seat& seat, int queries,
-                             Part (&dk)[kCols / 16], Part (&dv)[kCols / 16]) {
-  const Rows<kStride<kCols>> q{desk.q}, dy{desk.dy};
-  const Rows<kScoreStride> w{desk.w}, ds{desk.ds};
+__device__ void add_products(const SharedTiles<kCols>& tiles, const WarpRole& role, int queries,
+                             MmaSums (&dk)[kCols / 16], MmaSums (&dv)[kCols / 16]) {
+  const TileView<kStride<kCols>> q{tiles.q}, dy{tiles.dy};
+  const TileView<kScoreStride> w{tiles.w}, ds{tiles.ds};
   for (int i = 0; i < queries; i += 16) {
-    const Factor of_w = w.as_a(seat.key(), i), of_ds = ds.as_a(seat.key(), i);
+    const MmaFragment of_w = w.as_a(role.key(), i), of_ds = ds.as_a(role.key(), i);
 #pragma unroll
     for (int n = 0; n < kCols / 16; n += 2) {
-      const int col = seat.half * (kCols / 2) + 8 * n;
+      const int col = role.half * (kCols / 2) + 8 * n;
       multiply_add(dv[n], dv[n + 1], of_w, dy.as_b(i, col));  // dv = Aᵀ dy
       multiply_add(dk[n], dk[n + 1], of_ds, q.as_b(i, col));  // dk = dSᵀ q
     }
   }
 }
 
-// dq = dS k: warps take 16 queries and 32 columns at a time.
+// dq = dS k. A warp computes 16 queries and 32 columns at a time.
 template <int kCols>
-__device__ void store_dq(const Call& a, const Desk<kCols>& desk, Columns<bf16> dq, Fold fold,
-                         int queries, int keys) {
-  const Rows<kStride<kCols>> k{desk.k};
-  const Rows<kScoreStride> ds{desk.ds};
+__device__ void store_dq(const Bf16Attention& a, const SharedTiles<kCols>& tiles,
+                         StridedRows<bf16> dq, OutputMode fold, int queries, int keys) {
+  const TileView<kStride<kCols>> k{tiles.k};
+  const TileView<kScoreStride> ds{tiles.ds};
   const int warps = static_cast<int>(blockDim.x) / kWarp;
   for (int job = static_cast<int>(threadIdx.x) / kWarp; job < 2 * kCols / kTile; job += warps) {
     const int row = job % 2 * kWarpRows, col = job / 2 * kTile;
     if (row >= queries) continue;
-    Part parts[kParts] = {};
+    MmaSums parts[kParts] = {};
     for (int j = 0; j < keys; j += 16) {
-      const Factor of_ds = ds.as_turned_a(j, row);
+      const MmaFragment of_ds = ds.as_turned_a(j, row);
 #pragma unroll
       for (int n = 0; n < kParts; n += 2)
         multiply_add(parts[n], parts[n + 1], of_ds, k.as_b(j, col + 8 * n));
@@ -240,73 +242,76 @@ __device__ void store_dq(const Call& a, const Desk<kCols>& desk, Columns<bf16> d
 
 template <int kCols>
 __global__ void __launch_bounds__(2 * kMostGroups * kWarp, kCols <= 128 ? 2 : 1)
-    attend_back(const __grid_constant__ Call a, const __grid_constant__ CallBack back) {
+    attend_backward(const __grid_constant__ Bf16Attention a,
+                    const __grid_constant__ Bf16AttentionGrad back) {
   extern __shared__ uint4 memory[];
-  const Head head(a.in, blockIdx.x);
-  const Seat seat;
+  const SentenceHead head(a.in, blockIdx.x);
+  const WarpRole role;
   const int tile = static_cast<int>(blockDim.x) / (2 * kWarp) * kWarpRows;
-  const Desk<kCols> desk(reinterpret_cast<Bf16*>(memory), tile);
+  const SharedTiles<kCols> tiles(reinterpret_cast<Bf16*>(memory), tile);
   const bool only_tile = head.keys <= tile;
   if (head.keys == 0) clear_queries(head, back.out);
   for (int key = 0; key < head.keys; key += tile) {
-    if (key > 0) __syncthreads();  // all have read the tiles before
+    if (key > 0) __syncthreads();  // all warps have read the previous tiles
     const int keys = min(tile, head.keys - key), first = head.first_key + key;
-    const int groups = (keys + kWarpRows - 1) / kWarpRows, start = head.back ? key : 0;
-    send_tile<kCols>(head.of(a.in.k, first), keys, tile, a, desk.k);
-    send_tile<kCols>(head.of(a.in.v, first), keys, tile, a, desk.v);
-    Part dk[kCols / 16] = {}, dv[kCols / 16] = {};
+    const int groups = (keys + kWarpRows - 1) / kWarpRows, start = head.causal ? key : 0;
+    load_tile_async<kCols>(head.of(a.in.k, first), keys, tile, a, tiles.k);
+    load_tile_async<kCols>(head.of(a.in.v, first), keys, tile, a, tiles.v);
+    MmaSums dk[kCols / 16] = {}, dv[kCols / 16] = {};
     for (int query = start; query < head.queries; query += kTile) {
       const int queries = min(kTile, head.queries - query);
-      const bool weighs = seat.group < groups && seat.query() < queries;
+      const bool weighs = role.group < groups && role.query() < queries;
       if (query > start) __syncthreads();
-      load_queries(a, back, head, desk, query, key, only_tile);
+      load_queries(a, back, head, tiles, query, key, only_tile);
       all_arrived();
       __syncthreads();
       Scores scores;
       if (weighs) {
-        scores.multiply(desk, seat);
-        scores.weigh(a, head, desk, seat, query, key);
-        if (only_tile) scores.put_parts(desk.parts, seat);
+        scores.multiply(tiles, role);
+        scores.weigh(a, head, tiles, role, query, key);
+        if (only_tile) scores.put_parts(tiles.parts, role);
       }
       if (only_tile) __syncthreads();
       if (weighs)
-        scores.put_gradient(a, desk.ds, seat, [&](int i) {
-          if (!only_tile) return desk.deltas[i];
+        scores.put_gradient(a, tiles.ds, role, [&](int i) {
+          if (!only_tile) return tiles.deltas[i];
           float sum = 0;
-          for (int g = 0; g < groups; ++g) sum += desk.parts[g * kTile + i];
+          for (int g = 0; g < groups; ++g) sum += tiles.parts[g * kTile + i];
           return sum;
         });
       __syncthreads();
-      if (seat.group < groups) add_products(desk, seat, queries, dk, dv);
-      store_dq(a, desk, head.of(back.out.dq, head.first_query + query),
-               key == 0 ? back.out.fold_q : Fold::add, queries, keys);
+      if (role.group < groups) add_products(tiles, role, queries, dk, dv);
+      store_dq(a, tiles, head.of(back.out.dq, head.first_query + query),
+               key == 0 ? back.out.fold_q : OutputMode::add, queries, keys);
     }
-    const int col = seat.half * (kCols / 2), mine = first + seat.key();
-    store_parts(head.of(back.out.dk, mine), keys - seat.key(), col, a, back.out.fold_kv, dk,
+    const int col = role.half * (kCols / 2), mine = first + role.key();
+    store_parts(head.of(back.out.dk, mine), keys - role.key(), col, a, back.out.fold_kv, dk,
                 {1, 1});
-    store_parts(head.of(back.out.dv, mine), keys - seat.key(), col, a, back.out.fold_kv, dv,
+    store_parts(head.of(back.out.dv, mine), keys - role.key(), col, a, back.out.fold_kv, dv,
                 {1, 1});
   }
 }
 
 template <int kCols>
-void launch_back(Cuda on, const Call& a, const CallBack& back) {
+void launch_backward(Cuda on, const Bf16Attention& a, const Bf16AttentionGrad& back) {
   const int groups = a.in.longest_key <= 2 * kWarpRows ? 2 : kMostGroups;
-  const size_t bytes = Desk<kCols>::bytes(groups * kWarpRows);
-  allow_memory(attend_back<kCols>, bytes);
-  attend_back<kCols><<<static_cast<unsigned>(a.in.sentences * a.in.heads),
-                       static_cast<unsigned>(2 * groups * kWarp), bytes, stream(on)>>>(a, back);
+  const size_t bytes = SharedTiles<kCols>::bytes(groups * kWarpRows);
+  allow_memory(attend_backward<kCols>, bytes);
+  attend_backward<kCols><<<static_cast<unsigned>(a.in.sentences * a.in.heads),
+                           static_cast<unsigned>(2 * groups * kWarp), bytes, stream(on)>>>(a, back);
   check_launch("attention_grad in bf16");
 }
 
 }  // namespace
 
-void attention_grad(Cuda on, const Heads<bf16>& in, Columns<const bf16> y, Columns<const bf16> dy,
-                    const float* log_sums, const HeadsGrad<bf16>& out) {
+void attention_grad(Cuda on, const AttentionInput<bf16>& in, StridedRows<const bf16> y,
+                    StridedRows<const bf16> dy, const float* log_sums,
+                    const AttentionGrad<bf16>& out) {
   if (is_empty(in)) return;
-  const Call a = attending(in, {y, dy, read_only(out.dq), read_only(out.dk), read_only(out.dv)});
-  const CallBack back{y, dy, log_sums, out};
-  with_width(in.size, [&](auto width) { launch_back<width>(on, a, back); });
+  const Bf16Attention a =
+      attention_args(in, {y, dy, read_only(out.dq), read_only(out.dk), read_only(out.dv)});
+  const Bf16AttentionGrad back{y, dy, log_sums, out};
+  with_width(in.size, [&](auto width) { launch_backward<width>(on, a, back); });
 }
 
 }  // namespace fovea::kernel

@@ -4,23 +4,24 @@
 #include "ops/attention_tiles.cuh"
 #include "tensor/cuda.h"
 
-// Attention without the matrix of weights in memory, with products in bf16 by tensor cores (Dao:
-// FlashAttention-2, 2023). Sums, scores and weights before a product are float32.
+// Attention that does not store the matrix of weights, with products in bf16 on tensor cores (Dao:
+// FlashAttention-2, 2023). Sums, scores, and weights before a product are float32.
 namespace fovea::kernel {
 namespace {
 
 constexpr int kMostWarps = 4;
 
-// The 16 queries of a warp, which take in one tile of keys after the other. Index h is for the
-// lane's rows g and g + 8. Scores are in powers of two.
+// The running softmax sums of the 16 queries of a warp, updated for one tile of keys after another.
+// Index h stands for the lane's rows g and g + 8. Scores are base-2 logarithms.
 template <int kCols>
-struct Reader {
-  float top[2] = {-INFINITY, -INFINITY}, sum[2] = {};  // the sum is this lane's part
-  Part y[kCols / 8] = {};
+struct SoftmaxSums {
+  float top[2] = {-INFINITY, -INFINITY}, sum[2] = {};  // `sum` is this lane's part
+  MmaSums y[kCols / 8] = {};
 
-  // Scores of query i with the keys j + 8n and j + 8n + 1 become weights, against the highest
-  // score so far.
-  __device__ void normalise(const Head& head, int h, int i, int j, float scale, Part (&s)[kParts]) {
+  // Turns the scores of query i for the keys j + 8n and j + 8n + 1 into weights, relative to the
+  // highest score so far.
+  __device__ void normalise(const SentenceHead& head, int h, int i, int j, float scale,
+                            MmaSums (&s)[kParts]) {
     float high = -INFINITY, part = 0;
 #pragma unroll
     for (int n = 0; n < kParts; ++n)
@@ -30,7 +31,7 @@ struct Reader {
         x = head.sees(i, j + 8 * n + e) ? x * scale : -INFINITY;
         high = fmaxf(high, x);
       }
-    high = fmaxf(top[h], across_lanes(high, 4, Larger{}));
+    high = fmaxf(top[h], across_lanes(high, 4, WarpMax{}));
 #pragma unroll
     for (int n = 0; n < kParts; ++n)
 #pragma unroll
@@ -44,11 +45,11 @@ struct Reader {
 };
 
 template <int kCols>
-struct Desk {
+struct SharedTiles {
   Bf16 *q, *k, *v;
   uint32_t* kept;
 
-  __device__ Desk(Bf16* memory, int queries) {
+  __device__ SharedTiles(Bf16* memory, int queries) {
     q = memory;
     k = q + queries * kStride<kCols>;
     v = k + kTile * kStride<kCols>;
@@ -60,8 +61,8 @@ struct Desk {
   }
 };
 
-__device__ void drop(const Call& a, uint32_t kept, int h, Part (&w)[kParts]) {
-  const Lane lane;
+__device__ void drop(const Bf16Attention& a, uint32_t kept, int h, MmaSums (&w)[kParts]) {
+  const MmaLane lane;
 #pragma unroll
   for (int n = 0; n < kParts; ++n)
 #pragma unroll
@@ -69,13 +70,14 @@ __device__ void drop(const Call& a, uint32_t kept, int h, Part (&w)[kParts]) {
       w[n][2 * h + e] *= kept >> (8 * n + 2 * lane.t + e) & 1 ? a.dropout.scale() : 0;
 }
 
-// The warp whose first query is `query` takes in the tile of keys at `key`.
+// Processes the tile of keys at `key` for the warp whose first query is `query`.
 template <int kCols>
-__device__ void read(Reader<kCols>& reader, const Call& a, const Head& head,
-                     const Desk<kCols>& desk, const Factor (&q)[kCols / 16], int query, int key) {
-  const Lane lane;
-  const Rows<kStride<kCols>> k{desk.k}, v{desk.v};
-  Part s[kParts] = {};
+__device__ void accumulate(SoftmaxSums<kCols>& sums, const Bf16Attention& a,
+                           const SentenceHead& head, const SharedTiles<kCols>& tiles,
+                           const MmaFragment (&q)[kCols / 16], int query, int key) {
+  const MmaLane lane;
+  const TileView<kStride<kCols>> k{tiles.k}, v{tiles.v};
+  MmaSums s[kParts] = {};
 #pragma unroll
   for (int d = 0; d < kCols / 16; ++d)
 #pragma unroll
@@ -83,9 +85,9 @@ __device__ void read(Reader<kCols>& reader, const Call& a, const Head& head,
       multiply_add(s[n], s[n + 1], q[d], k.as_turned_b(8 * n, 16 * d));  // q kᵀ
 #pragma unroll
   for (int h = 0; h < 2; ++h)
-    reader.normalise(head, h, query + lane.g + 8 * h, key + 2 * lane.t, a.scale * kLog2OfE, s);
+    sums.normalise(head, h, query + lane.g + 8 * h, key + 2 * lane.t, a.scale * kLog2OfE, s);
   if (a.dropout.on()) {
-    uint32_t* kept = desk.kept + lane.warp * kWarpRows;
+    uint32_t* kept = tiles.kept + lane.warp * kWarpRows;
     draw_kept(a.dropout, head, query, key, kWarpRows, kept, 1);
     __syncwarp();
     drop(a, kept[lane.g], 0, s);
@@ -93,63 +95,64 @@ __device__ void read(Reader<kCols>& reader, const Call& a, const Head& head,
   }
 #pragma unroll
   for (int j = 0; j < kParts; j += 2) {
-    const Factor w = to_factor(s[j], s[j + 1]);
+    const MmaFragment w = to_factor(s[j], s[j + 1]);
 #pragma unroll
     for (int n = 0; n < kCols / 8; n += 2)
-      multiply_add(reader.y[n], reader.y[n + 1], w, v.as_b(8 * j, 8 * n));  // Σ_j a_ij v_j
+      multiply_add(sums.y[n], sums.y[n + 1], w, v.as_b(8 * j, 8 * n));  // Σ_j a_ij v_j
   }
 }
 
 template <int kCols>
 __global__ void __launch_bounds__(kMostWarps* kWarp)
-    attend_rows(const __grid_constant__ Call a, Columns<bf16> y, float* log_sums) {
+    attend_rows(const __grid_constant__ Bf16Attention a, StridedRows<bf16> y, float* log_sums) {
   extern __shared__ uint4 memory[];
-  const Head head(a.in, blockIdx.x);
-  const Lane lane;
+  const SentenceHead head(a.in, blockIdx.x);
+  const MmaLane lane;
   const int rows = static_cast<int>(blockDim.x) / kWarp * kWarpRows;
   const int first = static_cast<int>(blockIdx.y) * rows, present = min(rows, head.queries - first);
   if (present <= 0) return;
-  const Desk<kCols> desk(reinterpret_cast<Bf16*>(memory), rows);
-  send_tile<kCols>(head.of(a.in.q, head.first_query + first), present, rows, a, desk.q);
-  Reader<kCols> reader;
-  Factor q[kCols / 16];
+  const SharedTiles<kCols> tiles(reinterpret_cast<Bf16*>(memory), rows);
+  load_tile_async<kCols>(head.of(a.in.q, head.first_query + first), present, rows, a, tiles.q);
+  SoftmaxSums<kCols> sums;
+  MmaFragment q[kCols / 16];
   const int begin = lane.warp * kWarpRows;  // this warp's rows of the tile
   const int seen = head.seen_before(first + present);
   for (int key = 0; key < seen; key += kTile) {
-    if (key > 0) __syncthreads();  // all have read the tiles before
+    if (key > 0) __syncthreads();  // all warps have read the previous tiles
     const int n = min(kTile, head.keys - key);
-    send_tile<kCols>(head.of(a.in.k, head.first_key + key), n, kTile, a, desk.k);
-    send_tile<kCols>(head.of(a.in.v, head.first_key + key), n, kTile, a, desk.v);
+    load_tile_async<kCols>(head.of(a.in.k, head.first_key + key), n, kTile, a, tiles.k);
+    load_tile_async<kCols>(head.of(a.in.v, head.first_key + key), n, kTile, a, tiles.v);
     all_arrived();
     __syncthreads();
     if (begin >= present) continue;
     if (key == 0)
 #pragma unroll
-      for (int d = 0; d < kCols / 16; ++d) q[d] = Rows<kStride<kCols>>{desk.q}.as_a(begin, 16 * d);
-    read(reader, a, head, desk, q, first + begin, key);
+      for (int d = 0; d < kCols / 16; ++d)
+        q[d] = TileView<kStride<kCols>>{tiles.q}.as_a(begin, 16 * d);
+    accumulate(sums, a, head, tiles, q, first + begin, key);
   }
   float by[2];
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    const float sum = across_lanes(reader.sum[h], 4, Sum{});
-    by[h] = sum > 0 ? 1 / sum : 0;  // no keys: nothing was read
+    const float sum = across_lanes(sums.sum[h], 4, WarpSum{});
+    by[h] = sum > 0 ? 1 / sum : 0;  // 0 if there are no keys
     const int row = begin + lane.g + 8 * h;
     if (log_sums && lane.t == 0 && row < present)
-      log_sums[head.entry(first + row)] = (reader.top[h] + log2f(sum)) * kLogOf2;
+      log_sums[head.entry(first + row)] = (sums.top[h] + log2f(sum)) * kLogOf2;
   }
   if (y.data)
-    store_parts(head.of(y, head.first_query + first + begin), present - begin, 0, a, Fold::set,
-                reader.y, by);
+    store_parts(head.of(y, head.first_query + first + begin), present - begin, 0, a,
+                OutputMode::set, sums.y, by);
 }
 
 template <int kCols>
-void launch_forward(Cuda on, const Call& a, Columns<bf16> y, float* log_sums) {
+void launch_forward(Cuda on, const Bf16Attention& a, StridedRows<bf16> y, float* log_sums) {
   const int64_t warps =
       std::min<int64_t>(kMostWarps, (a.in.longest_query + kWarpRows - 1) / kWarpRows);
   const int rows = static_cast<int>(warps) * kWarpRows;
   const dim3 grid(static_cast<unsigned>(a.in.sentences * a.in.heads),
                   blocks_for(a.in.longest_query, rows));
-  const size_t bytes = Desk<kCols>::bytes(rows);
+  const size_t bytes = SharedTiles<kCols>::bytes(rows);
   allow_memory(attend_rows<kCols>, bytes);
   attend_rows<kCols>
       <<<grid, static_cast<unsigned>(warps * kWarp), bytes, stream(on)>>>(a, y, log_sums);
@@ -158,11 +161,12 @@ void launch_forward(Cuda on, const Call& a, Columns<bf16> y, float* log_sums) {
 
 }  // namespace
 
-void attention(Cuda on, const Heads<bf16>& in, Columns<bf16> y, float* log_sums, float* weights) {
+void attention(Cuda on, const AttentionInput<bf16>& in, StridedRows<bf16> y, float* log_sums,
+               float* weights) {
   assert(!weights);
   static_cast<void>(weights);
   if (is_empty(in) || in.longest_query == 0) return;
-  const Call a = attending(in, {read_only(y)});
+  const Bf16Attention a = attention_args(in, {read_only(y)});
   with_width(in.size, [&](auto width) { launch_forward<width>(on, a, y, log_sums); });
 }
 

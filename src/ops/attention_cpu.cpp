@@ -5,23 +5,23 @@
 #include <limits>
 #include <vector>
 
+#include "gemm/small_gemm.h"
 #include "ops/attention_kernel.h"
 #include "ops/dropout_mask.h"
-#include "ops/tile.h"
 #include "ops/vector_math.h"
 
 namespace fovea::kernel {
 namespace {
 
 // Note [Queries in lanes]
-// Scores and weights of one head of one sentence stand as [keys, queries], the queries side by side
-// in whole vectors: sums over keys then are sums of vectors, and sentences shorter than a vector
-// take no longer than one. The lanes that are left over compute on zeros and are never stored.
+// The scores and weights of one head of one sentence are a matrix [keys, queries], with rows padded
+// to whole vectors. So sums over keys are sums of vectors, and a sentence shorter than a vector
+// costs no more than one vector. The unused lanes compute on zeros and are never stored.
 
-// Queries of a long sentence are taken in blocks, so that the matrix stays small.
+// Queries of a long sentence are processed in blocks, so that the matrix stays small.
 constexpr int64_t kQueryBlock = 64;
 
-// A matrix whose rows are whole vectors.
+// A matrix whose rows are padded to whole vectors.
 template <class T>
 struct Block {
   std::vector<T> values;
@@ -32,12 +32,12 @@ struct Block {
     if (std::ssize(values) < rows * stride) values.resize(static_cast<size_t>(rows * stride));
   }
   T* row(int64_t i) { return values.data() + i * stride; }
-  Strided<T> all() { return {values.data(), stride}; }
-  Strided<const T> turned() const { return {values.data(), 1, stride}; }  // its transpose
-  operator Strided<const T>() const { return {values.data(), stride}; }
+  StridedMatrix<T> all() { return {values.data(), stride}; }
+  StridedMatrix<const T> transposed() const { return {values.data(), 1, stride}; }  // its transpose
+  operator StridedMatrix<const T>() const { return {values.data(), stride}; }
 
-  // REQUIRES: the rows of `from` can be read to whole vectors.
-  void transpose(Strided<const T> from, int64_t rows, int64_t cols) {
+  // REQUIRES: the rows of `from` are readable up to a whole vector.
+  void transpose(StridedMatrix<const T> from, int64_t rows, int64_t cols) {
     resize(padded<T>(cols), rows);
     for (int64_t i = 0; i < rows; i += kLanes<T>)
       for (int64_t j = 0; j < cols; j += kLanes<T>)
@@ -45,15 +45,15 @@ struct Block {
   }
 };
 
-// One head of one sentence.
+// A unit of work: one head of one sentence.
 template <class T>
 struct Job {
-  const Heads<T>& in;
+  const AttentionInput<T>& in;
   int64_t sentence, head;
   int64_t first_query, queries, first_key, keys;
   T scale;
 
-  Job(const Heads<T>& heads, int64_t index)
+  Job(const AttentionInput<T>& heads, int64_t index)
       : in(heads), sentence(index / heads.heads), head(index % heads.heads),
         first_query(heads.query_offsets[sentence]),
         queries(heads.query_offsets[sentence + 1] - first_query),
@@ -61,21 +61,23 @@ struct Job {
         scale(static_cast<T>(1 / std::sqrt(static_cast<double>(heads.size)))) {}
 
   template <class C>
-  Strided<C> rows(Columns<C> all, int64_t first) const {
+  StridedMatrix<C> rows(StridedRows<C> all, int64_t first) const {
     return {all.data + first * all.stride + head * in.size, all.stride};
   }
-  // The first lane that may look at key j where query i is in lane 0.
+  // The first lane that may attend to key j if query i is in lane 0.
   int first_lane(int64_t j, int64_t i) const {
-    return in.look == Look::back ? static_cast<int>(std::clamp<int64_t>(j - i, 0, kQueryBlock)) : 0;
+    return in.mask == AttentionMask::causal
+               ? static_cast<int>(std::clamp<int64_t>(j - i, 0, kQueryBlock))
+               : 0;
   }
   int64_t dropout_row_of(int64_t i) const { return (first_query + i) * in.heads + head; }
   int64_t log_sum_of(int64_t i) const { return (first_query + i) * in.heads + head; }
 };
 
-// The jobs of this thread: those of the sentences whose words other kernels give to it as well
+// The jobs of this thread: the sentences whose words this thread also processes in other kernels
 // (Note [Halves]).
 template <class T>
-std::pair<int64_t, int64_t> my_jobs(const Heads<T>& in) {
+std::pair<int64_t, int64_t> jobs_of_thread(const AttentionInput<T>& in) {
   const int64_t threads = omp_get_num_threads(), me = omp_get_thread_num();
   const int32_t *begin = in.query_offsets, *end = begin + in.sentences;
   const auto job_at = [&](int64_t thread) {
@@ -84,12 +86,12 @@ std::pair<int64_t, int64_t> my_jobs(const Heads<T>& in) {
   return {job_at(me), me + 1 == threads ? in.sentences * in.heads : job_at(me + 1)};
 }
 
-// Rows of one head as products read them: in place where they are whole vectors.
+// HeadRows of one head as an operand of products. They are not copied if they are whole vectors.
 template <class T>
-struct Rows {
+struct HeadRows {
   Block<T> copy = {};
 
-  Strided<const T> of(Strided<const T> from, int64_t rows, int64_t cols) {
+  StridedMatrix<const T> of(StridedMatrix<const T> from, int64_t rows, int64_t cols) {
     if (cols % kLanes<T> == 0) return from;
     copy.resize(rows, cols);
     for (int64_t i = 0; i < rows; ++i) {
@@ -100,12 +102,13 @@ struct Rows {
   }
 };
 
-// to (+)= A B, by way of `spare` where the rows of `to` are not whole vectors.
+// to (+)= A B. If the rows of `to` are not whole vectors, the product goes to `spare` first.
 template <class T>
-void product_into(Strided<T> to, int64_t m, int64_t n, int64_t k, Strided<const T> A,
-                  Strided<const T> B, Fold fold, Block<T>& spare) {
+void product_into(StridedMatrix<T> to, int64_t m, int64_t n, int64_t k, StridedMatrix<const T> A,
+                  StridedMatrix<const T> B, OutputMode fold, Block<T>& spare) {
   if (n % kLanes<T> == 0)
-    return tile_product<T>(m, n, k, A, B, to, fold == Fold::add ? SumKind::onto : SumKind::fresh);
+    return tile_product<T>(m, n, k, A, B, to,
+                           fold == OutputMode::add ? SumKind::onto : SumKind::fresh);
   spare.resize(m, n);
   tile_product<T>(m, spare.stride, k, A, B, spare.all());
   for (int64_t i = 0; i < m; ++i) {
@@ -114,7 +117,7 @@ void product_into(Strided<T> to, int64_t m, int64_t n, int64_t k, Strided<const 
   }
 }
 
-// Scores become weights: softmax over the keys; keys that a query may not look at get none.
+// Turns scores into weights: a softmax over the keys. Keys that a query may not attend to get 0.
 template <class T>
 void normalise(const Job<T>& job, int64_t block, int64_t queries, Block<T>& S, T* log_sums) {
   constexpr int kLane = static_cast<int>(kLanes<T>);
@@ -146,18 +149,19 @@ void normalise(const Job<T>& job, int64_t block, int64_t queries, Block<T>& S, T
       T* s = S.row(j) + v;
       const int first = job.first_lane(j, block + v);
 #pragma omp simd
-      for (int l = 0; l < kLane; ++l) s[l] = l >= first ? s[l] * sum[l] : T{0};  // not e^-87 either
+      for (int l = 0; l < kLane; ++l)
+        s[l] = l >= first ? s[l] * sum[l] : T{0};  // exp(−∞) is e^-87 here
     }
   }
 }
 
 template <class T>
 struct Scratch {
-  Rows<T> q, k, v, dy;
+  HeadRows<T> q, k, v, dy;
   Block<T> qt, dyt, s, ds, dropped, factors, factors_t, spare;
 };
 
-// to = from with weights dropped out; both may be the same.
+// to = from with dropout applied to the weights. Both may be the same block.
 template <class T>
 void drop(const Job<T>& job, int64_t block, int64_t queries, const DropoutMask& mask,
           Block<T>& from, Block<T>& to, Scratch<T>& w) {
@@ -170,16 +174,16 @@ void drop(const Job<T>& job, int64_t block, int64_t queries, const DropoutMask& 
     for (int64_t i = 0; i < queries; ++i) to.row(j)[i] = from.row(j)[i] * w.factors_t.row(j)[i];
 }
 
-// Products of one head's numbers, over all heads.
+// The number of multiplications of one matrix product, summed over all heads.
 template <class T>
-int64_t work_of(const Heads<T>& in) {
+int64_t work_of(const AttentionInput<T>& in) {
   const int64_t queries = in.query_offsets[in.sentences], keys = in.key_offsets[in.sentences];
   return queries * (keys / std::max<int64_t>(1, in.sentences) + 1) * in.heads * in.size;
 }
 
-// w.s = k qᵀ for some queries.
+// w.s = k qᵀ for a block of queries.
 template <class T>
-void scores(const Job<T>& job, Strided<const T> q, int64_t queries, Scratch<T>& w) {
+void scores(const Job<T>& job, StridedMatrix<const T> q, int64_t queries, Scratch<T>& w) {
   w.qt.transpose(q, queries, job.in.size);
   w.s.resize(job.keys, queries);
   tile_product<T>(job.keys, w.s.stride, job.in.size, job.rows(job.in.k, job.first_key), w.qt,
@@ -187,10 +191,10 @@ void scores(const Job<T>& job, Strided<const T> q, int64_t queries, Scratch<T>& 
 }
 
 template <class T>
-void attend(const Job<T>& job, const DropoutMask& mask, Columns<T> y, T* log_sums, T* weights,
+void attend(const Job<T>& job, const DropoutMask& mask, StridedRows<T> y, T* log_sums, T* weights,
             Scratch<T>& w) {
   const int64_t d = job.in.size, S = job.keys;
-  const Strided<const T> v = w.v.of(job.rows(job.in.v, job.first_key), S, d);
+  const StridedMatrix<const T> v = w.v.of(job.rows(job.in.v, job.first_key), S, d);
   for (int64_t block = 0; block < job.queries; block += kQueryBlock) {
     const int64_t n = std::min(kQueryBlock, job.queries - block), first = job.first_query + block;
     scores(job, w.q.of(job.rows(job.in.q, first), n, d), n, w);
@@ -199,14 +203,15 @@ void attend(const Job<T>& job, const DropoutMask& mask, Columns<T> y, T* log_sum
       for (int64_t j = 0; j < S; ++j) weights[(block + i) * S + j] = w.s.row(j)[i];
     if (!y.data) continue;
     if (job.in.dropout.on()) drop(job, block, n, mask, w.s, w.s, w);
-    product_into(job.rows(y, first), n, d, S, w.s.turned(), v, Fold::set, w.spare);  // Σ_j a_ij v_j
+    product_into(job.rows(y, first), n, d, S, w.s.transposed(), v, OutputMode::set,
+                 w.spare);  // Σ_j a_ij v_j
   }
 }
 
 }  // namespace
 
 template <class T>
-void attention(Cpu, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights) {
+void attention(Cpu, const AttentionInput<T>& in, StridedRows<T> y, T* log_sums, T* weights) {
   const DropoutMask mask(in.dropout);
   std::vector<int64_t> starts(static_cast<size_t>(in.sentences * in.heads));
   int64_t start = 0;
@@ -219,7 +224,7 @@ void attention(Cpu, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights) {
 #pragma omp parallel if (work_of(in) > kWorthThreads)
   {
     Scratch<T> scratch;
-    const auto [first, last] = my_jobs(in);
+    const auto [first, last] = jobs_of_thread(in);
     for (int64_t i = first; i < last; ++i)
       attend(Job<T>(in, i), mask, y, log_sums,
              weights ? weights + starts[static_cast<size_t>(i)] : nullptr, scratch);
@@ -228,7 +233,7 @@ void attention(Cpu, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights) {
 
 namespace {
 
-// The weights again, from the scores and log Σ exp.
+// Recomputes the weights from the scores and log Σ exp.
 template <class T>
 void recompute(const Job<T>& job, int64_t block, int64_t queries, const T* log_sums, Block<T>& S) {
   constexpr int kLane = static_cast<int>(kLanes<T>);
@@ -269,16 +274,16 @@ void score_gradient(const Job<T>& job, int64_t queries, Block<T>& A, Block<T>& d
 }
 
 template <class T>
-void attend_back(const Job<T>& job, const DropoutMask& mask, Columns<const T> dy_of,
-                 const T* log_sums, const HeadsGrad<T>& out, Scratch<T>& w) {
+void attend_backward(const Job<T>& job, const DropoutMask& mask, StridedRows<const T> dy_of,
+                     const T* log_sums, const AttentionGrad<T>& out, Scratch<T>& w) {
   const int64_t d = job.in.size, S = job.keys;
-  const Strided<const T> k = w.k.of(job.rows(job.in.k, job.first_key), S, d);
-  const Strided<T> dk = job.rows(out.dk, job.first_key), dv = job.rows(out.dv, job.first_key);
+  const StridedMatrix<const T> k = w.k.of(job.rows(job.in.k, job.first_key), S, d);
+  const StridedMatrix<T> dk = job.rows(out.dk, job.first_key), dv = job.rows(out.dv, job.first_key);
   for (int64_t block = 0; block == 0 || block < job.queries; block += kQueryBlock) {
     const int64_t n = std::min(kQueryBlock, job.queries - block), first = job.first_query + block;
-    const Fold fold = block ? Fold::add : out.fold_kv;
-    const Strided<const T> q = w.q.of(job.rows(job.in.q, first), n, d);
-    const Strided<const T> dy = w.dy.of(job.rows(dy_of, first), n, d);
+    const OutputMode fold = block ? OutputMode::add : out.fold_kv;
+    const StridedMatrix<const T> q = w.q.of(job.rows(job.in.q, first), n, d);
+    const StridedMatrix<const T> dy = w.dy.of(job.rows(dy_of, first), n, d);
     scores(job, q, n, w);
     recompute(job, block, n, log_sums, w.s);
     w.dyt.transpose(dy, n, d);
@@ -292,7 +297,7 @@ void attend_back(const Job<T>& job, const DropoutMask& mask, Columns<const T> dy
     }
     product_into<T>(dv, S, d, n, drops ? w.dropped : w.s, dy, fold, w.spare);  // dv = Aᵀ dy
     score_gradient(job, n, w.s, w.ds);
-    product_into(job.rows(out.dq, first), n, d, S, w.ds.turned(), k, out.fold_q,
+    product_into(job.rows(out.dq, first), n, d, S, w.ds.transposed(), k, out.fold_q,
                  w.spare);                                 // dq = dS k
     product_into<T>(dk, S, d, n, w.ds, q, fold, w.spare);  // dk = dSᵀ q
   }
@@ -301,22 +306,22 @@ void attend_back(const Job<T>& job, const DropoutMask& mask, Columns<const T> dy
 }  // namespace
 
 template <class T>
-void attention_grad(Cpu, const Heads<T>& in, Columns<const T> /*y*/, Columns<const T> dy,
-                    const T* log_sums, const HeadsGrad<T>& out) {
+void attention_grad(Cpu, const AttentionInput<T>& in, StridedRows<const T> /*y*/,
+                    StridedRows<const T> dy, const T* log_sums, const AttentionGrad<T>& out) {
   const DropoutMask mask(in.dropout);
 #pragma omp parallel if (work_of(in) > kWorthThreads)
   {
     Scratch<T> scratch;
-    const auto [first, last] = my_jobs(in);
+    const auto [first, last] = jobs_of_thread(in);
     for (int64_t i = first; i < last; ++i)
-      attend_back(Job<T>(in, i), mask, dy, log_sums, out, scratch);
+      attend_backward(Job<T>(in, i), mask, dy, log_sums, out, scratch);
   }
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                       \
-  template void attention(Cpu, const Heads<T>&, Columns<T>, T*, T*);                               \
-  template void attention_grad(Cpu, const Heads<T>&, Columns<const T>, Columns<const T>, const T*, \
-                               const HeadsGrad<T>&);
+#define FOVEA_INSTANTIATE(T)                                                        \
+  template void attention(Cpu, const AttentionInput<T>&, StridedRows<T>, T*, T*);   \
+  template void attention_grad(Cpu, const AttentionInput<T>&, StridedRows<const T>, \
+                               StridedRows<const T>, const T*, const AttentionGrad<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

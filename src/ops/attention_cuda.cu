@@ -3,48 +3,49 @@
 #include "ops/attention_quads.cuh"
 #include "tensor/cuda.h"
 
-// Attention without the matrix of weights in memory (Dao et al.: FlashAttention, NeurIPS 2022), in
-// float32.
+// Attention in float32 that does not store the matrix of weights (Dao et al.: FlashAttention,
+// NeurIPS 2022).
 namespace fovea::kernel {
 namespace {
 
 // Note [Lanes of a tile]
-// A warp computes 4 kRows rows of 32 weights. The lane at (x, y) of 8 × 4 has the rows y + 4r and
-// in them the weights x + 8c, or the quads x + 8c of a result. So the rows of weights that a warp
-// needs for its rows of the result are its own, and with the strides below no two lanes read or
-// write one bank of shared memory at the same time, unless they want the same number.
+// A warp computes 4 kRows rows of 32 weights. The lane at (x, y) of 8 × 4 computes the weights x +
+// 8c of the rows y + 4r, or the quads x + 8c of a result. So a warp computes all rows of weights
+// that its rows of the result need. With the strides below, shared memory accesses have no bank
+// conflicts, except that lanes may read the same number.
 template <int kCols>
-struct Sizes {
+struct TileSizes {
   static constexpr int kRows = kCols <= 64 ? 4 : 2;  // of a lane
   static constexpr int kWarpRows = 4 * kRows;
   static constexpr int kQuads = kCols / kTile;  // of a lane and row
   static constexpr int kStride = kCols + 4;
 };
-constexpr int kStride = kTile + 8;        // of rows of weights
-constexpr int kTurnedStride = kTile + 4;  // of columns of weights, kept as rows
+constexpr int kStride = kTile + 8;            // of rows of weights
+constexpr int kTransposedStride = kTile + 4;  // of columns of weights, kept as rows
 constexpr int kMostWarps = 4;
 
-struct Lane {
+struct TileLane {
   int warp, x, y;
-  __device__ Lane()
+  __device__ TileLane()
       : warp(static_cast<int>(threadIdx.x) / kWarp), x(static_cast<int>(threadIdx.x) % 8),
         y(static_cast<int>(threadIdx.x) % kWarp / 8) {}
 };
 
 template <int kCols>
-__device__ void load_tile(Columns<const float> from, int present, int rows,
-                          const Attending<float>& a, float* to) {
+__device__ void load_tile(StridedRows<const float> from, int present, int rows,
+                          const AttentionArgs<float>& a, float* to) {
   put_quads<kCols>(from, present, rows, a, [=](int row, int col, float4 quad) {
-    *reinterpret_cast<float4*>(to + row * Sizes<kCols>::kStride + col) = quad;
+    *reinterpret_cast<float4*>(to + row * TileSizes<kCols>::kStride + col) = quad;
   });
 }
 
 __device__ float4 quad_at(const float* from) { return *reinterpret_cast<const float4*>(from); }
 
-// s_rc = ⟨a_4r, b_8c⟩: the rows y + 4r of a and x + 8c of b, where a and b point at rows y and x.
+// s_rc = ⟨a_4r, b_8c⟩: the products of the rows y + 4r of a and x + 8c of b. a points at row y, b
+// at row x.
 template <int kCols, int kRows>
 __device__ void multiply(const float* a, const float* b, float (&s)[kRows][4]) {
-  constexpr int kStride = Sizes<kCols>::kStride;
+  constexpr int kStride = TileSizes<kCols>::kStride;
 #pragma unroll
   for (int r = 0; r < kRows; ++r)
 #pragma unroll
@@ -63,20 +64,20 @@ __device__ void multiply(const float* a, const float* b, float (&s)[kRows][4]) {
   }
 }
 
-// y_r += Σ_j w_rj v_j over j < n, where w points at row y of rows 4 kStep apart, and v at quad x of
-// its first row. REQUIRES: weights are 0 up to the next multiple of 4 after n.
+// y_r += Σ_j w_rj v_j over j < n. w points at row y of rows 4 kStep apart, v at quad x of its first
+// row. REQUIRES: weights are 0 up to the next multiple of 4 after n.
 template <int kCols, int kStep, int kRows, int kQuads>
-__device__ void weigh(const float* w, const float* v, int n, float4 (&y)[kRows][kQuads]) {
+__device__ void add_weighted(const float* w, const float* v, int n, float4 (&y)[kRows][kQuads]) {
   for (int j = 0; j < n; j += 4) {
     float4 weights[kRows];
 #pragma unroll
     for (int r = 0; r < kRows; ++r) weights[r] = quad_at(w + 4 * r * kStep + j);
 #pragma unroll
     for (int c = 0; c < kQuads; ++c) {
-      const float* from = v + j * Sizes<kCols>::kStride + kTile * c;
-      const float4 v_0 = quad_at(from), v_1 = quad_at(from + Sizes<kCols>::kStride),
-                   v_2 = quad_at(from + 2 * Sizes<kCols>::kStride),
-                   v_3 = quad_at(from + 3 * Sizes<kCols>::kStride);
+      const float* from = v + j * TileSizes<kCols>::kStride + kTile * c;
+      const float4 v_0 = quad_at(from), v_1 = quad_at(from + TileSizes<kCols>::kStride),
+                   v_2 = quad_at(from + 2 * TileSizes<kCols>::kStride),
+                   v_3 = quad_at(from + 3 * TileSizes<kCols>::kStride);
 #pragma unroll
       for (int r = 0; r < kRows; ++r) {
         add_scaled(y[r][c], weights[r].x, v_0);
@@ -96,10 +97,11 @@ __device__ void clear(float4 (&y)[kRows][kQuads]) {
     for (int c = 0; c < kQuads; ++c) y[r][c] = float4{};
 }
 
-// The rows y + 4r of a tile that has `present` rows, for the lane at `first` = y.
+// Stores the rows y + 4r of a tile that has `present` rows. `first` is the lane's y in the tile.
 template <int kRows, int kQuads>
-__device__ void store_rows(Columns<float> to, int first, int present, const Attending<float>& a,
-                           int x, Fold fold, const float4 (&y)[kRows][kQuads]) {
+__device__ void store_rows(StridedRows<float> to, int first, int present,
+                           const AttentionArgs<float>& a, int x, OutputMode fold,
+                           const float4 (&y)[kRows][kQuads]) {
 #pragma unroll
   for (int r = 0; r < kRows; ++r) {
     const int row = first + 4 * r;
@@ -111,30 +113,32 @@ __device__ void store_rows(Columns<float> to, int first, int present, const Atte
   }
 }
 
-// Some queries of a sentence, which take in one tile of keys after the other.
+// The running softmax sums of a lane's queries, updated for one tile of keys after another.
 template <int kCols>
-struct Reader {
-  using Size = Sizes<kCols>;
+struct SoftmaxSums {
+  using Size = TileSizes<kCols>;
   static constexpr int kRows = Size::kRows;
 
   float top[kRows], sum[kRows];  // max_j s_ij and this lane's part of Σ_j exp(s_ij − max)
   float4 y[kRows][Size::kQuads];
 
-  __device__ Reader() {
+  __device__ SoftmaxSums() {
     clear(y);
 #pragma unroll
     for (int r = 0; r < kRows; ++r) top[r] = -INFINITY, sum[r] = 0;
   }
 
-  // Scores of query i with the keys j + 8c become weights, against the highest score so far.
-  __device__ void normalise(const Head& head, int r, int i, int j, float scale, float (&s)[4]) {
+  // Turns the scores of query i for the keys j + 8c into weights, relative to the highest score so
+  // far.
+  __device__ void normalise(const SentenceHead& head, int r, int i, int j, float scale,
+                            float (&s)[4]) {
     float high = -INFINITY, part = 0;
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
       s[c] = head.sees(i, j + 8 * c) ? s[c] * scale : -INFINITY;
       high = fmaxf(high, s[c]);
     }
-    high = fmaxf(top[r], across_lanes(high, 8, Larger{}));
+    high = fmaxf(top[r], across_lanes(high, 8, WarpMax{}));
 #pragma unroll
     for (int c = 0; c < 4; ++c) part += s[c] = expf(s[c] - high);
     const float by = expf(top[r] - high);
@@ -148,8 +152,8 @@ struct Reader {
   __device__ void divide() {
 #pragma unroll
     for (int r = 0; r < kRows; ++r) {
-      sum[r] = across_lanes(sum[r], 8, Sum{});
-      const float by = sum[r] > 0 ? 1 / sum[r] : 0;  // no keys: nothing was read
+      sum[r] = across_lanes(sum[r], 8, WarpSum{});
+      const float by = sum[r] > 0 ? 1 / sum[r] : 0;  // 0 if there are no keys
 #pragma unroll
       for (int c = 0; c < Size::kQuads; ++c)
         y[r][c] = {y[r][c].x * by, y[r][c].y * by, y[r][c].z * by, y[r][c].w * by};
@@ -157,15 +161,15 @@ struct Reader {
   }
 };
 
-// Shared memory of a block that reads: q of its queries, k and v of a tile of keys, the weights of
-// the one for the other, and which of them are kept.
+// The layout of shared memory in the forward pass: q of the block's queries, k and v of a tile of
+// keys, the weights of these, and the bits of weights that dropout keeps.
 template <int kCols>
-struct Desk {
+struct SharedTiles {
   float *q, *k, *v, *w;
   uint32_t* kept;
 
-  __device__ Desk(float* memory, int queries) {
-    constexpr int kStep = Sizes<kCols>::kStride;
+  __device__ SharedTiles(float* memory, int queries) {
+    constexpr int kStep = TileSizes<kCols>::kStride;
     q = memory;
     k = q + queries * kStep;
     v = k + kTile * kStep;
@@ -173,186 +177,191 @@ struct Desk {
     kept = reinterpret_cast<uint32_t*>(w + queries * kStride);
   }
   static size_t bytes(int queries) {
-    return sizeof(float) * static_cast<size_t>((queries + 2 * kTile) * Sizes<kCols>::kStride +
+    return sizeof(float) * static_cast<size_t>((queries + 2 * kTile) * TileSizes<kCols>::kStride +
                                                queries * kStride + queries);
   }
 };
 
-// The warp whose first query is `query` takes in the tile of keys at `key`.
+// Processes the tile of keys at `key` for the warp whose first query is `query`.
 template <int kCols>
-__device__ void read(Reader<kCols>& reader, const Attending<float>& a, const Head& head,
-                     const Desk<kCols>& desk, int query, int key) {
-  using Size = Sizes<kCols>;
-  const Lane lane;
+__device__ void accumulate(SoftmaxSums<kCols>& sums, const AttentionArgs<float>& a,
+                           const SentenceHead& head, const SharedTiles<kCols>& tiles, int query,
+                           int key) {
+  using Size = TileSizes<kCols>;
+  const TileLane lane;
   const int row = lane.warp * Size::kWarpRows + lane.y;
   float s[Size::kRows][4];
-  multiply<kCols>(desk.q + row * Size::kStride, desk.k + lane.x * Size::kStride, s);
-  uint32_t* kept = desk.kept + lane.warp * Size::kWarpRows;
+  multiply<kCols>(tiles.q + row * Size::kStride, tiles.k + lane.x * Size::kStride, s);
+  uint32_t* kept = tiles.kept + lane.warp * Size::kWarpRows;
   if (a.dropout.on()) {
     draw_kept(a.dropout, head, query, key, Size::kWarpRows, kept, 1);
     __syncwarp();
   }
 #pragma unroll
   for (int r = 0; r < Size::kRows; ++r) {
-    reader.normalise(head, r, query + lane.y + 4 * r, key + lane.x, a.scale, s[r]);
-    float* w = desk.w + (row + 4 * r) * kStride + lane.x;
+    sums.normalise(head, r, query + lane.y + 4 * r, key + lane.x, a.scale, s[r]);
+    float* w = tiles.w + (row + 4 * r) * kStride + lane.x;
     const uint32_t bits = a.dropout.on() ? kept[lane.y + 4 * r] : ~0u;
     const float factor = a.dropout.on() ? a.dropout.scale() : 1;
 #pragma unroll
     for (int c = 0; c < 4; ++c) w[8 * c] = bits >> (lane.x + 8 * c) & 1 ? s[r][c] * factor : 0;
   }
   __syncwarp();
-  weigh<kCols, kStride>(desk.w + row * kStride, desk.v + 4 * lane.x, min(kTile, head.keys - key),
-                        reader.y);
+  add_weighted<kCols, kStride>(tiles.w + row * kStride, tiles.v + 4 * lane.x,
+                               min(kTile, head.keys - key), sums.y);
 }
 
 template <int kCols>
 __global__ void __launch_bounds__(kMostWarps* kWarp)
-    attend_rows(const __grid_constant__ Attending<float> a, Columns<float> y, float* log_sums) {
-  using Size = Sizes<kCols>;
+    attend_rows(const __grid_constant__ AttentionArgs<float> a, StridedRows<float> y,
+                float* log_sums) {
+  using Size = TileSizes<kCols>;
   extern __shared__ float4 memory[];
-  const Head head(a.in, blockIdx.x);
-  const Lane lane;
+  const SentenceHead head(a.in, blockIdx.x);
+  const TileLane lane;
   const int rows = static_cast<int>(blockDim.x) / kWarp * Size::kWarpRows;
   const int first = static_cast<int>(blockIdx.y) * rows, present = min(rows, head.queries - first);
   if (present <= 0) return;
-  const Desk<kCols> desk(reinterpret_cast<float*>(memory), rows);
-  load_tile<kCols>(head.of(a.in.q, head.first_query + first), present, rows, a, desk.q);
-  Reader<kCols> reader;
+  const SharedTiles<kCols> tiles(reinterpret_cast<float*>(memory), rows);
+  load_tile<kCols>(head.of(a.in.q, head.first_query + first), present, rows, a, tiles.q);
+  SoftmaxSums<kCols> sums;
   const int begin = lane.warp * Size::kWarpRows;  // this warp's rows of the tile
   const int seen = head.seen_before(first + present);
   for (int key = 0; key < seen; key += kTile) {
-    if (key > 0) __syncthreads();  // all have read the tiles before
+    if (key > 0) __syncthreads();  // all warps have accumulate the previous tiles
     const int n = min(kTile, head.keys - key);
-    load_tile<kCols>(head.of(a.in.k, head.first_key + key), n, kTile, a, desk.k);
-    load_tile<kCols>(head.of(a.in.v, head.first_key + key), n, kTile, a, desk.v);
+    load_tile<kCols>(head.of(a.in.k, head.first_key + key), n, kTile, a, tiles.k);
+    load_tile<kCols>(head.of(a.in.v, head.first_key + key), n, kTile, a, tiles.v);
     __syncthreads();
-    if (begin < present) read(reader, a, head, desk, first + begin, key);
+    if (begin < present) accumulate(sums, a, head, tiles, first + begin, key);
   }
-  reader.divide();
+  sums.divide();
   if (y.data)
-    store_rows(head.of(y, head.first_query + first), begin + lane.y, present, a, lane.x, Fold::set,
-               reader.y);
+    store_rows(head.of(y, head.first_query + first), begin + lane.y, present, a, lane.x,
+               OutputMode::set, sums.y);
   if (!log_sums || lane.x > 0) return;
 #pragma unroll
   for (int r = 0; r < Size::kRows; ++r) {
     const int row = begin + lane.y + 4 * r;
-    if (row < present) log_sums[head.entry(first + row)] = reader.top[r] + logf(reader.sum[r]);
+    if (row < present) log_sums[head.entry(first + row)] = sums.top[r] + logf(sums.sum[r]);
   }
 }
 
-// Shared memory of a block on the way back: a tile of keys and one of queries, and between them
-// the weights and the gradients of scores, by columns, the latter also by rows.
+// The layout of shared memory in the backward pass: a tile of keys and a tile of queries; for these
+// the weights and the gradients of scores by columns, the latter also by rows.
 template <int kCols>
-struct DeskBack {
-  float *k, *v, *q, *dy, *turned_w, *turned_ds, *ds, *log_sums, *deltas;
+struct BackwardTiles {
+  float *k, *v, *q, *dy, *transposed_w, *transposed_ds, *ds, *log_sums, *deltas;
   uint32_t* kept;
 
-  __device__ explicit DeskBack(float* memory) {
-    constexpr int kStep = Sizes<kCols>::kStride;
+  __device__ explicit BackwardTiles(float* memory) {
+    constexpr int kStep = TileSizes<kCols>::kStride;
     k = memory;
     v = k + kTile * kStep;
     q = v + kTile * kStep;
     dy = q + kTile * kStep;
-    turned_w = dy + kTile * kStep;
-    turned_ds = turned_w + kTile * kTurnedStride;
-    ds = turned_ds + kTile * kTurnedStride;
+    transposed_w = dy + kTile * kStep;
+    transposed_ds = transposed_w + kTile * kTransposedStride;
+    ds = transposed_ds + kTile * kTransposedStride;
     log_sums = ds + kTile * kStride;
     deltas = log_sums + kTile;
     kept = reinterpret_cast<uint32_t*>(deltas + kTile);
   }
   static constexpr size_t bytes() {
-    return sizeof(float) * kTile * (4 * Sizes<kCols>::kStride + 2 * kTurnedStride + kStride + 3);
+    return sizeof(float) * kTile *
+           (4 * TileSizes<kCols>::kStride + 2 * kTransposedStride + kStride + 3);
   }
 };
 
 template <int kCols>
-__device__ void load_queries(const Attending<float>& a, const AttendingBack<float>& back,
-                             const Head& head, const DeskBack<kCols>& desk, int query, int key) {
+__device__ void load_queries(const AttentionArgs<float>& a, const AttentionGradArgs<float>& back,
+                             const SentenceHead& head, const BackwardTiles<kCols>& tiles, int query,
+                             int key) {
   const int n = min(kTile, head.queries - query), row = head.first_query + query;
-  load_tile<kCols>(head.of(a.in.q, row), n, kTile, a, desk.q);
-  put_outputs<kCols>(head.of(back.dy, row), head.of(back.y, row), n, a, desk.deltas,
+  load_tile<kCols>(head.of(a.in.q, row), n, kTile, a, tiles.q);
+  put_outputs<kCols>(head.of(back.dy, row), head.of(back.y, row), n, a, tiles.deltas,
                      [&](int i, int col, float4 quad) {
-                       float* to = desk.dy + i * Sizes<kCols>::kStride + col;
+                       float* to = tiles.dy + i * TileSizes<kCols>::kStride + col;
                        *reinterpret_cast<float4*>(to) = quad;
                      });
   const int i = static_cast<int>(threadIdx.x);
-  if (i < kTile) desk.log_sums[i] = i < n ? back.log_sums[head.entry(query + i)] : 0;
+  if (i < kTile) tiles.log_sums[i] = i < n ? back.log_sums[head.entry(query + i)] : 0;
   if (a.dropout.on()) {
     const int rows = kTile * kWarp / static_cast<int>(blockDim.x), first = i / kWarp * rows;
-    draw_kept(a.dropout, head, query + first, key, rows, desk.kept + first, 1);
+    draw_kept(a.dropout, head, query + first, key, rows, tiles.kept + first, 1);
   }
 }
 
-// Weights and gradients of scores of one warp's queries: a from s and log Σ exp, and
-// ds = a (da − ⟨y, dy⟩) / √d_k, where ⟨a, da⟩ = ⟨y, dy⟩ also with dropout.
+// Computes the weights and the gradients of scores for the queries of one warp: a from s and log Σ
+// exp, and ds = a (da − ⟨y, dy⟩) / √d_k. ⟨a, da⟩ = ⟨y, dy⟩ holds also with dropout.
 template <int kCols>
-__device__ void score_gradient(const Attending<float>& a, const Head& head,
-                               const DeskBack<kCols>& desk, int query, int key) {
-  using Size = Sizes<kCols>;
-  const Lane lane;
+__device__ void score_gradient(const AttentionArgs<float>& a, const SentenceHead& head,
+                               const BackwardTiles<kCols>& tiles, int query, int key) {
+  using Size = TileSizes<kCols>;
+  const TileLane lane;
   const int row = lane.warp * Size::kWarpRows + lane.y;
   float s[Size::kRows][4], da[Size::kRows][4];
-  multiply<kCols>(desk.q + row * Size::kStride, desk.k + lane.x * Size::kStride, s);
-  multiply<kCols>(desk.dy + row * Size::kStride, desk.v + lane.x * Size::kStride, da);
+  multiply<kCols>(tiles.q + row * Size::kStride, tiles.k + lane.x * Size::kStride, s);
+  multiply<kCols>(tiles.dy + row * Size::kStride, tiles.v + lane.x * Size::kStride, da);
   const float kept_by = a.dropout.on() ? a.dropout.scale() : 1;
 #pragma unroll
   for (int r = 0; r < Size::kRows; ++r) {
     const int i = row + 4 * r;
-    const uint32_t bits = a.dropout.on() ? desk.kept[i] : ~0u;
+    const uint32_t bits = a.dropout.on() ? tiles.kept[i] : ~0u;
 #pragma unroll
     for (int c = 0; c < 4; ++c) {
       const int j = lane.x + 8 * c;
       const bool seen = query + i < head.queries && head.sees(query + i, key + j);
-      const float w = seen ? expf(s[r][c] * a.scale - desk.log_sums[i]) : 0;
+      const float w = seen ? expf(s[r][c] * a.scale - tiles.log_sums[i]) : 0;
       const float factor = bits >> j & 1 ? kept_by : 0;
-      const float ds = w * (da[r][c] * factor - desk.deltas[i]) * a.scale;
-      desk.turned_w[j * kTurnedStride + i] = w * factor;
-      desk.turned_ds[j * kTurnedStride + i] = ds;
-      desk.ds[i * kStride + j] = ds;
+      const float ds = w * (da[r][c] * factor - tiles.deltas[i]) * a.scale;
+      tiles.transposed_w[j * kTransposedStride + i] = w * factor;
+      tiles.transposed_ds[j * kTransposedStride + i] = ds;
+      tiles.ds[i * kStride + j] = ds;
     }
   }
 }
 
 template <int kCols>
-__global__ void __launch_bounds__(kTile / Sizes<kCols>::kWarpRows * kWarp)
-    attend_back(const __grid_constant__ Attending<float> a,
-                const __grid_constant__ AttendingBack<float> back) {
-  using Size = Sizes<kCols>;
+__global__ void __launch_bounds__(kTile / TileSizes<kCols>::kWarpRows * kWarp)
+    attend_backward(const __grid_constant__ AttentionArgs<float> a,
+                    const __grid_constant__ AttentionGradArgs<float> back) {
+  using Size = TileSizes<kCols>;
   using Rows = float4[Size::kRows][Size::kQuads];
   extern __shared__ float4 memory[];
-  const Head head(a.in, blockIdx.x);
-  const Lane lane;
-  const DeskBack<kCols> desk(reinterpret_cast<float*>(memory));
+  const SentenceHead head(a.in, blockIdx.x);
+  const TileLane lane;
+  const BackwardTiles<kCols> tiles(reinterpret_cast<float*>(memory));
   const int begin = lane.warp * Size::kWarpRows, row = begin + lane.y;
   if (head.keys == 0) clear_queries(head, back.out);
   for (int key = 0; key < head.keys; key += kTile) {
-    if (key > 0) __syncthreads();  // all have read the tiles before
+    if (key > 0) __syncthreads();  // all warps have accumulate the previous tiles
     const int keys = min(kTile, head.keys - key), first = head.first_key + key;
-    load_tile<kCols>(head.of(a.in.k, first), keys, kTile, a, desk.k);
-    load_tile<kCols>(head.of(a.in.v, first), keys, kTile, a, desk.v);
+    load_tile<kCols>(head.of(a.in.k, first), keys, kTile, a, tiles.k);
+    load_tile<kCols>(head.of(a.in.v, first), keys, kTile, a, tiles.v);
     Rows dk, dv;
     clear(dk);
     clear(dv);
-    for (int query = head.back ? key : 0; query < head.queries; query += kTile) {
-      if (query > (head.back ? key : 0)) __syncthreads();
+    for (int query = head.causal ? key : 0; query < head.queries; query += kTile) {
+      if (query > (head.causal ? key : 0)) __syncthreads();
       const int queries = min(kTile, head.queries - query);
-      load_queries(a, back, head, desk, query, key);
+      load_queries(a, back, head, tiles, query, key);
       __syncthreads();
-      if (begin < queries) score_gradient(a, head, desk, query, key);
+      if (begin < queries) score_gradient(a, head, tiles, query, key);
       __syncthreads();
       if (begin < keys) {
-        weigh<kCols, kTurnedStride>(desk.turned_w + row * kTurnedStride, desk.dy + 4 * lane.x,
-                                    queries, dv);  // dv = Aᵀ dy
-        weigh<kCols, kTurnedStride>(desk.turned_ds + row * kTurnedStride, desk.q + 4 * lane.x,
-                                    queries, dk);  // dk = dSᵀ q
+        add_weighted<kCols, kTransposedStride>(tiles.transposed_w + row * kTransposedStride,
+                                               tiles.dy + 4 * lane.x, queries, dv);  // dv = Aᵀ dy
+        add_weighted<kCols, kTransposedStride>(tiles.transposed_ds + row * kTransposedStride,
+                                               tiles.q + 4 * lane.x, queries, dk);  // dk = dSᵀ q
       }
       if (begin < queries) {
         Rows dq;
         clear(dq);
-        weigh<kCols, kStride>(desk.ds + row * kStride, desk.k + 4 * lane.x, keys, dq);  // dS k
+        add_weighted<kCols, kStride>(tiles.ds + row * kStride, tiles.k + 4 * lane.x, keys,
+                                     dq);  // dS k
         store_rows(head.of(back.out.dq, head.first_query + query), row, queries, a, lane.x,
-                   key == 0 ? back.out.fold_q : Fold::add, dq);
+                   key == 0 ? back.out.fold_q : OutputMode::add, dq);
       }
     }
     store_rows(head.of(back.out.dk, first), row, keys, a, lane.x, back.out.fold_kv, dk);
@@ -360,16 +369,16 @@ __global__ void __launch_bounds__(kTile / Sizes<kCols>::kWarpRows * kWarp)
   }
 }
 
-// The matrices themselves, for pictures and alignments: a warp per query, a lane per key.
+// Computes the matrices of weights, for pictures and alignments: a warp per query, a lane per key.
 __global__ void __launch_bounds__(kMostWarps* kWarp)
-    weights_of_rows(const __grid_constant__ Attending<float> a, float* weights) {
-  const Head head(a.in, blockIdx.x);
+    weights_of_rows(const __grid_constant__ AttentionArgs<float> a, float* weights) {
+  const SentenceHead head(a.in, blockIdx.x);
   const int sentence = static_cast<int>(blockIdx.x / static_cast<unsigned>(a.in.heads));
-  int64_t start = 0;  // of the sentence's matrices: those before it
+  int64_t start = 0;  // offset of the sentence's matrices
   for (int b = static_cast<int>(threadIdx.x); b < sentence; b += static_cast<int>(blockDim.x))
     start += int64_t{a.in.query_offsets[b + 1] - a.in.query_offsets[b]} *
              (a.in.key_offsets[b + 1] - a.in.key_offsets[b]);
-  start = across_block(start, Sum{}, int64_t{0}) * head.heads;
+  start = across_block(start, WarpSum{}, int64_t{0}) * head.heads;
 
   const int i = static_cast<int>(blockIdx.y * kMostWarps + threadIdx.x / kWarp);
   if (i >= head.queries) return;
@@ -384,21 +393,21 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
     row[j] = s * a.scale;
     top = fmaxf(top, row[j]);
   }
-  top = across_warp(top, Larger{});
+  top = across_warp(top, WarpMax{});
   for (int j = lane; j < seen; j += kWarp) sum += row[j] = expf(row[j] - top);
-  const float by = 1 / across_warp(sum, Sum{});
+  const float by = 1 / across_warp(sum, WarpSum{});
   for (int j = lane; j < head.keys; j += kWarp) row[j] = j < seen ? row[j] * by : 0;
 }
 
 template <int kCols>
-void launch_forward(Cuda on, const Attending<float>& a, Columns<float> y, float* log_sums) {
-  constexpr int kWarpRows = Sizes<kCols>::kWarpRows;
+void launch_forward(Cuda on, const AttentionArgs<float>& a, StridedRows<float> y, float* log_sums) {
+  constexpr int kWarpRows = TileSizes<kCols>::kWarpRows;
   const int64_t warps =
       std::min<int64_t>(kMostWarps, (a.in.longest_query + kWarpRows - 1) / kWarpRows);
   const int rows = static_cast<int>(warps) * kWarpRows;
   const dim3 grid(static_cast<unsigned>(a.in.sentences * a.in.heads),
                   blocks_for(a.in.longest_query, rows));
-  const size_t bytes = Desk<kCols>::bytes(rows);
+  const size_t bytes = SharedTiles<kCols>::bytes(rows);
   allow_memory(attend_rows<kCols>, bytes);
   attend_rows<kCols>
       <<<grid, static_cast<unsigned>(warps * kWarp), bytes, stream(on)>>>(a, y, log_sums);
@@ -406,17 +415,17 @@ void launch_forward(Cuda on, const Attending<float>& a, Columns<float> y, float*
 }
 
 template <int kCols>
-void launch_back(Cuda on, const Attending<float>& a, const AttendingBack<float>& back) {
-  constexpr unsigned kThreads = kTile / Sizes<kCols>::kWarpRows * kWarp;
-  constexpr size_t kBytes = DeskBack<kCols>::bytes();
-  allow_memory(attend_back<kCols>, kBytes);
-  attend_back<kCols>
+void launch_backward(Cuda on, const AttentionArgs<float>& a, const AttentionGradArgs<float>& back) {
+  constexpr unsigned kThreads = kTile / TileSizes<kCols>::kWarpRows * kWarp;
+  constexpr size_t kBytes = BackwardTiles<kCols>::bytes();
+  allow_memory(attend_backward<kCols>, kBytes);
+  attend_backward<kCols>
       <<<static_cast<unsigned>(a.in.sentences * a.in.heads), kThreads, kBytes, stream(on)>>>(a,
                                                                                              back);
   check_launch("attention_grad");
 }
 
-void launch_weights(Cuda on, const Attending<float>& a, float* weights) {
+void launch_weights(Cuda on, const AttentionArgs<float>& a, float* weights) {
   const dim3 grid(static_cast<unsigned>(a.in.sentences * a.in.heads),
                   blocks_for(a.in.longest_query, kMostWarps));
   weights_of_rows<<<grid, kMostWarps * kWarp, 0, stream(on)>>>(a, weights);
@@ -426,26 +435,26 @@ void launch_weights(Cuda on, const Attending<float>& a, float* weights) {
 }  // namespace
 
 template <class T>
-void attention(Cuda on, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights) {
+void attention(Cuda on, const AttentionInput<T>& in, StridedRows<T> y, T* log_sums, T* weights) {
   if (is_empty(in) || in.longest_query == 0) return;
-  const Attending<T> a = attending(in, {read_only(y)});
+  const AttentionArgs<T> a = attention_args(in, {read_only(y)});
   if (weights) launch_weights(on, a, weights);
   if (!y.data && !log_sums) return;
   with_width(in.size, [&](auto width) { launch_forward<width>(on, a, y, log_sums); });
 }
 
 template <class T>
-void attention_grad(Cuda on, const Heads<T>& in, Columns<const T> y, Columns<const T> dy,
-                    const T* log_sums, const HeadsGrad<T>& out) {
+void attention_grad(Cuda on, const AttentionInput<T>& in, StridedRows<const T> y,
+                    StridedRows<const T> dy, const T* log_sums, const AttentionGrad<T>& out) {
   if (is_empty(in)) return;
-  const Attending<T> a =
-      attending(in, {y, dy, read_only(out.dq), read_only(out.dk), read_only(out.dv)});
-  const AttendingBack<T> back{y, dy, log_sums, out};
-  with_width(in.size, [&](auto width) { launch_back<width>(on, a, back); });
+  const AttentionArgs<T> a =
+      attention_args(in, {y, dy, read_only(out.dq), read_only(out.dk), read_only(out.dv)});
+  const AttentionGradArgs<T> back{y, dy, log_sums, out};
+  with_width(in.size, [&](auto width) { launch_backward<width>(on, a, back); });
 }
 
-template void attention(Cuda, const Heads<float>&, Columns<float>, float*, float*);
-template void attention_grad(Cuda, const Heads<float>&, Columns<const float>, Columns<const float>,
-                             const float*, const HeadsGrad<float>&);
+template void attention(Cuda, const AttentionInput<float>&, StridedRows<float>, float*, float*);
+template void attention_grad(Cuda, const AttentionInput<float>&, StridedRows<const float>,
+                             StridedRows<const float>, const float*, const AttentionGrad<float>&);
 
 }  // namespace fovea::kernel

@@ -4,48 +4,50 @@
 
 namespace fovea::kernel {
 
-// Columns of a row-major matrix: entry (i, j) is data[i · stride + j].
+// A range of columns of a row-major matrix: entry (i, j) is data[i · stride + j].
 template <class T>
-struct Columns {
+struct StridedRows {
   T* data = nullptr;
   int64_t stride = 0;
 };
 
 template <class T>
-struct Heads {
-  Columns<const T> q, k, v;
+struct AttentionInput {
+  StridedRows<const T> q, k, v;
   const int32_t *query_offsets, *key_offsets;
   int64_t sentences, heads, size;  // size = d_k
-  Look look;
+  AttentionMask mask;
   Dropout dropout;
-  int64_t longest_query, longest_key;  // words of the longest sentence: what a GPU's grid needs
+  int64_t longest_query, longest_key;  // words of the longest sentence; they determine a GPU's grid
 };
 
-// y_i = Σ_j a_ij v_j, a = softmax(q kᵀ / √d_k). `log_sums` [N, heads] receives
-// log Σ_j exp(q k/√d_k) for the gradient; `weights` the matrices themselves. Each may be absent.
+// y_i = Σ_j a_ij v_j, a = softmax(q kᵀ / √d_k). `log_sums` [N, heads] receives log Σ_j exp(q
+// k/√d_k) for the gradient; `weights` receives the matrices a. Either may be absent.
 template <class T>
-void attention(Cpu, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights);
+void attention(Cpu, const AttentionInput<T>& in, StridedRows<T> y, T* log_sums, T* weights);
 template <class T>
-void attention(Cuda, const Heads<T>& in, Columns<T> y, T* log_sums, T* weights);
-// With products in bf16; REQUIRES: no weights are asked for.
-void attention(Cuda, const Heads<bf16>& in, Columns<bf16> y, float* log_sums, float* weights);
+void attention(Cuda, const AttentionInput<T>& in, StridedRows<T> y, T* log_sums, T* weights);
+// The same with products in bf16. REQUIRES: `weights` is absent.
+void attention(Cuda, const AttentionInput<bf16>& in, StridedRows<bf16> y, float* log_sums,
+               float* weights);
 
 template <class T>
-struct HeadsGrad {
-  Columns<T> dq, dk, dv;
-  Fold fold_q = Fold::set, fold_kv = Fold::set;
+struct AttentionGrad {
+  StridedRows<T> dq, dk, dv;
+  OutputMode fold_q = OutputMode::set, fold_kv = OutputMode::set;
 };
 
 template <class T>
-void attention_grad(Cpu, const Heads<T>& in, Columns<const T> y, Columns<const T> dy,
-                    const T* log_sums, const HeadsGrad<T>& out);
+void attention_grad(Cpu, const AttentionInput<T>& in, StridedRows<const T> y,
+                    StridedRows<const T> dy, const T* log_sums, const AttentionGrad<T>& out);
 template <class T>
-void attention_grad(Cuda, const Heads<T>& in, Columns<const T> y, Columns<const T> dy,
-                    const T* log_sums, const HeadsGrad<T>& out);
-void attention_grad(Cuda, const Heads<bf16>& in, Columns<const bf16> y, Columns<const bf16> dy,
-                    const float* log_sums, const HeadsGrad<bf16>& out);
+void attention_grad(Cuda, const AttentionInput<T>& in, StridedRows<const T> y,
+                    StridedRows<const T> dy, const T* log_sums, const AttentionGrad<T>& out);
+void attention_grad(Cuda, const AttentionInput<bf16>& in, StridedRows<const bf16> y,
+                    StridedRows<const bf16> dy, const float* log_sums,
+                    const AttentionGrad<bf16>& out);
 
-// A GPU decodes with decoder_memory_kernel.h.
+// For the CPU only. The GPU's version is in kv_cache_kernel.h.
 template <class T>
 void attend_remembered(Cpu, Matrix<const T> q, Matrix<const T> kv, Matrix<const int32_t> index,
                        const int32_t* lengths, int64_t heads, Matrix<T> y);

@@ -2,26 +2,27 @@
 
 #include "ops/attention_head.cuh"
 
-// How the float32 kernels of attention read tiles: four columns at a time.
+// How the float32 attention kernels read tiles: four columns at a time.
 namespace fovea::kernel {
 
-// put(row, col, quad) for all quads of `rows` rows of kCols columns: `present` rows are read, the
-// others are 0. Some loads are under way before the first quad is put.
+// Calls put(row, col, quad) for all quads of `rows` rows of kCols columns. Rows from `present` on
+// are not read and get 0. Each thread starts kInFlight loads before it stores the first quad, to
+// hide the latency.
 template <int kCols, bool kAligned, class Put>
-__device__ void put_quads(Columns<const float> from, int present, int rows, int size, Put put) {
-  constexpr int kAcross = kCols / 4, kUnderWay = kAligned ? 8 : 1;
+__device__ void put_quads(StridedRows<const float> from, int present, int rows, int size, Put put) {
+  constexpr int kAcross = kCols / 4, kInFlight = kAligned ? 8 : 1;
   const int all = rows * kAcross, threads = static_cast<int>(blockDim.x);
-  for (int first = static_cast<int>(threadIdx.x); first < all; first += kUnderWay * threads) {
-    float4 quads[kUnderWay];
+  for (int first = static_cast<int>(threadIdx.x); first < all; first += kInFlight * threads) {
+    float4 quads[kInFlight];
 #pragma unroll
-    for (int u = 0; u < kUnderWay; ++u) {
+    for (int u = 0; u < kInFlight; ++u) {
       const int at = first + u * threads, row = at / kAcross;
       quads[u] = row < present
                      ? load_quad(from.data + row * from.stride, at % kAcross * 4, size, kAligned)
                      : float4{};
     }
 #pragma unroll
-    for (int u = 0; u < kUnderWay; ++u) {
+    for (int u = 0; u < kInFlight; ++u) {
       const int at = first + u * threads;
       if (at < all) put(at / kAcross, at % kAcross * 4, quads[u]);
     }
@@ -29,8 +30,8 @@ __device__ void put_quads(Columns<const float> from, int present, int rows, int 
 }
 
 template <int kCols, class Put>
-__device__ void put_quads(Columns<const float> from, int present, int rows,
-                          const Attending<float>& a, Put put) {
+__device__ void put_quads(StridedRows<const float> from, int present, int rows,
+                          const AttentionArgs<float>& a, Put put) {
   const int size = static_cast<int>(a.in.size);
   if (a.aligned)
     put_quads<kCols, true>(from, present, rows, size, put);
@@ -38,19 +39,19 @@ __device__ void put_quads(Columns<const float> from, int present, int rows,
     put_quads<kCols, false>(from, present, rows, size, put);
 }
 
-// The same for a tile of dy, and deltas[i] = ⟨y_i, dy_i⟩.
+// The same for a tile of dy; also computes deltas[i] = ⟨y_i, dy_i⟩.
 template <int kCols, class Put>
-__device__ void put_outputs(Columns<const float> dy, Columns<const float> y, int present,
-                            const Attending<float>& a, float* deltas, Put put) {
+__device__ void put_outputs(StridedRows<const float> dy, StridedRows<const float> y, int present,
+                            const AttentionArgs<float>& a, float* deltas, Put put) {
   constexpr int kLanes = kCols < 128 ? kCols / 4 : kWarp;  // of a row
-  constexpr int kQuads = kCols / (4 * kLanes), kUnderWay = 4 / kQuads;
+  constexpr int kQuads = kCols / (4 * kLanes), kInFlight = 4 / kQuads;
   const int size = static_cast<int>(a.in.size), lane = static_cast<int>(threadIdx.x) % kLanes;
   const int step = static_cast<int>(blockDim.x) / kLanes;
   for (int first = static_cast<int>(threadIdx.x) / kLanes; first < kTile;
-       first += kUnderWay * step) {
-    float4 of_dy[kUnderWay][kQuads] = {}, of_y[kUnderWay][kQuads] = {};
+       first += kInFlight * step) {
+    float4 of_dy[kInFlight][kQuads] = {}, of_y[kInFlight][kQuads] = {};
 #pragma unroll
-    for (int u = 0; u < kUnderWay; ++u)
+    for (int u = 0; u < kInFlight; ++u)
 #pragma unroll
       for (int c = 0; c < kQuads; ++c) {
         const int row = first + u * step, col = 4 * (lane + c * kLanes);
@@ -59,7 +60,7 @@ __device__ void put_outputs(Columns<const float> dy, Columns<const float> y, int
         of_y[u][c] = load_quad(y.data + row * y.stride, col, size, a.aligned);
       }
 #pragma unroll
-    for (int u = 0; u < kUnderWay; ++u) {
+    for (int u = 0; u < kInFlight; ++u) {
       const int row = first + u * step;
       float sum = 0;
 #pragma unroll
@@ -67,7 +68,7 @@ __device__ void put_outputs(Columns<const float> dy, Columns<const float> y, int
         sum += dot(of_dy[u][c], of_y[u][c]);
         if (row < kTile) put(row, 4 * (lane + c * kLanes), of_dy[u][c]);
       }
-      sum = across_lanes(sum, kLanes, Sum{});
+      sum = across_lanes(sum, kLanes, WarpSum{});
       if (lane == 0 && row < kTile) deltas[row] = sum;
     }
   }

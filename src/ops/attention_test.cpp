@@ -10,30 +10,30 @@ namespace {
 
 using namespace testing;
 
-Packing lengths(const std::vector<int32_t>& each) {
+SentenceOffsets lengths(const std::vector<int32_t>& each) {
   std::vector<int32_t> offsets{0};
   for (const int32_t n : each) offsets.push_back(offsets.back() + n);
-  return Packing::of(offsets);
+  return SentenceOffsets::of(offsets);
 }
 
 TEST(Attention, GradientOfSelf) {
   for (const auto& each : {std::vector<int32_t>{1}, {3, 1, 4}})
-    for (const Look look : {Look::everywhere, Look::back}) {
-      const Packing p = lengths(each);
+    for (const AttentionMask mask : {AttentionMask::none, AttentionMask::causal}) {
+      const SentenceOffsets p = lengths(each);
       const Tensor qkv = random_input({p.tokens, 3 * 6}, 1);
       for (const int64_t heads : {1, 2})
-        expect_gradient({qkv}, [&] { return self_attention(qkv, p, {heads, look, {}}); });
-      expect_gradient({qkv}, [&] { return self_attention(qkv, p, {3, look, {0.3f, 1, 2, 3}}); });
+        expect_gradient({qkv}, [&] { return self_attention(qkv, p, {heads, mask, {}}); });
+      expect_gradient({qkv}, [&] { return self_attention(qkv, p, {3, mask, {0.3f, 1, 2, 3}}); });
     }
 }
 
 TEST(Attention, GradientOfCross) {
-  const Packing queries = lengths({2, 1, 3}), keys = lengths({1, 4, 2});
+  const SentenceOffsets queries = lengths({2, 1, 3}), keys = lengths({1, 4, 2});
   const Tensor q = random_input({queries.tokens, 6}, 1), kv = random_input({keys.tokens, 12}, 2);
   const Dropout dropout{0.3f, 1, 2, 3};
   for (const Dropout& d : {Dropout{}, dropout})
     expect_gradient({q, kv}, [&] {
-      return cross_attention(q, kv, queries, keys, {2, Look::everywhere, d});
+      return cross_attention(q, kv, queries, keys, {2, AttentionMask::none, d});
     });
 }
 
@@ -41,9 +41,9 @@ TEST(Attention, GradientOfCross) {
 TEST(Attention, FusedEqualsItsReference) {
   for (const auto& each : {std::vector<int32_t>{1}, {5}, {1, 17, 3}, {70, 2}, {130}})
     for (const int64_t D : {4, 12, 20, 64})
-      for (const Look look : {Look::everywhere, Look::back}) {
-        const Packing p = lengths(each);
-        const HeadsOptions options{2, look, {}};
+      for (const AttentionMask mask : {AttentionMask::none, AttentionMask::causal}) {
+        const SentenceOffsets p = lengths(each);
+        const HeadsOptions options{2, mask, {}};
         const Tensor qkv = random_input({p.tokens, 3 * D}, 1);
         const Tensor seed = random_tensor({p.tokens, D}, 2);
         const Tensor single = in_float(qkv);
@@ -53,7 +53,7 @@ TEST(Attention, FusedEqualsItsReference) {
           const Tensor q = columns(qkv, 0, D), kv = columns(qkv, D, 2 * D);
           tape.backward(cross_attention_reference(q, kv, p, p, options), seed);
         }
-        const auto expected = Tensor::of(qkv.shape(), qkv.grad().values(), Type::f64);
+        const auto expected = Tensor::of(qkv.shape(), qkv.grad().values(), ElementType::f64);
         qkv.slot()->release();
         Tape tape;
         const Tensor y = self_attention(qkv, p, options);
@@ -67,9 +67,9 @@ TEST(Attention, FusedEqualsItsReference) {
 }
 
 TEST(Attention, WeightsSumToOneAndKeepToTheSentence) {
-  const Packing p = lengths({3, 1, 5});
-  const Tensor qkv = random_tensor({p.tokens, 24}, 1, Type::f32, 2);
-  const auto w = self_attention_weights(qkv, p, {2, Look::back, {}}).values();
+  const SentenceOffsets p = lengths({3, 1, 5});
+  const Tensor qkv = random_tensor({p.tokens, 24}, 1, ElementType::f32, 2);
+  const auto w = self_attention_weights(qkv, p, {2, AttentionMask::causal, {}}).values();
   size_t at = 0;
   for (const int64_t n : {3, 1, 5})
     for (int64_t h = 0; h < 2; ++h)
@@ -86,18 +86,18 @@ TEST(Attention, WeightsSumToOneAndKeepToTheSentence) {
   EXPECT_EQ(at, w.size());
 }
 
-// One query at a time over remembered keys gives what the whole sentence gives.
-TEST(Attention, RememberedEqualsWhole) {
+// One query at a time over cached keys gives the same results as the whole sentence.
+TEST(Attention, CachedRowsEqualTheWholeSentence) {
   const int64_t n = 9;
-  const Packing p = lengths({static_cast<int32_t>(n)});
+  const SentenceOffsets p = lengths({static_cast<int32_t>(n)});
   for (const int64_t D : {12, 48}) {  // heads of a few numbers, and of whole vectors
     const Tensor qkv = random_tensor({n, 3 * D}, 1);
-    const Tensor whole = self_attention(qkv, p, {3, Look::back, {}});
+    const Tensor whole = self_attention(qkv, p, {3, AttentionMask::causal, {}});
     const Tensor kv = columns(qkv, D, 2 * D);
     for (int64_t i = 0; i < n; ++i) {
       std::vector<int32_t> index(static_cast<size_t>(i + 1));
       for (size_t j = 0; j < index.size(); ++j) index[j] = static_cast<int32_t>(j);
-      const Remembered memory{kv, Tensor::of(index).view({1, i + 1}),
+      const CachedRows memory{kv, Tensor::of(index).view({1, i + 1}),
                               Tensor::of(std::vector<int32_t>{static_cast<int32_t>(i + 1)})};
       const Tensor y = attend_remembered(rows(columns(qkv, 0, D), i, 1), memory, 3);
       EXPECT_LE(nmse(y, whole.window(i, 1)), 1e-24);
@@ -106,11 +106,12 @@ TEST(Attention, RememberedEqualsWhole) {
 }
 
 TEST(Attention, DoesNotDependOnThreadsOrNeighbours) {
-  const Packing both = lengths({7, 20}), alone = lengths({20});
-  const Tensor qkv = random_tensor({27, 48}, 1, Type::f32);
-  const auto together = self_attention(qkv, both, {4, Look::everywhere, {}}).values();
+  const SentenceOffsets both = lengths({7, 20}), alone = lengths({20});
+  const Tensor qkv = random_tensor({27, 48}, 1, ElementType::f32);
+  const auto together = self_attention(qkv, both, {4, AttentionMask::none, {}}).values();
   omp_set_num_threads(1);
-  const auto single = self_attention(qkv.window(7, 20), alone, {4, Look::everywhere, {}}).values();
+  const auto single =
+      self_attention(qkv.window(7, 20), alone, {4, AttentionMask::none, {}}).values();
   omp_set_num_threads(omp_get_num_procs());
   EXPECT_TRUE(std::equal(single.begin(), single.end(), together.begin() + 7 * 16));
 }

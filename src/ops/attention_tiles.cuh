@@ -2,31 +2,32 @@
 
 #include "ops/attention_head.cuh"
 #include "ops/mma.cuh"
-#include "ops/pack.cuh"
+#include "tensor/pack.cuh"
 
-// How the bf16 kernels of attention read and write tiles: rows of a head, padded by zeros.
+// How the bf16 attention kernels read and write tiles: rows of a head, padded with zeros.
 namespace fovea::kernel {
 
-using Call = Attending<bf16>;
-using CallBack = AttendingBack<bf16>;
+using Bf16Attention = AttentionArgs<bf16>;
+using Bf16AttentionGrad = AttentionGradArgs<bf16>;
 
-inline constexpr int kWarpRows = 16;      // of a warp's part of a tile
-inline constexpr int kParts = kTile / 8;  // of 8 columns each
+inline constexpr int kWarpRows = 16;      // rows of a tile that one warp computes
+inline constexpr int kParts = kTile / 8;  // blocks of 8 columns in a tile
 inline constexpr float kLog2OfE = 1.4426950408889634f, kLogOf2 = 0.6931471805599453f;
 
 template <int kCols>
-inline constexpr int kStride = kCols + 8;  // of tiles of rows of a head
+inline constexpr int kStride = kCols + 8;  // row stride of a tile in shared memory
 
-// Where a lane has its numbers: see mma.cuh.
-struct Lane {
+// The position of a thread's entries in the fragments of mma.cuh.
+struct MmaLane {
   int warp, g, t;
-  __device__ Lane()
+  __device__ MmaLane()
       : warp(static_cast<int>(threadIdx.x) / kWarp), g(static_cast<int>(threadIdx.x) % kWarp / 4),
         t(static_cast<int>(threadIdx.x) % 4) {}
 };
 
-// 16 bytes on their way into shared memory, or zeros. They are there after all_arrived().
-__device__ inline void send_eight(Bf16* to, const bf16* from, bool present) {
+// Starts an asynchronous copy of 16 bytes, or of zeros, to shared memory. all_arrived() waits for
+// it.
+__device__ inline void copy_eight_async(Bf16* to, const bf16* from, bool present) {
   const auto address = static_cast<uint32_t>(__cvta_generic_to_shared(to));
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from),
                "r"(present ? 16 : 0)
@@ -38,18 +39,19 @@ __device__ inline Bf16 number_at(const bf16* row, int col, int cols) {
   return __ushort_as_bfloat16(col < cols ? row[col].bits : uint16_t{0});
 }
 
-// Sends `rows` rows of kCols columns: those that are not present are 0.
+// Copies `rows` rows of kCols columns. Rows from `present` on become 0. all_arrived() waits for the
+// copy.
 template <int kCols>
-__device__ void send_tile(Columns<const bf16> from, int present, int rows, const Call& a,
-                          Bf16* to) {
+__device__ void load_tile_async(StridedRows<const bf16> from, int present, int rows,
+                                const Bf16Attention& a, Bf16* to) {
   const int size = static_cast<int>(a.in.size), threads = static_cast<int>(blockDim.x);
   if (a.aligned) {
     constexpr int kAcross = kCols / 8;
     for (int at = static_cast<int>(threadIdx.x); at < rows * kAcross; at += threads) {
       const int row = at / kAcross, col = at % kAcross * 8;
       const bool exists = row < present && col < size;
-      send_eight(to + row * kStride<kCols> + col,
-                 from.data + (exists ? row * from.stride + col : 0), exists);
+      copy_eight_async(to + row * kStride<kCols> + col,
+                       from.data + (exists ? row * from.stride + col : 0), exists);
     }
     return;
   }
@@ -60,12 +62,12 @@ __device__ void send_tile(Columns<const bf16> from, int present, int rows, const
   }
 }
 
-// A lane's numbers of 16 rows and 8 · kCount columns, those that exist, times by[0] in rows 0 … 7
-// and by[1] below.
+// Stores a lane's entries of 16 rows and 8 · kCount columns, if they exist. Rows 0 … 7 are
+// multiplied by by[0], rows 8 … 15 by by[1].
 template <int kCount>
-__device__ void store_parts(Columns<bf16> to, int present, int col, const Call& a, Fold fold,
-                            const Part (&parts)[kCount], const float (&by)[2]) {
-  const Lane lane;
+__device__ void store_parts(StridedRows<bf16> to, int present, int col, const Bf16Attention& a,
+                            OutputMode fold, const MmaSums (&parts)[kCount], const float (&by)[2]) {
+  const MmaLane lane;
   const int size = static_cast<int>(a.in.size);
 #pragma unroll
   for (int h = 0; h < 2; ++h) {

@@ -4,23 +4,23 @@
 
 #include "ops/divider.cuh"
 #include "ops/elementwise_kernel.h"
-#include "ops/warp.cuh"
 #include "tensor/cuda.h"
 #include "tensor/memory.h"
+#include "tensor/warp.cuh"
 
-// The kernels of elementwise_kernel.h that repeat axes.
+// The kernels of elementwise_kernel.h that broadcast axes.
 namespace fovea::kernel {
 namespace {
 
 constexpr int kThreads = 256, kEach = 4;
 
-// Where one axis of the result leads in the result and in both operands.
+// One axis of the result: its size, and its strides in the result and in both operands.
 struct Axis {
   int64_t size, y, a, b;
 };
 
-// Axes from the slowest to the fastest. Neighbours that all three arrays pass through like one are
-// joined, so that most shapes need no division, and a bias needs one.
+// Axes from the slowest to the fastest. Neighbouring axes are merged if all three arrays traverse
+// them like a single axis. Then most shapes need no division, and a bias needs one.
 struct AxisList {
   int count = 0;
   Axis axis[4];
@@ -46,7 +46,7 @@ struct AxisList {
 
 int64_t elements_of(const Broadcast& s) { return s.size[0] * s.size[1] * s.size[2] * s.size[3]; }
 
-// axis(k) for every axis of a shape, with its strides in the dense result.
+// Calls body(axis) for every axis of a shape, with its strides in the dense result.
 template <class Body>
 void each_axis(const Broadcast& shape, Body body) {
   int64_t stride = elements_of(shape);
@@ -56,10 +56,10 @@ void each_axis(const Broadcast& shape, Body body) {
   }
 }
 
-// The same as kernels take it, with indices of 32 bits where these suffice.
+// An AxisList in the form that kernels use, with 32-bit indices if they suffice.
 template <class Index>
 struct Axes {
-  struct Place {
+  struct Offsets {
     Index y, a, b;
   };
   int count;
@@ -76,10 +76,10 @@ struct Axes {
       b[k] = static_cast<Index>(axis.b);
     }
   }
-  // The same for a single axis, without branches.
-  __device__ Place step(Index n) const { return {n * y[0], n * a[0], n * b[0]}; }
-  __device__ Place place(Index n) const {
-    Place at{0, 0, 0};
+  // The same for a list of one axis, without branches.
+  __device__ Offsets step(Index n) const { return {n * y[0], n * a[0], n * b[0]}; }
+  __device__ Offsets offsets(Index n) const {
+    Offsets at{0, 0, 0};
 #pragma unroll
     for (int k = 3; k > 0; --k)
       if (k < count) {
@@ -109,7 +109,7 @@ struct Multiply {
     return a * b;
   }
 };
-struct First {  // the gradient of a sum does not depend on the other operand
+struct FirstOperand {  // the gradient of a sum does not depend on the other operand
   template <class T>
   __device__ static T of(T a, T) {
     return a;
@@ -119,21 +119,22 @@ struct First {  // the gradient of a sum does not depend on the other operand
 struct Operands {
   const float *a, *b;
   float* y;
-  Fold fold;
+  OutputMode fold;
 };
 
-// y = a ∘ b, or added, for a dense y of n elements. As in elementwise_cuda.cu, the loads of a
-// thread have no branch between them.
+// y = a ∘ b, or y += a ∘ b, for a dense y of n elements. As in elementwise_cuda.cu, no branch
+// separates the loads of a thread.
 template <class Op, class Index>
 __global__ void __launch_bounds__(kThreads) combine(Axes<Index> axes, Index n, Operands in) {
   const Index first = Index{blockIdx.x} * (kThreads * kEach) + threadIdx.x;
-  typename Axes<Index>::Place at[kEach];
+  typename Axes<Index>::Offsets at[kEach];
   float out[kEach];
 #pragma unroll
-  for (int k = 0; k < kEach; ++k) at[k] = axes.place(std::min<Index>(first + k * kThreads, n - 1));
+  for (int k = 0; k < kEach; ++k)
+    at[k] = axes.offsets(std::min<Index>(first + k * kThreads, n - 1));
 #pragma unroll
   for (int k = 0; k < kEach; ++k) out[k] = Op::of(in.a[at[k].a], in.b[at[k].b]);
-  if (in.fold == Fold::add) {
+  if (in.fold == OutputMode::add) {
 #pragma unroll
     for (int k = 0; k < kEach; ++k) out[k] += in.y[std::min<Index>(first + k * kThreads, n - 1)];
   }
@@ -160,19 +161,19 @@ void binary(Cuda on, Binary what, const Broadcast& shape, const T* a, const T* b
   AxisList list;
   each_axis(shape, [&](const Axis& axis) { list.append(axis); });
   if (what == Binary::add)
-    combine_all<Add>(on, list, {a, b, y, Fold::set});
+    combine_all<Add>(on, list, {a, b, y, OutputMode::set});
   else
-    combine_all<Multiply>(on, list, {a, b, y, Fold::set});
+    combine_all<Multiply>(on, list, {a, b, y, OutputMode::set});
 }
 
 namespace {
 
 // How the sums over repeated axes are split. A block of kThreads computes some of the outputs from
-// one strip of their terms; strips are added in their order afterwards.
+// one strip of their terms. A second kernel adds the strips in their order.
 struct Split {
-  bool outputs_first;       // whether neighbouring threads have neighbouring outputs, or terms
+  bool outputs_first;       // whether neighbouring threads compute neighbouring outputs, or terms
   unsigned outputs, terms;  // of a block at a time, powers of two
-  int64_t strip;            // terms of a block altogether
+  int64_t strip;            // all terms of a block
   unsigned strips;
 };
 
@@ -204,8 +205,9 @@ struct Gradient {
   float* da;
 };
 
-// Adds the sums of one strip to da, or leaves them in `parts` [outputs, strips]. They are sums of
-// doubles, since few outputs mean many terms each; reading the terms takes longer than adding them.
+// Adds the sums of one strip to da, or stores them in `parts` [outputs, strips]. The sums are in
+// double, because few outputs have many terms each. Reading the terms takes longer than adding
+// them.
 template <class Op, class Index>
 __global__ void __launch_bounds__(kThreads)
     sum_repeated(Axes<Index> kept, Index outputs, Axes<Index> repeated, Index terms, Split split,
@@ -217,21 +219,21 @@ __global__ void __launch_bounds__(kThreads)
   const Index output = Index{blockIdx.x} * split.outputs + own;
   double sum = 0;
   if (output < outputs) {
-    const auto at = kept.place(output);
+    const auto at = kept.offsets(output);
     const Index first = static_cast<Index>(split.strip) * blockIdx.y;
     const Index end = first + std::min<Index>(static_cast<Index>(split.strip), terms - first);
     const auto term = [&](const auto& from) {
       return Op::template of<double>(in.dy[at.y + from.y], in.b[at.b + from.b]);
     };
     Index i = first + turn;
-    if (repeated.count == 1) {  // the usual case: four loads on their way at once
+    if (repeated.count == 1) {  // the usual case: four loads in flight
       double four[4] = {0, 0, 0, 0};
       for (; i + 3 * split.terms < end; i += 4 * split.terms)
 #pragma unroll
         for (unsigned k = 0; k < 4; ++k) four[k] += term(repeated.step(i + k * split.terms));
       sum = (four[0] + four[1]) + (four[2] + four[3]);
     }
-    for (; i < end; i += split.terms) sum += term(repeated.place(i));
+    for (; i < end; i += split.terms) sum += term(repeated.offsets(i));
   }
   double* mine = sums + own * split.terms + turn;
   *mine = sum;
@@ -243,7 +245,7 @@ __global__ void __launch_bounds__(kThreads)
   if (parts)
     parts[static_cast<int64_t>(output) * gridDim.y + blockIdx.y] = *mine;
   else
-    in.da[kept.place(output).a] += static_cast<float>(*mine);
+    in.da[kept.offsets(output).a] += static_cast<float>(*mine);
 }
 
 // A warp per output.
@@ -255,8 +257,8 @@ __global__ void __launch_bounds__(kThreads)
   double sum = 0;
   for (unsigned i = threadIdx.x % kWarp; i < strips; i += kWarp)
     sum += parts[static_cast<int64_t>(output) * strips + i];
-  sum = across_warp(sum, Sum{});
-  if (threadIdx.x % kWarp == 0) da[kept.place(output).a] += static_cast<float>(sum);
+  sum = across_warp(sum, WarpSum{});
+  if (threadIdx.x % kWarp == 0) da[kept.offsets(output).a] += static_cast<float>(sum);
 }
 
 template <class Op>
@@ -284,13 +286,13 @@ void sum_all(Cuda on, const AxisList& kept, const AxisList& repeated, const Grad
 template <class Op>
 void gradient(Cuda on, const AxisList& kept, const AxisList& repeated, const Gradient& in) {
   if (repeated.count > 0) return sum_all<Op>(on, kept, repeated, in);
-  AxisList list;  // da has the places of dy
+  AxisList list;  // da is indexed like dy
   for (int k = 0; k < kept.count; ++k) {
     Axis axis = kept.axis[k];
     axis.a = axis.y;
     list.append(axis);
   }
-  combine_all<Op>(on, list, {in.dy, in.b, in.da, Fold::add});
+  combine_all<Op>(on, list, {in.dy, in.b, in.da, OutputMode::add});
 }
 
 }  // namespace
@@ -301,7 +303,7 @@ void binary_grad(Cuda on, Binary what, const Broadcast& shape, const T* dy, cons
   AxisList kept, repeated;
   each_axis(shape, [&](const Axis& axis) { (axis.a == 0 ? repeated : kept).append(axis); });
   if (what == Binary::add)
-    gradient<First>(on, kept, repeated, {dy, b, da});
+    gradient<FirstOperand>(on, kept, repeated, {dy, b, da});
   else
     gradient<Multiply>(on, kept, repeated, {dy, b, da});
 }

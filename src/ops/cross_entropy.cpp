@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <limits>
 
+#include "gemm/gemm.h"
+#include "gemm/gemm_kernel.h"
+#include "gemm/split_rows.h"
 #include "ops/cross_entropy_kernel.h"
 #include "ops/elementwise_kernel.h"
-#include "ops/halves.h"
 #include "ops/matmul.h"
-#include "ops/matmul_kernel.h"
-#include "ops/product.h"
 #include "tensor/tape.h"
 
 namespace fovea {
@@ -16,9 +16,11 @@ namespace {
 
 thread_local int64_t most_logits = std::numeric_limits<int64_t>::max();
 
-// As many rows as have their logits in the cache; but where the weights are wide, reading them and
-// their gradient once more costs more than logits outside the cache, which take 64 MiB at most.
-// A GPU needs more rows at once to be busy: its logits take 512 MiB at most, in parts of one size.
+// The number of rows per chunk. On the CPU the logits of a chunk fit in the cache (3 Mi numbers).
+// With wide weights, however, another pass over the weights and their gradient costs more than
+// logits outside the cache; then a chunk has up to `width` rows and 16 Mi logits (64 MiB). A GPU
+// needs more rows to be busy: a chunk has up to 128 Mi logits (512 MiB), and all chunks have the
+// same size.
 int64_t rows_at_a_time(int64_t rows, int64_t words, int64_t width, Device device) {
   const auto rows_of = [&](int64_t logits) {
     return std::min(logits, most_logits) / std::max<int64_t>(words, 1);
@@ -51,7 +53,7 @@ CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double sm
                              losses.data<T>(), likelihood.data<T>());
   });
   Tensor loss = record(total(losses), {logits}, [=](const Tensor& dy) {
-    gather(logits.slot(), [&](const Tensor& dx, Fold fold) {  // dz = dL (softmax − q)
+    gather(logits.slot(), [&](const Tensor& dx, OutputMode fold) {  // dz = dL (softmax − q)
       run(logits, [&]<class T>(auto on, T) {
         kernel::cross_entropy_grad<T, T>(
             on, {logits.in<T>(), labels.data<int32_t>(), smoothing, logits.cols()}, dy.data<T>(),
@@ -64,7 +66,7 @@ CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double sm
 
 namespace {
 
-// The gradients of the loss for an upstream gradient of 1, made together with the loss.
+// The gradients of the loss for an upstream gradient of 1, computed together with the loss.
 struct Gradients {
   Tensor dx, dW, db;
 };
@@ -78,10 +80,10 @@ struct Output {
 };
 
 // Note [Rows of whole packs]
-// A GPU multiplies many times more slowly where rows do not begin at multiples of 16 bytes, as rows
-// of logits do where the number of words is no multiple of 8. So words are added there whose
-// weights are 0; they have no part in the loss, and their gradients are forgotten.
-Tensor filled_up(const Tensor& x, int64_t rows) {
+// A GPU product is many times slower if rows do not begin at multiples of 16 bytes. Rows of logits
+// do so only if the number of words is a multiple of 8. So padded() adds words with zero weights.
+// They are not part of the loss, and their gradients are discarded.
+Tensor padded(const Tensor& x, int64_t rows) {
   if (!x || x.size(0) == rows) return x;
   Shape shape = x.shape();
   shape[0] = rows;
@@ -90,7 +92,7 @@ Tensor filled_up(const Tensor& x, int64_t rows) {
   return y;
 }
 
-// launch(on) for the device of x, which has no kernels for double unless it is the CPU.
+// Calls launch(on) for the device of x. Double tensors have kernels on the CPU only.
 template <class In, class Launch>
 void run_on(const Tensor& x, Launch launch) {
   std::visit(
@@ -98,30 +100,31 @@ void run_on(const Tensor& x, Launch launch) {
         if constexpr (std::is_same_v<decltype(on), Cpu> || !std::is_same_v<In, double>)
           launch(on);
         else
-          assert(!"double tensors live on the CPU");
+          assert(!"double tensors are on the CPU only");
       },
       x.device());
 }
 
-// One run of rows: logits, loss, and its share of the gradients, folded into those of W and b. A
-// GPU rounds the logits as well.
+// One chunk of rows: computes logits and loss, and adds the chunk's part to the gradients of W and
+// b. A GPU rounds the logits to bf16 as well.
 template <class In, class On>
 void loss_of_rows(On on, const Output& in, int64_t first, int64_t count, const Gradients& to,
-                  Fold fold) {
-  using kernel::Side;
-  using T = Wide<In>;
+                  OutputMode fold) {
+  using kernel::Transposition;
+  using T = SumType<In>;
   using Logit = std::conditional_t<std::is_same_v<On, Cpu>, T, In>;
   const Tensor x = in.x.window(first, count);
   Tensor logits({count, in.W.size(0)}, type_of<Logit>(), x.device());
-  multiply({x, Side::as_is, in.W, Side::transposed}, logits, in.b, Fold::set, Keep::always);
+  multiply({x, Transposition::as_is, in.W, Transposition::transposed}, logits, in.b,
+           OutputMode::set, WeightPacking::always);
   Tensor dz = to.dx ? Tensor(logits.shape(), type_of<In>(), x.device()) : Tensor();
   kernel::cross_entropy_grad<Logit, In>(
       on, {logits.in<Logit>(), in.labels.data<int32_t>() + first, in.smoothing, in.words}, nullptr,
-      in.losses.data<T>() + first, in.likelihood.data<T>() + first, dz.out<In>(), Fold::set);
+      in.losses.data<T>() + first, in.likelihood.data<T>() + first, dz.out<In>(), OutputMode::set);
   if (!dz) return;
-  multiply({dz, Side::as_is, in.W, Side::as_is}, to.dx.window(first, count), {}, Fold::set,
-           Keep::always);
-  multiply({dz, Side::transposed, x, Side::as_is}, to.dW, {}, fold);
+  multiply({dz, Transposition::as_is, in.W, Transposition::as_is}, to.dx.window(first, count), {},
+           OutputMode::set, WeightPacking::always);
+  multiply({dz, Transposition::transposed, x, Transposition::as_is}, to.dW, {}, fold);
   if (to.db) kernel::column_sums(on, dz.in<In>(), to.db.data<T>(), fold);
 }
 
@@ -129,13 +132,13 @@ void loss_of(const Output& in, int64_t first, int64_t count, const Gradients& to
   const int64_t step = rows_at_a_time(count, in.W.size(0), in.W.size(1), in.x.device());
   for (int64_t at = first; at < first + count; at += step) {
     const int64_t rows = std::min(step, first + count - at);
-    const Fold fold = at == first ? Fold::set : Fold::add;
+    const OutputMode fold = at == first ? OutputMode::set : OutputMode::add;
     const auto compute = [&]<class In>(In) {
       run_on<In>(in.x, [&](auto on) { loss_of_rows<In>(on, in, at, rows, to, fold); });
     };
-    if (in.x.type() == Type::bf16)
+    if (in.x.type() == ElementType::bf16)
       compute(bf16{});
-    else if (in.x.type() == Type::f64)
+    else if (in.x.type() == ElementType::f64)
       compute(double{});
     else
       compute(float{});
@@ -143,10 +146,11 @@ void loss_of(const Output& in, int64_t first, int64_t count, const Gradients& to
 }
 
 void add_to(const Tensor& y, const Tensor& x) {
-  run(y, [&]<class T>(auto on, T) { kernel::scale(on, x.in<T>(), 1, y.out<T>(), Fold::add); });
+  run(y,
+      [&]<class T>(auto on, T) { kernel::scale(on, x.in<T>(), 1, y.out<T>(), OutputMode::add); });
 }
 
-// Each half of the rows has logits and gradients of its own (Note [Halves]).
+// The two halves of the rows have separate logits and gradients (Note [Halves]).
 void loss_in_halves(const Output& in, const Gradients& to) {
   Gradients second = to;
   if (to.dx) second.dW = Tensor::like(to.dW);
@@ -158,8 +162,9 @@ void loss_in_halves(const Output& in, const Gradients& to) {
   if (to.db) add_to(to.db, second.db);
 }
 
-void scaled_into(const std::shared_ptr<Slot>& slot, const Tensor& gradient, const Tensor& dy) {
-  gather(slot, [&](const Tensor& out, Fold fold) {
+void scaled_into(const std::shared_ptr<GradientSlot>& slot, const Tensor& gradient,
+                 const Tensor& dy) {
+  gather(slot, [&](const Tensor& out, OutputMode fold) {
     run(dy, [&]<class T>(auto on, T) {
       kernel::scale_by(on, gradient.in<T>(), dy.data<T>(), out.out<T>(), fold);
     });
@@ -175,8 +180,8 @@ CrossEntropy output_loss(const Tensor& x, const Tensor& W, const Tensor& b, cons
   const int64_t V = rounds ? (words + 7) / 8 * 8 : words;
   const Tensor bias = b && rounds ? as_operand(b) : b;
   Output in{as_operand(x),
-            filled_up(as_operand(W), V),
-            filled_up(bias, V),
+            padded(as_operand(W), V),
+            padded(bias, V),
             labels,
             words,
             smoothing,

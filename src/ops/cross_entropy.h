@@ -4,8 +4,9 @@
 
 namespace fovea {
 
-// Cross entropy against q = (1 − ε) one-hot(label) + ε / V, summed over the rows whose label is
-// not negative; and log softmax(logits)[label] of every row (0 for those left out).
+// The cross entropy against q = (1 − ε) one-hot(label) + ε / V, summed over the rows with a label ≥
+// 0, and log softmax(logits)[label] of every row. Rows with a negative label are omitted; their
+// log-likelihood is 0.
 struct CrossEntropy {
   Tensor loss;            // [1]
   Tensor log_likelihood;  // [N], without gradient
@@ -13,15 +14,16 @@ struct CrossEntropy {
 
 CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing);
 
-// The same of the logits x Wᵀ + b, which are never held as a whole: a few rows at a time are
-// multiplied, turned into loss and gradient, and forgotten. x [N, D], W [V, D], b [V] or absent.
+// The same for the logits x Wᵀ + b, without storing all of them: a few rows at a time are
+// multiplied, reduced to loss and gradient, and discarded. x [N, D], W [V, D], b [V] or absent.
 CrossEntropy output_loss(const Tensor& x, const Tensor& W, const Tensor& b, const Tensor& labels,
                          double smoothing);
 CrossEntropy output_loss_reference(const Tensor& x, const Tensor& W, const Tensor& b,
                                    const Tensor& labels, double smoothing);
 
-// While one lives, output_loss() on this thread is content with rows of this many logits at a time:
-// so that tests of its parts need no large batch. It takes 64 rows at least, 128 on a GPU.
+// A test hook: while one lives, output_loss() on this thread computes at most `most` logits at a
+// time, so that tests of several chunks need no large batch. A chunk has at least 64 rows, on a GPU
+// 128.
 class LogitsScope {
  public:
   explicit LogitsScope(int64_t most);

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <vector>
 
+#include "gemm/small_gemm.h"
 #include "ops/cross_entropy_kernel.h"
-#include "ops/tile.h"
 #include "ops/vector_math.h"
 
 namespace fovea::kernel {
@@ -13,7 +13,7 @@ struct RowSums {
   T top, exponentials, logits;
 };
 
-// Also leaves exp(z − top) in `powers`.
+// Also stores exp(z − top) in `powers`.
 template <class T>
 RowSums<T> sums_of(const T* z, int64_t n, T* powers) {
   const T top = largest(z, n);
@@ -28,16 +28,16 @@ RowSums<T> sums_of(const T* z, int64_t n, T* powers) {
 }
 
 template <class T>
-void store(T& to, Fold fold, T value) {
+void store(T& to, OutputMode fold, T value) {
   fold_into(to, fold, value);
 }
-void store(bf16& to, Fold, float value) { to = to_bf16(value); }
+void store(bf16& to, OutputMode, float value) { to = to_bf16(value); }
 
 }  // namespace
 
 template <class T, class Out>
-void cross_entropy_grad(Cpu, const Labelled<T>& in, const T* scale, T* losses, T* log_likelihood,
-                        Matrix<Out> dlogits, Fold fold) {
+void cross_entropy_grad(Cpu, const LabelledLogits<T>& in, const T* scale, T* losses,
+                        T* log_likelihood, Matrix<Out> dlogits, OutputMode fold) {
   const int64_t n = in.logits.cols;
   const T upstream = scale ? *scale : T{1};
   const T smooth = static_cast<T>(in.smoothing), each = smooth / static_cast<T>(n);
@@ -57,30 +57,30 @@ void cross_entropy_grad(Cpu, const Labelled<T>& in, const T* scale, T* losses, T
       T* p = powers.data();
       const RowSums<T> s = sums_of(z, n, p);
       const T log_exponentials = std::log(s.exponentials), log_sum = s.top + log_exponentials;
-      // In this order it keeps its digits where p is nearly 1.
+      // This order of operations stays accurate if p is nearly 1.
       log_likelihood[i] = (z[label] - s.top) - log_exponentials;
       // −Σ_v q_v (z_v − log Σ exp z)
       losses[i] = log_sum - (1 - smooth) * z[label] - each * s.logits;
       if (!d) continue;
       const T by = upstream / s.exponentials, less = upstream * each;
-      p[label] -= (1 - smooth) * s.exponentials;  // then everything is by · p − less
+      p[label] -= (1 - smooth) * s.exponentials;  // now every entry is by · p − less
       for (int64_t j = 0; j < n; ++j) store(d[j], fold, by * p[j] - less);
     }
   }
 }
 
 template <class T>
-void cross_entropy(Cpu on, const Labelled<T>& in, T* losses, T* log_likelihood) {
-  cross_entropy_grad<T, T>(on, in, nullptr, losses, log_likelihood, {}, Fold::set);
+void cross_entropy(Cpu on, const LabelledLogits<T>& in, T* losses, T* log_likelihood) {
+  cross_entropy_grad<T, T>(on, in, nullptr, losses, log_likelihood, {}, OutputMode::set);
 }
 
-template void cross_entropy(Cpu, const Labelled<float>&, float*, float*);
-template void cross_entropy(Cpu, const Labelled<double>&, double*, double*);
-template void cross_entropy_grad(Cpu, const Labelled<float>&, const float*, float*, float*,
-                                 Matrix<float>, Fold);
-template void cross_entropy_grad(Cpu, const Labelled<float>&, const float*, float*, float*,
-                                 Matrix<bf16>, Fold);
-template void cross_entropy_grad(Cpu, const Labelled<double>&, const double*, double*, double*,
-                                 Matrix<double>, Fold);
+template void cross_entropy(Cpu, const LabelledLogits<float>&, float*, float*);
+template void cross_entropy(Cpu, const LabelledLogits<double>&, double*, double*);
+template void cross_entropy_grad(Cpu, const LabelledLogits<float>&, const float*, float*, float*,
+                                 Matrix<float>, OutputMode);
+template void cross_entropy_grad(Cpu, const LabelledLogits<float>&, const float*, float*, float*,
+                                 Matrix<bf16>, OutputMode);
+template void cross_entropy_grad(Cpu, const LabelledLogits<double>&, const double*, double*,
+                                 double*, Matrix<double>, OutputMode);
 
 }  // namespace fovea::kernel

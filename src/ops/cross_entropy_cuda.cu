@@ -2,18 +2,18 @@
 #include <cfloat>
 
 #include "ops/cross_entropy_kernel.h"
-#include "ops/pack.cuh"
-#include "ops/warp.cuh"
 #include "tensor/cuda.h"
+#include "tensor/pack.cuh"
+#include "tensor/warp.cuh"
 
 namespace fovea::kernel {
 namespace {
 
-// Numbers that a thread has on their way at once, in packs of kWide.
+// The number of entries that a thread loads at once, in packs of kWide.
 constexpr int kBatch = 16;
 
-// A row in batches: pack k of a batch begins at the thread's column(batch, k), where the row is
-// that long. Past its end the last pack is read and nothing is written.
+// A row in batches. Pack k of a batch begins at the thread's column(batch, k), if the row has that
+// column. Past the end of the row, read() loads the last pack and write() stores nothing.
 template <int kThreads, int kWide>
 struct Batches {
   static constexpr int kPacks = kBatch / kWide;
@@ -38,7 +38,7 @@ struct Batches {
     for (int k = 0; k < kPacks; ++k)
       if (column(batch, k) < cols) store(row + column(batch, k), z[k]);
   }
-  // body(number, its column) for all numbers of a batch, also for those that do not exist.
+  // Calls body(number, its column) for all numbers of a batch, including those past the end.
   template <class Body>
   __device__ void each(int batch, Numbers& z, Body body) const {
 #pragma unroll
@@ -48,13 +48,13 @@ struct Batches {
   }
 };
 
-// What a thread knows of a row so far: its largest logit, Σ exp(z − top), and Σ z.
-struct Tally {
+// A thread's sums of a row so far: the largest logit, Σ exp(z − top), and Σ z.
+struct RowSums {
   float top = -FLT_MAX, exponentials = 0, logits = 0;
 
   template <int kThreads, int kWide>
-  __device__ void take(const Batches<kThreads, kWide>& batches, int batch,
-                       typename Batches<kThreads, kWide>::Numbers& z, int words) {
+  __device__ void add(const Batches<kThreads, kWide>& batches, int batch,
+                      typename Batches<kThreads, kWide>::Numbers& z, int words) {
     const float before = top;
     batches.each(batch, z, [&](float& x, int j) { top = fmaxf(top, j < words ? x : -FLT_MAX); });
     exponentials *= expf(before - top);
@@ -70,34 +70,36 @@ struct Losses {
 };
 
 template <class Out>
-struct Slope {
+struct GradientOutput {
   const float* scale;
   Matrix<Out> dlogits;
-  Fold fold;
+  OutputMode fold;
 
-  __device__ bool adds() const {  // bf16 is always set
-    return std::is_same_v<Out, float> && fold == Fold::add;
+  __device__ bool adds() const {  // bf16 gradients are always set
+    return std::is_same_v<Out, float> && fold == OutputMode::add;
   }
 };
 
-// What the gradient of a row is computed from: by · exp(z − top) − less, at the label less still.
-struct Pull {
+// The gradient of a row is by · exp(z − top) − less, minus at_label in the column of the label.
+struct GradientFactors {
   float top, by, less, at_label;
   int label, words;
 };
 
-// Begins at the end of the row: that is what the caches still have of it.
+// Begins at the end of the row, which is still in the caches.
 template <int kThreads, int kWide, class T, class Out>
-__device__ void pull_row(const T* row, const Pull& pull, const Slope<Out>& slope, Out* to,
-                         const Batches<kThreads, kWide>& batches) {
+__device__ void gradient_of_row(const T* row, const GradientFactors& factors,
+                                const GradientOutput<Out>& gradient, Out* to,
+                                const Batches<kThreads, kWide>& batches) {
   typename Batches<kThreads, kWide>::Numbers z, old;
   for (int batch = batches.count - 1; batch >= 0; --batch) {
     batches.read(row, batch, z);
     batches.each(batch, z, [&](float& x, int j) {
-      x = pull.by * expf(x - pull.top) - pull.less - (j == pull.label ? pull.at_label : 0.0f);
-      if (j >= pull.words) x = 0;
+      x = factors.by * expf(x - factors.top) - factors.less -
+          (j == factors.label ? factors.at_label : 0.0f);
+      if (j >= factors.words) x = 0;
     });
-    if (slope.adds()) {
+    if (gradient.adds()) {
       batches.read(to, batch, old);
 #pragma unroll
       for (int k = 0; k < batches.kPacks; ++k)
@@ -108,79 +110,82 @@ __device__ void pull_row(const T* row, const Pull& pull, const Slope<Out>& slope
   }
 }
 
-// A block per row, which is read once for the loss and once for the gradient.
+// A block per row. It reads the row once for the loss and once for the gradient.
 template <int kThreads, int kWide, class T, class Out>
 __global__ void __launch_bounds__(kThreads)
-    cross_entropy_rows(Labelled<T> in, Losses out, Slope<Out> slope) {
+    cross_entropy_rows(LabelledLogits<T> in, Losses out, GradientOutput<Out> gradient) {
   const Batches<kThreads, kWide> batches(in.logits.cols);
   typename Batches<kThreads, kWide>::Numbers z = {};
   const int64_t i = blockIdx.x;
   const int label = in.labels[i], words = static_cast<int>(in.words);
   const T* row = in.logits.row(i);
-  Out* to = slope.dlogits.data ? slope.dlogits.row(i) : nullptr;
+  Out* to = gradient.dlogits.data ? gradient.dlogits.row(i) : nullptr;
   if (label < 0) {
     if (threadIdx.x == 0) out.loss[i] = out.log_likelihood[i] = 0;
-    if (!to || slope.adds()) return;
+    if (!to || gradient.adds()) return;
     for (int batch = 0; batch < batches.count; ++batch) batches.write(to, batch, z);
     return;
   }
 
-  Tally tally;
+  RowSums sums;
   for (int batch = 0; batch < batches.count; ++batch) {
     batches.read(row, batch, z);
-    tally.take(batches, batch, z, words);
+    sums.add(batches, batch, z, words);
   }
-  const float top = across_block(tally.top, Larger{}, -FLT_MAX);
-  const float sum = across_block(tally.exponentials * expf(tally.top - top), Sum{}, 0.0f);
-  const float total = across_block(tally.logits, Sum{}, 0.0f);
+  const float top = across_block(sums.top, WarpMax{}, -FLT_MAX);
+  const float sum = across_block(sums.exponentials * expf(sums.top - top), WarpSum{}, 0.0f);
+  const float total = across_block(sums.logits, WarpSum{}, 0.0f);
   const float smooth = static_cast<float>(in.smoothing);
   const float each = smooth / static_cast<float>(words);
   if (threadIdx.x == 0) {
     const float log_exponentials = logf(sum), log_sum = top + log_exponentials;
     const float hit = load<1>(row + label).at[0];
-    // In this order it keeps its digits where p is nearly 1.
+    // This order of operations stays accurate if p is nearly 1.
     out.log_likelihood[i] = (hit - top) - log_exponentials;
     out.loss[i] = log_sum - (1 - smooth) * hit - each * total;  // −Σ_v q_v (z_v − log Σ exp z)
   }
   if (!to) return;
-  const float scale = slope.scale ? *slope.scale : 1.0f;
-  pull_row(row, {top, scale / sum, scale * each, scale * (1 - smooth), label, words}, slope, to,
-           batches);
+  const float scale = gradient.scale ? *gradient.scale : 1.0f;
+  gradient_of_row(row, {top, scale / sum, scale * each, scale * (1 - smooth), label, words},
+                  gradient, to, batches);
 }
 
 template <int kWide, class T, class Out>
-void launch(Cuda on, const Labelled<T>& in, const Losses& out, const Slope<Out>& slope) {
+void launch(Cuda on, const LabelledLogits<T>& in, const Losses& out,
+            const GradientOutput<Out>& gradient) {
   const unsigned rows = blocks_for(in.logits.rows, 1);
   if (in.logits.cols > 4096)
-    cross_entropy_rows<512, kWide><<<rows, 512, 0, stream(on)>>>(in, out, slope);
+    cross_entropy_rows<512, kWide><<<rows, 512, 0, stream(on)>>>(in, out, gradient);
   else
-    cross_entropy_rows<128, kWide><<<rows, 128, 0, stream(on)>>>(in, out, slope);
+    cross_entropy_rows<128, kWide><<<rows, 128, 0, stream(on)>>>(in, out, gradient);
   check_launch("cross_entropy");
 }
 
 }  // namespace
 
 template <class T, class Out>
-void cross_entropy_grad(Cuda on, const Labelled<T>& in, const Wide<T>* scale, Wide<T>* losses,
-                        Wide<T>* log_likelihood, Matrix<Out> dlogits, Fold fold) {
+void cross_entropy_grad(Cuda on, const LabelledLogits<T>& in, const SumType<T>* scale,
+                        SumType<T>* losses, SumType<T>* log_likelihood, Matrix<Out> dlogits,
+                        OutputMode fold) {
   constexpr int kWide = 16 / sizeof(T);
   if (in.logits.size() == 0) return;
-  const Slope<Out> slope{scale, dlogits, fold};
+  const GradientOutput<Out> gradient{scale, dlogits, fold};
   if (in.logits.cols % kWide == 0 && at_packs<kWide>(in.logits.data, dlogits.data))
-    launch<kWide>(on, in, {losses, log_likelihood}, slope);
+    launch<kWide>(on, in, {losses, log_likelihood}, gradient);
   else
-    launch<1>(on, in, {losses, log_likelihood}, slope);
+    launch<1>(on, in, {losses, log_likelihood}, gradient);
 }
 
 template <class T>
-void cross_entropy(Cuda on, const Labelled<T>& in, Wide<T>* losses, Wide<T>* log_likelihood) {
-  cross_entropy_grad<T, T>(on, in, nullptr, losses, log_likelihood, {}, Fold::set);
+void cross_entropy(Cuda on, const LabelledLogits<T>& in, SumType<T>* losses,
+                   SumType<T>* log_likelihood) {
+  cross_entropy_grad<T, T>(on, in, nullptr, losses, log_likelihood, {}, OutputMode::set);
 }
 
-template void cross_entropy(Cuda, const Labelled<float>&, float*, float*);
-template void cross_entropy_grad(Cuda, const Labelled<float>&, const float*, float*, float*,
-                                 Matrix<float>, Fold);
-template void cross_entropy_grad(Cuda, const Labelled<bf16>&, const float*, float*, float*,
-                                 Matrix<bf16>, Fold);
+template void cross_entropy(Cuda, const LabelledLogits<float>&, float*, float*);
+template void cross_entropy_grad(Cuda, const LabelledLogits<float>&, const float*, float*, float*,
+                                 Matrix<float>, OutputMode);
+template void cross_entropy_grad(Cuda, const LabelledLogits<bf16>&, const float*, float*, float*,
+                                 Matrix<bf16>, OutputMode);
 
 }  // namespace fovea::kernel

@@ -4,7 +4,7 @@
 
 namespace fovea::kernel {
 
-// The quotient of many numbers by the same one, which is at least 1.
+// Divides many numbers by the same divisor, which is at least 1.
 template <class Index>
 class Divider;
 

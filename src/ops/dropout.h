@@ -4,20 +4,21 @@
 
 namespace fovea {
 
-// Which elements a dropout keeps: a pure function of (seed, step, op, element), so that the
-// gradient recomputes the mask instead of storing it and a resumed run draws the same masks.
+// The key of one dropout operation. Which elements it keeps is a pure function of (seed, step, op,
+// element). So the gradient recomputes the mask instead of storing it, and a resumed run draws the
+// same masks.
 struct Dropout {
   float rate = 0;  // 0 keeps everything
   uint64_t seed = 0;
   uint32_t step = 0, op = 0;
-  const int32_t* step_at = nullptr;  // where a GPU reads the step instead, see Note [Replays]
+  const int32_t* step_at = nullptr;  // GPU: the step is read from here instead, see Note [Replays]
 
   bool on() const { return rate > 0; }
 };
 
-// Where the dropouts of one training step get their keys from: while a DropoutScope lives, every
-// call of dropout_key() gives the next op number. Without one, nothing is dropped: translating,
-// validating and gradient checks do not make one.
+// The source of dropout keys for one training step. While a DropoutScope lives, every call of
+// dropout_key() on its thread returns the next op number. Without a scope nothing is dropped:
+// translation, validation and gradient checks create none.
 class DropoutScope {
  public:
   DropoutScope(uint64_t seed, uint32_t step, const int32_t* step_at = nullptr);
@@ -25,7 +26,7 @@ class DropoutScope {
   DropoutScope(const DropoutScope&) = delete;
   DropoutScope& operator=(const DropoutScope&) = delete;
 
-  uint32_t places() const { return next_; }  // keys that were given so far
+  uint32_t places() const { return next_; }  // the number of keys given so far
 
  private:
   friend Dropout dropout_key(double rate);
@@ -35,8 +36,8 @@ class DropoutScope {
   DropoutScope* outer_;
 };
 
-// For tests of where a model drops out: while one lives, the dropout with this op number alone
-// drops anything.
+// A test hook to find the dropouts of a model: while one lives, only the dropout with this op
+// number drops elements.
 class OnlyDropout {
  public:
   explicit OnlyDropout(uint32_t op);

@@ -6,10 +6,10 @@
 
 namespace fovea::kernel {
 
-// The factors of DropoutMask (ops/dropout_mask.h), bit for bit, as the threads of a warp want them.
-// A run is 8 · kLanes columns of a row, and one draw of lane i serves its columns i + kLanes · k
-// for k < 8: neighbouring lanes have neighbouring columns. Rows of at most 128 columns are one run
-// of 16 lanes, longer ones are runs of 32.
+// The factors of DropoutMask (ops/dropout_mask.h), bit for bit, in the layout that the threads of a
+// warp need. A run is 8 · kLanes columns of a row. One draw of lane i serves its columns i + kLanes
+// · k for k < 8, so neighbouring lanes have neighbouring columns. Rows of at most 128 columns are
+// one run of 16 lanes; longer rows are runs of 32 lanes.
 class DropoutLane {
  public:
   static constexpr int kShort = 16, kLong = 32, kShortRow = 8 * kShort;
@@ -21,7 +21,7 @@ class DropoutLane {
         scale_(65536.0f / static_cast<float>(65536u - threshold_)) {}
 
   __host__ __device__ bool on() const { return threshold_ > 0; }  // otherwise all factors are 1
-  __host__ __device__ float scale() const { return scale_; }      // of what is kept
+  __host__ __device__ float scale() const { return scale_; }      // of elements that are kept
 
   // out[k] is the factor of column 8 · kLanes · run + kLanes · k + lane. REQUIRES: kLanes is kShort
   // if the row has at most kShortRow columns, otherwise kLong.
@@ -36,7 +36,7 @@ class DropoutLane {
     }
   }
 
-  // The factor of one element. It costs as much as factors() does for eight.
+  // The factor of one element, at the cost of a call of factors(), which returns eight.
   __device__ float factor(int64_t row, int64_t col, int64_t cols) const {
     return cols <= kShortRow ? single<kShort>(row, col) : single<kLong>(row, col);
   }

@@ -6,9 +6,9 @@
 
 namespace fovea::kernel {
 
-// The factors of a dropout for runs of elements: 0, or 1 / (1 − rate). Philox4x32-7 (Salmon et al.
-// 2011; seven rounds pass all tests they tried) with the key from (seed, step, op) and the counter
-// from the run's number; each 32-bit word serves two elements.
+// The factors of a dropout, 0 or 1 / (1 − rate), computed in runs of elements. The generator is
+// Philox4x32-7 (Salmon et al. 2011; seven rounds pass all their tests). The key comes from (seed,
+// step, op), the counter from the number of the run. Each 32-bit word serves two elements.
 class DropoutMask {
  public:
   explicit DropoutMask(const Dropout& dropout)
@@ -21,7 +21,7 @@ class DropoutMask {
   // The factors of run number `run`, which is 8 · kLanes elements long.
   template <int kLanes, class T>
   void factors(int64_t run, T* out) const {
-    static_assert((kLanes & (kLanes - 1)) == 0);  // so that no lane carries over
+    static_assert((kLanes & (kLanes - 1)) == 0);  // so that adding the lane never carries
     uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
     const uint64_t counter = static_cast<uint64_t>(run) * kLanes;
     const auto low = static_cast<uint32_t>(counter), high = static_cast<uint32_t>(counter >> 32);
@@ -63,8 +63,8 @@ class DropoutMask {
   float scale_;
 };
 
-// The factors of one row. Every row has numbers of its own, 2^20 runs of them, so that any row can
-// be drawn alone, by any thread, and rows of unlike length share none.
+// The factors of one row. Each row has its own 2^20 run numbers. So any thread can draw any row
+// alone, and rows of different lengths share no numbers.
 template <int kLanes, class T>
 void dropout_runs(const DropoutMask& mask, int64_t row, int64_t cols, T* factors) {
   constexpr int64_t kRun = 8 * kLanes;
@@ -76,7 +76,7 @@ void dropout_runs(const DropoutMask& mask, int64_t row, int64_t cols, T* factors
   }
 }
 
-// Longer runs keep the processor busier, shorter ones waste less on short rows.
+// Longer runs have more parallelism; shorter runs waste less work on short rows.
 template <class T>
 void dropout_row(const DropoutMask& mask, int64_t row, int64_t cols, T* factors) {
   if (cols <= 128)

@@ -8,12 +8,12 @@ namespace fovea {
 namespace {
 
 std::vector<double> mask(const Dropout& dropout, int64_t rows, int64_t cols) {
-  return dropped(Tensor::of({rows, cols}, std::vector<double>(rows * cols, 1.0), Type::f64),
+  return dropped(Tensor::of({rows, cols}, std::vector<double>(rows * cols, 1.0), ElementType::f64),
                  dropout)
       .values();
 }
 
-TEST(Dropout, KeepsTheShareItShouldAndTheMean) {
+TEST(Dropout, KeepsTheExpectedShareAndTheMean) {
   for (const float rate : {0.1f, 0.3f, 0.5f, 0.9f}) {
     const auto m = mask({rate, 1, 1, 1}, 400, 500);
     double zeros = 0, sum = 0;
@@ -27,13 +27,13 @@ TEST(Dropout, KeepsTheShareItShouldAndTheMean) {
   }
 }
 
-TEST(Dropout, DependsOnSeedStepAndOpAlone) {
+TEST(Dropout, DependsOnlyOnSeedStepAndOp) {
   const auto base = mask({0.3f, 1, 2, 3}, 10, 130);
   EXPECT_EQ(base, mask({0.3f, 1, 2, 3}, 10, 130));
   EXPECT_NE(base, mask({0.3f, 2, 2, 3}, 10, 130));
   EXPECT_NE(base, mask({0.3f, 1, 3, 3}, 10, 130));
   EXPECT_NE(base, mask({0.3f, 1, 2, 4}, 10, 130));
-  const auto fewer = mask({0.3f, 1, 2, 3}, 3, 130);  // a row does not depend on how many there are
+  const auto fewer = mask({0.3f, 1, 2, 3}, 3, 130);  // a row does not depend on the number of rows
   EXPECT_TRUE(std::equal(fewer.begin(), fewer.end(), base.begin()));
 }
 

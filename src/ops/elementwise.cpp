@@ -10,15 +10,15 @@ Tensor apply(Function f, const Tensor& x, const Dropout& dropout) {
   run_activation(
       x, [&]<class T>(auto on, T) { kernel::apply(on, f, x.in<T>(), dropout, y.out<T>()); });
   if (f == Function::relu)
-    return record(y, {x}, [=, slot = x.slot()](const Tensor& dy) {  // y itself tells where x > 0
-      gather(slot, [&](const Tensor& dx, Fold fold) {
+    return record(y, {x}, [=, slot = x.slot()](const Tensor& dy) {  // y > 0 where x > 0
+      gather(slot, [&](const Tensor& dx, OutputMode fold) {
         run_activation(y, [&]<class T>(auto on, T) {
           kernel::relu_grad(on, y.in<T>(), dy.in<T>(), dropout, dx.out<T>(), fold);
         });
       });
     });
   return record(y, {x}, [=](const Tensor& dy) {
-    gather(x.slot(), [&](const Tensor& dx, Fold fold) {
+    gather(x.slot(), [&](const Tensor& dx, OutputMode fold) {
       run_activation(x, [&]<class T>(auto on, T) {
         kernel::apply_grad(on, f, x.in<T>(), dy.in<T>(), dropout, dx.out<T>(), fold);
       });
@@ -28,11 +28,12 @@ Tensor apply(Function f, const Tensor& x, const Dropout& dropout) {
 
 namespace {
 
-// The gradient of what was dropped out of, which may be an activation.
-void flow_through(const Dropout& dropout, const Tensor& dy, const std::shared_ptr<Slot>& slot) {
-  gather(slot, [&](const Tensor& dx, Fold fold) {
+// The gradient of the input of a dropout, which may be an activation in bf16.
+void dropout_gradient(const Dropout& dropout, const Tensor& dy,
+                      const std::shared_ptr<GradientSlot>& slot) {
+  gather(slot, [&](const Tensor& dx, OutputMode fold) {
     run_activation(dx, [&]<class T>(auto on, T) {
-      kernel::drop(on, dy.in<Wide<T>>(), dropout, dx.out<T>(), fold);
+      kernel::drop(on, dy.in<SumType<T>>(), dropout, dx.out<T>(), fold);
     });
   });
 }
@@ -42,21 +43,23 @@ void flow_through(const Dropout& dropout, const Tensor& dy, const std::shared_pt
 Tensor residual(const Tensor& x, const Tensor& f, const Dropout& dropout) {
   Tensor y = Tensor::like(x);
   run_activation(f, [&]<class T>(auto on, T) {
-    using W = Wide<T>;
+    using W = SumType<T>;
     kernel::residual(on, x.in<W>(), f.in<T>(), dropout, y.out<W>());
   });
   return record(y, {x, f}, [=, to_x = x.slot(), to_f = f.slot()](const Tensor& dy) {
-    flow_through({}, dy, to_x);
-    flow_through(dropout, dy, to_f);
+    dropout_gradient({}, dy, to_x);
+    dropout_gradient(dropout, dy, to_f);
   });
 }
 
 Tensor dropped(const Tensor& x, const Dropout& dropout) {
   if (!dropout.on()) return x;
   Tensor y = Tensor::like(x);
-  run(x, [&]<class T>(auto on, T) { kernel::drop(on, x.in<T>(), dropout, y.out<T>(), Fold::set); });
+  run(x, [&]<class T>(auto on, T) {
+    kernel::drop(on, x.in<T>(), dropout, y.out<T>(), OutputMode::set);
+  });
   return record(y, {x},
-                [=, slot = x.slot()](const Tensor& dy) { flow_through(dropout, dy, slot); });
+                [=, slot = x.slot()](const Tensor& dy) { dropout_gradient(dropout, dy, slot); });
 }
 
 namespace {
@@ -97,8 +100,8 @@ Tensor binary(kernel::Binary what, const Tensor& a, const Tensor& b) {
   });
   return record(y, {a, b}, [=](const Tensor& dy) {
     auto flow = [&](const Tensor& to, const Tensor& other) {
-      gather(to.slot(), [&](const Tensor& dx, Fold fold) {
-        if (fold == Fold::set) dx.fill(0);
+      gather(to.slot(), [&](const Tensor& dx, OutputMode fold) {
+        if (fold == OutputMode::set) dx.fill(0);
         run(dy, [&]<class T>(auto on, T) {
           kernel::binary_grad(on, what, broadcast(dy.shape(), to.shape(), other.shape()),
                               dy.data<T>(), other.data<T>(), dx.data<T>());
@@ -119,9 +122,11 @@ Tensor operator*(const Tensor& a, const Tensor& b) {
 
 Tensor operator*(const Tensor& x, double factor) {
   Tensor y = Tensor::like(x);
-  run(x, [&]<class T>(auto on, T) { kernel::scale(on, x.in<T>(), factor, y.out<T>(), Fold::set); });
+  run(x, [&]<class T>(auto on, T) {
+    kernel::scale(on, x.in<T>(), factor, y.out<T>(), OutputMode::set);
+  });
   return record(y, {x}, [=, slot = x.slot()](const Tensor& dy) {
-    gather(slot, [&](const Tensor& dx, Fold fold) {
+    gather(slot, [&](const Tensor& dx, OutputMode fold) {
       run(dy,
           [&]<class T>(auto on, T) { kernel::scale(on, dy.in<T>(), factor, dx.out<T>(), fold); });
     });
@@ -132,7 +137,7 @@ Tensor sum(const Tensor& x) {
   Tensor y({1}, x.type(), x.device());
   run(x, [&]<class T>(auto on, T) { kernel::sum(on, x.in<T>(), y.data<T>()); });
   return record(y, {x}, [slot = x.slot()](const Tensor& dy) {
-    gather(slot, [&](const Tensor& dx, Fold fold) {
+    gather(slot, [&](const Tensor& dx, OutputMode fold) {
       run(dy,
           [&]<class T>(auto on, T) { kernel::add_constant(on, dy.data<T>(), dx.out<T>(), fold); });
     });

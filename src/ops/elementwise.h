@@ -14,13 +14,13 @@ inline Tensor sigmoid(const Tensor& x) { return apply(Function::sigmoid, x); }
 inline Tensor relu(const Tensor& x) { return apply(Function::relu, x); }
 inline Tensor exp(const Tensor& x) { return apply(Function::exp, x); }
 
-// Shapes align at the last axis; an axis of size 1 is repeated to match the other.
+// Shapes are aligned at the last axis; an axis of size 1 is repeated to match the other operand.
 Tensor operator+(const Tensor& a, const Tensor& b);
 Tensor operator*(const Tensor& a, const Tensor& b);
 Tensor operator*(const Tensor& a, double scale);
 Tensor sum(const Tensor& a);
 
-// x + dropout(f): what a sub-layer adds to its input.
+// x + dropout(f): the residual connection of a sub-layer.
 Tensor residual(const Tensor& x, const Tensor& f, const Dropout& dropout = {});
 Tensor dropped(const Tensor& x, const Dropout& dropout);
 

@@ -7,7 +7,7 @@
 namespace fovea::kernel {
 namespace {
 
-// body(row, factors) for every row in parallel; the factors are ones where nothing is dropped.
+// Calls body(row, factors) for every row, in parallel. Without dropout all factors are 1.
 template <class T, class Body>
 void each_row(int64_t rows, int64_t cols, const Dropout& dropout, Body body) {
   const DropoutMask mask(dropout);
@@ -47,14 +47,14 @@ void apply(Cpu, Function f, Matrix<const T> x, const Dropout& dropout, Matrix<T>
   choose(f, [&]<class F>(F) {
     each_row<T>(x.rows, x.cols, dropout, [&](int64_t i, const T* keep) {
       const T* in = x.row(i);
-      fold_row(y.row(i), x.cols, Fold::set, [=](int64_t j) { return F::f(in[j]) * keep[j]; });
+      fold_row(y.row(i), x.cols, OutputMode::set, [=](int64_t j) { return F::f(in[j]) * keep[j]; });
     });
   });
 }
 
 template <class T>
 void apply_grad(Cpu, Function f, Matrix<const T> x, Matrix<const T> dy, const Dropout& dropout,
-                Matrix<T> dx, Fold fold) {
+                Matrix<T> dx, OutputMode fold) {
   choose(f, [&]<class F>(F) {
     each_row<T>(x.rows, x.cols, dropout, [&](int64_t i, const T* keep) {
       const T *in = x.row(i), *d = dy.row(i);
@@ -65,7 +65,7 @@ void apply_grad(Cpu, Function f, Matrix<const T> x, Matrix<const T> dy, const Dr
 
 template <class T>
 void relu_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropout, Matrix<T> dx,
-               Fold fold) {
+               OutputMode fold) {
   each_row<T>(y.rows, y.cols, dropout, [&](int64_t i, const T* keep) {
     const T *value = y.row(i), *d = dy.row(i);
     fold_row(dx.row(i), y.cols, fold,
@@ -74,16 +74,17 @@ void relu_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropou
 }
 
 template <class T>
-void residual(Cpu, Matrix<const Wide<T>> x, Matrix<const T> f, const Dropout& dropout,
-              Matrix<Wide<T>> y) {
+void residual(Cpu, Matrix<const SumType<T>> x, Matrix<const T> f, const Dropout& dropout,
+              Matrix<SumType<T>> y) {
   each_row<T>(f.rows, f.cols, dropout, [&](int64_t i, const T* keep) {
     const T *from = x.row(i), *in = f.row(i);
-    fold_row(y.row(i), f.cols, Fold::set, [=](int64_t j) { return from[j] + in[j] * keep[j]; });
+    fold_row(y.row(i), f.cols, OutputMode::set,
+             [=](int64_t j) { return from[j] + in[j] * keep[j]; });
   });
 }
 
 template <class T>
-void drop(Cpu, Matrix<const Wide<T>> x, const Dropout& dropout, Matrix<T> y, Fold fold) {
+void drop(Cpu, Matrix<const SumType<T>> x, const Dropout& dropout, Matrix<T> y, OutputMode fold) {
   each_row<T>(x.rows, x.cols, dropout, [&](int64_t i, const T* keep) {
     const T* in = x.row(i);
     fold_row(y.row(i), x.cols, fold, [=](int64_t j) { return in[j] * keep[j]; });
@@ -92,7 +93,7 @@ void drop(Cpu, Matrix<const Wide<T>> x, const Dropout& dropout, Matrix<T> y, Fol
 
 namespace {
 
-// body(index in y, in a, in b) for every element, the last axis fastest.
+// Calls body(index in y, index in a, index in b) for every element, the last axis fastest.
 template <class Body>
 void each_element(const Broadcast& s, Body body) {
   int64_t y = 0;
@@ -124,13 +125,13 @@ void binary_grad(Cpu, Binary what, const Broadcast& shape, const T* dy, const T*
 }
 
 template <class T>
-void scale(Cpu on, Matrix<const T> x, double factor, Matrix<T> y, Fold fold) {
+void scale(Cpu on, Matrix<const T> x, double factor, Matrix<T> y, OutputMode fold) {
   const T by = static_cast<T>(factor);
   scale_by(on, x, &by, y, fold);
 }
 
 template <class T>
-void scale_by(Cpu, Matrix<const T> x, const T* factor, Matrix<T> y, Fold fold) {
+void scale_by(Cpu, Matrix<const T> x, const T* factor, Matrix<T> y, OutputMode fold) {
   const T by = *factor;
 #pragma omp parallel for schedule(static) if (x.size() > kWorthThreads)
   for (int64_t i = 0; i < x.rows; ++i) {
@@ -147,23 +148,24 @@ void sum(Cpu, Matrix<const T> x, T* y) {
 }
 
 template <class T>
-void add_constant(Cpu, const T* value, Matrix<T> dx, Fold fold) {
+void add_constant(Cpu, const T* value, Matrix<T> dx, OutputMode fold) {
   for (int64_t i = 0; i < dx.size(); ++i) fold_into(dx.data[i], fold, *value);
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                       \
-  template void apply(Cpu, Function, Matrix<const T>, const Dropout&, Matrix<T>);                  \
-  template void apply_grad(Cpu, Function, Matrix<const T>, Matrix<const T>, const Dropout&,        \
-                           Matrix<T>, Fold);                                                       \
-  template void relu_grad(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, Fold); \
-  template void residual(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>);        \
-  template void drop(Cpu, Matrix<const T>, const Dropout&, Matrix<T>, Fold);                       \
-  template void binary(Cpu, Binary, const Broadcast&, const T*, const T*, T*);                     \
-  template void binary_grad(Cpu, Binary, const Broadcast&, const T*, const T*, T*);                \
-  template void scale(Cpu, Matrix<const T>, double, Matrix<T>, Fold);                              \
-  template void scale_by(Cpu, Matrix<const T>, const T*, Matrix<T>, Fold);                         \
-  template void sum(Cpu, Matrix<const T>, T*);                                                     \
-  template void add_constant(Cpu, const T*, Matrix<T>, Fold);
+#define FOVEA_INSTANTIATE(T)                                                                \
+  template void apply(Cpu, Function, Matrix<const T>, const Dropout&, Matrix<T>);           \
+  template void apply_grad(Cpu, Function, Matrix<const T>, Matrix<const T>, const Dropout&, \
+                           Matrix<T>, OutputMode);                                          \
+  template void relu_grad(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, \
+                          OutputMode);                                                      \
+  template void residual(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>); \
+  template void drop(Cpu, Matrix<const T>, const Dropout&, Matrix<T>, OutputMode);          \
+  template void binary(Cpu, Binary, const Broadcast&, const T*, const T*, T*);              \
+  template void binary_grad(Cpu, Binary, const Broadcast&, const T*, const T*, T*);         \
+  template void scale(Cpu, Matrix<const T>, double, Matrix<T>, OutputMode);                 \
+  template void scale_by(Cpu, Matrix<const T>, const T*, Matrix<T>, OutputMode);            \
+  template void sum(Cpu, Matrix<const T>, T*);                                              \
+  template void add_constant(Cpu, const T*, Matrix<T>, OutputMode);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)
 #undef FOVEA_INSTANTIATE

@@ -3,10 +3,10 @@
 #include "ops/dropout_lane.cuh"
 #include "ops/elementwise_functions.h"
 #include "ops/elementwise_kernel.h"
-#include "ops/pack.cuh"
-#include "ops/warp.cuh"
 #include "tensor/cuda.h"
 #include "tensor/memory.h"
+#include "tensor/pack.cuh"
+#include "tensor/warp.cuh"
 
 namespace fovea::kernel {
 namespace {
@@ -16,22 +16,22 @@ constexpr int kThreads = 128;
 template <class T>
 struct Target {
   Matrix<T> y;
-  Fold fold;
+  OutputMode fold;
 };
 
-// What a thread computes of numbers at a time: every entry from those of the packs.
+// Applies f to each entry of the packs.
 template <int kWide, class F, class... Packs>
-__device__ Pack<kWide> entries(F f, const Pack<kWide>& first, const Packs&... others) {
+__device__ Pack<kWide> map_entries(F f, const Pack<kWide>& first, const Packs&... others) {
   Pack<kWide> out;
 #pragma unroll
   for (int w = 0; w < kWide; ++w) out.at[w] = f(first.at[w], others.at[w]...);
   return out;
 }
 
-// y = value(index, factors) for every element, or added. A run of 8 · kLanes columns is that of a
-// few threads, which have 8 packs each. Packs of two are for rows of whole runs. With packs of one,
-// what is behind the end of a row is computed of its last column and not stored: so no load waits
-// for a branch, and all those of a thread are on their way together.
+// y = value(index, factors) for every element, or y += value(…). A few threads share a run of 8 ·
+// kLanes columns; each has 8 packs. Packs of two require rows that are whole runs. With packs of
+// one, a thread past the end of a row computes the last column again and does not store it. So no
+// load waits for a branch, and all loads of a thread are in flight together.
 template <int kLanes, int kWide, class T, class Value>
 __global__ void __launch_bounds__(kThreads)
     fold_runs(Target<T> to, Dropout dropout, uint32_t runs_of_row, Value value) {
@@ -56,11 +56,11 @@ __global__ void __launch_bounds__(kThreads)
   }
 #pragma unroll
   for (int k = 0; k < 8; ++k) out[k] = value(place(k), keep[k]);
-  if (to.fold == Fold::add) {
+  if (to.fold == OutputMode::add) {
 #pragma unroll
     for (int k = 0; k < 8; ++k)
-      out[k] = entries([](float a, float b) { return a + b; }, out[k],
-                       load<kWide>(to.y.data + place(k)));
+      out[k] = map_entries([](float a, float b) { return a + b; }, out[k],
+                           load<kWide>(to.y.data + place(k)));
   }
 #pragma unroll
   for (int k = 0; k < 8; ++k)
@@ -76,7 +76,7 @@ void launch_runs(Cuda on, const Target<T>& to, const Dropout& dropout, Value val
   check_launch(Value::kName);
 }
 
-// Where nothing is dropped, rows do not matter and all elements are one.
+// Without dropout the row does not matter, so all elements are treated as one row.
 template <class T, class Value>
 void fold_all(Cuda on, Target<T> to, const Dropout& dropout, Value value) {
   constexpr int kShort = DropoutLane::kShort, kLong = DropoutLane::kLong;
@@ -98,7 +98,7 @@ struct Apply {
   bool in_pairs() const { return at_packs<2>(x); }
   template <int kWide>
   __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>& keep) const {
-    return entries([](float a, float k) { return F::f(a) * k; }, load<kWide>(x + i), keep);
+    return map_entries([](float a, float k) { return F::f(a) * k; }, load<kWide>(x + i), keep);
   }
 };
 template <class F, class T>
@@ -108,21 +108,21 @@ struct ApplyGrad {
   bool in_pairs() const { return at_packs<2>(x, dy); }
   template <int kWide>
   __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>& keep) const {
-    return entries([](float a, float d, float k) { return F::df(a) * d * k; }, load<kWide>(x + i),
-                   load<kWide>(dy + i), keep);
+    return map_entries([](float a, float d, float k) { return F::df(a) * d * k; },
+                       load<kWide>(x + i), load<kWide>(dy + i), keep);
   }
 };
 template <class T>
 struct ReluGrad {
   static constexpr const char* kName = "relu_grad";
   const T *y, *dy;
-  float scale;  // of what dropout kept: the rest of y is 0
+  float scale;  // of kept elements; dropped ones have y = 0
   bool in_pairs() const { return at_packs<2>(y, dy); }
   template <int kWide>
   __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>&) const {
     const float by = scale;
-    return entries([=](float value, float d) { return value > 0 ? d * by : 0.0f; },
-                   load<kWide>(y + i), load<kWide>(dy + i));
+    return map_entries([=](float value, float d) { return value > 0 ? d * by : 0.0f; },
+                       load<kWide>(y + i), load<kWide>(dy + i));
   }
 };
 template <class T>
@@ -133,8 +133,8 @@ struct Residual {
   bool in_pairs() const { return at_packs<2>(x, f); }
   template <int kWide>
   __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>& keep) const {
-    return entries([](float a, float b, float k) { return a + b * k; }, load<kWide>(x + i),
-                   load<kWide>(f + i), keep);
+    return map_entries([](float a, float b, float k) { return a + b * k; }, load<kWide>(x + i),
+                       load<kWide>(f + i), keep);
   }
 };
 struct Dropped {
@@ -143,18 +143,18 @@ struct Dropped {
   bool in_pairs() const { return at_packs<2>(x); }
   template <int kWide>
   __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>& keep) const {
-    return entries([](float a, float k) { return a * k; }, load<kWide>(x + i), keep);
+    return map_entries([](float a, float k) { return a * k; }, load<kWide>(x + i), keep);
   }
 };
 struct Scaled {
   static constexpr const char* kName = "scale";
-  const float *x, *by;  // by: where only the device knows the factor
+  const float *x, *by;  // by: a factor in device memory
   float factor;
   bool in_pairs() const { return at_packs<2>(x); }
   template <int kWide>
   __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>&) const {
     const float times = by ? *by : factor;
-    return entries([=](float a) { return a * times; }, load<kWide>(x + i));
+    return map_entries([=](float a) { return a * times; }, load<kWide>(x + i));
   }
 };
 struct Constant {
@@ -164,7 +164,7 @@ struct Constant {
   template <int kWide>
   __device__ Pack<kWide> operator()(int64_t, const Pack<kWide>& keep) const {
     const float same = *value;
-    return entries([=](float) { return same; }, keep);
+    return map_entries([=](float) { return same; }, keep);
   }
 };
 
@@ -191,13 +191,13 @@ void choose(Function f, Body body) {
 template <class T>
 void apply(Cuda on, Function f, Matrix<const T> x, const Dropout& dropout, Matrix<T> y) {
   choose(f, [&]<class F>(F) {
-    fold_all(on, Target<T>{y, Fold::set}, dropout, Apply<F, T>{x.data});
+    fold_all(on, Target<T>{y, OutputMode::set}, dropout, Apply<F, T>{x.data});
   });
 }
 
 template <class T>
 void apply_grad(Cuda on, Function f, Matrix<const T> x, Matrix<const T> dy, const Dropout& dropout,
-                Matrix<T> dx, Fold fold) {
+                Matrix<T> dx, OutputMode fold) {
   choose(f, [&]<class F>(F) {
     fold_all(on, Target<T>{dx, fold}, dropout, ApplyGrad<F, T>{x.data, dy.data});
   });
@@ -205,34 +205,35 @@ void apply_grad(Cuda on, Function f, Matrix<const T> x, Matrix<const T> dy, cons
 
 template <class T>
 void relu_grad(Cuda on, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropout, Matrix<T> dx,
-               Fold fold) {
+               OutputMode fold) {
   const float scale = dropout.on() ? DropoutLane(dropout).scale() : 1;
   fold_all(on, Target<T>{dx, fold}, {}, ReluGrad<T>{y.data, dy.data, scale});
 }
 
 template <class T>
-void residual(Cuda on, Matrix<const Wide<T>> x, Matrix<const T> f, const Dropout& dropout,
-              Matrix<Wide<T>> y) {
-  fold_all(on, Target<Wide<T>>{y, Fold::set}, dropout, Residual<T>{x.data, f.data});
+void residual(Cuda on, Matrix<const SumType<T>> x, Matrix<const T> f, const Dropout& dropout,
+              Matrix<SumType<T>> y) {
+  fold_all(on, Target<SumType<T>>{y, OutputMode::set}, dropout, Residual<T>{x.data, f.data});
 }
 
 template <class T>
-void drop(Cuda on, Matrix<const Wide<T>> x, const Dropout& dropout, Matrix<T> y, Fold fold) {
+void drop(Cuda on, Matrix<const SumType<T>> x, const Dropout& dropout, Matrix<T> y,
+          OutputMode fold) {
   fold_all(on, Target<T>{y, fold}, dropout, Dropped{x.data});
 }
 
 template <class T>
-void scale(Cuda on, Matrix<const T> x, double factor, Matrix<T> y, Fold fold) {
+void scale(Cuda on, Matrix<const T> x, double factor, Matrix<T> y, OutputMode fold) {
   fold_all(on, Target<T>{y, fold}, {}, Scaled{x.data, nullptr, static_cast<float>(factor)});
 }
 
 template <class T>
-void scale_by(Cuda on, Matrix<const T> x, const T* factor, Matrix<T> y, Fold fold) {
+void scale_by(Cuda on, Matrix<const T> x, const T* factor, Matrix<T> y, OutputMode fold) {
   fold_all(on, Target<T>{y, fold}, {}, Scaled{x.data, factor, 1});
 }
 
 template <class T>
-void add_constant(Cuda on, const T* value, Matrix<T> dx, Fold fold) {
+void add_constant(Cuda on, const T* value, Matrix<T> dx, OutputMode fold) {
   fold_all(on, Target<T>{dx, fold}, {}, Constant{value});
 }
 
@@ -240,7 +241,7 @@ namespace {
 
 constexpr int kSumThreads = 512, kSumEach = 8, kMostParts = 1024;
 
-// One part per block; as on the CPU, the sum is one of doubles.
+// One part per block. As on the CPU, the sum is in double.
 template <class From, class To>
 __global__ void __launch_bounds__(kSumThreads) sum_parts(const From* x, int64_t n, To* y) {
   constexpr int64_t kTurn = kSumThreads * kSumEach;
@@ -255,7 +256,7 @@ __global__ void __launch_bounds__(kSumThreads) sum_parts(const From* x, int64_t 
 #pragma unroll
     for (int k = 0; k < kSumEach; ++k) total += static_cast<double>(value[k]);
   }
-  total = across_block(total, Sum{}, 0.0);
+  total = across_block(total, WarpSum{}, 0.0);
   if (threadIdx.x == 0) y[blockIdx.x] = static_cast<To>(total);
 }
 
@@ -280,18 +281,18 @@ void sum(Cuda on, Matrix<const T> x, T* y) {
 #define FOVEA_INSTANTIATE(T)                                                                 \
   template void apply(Cuda, Function, Matrix<const T>, const Dropout&, Matrix<T>);           \
   template void apply_grad(Cuda, Function, Matrix<const T>, Matrix<const T>, const Dropout&, \
-                           Matrix<T>, Fold);                                                 \
+                           Matrix<T>, OutputMode);                                           \
   template void relu_grad(Cuda, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, \
-                          Fold);                                                             \
+                          OutputMode);                                                       \
   template void residual(Cuda, Matrix<const float>, Matrix<const T>, const Dropout&,         \
                          Matrix<float>);                                                     \
-  template void drop(Cuda, Matrix<const float>, const Dropout&, Matrix<T>, Fold);
+  template void drop(Cuda, Matrix<const float>, const Dropout&, Matrix<T>, OutputMode);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(bf16)
 #undef FOVEA_INSTANTIATE
-template void scale(Cuda, Matrix<const float>, double, Matrix<float>, Fold);
-template void scale_by(Cuda, Matrix<const float>, const float*, Matrix<float>, Fold);
-template void add_constant(Cuda, const float*, Matrix<float>, Fold);
+template void scale(Cuda, Matrix<const float>, double, Matrix<float>, OutputMode);
+template void scale_by(Cuda, Matrix<const float>, const float*, Matrix<float>, OutputMode);
+template void add_constant(Cuda, const float*, Matrix<float>, OutputMode);
 template void sum(Cuda, Matrix<const float>, float*);
 
 }  // namespace fovea::kernel

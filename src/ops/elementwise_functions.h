@@ -2,8 +2,8 @@
 
 #include "ops/vector_math.h"
 
-// One struct per function of one variable: y = f(x), and dy/dx. A new activation is one struct
-// here, one name in elementwise.h and one line in each kernel file.
+// One struct per function of one variable: y = f(x), and dy/dx. A new activation function needs one
+// struct here, one name in elementwise.h and one line in each kernel file.
 namespace fovea::function {
 
 struct Tanh {

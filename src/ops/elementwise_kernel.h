@@ -14,33 +14,33 @@ void apply(Cuda, Function f, Matrix<const T> x, const Dropout& dropout, Matrix<T
 // dx = dropout(dy) f'(x)
 template <class T>
 void apply_grad(Cpu, Function f, Matrix<const T> x, Matrix<const T> dy, const Dropout& dropout,
-                Matrix<T> dx, Fold fold);
+                Matrix<T> dx, OutputMode fold);
 template <class T>
 void apply_grad(Cuda, Function f, Matrix<const T> x, Matrix<const T> dy, const Dropout& dropout,
-                Matrix<T> dx, Fold fold);
+                Matrix<T> dx, OutputMode fold);
 // dx = dropout(dy) where y is not 0: the gradient of dropout(max(0, x)) needs no x.
 template <class T>
 void relu_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropout, Matrix<T> dx,
-               Fold fold);
+               OutputMode fold);
 template <class T>
 void relu_grad(Cuda, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropout, Matrix<T> dx,
-               Fold fold);
+               OutputMode fold);
 
 // y = x + dropout(f)
 template <class T>
-void residual(Cpu, Matrix<const Wide<T>> x, Matrix<const T> f, const Dropout& dropout,
-              Matrix<Wide<T>> y);
+void residual(Cpu, Matrix<const SumType<T>> x, Matrix<const T> f, const Dropout& dropout,
+              Matrix<SumType<T>> y);
 template <class T>
-void residual(Cuda, Matrix<const Wide<T>> x, Matrix<const T> f, const Dropout& dropout,
-              Matrix<Wide<T>> y);
+void residual(Cuda, Matrix<const SumType<T>> x, Matrix<const T> f, const Dropout& dropout,
+              Matrix<SumType<T>> y);
 // y = dropout(x)
 template <class T>
-void drop(Cpu, Matrix<const Wide<T>> x, const Dropout& dropout, Matrix<T> y, Fold fold);
+void drop(Cpu, Matrix<const SumType<T>> x, const Dropout& dropout, Matrix<T> y, OutputMode fold);
 template <class T>
-void drop(Cuda, Matrix<const Wide<T>> x, const Dropout& dropout, Matrix<T> y, Fold fold);
+void drop(Cuda, Matrix<const SumType<T>> x, const Dropout& dropout, Matrix<T> y, OutputMode fold);
 
-// How the elements of an operand of up to four axes line up with the result: a stride of 0
-// repeats the axis.
+// The shape of a broadcast over at most four axes: the size of the result, and the strides of the
+// operands a and b. A stride of 0 repeats the axis.
 struct Broadcast {
   std::array<int64_t, 4> size, a, b;
 };
@@ -49,7 +49,8 @@ template <class T>
 void binary(Cpu, Binary what, const Broadcast& shape, const T* a, const T* b, T* y);
 template <class T>
 void binary(Cuda, Binary what, const Broadcast& shape, const T* a, const T* b, T* y);
-// da += Σ over repeated axes of dy (× b for a product). `a` of shape is the operand that gets it.
+// da += Σ over repeated axes of dy (× b for a product). Operand `a` of `shape` is the one whose
+// gradient is computed.
 template <class T>
 void binary_grad(Cpu, Binary what, const Broadcast& shape, const T* dy, const T* b, T* da);
 template <class T>
@@ -57,14 +58,14 @@ void binary_grad(Cuda, Binary what, const Broadcast& shape, const T* dy, const T
 
 // y = factor · x
 template <class T>
-void scale(Cpu, Matrix<const T> x, double factor, Matrix<T> y, Fold fold);
+void scale(Cpu, Matrix<const T> x, double factor, Matrix<T> y, OutputMode fold);
 template <class T>
-void scale(Cuda, Matrix<const T> x, double factor, Matrix<T> y, Fold fold);
-// y = factor[0] · x, for a factor that only the device knows.
+void scale(Cuda, Matrix<const T> x, double factor, Matrix<T> y, OutputMode fold);
+// y = factor[0] · x, for a factor in device memory.
 template <class T>
-void scale_by(Cpu, Matrix<const T> x, const T* factor, Matrix<T> y, Fold fold);
+void scale_by(Cpu, Matrix<const T> x, const T* factor, Matrix<T> y, OutputMode fold);
 template <class T>
-void scale_by(Cuda, Matrix<const T> x, const T* factor, Matrix<T> y, Fold fold);
+void scale_by(Cuda, Matrix<const T> x, const T* factor, Matrix<T> y, OutputMode fold);
 // y[0] = Σ x
 template <class T>
 void sum(Cpu, Matrix<const T> x, T* y);
@@ -72,8 +73,8 @@ template <class T>
 void sum(Cuda, Matrix<const T> x, T* y);
 // dx = value[0] everywhere
 template <class T>
-void add_constant(Cpu, const T* value, Matrix<T> dx, Fold fold);
+void add_constant(Cpu, const T* value, Matrix<T> dx, OutputMode fold);
 template <class T>
-void add_constant(Cuda, const T* value, Matrix<T> dx, Fold fold);
+void add_constant(Cuda, const T* value, Matrix<T> dx, OutputMode fold);
 
 }  // namespace fovea::kernel

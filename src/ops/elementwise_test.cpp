@@ -53,14 +53,14 @@ TEST(Elementwise, FloatAgreesWithDouble) {
   for (const auto f : {Function::tanh, Function::sigmoid, Function::relu, Function::gelu,
                        Function::silu, Function::exp})
     for (int64_t n : {1, 2, 3, 17, 64, 101, 1009}) {
-      const Tensor x = random_tensor({7, n}, static_cast<uint64_t>(n), Type::f64, 3);
+      const Tensor x = random_tensor({7, n}, static_cast<uint64_t>(n), ElementType::f64, 3);
       EXPECT_LE(nmse(apply(f, in_float(x)), apply(f, x)), 1e-10);
     }
 }
 
 TEST(Elementwise, ExtremesStayFinite) {
   const Tensor x =
-      Tensor::of({1, 6}, std::vector<double>{-1e4, -100, 0, 100, 1e4, 1e30}, Type::f32);
+      Tensor::of({1, 6}, std::vector<double>{-1e4, -100, 0, 100, 1e4, 1e30}, ElementType::f32);
   for (const auto f : {Function::tanh, Function::sigmoid, Function::relu, Function::silu})
     for (const double v : apply(f, x).values()) EXPECT_TRUE(std::isfinite(v));
 }

@@ -16,9 +16,9 @@ Tensor embed(const Tensor& E, const Tensor& P, const Embedding& what) {
                      y.out<T>(), rounded.out<bf16>());
   });
   return record(y, {E, P}, [=, to_E = E.slot(), to_P = P.slot()](const Tensor& dy) {
-    auto flow = [&](const std::shared_ptr<Slot>& slot, const Tensor& rows, double scale) {
-      gather(slot, [&](const Tensor& dE, Fold fold) {
-        if (fold == Fold::set) dE.fill(0);
+    auto flow = [&](const std::shared_ptr<GradientSlot>& slot, const Tensor& rows, double scale) {
+      gather(slot, [&](const Tensor& dE, OutputMode fold) {
+        if (fold == OutputMode::set) dE.fill(0);
         run(dy, [&]<class T>(auto on, T) {
           kernel::embed_grad(on, rows.data<int32_t>(), dy.in<T>(), scale, what.dropout,
                              dE.out<T>());

@@ -5,8 +5,8 @@
 
 namespace fovea {
 
-// Row i: dropout(scale · E[ids[i]] + P[places[i]]). E [V, D]; P [L, D] may be absent.
-// ids and places are i32 [N], every one a row of its table.
+// An embedding lookup. Row i of the result is dropout(scale · E[ids[i]] + P[places[i]]). E [V, D];
+// P [L, D] may be absent. ids and places are i32 [N]; each is a valid row of its table.
 struct Embedding {
   Tensor ids, places;
   double scale = 1;

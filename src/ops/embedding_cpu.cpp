@@ -7,7 +7,7 @@
 namespace fovea::kernel {
 
 template <class T>
-void embed(Cpu, const Lookup<T>& in, Matrix<T> y, Matrix<bf16>) {
+void embed(Cpu, const EmbeddingInput<T>& in, Matrix<T> y, Matrix<bf16>) {
   const DropoutMask mask(in.dropout);
   const T scale = static_cast<T>(in.scale);
 #pragma omp parallel if (y.size() > kWorthThreads)
@@ -24,8 +24,8 @@ void embed(Cpu, const Lookup<T>& in, Matrix<T> y, Matrix<bf16>) {
   }
 }
 
-// Each part of the table belongs to one job, which walks all words in order: no two threads
-// write one row, and the order of additions is that of the words.
+// Each job owns a part of the table and scans all words in order. So no two threads write the same
+// row, and the additions follow the order of the words.
 template <class T>
 void embed_grad(Cpu, const int32_t* ids, Matrix<const T> dy, double scale, const Dropout& dropout,
                 Matrix<T> dE) {
@@ -45,8 +45,8 @@ void embed_grad(Cpu, const int32_t* ids, Matrix<const T> dy, double scale, const
   }
 }
 
-#define FOVEA_INSTANTIATE(T)                                           \
-  template void embed(Cpu, const Lookup<T>&, Matrix<T>, Matrix<bf16>); \
+#define FOVEA_INSTANTIATE(T)                                                   \
+  template void embed(Cpu, const EmbeddingInput<T>&, Matrix<T>, Matrix<bf16>); \
   template void embed_grad(Cpu, const int32_t*, Matrix<const T>, double, const Dropout&, Matrix<T>);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

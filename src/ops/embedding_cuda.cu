@@ -3,29 +3,29 @@
 
 #include "ops/dropout_lane.cuh"
 #include "ops/embedding_kernel.h"
-#include "ops/warp.cuh"
 #include "tensor/cuda.h"
 #include "tensor/memory.h"
+#include "tensor/warp.cuh"
 
 namespace fovea::kernel {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kEach = 8;   // columns of a thread: what one draw of the mask is for
+constexpr int kEach = 8;   // columns of a thread, for one draw of the mask
 constexpr int kTile = 16;  // words whose gradients one thread sums
 
 // The columns first + kLanes · k of a thread, in the layout of the mask's runs.
 template <int kLanes>
-struct Share {
-  int64_t item, run;  // a word or a tile; which run of its columns
+struct ThreadColumns {
+  int64_t item, run;  // item: a word or a tile; run: of its columns
   int lane;
   int64_t first;
 
-  __device__ Share()
+  __device__ ThreadColumns()
       : item(int64_t{blockIdx.x} * (kThreads / kLanes) + threadIdx.x / kLanes), run(blockIdx.y),
         lane(static_cast<int>(threadIdx.x) % kLanes), first(run * kEach * kLanes + lane) {}
 
-  // body(k, column) for each of them that a row has.
+  // Calls body(k, column) for each of the columns that exist in the row.
   template <class Body>
   __device__ void each(int64_t cols, Body body) const {
 #pragma unroll
@@ -38,9 +38,9 @@ struct Share {
 };
 
 template <int kLanes>
-__global__ void embed_words(Lookup<float> in, float scale, DropoutLane mask, Matrix<float> y,
-                            Matrix<bf16> rounded) {
-  const Share<kLanes> at;
+__global__ void embed_words(EmbeddingInput<float> in, float scale, DropoutLane mask,
+                            Matrix<float> y, Matrix<bf16> rounded) {
+  const ThreadColumns<kLanes> at;
   if (at.item >= y.rows) return;
   const float* e = in.E.row(in.ids[at.item]);
   const float* p = in.P.data ? in.P.row(in.places[at.item]) : nullptr;
@@ -57,18 +57,18 @@ __global__ void embed_words(Lookup<float> in, float scale, DropoutLane mask, Mat
 }
 
 // Note [Gradient of a table]
-// Words are sorted by the row of the table they read, and stay in their order within it: then what
-// a row gets is a stretch of the sorted words. These are cut into tiles of 16. A stretch that lies
-// within a tile is summed and added to the table at once. Of one that goes over the edges of
-// tiles, each tile leaves its part beside, and the parts are added up afterwards. So every sum has
-// one order, which depends on the words alone, and no size is read back from the device.
-struct Sorted {
+// Words are sorted by the row of the table that they read; words of the same row keep their order.
+// So the words of each row are adjacent: they form a span. The sorted words are cut into tiles of
+// 16. A span within a tile is summed and added to the table at once. If a span crosses edges of
+// tiles, each tile stores its part separately, and another kernel adds the parts. So the order of
+// each sum depends only on the words, and the host need not read a size from the device.
+struct SortedWords {
   const uint64_t* keys;  // row of the table, then number of the word
   int64_t count;
 
   __device__ int64_t row(int64_t at) const { return static_cast<int64_t>(keys[at] >> 32); }
   __device__ int64_t word(int64_t at) const { return static_cast<int64_t>(keys[at] & 0xFFFFFFFFu); }
-  // Whether a stretch goes over the edge before `at`.
+  // Whether a span crosses the edge before `at`.
   __device__ bool joined(int64_t at) const {
     return at > 0 && at < count && row(at - 1) == row(at);
   }
@@ -81,25 +81,25 @@ __global__ void make_keys(const int32_t* ids, int64_t count, uint64_t* keys) {
   if (i < count) keys[i] = uint64_t{static_cast<uint32_t>(ids[i])} << 32 | static_cast<uint64_t>(i);
 }
 
-// The parts of stretches that go over edges: of each tile first what belongs to a stretch from
-// before it, then what belongs to one that begins in it and goes on.
-struct Parts {
+// The parts of spans that cross edges. Each tile has two: the part of a span that begins before the
+// tile, and the part of a span that begins in the tile and continues after it.
+struct SpanParts {
   float* data;
   int64_t cols;
 
-  __device__ float* before(int64_t tile) const { return data + 2 * tile * cols; }
-  __device__ float* onwards(int64_t tile) const { return before(tile) + cols; }
+  __device__ float* leading(int64_t tile) const { return data + 2 * tile * cols; }
+  __device__ float* trailing(int64_t tile) const { return leading(tile) + cols; }
 };
 
 template <int kLanes>
-__global__ void sum_tiles(Sorted words, Matrix<const float> dy, float scale, DropoutLane mask,
-                          Matrix<float> dE, Parts parts) {
-  constexpr int kAhead = 4;  // words whose gradients are on their way
-  const Share<kLanes> at;
+__global__ void sum_tiles(SortedWords words, Matrix<const float> dy, float scale, DropoutLane mask,
+                          Matrix<float> dE, SpanParts parts) {
+  constexpr int kAhead = 4;  // words whose gradients are in flight
+  const ThreadColumns<kLanes> at;
   if (at.item >= words.tiles()) return;
   const int64_t begin = at.item * kTile, end = words.end_of(at.item);
-  bool from_before = words.joined(begin);
-  const bool goes_on = words.joined(end);
+  bool continued = words.joined(begin);
+  const bool continues = words.joined(end);
   float sum[kEach] = {};
   for (int64_t first = begin; first < end; first += kAhead) {
     float d[kAhead][kEach];
@@ -117,9 +117,9 @@ __global__ void sum_tiles(Sorted words, Matrix<const float> dy, float scale, Dro
       at.each(dy.cols, [&](int k, int64_t) { sum[k] += scale * d[n][k] * keep[k]; });
       const bool last = s + 1 == end;
       if (!last && words.joined(s + 1)) continue;
-      float* part = from_before       ? parts.before(at.item)
-                    : last && goes_on ? parts.onwards(at.item)
-                                      : nullptr;
+      float* part = continued           ? parts.leading(at.item)
+                    : last && continues ? parts.trailing(at.item)
+                                        : nullptr;
       float* row = dE.row(words.row(s));
       at.each(dy.cols, [&](int k, int64_t j) {
         if (part)
@@ -128,18 +128,18 @@ __global__ void sum_tiles(Sorted words, Matrix<const float> dy, float scale, Dro
           row[j] += sum[k];
         sum[k] = 0;
       });
-      from_before = false;
+      continued = false;
     }
   }
 }
 
-// One block column for each tile: it has something to do where a stretch begins that goes on.
-__global__ void join_parts(Sorted words, Parts parts, Matrix<float> dE) {
+// One block column per tile. It works only if a span begins in the tile and continues.
+__global__ void join_parts(SortedWords words, SpanParts parts, Matrix<float> dE) {
   const int64_t tile = blockIdx.x, begin = tile * kTile, end = words.end_of(tile);
   if (!words.joined(end)) return;
   const int64_t row = words.row(end);
-  if (words.joined(begin) && words.row(begin) == row) return;  // it began before
-  int64_t last = tile + 1;                                     // that the stretch comes into
+  if (words.joined(begin) && words.row(begin) == row) return;  // the span began before
+  int64_t last = tile + 1;                                     // the last tile of the span
   for (bool more = true; more;) {
     const int64_t next = (last + 1 + threadIdx.x % kWarp) * kTile;
     const unsigned within = __ballot_sync(~0u, next < words.count && words.row(next) == row);
@@ -148,9 +148,9 @@ __global__ void join_parts(Sorted words, Parts parts, Matrix<float> dE) {
   }
   const int64_t j = int64_t{blockIdx.y} * kThreads + threadIdx.x;
   if (j >= dE.cols) return;
-  float sum = parts.onwards(tile)[j];
+  float sum = parts.trailing(tile)[j];
 #pragma unroll 8
-  for (int64_t t = tile + 1; t <= last; ++t) sum += parts.before(t)[j];
+  for (int64_t t = tile + 1; t <= last; ++t) sum += parts.leading(t)[j];
   dE.row(row)[j] += sum;
 }
 
@@ -158,29 +158,30 @@ Buffer scratch(int64_t count, std::size_t each, Cuda on) {
   return allocate(static_cast<std::size_t>(count) * each, on);
 }
 
-// The keys in their order, in one of the two buffers.
+// Sorts the keys and returns the buffer that holds the result.
 const uint64_t* sort_keys(Cuda on, uint64_t* keys, uint64_t* other, int64_t count, int64_t rows) {
   const int bits = std::max(1, static_cast<int>(std::bit_width(static_cast<uint64_t>(rows - 1))));
   cub::DoubleBuffer<uint64_t> both(keys, other);
-  auto sort = [&](void* room, std::size_t& bytes) {
-    check_cuda(cub::DeviceRadixSort::SortKeys(room, bytes, both, static_cast<int>(count), 32,
+  auto sort = [&](void* buffer, std::size_t& bytes) {
+    check_cuda(cub::DeviceRadixSort::SortKeys(buffer, bytes, both, static_cast<int>(count), 32,
                                               32 + bits, stream(on)),
-               "sorting words");
+               "sort of words");
   };
   std::size_t bytes = 0;
   sort(nullptr, bytes);
-  const Buffer room = allocate(bytes, on);
-  sort(room.get(), bytes);
+  const Buffer buffer = allocate(bytes, on);
+  sort(buffer.get(), bytes);
   return both.Current();
 }
 
 template <int kLanes>
-void add_to_table(Cuda on, const Sorted& words, Matrix<const float> dy, float scale,
+void add_to_table(Cuda on, const SortedWords& words, Matrix<const float> dy, float scale,
                   const DropoutLane& mask, Matrix<float> dE) {
-  const Buffer room = scratch(2 * words.tiles() * dy.cols, sizeof(float), on);
-  const Parts parts{reinterpret_cast<float*>(room.get()), dy.cols};
-  sum_tiles<kLanes><<<Share<kLanes>::blocks(words.tiles(), dy.cols), kThreads, 0, stream(on)>>>(
-      words, dy, scale, mask, dE, parts);
+  const Buffer buffer = scratch(2 * words.tiles() * dy.cols, sizeof(float), on);
+  const SpanParts parts{reinterpret_cast<float*>(buffer.get()), dy.cols};
+  sum_tiles<kLanes>
+      <<<ThreadColumns<kLanes>::blocks(words.tiles(), dy.cols), kThreads, 0, stream(on)>>>(
+          words, dy, scale, mask, dE, parts);
   check_launch("embed_grad");
   const dim3 blocks(static_cast<unsigned>(words.tiles()), blocks_for(dy.cols, kThreads));
   join_parts<<<blocks, kThreads, 0, stream(on)>>>(words, parts, dE);
@@ -190,7 +191,7 @@ void add_to_table(Cuda on, const Sorted& words, Matrix<const float> dy, float sc
 }  // namespace
 
 template <class T>
-void embed(Cuda on, const Lookup<T>& in, Matrix<T> y, Matrix<bf16> rounded) {
+void embed(Cuda on, const EmbeddingInput<T>& in, Matrix<T> y, Matrix<bf16> rounded) {
   if (y.size() == 0) return;
   const DropoutLane mask(in.dropout);
   const float scale = static_cast<float>(in.scale);
@@ -198,9 +199,11 @@ void embed(Cuda on, const Lookup<T>& in, Matrix<T> y, Matrix<bf16> rounded) {
     kernel<<<blocks, kThreads, 0, stream(on)>>>(in, scale, mask, y, rounded);
   };
   if (y.cols <= DropoutLane::kShortRow)
-    launch(embed_words<DropoutLane::kShort>, Share<DropoutLane::kShort>::blocks(y.rows, y.cols));
+    launch(embed_words<DropoutLane::kShort>,
+           ThreadColumns<DropoutLane::kShort>::blocks(y.rows, y.cols));
   else
-    launch(embed_words<DropoutLane::kLong>, Share<DropoutLane::kLong>::blocks(y.rows, y.cols));
+    launch(embed_words<DropoutLane::kLong>,
+           ThreadColumns<DropoutLane::kLong>::blocks(y.rows, y.cols));
   check_launch("embed");
 }
 
@@ -213,7 +216,7 @@ void embed_grad(Cuda on, const int32_t* ids, Matrix<const T> dy, double scale,
   uint64_t* unsorted = reinterpret_cast<uint64_t*>(keys.get());
   make_keys<<<blocks_for(dy.rows, kThreads), kThreads, 0, stream(on)>>>(ids, dy.rows, unsorted);
   check_launch("embed_grad");
-  const Sorted words{
+  const SortedWords words{
       sort_keys(on, unsorted, reinterpret_cast<uint64_t*>(other.get()), dy.rows, dE.rows), dy.rows};
   const float by = static_cast<float>(scale);
   if (dy.cols <= DropoutLane::kShortRow)
@@ -222,7 +225,7 @@ void embed_grad(Cuda on, const int32_t* ids, Matrix<const T> dy, double scale,
     add_to_table<DropoutLane::kLong>(on, words, dy, by, DropoutLane(dropout), dE);
 }
 
-template void embed(Cuda, const Lookup<float>&, Matrix<float>, Matrix<bf16>);
+template void embed(Cuda, const EmbeddingInput<float>&, Matrix<float>, Matrix<bf16>);
 template void embed_grad(Cuda, const int32_t*, Matrix<const float>, double, const Dropout&,
                          Matrix<float>);
 

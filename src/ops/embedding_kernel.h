@@ -8,20 +8,20 @@
 namespace fovea::kernel {
 
 template <class T>
-struct Lookup {
+struct EmbeddingInput {
   const int32_t *ids, *places;
   Matrix<const T> E, P;  // P may be absent
   double scale;
   Dropout dropout;
 };
 
-// `rounded` is for GPUs: y once more, or absent.
+// `rounded` is for GPUs: a copy of y in bf16, or absent.
 template <class T>
-void embed(Cpu, const Lookup<T>& in, Matrix<T> y, Matrix<bf16> rounded = {});
+void embed(Cpu, const EmbeddingInput<T>& in, Matrix<T> y, Matrix<bf16> rounded = {});
 template <class T>
-void embed(Cuda, const Lookup<T>& in, Matrix<T> y, Matrix<bf16> rounded = {});
+void embed(Cuda, const EmbeddingInput<T>& in, Matrix<T> y, Matrix<bf16> rounded = {});
 
-// dE[ids[i]] += scale · dropout(dy_i), for each row of the table in the order of i.
+// dE[ids[i]] += scale · dropout(dy_i). Each row of the table adds its terms in the order of i.
 template <class T>
 void embed_grad(Cpu, const int32_t* ids, Matrix<const T> dy, double scale, const Dropout& dropout,
                 Matrix<T> dE);

@@ -17,8 +17,8 @@ TEST(Embedding, Gradient) {
 }
 
 TEST(Embedding, RowsAreScaledAndPlaced) {
-  const Tensor E = Tensor::of({2, 2}, std::vector<double>{1, 2, 3, 4}, Type::f32);
-  const Tensor P = Tensor::of({2, 2}, std::vector<double>{10, 20, 30, 40}, Type::f32);
+  const Tensor E = Tensor::of({2, 2}, std::vector<double>{1, 2, 3, 4}, ElementType::f32);
+  const Tensor P = Tensor::of({2, 2}, std::vector<double>{10, 20, 30, 40}, ElementType::f32);
   const Tensor y = embed(
       E, P,
       {Tensor::of(std::vector<int32_t>{1, 0}), Tensor::of(std::vector<int32_t>{0, 1}), 2, {}});

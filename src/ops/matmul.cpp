@@ -5,20 +5,21 @@
 #include <mutex>
 #include <utility>
 
+#include "gemm/gemm.h"
+#include "gemm/gemm_kernel.h"
 #include "ops/elementwise.h"
-#include "ops/matmul_kernel.h"
-#include "ops/product.h"
 #include "ops/shape_kernel.h"
 #include "tensor/tape.h"
 
 namespace fovea {
 namespace {
 
-using kernel::Side;
+using kernel::Transposition;
 
 thread_local Precision precision = Precision::f32;
 
-// bf16 copies of the flat tensors that parameters are parts of, by address and size.
+// bf16 copies of the flat tensors that contain parameters, by address and size. The mutex guards
+// `kept`.
 struct OperandCache {
   std::mutex mutex;
   std::map<std::pair<const void*, int64_t>, Tensor> kept;
@@ -30,13 +31,13 @@ OperandCache& operands() {
 }
 
 Tensor to_bf16(const Tensor& x) {
-  Tensor y(x.shape(), Type::bf16, x.device());
+  Tensor y(x.shape(), ElementType::bf16, x.device());
   std::visit([&](auto on) { kernel::cast(on, x.in<float>(), y.out<bf16>()); }, x.device());
   return y;
 }
 
 bool takes_bf16(const Tensor& x) {
-  return precision == Precision::bf16 && x.type() == Type::f32 &&
+  return precision == Precision::bf16 && x.type() == ElementType::f32 &&
          std::visit([](auto on) { return kernel::has_fast_bf16(on); }, x.device());
 }
 
@@ -44,12 +45,13 @@ bool takes_bf16(const Tensor& x) {
 
 Tensor as_factor(const Tensor& x, const Tensor& w) { return x.type() == w.type() ? x : to_bf16(x); }
 
-void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold, Keep keep) {
-  const bool keep_b = in.b.is_parameter() && (keep == Keep::always || !Tape::live());
+void multiply(const MatmulOperands& in, const Tensor& c, const Tensor& bias, OutputMode fold,
+              WeightPacking keep) {
+  const bool keep_b = in.b.is_parameter() && (keep == WeightPacking::always || !Tape::live());
   const bool settled = keep_b && in.b.is_settled();
   run_activation(c, [&]<class T>(auto on, T) {
     auto product = [&]<class In>(In) {
-      kernel::Product<T, In> p;
+      kernel::GemmCall<T, In> p;
       p.a = in.a.in<In>(), p.a_side = in.a_side;
       p.b = in.b.in<In>(), p.b_side = in.b_side;
       p.c = c.out<T>(), p.bias = bias.data<T>(), p.fold = fold, p.keep_b = keep_b;
@@ -57,28 +59,28 @@ void multiply(const Factors& in, const Tensor& c, const Tensor& bias, Fold fold,
       kernel::matmul(on, p);
     };
     if constexpr (std::is_same_v<T, float>) {
-      if (in.a.type() == Type::bf16) return product(bf16{});
+      if (in.a.type() == ElementType::bf16) return product(bf16{});
     }
     product(T{});
   });
   if (settled) in.b.give_up_values();
 }
 
-void multiply_onto(const Factors& in, const Tensor& from, const Tensor& c) {
+void multiply_onto(const MatmulOperands& in, const Tensor& from, const Tensor& c) {
   run(c, [&]<class T>(auto on, T) {
     if constexpr (std::is_same_v<decltype(on), Cpu>) {
       const int64_t n = c.cols();
-      kernel::copy<T>(on, {from.data<T>(), n, c.data<T>(), n, c.rows(), n, Fold::set});
-      multiply(in, c, {}, Fold::add, Keep::always);
+      kernel::copy<T>(on, {from.data<T>(), n, c.data<T>(), n, c.rows(), n, OutputMode::set});
+      multiply(in, c, {}, OutputMode::add, WeightPacking::always);
     } else {
       const auto product = [&]<class In>(In) {
-        kernel::Product<T, In> p;
+        kernel::GemmCall<T, In> p;
         p.a = in.a.in<In>(), p.a_side = in.a_side;
         p.b = in.b.in<In>(), p.b_side = in.b_side;
-        p.c = c.out<T>(), p.onto = from.data<T>(), p.fold = Fold::add;
+        p.c = c.out<T>(), p.onto = from.data<T>(), p.fold = OutputMode::add;
         kernel::matmul(on, p);
       };
-      in.a.type() == Type::bf16 ? product(bf16{}) : product(T{});
+      in.a.type() == ElementType::bf16 ? product(bf16{}) : product(T{});
     }
   });
 }
@@ -92,7 +94,7 @@ bool bf16_activations(Device device) {
 }
 
 void round_along(const Tensor& x) {
-  if (x && x.type() == Type::f32 && bf16_activations(x.device()) && !x.rounded())
+  if (x && x.type() == ElementType::f32 && bf16_activations(x.device()) && !x.rounded())
     std::visit([&](auto on) { kernel::cast(on, x.in<float>(), x.make_rounded().out<bf16>()); },
                x.device());
 }
@@ -107,14 +109,14 @@ Tensor as_operand(const Tensor& x) {
   Tensor& kept = cache.kept[{whole.data<float>(), whole.elements()}];
   if (!kept) kept = to_bf16(whole);
   const int64_t offset = x.data<float>() - whole.data<float>();
-  const Tensor part(x.shape(), Type::bf16, x.device(), kept.buffer(), offset);
+  const Tensor part(x.shape(), ElementType::bf16, x.device(), kept.buffer(), offset);
   part.mark_parameter();
   return part;
 }
 
 namespace {
 template <class... On>
-void forget_packed(const std::variant<On...>*) {  // on every kind of device there is
+void forget_packed(const std::variant<On...>*) {  // for every kind of device
   (kernel::forget_packed(On{}), ...);
 }
 }  // namespace
@@ -129,52 +131,53 @@ void parameters_changed() {
 
 uint64_t parameters_version() { return operands().version; }
 
-Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b, Give give) {
+Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b, OutputType give) {
   assert(x.cols() == W.size(1));
   Shape shape = x.shape();
   shape.back() = W.size(0);
-  const bool round = give == Give::activation && bf16_activations(x.device());
-  Tensor y(shape, round ? Type::bf16 : W.type(), x.device());
+  const bool round = give == OutputType::activation && bf16_activations(x.device());
+  Tensor y(shape, round ? ElementType::bf16 : W.type(), x.device());
   const bool on_cpu = x.device() == Device{Cpu{}};
-  if (precision == Precision::int8 && on_cpu && x.type() == Type::f32 && W.is_parameter() &&
+  if (precision == Precision::int8 && on_cpu && x.type() == ElementType::f32 && W.is_parameter() &&
       !Tape::live()) {
     kernel::matmul_int8(Cpu{}, x.in<float>(), W.in<float>(), b.data<float>(), y.out<float>());
     return y;
   }
   const Tensor a = as_operand(x), w = as_operand(W);
-  multiply({a, Side::as_is, w, Side::transposed}, y, b && round ? as_operand(b) : b, Fold::set);
+  multiply({a, Transposition::as_is, w, Transposition::transposed}, y,
+           b && round ? as_operand(b) : b, OutputMode::set);
   return record(y, {x, W, b}, [=, dx = x.slot(), db = b.slot()](const Tensor& dy) {
     const Tensor d = as_factor(dy, a);
-    gather(dx, [&](const Tensor& out, Fold fold) {  // dx = dy W
-      multiply({d, Side::as_is, w, Side::as_is}, out, {}, fold);
+    gather(dx, [&](const Tensor& out, OutputMode fold) {  // dx = dy W
+      multiply({d, Transposition::as_is, w, Transposition::as_is}, out, {}, fold);
     });
-    gather_weight_gradient(W, d, a);                // dW = dyᵀ x
-    gather(db, [&](const Tensor& out, Fold fold) {  // db = Σ dy
+    gather_weight_gradient(W, d, a);                      // dW = dyᵀ x
+    gather(db, [&](const Tensor& out, OutputMode fold) {  // db = Σ dy
       run_activation(dy, [&]<class T>(auto on, T) {
-        kernel::column_sums(on, dy.in<T>(), out.data<Wide<T>>(), fold);
+        kernel::column_sums(on, dy.in<T>(), out.data<SumType<T>>(), fold);
       });
     });
   });
 }
 
-// A GPU does both at once where nothing must be kept for a gradient.
+// On a GPU one kernel computes both if the gradient needs no intermediate result.
 Tensor linear_relu(const Tensor& x, const Tensor& W, const Tensor& b) {
-  const bool together = !Tape::live() && bf16_activations(x.device());
-  const Tensor bias = together ? as_operand(b) : b;
-  const auto in_packs = [&] {
+  const bool fused = !Tape::live() && bf16_activations(x.device());
+  const Tensor bias = fused ? as_operand(b) : b;
+  const auto aligned = [&] {
     constexpr int64_t kPack = 8;
-    const auto place = reinterpret_cast<std::uintptr_t>(bias.data<bf16>());
-    return W.size(0) % kPack == 0 && place % (kPack * sizeof(bf16)) == 0;
+    const auto address = reinterpret_cast<std::uintptr_t>(bias.data<bf16>());
+    return W.size(0) % kPack == 0 && address % (kPack * sizeof(bf16)) == 0;
   };
-  if (!together || !in_packs()) return apply(Function::relu, linear(x, W, b, Give::activation));
+  if (!fused || !aligned()) return apply(Function::relu, linear(x, W, b, OutputType::activation));
   const Tensor a = as_operand(x), w = as_operand(W);
   Shape shape = x.shape();
   shape.back() = W.size(0);
-  const Tensor y(shape, Type::bf16, x.device());
+  const Tensor y(shape, ElementType::bf16, x.device());
   std::visit(
       [&](auto on) {
-        kernel::Product<bf16, bf16> p;
-        p.a = a.in<bf16>(), p.b = w.in<bf16>(), p.b_side = Side::transposed;
+        kernel::GemmCall<bf16, bf16> p;
+        p.a = a.in<bf16>(), p.b = w.in<bf16>(), p.b_side = Transposition::transposed;
         p.c = y.out<bf16>(), p.bias = bias.data<bf16>(), p.relu = true;
         if constexpr (!std::is_same_v<decltype(on), Cpu>) kernel::matmul(on, p);
       },
@@ -186,21 +189,22 @@ namespace {
 
 // Note [Late weight gradients]
 // A recurrent decoder multiplies the same weights once per word. Each product dᵀ x of a few rows
-// would read and write the whole gradient of the weights; so the factors wait, and what one
-// backward pass has gathered of them is multiplied at once. A GPU is busy with more rows only.
+// would read and write the whole gradient of the weights. So the operands are collected during one
+// backward pass and multiplied together. On a GPU this applies up to more rows, because it needs
+// more rows to be busy.
 constexpr int64_t kManyRows = 8192;
 int64_t few_rows(Device device) { return std::holds_alternative<Cpu>(device) ? 512 : 1024; }
 
-struct Waiting {
-  std::shared_ptr<Slot> slot, b;
+struct PendingProduct {
+  std::shared_ptr<GradientSlot> slot, b;
   std::vector<Tensor> d, x;
   int64_t rows = 0;
 
   void multiply_all() {
     if (rows == 0) return;
     const Tensor all = joined(d);
-    slot->gather([&](const Tensor& out, Fold fold) {
-      multiply({all, Side::transposed, joined(x), Side::as_is}, out, {}, fold);
+    slot->gather([&](const Tensor& out, OutputMode fold) {
+      multiply({all, Transposition::transposed, joined(x), Transposition::as_is}, out, {}, fold);
     });
     gather_sums(b, all);
     d.clear(), x.clear();
@@ -213,43 +217,43 @@ struct Waiting {
     return all;
   }
 };
-// Those that wait on this thread; the tape owns them.
-thread_local std::map<const Slot*, std::weak_ptr<Waiting>> waiting;
+// The pending products of this thread. The tape owns them.
+thread_local std::map<const GradientSlot*, std::weak_ptr<PendingProduct>> pending;
 
 }  // namespace
 
-void gather_sums(const std::shared_ptr<Slot>& b, const Tensor& d) {
-  gather(b, [&](const Tensor& out, Fold fold) {
+void gather_sums(const std::shared_ptr<GradientSlot>& b, const Tensor& d) {
+  gather(b, [&](const Tensor& out, OutputMode fold) {
     run_activation(d, [&]<class T>(auto on, T) {
-      using Sum = Wide<T>;
+      using Sum = SumType<T>;
       const int64_t n = out.elements();
       const Tensor sums({d.cols()}, type_of<Sum>(), d.device());
-      kernel::column_sums(on, d.in<T>(), sums.data<Sum>(), Fold::set);
+      kernel::column_sums(on, d.in<T>(), sums.data<Sum>(), OutputMode::set);
       kernel::copy<Sum>(on, {sums.data<Sum>() + d.cols() - n, n, out.data<Sum>(), n, 1, n, fold});
     });
   });
 }
 
 void gather_weight_gradient(const Tensor& W, const Tensor& d, const Tensor& x,
-                            const std::shared_ptr<Slot>& b) {
-  const std::shared_ptr<Slot>& slot = W.slot();
+                            const std::shared_ptr<GradientSlot>& b) {
+  const std::shared_ptr<GradientSlot>& slot = W.slot();
   if (!slot) return gather_sums(b, d);
   if (!W.is_parameter() || d.rows() >= few_rows(d.device())) {
-    slot->gather([&](const Tensor& out, Fold fold) {
-      multiply({d, Side::transposed, x, Side::as_is}, out, {}, fold);
+    slot->gather([&](const Tensor& out, OutputMode fold) {
+      multiply({d, Transposition::transposed, x, Transposition::as_is}, out, {}, fold);
     });
     return gather_sums(b, d);
   }
-  std::shared_ptr<Waiting> here = waiting[slot.get()].lock();
-  if (!here) {
-    here = std::make_shared<Waiting>(Waiting{slot, b, {}, {}, 0});
-    waiting[slot.get()] = here;
-    Tape::at_the_end([here] { here->multiply_all(); });
+  std::shared_ptr<PendingProduct> product = pending[slot.get()].lock();
+  if (!product) {
+    product = std::make_shared<PendingProduct>(PendingProduct{slot, b, {}, {}, 0});
+    pending[slot.get()] = product;
+    Tape::at_the_end([product] { product->multiply_all(); });
   }
-  here->d.push_back(d);
-  here->x.push_back(x);
-  here->rows += d.rows();
-  if (here->rows >= kManyRows) here->multiply_all();
+  product->d.push_back(d);
+  product->x.push_back(x);
+  product->rows += d.rows();
+  if (product->rows >= kManyRows) product->multiply_all();
 }
 
 namespace {
@@ -270,25 +274,26 @@ Tensor matmul(const Tensor& a, const Tensor& b) {
   shape.back() = b.size(-1);
   Tensor y(shape, a.type(), a.device());
   for (int64_t i = 0; i < batch(a); ++i)
-    multiply({slice(a, i), Side::as_is, slice(b, i * shared), Side::as_is}, slice(y, i), {},
-             Fold::set);
+    multiply({slice(a, i), Transposition::as_is, slice(b, i * shared), Transposition::as_is},
+             slice(y, i), {}, OutputMode::set);
   return record(y, {a, b}, [=, da = a.slot(), db = b.slot()](const Tensor& dy) {
-    gather(da, [&](const Tensor& out, Fold fold) {  // da = dy bᵀ
+    gather(da, [&](const Tensor& out, OutputMode fold) {  // da = dy bᵀ
       for (int64_t i = 0; i < batch(a); ++i)
-        multiply({slice(dy, i), Side::as_is, slice(b, i * shared), Side::transposed}, slice(out, i),
-                 {}, fold);
+        multiply(
+            {slice(dy, i), Transposition::as_is, slice(b, i * shared), Transposition::transposed},
+            slice(out, i), {}, fold);
     });
-    gather(db, [&](const Tensor& out, Fold fold) {  // db = aᵀ dy
+    gather(db, [&](const Tensor& out, OutputMode fold) {  // db = aᵀ dy
       for (int64_t i = 0; i < batch(a); ++i)
-        multiply({slice(a, i), Side::transposed, slice(dy, i), Side::as_is}, slice(out, i * shared),
-                 {}, !shared && i > 0 ? Fold::add : fold);
+        multiply({slice(a, i), Transposition::transposed, slice(dy, i), Transposition::as_is},
+                 slice(out, i * shared), {}, !shared && i > 0 ? OutputMode::add : fold);
     });
   });
 }
 
 Tensor transpose(const Tensor& x) {
   const int64_t n = x.size(-2), m = x.size(-1);
-  auto swap = [](const Tensor& from, const Tensor& to, Fold fold) {
+  auto swap = [](const Tensor& from, const Tensor& to, OutputMode fold) {
     run(from, [&]<class T>(auto on, T) {
       for (int64_t s = 0; s < batch(from); ++s)
         kernel::transpose(on, slice(from, s).in<T>(), slice(to, s).out<T>(), fold);
@@ -298,9 +303,9 @@ Tensor transpose(const Tensor& x) {
   shape[shape.size() - 2] = m;
   shape.back() = n;
   Tensor y(shape, x.type(), x.device());
-  swap(x, y, Fold::set);
+  swap(x, y, OutputMode::set);
   return record(y, {x}, [=, dx = x.slot()](const Tensor& dy) {
-    gather(dx, [&](const Tensor& out, Fold fold) { swap(dy, out, fold); });
+    gather(dx, [&](const Tensor& out, OutputMode fold) { swap(dy, out, fold); });
   });
 }
 

@@ -4,11 +4,11 @@
 
 namespace fovea {
 
-// The numbers that matrix products take in; sums are always float32 (double in double).
+// The type of the inputs of matrix products. Sums are always float32, or double for double inputs.
 enum class Precision { f32, bf16, int8 };
 
-// While one lives, products of float tensors take their inputs in this precision. bf16 falls back
-// to f32 where the processor gains nothing from it; int8 is for linear() without a tape.
+// While one lives, products of float tensors on its thread use inputs of this precision. bf16 falls
+// back to f32 on processors where it is not faster. int8 applies to linear() without a tape only.
 class PrecisionScope {
  public:
   explicit PrecisionScope(Precision precision);
@@ -21,33 +21,34 @@ class PrecisionScope {
   Precision outer_;
 };
 
-// The product over the last two axes; the axes before them are a batch, and must agree
-// (or, for a plain matrix b, are shared by all of a).
+// The matrix product over the last two axes. The axes before them are batch axes and must agree, or
+// b is a plain matrix that all matrices of a share.
 Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor transpose(const Tensor& a);  // swaps the last two axes
 
 // Note [Types of activations]
-// Where bf16_activations() is true, what linear() gives as an activation is bf16: queries, keys and
-// values, the inside of feed-forward layers, and what sub-layers add to the residual stream. All
-// else, such as norms, embeddings, losses and parameters, is float32; a gradient has the type of
-// what it is the gradient of.
-enum class Give { sums, activation };
+// If bf16_activations() is true, linear() returns activations in bf16: queries, keys and values,
+// the inside of feed-forward layers, and the sub-layer outputs that the residual stream adds. All
+// other values, such as norms, embeddings, losses and parameters, are float32. A gradient has the
+// type of its tensor.
+enum class OutputType { sums, activation };
 bool bf16_activations(Device device);
 
-// x Wᵀ + b: x [N, in], W [out, in], b [out] or absent. The weights are kept as [out, in], so that
-// W_Q, W_K, W_V of one input stand one below the other and are multiplied in one go.
-Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b = {}, Give give = Give::sums);
+// x Wᵀ + b: x [N, in], W [out, in], b [out] or absent. The weights are stored as [out, in], so that
+// the rows of W_Q, W_K and W_V of one input form one matrix, and one product computes all three.
+Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b = {},
+              OutputType give = OutputType::sums);
 
 // max(0, x Wᵀ + b) as an activation.
 Tensor linear_relu(const Tensor& x, const Tensor& W, const Tensor& b);
 
-// Values as products in the current precision take them: in bf16, or the tensor itself. All
-// parameters of a store are converted at once and kept until parameters_changed().
+// x as an operand of products in the current precision: converted to bf16, or x itself. All
+// parameters of a store are converted at once; the copies are valid until parameters_changed().
 Tensor as_operand(const Tensor& x);
-// Where bf16_activations() is true, gives x the copy that Tensor::rounded() is: for what many
-// operations will read.
+// If bf16_activations() is true, stores a bf16 copy of x as Tensor::rounded(). This saves
+// conversions of a tensor that many operations read.
 void round_along(const Tensor& x);
-void parameters_changed();      // REQUIRES: no thread is in a product that reads them
-uint64_t parameters_version();  // another after each parameters_changed()
+void parameters_changed();      // REQUIRES: no thread is in a product that reads parameters
+uint64_t parameters_version();  // changes at each parameters_changed()
 
 }  // namespace fovea

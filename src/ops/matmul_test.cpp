@@ -6,7 +6,7 @@
 #include <bit>
 #include <limits>
 
-#include "ops/matmul_kernel.h"
+#include "gemm/gemm_kernel.h"
 #include "ops/shape.h"
 #include "support/gradient_check.h"
 
@@ -70,7 +70,7 @@ TEST(Matmul, Bf16IsCloseToDouble) {
   }
 }
 
-// −1, 0 and 1, of which all sums are exact.
+// −1, 0 and 1: all sums of their products are exact.
 std::vector<bf16> signs(int64_t n, uint64_t seed) {
   std::vector<bf16> bits;
   for (const double v : random_tensor({n}, seed).values())
@@ -80,15 +80,15 @@ std::vector<bf16> signs(int64_t n, uint64_t seed) {
 
 struct Bf16Factors {
   int64_t m, n, k;
-  kernel::Side a_side, b_side;
+  kernel::Transposition a_side, b_side;
   std::vector<bf16> a = signs(m * k, 1), b = signs(k * n, 2);
 
-  kernel::Product<float, bf16> product() const {
-    kernel::Product<float, bf16> p;
-    p.a = a_side == kernel::Side::as_is ? Matrix<const bf16>{a.data(), m, k}
-                                        : Matrix<const bf16>{a.data(), k, m};
-    p.b = b_side == kernel::Side::as_is ? Matrix<const bf16>{b.data(), k, n}
-                                        : Matrix<const bf16>{b.data(), n, k};
+  kernel::GemmCall<float, bf16> product() const {
+    kernel::GemmCall<float, bf16> p;
+    p.a = a_side == kernel::Transposition::as_is ? Matrix<const bf16>{a.data(), m, k}
+                                                 : Matrix<const bf16>{a.data(), k, m};
+    p.b = b_side == kernel::Transposition::as_is ? Matrix<const bf16>{b.data(), k, n}
+                                                 : Matrix<const bf16>{b.data(), n, k};
     p.a_side = a_side, p.b_side = b_side;
     return p;
   }
@@ -102,37 +102,40 @@ struct Bf16Factors {
       for (int64_t j = 0; j < n; ++j) {
         float sum = 0;
         for (int64_t l = 0; l < k; ++l)
-          sum += number(a, a_side == kernel::Side::as_is ? i * k + l : l * m + i) *
-                 number(b, b_side == kernel::Side::as_is ? l * n + j : j * k + l);
+          sum += number(a, a_side == kernel::Transposition::as_is ? i * k + l : l * m + i) *
+                 number(b, b_side == kernel::Transposition::as_is ? l * n + j : j * k + l);
         all.push_back(sum);
       }
     return all;
   }
 };
 
-// In each way to give a product, with some number of threads.
+// Compares all forms of a product, with the current number of threads.
 void expect_exact(const Bf16Factors& factors, int threads) {
   const std::vector<float> sums = factors.sums();
   const std::vector<float> bias(static_cast<size_t>(factors.n), 3.0f);
   for (const bool with_bias : {false, true})
     for (const bool kept : {false, true})
-      for (const Fold fold : {Fold::set, Fold::add}) {
+      for (const OutputMode fold : {OutputMode::set, OutputMode::add}) {
         std::vector<float> c(sums.size(), 5.0f), expected = sums;
-        kernel::Product<float, bf16> p = factors.product();
+        kernel::GemmCall<float, bf16> p = factors.product();
         p.c = {c.data(), factors.m, factors.n};
         p.bias = with_bias ? bias.data() : nullptr, p.fold = fold, p.keep_b = kept;
         kernel::matmul(Cpu{}, p);
-        for (float& sum : expected) sum += (with_bias ? 3.0f : 0) + (fold == Fold::add ? 5.0f : 0);
+        for (float& sum : expected)
+          sum += (with_bias ? 3.0f : 0) + (fold == OutputMode::add ? 5.0f : 0);
         EXPECT_EQ(c, expected) << factors.m << " × " << factors.k << " × " << factors.n
                                << (with_bias ? ", bias" : "") << (kept ? ", kept" : "")
-                               << (fold == Fold::add ? ", added" : "") << ", threads " << threads;
+                               << (fold == OutputMode::add ? ", added" : "") << ", threads "
+                               << threads;
       }
   kernel::forget_packed(Cpu{});
 }
 
-// In tiles of rows, columns and depth with a rest (Note [Tiles]), from either side.
+// Sizes with a remainder after whole tiles of rows, columns and depth (Note [Tiles]), with each
+// operand as is and transposed.
 TEST(Matmul, Bf16SumsAreExact) {
-  using kernel::Side;
+  using kernel::Transposition;
   if (!kernel::has_fast_bf16(Cpu{})) GTEST_SKIP() << "this processor has no fast bf16 products";
   const std::vector<std::array<int64_t, 3>> sizes = {{1, 1, 1},      {32, 32, 64},  {33, 47, 31},
                                                      {5, 100, 33},   {520, 40, 66}, {17, 16, 4130},
@@ -140,8 +143,8 @@ TEST(Matmul, Bf16SumsAreExact) {
   const int most = omp_get_max_threads();
   int threads = 0;
   for (const auto& [m, n, k] : sizes)
-    for (const Side a : {Side::as_is, Side::transposed})
-      for (const Side b : {Side::as_is, Side::transposed}) {
+    for (const Transposition a : {Transposition::as_is, Transposition::transposed})
+      for (const Transposition b : {Transposition::as_is, Transposition::transposed}) {
         threads = threads % 3 + 1;
         omp_set_num_threads(threads);
         expect_exact({m, n, k, a, b}, threads);
@@ -156,14 +159,14 @@ TEST(Matmul, Int8IsCloseToDouble) {
     fW.mark_parameter();
     const double error = nmse(linear(in_float(x), fW), linear(x, W));
     EXPECT_LE(error, 5e-4);
-    EXPECT_GT(error, 1e-8) << "that are no 8 bits";
+    EXPECT_GT(error, 1e-8) << "too small an error for 8 bits";
     parameters_changed();
   }
 }
 
-// Of −1, 0 and 1, which 8 bits hold exactly, so that only sums could be wrong: in tiles of rows and
-// columns with a rest, with any number of threads, and where all products are as large as can be,
-// two of which 16 bits would not hold.
+// Operands of −1, 0 and 1 are exact in 8 bits, so only sums could be wrong. The cases have a
+// remainder after whole tiles, any number of threads, and (without 0) products that are all as
+// large as possible, where the sum of two would overflow 16 bits.
 TEST(Matmul, Int8SumsAreExact) {
   const PrecisionScope scope(Precision::int8);
   const int threads = omp_get_max_threads();
@@ -175,7 +178,7 @@ TEST(Matmul, Int8SumsAreExact) {
       const auto signs = [&](Shape shape, uint64_t seed) {
         std::vector<double> values = random_tensor(shape, seed).values();
         for (double& v : values) v = std::clamp(std::round(2 * v), least, 1.0);
-        return Tensor::of(std::move(shape), values, Type::f64);
+        return Tensor::of(std::move(shape), values, ElementType::f64);
       };
       const Tensor x = signs({rows, in}, 1), W = signs({out, in}, 2), b = random_tensor({out}, 3);
       const Tensor fx = in_float(x), fW = in_float(W), fb = in_float(b);
@@ -190,9 +193,10 @@ TEST(Matmul, Int8SumsAreExact) {
     }
 }
 
-TEST(Matmul, Int8DoesNotHideWhatIsNoNumber) {
+TEST(Matmul, Int8PropagatesNaNAndInfinity) {
   const PrecisionScope scope(Precision::int8);
-  const Tensor W = random_tensor({20, 16}, 2, Type::f32), x = random_tensor({2, 16}, 1, Type::f32);
+  const Tensor W = random_tensor({20, 16}, 2, ElementType::f32),
+               x = random_tensor({2, 16}, 1, ElementType::f32);
   W.mark_parameter();
   for (const float bad : {std::numeric_limits<float>::quiet_NaN(), HUGE_VALF}) {
     x.data<float>()[3] = bad;
@@ -202,12 +206,12 @@ TEST(Matmul, Int8DoesNotHideWhatIsNoNumber) {
   }
 }
 
-// A row of the result depends on that row alone, not on the batch nor the threads. In float this
-// holds in tiles and where oneDNN has its AVX-512 kernels; in int8 everywhere.
-void expect_rows_alone(int64_t columns, int64_t depth) {
-  const Tensor W = random_tensor({columns, depth}, 2, Type::f32);
+// A row of the result depends only on the same row of the input, not on the batch or the threads.
+// For floats this holds in tiles and if oneDNN has its AVX-512 kernels; for int8 it always holds.
+void expect_independent_rows(int64_t columns, int64_t depth) {
+  const Tensor W = random_tensor({columns, depth}, 2, ElementType::f32);
   W.mark_parameter();
-  const Tensor x = random_tensor({70, depth}, 1, Type::f32);
+  const Tensor x = random_tensor({70, depth}, 1, ElementType::f32);
   const int threads = omp_get_max_threads();
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
     if (precision != Precision::int8 && !__builtin_cpu_supports("avx512f")) continue;
@@ -225,21 +229,21 @@ void expect_rows_alone(int64_t columns, int64_t depth) {
 }
 
 TEST(Matmul, RowsDoNotDependOnTheBatch) {
-  expect_rows_alone(97, 128);
-  expect_rows_alone(64, 1200);
-  expect_rows_alone(512, 2048);
+  expect_independent_rows(97, 128);
+  expect_independent_rows(64, 1200);
+  expect_independent_rows(512, 2048);
 }
 
-// Products are kept by their shapes; one that was made for all threads is whole in one of several
-// that work beside each other, and the other way round.
-TEST(Matmul, ThreadsBesideEachOtherMultiplyAll) {
+// Prepared products are cached by their shapes. A product that was prepared for all threads must be
+// complete in one of several concurrent threads, and vice versa.
+TEST(Matmul, ConcurrentThreadsMultiplyCompletely) {
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8})
     for (const int64_t cols : {30, 2000})
       for (const int64_t rows : {1, 16, 300}) {
         const PrecisionScope scope(precision);
-        const Tensor W = random_tensor({600, cols}, 2, Type::f32);
+        const Tensor W = random_tensor({600, cols}, 2, ElementType::f32);
         W.mark_parameter();
-        const Tensor x = random_tensor({rows, cols}, 1, Type::f32), before = linear(x, W);
+        const Tensor x = random_tensor({rows, cols}, 1, ElementType::f32), before = linear(x, W);
         parameters_changed();
         std::vector<Tensor> after(4);
 #pragma omp parallel for num_threads(2) schedule(static, 1)
@@ -255,8 +259,8 @@ TEST(Matmul, ThreadsBesideEachOtherMultiplyAll) {
       }
 }
 
-// Many rows are cut in halves (Note [Halves]), with any number of threads.
-TEST(Matmul, ManyRowsHaveTheSameBitsWithAnyThreads) {
+// Products of many rows are split in halves (Note [Halves]), with any number of threads.
+TEST(Matmul, ManyRowsDoNotDependOnThreads) {
   const int threads = omp_get_max_threads();
   for (const Precision precision : {Precision::f32, Precision::bf16})
     for (const int64_t rows : {511, 512, 1301}) {
@@ -284,9 +288,9 @@ TEST(Matmul, ManyRowsHaveTheSameBitsWithAnyThreads) {
     }
 }
 
-// Of 9,000 rows in small parts, some are multiplied on the way and the rest at the end (Note [Late
-// weight gradients]); all at once they do not wait.
-TEST(Matmul, LateWeightGradientsAreWhole) {
+// In 9,000 rows in small parts, some are multiplied during the backward pass and the rest at its
+// end (Note [Late weight gradients]). In one part they are not deferred.
+TEST(Matmul, LateWeightGradientsAreComplete) {
   constexpr int64_t kParts = 18, kRows = 500;
   const Tensor x = random_tensor({kParts * kRows, 5}, 1), d = random_tensor({kParts * kRows, 3}, 2);
   std::vector<Tensor> gradients;
@@ -297,7 +301,7 @@ TEST(Matmul, LateWeightGradientsAreWhole) {
     Tape tape;
     std::vector<Tensor> y;
     for (int64_t at = 0; at < x.rows(); at += rows) y.push_back(linear(x.window(at, rows), W));
-    tape.backward(below_each_other(y), d);
+    tape.backward(concat_rows(y), d);
     gradients.push_back(W.grad());
   }
   EXPECT_LE(nmse(gradients[1], gradients[0]), 1e-20);
@@ -306,8 +310,8 @@ TEST(Matmul, LateWeightGradientsAreWhole) {
 TEST(Matmul, ParametersAreConvertedAgainAfterTheyChange) {
   for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
     const PrecisionScope scope(precision);
-    const Tensor W = random_tensor({16, 16}, 2, Type::f32),
-                 x = random_tensor({3, 16}, 1, Type::f32);
+    const Tensor W = random_tensor({16, 16}, 2, ElementType::f32),
+                 x = random_tensor({3, 16}, 1, ElementType::f32);
     W.mark_parameter();
     const auto before = linear(x, W).values();
     W.fill(0);

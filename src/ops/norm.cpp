@@ -8,30 +8,31 @@
 namespace fovea {
 namespace {
 
-// What the gradient keeps: n and 1 / √(σ² + ε), not the sum that was normalised.
+// The data that the gradient needs: n and 1 / √(σ² + ε), but not the sum that was normalised.
 struct Kept {
   Tensor normalised, inverse_deviation, g;
 };
 
-struct Flow {
-  Tensor to;  // or nothing
-  Fold fold = Fold::set;
+struct GradientTarget {
+  Tensor to;  // may be absent
+  OutputMode fold = OutputMode::set;
 };
 
-// Calls body with what gathers in the slot, or with nothing where there is none.
+// Calls body with the gradient of the slot, or with an empty target if there is no slot.
 template <class Body>
-void gather_if(const std::shared_ptr<Slot>& slot, Body body) {
-  if (!slot) return body(Flow{});
-  slot->gather([&](const Tensor& to, Fold fold) { body(Flow{to, fold}); });
+void gather_if(const std::shared_ptr<GradientSlot>& slot, Body body) {
+  if (!slot) return body(GradientTarget{});
+  slot->gather([&](const Tensor& to, OutputMode fold) { body(GradientTarget{to, fold}); });
 }
 
-struct Flows {
-  Flow x, f, g, b;
+struct GradientTargets {
+  GradientTarget x, f, g, b;
 };
 
-void flow_back(const Kept& kept, const Tensor& dy, const Dropout& dropout, const Flows& to) {
+void backward(const Kept& kept, const Tensor& dy, const Dropout& dropout,
+              const GradientTargets& to) {
   run_activation(kept.normalised, [&]<class T>(auto on, T) {
-    using W = Wide<T>;
+    using W = SumType<T>;
     kernel::norm_grad<T>(
         on, {kept.normalised.in<T>(), dy.in<W>(), kept.inverse_deviation.data<W>(),
              kept.g.data<W>(), dropout, to.x.to.out<W>(), to.f.to.out<T>(), to.g.to.data<W>(),
@@ -52,7 +53,7 @@ Tensor residual_norm(const Tensor& x, const Tensor& f, const Dropout& dropout, c
     kept.inverse_deviation = Tensor({x.rows()}, x.type(), x.device());
   }
   run_activation(f ? f : x, [&]<class T>(auto on, T) {
-    using W = Wide<T>;
+    using W = SumType<T>;
     kernel::norm<T>(on, {x.in<W>(), f.in<T>(), dropout, g.data<W>(), b.data<W>(), epsilon},
                     {y.out<W>(), rounded.out<bf16>(), kept.normalised.out<T>(),
                      kept.inverse_deviation.data<W>()});
@@ -60,11 +61,11 @@ Tensor residual_norm(const Tensor& x, const Tensor& f, const Dropout& dropout, c
   return record(
       y, {x, f, g, b},
       [=, to_x = x.slot(), to_f = f.slot(), to_g = g.slot(), to_b = b.slot()](const Tensor& dy) {
-        gather_if(to_g, [&](const Flow& dg) {
-          gather_if(to_b, [&](const Flow& db) {
-            gather_if(to_x, [&](const Flow& dx) {
-              gather_if(to_f, [&](const Flow& df) {
-                flow_back(kept, dy, dropout, {dx, df, dg, db});
+        gather_if(to_g, [&](const GradientTarget& dg) {
+          gather_if(to_b, [&](const GradientTarget& db) {
+            gather_if(to_x, [&](const GradientTarget& dx) {
+              gather_if(to_f, [&](const GradientTarget& df) {
+                backward(kept, dy, dropout, {dx, df, dg, db});
               });
             });
           });

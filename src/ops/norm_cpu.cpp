@@ -2,14 +2,14 @@
 #include <cmath>
 #include <vector>
 
+#include "gemm/gemm_kernel.h"
 #include "ops/dropout_mask.h"
-#include "ops/matmul_kernel.h"
 #include "ops/norm_kernel.h"
 
 namespace fovea::kernel {
 
 template <class T>
-void norm(Cpu, const Norm<T>& in, const Normed<T>& to) {
+void norm(Cpu, const NormInput<T>& in, const NormOutput<T>& to) {
   const DropoutMask mask(in.dropout);
   const int64_t n = in.x.cols;
   const bool drops = in.f.data && in.dropout.on();
@@ -45,7 +45,7 @@ void norm(Cpu, const Norm<T>& in, const Normed<T>& to) {
 namespace {
 
 template <class T>
-void flow_back(const NormGrad<T>& in) {
+void input_gradients(const NormGrad<T>& in) {
   const DropoutMask mask(in.dropout);
   const int64_t n = in.dy.cols;
 #pragma omp parallel if (in.dy.size() > kWorthThreads)
@@ -76,8 +76,8 @@ void flow_back(const NormGrad<T>& in) {
 }
 
 template <class T>
-void sum_gains(Matrix<const T> normalised, Matrix<const T> dy, T* dg, Fold fold) {
-  constexpr int64_t kBlock = 256;  // fixed, so that the sum's order is
+void sum_gains(Matrix<const T> normalised, Matrix<const T> dy, T* dg, OutputMode fold) {
+  constexpr int64_t kBlock = 256;  // fixed, so that the order of the sum is fixed
   const int64_t blocks = (dy.rows + kBlock - 1) / kBlock;
   std::vector<T> part(static_cast<size_t>(blocks * dy.cols), T{0});
 #pragma omp parallel for schedule(static) if (dy.size() > kWorthThreads)
@@ -101,11 +101,11 @@ template <class T>
 void norm_grad(Cpu on, const NormGrad<T>& in) {
   if (in.dg) sum_gains(in.normalised, in.dy, in.dg, in.fold_g);
   if (in.db) column_sums(on, in.dy, in.db, in.fold_b);
-  if (in.dx.data || in.df.data) flow_back(in);
+  if (in.dx.data || in.df.data) input_gradients(in);
 }
 
-#define FOVEA_INSTANTIATE(T)                                 \
-  template void norm(Cpu, const Norm<T>&, const Normed<T>&); \
+#define FOVEA_INSTANTIATE(T)                                          \
+  template void norm(Cpu, const NormInput<T>&, const NormOutput<T>&); \
   template void norm_grad(Cpu, const NormGrad<T>&);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

@@ -2,17 +2,17 @@
 
 #include "ops/dropout_lane.cuh"
 #include "ops/norm_kernel.h"
-#include "ops/pack.cuh"
-#include "ops/warp.cuh"
 #include "tensor/cuda.h"
 #include "tensor/memory.h"
+#include "tensor/pack.cuh"
+#include "tensor/warp.cuh"
 
 namespace fovea::kernel {
 namespace {
 
 constexpr int kThreads = 128, kBackThreads = 256;
 
-// Every one of kCount neighbouring lanes gets the sum of their values.
+// Sums the values of kCount neighbouring lanes. Every lane gets the sum.
 template <int kCount>
 __device__ float across_lanes(float value) {
 #pragma unroll
@@ -21,17 +21,17 @@ __device__ float across_lanes(float value) {
 }
 
 // Note [Pairs of columns]
-// A row belongs to kAcross neighbouring threads. One draw of DropoutLane serves columns that are
-// kLanes apart; a thread takes two neighbouring draws of each of its kSets runs, and so has pairs
-// of neighbouring columns. kWhole: the row has all the columns there is room for, and every row of
-// every matrix can be read in pairs.
+// kAcross neighbouring threads share a row. One draw of DropoutLane serves columns that are kLanes
+// apart. A thread takes two neighbouring draws of each of its kSets runs, so it has pairs of
+// neighbouring columns. kWhole: the row has exactly kCols columns, and every row of every matrix
+// can be read in pairs.
 template <int kLanes, int kAcross_, int kSets, bool kWhole>
-struct Share {
+struct ThreadColumns {
   static constexpr int kAcross = kAcross_, kPairs = 8 * kSets, kCols = 2 * kPairs * kAcross;
   static constexpr int kDraws = kLanes / 2;  // threads of a run
   int lane, cols;
 
-  __device__ explicit Share(int64_t columns)
+  __device__ explicit ThreadColumns(int64_t columns)
       : lane(static_cast<int>(threadIdx.x) % kAcross), cols(static_cast<int>(columns)) {}
 
   __device__ int run(int set) const { return set * (kAcross / kDraws) + lane / kDraws; }
@@ -47,7 +47,7 @@ struct Share {
     return {has(j) ? load<1>(row + j).at[0] : 0, has(j + 1) ? load<1>(row + j + 1).at[0] : 0};
   }
   template <class T>
-  __device__ void write(T* row, int pair, Fold fold, const Pack<2>& two) const {
+  __device__ void write(T* row, int pair, OutputMode fold, const Pack<2>& two) const {
     const int j = column(pair);
     if constexpr (kWhole) {
       fold_pack(row + j, fold, two);
@@ -57,7 +57,7 @@ struct Share {
     }
   }
 
-  // Multiplies the pairs of a row by what is kept of them.
+  // Applies dropout to the pairs of a row.
   __device__ void drop(const DropoutLane& mask, int64_t row, Pack<2> (&pairs)[kPairs]) const {
 #pragma unroll
     for (int set = 0; set < kSets; ++set)
@@ -71,7 +71,7 @@ struct Share {
   }
 };
 
-// value(i, e) for the two numbers of each of kCount pairs.
+// Calls value(i, e) for the two numbers of each of kCount pairs.
 template <int kCount, class Value>
 __device__ void each_number(Value value) {
 #pragma unroll
@@ -81,7 +81,7 @@ __device__ void each_number(Value value) {
 }
 
 template <class S, class T>
-__global__ void __launch_bounds__(kThreads) norm_rows(Norm<T> in, Normed<T> out) {
+__global__ void __launch_bounds__(kThreads) norm_rows(NormInput<T> in, NormOutput<T> out) {
   constexpr int kPairs = S::kPairs;
   const S at(in.x.cols);
   const int64_t i = int64_t{blockIdx.x} * (kThreads / S::kAcross) + threadIdx.x / S::kAcross;
@@ -107,21 +107,21 @@ __global__ void __launch_bounds__(kThreads) norm_rows(Norm<T> in, Normed<T> out)
   if (i >= in.x.rows) return;
   if (out.normalised.data)
 #pragma unroll
-    for (int k = 0; k < kPairs; ++k) at.write(out.normalised.row(row), k, Fold::set, z[k]);
+    for (int k = 0; k < kPairs; ++k) at.write(out.normalised.row(row), k, OutputMode::set, z[k]);
 #pragma unroll
   for (int k = 0; k < kPairs; ++k) {
     const Pack<2> g = at.read(in.g, k), b = at.read(in.b, k);
     z[k] = {g.at[0] * z[k].at[0] + b.at[0], g.at[1] * z[k].at[1] + b.at[1]};
   }
 #pragma unroll
-  for (int k = 0; k < kPairs; ++k) at.write(out.y.row(row), k, Fold::set, z[k]);
+  for (int k = 0; k < kPairs; ++k) at.write(out.y.row(row), k, OutputMode::set, z[k]);
   if (out.rounded.data)
 #pragma unroll
-    for (int k = 0; k < kPairs; ++k) at.write(out.rounded.row(row), k, Fold::set, z[k]);
+    for (int k = 0; k < kPairs; ++k) at.write(out.rounded.row(row), k, OutputMode::set, z[k]);
   if (out.inverse_deviation && at.lane == 0) out.inverse_deviation[row] = scale;
 }
 
-// body(column, factor) for the columns of a wide row that a thread of the block has.
+// Calls body(column, factor) for the columns of a wide row that the thread processes.
 template <class Body>
 __device__ void each_wide(int64_t cols, const Dropout& dropout, Body body) {
   const int64_t row = blockIdx.x;
@@ -143,9 +143,10 @@ __device__ float number(const T* from) {
   return load<1>(from).at[0];
 }
 
-// A block per row, which is read and dropped from anew for the mean, the variance and the result.
+// A block per row. It reads the row and draws the dropout three times: for the mean, the variance
+// and the result.
 template <class T>
-__global__ void __launch_bounds__(kBackThreads) norm_wide(Norm<T> in, Normed<T> out) {
+__global__ void __launch_bounds__(kBackThreads) norm_wide(NormInput<T> in, NormOutput<T> out) {
   const int64_t row = blockIdx.x;
   const float* x = in.x.row(row);
   const T* f = in.f.data ? in.f.row(row) : nullptr;
@@ -157,9 +158,9 @@ __global__ void __launch_bounds__(kBackThreads) norm_wide(Norm<T> in, Normed<T> 
   const float n = static_cast<float>(in.x.cols);
   float sum = 0, squares = 0;
   each([&](int64_t, float z) { sum += z; });
-  const float mean = across_block(sum, Sum{}, 0.0f) / n;
+  const float mean = across_block(sum, WarpSum{}, 0.0f) / n;
   each([&](int64_t, float z) { squares += (z - mean) * (z - mean); });
-  const float variance = across_block(squares, Sum{}, 0.0f) / n;
+  const float variance = across_block(squares, WarpSum{}, 0.0f) / n;
   const float scale = 1 / sqrtf(variance + static_cast<float>(in.epsilon));
   each([&](int64_t j, float z) {
     const Pack<1> normalised{(z - mean) * scale}, y{in.g[j] * normalised.at[0] + in.b[j]};
@@ -170,20 +171,20 @@ __global__ void __launch_bounds__(kBackThreads) norm_wide(Norm<T> in, Normed<T> 
   if (out.inverse_deviation && threadIdx.x == 0) out.inverse_deviation[row] = scale;
 }
 
-// The two sums over rows, strip by strip: of strip s, dg in the first half of row s and db in the
-// second.
+// The sums dg and db over rows, by strips of rows. Row s of `sums` holds dg of strip s in its first
+// half and db in its second half.
 struct Strips {
   int64_t each;  // rows of a strip
   Matrix<float> sums;
 };
 
-// Columns j of the block's threads, summed over the groups of threads that had a row each.
+// Sums each column over the block's groups of threads, each of which processed different rows.
 template <class S>
 __device__ void sum_groups(const S& at, const Pack<2> (&own)[S::kPairs], float* to) {
   constexpr int kGroups = kBackThreads / S::kAcross;
   __shared__ Pack<2> of_group[kGroups][S::kCols / 2];
   const int group = static_cast<int>(threadIdx.x) / S::kAcross;
-  __syncthreads();  // it may be read still
+  __syncthreads();  // the previous call may still read it
 #pragma unroll
   for (int k = 0; k < S::kPairs; ++k) of_group[group][at.column(k) / 2] = own[k];
   __syncthreads();
@@ -202,7 +203,7 @@ __global__ void __launch_bounds__(kBackThreads) norm_back(NormGrad<T> in, Strips
   const int64_t first = blockIdx.x * strips.each, end = std::min(first + strips.each, in.dy.rows);
   const float width = static_cast<float>(at.cols);
   Pack<2> dg[kPairs] = {}, db[kPairs] = {};
-  for (int64_t next = first; next < end; next += kGroups) {  // a row for each group of threads
+  for (int64_t next = first; next < end; next += kGroups) {  // one row per group of threads
     const int64_t i = next + threadIdx.x / S::kAcross, row = std::min(i, end - 1);
     Pack<2> d[kPairs], n[kPairs];
     float sum = 0, along = 0;
@@ -253,8 +254,8 @@ __global__ void __launch_bounds__(kBackThreads) norm_back_wide(NormGrad<T> in) {
     sum += d;
     along += d * number(x + j);
   });
-  const float mean = across_block(sum, Sum{}, 0.0f) / static_cast<float>(in.dy.cols);
-  along = across_block(along, Sum{}, 0.0f) / static_cast<float>(in.dy.cols);
+  const float mean = across_block(sum, WarpSum{}, 0.0f) / static_cast<float>(in.dy.cols);
+  along = across_block(along, WarpSum{}, 0.0f) / static_cast<float>(in.dy.cols);
   const float scale = in.inverse_deviation[row];
   each_wide(in.dy.cols, in.df.data ? in.dropout : Dropout{}, [&](int64_t j, float keep) {
     const float dz = scale * (in.g[j] * dy[j] - mean - number(x + j) * along);
@@ -263,7 +264,7 @@ __global__ void __launch_bounds__(kBackThreads) norm_back_wide(NormGrad<T> in) {
   });
 }
 
-// The strips of rows that norm_back_wide has not summed: a thread per column.
+// dg and db of each strip, for rows that norm_back_wide processed: a thread per column.
 template <class T>
 __global__ void __launch_bounds__(kThreads) sum_wide(NormGrad<T> in, Strips strips) {
   const int64_t j = int64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -280,35 +281,36 @@ __global__ void __launch_bounds__(kThreads) sum_wide(NormGrad<T> in, Strips stri
   strips.sums.row(blockIdx.y)[in.dy.cols + j] = db;
 }
 
-// dg and db from the sums of all strips, in their order.
-constexpr int kStripsAtOnce = 8;
+// Adds the sums of all strips, in their order.
+constexpr int kStripGroups = 8;
 template <class T>
-__global__ void __launch_bounds__(kWarp* kStripsAtOnce)
+__global__ void __launch_bounds__(kWarp* kStripGroups)
     add_strips(Matrix<float> sums, NormGrad<T> in) {
-  __shared__ float part[kStripsAtOnce][kWarp];
+  __shared__ float part[kStripGroups][kWarp];
   const int64_t j = int64_t{blockIdx.x} * kWarp + threadIdx.x, cols = sums.cols / 2;
   float* const to = j < cols ? in.dg : in.db;
   float sum = 0;
   if (j < sums.cols && to) {
 #pragma unroll 8
-    for (int64_t s = threadIdx.y; s < sums.rows; s += kStripsAtOnce) sum += sums.row(s)[j];
+    for (int64_t s = threadIdx.y; s < sums.rows; s += kStripGroups) sum += sums.row(s)[j];
   }
   part[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
   if (threadIdx.y > 0 || j >= sums.cols || !to) return;
 #pragma unroll
-  for (int k = 1; k < kStripsAtOnce; ++k) sum += part[k][threadIdx.x];
+  for (int k = 1; k < kStripGroups; ++k) sum += part[k][threadIdx.x];
   fold_into(to[j < cols ? j : j - cols], j < cols ? in.fold_g : in.fold_b, sum);
 }
 
-// narrow(a Share) for rows of `cols` columns, or wide() for rows that no warp can hold.
+// Calls narrow with a ThreadColumns type that fits rows of `cols` columns, or wide() if the rows
+// are too long for a warp.
 template <class Narrow, class Wide>
 void choose(int64_t cols, bool pairs, Narrow narrow, Wide wide) {
   const auto fitting = [&]<int kLanes, int kAcross, int kSets>() {
-    if (pairs && cols == Share<kLanes, kAcross, kSets, true>::kCols)
-      narrow.template operator()<Share<kLanes, kAcross, kSets, true>>();
+    if (pairs && cols == ThreadColumns<kLanes, kAcross, kSets, true>::kCols)
+      narrow.template operator()<ThreadColumns<kLanes, kAcross, kSets, true>>();
     else
-      narrow.template operator()<Share<kLanes, kAcross, kSets, false>>();
+      narrow.template operator()<ThreadColumns<kLanes, kAcross, kSets, false>>();
   };
   if (cols <= DropoutLane::kShortRow)
     fitting.template operator()<DropoutLane::kShort, 8, 1>();
@@ -325,7 +327,7 @@ void choose(int64_t cols, bool pairs, Narrow narrow, Wide wide) {
 }  // namespace
 
 template <class T>
-void norm(Cuda on, const Norm<T>& in, const Normed<T>& out) {
+void norm(Cuda on, const NormInput<T>& in, const NormOutput<T>& out) {
   if (in.x.size() == 0) return;
   const bool pairs = at_packs<2>(in.x.data, in.f.data, in.g, in.b, out.y.data, out.rounded.data,
                                  out.normalised.data);
@@ -358,13 +360,13 @@ void norm_grad(Cuda on, const NormGrad<T>& in) {
       });
   check_launch("norm_grad");
   if (!in.dg && !in.db) return;
-  add_strips<<<blocks_for(2 * cols, kWarp), dim3(kWarp, kStripsAtOnce), 0, stream(on)>>>(
-      strips.sums, in);
+  add_strips<<<blocks_for(2 * cols, kWarp), dim3(kWarp, kStripGroups), 0, stream(on)>>>(strips.sums,
+                                                                                        in);
   check_launch("norm_grad");
 }
 
-template void norm(Cuda, const Norm<float>&, const Normed<float>&);
-template void norm(Cuda, const Norm<bf16>&, const Normed<bf16>&);
+template void norm(Cuda, const NormInput<float>&, const NormOutput<float>&);
+template void norm(Cuda, const NormInput<bf16>&, const NormOutput<bf16>&);
 template void norm_grad(Cuda, const NormGrad<float>&);
 template void norm_grad(Cuda, const NormGrad<bf16>&);
 

@@ -5,43 +5,44 @@
 #include "tensor/matrix.h"
 #include "tensor/tensor.h"
 
-// T is the type of f and of what is kept for the gradient; everything else is Wide<T>.
+// T is the type of f and of the tensors stored for the gradient. All other tensors are SumType<T>.
 namespace fovea::kernel {
 
 template <class T>
-struct Norm {
-  Matrix<const Wide<T>> x;
+struct NormInput {
+  Matrix<const SumType<T>> x;
   Matrix<const T> f;  // may be absent
   Dropout dropout;    // of f
-  const Wide<T>*g, *b;
+  const SumType<T>*g, *b;
   double epsilon;
 };
 
 template <class T>
-struct Normed {
-  Matrix<Wide<T>> y;
-  Matrix<bf16> rounded;  // on a GPU: y once more
+struct NormOutput {
+  Matrix<SumType<T>> y;
+  Matrix<bf16> rounded;  // on a GPU: a copy of y in bf16
   Matrix<T> normalised;
-  Wide<T>* inverse_deviation;
+  SumType<T>* inverse_deviation;
 };
 
-// y = g n + b, n = (z − μ) / √(σ² + ε), z = x + dropout(f). `normalised` receives n and
-// `inverse_deviation` 1 / √(σ² + ε) for the gradient; all but y may be absent.
+// y = g n + b, n = (z − μ) / √(σ² + ε), z = x + dropout(f). `normalised` receives n, and
+// `inverse_deviation` receives 1 / √(σ² + ε), both for the gradient. All outputs except y may be
+// absent.
 template <class T>
-void norm(Cpu, const Norm<T>& in, const Normed<T>& out);
+void norm(Cpu, const NormInput<T>& in, const NormOutput<T>& out);
 template <class T>
-void norm(Cuda, const Norm<T>& in, const Normed<T>& out);
+void norm(Cuda, const NormInput<T>& in, const NormOutput<T>& out);
 
 template <class T>
 struct NormGrad {
   Matrix<const T> normalised;
-  Matrix<const Wide<T>> dy;
-  const Wide<T>*inverse_deviation, *g;
+  Matrix<const SumType<T>> dy;
+  const SumType<T>*inverse_deviation, *g;
   Dropout dropout;
-  Matrix<Wide<T>> dx;
+  Matrix<SumType<T>> dx;
   Matrix<T> df;
-  Wide<T>*dg, *db;
-  Fold fold_x, fold_f, fold_g, fold_b;
+  SumType<T>*dg, *db;
+  OutputMode fold_x, fold_f, fold_g, fold_b;
 };
 
 // dz = (d − mean(d) − n mean(d n)) / √(σ² + ε) with d = g dy; dx = dz, df = dropout(dz),

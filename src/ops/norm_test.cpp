@@ -39,8 +39,8 @@ TEST(Norm, FusedEqualsItsReference) {
 }
 
 TEST(Norm, AConstantRowIsNotDividedByZero) {
-  const Tensor x = Tensor::of({1, 8}, std::vector<double>(8, 3.0), Type::f32);
-  const Tensor one = Tensor::of({8}, std::vector<double>(8, 1.0), Type::f32);
+  const Tensor x = Tensor::of({1, 8}, std::vector<double>(8, 3.0), ElementType::f32);
+  const Tensor one = Tensor::of({8}, std::vector<double>(8, 1.0), ElementType::f32);
   for (const double v : layer_norm(x, one, one).values()) EXPECT_EQ(v, 1);
 }
 

@@ -4,8 +4,8 @@
 
 namespace fovea {
 
-Packing Packing::of(std::span<const int32_t> offsets, Device device) {
-  Packing p;
+SentenceOffsets SentenceOffsets::of(std::span<const int32_t> offsets, Device device) {
+  SentenceOffsets p;
   p.sentences = static_cast<int64_t>(offsets.size()) - 1;
   p.tokens = offsets.back();
   std::vector<int32_t> positions;

@@ -5,8 +5,8 @@
 namespace fovea {
 namespace {
 
-TEST(Packing, CountsPositionsWithinSentences) {
-  const Packing p = Packing::of(std::vector<int32_t>{0, 2, 2, 5});
+TEST(SentenceOffsets, CountsPositionsWithinSentences) {
+  const SentenceOffsets p = SentenceOffsets::of(std::vector<int32_t>{0, 2, 2, 5});
   EXPECT_EQ(p.sentences, 3);
   EXPECT_EQ(p.tokens, 5);
   EXPECT_EQ(p.longest, 3);

@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "tensor/matrix.h"
 
-// Rows of a head: read, written and multiplied four columns at a time.
+// Functions that read, write and multiply rows of a head four columns at a time.
 namespace fovea::kernel {
 
 // Whether every row of a matrix can be read and written 16 bytes at a time.
@@ -14,8 +14,8 @@ inline bool in_quads(const float* data, int64_t stride) {
   return reinterpret_cast<uintptr_t>(data) % 16 == 0 && stride % 4 == 0;
 }
 
-// Columns col … col + 3 of a row of `cols`, 0 beyond its end; nothing may write them meanwhile.
-// `aligned` reads 16 bytes at a time and REQUIRES cols % 4 == 0.
+// Columns col … col + 3 of a row of `cols` columns, 0 beyond its end. No thread may write them at
+// the same time. `aligned` reads 16 bytes at a time and REQUIRES cols % 4 == 0.
 __device__ inline float4 load_quad(const float* row, int col, int cols, bool aligned) {
   float4 quad{};
   if (aligned) {
@@ -29,13 +29,13 @@ __device__ inline float4 load_quad(const float* row, int col, int cols, bool ali
   return quad;
 }
 
-// Sets or adds to the columns that exist.
-__device__ inline void store_quad(float* row, int col, int cols, bool aligned, Fold fold,
+// Writes or adds the columns that exist.
+__device__ inline void store_quad(float* row, int col, int cols, bool aligned, OutputMode fold,
                                   float4 quad) {
   if (aligned) {
     if (col >= cols) return;
     float4* to = reinterpret_cast<float4*>(row + col);
-    if (fold == Fold::add) {
+    if (fold == OutputMode::add) {
       const float4 was = *to;
       quad = {was.x + quad.x, was.y + quad.y, was.z + quad.z, was.w + quad.w};
     }
@@ -59,18 +59,18 @@ __device__ inline void add_scaled(float4& to, float factor, float4 quad) {
   to.w += factor * quad.w;
 }
 
-// Every lane gets fold(…) of the values of `lanes` neighbouring lanes, a power of two.
-template <class T, class Fold>
-__device__ T across_lanes(T value, int lanes, Fold fold) {
+// Reduces the values of `lanes` neighbouring lanes, a power of two. Every lane gets the result.
+template <class T, class Reduce>
+__device__ T across_lanes(T value, int lanes, Reduce reduce) {
   for (int step = lanes / 2; step > 0; step /= 2)
-    value = fold(value, __shfl_xor_sync(~0u, value, step));
+    value = reduce(value, __shfl_xor_sync(~0u, value, step));
   return value;
 }
 
-// Calls launch with the first of the widths that heads are padded to that holds d_k = `size`.
+// Heads are padded to a few widths. Calls launch with the smallest width that holds d_k = `size`.
 template <class Launch>
 void with_width(int64_t size, Launch launch) {
-  check(size <= 256, Exit::usage, "attention on a GPU takes heads of at most 256 columns, not ",
+  check(size <= 256, ExitCode::usage, "attention on a GPU takes heads of at most 256 columns, not ",
         size, ": use more heads, or the device cpu");
   if (size <= 32)
     launch(std::integral_constant<int, 32>{});

@@ -65,13 +65,13 @@ TimeMajor TimeMajor::filled(std::span<const int32_t> offsets, std::span<const in
 
 Tensor rows_at(const Tensor& x, const Tensor& index) { return embed(x, {}, {index, {}, 1, {}}); }
 
-Tensor turned_rows(const Tensor& x, const Tensor& index) {
+Tensor permuted_rows(const Tensor& x, const Tensor& index) {
   const auto turn = [index](const Tensor& from) {
     return embed(from.view(from.shape()), {}, {index, {}, 1, {}});
   };
   return record(turn(x), {x}, [turn, index, slot = x.slot()](const Tensor& dy) {
-    gather(slot, [&](const Tensor& dx, Fold fold) {
-      if (fold == Fold::set) return copy_rows(dy, index, dx);
+    gather(slot, [&](const Tensor& dx, OutputMode fold) {
+      if (fold == OutputMode::set) return copy_rows(dy, index, dx);
       run(dx, [&]<class T>(auto on, T) { kernel::add_rows(on, turn(dy).in<T>(), dx.out<T>()); });
     });
   });
@@ -79,37 +79,37 @@ Tensor turned_rows(const Tensor& x, const Tensor& index) {
 
 namespace {
 
-using kernel::Side;
+using kernel::Transposition;
 
-// A product of a new size takes long to prepare: their rows are rounded up to multiples of this,
-// and what the rows too many hold is not read.
-constexpr int64_t kRowsAtOnce = 8;
-int64_t rounded(int64_t n) { return (n + kRowsAtOnce - 1) / kRowsAtOnce * kRowsAtOnce; }
+// The first product of a new size takes long to prepare. So the number of rows is rounded up to a
+// multiple of this. The contents of the additional rows are not read.
+constexpr int64_t kRowMultiple = 8;
+int64_t rounded(int64_t n) { return (n + kRowMultiple - 1) / kRowMultiple * kRowMultiple; }
 
 struct Rows {
   int64_t first, count;
 };
 Tensor part(const Tensor& x, Rows at) { return x ? x.window(at.first, at.count) : x; }
 
-// The rows of each time, and the order in which the times are gone through.
+// The rows of each time step, and the direction of the steps.
 struct Times {
   std::vector<int64_t> first;
   Direction direction;
 
   int64_t count() const { return static_cast<int64_t>(first.size()) - 1; }
   int64_t tokens() const { return first.back(); }
-  int64_t places() const { return count() > 0 ? first[1] : 0; }
-  Rows step(int64_t k) const {  // none before the first
+  int64_t sentences() const { return count() > 0 ? first[1] : 0; }
+  Rows step(int64_t k) const {  // no rows before the first step
     if (k < 0) return {0, 0};
     const int64_t t = direction == Direction::forward ? k : count() - 1 - k;
     return {first[t], first[t + 1] - first[t]};
   }
 };
 
-// What the gradient keeps.
+// The data that the gradient needs.
 struct Sequence {
   Cell cell;
-  std::vector<Tensor> weights;  // U as products take it; of a gru U_r and U_z, then U_n
+  std::vector<Tensor> weights;  // U as operands of products; for gru: U_r and U_z, then U_n
   Tensor start, y, kept;
   Times times;
 
@@ -117,7 +117,7 @@ struct Sequence {
   bool one_step() const { return times.count() == 1; }
 };
 
-std::vector<Tensor> weights_of(const Recurrent& cell) {
+std::vector<Tensor> weights_of(const RecurrentWeights& cell) {
   const Tensor w = as_operand(cell.U);
   if (cell.cell != Cell::gru) return {w};
   const int64_t H = w.cols();
@@ -127,42 +127,43 @@ std::vector<Tensor> weights_of(const Recurrent& cell) {
   return parts;
 }
 
-// u = w h for the first n rows. All have rounded(n) rows at least; h_rounded is h as the product
-// takes it, or absent.
+// u = w h for the first n rows. Both tensors have at least rounded(n) rows. h_rounded is h in bf16,
+// or absent.
 void product(const Tensor& w, const Tensor& h, const Tensor& h_rounded, int64_t n,
              const Tensor& u) {
   const int64_t m = rounded(n);
   const Tensor factor = h_rounded ? h_rounded.window(0, m) : as_factor(h.window(0, m), w);
-  multiply({factor, Side::as_is, w, Side::transposed}, u.window(0, m), {}, Fold::set, Keep::always);
+  multiply({factor, Transposition::as_is, w, Transposition::transposed}, u.window(0, m), {},
+           OutputMode::set, WeightPacking::always);
 }
 
-// h as products take it, where a GPU multiplies bf16: before a step, and where the step writes it.
+// h in bf16 for the products of a GPU: `before` is read by the step, `after` is written by it.
 struct Rounded {
   Tensor before, after;
 
   Rounded(const Sequence& s, const Tensor& h) {
     if (!bf16_activations(h.device())) return;
-    const bool shown = s.one_step() && s.y.cols() == s.H();  // the next step finds it there
-    const Tensor known = shown ? s.start.rounded() : Tensor();
+    const bool with_y = s.one_step() && s.y.cols() == s.H();  // the next step reads it from y
+    const Tensor known = with_y ? s.start.rounded() : Tensor();
     before = known && known.rows() >= h.rows() ? known : as_factor(h, s.weights[0]);
-    after = shown ? s.y.make_rounded() : before;
+    after = with_y ? s.y.make_rounded() : before;
   }
 };
 
-void walk(const Sequence& s, const Tensor& x, const Tensor& b_n) {
-  const int64_t H = s.H(), places = s.times.places(), width = kernel::kept_columns(s.cell, H);
+void run_forward(const Sequence& s, const Tensor& x, const Tensor& b_n) {
+  const int64_t H = s.H(), sentences = s.times.sentences(), width = kernel::kept_columns(s.cell, H);
   auto scratch = [&](int64_t cols) {
-    const Tensor room({rounded(places), cols}, x.type(), x.device());
-    room.window(places, room.rows() - places).fill(0);
-    return room;
+    const Tensor buffer({rounded(sentences), cols}, x.type(), x.device());
+    buffer.window(sentences, buffer.rows() - sentences).fill(0);
+    return buffer;
   };
   const Tensor h = scratch(H), c = s.cell == Cell::lstm ? scratch(H) : Tensor(),
                reset = s.cell == Cell::gru ? scratch(H) : Tensor(),
-               forgotten = !s.kept && width > 0 ? scratch(width) : Tensor();
+               discarded = !s.kept && width > 0 ? scratch(width) : Tensor();
   std::vector<Tensor> u;
   for (const Tensor& w : s.weights) u.push_back(scratch(w.size(0)));
-  copy_columns(s.start.window(0, places), 0, h.window(0, places));
-  if (c) copy_columns(s.start.window(0, places), H, c.window(0, places));
+  copy_columns(s.start.window(0, sentences), 0, h.window(0, sentences));
+  if (c) copy_columns(s.start.window(0, sentences), H, c.window(0, sentences));
   const Rounded rounded_h(s, h);
 
   for (int64_t k = 0; k < s.times.count(); ++k) {
@@ -175,7 +176,7 @@ void walk(const Sequence& s, const Tensor& x, const Tensor& b_n) {
                                     h.out<T>(),
                                     c.out<T>(),
                                     part(s.y, at).out<T>(),
-                                    (s.kept ? part(s.kept, at) : forgotten).out<T>(),
+                                    (s.kept ? part(s.kept, at) : discarded).out<T>(),
                                     rounded_h.after.out<bf16>()};
       switch (s.cell) {
         case Cell::rnn:
@@ -196,14 +197,15 @@ void walk(const Sequence& s, const Tensor& x, const Tensor& b_n) {
 
 bool on_gpu(const Tensor& x) { return !std::holds_alternative<Cpu>(x.device()); }
 
-// The way back through one product of all times.
-struct Returning {
-  Tensor w;        // its rows of U
+// The backward pass of one recurrent product, for all time steps.
+struct RecurrentProduct {
+  Tensor w;        // the product's rows of U
   Tensor d;        // gradient of the product, [tokens (and more), rows of w]
-  Tensor operand;  // the same as products take it; what a GPU writes so has no other d
-  Tensor from;     // what w multiplied, [tokens, H]
+  Tensor operand;  // d as an operand of products; d itself if the kernel writes bf16
+  Tensor from;     // the operand of w in the forward pass, [tokens, H]
 
-  void through(Rows at, const Tensor& back, Fold fold = Fold::set) const {  // back = wᵀ d
+  void backpropagate(Rows at, const Tensor& back,
+                     OutputMode fold = OutputMode::set) const {  // back = wᵀ d
     if (operand.type() != d.type())
       std::visit(
           [&](auto on) {
@@ -211,49 +213,49 @@ struct Returning {
           },
           d.device());
     const int64_t most = std::min(rounded(at.count), operand.size(0) - at.first);
-    const int64_t m = fold == Fold::set ? most : at.count;
-    multiply({operand.window(at.first, m), Side::as_is, w, Side::as_is}, back.window(0, m), {},
-             fold, Keep::always);
+    const int64_t m = fold == OutputMode::set ? most : at.count;
+    multiply({operand.window(at.first, m), Transposition::as_is, w, Transposition::as_is},
+             back.window(0, m), {}, fold, WeightPacking::always);
   }
 };
 
 struct Gradient {
-  std::vector<Returning> products;
-  Tensor dh, dc;  // of the states that the sentences start from
+  std::vector<RecurrentProduct> products;
+  Tensor dh, dc;  // of the start states
 };
 
-// x and U h are only added, and have the same gradient.
-bool adds_up(const Sequence& s) { return s.cell == Cell::rnn || s.cell == Cell::lstm; }
+// Whether x and U h are only added, so that they have the same gradient.
+bool shares_gradient(const Sequence& s) { return s.cell == Cell::rnn || s.cell == Cell::lstm; }
 
-Gradient nothing_yet(const Sequence& s, const Tensor& dx) {
-  const int64_t tokens = s.times.tokens(), room = rounded(s.times.places());
+Gradient empty_gradient(const Sequence& s, const Tensor& dx) {
+  const int64_t tokens = s.times.tokens(), most = rounded(s.times.sentences());
   Gradient g;
   for (const Tensor& w : s.weights) {
-    auto fresh = [&](Type type) {
-      return Tensor({tokens + kRowsAtOnce, w.size(0)}, type, dx.device());
+    auto fresh = [&](ElementType type) {
+      return Tensor({tokens + kRowMultiple, w.size(0)}, type, dx.device());
     };
-    const bool direct = on_gpu(dx) && w.type() == Type::bf16;
-    const Tensor d = direct ? fresh(Type::bf16) : adds_up(s) ? dx : fresh(dx.type());
+    const bool direct = on_gpu(dx) && w.type() == ElementType::bf16;
+    const Tensor d = direct ? fresh(ElementType::bf16) : shares_gradient(s) ? dx : fresh(dx.type());
     g.products.push_back({w, d, w.type() == d.type() ? d : fresh(w.type()),
                           Tensor({tokens, s.H()}, direct ? w.type() : dx.type(), dx.device())});
   }
-  g.dh = Tensor::zeros({room, s.H()}, dx.type(), dx.device());
-  if (s.cell == Cell::lstm) g.dc = Tensor::zeros({room, s.H()}, dx.type(), dx.device());
+  g.dh = Tensor::zeros({most, s.H()}, dx.type(), dx.device());
+  if (s.cell == Cell::lstm) g.dc = Tensor::zeros({most, s.H()}, dx.type(), dx.device());
   return g;
 }
 
-struct WayBack {
+struct BackwardPass {
   const Sequence& s;
   Tensor dy, dx;
   Gradient g;
   Tensor back;
 
-  // Step k, with U for what enters products.
+  // Step k. U is the type of operands of products.
   template <class T, class U, class On>
   void step(On on, int64_t k) const {
     const Rows at = s.times.step(k), last = s.times.step(k - 1);
     const Tensor before = part(s.y, {last.first, std::min(last.count, at.count)});
-    auto with = [&](const Returning& p) {
+    auto with = [&](const RecurrentProduct& p) {
       return kernel::RecurrentStepGrad<T, U>{part(s.y, at).template in<T>(),
                                              part(s.kept, at).template in<T>(),
                                              part(dy, at).template in<T>(),
@@ -264,41 +266,41 @@ struct WayBack {
                                              part(p.d, at).template out<U>(),
                                              part(p.from, at).template out<U>()};
     };
-    const Returning& through_h = g.products.front();
-    if (s.cell == Cell::rnn) kernel::rnn_step_grad(on, with(through_h));
-    if (s.cell == Cell::lstm) kernel::lstm_step_grad(on, with(through_h));
-    if (s.cell == Cell::gru_after) kernel::gru_after_step_grad(on, with(through_h));
+    const RecurrentProduct& of_h = g.products.front();
+    if (s.cell == Cell::rnn) kernel::rnn_step_grad(on, with(of_h));
+    if (s.cell == Cell::lstm) kernel::lstm_step_grad(on, with(of_h));
+    if (s.cell == Cell::gru_after) kernel::gru_after_step_grad(on, with(of_h));
     if (s.cell == Cell::gru) {
       kernel::gru_step_grad(on, with(g.products[1]));
-      g.products[1].through(at, back);
-      kernel::gru_reset_grad(on, with(through_h), back.in<T>());
+      g.products[1].backpropagate(at, back);
+      kernel::gru_reset_grad(on, with(of_h), back.in<T>());
     }
-    if (on_gpu(dx)) return through_h.through(at, g.dh, Fold::add);
-    through_h.through(at, back);
+    if (on_gpu(dx)) return of_h.backpropagate(at, g.dh, OutputMode::add);
+    of_h.backpropagate(at, back);
     kernel::add_rows(on, part(back, {0, at.count}).template in<T>(), g.dh.out<T>());
   }
 };
 
-Gradient walk_back(const Sequence& s, const Tensor& dy, const Tensor& dx) {
-  const WayBack way{s, dy, dx, nothing_yet(s, dx),
-                    Tensor({rounded(s.times.places()), s.H()}, dx.type(), dx.device())};
-  const bool bf16_factors = way.g.products.front().from.type() == Type::bf16;
+Gradient run_backward(const Sequence& s, const Tensor& dy, const Tensor& dx) {
+  const BackwardPass pass{s, dy, dx, empty_gradient(s, dx),
+                          Tensor({rounded(s.times.sentences()), s.H()}, dx.type(), dx.device())};
+  const bool bf16_factors = pass.g.products.front().from.type() == ElementType::bf16;
   run(dy, [&]<class T>(auto on, T) {
     for (int64_t k = s.times.count() - 1; k >= 0; --k) {
       if constexpr (!std::is_same_v<decltype(on), Cpu>)
         if (bf16_factors) {
-          way.step<T, bf16>(on, k);
+          pass.step<T, bf16>(on, k);
           continue;
         }
-      way.step<T, T>(on, k);
+      pass.step<T, T>(on, k);
     }
   });
-  return way.g;
+  return pass.g;
 }
 
-// The halves of a gru's U as parameters of their own, the same for all steps of one way back.
+// The two parts of a gru's U as parameters, shared by all steps of one backward pass.
 std::vector<Tensor> halves(const Tensor& U) {
-  thread_local std::map<const Slot*, std::weak_ptr<std::vector<Tensor>>> known;
+  thread_local std::map<const GradientSlot*, std::weak_ptr<std::vector<Tensor>>> known;
   std::shared_ptr<std::vector<Tensor>> parts = known[U.slot().get()].lock();
   if (!parts) {
     const int64_t H = U.cols();
@@ -313,26 +315,28 @@ std::vector<Tensor> halves(const Tensor& U) {
   return *parts;
 }
 
-// dU = Σ d hᵀ and db_n = Σ d, of a sequence over all times at once, of single steps when all have
-// come back.
-void gather_recurrent(const Tensor& U, const std::shared_ptr<Slot>& b_n, const Sequence& s,
-                      const std::vector<Returning>& products) {
+// dU = Σ d hᵀ and db_n = Σ d. A sequence computes both at once for all time steps. Single steps
+// defer them to the end of the backward pass.
+void gather_recurrent(const Tensor& U, const std::shared_ptr<GradientSlot>& b_n, const Sequence& s,
+                      const std::vector<RecurrentProduct>& products) {
   const int64_t tokens = s.times.tokens();
-  const bool late = s.one_step() && U.is_parameter() && U.slot(), late_b = late && on_gpu(s.y);
-  if (!late_b) gather_sums(b_n, products[0].d.window(0, tokens));
-  if (late) {
+  const bool deferred = s.one_step() && U.is_parameter() && U.slot(),
+             deferred_b = deferred && on_gpu(s.y);
+  if (!deferred_b) gather_sums(b_n, products[0].d.window(0, tokens));
+  if (deferred) {
     const std::vector<Tensor> parts = products.size() == 1 ? std::vector{U} : halves(U);
     for (size_t i = 0; i < products.size(); ++i) {
-      const Returning& p = products[i];
+      const RecurrentProduct& p = products[i];
       gather_weight_gradient(parts[i], p.operand.window(0, tokens), as_factor(p.from, p.w),
-                             late_b ? b_n : nullptr);
+                             deferred_b ? b_n : nullptr);
     }
     return;
   }
-  gather(U.slot(), [&](const Tensor& dU, Fold fold) {
+  gather(U.slot(), [&](const Tensor& dU, OutputMode fold) {
     int64_t row = 0;
-    for (const Returning& p : products) {
-      multiply({p.operand.window(0, tokens), Side::transposed, as_factor(p.from, p.w), Side::as_is},
+    for (const RecurrentProduct& p : products) {
+      multiply({p.operand.window(0, tokens), Transposition::transposed, as_factor(p.from, p.w),
+                Transposition::as_is},
                dU.window(row, p.w.size(0)), {}, fold);
       row += p.w.size(0);
     }
@@ -340,19 +344,19 @@ void gather_recurrent(const Tensor& U, const std::shared_ptr<Slot>& b_n, const S
 }
 
 struct Slots {
-  std::shared_ptr<Slot> x, start, b_n;
+  std::shared_ptr<GradientSlot> x, start, b_n;
 };
 
-void flow_back(const Sequence& s, const Slots& to, const Tensor& U, const Tensor& dy) {
-  const int64_t H = s.H(), tokens = s.times.tokens(), places = s.times.places();
+void backward(const Sequence& s, const Slots& to, const Tensor& U, const Tensor& dy) {
+  const int64_t H = s.H(), tokens = s.times.tokens(), sentences = s.times.sentences();
   Gradient g;
-  auto to_x = [&](const Tensor& dx, Fold fold) {
+  auto to_x = [&](const Tensor& dx, OutputMode fold) {
     // A step's gradient is read once more at the end, when others may have been added to dx.
-    const bool reads_dx = adds_up(s) && s.weights[0].type() == dx.type();
-    const bool own = fold == Fold::add || (s.one_step() && reads_dx);
+    const bool reads_dx = shares_gradient(s) && s.weights[0].type() == dx.type();
+    const bool own = fold == OutputMode::add || (s.one_step() && reads_dx);
     const Tensor alone = own ? Tensor::like(dx) : dx;
-    g = walk_back(s, dy, alone);
-    if (fold == Fold::add)
+    g = run_backward(s, dy, alone);
+    if (fold == OutputMode::add)
       run(dx, [&]<class T>(auto on, T) { kernel::add_rows(on, alone.in<T>(), dx.out<T>()); });
     else if (own)
       dx.copy_from(alone);
@@ -360,54 +364,55 @@ void flow_back(const Sequence& s, const Slots& to, const Tensor& U, const Tensor
   if (to.x)
     to.x->gather(to_x);
   else
-    to_x(Tensor({tokens, gates(s.cell) * H}, dy.type(), dy.device()), Fold::set);
+    to_x(Tensor({tokens, gates(s.cell) * H}, dy.type(), dy.device()), OutputMode::set);
 
   gather_recurrent(U, to.b_n, s, g.products);
-  gather(to.start, [&](const Tensor& dstart, Fold fold) {
+  gather(to.start, [&](const Tensor& dstart, OutputMode fold) {
     const int64_t width = dstart.cols();
-    if (fold == Fold::set) dstart.window(places, dstart.rows() - places).fill(0);
+    if (fold == OutputMode::set) dstart.window(sentences, dstart.rows() - sentences).fill(0);
     run(dy, [&]<class T>(auto on, T) {
       T* out = dstart.data<T>();
-      kernel::copy<T>(on, {g.dh.data<T>(), H, out, width, places, H, fold});
-      if (g.dc) kernel::copy<T>(on, {g.dc.data<T>(), H, out + H, width, places, H, fold});
+      kernel::copy<T>(on, {g.dh.data<T>(), H, out, width, sentences, H, fold});
+      if (g.dc) kernel::copy<T>(on, {g.dc.data<T>(), H, out + H, width, sentences, H, fold});
     });
   });
 }
 
-Tensor unroll(const Recurrent& cell, const Tensor& x, const Tensor& start, Times times) {
+Tensor unroll(const RecurrentWeights& cell, const Tensor& x, const Tensor& start, Times times) {
   const int64_t H = cell.U.size(1), width = kernel::kept_columns(cell.cell, H);
   assert(x.rows() == times.tokens() && x.cols() == gates(cell.cell) * H);
-  assert(start.rows() >= times.places() && start.cols() == state_width(cell.cell, H));
+  assert(start.rows() >= times.sentences() && start.cols() == state_width(cell.cell, H));
   assert((cell.cell == Cell::gru_after) == static_cast<bool>(cell.b_n));
   Sequence s{cell.cell, weights_of(cell),
              start,     Tensor({x.rows(), start.cols()}, x.type(), x.device()),
              {},        std::move(times)};
   if (Tape::live() && width > 0) s.kept = Tensor({x.rows(), width}, x.type(), x.device());
-  walk(s, x, cell.b_n);
+  run_forward(s, x, cell.b_n);
   const Slots to{x.slot(), start.slot(), cell.b_n.slot()};
   return record(s.y, {x, start, cell.U, cell.b_n},
-                [s, to, U = cell.U](const Tensor& dy) { flow_back(s, to, U, dy); });
+                [s, to, U = cell.U](const Tensor& dy) { backward(s, to, U, dy); });
 }
 
-Tensor or_zeros(const Tensor& start, const Recurrent& cell, const Tensor& x, int64_t sentences) {
+Tensor or_zeros(const Tensor& start, const RecurrentWeights& cell, const Tensor& x,
+                int64_t sentences) {
   if (start) return start;
   return Tensor::zeros({sentences, state_width(cell.cell, cell.U.size(1))}, x.type(), x.device());
 }
 
 }  // namespace
 
-Tensor recurrent(const Recurrent& cell, const Tensor& x, const Tensor& start, const TimeMajor& rows,
-                 Direction direction) {
+Tensor recurrent(const RecurrentWeights& cell, const Tensor& x, const Tensor& start,
+                 const TimeMajor& rows, Direction direction) {
   return unroll(cell, x, or_zeros(start, cell, x, rows.sentences()), {rows.first, direction});
 }
 
-Tensor recurrent_step(const Recurrent& cell, const Tensor& x, const Tensor& before) {
+Tensor recurrent_step(const RecurrentWeights& cell, const Tensor& x, const Tensor& before) {
   return unroll(cell, x, before, {{0, x.rows()}, Direction::forward});
 }
 
 namespace {
 
-Tensor step_reference(const Recurrent& cell, const Tensor& x, const Tensor& before) {
+Tensor step_reference(const RecurrentWeights& cell, const Tensor& x, const Tensor& before) {
   const int64_t H = cell.U.size(1);
   auto gate = [&](const Tensor& of, int64_t k) { return columns(of, k * H, H); };
   const Tensor h = gate(before, 0);
@@ -417,7 +422,7 @@ Tensor step_reference(const Recurrent& cell, const Tensor& x, const Tensor& befo
     const Tensor i = sigmoid(gate(a, 0)), f = sigmoid(gate(a, 1)), g = tanh(gate(a, 2)),
                  o = sigmoid(gate(a, 3));
     const Tensor c = f * gate(before, 1) + i * g;
-    return side_by_side({o * tanh(c), c});
+    return concat_columns({o * tanh(c), c});
   }
   const Tensor u = linear(h, rows(cell.U, 0, 2 * H)), U_n = rows(cell.U, 2 * H, H);
   const Tensor r = sigmoid(gate(x, 0) + gate(u, 0)), z = sigmoid(gate(x, 1) + gate(u, 1));
@@ -428,7 +433,7 @@ Tensor step_reference(const Recurrent& cell, const Tensor& x, const Tensor& befo
 
 }  // namespace
 
-Tensor recurrent_reference(const Recurrent& cell, const Tensor& x, const Tensor& start,
+Tensor recurrent_reference(const RecurrentWeights& cell, const Tensor& x, const Tensor& start,
                            const TimeMajor& rows, Direction direction) {
   const Tensor first = or_zeros(start, cell, x, rows.sentences());
   std::vector<Tensor> states(static_cast<size_t>(rows.times()));
@@ -439,11 +444,11 @@ Tensor recurrent_reference(const Recurrent& cell, const Tensor& x, const Tensor&
     if (k > 0 && forward) before = fovea::rows(states[t - 1], 0, n);
     if (k > 0 && !forward) {
       const int64_t going = rows.alive(t + 1);  // the others end at t: they begin here
-      before = below_each_other({states[t + 1], fovea::rows(first, going, n - going)});
+      before = concat_rows({states[t + 1], fovea::rows(first, going, n - going)});
     }
     states[t] = step_reference(cell, fovea::rows(x, rows.first[t], n), before);
   }
-  return below_each_other(states);
+  return concat_rows(states);
 }
 
 }  // namespace fovea

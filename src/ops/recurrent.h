@@ -7,25 +7,24 @@
 
 namespace fovea {
 
-// Sentences of a batch in the order of recurrent networks, without padding: all first words, then
-// all second words, and so on, sentences by falling length. The rows alive at time t are then the
-// first alive(t) sentences, and they stand together: rows first[t] … first[t + 1]. No sentence is
-// empty.
+// The row order of recurrent networks, without padding: the first words of all sentences, then all
+// second words, and so on, with sentences sorted by falling length. At time t the first alive(t)
+// sentences have a word; their rows first[t] … first[t + 1] are adjacent. No sentence is empty.
 struct TimeMajor {
   std::vector<int64_t> first;  // times + 1
-  std::vector<int32_t> order;  // order[i]: which sentence of the batch stands in place i
-  Tensor from;  // i32 [tokens]: row r here is row from[r] of the sentences one after another
-  Tensor to;    // its inverse: row p of the sentences one after another is row to[p] here
-  Tensor ends;  // i32 [sentences]: the row of the last word of the sentence in place i
-  std::vector<int32_t> words;  // what `from` holds, on the host
+  std::vector<int32_t> order;  // order[i]: the sentence of the batch at sorted position i
+  Tensor from;                 // i32 [tokens]: row r here is row from[r] in sentence order
+  Tensor to;                   // its inverse: row p in sentence order is row to[p] here
+  Tensor ends;                 // i32 [sentences]: the row of the last word of sentence order[i]
+  std::vector<int32_t> words;  // a copy of `from` on the host
 
-  // Where sentences are filled up with padding: the rows with the own words of each sentence last
-  // to first, before its padding. It is its own inverse; absent: there is no padding.
+  // For sentences with padding: a permutation of rows that reverses the words of each sentence and
+  // leaves its padding in place. It is its own inverse. Absent if there is no padding.
   Tensor turned;
 
   static TimeMajor of(std::span<const int32_t> offsets, Device device = Cpu{});
-  // Of each sentence the first lengths[b] words are its own, the others padding: `ends` are those
-  // of its own words.
+  // The first lengths[b] rows of sentence b are its words, the others are padding. `ends` are the
+  // last words before the padding.
   static TimeMajor filled(std::span<const int32_t> offsets, std::span<const int32_t> lengths,
                           Device device);
   int64_t times() const { return static_cast<int64_t>(first.size()) - 1; }
@@ -34,22 +33,24 @@ struct TimeMajor {
   int64_t tokens() const { return first.back(); }
 };
 
-// Row i: row index[i] of x. index is i32; rows may be repeated or left out.
+// Row i of the result is row index[i] of x. index is i32; rows may be repeated or omitted.
 Tensor rows_at(const Tensor& x, const Tensor& index);
 
-// The same where `index` is its own inverse, as TimeMajor::turned is: the way back is as short.
-Tensor turned_rows(const Tensor& x, const Tensor& index);
+// The same if `index` is its own inverse, as TimeMajor::turned is. Then the gradient is a gather
+// too, which is faster.
+Tensor permuted_rows(const Tensor& x, const Tensor& index);
 
 enum class Cell { rnn, lstm, gru, gru_after };
 
-// Stacked rows of W, U and b of a cell: LSTM i, f, g, o; GRU r, z, n.
+// The number of gates, which are stacked as rows of W, U and b: LSTM i, f, g, o; GRU r, z, n.
 inline int64_t gates(Cell cell) { return cell == Cell::rnn ? 1 : cell == Cell::lstm ? 4 : 3; }
-// A state is one row: h, or h and c side by side for an LSTM.
+// The columns of a state: h, and for an LSTM also c, as adjacent columns.
 inline int64_t state_width(Cell cell, int64_t H) { return cell == Cell::lstm ? 2 * H : H; }
 
-// The recurrent half of a cell. `gru` (Cho 2014) resets before the product U_n (r ∘ h), `gru_after`
-// (cuDNN, PyTorch) after it, and alone has a bias b_n [H] inside the reset.
-struct Recurrent {
+// The recurrent weights of a cell. `gru` (Cho 2014) resets before the product: U_n (r ∘ h).
+// `gru_after` (cuDNN, PyTorch) resets after it and is the only cell with a bias b_n [H] inside the
+// reset.
+struct RecurrentWeights {
   Cell cell;
   Tensor U;    // [gates · H, H]
   Tensor b_n;  // [H], gru_after only
@@ -58,15 +59,15 @@ struct Recurrent {
 enum class Direction { forward, backward };
 
 // The states of every row, [tokens, state_width]. `x` is W x + b of every row, [tokens, gates · H],
-// computed as one product beforehand. `start` [sentences, state_width] is the state before the
-// first word in this direction (zeros where absent): backward starts at each sentence's own end.
-Tensor recurrent(const Recurrent& cell, const Tensor& x, const Tensor& start, const TimeMajor& rows,
-                 Direction direction);
-// The same by plain ops, one time after another.
-Tensor recurrent_reference(const Recurrent& cell, const Tensor& x, const Tensor& start,
+// computed beforehand as one product. `start` [sentences, state_width] is the state before the
+// first word in this direction, or absent for zeros. Backward starts at the end of each sentence.
+Tensor recurrent(const RecurrentWeights& cell, const Tensor& x, const Tensor& start,
+                 const TimeMajor& rows, Direction direction);
+// The same from plain operations, one time step after another: the reference for tests.
+Tensor recurrent_reference(const RecurrentWeights& cell, const Tensor& x, const Tensor& start,
                            const TimeMajor& rows, Direction direction);
 
-// One step: the states after `before`, of which the first x.rows() rows go on. [x.rows(), width]
-Tensor recurrent_step(const Recurrent& cell, const Tensor& x, const Tensor& before);
+// One step: the new states of the first x.rows() rows of `before`. [x.rows(), width]
+Tensor recurrent_step(const RecurrentWeights& cell, const Tensor& x, const Tensor& before);
 
 }  // namespace fovea

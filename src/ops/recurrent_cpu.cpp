@@ -4,7 +4,7 @@
 namespace fovea::kernel {
 namespace {
 
-// body(i) for each row, in threads where the work is worth waking them.
+// Calls body(i) for each row, in parallel if there is enough work.
 template <class Body>
 void each_row(int64_t rows, int64_t cols, Body body) {
 #pragma omp parallel for schedule(static) if (rows * cols > kWorthThreads)
@@ -40,11 +40,11 @@ void lstm_step(Cpu, const RecurrentStep<T>& s) {
       const T f = math::sigmoid(x[H + j] + u[H + j]);
       const T g = math::tanh(x[2 * H + j] + u[2 * H + j]);
       const T o = math::sigmoid(x[3 * H + j] + u[3 * H + j]);
-      const T after = f * c[j] + i * g;       // c' = f ∘ c + i ∘ g
-      const T shown = o * math::tanh(after);  // h' = o ∘ tanh(c')
+      const T after = f * c[j] + i * g;        // c' = f ∘ c + i ∘ g
+      const T hidden = o * math::tanh(after);  // h' = o ∘ tanh(c')
       c[j] = after;
-      h[j] = shown;
-      y[j] = shown;
+      h[j] = hidden;
+      y[j] = hidden;
       y[H + j] = after;
       kept[j] = i;
       kept[H + j] = f;
@@ -215,10 +215,10 @@ void gru_reset_grad(Cpu, const RecurrentStepGrad<T>& s, Matrix<const T> dreset) 
 }
 
 template <class T>
-void add_rows(Cpu, Matrix<const T> more, Matrix<T> to) {
-  each_row(more.rows, more.cols, [&](int64_t i) {
-    const T* from = more.row(i);
-    fold_row(to.row(i), more.cols, Fold::add, [=](int64_t j) { return from[j]; });
+void add_rows(Cpu, Matrix<const T> added, Matrix<T> to) {
+  each_row(added.rows, added.cols, [&](int64_t i) {
+    const T* from = added.row(i);
+    fold_row(to.row(i), added.cols, OutputMode::add, [=](int64_t j) { return from[j]; });
   });
 }
 

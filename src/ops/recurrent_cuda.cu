@@ -1,6 +1,6 @@
 #include "ops/recurrent_kernel.h"
-#include "ops/warp.cuh"
 #include "tensor/cuda.h"
+#include "tensor/warp.cuh"
 
 namespace fovea::kernel {
 namespace {
@@ -10,8 +10,8 @@ __device__ float sigmoid(float x) { return 1.0f / (1.0f + expf(-x)); }
 __device__ void put(float& to, float value) { to = value; }
 __device__ void put(bf16& to, float value) { to = to_bf16(value); }
 
-// step(i, j) for unit j of sentence i. Steps are structs that read all they need before they write,
-// so that no read waits for a write that could concern it.
+// Calls step(i, j) for unit j of sentence i. A step is a struct that reads all its inputs before it
+// writes. So the compiler need not order reads after writes that could alias them.
 template <class Step>
 __global__ void each_unit(Step step, int64_t H) {
   const int64_t j = int64_t{blockIdx.y} * blockDim.x + threadIdx.x;
@@ -46,11 +46,11 @@ struct LstmStep {
     const float i = sigmoid(x[0] + u[0]), f = sigmoid(x[H] + u[H]);
     const float g = tanhf(x[2 * H] + u[2 * H]), o = sigmoid(x[3 * H] + u[3 * H]);
     const float after = f * s.c.row(row)[j] + i * g;  // c' = f ∘ c + i ∘ g
-    const float shown = o * tanhf(after);             // h' = o ∘ tanh(c')
+    const float hidden = o * tanhf(after);            // h' = o ∘ tanh(c')
     s.c.row(row)[j] = after;
-    s.h.row(row)[j] = shown;
-    if (s.rounded.data) put(s.rounded.row(row)[j], shown);
-    y[0] = shown;
+    s.h.row(row)[j] = hidden;
+    if (s.rounded.data) put(s.rounded.row(row)[j], hidden);
+    y[0] = hidden;
     y[H] = after;
     kept[0] = i;
     kept[H] = f;
@@ -210,9 +210,9 @@ struct GruResetGrad {
 };
 
 struct AddRows {
-  Matrix<const float> more;
+  Matrix<const float> added;
   Matrix<float> to;
-  __device__ void operator()(int64_t i, int64_t j) const { to.row(i)[j] += more.row(i)[j]; }
+  __device__ void operator()(int64_t i, int64_t j) const { to.row(i)[j] += added.row(i)[j]; }
 };
 
 }  // namespace
@@ -260,8 +260,8 @@ void gru_reset_grad(Cuda on, const RecurrentStepGrad<T, U>& s, Matrix<const T> d
 }
 
 template <class T>
-void add_rows(Cuda on, Matrix<const T> more, Matrix<T> to) {
-  over_units(on, more.rows, more.cols, "add_rows", AddRows{more, to});
+void add_rows(Cuda on, Matrix<const T> added, Matrix<T> to) {
+  over_units(on, added.rows, added.cols, "add_rows", AddRows{added, to});
 }
 
 template void rnn_step(Cuda, const RecurrentStep<float>&);

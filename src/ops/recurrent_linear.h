@@ -1,14 +1,14 @@
 #pragma once
 
-#include "ops/product.h"
+#include "gemm/gemm.h"
 
-// Products with weights that a recurrent network multiplies at every step: few rows at a time.
+// Products of a recurrent network: the same weights at every step, with few rows each.
 namespace fovea {
 
-// x Wᵀ + b, as linear() gives it.
+// x Wᵀ + b, the same values as linear().
 Tensor step_linear(const Tensor& x, const Tensor& W, const Tensor& b = {});
-// x_i + a_i Wᵀ for the a.rows() rows of x from `first` on: what a step adds to its inputs, of which
-// those of all steps were computed at once.
+// x_i + a_i Wᵀ for the a.rows() rows of x that begin at `first`. x holds the inputs of all steps,
+// computed as one product; a step adds its recurrent part.
 Tensor step_linear_onto(const Tensor& x, int64_t first, const Tensor& a, const Tensor& W);
 
 }  // namespace fovea

@@ -16,7 +16,7 @@ TEST(RecurrentLinear, Gradient) {
   expect_gradient({x, W}, [&] { return step_linear(x, W); });
 }
 
-TEST(RecurrentLinear, GradientOfInputsAndOfWhatIsAdded) {
+TEST(RecurrentLinear, GradientOfInputsAndSummands) {
   const Tensor x = random_input({7, 3}, 1), W = random_input({3, 5}, 2);
   for (const int64_t count : {1, 4}) {
     const Tensor a = random_input({count, 5}, 3);
@@ -24,7 +24,7 @@ TEST(RecurrentLinear, GradientOfInputsAndOfWhatIsAdded) {
   }
 }
 
-TEST(RecurrentLinear, OneAfterAnotherTakesItsOwnRows) {
+TEST(RecurrentLinear, StepsUseTheirOwnRows) {
   const Tensor x = random_input({5, 3}, 1), W = random_input({3, 3}, 2),
                a = random_input({3, 3}, 3);
   expect_gradient({x, a, W}, [&] {
@@ -33,11 +33,12 @@ TEST(RecurrentLinear, OneAfterAnotherTakesItsOwnRows) {
   });
 }
 
-// Weights of a model that is being trained: packed, changed, packed again.
-TEST(RecurrentLinear, ParametersAreReadAgainOnceTheyChanged) {
-  const Tensor x = random_tensor({16, 64}, 1, Type::f32), W = random_tensor({96, 64}, 2, Type::f32);
-  const Tensor inputs = random_tensor({40, 96}, 3, Type::f32);
-  W.bind_gradient(Tensor::zeros(W.shape(), Type::f32));
+// Weights of a model in training: packed, changed, packed again.
+TEST(RecurrentLinear, ChangedParametersAreReadAgain) {
+  const Tensor x = random_tensor({16, 64}, 1, ElementType::f32),
+               W = random_tensor({96, 64}, 2, ElementType::f32);
+  const Tensor inputs = random_tensor({40, 96}, 3, ElementType::f32);
+  W.bind_gradient(Tensor::zeros(W.shape(), ElementType::f32));
   W.mark_parameter();
   for (const Precision precision : {Precision::f32, Precision::bf16}) {
     const PrecisionScope scope(precision);

@@ -2,9 +2,9 @@
 
 #include <omp.h>
 
+#include "gemm/gemm_kernel.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
-#include "ops/matmul_kernel.h"
 #include "ops/shape.h"
 #include "support/gradient_check.h"
 
@@ -22,21 +22,22 @@ TimeMajor of_lengths(const std::vector<int32_t>& lengths) {
   return TimeMajor::of(offsets);
 }
 
-// Everything that goes into a sequence, gathering gradients.
+// All inputs of a sequence, with gradients.
 struct Example {
-  Recurrent cell;
+  RecurrentWeights cell;
   Tensor x, start;
   TimeMajor rows;
 
-  Example(Cell kind, int64_t H, const std::vector<int32_t>& lengths, Type type = Type::f64)
+  Example(Cell kind, int64_t H, const std::vector<int32_t>& lengths,
+          ElementType type = ElementType::f64)
       : rows(of_lengths(lengths)) {
-    const double small = 1 / std::sqrt(static_cast<double>(H));  // or errors would grow in time
+    const double small = 1 / std::sqrt(static_cast<double>(H));  // keeps errors from growing
     cell = {kind, input({gates(kind) * H, H}, 1, type, small), {}};
     if (kind == Cell::gru_after) cell.b_n = input({H}, 2, type);
     x = input({rows.tokens(), gates(kind) * H}, 3, type);
     start = input({rows.sentences(), state_width(kind, H)}, 4, type);
   }
-  static Tensor input(Shape shape, uint64_t seed, Type type, double scale = 0.7) {
+  static Tensor input(Shape shape, uint64_t seed, ElementType type, double scale = 0.7) {
     Tensor t = random_tensor(std::move(shape), seed, type, scale);
     t.track();
     return t;
@@ -54,7 +55,7 @@ struct Example {
   }
 };
 
-// Values and then the gradient of every input, for Σ weight × f().
+// The result of f, then the gradient of Σ weight × f() for every input.
 std::vector<Tensor> all_of(const Example& e, const std::function<Tensor()>& f) {
   for (const Tensor& t : e.inputs()) t.slot()->release();
   Tape tape;
@@ -88,7 +89,7 @@ TEST(TimeMajor, OneSentenceAndOneWord) {
   EXPECT_EQ(words.first, (std::vector<int64_t>{0, 3}));
 }
 
-TEST(TimeMajor, ThereAndBackWithGradient) {
+TEST(TimeMajor, RoundTripWithGradient) {
   const TimeMajor rows = of_lengths({2, 4, 1});
   const Tensor x = random_input({7, 3}, 1);
   auto there_and_back = [&] { return rows_at(rows_at(x, rows.from), rows.to); };
@@ -96,18 +97,18 @@ TEST(TimeMajor, ThereAndBackWithGradient) {
   expect_gradient({x}, there_and_back);
 }
 
-TEST(TimeMajor, TurnedRowsWithGradient) {
+TEST(TimeMajor, PermutedRowsWithGradient) {
   const std::vector<int32_t> offsets{0, 4, 8}, lengths{3, 4};
   const TimeMajor rows = TimeMajor::filled(offsets, lengths, Cpu{});
   const Tensor x = random_input({8, 3}, 1);
-  const auto turn = [&] { return turned_rows(x, rows.turned); };
+  const auto turn = [&] { return permuted_rows(x, rows.turned); };
   EXPECT_EQ(turn().values(), rows_at(x, rows.turned).values());
-  EXPECT_EQ(turned_rows(turn(), rows.turned).values(), x.values());
+  EXPECT_EQ(permuted_rows(turn(), rows.turned).values(), x.values());
   expect_gradient({x}, turn);
   expect_gradient({x}, [&] { return turn() * rows_at(x, rows.from) + turn() * 0.5; });
 }
 
-TEST(Recurrent, Gradient) {
+TEST(RecurrentWeights, Gradient) {
   for (const Cell kind : kCells)
     for (const Direction direction : kDirections)
       for (const auto& lengths :
@@ -118,7 +119,7 @@ TEST(Recurrent, Gradient) {
       }
 }
 
-TEST(Recurrent, GradientWithoutStartAndWithoutInput) {
+TEST(RecurrentWeights, GradientWithoutStartAndWithoutInput) {
   for (const Cell kind : kCells) {
     Example e(kind, 2, {2, 3});
     std::vector<Tensor> inputs = e.parameters();
@@ -126,13 +127,13 @@ TEST(Recurrent, GradientWithoutStartAndWithoutInput) {
     expect_gradient(inputs,
                     [&] { return recurrent(e.cell, e.x, {}, e.rows, Direction::backward); });
     inputs.back() = e.start;
-    e.x = e.x.view(e.x.shape());  // gathers nothing
+    e.x = e.x.view(e.x.shape());  // has no gradient
     expect_gradient(inputs,
                     [&] { return recurrent(e.cell, e.x, e.start, e.rows, Direction::forward); });
   }
 }
 
-TEST(Recurrent, GradientAddsToWhatFlowedInBefore) {
+TEST(RecurrentWeights, GradientAddsToWhatFlowedInBefore) {
   for (const Cell kind : kCells) {
     const Example e(kind, 2, {2, 1, 3});
     const int64_t H = 2;
@@ -144,7 +145,7 @@ TEST(Recurrent, GradientAddsToWhatFlowedInBefore) {
   }
 }
 
-TEST(Recurrent, FusedEqualsItsReference) {
+TEST(RecurrentWeights, FusedEqualsItsReference) {
   for (const Cell kind : kCells)
     for (const Direction direction : kDirections)
       for (const int64_t H : {1, 7, 33}) {
@@ -155,7 +156,7 @@ TEST(Recurrent, FusedEqualsItsReference) {
             all_of(e, [&] { return recurrent(e.cell, e.x, e.start, e.rows, direction); });
         for (size_t i = 0; i < found.size(); ++i) EXPECT_LE(nmse(found[i], expected[i]), 1e-24);
 
-        const Example f(kind, H, {3, 11, 1, 6, 6, 9, 2, 5, 8, 1}, Type::f32);
+        const Example f(kind, H, {3, 11, 1, 6, 6, 9, 2, 5, 8, 1}, ElementType::f32);
         const auto in_float =
             all_of(f, [&] { return recurrent(f.cell, f.x, f.start, f.rows, direction); });
         for (size_t i = 0; i < found.size(); ++i) EXPECT_LE(nmse(in_float[i], expected[i]), 1e-10);
@@ -165,20 +166,20 @@ TEST(Recurrent, FusedEqualsItsReference) {
       }
 }
 
-TEST(Recurrent, SentencesDoNotSeeEachOther) {
+TEST(RecurrentWeights, SentencesDoNotSeeEachOther) {
   for (const Cell kind : kCells)
     for (const Direction direction : kDirections) {
       const Example e(kind, 4, {2, 5, 3});
       const Tensor all = rows_at(recurrent(e.cell, e.x, e.start, e.rows, direction), e.rows.to);
       const Tensor words = rows_at(e.x, e.rows.to);
-      const TimeMajor one = of_lengths({5});  // the second sentence, which stands in place 0
+      const TimeMajor one = of_lengths({5});  // the second sentence, which has sorted position 0
       const Tensor alone =
           recurrent(e.cell, words.window(2, 5), e.start.window(0, 1), one, direction);
       EXPECT_LE(nmse(alone, all.window(2, 5)), 1e-28);
     }
 }
 
-TEST(RecurrentStep, GradientWhereOnlySomeGoOn) {
+TEST(RecurrentStep, GradientIfOnlySomeRowsContinue) {
   for (const Cell kind : kCells)
     for (const int64_t going : {1, 2, 4}) {
       const Example e(kind, 3, {1, 1, 1, 1});
@@ -194,7 +195,7 @@ TEST(RecurrentStep, GradientWhereOnlySomeGoOn) {
     }
 }
 
-TEST(RecurrentStep, StepsAreTheSequence) {
+TEST(RecurrentStep, StepsEqualTheSequence) {
   for (const Cell kind : kCells) {
     const Example e(kind, 5, {2, 4, 4, 1});
     const auto expected =
@@ -204,18 +205,18 @@ TEST(RecurrentStep, StepsAreTheSequence) {
       for (int64_t t = 0; t < e.rows.times(); ++t)
         states.push_back(recurrent_step(e.cell, rows(e.x, e.rows.first[t], e.rows.alive(t)),
                                         t ? states.back() : e.start));
-      return below_each_other(states);
+      return concat_rows(states);
     });
     for (size_t i = 0; i < found.size(); ++i) EXPECT_LE(nmse(found[i], expected[i]), 1e-26);
   }
 }
 
-TEST(Recurrent, TheNumberOfThreadsChangesNoBit) {
+TEST(RecurrentWeights, DoesNotDependOnThreads) {
   const int threads = omp_get_max_threads();
   std::vector<int32_t> lengths;
   for (int32_t i = 0; i < 70; ++i) lengths.push_back(1 + i * 7 % 5);
   for (const Cell kind : kCells) {
-    const Example e(kind, 130, lengths, Type::f32);
+    const Example e(kind, 130, lengths, ElementType::f32);
     auto run_with = [&](int n) {
       omp_set_num_threads(n);
       return all_of(e,
@@ -227,10 +228,10 @@ TEST(Recurrent, TheNumberOfThreadsChangesNoBit) {
   }
 }
 
-TEST(Recurrent, ProductsOfBf16AreClose) {
+TEST(RecurrentWeights, ProductsOfBf16AreClose) {
   if (!kernel::has_fast_bf16(Cpu{})) GTEST_SKIP() << "this processor has no fast bf16 products";
   for (const Cell kind : kCells) {
-    const Example e(kind, 40, {3, 9, 1, 6, 6, 9}, Type::f32);
+    const Example e(kind, 40, {3, 9, 1, 6, 6, 9}, ElementType::f32);
     auto f = [&] { return recurrent(e.cell, e.x, e.start, e.rows, Direction::forward); };
     const auto expected = all_of(e, f);
     const PrecisionScope scope(Precision::bf16);
@@ -240,12 +241,12 @@ TEST(Recurrent, ProductsOfBf16AreClose) {
   }
 }
 
-TEST(Recurrent, AnLstmRemembersAndForgets) {
-  const Recurrent cell{Cell::lstm, Tensor::zeros({4, 1}, Type::f64), {}};
-  const Tensor start = Tensor::of({1, 2}, std::vector<double>{0, 5}, Type::f64);
+TEST(RecurrentWeights, AnLstmRemembersAndForgets) {
+  const RecurrentWeights cell{Cell::lstm, Tensor::zeros({4, 1}, ElementType::f64), {}};
+  const Tensor start = Tensor::of({1, 2}, std::vector<double>{0, 5}, ElementType::f64);
   auto step = [&](double i, double f, double g, double o) {
-    return recurrent_step(cell, Tensor::of({1, 4}, std::vector<double>{i, f, g, o}, Type::f64),
-                          start)
+    return recurrent_step(
+               cell, Tensor::of({1, 4}, std::vector<double>{i, f, g, o}, ElementType::f64), start)
         .values();
   };
   EXPECT_NEAR(step(-50, 50, 3, 50)[1], 5, 1e-12);   // c is kept

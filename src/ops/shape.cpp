@@ -10,15 +10,15 @@ struct Place {
   int64_t row, column;
 };
 
-// The block of `whole` that starts at `place` and has the size of `part`, in either direction.
-void take(const Tensor& whole, Place place, const Tensor& part, Fold fold) {
+// Copies between `part` and the block of `whole` that starts at `place` and has the size of `part`.
+void take(const Tensor& whole, Place place, const Tensor& part, OutputMode fold) {
   run(whole, [&]<class T>(auto on, T) {
     const T* from = whole.data<T>() + place.row * whole.cols() + place.column;
     kernel::copy<T>(
         on, {from, whole.cols(), part.data<T>(), part.cols(), part.rows(), part.cols(), fold});
   });
 }
-void put(const Tensor& part, const Tensor& whole, Place place, Fold fold) {
+void put(const Tensor& part, const Tensor& whole, Place place, OutputMode fold) {
   run(whole, [&]<class T>(auto on, T) {
     T* to = whole.data<T>() + place.row * whole.cols() + place.column;
     kernel::copy<T>(
@@ -28,28 +28,28 @@ void put(const Tensor& part, const Tensor& whole, Place place, Fold fold) {
 
 Tensor part_of(const Tensor& x, Place place, int64_t row_count, int64_t column_count) {
   Tensor y({row_count, column_count}, x.type(), x.device());
-  take(x, place, y, Fold::set);
+  take(x, place, y, OutputMode::set);
   return record(y, {x}, [=, slot = x.slot()](const Tensor& dy) {
-    gather(slot, [&](const Tensor& dx, Fold fold) {
-      if (fold == Fold::set) dx.fill(0);
-      put(dy, dx, place, Fold::add);
+    gather(slot, [&](const Tensor& dx, OutputMode fold) {
+      if (fold == OutputMode::set) dx.fill(0);
+      put(dy, dx, place, OutputMode::add);
     });
   });
 }
 
-// The parts at their places in one matrix.
+// One matrix with the parts at the given places.
 Tensor joined(Shape shape, const std::vector<Tensor>& parts, const std::vector<Place>& places) {
   Tensor y(std::move(shape), parts.front().type(), parts.front().device());
-  std::vector<std::shared_ptr<Slot>> slots;
+  std::vector<std::shared_ptr<GradientSlot>> slots;
   for (const Tensor& part : parts) slots.push_back(part.slot());
   const bool one_launch = !std::holds_alternative<Cpu>(y.device()) && places.back().column == 0;
   if (one_launch)
     y.copy_from(parts);
   else
-    for (size_t i = 0; i < parts.size(); ++i) put(parts[i], y, places[i], Fold::set);
+    for (size_t i = 0; i < parts.size(); ++i) put(parts[i], y, places[i], OutputMode::set);
   return record(y, parts, [=](const Tensor& dy) {
     for (size_t i = 0; i < slots.size(); ++i)
-      gather(slots[i], [&](const Tensor& dx, Fold fold) { take(dy, places[i], dx, fold); });
+      gather(slots[i], [&](const Tensor& dx, OutputMode fold) { take(dy, places[i], dx, fold); });
   });
 }
 
@@ -57,7 +57,9 @@ Tensor joined(Shape shape, const std::vector<Tensor>& parts, const std::vector<P
 
 Tensor reshape(const Tensor& x, Shape shape) {
   return record(x.view(std::move(shape)), {x}, [slot = x.slot()](const Tensor& dy) {
-    gather(slot, [&](const Tensor& dx, Fold fold) { take(dy.view(dx.shape()), {0, 0}, dx, fold); });
+    gather(slot, [&](const Tensor& dx, OutputMode fold) {
+      take(dy.view(dx.shape()), {0, 0}, dx, fold);
+    });
   });
 }
 
@@ -68,7 +70,7 @@ Tensor columns(const Tensor& x, int64_t first, int64_t count) {
   return part_of(x, {0, first}, x.rows(), count);
 }
 
-Tensor below_each_other(const std::vector<Tensor>& parts) {
+Tensor concat_rows(const std::vector<Tensor>& parts) {
   std::vector<Place> places;
   int64_t total = 0;
   for (const Tensor& part : parts) {
@@ -78,7 +80,7 @@ Tensor below_each_other(const std::vector<Tensor>& parts) {
   return joined({total, parts.front().cols()}, parts, places);
 }
 
-Tensor side_by_side(const std::vector<Tensor>& parts) {
+Tensor concat_columns(const std::vector<Tensor>& parts) {
   std::vector<Place> places;
   int64_t total = 0;
   for (const Tensor& part : parts) {
@@ -91,7 +93,7 @@ Tensor side_by_side(const std::vector<Tensor>& parts) {
 }
 
 void copy_columns(const Tensor& from, int64_t first, const Tensor& to) {
-  take(from, {0, first}, to, Fold::set);
+  take(from, {0, first}, to, OutputMode::set);
 }
 
 }  // namespace fovea

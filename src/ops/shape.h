@@ -6,17 +6,18 @@
 
 namespace fovea {
 
-// The same numbers in the same order under another shape.
+// The same numbers in the same order with another shape.
 Tensor reshape(const Tensor& x, Shape shape);
 
-// Parts of a matrix [rows, columns] and matrices put together again.
+// Slices of a matrix [rows, columns], and concatenations of matrices.
 Tensor rows(const Tensor& x, int64_t first, int64_t count);
 Tensor columns(const Tensor& x, int64_t first, int64_t count);
-Tensor below_each_other(const std::vector<Tensor>& parts);
-Tensor side_by_side(const std::vector<Tensor>& parts);
-inline Tensor concat(const Tensor& a, const Tensor& b) { return side_by_side({a, b}); }
+Tensor concat_rows(const std::vector<Tensor>& parts);
+Tensor concat_columns(const std::vector<Tensor>& parts);
+inline Tensor concat(const Tensor& a, const Tensor& b) { return concat_columns({a, b}); }
 
-// The values of columns first … of `from` over those of `to`, which has as many rows; no gradient.
+// Overwrites `to` with the columns of `from` that begin at `first`. Both have the same number of
+// rows. There is no gradient.
 void copy_columns(const Tensor& from, int64_t first, const Tensor& to);
 
 }  // namespace fovea

@@ -5,7 +5,7 @@
 namespace fovea::kernel {
 
 template <class T>
-void copy(Cpu, const Copy<T>& c) {
+void copy(Cpu, const BlockCopy<T>& c) {
 #pragma omp parallel for schedule(static) if (c.rows * c.cols > kWorthThreads)
   for (int64_t i = 0; i < c.rows; ++i) {
     const T* from = c.from + i * c.from_stride;
@@ -14,8 +14,8 @@ void copy(Cpu, const Copy<T>& c) {
 }
 
 template <class T>
-void transpose(Cpu, Matrix<const T> x, Matrix<T> y, Fold fold) {
-  constexpr int64_t kTile = 16;  // columns at a time: the lines they lie in stay in the cache
+void transpose(Cpu, Matrix<const T> x, Matrix<T> y, OutputMode fold) {
+  constexpr int64_t kTile = 16;  // columns at a time, so that their cache lines stay in the cache
 #pragma omp parallel for schedule(static) if (x.size() > kWorthThreads)
   for (int64_t first = 0; first < x.cols; first += kTile) {
     const int64_t end = std::min(first + kTile, x.cols);
@@ -24,9 +24,9 @@ void transpose(Cpu, Matrix<const T> x, Matrix<T> y, Fold fold) {
   }
 }
 
-template void copy(Cpu, const Copy<float>&);
-template void copy(Cpu, const Copy<double>&);
-template void transpose(Cpu, Matrix<const float>, Matrix<float>, Fold);
-template void transpose(Cpu, Matrix<const double>, Matrix<double>, Fold);
+template void copy(Cpu, const BlockCopy<float>&);
+template void copy(Cpu, const BlockCopy<double>&);
+template void transpose(Cpu, Matrix<const float>, Matrix<float>, OutputMode);
+template void transpose(Cpu, Matrix<const double>, Matrix<double>, OutputMode);
 
 }  // namespace fovea::kernel

@@ -3,8 +3,8 @@
 
 #include "ops/divider.cuh"
 #include "ops/shape_kernel.h"
-#include "ops/warp.cuh"
 #include "tensor/cuda.h"
+#include "tensor/warp.cuh"
 
 namespace fovea::kernel {
 namespace {
@@ -14,18 +14,18 @@ constexpr int kThreads = 256, kEach = 4, kTile = 32, kTileRows = 8;
 __device__ float plus(float a, float b) { return a + b; }
 __device__ float4 plus(float4 a, float4 b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
 
-// A copy in words of one or four floats, all sizes counted in words.
+// A copy in words of one or four floats. All sizes are counted in words.
 template <class Word>
-struct Words {
+struct WordCopy {
   const Word* from;
   Word* to;
   int64_t from_stride, to_stride, rows, cols;
 };
 
-// Loads come before stores and behind no branch: those past the end read the last word.
+// All loads precede the stores and have no branch. Threads past the end read the last word again.
 template <class Word, class Index>
 __global__ void __launch_bounds__(kThreads)
-    copy_words(Words<Word> c, Divider<Index> by_cols, Index count, Fold fold) {
+    copy_words(WordCopy<Word> c, Divider<Index> by_cols, Index count, OutputMode fold) {
   const Index first = Index{blockIdx.x} * (kThreads * kEach) + threadIdx.x;
   Word value[kEach];
   Word* to[kEach];
@@ -37,7 +37,7 @@ __global__ void __launch_bounds__(kThreads)
     value[k] = c.from[row * c.from_stride + column];
     to[k] = c.to + row * c.to_stride + column;
   }
-  if (fold == Fold::add) {
+  if (fold == OutputMode::add) {
 #pragma unroll
     for (int k = 0; k < kEach; ++k) value[k] = plus(*to[k], value[k]);
   }
@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(kThreads)
 }
 
 template <class Word>
-void copy_all(Cuda on, const Words<Word>& words, Fold fold) {
+void copy_all(Cuda on, const WordCopy<Word>& words, OutputMode fold) {
   const int64_t count = words.rows * words.cols;
   const auto launch = [&]<class Index>(Index) {
     copy_words<<<blocks_for(count, kThreads * kEach), kThreads, 0, stream(on)>>>(
@@ -60,16 +60,17 @@ void copy_all(Cuda on, const Words<Word>& words, Fold fold) {
   check_launch("copy");
 }
 
-bool in_fours(const Copy<float>& c) {
+bool in_fours(const BlockCopy<float>& c) {
   return reinterpret_cast<uintptr_t>(c.from) % 16 == 0 &&
          reinterpret_cast<uintptr_t>(c.to) % 16 == 0 &&
          (c.from_stride | c.to_stride | c.cols) % 4 == 0;
 }
 
-// A tile is read by rows and written by columns, both in lines; the odd width of `tile` puts the
-// numbers of a column in different banks.
+// Both reads (rows of x) and writes (rows of y) access full cache lines. The odd width of `tile`
+// puts the numbers of a column in different banks.
 __global__ void __launch_bounds__(kTile* kTileRows)
-    transpose_tiles(Matrix<const float> x, unsigned tiles_across, Matrix<float> y, Fold fold) {
+    transpose_tiles(Matrix<const float> x, unsigned tiles_across, Matrix<float> y,
+                    OutputMode fold) {
   __shared__ float tile[kTile][kTile + 1];
   const int64_t top = int64_t{blockIdx.x / tiles_across} * kTile;
   const int64_t left = int64_t{blockIdx.x % tiles_across} * kTile;
@@ -91,8 +92,8 @@ __global__ void __launch_bounds__(kTile* kTileRows)
 }  // namespace
 
 template <class T>
-void copy(Cuda on, const Copy<T>& what) {
-  Copy<float> c = what;
+void copy(Cuda on, const BlockCopy<T>& what) {
+  BlockCopy<float> c = what;
   if (c.rows <= 0 || c.cols <= 0) return;
   if (c.rows == 1 || (c.from_stride == c.cols && c.to_stride == c.cols)) {  // one row
     c.cols *= c.rows;
@@ -109,14 +110,14 @@ void copy(Cuda on, const Copy<T>& what) {
 }
 
 template <class T>
-void transpose(Cuda on, Matrix<const T> x, Matrix<T> y, Fold fold) {
+void transpose(Cuda on, Matrix<const T> x, Matrix<T> y, OutputMode fold) {
   if (x.size() == 0) return;
   const unsigned across = blocks_for(x.cols, kTile), down = blocks_for(x.rows, kTile);
   transpose_tiles<<<across * down, dim3(kTile, kTileRows), 0, stream(on)>>>(x, across, y, fold);
   check_launch("transpose");
 }
 
-template void copy(Cuda, const Copy<float>&);
-template void transpose(Cuda, Matrix<const float>, Matrix<float>, Fold);
+template void copy(Cuda, const BlockCopy<float>&);
+template void transpose(Cuda, Matrix<const float>, Matrix<float>, OutputMode);
 
 }  // namespace fovea::kernel

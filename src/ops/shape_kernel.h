@@ -5,25 +5,26 @@
 
 namespace fovea::kernel {
 
-// to[i · to_stride + j] = from[i · from_stride + j] for i < rows, j < cols, or added.
+// A copy of a block: to[i · to_stride + j] = from[i · from_stride + j] for i < rows and j < cols.
+// OutputMode::add adds to `to` instead.
 template <class T>
-struct Copy {
+struct BlockCopy {
   const T* from;
   int64_t from_stride;
   T* to;
   int64_t to_stride, rows, cols;
-  Fold fold = Fold::set;
+  OutputMode fold = OutputMode::set;
 };
 
 template <class T>
-void copy(Cpu, const Copy<T>& what);
+void copy(Cpu, const BlockCopy<T>& what);
 template <class T>
-void copy(Cuda, const Copy<T>& what);
+void copy(Cuda, const BlockCopy<T>& what);
 
 // y = xᵀ; y does not overlap x.
 template <class T>
-void transpose(Cpu, Matrix<const T> x, Matrix<T> y, Fold fold);
+void transpose(Cpu, Matrix<const T> x, Matrix<T> y, OutputMode fold);
 template <class T>
-void transpose(Cuda, Matrix<const T> x, Matrix<T> y, Fold fold);
+void transpose(Cuda, Matrix<const T> x, Matrix<T> y, OutputMode fold);
 
 }  // namespace fovea::kernel

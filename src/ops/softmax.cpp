@@ -11,7 +11,7 @@ Tensor softmax(const Tensor& x, const Tensor& keep) {
   run(x, [&]<class T>(auto on, T) { kernel::softmax(on, x.in<T>(), keep.in<T>(), y.out<T>()); });
 
   return record(y, {x}, [y, slot = x.slot()](const Tensor& dy) {  // dx = y (dy − ⟨y, dy⟩)
-    gather(slot, [&](const Tensor& dx, Fold fold) {
+    gather(slot, [&](const Tensor& dx, OutputMode fold) {
       run(y, [&]<class T>(auto on, T) {
         kernel::softmax_grad(on, y.in<T>(), dy.in<T>(), dx.out<T>(), fold);
       });

@@ -25,14 +25,13 @@ void softmax(Cpu, Matrix<const T> x, Matrix<const T> keep, Matrix<T> y) {
       sum += static_cast<double>(out[j]);
     }
 
-    const T scale =
-        sum > 0 ? static_cast<T>(1 / sum) : T{0};  // a row that is all padding attends to nothing
+    const T scale = sum > 0 ? static_cast<T>(1 / sum) : T{0};  // a fully masked row becomes 0
     for (int64_t j = 0; j < x.cols; ++j) out[j] *= scale;
   }
 }
 
 template <class T>
-void softmax_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx, Fold fold) {
+void softmax_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx, OutputMode fold) {
 #pragma omp parallel for schedule(static) if (y.size() > kWorthThreads)
   for (int64_t i = 0; i < y.rows; ++i) {
     T dot = 0;
@@ -45,7 +44,9 @@ void softmax_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx, Fold
 
 template void softmax(Cpu, Matrix<const float>, Matrix<const float>, Matrix<float>);
 template void softmax(Cpu, Matrix<const double>, Matrix<const double>, Matrix<double>);
-template void softmax_grad(Cpu, Matrix<const float>, Matrix<const float>, Matrix<float>, Fold);
-template void softmax_grad(Cpu, Matrix<const double>, Matrix<const double>, Matrix<double>, Fold);
+template void softmax_grad(Cpu, Matrix<const float>, Matrix<const float>, Matrix<float>,
+                           OutputMode);
+template void softmax_grad(Cpu, Matrix<const double>, Matrix<const double>, Matrix<double>,
+                           OutputMode);
 
 }  // namespace fovea::kernel

@@ -1,16 +1,16 @@
 #include <algorithm>
 
 #include "ops/softmax_kernel.h"
-#include "ops/warp.cuh"
 #include "tensor/cuda.h"
+#include "tensor/warp.cuh"
 
 namespace fovea::kernel {
 namespace {
 
 constexpr int kWarps = 4, kWideThreads = 256;
 
-// Attention rows are short (a sentence): a warp per row, each lane with up to kEach columns in
-// registers. What is not kept is −∞ there and so 0 after exp.
+// Attention rows are short (a sentence): a warp works on a row, and each lane keeps up to kEach
+// columns in registers. Masked columns are −∞ there and so 0 after exp.
 template <int kEach>
 __global__ void __launch_bounds__(kWarps* kWarp)
     softmax_rows(Matrix<const float> x, Matrix<const float> keep, int64_t share, Matrix<float> y) {
@@ -35,8 +35,8 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   float top = -INFINITY;
 #pragma unroll
   for (int k = 0; k < kEach; ++k) top = fmaxf(top, z[k]);
-  top = across_warp(top, Larger{});
-  if (top == -INFINITY) top = 0;  // a row that is all padding attends to nothing
+  top = across_warp(top, WarpMax{});
+  if (top == -INFINITY) top = 0;  // a fully masked row becomes 0
 
   float sum = 0;
 #pragma unroll
@@ -44,7 +44,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
     z[k] = expf(z[k] - top);
     sum += z[k];
   }
-  sum = across_warp(sum, Sum{});
+  sum = across_warp(sum, WarpSum{});
   const float scale = sum > 0 ? 1 / sum : 0;
   float* out = y.row(i);
 #pragma unroll
@@ -52,7 +52,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
     if (k * kWarp + lane < cols) out[k * kWarp + lane] = z[k] * scale;
 }
 
-// A block per row, which is read three times.
+// A block per row. It reads the row three times.
 __global__ void __launch_bounds__(kWideThreads)
     softmax_wide(Matrix<const float> x, Matrix<const float> keep, int64_t share, Matrix<float> y) {
   const int64_t i = blockIdx.x;
@@ -63,13 +63,13 @@ __global__ void __launch_bounds__(kWideThreads)
   float top = -INFINITY;
 #pragma unroll 4
   for (int64_t j = threadIdx.x; j < x.cols; j += kWideThreads) top = fmaxf(top, at(j));
-  top = across_block(top, Larger{}, -INFINITY);
+  top = across_block(top, WarpMax{}, -INFINITY);
   if (top == -INFINITY) top = 0;
 
   float sum = 0;
 #pragma unroll 4
   for (int64_t j = threadIdx.x; j < x.cols; j += kWideThreads) sum += expf(at(j) - top);
-  sum = across_block(sum, Sum{}, 0.0f);
+  sum = across_block(sum, WarpSum{}, 0.0f);
 
   const float scale = sum > 0 ? 1 / sum : 0;
   float* out = y.row(i);
@@ -77,14 +77,14 @@ __global__ void __launch_bounds__(kWideThreads)
   for (int64_t j = threadIdx.x; j < x.cols; j += kWideThreads) out[j] = expf(at(j) - top) * scale;
 }
 
-struct Pull {
+struct SoftmaxGradInput {
   Matrix<const float> y, dy;
   Matrix<float> dx;
-  Fold fold;
+  OutputMode fold;
 };
 
 template <int kEach>
-__global__ void __launch_bounds__(kWarps* kWarp) softmax_grad_rows(Pull in) {
+__global__ void __launch_bounds__(kWarps* kWarp) softmax_grad_rows(SoftmaxGradInput in) {
   const int64_t i = int64_t{blockIdx.x} * kWarps + threadIdx.x / kWarp;
   if (i >= in.y.rows) return;
   const int cols = static_cast<int>(in.y.cols), lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -98,11 +98,11 @@ __global__ void __launch_bounds__(kWarps* kWarp) softmax_grad_rows(Pull in) {
   }
 #pragma unroll
   for (int k = 0; k < kEach; ++k) dot += y[k] * dy[k];
-  dot = across_warp(dot, Sum{});
+  dot = across_warp(dot, WarpSum{});
   float* to = in.dx.row(i);
 #pragma unroll
   for (int k = 0; k < kEach; ++k) y[k] *= dy[k] - dot;
-  if (in.fold == Fold::add) {
+  if (in.fold == OutputMode::add) {
 #pragma unroll
     for (int k = 0; k < kEach; ++k) y[k] += k * kWarp + lane < cols ? to[k * kWarp + lane] : 0;
   }
@@ -111,13 +111,13 @@ __global__ void __launch_bounds__(kWarps* kWarp) softmax_grad_rows(Pull in) {
     if (k * kWarp + lane < cols) to[k * kWarp + lane] = y[k];
 }
 
-__global__ void __launch_bounds__(kWideThreads) softmax_grad_wide(Pull in) {
+__global__ void __launch_bounds__(kWideThreads) softmax_grad_wide(SoftmaxGradInput in) {
   const int64_t i = blockIdx.x, cols = in.y.cols;
   const float *y = in.y.row(i), *dy = in.dy.row(i);
   float dot = 0;
 #pragma unroll 4
   for (int64_t j = threadIdx.x; j < cols; j += kWideThreads) dot += y[j] * dy[j];
-  dot = across_block(dot, Sum{}, 0.0f);
+  dot = across_block(dot, WarpSum{}, 0.0f);
   float* to = in.dx.row(i);
 #pragma unroll 4
   for (int64_t j = threadIdx.x; j < cols; j += kWideThreads)
@@ -141,9 +141,9 @@ void softmax(Cuda on, Matrix<const T> x, Matrix<const T> keep, Matrix<T> y) {
 }
 
 template <class T>
-void softmax_grad(Cuda on, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx, Fold fold) {
+void softmax_grad(Cuda on, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx, OutputMode fold) {
   if (y.size() == 0) return;
-  const Pull in{y, dy, dx, fold};
+  const SoftmaxGradInput in{y, dy, dx, fold};
   const unsigned blocks = blocks_for(y.rows, kWarps);
   if (y.cols <= 4 * kWarp)
     softmax_grad_rows<4><<<blocks, kWarps * kWarp, 0, stream(on)>>>(in);
@@ -155,6 +155,7 @@ void softmax_grad(Cuda on, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx, 
 }
 
 template void softmax(Cuda, Matrix<const float>, Matrix<const float>, Matrix<float>);
-template void softmax_grad(Cuda, Matrix<const float>, Matrix<const float>, Matrix<float>, Fold);
+template void softmax_grad(Cuda, Matrix<const float>, Matrix<const float>, Matrix<float>,
+                           OutputMode);
 
 }  // namespace fovea::kernel

@@ -5,8 +5,8 @@
 
 namespace fovea::kernel {
 
-// y = softmax(x), row by row, over the columns where `keep` is not zero; y = 0 elsewhere.
-// One row of `keep` serves x.rows / keep.rows rows of x in a row; no data means keep all.
+// y = softmax(x), row by row, over the columns with `keep` not 0; y = 0 elsewhere. Each row of
+// `keep` serves x.rows / keep.rows consecutive rows of x. `keep` without data keeps all columns.
 template <class T>
 void softmax(Cpu, Matrix<const T> x, Matrix<const T> keep, Matrix<T> y);
 template <class T>
@@ -14,8 +14,8 @@ void softmax(Cuda, Matrix<const T> x, Matrix<const T> keep, Matrix<T> y);
 
 // dx = y (dy − ⟨y, dy⟩), row by row.
 template <class T>
-void softmax_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx, Fold fold);
+void softmax_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx, OutputMode fold);
 template <class T>
-void softmax_grad(Cuda, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx, Fold fold);
+void softmax_grad(Cuda, Matrix<const T> y, Matrix<const T> dy, Matrix<T> dx, OutputMode fold);
 
 }  // namespace fovea::kernel

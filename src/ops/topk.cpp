@@ -7,21 +7,21 @@ namespace {
 
 struct Sizes {
   int64_t rows, k;
-  Type type;
+  ElementType type;
 
-  int64_t numbers() const { return rows * (1 + k); }  // before the columns
+  int64_t numbers() const { return rows * (1 + k); }  // of log_sum and values
   std::size_t bytes() const {
     return static_cast<std::size_t>(numbers()) * bytes_of(type) +
            static_cast<std::size_t>(rows * k) * sizeof(int32_t);
   }
 };
 
-// All three in one buffer.
-TopK placed(const Sizes& s, const Buffer& buffer, Device device) {
+// The three tensors as parts of one buffer.
+TopK in_buffer(const Sizes& s, const Buffer& buffer, Device device) {
   const auto columns_at = static_cast<std::size_t>(s.numbers()) * bytes_of(s.type);
   return {Tensor({s.rows}, s.type, device, buffer, 0),
           Tensor({s.rows, s.k}, s.type, device, buffer, s.rows),
-          Tensor({s.rows, s.k}, Type::i32, device, buffer,
+          Tensor({s.rows, s.k}, ElementType::i32, device, buffer,
                  static_cast<int64_t>(columns_at / sizeof(int32_t)))};
 }
 
@@ -33,12 +33,12 @@ TopK on_host(const TopK& best) {
   const Sizes sizes{best.values.rows(), best.values.cols(), best.values.type()};
   const Buffer copy = allocate(sizes.bytes(), Cpu{});
   download(best.log_sum.buffer().get(), copy.get(), sizes.bytes(), from);
-  return placed(sizes, copy, Cpu{});
+  return in_buffer(sizes, copy, Cpu{});
 }
 
 TopK top_k(const Tensor& x, int64_t k) {
   const Sizes sizes{x.rows(), k, x.type()};
-  TopK best = placed(sizes, allocate(sizes.bytes(), x.device()), x.device());
+  TopK best = in_buffer(sizes, allocate(sizes.bytes(), x.device()), x.device());
   run(x, [&]<class T>(auto on, T) {
     kernel::top_k(on, x.in<T>(), best.log_sum.data<T>(), best.values.out<T>(),
                   best.columns.out<int32_t>());
@@ -48,13 +48,13 @@ TopK top_k(const Tensor& x, int64_t k) {
 
 Tensor mean_probabilities(std::span<const Tensor> scores) {
   Tensor mean = Tensor::like(scores.front());
-  Fold fold = Fold::set;
+  OutputMode fold = OutputMode::set;
   for (const Tensor& x : scores) {
     run(x, [&]<class T>(auto on, T) {
       const T share = T{1} / static_cast<T>(scores.size());
       kernel::add_probabilities(on, x.in<T>(), share, fold, mean.out<T>());
     });
-    fold = Fold::add;
+    fold = OutputMode::add;
   }
   return mean;
 }

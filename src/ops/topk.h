@@ -6,7 +6,8 @@
 
 namespace fovea {
 
-// The k largest entries of each row of scores, and what turns scores into log-probabilities.
+// The k largest entries of each row of scores, and log_sum, which turns scores into
+// log-probabilities.
 struct TopK {
   Tensor log_sum;  // [rows]: log Σ exp
   Tensor values;   // [rows, k], largest first
@@ -15,10 +16,10 @@ struct TopK {
 
 // x [rows, n]; k may exceed n.
 TopK top_k(const Tensor& x, int64_t k);
-// What top_k returned, brought to the host in one copy.
+// A copy of the result of top_k in host memory, made with one transfer.
 TopK on_host(const TopK& best);
 
-// The mean over several tensors of scores of softmax(x), row by row.
+// softmax(x) row by row, averaged over several tensors of scores.
 Tensor mean_probabilities(std::span<const Tensor> scores);
 
 }  // namespace fovea

@@ -2,14 +2,14 @@
 #include <limits>
 #include <vector>
 
-#include "ops/tile.h"
+#include "gemm/small_gemm.h"
 #include "ops/topk_kernel.h"
 #include "ops/vector_math.h"
 
 namespace fovea::kernel {
 namespace {
 
-constexpr int64_t kBlock = 128;  // columns whose largest entry is kept while looking for the top
+constexpr int64_t kBlock = 128;  // columns per block, whose maximum is found first
 
 template <class T>
 struct Entry {
@@ -17,12 +17,14 @@ struct Entry {
   int32_t column;
 };
 
-// Keeps the largest `capacity` of the entries offered, in order. Entries must come in the order of
-// their columns among equals, which then stay in that order.
+// A list of the largest `capacity` entries offered, in falling order. Equal entries must be offered
+// in the order of their columns, and keep that order.
 template <class T>
-class Best {
+class LargestEntries {
  public:
-  explicit Best(int64_t capacity) : capacity_(capacity) { entries_.reserve(capacity + 1); }
+  explicit LargestEntries(int64_t capacity) : capacity_(capacity) {
+    entries_.reserve(capacity + 1);
+  }
 
   void clear() { entries_.clear(); }
   bool full() const { return static_cast<int64_t>(entries_.size()) == capacity_; }
@@ -49,12 +51,12 @@ T sum_of_exp(const T* x, int64_t n, T top) {
 }
 
 // Note [Top k by blocks]
-// The k largest entries lie in the k blocks with the largest maxima (equal maxima: the earlier
-// block). An entry of any other block is beaten by the maximum of each of those k: it is larger,
-// or equal and in an earlier column. So one pass finds the maxima, and k blocks are looked at; none
-// of their entries below the smallest of these k maxima is among the k largest.
+// The k largest entries lie in the k blocks with the largest maxima (of equal maxima: the earlier
+// block). Consider an entry of another block. The maxima of those k blocks are all better: larger,
+// or equal and in an earlier column. So one pass finds the maxima, and only k blocks are searched.
+// None of their entries below the smallest of these k maxima is among the k largest.
 template <class T>
-void top_of_row(const T* x, int64_t cols, Best<T>& blocks, Best<T>& best) {
+void top_of_row(const T* x, int64_t cols, LargestEntries<T>& blocks, LargestEntries<T>& best) {
   blocks.clear();
   best.clear();
   for (int64_t first = 0; first < cols; first += kBlock)
@@ -64,7 +66,7 @@ void top_of_row(const T* x, int64_t cols, Best<T>& blocks, Best<T>& best) {
   std::ranges::sort(blocks.entries(), {}, &Entry<T>::column);
   for (const Entry<T>& block : blocks.entries())
     for (int64_t j = block.column; j < std::min(block.column + kBlock, cols); ++j)
-      if (x[j] >= least) best.offer(x[j], j);  // what is no number is not
+      if (x[j] >= least) best.offer(x[j], j);  // false for NaN
 }
 
 }  // namespace
@@ -74,7 +76,7 @@ void top_k(Cpu, Matrix<const T> x, T* log_sum, Matrix<T> values, Matrix<int32_t>
   const int64_t k = values.cols;
 #pragma omp parallel if (x.size() > kWorthThreads)
   {
-    Best<T> blocks(k), best(k);
+    LargestEntries<T> blocks(k), best(k);
 #pragma omp for schedule(static)
     for (int64_t i = 0; i < x.rows; ++i) {
       top_of_row(x.row(i), x.cols, blocks, best);
@@ -82,16 +84,16 @@ void top_k(Cpu, Matrix<const T> x, T* log_sum, Matrix<T> values, Matrix<int32_t>
       const T top = found.empty() ? T{0} : found.front().value;
       log_sum[i] = top + std::log(sum_of_exp(x.row(i), x.cols, top));
       for (int64_t j = 0; j < k; ++j) {
-        const bool there = j < static_cast<int64_t>(found.size());
-        values.row(i)[j] = there ? found[j].value : -std::numeric_limits<T>::infinity();
-        columns.row(i)[j] = there ? found[j].column : -1;
+        const bool exists = j < static_cast<int64_t>(found.size());
+        values.row(i)[j] = exists ? found[j].value : -std::numeric_limits<T>::infinity();
+        columns.row(i)[j] = exists ? found[j].column : -1;
       }
     }
   }
 }
 
 template <class T>
-void add_probabilities(Cpu, Matrix<const T> x, T share, Fold fold, Matrix<T> p) {
+void add_probabilities(Cpu, Matrix<const T> x, T share, OutputMode fold, Matrix<T> p) {
 #pragma omp parallel for schedule(static) if (x.size() > kWorthThreads)
   for (int64_t i = 0; i < x.rows; ++i) {
     const T* in = x.row(i);
@@ -104,7 +106,7 @@ void add_probabilities(Cpu, Matrix<const T> x, T share, Fold fold, Matrix<T> p) 
 
 template void top_k(Cpu, Matrix<const float>, float*, Matrix<float>, Matrix<int32_t>);
 template void top_k(Cpu, Matrix<const double>, double*, Matrix<double>, Matrix<int32_t>);
-template void add_probabilities(Cpu, Matrix<const float>, float, Fold, Matrix<float>);
-template void add_probabilities(Cpu, Matrix<const double>, double, Fold, Matrix<double>);
+template void add_probabilities(Cpu, Matrix<const float>, float, OutputMode, Matrix<float>);
+template void add_probabilities(Cpu, Matrix<const double>, double, OutputMode, Matrix<double>);
 
 }  // namespace fovea::kernel

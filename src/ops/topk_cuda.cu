@@ -1,19 +1,19 @@
 #include <cfloat>
 
-#include "ops/pack.cuh"
 #include "ops/topk_kernel.h"
-#include "ops/warp.cuh"
 #include "tensor/cuda.h"
+#include "tensor/pack.cuh"
+#include "tensor/warp.cuh"
 
 namespace fovea::kernel {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int kPool = 4 * kThreads;  // candidates that are held at once
+constexpr int kPool = 4 * kThreads;  // candidates in shared memory
 constexpr float kLog2e = 1.44269504f;
 
-// Where an entry stands among those of its row: larger values first, equal ones by column. No two
-// of a row have the same rank, and 0 is that of what is not a number.
+// The rank of an entry in its row: larger values first, equal values by column. No two entries of a
+// row have the same rank. NaN has rank 0.
 using Rank = unsigned long long;
 
 __device__ Rank rank_of(float value, int column) {
@@ -32,8 +32,8 @@ __device__ float power_of_two(float x) {
   return y;
 }
 
-// Σ exp(x − top) with the largest x so far as `top`.
-struct Running {
+// Σ exp(x − top), where `top` is the largest x so far.
+struct RunningSum {
   float top = -FLT_MAX, sum = 0;
 
   template <int kWide>
@@ -45,10 +45,10 @@ struct Running {
 #pragma unroll
     for (int m = 0; m < kWide; ++m) sum += power_of_two((x.at[m] - top) * kLog2e);
   }
-  // Of all threads of the block.
-  __device__ Running together() const {
-    const float most = across_block(top, Larger{}, -FLT_MAX);
-    return {most, across_block(sum * exp2f((top - most) * kLog2e), Sum{}, 0.0f)};
+  // The sum over all threads of the block.
+  __device__ RunningSum of_block() const {
+    const float most = across_block(top, WarpMax{}, -FLT_MAX);
+    return {most, across_block(sum * exp2f((top - most) * kLog2e), WarpSum{}, 0.0f)};
   }
 };
 
@@ -60,10 +60,10 @@ __device__ float largest_of(const Pack<kWide>& x) {
   return largest;
 }
 
-// A row as a block reads it: packs go to the threads in turn, kAhead of which are on their way at a
-// time.
+// A row as a block reads it. Packs go to the threads in turn. Each thread starts kAhead loads
+// before it uses the first pack.
 template <int kWide, int kAhead>
-struct Row {
+struct RowReader {
   static constexpr int kTurn = kThreads * kWide;  // columns
   const float* x;
   int cols;
@@ -71,7 +71,7 @@ struct Row {
   __device__ int turns() const { return (cols + kTurn - 1) / kTurn; }
   __device__ static int owner(int column) { return column / kWide % kThreads; }
 
-  // body(pack, its first column) for those of this thread.
+  // Calls body(pack, its first column) for the packs of this thread.
   template <class Body>
   __device__ void each_own(Body body) const {
     for (int first = static_cast<int>(threadIdx.x) * kWide; first < cols; first += kAhead * kTurn) {
@@ -86,7 +86,7 @@ struct Row {
   }
 
   // The highest rank below `limit` among the entries of this thread.
-  __device__ Rank own_best(Rank limit, Running& running) const {
+  __device__ Rank own_best(Rank limit, RunningSum& running) const {
     float best = -INFINITY;
     int column = -1;
     each_own([&](const Pack<kWide>& values, int at) {
@@ -94,7 +94,7 @@ struct Row {
       running.add(values, largest);
       if (column >= 0 && !(largest > best)) return;
 #pragma unroll
-      for (int m = 0; m < kWide; ++m) {  // columns rise: of equal values the first stays
+      for (int m = 0; m < kWide; ++m) {  // columns rise: of equal values the first is kept
         const float value = values.at[m];
         if (column >= 0 ? !(value > best) : value != value) continue;
         if (rank_of(value, at + m) >= limit) continue;
@@ -105,14 +105,14 @@ struct Row {
     return column < 0 ? 0 : rank_of(best, column);
   }
 
-  // Entry `number` of those that belong to a thread.
+  // Entry `number` of the entries of thread `owner`.
   __device__ Rank of_owner(int owner, int number) const {
     const int column = number / kWide * kTurn + owner * kWide + number % kWide;
     return column < cols ? rank_of(x[column], column) : 0;
   }
 };
 
-// Bitonic, highest first. REQUIRES: count is a power of two.
+// A bitonic sort, highest rank first. REQUIRES: count is a power of two.
 __device__ void sort(Rank* pool, int count) {
   for (int size = 2; size <= count; size *= 2)
     for (int step = size / 2; step > 0; step /= 2) {
@@ -129,7 +129,7 @@ __device__ void sort(Rank* pool, int count) {
   __syncthreads();
 }
 
-// Sorts `count` candidates with nothing behind them, up to the next power of two.
+// Sorts `count` candidates, padded with rank 0 to a power of two that is at least `at_least`.
 __device__ void sort_up_to(Rank* pool, int count, int at_least) {
   int size = 1;
   while (size < count || size < at_least) size *= 2;
@@ -138,24 +138,25 @@ __device__ void sort_up_to(Rank* pool, int count, int at_least) {
 }
 
 // Note [Top k by owners]
-// Each of 256 threads finds the best entry of its own, in one pass over the row. The k best entries
-// of the row belong to the k threads whose bests rank highest, and none of them ranks below
-// the k-th of those bests: only their entries are looked at again, and few of them are candidates.
-// What order the candidates come in does not matter, because they are sorted.
+// Each of 256 threads finds the best entry of its share, in one pass over the row. Consider the k
+// threads with the highest best entries. The k best entries of the row all belong to them, and none
+// ranks below the lowest of these k best entries. So only the entries of these threads are read
+// again, and few of them are candidates. The order of the candidates does not matter, because they
+// are sorted.
 struct Workspace {
   Rank pool[kPool];
   int owners[kThreads];
   int count;
 };
 
-// pool[0 … wanted): the highest ranks below `limit`, 0 where there are no more. REQUIRES: the pool
-// holds the sorted bests of all threads.
+// pool[0 … wanted) become the highest ranks below `limit`, 0 if there are no more. REQUIRES: the
+// pool holds the sorted best entries of all threads.
 template <int kWide, int kAhead>
-__device__ void select(const Row<kWide, kAhead>& row, Rank limit, int wanted, Workspace& w) {
+__device__ void select(const RowReader<kWide, kAhead>& row, Rank limit, int wanted, Workspace& w) {
   const int thread = static_cast<int>(threadIdx.x);
   const Rank own = thread < wanted ? w.pool[thread] : 0;
   Rank least = w.pool[wanted - 1];
-  if (own) w.owners[thread] = Row<kWide, kAhead>::owner(column_of(own));
+  if (own) w.owners[thread] = RowReader<kWide, kAhead>::owner(column_of(own));
   if (thread == 0) w.count = 0;
   const int owners = __syncthreads_count(own != 0);
 
@@ -163,7 +164,7 @@ __device__ void select(const Row<kWide, kAhead>& row, Rank limit, int wanted, Wo
   const auto candidate = [&](int t) {
     return t < total ? row.of_owner(w.owners[t / each], t % each) : 0;
   };
-  if (total <= kPool) {  // all loads are on their way together
+  if (total <= kPool) {  // all loads are in flight together
     Rank ranks[kPool / kThreads];
 #pragma unroll
     for (int i = 0; i < kPool / kThreads; ++i) ranks[i] = candidate(i * kThreads + thread);
@@ -188,8 +189,9 @@ __device__ void select(const Row<kWide, kAhead>& row, Rank limit, int wanted, Wo
   sort_up_to(w.pool, w.count, wanted);
 }
 
-// Many rows: all blocks read at first and sort at last, so that rounds of blocks count, of which as
-// many as fit make few. Few rows are waited for, and have more on its way.
+// With many rows, the number of resident blocks matters: they run in rounds, in which all blocks
+// first read and then sort. So 8 blocks per multiprocessor prefetch little. With few rows, latency
+// matters: 2 blocks per multiprocessor prefetch more.
 constexpr int kManyRows = 264;
 template <int kWide, int kAhead>
 __global__ void __launch_bounds__(kThreads, kAhead > 2 ? 2 : 8)
@@ -197,14 +199,14 @@ __global__ void __launch_bounds__(kThreads, kAhead > 2 ? 2 : 8)
                 Matrix<int32_t> columns) {
   __shared__ Workspace w;
   const int64_t i = blockIdx.x;
-  const Row<kWide, kAhead> row{x.row(i), static_cast<int>(x.cols)};
+  const RowReader<kWide, kAhead> row{x.row(i), static_cast<int>(x.cols)};
   const int k = static_cast<int>(values.cols), thread = static_cast<int>(threadIdx.x);
   Rank limit = ~Rank{0};
   for (int done = 0; done < k; done += kThreads) {  // more than one pass only for a large k
     const int wanted = min(k - done, kThreads);
-    Running running;
+    RunningSum running;
     w.pool[thread] = row.own_best(limit, running);
-    running = running.together();
+    running = running.of_block();
     if (done == 0 && thread == 0) log_sum[i] = running.top + logf(running.sum);
     sort(w.pool, kThreads);
     select(row, limit, wanted, w);
@@ -219,16 +221,16 @@ __global__ void __launch_bounds__(kThreads, kAhead > 2 ? 2 : 8)
 }
 
 template <int kWide>
-__global__ void add_softmax(Matrix<const float> x, float share, Fold fold, Matrix<float> p) {
-  const Row<kWide, 4> row{x.row(blockIdx.x), static_cast<int>(x.cols)};
+__global__ void add_softmax(Matrix<const float> x, float share, OutputMode fold, Matrix<float> p) {
+  const RowReader<kWide, 4> row{x.row(blockIdx.x), static_cast<int>(x.cols)};
   float* out = p.row(blockIdx.x);
-  Running running;
+  RunningSum running;
   row.each_own([&](const Pack<kWide>& in, int) { running.add(in, largest_of(in)); });
-  running = running.together();
+  running = running.of_block();
   const float scale = share / running.sum;
   row.each_own([&](const Pack<kWide>& in, int at) {
     Pack<kWide>& to = *reinterpret_cast<Pack<kWide>*>(out + at);
-    Pack<kWide> sum = fold == Fold::add ? to : Pack<kWide>{};
+    Pack<kWide> sum = fold == OutputMode::add ? to : Pack<kWide>{};
 #pragma unroll
     for (int m = 0; m < kWide; ++m) sum.at[m] += scale * expf(in.at[m] - running.top);
     to = sum;
@@ -248,7 +250,7 @@ void top_k(Cuda on, Matrix<const T> x, T* log_sum, Matrix<T> values, Matrix<int3
 }
 
 template <class T>
-void add_probabilities(Cuda on, Matrix<const T> x, T share, Fold fold, Matrix<T> p) {
+void add_probabilities(Cuda on, Matrix<const T> x, T share, OutputMode fold, Matrix<T> p) {
   if (x.rows == 0) return;
   const unsigned blocks = static_cast<unsigned>(x.rows);
   auto* kernel = x.cols % 4 == 0 && at_fours(x.data, p.data) ? add_softmax<4> : add_softmax<1>;
@@ -257,6 +259,6 @@ void add_probabilities(Cuda on, Matrix<const T> x, T share, Fold fold, Matrix<T>
 }
 
 template void top_k(Cuda, Matrix<const float>, float*, Matrix<float>, Matrix<int32_t>);
-template void add_probabilities(Cuda, Matrix<const float>, float, Fold, Matrix<float>);
+template void add_probabilities(Cuda, Matrix<const float>, float, OutputMode, Matrix<float>);
 
 }  // namespace fovea::kernel

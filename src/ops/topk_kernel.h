@@ -8,16 +8,16 @@
 namespace fovea::kernel {
 
 // For each row of x: log_sum = log Σ_j exp(x_j), and its values.cols largest entries, largest
-// first, equal ones by column. Where the row has fewer (or some are NaN) the column is −1.
+// first, equal entries by column. Missing entries (short rows, NaN) have column −1.
 template <class T>
 void top_k(Cpu, Matrix<const T> x, T* log_sum, Matrix<T> values, Matrix<int32_t> columns);
 template <class T>
 void top_k(Cuda, Matrix<const T> x, T* log_sum, Matrix<T> values, Matrix<int32_t> columns);
 
-// p += share · softmax(x), row by row; the first of several rows of numbers sets p.
+// p += share · softmax(x), row by row. The first of several tensors uses OutputMode::set.
 template <class T>
-void add_probabilities(Cpu, Matrix<const T> x, T share, Fold fold, Matrix<T> p);
+void add_probabilities(Cpu, Matrix<const T> x, T share, OutputMode fold, Matrix<T> p);
 template <class T>
-void add_probabilities(Cuda, Matrix<const T> x, T share, Fold fold, Matrix<T> p);
+void add_probabilities(Cuda, Matrix<const T> x, T share, OutputMode fold, Matrix<T> p);
 
 }  // namespace fovea::kernel

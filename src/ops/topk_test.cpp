@@ -11,8 +11,8 @@
 namespace fovea {
 namespace {
 
-// Scores of `levels` different heights, so that there are ties: few levels, many ties.
-Tensor random_scores(int64_t rows, int64_t cols, Type type, uint64_t levels = 40) {
+// Scores with `levels` different values: few levels give many ties.
+Tensor random_scores(int64_t rows, int64_t cols, ElementType type, uint64_t levels = 40) {
   Random random(7, static_cast<uint64_t>(cols));
   std::vector<double> values(static_cast<size_t>(rows * cols));
   for (double& v : values)
@@ -42,7 +42,7 @@ void expect_sorted(const Tensor& x, int64_t k) {
 }
 
 TEST(TopK, AgreesWithSorting) {
-  for (const Type type : {Type::f32, Type::f64})
+  for (const ElementType type : {ElementType::f32, ElementType::f64})
     for (const int64_t cols : {1, 2, 5, 127, 128, 129, 1000})
       for (const uint64_t levels : {4u, 40u, 400u})
         for (const int64_t k : {1, 3, 8, 40})
@@ -52,7 +52,7 @@ TEST(TopK, AgreesWithSorting) {
 TEST(TopK, LargeAndUndefinedScores) {
   const double nan = std::nan("");
   const Tensor x =
-      Tensor::of({2, 4}, std::vector{1e4, -1e4, nan, 1e4, nan, nan, nan, nan}, Type::f32);
+      Tensor::of({2, 4}, std::vector{1e4, -1e4, nan, 1e4, nan, nan, nan, nan}, ElementType::f32);
   const TopK best = top_k(x, 3);
   const int32_t* columns = best.columns.data<int32_t>();
   EXPECT_EQ(std::vector<int32_t>(columns, columns + 6),
@@ -60,7 +60,8 @@ TEST(TopK, LargeAndUndefinedScores) {
 }
 
 TEST(TopK, MeanOfProbabilities) {
-  const Tensor a = random_scores(3, 300, Type::f64), b = random_scores(3, 300, Type::f64);
+  const Tensor a = random_scores(3, 300, ElementType::f64),
+               b = random_scores(3, 300, ElementType::f64);
   const std::vector<Tensor> both{a, b};
   const std::vector<double> p = mean_probabilities(both).values();
   for (int64_t i = 0; i < 3; ++i) {

@@ -5,9 +5,9 @@
 #include <cmath>
 #include <cstdint>
 
-// Functions of one number that the compiler can vectorise: no branches, no calls. In double they
-// are the standard library's, so that checks in double do not depend on these approximations. Those
-// of floats are constexpr because CUDA kernels may call what is.
+// Functions of one number that the compiler can vectorise: no branches, no calls. The versions for
+// double call the standard library, so that checks in double do not depend on these approximations.
+// The versions for float are constexpr because CUDA kernels may call constexpr functions.
 namespace fovea::math {
 
 inline double exp(double x) { return std::exp(x); }
@@ -15,7 +15,7 @@ inline double exp(double x) { return std::exp(x); }
 // 2^n e^r with |r| ≤ ln 2 / 2 and the minimax polynomial of degree 6 for e^r that begins with 1 + r
 // (relative error below 2e-7). Below −87 it stays at the smallest normal number.
 constexpr float exp(float x) {
-  x = x < -87.3f ? -87.3f : x;  // written so that what is not a number stays so
+  x = x < -87.3f ? -87.3f : x;  // written so that NaN stays NaN
   x = x > 88.3f ? 88.3f : x;
   const float shift = 12582912.0f + 127.0f;  // 1.5 · 2^23 + 127: a sum with it ends in n + 127
   const float sum = x * 1.44269504088896341f + shift, n = sum - shift;

@@ -7,7 +7,7 @@
 #include <numeric>
 #include <set>
 
-#include "decode/alignment.h"
+#include "decode/attention_alignment.h"
 #include "ops/topk.h"
 
 namespace fovea {
@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kAlternatives = 5;  // words shown beside the one that was written
+constexpr int64_t kAlternatives = 5;  // the number of most probable words per step
 
 double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
@@ -34,7 +34,7 @@ Json side(const Vocabulary& vocabulary, std::span<const int32_t> ids, const std:
           {"word_of", vocabulary.words_of(ids)}};
 }
 
-// Σ_j of each row before rounding to bytes. A silent head has 0, local-p less than 1.
+// Σ_j of each row before rounding to bytes. It is 0 for a muted head, less than 1 for local-p.
 Json row_sums(const AttentionMap& map) {
   Json sums = Json::array();
   for (int64_t i = 0; i < map.rows; ++i) {
@@ -61,7 +61,7 @@ Json floats(std::span<const float> values) {
   return list;
 }
 
-// What the mechanism of a recurrent model has of its own.
+// Additional values of the mechanism of a recurrent model.
 Json extra(std::span<const AttentionMap> maps) {
   Json found = Json::object();
   for (const AttentionMap& map : maps) {
@@ -88,16 +88,16 @@ Json about(const ModelConfig& config, std::span<const AttentionMap> maps) {
           {"kinds", kinds}};
 }
 
-// Forced decoding of the translation: at each step the words that were most probable.
-Json steps(const Engine& engine, const Translation& translation, const Alternative& best) {
-  const Package& package = engine.package();
-  const Model& model = translation.altered ? *translation.altered : *package.model;
+// Forced decoding of the translation: the most probable words of each step.
+Json steps(const ServedModel& model, const Translation& translation, const Alternative& best) {
+  const ModelBundle& package = model.package();
+  const Model& network = translation.altered ? *translation.altered : *package.model;
   const std::vector<int32_t> offsets{0, static_cast<int32_t>(translation.source_ids.size())};
-  const auto state = model.start({translation.source_ids, offsets});
+  const auto state = network.start({translation.source_ids, offsets});
   Json list = Json::array();
   int32_t word = kBos;
   for (size_t i = 0; i < best.ids.size(); ++i) {
-    const TopK top = on_host(top_k(model.step(*state, std::span(&word, 1)), kAlternatives));
+    const TopK top = on_host(top_k(network.step(*state, std::span(&word, 1)), kAlternatives));
     const std::vector<double> values = top.values.values(), sum = top.log_sum.values();
     const auto columns = top.columns.in<int32_t>();
     Json probable = Json::array();
@@ -113,7 +113,7 @@ Json steps(const Engine& engine, const Translation& translation, const Alternati
   return list;
 }
 
-// The search as a tree: every hypothesis that was kept at a step, those that ended with their rank.
+// The search tree: each hypothesis that was kept at a step; finished hypotheses have their rank.
 Json tree(const Vocabulary& target, const Translation& translation) {
   const std::vector<BeamNode>& nodes = translation.tree;
   std::vector<double> scores(nodes.size(), 0);
@@ -134,15 +134,15 @@ Json tree(const Vocabulary& target, const Translation& translation) {
       for (size_t n = i; n > 0; n = static_cast<size_t>(nodes[n].parent))
         words.insert(words.begin(), nodes[n].word);
       const auto& best = translation.n_best;
-      const auto place = std::ranges::find(best, words, &Alternative::ids);
-      if (place != best.end()) node["rank"] = place - best.begin();
+      const auto found = std::ranges::find(best, words, &Alternative::ids);
+      if (found != best.end()) node["rank"] = found - best.begin();
     }
     list.push_back(std::move(node));
   }
   return list;
 }
 
-// What states are compared with words by; "" where nothing is compared.
+// The score function of the attention; "" if it has none.
 std::string score_of(const ModelConfig& config) {
   const AttentionConfig& a = config.attention;
   const bool compares = config.type == "recurrent" && a.attends() && a.kind != "window";
@@ -151,16 +151,16 @@ std::string score_of(const ModelConfig& config) {
 
 }  // namespace
 
-Json model_json(const Engine& engine) {
-  const ModelConfig& config = engine.config();
-  return {{"name", engine.name()},
-          {"source", engine.source()},
-          {"target", engine.target()},
+Json model_json(const ServedModel& model) {
+  const ModelConfig& config = model.config();
+  return {{"name", model.name()},
+          {"source", model.source()},
+          {"target", model.target()},
           {"type", config.type},
           {"attention", config.type == "recurrent" ? config.attention.kind : "multi-head"},
           {"score", score_of(config)},
-          {"gallery", engine.of_gallery()},
-          {"training", engine.training() != nullptr}};
+          {"gallery", model.of_gallery()},
+          {"training", model.training() != nullptr}};
 }
 
 std::string base64(std::string_view bytes) {
@@ -181,7 +181,7 @@ size_t bytes_of_maps(std::span<const AttentionMap> maps) {
   size_t bytes = 0;
   for (const AttentionMap& map : maps) {
     bytes += (map.weights.size() + map.soft.size() + 2) / 3 * 4;
-    bytes += 7 * static_cast<size_t>(map.rows);  // a sum of a row: "0.9999,"
+    bytes += 7 * static_cast<size_t>(map.rows);  // the sum of each row: "0.9999,"
   }
   return bytes;
 }
@@ -193,9 +193,9 @@ std::string attention_too_large() {
       kMaxAttentionBytes >> 20);
 }
 
-Json attention_json(const Engine& engine, const std::string& sentence,
+Json attention_json(const ServedModel& model, const std::string& sentence,
                     const Translation& translation) {
-  const Package& package = engine.package();
+  const ModelBundle& package = model.package();
   const Alternative* best = translation.n_best.empty() ? nullptr : &translation.n_best.front();
   Json maps = Json::array();
   for (const AttentionMap& map : translation.attention) maps.push_back(as_json(map));
@@ -206,7 +206,7 @@ Json attention_json(const Engine& engine, const std::string& sentence,
                           translation.text)},
           {"attention", std::move(maps)},
           {"extra", extra(translation.attention)},
-          {"steps", best ? steps(engine, translation, *best) : Json::array()},
+          {"steps", best ? steps(model, translation, *best) : Json::array()},
           {"beam", tree(package.target, translation)}};
 }
 

@@ -10,33 +10,33 @@
 namespace fovea {
 namespace {
 
-constexpr std::chrono::milliseconds kAfterFailure{10};  // before the next try to begin a batch
+constexpr std::chrono::milliseconds kAfterFailure{10};  // before the next attempt to begin a batch
 
-bool unwanted(const Task& task) {
-  return task.failed || task.abandoned() || Task::Clock::now() > task.deadline;
+bool unwanted(const TranslationTask& task) {
+  return task.failed || task.abandoned() || TranslationTask::Clock::now() > task.deadline;
 }
 
-// Of one sentence; empty if the client wants whole sentences.
-Grown listener(Task& task, size_t sentence) {
-  if (!task.grown) return nullptr;
+// The callback for words of one sentence; null if the client receives whole sentences only.
+PrefixCallback prefix_callback(TranslationTask& task, size_t sentence) {
+  if (!task.on_prefix) return nullptr;
   return [&task, sentence](const std::string& more) {
-    const std::lock_guard hold(task.telling);
-    task.grown(sentence, more);
+    const std::lock_guard hold(task.callback_mutex);
+    task.on_prefix(sentence, more);
   };
 }
 
-double seconds_since(Task::Clock::time_point then) {
-  return std::chrono::duration<double>(Task::Clock::now() - then).count();
+double seconds_since(TranslationTask::Clock::time_point then) {
+  return std::chrono::duration<double>(TranslationTask::Clock::now() - then).count();
 }
 
 }  // namespace
 
-bool Batcher::add(std::shared_ptr<Task> task) {
+bool Batcher::add(std::shared_ptr<TranslationTask> task) {
   int64_t cost = 0;
   for (size_t part = 0; part < task->parts(); ++part) cost += task->cost_of(part);
   task->left = task->parts();
   task->translations.resize(task->sentences.size());
-  task->arrived = Task::Clock::now();
+  task->arrived = TranslationTask::Clock::now();
   {
     const std::lock_guard hold(mutex_);
     if (!queue_.fits(task->client, cost)) return false;
@@ -59,8 +59,8 @@ bool Batcher::work(std::chrono::milliseconds patience, const Leave& leave) {
     };
     arrived_.wait_for(lock, patience, some);
     while (can_begin() && ended_.empty() && queue_.cost() < options_.batch_tokens &&
-           Task::Clock::now() < patient_until())
-      arrived_.wait_until(lock, patient_until());
+           TranslationTask::Clock::now() < batching_deadline())
+      arrived_.wait_until(lock, batching_deadline());
     drop_unwanted();
     if (const ClientQueue* client = next_client()) begin(batch, *client);
     any_ended = !ended_.empty();
@@ -75,7 +75,7 @@ bool Batcher::work(std::chrono::milliseconds patience, const Leave& leave) {
 }
 
 void Batcher::complete_ended() {
-  std::vector<std::shared_ptr<Task>> ended;
+  std::vector<std::shared_ptr<TranslationTask>> ended;
   {
     const std::lock_guard hold(mutex_);
     ended.swap(ended_);
@@ -83,21 +83,21 @@ void Batcher::complete_ended() {
   for (const auto& task : ended) complete(*task);
 }
 
-// Takes the batch and what is left of it out of the books.
+// Removes the batch and its remaining items from the load.
 void Batcher::end(Batch& batch) {
   {
     const std::lock_guard hold(mutex_);
     for (const auto& [number, item] : batch.items) count(batch, item, -1);
     std::erase(batches_, &batch);
-    if (!batch.open && !batch.line.alone) free_since_ = Task::Clock::now();
+    if (!batch.open && !batch.key.alone) free_since_ = TranslationTask::Clock::now();
   }
   arrived_.notify_all();
   ended_batch_.notify_all();
 }
 
-// Of a batch that could not be begun, for example without memory.
+// Ends a batch that could not begin, for example for lack of memory.
 void Batcher::abandon(Batch& batch, const std::string& why) {
-  give_up(batch, why);
+  fail_tasks(batch, why);
   {
     const std::lock_guard hold(mutex_);
     for (const auto& [number, item] : batch.items) queue_.erase_taken(*item.task->queue);
@@ -105,19 +105,19 @@ void Batcher::abandon(Batch& batch, const std::string& why) {
   end(batch);
 }
 
-// Requests whose clients have left, or that waited too long, make room for others.
+// Drops waiting tasks whose clients have left or whose deadline has passed.
 void Batcher::drop_unwanted() {
-  dropped_ = Task::Clock::now();
+  last_drop_ = TranslationTask::Clock::now();
   std::ranges::move(queue_.drop(unwanted), std::back_inserter(ended_));
 }
 
-// Runs the batches of clients that go before this one, each until it ends.
-void Batcher::let_others_pass(Batch& batch, const Leave& leave) {
+// Runs the batches of clients that have priority over this batch, each until it ends.
+void Batcher::run_interrupting_batches(Batch& batch, const Leave& leave) {
   for (;;) {
-    Batch next{.below = &batch};
+    Batch next{.interrupted = &batch};
     try {
       const std::lock_guard hold(mutex_);
-      const ClientQueue* client = client_before(batch);
+      const ClientQueue* client = interrupting_client(batch);
       if (!client) return;
       begin(next, *client);
       batch.paused = true;
@@ -135,43 +135,43 @@ void Batcher::charge(const Batch& batch) {
   for (const auto& [number, item] : batch.items) queue_.charge_step(*item.task);
 }
 
-// Whether there is something to translate.
-bool Batcher::prepare(Task& task) {
+// Prepares a task. False if it has been answered and there is nothing to translate.
+bool Batcher::prepare(TranslationTask& task) {
   if (!task.prepare || task.prepare(task)) return true;
   task.finish = nullptr;
   return false;
 }
 
 void Batcher::run(Batch& batch, const Leave& leave) {
-  const std::shared_ptr<Task> first = batch.items.begin()->second.task;
-  const std::shared_ptr<const Engine> engine = first->engine;  // longer than what uses it
+  const std::shared_ptr<TranslationTask> first = batch.items.begin()->second.task;
+  const std::shared_ptr<const ServedModel> model = first->model;  // it must outlive the session
   try {
     if (first->sentences.empty()) {
       complete(*first);
     } else if (prepare(*first)) {
       const auto wanted = [&](int64_t number) { return !unwanted(*batch.items.at(number).task); };
-      Translating under_way(engine->package(), first->wish, wanted);
+      TranslationSession under_way(model->package(), first->decoding, wanted);
       translate(batch, under_way, leave);
     }
   } catch (const std::exception& error) {
-    give_up(batch, error.what());
+    fail_tasks(batch, error.what());
   }
   end(batch);
 }
 
-// The batch and all that joins it.
-void Batcher::translate(Batch& batch, Translating& under_way, const Leave& leave) {
+// Translates the batch and all sentences that join it.
+void Batcher::translate(Batch& batch, TranslationSession& under_way, const Leave& leave) {
   for (int64_t known = 0; !batch.items.empty();) {
     BatchStep step{.began = batch.numbers - known, .sentences = std::ssize(batch.items)};
-    std::vector<Translating::Sentence> joining;
+    std::vector<TranslationSession::Sentence> joining;
     for (auto at = batch.items.lower_bound(known); at != batch.items.end(); ++at) {
-      Task& task = *at->second.task;
+      TranslationTask& task = *at->second.task;
       const size_t part = at->second.part;
-      joining.push_back({at->first, task.sentences[part], listener(task, part)});
+      joining.push_back({at->first, task.sentences[part], prefix_callback(task, part)});
       step.waited = std::max(step.waited, seconds_since(task.arrived));
     }
     known = batch.numbers;
-    const auto begin = Task::Clock::now();
+    const auto begin = TranslationTask::Clock::now();
     if (!joining.empty()) under_way.add(joining);
     auto done = under_way.step();
     step.tokens = batch.load.tokens;
@@ -181,19 +181,19 @@ void Batcher::translate(Batch& batch, Translating& under_way, const Leave& leave
     for (auto& [number, translation] : done) deliver(batch, number, std::move(translation));
     if (!leave || !leave()) {
       take_more(batch);
-      let_others_pass(batch, leave);
+      run_interrupting_batches(batch, leave);
     }
     complete_ended();
   }
 }
 
-// What goes wrong in it is no fault of the others in the batch.
-void Batcher::tell(Task& task, size_t part, Translation& translation) {
+// An exception of the callback fails only its own task, not the others in the batch.
+void Batcher::notify(TranslationTask& task, size_t part, Translation& translation) {
   try {
-    const std::lock_guard hold(task.telling);
-    task.each(part, translation);
+    const std::lock_guard hold(task.callback_mutex);
+    task.on_sentence(part, translation);
   } catch (const std::exception& error) {
-    log_error("what a sentence became could not be told: {}", error.what());
+    log_error("could not deliver the result of a sentence: {}", error.what());
     task.failed = true;
   }
 }
@@ -203,17 +203,17 @@ void Batcher::deliver(Batch& batch, int64_t number, Translation translation) {
   {
     const std::lock_guard hold(mutex_);
     count(batch, item, -1);
-    if (!queue_.empty()) arrived_.notify_one();  // there may be room for what waits
+    if (!queue_.empty()) arrived_.notify_one();  // a waiting task may fit now
   }
-  Task& task = *item.task;
+  TranslationTask& task = *item.task;
   const bool empty = translation.n_best.empty() && unwanted(task);
   if (empty) task.missed = true;
-  if (task.each && !empty) tell(task, item.part, translation);
+  if (task.on_sentence && !empty) notify(task, item.part, translation);
   task.translations[item.part] = std::move(translation);
   if (--task.left == 0) complete(task);
 }
 
-void Batcher::give_up(Batch& batch, const std::string& why) {
+void Batcher::fail_tasks(Batch& batch, const std::string& why) {
   log_error("a batch of {} sentences failed: {}", batch.items.size(), why);
   for (const auto& [number, item] : batch.items) {
     item.task->failed = true;
@@ -221,24 +221,24 @@ void Batcher::give_up(Batch& batch, const std::string& why) {
   }
 }
 
-void Batcher::complete(Task& task) {
-  const Outcome outcome = task.failed        ? Outcome::failed
-                          : task.abandoned() ? Outcome::abandoned
-                          : task.missed      ? Outcome::late
-                                             : Outcome::done;
+void Batcher::complete(TranslationTask& task) {
+  const TaskOutcome outcome = task.failed        ? TaskOutcome::failed
+                              : task.abandoned() ? TaskOutcome::abandoned
+                              : task.missed      ? TaskOutcome::late
+                                                 : TaskOutcome::done;
   try {
     task.finish(outcome, std::move(task.translations));
   } catch (const std::exception& error) {
-    log_error("an answer could not be written: {}", error.what());
+    log_error("could not write an answer: {}", error.what());
   }
-  task.finish = nullptr;  // and with all of these the exchange
-  task.each = nullptr;
-  task.grown = nullptr;
+  task.finish = nullptr;  // the callbacks own the exchange: releases it
+  task.on_sentence = nullptr;
+  task.on_prefix = nullptr;
   task.prepare = nullptr;
   task.abandoned = nullptr;
 }
 
-bool Batcher::has_room(const std::string& client, int64_t cost) const {
+bool Batcher::would_accept(const std::string& client, int64_t cost) const {
   const std::lock_guard hold(mutex_);
   return queue_.fits(client, cost);
 }

@@ -10,139 +10,143 @@
 #include <vector>
 
 #include "serve/fair_queue.h"
-#include "serve/task.h"
+#include "serve/translation_task.h"
 
 namespace fovea {
 
+// The options of a batcher.
 struct BatcherOptions {
-  int64_t batch_tokens = 1024;      // cost of what is translated for a group of clients at a time
-  int64_t batch_sentences = 64;     // and the places of it: 1 for a sentence with the default beam
-  int64_t queue_tokens = 16 << 10;  // cost that one client may have waiting
+  int64_t batch_tokens = 1024;      // maximum cost of the running batches of a group of clients
+  int64_t batch_sentences = 64;     // maximum slots of them; a sentence with the default beam has 1
+  int64_t queue_tokens = 16 << 10;  // maximum cost of the waiting requests of one client
   int64_t workers = 1;              // threads that call work()
-  // Maximum time the first sentence of a closed batch waits for more. After a fifth of it without a
-  // new sentence, none is expected. Sentences whose turn comes after another batch wait as well:
-  // clients that were answered by it ask again.
+  // Maximum time the first sentence of a closed batch waits for more sentences. If a fifth of it
+  // passes without a new sentence, the batch begins. The time starts again when another batch ends,
+  // because its clients send their next requests then.
   std::chrono::microseconds delay{5000};
   bool interrupts = true;  // a thread may begin a batch while an older one of its own pauses
 };
 
-// One step of a batch, for figures.
+// One decoding step of a batch, for metrics.
 struct BatchStep {
-  int64_t began = 0;                  // sentences that joined it before this step
-  double waited = 0;                  // the longest wait of these
-  int64_t sentences = 0, tokens = 0;  // of all that are under way in this batch
+  int64_t began = 0;                  // the number of sentences that joined before this step
+  double waited = 0;                  // the longest time that one of these waited, in seconds
+  int64_t sentences = 0, tokens = 0;  // the load of the batch
   double seconds = 0;
 };
 
-// Joins the sentences of many requests into batches. Several threads may call work() for all
-// models; any thread may add. Sentences join a running batch if their model supports it. Clients
-// are served evenly, whatever they send: Note [Fairness]. Requests of one kind are served in the
-// order in which they came, kinds by turns, and a request of many sentences delays no other of the
-// same client: Note [Turns].
+// A scheduler that combines the sentences of many requests into batches and translates them
+// (continuous batching). Thread-safe: any thread may call add(), and several worker threads may
+// call work(). New sentences join a running batch if the model supports it. Note [Fairness]
+// explains how clients share the workers, and Note [Batch order] in which order requests are
+// served.
 class Batcher {
  public:
   explicit Batcher(const BatcherOptions& options)
       : options_(options), queue_(options.queue_tokens) {}
 
-  // False if too much of this client is waiting. A task without parts is finished on the next
-  // work().
-  bool add(std::shared_ptr<Task> task);
+  // Adds a task. False if the queue of its client is full. A task without parts is finished by the
+  // next call of work().
+  bool add(std::shared_ptr<TranslationTask> task);
 
-  // Waits until something is there, for `patience` at most; then translates one batch, and whatever
-  // joins or interrupts it until `leave`, if set, returns true. False if nothing came. Does not
-  // throw: a task that cannot be begun fails.
+  // Waits at most `patience` for a task. Then translates a batch, including sentences that join it
+  // and batches that interrupt it; if `leave` is set, only until it returns true. False if there
+  // was no task. Does not throw: a task that cannot begin fails.
   using Leave = std::function<bool()>;
   bool work(std::chrono::milliseconds patience, const Leave& leave = nullptr);
 
-  bool has_room(const std::string& client, int64_t cost) const;  // whether add() would accept it
-  size_t waiting() const;                                        // tasks
+  bool would_accept(const std::string& client,
+                    int64_t cost) const;  // whether add() would accept it
+  size_t waiting() const;                 // tasks
   int64_t waiting_cost() const;
-  bool full() const;  // requests of new clients might be rejected: FairQueue::full
-  void wake();        // threads that wait in work() return as after a timeout
-  // Calls `act`, which must not throw, while no batch is under way, and none begins.
+  bool full() const;  // whether requests of new clients might be rejected: FairQueue::full
+  void wake();        // makes threads that wait in work() return, as after a timeout
+  // Calls `act` while no batch runs. `act` must not throw.
   void pause(const std::function<void()>& act);
-  std::function<void(const BatchStep&)> observe = nullptr;  // by any thread that works
+  // If set, called after each step, by any worker thread. Set it before threads call work().
+  std::function<void(const BatchStep&)> observe = nullptr;
 
  private:
   struct Item {
-    std::shared_ptr<Task> task;
+    std::shared_ptr<TranslationTask> task;
     size_t part = 0;
   };
-  // Requests that can share batches, or those that share none. The engine is a name: it may be gone
-  // where no task has it any more.
-  struct Line {
-    const Engine* engine = nullptr;
-    Wish wish = {};
+  // The key of tasks that can share a batch: their model and decode options, or `alone` for all
+  // tasks that share no batch. `model` is only compared: without tasks it may be a dangling
+  // pointer.
+  struct BatchKey {
+    const ServedModel* model = nullptr;
+    DecodeOptions decoding = {};
     bool alone = false;
-    bool has(const Task& task) const;
+    bool matches(const TranslationTask& task) const;
   };
   struct Load {
-    int64_t sentences = 0, tokens = 0;  // places and cost
+    int64_t sentences = 0, tokens = 0;  // slots and cost
   };
-  // A batch of a thread. Its clients are one heavy client or several light ones.
+  // A batch of a worker thread. Its clients are one heavy client or several light ones.
   struct Batch {
-    Line line = {};
-    std::shared_ptr<ClientQueue> leader = {};  // the client that it was begun for
-    const Batch* below = nullptr;              // that this one interrupts
-    bool open = false;                         // its line's sentences can join it
+    BatchKey key = {};
+    std::shared_ptr<ClientQueue> leader = {};  // the client for which it began
+    const Batch* interrupted = nullptr;        // the batch that this one interrupts
+    bool open = false;                         // sentences with its key can join it
     bool paused = false;                       // another batch interrupts it
-    Load load = {}, few = {};                  // of all items; of requests of few sentences
+    Load load = {}, small_load = {};           // of all items; of the items of small tasks
     std::map<int64_t, Item> items = {};        // under way, by number
-    std::map<const ClientQueue*, int64_t> clients = {};  // the number of items of each
-    int64_t numbers = 0;                                 // given so far
-    int64_t steps = 0;                                   // since some joined
+    std::map<const ClientQueue*, int64_t> clients = {};  // the number of items of each client
+    int64_t numbers = 0;                                 // assigned so far
+    int64_t steps = 0;                                   // since sentences joined
 
-    bool takes(const Task& task) const;  // whether it may join, if there is room
-    int64_t rank() const;                // the highest of its clients'
-    int64_t depth() const { return below ? below->depth() + 1 : 1; }
+    bool takes(const TranslationTask& task) const;  // whether it may join, if the batch is not full
+    int64_t rank() const;                           // the highest rank of its clients
+    int64_t depth() const { return interrupted ? interrupted->depth() + 1 : 1; }
   };
 
   bool can_begin() const;
   bool can_begin(const ClientQueue& client) const;
-  bool can_begin(const Task& task) const;
-  bool has_room_for(const ClientQueue& client) const;
+  bool can_begin(const TranslationTask& task) const;
+  bool has_capacity_for(const ClientQueue& client) const;
   Load load_of(const ClientQueue& client, Load Batch::*which) const;
   void begin(Batch& batch, const ClientQueue& client);
   void abandon(Batch& batch, const std::string& why);
   void end(Batch& batch);
   const ClientQueue* next_client() const;
-  const Task& next_task(const std::vector<Task*>& tasks);  // REQUIRES: one can begin
-  bool others_wait(const Batch& batch) const;
-  bool is_served(const Task& task) const;
-  const ClientQueue* client_before(const Batch& batch) const;
-  void let_others_pass(Batch& batch, const Leave& leave);
+  const TranslationTask& next_task(
+      const std::vector<TranslationTask*>& tasks);  // REQUIRES: one can begin
+  bool must_end(const Batch& batch) const;
+  bool can_join_running(const TranslationTask& task) const;
+  const ClientQueue* interrupting_client(const Batch& batch) const;
+  void run_interrupting_batches(Batch& batch, const Leave& leave);
   void take(Batch& batch);
   void take_more(Batch& batch);
-  int64_t share(const Batch& batch, const std::vector<Task*>& tasks) const;
-  enum class Taken { one, none, no_room };
-  Taken take_part(Batch& batch, Task& task);
-  bool take_parts(Batch& batch, Task& task, const std::function<bool()>& room);
+  int64_t thread_share(const Batch& batch, const std::vector<TranslationTask*>& tasks) const;
+  enum class TakeResult { one, none, full };
+  TakeResult take_part(Batch& batch, TranslationTask& task);
+  bool take_parts(Batch& batch, TranslationTask& task, const std::function<bool()>& fits_more);
   void count(Batch& batch, const Item& item, int64_t sign);
-  // For more sentences to share the batch: they come together, or not at all.
-  // REQUIRES: a task is there
-  Task::Clock::time_point patient_until() const;
+  // REQUIRES: a task is waiting
+  TranslationTask::Clock::time_point batching_deadline() const;
   void drop_unwanted();
-  static bool prepare(Task& task);
+  static bool prepare(TranslationTask& task);
   void run(Batch& batch, const Leave& leave);
   void charge(const Batch& batch);
-  void translate(Batch& batch, Translating& under_way, const Leave& leave);
+  void translate(Batch& batch, TranslationSession& under_way, const Leave& leave);
   void deliver(Batch& batch, int64_t number, Translation translation);
-  static void tell(Task& task, size_t part, Translation& translation);
-  static void give_up(Batch& batch, const std::string& why);
-  static void complete(Task& task);
+  static void notify(TranslationTask& task, size_t part, Translation& translation);
+  static void fail_tasks(Batch& batch, const std::string& why);
+  static void complete(TranslationTask& task);
   void complete_ended();
 
   BatcherOptions options_;
   mutable std::mutex mutex_;
   std::condition_variable arrived_, ended_batch_;
   FairQueue queue_;
-  std::vector<std::shared_ptr<Task>> ended_;  // without any parts left
-  std::vector<const Batch*> batches_;         // under way
-  Line last_;                                 // that had its turn
-  Task::Clock::time_point free_since_ = {};   // when the last batch ended that nobody could join
-  Task::Clock::time_point dropped_ = {};      // when unwanted tasks were looked for last
+  std::vector<std::shared_ptr<TranslationTask>> ended_;  // tasks without remaining parts
+  std::vector<const Batch*> batches_;                    // under way
+  BatchKey last_;                                        // of the last batch that began
+  TranslationTask::Clock::time_point free_since_ = {};   // the end of the last closed batch
+  TranslationTask::Clock::time_point last_drop_ = {};    // of unwanted tasks
   uint64_t wakes_ = 0;
-  bool paused_ = false, round_ = true;  // round_: the last turn was one that goes round
+  bool paused_ = false, round_robin_ = true;  // round_robin_: the rule of the last batch
 };
 
 }  // namespace fovea

@@ -18,13 +18,13 @@ using std::chrono::milliseconds;
 // Who comes while others are translated need not wait for their end.
 TEST(RollingBatches, SentencesJoinOthersOnTheirWay) {
   std::function<void()> on_step;
-  const auto engine = echo_engine("en", "de", [&] { on_step(); });
+  const auto model = echo_model("en", "de", [&] { on_step(); });
   Batcher batcher({});
   std::vector<std::string> order;
   Result first, second;
   const auto named = [&](const char* name, std::vector<std::string> sentences, Result& result) {
-    auto task = task_of(engine, std::move(sentences), result);
-    task->finish = [&order, name, finish = task->finish](Outcome outcome, auto translations) {
+    auto task = task_of(model, std::move(sentences), result);
+    task->finish = [&order, name, finish = task->finish](TaskOutcome outcome, auto translations) {
       order.push_back(name);
       finish(outcome, std::move(translations));
     };
@@ -50,11 +50,11 @@ struct Stream {
   size_t next = 0, most;
   int steps = 0;
   Batcher batcher;
-  std::shared_ptr<const Engine> engine;
+  std::shared_ptr<const ServedModel> model;
 
   Stream(const BatcherOptions& options, size_t last, size_t sentences = 1)
       : results(last), most(last), batcher(options) {
-    engine = echo_engine("en", "de", [this, sentences] {
+    model = echo_model("en", "de", [this, sentences] {
       if (each) each(++steps);
       while (next < most && batcher.waiting() < 30) add(sentences);
     });
@@ -62,7 +62,7 @@ struct Stream {
   }
   void add(size_t sentences) {  // of other lengths each time, so that they end one by one
     const std::vector<std::string> texts(sentences, std::string(1 + 5 * next % 7, 'a'));
-    batcher.add(task_of(engine, texts, results[next++]));
+    batcher.add(task_of(model, texts, results[next++]));
   }
   int finished() const {
     int count = 0;
@@ -78,11 +78,11 @@ TEST(RollingBatches, WhoHasEndedIsToldWhileABatchGoesOn) {
   int told = 0;
   s.each = [&](int step) {
     if (step != 50) return;
-    auto slow = task_of(s.engine, {"late"}, late);
-    slow->deadline = Task::Clock::now() - milliseconds(1);
+    auto slow = task_of(s.model, {"late"}, late);
+    slow->deadline = TranslationTask::Clock::now() - milliseconds(1);
     gone.gone = true;
-    for (auto& task : {task_of(s.engine, {}, empty), slow, task_of(s.engine, {"gone"}, gone)}) {
-      task->finish = [&, finish = task->finish](Outcome outcome, auto translations) {
+    for (auto& task : {task_of(s.model, {}, empty), slow, task_of(s.model, {"gone"}, gone)}) {
+      task->finish = [&, finish = task->finish](TaskOutcome outcome, auto translations) {
         finish(outcome, std::move(translations));
         ++told;
         EXPECT_LT(s.finished(), 600);
@@ -92,8 +92,8 @@ TEST(RollingBatches, WhoHasEndedIsToldWhileABatchGoesOn) {
   };
   run_out(s.batcher);
   EXPECT_EQ(told, 3);
-  EXPECT_EQ(late.outcome, Outcome::late);
-  EXPECT_EQ(gone.outcome, Outcome::abandoned);
+  EXPECT_EQ(late.outcome, TaskOutcome::late);
+  EXPECT_EQ(gone.outcome, TaskOutcome::abandoned);
   EXPECT_EQ(s.finished(), 1000);
 }
 
@@ -116,8 +116,8 @@ TEST(RollingBatches, LongSentencesHaveTheirTurnInABatchThatGoesOn) {
   s.each = [&](int step) {
     if (step != 2000) return;
     before = s.finished();
-    const auto task = task_of(s.engine, {std::string(320, 'a')}, long_one);
-    task->finish = [&](Outcome, auto) { EXPECT_LT(s.finished() - before, 800); };
+    const auto task = task_of(s.model, {std::string(320, 'a')}, long_one);
+    task->finish = [&](TaskOutcome, auto) { EXPECT_LT(s.finished() - before, 800); };
     s.batcher.add(task);
   };
   run_out(s.batcher);
@@ -132,8 +132,8 @@ TEST(RollingBatches, ShortAndLongShareABatchThatGoesOn) {
   s.each = [&](int step) {
     if (step != 100) return;
     const int before = s.finished();
-    const auto task = task_of(s.engine, {"short"}, small);
-    task->finish = [&, before](Outcome, auto) { EXPECT_LE(s.finished(), before + 2); };
+    const auto task = task_of(s.model, {"short"}, small);
+    task->finish = [&, before](TaskOutcome, auto) { EXPECT_LE(s.finished(), before + 2); };
     s.batcher.add(task);
   };
   run_out(s.batcher);
@@ -143,8 +143,8 @@ TEST(RollingBatches, ShortAndLongShareABatchThatGoesOn) {
   many.each = [&](int step) {
     if (step != 100) return;
     const int before = many.finished();
-    const auto task = task_of(many.engine, std::vector<std::string>(60, "ab"), large);
-    task->finish = [&, before](Outcome, auto) { EXPECT_LT(many.finished(), before + 200); };
+    const auto task = task_of(many.model, std::vector<std::string>(60, "ab"), large);
+    task->finish = [&, before](TaskOutcome, auto) { EXPECT_LT(many.finished(), before + 200); };
     many.batcher.add(task);
   };
   run_out(many.batcher);
@@ -154,7 +154,7 @@ TEST(RollingBatches, ShortAndLongShareABatchThatGoesOn) {
 // A batch comes to its end where others wait, who would have to wait for ever otherwise.
 TEST(RollingBatches, NobodyJoinsWhileAnotherLineWaits) {
   std::function<void()> on_step;
-  const auto engine = echo_engine("en", "de", [&] { on_step(); });
+  const auto model = echo_model("en", "de", [&] { on_step(); });
   Batcher batcher({});
   std::vector<Result> same(300);
   Result first, other;
@@ -162,14 +162,14 @@ TEST(RollingBatches, NobodyJoinsWhileAnotherLineWaits) {
   int steps = 0;
   on_step = [&] {
     if (++steps == 5) {
-      const auto task = task_of(engine, {"other"}, other);
-      task->wish.beam = 3;
+      const auto task = task_of(model, {"other"}, other);
+      task->decoding.beam = 3;
       batcher.add(task);
     }
     if (other.finished == 0 && next < same.size())
-      batcher.add(task_of(engine, {"ab"}, same[next++]));
+      batcher.add(task_of(model, {"ab"}, same[next++]));
   };
-  batcher.add(task_of(engine, {"abcdefgh"}, first));
+  batcher.add(task_of(model, {"abcdefgh"}, first));
   run_out(batcher);
   EXPECT_EQ(other.texts, std::vector<std::string>{"other"});
   EXPECT_LT(next, 150u) << "a stream of requests of one kind held up another";

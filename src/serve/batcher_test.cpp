@@ -23,33 +23,33 @@ auto began_in(std::vector<int64_t>& batches) {
 }
 
 TEST(Batcher, JoinsTheSentencesOfManyClients) {
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   Batcher batcher({});
   std::vector<int64_t> batches;
   batcher.observe = began_in(batches);
   std::vector<Result> results(10);
   for (size_t i = 0; i < results.size(); ++i)
-    ASSERT_TRUE(batcher.add(task_of(engine, {"client " + std::to_string(i), "ok"}, results[i])));
+    ASSERT_TRUE(batcher.add(task_of(model, {"client " + std::to_string(i), "ok"}, results[i])));
   EXPECT_EQ(batcher.waiting(), 10u);
   run_out(batcher);
   EXPECT_EQ(batches, std::vector<int64_t>{20});
   for (size_t i = 0; i < results.size(); ++i) {
     EXPECT_EQ(results[i].finished, 1);
-    EXPECT_EQ(results[i].outcome, Outcome::done);
+    EXPECT_EQ(results[i].outcome, TaskOutcome::done);
     EXPECT_EQ(results[i].texts, (std::vector<std::string>{"client " + std::to_string(i), "ok"}));
   }
   EXPECT_EQ(batcher.waiting_cost(), 0);
 }
 
 TEST(Batcher, KeepsWishesAndModelsApart) {
-  const auto one = echo_engine("en", "de"), two = echo_engine("de", "en");
+  const auto one = echo_model("en", "de"), two = echo_model("de", "en");
   Batcher batcher({});
   std::vector<int64_t> batches;
   batcher.observe = began_in(batches);
   std::vector<Result> results(4);
   for (size_t i = 0; i < results.size(); ++i) {
     auto task = task_of(i % 2 ? one : two, {std::to_string(i)}, results[i]);
-    if (i == 3) task->wish.beam = 3;
+    if (i == 3) task->decoding.beam = 3;
     batcher.add(task);
   }
   run_out(batcher);
@@ -59,28 +59,28 @@ TEST(Batcher, KeepsWishesAndModelsApart) {
 
 // With batches that nobody can join a batch is one call of work().
 TEST(Batcher, ALongRequestDoesNotHoldUpAShortOne) {
-  const auto engine = closed_echo_engine("en", "de");
+  const auto model = closed_echo_model("en", "de");
   Batcher batcher({.batch_tokens = 100, .batch_sentences = 16, .delay = {}});
   Result large, small;
-  batcher.add(task_of(engine, std::vector<std::string>(200, "word"), large));
-  batcher.add(task_of(engine, {"short"}, small));
+  batcher.add(task_of(model, std::vector<std::string>(200, "word"), large));
+  batcher.add(task_of(model, {"short"}, small));
   batcher.work(milliseconds(0));
   EXPECT_EQ(small.finished, 1);
   EXPECT_EQ(large.finished, 0);
   run_out(batcher);
-  EXPECT_EQ(large.outcome, Outcome::done);
+  EXPECT_EQ(large.outcome, TaskOutcome::done);
   EXPECT_EQ(large.texts, std::vector<std::string>(200, "word"));
 }
 
 // Requests of like size are answered in the order in which they came.
 TEST(Batcher, ThoseWhoCameFirstAreDoneFirst) {
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
   std::vector<Result> results(6);
   std::vector<size_t> order;
   for (size_t i = 0; i < results.size(); ++i) {
-    const auto task = task_of(engine, std::vector<std::string>(40, "ab"), results[i]);
-    task->finish = [&order, i](Outcome, std::vector<Translation>) { order.push_back(i); };
+    const auto task = task_of(model, std::vector<std::string>(40, "ab"), results[i]);
+    task->finish = [&order, i](TaskOutcome, std::vector<Translation>) { order.push_back(i); };
     batcher.add(task);
   }
   run_out(batcher);
@@ -89,13 +89,13 @@ TEST(Batcher, ThoseWhoCameFirstAreDoneFirst) {
 
 // Not even many long ones hold up a short one, nor do many short ones hold up a long one.
 TEST(Batcher, ManyLongRequestsLetAShortOnePass) {
-  const auto engine = closed_echo_engine("en", "de");
+  const auto model = closed_echo_model("en", "de");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16, .delay = {}});
   std::vector<Result> large(6);
   Result small;
   for (Result& result : large)
-    batcher.add(task_of(engine, std::vector<std::string>(400, "ab"), result));
-  batcher.add(task_of(engine, {"short"}, small));
+    batcher.add(task_of(model, std::vector<std::string>(400, "ab"), result));
+  batcher.add(task_of(model, {"short"}, small));
   int batches = 0;
   for (; small.finished == 0 && batches < 200; ++batches) batcher.work(milliseconds(0));
   EXPECT_EQ(batches, 1) << "of 151 in all";
@@ -104,12 +104,12 @@ TEST(Batcher, ManyLongRequestsLetAShortOnePass) {
 }
 
 TEST(Batcher, ManyShortRequestsLetALongOnePass) {
-  const auto engine = closed_echo_engine("en", "de");
+  const auto model = closed_echo_model("en", "de");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16, .delay = {}});
   std::vector<Result> small(600);
   Result large;
-  batcher.add(task_of(engine, std::vector<std::string>(130, "ab"), large));
-  for (Result& result : small) batcher.add(task_of(engine, {"ab"}, result));
+  batcher.add(task_of(model, std::vector<std::string>(130, "ab"), large));
+  for (Result& result : small) batcher.add(task_of(model, {"ab"}, result));
   int batches = 0;
   for (; large.finished == 0 && batches < 200; ++batches) batcher.work(milliseconds(0));
   EXPECT_LE(batches, 10) << "four fifths of each batch of 16 are its own";
@@ -125,18 +125,18 @@ int batches_until_done(Batcher& batcher, const Result& result) {
 }
 
 TEST(Batcher, ALongRequestHoldsUpNoOtherModelOrWish) {
-  const auto one = closed_echo_engine("en", "de"), two = closed_echo_engine("de", "en");
+  const auto one = closed_echo_model("en", "de"), two = closed_echo_model("de", "en");
   for (const bool other_model : {true, false}) {
     Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16, .delay = {}});
     Result large, small, third;
     batcher.add(task_of(one, std::vector<std::string>(400, "ab"), large));
     batcher.work(milliseconds(0));
     const auto task = task_of(other_model ? two : one, {"short"}, small);
-    if (!other_model) task->wish.beam = 3;
+    if (!other_model) task->decoding.beam = 3;
     batcher.add(task);
     EXPECT_LE(batches_until_done(batcher, small), 2);
     const auto later = task_of(one, {"later"}, third);
-    later->wish.length_penalty = 1;
+    later->decoding.length_penalty = 1;
     batcher.add(later);
     EXPECT_LE(batches_until_done(batcher, third), 2);
     EXPECT_EQ(large.finished, 0);
@@ -148,7 +148,7 @@ TEST(Batcher, ALongRequestHoldsUpNoOtherModelOrWish) {
 
 // Lines have equal shares, whoever came first: 25 batches of each of two.
 TEST(Batcher, LongRequestsOfTwoKindsTakeTurns) {
-  const auto one = echo_engine("en", "de"), two = echo_engine("de", "en");
+  const auto one = echo_model("en", "de"), two = echo_model("de", "en");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
   Result first, second;
   batcher.add(task_of(one, std::vector<std::string>(400, "ab"), first));
@@ -159,15 +159,15 @@ TEST(Batcher, LongRequestsOfTwoKindsTakeTurns) {
 
 // A stream of others who are each of another kind leaves a long request every other batch.
 TEST(Batcher, NobodyStarves) {
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
   Result large;
   std::vector<Result> small(200);
-  batcher.add(task_of(engine, std::vector<std::string>(400, "ab"), large));
+  batcher.add(task_of(model, std::vector<std::string>(400, "ab"), large));
   size_t batches = 0;
   for (; large.finished == 0 && batches < small.size(); ++batches) {
-    const auto task = task_of(engine, {"ab"}, small[batches]);
-    task->wish.length_penalty = 0.01 * static_cast<double>(batches);
+    const auto task = task_of(model, {"ab"}, small[batches]);
+    task->decoding.length_penalty = 0.01 * static_cast<double>(batches);
     batcher.add(task);
     batcher.work(milliseconds(0));
   }
@@ -177,13 +177,13 @@ TEST(Batcher, NobodyStarves) {
 }
 
 TEST(Batcher, TurnsCostALoadOfOneKindNoBatch) {
-  const auto engine = echo_engine("en", "de"), other = echo_engine("de", "en");
+  const auto model = echo_model("en", "de"), other = echo_model("de", "en");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
   std::vector<int64_t> batches;
   batcher.observe = began_in(batches);
   std::vector<Result> results(11);
   for (size_t i = 0; i < 10; ++i)
-    batcher.add(task_of(engine, std::vector<std::string>(40, "ab"), results[i]));
+    batcher.add(task_of(model, std::vector<std::string>(40, "ab"), results[i]));
   batcher.add(task_of(other, {"ab"}, results[10]));
   run_out(batcher);
   std::vector<int64_t> full(26, 16);
@@ -192,7 +192,7 @@ TEST(Batcher, TurnsCostALoadOfOneKindNoBatch) {
 }
 
 TEST(Batcher, OneThingAtMostIsDoneBetweenTwoBatches) {
-  const auto one = echo_engine("en", "de");
+  const auto one = echo_model("en", "de");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
   std::string order;
   batcher.observe = [&](const BatchStep& step) {
@@ -202,7 +202,7 @@ TEST(Batcher, OneThingAtMostIsDoneBetweenTwoBatches) {
   std::vector<Result> jobs(5);
   for (Result& result : jobs) {
     const auto job = job_of(10, result);
-    job->finish = [&](Outcome outcome, const std::vector<Translation>&) {
+    job->finish = [&](TaskOutcome outcome, const std::vector<Translation>&) {
       order += 'j';
       result.outcome = outcome;
     };
@@ -214,7 +214,7 @@ TEST(Batcher, OneThingAtMostIsDoneBetweenTwoBatches) {
   batcher.add(alone);
   run_out(batcher);
   EXPECT_EQ(order, "jbjbjbjbjb1bb");
-  for (const Result& result : jobs) EXPECT_EQ(result.outcome, Outcome::done);
+  for (const Result& result : jobs) EXPECT_EQ(result.outcome, TaskOutcome::done);
   EXPECT_EQ(explained.texts, std::vector<std::string>{"explain me"});
   EXPECT_EQ(large.texts.size(), 100u);
 }
@@ -225,7 +225,7 @@ TEST(Batcher, ThingsToDoCostTokensAndHaveDeadlines) {
   EXPECT_TRUE(batcher.add(job_of(60, first)));
   EXPECT_FALSE(batcher.add(job_of(60, refused)));
   const auto slow = job_of(20, late);
-  slow->deadline = Task::Clock::now() - milliseconds(1);
+  slow->deadline = TranslationTask::Clock::now() - milliseconds(1);
   EXPECT_TRUE(batcher.add(slow));
   EXPECT_TRUE(batcher.add(job_of(20, gone)));
   EXPECT_FALSE(batcher.add(job_of(1, last)));
@@ -233,23 +233,23 @@ TEST(Batcher, ThingsToDoCostTokensAndHaveDeadlines) {
   gone.gone = true;
   run_out(batcher);
   EXPECT_EQ(batcher.waiting_cost(), 0);
-  EXPECT_EQ(first.outcome, Outcome::done);
-  EXPECT_EQ(late.outcome, Outcome::late);
-  EXPECT_EQ(gone.outcome, Outcome::abandoned);
+  EXPECT_EQ(first.outcome, TaskOutcome::done);
+  EXPECT_EQ(late.outcome, TaskOutcome::late);
+  EXPECT_EQ(gone.outcome, TaskOutcome::abandoned);
   EXPECT_EQ(first.finished + refused.finished + late.finished + gone.finished, 3);
 }
 
 TEST(Batcher, RefusesWhatDoesNotFitIntoTheQueue) {
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   Batcher batcher({.queue_tokens = 20});
   Result large, next, third;
-  EXPECT_TRUE(batcher.add(task_of(engine, std::vector<std::string>(100, "abcd"), large)))
+  EXPECT_TRUE(batcher.add(task_of(model, std::vector<std::string>(100, "abcd"), large)))
       << "alone, anything may come";
   EXPECT_TRUE(batcher.full());
-  EXPECT_FALSE(batcher.add(task_of(engine, {"abcd"}, next)));
+  EXPECT_FALSE(batcher.add(task_of(model, {"abcd"}, next)));
   run_out(batcher);
   EXPECT_FALSE(batcher.full());
-  EXPECT_TRUE(batcher.add(task_of(engine, {"abcd"}, third)));
+  EXPECT_TRUE(batcher.add(task_of(model, {"abcd"}, third)));
   run_out(batcher);
   EXPECT_EQ(large.finished + next.finished + third.finished, 2);
 }
@@ -273,74 +273,74 @@ TEST(Batcher, IsFullWhenAnOrdinaryRequestWouldBeRefused) {
 TEST(Batcher, ClientsThatLeaveAreDroppedAndOthersKeepTheirAnswers) {
   std::vector<Result> results(3);
   std::atomic<int> steps = 0;
-  const auto engine = echo_engine("en", "de", [&] {
+  const auto model = echo_model("en", "de", [&] {
     if (++steps == 7) results[1].gone = true;  // in the middle of decoding
   });
   Batcher batcher({});
   results[0].gone = true;
   std::vector<std::vector<std::string>> asked = {
       {"zero"}, {"one is long and leaves"}, {"two stays"}};
-  for (size_t i = 0; i < 3; ++i) batcher.add(task_of(engine, asked[i], results[i]));
+  for (size_t i = 0; i < 3; ++i) batcher.add(task_of(model, asked[i], results[i]));
   run_out(batcher);
-  EXPECT_EQ(results[0].outcome, Outcome::abandoned);
-  EXPECT_EQ(results[1].outcome, Outcome::abandoned);
-  EXPECT_EQ(results[2].outcome, Outcome::done);
+  EXPECT_EQ(results[0].outcome, TaskOutcome::abandoned);
+  EXPECT_EQ(results[1].outcome, TaskOutcome::abandoned);
+  EXPECT_EQ(results[2].outcome, TaskOutcome::done);
   EXPECT_EQ(results[2].texts, asked[2]);
   EXPECT_LT(steps, 60) << "the search for those who left must end";
   EXPECT_EQ(batcher.waiting_cost(), 0);
 }
 
 TEST(Batcher, ATaskThatTakesTooLongIsLate) {
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   Batcher batcher({});
   Result late, good;
-  auto task = task_of(engine, {"late"}, late);
-  task->deadline = Task::Clock::now() - milliseconds(1);
+  auto task = task_of(model, {"late"}, late);
+  task->deadline = TranslationTask::Clock::now() - milliseconds(1);
   batcher.add(task);
-  batcher.add(task_of(engine, {"good"}, good));
+  batcher.add(task_of(model, {"good"}, good));
   run_out(batcher);
-  EXPECT_EQ(late.outcome, Outcome::late);
-  EXPECT_EQ(good.outcome, Outcome::done);
+  EXPECT_EQ(late.outcome, TaskOutcome::late);
+  EXPECT_EQ(good.outcome, TaskOutcome::done);
 }
 
 TEST(Batcher, AFailedBatchIsToldAndTheNextOneWorks) {
   bool broken = true;
-  const auto engine = echo_engine("en", "de", [&] {
+  const auto model = echo_model("en", "de", [&] {
     if (broken) throw std::runtime_error("no memory");
   });
   Batcher batcher({});
   Result bad, good;
-  batcher.add(task_of(engine, std::vector<std::string>(200, "ab"), bad));
+  batcher.add(task_of(model, std::vector<std::string>(200, "ab"), bad));
   batcher.work(milliseconds(0));
   broken = false;
-  batcher.add(task_of(engine, {"ab"}, good));
+  batcher.add(task_of(model, {"ab"}, good));
   run_out(batcher);
-  EXPECT_EQ(bad.outcome, Outcome::failed);
+  EXPECT_EQ(bad.outcome, TaskOutcome::failed);
   EXPECT_EQ(bad.finished, 1);
-  EXPECT_EQ(good.outcome, Outcome::done);
+  EXPECT_EQ(good.outcome, TaskOutcome::done);
 }
 
 TEST(Batcher, ATaskWithoutSentencesIsFinished) {
   Batcher batcher({});
   Result result;
-  batcher.add(task_of(echo_engine("en", "de"), {}, result));
+  batcher.add(task_of(echo_model("en", "de"), {}, result));
   run_out(batcher);
-  EXPECT_EQ(result.outcome, Outcome::done);
+  EXPECT_EQ(result.outcome, TaskOutcome::done);
 }
 
 TEST(Batcher, WaitsForOthersOnlyWhileTheyCome) {
-  const auto engine = closed_echo_engine("en", "de");
+  const auto model = closed_echo_model("en", "de");
   const auto delay = milliseconds(2000);
   Batcher batcher({.delay = delay});
   Result first, second;
-  const auto begin = Task::Clock::now();
-  batcher.add(task_of(engine, {"one"}, first));
+  const auto begin = TranslationTask::Clock::now();
+  batcher.add(task_of(model, {"one"}, first));
   std::jthread other([&] {
     std::this_thread::sleep_for(milliseconds(20));
-    batcher.add(task_of(engine, {"two"}, second));
+    batcher.add(task_of(model, {"two"}, second));
   });
   batcher.work(milliseconds(0));
-  const auto waited = Task::Clock::now() - begin;
+  const auto waited = TranslationTask::Clock::now() - begin;
   EXPECT_EQ(first.texts, std::vector<std::string>{"one"});
   EXPECT_EQ(second.texts, std::vector<std::string>{"two"});
   EXPECT_GE(waited, milliseconds(20) + delay / 5);
@@ -350,20 +350,20 @@ TEST(Batcher, WaitsForOthersOnlyWhileTheyCome) {
 // Who was answered by a batch asks again at once, and shares the next one with those who waited
 // for long before it ended.
 TEST(Batcher, AfterABatchThoseWhoWaitedWaitForThoseWhoAskAgain) {
-  const auto engine = closed_echo_engine("en", "de");
+  const auto model = closed_echo_model("en", "de");
   Batcher batcher({.delay = std::chrono::seconds(2)});
   std::vector<int64_t> batches;
   batcher.observe = began_in(batches);
   Result first, waiting, again;
   std::thread asks;
-  auto task = task_of(engine, {"first"}, first);
-  task->finish = [&](Outcome, std::vector<Translation>) {
-    const auto other = task_of(engine, {"waiting"}, waiting);
+  auto task = task_of(model, {"first"}, first);
+  task->finish = [&](TaskOutcome, std::vector<Translation>) {
+    const auto other = task_of(model, {"waiting"}, waiting);
     batcher.add(other);
     other->arrived -= std::chrono::hours(1);
     asks = std::thread([&] {
       std::this_thread::sleep_for(milliseconds(20));
-      batcher.add(task_of(engine, {"again"}, again));
+      batcher.add(task_of(model, {"again"}, again));
     });
   };
   batcher.add(task);
@@ -374,7 +374,7 @@ TEST(Batcher, AfterABatchThoseWhoWaitedWaitForThoseWhoAskAgain) {
 }
 
 TEST(Batcher, TakesFromManyThreads) {
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   Batcher batcher({.batch_tokens = 200, .delay = milliseconds(1)});
   constexpr size_t kThreads = 4, kEach = 25;
   std::vector<Result> results(kThreads * kEach);
@@ -383,7 +383,7 @@ TEST(Batcher, TakesFromManyThreads) {
   for (size_t t = 0; t < kThreads; ++t)
     clients.emplace_back([&, t] {
       for (size_t i = t * kEach; i < (t + 1) * kEach; ++i, ++added)
-        batcher.add(task_of(engine, {"sentence " + std::to_string(i)}, results[i]));
+        batcher.add(task_of(model, {"sentence " + std::to_string(i)}, results[i]));
     });
   while (added < results.size() || batcher.waiting() > 0) batcher.work(milliseconds(1));
   for (std::thread& client : clients) client.join();

@@ -43,7 +43,7 @@ void wait_for(const std::function<bool()>& done) {
 TEST(BatcherThreads, ThreadsShareARequest) {
   std::mutex mutex;
   std::set<std::thread::id> threads;
-  const auto engine = echo_engine("en", "de", [&] {
+  const auto model = echo_model("en", "de", [&] {
     {
       const std::lock_guard hold(mutex);
       threads.insert(std::this_thread::get_id());
@@ -58,43 +58,45 @@ TEST(BatcherThreads, ThreadsShareARequest) {
       continue;
   };
   Result result;
-  std::vector<std::string> sentences, told(200);
+  std::vector<std::string> sentences, delivered(200);
   for (int i = 0; i < 200; ++i) sentences.push_back("sentence " + std::to_string(i));
-  auto task = task_of(engine, sentences, result);
-  task->each = [&](size_t sentence, const Translation& found) { told[sentence] += found.text; };
+  auto task = task_of(model, sentences, result);
+  task->on_sentence = [&](size_t sentence, const Translation& found) {
+    delivered[sentence] += found.text;
+  };
   std::atomic<bool> done = false;
-  task->finish = [&, finish = task->finish](Outcome outcome, auto translations) {
+  task->finish = [&, finish = task->finish](TaskOutcome outcome, auto translations) {
     finish(outcome, std::move(translations));
     done = true;
   };
   const Workers workers(batcher, 2);
   batcher.add(task);
   wait_for([&] { return done.load(); });
-  EXPECT_EQ(result.outcome, Outcome::done);
+  EXPECT_EQ(result.outcome, TaskOutcome::done);
   EXPECT_EQ(result.texts, sentences);
-  EXPECT_EQ(told, sentences) << "each was told once";
+  EXPECT_EQ(delivered, sentences) << "each sentence was delivered once";
   EXPECT_EQ(threads.size(), 2u);
   EXPECT_EQ(most, 32) << "half of what may be under way";
 }
 
 TEST(BatcherThreads, WhatCannotBeToldIsNobodyElsesFault) {
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   Batcher batcher({});
   Result bad, good;
-  const auto failing = task_of(engine, {"a", "b"}, bad), other = task_of(engine, {"c", "d"}, good);
-  failing->each = [](size_t, const Translation&) { throw std::runtime_error("no room"); };
+  const auto failing = task_of(model, {"a", "b"}, bad), other = task_of(model, {"c", "d"}, good);
+  failing->on_sentence = [](size_t, const Translation&) { throw std::runtime_error("no room"); };
   batcher.add(failing);
   batcher.add(other);
   while (batcher.work(std::chrono::milliseconds(0))) continue;
-  EXPECT_EQ(bad.outcome, Outcome::failed);
-  EXPECT_EQ(good.outcome, Outcome::done);
+  EXPECT_EQ(bad.outcome, TaskOutcome::failed);
+  EXPECT_EQ(good.outcome, TaskOutcome::done);
   EXPECT_EQ(good.texts, (std::vector<std::string>{"c", "d"}));
 }
 
 // All threads together translate no more than a batch may hold.
 TEST(BatcherThreads, OneAtATimeIsOne) {
   std::atomic<int> at_once = 0, most = 0;
-  const auto engine = echo_engine("en", "de", [&] {
+  const auto model = echo_model("en", "de", [&] {
     most = std::max<int>(most, ++at_once);
     std::this_thread::sleep_for(std::chrono::microseconds(50));
     --at_once;
@@ -107,9 +109,9 @@ TEST(BatcherThreads, OneAtATimeIsOne) {
     {
       const Workers workers(batcher, 3);
       for (Result& result : results) {
-        const auto task = task_of(engine, {"ab"}, result);
-        task->wish.beam = 1;
-        task->finish = [&](Outcome, auto) { ++done; };
+        const auto task = task_of(model, {"ab"}, result);
+        task->decoding.beam = 1;
+        task->finish = [&](TaskOutcome, auto) { ++done; };
         batcher.add(task);
       }
       wait_for([&] { return done == 40; });
@@ -120,7 +122,7 @@ TEST(BatcherThreads, OneAtATimeIsOne) {
 
 TEST(BatcherThreads, NothingIsUnderWayDuringAPause) {
   std::atomic<int> at_once = 0;
-  const auto engine = echo_engine("en", "de", [&] {
+  const auto model = echo_model("en", "de", [&] {
     ++at_once;
     std::this_thread::sleep_for(std::chrono::microseconds(20));
     --at_once;
@@ -130,8 +132,8 @@ TEST(BatcherThreads, NothingIsUnderWayDuringAPause) {
   std::atomic<int> done = 0;
   const Workers workers(batcher, 2);
   for (Result& result : results) {
-    const auto task = task_of(engine, {"abcd"}, result);
-    task->finish = [&](Outcome, auto) { ++done; };
+    const auto task = task_of(model, {"abcd"}, result);
+    task->finish = [&](TaskOutcome, auto) { ++done; };
     batcher.add(task);
   }
   int paused = 0;
@@ -155,7 +157,7 @@ TEST(BatcherThreads, ThreadsDoOneThingAloneAtATime) {
   const Workers workers(batcher, 3);
   for (Result& result : results) {
     const auto job = job_of(1, result);
-    job->finish = [&](Outcome, auto) {
+    job->finish = [&](TaskOutcome, auto) {
       most = std::max<int>(most, ++at_once);
       std::this_thread::sleep_for(milliseconds(1));
       --at_once;

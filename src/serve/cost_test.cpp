@@ -6,15 +6,15 @@
 #include "base/check.h"
 #include "base/safetensors.h"
 #include "base/settings.h"
-#include "serve/entities.h"
-#include "serve/markup.h"
-#include "serve/parameters.h"
-#include "serve/passage.h"
-#include "serve/refusal.h"
+#include "document/document.h"
+#include "document/html_entities.h"
+#include "document/markup.h"
+#include "http/http_error.h"
+#include "serve/request_parameters.h"
 #include "support/growth.h"
-#include "text/detector.h"
-#include "text/links.h"
+#include "text/language_detector.h"
 #include "text/vocabulary.h"
+#include "text/word_alignment.h"
 
 namespace fovea {
 namespace {
@@ -23,9 +23,9 @@ using namespace std::string_view_literals;
 using testing::expect_linear;
 using testing::Pattern;
 
-std::vector<Translation> unchanged(const Passage& passage) {
+std::vector<Translation> unchanged(const TextDocument& document) {
   std::vector<Translation> found;
-  for (const std::string& sentence : passage.sentences())
+  for (const std::string& sentence : document.sentences())
     found.push_back({.text = sentence,
                      .n_best = {{.text = sentence, .ids = {}, .pieces = {}, .log_probs = {}}},
                      .source_ids = {},
@@ -35,8 +35,8 @@ std::vector<Translation> unchanged(const Passage& passage) {
 
 void read_markup(const std::string& html) {
   text_of_markup(html);
-  const auto passage = html_passage(html, "en");
-  passage->render(unchanged(*passage), 0);
+  const auto document = html_document(html, "en");
+  document->render(unchanged(*document), 0);
 }
 
 TEST(Cost, OfCommentsIsLinear) {
@@ -181,8 +181,8 @@ TEST(Cost, OfWritingMarkupIsLinear) {
                                                                {"", "a <wbr>"}}) {
     expect_linear(read_markup, pattern);
     const std::string html = pattern.of_size(48'000);
-    const auto passage = html_passage(html, "en");
-    EXPECT_LT(passage->render(unchanged(*passage), 0).size(), 2 * html.size()) << pattern.part;
+    const auto document = html_document(html, "en");
+    EXPECT_LT(document->render(unchanged(*document), 0).size(), 2 * html.size()) << pattern.part;
   }
 }
 
@@ -258,8 +258,8 @@ TEST(Cost, OfTextIsLinear) {
     for (const char* language : {"en", "de", "zh"})
       expect_linear(
           [&](const std::string& text) {
-            const auto passage = plain_passage(text, language);
-            passage->render(unchanged(*passage), 0);
+            const auto document = plain_document(text, language);
+            document->render(unchanged(*document), 0);
           },
           pattern);
     expect_linear([](const std::string& text) { detect_language(text); }, pattern);
@@ -267,13 +267,13 @@ TEST(Cost, OfTextIsLinear) {
 }
 
 // Reads the parameters of a request, which may refuse them.
-void read_request(const Request& request) {
+void read_request(const HttpRequest& request) {
   try {
-    const Parameters parameters(request);
+    const RequestParameters parameters(request);
     parameters.texts("q");
     parameters.list("q");
     parameters.flag("q");
-  } catch (const Refusal&) {
+  } catch (const HttpError&) {
   }
 }
 
@@ -381,11 +381,11 @@ TEST(Cost, OfHeadersIsLinear) {
                                                                {"", "/"}})
     expect_linear(
         [](const std::string& text) {
-          Request request{
+          HttpRequest request{
               "GET", "", "", {{"x-forwarded-for", text}, {"host", "h"}, {"expect", text}}};
           request.set_target(text);
           request.client(1);
-          complaint_of(request, 11);
+          find_protocol_error(request, 11);
         },
         pattern);
 }
@@ -463,8 +463,8 @@ TEST(Cost, OfNestedElementsInMemoryIsSmall) {
   for (const char* part : {"<b>", "a ", "</b>"})
     for (int i = 0; i < 5000; ++i) html += part;
   const int64_t before = peak_kib();
-  const auto passage = html_passage(html, "en");
-  const std::string result = passage->render(unchanged(*passage), 0);
+  const auto document = html_document(html, "en");
+  const std::string result = document->render(unchanged(*document), 0);
   EXPECT_LT(peak_kib() - before, 64 << 10);
   size_t tags = 0;
   for (size_t at = result.find("<b>"); at != std::string::npos; at = result.find("<b>", at + 1))

@@ -22,27 +22,27 @@ bool fits_into_id(char c) {
 
 }  // namespace
 
-std::string request_id(const Request& request) {
+std::string request_id(const HttpRequest& request) {
   const std::string_view given = request.header("x-request-id");
   const bool valid =
       !given.empty() && given.size() <= kLongestId && std::ranges::all_of(given, fits_into_id);
   return valid ? std::string(given) : random_id();
 }
 
-CountedExchange::CountedExchange(std::shared_ptr<Exchange> inner, ServiceMetrics& metrics,
+CountedExchange::CountedExchange(std::shared_ptr<HttpExchange> inner, ServiceMetrics& metrics,
                                  RequestNote note, Log log)
     : inner_(std::move(inner)), metrics_(metrics), note_(std::move(note)), log_(log) {
   ++metrics_.in_flight;
 }
 
-void CountedExchange::answer(Reply reply) {
+void CountedExchange::answer(HttpReply reply) {
   sent_ = reply.body.size();
   end_with(reply.status);
   reply.headers.emplace_back(kIdHeader, note_.id);
   inner_->answer(std::move(reply));
 }
 
-void CountedExchange::begin(Reply head) {
+void CountedExchange::begin(HttpReply head) {
   head.headers.emplace_back(kIdHeader, note_.id);
   inner_->begin(std::move(head));
 }

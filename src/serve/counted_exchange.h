@@ -5,12 +5,12 @@
 #include <memory>
 #include <string>
 
-#include "serve/http.h"
-#include "serve/metrics.h"
+#include "http/http.h"
+#include "serve/service_metrics.h"
 
 namespace fovea {
 
-// What metrics and the log say of a request: never a key, an address or any part of a text.
+// The description of a request for metrics and the log: never a key, an address or part of a text.
 struct RequestNote {
   std::string id, method, path;  // path: the route, or the printable path of an unknown one
   std::string endpoint;          // the route, or "other"
@@ -18,23 +18,23 @@ struct RequestNote {
 };
 
 // The header X-Request-Id of the request if it is valid, else a random identifier. Valid: 1 to 64
-// letters, digits and -_.
-std::string request_id(const Request& request);
+// letters, digits, '-', '_' and '.'.
+std::string request_id(const HttpRequest& request);
 
-// An exchange that counts the request and writes a line of the log when it is answered, and adds
-// X-Request-Id to the reply. Thread-safe like Exchange.
-class CountedExchange : public Exchange {
+// An exchange that counts the request in the metrics, writes a log line when it is answered, and
+// adds X-Request-Id to the reply. Thread-safe like HttpExchange. The metrics must outlive it.
+class CountedExchange : public HttpExchange {
  public:
   enum class Log { none, line };
-  CountedExchange(std::shared_ptr<Exchange> inner, ServiceMetrics& metrics, RequestNote note,
+  CountedExchange(std::shared_ptr<HttpExchange> inner, ServiceMetrics& metrics, RequestNote note,
                   Log log);
   ~CountedExchange() override { end_with(inner_->gone() ? 499 : 500); }
 
-  // The model that translates. Call it before another thread may answer.
+  // Sets the name of the model for metrics and the log. Call it before another thread may answer.
   void set_model(const std::string& name) { model_ = name; }
 
-  void answer(Reply reply) override;
-  void begin(Reply head) override;
+  void answer(HttpReply reply) override;
+  void begin(HttpReply head) override;
   void send(std::string part) override;
   void end() override;
   bool gone() const override { return inner_->gone(); }
@@ -44,7 +44,7 @@ class CountedExchange : public Exchange {
   void end_with(int status);
   void write_line(int status, double seconds) const;
 
-  std::shared_ptr<Exchange> inner_;
+  std::shared_ptr<HttpExchange> inner_;
   ServiceMetrics& metrics_;
   RequestNote note_;
   Log log_;

@@ -14,10 +14,10 @@ namespace {
 
 using std::chrono::milliseconds;
 
-std::shared_ptr<Task> task_by(const std::string& client,
-                              const std::shared_ptr<const Engine>& engine,
-                              std::vector<std::string> sentences, Result& result) {
-  auto task = task_of(engine, std::move(sentences), result);
+std::shared_ptr<TranslationTask> task_by(const std::string& client,
+                                         const std::shared_ptr<const ServedModel>& model,
+                                         std::vector<std::string> sentences, Result& result) {
+  auto task = task_of(model, std::move(sentences), result);
   task->client = client;
   return task;
 }
@@ -27,7 +27,7 @@ std::shared_ptr<Task> task_by(const std::string& client,
 struct Flood {
   std::vector<std::string> sentences;
   int64_t beam = 2;
-  std::shared_ptr<const Engine> engine;
+  std::shared_ptr<const ServedModel> model;
   size_t most = 200;  // requests in all
   std::vector<Result> results = std::vector<Result>(200);
   size_t next = 0;
@@ -36,8 +36,8 @@ struct Flood {
   Batcher batcher;
 
   Flood(const BatcherOptions& options, std::vector<std::string> texts,
-        std::shared_ptr<const Engine> model = echo_engine("en", "de"))
-      : sentences(std::move(texts)), engine(std::move(model)), batcher(options) {
+        std::shared_ptr<const ServedModel> served = echo_model("en", "de"))
+      : sentences(std::move(texts)), model(std::move(served)), batcher(options) {
     batcher.observe = [this](const BatchStep&) {
       ++steps;
       refill();
@@ -46,8 +46,8 @@ struct Flood {
   }
   void refill() {
     while (next < most) {
-      const auto task = task_by("flood", engine, sentences, results[next]);
-      task->wish.beam = beam;
+      const auto task = task_by("flood", model, sentences, results[next]);
+      task->decoding.beam = beam;
       if (!batcher.add(task)) return;
       ++next;
     }
@@ -64,8 +64,8 @@ int64_t steps_of_other(Flood& flood) {
   int64_t arrived = 0, done = 0;
   flood.each = [&](int64_t step) {
     if (step != 20) return;
-    const auto task = task_by("other", flood.engine, {"abcd"}, other);
-    task->finish = [&, finish = task->finish](Outcome outcome, auto translations) {
+    const auto task = task_by("other", flood.model, {"abcd"}, other);
+    task->finish = [&, finish = task->finish](TaskOutcome outcome, auto translations) {
       done = flood.steps;
       finish(outcome, std::move(translations));
     };
@@ -75,7 +75,7 @@ int64_t steps_of_other(Flood& flood) {
   flood.run();
   EXPECT_EQ(other.texts, std::vector<std::string>{"abcd"});
   for (size_t i = 0; i < flood.most; ++i) {
-    EXPECT_EQ(flood.results[i].outcome, Outcome::done) << i;
+    EXPECT_EQ(flood.results[i].outcome, TaskOutcome::done) << i;
     EXPECT_EQ(flood.results[i].texts, flood.sentences) << i;
   }
   return done - arrived;
@@ -102,7 +102,7 @@ TEST(Fairness, AFloodWithALargeBeamDelaysNobodyElse) {
 }
 
 TEST(Fairness, AFloodOfClosedBatchesDelaysNobodyElse) {
-  Flood flood({.delay = {}}, {kLong}, closed_echo_engine("en", "de"));
+  Flood flood({.delay = {}}, {kLong}, closed_echo_model("en", "de"));
   EXPECT_LE(steps_of_other(flood), 6);
 }
 
@@ -123,7 +123,7 @@ TEST(Fairness, AFloodIsNotStarved) {
     for (size_t c = 0; c < 8 && next < light.size(); ++c)
       if (next < 8 || light[next - 8].finished > 0) {
         const std::string client = "light " + std::to_string(next % 8);
-        flood.batcher.add(task_by(client, flood.engine, {"abcdefgh"}, light[next++]));
+        flood.batcher.add(task_by(client, flood.model, {"abcdefgh"}, light[next++]));
       }
     if (flood.results[15].finished == 0) before = next;
   };
@@ -134,12 +134,12 @@ TEST(Fairness, AFloodIsNotStarved) {
 
 // Two clients with much to do have equal shares in any order of arrival.
 TEST(Fairness, HeavyClientsShareEvenly) {
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   Batcher batcher({.batch_sentences = 16, .queue_tokens = 1 << 20});
   Result first[20], second;
   const std::vector<std::string> text(100, "abcdefgh");
-  for (Result& result : first) batcher.add(task_by("first", engine, text, result));
-  batcher.add(task_by("second", engine, text, second));
+  for (Result& result : first) batcher.add(task_by("first", model, text, result));
+  batcher.add(task_by("second", model, text, second));
   int others = -1;
   second.finished = 0;
   int64_t steps = 0;
@@ -156,18 +156,18 @@ TEST(Fairness, HeavyClientsShareEvenly) {
 }
 
 TEST(Fairness, NobodyIsRejectedBecauseOfAnother) {
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   Batcher batcher({.queue_tokens = 1000});
   std::vector<Result> results(3000);
   size_t next = 0;
   const auto add = [&](const std::string& client, size_t letters) {
-    return batcher.add(task_by(client, engine, {std::string(letters, 'a')}, results[next++]));
+    return batcher.add(task_by(client, model, {std::string(letters, 'a')}, results[next++]));
   };
   while (add("flood", 40)) continue;
   EXPECT_EQ(batcher.waiting_cost(), 996);
   EXPECT_FALSE(batcher.full()) << "there is room for others";
-  EXPECT_FALSE(batcher.has_room("flood", 12));
-  EXPECT_TRUE(batcher.has_room("other", 12));
+  EXPECT_FALSE(batcher.would_accept("flood", 12));
+  EXPECT_TRUE(batcher.would_accept("other", 12));
   for (int i = 0; i < 80; ++i) EXPECT_TRUE(add("other", 40)) << i;
   EXPECT_TRUE(add("third", 10'000)) << "one request of any size";
   EXPECT_TRUE(batcher.full());
@@ -177,37 +177,37 @@ TEST(Fairness, NobodyIsRejectedBecauseOfAnother) {
 
 // Several that flood share what there is, and still leave room.
 TEST(Fairness, ManyFloodsShareTheQueue) {
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   Batcher batcher({.queue_tokens = 1000});
   std::vector<Result> results(5000);
   size_t next = 0;
   for (int round = 0; round < 100; ++round)
     for (int c = 0; c < 20; ++c)
-      batcher.add(task_by(std::to_string(c), engine, {std::string(40, 'a')}, results[next++]));
+      batcher.add(task_by(std::to_string(c), model, {std::string(40, 'a')}, results[next++]));
   EXPECT_LT(batcher.waiting_cost(), 4000);
-  EXPECT_TRUE(batcher.add(task_by("new", engine, {kLong}, results[next++])));
+  EXPECT_TRUE(batcher.add(task_by("new", model, {kLong}, results[next++])));
   run_out(batcher);
 }
 
 TEST(Fairness, CostGrowsWithBeamAndAlternatives) {
-  Wish wish;
-  EXPECT_EQ(translation_cost(10, wish), 10);
-  wish.beam = 1;
-  EXPECT_EQ(translation_cost(10, wish), 10) << "no less than the default beam of 4";
-  wish.beam = 16;
-  EXPECT_EQ(translation_cost(10, wish), 40);
-  wish.beam = 5;
-  EXPECT_EQ(translation_cost(3, wish), 4);
-  wish.n_best = 8;
-  EXPECT_EQ(translation_cost(10, wish), 20);
+  DecodeOptions decoding;
+  EXPECT_EQ(translation_cost(10, decoding), 10);
+  decoding.beam = 1;
+  EXPECT_EQ(translation_cost(10, decoding), 10) << "no less than the default beam of 4";
+  decoding.beam = 16;
+  EXPECT_EQ(translation_cost(10, decoding), 40);
+  decoding.beam = 5;
+  EXPECT_EQ(translation_cost(3, decoding), 4);
+  decoding.n_best = 8;
+  EXPECT_EQ(translation_cost(10, decoding), 20);
   // A batch has a quarter as many sentences with 16 hypotheses.
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   Batcher batcher({.batch_sentences = 16});
   int64_t most = 0;
   batcher.observe = [&](const BatchStep& step) { most = std::max(most, step.sentences); };
   Result result;
-  const auto task = task_by("a", engine, std::vector<std::string>(50, "ab"), result);
-  task->wish.beam = 16;
+  const auto task = task_by("a", model, std::vector<std::string>(50, "ab"), result);
+  task->decoding.beam = 16;
   batcher.add(task);
   EXPECT_EQ(batcher.waiting_cost(), 50 * 8);
   run_out(batcher);
@@ -216,11 +216,11 @@ TEST(Fairness, CostGrowsWithBeamAndAlternatives) {
 
 TEST(Fairness, TheNumberOfKnownClientsIsBounded) {
   FairQueue queue(1000);
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   std::vector<Result> results(5000);
-  std::vector<std::shared_ptr<Task>> tasks;
+  std::vector<std::shared_ptr<TranslationTask>> tasks;
   for (size_t i = 0; i < results.size(); ++i) {
-    tasks.push_back(task_by(std::to_string(i), engine, {"ab"}, results[i]));
+    tasks.push_back(task_by(std::to_string(i), model, {"ab"}, results[i]));
     queue.add(tasks.back());
     if (i == 0) continue;  // one client stays active: the common start is kept
     queue.take(*tasks.back());
@@ -233,10 +233,10 @@ TEST(Fairness, TheNumberOfKnownClientsIsBounded) {
 
 // Memory may run out where a batch is begun: the thread goes on.
 TEST(Fairness, AThreadSurvivesABatchThatCannotBegin) {
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   Batcher batcher({});
   Result result;
-  const auto task = task_by("a", engine, {"abcd"}, result);
+  const auto task = task_by("a", model, {"abcd"}, result);
   int asked = 0;
   task->abandoned = [&] { return ++asked == 1 ? throw std::bad_alloc() : false; };
   batcher.add(task);

@@ -12,8 +12,8 @@ namespace fovea {
 
 std::string random_id() {
   std::array<unsigned char, 16> b{};
-  check(getrandom(b.data(), b.size(), 0) == static_cast<ssize_t>(b.size()), Exit::unexpected,
-        "the system gives no random numbers");
+  check(getrandom(b.data(), b.size(), 0) == static_cast<ssize_t>(b.size()), ExitCode::unexpected,
+        "cannot read random numbers from the system");
   b[6] = static_cast<unsigned char>((b[6] & 0x0F) | 0x40);  // version 4
   b[8] = static_cast<unsigned char>((b[8] & 0x3F) | 0x80);
   std::string id;
@@ -41,7 +41,8 @@ std::optional<FileStore::File> FileStore::find(const std::string& id, Clock::tim
   return *found->second;
 }
 
-// All but the newest, which has just been promised to somebody, unless it is old as well.
+// Removes expired files, and the oldest ones beyond the limit except the newest file, whose id was
+// just returned.
 void FileStore::forget(Clock::time_point now) {
   while (!files_.empty() &&
          (now - files_.front().made > kAge || (bytes_ > kMostBytes && files_.size() > 1))) {

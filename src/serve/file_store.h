@@ -9,8 +9,9 @@
 
 namespace fovea {
 
-// Translated files that wait to be fetched, in memory alone: no name that a client chose is ever a
-// name on disk. The oldest go when they are old, or when there is no room.
+// A store of translated files until clients download them, in memory only: a name from a client is
+// never used on disk. Files are removed after kAge, or when all exceed kMostBytes, oldest first.
+// Thread-safe.
 class FileStore {
  public:
   using Clock = std::chrono::steady_clock;
@@ -20,9 +21,9 @@ class FileStore {
   };
   static constexpr std::chrono::minutes kAge{10};
   static constexpr size_t kMostBytes = 64 << 20;
-  static constexpr size_t kBytesEach = 4 << 10;  // that a file counts for beside its content
+  static constexpr size_t kBytesEach = 4 << 10;  // counted for each file in addition to its content
 
-  // The id under which it can be fetched; nobody can guess it.
+  // Stores a file. Returns its random id for find().
   std::string keep(std::string name, std::string content, Clock::time_point now = Clock::now());
   std::optional<File> find(const std::string& id, Clock::time_point now = Clock::now());
 

@@ -12,9 +12,9 @@ using Json = nlohmann::ordered_json;
 using std::chrono::milliseconds;
 using testing::HeldExchange;
 
-std::shared_ptr<const Engine> engine_without_attention() {
+std::shared_ptr<const ServedModel> model_without_attention() {
   const Vocabulary words =
-      Vocabulary::from_entries(Cut::words, {{"the", 9}, {"dog", 8}, {"sees", 7}});
+      Vocabulary::from_entries(Segmentation::words, {{"the", 9}, {"dog", 8}, {"sees", 7}});
   ModelConfig config;
   config.type = "recurrent";
   config.encoder_layers = config.decoder_layers = 1;
@@ -22,57 +22,57 @@ std::shared_ptr<const Engine> engine_without_attention() {
   config.max_length = 16;
   config.attention.kind = "none";
   config.source_words = config.target_words = words.size();
-  return std::make_shared<Engine>("none", "en", "de",
-                                  Package{"", config, make_model(config, 1), words, words});
+  return std::make_shared<ServedModel>(
+      "none", "en", "de", ModelBundle{"", config, make_model(config, 1), words, words});
 }
 
-Reply asked(const Engines& engines, const std::string& path, const std::string& type,
-            const std::string& body) {
-  Service service({}, {}, engines);
+HttpReply asked(const ServedModels& models, const std::string& path, const std::string& type,
+                const std::string& body) {
+  Service service({}, {}, models);
   const auto held = std::make_shared<HeldExchange>();
   service.handle({"POST", path, "", {{"content-type", type}, {"host", "h"}}, body, "::1"}, held);
   while (service.batcher().work(milliseconds(0))) continue;
   return held->replies.at(0);
 }
 
-Reply asked_json(const Engines& engines, const std::string& path, const Json& body) {
-  return asked(engines, path, "application/json", body.dump());
+HttpReply asked_json(const ServedModels& models, const std::string& path, const Json& body) {
+  return asked(models, path, "application/json", body.dump());
 }
 
 TEST(HtmlService, DetectsTheLanguageOfTheTextAlone) {
-  const Engines engines{echo_engine("en", "de"), echo_engine("de", "en")};
+  const ServedModels models{echo_model("en", "de"), echo_model("de", "en")};
   const std::string html =
       "<style>.der, .die, .das { und: nicht-auch-eine }</style>"
       "<p title=\"das ist nicht der Titel und auch nicht die Seite\">The dog is here</p>"
       "<script>function ichBinEinProgrammUndNichtDieSprache() {}</script>";
-  Json wish = {{"q", html}, {"source", "auto"}, {"target", "de"}, {"format", "html"}};
-  Json reply = Json::parse(asked_json(engines, "/translate", wish).body);
+  Json question = {{"q", html}, {"source", "auto"}, {"target", "de"}, {"format", "html"}};
+  Json reply = Json::parse(asked_json(models, "/translate", question).body);
   EXPECT_EQ(reply["detectedLanguage"]["language"], "en") << reply;
-  wish["format"] = "text";
-  reply = Json::parse(asked_json(engines, "/translate", wish).body);
+  question["format"] = "text";
+  reply = Json::parse(asked_json(models, "/translate", question).body);
   EXPECT_EQ(reply["detectedLanguage"]["language"], "de") << "where all of it is text";
   reply =
-      Json::parse(asked_json(engines, "/v2/translate",
+      Json::parse(asked_json(models, "/v2/translate",
                              {{"text", {html}}, {"target_lang", "DE"}, {"tag_handling", "html"}})
                       .body);
   EXPECT_EQ(reply["translations"][0]["detected_source_language"], "EN") << reply;
 }
 
 TEST(HtmlService, NeedsNoAttention) {
-  const Engines engines{engine_without_attention()};
+  const ServedModels models{model_without_attention()};
   const std::string html = "<p>the <b>dog</b> sees</p>";
-  Reply reply = asked_json(engines, "/translate",
-                           {{"q", html}, {"source", "en"}, {"target", "de"}, {"format", "html"}});
+  HttpReply reply = asked_json(
+      models, "/translate", {{"q", html}, {"source", "en"}, {"target", "de"}, {"format", "html"}});
   EXPECT_EQ(reply.status, 200) << reply.body;
   EXPECT_NE(reply.body.find("<b>"), std::string::npos) << reply.body;
   reply = asked_json(
-      engines, "/v2/translate",
+      models, "/v2/translate",
       {{"text", {html}}, {"source_lang", "EN"}, {"target_lang", "DE"}, {"tag_handling", "html"}});
   EXPECT_EQ(reply.status, 200) << reply.body;
   const auto part = [](const std::string& name, const std::string& value) {
     return "--B\r\nContent-Disposition: form-data; name=" + name + "\r\n\r\n" + value + "\r\n";
   };
-  reply = asked(engines, "/translate_file", "multipart/form-data; boundary=B",
+  reply = asked(models, "/translate_file", "multipart/form-data; boundary=B",
                 part("source", "en") + part("target", "de") + part("file; filename=a.html", html) +
                     "--B--\r\n");
   EXPECT_EQ(reply.status, 200) << reply.body;

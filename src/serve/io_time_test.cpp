@@ -11,7 +11,7 @@
 #include <latch>
 #include <list>
 
-#include "serve/connection_table.h"
+#include "http/connection_table.h"
 #include "support/asked_service.h"
 #include "support/growth.h"
 #include "support/running_server.h"
@@ -42,11 +42,11 @@ class IoTime : public ::testing::Test {
     ServerOptions options;
     options.port = 0;
     options.costly = &Service::is_costly;
-    options.screen = [&](const Request& head) { return service.screen(head); };
+    options.screen = [&](const HttpRequest& head) { return service.screen(head); };
     return options;
   }
 
-  void handle(Request request, std::shared_ptr<Exchange> exchange) {
+  void handle(HttpRequest request, std::shared_ptr<HttpExchange> exchange) {
     if (request.path == "/clock") {
       pthread_getcpuclockid(pthread_self(), &clock_);
       exchange->answer({.body = "told"});
@@ -66,7 +66,7 @@ class IoTime : public ::testing::Test {
   }
 
   // Until the server's thread has done what there was to do.
-  void settle() {
+  void freeze_for_inference() {
     for (int i = 0; i < 2; ++i)
       control_.send("GET /clock HTTP/1.1\r\nHost: h\r\n\r\n").read("\r\n\r\ntold");
   }
@@ -76,10 +76,10 @@ class IoTime : public ::testing::Test {
     return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
   }
   double seconds_of(const std::function<void()>& act) {
-    settle();
+    freeze_for_inference();
     const double begin = now();
     act();
-    settle();
+    freeze_for_inference();
     const double seconds = now() - begin;
     if (answering_.joinable()) answering_.join();
     run_out(service.batcher());  // what nobody waits for any more
@@ -120,7 +120,7 @@ class IoTime : public ::testing::Test {
   }
   int port() const { return running_.port(); }
 
-  Service service{service_options(), BatcherOptions{}, Engines{echo_engine("en", "de")}};
+  Service service{service_options(), BatcherOptions{}, ServedModels{echo_model("en", "de")}};
 
  private:
   clockid_t clock_{};
@@ -246,20 +246,20 @@ void expect_no_growth(const char* name, const Prepare& prepare) {
 // Whether a model is there is asked on the server's thread. Loading it takes seconds.
 TEST(IoTimeWaiting, ForAModelDoesNotOccur) {
   std::latch begun(1), go(1);
-  const Engine engine({"echo", "en", "de"}, echo_package().config, [&] {
+  const ServedModel model({"echo", "en", "de"}, echo_package().config, [&] {
     begun.count_down();
     go.wait();
     return echo_package();
   });
-  std::thread loading([&] { engine.package(); });
+  std::thread loading([&] { model.package(); });
   begun.wait();
-  auto asked = std::async(std::launch::async, [&] { return engine.loaded(); });
+  auto asked = std::async(std::launch::async, [&] { return model.loaded(); });
   const bool told = asked.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
   EXPECT_TRUE(told);
   if (told) EXPECT_FALSE(asked.get());
   go.count_down();
   loading.join();
-  EXPECT_TRUE(engine.loaded());
+  EXPECT_TRUE(model.loaded());
 }
 
 TEST(IoTimeGrowth, OfKeysIsNone) {
@@ -274,17 +274,17 @@ TEST(IoTimeGrowth, OfKeysIsNone) {
 TEST(IoTimeGrowth, OfConnectionsIsNone) {
   struct Full {
     ConnectionTable table;
-    std::list<std::unique_ptr<ConnectionTable::Place>> places;
+    std::list<std::unique_ptr<ConnectionTable::Entry>> entries;
     size_t clients = 0;
 
     explicit Full(size_t size) : table({size, 0}) {
-      while (places.size() < size) add();
+      while (entries.size() < size) add();
     }
     void add() {
       const std::string client = std::to_string(++clients);
-      EXPECT_TRUE(table.make_room(client));
-      const auto at = places.insert(places.end(), nullptr);
-      *at = table.add(client, [this, at] { places.erase(at); });
+      EXPECT_TRUE(table.make_space(client));
+      const auto at = entries.insert(entries.end(), nullptr);
+      *at = table.add(client, [this, at] { entries.erase(at); });
     }
   };
   expect_no_growth("connections", [](size_t size) {
@@ -303,7 +303,7 @@ TEST(IoTimeGrowth, OfWaitingRequestsIsNone) {
     explicit Waiting(size_t size) {
       while (clients < size) add();
     }
-    std::shared_ptr<Task> add() {
+    std::shared_ptr<TranslationTask> add() {
       auto task = job_of(1, result);
       task->client = std::to_string(++clients);
       queue.add(task);

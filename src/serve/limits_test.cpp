@@ -15,7 +15,7 @@ using testing::HeldExchange;
 using testing::Json;
 using testing::options;
 
-std::string header_of(const Reply& reply, const std::string& name) {
+std::string header_of(const HttpReply& reply, const std::string& name) {
   for (const auto& [known, value] : reply.headers)
     if (known == name) return value;
   return "";
@@ -36,7 +36,7 @@ TEST(Service, AsksForKeysAndHoldsLimits) {
   EXPECT_EQ(ask("goo").status, 403);
   EXPECT_EQ(ask("bad").body, R"({"error":"Invalid API key"})");
   for (int i = 0; i < 3; ++i) EXPECT_EQ(ask("good", i == 1 ? "apiKey" : "api_key").status, 200);
-  const Reply slow = ask("good");
+  const HttpReply slow = ask("good");
   EXPECT_EQ(slow.status, 429);
   EXPECT_EQ(slow.body, R"({"error":"Slowdown: 3 per 1 minute"})");
   EXPECT_TRUE(std::ranges::any_of(
@@ -54,7 +54,7 @@ TEST(Service, AsksForKeysAndHoldsLimits) {
 
 TEST(Service, CountsByTheAddressThatTrustedProxiesName) {
   const auto client = [](int64_t proxies, const Headers& headers) {
-    return Request{"GET", "/", "", headers, "", "::1"}.client(proxies);
+    return HttpRequest{"GET", "/", "", headers, "", "::1"}.client(proxies);
   };
   const Headers chain = {{"x-forwarded-for", "6.6.6.6, 1.2.3.4"}, {"x-forwarded-for", "10.0.0.1"}};
   EXPECT_EQ(client(0, chain), "::1");
@@ -90,13 +90,13 @@ TEST(Service, AFloodLeavesRoomForOthers) {
   std::vector<std::shared_ptr<HeldExchange>> held;
   const auto ask = [&](const std::string& address, const std::string& key, int beam = 4) {
     held.push_back(std::make_shared<HeldExchange>());
-    s.service.handle(Request{"POST",
-                             "/translate",
-                             "q=" + std::string(38, 'x') + "&source=en&target=de&api_key=" + key +
-                                 "&beam_size=" + std::to_string(beam),
-                             {},
-                             "",
-                             address},
+    s.service.handle(HttpRequest{"POST",
+                                 "/translate",
+                                 "q=" + std::string(38, 'x') + "&source=en&target=de&api_key=" +
+                                     key + "&beam_size=" + std::to_string(beam),
+                                 {},
+                                 "",
+                                 address},
                      held.back());
     return held.back()->replies.empty();
   };
@@ -118,7 +118,7 @@ TEST(Service, SlowsDownWrongKeys) {
   o.keys = ApiKeys::parse("good\nunused\n", "keys", 0);
   Asked s(o);
   const auto head = [](const std::string& key, const std::string& address) {
-    return Request{"POST", "/translate", "", {{"authorization", "Bearer " + key}}, "", address};
+    return HttpRequest{"POST", "/translate", "", {{"authorization", "Bearer " + key}}, "", address};
   };
   const auto status = [&](const std::string& key, const std::string& address = "::1") {
     const auto refused = s.service.screen(head(key, address));
@@ -129,7 +129,7 @@ TEST(Service, SlowsDownWrongKeys) {
   const Json body = {{"q", "x"}, {"source", "en"}, {"target", "de"}, {"api_key", "wrong"}};
   for (int i = 0; i < 5; ++i)  // keys in bodies and in headers count together
     EXPECT_EQ(s.ask("POST", "/translate", body.dump()).status, 403) << i;
-  const Reply slow = s.ask("POST", "/translate", body.dump());
+  const HttpReply slow = s.ask("POST", "/translate", body.dump());
   EXPECT_EQ(slow.status, 429);
   EXPECT_EQ(header_of(slow, "Retry-After"), "6");
   EXPECT_EQ(status("wrong"), 429);
@@ -210,7 +210,7 @@ TEST(Service, RefusesWhenTooMuchIsWaiting) {
   Asked s(options(), {.queue_tokens = 10});
   const auto held = std::make_shared<HeldExchange>(), refused = std::make_shared<HeldExchange>();
   const auto question = [](const std::string& text) {
-    return Request{"POST", "/translate", "q=" + text + "&source=en&target=de", {}, "", "::1"};
+    return HttpRequest{"POST", "/translate", "q=" + text + "&source=en&target=de", {}, "", "::1"};
   };
   s.service.handle(question(std::string(90, 'x')), held);
   s.service.handle(question("y"), refused);
@@ -231,7 +231,7 @@ TEST(Service, DescribesWhatKeysBringAbout) {
   size_t closed = 0;
   for (const auto& [path, methods] : api["paths"].items())
     for (const auto& [method, operation] : methods.items()) {
-      const Reply reply = s.ask(method == "get" ? "GET" : "POST", path, "{}");
+      const HttpReply reply = s.ask(method == "get" ? "GET" : "POST", path, "{}");
       const bool needs_key = reply.body.find("to get an API key") != std::string::npos;
       EXPECT_EQ(operation.contains("security"), needs_key) << path;
       for (const char* status : {"413", "503"})
@@ -251,7 +251,7 @@ TEST(Service, DescribesWhatKeysBringAbout) {
 TEST(Service, LooksAtTheKeyInAHeaderBeforeTheBodyIsRead) {
   ServiceOptions o = options();
   const auto head = [](const std::string& path, const std::string& authorization) {
-    return Request{"POST", path, "", {{"authorization", authorization}}};
+    return HttpRequest{"POST", path, "", {{"authorization", authorization}}};
   };
   EXPECT_FALSE(Asked(o).service.screen(head("/translate", "Bearer bad")));
   o.keys = ApiKeys::parse("good\n", "keys", 0);
@@ -293,11 +293,11 @@ TEST(Service, AttentionOfAnAnswerIsBounded) {
     body["q"] = text;
     return body;
   };
-  const Reply some = s.ask("POST", "/translate", asked(8).dump());
+  const HttpReply some = s.ask("POST", "/translate", asked(8).dump());
   EXPECT_EQ(some.status, 200) << some.body.substr(0, 200);
   EXPECT_GT(some.body.size(), size_t{2} << 20);
   EXPECT_NE(s.error(asked(26)).find("takes more than 8 MiB"), std::string::npos);
-  const Reply stream = s.ask("POST", "/v1/translate/stream", asked(26).dump());
+  const HttpReply stream = s.ask("POST", "/v1/translate/stream", asked(26).dump());
   EXPECT_NE(stream.body.find("event: error"), std::string::npos);
   EXPECT_EQ(stream.body.find("event: done"), std::string::npos);
   EXPECT_LT(stream.body.size(), size_t{1} << 20);

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <initializer_list>
 
+#include "base/ascii.h"
 #include "serve/service.h"
 
 namespace fovea {
@@ -322,13 +323,13 @@ std::string Service::description() {
       const bool below = route.path.size() > 1 && route.path.ends_with('/');
       const std::string path = std::string(route.path) + (below ? "{name}" : "");
       if (!api["paths"].contains(path)) continue;  // the page
-      Json& operation = api["paths"][path][lower(route.method)];
+      Json& operation = api["paths"][path][lower_ascii(route.method)];
       const auto add = [&](const char* response, std::initializer_list<const char*> statuses) {
         for (const char* status : statuses)
           if (!operation["responses"].contains(status))
             operation["responses"][status] = {{"$ref", response}};
       };
-      if (route.door != Route::Door::open) {
+      if (route.access != Route::Access::open) {
         add(path.starts_with("/v2/") ? kMessage : kError, {"400", "403", "429"});
         operation["security"] = Json::parse(R"([{"bearer": []}, {"field": []}, {}])");
       }

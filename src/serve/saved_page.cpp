@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "serve/attention_json.h"
-#include "serve/page.h"
+#include "serve/web_page.h"
 #include "text/language.h"
 
 namespace fovea {
@@ -13,14 +13,14 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Nothing is asked of anyone: what runs is in this file, and so are its pictures.
+// The page loads nothing: the file contains all scripts and images.
 constexpr const char* kPolicy =
     "default-src 'none'; script-src 'unsafe-inline' data:; style-src 'unsafe-inline'; "
     "img-src data: blob:; base-uri 'none'; form-action 'none'";
 
 std::string_view bytes_of(std::string_view name) {
   const auto file = std::ranges::find(page_files(), name, &PageFile::name);
-  check(file != page_files().end(), Exit::unexpected, "the page has no file ", name);
+  check(file != page_files().end(), ExitCode::unexpected, "the web page has no file ", name);
   return file->bytes;
 }
 
@@ -32,11 +32,11 @@ std::string replaced(std::string text, std::string_view from, std::string_view t
 
 std::string replaced_once(std::string text, std::string_view from, std::string_view to) {
   const size_t at = text.find(from);
-  check(at != text.npos, Exit::unexpected, "index.html has no ", from);
+  check(at != text.npos, ExitCode::unexpected, "index.html has no ", from);
   return text.replace(at, from.size(), to);
 }
 
-// JSON inside of <script>: no '<' could end it.
+// JSON inside <script>: '<' is escaped, so that it cannot end the script.
 std::string script_json(const Json& value) {
   return replaced(value.dump(-1, ' ', false, Json::error_handler_t::replace), "<", "\\u003c");
 }
@@ -45,7 +45,9 @@ std::string data_url(std::string_view type, std::string_view bytes) {
   return "data:" + std::string(type) + ";base64," + base64(bytes);
 }
 
-// Modules find each other by name through an import map: './dom.js' has no meaning in data: URLs.
+// An import map resolves the modules by name: relative paths such as './dom.js' do not work in
+// data:
+// URLs.
 Json import_map() {
   Json imports = Json::object();
   for (const PageFile& file : page_files()) {
@@ -56,25 +58,25 @@ Json import_map() {
   return {{"imports", std::move(imports)}};
 }
 
-// What the service would have answered.
-Json answers(const Engine& engine, std::span<const SavedSentence> sentences) {
+// The answers that the service would give.
+Json answers(const ServedModel& model, std::span<const SavedSentence> sentences) {
   Json attention = Json::array();
   std::string translation;
   for (const SavedSentence& sentence : sentences) {
-    attention.push_back(attention_json(engine, sentence.text, sentence.translation));
+    attention.push_back(attention_json(model, sentence.text, sentence.translation));
     translation += (translation.empty() ? "" : "\n") + sentence.translation.text;
   }
   Json languages = Json::array();
-  for (const std::string& code : {engine.source(), engine.target()})
+  for (const std::string& code : {model.source(), model.target()})
     languages.push_back({{"code", code}, {"name", language_name(code)}});
-  return {{"models", Json::array({model_json(engine)})},
+  return {{"models", Json::array({model_json(model)})},
           {"languages", std::move(languages)},
           {"reply", {{"translatedText", translation}, {"attention", std::move(attention)}}}};
 }
 
 }  // namespace
 
-std::string saved_page(const Engine& engine, std::span<const SavedSentence> sentences) {
+std::string saved_page(const ServedModel& model, std::span<const SavedSentence> sentences) {
   std::string page(bytes_of("index.html"));
   page = replaced_once(std::move(page), "<meta charset=\"utf-8\">",
                        std::string("<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-"
@@ -87,7 +89,7 @@ std::string saved_page(const Engine& engine, std::span<const SavedSentence> sent
   return replaced_once(std::move(page), "<script type=\"module\" src=\"/web/main.js\"></script>",
                        "<script type=\"importmap\">" + script_json(import_map()) +
                            "</script>\n<script type=\"application/json\" id=\"recorded\">" +
-                           script_json(answers(engine, sentences)) +
+                           script_json(answers(model, sentences)) +
                            "</script>\n<script type=\"module\">import 'fovea/main.js';</script>");
 }
 

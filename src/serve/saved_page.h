@@ -3,19 +3,19 @@
 #include <span>
 #include <string>
 
-#include "serve/engine.h"
+#include "serve/served_model.h"
 
 namespace fovea {
 
-// A sentence with what was asked of Translator about it: attention, and the tree of the search
-// where there was one.
+// A sentence and its translation, with attention and, after a search, the search tree.
 struct SavedSentence {
   std::string text;
   Translation translation;
 };
 
-// The page of the service as one file that needs no server and no network: its modules, its style
-// and its answer about these sentences, of which the reader chooses. Sentences may hold any bytes.
-std::string saved_page(const Engine& engine, std::span<const SavedSentence> sentences);
+// The web page of the service as one HTML file that needs no server and no network. It contains the
+// scripts, the style and the answers for these sentences, among which the reader can choose.
+// Sentences may contain any bytes.
+std::string saved_page(const ServedModel& model, std::span<const SavedSentence> sentences);
 
 }  // namespace fovea

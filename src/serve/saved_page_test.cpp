@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "serve/page.h"
+#include "serve/web_page.h"
 #include "support/echo_engine.h"
 
 namespace fovea {
@@ -24,8 +24,8 @@ std::string between(const std::string& text, const std::string& from, const std:
 }
 
 TEST(SavedPage, HoldsAllModulesAndNoAddress) {
-  const auto engine = echo_engine("en", "de");
-  const std::string page = saved_page(*engine, {});
+  const auto model = echo_model("en", "de");
+  const std::string page = saved_page(*model, {});
   const Json map = Json::parse(between(page, "<script type=\"importmap\">", "</script>"));
   size_t modules = 0;
   for (const PageFile& file : page_files()) {
@@ -41,12 +41,12 @@ TEST(SavedPage, HoldsAllModulesAndNoAddress) {
 }
 
 TEST(SavedPage, SentencesStayData) {
-  const auto engine = echo_engine("en", "de");
+  const auto model = echo_model("en", "de");
   const std::string hostile = "</script><!--<script>\xff\"";
   Translation translation;
   translation.text = hostile;
   const std::vector<SavedSentence> sentences{{hostile, translation}, {"b", {}}};
-  const std::string page = saved_page(*engine, sentences);
+  const std::string page = saved_page(*model, sentences);
   EXPECT_EQ(count(page, "<script"), 3u);
   EXPECT_EQ(count(page, "</script>"), 3u);
   EXPECT_EQ(count(page, "<!--<script>"), 0u);
@@ -58,20 +58,20 @@ TEST(SavedPage, SentencesStayData) {
   EXPECT_EQ(recorded["models"][0]["source"], "en");
 }
 
-TEST(Engine, ReadsItsWeightsWhenTheyAreNeeded) {
+TEST(ServedModel, ReadsItsWeightsWhenTheyAreNeeded) {
   ModelConfig config;
   config.source_words = config.target_words = 10;
   int loads = 0;
-  const Engine engine({"late", "en", "de", true}, config, [&] {
-    if (++loads == 1) fail(Exit::model, "gone for a moment");
+  const ServedModel model({"late", "en", "de", true}, config, [&] {
+    if (++loads == 1) fail(ExitCode::model, "gone for a moment");
     return echo_package();
   });
-  EXPECT_EQ(engine.parameters(), declare_model(config)->parameters().size());
-  EXPECT_FALSE(engine.loaded());
-  EXPECT_THROW(engine.package(), Error);
-  EXPECT_FALSE(engine.loaded());
-  EXPECT_EQ(&engine.package(), &engine.package());
-  EXPECT_TRUE(engine.loaded());
+  EXPECT_EQ(model.parameters(), declare_model(config)->parameters().size());
+  EXPECT_FALSE(model.loaded());
+  EXPECT_THROW(model.package(), Error);
+  EXPECT_FALSE(model.loaded());
+  EXPECT_EQ(&model.package(), &model.package());
+  EXPECT_TRUE(model.loaded());
   EXPECT_EQ(loads, 2);
 }
 

@@ -7,21 +7,22 @@
 #include <optional>
 #include <set>
 
+#include "base/ascii.h"
 #include "base/log_fields.h"
 #include "base/utf8.h"
-#include "serve/client_address.h"
-#include "serve/refusal.h"
+#include "http/client_address.h"
+#include "http/http_error.h"
 
 namespace fovea {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// DeepL's clients look for another word than LibreTranslate's.
-Reply refusal_reply(const std::string& endpoint, const Refusal& refusal) {
+// Clients of DeepL and of LibreTranslate expect different keys.
+HttpReply reply_for(const std::string& endpoint, const HttpError& error) {
   const char* const key = endpoint.starts_with("/v2/") ? "message" : "error";
-  Reply reply = json_reply({{key, refusal.text()}}, refusal.status());
-  reply.headers = refusal.headers();
+  HttpReply reply = json_reply({{key, error.text()}}, error.status());
+  reply.headers = error.headers();
   return reply;
 }
 
@@ -29,11 +30,11 @@ std::string retry_after(double seconds) {
   return std::to_string(static_cast<int64_t>(std::ceil(seconds)));
 }
 
-// That in the header Authorization; "" where there is none.
-std::string key_in_header(const Request& head) {
+// The key in the header Authorization; "" if there is none.
+std::string key_in_header(const HttpRequest& head) {
   const std::string_view header = head.header("authorization");
   for (const std::string_view scheme : {"Bearer ", "DeepL-Auth-Key "})
-    if (lower(header.substr(0, scheme.size())) == lower(scheme))
+    if (lower_ascii(header.substr(0, scheme.size())) == lower_ascii(scheme))
       return std::string(header.substr(scheme.size()));
   return "";
 }
@@ -41,7 +42,7 @@ std::string key_in_header(const Request& head) {
 }  // namespace
 
 const std::vector<Service::Route>& Service::routes() {
-  using enum Route::Door;
+  using enum Route::Access;
   static const std::vector<Route> all = {
       {"GET", "/", &Service::page, open},
       {"GET", "/web/", &Service::page, open},
@@ -71,8 +72,8 @@ const std::vector<Service::Route>& Service::routes() {
   return all;
 }
 
-Service::Service(ServiceOptions options, const BatcherOptions& batches, Engines engines)
-    : options_(std::move(options)), batcher_(batches), engines_(std::move(engines)),
+Service::Service(ServiceOptions options, const BatcherOptions& batches, ServedModels models)
+    : options_(std::move(options)), batcher_(batches), models_(std::move(models)),
       keys_(std::make_shared<const ApiKeys>(std::move(options_.keys))) {
   batcher_.observe = [this](const BatchStep& step) {
     if (step.began > 0) metrics_.queue_wait.observe(step.waited);
@@ -82,9 +83,9 @@ Service::Service(ServiceOptions options, const BatcherOptions& batches, Engines 
   };
 }
 
-void Service::replace(Engines engines) {
+void Service::replace(ServedModels models) {
   const std::lock_guard hold(mutex_);
-  engines_ = std::move(engines);
+  models_ = std::move(models);
 }
 
 void Service::replace_keys(ApiKeys keys) {
@@ -98,8 +99,8 @@ std::shared_ptr<const ApiKeys> Service::keys() const {
   return keys_;
 }
 
-Service::Found Service::find(const Request& request) {
-  Found found;
+Service::RouteMatch Service::find_route(const HttpRequest& request) {
+  RouteMatch found;
   const std::string method = request.method == "HEAD" ? "GET" : request.method;
   for (const Route& route : routes()) {
     const bool below = route.path.size() > 1 && route.path.ends_with('/');
@@ -117,27 +118,28 @@ void Service::count_refused(int status) {
               fmt::format("refused unread: {}", status));
 }
 
-std::optional<Reply> Service::screen(const Request& head) {
-  const Found found = find(head);
+std::optional<HttpReply> Service::screen(const HttpRequest& head) {
+  const RouteMatch found = find_route(head);
   const std::string key = key_in_header(head);
-  if (!found.route || found.route->door == Route::Door::open || key.empty()) return std::nullopt;
+  if (!found.route || found.route->access == Route::Access::open || key.empty())
+    return std::nullopt;
   try {
     check_key(head, *keys(), key);
-  } catch (const Refusal& refusal) {
-    Reply reply = refusal_reply(found.endpoint(), refusal);
+  } catch (const HttpError& error) {
+    HttpReply reply = reply_for(found.endpoint(), error);
     reply.headers.emplace_back("X-Request-Id", request_id(head));
     return reply;
   }
   return std::nullopt;
 }
 
-bool Service::is_costly(const Request& head) {
-  const Found found = find(head);
+bool Service::is_costly(const HttpRequest& head) {
+  const RouteMatch found = find_route(head);
   return found.route && found.route->cost == Route::Cost::of_answer;
 }
 
-void Service::handle(Request request, std::shared_ptr<Exchange> exchange) {
-  const Found all = find(request);
+void Service::handle(HttpRequest request, std::shared_ptr<HttpExchange> exchange) {
+  const RouteMatch all = find_route(request);
   const Route* const found = all.route;
   const Route* const known = all.path;
   const std::string endpoint = all.endpoint();
@@ -152,106 +154,112 @@ void Service::handle(Request request, std::shared_ptr<Exchange> exchange) {
   if (request.method == "OPTIONS") return counted->answer({.status = 204, .type = ""});
   if (!known) return counted->answer(error_reply(404, "Not Found"));
   if (!found) {
-    Reply reply = error_reply(405, "The method is not allowed for the requested URL.");
+    HttpReply reply = error_reply(405, "The method is not allowed for the requested URL.");
     reply.headers.emplace_back("Allow", known->method);
     return counted->answer(std::move(reply));
   }
   try {
-    Call call{std::move(request), counted};
-    if (found->door != Route::Door::open) admit(call, found->door);
+    RequestContext context{std::move(request), counted};
+    if (found->access != Route::Access::open) admit(context, found->access);
     {
       const std::lock_guard hold(mutex_);
-      call.engines = engines_;
+      context.models = models_;
     }
-    (this->*found->act)(std::move(call));
-  } catch (const Refusal& refusal) {
-    counted->answer(refusal_reply(endpoint, refusal));
+    (this->*found->handler)(std::move(context));
+  } catch (const HttpError& error) {
+    counted->answer(reply_for(endpoint, error));
   }
 }
 
-const Parameters& Service::Call::parameters() {
-  if (!parsed) parsed = std::make_shared<const Parameters>(request);
+const RequestParameters& Service::RequestContext::parameters() {
+  if (!parsed) parsed = std::make_shared<const RequestParameters>(request);
   return *parsed;
 }
 
-// The key of a request, wherever clients put it: a field, Authorization, the query.
-std::string Service::key_of(Call& call) {
-  if (std::string key = key_in_header(call.request); !key.empty()) return key;
+// The key of a request: from the header Authorization, a field of the body, or the query.
+std::string Service::key_of(RequestContext& context) {
+  if (std::string key = key_in_header(context.request); !key.empty()) return key;
   for (const char* name : {"api_key", "apiKey", "auth_key"})
-    if (auto key = call.parameters().text(name)) return *key;
+    if (auto key = context.parameters().text(name)) return *key;
   return "";
 }
 
-std::string Service::address_of(const Request& request) const {
+std::string Service::address_of(const HttpRequest& request) const {
   return client_group(request.client(options_.proxies));
 }
 
-// Null without a key; Refusal 403 or 429 if it is wrong, or too many were.
-const ApiKey* Service::check_key(const Request& request, const ApiKeys& keys,
+// Null without a key. Throws HttpError 403 if the key is wrong, 429 after too many wrong keys.
+const ApiKey* Service::check_key(const HttpRequest& request, const ApiKeys& keys,
                                  const std::string& given) {
   if (keys.empty() || given.empty()) return nullptr;
   const std::string address = address_of(request);
   const auto now = Clock::now();
   if (const auto wait = guard_.wait(address, given, now))
-    throw Refusal(429, "Slowdown: too many wrong API keys from this address",
-                  {{"Retry-After", retry_after(*wait)}});
+    throw HttpError(429, "Slowdown: too many wrong API keys from this address",
+                    {{"Retry-After", retry_after(*wait)}});
   const ApiKey* const key = keys.find(given);
   if (!key) {
     guard_.reject(address, now);
-    throw Refusal(403, "Invalid API key");
+    throw HttpError(403, "Invalid API key");
   }
   guard_.accept(address, given);
   return key;
 }
 
-void Service::admit(Call& call, Route::Door door) {
+void Service::admit(RequestContext& context, Route::Access access) {
   const std::shared_ptr<const ApiKeys> keys = this->keys();
-  const ApiKey* const key = keys->empty() ? nullptr : check_key(call.request, *keys, key_of(call));
-  const bool needed = options_.keys_required || (door == Route::Door::operators && !keys->empty());
-  if (!key && needed) throw Refusal(400, "Please contact the server operator to get an API key");
-  call.client = key ? "key " + key->key : "address " + address_of(call.request);
-  if (door == Route::Door::operators) return;
+  const ApiKey* const key =
+      keys->empty() ? nullptr : check_key(context.request, *keys, key_of(context));
+  const bool needed =
+      options_.keys_required || (access == Route::Access::operators && !keys->empty());
+  if (!key && needed) throw HttpError(400, "Please contact the server operator to get an API key");
+  context.client = key ? "key " + key->key : "address " + address_of(context.request);
+  if (access == Route::Access::operators) return;
   const int64_t per_minute = key ? key->per_minute : options_.requests_per_minute;
-  if (const auto wait = limiter_.ask(call.client, per_minute, Clock::now()))
-    throw Refusal(429, fmt::format("Slowdown: {} per 1 minute", per_minute),
-                  {{"Retry-After", retry_after(*wait)}});
+  if (const auto wait = limiter_.take(context.client, per_minute, Clock::now()))
+    throw HttpError(429, fmt::format("Slowdown: {} per 1 minute", per_minute),
+                    {{"Retry-After", retry_after(*wait)}});
 }
 
-void Service::health(Call call) { call.exchange->answer(json_reply({{"status", "ok"}})); }
-void Service::alive(Call call) { call.exchange->answer(json_reply({{"status", "ok"}})); }
+void Service::health(RequestContext context) {
+  context.exchange->answer(json_reply({{"status", "ok"}}));
+}
+void Service::alive(RequestContext context) {
+  context.exchange->answer(json_reply({{"status", "ok"}}));
+}
 
-void Service::ready(Call call) {
+void Service::ready(RequestContext context) {
   const char* const why = draining_         ? "shutting down"
                           : batcher_.full() ? "the queue is full"
                                             : nullptr;
-  call.exchange->answer(why ? json_reply({{"status", why}}, 503) : json_reply({{"status", "ok"}}));
+  context.exchange->answer(why ? json_reply({{"status", why}}, 503)
+                               : json_reply({{"status", "ok"}}));
 }
 
-void Service::metrics(Call call) {
+void Service::metrics(RequestContext context) {
   ServiceMetrics::Now now{.queue = static_cast<int64_t>(batcher_.waiting())};
   if (options_.connections) now.connections = static_cast<int64_t>(options_.connections());
-  for (const auto& engine : call.engines)
-    now.models.push_back(
-        {engine->name(), engine->source(), engine->target(), engine->parameters()});
-  call.exchange->answer({.body = metrics_.text(now),
-                         .type = "text/plain; version=0.0.4; charset=utf-8",
-                         .readers = Readers::same_origin});
+  for (const auto& model : context.models)
+    now.models.push_back({model->name(), model->source(), model->target(), model->parameters()});
+  context.exchange->answer({.body = metrics_.text(now),
+                            .type = "text/plain; version=0.0.4; charset=utf-8",
+                            .cors = CorsPolicy::same_origin});
 }
 
-void Service::openapi(Call call) { call.exchange->answer({.body = description()}); }
+void Service::openapi(RequestContext context) { context.exchange->answer({.body = description()}); }
 
-Reply json_reply(const nlohmann::ordered_json& value, int status) {
+HttpReply json_reply(const nlohmann::ordered_json& value, int status) {
   return {.status = status,
           .body = value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace)};
 }
 
-Reply error_reply(int status, const std::string& text) {
+HttpReply error_reply(int status, const std::string& text) {
   return json_reply({{"error", text}}, status);
 }
 
-std::vector<std::string> known_languages(const Engines& engines) {
+std::vector<std::string> known_languages(const ServedModels& models) {
   std::set<std::string> codes;
-  for (const auto& engine : engines) codes.insert({engine->source(), engine->target()});
+  for (const auto& model : models) codes.insert({model->source(), model->target()});
   return {codes.begin(), codes.end()};
 }
 

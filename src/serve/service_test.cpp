@@ -113,7 +113,7 @@ TEST(Service, RefusesInLibreTranslatesWords) {
   EXPECT_EQ(s.ask("GET", "/download_file/../../etc/passwd").status, 404);
   EXPECT_EQ(s.ask("POST", "/suggest", "{}").status, 403);
   Asked one(options());
-  one.service.replace({echo_engine("en", "de")});
+  one.service.replace({echo_model("en", "de")});
   EXPECT_EQ(one.error({{"q", "x"}, {"source", "de"}, {"target", "en"}}),
             "English (en) is not available as a target language from German (de)");
 }
@@ -132,7 +132,7 @@ TEST(Service, TranslatesFilesWithoutTouchingAny) {
       Json::parse(upload("../../etc/my letter.txt", "One.\nTwo.\n").body)["translatedFileUrl"];
   ASSERT_TRUE(url.starts_with("http://h:5000/download_file/")) << url;
   EXPECT_TRUE(url.ends_with(".my_letter_de.txt")) << url;
-  const Reply file = s.ask("GET", url.substr(13));
+  const HttpReply file = s.ask("GET", url.substr(13));
   EXPECT_EQ(file.body, "One.\nTwo.\n");
   EXPECT_EQ(upload("a.pdf", "x").body, R"({"error":"Invalid request: file format not supported"})");
   EXPECT_EQ(upload("a.txt", "\xFF").status, 400);
@@ -186,7 +186,7 @@ TEST(Service, TextsThatStayAsTheyAreHaveEverythingThatWasAskedFor) {
 
 TEST(Service, StreamsSentences) {
   Asked s;
-  const Reply reply =
+  const HttpReply reply =
       s.ask("POST", "/v1/translate/stream", R"({"q":"One. Two.","source":"en","target":"de"})");
   EXPECT_EQ(reply.type, "text/event-stream; charset=utf-8");
   EXPECT_NE(
@@ -221,13 +221,13 @@ TEST(Service, StreamsWords) {
                            {"alternatives", beam - 1},
                            {"n_best", beam}};
     const auto events = events_of(s.ask("POST", "/v1/translate/stream", question.dump()).body);
-    std::map<std::string, std::string> grown;
+    std::map<std::string, std::string> prefixes;
     std::set<std::string> done;
     int words = 0;
     for (const auto& [name, data] : events) {
       if (name == "done") continue;
       const std::string which = data["text"].dump() + "." + data["sentence"].dump();
-      std::string& text = grown[which];
+      std::string& text = prefixes[which];
       EXPECT_FALSE(done.contains(which)) << "nothing comes after a whole sentence";
       if (name == "words") {
         text += data["added"];
@@ -243,7 +243,7 @@ TEST(Service, StreamsWords) {
     if (beam == 1) {
       EXPECT_EQ(words, 6) << "each for itself";
     }
-    EXPECT_EQ(grown["0.1"], "Four five");
+    EXPECT_EQ(prefixes["0.1"], "Four five");
     EXPECT_EQ(events.back(), Event("done", s.post("/translate", question)));
   }
 }
@@ -278,7 +278,7 @@ TEST(Service, DescribesItselfAndItsFigures) {
   s.post("/translate", {{"q", "x"}, {"source", "en"}, {"target", "de"}});
   const Json api = Json::parse(s.ask("GET", "/openapi.json").body);
   EXPECT_TRUE(api["paths"].contains("/translate"));
-  const Reply metrics = s.ask("GET", "/metrics");
+  const HttpReply metrics = s.ask("GET", "/metrics");
   EXPECT_EQ(head_of(metrics).find("Access-Control"), std::string::npos) << "not for web pages";
   EXPECT_EQ(metrics.type, "text/plain; version=0.0.4; charset=utf-8");
   EXPECT_NE(metrics.body.find(R"(requests_total{endpoint="/translate",code="200"} 1)"),
@@ -287,7 +287,7 @@ TEST(Service, DescribesItselfAndItsFigures) {
   s.service.drain();
   EXPECT_EQ(s.ask("GET", "/readyz").status, 503);
   EXPECT_EQ(s.ask("GET", "/livez").status, 200);
-  const Reply options = s.ask("OPTIONS", "/translate");
+  const HttpReply options = s.ask("OPTIONS", "/translate");
   EXPECT_EQ(options.status, 204);
 }
 
@@ -298,7 +298,7 @@ TEST(Service, CountsRequestsThatCouldNotBeRead) {
             std::string::npos);
 }
 
-std::string header_of(const Reply& reply, const std::string& name) {
+std::string header_of(const HttpReply& reply, const std::string& name) {
   for (const auto& [known, value] : reply.headers)
     if (known == name) return value;
   return "";
@@ -306,12 +306,12 @@ std::string header_of(const Reply& reply, const std::string& name) {
 
 TEST(Service, ThePageIsPartOfTheProgram) {
   Asked s;
-  const Reply index = s.ask("GET", "/");
+  const HttpReply index = s.ask("GET", "/");
   EXPECT_EQ(index.type, "text/html; charset=utf-8");
   EXPECT_EQ(header_of(index, "Content-Security-Policy").find("default-src 'self';"), 0u);
   std::ifstream file(std::string(FOVEA_SOURCE) + "/web/index.html");
   EXPECT_EQ(index.body, std::string(std::istreambuf_iterator<char>(file), {}));
-  const Reply script = s.ask("GET", "/web/main.js");
+  const HttpReply script = s.ask("GET", "/web/main.js");
   EXPECT_EQ(script.type, "text/javascript; charset=utf-8");
   EXPECT_NE(script.body.find("import"), std::string::npos);
   EXPECT_EQ(s.ask("GET", "/web/style.css").type, "text/css; charset=utf-8");

@@ -3,14 +3,15 @@
 #include <string>
 #include <string_view>
 
-#include "serve/engine.h"
-#include "text/detector.h"
+#include "serve/served_model.h"
+#include "text/language_detector.h"
 
 namespace fovea {
 
-// The language that source=auto takes a text for, of those that the models know: the most probable
-// one, else one that a model translates into `target` from, with confidence 0. Refusal 400 where
-// the text is certainly in a language that no model knows.
-Detected source_language(std::string_view text, const Engines& engines, const std::string& target);
+// The source language for source=auto: the most probable of the languages of the models. If there
+// is no evidence, the source language of a model for `target`, with confidence 0. Throws HttpError
+// 400 if the text is certainly in a language without a model.
+DetectedLanguage source_language(std::string_view text, const ServedModels& models,
+                                 const std::string& target);
 
 }  // namespace fovea

@@ -11,8 +11,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Reply asked_json(const Engines& engines, const std::string& path, const Json& body) {
-  Service service({}, {}, engines);
+HttpReply asked_json(const ServedModels& models, const std::string& path, const Json& body) {
+  Service service({}, {}, models);
   const auto held = std::make_shared<testing::HeldExchange>();
   const Headers headers{{"content-type", "application/json"}, {"host", "h"}};
   service.handle({"POST", path, "", headers, body.dump(), "::1"}, held);
@@ -22,85 +22,87 @@ Reply asked_json(const Engines& engines, const std::string& path, const Json& bo
 
 const char* const kChinese = "我们是老师。她有一本书。";
 
-Json auto_wish(const char* text, const char* target) {
+Json auto_question(const char* text, const char* target) {
   return {{"q", text}, {"source", "auto"}, {"target", target}};
 }
 
 TEST(SourceLanguage, IsTheMostProbableThatAModelReads) {
-  const Engines engines{echo_engine("zh-Hans", "en"), echo_engine("en", "zh-Hans"),
-                        echo_engine("de", "en")};
-  EXPECT_EQ(source_language(kChinese, engines, "en").language, "zh-Hans");
-  EXPECT_EQ(source_language("Das ist ein Hund.", engines, "en").language, "de");
-  EXPECT_EQ(source_language("This is a dog.", engines, "zh-Hans").language, "en");
+  const ServedModels models{echo_model("zh-Hans", "en"), echo_model("en", "zh-Hans"),
+                            echo_model("de", "en")};
+  EXPECT_EQ(source_language(kChinese, models, "en").language, "zh-Hans");
+  EXPECT_EQ(source_language("Das ist ein Hund.", models, "en").language, "de");
+  EXPECT_EQ(source_language("This is a dog.", models, "zh-Hans").language, "en");
   // A model of simplified Chinese is the best there is for traditional Chinese.
-  const Detected traditional = source_language("這是我們的書，還有兩個學生。", engines, "en");
+  const DetectedLanguage traditional =
+      source_language("這是我們的書，還有兩個學生。", models, "en");
   EXPECT_EQ(traditional.language, "zh-Hans");
   // A word of Dutch, which no model reads, is too short to be refused for.
-  const Detected unsure = source_language("fiets", engines, "en");
+  const DetectedLanguage unsure = source_language("fiets", models, "en");
   EXPECT_TRUE(unsure.language == "de" || unsure.language == "en") << unsure.language;
   EXPECT_LT(unsure.confidence, kGuess);
 }
 
 TEST(SourceLanguage, WithoutEvidenceIsOneThatIsTranslatedIntoTheTarget) {
-  const Engines engines{echo_engine("de", "en"), echo_engine("en", "de")};
+  const ServedModels models{echo_model("de", "en"), echo_model("en", "de")};
   for (const char* text : {"", "123", "\U0001F600"}) {
-    EXPECT_EQ(source_language(text, engines, "en").language, "de") << text;
-    EXPECT_EQ(source_language(text, engines, "de").language, "en") << text;
-    EXPECT_EQ(source_language(text, engines, "en").confidence, 0) << text;
+    EXPECT_EQ(source_language(text, models, "en").language, "de") << text;
+    EXPECT_EQ(source_language(text, models, "de").language, "en") << text;
+    EXPECT_EQ(source_language(text, models, "en").confidence, 0) << text;
   }
-  EXPECT_EQ(source_language("123", {echo_engine("en", "de")}, "en").language, "en");
+  EXPECT_EQ(source_language("123", {echo_model("en", "de")}, "en").language, "en");
 }
 
 TEST(SourceLanguage, ThatNoModelReadsIsRefusedByName) {
-  const Engines engines{echo_engine("en", "de")};
-  const Reply reply = asked_json(engines, "/translate", auto_wish(kChinese, "de"));
+  const ServedModels models{echo_model("en", "de")};
+  const HttpReply reply = asked_json(models, "/translate", auto_question(kChinese, "de"));
   EXPECT_EQ(reply.status, 400) << reply.body;
   EXPECT_NE(reply.body.find("Chinese (zh-Hans) is not supported"), std::string::npos) << reply.body;
-  const Reply deepl =
-      asked_json(engines, "/v2/translate", {{"text", {kChinese}}, {"target_lang", "DE"}});
+  const HttpReply deepl =
+      asked_json(models, "/v2/translate", {{"text", {kChinese}}, {"target_lang", "DE"}});
   EXPECT_EQ(deepl.status, 400) << deepl.body;
 }
 
 TEST(SourceLanguage, IsNeverTheTargetsByMistake) {
-  const Engines engines{echo_engine("zh-Hans", "en"), echo_engine("en", "zh-Hans")};
-  const Json reply = Json::parse(asked_json(engines, "/translate", auto_wish(kChinese, "en")).body);
+  const ServedModels models{echo_model("zh-Hans", "en"), echo_model("en", "zh-Hans")};
+  const Json reply =
+      Json::parse(asked_json(models, "/translate", auto_question(kChinese, "en")).body);
   EXPECT_EQ(reply["detectedLanguage"]["language"], "zh-Hans") << reply;
   EXPECT_GT(reply["detectedLanguage"]["confidence"], 90) << reply;
 }
 
 TEST(Warnings, NameWhatTheModelCannotRead) {
-  const Engines engines{echo_engine("en", "de")};
-  Json wish = {{"q", kChinese}, {"source", "en"}, {"target", "de"}};
-  Json reply = Json::parse(asked_json(engines, "/translate", wish).body);
+  const ServedModels models{echo_model("en", "de")};
+  Json question = {{"q", kChinese}, {"source", "en"}, {"target", "de"}};
+  Json reply = Json::parse(asked_json(models, "/translate", question).body);
   ASSERT_EQ(reply["warnings"].size(), 2u) << reply;
   EXPECT_EQ(reply["warnings"][0]["code"], "unreadable");
   EXPECT_EQ(reply["warnings"][0]["text"], 0);
   EXPECT_GT(reply["warnings"][0]["unknown"], 0);
   EXPECT_EQ(reply["warnings"][1]["code"], "other_language");
   EXPECT_EQ(reply["warnings"][1]["language"], "zh-Hans");
-  wish["q"] = {"the dog is here", "das ist ein kleiner Hund und er läuft durch den Schnee"};
-  reply = Json::parse(asked_json(engines, "/translate", wish).body);
+  question["q"] = {"the dog is here", "das ist ein kleiner Hund und er läuft durch den Schnee"};
+  reply = Json::parse(asked_json(models, "/translate", question).body);
   ASSERT_GE(reply["warnings"].size(), 1u) << reply;
   EXPECT_EQ(reply["warnings"].back()["code"], "other_language");
   EXPECT_EQ(reply["warnings"].back()["language"], "de");
   EXPECT_EQ(reply["warnings"].back()["text"], 1);
   reply = Json::parse(
       asked_json(
-          engines, "/v2/translate",
+          models, "/v2/translate",
           {{"text", {"the dog is here", kChinese}}, {"source_lang", "EN"}, {"target_lang", "DE"}})
           .body);
   EXPECT_FALSE(reply["translations"][0].contains("warnings")) << reply;
   EXPECT_EQ(reply["translations"][1]["warnings"][0]["code"], "unreadable") << reply;
-  const Reply stream = asked_json(engines, "/v1/translate/stream",
-                                  {{"q", kChinese}, {"source", "en"}, {"target", "de"}});
+  const HttpReply stream = asked_json(models, "/v1/translate/stream",
+                                      {{"q", kChinese}, {"source", "en"}, {"target", "de"}});
   EXPECT_NE(stream.body.find(R"("warnings":[{"code":"unreadable")"), std::string::npos)
       << stream.body;
 }
 
 TEST(Warnings, AreAbsentWhereAllIsWell) {
-  const Engines engines{echo_engine("en", "de")};
+  const ServedModels models{echo_model("en", "de")};
   for (const char* text : {"the dog is here", "ok", "123", ""})
-    EXPECT_FALSE(Json::parse(asked_json(engines, "/translate",
+    EXPECT_FALSE(Json::parse(asked_json(models, "/translate",
                                         {{"q", text}, {"source", "en"}, {"target", "de"}})
                                  .body)
                      .contains("warnings"))

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cassert>
 
-#include "base/brief_lock.h"
 #include "base/check.h"
+#include "base/spin_lock.h"
 
 namespace fovea {
 
@@ -53,7 +53,7 @@ std::size_t Arena::release_blocks(Less less) {
   for (auto block = blocks_.begin(); less && block != blocks_.end();) {
     const auto [start, bytes] = *block;
     auto free = by_address_.upper_bound(start);
-    const bool any = free != by_address_.begin();  // begins at or before it
+    const bool any = free != by_address_.begin();  // a free piece begins at or before this block
     if (any) --free;
     if (!any || free->first + free->second < start + bytes) {
       ++block;
@@ -73,11 +73,11 @@ std::size_t Arena::release_blocks(Less less) {
 }
 
 void Arena::join(std::byte* start, std::size_t bytes) {
-  const auto joins = [&](std::byte* at) {
+  const auto may_join = [&](std::byte* at) {
     return blocks_kind_ == Blocks::joined || !blocks_.contains(at);
   };
   auto next = by_address_.lower_bound(start);
-  if (next != by_address_.end() && next->first == start + bytes && joins(next->first)) {
+  if (next != by_address_.end() && next->first == start + bytes && may_join(next->first)) {
     const std::size_t more = next->second;
     remove(next->first, more);
     bytes += more;
@@ -85,7 +85,7 @@ void Arena::join(std::byte* start, std::size_t bytes) {
   auto before = by_address_.lower_bound(start);
   if (before != by_address_.begin()) {
     --before;
-    if (before->first + before->second == start && joins(start)) {
+    if (before->first + before->second == start && may_join(start)) {
       start = before->first;
       const std::size_t more = before->second;
       remove(start, more);

@@ -11,14 +11,19 @@
 namespace fovea {
 
 // Note [Best fit]
-// Free blocks are kept by address (to join neighbours) and by size (to find the smallest that
-// fits; the lowest address among equals, so the choice does not depend on history alone).
+// The arena keeps free blocks by address, to join neighbours, and by size, to find the smallest
+// that fits. Among equal sizes it takes the lowest address, so that the choice does not depend on
+// history alone.
+//
+// A memory allocator for one device. Thread-safe. The caller passes the size of a piece to
+// give_back(), as it passed it to take().
 class Arena {
  public:
-  // Memory from the device in blocks of a multiple of `chunk` bytes; more(bytes, use) throws where
-  // there is none. Then blocks that are wholly free are first given back by less(), if there is
-  // one: with none, addresses stay good for graphs that know them until release() is called.
-  // Joined blocks are one where they touch; apart, no piece crosses from one into another.
+  // Gets memory from the device in blocks of a multiple of `chunk` bytes. more(bytes, use) throws
+  // if the device has no memory. The arena then returns completely free blocks by less(), if it has
+  // one, and tries again. Without less() all addresses stay valid for the graphs that use them,
+  // until release(less). Blocks::joined merges free blocks that touch. With Blocks::apart no piece
+  // crosses from one block into another.
   using More = std::byte* (*)(std::size_t bytes, const MemoryUse& use);
   using Less = void (*)(std::byte* start, std::size_t bytes);
   enum class Blocks { apart, joined };
@@ -28,19 +33,20 @@ class Arena {
   std::byte* take(std::size_t bytes);
   void give_back(std::byte* start, std::size_t bytes);
   MemoryUse use();
-  void release() { release(less_); }  // all blocks that are wholly free
-  void release(Less less);            // by this way, where the arena itself gives none back
+  void release() { release(less_); }  // all blocks that are completely free
+  void release(Less less);            // the same by this function, for an arena without less()
 
-  // For tools that look for accesses beyond the end: from now on every piece is taken from the
-  // device by itself, as large as it was asked for, and given back at once.
+  // For tools that look for accesses beyond the end of a piece: from now on the arena gets every
+  // piece from the device separately, in the requested size. give_back() returns it immediately.
   void take_singly();
   bool singly() const { return singly_; }
 
  private:
   void grow(std::size_t bytes);
   std::byte* block_of(std::size_t bytes);
-  std::size_t release_blocks(Less less);           // bytes
-  void join(std::byte* start, std::size_t bytes);  // a free block, and free ones that it touches
+  std::size_t release_blocks(Less less);  // returns the number of bytes
+  void join(std::byte* start,
+            std::size_t bytes);  // adds a free block and joins it with free neighbours
   void insert(std::byte* start, std::size_t bytes);
   void remove(std::byte* start, std::size_t bytes);
 
@@ -50,7 +56,7 @@ class Arena {
   Blocks blocks_kind_;
   std::atomic<bool> singly_ = false;
   std::mutex mutex_;
-  std::map<std::byte*, std::size_t> blocks_;  // as they came from the device
+  std::map<std::byte*, std::size_t> blocks_;  // as the device returned them
   std::set<std::byte*> single_;
   std::map<std::byte*, std::size_t> by_address_;
   std::set<std::pair<std::size_t, std::byte*>> by_size_;

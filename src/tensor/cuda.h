@@ -6,16 +6,17 @@
 
 namespace fovea {
 
-// The one stream that everything on a device runs in, in the order it was asked for.
+// The one stream of a device. All work on the device runs in it, in the order of the calls.
 cudaStream_t stream(Cuda device);
 
-// Throws Error(Exit::memory) for lack of memory, otherwise Error(Exit::unexpected), naming `what`.
+// Throws Error(ExitCode::memory) if memory is exhausted and Error(ExitCode::unexpected) for other
+// errors. `what` names the operation in the message.
 void check_cuda(cudaError_t result, const char* what);
-void check_launch(const char* kernel);  // of the launch just made
+void check_launch(const char* kernel);  // checks the last launch
 
-// Whether this thread captures a graph; then what is asked of the device is noted, not done.
+// Whether this thread captures a graph. The device then records work and does not run it.
 bool capturing();
-// For whatever a replay could not do again: it ends the capture.
+// Ends the capture. An operation that a replay could not repeat calls this function.
 void refuse_while_capturing();
 
 }  // namespace fovea

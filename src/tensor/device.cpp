@@ -34,9 +34,9 @@ Device device_named(const std::string& name) {
       std::visit([](auto on) { describe(on); }, device);
       return device;
     }
-  fail(Exit::usage, "--device ", name,
-       ": this program was built without CUDA; use --device cpu, or make the one that ./fovea "
-       "takes for it: cmake --preset cuda && cmake --build --preset cuda (HACKING.md)");
+  fail(ExitCode::usage, "--device ", name,
+       ": this program was built without CUDA; use --device cpu, or build the CUDA program: "
+       "cmake --preset cuda && cmake --build --preset cuda (HACKING.md)");
 }
 
 std::string describe(Cpu) {

@@ -6,8 +6,9 @@
 
 namespace fovea {
 
-// A device is a tag that kernels are specialised on. A build without CUDA has a variant
-// without Cuda, so no code for it is ever asked for: there are no stubs and no other #ifdef.
+// A device is a tag that selects the specialisation of a kernel. In a build without CUDA the
+// variant has no Cuda, so no code refers to CUDA kernels. Therefore there are no stubs and no other
+// #ifdef.
 struct Cpu {
   static constexpr const char* kName = "cpu";
   friend bool operator==(Cpu, Cpu) = default;
@@ -25,12 +26,12 @@ using Device = std::variant<Cpu, Cuda>;
 using Device = std::variant<Cpu>;
 #endif
 
-// What this program can compute on: "cpu", and "cuda" in a build with it.
+// The devices that this program supports: "cpu", and "cuda" in a build with CUDA.
 std::vector<std::string> device_names();
-// Exit::usage where this program was built without it, or where the machine has none such.
+// Throws ExitCode::usage if this program was built without the device, or if the machine has none.
 Device device_named(const std::string& name);
 
-// In words: "NVIDIA H200, 140 GiB". Exit::usage where the machine has none such.
+// A description such as "NVIDIA H200, 140 GiB". Throws ExitCode::usage if the machine has none.
 std::string describe(Cpu);
 std::string describe(Cuda device);
 

@@ -8,31 +8,34 @@
 
 namespace fovea {
 
-// Where a step finds the word ids, offsets and other whole numbers of its batch: at places that
-// depend on how many there are alone, so that a graph which read those of one batch reads those of
-// the next when it is replayed. They go to the device in one copy.
-class Feed {
+// The word ids, offsets and other integers that a step reads from its batch. Their addresses depend
+// only on the sizes. A graph that was captured for one batch therefore reads the numbers of the
+// next batch when it is replayed. One copy sends all numbers to the device.
+class BatchInputs {
  public:
-  explicit Feed(Device device);
+  explicit BatchInputs(Device device);
 
-  // While one lives, what Tensor::of() makes of whole numbers on the feed's device is a window on
-  // the feed; it holds the numbers after send(). What was fed before is forgotten.
+  // While a Scope exists on this thread, Tensor::of() of integers on this device returns a window
+  // on the BatchInputs. The window has the numbers after send(). The constructor discards the
+  // earlier numbers.
   class Scope {
    public:
-    explicit Scope(Feed& feed);
+    explicit Scope(BatchInputs& feed);
     ~Scope();
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
-    Feed* outer_;
+    BatchInputs* outer_;
   };
 
   void send() const;
   const std::vector<int64_t>& sizes() const { return sizes_; }  // of the windows, in their order
-  bool overflowed() const { return overflowed_; }  // some numbers found no room and lie elsewhere
+  bool overflowed() const {
+    return overflowed_;
+  }  // some numbers did not fit and have their own tensors
 
-  // For Tensor::of(): a window with these numbers, or an absent tensor.
+  // For Tensor::of(): a window with these numbers, or an absent tensor if there is no Scope.
   static Tensor window_with(std::span<const int32_t> values, Device device);
 
  private:

@@ -6,20 +6,20 @@
 namespace fovea {
 namespace {
 
-std::atomic<uint64_t> times_forgotten{0};
+std::atomic<uint64_t> generation{0};
 
 }  // namespace
 
 Graph Graph::captured(Device device, const std::function<void()>& work) {
   Graph graph;
   graph.device_ = device;
-  graph.forgotten_ = times_forgotten;
+  graph.forgotten_ = generation;
   graph.made_ = std::visit([&](auto on) { return graph::capture(on, work); }, device);
   return graph;
 }
 
-Graph::operator bool() const { return made_ && forgotten_ == times_forgotten; }
-void forget_graphs() { ++times_forgotten; }
+Graph::operator bool() const { return made_ && forgotten_ == generation; }
+void forget_graphs() { ++generation; }
 
 void Graph::replay() const {
   assert(*this);

@@ -9,34 +9,40 @@
 namespace fovea {
 
 // Note [Replays]
-// A GPU is told of hundreds of kernels for every step, and small ones end before the next is
-// launched. A Graph is such a piece of work, told once and then done again as a whole. What it
-// does again is the same kernels with the same sizes at the same addresses; only what stands there
-// may differ. So the work may read what lies in memory when it is replayed, and must leave its
-// results in memory that was there before it. All that it allocates itself comes from an arena
-// that graphs alone have, and share: they run one after another in the one stream, and nothing of
-// theirs is needed once a replay is over.
+// A GPU step launches hundreds of kernels, and small kernels end before the next one is launched. A
+// Graph records such work once and replays it as a whole. A replay runs the same kernels with the
+// same sizes at the same addresses; only the contents of the memory may differ. Therefore the work
+// may read memory that has new contents at each replay. It must write its results to memory that
+// existed before the capture.
+//
+// All memory that the work allocates comes from a separate arena that all graphs share. Sharing is
+// correct because graphs run one after another in one stream, and no graph needs its temporary
+// memory after its replay.
+//
+// A handle to captured work on a device. Copies share it. It becomes absent when forget_graphs()
+// runs.
 class Graph {
  public:
   Graph() = default;  // absent
 
-  // Calls `work` once to note what it asks of the device, without doing it. Absent where the device
-  // cannot do so (then work is not called at all), where work ends with an Error, as for lack of
-  // memory, and where it hangs on the host: where it uploads numbers, or reads any.
+  // Calls `work` once, which records its device operations and does not run them. Returns an absent
+  // graph in three cases: the device cannot capture (then it does not call `work`), `work` throws
+  // an Error (for example without memory), or `work` depends on the host, because it uploads or
+  // reads numbers.
   static Graph captured(Device device, const std::function<void()>& work);
 
   void replay() const;
-  explicit operator bool() const;  // false where the memory of graphs was given back since
+  explicit operator bool() const;  // false if the memory of graphs has been released since
 
  private:
   Device device_;
   std::shared_ptr<void> made_;
   uint64_t forgotten_ = 0;
 };
-// All graphs that there are become absent: their memory may be given back.
+// Makes all existing graphs absent, so that their memory can be released.
 void forget_graphs();
 
-// What the class does on each kind of device.
+// The implementation of the class for each kind of device.
 namespace graph {
 bool can_capture(Cpu);
 bool can_capture(Cuda on);
@@ -46,7 +52,7 @@ void replay(Cpu, void* made);
 void replay(Cuda on, void* made);
 }  // namespace graph
 
-// Whether anything is ever captured there.
+// Whether the device can capture graphs.
 bool can_capture(Device device);
 
 }  // namespace fovea

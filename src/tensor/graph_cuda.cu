@@ -7,36 +7,36 @@
 namespace fovea {
 namespace {
 
-thread_local bool noting = false;
+thread_local bool recording = false;
 
 struct NotCapturable : std::exception {};
 
-// Ends a capture, however the work ended.
+// A capture of the stream. The destructor ends it, also if the work throws.
 struct Capture {
   cudaStream_t of;
   cudaGraph_t made = nullptr;
 
   explicit Capture(cudaStream_t of) : of(of) {
-    check_cuda(cudaStreamBeginCapture(of, cudaStreamCaptureModeRelaxed), "beginning a capture");
-    noting = true;
+    check_cuda(cudaStreamBeginCapture(of, cudaStreamCaptureModeRelaxed), "cannot begin a capture");
+    recording = true;
   }
   ~Capture() {
     end();
     if (made) cudaGraphDestroy(made);
-    cudaGetLastError();  // what became of a capture that was given up
+    cudaGetLastError();  // clears the error of a cancelled capture
   }
   cudaError_t end() {
-    if (!noting) return cudaSuccess;
-    noting = false;
+    if (!recording) return cudaSuccess;
+    recording = false;
     return cudaStreamEndCapture(of, &made);
   }
 };
 
 }  // namespace
 
-bool capturing() { return noting; }
+bool capturing() { return recording; }
 void refuse_while_capturing() {
-  if (noting) throw NotCapturable();
+  if (recording) throw NotCapturable();
 }
 
 namespace graph {
@@ -47,19 +47,20 @@ std::shared_ptr<void> capture(Cuda on, const std::function<void()>& work) {
   try {
     Capture capture(stream(on));
     work();
-    check_cuda(capture.end(), "ending a capture");
+    check_cuda(capture.end(), "cannot end a capture");
     cudaGraphExec_t made = nullptr;
-    check_cuda(cudaGraphInstantiate(&made, capture.made, 0), "preparing a graph");
+    check_cuda(cudaGraphInstantiate(&made, capture.made, 0), "cannot instantiate a graph");
     return {made, [](void* graph) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph)); }};
   } catch (const NotCapturable&) {
     return nullptr;
-  } catch (const Error&) {  // nothing was done yet: whoever does it kernel by kernel meets it again
+  } catch (const Error&) {  // nothing has run: without a graph the caller gets the error again
     return nullptr;
   }
 }
 
 void replay(Cuda on, void* made) {
-  check_cuda(cudaGraphLaunch(static_cast<cudaGraphExec_t>(made), stream(on)), "replaying a graph");
+  check_cuda(cudaGraphLaunch(static_cast<cudaGraphExec_t>(made), stream(on)),
+             "cannot replay a graph");
 }
 
 }  // namespace graph

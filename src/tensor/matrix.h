@@ -4,7 +4,7 @@
 
 namespace fovea {
 
-// What a kernel sees of a tensor: the last axis as columns, all others as rows.
+// A kernel's view of a tensor: the last axis as columns, all other axes as rows.
 template <class T>
 struct Matrix {
   T* data = nullptr;
@@ -15,22 +15,22 @@ struct Matrix {
   constexpr operator Matrix<const T>() const { return {data, rows, cols}; }
 };
 
-// Numbers read or written below which one thread is done before others are awake.
+// Minimum amount of numbers for which a kernel uses several threads. Waking them takes time, too.
 inline constexpr int64_t kWorthThreads = 1 << 14;
 
-// Whether a kernel that gives a gradient overwrites its output or adds to what is there.
-enum class Fold { set, add };
+// Whether a kernel overwrites its output or adds to it. Gradients use both modes.
+enum class OutputMode { set, add };
 
 template <class T>
-constexpr void fold_into(T& to, Fold fold, T value) {
-  to = fold == Fold::add ? to + value : value;
+constexpr void fold_into(T& to, OutputMode fold, T value) {
+  to = fold == OutputMode::add ? to + value : value;
 }
 
-// to[j] = value(j) for j < n, or added. The choice is made outside the loops and nothing that
-// value() reads may overlap `to`, so that both loops are vectorised.
+// to[j] = value(j) for j < n, or added to to[j]. The branch is outside the loops, and value() must
+// not read memory that overlaps `to`. So the compiler can vectorise both loops.
 template <class T, class Value>
-void fold_row(T* to, int64_t n, Fold fold, Value value) {
-  if (fold == Fold::add) {
+void fold_row(T* to, int64_t n, OutputMode fold, Value value) {
+  if (fold == OutputMode::add) {
 #pragma omp simd
     for (int64_t j = 0; j < n; ++j) to[j] += value(j);
   } else {

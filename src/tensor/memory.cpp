@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/available_memory.h"
 #include "base/check.h"
-#include "base/room.h"
 #include "tensor/arena.h"
 #include "tensor/workspace.h"
 
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{8} << 20;
 constexpr std::size_t kHugePage = std::size_t{2} << 20;
-// What others need beside the arena.
+// Memory that must stay available for libraries outside the arena.
 constexpr std::size_t kSpare = std::size_t{64} << 20;
 std::atomic<std::size_t> limit_of_host{0};
 
@@ -26,8 +26,8 @@ void* map(void* wanted, std::size_t bytes) {
   return mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-// Right below `above` if nobody is there, so that blocks on both sides can be joined; otherwise
-// anywhere, beginning with a huge page.
+// Maps memory right below `above` if that range is free, so that both blocks can be joined.
+// Otherwise maps it anywhere, at the start of a huge page.
 void* map_below(std::byte* above, std::size_t bytes) {
   if (const auto end = reinterpret_cast<std::uintptr_t>(above); end > bytes) {
     void* const below = map(reinterpret_cast<void*>(end - bytes), bytes);
@@ -48,14 +48,14 @@ void give_to_system(std::byte* start, std::size_t bytes) { munmap(start, bytes);
 
 std::byte* more_from_system(std::size_t bytes, const MemoryUse& use) {
   const std::size_t limit = limit_of_host;
-  check(limit == 0 || use.reserved + bytes <= limit, Exit::memory, "out of memory: another ",
-        bytes >> 20, " MiB beside the ", use.reserved >> 20, " MiB in use are more than the ",
-        limit >> 20, " MiB that may be taken; raise --workspace, ", kNeedsLess);
+  check(limit == 0 || use.reserved + bytes <= limit, ExitCode::memory, "out of memory: another ",
+        bytes >> 20, " MiB with the ", use.reserved >> 20, " MiB in use would exceed the limit of ",
+        limit >> 20, " MiB; raise --workspace, ", kNeedsLess);
   static std::byte* last = nullptr;
   void* const start = map_below(last, bytes);
   if (start == MAP_FAILED || !system_has(kSpare)) {
     if (start != MAP_FAILED) munmap(start, bytes);
-    fail(Exit::memory, "out of memory: could not take another ", bytes >> 20, " MiB beside the ",
+    fail(ExitCode::memory, "out of memory: cannot allocate another ", bytes >> 20, " MiB with the ",
          use.reserved >> 20, " MiB in use (", std::strerror(errno), "); ", kNeedsLess);
   }
   madvise(start, bytes, MADV_HUGEPAGE);
@@ -77,17 +77,18 @@ void give_up(std::byte* start, std::size_t bytes) {
   const std::uintptr_t end = (address + bytes) / page * page;
   if (end <= first) return;
   auto* const pages = reinterpret_cast<void*>(first);
-  madvise(pages, end - first, MADV_NOHUGEPAGE);  // or the system fills them up again
+  madvise(pages, end - first,
+          MADV_NOHUGEPAGE);  // otherwise the system allocates the whole huge page again
   madvise(pages, end - first, MADV_DONTNEED);
 }
 
 namespace memory {
 
 void copy(Cpu, const std::byte* from, std::byte* to, std::size_t bytes) {
-  if (bytes > 0) std::memcpy(to, from, bytes);  // an empty span may begin nowhere
+  if (bytes > 0) std::memcpy(to, from, bytes);  // an empty span may have a null pointer
 }
-void copy_all(Cpu on, std::span<const Move> moves) {
-  for (const Move& m : moves) copy(on, m.from, m.to, m.bytes);
+void copy_all(Cpu on, std::span<const ByteCopy> moves) {
+  for (const ByteCopy& m : moves) copy(on, m.from, m.to, m.bytes);
 }
 void upload(Cpu on, const std::byte* from, std::byte* to, std::size_t bytes) {
   copy(on, from, to, bytes);
@@ -98,7 +99,7 @@ void download(Cpu on, const std::byte* from, std::byte* to, std::size_t bytes) {
 
 void limit(Cpu, std::size_t bytes) { limit_of_host = bytes; }
 std::size_t at_most(Cpu) { return limit_of_host; }
-void finish(Cpu) {}  // nothing runs on behind the caller's back
+void finish(Cpu) {}  // all work on the host is synchronous
 MemoryUse use(Cpu on) { return arena(on).use(); }
 
 void fill_words(Cpu, std::byte* to, std::size_t count, uint32_t word) {
@@ -124,7 +125,7 @@ Buffer allocate(std::size_t bytes, Device device) {
 void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes, Device device) {
   std::visit([&](auto on) { memory::copy(on, from, to, bytes); }, device);
 }
-void copy_all(std::span<const Move> moves, Device device) {
+void copy_all(std::span<const ByteCopy> moves, Device device) {
   std::visit([&](auto on) { memory::copy_all(on, moves); }, device);
 }
 void upload(const std::byte* from, std::byte* to, std::size_t bytes, Device device) {

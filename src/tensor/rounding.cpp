@@ -2,20 +2,22 @@
 
 namespace fovea {
 namespace {
-thread_local Rounding* live = nullptr;
+thread_local RoundingNoise* active = nullptr;
 }  // namespace
 
-Rounding::Rounding(double unit, uint64_t seed) : unit_(unit), random_(seed) { live = this; }
-Rounding::~Rounding() { live = nullptr; }
+RoundingNoise::RoundingNoise(double unit, uint64_t seed) : unit_(unit), random_(seed) {
+  active = this;
+}
+RoundingNoise::~RoundingNoise() { active = nullptr; }
 
-void Rounding::change(const Tensor& x) {
-  if (!live || !x || x.type() != Type::f64) return;
+void RoundingNoise::change(const Tensor& x) {
+  if (!active || !x || x.type() != ElementType::f64) return;
   auto* const values = x.data<double>();
   const int64_t count = x.elements();
-  const double factor[2] = {1 - live->unit_, 1 + live->unit_};
+  const double factor[2] = {1 - active->unit_, 1 + active->unit_};
   uint32_t signs = 0;  // a bit for each of the next 32 numbers
   for (int64_t i = 0; i < count; ++i, signs >>= 1) {
-    if (i % 32 == 0) signs = live->random_.bits32();
+    if (i % 32 == 0) signs = active->random_.bits32();
     values[i] *= factor[signs & 1];
   }
 }

@@ -8,19 +8,21 @@
 namespace fovea {
 
 // Note [Rounding]
-// How far rounding moves a result cannot be told from its size: what is left of terms that cancel
-// is small beside them, and rounding is not. It can be tried: while a Rounding lives, every number
-// of every result of an operation, and of every gradient as it gathers, is changed by ±`unit`
-// of its size, at random. What that does to a result of double precision is what one
-// rounding of that unit at every turn would do to it.
-class Rounding {
+// The size of a result does not show how much rounding changes it: if terms cancel, the rest is
+// small compared with them, but its rounding error is not. An experiment shows it. While a
+// RoundingNoise exists, every number of every result of an operation, and of every gradient at each
+// addition, changes by ±`unit` of its size, at random. The change of a result in double precision
+// then equals the effect of one rounding of that unit after each operation.
+//
+// Adds rounding noise to the operations of this thread until its destructor.
+class RoundingNoise {
  public:
-  Rounding(double unit, uint64_t seed);
-  ~Rounding();
-  Rounding(const Rounding&) = delete;
-  Rounding& operator=(const Rounding&) = delete;
+  RoundingNoise(double unit, uint64_t seed);
+  ~RoundingNoise();
+  RoundingNoise(const RoundingNoise&) = delete;
+  RoundingNoise& operator=(const RoundingNoise&) = delete;
 
-  // Changes x if a Rounding lives on this thread and x is of double precision.
+  // Changes x if a RoundingNoise exists on this thread and x is in double precision.
   static void change(const Tensor& x);
 
  private:

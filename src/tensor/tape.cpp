@@ -9,49 +9,51 @@
 namespace fovea {
 namespace {
 thread_local Tape* live_tape = nullptr;
-thread_local std::vector<std::function<void()>>* running = nullptr;  // what backward() ends with
-thread_local Mutation* live_mutation = nullptr;
+// Functions that backward() runs at its end.
+thread_local std::vector<std::function<void()>>* end_of_backward = nullptr;
+thread_local GradientMutation* live_mutation = nullptr;
 
-// What the contribution becomes in a mutant.
-std::vector<double> spoil(Mutation& mutation, std::vector<double> values, int64_t cols) {
+// The values of the contribution in the mutant.
+std::vector<double> apply_mutation(GradientMutation& mutation, std::vector<double> values,
+                                   int64_t cols) {
   const auto before = values;
   switch (mutation.kind) {
-    case Mutation::Kind::sign:
+    case GradientMutation::Kind::sign:
       for (double& v : values) v = -v;
       break;
-    case Mutation::Kind::missing:
+    case GradientMutation::Kind::missing:
       std::ranges::fill(values, 0.0);
       break;
-    case Mutation::Kind::scaled:
+    case GradientMutation::Kind::scaled:
       for (double& v : values) v *= mutation.by;
       break;
-    case Mutation::Kind::masked:  // the last row is taken for padding
+    case GradientMutation::Kind::masked:  // treats the last row as padding
       std::fill(values.end() - cols, values.end(), 0.0);
       break;
-    case Mutation::Kind::one: {  // a number in the middle is off by as much as all are large
+    case GradientMutation::Kind::one: {  // adds the root mean square of all to one in the middle
       double sum = 0;
       for (const double v : values) sum += v * v;
       values[values.size() / 2] += std::sqrt(sum / static_cast<double>(values.size()));
       break;
     }
   }
-  for (size_t i = 0; i < values.size(); ++i)  // what is smaller is rounding, and no mutant
+  for (size_t i = 0; i < values.size(); ++i)  // smaller changes are rounding, not a mutant
     mutation.done = mutation.done || std::abs(values[i] - before[i]) > 1e-9;
   return values;
 }
 
 }  // namespace
 
-Mutation::Mutation(Kind kind, int64_t at, double by) : kind(kind), at(at), by(by) {
+GradientMutation::GradientMutation(Kind kind, int64_t at, double by) : kind(kind), at(at), by(by) {
   live_mutation = this;
 }
-Mutation::~Mutation() { live_mutation = nullptr; }
+GradientMutation::~GradientMutation() { live_mutation = nullptr; }
 
-void Slot::gather(const std::function<void(const Tensor& dx, Fold fold)>& write) {
+void GradientSlot::gather(const std::function<void(const Tensor& dx, OutputMode fold)>& write) {
   if (live_mutation && live_mutation->seen++ == live_mutation->at) {
     Tensor part(shape_, type_, device_);
-    write(part, Fold::set);
-    auto values = spoil(*live_mutation, part.values(), part.cols());
+    write(part, OutputMode::set);
+    auto values = apply_mutation(*live_mutation, part.values(), part.cols());
     if (value_) {
       const auto old = value_.values();
       for (size_t i = 0; i < old.size(); ++i) values[i] += old[i];
@@ -61,19 +63,19 @@ void Slot::gather(const std::function<void(const Tensor& dx, Fold fold)>& write)
     }
     return;
   }
-  const Fold fold = value_ ? Fold::add : Fold::set;
+  const OutputMode fold = value_ ? OutputMode::add : OutputMode::set;
   if (!value_) value_ = Tensor(shape_, type_, device_);
   write(value_, fold);
-  Rounding::change(value_);
+  RoundingNoise::change(value_);
 }
 
-void Slot::at_last(std::function<void()> last) {
-  if (last_.empty())  // where no pull asks for the gradient
+void GradientSlot::at_last(std::function<void()> last) {
+  if (last_.empty())  // in case that no pull reads the gradient
     Tape::at_the_end([slot = shared_from_this()] { slot->complete(); });
   last_.push_back(std::move(last));
 }
 
-void Slot::complete() {
+void GradientSlot::complete() {
   for (const auto& last : std::exchange(last_, {})) last();
 }
 
@@ -82,13 +84,13 @@ Tape::~Tape() { live_tape = outer_; }
 bool Tape::live() { return live_tape != nullptr; }
 
 void Tape::at_the_end(std::function<void()> last) {
-  assert(running);
-  running->push_back(std::move(last));
+  assert(end_of_backward);
+  end_of_backward->push_back(std::move(last));
 }
 
 Tensor record(Tensor result, const std::vector<Tensor>& inputs,
               std::function<void(const Tensor&)> pull) {
-  Rounding::change(result);
+  RoundingNoise::change(result);
   if (live_tape && std::ranges::any_of(inputs, &Tensor::needs_grad)) {
     result.track();
     live_tape->steps_.push_back({result.slot(), std::move(pull)});
@@ -105,11 +107,11 @@ void Tape::backward(const Tensor& loss, double seed) {
 
 void Tape::backward(const Tensor& result, const Tensor& seed) {
   if (!result.needs_grad()) return;
-  struct Running {  // also when a pull throws
-    explicit Running(std::vector<std::function<void()>>& last) { running = &last; }
-    ~Running() { running = nullptr; }
+  struct EndOfBackward {  // resets the pointer also if a pull throws
+    explicit EndOfBackward(std::vector<std::function<void()>>& last) { end_of_backward = &last; }
+    ~EndOfBackward() { end_of_backward = nullptr; }
   } const run(last_);
-  result.slot()->gather([&](const Tensor& dx, Fold) { dx.copy_from(seed); });
+  result.slot()->gather([&](const Tensor& dx, OutputMode) { dx.copy_from(seed); });
   while (!steps_.empty()) {
     Step step = std::move(steps_.back());
     steps_.pop_back();
@@ -117,7 +119,7 @@ void Tape::backward(const Tensor& result, const Tensor& seed) {
     if (!step.slot->holds()) continue;
     const Tensor grad = step.slot->value();
     step.pull(grad);
-    step.slot->release();  // everything that could read it has run
+    step.slot->release();  // no remaining pull can read it
   }
   for (const auto& last : last_) last();
   last_.clear();

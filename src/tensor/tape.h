@@ -8,13 +8,13 @@
 
 namespace fovea {
 
-// Where the gradient of a tensor gathers. It outlives the tensor's values, so that a result whose
-// values no gradient needs gives its memory back at once.
-class Slot : public std::enable_shared_from_this<Slot> {
+// The place where the gradient of a tensor is summed. A slot outlives the tensor's values: if no
+// gradient needs the values of a result, their memory is free immediately.
+class GradientSlot : public std::enable_shared_from_this<GradientSlot> {
  public:
-  Slot(Shape shape, Type type, Device device)
+  GradientSlot(Shape shape, ElementType type, Device device)
       : shape_(std::move(shape)), type_(type), device_(device) {}
-  explicit Slot(Tensor bound)  // a parameter: what flows in is always added
+  explicit GradientSlot(Tensor bound)  // a parameter: every contribution is added
       : shape_(bound.shape()), type_(bound.type()), device_(bound.device()), value_(bound),
         bound_(true) {}
 
@@ -25,25 +25,26 @@ class Slot : public std::enable_shared_from_this<Slot> {
     if (!bound_) value_ = {};
   }
 
-  // Calls write(dx, fold): the kernel sets dx, or adds to it where something flowed in before.
-  void gather(const std::function<void(const Tensor& dx, Fold fold)>& write);
+  // Calls write(dx, fold): the kernel sets dx, or adds to it if there was an earlier contribution.
+  void gather(const std::function<void(const Tensor& dx, OutputMode fold)>& write);
 
-  // For a pull: `last` will gather here when all other pulls that do so have run.
+  // A pull calls this function. `last` adds to this slot after all other pulls that contribute to
+  // it have run.
   void at_last(std::function<void()> last);
-  void complete();  // runs these
+  void complete();  // runs the functions of at_last()
 
  private:
   Shape shape_;
-  Type type_;
+  ElementType type_;
   Device device_;
   Tensor value_;
   bool bound_ = false;
   std::vector<std::function<void()>> last_;
 };
 
-// While a Tape lives, every operation on a tensor that needs a gradient is recorded on it, in
-// the order it ran; backward() runs them in reverse. No tape, no gradient: translation and
-// validation simply do not make one.
+// A record of operations for the backward pass. While a Tape exists on a thread, it records every
+// operation on a tensor that needs a gradient, in order. backward() runs the records in reverse.
+// Translation and validation have no Tape, so they compute no gradients.
 class Tape {
  public:
   Tape();
@@ -51,19 +52,20 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  // Gradient of `seed` · loss (a tensor of one element) into every slot that leads to it. With a
-  // tensor as seed: of the sum over all entries of seed × loss.
+  // Adds the gradient of `seed` · loss (a tensor of one element) to every slot on which the loss
+  // depends. With a tensor as seed it is the gradient of the sum over all elements of seed ×
+  // result.
   void backward(const Tensor& loss, double seed = 1);
   void backward(const Tensor& result, const Tensor& seed);
 
   static bool live();
-  // For a pull: `last` will run when backward() has come to its end.
+  // A pull calls this function. `last` runs at the end of backward().
   static void at_the_end(std::function<void()> last);
 
  private:
   friend Tensor record(Tensor, const std::vector<Tensor>&, std::function<void(const Tensor&)>);
   struct Step {
-    std::shared_ptr<Slot> slot;
+    std::shared_ptr<GradientSlot> slot;
     std::function<void(const Tensor& grad)> pull;
   };
   std::vector<Step> steps_;
@@ -71,32 +73,32 @@ class Tape {
   Tape* outer_;
 };
 
-// Returns `result`; if a tape is live and an input needs a gradient, `pull` will later be given
-// the gradient of `result` and must gather into the slot of each input what flows back to it
-// (inputs without a slot are skipped).
+// Returns `result`. If a tape exists and an input needs a gradient, backward() later calls `pull`
+// with the gradient of `result`. `pull` must add the contribution to the slot of each input and
+// skip inputs without a slot.
 Tensor record(Tensor result, const std::vector<Tensor>& inputs,
               std::function<void(const Tensor& grad)> pull);
 
-// Gathers into `slot` if there is one.
-inline void gather(const std::shared_ptr<Slot>& slot,
-                   const std::function<void(const Tensor& dx, Fold fold)>& write) {
+// Adds to `slot` if there is one.
+inline void gather(const std::shared_ptr<GradientSlot>& slot,
+                   const std::function<void(const Tensor& dx, OutputMode fold)>& write) {
   if (slot) slot->gather(write);
 }
 
 // Note [Mutants]
-// A gradient check is worth something only if it fails on a wrong gradient. While a Mutation
-// lives, the n-th contribution that flows into any slot is spoilt in the way named: tests count
-// how many of all such mutants their checks catch.
-struct Mutation {
+// A gradient check proves something only if it fails on a wrong gradient. While a GradientMutation
+// exists, it changes the n-th contribution to any slot in the given way. Tests count how many of
+// all such mutants their checks detect.
+struct GradientMutation {
   enum class Kind { sign, missing, scaled, masked, one };
-  Mutation(Kind kind, int64_t at, double by = 1.01);
-  ~Mutation();
-  Mutation(const Mutation&) = delete;
-  Mutation& operator=(const Mutation&) = delete;
+  GradientMutation(Kind kind, int64_t at, double by = 1.01);
+  ~GradientMutation();
+  GradientMutation(const GradientMutation&) = delete;
+  GradientMutation& operator=(const GradientMutation&) = delete;
 
   Kind kind;
   int64_t at;
-  double by;          // that scaled multiplies with
+  double by;          // the factor of Kind::scaled
   int64_t seen = 0;   // contributions so far
   bool done = false;  // the n-th was reached and changed something
 };

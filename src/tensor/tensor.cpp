@@ -15,27 +15,28 @@ std::ostream& operator<<(std::ostream& out, const Shape& shape) {
   return out << ']';
 }
 
-std::size_t bytes_of(Type type) {
+std::size_t bytes_of(ElementType type) {
   switch (type) {
-    case Type::bf16:
+    case ElementType::bf16:
       return 2;
-    case Type::f64:
+    case ElementType::f64:
       return 8;
     default:
       return 4;
   }
 }
 
-Tensor::Tensor(Shape shape, Type type, Device device) : Tensor(declared(shape, type, device)) {
+Tensor::Tensor(Shape shape, ElementType type, Device device)
+    : Tensor(declared(shape, type, device)) {
   place(allocate(static_cast<std::size_t>(shape.elements()) * bytes_of(type), device), 0);
 }
 
-Tensor::Tensor(Shape shape, Type type, Device device, Buffer buffer, int64_t offset)
+Tensor::Tensor(Shape shape, ElementType type, Device device, Buffer buffer, int64_t offset)
     : Tensor(declared(std::move(shape), type, device)) {
   place(std::move(buffer), offset);
 }
 
-Tensor Tensor::declared(Shape shape, Type type, Device device) {
+Tensor Tensor::declared(Shape shape, ElementType type, Device device) {
   Tensor t;
   t.array_ = std::make_shared<Array>();
   t.array_->shape = std::move(shape);
@@ -49,22 +50,22 @@ void Tensor::place(Buffer buffer, int64_t offset) const {
   array_->buffer = std::move(buffer);
 }
 
-Tensor Tensor::zeros(Shape shape, Type type, Device device) {
+Tensor Tensor::zeros(Shape shape, ElementType type, Device device) {
   Tensor t(std::move(shape), type, device);
-  fill_words(t.array_->start, (t.size_bytes() + 3) / 4, 0,
-             device);  // an allocation has whole words
+  const std::size_t words = (t.size_bytes() + 3) / 4;  // an allocation has whole words
+  fill_words(t.array_->start, words, 0, device);
   return t;
 }
 
-Tensor Tensor::of(Shape shape, std::span<const double> values, Type type, Device device) {
+Tensor Tensor::of(Shape shape, std::span<const double> values, ElementType type, Device device) {
   Tensor t(std::move(shape), type, device);
   t.assign(values);
   return t;
 }
 
 Tensor Tensor::of(std::span<const int32_t> values, Device device) {
-  if (const Tensor fed = Feed::window_with(values, device)) return fed;
-  Tensor t({static_cast<int64_t>(values.size())}, Type::i32, device);
+  if (const Tensor fed = BatchInputs::window_with(values, device)) return fed;
+  Tensor t({static_cast<int64_t>(values.size())}, ElementType::i32, device);
   upload(reinterpret_cast<const std::byte*>(values.data()), t.array_->start, values.size_bytes(),
          device);
   return t;
@@ -95,17 +96,18 @@ Tensor Tensor::window(int64_t first, int64_t count) const {
 
 Tensor Tensor::rounded() const {
   if (!array_->rounded) return {};
-  return {shape(), Type::bf16, device(), array_->rounded, 0};
+  return {shape(), ElementType::bf16, device(), array_->rounded, 0};
 }
 
 Tensor Tensor::make_rounded() const {
-  array_->rounded = allocate(static_cast<std::size_t>(elements()) * bytes_of(Type::bf16), device());
+  array_->rounded =
+      allocate(static_cast<std::size_t>(elements()) * bytes_of(ElementType::bf16), device());
   return rounded();
 }
 
 namespace {
 
-// The numbers of `bytes`, which are of type T, as doubles; and back.
+// Converts the elements of `bytes`, which have type T, to double. narrow() does the reverse.
 template <class T>
 void widen(const std::vector<std::byte>& bytes, std::vector<double>& to) {
   const T* const from = reinterpret_cast<const T*>(bytes.data());
@@ -136,16 +138,16 @@ std::vector<double> Tensor::values() const {
   std::vector<std::byte> bytes(size_bytes());
   download(array_->start, bytes.data(), bytes.size(), device());
   switch (type()) {
-    case Type::f32:
+    case ElementType::f32:
       widen<float>(bytes, out);
       break;
-    case Type::f64:
+    case ElementType::f64:
       widen<double>(bytes, out);
       break;
-    case Type::i32:
+    case ElementType::i32:
       widen<int32_t>(bytes, out);
       break;
-    case Type::bf16:
+    case ElementType::bf16:
       widen<bf16>(bytes, out);
       break;
   }
@@ -155,13 +157,13 @@ std::vector<double> Tensor::values() const {
 void Tensor::assign(std::span<const double> values) const {
   assert(static_cast<int64_t>(values.size()) == elements());
   switch (type()) {
-    case Type::f32:
+    case ElementType::f32:
       return assign_bytes(narrow<float>(values));
-    case Type::f64:
+    case ElementType::f64:
       return assign_bytes(narrow<double>(values));
-    case Type::i32:
+    case ElementType::i32:
       return assign_bytes(narrow<int32_t>(values));
-    case Type::bf16:
+    case ElementType::bf16:
       return assign_bytes(narrow<bf16>(values));
   }
 }
@@ -192,7 +194,7 @@ void Tensor::copy_from(const Tensor& other) const {
 }
 
 void Tensor::copy_from(const std::vector<Tensor>& parts) const {
-  std::vector<Move> moves;
+  std::vector<ByteCopy> moves;
   std::byte* to = array_->start;
   for (const Tensor& part : parts) {
     assert(type() == part.type());
@@ -205,10 +207,10 @@ void Tensor::copy_from(const std::vector<Tensor>& parts) const {
 
 void Tensor::fill(double value) const {
   const auto count = static_cast<std::size_t>(elements());
-  if (type() == Type::f32)
+  if (type() == ElementType::f32)
     return fill_words(array_->start, count, std::bit_cast<uint32_t>(static_cast<float>(value)),
                       device());
-  assert(type() == Type::f64);
+  assert(type() == ElementType::f64);
   std::fill_n(data<double>(), count, value);
 }
 
@@ -217,8 +219,8 @@ void Tensor::give_up_values() const {
   if (start) give_up(start, size_bytes());
 }
 
-const std::shared_ptr<Slot>& Tensor::slot() const {
-  static const std::shared_ptr<Slot> none;
+const std::shared_ptr<GradientSlot>& Tensor::slot() const {
+  static const std::shared_ptr<GradientSlot> none;
   return array_ ? array_->slot : none;
 }
 
@@ -235,12 +237,12 @@ Tensor Tensor::whole() const {
 }
 
 void Tensor::track() const {
-  if (!array_->slot) array_->slot = std::make_shared<Slot>(shape(), type(), device());
+  if (!array_->slot) array_->slot = std::make_shared<GradientSlot>(shape(), type(), device());
 }
 
 void Tensor::bind_gradient(Tensor grad) const {
   array_->parameter = true;
-  array_->slot = std::make_shared<Slot>(std::move(grad));
+  array_->slot = std::make_shared<GradientSlot>(std::move(grad));
 }
 
 Tensor Tensor::grad() const {

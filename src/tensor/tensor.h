@@ -18,6 +18,7 @@
 
 namespace fovea {
 
+// The sizes of a tensor's axes.
 struct Shape : std::vector<int64_t> {
   using std::vector<int64_t>::vector;
   int64_t elements() const {
@@ -28,49 +29,50 @@ struct Shape : std::vector<int64_t> {
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
-// The upper half of a float: matrix products may take their inputs so.
+// The upper half of a float. Matrix products can read their inputs in this form.
 struct bf16 {
   uint16_t bits;
 };
 
-// What numbers of type T are added up in.
+// The type in which numbers of type T are summed.
 template <class T>
-using Wide = std::conditional_t<std::is_same_v<T, bf16>, float, T>;
+using SumType = std::conditional_t<std::is_same_v<T, bf16>, float, T>;
 
-// To nearest, ties to even. A number that is none may become an infinity.
+// Rounds to nearest, ties to even. A NaN may become an infinity.
 constexpr bf16 to_bf16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   return {static_cast<uint16_t>((bits + 0x7FFFu + ((bits >> 16) & 1u)) >> 16)};
 }
 
-// What a tensor holds. f64 is for gradient checks and goldens, bf16 for inputs of products and, on
-// a GPU, for activations between them, i32 for word ids and offsets.
-enum class Type : uint8_t { f32, f64, bf16, i32 };
-std::size_t bytes_of(Type type);
+// The element type of a tensor. f64 is for gradient checks and goldens, bf16 for inputs of products
+// and, on a GPU, for activations between them, i32 for word ids and offsets.
+enum class ElementType : uint8_t { f32, f64, bf16, i32 };
+std::size_t bytes_of(ElementType type);
 
 template <class T>
-constexpr Type type_of() {
-  if constexpr (std::is_same_v<std::remove_cv_t<T>, float>) return Type::f32;
-  if constexpr (std::is_same_v<std::remove_cv_t<T>, double>) return Type::f64;
-  if constexpr (std::is_same_v<std::remove_cv_t<T>, fovea::bf16>) return Type::bf16;
-  if constexpr (std::is_same_v<std::remove_cv_t<T>, int32_t>) return Type::i32;
+constexpr ElementType type_of() {
+  if constexpr (std::is_same_v<std::remove_cv_t<T>, float>) return ElementType::f32;
+  if constexpr (std::is_same_v<std::remove_cv_t<T>, double>) return ElementType::f64;
+  if constexpr (std::is_same_v<std::remove_cv_t<T>, fovea::bf16>) return ElementType::bf16;
+  if constexpr (std::is_same_v<std::remove_cv_t<T>, int32_t>) return ElementType::i32;
 }
 
-class Slot;
+class GradientSlot;
 
-// A handle to a dense row-major array on one device, and to the slot its gradient gathers in.
-// Copies share both. A Tensor never changes shape.
+// A handle to a dense row-major array on one device and to the slot of its gradient. Copies share
+// both. The shape of a Tensor never changes.
 class Tensor {
  public:
   Tensor() = default;
-  Tensor(Shape shape, Type type, Device device = Cpu{});  // values are not set
-  // A window on somebody else's buffer, starting at `offset` elements.
-  Tensor(Shape shape, Type type, Device device, Buffer buffer, int64_t offset);
+  Tensor(Shape shape, ElementType type, Device device = Cpu{});  // values are not set
+  // A window on an existing buffer, starting at `offset` elements.
+  Tensor(Shape shape, ElementType type, Device device, Buffer buffer, int64_t offset);
 
-  static Tensor zeros(Shape shape, Type type, Device device = Cpu{});
+  static Tensor zeros(Shape shape, ElementType type, Device device = Cpu{});
   static Tensor like(const Tensor& other) { return {other.shape(), other.type(), other.device()}; }
   // The given numbers, converted to `type`, on `device`.
-  static Tensor of(Shape shape, std::span<const double> values, Type type, Device device = Cpu{});
+  static Tensor of(Shape shape, std::span<const double> values, ElementType type,
+                   Device device = Cpu{});
   static Tensor of(std::span<const int32_t> values, Device device = Cpu{});
 
   explicit operator bool() const { return array_ != nullptr; }
@@ -81,7 +83,7 @@ class Tensor {
   std::size_t size_bytes() const { return static_cast<std::size_t>(elements()) * bytes_of(type()); }
   int64_t rows() const { return elements() / shape().cols(); }
   int64_t cols() const { return shape().cols(); }
-  Type type() const { return array_->type; }
+  ElementType type() const { return array_->type; }
   Device device() const { return array_->device; }
 
   // REQUIRES: T is the tensor's type. An absent tensor gives an empty matrix.
@@ -89,7 +91,7 @@ class Tensor {
   T* data() const {
     assert(!array_ || type() == type_of<T>());
     if (!array_) return nullptr;
-    // Another thread may give the values up.
+    // Another thread may discard the values at the same time.
     return reinterpret_cast<T*>(std::atomic_ref(array_->start).load(std::memory_order_relaxed));
   }
   template <class T>
@@ -102,7 +104,7 @@ class Tensor {
     return {data<T>(), shape().cols() ? rows() : 0, shape().cols()};
   }
 
-  // The same numbers under another shape, without a gradient (reshape() has one).
+  // The same numbers with another shape, without a gradient (reshape() has one).
   Tensor view(Shape shape) const;
   // Rows first … first + count of the first axis: a window without a gradient.
   Tensor window(int64_t first, int64_t count) const;
@@ -111,41 +113,42 @@ class Tensor {
   void assign(std::span<const double> values) const;
   void fill(double value) const;
   void copy_from(const Tensor& other) const;               // of the same type, size and device
-  void copy_from(const std::vector<Tensor>& parts) const;  // one after another, at once
-  Tensor to(Device device) const;  // itself, or a copy there without a gradient
-  void assign_bytes(std::span<const std::byte> bytes) const;  // as they stand in memory
-  std::span<const std::byte> bytes() const;                   // REQUIRES: it is on the host
+  void copy_from(const std::vector<Tensor>& parts) const;  // one after another, in one launch
+  Tensor to(Device device) const;  // itself, or a copy on `device` without a gradient
+  void assign_bytes(std::span<const std::byte> bytes) const;  // in the order of memory
+  std::span<const std::byte> bytes() const;                   // REQUIRES: the tensor is on the host
 
-  // The same numbers in bf16, for products, where what computes them writes both; otherwise absent.
+  // The same numbers in bf16 for products, if the kernel that computed the tensor also wrote them.
+  // Otherwise absent.
   Tensor rounded() const;
-  Tensor make_rounded() const;  // takes the memory for them
+  Tensor make_rounded() const;  // allocates the memory for them
 
   // Whether this tensor is a parameter (its slot is bound to the store's gradient).
   bool is_parameter() const { return array_ && array_->parameter; }
-  void mark_parameter() const { array_->parameter = true; }  // a kept copy of one
-  void mark_parameter(const Tensor& store) const;            // a part of a store's flat tensor
+  void mark_parameter() const { array_->parameter = true; }  // marks a copy of a parameter
+  void mark_parameter(const Tensor& store) const;            // a part of the store's flat tensor
   Tensor whole() const;  // the flat tensor that a parameter is part of, or itself
-  // Says of a parameter on the host that nothing but products will read it: they keep it in
-  // packed() in an order of their own, and its values are then given up.
+  // Declares that only products will read this parameter on the host. Products keep it in packed()
+  // in their own order, and then its values are discarded.
   void settle() const { array_->settled = true; }
   bool is_settled() const { return array_ && array_->settled; }
   std::shared_ptr<void>& packed() const { return array_->packed; }
   void give_up_values() const;
   bool needs_grad() const { return array_ && array_->slot != nullptr; }
-  const std::shared_ptr<Slot>& slot() const;
-  void track() const;                     // gives it an empty slot: its gradient will be gathered
-  void bind_gradient(Tensor grad) const;  // the gradient gathers in `grad`: a parameter
-  Tensor grad() const;                    // REQUIRES: something flowed into it
+  const std::shared_ptr<GradientSlot>& slot() const;
+  void track() const;                     // creates an empty slot, which will receive the gradient
+  void bind_gradient(Tensor grad) const;  // makes this a parameter; `grad` receives its gradient
+  Tensor grad() const;                    // REQUIRES: its slot has a gradient
 
-  // For the parameter store: lets a declared tensor point at its place once that is known.
-  static Tensor declared(Shape shape, Type type, Device device);
+  // For the parameter store: a declared tensor gets its memory later, by place().
+  static Tensor declared(Shape shape, ElementType type, Device device);
   void place(Buffer buffer, int64_t offset) const;
   const Buffer& buffer() const { return array_->buffer; }
 
  private:
   struct Array {
     Shape shape;
-    Type type = Type::f32;
+    ElementType type = ElementType::f32;
     Device device;
     Buffer buffer;
     std::byte* start = nullptr;
@@ -153,7 +156,7 @@ class Tensor {
     bool parameter = false, settled = false;
     std::shared_ptr<void> packed;
     std::shared_ptr<Array> whole;
-    std::shared_ptr<Slot> slot;
+    std::shared_ptr<GradientSlot> slot;
   };
   std::shared_ptr<Array> array_;
 };
@@ -164,7 +167,7 @@ template <class Launch>
 void run(const Tensor& x, Launch launch) {
   std::visit(
       [&](auto on) {
-        if (x.type() == Type::f32)
+        if (x.type() == ElementType::f32)
           launch(on, float{});
         else if constexpr (std::is_same_v<decltype(on), Cpu>)
           launch(on, double{});
@@ -174,14 +177,14 @@ void run(const Tensor& x, Launch launch) {
       x.device());
 }
 
-// The same for activations, which are bf16 where a GPU keeps them so: kernels then take T for them
-// and Wide<T> for what is added up.
+// The same for activations, which a GPU may store in bf16. Kernels then read and write T and sum in
+// SumType<T>.
 template <class Launch>
 void run_activation(const Tensor& x, Launch launch) {
   std::visit(
       [&](auto on) {
         if constexpr (!std::is_same_v<decltype(on), Cpu>)
-          if (x.type() == Type::bf16) return launch(on, bf16{});
+          if (x.type() == ElementType::bf16) return launch(on, bf16{});
         run(x, launch);
       },
       x.device());

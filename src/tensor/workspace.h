@@ -6,17 +6,18 @@
 
 namespace fovea {
 
-// How much memory a device gives: the most that is ever taken from it, in bytes; 0: whatever there
-// is. What would go beyond is out of memory, Error(Exit::memory).
+// Limits the memory that the program takes from a device, in bytes; 0: no limit. An allocation
+// beyond the limit throws Error(ExitCode::memory).
 void limit_memory(Device device, std::size_t bytes);
-// What can be had in all: the limit, or what is in use and what is free; 0 where nobody knows.
+// The total memory that the program can use: the limit, or the sum of used and free memory. 0 if it
+// is not known.
 std::size_t memory_at_most(Device device);
-// Blocks that nothing uses go back to the device, those of graphs as well: all are forgotten.
+// Returns unused blocks to the device, also those of graphs. All graphs become absent.
 void release_memory(Device device);
-// For tools that look for accesses beyond the end: see Arena::take_singly.
+// For tools that look for accesses beyond the end: see Arena::take_singly().
 void allocate_singly(Device device);
 
-// What the functions above do on each kind of device.
+// The implementation of the functions above for each kind of device.
 namespace memory {
 void limit(Cpu, std::size_t bytes);
 void limit(Cuda on, std::size_t bytes);

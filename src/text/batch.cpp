@@ -8,42 +8,43 @@
 namespace fovea {
 namespace {
 
-// What a batch costs as sentences are added to it, one per side of a pair.
-class Budget {
+// The token budget of a batch: the cost of the pairs that the batch has so far.
+class TokenBudget {
  public:
-  explicit Budget(const BatchOptions& options) : options_(options) {}
+  explicit TokenBudget(const BatchOptions& options) : options_(options) {}
 
-  // Whether a sentence of this many tokens fits; an empty batch takes any. Adds it if it does.
-  bool take(int64_t source, int64_t target) {
-    const bool padded = options_.counted == Counted::padded;
+  // Adds a pair with these numbers of tokens if it fits, and returns whether it did. An empty batch
+  // accepts any pair.
+  bool add(int64_t source, int64_t target) {
+    const bool padded = options_.counted == TokenCount::padded;
     const int64_t count = sentences_ + 1;
     const int64_t s = padded ? std::max(source_, source) : source_ + source;
     const int64_t t = padded ? std::max(target_, target) : target_ + target;
     const int64_t cost = padded ? std::max(s, t) * count : std::max(s, t);
-    const bool crowded = options_.sentences > 0 && count > options_.sentences;
-    if (sentences_ > 0 && (cost > options_.tokens || crowded)) return false;
+    const bool full = options_.sentences > 0 && count > options_.sentences;
+    if (sentences_ > 0 && (cost > options_.tokens || full)) return false;
     sentences_ = count;
     source_ = s;
     target_ = t;
     return true;
   }
 
-  void empty() { sentences_ = source_ = target_ = 0; }
+  void clear() { sentences_ = source_ = target_ = 0; }
 
  private:
   const BatchOptions& options_;
-  int64_t sentences_ = 0, source_ = 0, target_ = 0;  // sums, or the longest where padded
+  int64_t sentences_ = 0, source_ = 0, target_ = 0;  // sums, or the longest if padded
 };
 
 int64_t pair_length(const Corpus& corpus, int64_t i) {
   return std::max(corpus.source_length(i), corpus.target_length(i));
 }
 
-// Copies `pairs` to `sorted` by bucket of length; pairs of one bucket keep their order. A counting
-// sort: each length is read twice, whatever the size of the corpus.
+// Copies `pairs` to `sorted` by bucket of length; pairs of one bucket keep their order. This is a
+// counting sort: it reads each length twice, independent of the size of the corpus.
 void sort_by_bucket(const Corpus& corpus, int64_t width, std::span<const int64_t> pairs,
                     std::span<int64_t> sorted) {
-  std::vector<size_t> begins(1);  // of each bucket, and the end of the last
+  std::vector<size_t> begins(1);  // the begin of each bucket, and the end of the last one
   for (int64_t i = 0; i < std::ssize(pairs); ++i) {
     const auto bucket = static_cast<size_t>(pair_length(corpus, i) / width);
     if (bucket + 2 > begins.size()) begins.resize(bucket + 2);
@@ -57,21 +58,23 @@ void sort_by_bucket(const Corpus& corpus, int64_t width, std::span<const int64_t
 }  // namespace
 
 void BatchOptions::describe(Settings& s) {
-  s.field("tokens", tokens,
-          "most tokens of either side in a batch, </s> counted; auto: as many as memory holds")
+  s.field(
+       "tokens", tokens,
+       "maximum tokens of either side of a batch, including </s>; auto: as many as fit in memory")
       .at_least(1)
       .or_word("auto", kAutomaticTokens);
-  s.field("sentences", sentences, "most sentences in a batch; 0 means no limit").at_least(0);
-  s.choice("counted", counted, {{"packed", Counted::packed}, {"padded", Counted::padded}},
-           "count real tokens, or longest × sentences");
-  s.field("bucket_width", bucket_width, "lengths that share a bucket").at_least(1);
+  s.field("sentences", sentences, "maximum number of sentences in a batch; 0 means no limit")
+      .at_least(0);
+  s.choice("counted", counted, {{"packed", TokenCount::packed}, {"padded", TokenCount::padded}},
+           "packed counts actual tokens, padded counts longest × sentences");
+  s.field("bucket_width", bucket_width, "number of lengths that share a bucket").at_least(1);
 }
 
-std::span<const int32_t> Packed::operator[](int64_t i) const {
+std::span<const int32_t> PackedSentences::operator[](int64_t i) const {
   return std::span(ids).subspan(offsets[i], offsets[i + 1] - offsets[i]);
 }
 
-void Packed::add(std::span<const int32_t> sentence, Mark mark) {
+void PackedSentences::add(std::span<const int32_t> sentence, Mark mark) {
   if (mark == Mark::bos_before) ids.push_back(kBos);
   ids.insert(ids.end(), sentence.begin(), sentence.end());
   if (mark == Mark::eos_after) ids.push_back(kEos);
@@ -101,14 +104,14 @@ BatchPlan::BatchPlan(const Corpus& corpus, const BatchOptions& options, int64_t 
   random.shuffle(shuffled);
   sort_by_bucket(corpus, options.bucket_width, shuffled, pairs_);
 
-  Budget budget(options);
+  TokenBudget budget(options);
   for (size_t i = 0; i < pairs_.size(); ++i) {
     const int64_t source = corpus.source_length(pairs_[i]) + 1;
     const int64_t target = corpus.target_length(pairs_[i]) + 1;
-    if (i > 0 && budget.take(source, target)) continue;
+    if (i > 0 && budget.add(source, target)) continue;
     starts_.push_back(static_cast<int64_t>(i));
-    budget.empty();
-    budget.take(source, target);
+    budget.clear();
+    budget.add(source, target);
   }
   order_.resize(starts_.size());
   std::iota(order_.begin(), order_.end(), 0);
@@ -126,14 +129,15 @@ PairBatch BatchPlan::batch(int64_t i) const { return gather(*corpus_, members(i)
 PairBatch gather(const Corpus& corpus, std::span<const int64_t> members) {
   PairBatch batch;
   for (const int64_t i : members) {
-    const Pair pair = corpus[i];
-    batch.source.add(pair.source, Packed::Mark::eos_after);
-    const bool labels = corpus.targets() == Targets::labels;
-    const auto read = labels ? pair.target.first(0) : pair.target;
-    batch.target_in.add(read, Packed::Mark::bos_before);
-    batch.target_out.add(pair.target, labels ? Packed::Mark::none : Packed::Mark::eos_after);
+    const SentencePair pair = corpus[i];
+    batch.source.add(pair.source, PackedSentences::Mark::eos_after);
+    const bool labels = corpus.targets() == TargetKind::labels;
+    const auto input = labels ? pair.target.first(0) : pair.target;
+    batch.target_in.add(input, PackedSentences::Mark::bos_before);
+    batch.target_out.add(pair.target,
+                         labels ? PackedSentences::Mark::none : PackedSentences::Mark::eos_after);
     batch.lines.push_back(pair.line);
-    if (corpus.linked()) batch.links.add(pair.links, std::ssize(pair.target) + 1);  // and </s>
+    if (corpus.linked()) batch.links.add(pair.links, std::ssize(pair.target) + 1);  // + 1 for </s>
   }
   batch.members.assign(members.begin(), members.end());
   batch.target_tokens = batch.target_out.tokens();
@@ -147,23 +151,23 @@ std::vector<std::vector<int64_t>> batches_by_length(std::span<const int64_t> len
   std::stable_sort(order.begin(), order.end(),
                    [&](int64_t a, int64_t b) { return lengths[a] > lengths[b]; });
   std::vector<std::vector<int64_t>> batches;
-  Budget budget(options);
+  TokenBudget budget(options);
   for (const int64_t i : order) {
     const int64_t tokens = lengths[i] + 1;
-    if (batches.empty() || !budget.take(tokens, 0)) {
+    if (batches.empty() || !budget.add(tokens, 0)) {
       batches.emplace_back();
-      budget.empty();
-      budget.take(tokens, 0);
+      budget.clear();
+      budget.add(tokens, 0);
     }
     batches.back().push_back(i);
   }
   return batches;
 }
 
-Packed pack_source(std::span<const std::vector<int32_t>> sentences,
-                   std::span<const int64_t> members) {
-  Packed packed;
-  for (const int64_t i : members) packed.add(sentences[i], Packed::Mark::eos_after);
+PackedSentences pack_source(std::span<const std::vector<int32_t>> sentences,
+                            std::span<const int64_t> members) {
+  PackedSentences packed;
+  for (const int64_t i : members) packed.add(sentences[i], PackedSentences::Mark::eos_after);
   return packed;
 }
 

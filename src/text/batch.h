@@ -8,8 +8,8 @@
 
 namespace fovea {
 
-// Sentences one after another, no padding: sentence i is ids[offsets[i] … offsets[i + 1]).
-struct Packed {
+// Concatenated sentences without padding: sentence i is ids[offsets[i] … offsets[i + 1]).
+struct PackedSentences {
   std::vector<int32_t> ids;
   std::vector<int32_t> offsets{0};  // sentences + 1
 
@@ -17,52 +17,54 @@ struct Packed {
   int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
   std::span<const int32_t> operator[](int64_t i) const;
 
-  // Appends a sentence, with <s> before or </s> after it where asked.
+  // Appends a sentence; `mark` adds <s> before it or </s> after it.
   enum class Mark { none, bos_before, eos_after };
   void add(std::span<const int32_t> sentence, Mark mark);
 };
 
-// Where the words of a packed target come from: word n from the positions
-// keys[offsets[n] … offsets[n + 1]) of its source sentence, which may be none.
+// The alignment links of a packed target: word n is linked to the positions
+// keys[offsets[n] … offsets[n + 1]) of its source sentence. A word may have no link.
 struct PackedLinks {
-  std::vector<int32_t> offsets = {}, keys = {};  // both empty: there are no links at all
+  std::vector<int32_t> offsets = {}, keys = {};  // both are empty if the corpus has no links
 
-  // Appends a sentence of so many target words; links are (source, target), by target.
+  // Appends a sentence of `words` target words; links are (source, target), sorted by target.
   void add(std::span<const Link> links, int64_t words);
   int64_t linked_words() const;
 };
 
+// A batch of sentence pairs.
 struct PairBatch {
-  Packed source;                      // ids </s>
-  Packed target_in;                   // <s> ids; of labels: <s>
-  Packed target_out;                  // ids </s>; of labels: the label
-  std::vector<int64_t> lines;         // where each pair came from, as Pair::line
+  PackedSentences source;             // ids </s>
+  PackedSentences target_in;          // <s> ids; only <s> if targets are labels
+  PackedSentences target_out;         // ids </s>, or the label
+  std::vector<int64_t> lines;         // the SentencePair::line of each pair
   std::vector<int64_t> members = {};  // the pairs, as indices into the corpus
-  int64_t target_tokens = 0;          // target_out.tokens(): what a loss is averaged over
-  PackedLinks links = {};             // of target_out, where the corpus has links
+  int64_t target_tokens = 0;          // target_out.tokens(): the divisor of a mean loss
+  PackedLinks links = {};             // of target_out, if the corpus has links
 };
 
-// What the token budget counts: the tokens there are, or those there would be if every
-// sentence were padded to the longest of its batch (as --max-tokens in fairseq).
-enum class Counted { packed, padded };
+// How the token budget counts: the actual tokens, or the tokens after padding every sentence to the
+// longest one of its batch (as --max-tokens in fairseq).
+enum class TokenCount { packed, padded };
 
-inline constexpr int64_t kAutomaticTokens = 0;  // stands for a number that is yet to be found
+inline constexpr int64_t kAutomaticTokens = 0;  // the trainer finds the number of tokens
 
+// The options of batches.
 struct BatchOptions {
-  int64_t tokens = 4096;  // most tokens of either side in a batch, </s> counted
-  int64_t sentences = 0;  // most sentences; 0 means no limit
-  Counted counted = Counted::packed;
-  int64_t bucket_width = 4;  // lengths that differ by less may share a bucket
+  int64_t tokens = 4096;  // maximum tokens of either side of a batch, including </s>
+  int64_t sentences = 0;  // maximum number of sentences; 0 means no limit
+  TokenCount counted = TokenCount::packed;
+  int64_t bucket_width = 4;  // lengths that differ by less can share a bucket
   uint64_t seed = 1;
 
-  void describe(Settings& settings);  // all but the seed, which a run sets as a whole
+  void describe(Settings& settings);  // all fields but the seed, which the run sets
 };
 
-// The batches of one epoch: pairs of like length together, both the pairs of a bucket and the
-// batches in random order. Every pair of the corpus is in exactly one batch. The plan depends
-// only on the corpus, the options and the epoch, and any batch can be asked for, so that
-// (epoch, index) is all a resumed run needs. A batch exceeds the budget only where it is a
-// single pair that alone does.
+// The batches of one epoch. Pairs of similar length share a batch; the pairs of a bucket and the
+// batches are in random order. Every pair of the corpus is in exactly one batch. The plan depends
+// only on the corpus, the options and the epoch, and has random access to its batches: (epoch,
+// index) is all that a resumed run needs. A batch exceeds the budget only if it is a single pair
+// that exceeds the budget alone.
 //
 // REQUIRES: the corpus outlives the plan and does not change.
 class BatchPlan {
@@ -77,20 +79,20 @@ class BatchPlan {
   const Corpus* corpus_;
   std::vector<int64_t> pairs_;   // all pairs, batch after batch
   std::vector<int64_t> starts_;  // batches + 1, into pairs_
-  std::vector<int64_t> order_;   // the batch that comes i-th
+  std::vector<int64_t> order_;   // the index of the i-th batch
 };
 
-// Pairs given by index as a batch.
+// Returns a batch of the pairs with these indices.
 PairBatch gather(const Corpus& corpus, std::span<const int64_t> members);
 
-// Batches for translating: indices of sentences of like length, longest first (what is going to
-// fail for memory fails at once). Every index is in exactly one batch; results are put back by
-// index. Lengths are pieces without </s>; seed and bucket_width have no effect.
+// Returns batches for translation: indices of sentences of similar length, longest first, so that a
+// lack of memory shows in the first batch. Every index is in exactly one batch. Lengths are numbers
+// of pieces without </s>; seed and bucket_width have no effect.
 std::vector<std::vector<int64_t>> batches_by_length(std::span<const int64_t> lengths,
                                                     const BatchOptions& options);
 
-// Source sentences of one such batch, each with </s>.
-Packed pack_source(std::span<const std::vector<int32_t>> sentences,
-                   std::span<const int64_t> members);
+// Packs the source sentences of one such batch, each with </s>.
+PackedSentences pack_source(std::span<const std::vector<int32_t>> sentences,
+                            std::span<const int64_t> members);
 
 }  // namespace fovea

@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-// Every id is the number of its pair (plus kSpecials), lengths are random.
+// Every id is the number of its pair plus kSpecials; lengths are random.
 Corpus random_corpus(int64_t pairs, uint64_t seed, uint64_t longest = 60) {
   Corpus corpus;
   Random random(seed);
@@ -23,25 +23,25 @@ Corpus random_corpus(int64_t pairs, uint64_t seed, uint64_t longest = 60) {
   return corpus;
 }
 
-std::vector<int64_t> everything(const BatchPlan& plan) {
+std::vector<int64_t> all_members(const BatchPlan& plan) {
   std::vector<int64_t> all;
   for (int64_t i = 0; i < plan.size(); ++i)
     all.insert(all.end(), plan.members(i).begin(), plan.members(i).end());
   return all;
 }
 
-int64_t cost(const Corpus& corpus, std::span<const int64_t> members, Counted counted) {
+int64_t cost(const Corpus& corpus, std::span<const int64_t> members, TokenCount counted) {
   int64_t source = 0, target = 0, longest = 0;
   for (const int64_t i : members) {
     source += corpus.source_length(i) + 1;
     target += corpus.target_length(i) + 1;
     longest = std::max({longest, corpus.source_length(i) + 1, corpus.target_length(i) + 1});
   }
-  return counted == Counted::packed ? std::max(source, target)
-                                    : longest * static_cast<int64_t>(members.size());
+  return counted == TokenCount::packed ? std::max(source, target)
+                                       : longest * static_cast<int64_t>(members.size());
 }
 
-TEST(PairBatch, LinksAreThoseOfTheWordsToBeWritten) {
+TEST(PairBatch, LinksBelongToTargetOut) {
   Corpus corpus;
   const std::vector<int32_t> two{4, 5}, three{4, 5, 6};
   corpus.add(three, two, 1);
@@ -63,11 +63,11 @@ TEST(BatchPlan, EveryPairOncePerEpochWithinTheBudget) {
     BatchOptions options;
     options.tokens = static_cast<int64_t>(1 + random.below(2000));
     options.sentences = static_cast<int64_t>(random.below(3) * random.below(50));
-    options.counted = random.below(2) ? Counted::packed : Counted::padded;
+    options.counted = random.below(2) ? TokenCount::packed : TokenCount::padded;
     options.bucket_width = static_cast<int64_t>(1 + random.below(20));
     options.seed = random.bits64();
     const BatchPlan plan(corpus, options, round);
-    auto all = everything(plan);
+    auto all = all_members(plan);
     std::sort(all.begin(), all.end());
     std::vector<int64_t> expected(corpus.size());
     std::iota(expected.begin(), expected.end(), 0);
@@ -88,17 +88,17 @@ TEST(BatchPlan, SameSeedAndEpochGiveTheSameBatches) {
   const BatchOptions options{.tokens = 500, .seed = 7};
   const BatchOptions other{.tokens = 500, .seed = 8};
   const auto epoch = [&](const BatchOptions& o, int64_t e) {
-    return everything(BatchPlan(corpus, o, e));
+    return all_members(BatchPlan(corpus, o, e));
   };
   EXPECT_EQ(epoch(options, 3), epoch(options, 3));
   EXPECT_NE(epoch(options, 3), epoch(options, 4));
   EXPECT_NE(epoch(options, 3), epoch(other, 3));
 }
 
-// Orders must never change between builds: a resumed run would see other batches.
+// The order must never change between builds: a resumed run would use other batches.
 TEST(BatchPlan, OrderIsPinned) {
   const Corpus corpus = random_corpus(12, 3, 9);
-  const auto all = everything(BatchPlan(corpus, {.tokens = 20, .seed = 1}, 0));
+  const auto all = all_members(BatchPlan(corpus, {.tokens = 20, .seed = 1}, 0));
   EXPECT_EQ(all, (std::vector<int64_t>{8, 10, 0, 4, 7, 9, 5, 6, 11, 1, 3, 2}));
 }
 
@@ -107,16 +107,17 @@ TEST(BatchPlan, FillsItsBudget) {
   const BatchPlan plan(corpus, {.tokens = 4096}, 0);
   int64_t tokens = 0;
   for (int64_t i = 0; i < plan.size(); ++i)
-    tokens += cost(corpus, plan.members(i), Counted::packed);
+    tokens += cost(corpus, plan.members(i), TokenCount::packed);
   EXPECT_GE(static_cast<double>(tokens), 0.97 * 4096 * static_cast<double>(plan.size()));
 }
 
 TEST(BatchPlan, PadsLittle) {
   const Corpus corpus = random_corpus(20'000, 5);
-  const BatchPlan plan(corpus, {.tokens = 4096, .counted = Counted::padded, .bucket_width = 1}, 0);
+  const BatchPlan plan(corpus, {.tokens = 4096, .counted = TokenCount::padded, .bucket_width = 1},
+                       0);
   int64_t padded = 0, longer = 0;
   for (int64_t i = 0; i < plan.size(); ++i) {
-    padded += cost(corpus, plan.members(i), Counted::padded);
+    padded += cost(corpus, plan.members(i), TokenCount::padded);
     for (const int64_t m : plan.members(i))
       longer += std::max(corpus.source_length(m), corpus.target_length(m)) + 1;
   }
@@ -135,7 +136,7 @@ TEST(BatchPlan, BatchesAreNotSortedByLength) {
   EXPECT_NEAR(static_cast<double>(rising) / static_cast<double>(plan.size()), 0.4, 0.1);
 }
 
-TEST(PairBatch, IsPackedWithMarks) {
+TEST(PairBatch, AddsMarks) {
   Corpus corpus;
   corpus.add(std::vector<int32_t>{10, 11}, std::vector<int32_t>{20}, 1);
   corpus.add(std::vector<int32_t>{12}, std::vector<int32_t>{21, 22}, 5);
@@ -162,7 +163,7 @@ TEST(BatchesByLength, LongestFirstEachOnce) {
   for (int round = 0; round < 50; ++round) {
     std::vector<int64_t> lengths(random.below(500));
     for (int64_t& length : lengths) length = static_cast<int64_t>(random.below(100));
-    const BatchOptions options{.tokens = 300, .sentences = 16, .counted = Counted::padded};
+    const BatchOptions options{.tokens = 300, .sentences = 16, .counted = TokenCount::padded};
     std::vector<int64_t> all;
     int64_t last = 1000;
     for (const auto& batch : batches_by_length(lengths, options)) {

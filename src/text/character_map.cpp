@@ -6,14 +6,15 @@
 namespace fovea {
 namespace {
 
-// Note [Character map]: four bytes give the size of a trie, the trie follows, then replacements,
-// each ended by NUL. The trie is a double array of 32-bit units. From the unit at p, byte c
-// leads to the unit at p ⊕ offset(p) ⊕ c if that unit's label is c; a unit with a leaf has the
-// place of its replacement at p ⊕ offset(p). The library follows offsets without looking, and
-// keeps at most 32 matches, so every unit a text could reach is visited here once.
-class MapWalk {
+// Note [Character map]: the format is the size of a trie in four bytes, the trie, then
+// replacements, each terminated by NUL. The trie is a double array of 32-bit units. From the unit
+// at p, byte c leads to the unit at p ⊕ offset(p) ⊕ c if the label of that unit is c. A unit with a
+// leaf has the offset of its replacement at p ⊕ offset(p). The library does not check offsets, and
+// its array holds at most 32 matches. So this check visits every unit that a text can reach once.
+class CharacterMapCheck {
  public:
-  MapWalk(std::vector<uint32_t> units, std::string_view replacements, const std::string& name)
+  CharacterMapCheck(std::vector<uint32_t> units, std::string_view replacements,
+                    const std::string& name)
       : units_(std::move(units)), replacements_(replacements), name_(name),
         matches_(units_.size(), kUnseen) {}
 
@@ -23,8 +24,9 @@ class MapWalk {
   static constexpr int8_t kUnseen = -1, kActive = -2;
   static constexpr int kMaxMatches = 32, kMaxDepth = 120;
 
-  [[noreturn]] void refuse() const {
-    fail(Exit::model, name_, ": the normalisation table is damaged; train the vocabulary again");
+  [[noreturn]] void fail_damaged() const {
+    fail(ExitCode::model, name_,
+         ": the normalisation table is damaged; train the vocabulary again");
   }
 
   static uint32_t offset(uint32_t unit) { return (unit >> 10) << ((unit & (1u << 9)) >> 6); }
@@ -32,20 +34,20 @@ class MapWalk {
   static uint32_t label(uint32_t unit) { return unit & ((1u << 31) | 0xFF); }
   static uint32_t value(uint32_t unit) { return unit & ((1u << 31) - 1); }
 
-  // The most matches on any way from the unit at p downwards.
+  // The maximum number of matches on any path from the unit at p downwards.
   int visit(uint32_t p, int depth) {
-    if (matches_[p] == kActive || depth > kMaxDepth) refuse();
+    if (matches_[p] == kActive || depth > kMaxDepth) fail_damaged();
     if (matches_[p] != kUnseen) return matches_[p];
     matches_[p] = kActive;
     const uint32_t base = p ^ offset(units_[p]);
-    if ((base | 0xFF) >= units_.size()) refuse();
+    if ((base | 0xFF) >= units_.size()) fail_damaged();
     int below = 0;
     for (uint32_t c = 0; c < 256; ++c)
       if (label(units_[base ^ c]) == c) below = std::max(below, visit(base ^ c, depth + 1));
     const bool leaf = p != 0 && has_leaf(units_[p]);
-    if (leaf && value(units_[base]) >= replacements_.size()) refuse();
+    if (leaf && value(units_[base]) >= replacements_.size()) fail_damaged();
     const int matches = below + (leaf ? 1 : 0);
-    if (matches > kMaxMatches) refuse();
+    if (matches > kMaxMatches) fail_damaged();
     matches_[p] = static_cast<int8_t>(matches);
     return matches;
   }
@@ -60,17 +62,17 @@ class MapWalk {
 
 void check_character_map(std::string_view map, const std::string& name) {
   if (map.empty()) return;
-  const auto refuse = [&] {
-    fail(Exit::model, name, ": the normalisation table is damaged; train the vocabulary again");
+  const auto fail_damaged = [&] {
+    fail(ExitCode::model, name, ": the normalisation table is damaged; train the vocabulary again");
   };
   uint32_t trie = 0;
-  if (map.size() <= sizeof trie) refuse();
+  if (map.size() <= sizeof trie) fail_damaged();
   std::memcpy(&trie, map.data(), sizeof trie);
   map.remove_prefix(sizeof trie);
-  if (trie == 0 || trie % 1024 != 0 || trie >= map.size() || map.back() != '\0') refuse();
+  if (trie == 0 || trie % 1024 != 0 || trie >= map.size() || map.back() != '\0') fail_damaged();
   std::vector<uint32_t> units(trie / sizeof(uint32_t));
   std::memcpy(units.data(), map.data(), trie);
-  MapWalk(std::move(units), map.substr(trie), name).check_all();
+  CharacterMapCheck(std::move(units), map.substr(trie), name).check_all();
 }
 
 }  // namespace fovea

@@ -14,61 +14,62 @@ namespace {
 constexpr size_t kChunkLines = 4096, kChunkBytes = size_t{1} << 22;
 constexpr int64_t kReportEvery = 10'000;
 
-// One side of a pair on its way: text first, then its ids.
-struct Draft {
+// One side of a pair while it is being read: first its text, then its ids.
+struct DraftSide {
   std::string text;
   bool bad_utf8 = false, cut = false;
   int64_t number = 0;
   std::vector<int32_t> ids = {};
-  std::vector<int> words = {};  // as Vocabulary::words_in gives them, where links ask for them
+  std::vector<int> words = {};  // result of Vocabulary::words_in, if there are links
 };
 
 struct DraftPair {
-  Draft source, target;
+  DraftSide source, target;
   Links links;  // between words
 };
 
-Draft draft(const LineReader& reader, const Line& line, BadUtf8 policy) {
-  Draft side{std::string(line.text), false, line.cut, line.number};
+DraftSide draft(const LineReader& reader, const TextLine& line, BadUtf8 policy) {
+  DraftSide side{std::string(line.text), false, line.cut, line.number};
   const size_t bad = find_invalid_utf8(side.text);
   if (bad == std::string::npos) return side;
-  check(policy != BadUtf8::fail, Exit::data, reader.where(), ": byte ", bad + 1,
+  check(policy != BadUtf8::fail, ExitCode::data, reader.where(), ": byte ", bad + 1,
         " of the line is not UTF-8; convert the file, or set bad_utf8 to skip or replace");
   if (policy == BadUtf8::replace) side.text = replace_invalid_utf8(side.text);
   side.bad_utf8 = policy == BadUtf8::skip;
   return side;
 }
 
-std::string place(const LineReader& reader, const Draft& side) {
+std::string location(const LineReader& reader, const DraftSide& side) {
   return reader.name() + ":" + std::to_string(side.number);
 }
 
-// Counts what is left of the longer file, to say how far the two are apart.
+// Reads the longer file to its end, so that the message has both numbers of lines.
 [[noreturn]] void fail_partner(LineReader& longer, const LineReader& shorter) {
   const int64_t first = longer.counts().lines;
-  for (Line line; longer.next(line);) {
+  for (TextLine line; longer.next(line);) {
   }
-  fail(Exit::data, longer.name(), " has ", with_commas(longer.counts().lines), " lines, ",
-       shorter.name(), " ", with_commas(shorter.counts().lines),
-       "; first line without partner: ", longer.name(), ":", first);
+  fail(ExitCode::data, longer.name(), " has ", with_commas(longer.counts().lines), " lines and ",
+       shorter.name(), " has ", with_commas(shorter.counts().lines),
+       ", expected equal numbers; first line without partner: ", longer.name(), ":", first);
 }
 
 void check_counts(const std::vector<std::string>& sources, const std::vector<std::string>& targets,
                   const std::vector<std::string>& alignments) {
-  check(!sources.empty() && sources.size() == targets.size(), Exit::usage, "there are ",
+  check(!sources.empty() && sources.size() == targets.size(), ExitCode::usage, "found ",
         sources.size(), " source files and ", targets.size(),
-        " target files; give as many of one side as of the other");
-  check(alignments.empty() || alignments.size() == sources.size(), Exit::usage, "there are ",
+        " target files; give the same number of both, at least one");
+  check(alignments.empty() || alignments.size() == sources.size(), ExitCode::usage, "found ",
         sources.size(), " source files and ", alignments.size(),
-        " files of alignments; give one for each");
+        " alignment files; give one alignment file for each source file");
 }
 
+// A pair of lines as read.
 struct LinePair {
-  Line source, target;
+  TextLine source, target;
   Links links = {};
 };
 
-// The next line of all files; false at the end of all.
+// Reads the next line of all files; false at the end of all files.
 bool next_pair(const PairReaders& files, LinePair& pair) {
   LineReader &source = files.source, &target = files.target;
   const bool more_source = source.next(pair.source), more_target = target.next(pair.target);
@@ -81,7 +82,7 @@ bool next_pair(const PairReaders& files, LinePair& pair) {
   return more_source;
 }
 
-// Reads up to a chunk of pairs; an empty result means that all files are at their end.
+// Reads a chunk of pairs; an empty result means that all files are at their end.
 std::vector<DraftPair> read_chunk(const PairReaders& files, BadUtf8 policy) {
   std::vector<DraftPair> chunk;
   size_t bytes = 0;
@@ -94,21 +95,21 @@ std::vector<DraftPair> read_chunk(const PairReaders& files, BadUtf8 policy) {
   return chunk;
 }
 
-// The pieces of a word, from the first to behind the last.
+// The range of pieces of a word: [first, end).
 std::pair<int, int> pieces_of(const std::vector<int>& words, int word) {
   const auto [first, last] = std::equal_range(words.begin(), words.end() - 1, word);
   return {static_cast<int>(first - words.begin()), static_cast<int>(last - words.begin())};
 }
 
-// Every piece of a source word with every piece of the target word that it is linked to.
-Links between_pieces(const DraftPair& pair, const LineReader& reader) {
+// Links every piece of a source word with every piece of the linked target word.
+Links piece_links(const DraftPair& pair, const LineReader& reader) {
   const int sources = pair.source.words.back(), targets = pair.target.words.back();
   Links pieces;
   for (const auto& [source, target] : pair.links) {
-    check(source < sources && target < targets, Exit::data, place(reader, pair.source), ": link ",
-          source, "-", target, " leads beyond the pair, which has ", sources, " source and ",
-          targets,
-          " target words, the first being 0; are these links of this text, source-target?");
+    check(source < sources && target < targets, ExitCode::data, location(reader, pair.source),
+          ": link ", source, "-", target, " is out of range: source words are 0 to ", sources - 1,
+          ", target words are 0 to ", targets - 1,
+          "; check that these are source-target links of this text");
     const auto [from, from_end] = pieces_of(pair.source.words, source);
     const auto [to, to_end] = pieces_of(pair.target.words, target);
     for (int t = to; t < to_end; ++t)
@@ -117,19 +118,19 @@ Links between_pieces(const DraftPair& pair, const LineReader& reader) {
   return pieces;
 }
 
-// Opens a file of links where there are any.
+// Opens the alignment file of pair i of files; none if there are no alignments.
 std::optional<LineReader> open_links(const std::vector<std::string>& alignments, size_t i) {
   if (alignments.empty()) return {};
   return LineReader(alignments[i], kLongestLinks);
 }
 
-bool is_blank(const Draft& side) { return side.ids.empty() && !side.cut; }
+bool is_blank(const DraftSide& side) { return side.ids.empty() && !side.cut; }
 
-bool too_long(const Draft& side, int64_t limit) {
+bool too_long(const DraftSide& side, int64_t limit) {
   return side.cut || (limit > 0 && static_cast<int64_t>(side.ids.size()) > limit);
 }
 
-bool unlike(const Draft& a, const Draft& b, double limit) {
+bool exceeds_ratio(const DraftSide& a, const DraftSide& b, double limit) {
   const auto [low, high] = std::minmax({a.ids.size(), b.ids.size()});
   return limit > 0 && static_cast<double>(high) > limit * static_cast<double>(low);
 }
@@ -137,9 +138,13 @@ bool unlike(const Draft& a, const Draft& b, double limit) {
 }  // namespace
 
 void CorpusOptions::describe(Settings& s) {
-  s.field("max_length", max_length, "most pieces of either side; 0 means no limit").at_least(0);
-  s.field("max_ratio", max_ratio, "longer side ÷ shorter side; 0 means no limit").at_least(0);
-  s.field("max_bytes", max_bytes, "longer lines are too long whatever their pieces").at_least(16);
+  s.field("max_length", max_length, "maximum number of pieces of either side; 0 means no limit")
+      .at_least(0);
+  s.field("max_ratio", max_ratio,
+          "maximum of longer side ÷ shorter side, in pieces; 0 means no limit")
+      .at_least(0);
+  s.field("max_bytes", max_bytes, "a line with more bytes is too long, whatever its pieces")
+      .at_least(16);
   s.choice("bad_utf8", bad_utf8,
            {{"skip", BadUtf8::skip}, {"fail", BadUtf8::fail}, {"replace", BadUtf8::replace}},
            "what to do with lines that are not UTF-8");
@@ -147,27 +152,27 @@ void CorpusOptions::describe(Settings& s) {
 
 std::string CorpusCounts::summary() const {
   std::string text = "kept " + with_commas(kept) + " of " + with_commas(read);
-  const char* before = ": ";
+  const char* separator = ": ";
   const auto reason = [&](int64_t count, const std::string& what) {
     if (count == 0) return;
-    text += before + with_commas(count) + " " + what;
-    before = ", ";
+    text += separator + with_commas(count) + " " + what;
+    separator = ", ";
   };
   reason(empty, "empty");
   reason(too_long, "too long (first " + first_too_long + ")");
   reason(bad_utf8, "bad UTF-8");
-  reason(ratio, "of unlike length");
+  reason(ratio, "above the length ratio");
   return text;
 }
 
 std::string CorpusCounts::removed() const {
-  const auto some = [](int64_t n, const std::string& what) {
+  const auto counted = [](int64_t n, const std::string& what) {
     return with_commas(n) + " " + what + (n == 1 ? "" : "s");
   };
   std::string text;
-  if (carriage_returns > 0) text = some(carriage_returns, "carriage return");
+  if (carriage_returns > 0) text = counted(carriage_returns, "carriage return");
   if (byte_order_marks > 0)
-    text += (text.empty() ? "" : " and ") + some(byte_order_marks, "byte order mark");
+    text += (text.empty() ? "" : " and ") + counted(byte_order_marks, "byte order mark");
   return text.empty() ? text : "removed " + text;
 }
 
@@ -189,7 +194,7 @@ Corpus Corpus::read(const std::vector<std::string>& sources,
 
 void Corpus::read(const PairReaders& files, const Vocabulary& source_vocabulary,
                   const Vocabulary& target_vocabulary, const CorpusOptions& options) {
-  const auto encode = [&](const Vocabulary& vocabulary, Draft& side) {
+  const auto encode = [&](const Vocabulary& vocabulary, DraftSide& side) {
     if (side.cut) return;
     side.ids = vocabulary.encode(side.text);
     if (files.links) side.words = vocabulary.words_in(side.text);
@@ -204,7 +209,7 @@ void Corpus::read(const PairReaders& files, const Vocabulary& source_vocabulary,
       encode(target_vocabulary, chunk[i].target);
     }
     for (const DraftPair& pair : chunk) {
-      const Draft &s = pair.source, &t = pair.target;
+      const DraftSide &s = pair.source, &t = pair.target;
       if (++counts_.read % kReportEvery == 0 && options.progress) options.progress(counts_.read);
       const bool long_source = too_long(s, options.max_length);
       if (s.bad_utf8 || t.bad_utf8) {
@@ -213,12 +218,13 @@ void Corpus::read(const PairReaders& files, const Vocabulary& source_vocabulary,
         ++counts_.empty;
       } else if (long_source || too_long(t, options.max_length)) {
         if (counts_.too_long++ == 0)
-          counts_.first_too_long = long_source ? place(files.source, s) : place(files.target, t);
-      } else if (unlike(s, t, options.max_ratio)) {
+          counts_.first_too_long =
+              long_source ? location(files.source, s) : location(files.target, t);
+      } else if (exceeds_ratio(s, t, options.max_ratio)) {
         ++counts_.ratio;
       } else {
         add(s.ids, t.ids, counts_.read);
-        if (files.links) link(between_pieces(pair, *files.links));
+        if (files.links) link(piece_links(pair, *files.links));
       }
     }
   }
@@ -246,8 +252,8 @@ void Corpus::link(Links pieces) {
   assert(link_offsets_.size() == lines_.size() + 1);
 }
 
-Pair Corpus::operator[](int64_t i) const {
-  Pair pair{source_.sentence(i), target_.sentence(i), lines_[i]};
+SentencePair Corpus::operator[](int64_t i) const {
+  SentencePair pair{source_.sentence(i), target_.sentence(i), lines_[i]};
   if (linked()) {
     const int64_t first = link_offsets_[i], end = link_offsets_[i + 1];
     pair.links = std::span(links_).subspan(first, end - first);
@@ -279,7 +285,7 @@ std::span<const int32_t> Corpus::Side::sentence(int64_t i) const {
   return std::span(ids).subspan(offsets[i], length(i));
 }
 
-// Grows by a quarter instead of doubling: while a vector grows, old and new are both in memory.
+// Grows by a quarter instead of doubling: while a vector grows, both buffers are in memory.
 void Corpus::Side::add(std::span<const int32_t> sentence) {
   const size_t needed = ids.size() + sentence.size();
   if (needed > ids.capacity()) ids.reserve(std::max(needed, ids.capacity() + ids.capacity() / 4));
@@ -306,7 +312,8 @@ CleanLine clean_line(std::string_view line, int64_t max_bytes) {
   CleanLine clean;
   if (static_cast<int64_t>(line.size()) > max_bytes) {
     clean.cut = true;
-    // No further back than a character is long, so bytes that are no UTF-8 are not all lost.
+    // Goes back by at most the length of a character, so that invalid UTF-8 does not lose all
+    // bytes.
     size_t end = static_cast<size_t>(max_bytes);
     for (int back = 0; back < 3 && end > 0 && (line[end] & 0xC0) == 0x80; ++back) --end;
     line = line.substr(0, end);

@@ -9,71 +9,74 @@
 
 #include "base/lines.h"
 #include "base/settings.h"
-#include "text/links.h"
 #include "text/vocabulary.h"
+#include "text/word_alignment.h"
 
 namespace fovea {
 
+// What to do with a line that is not UTF-8.
 enum class BadUtf8 { skip, fail, replace };
 
+// The options of reading a corpus.
 struct CorpusOptions {
   int64_t max_length = 0;      // pieces of either side without </s>; 0 means no limit
   double max_ratio = 0;        // longer side ÷ shorter side, in pieces; 0 means no limit
-  int64_t max_bytes = 65'536;  // a longer line is too long whatever its pieces are
+  int64_t max_bytes = 65'536;  // a line with more bytes is too long, whatever its pieces
   BadUtf8 bad_utf8 = BadUtf8::skip;
-  std::function<void(int64_t lines)> progress = nullptr;  // called now and then
+  std::function<void(int64_t lines)> progress = nullptr;  // called from time to time
 
   void describe(Settings& settings);
 };
 
-// What became of each pair of lines that was read. Each is counted once, under the first
-// reason that applies, in the order bad_utf8, empty, too_long, ratio:
+// The numbers of line pairs that were read, kept, and skipped by reason. Each skipped pair counts
+// once, under the first reason that applies, in the order bad_utf8, empty, too_long, ratio:
 //   read == kept + empty + too_long + bad_utf8 + ratio
 struct CorpusCounts {
   int64_t read = 0, kept = 0, empty = 0, too_long = 0, bad_utf8 = 0, ratio = 0;
-  int64_t carriage_returns = 0, byte_order_marks = 0;  // removed from lines and files
+  int64_t carriage_returns = 0, byte_order_marks = 0;  // removed from lines, from files
   std::string first_too_long;                          // "train.en:4711"
 
   // "kept 998,120 of 1,000,000: 1,200 empty, 512 too long (first train.en:4711), 168 bad UTF-8"
   std::string summary() const;
 
-  // "removed 12 carriage returns and 1 byte order mark"; empty where nothing was removed.
+  // "removed 12 carriage returns and 1 byte order mark"; empty if nothing was removed.
   std::string removed() const;
 
   bool operator==(const CorpusCounts&) const = default;
 };
 
-struct Pair {
+// A pair of a corpus. The spans are valid while the corpus does not change.
+struct SentencePair {
   std::span<const int32_t> source, target;  // without <s> and </s>
-  int64_t line;                             // from 1, through all files
-  std::span<const Link> links = {};         // (source piece, target piece), by target piece
+  int64_t line;                             // counted from 1 over all files
+  std::span<const Link> links = {};         // (source piece, target piece), sorted by target piece
 };
 
-// Open files that belong together line by line.
+// Open files whose lines with equal numbers belong together.
 struct PairReaders {
   LineReader &source, &target;
-  LineReader* links = nullptr;  // made with the limit kLongestLinks; or absent
+  LineReader* links = nullptr;  // has the limit kLongestLinks; null if there are no links
 };
 
-// What stands on the target side: sentences, which </s> ends, or labels of one piece each.
-enum class Targets { sentences, labels };
+// The kind of the target side: sentences, which end with </s>, or labels of one piece each.
+enum class TargetKind { sentences, labels };
 
-// Parallel text in memory: the ids of all sentences one after another.
+// A parallel corpus in memory, as ids of pieces.
 class Corpus {
  public:
-  explicit Corpus(Targets targets = Targets::sentences) : targets_(targets) {}
+  explicit Corpus(TargetKind targets = TargetKind::sentences) : targets_(targets) {}
 
-  // Line k of sources[f] and line k of targets[f] are a pair, and line k of alignments[f], where
-  // there are any, the links between their words (Pharaoh). Files may be plain, .gz or "-".
-  // Throws Exit::data where the numbers of lines differ, naming the first line that has no
-  // partner, for links that are none or lead beyond the words of a pair that is kept, and for
-  // UTF-16 and UTF-32; Exit::files where a file cannot be read.
+  // Reads pairs: line k of sources[f] and line k of targets[f]. If there are alignments, line k of
+  // alignments[f] has the links between the words of the pair (Pharaoh format). Files may be plain,
+  // .gz or "-". Throws ExitCode::data if the numbers of lines differ (with the first line that has
+  // no partner), if links are malformed or out of range in a pair that is kept, and for UTF-16 and
+  // UTF-32. Throws ExitCode::files if a file cannot be read.
   static Corpus read(const std::vector<std::string>& sources,
                      const std::vector<std::string>& targets, const Vocabulary& source_vocabulary,
                      const Vocabulary& target_vocabulary, const CorpusOptions& options = {},
                      const std::vector<std::string>& alignments = {});
 
-  // Appends the pairs of open files, as read does.
+  // Appends the pairs of open files, in the same way.
   void read(const PairReaders& files, const Vocabulary& source_vocabulary,
             const Vocabulary& target_vocabulary, const CorpusOptions& options = {});
   void read(LineReader& source, LineReader& target, const Vocabulary& source_vocabulary,
@@ -82,14 +85,14 @@ class Corpus {
   }
 
   void add(std::span<const int32_t> source, std::span<const int32_t> target, int64_t line);
-  // Links between the pieces of the pair added last. Every pair has its call or none has.
+  // Adds the links between the pieces of the last pair. Call it for every pair or for no pair.
   void link(Links pieces);
-  // Says what became of the lines, where add() was used alone.
+  // Sets the counts, for a corpus that was made with add() alone.
   void account(const CorpusCounts& counts) { counts_ = counts; }
 
-  Targets targets() const { return targets_; }
+  TargetKind targets() const { return targets_; }
   int64_t size() const { return static_cast<int64_t>(lines_.size()); }
-  Pair operator[](int64_t i) const;
+  SentencePair operator[](int64_t i) const;
   int64_t source_length(int64_t i) const { return source_.length(i); }
   int64_t target_length(int64_t i) const { return target_.length(i); }
   int64_t source_tokens() const { return static_cast<int64_t>(source_.ids.size()); }
@@ -98,8 +101,7 @@ class Corpus {
   int64_t links() const { return static_cast<int64_t>(links_.size()); }
   const CorpusCounts& counts() const { return counts_; }
 
-  // A hash of all ids, links and where sentences end; tells whether training resumes on the same
-  // data.
+  // A hash of all ids, links and sentence ends. Shows whether training resumes on the same data.
   uint64_t fingerprint() const;
 
  private:
@@ -111,7 +113,7 @@ class Corpus {
     std::span<const int32_t> sentence(int64_t i) const;
     void add(std::span<const int32_t> sentence);
   };
-  Targets targets_;
+  TargetKind targets_;
   Side source_, target_;
   std::vector<int64_t> lines_;
   Links links_;  // of all pairs
@@ -119,21 +121,21 @@ class Corpus {
   CorpusCounts counts_;
 };
 
-// Throws what Corpus::read would throw where the numbers of files or lines differ or links are
-// none, without looking at what stands in the text; standard input is left for read to judge.
+// Throws the errors of Corpus::read for different numbers of files or lines and for malformed
+// links. Does not check the text, and does not read standard input.
 void check_partners(const std::vector<std::string>& sources,
                     const std::vector<std::string>& targets,
                     const std::vector<std::string>& alignments = {});
 
-// A line fit for translating, and what had to be done to it.
+// A line that is ready for translation, and the changes that were made to it.
 struct CleanLine {
   std::string text;       // valid UTF-8, no line end, at most max_bytes; may be empty
   bool replaced = false;  // bytes that are not UTF-8 became U+FFFD
-  bool cut = false;       // it was longer than max_bytes
+  bool cut = false;       // truncated to max_bytes
 };
 
-// Every input line gives one CleanLine, so output stays line by line beside the input. Line
-// ends inside become blanks.
+// Makes a line valid UTF-8 of at most max_bytes. Replaces line ends inside by blanks, so that
+// output lines correspond to input lines.
 CleanLine clean_line(std::string_view line, int64_t max_bytes = 65'536);
 
 }  // namespace fovea

@@ -14,7 +14,7 @@ using samples::Folder;
 
 const Vocabulary& letters() {
   static const Vocabulary v =
-      Vocabulary::from_entries(Cut::words, {{"a", 1}, {"b", 1}, {"c", 1}, {"\uFFFD", 1}});
+      Vocabulary::from_entries(Segmentation::words, {{"a", 1}, {"b", 1}, {"c", 1}, {"\uFFFD", 1}});
   return v;
 }
 
@@ -42,8 +42,9 @@ std::string repeat(const std::string& text, int times) {
 std::vector<int32_t> ids(std::span<const int32_t> span) { return {span.begin(), span.end()}; }
 
 TEST(Corpus, E1NamesTheFirstLineWithoutPartner) {
-  EXPECT_EQ(message_of(Exit::data, [] { read(repeat("a\n", 1000), repeat("b\n", 1001)); }),
-            "train.de has 1,001 lines, train.en 1,000; first line without partner: train.de:1001");
+  EXPECT_EQ(message_of(ExitCode::data, [] { read(repeat("a\n", 1000), repeat("b\n", 1001)); }),
+            "train.de has 1,001 lines and train.en has 1,000, expected equal numbers; first line "
+            "without partner: train.de:1001");
   for (const int more : {1, 2})
     for (const int lines : {0, 1, 5, 4096, 5000}) {
       const std::string shorter = repeat("a\n", lines), longer = repeat("a\n", lines + more);
@@ -51,8 +52,8 @@ TEST(Corpus, E1NamesTheFirstLineWithoutPartner) {
       const auto ends_with = [&](const std::string& error, const std::string& file) {
         EXPECT_TRUE(error.ends_with("first line without partner: " + file + first)) << error;
       };
-      ends_with(message_of(Exit::data, [&] { read(longer, shorter); }), "train.en");
-      ends_with(message_of(Exit::data, [&] { read(shorter, longer); }), "train.de");
+      ends_with(message_of(ExitCode::data, [&] { read(longer, shorter); }), "train.en");
+      ends_with(message_of(ExitCode::data, [&] { read(shorter, longer); }), "train.de");
     }
   EXPECT_EQ(read("", "").size(), 0);
 }
@@ -88,8 +89,10 @@ TEST(Corpus, E4ByteOrderMarks) {
       "a\0\n\0",
       6),
       utf32("\xFF\xFE\0\0a\0\0\0", 8);
-  EXPECT_NE(message_of(Exit::data, [&] { read(utf16, "a\n"); }).find("UTF-16"), std::string::npos);
-  EXPECT_NE(message_of(Exit::data, [&] { read("a\n", utf32); }).find("UTF-32"), std::string::npos);
+  EXPECT_NE(message_of(ExitCode::data, [&] { read(utf16, "a\n"); }).find("UTF-16"),
+            std::string::npos);
+  EXPECT_NE(message_of(ExitCode::data, [&] { read("a\n", utf32); }).find("UTF-32"),
+            std::string::npos);
 }
 
 TEST(Corpus, E5BadUtf8IsSkippedReplacedOrRefused) {
@@ -101,11 +104,11 @@ TEST(Corpus, E5BadUtf8IsSkippedReplacedOrRefused) {
   EXPECT_EQ(replaced.size(), 3);
   EXPECT_EQ(ids(replaced[1].source), letters().encode("\uFFFD"));
   const std::string error =
-      message_of(Exit::data, [&] { read(source, target, {.bad_utf8 = BadUtf8::fail}); });
+      message_of(ExitCode::data, [&] { read(source, target, {.bad_utf8 = BadUtf8::fail}); });
   EXPECT_EQ(error.find("train.en:2: byte 1 of the line is not UTF-8"), 0u) << error;
 }
 
-TEST(Corpus, E7EmptyLinesTakeTheirPartnersAlong) {
+TEST(Corpus, E7EmptyLinesAreSkippedWithTheirPartners) {
   const Corpus corpus = read("a\n\nb\n  \na b\nc\n", "a\nb\n\n\t\nb\nc c\n");
   EXPECT_EQ(kept_lines(corpus), (std::vector<int64_t>{1, 5, 6}));
   EXPECT_EQ(corpus.counts().empty, 3);
@@ -128,7 +131,7 @@ TEST(Corpus, E8LongLinesAreSkipped) {
 TEST(Corpus, RatioOfLengths) {
   const Corpus corpus = read("a a a\na a a a\na\n", "b\nb\nb b b\n", {.max_ratio = 3});
   EXPECT_EQ(kept_lines(corpus), (std::vector<int64_t>{1, 3}));
-  EXPECT_EQ(corpus.counts().summary(), "kept 2 of 3: 1 of unlike length");
+  EXPECT_EQ(corpus.counts().summary(), "kept 2 of 3: 1 above the length ratio");
 }
 
 TEST(Corpus, E10UnreadableFiles) {
@@ -137,15 +140,15 @@ TEST(Corpus, E10UnreadableFiles) {
   const auto attempt = [&](const std::string& path) {
     return [&, path] { Corpus::read({path}, {good}, letters(), letters()); };
   };
-  message_of(Exit::files, attempt(folder / "missing"));
-  message_of(Exit::files, attempt(folder / ""));
+  message_of(ExitCode::files, attempt(folder / "missing"));
+  message_of(ExitCode::files, attempt(folder / ""));
   gzFile file = gzopen((folder / "t.gz").c_str(), "wb");
   for (int i = 0; i < 5000; ++i) gzprintf(file, "a b %d\n", i * 7919);
   gzclose(file);
   const std::string bytes = samples::slurp(folder / "t.gz");
   const std::string truncated = folder.write("half.gz", bytes.substr(0, bytes.size() / 2));
-  EXPECT_NE(message_of(Exit::data, attempt(truncated)).find("half.gz"), std::string::npos);
-  message_of(Exit::usage, [&] { Corpus::read({good, good}, {good}, letters(), letters()); });
+  EXPECT_NE(message_of(ExitCode::data, attempt(truncated)).find("half.gz"), std::string::npos);
+  message_of(ExitCode::usage, [&] { Corpus::read({good, good}, {good}, letters(), letters()); });
 }
 
 TEST(Corpus, E11Summary) {
@@ -162,8 +165,8 @@ TEST(Corpus, E11Summary) {
   EXPECT_EQ(read("a\n", "a\n").counts().summary(), "kept 1 of 1");
 }
 
-// Random lines, decided once more by other means: the counts add up, and each kept pair is the
-// one its line number names.
+// Random lines, checked by a second implementation: the counts add up, and each kept pair belongs
+// to its line number.
 TEST(Corpus, E11EveryLineIsCountedOnce) {
   Random random(3);
   const char* const kinds[] = {"", " ", "a", "a b", "a b c", "\xFF", "a\xC3", "b\r", "c\t", "zz"};
@@ -183,7 +186,7 @@ TEST(Corpus, E11EveryLineIsCountedOnce) {
   EXPECT_EQ(c.kept, corpus.size());
   std::vector<bool> kept(sources.size(), false);
   for (int64_t i = 0; i < corpus.size(); ++i) {
-    const Pair pair = corpus[i];
+    const SentencePair pair = corpus[i];
     kept[pair.line - 1] = true;
     ASSERT_EQ(ids(pair.source), letters().encode(sources[pair.line - 1]));
     ASSERT_EQ(ids(pair.target), letters().encode(targets[pair.line - 1]));
@@ -252,9 +255,9 @@ Links links_of(const Corpus& corpus, int64_t i) {
   return {corpus[i].links.begin(), corpus[i].links.end()};
 }
 
-TEST(Corpus, LinksComeAlongWithTheirPairs) {
+TEST(Corpus, LinksAreReadWithTheirPairs) {
   EXPECT_FALSE(read("a\n", "a\n").linked());
-  // line 2 is too long, line 4 empty: their links go with them, even those that lead beyond
+  // line 2 is too long, line 4 empty: their links are skipped, even those out of range
   const Corpus corpus =
       read_linked("a b\na b c\nc\n\nb a\n", "b a\na\nc\na\na b\n",
                   "1-0 0-1 0-0\n2-0 9-9\n\n7-7\n0-1\n", letters(), {.max_length = 2});
@@ -270,11 +273,11 @@ TEST(Corpus, LinksComeAlongWithTheirPairs) {
   EXPECT_NE(fingerprint("\n"), read("a b\n", "a b\n").fingerprint());
 }
 
-TEST(Corpus, LinksOfWordsBecomeLinksOfTheirPieces) {
-  const auto cut = Vocabulary::from_entries(Cut::pieces, {{"a@@", 1}, {"b", 1}});
+TEST(Corpus, ConvertsLinksOfWordsToLinksOfPieces) {
+  const auto cut = Vocabulary::from_entries(Segmentation::pieces, {{"a@@", 1}, {"b", 1}});
   EXPECT_EQ(links_of(read_linked("a@@ x@@ b b\n", "b a@@ b\n", "0-1 1-0\n", cut), 0),
             (Links{{3, 0}, {0, 1}, {1, 1}, {2, 1}, {0, 2}, {1, 2}, {2, 2}}));
-  const auto letter = Vocabulary::from_entries(Cut::characters, {{"a", 1}, {"b", 1}});
+  const auto letter = Vocabulary::from_entries(Segmentation::characters, {{"a", 1}, {"b", 1}});
   EXPECT_EQ(links_of(read_linked("ab a\n", "b a\n", "0-1\n", letter), 0),  // the blank counts
             (Links{{0, 1}, {1, 1}, {0, 2}, {1, 2}}));
   const Vocabulary model = samples::small_model(SubwordModel::unigram);
@@ -289,23 +292,27 @@ TEST(Corpus, LinksOfWordsBecomeLinksOfTheirPieces) {
   EXPECT_EQ(links_of(corpus, 0), expected);
 }
 
-TEST(Corpus, LinksThatDoNotFitAreRefused) {
-  const auto fault = [](const char* source, const char* target, const char* links) {
-    return message_of(Exit::data, [&] { read_linked(source, target, links); });
+TEST(Corpus, BadLinksAreErrors) {
+  const auto error_of = [](const char* source, const char* target, const char* links) {
+    return message_of(ExitCode::data, [&] { read_linked(source, target, links); });
   };
-  EXPECT_EQ(fault("a\nb\n", "a\nb\n", "0-0\n"),
-            "train.en has 2 lines, train.links 1; first line without partner: train.en:2");
-  EXPECT_EQ(fault("a\n", "a\n", "0-0\n\n"),
-            "train.links has 2 lines, train.en 1; first line without partner: train.links:2");
-  EXPECT_EQ(fault("a\na\n", "a\na\n", "0-0\n0:0\n").find("train.links:2: '0:0' is no link"), 0u);
-  EXPECT_EQ(fault("\n", "a\n", "x\n").find("train.links:1: 'x' is no link"), 0u);
-  const std::string beyond = fault("a\na b\n", "a\na\n", "0-0\n1-0 0-1\n");
-  EXPECT_EQ(beyond.find("train.links:2: link 0-1 leads beyond the pair, which has 2 source and 1 "),
+  EXPECT_EQ(error_of("a\nb\n", "a\nb\n", "0-0\n"),
+            "train.en has 2 lines and train.links has 1, expected equal numbers; first line "
+            "without partner: train.en:2");
+  EXPECT_EQ(error_of("a\n", "a\n", "0-0\n\n"),
+            "train.links has 2 lines and train.en has 1, expected equal numbers; first line "
+            "without partner: train.links:2");
+  EXPECT_EQ(error_of("a\na\n", "a\na\n", "0-0\n0:0\n").find("train.links:2: '0:0' is not a link"),
+            0u);
+  EXPECT_EQ(error_of("\n", "a\n", "x\n").find("train.links:1: 'x' is not a link"), 0u);
+  const std::string beyond = error_of("a\na b\n", "a\na\n", "0-0\n1-0 0-1\n");
+  EXPECT_EQ(beyond.find("train.links:2: link 0-1 is out of range: source words are 0 to 1, target "
+                        "words are 0 to 0; "),
             0u)
       << beyond;
 }
 
-TEST(Corpus, FilesOfLinksStandBesideThoseOfText) {
+TEST(Corpus, ReadsOneAlignmentFilePerTextFile) {
   const Folder folder;
   const std::string text = folder.write("text", "a b\nb\n"),
                     links = folder.write("l", "0-1\n0-0\n"), bad = folder.write("bad", "0-1\n"),
@@ -317,11 +324,13 @@ TEST(Corpus, FilesOfLinksStandBesideThoseOfText) {
   const Corpus corpus = read_all({links, links});
   EXPECT_EQ(links_of(corpus, 2), (Links{{0, 1}}));
   EXPECT_EQ(links_of(corpus, 3), (Links{{0, 0}}));
-  message_of(Exit::usage, [&] { read_all({links}); });
-  const std::string shorter = message_of(Exit::data, [&] { read_all({links, bad}); });
+  message_of(ExitCode::usage, [&] { read_all({links}); });
+  const std::string shorter = message_of(ExitCode::data, [&] { read_all({links, bad}); });
   EXPECT_NE(shorter.find("first line without partner: " + text + ":2"), shorter.npos) << shorter;
-  EXPECT_EQ(shorter, message_of(Exit::data, [&] { check_partners(texts, texts, {links, bad}); }));
-  message_of(Exit::data, [&] { check_partners(texts, texts, {links, odd}); });
+  EXPECT_EQ(shorter, message_of(ExitCode::data, [&] {
+              check_partners(texts, texts, {links, bad});
+            }));
+  message_of(ExitCode::data, [&] { check_partners(texts, texts, {links, odd}); });
   EXPECT_NO_THROW(check_partners(texts, texts, {links, links}));
 }
 

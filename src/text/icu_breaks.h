@@ -12,8 +12,8 @@ U_NAMESPACE_END
 
 namespace fovea {
 
-// All boundaries of a text but its beginning, so that its end is the last of them. None if `rules`
-// is null, which is where ICU could not make them.
+// Returns all boundaries of a text in bytes, without its beginning; the last one is its end. Empty
+// if `rules` is null, because ICU could not create them, or if ICU fails.
 std::vector<size_t> icu_breaks(icu::BreakIterator* rules, std::string_view text);
 
 }  // namespace fovea

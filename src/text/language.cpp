@@ -110,12 +110,12 @@ std::string language_name(std::string_view code) {
 }
 
 std::string canonical_code(std::string_view code) {
-  std::string small(code);
-  for (char& c : small)
+  std::string lower(code);
+  for (char& c : lower)
     if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
   for (const auto& [alias, known] : kAliases)
-    if (alias == small) return std::string(known);
-  return small;
+    if (alias == lower) return std::string(known);
+  return lower;
 }
 
 bool same_language(std::string_view a, std::string_view b) {

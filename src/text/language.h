@@ -7,18 +7,19 @@
 
 namespace fovea {
 
-// The English name of a language; the code itself where it is not in our table.
+// Returns the English name of a language, or the code itself if the code is unknown.
 std::string language_name(std::string_view code);
 
-// A code as LibreTranslate and DeepL write it, as a model is called: "PT-BR" and "pb" are pt-BR,
-// "EN" is en. Case does not matter; unknown codes come back in lower case.
+// Converts a code of LibreTranslate or DeepL to the code of models: "PT-BR" and "pb" become pt-BR,
+// "EN" becomes en. Case does not matter; unknown codes become lower case.
 std::string canonical_code(std::string_view code);
 
-// Whether two codes name one language, whatever its region or script: zh-Hans and zh-Hant.
+// Returns whether two codes have the same language, ignoring region and script: zh-Hans and
+// zh-Hant.
 bool same_language(std::string_view a, std::string_view b);
 
-// "en-de" from "en-de", "some/where/en-de" or "en-de-small/"; nothing where the name of the folder
-// does not begin with two codes of two or three letters.
+// Finds the languages in the name of a folder: en and de in "en-de", "path/en-de" or
+// "en-de-small/". Empty if the name does not begin with two codes of two or three letters.
 std::optional<std::pair<std::string, std::string>> languages_of_folder(std::string_view path);
 
 }  // namespace fovea

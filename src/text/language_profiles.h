@@ -4,7 +4,7 @@
 
 namespace fovea {
 
-// The file src/text/language_profiles.txt, which cmake/profiles.cmake makes part of the program.
+// The content of src/text/language_profiles.txt; cmake/profiles.cmake compiles it into the program.
 std::string_view language_profiles();
 
 }  // namespace fovea

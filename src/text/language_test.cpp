@@ -19,7 +19,7 @@ TEST(Language, CodesAndFolders) {
     EXPECT_FALSE(languages_of_folder(name)) << name;
 }
 
-TEST(Language, VariantsAreOneLanguage) {
+TEST(Language, RegionsAndScriptsAreIgnored) {
   EXPECT_TRUE(same_language("zh-Hans", "zh-Hant"));
   EXPECT_TRUE(same_language("pt-BR", "pt"));
   EXPECT_TRUE(same_language("en", "en"));

@@ -10,9 +10,10 @@
 #include <string_view>
 #include <unordered_set>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "text/language.h"
-#include "text/pieces.h"
+#include "text/tokenization.h"
 
 namespace fovea {
 
@@ -29,7 +30,7 @@ const char* ReadingWarning::code() const {
 }
 
 std::string describe(const ReadingWarning& warning, const Vocabulary& vocabulary) {
-  const Coverage& coverage = warning.coverage;
+  const VocabularyCoverage& coverage = warning.coverage;
   std::string examples;
   for (const std::string& example : coverage.examples) examples += " " + printable(example, 40);
   const int64_t unknown = coverage.unknown + coverage.spelt;
@@ -38,19 +39,19 @@ std::string describe(const ReadingWarning& warning, const Vocabulary& vocabulary
                      unknown == 1 ? "is" : "are", examples);
 }
 
-std::string describe_language(const Detected& detected, const std::string& language) {
+std::string describe_language(const DetectedLanguage& detected, const std::string& language) {
   return fmt::format("the text looks like {}, and the model reads {}",
                      language_name(detected.language), language_name(language));
 }
 
 std::vector<ReadingWarning> coverage_warnings(const Vocabulary& vocabulary,
                                               std::span<const std::string> sentences) {
-  Coverage all;
+  VocabularyCoverage all;
   for (const std::string& sentence : sentences) all.add(vocabulary.coverage(sentence));
   if (2 * (all.unknown + all.spelt) > all.units)
     return {{.kind = ReadingWarning::Kind::unreadable, .coverage = all}};
   if (all.unknown == 0) return {};
-  all.spelt = 0;  // a model reads some characters byte by byte
+  all.spelt = 0;  // a model can read some characters byte by byte
   return {{.kind = ReadingWarning::Kind::unknown_characters, .coverage = all}};
 }
 
@@ -61,7 +62,7 @@ bool has_letter(std::string_view word) {
                              [](char32_t c) { return u_isalpha(static_cast<UChar32>(c)); });
 }
 
-// The words of a text without repetitions: "A dog." a thousand times is no more evidence than once.
+// The distinct words of a text: "A dog." a thousand times is no more evidence than once.
 std::vector<std::string_view> distinct_words(std::string_view text) {
   std::unordered_set<std::string_view> seen;
   std::vector<std::string_view> distinct;
@@ -70,11 +71,11 @@ std::vector<std::string_view> distinct_words(std::string_view text) {
   return distinct;
 }
 
-// The detected language of all words, or of all but one.
-Detected language_of(std::span<const std::string_view> words, size_t left_out = SIZE_MAX) {
+// The detected language of all words, or of all words but one.
+DetectedLanguage language_of(std::span<const std::string_view> words, size_t skipped = SIZE_MAX) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i)
-    if (i != left_out) text.append(words[i]).append(" ");
+    if (i != skipped) text.append(words[i]).append(" ");
   return sure_language(detect_language(text));
 }
 
@@ -82,9 +83,9 @@ bool is_capitalised(std::string_view word) {
   return u_isupper(static_cast<UChar32>(*code_points(word).begin()));
 }
 
-// Is one word, such as a foreign name, all the evidence for the language? Always false for one
-// word alone and for more than a few.
-bool rests_on_one_word(std::span<const std::string_view> words, const std::string& language) {
+// Returns whether one word, such as a foreign name, is the only evidence for the language. Always
+// false for a single word and for more than kFew words.
+bool depends_on_one_word(std::span<const std::string_view> words, const std::string& language) {
   constexpr size_t kFew = 8;
   if (words.size() < 2 || words.size() > kFew) return false;
   for (size_t i = 0; i < words.size(); ++i)
@@ -92,8 +93,8 @@ bool rests_on_one_word(std::span<const std::string_view> words, const std::strin
   return false;
 }
 
-// The same for capitalised words, of which names are some: false if there are no others.
-bool rests_on_capitalised(std::span<const std::string_view> words, const std::string& language) {
+// The same for the capitalised words, which include names: false if all words are capitalised.
+bool depends_on_capitalised(std::span<const std::string_view> words, const std::string& language) {
   std::vector<std::string_view> others;
   std::ranges::remove_copy_if(words, std::back_inserter(others), is_capitalised);
   return !others.empty() && !same_language(language_of(others).language, language);
@@ -101,18 +102,18 @@ bool rests_on_capitalised(std::span<const std::string_view> words, const std::st
 
 }  // namespace
 
-Detected language_despite_names(std::string_view text) {
+DetectedLanguage language_despite_names(std::string_view text) {
   const std::vector<std::string_view> words = distinct_words(text);
-  const Detected found = language_of(words);
+  const DetectedLanguage found = language_of(words);
   const bool names =
-      rests_on_one_word(words, found.language) || rests_on_capitalised(words, found.language);
+      depends_on_one_word(words, found.language) || depends_on_capitalised(words, found.language);
   return names ? sure_language({}) : found;
 }
 
 std::vector<ReadingWarning> language_warnings(std::string_view text, const std::string& language) {
   const std::vector<std::string> known = detected_languages();
   if (std::ranges::find(known, language) == known.end()) return {};
-  const Detected found = language_despite_names(text);
+  const DetectedLanguage found = language_despite_names(text);
   if (found.confidence < kCertain || same_language(found.language, language)) return {};
   return {{.kind = ReadingWarning::Kind::other_language, .detected = found}};
 }

@@ -13,25 +13,25 @@ using Kind = ReadingWarning::Kind;
 Vocabulary characters_of(std::string_view letters) {
   std::vector<Vocabulary::Entry> entries;
   for (const char c : letters) entries.push_back({std::string(1, c), 1});
-  return Vocabulary::from_entries(Cut::characters, entries);
+  return Vocabulary::from_entries(Segmentation::characters, entries);
 }
 
 std::vector<ReadingWarning> warnings(const Vocabulary& vocabulary, const std::string& text) {
   return coverage_warnings(vocabulary, std::vector{text});
 }
 
-TEST(Coverage, CountsCharactersWithoutBlanks) {
-  const Coverage found = characters_of("abc").coverage("ab c学 😀学 ");
+TEST(VocabularyCoverage, CountsCharactersWithoutBlanks) {
+  const VocabularyCoverage found = characters_of("abc").coverage("ab c学 😀学 ");
   EXPECT_EQ(found.units, 6);
   EXPECT_EQ(found.unknown, 3);
   EXPECT_EQ(found.spelt, 0);
   EXPECT_EQ(found.examples, (std::vector<std::string>{"学", "😀"}));
 }
 
-TEST(Coverage, CountsWordsOfWholeWords) {
-  const auto words = Vocabulary::from_entries(Cut::words, {{"the", 2}, {"dog", 1}});
+TEST(VocabularyCoverage, CountsWordsOfWholeWords) {
+  const auto words = Vocabulary::from_entries(Segmentation::words, {{"the", 2}, {"dog", 1}});
   EXPECT_TRUE(words.has_whole_words());
-  const Coverage found = words.coverage("the big dog");
+  const VocabularyCoverage found = words.coverage("the big dog");
   EXPECT_EQ(found.units, 3);
   EXPECT_EQ(found.unknown, 1);
   EXPECT_EQ(found.examples, std::vector<std::string>{"big"});
@@ -39,23 +39,23 @@ TEST(Coverage, CountsWordsOfWholeWords) {
             "1 of 3 words is unknown to this model: big");
 }
 
-TEST(Coverage, AddsUp) {
+TEST(VocabularyCoverage, AddsUp) {
   const Vocabulary vocabulary = characters_of("abc");
-  Coverage all = vocabulary.coverage("xyz");
+  VocabularyCoverage all = vocabulary.coverage("xyz");
   all.add(vocabulary.coverage("azvwuts"));
   EXPECT_EQ(all.units, 10);
   EXPECT_EQ(all.unknown, 9);
   EXPECT_EQ(all.examples, (std::vector<std::string>{"x", "y", "z", "v", "w"}));  // five at most
 }
 
-// A model reads a few characters byte by byte; a whole text so is one that it has not learnt.
-TEST(Coverage, TellsBytesFromUnknown) {
+// A model can read a few characters byte by byte, but not a whole text.
+TEST(VocabularyCoverage, SeparatesBytesFromUnknown) {
   const samples::Folder folder;
   const std::string path = folder.write("text", samples::corpus(500));
   for (const bool bytes : {false, true}) {
     const Vocabulary vocabulary =
         train_sentencepiece({path}, {.size = bytes ? 400 : 120, .byte_fallback = bytes});
-    const Coverage found = vocabulary.coverage("a 学生 a");
+    const VocabularyCoverage found = vocabulary.coverage("a 学生 a");
     EXPECT_EQ(found.units, 4) << bytes;
     EXPECT_EQ(found.unknown, bytes ? 0 : 2);
     EXPECT_EQ(found.spelt, bytes ? 2 : 0);
@@ -95,7 +95,7 @@ TEST(Readability, WarnsOfOtherLanguages) {
   EXPECT_TRUE(language_warnings(repeated, "en").empty()) << "repetition is no evidence";
 }
 
-TEST(Readability, AForeignNameIsNotAnotherLanguage) {
+TEST(Readability, IgnoresForeignNames) {
   for (const char* text :
        {"I know Łukasz.", "I know Łukasz 😀.", "Ask Þórðar, please.", "I know Jürgen Müller."})
     EXPECT_TRUE(language_warnings(text, "en").empty()) << text;

@@ -13,7 +13,7 @@ namespace {
 constexpr size_t kMaxPieces = 1 << 20;
 constexpr float kMaxScore = 1e7f;
 
-// One field of a protocol buffer message: a number or a run of bytes.
+// A field of a protocol buffer message: a number or a sequence of bytes.
 struct WireField {
   uint64_t number = 0;
   int type = 0;  // 0 varint, 1 eight bytes, 2 counted bytes, 5 four bytes
@@ -21,7 +21,7 @@ struct WireField {
   std::string_view bytes;
 };
 
-// Reads the fields of a message one after another; throws Exit::model with the byte's place.
+// A reader of the fields of a message. Throws ExitCode::model with the byte offset in the file.
 class WireReader {
  public:
   WireReader(std::string_view message, const std::string& name, const char* file)
@@ -32,7 +32,7 @@ class WireReader {
     const uint64_t tag = varint();
     field.number = tag >> 3;
     field.type = static_cast<int>(tag & 7);
-    if (field.number == 0 || field.number >= (1u << 29)) refuse("a field with an invalid number");
+    if (field.number == 0 || field.number >= (1u << 29)) fail_at("a field with an invalid number");
     switch (field.type) {
       case 0:
         field.value = varint();
@@ -47,30 +47,31 @@ class WireReader {
         field.bytes = take(4);
         break;
       default:
-        refuse("a field of unknown type");
+        fail_at("a field of unknown type");
     }
     return true;
   }
 
-  [[noreturn]] void refuse(const char* found) const {
-    fail(Exit::model, name_, ": byte ", at_ - file_, ": ", found,
-         "; the file is no SentencePiece model or is damaged");
+  [[noreturn]] void fail_at(const char* found) const {
+    fail(ExitCode::model, name_, ": byte ", at_ - file_, ": ", found,
+         "; the file is damaged or not a SentencePiece model: train the vocabulary again");
   }
 
  private:
   uint64_t varint() {
     uint64_t value = 0;
     for (int shift = 0; shift < 64; shift += 7) {
-      if (at_ == end_) refuse("the file ends inside a number");
+      if (at_ == end_) fail_at("the file ends inside a number");
       const auto byte = static_cast<unsigned char>(*at_++);
       value |= uint64_t{byte & 0x7Fu} << shift;
       if (byte < 0x80) return value;
     }
-    refuse("a number of more than ten bytes");
+    fail_at("a number of more than ten bytes");
   }
 
   std::string_view take(uint64_t size) {
-    if (size > static_cast<uint64_t>(end_ - at_)) refuse("a field longer than what is left");
+    if (size > static_cast<uint64_t>(end_ - at_))
+      fail_at("a field that is longer than the rest of its message");
     const std::string_view bytes(at_, size);
     at_ += size;
     return bytes;
@@ -89,7 +90,7 @@ StoredPiece read_piece(std::string_view message, const std::string& name, const 
     if (field.number == 2 && field.type == 5)
       std::memcpy(&piece.score, field.bytes.data(), sizeof piece.score);
     if (field.number == 3 && field.type == 0) {
-      if (field.value < 1 || field.value > 6) reader.refuse("a piece of unknown type");
+      if (field.value < 1 || field.value > 6) reader.fail_at("a piece of unknown type");
       piece.type = static_cast<PieceType>(field.value);
     }
   }
@@ -104,27 +105,28 @@ void read_normaliser(std::string_view message, const std::string& name, const ch
 }
 
 void check_piece(const StoredPiece& piece, size_t id, const std::string& name) {
-  const auto refuse = [&](const char* found) {
-    fail(Exit::model, name, ": piece ", id, ": ", found, "; train the vocabulary again");
+  const auto fail_piece = [&](const char* found) {
+    fail(ExitCode::model, name, ": piece ", id, " ", found, "; train the vocabulary again");
   };
-  if (piece.text.empty()) refuse("is empty");
-  if (piece.text.size() > Vocabulary::kMaxPieceBytes) refuse("is longer than 1,024 bytes");
-  if (!is_utf8(piece.text)) refuse("is not UTF-8");
-  if (piece.text.find('\0') != std::string_view::npos) refuse("contains a NUL byte");
-  if (!(std::abs(piece.score) <= kMaxScore)) refuse("has a score that is no usable number");
+  if (piece.text.empty()) fail_piece("is empty");
+  if (piece.text.size() > Vocabulary::kMaxPieceBytes) fail_piece("is longer than 1,024 bytes");
+  if (!is_utf8(piece.text)) fail_piece("is not UTF-8");
+  if (piece.text.find('\0') != std::string_view::npos) fail_piece("contains a NUL byte");
+  if (!(std::abs(piece.score) <= kMaxScore))
+    fail_piece("has a score that is not between -1e7 and 1e7");
 
   const bool special = id < kSpecials;
-  const auto wanted = id == kUnk ? PieceType::unknown : PieceType::control;
+  const auto expected_type = id == kUnk ? PieceType::unknown : PieceType::control;
   if (special &&
-      (piece.text != Vocabulary().name(static_cast<int32_t>(id)) || piece.type != wanted))
-    fail(Exit::model, name, ": piece ", id, " is '", piece.text, "', expected ",
+      (piece.text != Vocabulary().name(static_cast<int32_t>(id)) || piece.type != expected_type))
+    fail(ExitCode::model, name, ": piece ", id, " is '", piece.text, "', expected ",
          Vocabulary().name(static_cast<int32_t>(id)),
          "; train it with pad_id=0, bos_id=1, eos_id=2, unk_id=3");
   if (!special && (piece.type == PieceType::unknown || piece.type == PieceType::control))
-    refuse("is a second control piece");
+    fail_piece("is a control or unknown piece, which only pieces 0 to 3 can be");
 }
 
-// The library keeps what matches at one place of the text in an array of fixed size.
+// The library keeps the pieces that match at one position of the text in an array of fixed size.
 void check_nesting(const std::unordered_set<std::string_view>& user_defined,
                    const std::string& name) {
   constexpr int kMaxNesting = 32;
@@ -132,34 +134,35 @@ void check_nesting(const std::unordered_set<std::string_view>& user_defined,
     int prefixes = 0;
     for (size_t n = 1; n <= piece.size(); ++n)
       prefixes += user_defined.contains(piece.substr(0, n));
-    check(prefixes <= kMaxNesting, Exit::model, name, ": user defined piece '", piece,
-          "' begins with more than ", kMaxNesting, " others; train with fewer of them");
+    check(prefixes <= kMaxNesting, ExitCode::model, name, ": user-defined piece '", piece,
+          "' begins with more than ", kMaxNesting,
+          " user-defined pieces; train with fewer of them");
   }
 }
 
 }  // namespace
 
 std::vector<StoredPiece> check_sentencepiece(std::string_view bytes, const std::string& name) {
-  check(!bytes.empty(), Exit::model, name, ": the file is empty; train the vocabulary again");
+  check(!bytes.empty(), ExitCode::model, name, ": the file is empty; train the vocabulary again");
   std::vector<StoredPiece> pieces;
   WireReader reader(bytes, name, bytes.data());
   WireField field;
   while (reader.next(field)) {
     if (field.number < 1 || field.number > 5) continue;
-    if (field.type != 2) reader.refuse("a part of the model that is no message");
+    if (field.type != 2) reader.fail_at("a part of the model that is not a message");
     if (field.number == 1) pieces.push_back(read_piece(field.bytes, name, bytes.data()));
     if (field.number == 3 || field.number == 5) read_normaliser(field.bytes, name, bytes.data());
-    if (pieces.size() > kMaxPieces) reader.refuse("more than 1,048,576 pieces");
+    if (pieces.size() > kMaxPieces) reader.fail_at("more than 1,048,576 pieces");
   }
-  check(pieces.size() > kSpecials, Exit::model, name, ": has ", pieces.size(),
-        " pieces, expected the four special ones and more; the file is no SentencePiece model "
-        "or is truncated");
+  check(pieces.size() > kSpecials, ExitCode::model, name, ": ", pieces.size(),
+        " pieces, expected the four special pieces and at least one more; the file is truncated or "
+        "not a SentencePiece model");
 
   std::unordered_set<std::string_view> seen, user_defined;
   for (size_t id = 0; id < pieces.size(); ++id) {
     check_piece(pieces[id], id, name);
-    check(seen.insert(pieces[id].text).second, Exit::model, name, ": piece ", id, " '",
-          pieces[id].text, "' is there twice; train the vocabulary again");
+    check(seen.insert(pieces[id].text).second, ExitCode::model, name, ": piece ", id, " '",
+          pieces[id].text, "' occurs twice; train the vocabulary again");
     if (pieces[id].type == PieceType::user_defined) user_defined.insert(pieces[id].text);
   }
   check_nesting(user_defined, name);

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-// Exported by the library, but declared in no header that it installs.
+// The library exports this function, but no installed header declares it.
 namespace sentencepiece::logging {
 void SetMinLogLevel(int level);
 }
@@ -23,11 +23,14 @@ SentencePieceModel::SentencePieceModel(std::string_view bytes, const std::string
   sentencepiece::logging::SetMinLogLevel(kFatal);
   try {
     const auto status = library_->processor.LoadFromSerializedProto(bytes);
-    check(status.ok(), Exit::model, name, ": not a usable SentencePiece model: ", status.message());
+    check(status.ok(), ExitCode::model, name,
+          ": cannot load the SentencePiece model: ", status.message(),
+          "; train the vocabulary again");
   } catch (const Error&) {
     throw;
   } catch (const std::exception& e) {
-    fail(Exit::model, name, ": not a usable SentencePiece model: ", e.what());
+    fail(ExitCode::model, name, ": cannot load the SentencePiece model: ", e.what(),
+         "; train the vocabulary again");
   }
 }
 

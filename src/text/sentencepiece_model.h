@@ -9,7 +9,7 @@
 
 namespace fovea {
 
-// What a SentencePiece model file says about one piece; the numbers are those of the file.
+// The type of a piece; the values are those of SentencePiece model files.
 enum class PieceType {
   normal = 1,
   unknown = 2,
@@ -19,29 +19,31 @@ enum class PieceType {
   byte = 6
 };
 
+// A piece of a SentencePiece model file.
 struct StoredPiece {
-  std::string_view text;  // into the file's bytes
+  std::string_view text;  // a view of the bytes of the file
   float score = 0;
   PieceType type = PieceType::normal;
 };
 
-// Takes a SentencePiece model file apart and refuses, with Exit::model, what the library would
-// crash on, read out of bounds for or load into something else than it says: broken framing,
-// overlong, doubled or non-UTF-8 pieces, non-finite scores, a damaged normalisation table,
-// special pieces that are not <pad> <s> </s> <unk> at ids 0 to 3.
+// Parses a SentencePiece model file and returns its pieces. Throws ExitCode::model for files on
+// which the library would crash, read out of bounds, or load something else than the file says:
+// broken framing, overlong, duplicate or non-UTF-8 pieces, non-finite scores, a damaged
+// normalisation table, or special pieces other than <pad> <s> </s> <unk> at ids 0 to 3.
 std::vector<StoredPiece> check_sentencepiece(std::string_view bytes, const std::string& name);
 
-// Throws Exit::model unless no text can lead the walk through this normalisation table (a
-// double-array trie followed by the replacements it points into) out of its bounds.
+// Checks a normalisation table: a double-array trie and its replacements. Throws ExitCode::model if
+// any text could lead the library out of its bounds.
 void check_character_map(std::string_view map, const std::string& name);
 
-// The library behind a wall: nothing of it shows, it writes nothing to stderr.
+// A SentencePiece model. Hides the headers of the library and its output to stderr.
 class SentencePieceModel {
  public:
+  // A piece of an encoded line.
   struct Token {
-    std::string text;  // as normalised, with "▁"
+    std::string text;  // normalised, with "▁"
     int32_t id;
-    size_t end;  // of what it stands for, in bytes of the line
+    size_t end;  // byte offset in the line behind the text of the piece
   };
 
   // REQUIRES: check_sentencepiece accepted the bytes.

@@ -62,16 +62,16 @@ Parts parts() {
   return parts;
 }
 
-std::string refusal(const std::string& bytes) {
+std::string error_of(const std::string& bytes) {
   const double begin = thread_seconds();
   const std::string error =
-      message_of(Exit::model, [&] { Vocabulary::parse_sentencepiece(bytes, "v.spm"); });
+      message_of(ExitCode::model, [&] { Vocabulary::parse_sentencepiece(bytes, "v.spm"); });
   EXPECT_LT(thread_seconds() - begin, time_limit(0.1));
   EXPECT_EQ(error.find("v.spm: "), 0u) << error;
   return error;
 }
 
-TEST(SentencePieceModel, PartsMakeTheWholeAgain) {
+TEST(SentencePieceModel, PartsMakeTheSameModel) {
   const Vocabulary v = Vocabulary::parse_sentencepiece(parts().bytes(), "v.spm");
   EXPECT_EQ(v.size(), Vocabulary::parse_sentencepiece(trained(), "v.spm").size());
   EXPECT_EQ(v.decode(v.encode("verliko stamu")), "verliko stamu");
@@ -79,25 +79,25 @@ TEST(SentencePieceModel, PartsMakeTheWholeAgain) {
 
 TEST(SentencePieceModel, RefusesDamagedPieces) {
   struct Case {
-    std::string piece, says;
+    std::string piece, message;
   };
   const Case cases[] = {
-      {Parts::piece("", -1, 1), "piece 9: is empty"},
-      {Parts::piece(std::string(100'000, 'a'), -1, 1), "piece 9: is longer"},
-      {Parts::piece("a\xC3", -1, 1), "piece 9: is not UTF-8"},
-      {Parts::piece(std::string("a\0b", 3), -1, 1), "piece 9: contains a NUL"},
-      {Parts::piece("q", std::nanf(""), 1), "piece 9: has a score"},
-      {Parts::piece("q", -INFINITY, 1), "piece 9: has a score"},
-      {Parts::piece("q", 1e30f, 1), "piece 9: has a score"},
+      {Parts::piece("", -1, 1), "piece 9 is empty"},
+      {Parts::piece(std::string(100'000, 'a'), -1, 1), "piece 9 is longer"},
+      {Parts::piece("a\xC3", -1, 1), "piece 9 is not UTF-8"},
+      {Parts::piece(std::string("a\0b", 3), -1, 1), "piece 9 contains a NUL"},
+      {Parts::piece("q", std::nanf(""), 1), "piece 9 has a score"},
+      {Parts::piece("q", -INFINITY, 1), "piece 9 has a score"},
+      {Parts::piece("q", 1e30f, 1), "piece 9 has a score"},
       {Parts::piece("q", -1, 0), "unknown type"},
       {Parts::piece("q", -1, 7), "unknown type"},
-      {Parts::piece("q", -1, 2), "piece 9: is a second control piece"},
-      {Parts::piece("q", -1, 3), "piece 9: is a second control piece"},
-      {Parts::piece("q", -1, 6), "should be a byte"},
-      {Parts::piece("<0xG1>", -1, 6), "should be a byte"},
-      {parts().pieces[8], "is there twice"},
-      {Parts::piece("<s>", -1, 1), "is there twice"},
-      {"\x0A\x7F", "longer than what is left"},
+      {Parts::piece("q", -1, 2), "piece 9 is a control or unknown piece"},
+      {Parts::piece("q", -1, 3), "piece 9 is a control or unknown piece"},
+      {Parts::piece("q", -1, 6), "has the type byte"},
+      {Parts::piece("<0xG1>", -1, 6), "has the type byte"},
+      {parts().pieces[8], "occurs twice"},
+      {Parts::piece("<s>", -1, 1), "occurs twice"},
+      {"\x0A\x7F", "longer than the rest of its message"},
       {"\x0F", "unknown type"},
       {std::string(1, '\0'), "invalid number"},
       {std::string(11, '\xFF'), "more than ten bytes"},
@@ -105,30 +105,30 @@ TEST(SentencePieceModel, RefusesDamagedPieces) {
   for (const Case& bad : cases) {
     Parts p = parts();
     p.pieces[9] = bad.piece;
-    EXPECT_NE(refusal(p.bytes()).find(bad.says), std::string::npos) << bad.says;
+    EXPECT_NE(error_of(p.bytes()).find(bad.message), std::string::npos) << bad.message;
   }
 }
 
 TEST(SentencePieceModel, RefusesOtherSpecials) {
   Parts p = parts();
   std::swap(p.pieces[0], p.pieces[3]);
-  EXPECT_NE(refusal(p.bytes()).find("train it with pad_id=0"), std::string::npos);
+  EXPECT_NE(error_of(p.bytes()).find("train it with pad_id=0"), std::string::npos);
   p = parts();
   p.pieces[1] = Parts::piece("<s>", 0, 1);
-  EXPECT_NE(refusal(p.bytes()).find("piece 1"), std::string::npos);
+  EXPECT_NE(error_of(p.bytes()).find("piece 1"), std::string::npos);
   p.pieces.resize(4);
-  refusal(p.bytes());
+  error_of(p.bytes());
   p.pieces.clear();
-  refusal(p.bytes());
-  refusal("");
-  refusal("fovea");
-  refusal(std::string(1000, '\0'));
+  error_of(p.bytes());
+  error_of("");
+  error_of("fovea");
+  error_of(std::string(1000, '\0'));
 }
 
 TEST(SentencePieceModel, RefusesDeepNesting) {
   Parts p = parts();
   for (size_t n = 1; n < 100; ++n) p.pieces.push_back(Parts::piece(std::string(n, '='), 0, 4));
-  EXPECT_NE(refusal(p.bytes()).find("begins with more than"), std::string::npos);
+  EXPECT_NE(error_of(p.bytes()).find("begins with more than"), std::string::npos);
 }
 
 TEST(SentencePieceModel, RefusesDamagedCharacterMaps) {
@@ -145,30 +145,30 @@ TEST(SentencePieceModel, RefusesDamagedCharacterMaps) {
                              map(2048, root, end),
                              map(0, root, end),
                              map(1024, root, "x"),
-                             map(1024, root, end),                              // a circle
+                             map(1024, root, end),                              // a cycle
                              map(1024, "\xFF\xFF\xFF" + root.substr(3), end)};  // out of bounds
   for (const std::string& bytes : bad)
-    message_of(Exit::model, [&] { check_character_map(bytes, "v"); });
+    message_of(ExitCode::model, [&] { check_character_map(bytes, "v"); });
   check_character_map("", "v");
 }
 
-// Whatever the file, loading either refuses or gives something that can be used.
-void survive(const std::string& bytes) {
+// For any file, loading either throws an error or returns a usable vocabulary.
+void expect_error_or_usable(const std::string& bytes) {
   try {
     const Vocabulary v = Vocabulary::parse_sentencepiece(bytes, "v.spm");
     Random random(9);
     for (int i = 0; i < 5; ++i) v.normalise(samples::wild(random));
     v.decode(v.encode("verliko stamu \uFB01 \u00BD e\u0301 <s>"));
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Exit::model);
+    EXPECT_EQ(error.code(), ExitCode::model);
   }
 }
 
 TEST(SentencePieceModel, SurvivesTruncation) {
   const std::string bytes = trained();
-  for (size_t size = 0; size < 400; ++size) survive(bytes.substr(0, size));
-  for (size_t i = 0; i < 200; ++i) survive(bytes.substr(0, bytes.size() * i / 200));
-  for (size_t i = 1; i < 100; ++i) survive(bytes.substr(0, bytes.size() - i));
+  for (size_t size = 0; size < 400; ++size) expect_error_or_usable(bytes.substr(0, size));
+  for (size_t i = 0; i < 200; ++i) expect_error_or_usable(bytes.substr(0, bytes.size() * i / 200));
+  for (size_t i = 1; i < 100; ++i) expect_error_or_usable(bytes.substr(0, bytes.size() - i));
 }
 
 TEST(SentencePieceModel, SurvivesFlippedBits) {
@@ -181,7 +181,7 @@ TEST(SentencePieceModel, SurvivesFlippedBits) {
     const size_t span = i % 2 ? bytes.size() : std::min<size_t>(bytes.size(), 4000);
     for (uint64_t n = 1 + random.below(3); n > 0; --n)
       bytes[random.below(span)] ^= static_cast<char>(1u << random.below(8));
-    survive(bytes);
+    expect_error_or_usable(bytes);
   }
 }
 

@@ -4,10 +4,11 @@
 #include <charconv>
 #include <functional>
 
+#include "base/ascii.h"
 #include "base/check.h"
 #include "base/files.h"
 #include "base/utf8.h"
-#include "text/pieces.h"
+#include "text/tokenization.h"
 #include "text/vocabulary_table.h"
 #include "text/word_breaks.h"
 
@@ -17,7 +18,8 @@ namespace {
 constexpr std::string_view kMagic = "fovea-vocabulary\t1\t";
 constexpr size_t kMaxFile = size_t{1} << 30;
 constexpr int32_t kMaxSize = 1 << 24;
-constexpr Cut kTextCuts[] = {Cut::words, Cut::characters, Cut::pieces, Cut::tokens};
+constexpr Segmentation kTextSegmentations[] = {Segmentation::words, Segmentation::characters,
+                                               Segmentation::pieces, Segmentation::tokens};
 
 uint64_t hash_bytes(uint64_t hash, std::string_view bytes) {  // FNV-1a
   for (const char c : bytes) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001B3u;
@@ -26,17 +28,17 @@ uint64_t hash_bytes(uint64_t hash, std::string_view bytes) {  // FNV-1a
 
 }  // namespace
 
-const char* name_of(Cut cut) {
-  switch (cut) {
-    case Cut::sentencepiece:
+const char* name_of(Segmentation segmentation) {
+  switch (segmentation) {
+    case Segmentation::sentencepiece:
       return "sentencepiece";
-    case Cut::words:
+    case Segmentation::words:
       return "words";
-    case Cut::characters:
+    case Segmentation::characters:
       return "characters";
-    case Cut::pieces:
+    case Segmentation::pieces:
       return "pieces";
-    case Cut::tokens:
+    case Segmentation::tokens:
       return "tokens";
   }
   return "";
@@ -44,43 +46,45 @@ const char* name_of(Cut cut) {
 
 namespace {
 
-// What is wrong with a piece of a word, character or ready-cut vocabulary; nullptr if nothing.
-const char* fault_of(Cut cut, std::string_view piece) {
+// The error in a piece of a text vocabulary; nullptr if it is valid.
+const char* piece_error(Segmentation segmentation, std::string_view piece) {
   if (piece.empty()) return "the piece is empty";
   if (piece.size() > Vocabulary::kMaxPieceBytes) return "the piece is longer than 1,024 bytes";
   if (!is_utf8(piece)) return "the piece is not UTF-8";
   if (split_words(piece) != std::vector{piece}) return "the piece contains a blank";
   for (const std::string_view special : kSpecialNames)
-    if (piece == special) return "the piece has the name of a special one";
-  if (cut == Cut::characters && count_code_points(piece) != 1)
+    if (piece == special) return "the piece has the name of a special piece";
+  if (segmentation == Segmentation::characters && count_code_points(piece) != 1)
     return "the piece is more than one character";
   return nullptr;
 }
 
-Cut read_header(std::string_view line, const std::string& name) {
-  for (const Cut cut : kTextCuts)
-    if (line.starts_with(kMagic) && line.substr(kMagic.size()) == name_of(cut)) return cut;
-  fail(Exit::model, name, ":1: expected 'fovea-vocabulary', 1 and one of words, characters, ",
-       "pieces, tokens, separated by tabs; make the file with 'fovea vocab'");
+Segmentation read_header(std::string_view line, const std::string& name) {
+  for (const Segmentation segmentation : kTextSegmentations)
+    if (line.starts_with(kMagic) && line.substr(kMagic.size()) == name_of(segmentation))
+      return segmentation;
+  fail(ExitCode::model, name, ":1: expected 'fovea-vocabulary', 1 and one of words, characters, ",
+       "pieces, tokens, separated by tabs; create the file with 'fovea vocab'");
 }
 
 }  // namespace
 
 Vocabulary::Vocabulary() {
-  static const auto specials = std::make_shared<const Table>(Cut::words);
+  static const auto specials = std::make_shared<const Table>(Segmentation::words);
   table_ = specials;
 }
 
 Vocabulary::Vocabulary(std::shared_ptr<const Table> table) : table_(std::move(table)) {}
 
 Vocabulary Vocabulary::load(const std::string& path) {
-  const std::string bytes = read_file(path, kMaxFile, Exit::model);
+  const std::string bytes = read_file(path, kMaxFile, ExitCode::model);
   const bool sentencepiece = path.ends_with(".spm") || path.ends_with(".model");
   return sentencepiece ? parse_sentencepiece(bytes, path) : parse_text(bytes, path);
 }
 
 Vocabulary Vocabulary::parse_text(std::string_view bytes, const std::string& name) {
-  check(!bytes.empty(), Exit::model, name, ":1: the file is empty; make it with 'fovea vocab'");
+  check(!bytes.empty(), ExitCode::model, name,
+        ":1: the file is empty; create it with 'fovea vocab'");
   std::shared_ptr<Table> table;
   for (int64_t line_number = 1; !bytes.empty(); ++line_number) {
     const size_t end = std::min(bytes.find('\n'), bytes.size());
@@ -91,55 +95,58 @@ Vocabulary Vocabulary::parse_text(std::string_view bytes, const std::string& nam
       table = std::make_shared<Table>(read_header(line, name));
       continue;
     }
-    const auto refuse = [&](const char* found) {
-      fail(Exit::model, name, ":", line_number, ": ", found, "; make the file again");
+    const auto fail_line = [&](const char* found) {
+      fail(ExitCode::model, name, ":", line_number, ": ", found,
+           "; create the file again with 'fovea vocab'");
     };
     const size_t tab = line.find('\t');
-    if (tab == line.npos) refuse("expected a piece, a tab and a count");
+    if (tab == line.npos) fail_line("expected a piece, a tab and a count");
     int64_t count = -1;
     const char* last = line.data() + line.size();
     const auto parsed = std::from_chars(line.data() + tab + 1, last, count);
     if (parsed.ec != std::errc() || parsed.ptr != last || count < 0)
-      refuse("the count is no whole number");
+      fail_line("the count is not a whole number");
     const std::string_view piece = line.substr(0, tab);
-    if (const char* fault = fault_of(table->cut, piece)) refuse(fault);
-    if (!table->append(piece, count)) refuse("the piece is there twice");
-    if (table->size() > kMaxSize) refuse("more than 16,777,216 pieces");
+    if (const char* error = piece_error(table->segmentation, piece)) fail_line(error);
+    if (!table->append(piece, count)) fail_line("the piece occurs twice");
+    if (table->size() > kMaxSize) fail_line("more than 16,777,216 pieces");
   }
-  check(table->size() > kSpecials, Exit::model, name,
-        ":1: there are no pieces; make the file again");
+  check(table->size() > kSpecials, ExitCode::model, name,
+        ":1: the file has no pieces; create it again with 'fovea vocab'");
   return Vocabulary(std::move(table));
 }
 
 Vocabulary Vocabulary::parse_sentencepiece(std::string_view bytes, const std::string& name) {
   const std::vector<StoredPiece> pieces = check_sentencepiece(bytes, name);
-  auto table = std::make_shared<Table>(Cut::sentencepiece);
-  table->roles.assign(pieces.size(), Role::text);
+  auto table = std::make_shared<Table>(Segmentation::sentencepiece);
+  table->roles.assign(pieces.size(), PieceRole::text);
   for (size_t id = kSpecials; id < pieces.size(); ++id) {
     table->append(pieces[id].text, 0);
     if (pieces[id].type != PieceType::byte) continue;
-    check(byte_of(pieces[id].text) >= 0, Exit::model, name, ": piece ", id, " '", pieces[id].text,
-          "' should be a byte as <0xE2>; train the vocabulary again");
-    table->roles[id] = Role::byte;
+    check(byte_of(pieces[id].text) >= 0, ExitCode::model, name, ": piece ", id, " '",
+          pieces[id].text,
+          "' has the type byte, expected a name such as <0xE2>; train the vocabulary again");
+    table->roles[id] = PieceRole::byte;
   }
   table->model = std::make_unique<SentencePieceModel>(bytes, name);
   table->file = bytes;
   return Vocabulary(std::move(table));
 }
 
-Vocabulary Vocabulary::from_entries(Cut cut, const std::vector<Entry>& entries) {
-  check(cut != Cut::sentencepiece, Exit::usage, "a SentencePiece model cannot be made of a list");
-  auto table = std::make_shared<Table>(cut);
+Vocabulary Vocabulary::from_entries(Segmentation segmentation, const std::vector<Entry>& entries) {
+  check(segmentation != Segmentation::sentencepiece, ExitCode::usage,
+        "a SentencePiece model cannot be created from a list of pieces");
+  auto table = std::make_shared<Table>(segmentation);
   for (const Entry& entry : entries) {
-    const char* fault = fault_of(cut, entry.piece);
-    if (!fault && !table->append(entry.piece, entry.count)) fault = "the piece is there twice";
-    check(!fault, Exit::data, "piece '", entry.piece.substr(0, 80), "': ", fault ? fault : "");
+    const char* error = piece_error(segmentation, entry.piece);
+    if (!error && !table->append(entry.piece, entry.count)) error = "the piece occurs twice";
+    check(!error, ExitCode::data, "piece '", entry.piece.substr(0, 80), "': ", error ? error : "");
   }
   return Vocabulary(std::move(table));
 }
 
 void Vocabulary::save(const std::string& path) const {
-  if (cut() == Cut::sentencepiece) return write_atomically(path, table_->file);
+  if (cut() == Segmentation::sentencepiece) return write_atomically(path, table_->file);
   write_atomically(path, [&](AtomicFile& file) {
     file.write(std::string(kMagic) + name_of(cut()) + "\n");
     for (int32_t id = kSpecials; id < size(); ++id)
@@ -147,9 +154,11 @@ void Vocabulary::save(const std::string& path) const {
   });
 }
 
-const char* Vocabulary::extension() const { return cut() == Cut::sentencepiece ? ".spm" : ".txt"; }
+const char* Vocabulary::extension() const {
+  return cut() == Segmentation::sentencepiece ? ".spm" : ".txt";
+}
 
-Cut Vocabulary::cut() const { return table_->cut; }
+Segmentation Vocabulary::cut() const { return table_->segmentation; }
 int32_t Vocabulary::size() const { return table_->size(); }
 
 std::string_view Vocabulary::name(int32_t id) const {
@@ -168,7 +177,7 @@ int32_t Vocabulary::id(std::string_view piece) const {
 std::vector<int32_t> Vocabulary::encode(std::string_view line) const {
   const std::string text = prepared(cut(), line);
   std::vector<int32_t> ids;
-  if (cut() == Cut::sentencepiece) {
+  if (cut() == Segmentation::sentencepiece) {
     ids = table_->model->encode(plain_blanks(break_runs(text)));
     for (int32_t& id : ids)
       if (id < kSpecials || id >= size()) id = kUnk;
@@ -181,7 +190,7 @@ std::vector<int32_t> Vocabulary::encode(std::string_view line) const {
 }
 
 std::vector<std::string> Vocabulary::spelt(std::string_view line) const {
-  if (cut() == Cut::sentencepiece) return pieces(encode(line));
+  if (cut() == Segmentation::sentencepiece) return pieces(encode(line));
   const std::string text = canonical(line);
   std::vector<std::string> result;
   for (const std::string_view piece : split(cut(), text)) result.emplace_back(piece);
@@ -192,13 +201,13 @@ namespace {
 
 constexpr size_t kMostExamples = 5;
 
-void add_example(Coverage& coverage, std::string_view unit) {
+void add_example(VocabularyCoverage& coverage, std::string_view unit) {
   if (coverage.examples.size() < kMostExamples && std::ranges::count(coverage.examples, unit) == 0)
     coverage.examples.emplace_back(unit);
 }
 
-// Counts the characters of the bytes that byte pieces stood for, and forgets them.
-void add_spelt(Coverage& coverage, std::string& bytes) {
+// Counts the characters of the bytes of consecutive byte pieces, and clears the bytes.
+void add_spelt(VocabularyCoverage& coverage, std::string& bytes) {
   for (auto at = code_points(bytes).begin(); at != code_points(bytes).end(); ++at) {
     ++coverage.units;
     ++coverage.spelt;
@@ -207,12 +216,12 @@ void add_spelt(Coverage& coverage, std::string& bytes) {
   bytes.clear();
 }
 
-void add_characters(Coverage& coverage, std::string_view text, Role role) {
+void add_characters(VocabularyCoverage& coverage, std::string_view text, PieceRole role) {
   for (auto at = code_points(text).begin(); at != code_points(text).end(); ++at) {
     const std::string_view character = text.substr(at.offset(), at.length());
     if (character == kBlank) continue;
     ++coverage.units;
-    if (role != Role::unknown) continue;
+    if (role != PieceRole::unknown) continue;
     ++coverage.unknown;
     add_example(coverage, character);
   }
@@ -220,7 +229,7 @@ void add_characters(Coverage& coverage, std::string_view text, Role role) {
 
 }  // namespace
 
-void Coverage::add(const Coverage& other) {
+void VocabularyCoverage::add(const VocabularyCoverage& other) {
   units += other.units;
   unknown += other.unknown;
   spelt += other.spelt;
@@ -228,49 +237,50 @@ void Coverage::add(const Coverage& other) {
 }
 
 bool Vocabulary::has_whole_words() const {
-  return cut() != Cut::sentencepiece && cut() != Cut::characters;
+  return cut() != Segmentation::sentencepiece && cut() != Segmentation::characters;
 }
 
-Coverage Vocabulary::coverage(std::string_view line) const {
-  Coverage found;
+VocabularyCoverage Vocabulary::coverage(std::string_view line) const {
+  VocabularyCoverage result;
   const std::string text = prepared(cut(), line);
-  if (cut() == Cut::sentencepiece) {
+  if (cut() == Segmentation::sentencepiece) {
     std::string bytes;
     for (const auto& token : table_->model->tokens(break_runs(text))) {
-      const Shown shown = table_->shown(token.id);
-      if (shown.role == Role::byte) {
-        bytes += static_cast<char>(shown.byte);
+      const PieceText piece_text = table_->piece_text(token.id);
+      if (piece_text.role == PieceRole::byte) {
+        bytes += static_cast<char>(piece_text.byte);
         continue;
       }
-      add_spelt(found, bytes);
-      add_characters(found, token.text, shown.role);
+      add_spelt(result, bytes);
+      add_characters(result, token.text, piece_text.role);
     }
-    add_spelt(found, bytes);
-    return found;
+    add_spelt(result, bytes);
+    return result;
   }
   for (const std::string_view piece : split(cut(), text)) {
     if (piece == kBlank) continue;
-    ++found.units;
+    ++result.units;
     if (table_->find(piece) != kUnk) continue;
-    ++found.unknown;
-    add_example(found, piece);
+    ++result.unknown;
+    add_example(result, piece);
   }
-  return found;
+  return result;
 }
 
 std::string Vocabulary::normalise(std::string_view line) const {
   const std::string text = prepared(cut(), line);
-  std::vector<Shown> pieces;
-  if (cut() == Cut::sentencepiece) {
+  std::vector<PieceText> pieces;
+  if (cut() == Segmentation::sentencepiece) {
     const auto tokens = table_->model->tokens(plain_blanks(break_runs(text)));
     for (const auto& token : tokens) {
-      Shown shown = table_->shown(token.id);
-      if (shown.role == Role::unknown) shown = {token.text, Role::text};
-      pieces.push_back(shown);
+      PieceText piece_text = table_->piece_text(token.id);
+      if (piece_text.role == PieceRole::unknown) piece_text = {token.text, PieceRole::text};
+      pieces.push_back(piece_text);
     }
     return join(cut(), pieces);
   }
-  for (const std::string_view piece : split(cut(), text)) pieces.push_back({piece, Role::text});
+  for (const std::string_view piece : split(cut(), text))
+    pieces.push_back({piece, PieceRole::text});
   return join(cut(), pieces);
 }
 
@@ -282,7 +292,7 @@ std::vector<std::string> Vocabulary::pieces(std::span<const int32_t> ids) const 
 }
 
 std::string Vocabulary::decode(std::span<const int32_t> ids) const {
-  return join(cut(), table_->shown(ids));
+  return join(cut(), table_->piece_text(ids));
 }
 
 uint64_t Vocabulary::fingerprint() const {

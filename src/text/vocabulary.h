@@ -9,120 +9,126 @@
 
 namespace fovea {
 
-// The first four ids of every vocabulary. No text is ever encoded to one of them but kUnk.
+// The first four ids of every vocabulary. Text encodes to none of them except kUnk.
 inline constexpr int32_t kPad = 0;  // <pad>
 inline constexpr int32_t kBos = 1;  // <s>
 inline constexpr int32_t kEos = 2;  // </s>
 inline constexpr int32_t kUnk = 3;  // <unk>
 inline constexpr int32_t kSpecials = 4;
 
-// How text is cut: a SentencePiece model, words between blanks, single code points, pieces that
-// somebody else has already cut, where "@@" at the end glues a piece to the next one, or tokens:
-// words in lower case with the punctuation around them split off. Scripts without blanks (Han,
-// Kana, Thai, Lao, Khmer, Myanmar) have words and tokens as well: see text/word_breaks.h.
-enum class Cut { sentencepiece, words, characters, pieces, tokens };
+// The way in which text is split into pieces:
+//   sentencepiece  the pieces of a SentencePiece model
+//   words          words between blanks
+//   characters     single code points
+//   pieces         text that is already split; "@@" at the end joins a piece to the next one
+//   tokens         words in lower case, with the punctuation around them split off
+// Scripts without blanks (Han, Kana, Thai, Lao, Khmer, Myanmar) also have words and tokens: see
+// text/word_breaks.h.
+enum class Segmentation { sentencepiece, words, characters, pieces, tokens };
 
 // "sentencepiece", "words", "characters", "pieces", "tokens".
-const char* name_of(Cut cut);
+const char* name_of(Segmentation segmentation);
 
-// How much of a text a vocabulary has pieces for. Units are the characters of the text without
-// blanks, or its words where the vocabulary has whole words.
-struct Coverage {
+// The share of a text for which a vocabulary has pieces. Units are the characters of the text
+// without blanks, or its words if the vocabulary has whole words.
+struct VocabularyCoverage {
   int64_t units = 0;
-  int64_t unknown = 0;                // in no piece: the model sees <unk>
-  int64_t spelt = 0;                  // known byte by byte only
-  std::vector<std::string> examples;  // of unknown and spelt units, each once, at most five
+  int64_t unknown = 0;                // units without a piece: the model reads <unk>
+  int64_t spelt = 0;                  // units that only byte pieces can spell
+  std::vector<std::string> examples;  // distinct unknown and spelt units, at most five
 
-  void add(const Coverage& other);
+  void add(const VocabularyCoverage& other);
 };
 
-// Pieces and their numbers. A value: copies are cheap and share what was loaded, which never
-// changes, so one vocabulary may be used by many threads at once.
+// A vocabulary: pieces of text and their ids. A value type: copies are cheap and share the loaded
+// data. The data is immutable, so that several threads can use one vocabulary at the same time.
 //
-// Before it is cut, text is brought to NFC and "▁" (U+2581), which stands for a blank inside
-// pieces, becomes a blank; so NFC and NFD spellings give the same ids. Bytes that are not UTF-8
-// become U+FFFD. SentencePiece sees a blank for every Unicode space, and inside words of more than
-// 16,384 bytes.
+// Text is first converted to NFC, so that NFC and NFD spellings have the same ids. "▁" (U+2581),
+// which represents a blank inside pieces, becomes a blank. Bytes that are not UTF-8 become U+FFFD.
+// For SentencePiece, every Unicode space becomes a blank, and words of more than 16,384 bytes are
+// split by blanks.
 class Vocabulary {
  public:
+  // A piece of a text vocabulary.
   struct Entry {
     std::string piece;
-    int64_t count;  // how often it was seen; 0 where nobody counted
+    int64_t count;  // occurrences in the training text; 0 if unknown
   };
 
-  static constexpr size_t kMaxPieceBytes = 1024;  // longer words are unknown ones
+  static constexpr size_t kMaxPieceBytes = 1024;  // longer words are unknown
 
-  // The four special pieces alone.
+  // Makes a vocabulary of only the four special pieces.
   Vocabulary();
 
-  // Reads `*.spm` and `*.model` as SentencePiece, all else as vocab.txt (docs/formats.md).
-  // Throws Exit::model naming file and line (piece) where the file is damaged.
+  // Reads `*.spm` and `*.model` as SentencePiece, other files as vocab.txt (docs/formats.md).
+  // Throws ExitCode::model with file and line (or piece) if the file is damaged.
   static Vocabulary load(const std::string& path);
 
-  // As load, from memory; `name` is what errors call it.
+  // The same from memory; error messages use `name` as the name of the file.
   static Vocabulary parse_text(std::string_view bytes, const std::string& name);
   static Vocabulary parse_sentencepiece(std::string_view bytes, const std::string& name);
 
-  // Entry i becomes id kSpecials + i. `cut` is not sentencepiece.
-  static Vocabulary from_entries(Cut cut, const std::vector<Entry>& entries);
+  // Entry i gets id kSpecials + i. REQUIRES: segmentation is not sentencepiece.
+  static Vocabulary from_entries(Segmentation segmentation, const std::vector<Entry>& entries);
 
-  // Writes what load reads, whole or not at all. The name should end with extension().
+  // Writes a file for load() atomically. The name should end with extension().
   void save(const std::string& path) const;
   const char* extension() const;  // ".spm" or ".txt"
 
-  Cut cut() const;
-  int32_t size() const;  // with the specials
+  Segmentation cut() const;
+  int32_t size() const;  // including the special pieces
 
-  // The piece of an id; "<unk>" where id is out of range.
+  // The piece of an id; "<unk>" if id is out of range.
   std::string_view name(int32_t id) const;
   int64_t count(int32_t id) const;
 
-  // The id of a piece, kUnk where it is none. Special names are found too: this is for
-  // programs, not for text.
+  // The id of a piece, or kUnk if there is no such piece. Also finds the names of special pieces,
+  // so do not use it for words of a text.
   int32_t id(std::string_view piece) const;
 
-  // The line as ids, without <s> and </s>; empty for an empty or blank line.
+  // Encodes a line, without <s> and </s>; empty for an empty or blank line.
   std::vector<int32_t> encode(std::string_view line) const;
 
-  // What each id of encode(line) stands for as it is written there, known or not; of a
+  // The text of each id of encode(line) as written in the line, also for unknown words. For a
   // SentencePiece model, the pieces.
   std::vector<std::string> spelt(std::string_view line) const;
 
-  // How much of the line encode() finds pieces for.
-  Coverage coverage(std::string_view line) const;
-  bool has_whole_words() const;  // whether units of coverage() are words
+  // The share of the line for which encode() finds pieces.
+  VocabularyCoverage coverage(std::string_view line) const;
+  bool has_whole_words() const;  // true if units of coverage() are words
 
-  // What decode(encode(line)) gives where no piece is unknown.
+  // The result of decode(encode(line)) if no piece were unknown.
   std::string normalise(std::string_view line) const;
 
   // One string per id, as stored (with "▁" or "@@").
   std::vector<std::string> pieces(std::span<const int32_t> ids) const;
 
-  // The text of ids: pieces joined, <pad>, <s>, </s> left out, <unk> written as "⁇". Always
-  // valid UTF-8 without line ends.
+  // Joins the pieces of ids to text, without <pad>, <s> and </s>, and with "⁇" for <unk>. The
+  // result is valid UTF-8 without line ends.
   std::string decode(std::span<const int32_t> ids) const;
 
-  // The number of the word each id belongs to, counted from 0. <pad>, <s> and </s> are words of
-  // their own; an unknown character is part of the word it stands in. In scripts without blanks a
-  // word boundary inside a piece does not count: the piece joins the words that it is part of.
+  // The word number of each id, counted from 0. <pad>, <s> and </s> are separate words; an unknown
+  // character is part of the word around it. In scripts without blanks, a word boundary inside a
+  // piece does not count: the piece joins the words that it is part of.
   std::vector<int> words_of(std::span<const int32_t> ids) const;
 
-  // As words_of, in words of the text: text_words(decode(ids)). They differ if a piece is part of
-  // several words: it belongs to the one in which it starts, and the others may have no piece.
-  // REQUIRES: no control pieces but </s> at the end, whose number is the number of words.
+  // Like words_of, but with the words text_words(decode(ids)). The results differ if a piece is
+  // part of several words: it belongs to the word in which it starts, and the other words may have
+  // no piece. REQUIRES: the only control piece is </s> at the end; its number is the number of
+  // words.
   std::vector<int> text_words_of(std::span<const int32_t> ids) const;
 
-  // The number of the word that each id of encode(line) belongs to, as the line is written, and
-  // after them the number of words. Words are text_words(line), or, if pieces were cut
-  // beforehand, what "@@" glues together. A word may have no piece.
+  // The word number of each id of encode(line), followed by the number of words. Words are those of
+  // the line as written: text_words(line), or pieces joined at "@@" for Segmentation::pieces. A
+  // word may have no piece.
   std::vector<int> words_in(std::string_view line) const;
 
-  // The words that words_of counts, as they should be shown; control pieces by their names.
+  // The words of words_of() as text for display; control pieces have their names.
   std::vector<std::string> words(std::span<const int32_t> ids) const;
-  // The same of the ids of a line: a word with an unknown piece as the line has it.
+  // The same for the ids of a line: a word with an unknown piece is as in the line.
   std::vector<std::string> words(std::span<const int32_t> ids, std::string_view line) const;
 
-  // Changes with any piece, its place or the way of cutting.
+  // A hash of the pieces, their order and the segmentation.
   uint64_t fingerprint() const;
 
  private:

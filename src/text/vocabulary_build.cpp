@@ -5,26 +5,28 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/ascii.h"
 #include "base/check.h"
 #include "base/lines.h"
 #include "base/log.h"
 #include "base/random.h"
 #include "base/utf8.h"
-#include "text/pieces.h"
+#include "text/tokenization.h"
 
 namespace fovea {
 namespace {
 
 constexpr int64_t kReportEvery = 10'000;
 
-// Calls `each` with every line that is UTF-8, in the form that is cut into pieces.
+// Calls `each` with every line that is valid UTF-8, in canonical form.
 template <class Each>
 void for_lines(const std::vector<std::string>& files, const LinesRead& progress, Each each) {
-  check(!files.empty(), Exit::usage, "no text files given to make a vocabulary of");
+  check(!files.empty(), ExitCode::usage,
+        "no text files given, expected at least one; name the text files");
   int64_t lines = 0;
   for (const std::string& path : files) {
     LineReader reader(path);
-    for (Line line; reader.next(line);) {
+    for (TextLine line; reader.next(line);) {
       if (++lines % kReportEvery == 0 && progress) progress(lines);
       if (is_utf8(line.text)) each(canonical(line.text));
     }
@@ -32,7 +34,7 @@ void for_lines(const std::vector<std::string>& files, const LinesRead& progress,
   if (progress) progress(lines);
 }
 
-// The lines to learn from, all of them or a random sample (Vitter's algorithm R).
+// The training lines: all lines or a random sample of them (Vitter's algorithm R).
 std::vector<std::string> sample_lines(const std::vector<std::string>& files,
                                       const SentencePieceOptions& options) {
   std::vector<std::string> lines;
@@ -51,9 +53,10 @@ std::vector<std::string> sample_lines(const std::vector<std::string>& files,
   return lines;
 }
 
-class Lines : public sentencepiece::SentenceIterator {
+// Passes lines to SentencePiece.
+class LineIterator : public sentencepiece::SentenceIterator {
  public:
-  explicit Lines(const std::vector<std::string>& lines) : lines_(lines) {}
+  explicit LineIterator(const std::vector<std::string>& lines) : lines_(lines) {}
   bool done() const override { return at_ == lines_.size(); }
   void Next() override { ++at_; }
   const std::string& value() const override { return lines_[at_]; }
@@ -76,10 +79,11 @@ std::unordered_map<std::string, std::string> arguments(const SentencePieceOption
       {"unk_id", std::to_string(kUnk)},
       {"hard_vocab_limit", "false"},
       {"shuffle_input_sentence", "false"},
-      // Lines come in NFC. NFKC would change what they say: 1½ is not 11⁄2, 4² is not 42.
+      // Lines are in NFC. NFKC would change their meaning: 1½ would become 11⁄2, 4² would become
+      // 42.
       {"normalization_rule_name", "identity"},
-      // The share of each thread decides the order of its sums: a fixed number of threads makes
-      // the result the same on every machine.
+      // The order of summation depends on the number of threads. A fixed number makes the result
+      // the same on every machine.
       {"num_threads", "16"},
       {"minloglevel", "3"},
   };
@@ -90,9 +94,9 @@ bool is_special(std::string_view piece) {
   return specials.id(piece) != kUnk || piece == specials.name(kUnk);
 }
 
-Vocabulary count_pieces(Cut cut, const std::vector<std::string>& files,
+Vocabulary count_pieces(Segmentation segmentation, const std::vector<std::string>& files,
                         const CountOptions& options) {
-  PieceCounter counter(cut);
+  PieceCounter counter(segmentation);
   for_lines(files, options.progress, [&](const std::string& line) { counter.add(line); });
   return counter.vocabulary(options, files.front());
 }
@@ -100,9 +104,9 @@ Vocabulary count_pieces(Cut cut, const std::vector<std::string>& files,
 }  // namespace
 
 void PieceCounter::add(std::string_view line) {
-  const std::string text = prepared(cut_, line);
+  const std::string text = prepared(segmentation_, line);
   std::string key;
-  for (const std::string_view piece : split(cut_, text)) {
+  for (const std::string_view piece : split(segmentation_, text)) {
     if (piece.size() > Vocabulary::kMaxPieceBytes) continue;
     key = piece;
     ++counts_[key];
@@ -113,55 +117,57 @@ Vocabulary PieceCounter::vocabulary(const CountOptions& options, const std::stri
   std::vector<Vocabulary::Entry> entries;
   for (const auto& [piece, count] : counts_)
     if (count >= options.min_count && !is_special(piece)) entries.push_back({piece, count});
-  check(!entries.empty(), Exit::data, name, ": no ", name_of(cut_), " seen at least ",
+  check(!entries.empty(), ExitCode::data, name, ": no ", name_of(segmentation_), " occur at least ",
         options.min_count, " times; give more text or a lower --min-count");
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return a.count != b.count ? a.count > b.count : a.piece < b.piece;
   });
   if (options.max_size > 0) {
-    check(options.max_size > kSpecials, Exit::usage, "a vocabulary of ", options.max_size,
-          " has no room beside the four special pieces; ask for more");
+    check(options.max_size > kSpecials, ExitCode::usage, "a vocabulary size of ", options.max_size,
+          " is too small, expected at least ", kSpecials + 1,
+          ", because four pieces are special; set a larger size");
     entries.resize(std::min(entries.size(), static_cast<size_t>(options.max_size - kSpecials)));
   }
-  return Vocabulary::from_entries(cut_, entries);
+  return Vocabulary::from_entries(segmentation_, entries);
 }
 
 Vocabulary train_sentencepiece(const std::vector<std::string>& files,
                                const SentencePieceOptions& options) {
   const std::vector<std::string> lines = sample_lines(files, options);
-  check(!lines.empty(), Exit::data, files.front(), ": no text to learn pieces from");
+  check(!lines.empty(), ExitCode::data, files.front(),
+        ": found no text to train the vocabulary on; give files with text");
   if (options.learning) options.learning();
-  Lines iterator(lines);
+  LineIterator iterator(lines);
   std::string model;
   const auto status =
       sentencepiece::SentencePieceTrainer::Train(arguments(options), &iterator, &model);
-  check(status.ok(), Exit::data, files.front(), ": SentencePiece could not learn ", options.size,
-        " pieces from ", with_commas(static_cast<int64_t>(lines.size())),
-        " lines: ", status.message(), "; ask for a size that fits",
-        options.byte_fallback ? " (256 of the pieces are bytes: byte fallback can be turned off)"
-                              : "",
-        ", or for a lower character coverage if the text has very many characters");
-  return Vocabulary::parse_sentencepiece(model, "the model just trained");
+  check(
+      status.ok(), ExitCode::data, files.front(), ": SentencePiece could not learn ", options.size,
+      " pieces from ", with_commas(static_cast<int64_t>(lines.size())),
+      " lines: ", status.message(), "; choose another size",
+      options.byte_fallback ? " (256 of the pieces are bytes: you can turn byte fallback off)" : "",
+      ", or a lower character coverage if the text has many different characters");
+  return Vocabulary::parse_sentencepiece(model, "the trained model");
 }
 
 Vocabulary build_word_vocabulary(const std::vector<std::string>& files,
                                  const CountOptions& options) {
-  return count_pieces(Cut::words, files, options);
+  return count_pieces(Segmentation::words, files, options);
 }
 
 Vocabulary build_character_vocabulary(const std::vector<std::string>& files,
                                       const CountOptions& options) {
-  return count_pieces(Cut::characters, files, options);
+  return count_pieces(Segmentation::characters, files, options);
 }
 
 Vocabulary build_piece_vocabulary(const std::vector<std::string>& files,
                                   const CountOptions& options) {
-  return count_pieces(Cut::pieces, files, options);
+  return count_pieces(Segmentation::pieces, files, options);
 }
 
 Vocabulary build_token_vocabulary(const std::vector<std::string>& files,
                                   const CountOptions& options) {
-  return count_pieces(Cut::tokens, files, options);
+  return count_pieces(Segmentation::tokens, files, options);
 }
 
 }  // namespace fovea

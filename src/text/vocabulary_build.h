@@ -11,50 +11,54 @@
 
 namespace fovea {
 
+// The type of a SentencePiece model.
 enum class SubwordModel { unigram, bpe };
 
-// Called now and then with the number of lines read so far.
+// A callback that receives the number of lines read so far, from time to time.
 using LinesRead = std::function<void(int64_t lines)>;
 
+// The options of training a SentencePiece model.
 struct SentencePieceOptions {
   SubwordModel model = SubwordModel::unigram;
-  int32_t size = 8000;            // with the four specials
-  double character_coverage = 1;  // share of the text whose characters get a piece
+  int32_t size = 8000;            // including the four special pieces
+  double character_coverage = 1;  // share of the text that is covered by characters with a piece
   bool byte_fallback = true;      // 256 pieces for bytes, which spell unknown characters
-  int64_t max_lines = 2'000'000;  // of more, a random sample is used
+  int64_t max_lines = 2'000'000;  // if there are more, a random sample is used
   uint64_t seed = 1;
   LinesRead progress = nullptr;
-  std::function<void()> learning = nullptr;  // called when all is read
+  std::function<void()> learning = nullptr;  // called when all lines are read
 };
 
-// Learns pieces from all files together. The same files and options give the same bytes.
+// Trains one model on all files. The same files and options give the same bytes.
 Vocabulary train_sentencepiece(const std::vector<std::string>& files,
                                const SentencePieceOptions& options);
 
+// The options of a vocabulary that is made by counting pieces.
 struct CountOptions {
   int64_t min_count = 1;
-  int32_t max_size = 0;  // with the four specials; 0 means no limit
+  int32_t max_size = 0;  // including the four special pieces; 0 means no limit
   LinesRead progress = nullptr;
 };
 
-// Counts the pieces of lines that come one by one, to make a vocabulary of them.
+// A counter of the pieces of lines, which makes a vocabulary of them.
 class PieceCounter {
  public:
-  // REQUIRES: cut is not sentencepiece.
-  explicit PieceCounter(Cut cut) : cut_(cut) {}
+  // REQUIRES: segmentation is not sentencepiece.
+  explicit PieceCounter(Segmentation segmentation) : segmentation_(segmentation) {}
 
   void add(std::string_view line);
-  // The most frequent first and those equally frequent in byte order; `name` stands for the text
-  // in errors.
+  // The most frequent pieces first, equally frequent ones in byte order. Error messages use `name`
+  // as the name of the text.
   Vocabulary vocabulary(const CountOptions& options, const std::string& name) const;
 
  private:
-  Cut cut_;
+  Segmentation segmentation_;
   std::unordered_map<std::string, int64_t> counts_;
 };
 
-// The words (characters, ready-made pieces, tokens) of all files, the most frequent first and those
-// equally frequent in byte order. Names of specials found in the text are left out.
+// Makes a vocabulary of the words (characters, split pieces, tokens) of all files: the most
+// frequent first, equally frequent ones in byte order. Omits names of special pieces that occur in
+// the text.
 Vocabulary build_word_vocabulary(const std::vector<std::string>& files,
                                  const CountOptions& options = {});
 Vocabulary build_character_vocabulary(const std::vector<std::string>& files,

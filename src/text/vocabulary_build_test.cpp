@@ -22,20 +22,20 @@ TEST(VocabularyBuild, CountsWords) {
   EXPECT_EQ(v.count(4), 3);
   EXPECT_EQ(build_word_vocabulary({one, two}, {.min_count = 3}).size(), 5);
   EXPECT_EQ(build_word_vocabulary({one, two}, {.max_size = 5}).size(), 5);
-  message_of(Exit::data, [&] { build_word_vocabulary({one}, {.min_count = 100}); });
-  message_of(Exit::usage, [&] { build_word_vocabulary({one}, {.max_size = 4}); });
-  message_of(Exit::files, [&] { build_word_vocabulary({folder / "none"}); });
+  message_of(ExitCode::data, [&] { build_word_vocabulary({one}, {.min_count = 100}); });
+  message_of(ExitCode::usage, [&] { build_word_vocabulary({one}, {.max_size = 4}); });
+  message_of(ExitCode::files, [&] { build_word_vocabulary({folder / "none"}); });
 }
 
 TEST(VocabularyBuild, CountsCharacters) {
   const Folder folder;
   const Vocabulary v = build_character_vocabulary({folder.write("1", "a\u00E9 e\u0301b\n")});
-  EXPECT_EQ(v.id("\u00E9"), 4);  // twice: composed and decomposed are one
+  EXPECT_EQ(v.id("\u00E9"), 4);  // counted twice: composed and decomposed forms are equal
   EXPECT_EQ(v.size(), 8);
   EXPECT_EQ(v.decode(v.encode(" a  b\u00E9 ")), "a b\u00E9");
 }
 
-TEST(VocabularyBuild, LeavesOutOverlongWords) {
+TEST(VocabularyBuild, OmitsOverlongWords) {
   const Folder folder;
   const std::string text = "a " + std::string(5000, 'x') + "\n";
   EXPECT_EQ(build_word_vocabulary({folder.write("1", text)}).size(), 5);
@@ -61,19 +61,21 @@ TEST(VocabularyBuild, SentencePieceIsDeterministic) {
   }
 }
 
-TEST(VocabularyBuild, SentencePieceSaysWhatIsWrong) {
+TEST(VocabularyBuild, SentencePieceReportsErrors) {
   const Folder folder;
   SentencePieceOptions options;
   options.size = 10;
   const std::string text = folder.write("text", samples::corpus(100));
-  const std::string error = message_of(Exit::data, [&] { train_sentencepiece({text}, options); });
+  const std::string error =
+      message_of(ExitCode::data, [&] { train_sentencepiece({text}, options); });
   EXPECT_NE(error.find("could not learn 10 pieces from 100 lines"), error.npos) << error;
-  message_of(Exit::data, [&] { train_sentencepiece({folder.write("none", "\n \n")}, options); });
-  options.size = 8000;  // more than there are
+  message_of(ExitCode::data,
+             [&] { train_sentencepiece({folder.write("none", "\n \n")}, options); });
+  options.size = 8000;  // more than the text has
   EXPECT_LT(train_sentencepiece({text}, options).size(), 8000);
 }
 
-TEST(VocabularyBuild, SentencePieceKnowsTheRarestCharacter) {
+TEST(VocabularyBuild, SentencePieceHasTheRarestCharacter) {
   const Folder folder;
   const std::string text = folder.write("text", samples::corpus(2000) + "\u00C4 4\n");
   SentencePieceOptions options;
@@ -87,7 +89,7 @@ TEST(VocabularyBuild, SentencePieceKnowsTheRarestCharacter) {
 }
 
 // NFKC would make 112 of 1½, 342 of 3×4² and 5 of ⑤.
-TEST(VocabularyBuild, SentencePieceKeepsNumbersAndSigns) {
+TEST(VocabularyBuild, SentencePieceKeepsNumbersAndSymbols) {
   const Folder folder;
   const std::string text = folder.write("text", samples::corpus(2000));
   for (const auto model : {SubwordModel::unigram, SubwordModel::bpe}) {
@@ -100,7 +102,7 @@ TEST(VocabularyBuild, SentencePieceKeepsNumbersAndSigns) {
           "\u0141ukasz \U0001F600", "\u2026 \uFB01", "\u6211\u662F"})
       EXPECT_EQ(v.decode(v.encode(line)), line);
     EXPECT_EQ(v.encode("a\u00A0b\u3000c\u2009d"), v.encode("a b c d"));
-    EXPECT_EQ(v.words_in("a\u00A0b c").back(), 2);  // words are between ASCII blanks all the same
+    EXPECT_EQ(v.words_in("a\u00A0b c").back(), 2);  // only ASCII blanks separate words
   }
 }
 

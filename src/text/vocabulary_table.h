@@ -9,15 +9,15 @@
 #include <string_view>
 #include <vector>
 
-#include "text/pieces.h"
 #include "text/sentencepiece_model.h"
+#include "text/tokenization.h"
 #include "text/vocabulary.h"
 
 namespace fovea {
 
 inline constexpr std::string_view kSpecialNames[kSpecials] = {"<pad>", "<s>", "</s>", "<unk>"};
 
-// "<0xE2>" is 0xE2; -1 for anything else.
+// The value of a byte piece: 0xE2 for "<0xE2>"; -1 for other pieces.
 inline int byte_of(std::string_view piece) {
   unsigned value = 0;
   if (piece.size() != 6 || !piece.starts_with("<0x") || piece[5] != '>') return -1;
@@ -25,18 +25,18 @@ inline int byte_of(std::string_view piece) {
   return end == piece.data() + 5 ? static_cast<int>(value) : -1;
 }
 
-// All pieces in one string, and an open-addressing table of ids over it: a vocabulary of ten
-// million words takes little more than its text.
+// The data of a vocabulary: all pieces in one string, and an open-addressing hash table of ids. A
+// vocabulary of ten million words needs little more memory than its text.
 struct Vocabulary::Table {
-  Cut cut = Cut::words;
-  std::string text, file;  // `file`: a SentencePiece model as it was read
+  Segmentation segmentation = Segmentation::words;
+  std::string text, file;  // `file`: the bytes of a SentencePiece model
   std::vector<size_t> ends;
   std::vector<int64_t> counts;
   std::vector<int32_t> slots;
-  std::vector<Role> roles;  // of SentencePiece only
+  std::vector<PieceRole> roles;  // only for SentencePiece
   std::unique_ptr<SentencePieceModel> model;
 
-  explicit Table(Cut c) : cut(c), slots(16, -1) {
+  explicit Table(Segmentation s) : segmentation(s), slots(16, -1) {
     for (const std::string_view name : kSpecialNames) append(name, 0);
   }
 
@@ -54,13 +54,13 @@ struct Vocabulary::Table {
     return slot;
   }
 
-  // The id of text: never a special one.
+  // The id of a piece of text: never a special one except kUnk.
   int32_t find(std::string_view piece) const {
     const int32_t id = slots[slot_of(piece)];
     return id < kSpecials ? kUnk : id;
   }
 
-  // False where the piece is there already.
+  // Adds a piece; returns false if it already exists.
   bool append(std::string_view piece, int64_t count) {
     const size_t slot = slot_of(piece);
     if (slots[slot] >= 0) return false;
@@ -77,18 +77,18 @@ struct Vocabulary::Table {
     for (int32_t id = 0; id < size(); ++id) slots[slot_of(name(id))] = id;
   }
 
-  Shown shown(int32_t id) const {
-    if (id < 0 || id >= size() || id == kUnk) return {"<unk>", Role::unknown};
-    if (id < kSpecials) return {name(id), Role::control};
-    const Role role = roles.empty() ? Role::text : roles[id];
-    const int byte = role == Role::byte ? byte_of(name(id)) : 0;
+  PieceText piece_text(int32_t id) const {
+    if (id < 0 || id >= size() || id == kUnk) return {"<unk>", PieceRole::unknown};
+    if (id < kSpecials) return {name(id), PieceRole::control};
+    const PieceRole role = roles.empty() ? PieceRole::text : roles[id];
+    const int byte = role == PieceRole::byte ? byte_of(name(id)) : 0;
     return {name(id), role, static_cast<unsigned char>(byte)};
   }
 
-  std::vector<Shown> shown(std::span<const int32_t> ids) const {
-    std::vector<Shown> result;
+  std::vector<PieceText> piece_text(std::span<const int32_t> ids) const {
+    std::vector<PieceText> result;
     result.reserve(ids.size());
-    for (const int32_t id : ids) result.push_back(shown(id));
+    for (const int32_t id : ids) result.push_back(piece_text(id));
     return result;
   }
 };

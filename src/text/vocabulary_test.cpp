@@ -6,7 +6,7 @@
 
 #include "effort.h"
 #include "support/growth.h"
-#include "text/pieces.h"
+#include "text/tokenization.h"
 #include "text/word_breaks.h"
 #include "text_samples.h"
 
@@ -19,16 +19,16 @@ using Words = std::vector<std::string>;
 const std::string kWords = "fovea-vocabulary\t1\twords\n";
 
 Vocabulary words() {
-  return Vocabulary::from_entries(Cut::words, {{"the", 9}, {"dog", 5}, {"caf\u00E9", 2}});
+  return Vocabulary::from_entries(Segmentation::words, {{"the", 9}, {"dog", 5}, {"caf\u00E9", 2}});
 }
 
-// Every way of cutting, with as much of the alphabet known as it can know.
-std::vector<Vocabulary> all_cuts() {
+// A vocabulary of every segmentation, with as much of the alphabet as possible.
+std::vector<Vocabulary> all_segmentations() {
   std::vector<Vocabulary::Entry> letters{{std::string(kBlank), 1}};
   for (char32_t c = 'a'; c <= 'z'; ++c) letters.push_back({std::string(1, char(c)), 1});
   return {words(),
-          Vocabulary::from_entries(Cut::characters, letters),
-          Vocabulary::from_entries(Cut::pieces, {{"hou@@", 3}, {"se", 2}, {"the", 1}}),
+          Vocabulary::from_entries(Segmentation::characters, letters),
+          Vocabulary::from_entries(Segmentation::pieces, {{"hou@@", 3}, {"se", 2}, {"the", 1}}),
           samples::small_model(SubwordModel::unigram),
           samples::small_model(SubwordModel::bpe),
           samples::small_model(SubwordModel::unigram, false)};
@@ -59,7 +59,7 @@ TEST(Vocabulary, NumbersWordsInOrder) {
   EXPECT_EQ(v.decode(Ids{kBos, 4, 5, kUnk, kEos, kPad}), "the dog ⁇");
   EXPECT_EQ(v.words(Ids{4, kUnk, 5, kEos}), (Words{"the", "⁇", "dog", "</s>"}));
   EXPECT_EQ(v.words(Ids{4, kUnk, 5, kEos}, " the  قال dog"), (Words{"the", "قال", "dog", "</s>"}));
-  EXPECT_EQ(v.words(Ids{4, kUnk, kEos}, "the قال dog"), (Words{"the", "⁇", "</s>"})) << "cut off";
+  EXPECT_EQ(v.words(Ids{4, kUnk, kEos}, "the قال dog"), (Words{"the", "⁇", "</s>"})) << "truncated";
   EXPECT_EQ(v.words(Ids{kBos, kUnk, 5}, "قال dog"), (Words{"<s>", "قال", "dog"}));
   EXPECT_EQ(v.count(5), 5);
   EXPECT_EQ(v.id("cat"), kUnk);
@@ -68,8 +68,8 @@ TEST(Vocabulary, NumbersWordsInOrder) {
 }
 
 TEST(Vocabulary, JoinsReadyMadePieces) {
-  const Vocabulary v =
-      Vocabulary::from_entries(Cut::pieces, {{"hou@@", 3}, {"se", 2}, {"the", 1}, {"@@", 1}});
+  const Vocabulary v = Vocabulary::from_entries(Segmentation::pieces,
+                                                {{"hou@@", 3}, {"se", 2}, {"the", 1}, {"@@", 1}});
   EXPECT_EQ(v.decode(v.encode("the hou@@ se the hou@@")), "the house the hou");
   EXPECT_EQ(v.words_of(v.encode("the hou@@ se the")), (std::vector<int>{0, 1, 1, 2}));
   EXPECT_EQ(v.words(v.encode("the hou@@ se the")),
@@ -78,21 +78,23 @@ TEST(Vocabulary, JoinsReadyMadePieces) {
 }
 
 TEST(Vocabulary, FindsTheWordsOfALine) {
-  const auto pieces = Vocabulary::from_entries(Cut::pieces, {{"hou@@", 3}, {"se", 2}, {"the", 1}});
-  // an unknown piece glues as it is written
+  const auto pieces =
+      Vocabulary::from_entries(Segmentation::pieces, {{"hou@@", 3}, {"se", 2}, {"the", 1}});
+  // "@@" also joins unknown pieces
   EXPECT_EQ(pieces.words_in("the hou@@ se x@@ y@@ se the@@"),
             (std::vector<int>{0, 1, 1, 2, 2, 2, 3, 4}));
-  const auto tokens = Vocabulary::from_entries(Cut::tokens, {{"mary", 1}, {"(", 1}});
+  const auto tokens = Vocabulary::from_entries(Segmentation::tokens, {{"mary", 1}, {"(", 1}});
   EXPECT_EQ(tokens.words_in(" (Mary) is\there. "), (std::vector<int>{0, 0, 0, 1, 2, 2, 3}));
   EXPECT_EQ(words().words_in("the  caf\u00E9 x"), (std::vector<int>{0, 1, 2, 3}));
-  const auto letters = Vocabulary::from_entries(Cut::characters, {{"a", 1}});  // knows no blank
+  const auto letters =
+      Vocabulary::from_entries(Segmentation::characters, {{"a", 1}});  // knows no blank
   EXPECT_EQ(letters.words_in("ab a"), (std::vector<int>{0, 0, 1, 1, 2}));
-  for (const Vocabulary& v : all_cuts()) EXPECT_EQ(v.words_in(" "), std::vector<int>{0});
+  for (const Vocabulary& v : all_segmentations()) EXPECT_EQ(v.words_in(" "), std::vector<int>{0});
 }
 
-TEST(Vocabulary, PiecesStandInTheirWordsWhateverTheText) {
+TEST(Vocabulary, PiecesHaveWordNumbersForAnyText) {
   Random random(11);
-  for (const Vocabulary& v : all_cuts())
+  for (const Vocabulary& v : all_segmentations())
     for (int i = 0; i < 500; ++i) {
       const std::string line = i % 2 ? samples::wild(random) : samples::sentence(random, 1 + i % 9);
       const std::vector<int> found = v.words_in(line);
@@ -100,19 +102,20 @@ TEST(Vocabulary, PiecesStandInTheirWordsWhateverTheText) {
       ASSERT_EQ(found.size(), ids.size() + 1) << line;
       ASSERT_TRUE(std::is_sorted(found.begin(), found.end())) << line;
       const std::string text = canonical(line);
-      if (v.cut() == Cut::pieces) continue;
+      if (v.cut() == Segmentation::pieces) continue;
       ASSERT_EQ(found.back(), std::ssize(text_words(text))) << line;
       if (i % 2) continue;
-      for (size_t n = 0; n < ids.size(); ++n) {  // where blanks are plain, pieces tell as well
-        const int told = v.cut() == Cut::words ? static_cast<int>(n) : v.words_of(ids)[n];
-        ASSERT_EQ(found[n], told) << line;
+      for (size_t n = 0; n < ids.size(); ++n) {  // if all blanks are ASCII, words_of agrees
+        const int expected =
+            v.cut() == Segmentation::words ? static_cast<int>(n) : v.words_of(ids)[n];
+        ASSERT_EQ(found[n], expected) << line;
       }
     }
 }
 
-// What a model changes before it cuts does not lead astray: U+00A0 becomes a blank inside a word,
-// U+200B vanishes and is a word without pieces.
-TEST(Vocabulary, WordsAreThoseOfTheTextAsItIsWritten) {
+// Word numbers do not depend on the model's normalisation: U+00A0 becomes a blank inside a word,
+// and U+200B is removed and is a word without pieces.
+TEST(Vocabulary, WordsAreThoseOfTheTextAsWritten) {
   const Vocabulary v = samples::small_model(SubwordModel::unigram);
   const std::vector<int> joined = v.words_in("ba\u00A0ko li");
   EXPECT_EQ(joined.back(), 2);
@@ -130,7 +133,8 @@ TEST(Vocabulary, GroupsPiecesByWord) {
   EXPECT_EQ(v.words(ids), expected);
   EXPECT_EQ(v.words_of(ids).back(), 3);
 
-  const Vocabulary c = Vocabulary::from_entries(Cut::characters, {{"a", 1}, {"\u2581", 1}});
+  const Vocabulary c =
+      Vocabulary::from_entries(Segmentation::characters, {{"a", 1}, {"\u2581", 1}});
   EXPECT_EQ(c.words_of(c.encode("aa ab")), (std::vector<int>{0, 0, 1, 1, 1}));
 }
 
@@ -139,7 +143,7 @@ Vocabulary letters_vocabulary(std::string_view text) {
   const CodePoints points = code_points(text);
   for (auto c = points.begin(); c != points.end(); ++c)
     entries.push_back({std::string(text.substr(c.offset(), static_cast<size_t>(c.length()))), 1});
-  return Vocabulary::from_entries(Cut::characters, entries);
+  return Vocabulary::from_entries(Segmentation::characters, entries);
 }
 
 TEST(Vocabulary, FindsWordsInScriptsWithoutBlanks) {
@@ -150,13 +154,13 @@ TEST(Vocabulary, FindsWordsInScriptsWithoutBlanks) {
   EXPECT_EQ(v.words_of(ids), (std::vector<int>{0, 1, 2, 2, 3, 4, 4, 5, 6}));
   EXPECT_EQ(v.text_words_of(ids), v.words_of(ids));
   EXPECT_EQ(v.words_in("我爱学生。Py学"), (std::vector<int>{0, 1, 2, 2, 3, 4, 4, 5, 6}));
-  // An unknown character is shown as the line has it.
+  // words() with the line has unknown characters as written.
   ids = v.encode("他爱学生。");
   EXPECT_EQ(v.words(ids), (Words{"⁇", "爱", "学生", "。"}));
   EXPECT_EQ(v.words(ids, "他爱学生。"), (Words{"他", "爱", "学生", "。"}));
 }
 
-TEST(Vocabulary, BlanksStillSeparateWordsInScriptsWithoutThem) {
+TEST(Vocabulary, BlanksAlsoSeparateWordsInScriptsWithoutBlanks) {
   const Vocabulary v = letters_vocabulary("\u2581我爱学生Py");
   EXPECT_EQ(v.words_in("我 Py 爱学生"), (std::vector<int>{0, 1, 1, 1, 2, 2, 3, 3, 4}));
   EXPECT_EQ(v.words(v.encode("我 Py 爱学生")), (Words{"我", "Py", "爱", "学生"}));
@@ -178,14 +182,15 @@ TEST(Vocabulary, AWordBoundaryInsideAPieceDoesNotCount) {
   EXPECT_EQ(v.words_of(ids).back(), 1);
   ids.push_back(kEos);
   EXPECT_EQ(v.text_words_of(ids).front(), 0);
-  EXPECT_EQ(v.text_words_of(ids)[1], 2) << "爱 has no piece of its own";
+  EXPECT_EQ(v.text_words_of(ids)[1], 2) << "no piece starts in 爱";
   EXPECT_EQ(v.text_words_of(ids).back(), 3);
   EXPECT_EQ(v.words_in("我爱学生"), v.text_words_of(ids));
 }
 
 TEST(Vocabulary, JoinsWordsOfScriptsWithoutBlanks) {
   const Vocabulary v = Vocabulary::from_entries(
-      Cut::words, {{"我", 1}, {"爱", 1}, {"学生", 1}, {"。", 1}, {"Python", 1}, {"ok", 1}});
+      Segmentation::words,
+      {{"我", 1}, {"爱", 1}, {"学生", 1}, {"。", 1}, {"Python", 1}, {"ok", 1}});
   EXPECT_EQ(v.encode("我爱学生。"), (Ids{4, 5, 6, 7}));
   EXPECT_EQ(v.decode(v.encode("我爱学生。")), "我爱学生。");
   EXPECT_EQ(v.decode(v.encode("我爱Python ok。")), "我爱 Python ok。");
@@ -194,7 +199,7 @@ TEST(Vocabulary, JoinsWordsOfScriptsWithoutBlanks) {
 
 TEST(Vocabulary, TextNeverBecomesAControlPiece) {
   Random random(5);
-  for (const Vocabulary& v : all_cuts()) {
+  for (const Vocabulary& v : all_segmentations()) {
     for (int64_t i = 0; i < repeats(20'000); ++i)
       for (const int32_t id : v.encode(i % 2 ? samples::wild(random) : samples::noise(random)))
         ASSERT_TRUE(id >= kUnk && id < v.size()) << name_of(v.cut());
@@ -207,16 +212,16 @@ TEST(Vocabulary, TextNeverBecomesAControlPiece) {
 TEST(Vocabulary, ComposedAndDecomposedTextIsTheSame) {
   EXPECT_EQ(words().encode("cafe\u0301"), words().encode("caf\u00E9"));
   Random random(6);
-  for (const Vocabulary& v : all_cuts())
+  for (const Vocabulary& v : all_segmentations())
     for (int64_t i = 0; i < repeats(5'000); ++i) {
       const std::string text = samples::wild(random);
       ASSERT_EQ(v.encode(in_form("NFC", text)), v.encode(in_form("NFD", text))) << text;
     }
 }
 
-// Where nothing is unknown the text comes back. Words and characters are made known by
-// building their vocabulary of the very strings.
-TEST(Vocabulary, DecodeGivesBackWhatWasEncoded) {
+// Without unknown pieces, decoding returns the encoded text. The vocabularies of words and
+// characters are built from the same strings.
+TEST(Vocabulary, DecodeRestoresEncodedText) {
   Random random(7);
   for (const auto model : {SubwordModel::unigram, SubwordModel::bpe}) {
     const Vocabulary v = samples::small_model(model);
@@ -241,31 +246,32 @@ TEST(Vocabulary, DecodeGivesBackWhatWasEncoded) {
   }
 }
 
-// The text without blanks if it has letters of scripts without them: words of such text are joined
-// without the blanks that it may have had.
+// The text, without blanks if it has letters of scripts without blanks: decoding joins words of
+// such scripts without the blanks that the text may have had.
 std::string comparable(std::string text) {
   if (std::ranges::any_of(code_points(text), is_unspaced)) std::erase(text, ' ');
   return text;
 }
 
-// nasty.nfc.txt was written by Python's unicodedata: an outside opinion on NFC and on bytes
-// that are not UTF-8.
+// Python's unicodedata wrote nasty.nfc.txt: an independent reference for NFC and for bytes that are
+// not UTF-8.
 TEST(Vocabulary, NastyStrings) {
   const std::string golden = FOVEA_SOURCE "/tests/golden/";
   const auto nasty = samples::lines_of(samples::slurp(golden + "nasty.txt"));
   const auto expected = samples::lines_of(samples::slurp(golden + "nasty.nfc.txt"));
   ASSERT_GE(nasty.size(), 500u);
   ASSERT_EQ(nasty.size(), expected.size());
-  const std::vector<Vocabulary> cuts = all_cuts();
+  const std::vector<Vocabulary> vocabularies = all_segmentations();
   for (size_t i = 0; i < nasty.size(); ++i) {
-    EXPECT_EQ(comparable(cuts[0].normalise(nasty[i])), comparable(expected[i])) << "line " << i + 1;
-    EXPECT_EQ(cuts[1].normalise(nasty[i]), expected[i]) << "line " << i + 1;
-    for (const Vocabulary& v : cuts) {
+    EXPECT_EQ(comparable(vocabularies[0].normalise(nasty[i])), comparable(expected[i]))
+        << "line " << i + 1;
+    EXPECT_EQ(vocabularies[1].normalise(nasty[i]), expected[i]) << "line " << i + 1;
+    for (const Vocabulary& v : vocabularies) {
       const std::string text = v.decode(v.encode(nasty[i]));
       EXPECT_EQ(text.find_first_of("\n\r"), text.npos) << "line " << i + 1;
       EXPECT_TRUE(is_utf8(text)) << "line " << i + 1;
     }
-    for (const Vocabulary& v : {cuts[3], cuts[4]})
+    for (const Vocabulary& v : {vocabularies[3], vocabularies[4]})
       EXPECT_EQ(v.decode(v.encode(nasty[i])), v.normalise(nasty[i])) << "line " << i + 1;
   }
 }
@@ -292,7 +298,7 @@ TEST(Vocabulary, OutputHasNoLineEnds) {
 
 TEST(Vocabulary, IsSavedAndLoaded) {
   const samples::Folder folder;
-  for (const Vocabulary& v : all_cuts()) {
+  for (const Vocabulary& v : all_segmentations()) {
     const std::string path = folder / (std::string("vocab") + v.extension());
     v.save(path);
     const Vocabulary loaded = Vocabulary::load(path);
@@ -306,7 +312,7 @@ TEST(Vocabulary, IsSavedAndLoaded) {
 }
 
 struct BadFile {
-  std::string bytes, says;
+  std::string bytes, message;
 };
 
 TEST(Vocabulary, RefusesDamagedTextFiles) {
@@ -320,20 +326,20 @@ TEST(Vocabulary, RefusesDamagedTextFiles) {
       {"\xFF\xFE"
        "f\0o\0",
        "v.txt:1:"},
-      {kWords, "v.txt:1: there are no pieces"},
-      {kWords + "the\t5\na\t4\nthe\t3\n", "v.txt:4: the piece is there twice"},
+      {kWords, "v.txt:1: the file has no pieces"},
+      {kWords + "the\t5\na\t4\nthe\t3\n", "v.txt:4: the piece occurs twice"},
       {kWords + "the\n", "v.txt:2: expected a piece, a tab and a count"},
-      {kWords + "the\tmany\n", "v.txt:2: the count is no whole number"},
-      {kWords + "the\t\n", "v.txt:2: the count is no whole number"},
-      {kWords + "the\t-1\n", "v.txt:2: the count is no whole number"},
-      {kWords + "the\t5 \n", "v.txt:2: the count is no whole number"},
-      {kWords + "the\t99999999999999999999\n", "v.txt:2: the count is no whole number"},
+      {kWords + "the\tmany\n", "v.txt:2: the count is not a whole number"},
+      {kWords + "the\t\n", "v.txt:2: the count is not a whole number"},
+      {kWords + "the\t-1\n", "v.txt:2: the count is not a whole number"},
+      {kWords + "the\t5 \n", "v.txt:2: the count is not a whole number"},
+      {kWords + "the\t99999999999999999999\n", "v.txt:2: the count is not a whole number"},
       {kWords + "\t5\n", "v.txt:2: the piece is empty"},
       {kWords + "\n\n", "v.txt:2: expected a piece, a tab and a count"},
       {kWords + "a b\t5\n", "v.txt:2: the piece contains a blank"},
       {kWords + "a\xC3\t5\n", "v.txt:2: the piece is not UTF-8"},
-      {kWords + "<s>\t5\n", "v.txt:2: the piece has the name of a special one"},
-      {kWords + "a\t1\n<unk>\t5\n", "v.txt:3: the piece has the name of a special one"},
+      {kWords + "<s>\t5\n", "v.txt:2: the piece has the name of a special piece"},
+      {kWords + "a\t1\n<unk>\t5\n", "v.txt:3: the piece has the name of a special piece"},
       {kWords + std::string(100'000, 'a') + "\t5\n", "v.txt:2: the piece is longer than"},
       {kWords + std::string(100'000, 'a'), "v.txt:2: expected a piece"},
       {"fovea-vocabulary\t1\tcharacters\nab\t5\n", "v.txt:2: the piece is more than one"},
@@ -342,15 +348,15 @@ TEST(Vocabulary, RefusesDamagedTextFiles) {
   for (const BadFile& file : files) {
     const std::string path = folder.write("v.txt", file.bytes);
     const double begin = thread_seconds();
-    const std::string error = message_of(Exit::model, [&] { Vocabulary::load(path); });
+    const std::string error = message_of(ExitCode::model, [&] { Vocabulary::load(path); });
     EXPECT_LT(thread_seconds() - begin, time_limit(0.1));
-    EXPECT_NE(error.find(file.says), error.npos) << error;
+    EXPECT_NE(error.find(file.message), error.npos) << error;
   }
-  message_of(Exit::files, [&] { Vocabulary::load(folder / "none.txt"); });
-  message_of(Exit::files, [&] { Vocabulary::load(folder / ""); });
+  message_of(ExitCode::files, [&] { Vocabulary::load(folder / "none.txt"); });
+  message_of(ExitCode::files, [&] { Vocabulary::load(folder / ""); });
 }
 
-TEST(Vocabulary, TruncatedTextFilesAreRefusedOrShorter) {
+TEST(Vocabulary, TruncatedTextFilesAreErrorsOrShorter) {
   const samples::Folder folder;
   words().save(folder / "v.txt");
   const std::string bytes = samples::slurp(folder / "v.txt");
@@ -358,13 +364,13 @@ TEST(Vocabulary, TruncatedTextFilesAreRefusedOrShorter) {
     try {
       EXPECT_LE(Vocabulary::parse_text(bytes.substr(0, size), "v.txt").size(), words().size());
     } catch (const Error& error) {
-      EXPECT_EQ(error.code(), Exit::model);
+      EXPECT_EQ(error.code(), ExitCode::model);
     }
   }
 }
 
 TEST(Vocabulary, EncodingTimeGrowsLinearly) {
-  for (const Vocabulary& v : all_cuts())
+  for (const Vocabulary& v : all_segmentations())
     for (const char* unit : {"a", "ba", "the ", "\u4E2D", "\u0301"})
       testing::expect_linear([&](const std::string& text) { v.encode(text); }, {"", unit});
 }

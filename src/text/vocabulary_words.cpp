@@ -1,22 +1,23 @@
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "text/vocabulary_table.h"
 #include "text/word_breaks.h"
 
 namespace fovea {
 
 std::vector<int> Vocabulary::words_of(std::span<const int32_t> ids) const {
-  const std::vector<Shown> shown = table_->shown(ids);
+  const std::vector<PieceText> texts = table_->piece_text(ids);
   std::vector<size_t> starts, breaks;
-  if (cut() == Cut::sentencepiece || cut() == Cut::characters) {
-    SpelledText spelled = spell(shown);
+  if (cut() == Segmentation::sentencepiece || cut() == Segmentation::characters) {
+    SpelledText spelled = spell(texts);
     breaks = word_breaks(spelled.text);
     starts = std::move(spelled.starts);
   }
   std::vector<int> words(ids.size(), 0);
   auto next = breaks.begin();
   for (size_t i = 1; i < ids.size(); ++i) {
-    bool begins = begins_word(cut(), shown[i - 1], shown[i]);
+    bool begins = begins_word(cut(), texts[i - 1], texts[i]);
     while (next != breaks.end() && *next < starts[i]) ++next;
     if (next != breaks.end() && *next == starts[i]) begins = true, ++next;
     words[i] = words[i - 1] + begins;
@@ -26,8 +27,8 @@ std::vector<int> Vocabulary::words_of(std::span<const int32_t> ids) const {
 
 namespace {
 
-// The word in which each piece starts, blanks at its start aside. Pieces without text at the end,
-// as </s>, are in none: their number is the number of words.
+// The number of the word in which each piece starts, ignoring blanks at its start. Pieces without
+// text at the end, such as </s>, have the number of words.
 std::vector<int> words_at_starts(std::string_view text, std::span<const std::string_view> words,
                                  std::span<const size_t> starts) {
   std::vector<int> numbers;
@@ -41,7 +42,8 @@ std::vector<int> words_at_starts(std::string_view text, std::span<const std::str
   return numbers;
 }
 
-// A piece may begin with the blank before its word, but ends inside it.
+// The number of the word in which each piece ends. A piece may begin with the blank before its
+// word, but it ends inside the word.
 std::vector<int> words_at_ends(std::string_view text, std::span<const std::string_view> words,
                                const std::vector<SentencePieceModel::Token>& tokens) {
   const auto end_of = [&](size_t w) {
@@ -81,21 +83,21 @@ std::vector<int> glued_words(const std::vector<std::string_view>& pieces) {
 
 std::vector<int> Vocabulary::text_words_of(std::span<const int32_t> ids) const {
   const std::vector<int> words = words_of(ids);
-  if (cut() != Cut::sentencepiece && cut() != Cut::characters) return words;
-  const SpelledText spelled = spell(table_->shown(ids));
+  if (cut() != Segmentation::sentencepiece && cut() != Segmentation::characters) return words;
+  const SpelledText spelled = spell(table_->piece_text(ids));
   const std::vector<size_t> breaks = word_breaks(spelled.text);
   if (breaks.empty()) return words;
   return words_at_starts(spelled.text, text_words(spelled.text, breaks), spelled.starts);
 }
 
 std::vector<int> Vocabulary::words_in(std::string_view line) const {
-  const std::string text =
-      cut() == Cut::sentencepiece ? break_runs(prepared(cut(), line)) : prepared(cut(), line);
-  if (cut() == Cut::pieces) return glued_words(split_words(text));
+  const std::string text = cut() == Segmentation::sentencepiece ? break_runs(prepared(cut(), line))
+                                                                : prepared(cut(), line);
+  if (cut() == Segmentation::pieces) return glued_words(split_words(text));
   const std::vector<size_t> breaks = word_breaks(text);
   const std::vector<std::string_view> words = text_words(text, breaks);
   std::vector<int> numbers;
-  if (cut() == Cut::sentencepiece) {
+  if (cut() == Segmentation::sentencepiece) {
     const auto tokens = table_->model->tokens(plain_blanks(text));
     numbers = breaks.empty() ? words_at_ends(text, words, tokens)
                              : words_at_starts(text, words, starts_of(tokens));
@@ -106,7 +108,7 @@ std::vector<int> Vocabulary::words_in(std::string_view line) const {
   }
   for (size_t w = 0; w < words.size(); ++w) {
     const bool touches = w > 0 && words[w - 1].end() == words[w].begin();
-    const bool blank_before = cut() == Cut::characters && w > 0 && !touches;
+    const bool blank_before = cut() == Segmentation::characters && w > 0 && !touches;
     numbers.insert(numbers.end(), split(cut(), words[w]).size() + blank_before,
                    static_cast<int>(w));
   }
@@ -119,23 +121,23 @@ std::vector<std::string> Vocabulary::words(std::span<const int32_t> ids) const {
   std::vector<std::string> result;
   for (size_t i = 0, end = 0; i < ids.size(); i = end) {
     while (end < ids.size() && word[end] == word[i]) ++end;
-    const bool control = table_->shown(ids[i]).role == Role::control;
+    const bool control = table_->piece_text(ids[i]).role == PieceRole::control;
     result.push_back(control ? std::string(name(ids[i])) : decode(ids.subspan(i, end - i)));
   }
   return result;
 }
 
-// The words that words_of() counts in the ids of a line, as they are written.
+// The words of words_of() for the ids of a line, as written in the line.
 std::vector<std::string> Vocabulary::written_words(std::string_view line) const {
   std::vector<size_t> breaks = word_breaks(line);
   std::string text(line);
-  if (!breaks.empty() && cut() == Cut::sentencepiece) {
+  if (!breaks.empty() && cut() == Segmentation::sentencepiece) {
     text = break_runs(prepared(cut(), line));
     breaks = word_breaks(text);
     const std::vector<size_t> starts = starts_of(table_->model->tokens(plain_blanks(text)));
     std::erase_if(breaks, [&](size_t at) { return !std::ranges::binary_search(starts, at); });
   }
-  if (cut() == Cut::pieces) breaks.clear();
+  if (cut() == Segmentation::pieces) breaks.clear();
   const std::vector<std::string_view> words = text_words(text, breaks);
   return {words.begin(), words.end()};
 }
@@ -148,10 +150,10 @@ std::vector<std::string> Vocabulary::words(std::span<const int32_t> ids,
   std::vector<bool> unknown(result.size()), control(result.size());
   for (size_t i = 0; i < ids.size(); ++i) {
     unknown[word[i]] = unknown[word[i]] || ids[i] == kUnk;
-    control[word[i]] = table_->shown(ids[i]).role == Role::control;
+    control[word[i]] = table_->piece_text(ids[i]).role == PieceRole::control;
   }
   const auto controls = static_cast<size_t>(std::ranges::count(control, true));
-  if (written.size() + controls != result.size()) return result;  // cut off, or other words
+  if (written.size() + controls != result.size()) return result;  // truncated, or other words
   for (size_t at = 0, next = 0; at < result.size(); ++at) {
     if (control[at]) continue;
     if (unknown[at]) result[at] = written[next];

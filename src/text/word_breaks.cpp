@@ -8,18 +8,19 @@
 #include <algorithm>
 #include <memory>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "text/icu_breaks.h"
-#include "text/pieces.h"
+#include "text/tokenization.h"
 
 namespace fovea {
 namespace {
 
 // Note [Segmented text]
-// Corpora of unspaced scripts are often segmented beforehand: blanks separate words. Such text
-// keeps its words, so that alignments made for them stay valid. A text counts as segmented if
+// Corpora of unspaced scripts are often already segmented: blanks separate words. Such text keeps
+// its words, so that existing alignments of these words stay valid. A text counts as segmented if
 // blanks separate its unspaced letters into runs of at most four letters on average (eight in
-// Thai, Lao, Khmer and Myanmar). Blanks next to other letters do not count: many authors set
+// Thai, Lao, Khmer and Myanmar). Blanks next to other letters do not count: many authors write
 // blanks around Latin words in Chinese text.
 constexpr int64_t kSegmentLetters = 4, kSegmentLettersOfAlphabets = 8;
 
@@ -34,7 +35,7 @@ bool is_han_or_kana(char32_t c) {
          has_script(c, USCRIPT_KATAKANA);
 }
 
-// A letter, mark or digit that may be of an unspaced script.
+// Returns whether a character is a letter, mark or digit that may belong to an unspaced script.
 bool is_letter(char32_t c) {
   constexpr uint32_t kLetters = U_GC_L_MASK | U_GC_M_MASK | U_GC_N_MASK;
   return c >= kFirstUnspaced && (U_GET_GC_MASK(static_cast<UChar32>(c)) & kLetters);
@@ -44,7 +45,8 @@ bool is_mark(char32_t c) { return U_GET_GC_MASK(static_cast<UChar32>(c)) & U_GC_
 
 bool is_segmented(std::string_view text) {
   int64_t letters = 0, gaps = 0, limit = kSegmentLettersOfAlphabets;
-  bool unspaced = false, blank = false;  // the last character that is no blank; a blank follows it
+  bool unspaced = false,
+       blank = false;  // of the last non-blank character; whether a blank follows it
   for (const char32_t c : code_points(text)) {
     if (is_ascii_blank(c)) {
       blank = true;
@@ -60,7 +62,7 @@ bool is_segmented(std::string_view text) {
   return gaps > 0 && letters <= limit * (gaps + 1);
 }
 
-// ICU's rules for words. Making them takes milliseconds, so each thread keeps its own.
+// ICU's word rules. Creating them takes milliseconds, so each thread keeps its own.
 icu::BreakIterator* word_rules() {
   thread_local const std::unique_ptr<icu::BreakIterator> rules = [] {
     UErrorCode status = U_ZERO_ERROR;
@@ -72,7 +74,7 @@ icu::BreakIterator* word_rules() {
   return rules.get();
 }
 
-// Cheap for text of other scripts, which is most text.
+// Fast for text of other scripts, which is the common case.
 bool has_unspaced(std::string_view text) {
   constexpr unsigned char kLead = 0xE0;  // of U+0800 and above
   if (std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) >= kLead; }))

@@ -2,9 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "support/growth.h"
-#include "text/pieces.h"
+#include "text/tokenization.h"
 #include "text_samples.h"
 
 namespace fovea {
@@ -17,7 +18,7 @@ Words words(std::string_view text) {
   return {found.begin(), found.end()};
 }
 
-TEST(WordBreaks, AreThoseOfTheDictionaries) {
+TEST(WordBreaks, UseDictionaries) {
   EXPECT_EQ(words("我爱中国。"), (Words{"我", "爱", "中国", "。"}));
   EXPECT_EQ(words("私は学生です。"), (Words{"私", "は", "学生", "です", "。"}));
   EXPECT_EQ(words("ฉันรักประเทศไทย"), (Words{"ฉัน", "รัก", "ประเทศไทย"}));
@@ -26,7 +27,7 @@ TEST(WordBreaks, AreThoseOfTheDictionaries) {
   EXPECT_GT(words("ကျွန်တော်ကျောင်းသားပါ").size(), 1u) << "Myanmar";
 }
 
-TEST(WordBreaks, AreOnlyNextToLettersOfSuchScripts) {
+TEST(WordBreaks, AreOnlyNextToLettersOfUnspacedScripts) {
   EXPECT_EQ(words("我用Python写代码"), (Words{"我", "用", "Python", "写", "代码"}));
   EXPECT_EQ(words("it's well-known (really) 3.5% user@example.com"),
             (Words{"it's", "well-known", "(really)", "3.5%", "user@example.com"}));
@@ -36,7 +37,7 @@ TEST(WordBreaks, AreOnlyNextToLettersOfSuchScripts) {
   EXPECT_EQ(words("我们　爱"), (Words{"我们　", "爱"})) << "U+3000";
 }
 
-TEST(WordBreaks, LeaveSegmentedTextAlone) {
+TEST(WordBreaks, DoNotChangeSegmentedText) {
   EXPECT_EQ(words("我是 一 个学 生 。"), (Words{"我是", "一", "个学", "生", "。"}));
   EXPECT_EQ(words("在 Kubernetes 中运行程序"), (Words{"在", "Kubernetes", "中", "运行", "程序"}))
       << "blanks around Latin words do not segment a text";
@@ -45,7 +46,7 @@ TEST(WordBreaks, LeaveSegmentedTextAlone) {
       << "one blank in ten letters does not either";
 }
 
-TEST(WordBreaks, LoseNothingAndCutNoCharacter) {
+TEST(WordBreaks, KeepAllTextAndSplitNoCharacter) {
   Random random(3);
   for (int i = 0; i < 2000; ++i) {
     const std::string text = canonical(samples::wild(random) + (i % 2 ? "我爱中国" : ""));
@@ -59,7 +60,7 @@ TEST(WordBreaks, LoseNothingAndCutNoCharacter) {
   }
 }
 
-TEST(WordBreaks, CostTimeInProportionToTheText) {
+TEST(WordBreaks, TakeLinearTime) {
   const auto seconds = [](size_t copies) {
     std::string text;
     for (size_t i = 0; i < copies; ++i) text += "他今天在北京卖一杯咖啡和";

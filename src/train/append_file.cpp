@@ -14,15 +14,15 @@ namespace fovea {
 AppendFile::AppendFile(std::string path, Open how) : path_(std::move(path)) {
   // O_NONBLOCK: a FIFO left under this name must not hold up the run.
   const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
-  fd_ = Descriptor(open(path_.c_str(), flags | (how == Open::only_new ? O_EXCL : 0), 0644));
+  fd_ = FileDescriptor(open(path_.c_str(), flags | (how == Open::only_new ? O_EXCL : 0), 0644));
   if (!is_open()) {
-    if (how != Open::only_new || errno != EEXIST) trouble("open", errno);
+    if (how != Open::only_new || errno != EEXIST) warn_once("open", errno);
     return;
   }
   struct stat about;
   if (fstat(fd_.get(), &about) != 0 || !S_ISREG(about.st_mode)) {
     fd_.reset();
-    trouble("write", EINVAL);
+    warn_once("write", EINVAL);
   }
 }
 
@@ -34,8 +34,8 @@ bool AppendFile::append(std::string_view record) {
     if (written < 0 && errno == EINTR) continue;
     if (written <= 0) {
       const int error = written < 0 ? errno : ENOSPC;
-      if (before >= 0 && ftruncate(fd_.get(), before) != 0) trouble("repair", errno);
-      return trouble("write", error);
+      if (before >= 0 && ftruncate(fd_.get(), before) != 0) warn_once("repair", errno);
+      return warn_once("write", error);
     }
     record.remove_prefix(static_cast<size_t>(written));
   }
@@ -44,12 +44,12 @@ bool AppendFile::append(std::string_view record) {
 
 bool AppendFile::sync() {
   if (!is_open()) return false;
-  return fdatasync(fd_.get()) == 0 || trouble("save", errno);
+  return fdatasync(fd_.get()) == 0 || warn_once("save", errno);
 }
 
-bool AppendFile::trouble(std::string_view what, int error) {
+bool AppendFile::warn_once(std::string_view action, int error) {
   if (!warned_)
-    log_warning("{}: cannot {}: {}; training goes on without these records", path_, what,
+    log_warning("{}: cannot {}: {}; training continues without these records", path_, action,
                 std::strerror(error));
   warned_ = true;
   return false;

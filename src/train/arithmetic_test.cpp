@@ -60,8 +60,8 @@ class ArithmeticTest : public TrainerTest {
     const std::vector<float> found = read_weights(path, Bigrams(1).parameters());
     return {found.begin(), found.end()};
   }
-  Metrics line(const std::string& name, const std::string& kind) const {
-    for (const Metrics& m : read_metrics(directory(name) + "/metrics.jsonl"))
+  MetricsLine line(const std::string& name, const std::string& kind) const {
+    for (const MetricsLine& m : read_metrics(directory(name) + "/metrics.jsonl"))
       if (m.kind == kind) return m;
     ADD_FAILURE() << name << ": no line of kind " << kind;
     return {};
@@ -110,7 +110,7 @@ TEST_F(ArithmeticTest, AnUpdateIsOfTheMeanOverAllWordsThenClipped) {
           wanted[i] -= g / (std::abs(g) + 1);
         }
         expect_near(weights_in(checkpoints(name).path(1)), wanted, 2e-6);
-        const Metrics log = line(name, "train");
+        const MetricsLine log = line(name, "train");
         const auto words = static_cast<double>(all.words);
         EXPECT_NEAR(*log.value("loss"), all.loss / words, 1e-5) << smoothing;
         EXPECT_NEAR(*log.value("ppl"), std::exp(all.nll / words), 1e-4);

@@ -18,38 +18,39 @@ constexpr const char* kStateKey = "fovea.state";
 constexpr const char* kIdentityKey = "fovea.identity";
 constexpr const char* kLayoutKey = "fovea.layout";
 
-// The bytes of a flat tensor that must have `n` floats.
+// Returns the bytes of a flat tensor that must have `n` floats.
 std::span<const std::byte> flat(const SafetensorsFile& file, const char* name, int64_t n) {
   const TensorInfo& info = file.get(name);
-  check(info.dtype == StoredType::F32 && info.elements() == n, Exit::model, file.path(),
-        ": tensor ", name, " has ", info.elements(), " ", stored_name(info.dtype),
-        " numbers, the model has ", n, " F32");
+  check(info.dtype == StoredType::F32 && info.elements() == n, ExitCode::model, file.path(),
+        ": tensor ", name, ": found ", info.elements(), " values of type ", stored_name(info.dtype),
+        ", expected ", n, " of type F32");
   return file.data(info);
 }
 
 const std::string& entry(const SafetensorsFile& file, const char* key) {
   const auto at = file.metadata().find(key);
-  check(at != file.metadata().end(), Exit::model, file.path(), ": no \"", key,
-        "\" in the metadata; it is not a checkpoint");
+  check(at != file.metadata().end(), ExitCode::model, file.path(), ": the metadata has no \"", key,
+        "\"; the file is not a checkpoint");
   return at->second;
 }
 
 void check_layout(const SafetensorsFile& file, const ParameterStore& store) {
-  check(entry(file, kLayoutKey) == layout_of(store), Exit::model, file.path(),
-        ": the names or shapes of its parameters are not those of this model");
+  check(entry(file, kLayoutKey) == layout_of(store), ExitCode::model, file.path(),
+        ": the names or shapes of the parameters differ from those of this model");
 }
 
 CheckpointNote read_note(const SafetensorsFile& file) {
   try {
     return {.state = parse_state(entry(file, kStateKey), file.path()),
-            .identity = Json::parse(entry(file, kIdentityKey)).get<Identity>()};
+            .identity = Json::parse(entry(file, kIdentityKey)).get<RunIdentity>()};
   } catch (const Json::exception& error) {
-    fail(Exit::model, file.path(), ": its metadata cannot be read: ", error.what());
+    fail(ExitCode::model, file.path(), ": cannot read the metadata: ", error.what());
   }
 }
 
-// "skipped update 30: …; skipped update 20: …; resumed from update 10" needs reasons without paths.
-std::string reason(const Error& error, const std::string& path) {
+// Returns the message without the path, for "skipped update 30: …; skipped update 20: …; resumed
+// from update 10".
+std::string reason_without_path(const Error& error, const std::string& path) {
   std::string text = error.what();
   for (size_t at; (at = text.find(path + ": ")) != std::string::npos;)
     text.erase(at, path.size() + 2);
@@ -58,12 +59,12 @@ std::string reason(const Error& error, const std::string& path) {
 
 struct Difference {
   std::string name;
-  std::optional<std::string> before, now;  // nothing: the identity does not have the name
+  std::optional<std::string> before, now;  // absent if the identity does not have the name
 };
 
 constexpr std::string_view kContents = " (contents)";
 
-// "a6fb9045f3a970ab 2000": what identifies contents, and the number of pairs, entries or words.
+// Parses "a6fb9045f3a970ab 2000": a fingerprint, and the number of pairs, entries or words.
 std::pair<std::string, int64_t> parse_contents(const std::string& value) {
   const size_t blank = value.find(' ');
   int64_t count = -1;
@@ -72,26 +73,26 @@ std::pair<std::string, int64_t> parse_contents(const std::string& value) {
   return {value.substr(0, blank), count};
 }
 
-std::vector<Difference> differences(const Identity& saved, const Identity& now) {
-  const auto find = [](const Identity& fields, const std::string& name) {
-    const auto at = std::ranges::find(fields, name, &Identity::value_type::first);
+std::vector<Difference> differences(const RunIdentity& saved, const RunIdentity& now) {
+  const auto find = [](const RunIdentity& fields, const std::string& name) {
+    const auto at = std::ranges::find(fields, name, &RunIdentity::value_type::first);
     return at == fields.end() ? std::nullopt : std::optional(at->second);
   };
   const auto same = [](const Difference& d) {
     if (!d.before || !d.now || !d.name.ends_with(kContents)) return d.before == d.now;
     return parse_contents(*d.before).first == parse_contents(*d.now).first;
   };
-  std::vector<Difference> found;
-  for (const Identity* fields : {&saved, &now})
+  std::vector<Difference> all;
+  for (const RunIdentity* fields : {&saved, &now})
     for (const auto& [name, unused] : *fields) {
       const Difference d{name, find(saved, name), find(now, name)};
-      if (!same(d) && std::ranges::find(found, name, &Difference::name) == found.end())
-        found.push_back(d);
+      if (!same(d) && std::ranges::find(all, name, &Difference::name) == all.end())
+        all.push_back(d);
     }
-  return found;
+  return all;
 }
 
-// What such contents are, and what their number counts.
+// Names the contents and the unit of their count.
 std::pair<std::string, std::string> describe_contents(const std::string& name) {
   if (name.starts_with("data.train")) return {"the training text", "pairs"};
   if (name.starts_with("data.valid")) return {"the validation text", "pairs"};
@@ -113,7 +114,7 @@ std::string in_words(const Difference& d) {
                      unit);
 }
 
-// The state with which a run goes on from a checkpoint of another identity.
+// Returns the state with which a run resumes from a checkpoint of another identity.
 TrainState adapted(TrainState state, const std::vector<Difference>& changes) {
   for (const Difference& d : changes) {
     if (d.name.starts_with("data.valid")) {
@@ -129,7 +130,7 @@ TrainState adapted(TrainState state, const std::vector<Difference>& changes) {
 
 }  // namespace
 
-std::string difference(const Identity& saved, const Identity& now) {
+std::string difference(const RunIdentity& saved, const RunIdentity& now) {
   std::string text;
   for (const Difference& d : differences(saved, now))
     text += (text.empty() ? "" : "; ") + in_words(d);
@@ -147,14 +148,14 @@ std::string layout_of(const ParameterStore& store) {
 }
 
 int64_t checkpoint_bytes(const ParameterStore& store, const Optimizer& optimizer) {
-  constexpr int64_t kHeader = 64 << 10;  // more than names, state and identity take
+  constexpr int64_t kHeader = 64 << 10;  // more than names, state and identity need
   return kHeader + (optimizer.ema() ? 4 : 3) * store.size() * static_cast<int64_t>(sizeof(float));
 }
 
 void write_checkpoint(const std::string& path, const CheckpointNote& note,
                       const ParameterStore& store, const Optimizer& optimizer) {
   SafetensorsWriter writer;
-  std::vector<Tensor> kept;  // the writer reads their bytes at the end
+  std::vector<Tensor> kept;  // keeps the bytes alive until writer.write()
   const auto add = [&](const char* name, const Tensor& tensor) {
     if (!tensor) return;
     kept.push_back(tensor.to(Cpu{}));
@@ -171,19 +172,20 @@ void write_checkpoint(const std::string& path, const CheckpointNote& note,
   writer.write(path);
 }
 
-Restored read_checkpoint(const std::string& path, const Identity& identity,
-                         const ParameterStore& store, const Optimizer& optimizer, ResumeMode mode) {
+RestoredCheckpoint read_checkpoint(const std::string& path, const RunIdentity& identity,
+                                   const ParameterStore& store, const Optimizer& optimizer,
+                                   ResumeMode mode) {
   const SafetensorsFile file = SafetensorsFile::open(path);
-  check(file.has_checksums(), Exit::model, path, ": no checksums");
+  check(file.has_checksums(), ExitCode::model, path, ": no checksums");
   file.verify();
   const CheckpointNote note = read_note(file);
   const std::vector<Difference> changes = differences(note.identity, identity);
   const std::string changed = difference(note.identity, identity);
-  check(changes.empty() || mode == ResumeMode::changed, Exit::data, path,
+  check(changes.empty() || mode == ResumeMode::changed, ExitCode::data, path,
         ": cannot resume: ", changed, "; undo the change, accept it with --resume-anyway, ",
         "choose another directory, or start over with --restart");
   for (const Difference& d : changes)
-    check(!d.name.starts_with("model."), Exit::data, path, ": cannot resume: ", in_words(d),
+    check(!d.name.starts_with("model."), ExitCode::data, path, ": cannot resume: ", in_words(d),
           "; the weights do not fit another model: choose another directory, or start over with ",
           "--restart");
   check_layout(file, store);
@@ -194,30 +196,33 @@ Restored read_checkpoint(const std::string& path, const Identity& identity,
   want("weights", store.values());
   want("adam.m", optimizer.m());
   want("adam.v", optimizer.v());
-  // A moving average that is asked for only now begins at the weights.
+  // A moving average that the checkpoint does not have starts at the weights.
   if (optimizer.ema()) want(file.find("ema") ? "ema" : "weights", optimizer.ema());
   for (const auto& [to, bytes] : parts) to.assign_bytes(bytes);
   return {.state = adapted(note.state, changes), .path = path, .changed = changed};
 }
 
-std::optional<Restored> restore_newest(const FileSeries& series, std::vector<int64_t> updates,
-                                       const ParameterStore& store, const Optimizer& optimizer,
-                                       const Identity& identity, ResumeMode mode) {
+std::optional<RestoredCheckpoint> restore_newest(const FileSeries& series,
+                                                 std::vector<int64_t> updates,
+                                                 const ParameterStore& store,
+                                                 const Optimizer& optimizer,
+                                                 const RunIdentity& identity, ResumeMode mode) {
   if (updates.empty()) return {};
   std::string skipped;
   for (; !updates.empty(); updates.pop_back()) {
     const std::string path = series.path(updates.back());
     try {
-      Restored restored = read_checkpoint(path, identity, store, optimizer, mode);
+      RestoredCheckpoint restored = read_checkpoint(path, identity, store, optimizer, mode);
       restored.skipped = skipped;
       return restored;
     } catch (const Error& error) {
-      if (error.code() == Exit::data) throw;  // not damaged: of another run, or made by hand
+      if (error.code() == ExitCode::data) throw;  // not damaged: of another run, or edited by hand
       if (!skipped.empty()) skipped += "; ";
-      skipped += fmt::format("skipped update {}: {}", updates.back(), reason(error, path));
+      skipped +=
+          fmt::format("skipped update {}: {}", updates.back(), reason_without_path(error, path));
     }
   }
-  fail(Exit::model, series.directory(), ": no checkpoint can be read: ", skipped,
+  fail(ExitCode::model, series.directory(), ": no checkpoint can be read: ", skipped,
        "; start over with --restart");
 }
 

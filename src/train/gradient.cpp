@@ -15,7 +15,7 @@ BatchLoss loss_of(const Model& model, const PairBatch& batch, const LossOptions&
   return model.guided_loss(source, target_in, target_out, options.label_smoothing, guidance);
 }
 
-Cost read(const BatchLoss& result, const PairBatch& batch, const LossOptions& options) {
+BatchCost read(const BatchLoss& result, const PairBatch& batch, const LossOptions& options) {
   const std::vector<double> words = result.log_likelihood.values();
   return cost_from(batch, options,
                    {.loss = result.loss.values().at(0),
@@ -25,7 +25,7 @@ Cost read(const BatchLoss& result, const PairBatch& batch, const LossOptions& op
 
 }  // namespace
 
-Cost& Cost::operator+=(const Cost& other) {
+BatchCost& BatchCost::operator+=(const BatchCost& other) {
   loss += other.loss;
   nll += other.nll;
   words += other.words;
@@ -35,29 +35,30 @@ Cost& Cost::operator+=(const Cost& other) {
   return *this;
 }
 
-Lesson lesson_of(const PairBatch& batch, const LossOptions& options) {
-  Lesson lesson{{batch.source.ids, batch.source.offsets},
-                {batch.target_in.ids, batch.target_in.offsets},
-                batch.target_out.ids};
+TrainingBatch lesson_of(const PairBatch& batch, const LossOptions& options) {
+  TrainingBatch input{{batch.source.ids, batch.source.offsets},
+                      {batch.target_in.ids, batch.target_in.offsets},
+                      batch.target_out.ids};
   if (options.guided_weight != 0)
-    lesson.guidance = {batch.links.offsets, batch.links.keys, options.guided_weight};
-  return lesson;
+    input.guidance = {batch.links.offsets, batch.links.keys, options.guided_weight};
+  return input;
 }
 
-Cost cost_from(const PairBatch& batch, const LossOptions& options, const Computed& found) {
-  const auto words = found.log_likelihood.first(batch.target_out.ids.size());
-  Cost cost{.loss = found.loss,
-            .nll = -std::accumulate(words.begin(), words.end(), 0.0),
-            .words = batch.target_tokens,
-            .sentences = batch.source.sentences()};
+BatchCost cost_from(const PairBatch& batch, const LossOptions& options,
+                    const ComputedLoss& computed) {
+  const auto words = computed.log_likelihood.first(batch.target_out.ids.size());
+  BatchCost cost{.loss = computed.loss,
+                 .nll = -std::accumulate(words.begin(), words.end(), 0.0),
+                 .words = batch.target_tokens,
+                 .sentences = batch.source.sentences()};
   if (!lesson_of(batch, options).guidance) return cost;
-  cost.guided = found.guided;
+  cost.guided = computed.guided;
   cost.guided_words = batch.links.linked_words();
   return cost;
 }
 
-Cost add_gradient(Model& model, const PairBatch& batch, const LossOptions& options,
-                  DropoutKey key) {
+BatchCost add_gradient(Model& model, const PairBatch& batch, const LossOptions& options,
+                       DropoutKey key) {
   const DropoutScope dropout(key.seed, static_cast<uint32_t>(key.drawn));
   Tape tape;
   const BatchLoss result = loss_of(model, batch, options);
@@ -65,7 +66,7 @@ Cost add_gradient(Model& model, const PairBatch& batch, const LossOptions& optio
   return read(result, batch, options);
 }
 
-Cost cost_of(const Model& model, const PairBatch& batch) {
+BatchCost cost_of(const Model& model, const PairBatch& batch) {
   return read(loss_of(model, batch, {}), batch, {});
 }
 

@@ -8,43 +8,46 @@
 
 namespace fovea {
 
-// What a batch, or the batches of an update, cost.
-struct Cost {
+// The loss of a batch, or of all batches of an update.
+struct BatchCost {
   double loss = 0;  // Σ over target words of the label-smoothed cross entropy
   double nll = 0;   // Σ −log p(word)
   int64_t words = 0, sentences = 0;
   double guided = 0;         // Σ over guided words of the distance from given alignments
   int64_t guided_words = 0;  // target words with links
 
-  Cost& operator+=(const Cost& other);
+  BatchCost& operator+=(const BatchCost& other);
 };
 
-// What a loss is made of.
+// The weights of the parts of a loss.
 struct LossOptions {
   double label_smoothing = 0;
-  double guided_weight = 0;  // of the distance from given alignments, where the batch has any
+  double guided_weight = 0;  // of the distance from given alignments, if the batch has any
 };
 
-// How dropout of one batch is keyed.
+// The key of the dropout masks of one batch.
 struct DropoutKey {
   uint64_t seed;
-  int64_t drawn;
+  int64_t drawn;  // number of batches drawn before this one
 };
 
-// Adds the gradient of the batch's loss (a sum, not a mean) to the store's gradients.
-Cost add_gradient(Model& model, const PairBatch& batch, const LossOptions& options, DropoutKey key);
+// Adds the gradient of the batch's loss (a sum over words, not a mean) to the store's gradients.
+BatchCost add_gradient(Model& model, const PairBatch& batch, const LossOptions& options,
+                       DropoutKey key);
 
-// A batch as a model learns from it; guided where the options give that a weight.
-Lesson lesson_of(const PairBatch& batch, const LossOptions& options);
+// Converts a batch to the input of a model's loss. Includes the alignments if guided_weight is not
+// 0.
+TrainingBatch lesson_of(const PairBatch& batch, const LossOptions& options);
 
-// What was computed for a batch.
-struct Computed {
+// The losses that a model computed for a batch.
+struct ComputedLoss {
   double loss = 0, guided = 0;
-  std::span<const double> log_likelihood;  // of its target words; what follows is not read
+  std::span<const double> log_likelihood;  // of the target words; may be longer (padding)
 };
-Cost cost_from(const PairBatch& batch, const LossOptions& options, const Computed& found);
+BatchCost cost_from(const PairBatch& batch, const LossOptions& options,
+                    const ComputedLoss& computed);
 
-// The cost alone, without dropout and smoothing.
-Cost cost_of(const Model& model, const PairBatch& batch);
+// Computes the cost without gradient, dropout and label smoothing.
+BatchCost cost_of(const Model& model, const PairBatch& batch);
 
 }  // namespace fovea

@@ -3,7 +3,7 @@
 
 #include "base/files.h"
 #include "base/random.h"
-#include "decode/package.h"
+#include "decode/model_bundle.h"
 #include "effort.h"
 #include "support/whole_run.h"
 #include "temporary.h"
@@ -63,11 +63,11 @@ class GuidedRun : public testing::Test {
   // All that must be the same bytes in two runs that had the same task.
   std::string result(const std::string& name) const {
     std::string text = read_file(folder_ / name + "/model.safetensors");
-    for (const Metrics& line : metrics(name))
+    for (const MetricsLine& line : metrics(name))
       text += std::string(without_wall(metrics_line(line))) + "\n";
     return text;
   }
-  std::vector<Metrics> metrics(const std::string& name) const {
+  std::vector<MetricsLine> metrics(const std::string& name) const {
     return read_metrics(folder_ / name + "/metrics.jsonl");
   }
 
@@ -77,14 +77,14 @@ class GuidedRun : public testing::Test {
 TEST_F(GuidedRun, TheDistanceIsReportedAndShrinks) {
   train("guided", options());
   std::vector<double> distances;
-  for (const Metrics& line : metrics("guided")) {
+  for (const MetricsLine& line : metrics("guided")) {
     EXPECT_EQ(line.value("guided").has_value(), line.kind == "train");
     if (line.kind == "train") distances.push_back(*line.value("guided"));
   }
   ASSERT_GE(distances.size(), 8u);
   EXPECT_GT(distances.front(), 1);
   EXPECT_LT(distances.back(), 0.7 * distances.front());
-  const Package package = load_package(folder_ / "guided");
+  const ModelBundle package = load_package(folder_ / "guided");
   EXPECT_EQ(package.config.alignment_layer, 0);
   EXPECT_EQ(package.config.alignment_head, 0);
 
@@ -92,7 +92,7 @@ TEST_F(GuidedRun, TheDistanceIsReportedAndShrinks) {
   plain.data.alignments = {};
   plain.train.guided_weight = 0;
   train("plain", plain);
-  for (const Metrics& line : metrics("plain")) EXPECT_FALSE(line.value("guided"));
+  for (const MetricsLine& line : metrics("plain")) EXPECT_FALSE(line.value("guided"));
   EXPECT_FALSE(load_package(folder_ / "plain").config.aligns());
   EXPECT_NE(read_file(folder_ / "plain" + "/model.safetensors"),
             read_file(folder_ / "guided" + "/model.safetensors"));
@@ -116,23 +116,23 @@ TEST_F(GuidedRun, OtherLinksAreOtherData) {
   train("a", part);
   std::string links = read_file(folder_ / "links");
   write_atomically(folder_ / "links", links.substr(links.find('\n')));  // the first line is empty
-  const std::string other = message_of(Exit::data, [&] { train("a", options()); });
+  const std::string other = message_of(ExitCode::data, [&] { train("a", options()); });
   EXPECT_NE(other.find("the training text has changed ("), other.npos) << other;
 }
 
 TEST_F(GuidedRun, LinksAreCheckedBeforeAnythingElse) {
   TrainOptions o = options();
   o.data.alignments = {"none"};
-  const std::string missing = message_of(Exit::files, [&] { train("a", o); });
+  const std::string missing = message_of(ExitCode::files, [&] { train("a", o); });
   EXPECT_EQ(missing.find("data.alignments: "), 0u) << missing;
   write_atomically(folder_ / "short", "0-0\n");
   o.data.alignments = {"short"};
-  const std::string lines = message_of(Exit::data, [&] { train("a", o); });
+  const std::string lines = message_of(ExitCode::data, [&] { train("a", o); });
   EXPECT_NE(lines.find("source:2"), lines.npos) << lines;
   write_atomically(folder_ / "empty", std::string(120, '\n'));
   o.data.alignments = {"empty"};
-  const std::string empty = message_of(Exit::data, [&] { train("a", o); });
-  EXPECT_NE(empty.find("empty: there is no link"), empty.npos) << empty;
+  const std::string empty = message_of(ExitCode::data, [&] { train("a", o); });
+  EXPECT_NE(empty.find("empty: no pair that is left"), empty.npos) << empty;
 }
 
 }  // namespace

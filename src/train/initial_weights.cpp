@@ -3,14 +3,14 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "decode/package.h"
+#include "decode/model_bundle.h"
 
 namespace fovea {
 namespace {
 
 using Parameter = ParameterStore::Parameter;
 
-// The vocabulary that has a piece for each row of a parameter; null for all other parameters.
+// Returns the vocabulary whose pieces are the rows of a parameter; null for all other parameters.
 // With tied embeddings, `source/E` and `target/E` also serve as the output layer.
 const Vocabulary* vocabulary_of(const std::string& parameter, const Vocabulary& source,
                                 const Vocabulary& target) {
@@ -37,28 +37,28 @@ void copy_rows(const Parameter& from, const Vocabulary& old_pieces, const Parame
 
 void check_shape(const std::string& directory, const Parameter& parameter, const Parameter* other,
                  size_t first_axis) {
-  check(other, Exit::data, "train.from: ", directory, " has no parameter '", parameter.name,
-        "'; give the recipe the same model settings (see ", directory, "/config.yml)");
+  check(other, ExitCode::data, "train.from: ", directory, " has no parameter '", parameter.name,
+        "'; use the same model settings in the recipe (see ", directory, "/config.yml)");
   const Shape &shape = parameter.tensor.shape(), &found = other->tensor.shape();
   bool equal = shape.size() == found.size();
   for (size_t i = first_axis; equal && i < shape.size(); ++i) equal = shape[i] == found[i];
-  check(equal, Exit::data, "train.from: ", directory, ": parameter '", parameter.name,
+  check(equal, ExitCode::data, "train.from: ", directory, ": parameter '", parameter.name,
         "' has shape ", found, ", the recipe's model has ", shape,
-        "; give the recipe the same model settings (see ", directory, "/config.yml)");
+        "; use the same model settings in the recipe (see ", directory, "/config.yml)");
 }
 
 }  // namespace
 
 CopiedWeights copy_weights(const std::string& directory, const TrainData& data,
                            const ParameterStore& store) {
-  const Package package = load_package(directory, store.device());
+  const ModelBundle bundle = load_package(directory, store.device());
   CopiedWeights copied;
   for (const Parameter& parameter : store.all()) {
-    const Parameter* const other = package.model->parameters().find(parameter.name);
+    const Parameter* const other = bundle.model->parameters().find(parameter.name);
     const Vocabulary* const pieces = vocabulary_of(parameter.name, data.source, data.target);
     check_shape(directory, parameter, other, pieces ? 1 : 0);
     if (pieces)
-      copy_rows(*other, *vocabulary_of(parameter.name, package.source, package.target), parameter,
+      copy_rows(*other, *vocabulary_of(parameter.name, bundle.source, bundle.target), parameter,
                 *pieces, copied);
     else
       parameter.tensor.assign(other->tensor.values());

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "nn/params.h"
-#include "train/data.h"
+#include "train/training_data.h"
 
 namespace fovea {
 
@@ -12,10 +12,10 @@ struct CopiedWeights {
   int64_t pieces = 0, new_pieces = 0;  // rows of embeddings: copied, and left as initialised
 };
 
-// Copies the weights of the model in `directory` into a new model's parameters (fine-tuning).
-// Embeddings and output rows go by piece, so that the vocabularies may differ: a row whose piece
-// the other model does not have keeps its random start. All other shapes must be equal:
-// Exit::data names the first parameter that differs.
+// Copies the weights of the model in `directory` to the parameters of a new model (fine-tuning).
+// The rows of embeddings and of the output layer are matched by piece, so the vocabularies may
+// differ. If the other model does not have a piece, its row keeps its random initial values. All
+// other shapes must be equal. Throws ExitCode::data with the first parameter that differs.
 CopiedWeights copy_weights(const std::string& directory, const TrainData& data,
                            const ParameterStore& store);
 

@@ -4,7 +4,7 @@
 
 #include <tuple>
 
-#include "decode/package.h"
+#include "decode/model_bundle.h"
 #include "temporary.h"
 
 namespace fovea {
@@ -13,7 +13,7 @@ namespace {
 Vocabulary words(const std::vector<std::string>& names) {
   std::vector<Vocabulary::Entry> entries;
   for (const std::string& name : names) entries.push_back({name, 1});
-  return Vocabulary::from_entries(Cut::words, entries);
+  return Vocabulary::from_entries(Segmentation::words, entries);
 }
 
 class InitialWeights : public testing::Test {
@@ -23,7 +23,7 @@ class InitialWeights : public testing::Test {
     config_.encoder_layers = config_.decoder_layers = 1;
     config_.size = config_.inner = 8;
     config_.heads = 2;
-    config_.tied = Tied::none;
+    config_.tied = TiedEmbeddings::none;
     config_.output_bias = true;
     old_ = save("old", words({"a", "b", "c"}), words({"x", "y"}), 1);
   }
@@ -93,12 +93,13 @@ TEST_F(InitialWeights, OfAnotherShapeAreRefused) {
   data.target = words({"x"});
   config_.inner = 12;
   const std::string error = message_of(
-      Exit::data, [&] { copy_weights(folder_ / "old", data, fresh(data)->parameters()); });
+      ExitCode::data, [&] { copy_weights(folder_ / "old", data, fresh(data)->parameters()); });
   EXPECT_NE(error.find("feed_forward"), error.npos) << error;
   EXPECT_NE(error.find("config.yml"), error.npos) << error;
   config_.inner = 8;
   config_.encoder_layers = 2;
-  message_of(Exit::data, [&] { copy_weights(folder_ / "old", data, fresh(data)->parameters()); });
+  message_of(ExitCode::data,
+             [&] { copy_weights(folder_ / "old", data, fresh(data)->parameters()); });
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace fovea {
 namespace {
 
-std::string describe(const Metric& metric) {
+std::string describe(const MetricValue& metric) {
   const auto& [name, value] = metric;
   if (name == "bleu" || name == "chrf" || name == "accuracy")
     return fmt::format(" | {} {:.2f}", name, value);
@@ -22,19 +22,19 @@ std::string describe(const Metric& metric) {
   return fmt::format(" | {} {:.3g}", name, value);
 }
 
-std::string describe(const Metrics& metrics, int64_t updates) {
+std::string describe(const MetricsLine& metrics, int64_t updates) {
   const std::string of = updates > 0 ? " of " + with_commas(updates) : "";
   std::string text = fmt::format("{} | update {}{} | epoch {}", metrics.kind,
                                  with_commas(metrics.update), of, metrics.epoch);
   for (const auto* list : {&metrics.wall, &metrics.values})
-    for (const Metric& metric : *list)
+    for (const MetricValue& metric : *list)
       if (metric.name != "time" && (metric.name != "skipped" || metric.value > 0))
         text += describe(metric);
   return text;
 }
 
-// A line of the log: `text`, or in the json format a field for each figure.
-void log_metrics(const Metrics& metrics, const std::string& text) {
+// Logs `text`, or with --log-format json a field for each figure.
+void log_metrics(const MetricsLine& metrics, const std::string& text) {
   std::vector<LogField> fields{{"update", metrics.update}, {"epoch", metrics.epoch}};
   for (const auto* list : {&metrics.values, &metrics.wall})
     for (const auto& [name, value] : *list)
@@ -49,7 +49,7 @@ class Console : public TrainObserver {
 
   void began(const TrainState& state) override {
     start_ = state.update;
-    begin_ = told_ = Clock::now();
+    begin_ = last_line_ = Clock::now();
     words_ = 0;
     progress_.reset();
   }
@@ -57,7 +57,7 @@ class Console : public TrainObserver {
   void updated(const UpdateReport& r) override {
     updates_ = r.updates;
     words_ += r.words;
-    if (log_format() != LogFormat::tty) return tell_after_silence(r);
+    if (log_format() != LogFormat::tty) return log_after_silence(r);
     if (!progress_) {
       progress_.emplace("training", r.updates, ProgressOptions{.unit = "updates"});
       progress_->begin_at(start_);
@@ -73,12 +73,12 @@ class Console : public TrainObserver {
     if (progress_) progress_->set(last_);
   }
 
-  void measured(const Metrics& metrics) override {
-    told_ = Clock::now();
+  void measured(const MetricsLine& metrics) override {
+    last_line_ = Clock::now();
     if (metrics.kind != "train") return log_metrics(metrics, describe(metrics, 0));
     if (log_format() == LogFormat::tty) return;
-    Metrics shown = metrics;
-    for (Metric& metric : shown.values)
+    MetricsLine shown = metrics;
+    for (MetricValue& metric : shown.values)
       if (metric.name == "loss") metric.name = loss_;
     log_metrics(metrics, describe(shown, updates_) + time_left(metrics.update));
   }
@@ -87,10 +87,11 @@ class Console : public TrainObserver {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds kSilence{30};
 
-  // Shows that the run is alive before the first line of train.log_every updates.
-  void tell_after_silence(const UpdateReport& r) {
-    if (Clock::now() - told_ < kSilence) return;
-    told_ = Clock::now();
+  // Logs a line if there was none for a while, so that the user sees progress between the lines of
+  // train.log_every updates.
+  void log_after_silence(const UpdateReport& r) {
+    if (Clock::now() - last_line_ < kSilence) return;
+    last_line_ = Clock::now();
     const std::string of = updates_ > 0 ? " of " + with_commas(updates_) : "";
     log_info("train | update {}{} | epoch {} | {}{}", with_commas(r.update), of, r.epoch,
              state_of(r), time_left(r.update));
@@ -116,12 +117,13 @@ class Console : public TrainObserver {
 
   std::string loss_;
   std::optional<Progress> progress_;
-  Clock::time_point begin_, told_;
+  Clock::time_point begin_, last_line_;
   int64_t start_ = 0, updates_ = 0, words_ = 0, last_ = 0;
 };
 
-// Lines of the update itself that come after its checkpoint: they will be written again.
-bool repeated(const Metrics& line, const TrainState& state) {
+// Whether a line of the checkpoint's own update was written after the checkpoint. The resumed run
+// writes it again.
+bool repeated(const MetricsLine& line, const TrainState& state) {
   if (line.update != state.update || line.kind == "train") return false;
   return line.kind == "valid" ? state.validated != state.update : !state.finished;
 }
@@ -136,11 +138,11 @@ class MetricsFile : public TrainObserver {
       drop_metrics_after(path_, state.update);
       drop_repeated(state);
     } catch (const Error& error) {
-      log_warning("{}", error.what());  // a log that cannot be read is no reason not to train
+      log_warning("{}", error.what());  // an unreadable log must not stop the training
     }
     log_.emplace(path_);
   }
-  void measured(const Metrics& metrics) override { log_->write(metrics); }
+  void measured(const MetricsLine& metrics) override { log_->write(metrics); }
   void saving() override { log_->sync(); }
 
  private:
@@ -148,7 +150,7 @@ class MetricsFile : public TrainObserver {
     if (!std::filesystem::exists(path_)) return;
     std::string kept;
     bool changed = false;
-    for (const Metrics& line : read_metrics(path_)) {
+    for (const MetricsLine& line : read_metrics(path_)) {
       if (repeated(line, state))
         changed = true;
       else
@@ -168,7 +170,7 @@ class Board : public TrainObserver {
   void began(const TrainState& state) override {
     board_.emplace(directory_, state.update > 0 ? std::optional(state.update) : std::nullopt);
   }
-  void measured(const Metrics& metrics) override {
+  void measured(const MetricsLine& metrics) override {
     for (const auto* list : {&metrics.values, &metrics.wall})
       for (const auto& [name, value] : *list)
         if (name != "time") board_->scalar(metrics.kind + "/" + name, value, metrics.update);

@@ -6,38 +6,38 @@
 #include <vector>
 
 #include "train/checkpoint.h"
-#include "train/metrics.h"
+#include "train/training_metrics.h"
 
 namespace fovea {
 
-// One update as it looks from outside.
+// The figures of one update.
 struct UpdateReport {
-  int64_t update, updates, epoch;  // epoch from 1; updates in all, 0: no limit
+  int64_t update, updates, epoch;  // epoch from 1; updates of the whole run, 0: no limit
   double loss, nll;                // per target word, of this update
   double rate, norm;
   int64_t words;
 };
 
-// What is told of a run while it goes on. Observers change nothing in it.
+// A set of callbacks that a run calls. Observers do not change the run.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
 
-  // Before the first update of this program, and after going back to an earlier one: what was
-  // written beyond `state` is void.
+  // Called before the first update of this process and after each rollback. Records of updates
+  // after `state` are no longer valid.
   virtual void began(const TrainState& state) { (void)state; }
   virtual void updated(const UpdateReport& report) { (void)report; }
-  virtual void validating() {}  // begins, and may take a while
-  virtual void measured(const Metrics& metrics) { (void)metrics; }
-  virtual void saving() {}  // a checkpoint is about to vouch for all that was told
+  virtual void validating() {}  // a validation starts, which may take long
+  virtual void measured(const MetricsLine& metrics) { (void)metrics; }
+  virtual void saving() {}  // before a checkpoint: earlier records must be safely on the disk
 };
 
 using Observers = std::vector<std::unique_ptr<TrainObserver>>;
 
-// Lines of the log, or a progress bar on a terminal. Where labels are smoothed, the loss of
-// training is called so: it is higher than that of validation, which is not.
+// Writes log lines, or a progress bar on a terminal. With label smoothing it calls the training
+// loss "smoothed loss", because that is higher than the validation loss, which is not smoothed.
 std::unique_ptr<TrainObserver> console_observer(double label_smoothing);
-// DIRECTORY/metrics.jsonl and DIRECTORY/tensorboard/.
+// Write DIRECTORY/metrics.jsonl and DIRECTORY/tensorboard/.
 std::unique_ptr<TrainObserver> metrics_observer(const std::string& directory);
 std::unique_ptr<TrainObserver> tensorboard_observer(const std::string& directory);
 

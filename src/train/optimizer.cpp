@@ -11,12 +11,12 @@ namespace fovea {
 
 void OptimizerOptions::describe(Settings& s) {
   s.field("beta1", beta1, "Adam: decay of the mean of gradients").between(0, 0.999999);
-  s.field("beta2", beta2, "Adam: decay of the mean of their squares").between(0, 0.999999);
-  s.field("eps", eps, "Adam: added to the root").above(0);
+  s.field("beta2", beta2, "Adam: decay of the mean of squared gradients").between(0, 0.999999);
+  s.field("eps", eps, "Adam: added to the square root").above(0);
   s.field("weight_decay", weight_decay,
           "decoupled weight decay of matrices, not of biases and norms; more than 0: AdamW")
       .between(0, 1);
-  s.field("clip", clip, "largest norm of the gradient per word; 0: any").at_least(0);
+  s.field("clip", clip, "largest norm of the gradient per word; 0: no limit").at_least(0);
   s.field("ema", ema,
           "decay of a moving average of the weights, lower in the first updates; 0: none")
       .between(0, 0.999999);
@@ -54,7 +54,7 @@ void Optimizer::freeze(std::vector<StoreRange> ranges) {
   });
 }
 
-// Calls each(range, its place in kept_).
+// Calls each(range, its offset in kept_).
 void Optimizer::for_each_frozen(
     const std::function<void(const StoreRange& range, int64_t at)>& each) const {
   int64_t at = 0;
@@ -76,14 +76,14 @@ void Optimizer::put_back_frozen(const Tensor& flat) const {
   });
 }
 
-double Optimizer::update(const Update& u) {
+double Optimizer::update(const UpdateScale& u) {
   const Tensor norm({1}, store_.type(), store_.device());
   update(note(u), {}, norm);
   return norm.values()[0];
 }
 
-// As the bytes of a kernel::AdamStep.
-Tensor Optimizer::note(const Update& u) const {
+// Returns the bytes of a kernel::AdamStep.
+Tensor Optimizer::note(const UpdateScale& u) const {
   const auto t = static_cast<double>(u.step);
   const kernel::AdamStep adam{.lr = u.lr,
                               .beta1 = options_.beta1,

@@ -12,22 +12,22 @@ namespace fovea {
 struct OptimizerOptions {
   double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;
   double weight_decay = 0;  // of matrices; not 0: AdamW
-  double clip = 0;          // largest norm of the gradient; 0: any
+  double clip = 0;          // largest norm of the gradient; 0: no limit
   double ema = 0;           // decay of a moving average of the parameters; 0: none
 
   void describe(Settings& s);
 };
 
-// Neighbouring numbers of a store: `size` of them from `begin` on.
+// A contiguous range of the values of a store.
 struct StoreRange {
   int64_t begin = 0, size = 0;
 };
 
-// What differs from one update to the next.
-struct Update {
+// The parameters of one update.
+struct UpdateScale {
   int64_t step = 1;  // from 1
   double lr = 0;
-  double scale = 1;  // what the gradient is multiplied by, before it is clipped: 1 / words
+  double scale = 1;  // factor of the gradient before clipping: 1 / words
 };
 
 // Adam over all parameters of a store at once. The moments, and the moving average if there is
@@ -35,29 +35,30 @@ struct Update {
 //
 // Weight decay applies to matrices, embeddings included, and not to vectors: biases, the gains of
 // norms, the v of additive attention. The decay of the moving average after update t is
-// min(ema, (1 + t) / (10 + t)), so that the random first weights are forgotten early.
+// min(ema, (1 + t) / (10 + t)), so that the random initial weights are forgotten early.
 //
 // REQUIRES: the store outlives the optimiser and has gradients.
 class Optimizer {
  public:
   Optimizer(ParameterStore& store, const OptimizerOptions& options);
 
-  // From now on these numbers stay what they are, bit for bit: they have no gradient, updates leave
-  // them alone, whatever the weight decay, and their moving average is what they are.
+  // Keeps the values in these ranges unchanged from now on, bit for bit. They get no gradient, no
+  // update and no weight decay, and their moving average equals them.
   void freeze(std::vector<StoreRange> ranges);
 
-  // Makes an update with scale · gradient, clipped by its norm, and returns ‖gradient‖ of the whole
-  // store. Where that is not finite, as exactly where some gradient is not, nothing changes.
-  double update(const Update& u);
+  // Makes an update with scale · gradient, clipped by its norm. Returns ‖gradient‖ of the whole
+  // store, which is finite if and only if all gradients are. If it is not finite, nothing changes.
+  double update(const UpdateScale& u);
 
-  // The same as work of a graph, which reads the update from memory and leaves the norm there:
-  // `noted` is what note() gave, and where the loss is not finite nothing changes either.
+  // The same in a form that a graph can replay: reads the parameters of the update from `noted`, a
+  // result of note(), and writes the norm to `norm`. If `loss` is given and not finite, nothing
+  // changes either.
   void update(const Tensor& noted, const Tensor& loss, const Tensor& norm);
-  Tensor note(const Update& u) const;
+  Tensor note(const UpdateScale& u) const;
 
   const Tensor& m() const { return m_; }
   const Tensor& v() const { return v_; }
-  const Tensor& ema() const { return ema_; }  // absent where options.ema is 0
+  const Tensor& ema() const { return ema_; }  // absent if options.ema is 0
 
  private:
   void mark_decayed();
@@ -68,13 +69,13 @@ class Optimizer {
   ParameterStore& store_;
   OptimizerOptions options_;
   Tensor m_, v_, ema_;
-  Tensor decayed_;  // a byte per number of the store, as kernel::AdamBuffers has it
+  Tensor decayed_;  // a byte per value of the store, see kernel::AdamBuffers
   std::vector<StoreRange> frozen_;
-  Tensor kept_;  // the numbers of all frozen ranges, one after another
+  Tensor kept_;  // the values of all frozen ranges, concatenated
 };
 
-// While one lives, the store's values are those of `other`, such as a moving average; an absent
-// tensor changes nothing.
+// A scope in which the values of the store are replaced by those of `other`, for example a moving
+// average. The destructor restores them. If `other` is absent, nothing changes.
 class BorrowedValues {
  public:
   BorrowedValues(const ParameterStore& store, const Tensor& other);
@@ -86,8 +87,8 @@ class BorrowedValues {
   Tensor values_, own_;
 };
 
-// The parameter that holds the first value of `flat` (laid out as the store) that is infinite or
-// no number; nullptr if all are finite.
+// Returns the parameter of the first value in `flat` (with the layout of the store) that is
+// infinite or NaN; nullptr if all values are finite.
 const ParameterStore::Parameter* first_not_finite(const ParameterStore& store, const Tensor& flat);
 
 }  // namespace fovea

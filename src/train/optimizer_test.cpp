@@ -21,8 +21,8 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& wa
 TEST(OptimizerTest, SumsOverWordsAreScaledBeforeTheyAreClipped) {
   std::vector<std::vector<double>> ends;
   for (const double words : {1.0, 8.0}) {
-    ParameterStore store(Type::f32);
-    store.declare("a", {50}, Init::normal(1));
+    ParameterStore store(ElementType::f32);
+    store.declare("a", {50}, ParameterInit::normal(1));
     store.allocate(1);
     store.allocate_gradients();
     Optimizer optimizer(store, {.clip = 1.5});
@@ -61,8 +61,8 @@ TEST(ScheduleTest, LinearAndCosineReachTheFloor) {
 }
 
 TEST(OptimizerTest, MovingAverageFollowsTheWeights) {
-  ParameterStore store(Type::f64);
-  const Tensor a = store.declare("a", {2}, Init::constant(1));
+  ParameterStore store(ElementType::f64);
+  const Tensor a = store.declare("a", {2}, ParameterInit::constant(1));
   store.allocate(1);
   store.allocate_gradients();
   Optimizer optimizer(store, {.ema = 0.9});
@@ -80,8 +80,8 @@ TEST(OptimizerTest, MovingAverageFollowsTheWeights) {
 }
 
 TEST(OptimizerTest, MovingAverageForgetsTheFirstWeightsAndKeepsItsDecay) {
-  ParameterStore store(Type::f64);
-  const Tensor a = store.declare("a", {1}, Init::constant(1000));
+  ParameterStore store(ElementType::f64);
+  const Tensor a = store.declare("a", {1}, ParameterInit::constant(1000));
   store.allocate(1);
   store.allocate_gradients();
   Optimizer optimizer(store, {.ema = 0.9999});
@@ -96,12 +96,12 @@ TEST(OptimizerTest, MovingAverageForgetsTheFirstWeightsAndKeepsItsDecay) {
 
 // Gradients are 0, so that decay alone changes values.
 TEST(OptimizerTest, WeightDecayIsOfMatricesOnly) {
-  for (const Type type : {Type::f32, Type::f64}) {
+  for (const ElementType type : {ElementType::f32, ElementType::f64}) {
     ParameterStore store(type);
-    const Tensor gain = store.declare("norm/g", {5}, Init::constant(1)),
-                 matrix = store.declare("W", {3, 7}, Init::constant(1)),
-                 bias = store.declare("b", {3}, Init::constant(1)),
-                 embeddings = store.declare("E", {2, 2}, Init::constant(1));
+    const Tensor gain = store.declare("norm/g", {5}, ParameterInit::constant(1)),
+                 matrix = store.declare("W", {3, 7}, ParameterInit::constant(1)),
+                 bias = store.declare("b", {3}, ParameterInit::constant(1)),
+                 embeddings = store.declare("E", {2, 2}, ParameterInit::constant(1));
     store.allocate(1);
     store.allocate_gradients();
     Optimizer(store, {.weight_decay = 0.5}).update({1, 0.5});
@@ -113,8 +113,8 @@ TEST(OptimizerTest, WeightDecayIsOfMatricesOnly) {
 }
 
 TEST(OptimizerTest, FrozenNumbersStayBitForBit) {
-  ParameterStore store(Type::f32);
-  store.declare("a", {8, 5}, Init::normal(1));  // a matrix: vectors have no weight decay
+  ParameterStore store(ElementType::f32);
+  store.declare("a", {8, 5}, ParameterInit::normal(1));  // a matrix: vectors have no weight decay
   store.allocate(1);
   store.allocate_gradients();
   Optimizer optimizer(store, {.weight_decay = 0.1, .clip = 1, .ema = 0.9});
@@ -136,8 +136,8 @@ TEST(OptimizerTest, FrozenNumbersStayBitForBit) {
 
 // Whichever of the two it is: the gradient tells by its norm, the loss for itself.
 TEST(OptimizerTest, NothingChangesWhereLossOrGradientAreNotFinite) {
-  ParameterStore store(Type::f32);
-  store.declare("a", {2, 2}, Init::normal(1));
+  ParameterStore store(ElementType::f32);
+  store.declare("a", {2, 2}, ParameterInit::normal(1));
   store.allocate(1);
   store.allocate_gradients();
   Optimizer optimizer(store, {.weight_decay = 0.1, .clip = 1, .ema = 0.9});
@@ -154,20 +154,21 @@ TEST(OptimizerTest, NothingChangesWhereLossOrGradientAreNotFinite) {
     EXPECT_FALSE(std::isfinite(optimizer.update({1, 0.1})));
     EXPECT_EQ(all(), first);
   }
-  const Tensor norm({1}, Type::f32);
+  const Tensor norm({1}, ElementType::f32);
   store.gradients().assign(std::vector<double>{1, 1, 1, 1});
   for (const double loss : {none, infinite, 2.5}) {
-    optimizer.update(optimizer.note({1, 0.1}), Tensor::of({1}, std::vector{loss}, Type::f32), norm);
+    optimizer.update(optimizer.note({1, 0.1}), Tensor::of({1}, std::vector{loss}, ElementType::f32),
+                     norm);
     EXPECT_EQ(norm.values()[0], 2);
     EXPECT_EQ(all() == first, !std::isfinite(loss));
   }
 }
 
 TEST(OptimizerTest, NamesTheFirstParameterThatIsNotFinite) {
-  ParameterStore store(Type::f32);
-  store.declare("a", {5000}, Init::constant(0));
-  const Tensor b = store.declare("b", {5000}, Init::constant(0));
-  store.declare("c", {3}, Init::constant(0));
+  ParameterStore store(ElementType::f32);
+  store.declare("a", {5000}, ParameterInit::constant(0));
+  const Tensor b = store.declare("b", {5000}, ParameterInit::constant(0));
+  store.declare("c", {3}, ParameterInit::constant(0));
   store.allocate(1);
   store.allocate_gradients();
   EXPECT_EQ(first_not_finite(store, store.values()), nullptr);

@@ -9,7 +9,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/log.h"
-#include "text/pieces.h"
+#include "text/tokenization.h"
 
 namespace fovea {
 namespace {
@@ -17,11 +17,11 @@ namespace {
 constexpr size_t kExamples = 5;
 constexpr std::string_view kSource = "vectors.source", kTarget = "vectors.target";
 
-// What a piece may be called in a file of vectors, the likeliest first.
+// Returns the possible names of a piece in a file of vectors, the most likely first.
 std::vector<std::string_view> spellings(const Vocabulary& vocabulary, int32_t id) {
   const std::string_view piece = vocabulary.name(id);
   std::vector<std::string_view> names{piece};
-  if (vocabulary.cut() == Cut::sentencepiece && piece.size() > kBlank.size() &&
+  if (vocabulary.cut() == Segmentation::sentencepiece && piece.size() > kBlank.size() &&
       piece.starts_with(kBlank))
     names.push_back(piece.substr(kBlank.size()));
   return names;
@@ -36,10 +36,10 @@ int64_t find_piece(const WordVectors& vectors, const Vocabulary& vocabulary, int
 void check_size(const WordVectors& vectors, const ParameterStore::Parameter& table,
                 const std::string& path, const std::string& type) {
   const int64_t found = vectors.size(), wanted = table.tensor.size(1);
-  check(found == wanted, Exit::data, path, ": vectors of ", found,
-        " numbers, the embeddings of the model have ", wanted, "; set ",
+  check(found == wanted, ExitCode::data, path, ": the vectors have size ", found,
+        ", the embeddings of the model have size ", wanted, "; set ",
         type == "transformer" ? "model.size" : "model.embedding", " to ", found,
-        " or take vectors of ", wanted);
+        " or use vectors of size ", wanted);
 }
 
 std::string fingerprint(const WordVectors& vectors) {
@@ -85,7 +85,7 @@ WordVectors read_vectors_for(const std::string& path, const Vocabulary& vocabula
   for (int32_t id = 0; id < vocabulary.size(); ++id)
     for (const std::string_view name : spellings(vocabulary, id)) wanted.insert(name);
   VectorReadOptions options;
-  options.bad_utf8 = BadUtf8::skip;  // no piece of a vocabulary could be meant
+  options.bad_utf8 = BadUtf8::skip;  // such a word matches no piece of a vocabulary
   options.wanted = [&](std::string_view word) { return wanted.contains(word); };
   return WordVectors::read(path, options);
 }
@@ -93,9 +93,9 @@ WordVectors read_vectors_for(const std::string& path, const Vocabulary& vocabula
 FilledRows fill_embeddings(const WordVectors& vectors, const Vocabulary& vocabulary,
                            const ParameterStore::Parameter& table, RowScale scale) {
   const Shape expected{vocabulary.size(), vectors.size()};
-  check(table.tensor.shape() == expected, Exit::data, "parameter '", table.name, "' has shape ",
-        table.tensor.shape(), ", the vocabulary and the word vectors have ", expected,
-        "; make the embeddings of the model as large as the vectors");
+  check(table.tensor.shape() == expected, ExitCode::data, "parameter '", table.name, "' has shape ",
+        table.tensor.shape(), ", the vocabulary and the word vectors need ", expected,
+        "; set the size of the embeddings to that of the vectors");
   FilledRows filled;
   std::vector<double> values = table.tensor.values(), taken;
   const double before = mean_square(values);
@@ -123,8 +123,8 @@ FilledRows fill_embeddings(const WordVectors& vectors, const Vocabulary& vocabul
 
 namespace {
 
-// Calls each(setting, path, vocabulary) for the files that are named: the target's first, for
-// where one table serves both, the source's vectors are put over them.
+// Calls each(setting, path, vocabulary) for the files that are set. The target's comes first: if
+// one table serves both sides, the source's vectors then overwrite the target's.
 template <class Each>
 void for_each_file(const TrainOptions& options, const Vocabulary& source, const Vocabulary& target,
                    Each each) {
@@ -158,11 +158,11 @@ FirstVectors take_vectors(const TrainOptions& options, const Vocabulary& source,
         check_size(vectors, table, path, options.model.type);
         const FilledRows filled = fill_embeddings(
             vectors, vocabulary, table, from.rescale ? RowScale::like_table : RowScale::as_given);
-        check(
-            filled.found() > 0, Exit::data, path, ": ", filled.summary(),
-            "; are these vectors of the same language, and cut and written as the vocabulary is?");
-        log_info("{} {}: {}; {}", setting, path, filled.summary(),
-                 from.frozen ? "they stay as they are" : "they are tuned");
+        check(filled.found() > 0, ExitCode::data, path, ": ", filled.summary(),
+              "; use vectors of the same language, letter case and word splitting as the ",
+              "vocabulary");
+        log_info("{} {}: {}; training {} them", setting, path, filled.summary(),
+                 from.frozen ? "does not change" : "tunes");
         if (!from.frozen) return;
         const int64_t size = vectors.size();
         for (const int32_t row : filled.rows)
@@ -173,9 +173,9 @@ FirstVectors take_vectors(const TrainOptions& options, const Vocabulary& source,
   return first;
 }
 
-Identity identity_of_vectors(const TrainOptions& options, const Vocabulary& source,
-                             const Vocabulary& target) {
-  Identity identity;
+RunIdentity identity_of_vectors(const TrainOptions& options, const Vocabulary& source,
+                                const Vocabulary& target) {
+  RunIdentity identity;
   if (options.vectors.frozen)
     for_each_file(options, source, target,
                   [&](const auto& setting, const auto& path, const Vocabulary& vocabulary) {

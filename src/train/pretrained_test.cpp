@@ -12,12 +12,12 @@ namespace {
 
 struct Pretrained : testing::Test {
   Vocabulary vocabulary =
-      Vocabulary::from_entries(Cut::words, {{"Haus", 3}, {"selten", 2}, {"Hund", 1}});
+      Vocabulary::from_entries(Segmentation::words, {{"Haus", 3}, {"selten", 2}, {"Hund", 1}});
   ParameterStore store;
 
   Pretrained() {
-    store.declare("b", {5}, Init::constant(1));
-    store.declare("source/E", {vocabulary.size(), 2}, Init::normal(0.1));
+    store.declare("b", {5}, ParameterInit::constant(1));
+    store.declare("source/E", {vocabulary.size(), 2}, ParameterInit::normal(0.1));
     store.allocate(1);
   }
   const ParameterStore::Parameter& table() { return *store.find("source/E"); }
@@ -61,7 +61,7 @@ TEST_F(Pretrained, ScalesRowsToTheTable) {
 
 TEST_F(Pretrained, RefusesVectorsOfAnotherSize) {
   const auto message =
-      message_of(Exit::data, [&] { fill_embeddings(WordVectors(3), vocabulary, table()); });
+      message_of(ExitCode::data, [&] { fill_embeddings(WordVectors(3), vocabulary, table()); });
   EXPECT_NE(message.find("source/E"), std::string::npos) << message;
 }
 
@@ -114,18 +114,18 @@ TEST_F(TakenVectors, OneTableTakesFromBothFilesTheSourceFirst) {
 TEST_F(TakenVectors, OfAnotherSizeAreRefusedWithWhatToSet) {
   write_atomically(folder / "v", "Hund 1 2 3\n");
   options.model.type = "recurrent";
-  const std::string message = message_of(Exit::data, [&] { take(); });
-  EXPECT_NE(message.find("vectors of 3 numbers, the embeddings of the model have 2; set "
+  const std::string message = message_of(ExitCode::data, [&] { take(); });
+  EXPECT_NE(message.find("the vectors have size 3, the embeddings of the model have size 2; set "
                          "model.embedding to 3"),
             std::string::npos)
       << message;
   options.model.type = "transformer";
-  EXPECT_NE(message_of(Exit::data, [&] { take(); }).find("model.size to 3"), std::string::npos);
+  EXPECT_NE(message_of(ExitCode::data, [&] { take(); }).find("model.size to 3"), std::string::npos);
 }
 
 TEST_F(TakenVectors, OfNoPieceAreRefused) {
   write_atomically(folder / "v", "hund 1 2\n");
-  const std::string message = message_of(Exit::data, [&] { take(); });
+  const std::string message = message_of(ExitCode::data, [&] { take(); });
   EXPECT_NE(message.find("found 0 of 3 pieces"), std::string::npos) << message;
 }
 

@@ -17,11 +17,11 @@ class ResumeTest : public TrainerTest {
 };
 
 TEST_F(ResumeTest, ChangesAreAcceptedOnRequestAndNamed) {
-  const Identity before{{"data.train (contents)", "a1 2000"}, {"batch.tokens", "40"}},
+  const RunIdentity before{{"data.train (contents)", "a1 2000"}, {"batch.tokens", "40"}},
       now{{"data.train (contents)", "b2 500"}, {"batch.tokens", "30"}};
   train("a", stop_at(25), before);
   request_stop(0);
-  const std::string refused = message_of(Exit::data, [&] { train("a", nullptr, now); });
+  const std::string refused = message_of(ExitCode::data, [&] { train("a", nullptr, now); });
   for (const char* part : {"the training text has changed (2,000 → 500 pairs)",
                            "batch.tokens was 40, now it is 30", "--resume-anyway", "--restart"})
     EXPECT_NE(refused.find(part), refused.npos) << refused;
@@ -42,7 +42,7 @@ TEST_F(ResumeTest, AnotherModelIsRefusedEvenOnRequest) {
   train("a", stop_at(25), {{"model.heads", "2"}});
   request_stop(0);
   resume_ = ResumeMode::changed;
-  const std::string said = message_of(Exit::data, [&] {
+  const std::string said = message_of(ExitCode::data, [&] {
     train("a", nullptr, {{"model.heads", "4"}});
   });
   EXPECT_NE(said.find("model.heads was 2, now it is 4"), said.npos) << said;
@@ -58,8 +58,9 @@ TEST_F(ResumeTest, OtherValidationTextForgetsTheBestResult) {
   const std::string path = checkpoints("a").path(25);
   Bigrams model(1);
   const Optimizer optimizer(model.parameters(), options_.optimizer);
-  const Restored restored = read_checkpoint(path, {{"data.valid (contents)", "b2 10"}},
-                                            model.parameters(), optimizer, ResumeMode::changed);
+  const RestoredCheckpoint restored =
+      read_checkpoint(path, {{"data.valid (contents)", "b2 10"}}, model.parameters(), optimizer,
+                      ResumeMode::changed);
   EXPECT_FALSE(restored.state.best.has_value());
   EXPECT_GT(restored.state.batch, 0) << "the order of batches is the same";
   EXPECT_EQ(restored.changed, "the validation text has changed (still 10 pairs)");
@@ -89,7 +90,7 @@ TEST_F(ResumeTest, ARunThatCannotSaveItsFirstCheckpointStops) {
   int64_t updates = 0;
   {
     const FileLimit limit(1000);
-    message_of(Exit::files, [&] { train("a", [&](int64_t, ParameterStore&) { ++updates; }); });
+    message_of(ExitCode::files, [&] { train("a", [&](int64_t, ParameterStore&) { ++updates; }); });
   }
   EXPECT_EQ(updates, 0);
   // Later the next save may succeed.

@@ -18,12 +18,12 @@ void ScheduleOptions::describe(Settings& s) {
             {"noam", ScheduleKind::noam},
             {"linear", ScheduleKind::linear},
             {"cosine", ScheduleKind::cosine}},
-           "how the learning rate goes on after the warm-up");
-  s.field("lr", lr, "highest learning rate; for noam the factor").between(0, 100);
+           "how the learning rate changes after the warm-up");
+  s.field("lr", lr, "highest learning rate; for noam its factor").between(0, 100);
   s.field("warmup", warmup, "updates over which the rate rises from 0").between(0, 1e9);
   s.field("total", total, "update at which linear and cosine end; 0: train.updates")
       .between(0, 1e12);
-  s.field("floor", floor, "rate that linear and cosine end at").at_least(0);
+  s.field("floor", floor, "final rate of linear and cosine").at_least(0);
 }
 
 double learning_rate(const ScheduleOptions& schedule, int64_t update, int64_t model_size) {

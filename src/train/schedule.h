@@ -25,7 +25,7 @@ struct ScheduleOptions {
 //   noam          lr · d^(−½) · min(t^(−½), t · w^(−3/2))          Vaswani et al. 2017, eq. 3
 //   linear        lr · t/w, then in a straight line to `floor`
 //   cosine        lr · t/w, then along half a cosine to `floor`    Loshchilov and Hutter 2017
-// Warm-up of 0 means none. Only noam looks at the model's size d.
+// A warm-up of 0 means none. Only noam uses the model's size d.
 double learning_rate(const ScheduleOptions& schedule, int64_t update, int64_t model_size);
 
 }  // namespace fovea

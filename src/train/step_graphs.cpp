@@ -15,16 +15,18 @@ namespace fovea {
 namespace {
 
 constexpr int64_t kMostGraphs = 128;
-constexpr size_t kMostKnown = 4096;
+constexpr size_t kMostCached = 4096;
 
-// Where among the results of a step what stands: the loss, the guided loss, the gradient's norm,
-// log p of each word.
+// The indices of the results of a step: the loss, the guided loss, the gradient's norm, and log p
+// of each word.
 constexpr int64_t kLoss = 0, kGuided = 1, kNorm = 2, kWords = 3;
 
-// A graph makes copies of parameters in bf16 that are there only while it runs.
-struct CopiesOfItsOwn {
-  CopiesOfItsOwn() { parameters_changed(); }
-  ~CopiesOfItsOwn() { parameters_changed(); }
+// A scope for capturing. A graph makes its own bf16 copies of parameters, which are valid only
+// while it runs. So no earlier copy may be used inside the scope, and no copy made in it may be
+// used after it.
+struct PrivateCopiesScope {
+  PrivateCopiesScope() { parameters_changed(); }
+  ~PrivateCopiesScope() { parameters_changed(); }
 };
 
 }  // namespace
@@ -32,140 +34,145 @@ struct CopiesOfItsOwn {
 StepGraphs::StepGraphs(Model& model, Optimizer& optimizer, const LossOptions& options)
     : model_(model), optimizer_(optimizer), options_(options),
       capturing_(can_capture(model.parameters().device())) {
-  if (capturing_) feed_ = std::make_unique<Feed>(model.parameters().device());
+  if (capturing_) inputs_ = std::make_unique<BatchInputs>(model.parameters().device());
 }
 
-Cost StepGraphs::add_gradient(const PairBatch& batch, DropoutKey key) {
-  return learn(batch, key, nullptr).cost;
+BatchCost StepGraphs::add_gradient(const PairBatch& batch, DropoutKey key) {
+  return run(batch, key, nullptr).cost;
 }
 
-StepGraphs::Learnt StepGraphs::update(const PairBatch& batch, DropoutKey key, int64_t step,
-                                      double lr) {
-  const Update u{step, lr, 1 / static_cast<double>(batch.target_tokens)};
-  return learn(batch, key, &u);
+StepGraphs::StepResult StepGraphs::update(const PairBatch& batch, DropoutKey key, int64_t step,
+                                          double lr) {
+  const UpdateScale u{step, lr, 1 / static_cast<double>(batch.target_tokens)};
+  return run(batch, key, &u);
 }
 
-StepGraphs::Learnt StepGraphs::learn(const PairBatch& batch, DropoutKey key, const Update* update) {
-  const Fed fed = feed_ ? feed(batch, key, update) : Fed{};
-  if (!fed.lesson) return learn_unprepared(batch, key, update);
-  Known& step = known(fed);
-  const bool again = step.used > 0;
-  step.used = ++steps_;
-  if (!step.graph && again && may_capture()) capture(fed, step);
-  const Tensor results = step.graph ? step.results : room_for_results(fed);
-  if (step.graph) {
-    step.graph.replay();
+StepGraphs::StepResult StepGraphs::run(const PairBatch& batch, DropoutKey key,
+                                       const UpdateScale* update) {
+  const StagedBatch staged = inputs_ ? stage(batch, key, update) : StagedBatch{};
+  if (!staged.prepared) return run_unprepared(batch, key, update);
+  CachedGraph& cached = cached_graph(staged);
+  const bool again = cached.used > 0;
+  cached.used = ++steps_;
+  if (!cached.graph && again && may_capture()) capture(staged, cached);
+  const Tensor results = cached.graph ? cached.results : allocate_results(staged);
+  if (cached.graph) {
+    cached.graph.replay();
     if (update) parameters_changed();
     ++replays_;
   } else {
-    work(fed, results);
+    compute(staged, results);
   }
-  const std::vector<double> found = results.values();
-  const Computed computed{.loss = found[kLoss],
-                          .guided = found[kGuided],
-                          .log_likelihood = std::span(found).subspan(kWords)};
+  const std::vector<double> values = results.values();
+  const ComputedLoss computed{.loss = values[kLoss],
+                              .guided = values[kGuided],
+                              .log_likelihood = std::span(values).subspan(kWords)};
   const bool finite = std::isfinite(computed.loss);
-  return {cost_from(batch, options_, computed), finite ? found[kNorm] : std::nan("")};
+  return {cost_from(batch, options_, computed), finite ? values[kNorm] : std::nan("")};
 }
 
-StepGraphs::Learnt StepGraphs::learn_unprepared(const PairBatch& batch, DropoutKey key,
-                                                const Update* update) {
+StepGraphs::StepResult StepGraphs::run_unprepared(const PairBatch& batch, DropoutKey key,
+                                                  const UpdateScale* update) {
   if (update) model_.parameters().gradients().fill(0);
-  Learnt learnt{fovea::add_gradient(model_, batch, options_, key), std::nan("")};
-  if (update && std::isfinite(learnt.cost.loss)) learnt.norm = optimizer_.update(*update);
-  return learnt;
+  StepResult result{fovea::add_gradient(model_, batch, options_, key), std::nan("")};
+  if (update && std::isfinite(result.cost.loss)) result.norm = optimizer_.update(*update);
+  return result;
 }
 
-StepGraphs::Fed StepGraphs::feed(const PairBatch& batch, DropoutKey key, const Update* update) {
-  Fed fed{key, {}, {}, {}};
+StepGraphs::StagedBatch StepGraphs::stage(const PairBatch& batch, DropoutKey key,
+                                          const UpdateScale* update) {
+  StagedBatch staged{key, {}, {}, {}};
   {
-    const Feed::Scope scope(*feed_);
-    fed.step =
+    const BatchInputs::Scope scope(*inputs_);
+    staged.step =
         Tensor::of(std::vector{static_cast<int32_t>(key.drawn)}, model_.parameters().device());
-    if (update) fed.update = optimizer_.note(*update);
-    fed.lesson = model_.prepare(lesson_of(batch, options_), Fill::few_sizes);
+    if (update) staged.update = optimizer_.note(*update);
+    staged.prepared = model_.prepare(lesson_of(batch, options_), BatchPadding::few_sizes);
   }
-  if (fed.lesson)
-    feed_->send();
+  if (staged.prepared)
+    inputs_->send();
   else
-    feed_ = nullptr;  // the model's loss is in one piece
-  return fed;
+    inputs_ = nullptr;  // this model cannot prepare batches
+  return staged;
 }
 
-StepGraphs::Known& StepGraphs::known(const Fed& fed) {
-  std::vector<int64_t> sizes = feed_->sizes();
-  sizes.insert(sizes.end(), fed.lesson->sizes.begin(), fed.lesson->sizes.end());
-  sizes.push_back(static_cast<int64_t>(fed.key.seed));
-  if (known_.size() >= kMostKnown)
-    std::erase_if(known_, [](const auto& step) { return !step.second.graph; });
-  return known_[sizes];
+StepGraphs::CachedGraph& StepGraphs::cached_graph(const StagedBatch& staged) {
+  std::vector<int64_t> sizes = inputs_->sizes();
+  sizes.insert(sizes.end(), staged.prepared->sizes.begin(), staged.prepared->sizes.end());
+  sizes.push_back(static_cast<int64_t>(staged.key.seed));
+  if (cache_.size() >= kMostCached)
+    std::erase_if(cache_, [](const auto& entry) { return !entry.second.graph; });
+  return cache_[sizes];
 }
 
-Tensor StepGraphs::room_for_results(const Fed& fed) const {
+Tensor StepGraphs::allocate_results(const StagedBatch& staged) const {
   const ParameterStore& store = model_.parameters();
-  return Tensor::zeros({kWords + fed.lesson->scores}, store.type(), store.device());
+  return Tensor::zeros({kWords + staged.prepared->scores}, store.type(), store.device());
 }
 
-// A graph needs as much memory again as its step. Steps so large that this could be scarce gain
-// nothing from graphs.
+// A graph needs as much memory again as its step. Steps so large that this memory could be scarce
+// do not become faster with graphs.
 bool StepGraphs::may_capture() const {
   const Device device = model_.parameters().device();
-  return capturing_ && !feed_->overflowed() &&
+  return capturing_ && !inputs_->overflowed() &&
          2 * memory_use(device).reserved < memory_at_most(device);
 }
 
-// What is captured: the host's part is done in feed().
-void StepGraphs::work(const Fed& fed, const Tensor& results) {
-  if (fed.update) model_.parameters().gradients().fill(0);
-  const DropoutScope dropout(fed.key.seed, static_cast<uint32_t>(fed.key.drawn),
-                             fed.step.data<int32_t>());
+// The part of a step that is captured. stage() has done the work of the host.
+void StepGraphs::compute(const StagedBatch& staged, const Tensor& results) {
+  if (staged.update) model_.parameters().gradients().fill(0);
+  const DropoutScope dropout(staged.key.seed, static_cast<uint32_t>(staged.key.drawn),
+                             staged.step.data<int32_t>());
   Tape tape;
-  const BatchLoss found =
-      model_.loss_of(*fed.lesson, options_.label_smoothing, options_.guided_weight);
-  tape.backward(found.surrogate ? found.loss + found.surrogate : found.loss);
-  results.window(kLoss, 1).copy_from(found.loss);
-  if (found.guided) results.window(kGuided, 1).copy_from(found.guided);
-  results.window(kWords, fed.lesson->scores).copy_from(found.log_likelihood);
-  if (fed.update) optimizer_.update(fed.update, found.loss, results.window(kNorm, 1));
+  const BatchLoss loss =
+      model_.loss_of(*staged.prepared, options_.label_smoothing, options_.guided_weight);
+  tape.backward(loss.surrogate ? loss.loss + loss.surrogate : loss.loss);
+  results.window(kLoss, 1).copy_from(loss.loss);
+  if (loss.guided) results.window(kGuided, 1).copy_from(loss.guided);
+  results.window(kWords, staged.prepared->scores).copy_from(loss.log_likelihood);
+  if (staged.update) optimizer_.update(staged.update, loss.loss, results.window(kNorm, 1));
 }
 
-void StepGraphs::capture(const Fed& fed, Known& known) {
-  if (graphs_ == kMostGraphs) forget_oldest();
-  known.results = room_for_results(fed);
+void StepGraphs::capture(const StagedBatch& staged, CachedGraph& cached) {
+  if (graphs_ == kMostGraphs) remove_oldest();
+  cached.results = allocate_results(staged);
   {
-    const CopiesOfItsOwn copies;
-    known.graph = Graph::captured(model_.parameters().device(), [&] { work(fed, known.results); });
+    const PrivateCopiesScope copies;
+    cached.graph =
+        Graph::captured(model_.parameters().device(), [&] { compute(staged, cached.results); });
   }
-  if (known.graph) {
+  if (cached.graph) {
     ++graphs_;
     captured_ = true;
   } else {
     capturing_ = false;
-    if (graphs_ == 0) release_memory(model_.parameters().device());  // what it took until it failed
+    // The memory that the aborted capture took.
+    if (graphs_ == 0) release_memory(model_.parameters().device());
   }
 }
 
 void StepGraphs::release() {
-  known_.clear();
+  cache_.clear();
   graphs_ = 0;
   captured_ = false;
   release_memory(model_.parameters().device());
 }
 
-bool StepGraphs::give_up_graphs() {
-  capture_no_more();
+bool StepGraphs::disable_graphs() {
+  disable_capture();
   const bool any = captured_;
   release();
   return any;
 }
 
-void StepGraphs::forget_oldest() {
-  const auto age = [this](const auto& step) {
-    return step.second.graph ? steps_ - step.second.used : -1;
+void StepGraphs::remove_oldest() {
+  const auto age = [this](const auto& entry) {
+    return entry.second.graph ? steps_ - entry.second.used : -1;
   };
-  if (const auto oldest = std::ranges::max_element(known_, {}, age); oldest->second.graph)
-    known_.erase(oldest);
-  graphs_ = std::ranges::count_if(known_, [](const auto& step) { return bool{step.second.graph}; });
+  if (const auto oldest = std::ranges::max_element(cache_, {}, age); oldest->second.graph)
+    cache_.erase(oldest);
+  graphs_ =
+      std::ranges::count_if(cache_, [](const auto& entry) { return bool{entry.second.graph}; });
 }
 
 }  // namespace fovea

@@ -12,66 +12,69 @@
 
 namespace fovea {
 
-// Step after step of training: the way forth and back through a model, and the update. On a GPU a
-// batch whose sizes have come before is done by replaying a graph (Note [Replays]), captured when
-// they came the second time; everything else is done kernel by kernel, with the same bits. A model
-// whose step hangs on numbers that the host reads or makes, such as drawn attention, ends the first
-// capture, and none follows.
+// An executor of training steps: the forward pass, the backward pass and the update. On a GPU the
+// second batch with the same sizes is captured as a graph (Note [Replays]), and later batches with
+// these sizes replay it. All other batches launch their kernels one by one, with the same bits. A
+// model whose step depends on values of the host, such as sampled attention, aborts the first
+// capture. Capturing is then disabled.
 //
-// REQUIRES: the model, which has gradients, and its optimiser outlive this. The precision of
-// products stays the same.
+// REQUIRES: the model, which has gradients, and its optimiser outlive this object. The precision of
+// products does not change.
 class StepGraphs {
  public:
   StepGraphs(Model& model, Optimizer& optimizer, const LossOptions& options);
 
-  // What add_gradient() of train/gradient.h does.
-  Cost add_gradient(const PairBatch& batch, DropoutKey key);
+  // The same as add_gradient() of train/gradient.h.
+  BatchCost add_gradient(const PairBatch& batch, DropoutKey key);
 
-  // Sets the gradients to those of this batch, and makes update number `step` (from 1) with their
-  // mean over its target words, unless its loss or their norm, which is not finite then, is not.
-  struct Learnt {
-    Cost cost;
+  // Sets the gradients to those of this batch. Then makes update number `step` (from 1) with their
+  // mean over the target words of the batch. If the loss or the norm is not finite, makes no update
+  // and returns a norm that is not finite.
+  struct StepResult {
+    BatchCost cost;
     double norm = 0;
   };
-  Learnt update(const PairBatch& batch, DropoutKey key, int64_t step, double lr);
+  StepResult update(const PairBatch& batch, DropoutKey key, int64_t step, double lr);
 
-  int64_t replays() const { return replays_; }  // so far
-  void capture_no_more() { capturing_ = false; }
-  // Gives back what is free, and all graphs, which are captured again when their sizes come back.
+  int64_t replays() const { return replays_; }  // number so far
+  void disable_capture() { capturing_ = false; }
+  // Releases unused memory and all graphs. Graphs are captured again when their sizes come back.
   void release();
-  // Both. False where there was no graph.
-  bool give_up_graphs();
+  // Calls disable_capture() and release(). Returns false if there was no graph.
+  bool disable_graphs();
 
  private:
-  // A batch whose numbers are in the feed.
-  struct Fed {
+  // A batch whose values are in the buffer of inputs_.
+  struct StagedBatch {
     DropoutKey key;
     Tensor step;    // i32 [1]: key.drawn
-    Tensor update;  // absent where the gradient is all that is asked for
-    std::unique_ptr<Prepared> lesson;
+    Tensor update;  // absent if only the gradient is needed
+    std::unique_ptr<PreparedBatch> prepared;
   };
-  struct Known {
-    int64_t used = 0;  // the step that had these sizes last
+  // The graph of all batches with the same sizes.
+  struct CachedGraph {
+    int64_t used = 0;  // number of the last step with these sizes; 0: none
     Graph graph = {};
-    Tensor results = {};  // where the graph leaves them
+    Tensor results = {};  // the graph writes its results here
   };
 
-  Fed feed(const PairBatch& batch, DropoutKey key, const Update* update);
-  Learnt learn(const PairBatch& batch, DropoutKey key, const Update* update);
-  Learnt learn_unprepared(const PairBatch& batch, DropoutKey key, const Update* update);
-  Known& known(const Fed& fed);
-  Tensor room_for_results(const Fed& fed) const;
-  void work(const Fed& fed, const Tensor& results);
+  StagedBatch stage(const PairBatch& batch, DropoutKey key, const UpdateScale* update);
+  StepResult run(const PairBatch& batch, DropoutKey key, const UpdateScale* update);
+  StepResult run_unprepared(const PairBatch& batch, DropoutKey key, const UpdateScale* update);
+  CachedGraph& cached_graph(const StagedBatch& staged);
+  Tensor allocate_results(const StagedBatch& staged) const;
+  void compute(const StagedBatch& staged, const Tensor& results);
   bool may_capture() const;
-  void capture(const Fed& fed, Known& known);
-  void forget_oldest();
+  void capture(const StagedBatch& staged, CachedGraph& cached);
+  void remove_oldest();
 
   Model& model_;
   Optimizer& optimizer_;
   LossOptions options_;
   bool capturing_, captured_ = false;
-  std::unique_ptr<Feed> feed_;                   // absent where nothing is ever captured
-  std::map<std::vector<int64_t>, Known> known_;  // by all that decides what a device has to do
+  std::unique_ptr<BatchInputs> inputs_;  // absent if nothing is ever captured
+  // By all values that determine the work of the device.
+  std::map<std::vector<int64_t>, CachedGraph> cache_;
   int64_t steps_ = 0, replays_ = 0, graphs_ = 0;
 };
 

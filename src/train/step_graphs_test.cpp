@@ -9,7 +9,7 @@
 
 #include "base/random.h"
 #include "effort.h"
-#include "models/config.h"
+#include "models/model_config.h"
 #include "ops/matmul.h"
 #include "tensor/memory.h"
 #include "train/optimizer.h"
@@ -39,13 +39,13 @@ ModelConfig guided() {
   return c;
 }
 
-ModelConfig recurrent(const std::string& kind, Decoder decoder) {
+ModelConfig recurrent(const std::string& kind, DecoderForm decoder) {
   ModelConfig c;
   c.type = "recurrent";
-  c.encoder_layers = c.decoder_layers = decoder == Decoder::luong ? 2 : 1;
-  c.decoder = decoder, c.cell = decoder == Decoder::luong ? Cell::lstm : Cell::gru;
+  c.encoder_layers = c.decoder_layers = decoder == DecoderForm::luong ? 2 : 1;
+  c.decoder = decoder, c.cell = decoder == DecoderForm::luong ? Cell::lstm : Cell::gru;
   c.size = 16, c.encoder_size = 8, c.embedding = 12, c.readout = 20;
-  c.tied = Tied::none;
+  c.tied = TiedEmbeddings::none;
   c.source_words = c.target_words = 40;
   c.max_length = 20;
   c.dropout = 0.2;
@@ -65,9 +65,9 @@ PairBatch random_batch(int64_t pairs, uint64_t most, Random& random) {
       return drawn;
     };
     const std::vector<int32_t> source = words(), target = words();
-    batch.source.add(source, Packed::Mark::eos_after);
-    batch.target_in.add(target, Packed::Mark::bos_before);
-    batch.target_out.add(target, Packed::Mark::eos_after);
+    batch.source.add(source, PackedSentences::Mark::eos_after);
+    batch.target_in.add(target, PackedSentences::Mark::bos_before);
+    batch.target_out.add(target, PackedSentences::Mark::eos_after);
     const std::vector<Link> links{{static_cast<int32_t>(random.below(source.size())), 0}};
     batch.links.add(links, std::ssize(target) + 1);
   }
@@ -83,7 +83,8 @@ struct Trainee {
   StepGraphs steps;
 
   Trainee(const ModelConfig& config, const LossOptions& options)
-      : model(make_model(config, 1, Type::f32, device())), steps(*model, optimizer, options) {}
+      : model(make_model(config, 1, ElementType::f32, device())),
+        steps(*model, optimizer, options) {}
 
  private:
   static Optimizer with_gradients(ParameterStore& store) {
@@ -106,7 +107,7 @@ using Halfway = std::function<void(const Model& model, StepGraphs& steps)>;
 Trained train(const ModelConfig& config, const LossOptions& options, Captures captures,
               const Halfway& halfway = nullptr) {
   Trainee t(config, options);
-  if (captures == Captures::no) t.steps.capture_no_more();
+  if (captures == Captures::no) t.steps.disable_capture();
   Random random(7);
   Trained trained;
   for (int64_t step = 1; step <= updates(); ++step) {
@@ -159,13 +160,13 @@ INSTANTIATE_TEST_SUITE_P(, TransformerStepGraphs, kPrecisions,
                          [](const auto& test) { return name_of(test.param); });
 
 class RecurrentStepGraphs
-    : public ::testing::TestWithParam<std::tuple<Decoder, std::string, Precision>> {};
+    : public ::testing::TestWithParam<std::tuple<DecoderForm, std::string, Precision>> {};
 
 // What is drawn is rewarded on the host, and static attention asks for the ends of sentences there.
 TEST_P(RecurrentStepGraphs, HaveTheSameBits) {
   const auto& [decoder, kind, precision] = GetParam();
   const bool replayed = kind != "hard-sample" && kind != "static";
-  const bool alike = decoder == Decoder::bahdanau || (replayed && kind != "global");
+  const bool alike = decoder == DecoderForm::bahdanau || (replayed && kind != "global");
   if (left_out(precision) || (only_runs() && alike && !can_capture(device())))
     GTEST_SKIP() << "left out where tests only run";
   expect_same_bits(recurrent(kind, decoder), {0.1}, precision, replayed);
@@ -173,12 +174,13 @@ TEST_P(RecurrentStepGraphs, HaveTheSameBits) {
 
 INSTANTIATE_TEST_SUITE_P(
     , RecurrentStepGraphs,
-    ::testing::Combine(::testing::Values(Decoder::bahdanau, Decoder::luong),
+    ::testing::Combine(::testing::Values(DecoderForm::bahdanau, DecoderForm::luong),
                        ::testing::Values("none", "global", "local-m", "local-p", "hard-argmax",
                                          "hard-sample", "forward", "window", "static"),
                        kPrecisions),
     [](const auto& test) {
-      std::string name = std::get<Decoder>(test.param) == Decoder::luong ? "luong_" : "bahdanau_";
+      std::string name =
+          std::get<DecoderForm>(test.param) == DecoderForm::luong ? "luong_" : "bahdanau_";
       for (const char c : std::get<std::string>(test.param)) name += c == '-' ? '_' : c;
       return name + "_" + name_of(std::get<Precision>(test.param));
     });
@@ -203,8 +205,8 @@ TEST(StepGraphs, GivenUpTheyGiveMemoryBackAndLeaveTheSameBits) {
         const std::vector<double> before = scores_of(model);
         const size_t reserved = memory_use(device()).reserved;
         replays = steps.replays();
-        EXPECT_EQ(steps.give_up_graphs(), can_capture(device()));
-        EXPECT_FALSE(steps.give_up_graphs());
+        EXPECT_EQ(steps.disable_graphs(), can_capture(device()));
+        EXPECT_FALSE(steps.disable_graphs());
         EXPECT_TRUE(memory_use(device()).reserved < reserved || !can_capture(device()));
         EXPECT_EQ(scores_of(model), before);
       });
@@ -221,7 +223,7 @@ TEST(StepGraphs, UpdateIsThatOfTheOptimizer) {
   for (int64_t step = 1; step <= updates(); ++step) {
     t.store.gradients().fill(0);
     const PairBatch batch = random_batch(8 + 16 * (step % 3), 9, random);
-    const Cost cost = t.steps.add_gradient(batch, {5, step});
+    const BatchCost cost = t.steps.add_gradient(batch, {5, step});
     t.optimizer.update({step, 1e-3, 1 / static_cast<double>(cost.words)});
   }
   EXPECT_EQ(t.store.values().values(), wanted.weights);
@@ -250,13 +252,13 @@ TEST(StepGraphs, GradientIsThatOfTheBatch) {
   Trainee t(transformer(), {});
   Random random(7);
   const PairBatch batch = random_batch(24, 9, random);
-  const Cost wanted = add_gradient(*t.model, batch, {}, {5, 1});
+  const BatchCost wanted = add_gradient(*t.model, batch, {}, {5, 1});
   const std::vector<double> gradient = t.store.gradients().values();
   double norm = 0;
   for (const double g : gradient) norm += g * g;
   for (int time = 0; time < 4; ++time) {
     t.store.gradients().fill(0);
-    const Cost cost = t.steps.add_gradient(batch, {5, 1});
+    const BatchCost cost = t.steps.add_gradient(batch, {5, 1});
     EXPECT_NEAR(cost.loss, wanted.loss, 1e-5 * wanted.loss);
     EXPECT_NEAR(cost.nll, wanted.nll, 1e-5 * wanted.nll);
     EXPECT_EQ(cost.words, wanted.words);

@@ -84,9 +84,9 @@ std::string host_name() {
   return host;
 }
 
-// Two runs of one process may start within one second: the last number tells them apart.
+// Two runs of one process may start within one second; then the last number differs.
 AppendFile new_event_file(const std::string& directory) {
-  std::error_code ignored;  // a directory that is missing shows when the file is opened
+  std::error_code ignored;  // AppendFile reports a missing directory
   std::filesystem::create_directories(directory, ignored);
   const std::string stem = directory + "/events.out.tfevents." +
                            std::to_string(static_cast<int64_t>(now())) + "." + host_name() + "." +

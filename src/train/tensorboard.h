@@ -9,19 +9,18 @@
 
 namespace fovea {
 
-// The records of a TensorBoard event file as bytes (docs/formats.md). Each is a TFRecord: length,
-// masked CRC-32C of the length, an Event message, masked CRC-32C of the message.
+// Return records of a TensorBoard event file as bytes (docs/formats.md). Each is a TFRecord:
+// length, masked CRC-32C of the length, an Event message, masked CRC-32C of the message.
 std::string version_record(double wall_time);
 std::string session_record(int64_t step, double wall_time);
 std::string scalar_record(std::string_view tag, float value, int64_t step, double wall_time);
 
-// Writes DIRECTORY/events.out.tfevents.TIME.HOST.PID.N, a new file for each run. Nothing here
-// throws or stops the run: a method that could not write returns false, and the first failure is
-// logged as a warning.
+// A writer of DIRECTORY/events.out.tfevents.TIME.HOST.PID.N, a new file for each run. No method
+// throws: if it cannot write, it returns false, and the first failure is logged as a warning.
 class TensorBoard {
  public:
-  // `resumed_at`: the update of the checkpoint that this run goes on from; TensorBoard then hides
-  // what earlier files of the directory hold beyond it.
+  // `resumed_at`: the update of the checkpoint that this run resumes from. TensorBoard then hides
+  // later records in older files of the directory.
   explicit TensorBoard(const std::string& directory, std::optional<int64_t> resumed_at = {});
 
   bool scalar(std::string_view tag, double value, int64_t step);

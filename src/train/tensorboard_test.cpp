@@ -84,7 +84,7 @@ TEST_F(TrainerTest, TensorBoardHasEveryMetric) {
         EXPECT_TRUE(event.step == 0 || event.step == 15 + 1);  // a new run, and one that goes on
     }
   size_t at = 0;
-  for (const Metrics& line : read_metrics(directory("a") + "/metrics.jsonl")) {
+  for (const MetricsLine& line : read_metrics(directory("a") + "/metrics.jsonl")) {
     for (const auto* list : {&line.values, &line.wall})
       for (const auto& [name, value] : *list) {
         if (name == "time") continue;

@@ -78,7 +78,7 @@ class StateReader {
     check_type(name, field.is_boolean(), "true or false");
     value = field.get<bool>();
   }
-  // JSON has no infinity and writes null: the perplexity of a model that has learnt nothing yet.
+  // JSON has no infinity. An infinite perplexity, as of an untrained model, is written as null.
   void read(const char* name, std::optional<double>& value) const {
     if (!json_.contains(name)) return;
     value = std::numeric_limits<double>::infinity();
@@ -89,11 +89,11 @@ class StateReader {
  private:
   const Json& find(const char* name) const {
     const auto at = json_.find(name);
-    check(at != json_.end(), Exit::model, path_, ": state.", name, ": missing");
+    check(at != json_.end(), ExitCode::model, path_, ": state.", name, ": missing");
     return *at;
   }
   void check_type(const char* name, bool right, const char* wanted) const {
-    check(right, Exit::model, path_, ": state.", name, ": found ", json_.at(name).type_name(),
+    check(right, ExitCode::model, path_, ": state.", name, ": found ", json_.at(name).type_name(),
           ", expected ", wanted);
   }
 
@@ -121,8 +121,8 @@ class RangeCheck {
   }
   [[noreturn]] void reject(const char* name, const std::string& found,
                            const std::string& allowed) const {
-    fail(Exit::data, path_, ": state.", name, ": found ", found, ", allowed: ", allowed,
-         "; this is no checkpoint of a run; remove the file, or start over with --restart");
+    fail(ExitCode::data, path_, ": state.", name, ": found ", found, ", allowed: ", allowed,
+         "; the file is not a checkpoint of a run: remove it, or start over with --restart");
   }
 
  private:
@@ -172,7 +172,7 @@ std::string format_state(const TrainState& state) {
 
 TrainState parse_state(const std::string& text, const std::string& path) {
   const Json json = Json::parse(text, nullptr, /*allow_exceptions=*/false);
-  check(json.is_object(), Exit::model, path, ": state: is no JSON object");
+  check(json.is_object(), ExitCode::model, path, ": state: not a JSON object");
   const StateReader reader(json, path);
   TrainState state;
   for_each_number(state, [&](const char* name, auto& value) { reader.read(name, value); });

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "train/spikes.h"
+#include "train/loss_spike.h"
 
 namespace fovea {
 
@@ -13,9 +13,9 @@ namespace fovea {
 struct TrainState {
   int64_t update = 0;            // updates made
   int64_t epoch = 0, batch = 0;  // the next batch, both from 0
-  int64_t drawn = 0;             // batches drawn in all: the key of the dropout masks
+  int64_t drawn = 0;             // number of batches drawn so far: the key of the dropout masks
 
-  // Since the last line of the log.
+  // Sums since the last log line.
   double loss = 0, nll = 0;
   int64_t words = 0;
   double guided = 0;  // sum over words with links, if alignments guide the attention
@@ -26,7 +26,7 @@ struct TrainState {
   int64_t best_update = 0, since_best = 0;
   int64_t epoch_ended = 0;  // the update that ended the last whole epoch
   int64_t validated = 0;    // the update that was validated last
-  bool finished = false;    // averaged and tested as well
+  bool finished = false;    // averaging and the test are done too
 
   // Updates omitted because of a loss or gradient that was not finite.
   int64_t skipped = 0, skipped_in_a_row = 0, rollbacks = 0;
@@ -42,9 +42,9 @@ struct TrainState {
 
 std::string format_state(const TrainState& state);  // as JSON
 
-// Reads what format_state wrote. `path` is the file it comes from. Throws Exit::model if a field is
-// missing or has another type, Exit::data if a value is outside its range or contradicts another;
-// the message names file, field, value and range.
+// Reads the text that format_state wrote. `path` is the file it comes from. Throws ExitCode::model
+// if a field is missing or has another type. Throws ExitCode::data if a value is outside its range
+// or contradicts another one. The message names file, field, value and range.
 TrainState parse_state(const std::string& text, const std::string& path);
 
 }  // namespace fovea

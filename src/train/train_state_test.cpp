@@ -79,7 +79,7 @@ TEST(TrainStateTest, ValuesOutsideTheirRangeAreNamed) {
     Json json = Json::parse(format_state(usual_state()));
     json[name] = value;
     const std::string said =
-        message_of(Exit::data, [&] { parse_state(json.dump(), "dir/checkpoint"); });
+        message_of(ExitCode::data, [&] { parse_state(json.dump(), "dir/checkpoint"); });
     // Another field may be the first that contradicts the changed one.
     const bool drawn = std::string(name) == "drawn";
     const std::string field = std::string("dir/checkpoint: state.") + (drawn ? "drawn" : name);
@@ -102,7 +102,7 @@ TEST(TrainStateTest, MissingFieldsAreNamedUnlessTheyCameLater) {
     if (later.contains(name))
       EXPECT_NO_THROW(parse()) << name;
     else
-      EXPECT_EQ(message_of(Exit::model, parse), "file: state." + name + ": missing");
+      EXPECT_EQ(message_of(ExitCode::model, parse), "file: state." + name + ": missing");
   }
 }
 
@@ -114,11 +114,12 @@ TEST(TrainStateTest, ValuesOfAnotherTypeAreNamed) {
       if (name == "best" && value.is_null()) continue;
       Json json = usual;
       json[name] = value;
-      const std::string said = message_of(Exit::model, [&] { parse_state(json.dump(), "file"); });
+      const std::string said =
+          message_of(ExitCode::model, [&] { parse_state(json.dump(), "file"); });
       EXPECT_EQ(said.find("file: state." + name + ": found "), 0u) << said;
     }
   for (const char* text : {"", "[]", "7", "{", "null", "{\"update\": 1e999}"})
-    message_of(Exit::model, [&] { parse_state(text, "file"); });
+    message_of(ExitCode::model, [&] { parse_state(text, "file"); });
 }
 
 // A checkpoint with any value in any field trains on or ends with an Error: it never crashes.

@@ -11,14 +11,14 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "ops/matmul.h"
-#include "train/parts.h"
+#include "train/split_batch.h"
 
 namespace fovea {
 namespace {
 
 constexpr int64_t kSkipsBeforeRollback = 10, kMostRollbacks = 3, kMostRises = 3, kMostReleases = 8;
 constexpr double kSlowerAfterRollback = 0.5;
-constexpr uint64_t kPartSeeds = 0x9E3779B97F4A7C15u;  // what seeds of a batch's parts lie apart
+constexpr uint64_t kPartSeeds = 0x9E3779B97F4A7C15u;  // difference of the seeds of two parts
 
 double per_word(double sum, int64_t words) { return sum / static_cast<double>(words); }
 
@@ -58,7 +58,7 @@ RunOutcome Trainer::run() {
       validate_or_save();
     } else if (save_due()) {
       save();
-      task_.save_requested();  // is answered by that
+      task_.save_requested();  // this save also answers a request
     } else if (save_asked()) {
       save();
     } else if (at_the_end()) {
@@ -71,12 +71,12 @@ RunOutcome Trainer::run() {
   return stop_requested() && !state_.finished ? RunOutcome::interrupted : RunOutcome::finished;
 }
 
-// What was learnt is not lost where memory does not suffice to validate it.
+// If there is not enough memory for validation, saves the weights before it throws.
 void Trainer::validate_or_save() {
   try {
     validate();
   } catch (const Error& error) {
-    if (error.code() == Exit::memory) save();
+    if (error.code() == ExitCode::memory) save();
     throw;
   } catch (const std::bad_alloc&) {
     save();
@@ -96,7 +96,7 @@ void Trainer::begin() {
   if (!restored) check_free_space();
   stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, state_.epoch, state_.batch,
                                           restored ? restored->path : "");
-  note_passing();
+  find_expendable();
   optimizer_.freeze(task_.frozen);
   for (auto& observer : observers_) observer->began(state_);
   logged_ = std::chrono::steady_clock::now();
@@ -107,8 +107,8 @@ void Trainer::try_update() {
   optimizer_.freeze(task_.frozen);
   stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, 0, 0);
   const Step step = compute();
-  check(step.fault.empty(), Exit::diverged, "the first update failed: ", step.fault,
-        "; sentences of lines ", list_lines(lines_));
+  check(step.fault.empty(), ExitCode::diverged, "the first update failed: ", step.fault,
+        " (sentences of lines ", list_lines(lines_), ")");
 }
 
 int64_t Trainer::updates_in_all() const {
@@ -134,7 +134,8 @@ bool Trainer::validation_due() const {
   return due || at_the_end();
 }
 
-// Weights that may have to be undone are not saved: what is due waits until the loss is usual.
+// Weights that a rollback may discard are not saved: a save that is due waits until the loss is in
+// its usual range.
 bool Trainer::save_due() {
   if (save_tried_ == state_.update) return false;
   const int64_t every = options_.checkpoint.every;
@@ -154,7 +155,7 @@ void Trainer::make_update() {
   const Step step = compute();
   if (step.fault.empty()) {
     const bool rise = state_.watch.take(loss_per_word(step));
-    if (!rise || !undo_rise(step)) count(step);
+    if (!rise || !undo_rise(step)) record(step);
   } else if (state_.skipped_in_a_row + 1 < kSkipsBeforeRollback) {
     skip(step);
   } else {
@@ -163,10 +164,10 @@ void Trainer::make_update() {
 }
 
 double Trainer::loss_per_word(const Step& step) {
-  return per_word(step.learnt.cost.loss, step.learnt.cost.words);
+  return per_word(step.result.cost.loss, step.result.cost.words);
 }
 
-// Makes an update, unless it has a fault.
+// Computes the gradient of the next batches and makes an update, unless it has a fault.
 Trainer::Step Trainer::compute() {
   Step step;
   lines_.clear();
@@ -179,41 +180,43 @@ Trainer::Step Trainer::compute() {
   }
   const int64_t t = state_.update + 1;
   step.rate = state_.rate_factor * learning_rate(options_.schedule, t, options_.model.size);
-  step.learnt = learn_or_take_less(batches, step.rate);
+  step.result = update_within_memory(batches, step.rate);
   state_.drawn += options_.train.accumulate;
   state_.epoch = stream_->epoch();
   state_.batch = stream_->batch();
   if (state_.epoch != epoch) state_.epoch_ended = t;
-  step.fault = find_fault(step.learnt);
+  step.fault = find_fault(step.result);
   return step;
 }
 
 int64_t Trainer::part_tokens() const { return options_.batch.tokens / state_.parts; }
 
-// One update: with memory that is whole again, then without graphs and then in smaller parts, until
-// memory suffices.
-StepGraphs::Learnt Trainer::learn_or_take_less(const std::vector<PairBatch>& batches, double rate) {
+// Makes one update. If memory does not suffice, tries again: first after releasing unused memory,
+// then without graphs, then in smaller and smaller parts.
+StepGraphs::StepResult Trainer::update_within_memory(const std::vector<PairBatch>& batches,
+                                                     double rate) {
   for (int64_t tries = 0;; ++tries) {
     try {
       const bool whole = batches.size() == 1 && state_.parts == 1 && !task_.disturb;
-      if (!whole) return learn_from_parts(batches, rate);
+      if (!whole) return update_in_parts(batches, rate);
       const DropoutKey key{options_.train.seed, state_.drawn};
       return steps_.update(batches[0], key, state_.update + 1, rate);
     } catch (const Error& error) {
-      if (error.code() != Exit::memory || !take_less_memory(batches, error.what(), tries)) throw;
+      if (error.code() != ExitCode::memory || !reduce_memory(batches, error.what(), tries)) throw;
     } catch (const std::bad_alloc&) {
-      if (!take_less_memory(batches, "out of memory", tries)) throw;
+      if (!reduce_memory(batches, "out of memory", tries)) throw;
     }
   }
 }
 
-StepGraphs::Learnt Trainer::learn_from_parts(const std::vector<PairBatch>& batches, double rate) {
-  StepGraphs::Learnt learnt{{}, std::nan("")};
+StepGraphs::StepResult Trainer::update_in_parts(const std::vector<PairBatch>& batches,
+                                                double rate) {
+  StepGraphs::StepResult result{{}, std::nan("")};
   store_.gradients().fill(0);
   for (size_t k = 0; k < batches.size(); ++k) {
     DropoutKey key{options_.train.seed, state_.drawn + static_cast<int64_t>(k)};
     const auto add = [&](const PairBatch& batch) {
-      learnt.cost += steps_.add_gradient(batch, key);
+      result.cost += steps_.add_gradient(batch, key);
       key.seed += kPartSeeds;
     };
     if (state_.parts == 1) {
@@ -223,23 +226,22 @@ StepGraphs::Learnt Trainer::learn_from_parts(const std::vector<PairBatch>& batch
     }
   }
   if (task_.disturb) task_.disturb(state_.drawn + options_.train.accumulate, store_);
-  const double scale = 1 / static_cast<double>(learnt.cost.words);
-  if (std::isfinite(learnt.cost.loss))
-    learnt.norm = optimizer_.update({state_.update + 1, rate, scale});
-  return learnt;
+  const double scale = 1 / static_cast<double>(result.cost.words);
+  if (std::isfinite(result.cost.loss))
+    result.norm = optimizer_.update({state_.update + 1, rate, scale});
+  return result;
 }
 
-// False where a batch is a single pair already, or cut into such.
-bool Trainer::take_less_memory(const std::vector<PairBatch>& batches, const char* why,
-                               int64_t tries) {
+// Prepares the next try with less memory. Returns false if the parts are single pairs already.
+bool Trainer::reduce_memory(const std::vector<PairBatch>& batches, const char* why, int64_t tries) {
   if (tries == 0 && releases_ < kMostReleases) {
     ++releases_;
     steps_.release();
-    log_warning("{}; trying again with what earlier batches had left in pieces", why);
+    log_warning("{}; releasing unused memory and trying again", why);
     return true;
   }
-  if (steps_.give_up_graphs()) {
-    log_warning("{}; steps are no longer replayed, which took memory", why);
+  if (steps_.disable_graphs()) {
+    log_warning("{}; disabling CUDA graphs to save memory", why);
     return true;
   }
   const int64_t before = part_tokens();
@@ -248,13 +250,13 @@ bool Trainer::take_less_memory(const std::vector<PairBatch>& batches, const char
   });
   if (whole || before < 2) return false;
   state_.parts *= 2;
-  log_warning("batch of {} tokens: {}; continuing with {}", with_commas(before), why,
+  log_warning("batch of {} tokens: {}; continuing with parts of {}", with_commas(before), why,
               with_commas(part_tokens()));
   return true;
 }
 
-std::string Trainer::find_fault(const StepGraphs::Learnt& learnt) const {
-  if (std::isfinite(learnt.norm) && std::isfinite(learnt.cost.loss)) return {};
+std::string Trainer::find_fault(const StepGraphs::StepResult& result) const {
+  if (std::isfinite(result.norm) && std::isfinite(result.cost.loss)) return {};
   const char* const what = " is not finite";
   if (const auto* p = first_not_finite(store_, store_.values())) return "weight " + p->name + what;
   if (const auto* p = first_not_finite(store_, store_.gradients()))
@@ -262,8 +264,8 @@ std::string Trainer::find_fault(const StepGraphs::Learnt& learnt) const {
   return std::string("loss") + what;
 }
 
-void Trainer::count(const Step& step) {
-  const Cost& cost = step.learnt.cost;
+void Trainer::record(const Step& step) {
+  const BatchCost& cost = step.result.cost;
   const int64_t t = state_.update + 1, words = cost.words;
   state_.update = t;
   state_.finished = false;
@@ -273,7 +275,7 @@ void Trainer::count(const Step& step) {
   state_.words += words;
   state_.guided += cost.guided;
   state_.guided_words += cost.guided_words;
-  const double norm = per_word(step.learnt.norm, words);
+  const double norm = per_word(step.result.norm, words);
   const UpdateReport report{.update = t,
                             .updates = updates_in_all(),
                             .epoch = epoch_of_last_update(),
@@ -290,21 +292,21 @@ void Trainer::log_training(double rate, double norm) {
   const auto now = std::chrono::steady_clock::now();
   const double seconds = std::chrono::duration<double>(now - logged_).count();
   logged_ = now;
-  Metrics metrics{.kind = "train",
-                  .values = {{"loss", per_word(state_.loss, state_.words)},
-                             {"ppl", std::exp(per_word(state_.nll, state_.words))},
-                             {"lr", rate},
-                             {"norm", norm},
-                             {"skipped", static_cast<double>(state_.skipped)}},
-                  .wall = {{"words_per_s", static_cast<double>(state_.words) / seconds}}};
+  MetricsLine metrics{.kind = "train",
+                      .values = {{"loss", per_word(state_.loss, state_.words)},
+                                 {"ppl", std::exp(per_word(state_.nll, state_.words))},
+                                 {"lr", rate},
+                                 {"norm", norm},
+                                 {"skipped", static_cast<double>(state_.skipped)}},
+                      .wall = {{"words_per_s", static_cast<double>(state_.words) / seconds}}};
   if (state_.guided_words > 0)
     metrics.values.push_back({"guided", per_word(state_.guided, state_.guided_words)});
-  tell(std::move(metrics));
+  notify(std::move(metrics));
   state_.loss = state_.nll = state_.guided = 0;
   state_.words = state_.guided_words = 0;
 }
 
-void Trainer::tell(Metrics metrics) {
+void Trainer::notify(MetricsLine metrics) {
   metrics.update = state_.update;
   metrics.epoch = epoch_of_last_update();
   metrics.wall.push_back({"time", static_cast<double>(std::time(nullptr))});
@@ -321,21 +323,21 @@ void Trainer::skip(const Step& step) {
 
 void Trainer::roll_back(const Step& step) {
   skip(step);
-  const std::string where = step.fault + "; sentences of lines " + list_lines(lines_);
-  check(state_.rollbacks < kMostRollbacks, Exit::diverged, "training diverged at update ",
-        state_.update + 1, " after going back ", kMostRollbacks, " times: ", where,
-        "; lower schedule.lr, raise schedule.warmup or set optimizer.clip");
-  const auto good = restore_newest(checkpoints_, due_checkpoints(state_.update), store_, optimizer_,
-                                   task_.identity);
-  check(good.has_value(), Exit::diverged, "training diverged at update ", state_.update + 1,
-        " and there is no checkpoint to go back to: ", where);
+  const std::string where = step.fault + " (sentences of lines " + list_lines(lines_) +
+                            "); lower schedule.lr, raise schedule.warmup or set optimizer.clip";
+  check(state_.rollbacks < kMostRollbacks, ExitCode::diverged, "training diverged at update ",
+        state_.update + 1, " after ", kMostRollbacks, " rollbacks: ", where);
+  const auto good = restore_newest(checkpoints_, scheduled_checkpoints(state_.update), store_,
+                                   optimizer_, task_.identity);
+  check(good.has_value(), ExitCode::diverged, "training diverged at update ", state_.update + 1,
+        ", and there is no checkpoint to roll back to: ", where);
   ++state_.rollbacks;
-  go_back(step, *good);
+  restart_from(*good, step);
 }
 
-// Weights and moments are those of `good` already. The data goes on from here: the bad batches are
-// over.
-void Trainer::go_back(const Step& step, const Restored& good) {
+// Sets the state to that of `good`, whose weights and moments are in place already. The position in
+// the data does not go back, so that the run does not see the bad batches again.
+void Trainer::restart_from(const RestoredCheckpoint& good, const Step& step) {
   parameters_changed();
   TrainState state = good.state;
   state.epoch = state_.epoch;
@@ -344,12 +346,12 @@ void Trainer::go_back(const Step& step, const Restored& good) {
   state.skipped = state_.skipped;
   state.rollbacks = state_.rollbacks;
   state.rises = state_.rises;
-  // Of what was left out after it was saved it may know or not: a run that was stopped saves again.
+  // The checkpoint may include skipped updates or not, because a stopped run saves it again.
   state.skipped_in_a_row = 0;
   state.epoch_ended = std::min(state_.epoch_ended, state.update);
   state.rate_factor = state_.rate_factor * kSlowerAfterRollback;
   state.parts = state_.parts;
-  log_warning("{}: {}back to update {}, learning rate × {}", step.fault,
+  log_warning("{}: {}rolled back to update {}, learning rate × {}", step.fault,
               good.skipped.empty() ? "" : good.skipped + "; ", state.update, state.rate_factor);
   state_ = state;
   for (auto& observer : observers_) observer->began(state_);
@@ -360,39 +362,40 @@ void Trainer::go_back(const Step& step, const Restored& good) {
       if (number > state_.update) files->remove(number);  // undone
 }
 
-// Goes back to weights from before the loss rose. False where there are none any more, or where
-// going back has not helped: then the new loss becomes the usual one.
+// Rolls back to weights from before the loss rose. Returns false if there are none, or if earlier
+// rollbacks have not helped. Then the new loss becomes the usual one.
 bool Trainer::undo_rise(const Step& step) {
   const SpikeWatch watch = std::exchange(state_.watch, {});
   Step rise = step;
-  rise.fault = fmt::format("loss {:.3f} for {} updates is more than {:.3f}, usual is {:.3f}",
+  rise.fault = fmt::format("loss {:.3f} is too high: {} updates above {:.3f}, the mean is {:.3f}",
                            loss_per_word(step), watch.high, watch.limit(), watch.mean);
-  // The first loss that was too high is of weights that one update, seen as good, had spoilt.
+  // The update before the first high loss looked good, but it had already spoilt the weights.
   std::string why_not;
   const auto good = restore_before_rise(state_.update - watch.high, &why_not);
   if (!good) {
-    log_warning("{}; {}, training goes on", rise.fault, why_not);
+    log_warning("{}; {}, training continues", rise.fault, why_not);
     return false;
   }
   skip(rise);
   ++state_.rises;
-  go_back(rise, *good);
+  restart_from(*good, rise);
   return true;
 }
 
-// Sets the weights only where it returns something.
-std::optional<Restored> Trainer::restore_before_rise(int64_t latest, std::string* why_not) {
+// Changes the weights only if it returns a checkpoint.
+std::optional<RestoredCheckpoint> Trainer::restore_before_rise(int64_t latest,
+                                                               std::string* why_not) {
   if (state_.rises >= kMostRises) {
-    *why_not = fmt::format("going back {} times has not helped", kMostRises);
+    *why_not = fmt::format("{} rollbacks have not helped", kMostRises);
     return {};
   }
-  *why_not = "there is no checkpoint from before it to go back to";
+  *why_not = "there is no checkpoint from before the rise";
   try {
-    return restore_newest(checkpoints_, due_checkpoints(latest), store_, optimizer_,
+    return restore_newest(checkpoints_, scheduled_checkpoints(latest), store_, optimizer_,
                           task_.identity);
   } catch (const Error& error) {
-    if (error.code() != Exit::model) throw;
-    *why_not = "the checkpoints from before it are damaged";
+    if (error.code() != ExitCode::model) throw;
+    *why_not = "the checkpoints from before the rise are damaged";
     return {};
   }
 }

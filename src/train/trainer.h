@@ -11,18 +11,18 @@
 #include <vector>
 
 #include "models/model.h"
+#include "train/batch_prefetch.h"
 #include "train/checkpoint.h"
 #include "train/gradient.h"
 #include "train/observer.h"
 #include "train/optimizer.h"
-#include "train/options.h"
 #include "train/step_graphs.h"
-#include "train/stream.h"
+#include "train/train_options.h"
 #include "train/validation.h"
 
 namespace fovea {
 
-// What a run works on. All references must outlive the Trainer.
+// The input and the callbacks of a Trainer. All references must outlive the Trainer.
 struct TrainTask {
   const TrainOptions& options;
   Model& model;  // with gradients allocated
@@ -30,74 +30,74 @@ struct TrainTask {
   const HeldOut& valid;
   const HeldOut& test;
   std::string directory;  // exists and is locked
-  Identity identity;      // what a checkpoint must have been made with
+  RunIdentity identity;   // checkpoints must have this identity
   ResumeMode resume = ResumeMode::exact;
-  std::vector<StoreRange> frozen = {};  // parameters that stay as they are
+  std::vector<StoreRange> frozen = {};  // parameters that training does not change
 
   TranslateLines translate;
-  std::function<void()> write_model;  // the model's weights become those of the directory
-  std::function<void()> read_model;   // and back
+  std::function<void()> write_model;  // writes the model's weights to the directory
+  std::function<void()> read_model;   // reads the model's weights from the directory
 
-  // Asked between two updates: a checkpoint now, please.
+  // Called between two updates. True requests a checkpoint now; the call clears the request.
   std::function<bool()> save_requested = [] { return false; };
-  // For tests: may change gradients and weights before an update is judged.
+  // For tests: may change gradients and weights before the update is checked.
   std::function<void(int64_t drawn, ParameterStore& store)> disturb = nullptr;
 };
 
 enum class RunOutcome { finished, interrupted };
 
-// Whether the updates, epochs or validations that the options allow are used up.
+// Whether the run has reached its limit of updates, epochs or validations without a new best.
 bool at_the_end(const TrainOptions& options, const TrainState& state);
 
-// Trains a model: the same task leads to the same bits, however often it is interrupted between
-// its first and its last update, unless memory was short.
+// The training loop with validation, checkpoints and recovery from faults. The same task gives the
+// same bits, however often it is interrupted and resumed, unless memory was short.
 class Trainer {
  public:
   Trainer(TrainTask task, Observers observers);
 
   // Resumes from the newest checkpoint of the directory and runs to the end or to a signal. Throws
-  // Exit::files if the first save fails, or three in a row later; Exit::diverged if going back to
-  // the last good weights did not help; Exit::data if the checkpoint is of other data.
+  // ExitCode::files if the first save fails, or later three in a row. Throws ExitCode::diverged if
+  // rollbacks did not help. Throws ExitCode::data if the checkpoint has another identity.
   RunOutcome run();
 
-  // Makes the first update of a new run in memory alone, without any file, and throws if it fails.
-  // Afterwards the trainer and its model are of no use.
+  // Makes the first update of a new run without writing any file, and throws if it fails.
+  // Afterwards the trainer and its model must not be used for training.
   void try_update();
 
   const TrainState& state() const { return state_; }
 
  private:
   struct Step {
-    StepGraphs::Learnt learnt = {};
+    StepGraphs::StepResult result = {};
     double rate = 0;
-    std::string fault;  // empty: all is well, and the weights are updated
+    std::string fault;  // empty: no fault, and the weights are updated
   };
 
   void begin();
-  void resume(const Restored& restored);
+  void resume(const RestoredCheckpoint& restored);
   void check_free_space() const;
   void make_update();
   Step compute();
   static double loss_per_word(const Step& step);
-  StepGraphs::Learnt learn_or_take_less(const std::vector<PairBatch>& batches, double rate);
-  StepGraphs::Learnt learn_from_parts(const std::vector<PairBatch>& batches, double rate);
-  bool take_less_memory(const std::vector<PairBatch>& batches, const char* why, int64_t tries);
+  StepGraphs::StepResult update_within_memory(const std::vector<PairBatch>& batches, double rate);
+  StepGraphs::StepResult update_in_parts(const std::vector<PairBatch>& batches, double rate);
+  bool reduce_memory(const std::vector<PairBatch>& batches, const char* why, int64_t tries);
   int64_t part_tokens() const;
-  std::string find_fault(const StepGraphs::Learnt& learnt) const;
-  void count(const Step& step);
+  std::string find_fault(const StepGraphs::StepResult& result) const;
+  void record(const Step& step);
   void skip(const Step& step);
   void roll_back(const Step& step);
   bool undo_rise(const Step& step);
-  std::optional<Restored> restore_before_rise(int64_t latest, std::string* why_not);
-  void go_back(const Step& step, const Restored& good);
-  std::vector<int64_t> due_checkpoints(int64_t latest) const;
-  void note_passing();
-  void remove_passing();
+  std::optional<RestoredCheckpoint> restore_before_rise(int64_t latest, std::string* why_not);
+  void restart_from(const RestoredCheckpoint& good, const Step& step);
+  std::vector<int64_t> scheduled_checkpoints(int64_t latest) const;
+  void find_expendable();
+  void remove_expendable();
   void log_training(double rate, double norm);
 
   bool at_the_end() const { return fovea::at_the_end(options_, state_); }
-  // The update at which train.updates or train.epochs end the run, as far as it is known: the
-  // batches of epochs differ by a few. 0: neither does.
+  // The update at which train.updates or train.epochs end the run. For epochs this is an estimate,
+  // because the number of batches per epoch varies slightly. 0: neither of them is set.
   int64_t updates_in_all() const;
   int64_t epoch_of_last_update() const;  // from 1
   bool validation_due() const;
@@ -105,14 +105,15 @@ class Trainer {
   bool save_asked();
   void validate();
   void validate_or_save();
-  std::optional<std::vector<Metric>> measured(const HeldOut& text, const ValidOptions& options);
-  void judge(const std::vector<Metric>& values);
+  std::optional<std::vector<MetricValue>> measured(const HeldOut& text,
+                                                   const ValidOptions& options);
+  void keep_if_best(const std::vector<MetricValue>& values);
   void save();
-  bool attempt(const std::function<void()>& write);
+  bool try_write(const std::function<void()>& write);
   void finish();
   void average();
   bool test();
-  void tell(Metrics metrics);
+  void notify(MetricsLine metrics);
 
   TrainTask task_;
   const TrainOptions& options_;
@@ -123,14 +124,14 @@ class Trainer {
   FileSeries checkpoints_, snapshots_;
   TrainState state_;
   std::unique_ptr<BatchStream> stream_;
-  std::vector<int64_t> lines_;  // where the sentences of the current update came from
+  std::vector<int64_t> lines_;  // line numbers of the sentences of the current update
   static constexpr int64_t kNone = -1;
   int64_t save_tried_ = kNone, failed_saves_ = 0, logged_save_ = kNone;
-  bool ever_saved_ = false;    // the directory holds a checkpoint of this run
-  std::set<int64_t> passing_;  // checkpoints to remove after the next: see note_passing()
-  int64_t releases_ = 0;       // of memory that did not suffice
+  bool ever_saved_ = false;       // the directory holds a checkpoint of this run
+  std::set<int64_t> expendable_;  // checkpoints to remove after the next save: find_expendable()
+  int64_t releases_ = 0;          // number of times that unused memory was released
   int64_t valid_tokens_ =
-      std::numeric_limits<int64_t>::max();  // of a batch that memory suffices for
+      std::numeric_limits<int64_t>::max();  // tokens of a validation batch that fits into memory
   std::chrono::steady_clock::time_point logged_;
 };
 

@@ -14,8 +14,8 @@ constexpr double kMebibyte = 1 << 20;
 
 }  // namespace
 
-// Sets state_ to the state of a checkpoint whose weights are in the store already.
-void Trainer::resume(const Restored& restored) {
+// Sets state_ to the state of a checkpoint. Its weights are in the store already.
+void Trainer::resume(const RestoredCheckpoint& restored) {
   state_ = restored.state;
   ever_saved_ = true;
   save_tried_ = state_.update;
@@ -24,16 +24,16 @@ void Trainer::resume(const Restored& restored) {
   log_info("{}resumed from update {}", before, state_.update);
   if (restored.changed.empty()) return;
   log_warning(
-      "--resume-anyway: {}; the result is not that of an uninterrupted run, and the epoch begins "
-      "again",
+      "--resume-anyway: {}; the result differs from that of an uninterrupted run; if the text or "
+      "the batches differ, the epoch starts again",
       restored.changed);
-  save_tried_ = kNone;  // the next run compares with these settings
+  save_tried_ = kNone;  // saves again, because the next run compares with these settings
   state_.save_waits = true;
   state_.finished = false;
 }
 
-// A run that cannot save its first checkpoint would train for nothing. Some file systems do not
-// know their size: then the first save decides.
+// A run that cannot save its first checkpoint would lose its work. Some file systems do not report
+// their size; then the first save finds out.
 void Trainer::check_free_space() const {
   std::error_code error;
   const auto space = std::filesystem::space(task_.directory, error);
@@ -44,8 +44,8 @@ void Trainer::check_free_space() const {
   const double most = one * static_cast<double>(options_.checkpoint.keep + 1) +
                       weights * static_cast<double>(options_.train.average + 2);
   const std::string found = fmt::format("{}: {:.1f} MiB are free", task_.directory, available);
-  check(available >= one, Exit::files, found, ", a checkpoint needs ", fmt::format("{:.1f}", one),
-        " MiB; free some space, or choose another directory with -o");
+  check(available >= one, ExitCode::files, found, ", a checkpoint needs ",
+        fmt::format("{:.1f}", one), " MiB; free some space, or choose another directory with -o");
   if (available < most)
     log_warning(
         "{}, this run needs up to {:.1f} MiB ({} checkpoints of {:.1f}); free some space, or "
@@ -53,28 +53,30 @@ void Trainer::check_free_space() const {
         found, most, options_.checkpoint.keep + 1, one);
 }
 
-// What a run that nobody asked to stop or to save could go back to as well.
-std::vector<int64_t> Trainer::due_checkpoints(int64_t latest) const {
+// Returns the checkpoints up to `latest` that an uninterrupted run would have too. A rollback uses
+// only these, so that interruptions do not change the result.
+std::vector<int64_t> Trainer::scheduled_checkpoints(int64_t latest) const {
   std::vector<int64_t> updates = checkpoints_.numbers();
-  std::erase_if(updates, [&](int64_t n) { return n > latest || passing_.contains(n); });
+  std::erase_if(updates, [&](int64_t n) { return n > latest || expendable_.contains(n); });
   return updates;
 }
 
-// Checkpoints that an uninterrupted run would not have, damaged ones, and ones of another identity:
-// kept until there is a newer one, never gone back to, and not among the checkpoint.keep.
-void Trainer::note_passing() {
+// Finds checkpoints that an uninterrupted run would not have, damaged ones, and those of another
+// identity. They are kept until the next save, are never rolled back to, and do not count for
+// checkpoint.keep.
+void Trainer::find_expendable() {
   for (const int64_t update : checkpoints_.numbers()) {
     const auto note = note_of(checkpoints_.path(update));
-    const bool damaged = !note || update > state_.update;  // a newer one was passed over
+    const bool damaged = !note || update > state_.update;  // restoring skipped newer ones
     if (damaged || note->state.asked || !difference(note->identity, task_.identity).empty())
-      passing_.insert(update);
+      expendable_.insert(update);
   }
 }
 
-void Trainer::remove_passing() {
-  passing_.erase(state_.update);  // written anew
-  for (const int64_t update : std::exchange(passing_, {})) checkpoints_.remove(update);
-  if (state_.asked) passing_.insert(state_.update);
+void Trainer::remove_expendable() {
+  expendable_.erase(state_.update);  // has just been overwritten
+  for (const int64_t update : std::exchange(expendable_, {})) checkpoints_.remove(update);
+  if (state_.asked) expendable_.insert(state_.update);
 }
 
 void Trainer::save() {
@@ -84,22 +86,23 @@ void Trainer::save() {
     return roll_back({.fault = "weight " + p->name + " is not finite"});
   }
   for (auto& observer : observers_) observer->saving();
-  const bool saved = attempt([&] {
+  const bool saved = try_write([&] {
     write_checkpoint(checkpoints_.path(state_.update), {state_, task_.identity}, store_,
                      optimizer_);
   });
   if (!saved) return;
   if (std::exchange(logged_save_, state_.update) != state_.update)
     log_info("saved update {}", state_.update);
-  remove_passing();
-  if (state_.asked) return;           // what is due is kept as if it were not there
-  if (state_.watch.high > 0) return;  // an older one may have to undo this one
-  // What these weights cost is known after the next update: until then one more can be needed.
+  remove_expendable();
+  if (state_.asked) return;           // a requested checkpoint does not replace a scheduled one
+  if (state_.watch.high > 0) return;  // the loss may be rising: a rollback may need an older one
+  // The loss of these weights is known only after the next update. Until then keep one more.
   const int64_t fewest = at_the_end() ? 1 : 2;
   checkpoints_.prune(state_.update, std::max(options_.checkpoint.keep, fewest));
 }
 
-bool Trainer::attempt(const std::function<void()>& write) {
+// Returns false if the write failed and the run can continue without it.
+bool Trainer::try_write(const std::function<void()>& write) {
   try {
     write();
     failed_saves_ = 0;
@@ -107,7 +110,7 @@ bool Trainer::attempt(const std::function<void()>& write) {
     return true;
   } catch (const Error& error) {
     const bool last = !ever_saved_ || at_the_end() || stop_requested();
-    if (error.code() != Exit::files || last || ++failed_saves_ >= kMostFailedSaves) throw;
+    if (error.code() != ExitCode::files || last || ++failed_saves_ >= kMostFailedSaves) throw;
     log_warning("{}; training continues, and the next save tries again", error.what());
     return false;
   }

@@ -7,7 +7,7 @@
 
 #include "support/tiny_training.h"
 #include "temporary.h"
-#include "train/parts.h"
+#include "train/split_batch.h"
 
 namespace fovea {
 namespace {
@@ -16,7 +16,7 @@ TEST_F(TrainerTest, LearnsAndWritesWhatItShould) {
   EXPECT_EQ(train("a"), RunOutcome::finished);
   EXPECT_EQ(state_.update, 60);
   EXPECT_TRUE(state_.finished);
-  const std::vector<Metrics> log = read_metrics(directory("a") + "/metrics.jsonl");
+  const std::vector<MetricsLine> log = read_metrics(directory("a") + "/metrics.jsonl");
   ASSERT_GT(log.size(), 10u);
   EXPECT_EQ(log.back().kind, "average");
   EXPECT_LT(*log.back().value("ppl"), 6);
@@ -150,7 +150,7 @@ TEST_F(TrainerTest, AllCheckpointsDamagedIsAnError) {
     train("a");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Exit::model);
+    EXPECT_EQ(error.code(), ExitCode::model);
     EXPECT_NE(std::string(error.what()).find("--restart"), std::string::npos);
   }
 }
@@ -161,7 +161,7 @@ TEST_F(TrainerTest, OtherDataIsRefusedByName) {
     train("a", nullptr, {{"data", "2"}});
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Exit::data);
+    EXPECT_EQ(error.code(), ExitCode::data);
     EXPECT_NE(std::string(error.what()).find("data was 1, now it is 2"), std::string::npos);
   }
 }
@@ -195,7 +195,7 @@ TEST_F(TrainerTest, ABrokenWeightRollsBack) {
     EXPECT_EQ(state_.rate_factor, 0.5);
     EXPECT_EQ(state_.update, 60);
     EXPECT_EQ(state_.skipped, at == used ? 10 : 1);
-    const std::vector<Metrics> log = read_metrics(directory(name) + "/metrics.jsonl");
+    const std::vector<MetricsLine> log = read_metrics(directory(name) + "/metrics.jsonl");
     for (size_t i = 1; i < log.size(); ++i) EXPECT_GE(log[i].update, log[i - 1].update);
   }
 }
@@ -209,7 +209,7 @@ TEST_F(TrainerTest, LastingDivergenceEndsWithTheTensorAndTheLines) {
     });
     FAIL();
   } catch (const Error& error) {
-    EXPECT_EQ(error.code(), Exit::diverged);
+    EXPECT_EQ(error.code(), ExitCode::diverged);
     const std::string text = error.what();
     EXPECT_NE(text.find("gradient of rest"), std::string::npos) << text;
     EXPECT_NE(text.find("sentences of lines"), std::string::npos) << text;
@@ -238,7 +238,8 @@ TEST_F(TrainerTest, TooLittleMemoryMeansSmallerParts) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(train("small"), RunOutcome::finished);
   const std::string log = testing::internal::GetCapturedStderr();
-  EXPECT_NE(log.find("batch of 40 tokens: out of memory; continuing with 20"), std::string::npos)
+  EXPECT_NE(log.find("batch of 40 tokens: out of memory; continuing with parts of 20"),
+            std::string::npos)
       << log;
   EXPECT_EQ(state_.parts, 2);
   EXPECT_EQ(state_.update, 60);
@@ -275,7 +276,7 @@ TEST_F(TrainerTest, TooLittleMemoryForOnePairEndsTheRun) {
   });
   request_stop(0);
   most_ = 3;
-  message_of(Exit::memory, [&] { train("a"); });
+  message_of(ExitCode::memory, [&] { train("a"); });
   most_ = 1000;
   EXPECT_EQ(train("a"), RunOutcome::finished);  // nothing was lost
   EXPECT_EQ(state_.parts, 1);
@@ -287,7 +288,7 @@ TEST_F(TrainerTest, TooLittleMemoryToValidateMeansSmallerBatches) {
   testing::internal::CaptureStderr();
   EXPECT_EQ(train("small"), RunOutcome::finished);
   const std::string log = testing::internal::GetCapturedStderr();
-  EXPECT_NE(log.find("validation with batches of 40 tokens: out of memory; trying half of it"),
+  EXPECT_NE(log.find("validation with batches of 40 tokens: out of memory; trying half that size"),
             std::string::npos)
       << log;
   EXPECT_EQ(state_.parts, 1);  // updates had enough
@@ -303,7 +304,7 @@ TEST_F(TrainerTest, TooLittleMemoryToTranslateMeansSmallerBatches) {
   std::vector<int64_t> asked;
   translate_ = [&](const Model&, const Lines& lines, int64_t most) {
     asked.push_back(most);
-    check(most <= 25, Exit::memory, "out of memory");
+    check(most <= 25, ExitCode::memory, "out of memory");
     return lines;
   };
   EXPECT_EQ(train("a"), RunOutcome::finished);
@@ -315,7 +316,7 @@ TEST_F(TrainerTest, TooLittleMemoryToTranslateMeansSmallerBatches) {
 TEST_F(TrainerTest, TooLittleMemoryToValidateLosesNoUpdate) {
   options_.checkpoint.every = 0;
   most_read_ = 1;
-  message_of(Exit::memory, [&] { train("a"); });
+  message_of(ExitCode::memory, [&] { train("a"); });
   EXPECT_EQ(checkpoints("a").numbers().back(), options_.valid.every);
 }
 
@@ -356,7 +357,7 @@ TEST_F(TrainerTest, ShortEpochsAreNotValidatedEach) {
   const auto validated = [&](const std::string& name) {
     train(name);
     std::vector<int64_t> updates;
-    for (const Metrics& line : read_metrics(directory(name) + "/metrics.jsonl"))
+    for (const MetricsLine& line : read_metrics(directory(name) + "/metrics.jsonl"))
       if (line.kind == "valid") updates.push_back(line.update);
     return updates;
   };

@@ -5,16 +5,16 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "ops/matmul.h"
-#include "train/average.h"
+#include "train/checkpoint_average.h"
 #include "train/trainer.h"
 
 namespace fovea {
 namespace {
 
-constexpr int64_t kFewestTokens = 16;  // of a batch for validation that is cut in half
+constexpr int64_t kFewestTokens = 16;  // smaller validation batches are not halved
 
-double named(const std::vector<Metric>& values, const std::string& name) {
-  const auto at = std::ranges::find(values, name, &Metric::name);
+double named(const std::vector<MetricValue>& values, const std::string& name) {
+  const auto at = std::ranges::find(values, name, &MetricValue::name);
   return at == values.end() ? std::nan("") : at->value;
 }
 
@@ -25,21 +25,21 @@ bool better(const std::string& metric, double value, std::optional<double> best)
 
 }  // namespace
 
-// In smaller and smaller batches until memory suffices.
-std::optional<std::vector<Metric>> Trainer::measured(const HeldOut& text,
-                                                     const ValidOptions& options) {
+// Measures the model. Halves the batches until memory suffices.
+std::optional<std::vector<MetricValue>> Trainer::measured(const HeldOut& text,
+                                                          const ValidOptions& options) {
   for (valid_tokens_ = std::min(valid_tokens_, part_tokens());; valid_tokens_ /= 2) {
     std::string why = "out of memory";
     try {
       return measure(task_.model, text, options, valid_tokens_, task_.translate, stop_requested);
     } catch (const Error& error) {
-      if (error.code() != Exit::memory || valid_tokens_ < kFewestTokens) throw;
+      if (error.code() != ExitCode::memory || valid_tokens_ < kFewestTokens) throw;
       why = error.what();
     } catch (const std::bad_alloc&) {
       if (valid_tokens_ < kFewestTokens) throw;
     }
-    steps_.give_up_graphs();
-    log_warning("validation with batches of {} tokens: {}; trying half of it",
+    steps_.disable_graphs();
+    log_warning("validation with batches of {} tokens: {}; trying half that size",
                 with_commas(valid_tokens_), why);
   }
 }
@@ -47,30 +47,30 @@ std::optional<std::vector<Metric>> Trainer::measured(const HeldOut& text,
 void Trainer::validate() {
   const auto begin = std::chrono::steady_clock::now();
   const BorrowedValues averaged(store_, optimizer_.ema());
-  std::vector<Metric> values;
+  std::vector<MetricValue> values;
   if (!task_.valid.empty()) {
     for (auto& observer : observers_) observer->validating();
     const auto found = measured(task_.valid, options_.valid);
-    if (!found) return;  // asked to stop: it will be done on resuming
+    if (!found) return;  // asked to stop: the resumed run validates again
     values = *found;
   }
   if (options_.train.average > 1 &&
-      attempt([&] { write_weights(snapshots_.path(state_.update), store_); }))
+      try_write([&] { write_weights(snapshots_.path(state_.update), store_); }))
     snapshots_.prune(state_.update, options_.train.average);
   state_.validated = state_.update;
-  save_tried_ = kNone;  // a checkpoint of this update would not know of it
-  judge(values);
-  if (!values.empty()) tell({.kind = "valid", .values = values});
+  save_tried_ = kNone;  // an earlier checkpoint of this update does not include the validation
+  keep_if_best(values);
+  if (!values.empty()) notify({.kind = "valid", .values = values});
   logged_ += std::chrono::steady_clock::now() - begin;  // not counted in words per second
 }
 
-// Keeps the model if it is the best so far.
-void Trainer::judge(const std::vector<Metric>& values) {
+// Writes the model if it is the best so far.
+void Trainer::keep_if_best(const std::vector<MetricValue>& values) {
   const std::string& metric = options_.valid.stop_metric;
   const double value = named(values, metric);
   const bool best = values.empty() || better(metric, value, state_.best);
   state_.since_best = best ? 0 : state_.since_best + 1;
-  if (!best || !attempt(task_.write_model)) return;
+  if (!best || !try_write(task_.write_model)) return;
   if (!values.empty()) state_.best = value;
   state_.best_update = state_.update;
 }
@@ -82,7 +82,7 @@ void Trainer::finish() {
     return;
   }
   {
-    const BorrowedValues training(store_, store_.values());  // put back for the checkpoint below
+    const BorrowedValues training(store_, store_.values());  // restored for the checkpoint below
     average();
     state_.finished = test();
   }
@@ -91,7 +91,7 @@ void Trainer::finish() {
   save();
 }
 
-// The mean of the last snapshots becomes the model unless a single one was better.
+// Makes the mean of the last snapshots the model, unless the best single one is better.
 void Trainer::average() {
   std::vector<std::string> paths;
   for (const int64_t number : snapshots_.numbers())
@@ -100,7 +100,7 @@ void Trainer::average() {
   if (paths.size() > most) paths.erase(paths.begin(), paths.end() - options_.train.average);
   if (paths.size() < 2) return;
   const BorrowedValues averaged(store_, mean_weights(paths, store_));
-  std::vector<Metric> values;
+  std::vector<MetricValue> values;
   if (!task_.valid.empty()) {
     const auto found = measured(task_.valid, options_.valid);
     if (!found) return;
@@ -109,13 +109,13 @@ void Trainer::average() {
   const std::string& metric = options_.valid.stop_metric;
   const bool best = values.empty() || better(metric, named(values, metric), state_.best);
   values.push_back({"snapshots", static_cast<double>(paths.size())});
-  tell({.kind = "average", .values = values});
-  log_info("the model is {}", best ? "the average of the last snapshots"
-                                   : fmt::format("that of update {}", state_.best_update));
-  if (best) attempt(task_.write_model);
+  notify({.kind = "average", .values = values});
+  log_info("the final model is {}", best ? "the average of the last snapshots"
+                                         : fmt::format("that of update {}", state_.best_update));
+  if (best) try_write(task_.write_model);
 }
 
-// False where the program was asked to stop first.
+// Returns false if the program was asked to stop before the end.
 bool Trainer::test() {
   if (stop_requested() || task_.test.empty()) return !stop_requested();
   task_.read_model();
@@ -123,7 +123,7 @@ bool Trainer::test() {
   ValidOptions options = options_.valid;
   options.metrics = options_.test_metrics();
   const auto values = measured(task_.test, options);
-  if (values) tell({.kind = "test", .values = *values});
+  if (values) notify({.kind = "test", .values = *values});
   return values.has_value();
 }
 

@@ -5,13 +5,13 @@
 #include <set>
 
 #include "base/random.h"
-#include "decode/package.h"
-#include "decode/translate.h"
+#include "decode/model_bundle.h"
+#include "decode/translator.h"
 #include "eval/chrf.h"
-#include "ops/matmul_kernel.h"
+#include "gemm/gemm_kernel.h"
 #include "support/whole_run.h"
 #include "temporary.h"
-#include "train/metrics.h"
+#include "train/training_metrics.h"
 
 namespace fovea {
 namespace {
@@ -48,7 +48,7 @@ class ValidatedRun : public ::testing::Test {
 
   // What the model that was kept gives in a search of its own.
   double chrf_of(const std::string& name, const SearchOptions& search) const {
-    const Package package = load_package(folder_ / name);
+    const ModelBundle package = load_package(folder_ / name);
     const Translator translator({package.model.get()}, package.source, package.target,
                                 {.search = search, .warn = false});
     Lines found;

@@ -10,10 +10,10 @@
 namespace fovea {
 namespace {
 
-std::optional<Cost> total_cost(const Model& model, const Corpus& corpus, int64_t batch_tokens,
-                               const std::function<bool()>& stop) {
+std::optional<BatchCost> total_cost(const Model& model, const Corpus& corpus, int64_t batch_tokens,
+                                    const std::function<bool()>& stop) {
   const BatchPlan plan(corpus, {.tokens = batch_tokens}, 0);
-  Cost total;
+  BatchCost total;
   for (int64_t i = 0; i < plan.size(); ++i) {
     if (stop()) return {};
     total += cost_of(model, plan.batch(i));
@@ -21,7 +21,7 @@ std::optional<Cost> total_cost(const Model& model, const Corpus& corpus, int64_t
   return total;
 }
 
-// The word that each source's target begins with.
+// Returns the most probable first target word of each source.
 std::vector<int32_t> first_words(const Model& model, const PairBatch& batch) {
   const auto state = model.start({batch.source.ids, batch.source.offsets});
   const std::vector<int32_t> begin(static_cast<size_t>(batch.source.sentences()), kBos);
@@ -49,14 +49,14 @@ std::optional<double> accuracy(const Model& model, const Corpus& corpus, int64_t
 
 }  // namespace
 
-std::optional<std::vector<Metric>> measure(const Model& model, const HeldOut& text,
-                                           const ValidOptions& options, int64_t batch_tokens,
-                                           const TranslateLines& translate,
-                                           const std::function<bool()>& stop) {
-  const std::optional<Cost> cost = total_cost(model, text.corpus, batch_tokens, stop);
+std::optional<std::vector<MetricValue>> measure(const Model& model, const HeldOut& text,
+                                                const ValidOptions& options, int64_t batch_tokens,
+                                                const TranslateLines& translate,
+                                                const std::function<bool()>& stop) {
+  const std::optional<BatchCost> cost = total_cost(model, text.corpus, batch_tokens, stop);
   if (!cost) return {};
   const double loss = cost->nll / static_cast<double>(cost->words);
-  std::vector<Metric> values{{"loss", loss}, {"ppl", std::exp(loss)}};
+  std::vector<MetricValue> values{{"loss", loss}, {"ppl", std::exp(loss)}};
   if (options.wants("accuracy")) {
     const std::optional<double> right = accuracy(model, text.corpus, batch_tokens, stop);
     if (!right) return {};

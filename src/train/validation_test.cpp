@@ -4,7 +4,7 @@
 
 #include <cmath>
 
-#include "models/config.h"
+#include "models/model_config.h"
 
 namespace fovea {
 namespace {
@@ -12,20 +12,20 @@ namespace {
 // Finds the word that the source begins with most probable.
 class Echo : public Model {
  public:
-  Echo() : Model(Type::f32, Cpu{}) {}
+  Echo() : Model(ElementType::f32, Cpu{}) {}
   int64_t target_words() const override { return 8; }
   int64_t max_length() const override { return 100; }
-  BatchLoss loss(const Tokens&, const Tokens&, std::span<const int32_t> target_out,
+  BatchLoss loss(const TokenBatch&, const TokenBatch&, std::span<const int32_t> target_out,
                  double) const override {
     const std::vector<double> half(target_out.size(), std::log(0.5));
     const auto words = static_cast<int64_t>(half.size());
-    return {Tensor::of({1}, std::vector<double>{1}, Type::f32),
-            Tensor::of({words}, half, Type::f32)};
+    return {Tensor::of({1}, std::vector<double>{1}, ElementType::f32),
+            Tensor::of({words}, half, ElementType::f32)};
   }
   struct State : DecoderState {
     std::vector<int32_t> first;
   };
-  std::unique_ptr<DecoderState> start(const Tokens& source) const override {
+  std::unique_ptr<DecoderState> start(const TokenBatch& source) const override {
     auto state = std::make_unique<State>();
     for (int64_t b = 0; b < source.sentences(); ++b)
       state->first.push_back(
@@ -38,17 +38,18 @@ class Echo : public Model {
       EXPECT_EQ(words[i], kBos);
       scores[8 * i + static_cast<size_t>(static_cast<State&>(state).first[i])] = 2;
     }
-    return Tensor::of({static_cast<int64_t>(words.size()), 8}, scores, Type::f32);
+    return Tensor::of({static_cast<int64_t>(words.size()), 8}, scores, ElementType::f32);
   }
   void reorder(DecoderState&, std::span<const int32_t>) const override {}
-  std::vector<std::vector<AttentionMap>> attention(const Tokens&, const Tokens&) const override {
+  std::vector<std::vector<AttentionMap>> attention(const TokenBatch&,
+                                                   const TokenBatch&) const override {
     return {};
   }
 };
 
 HeldOut examples() {
   HeldOut text;
-  text.corpus = Corpus(Targets::labels);
+  text.corpus = Corpus(TargetKind::labels);
   const auto add = [&](std::vector<int32_t> words, int32_t label) {
     text.corpus.add(words, std::vector{label}, text.corpus.size() + 1);
   };

@@ -304,7 +304,7 @@ class ChartPicture {
 
 std::string svg_chart(const Chart& chart) {
   for (const Curve& curve : chart.curves)
-    check(curve.x.size() == curve.y.size(), Exit::data, "curve '", label(curve.name), "' has ",
+    check(curve.x.size() == curve.y.size(), ExitCode::data, "curve '", label(curve.name), "' has ",
           curve.x.size(), " x values but ", curve.y.size(), " y values");
   return ChartPicture(chart).draw();
 }

@@ -80,7 +80,7 @@ Numbers coordinates(const Axis& axis) {
 std::vector<std::array<double, 2>> principal_plane(const std::vector<Numbers>& points) {
   if (points.empty()) return {};
   for (const Numbers& p : points)
-    check(p.size() == points.front().size(), Exit::data, "points of ", points.front().size(),
+    check(p.size() == points.front().size(), ExitCode::data, "points of ", points.front().size(),
           " and of ", p.size(), " numbers cannot lie in one plane");
   const auto products = products_of_centred(points);
   const Axis first = largest(products, nullptr);

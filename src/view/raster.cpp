@@ -34,7 +34,7 @@ constexpr int kSuccess = 0, kNoMemory = 1;
 
 void* opened() {
   void* const found = dlopen("librsvg-2.so.2", RTLD_NOW | RTLD_LOCAL);
-  check(found != nullptr, Exit::files, "PNG pictures are painted by librsvg, which cannot be ",
+  check(found != nullptr, ExitCode::files, "PNG pictures are painted by librsvg, which cannot be ",
         "loaded (", dlerror(), "); install it (Debian: librsvg2-2), or write --svg instead");
   return found;
 }
@@ -67,7 +67,7 @@ struct Library {
   template <class Function>
   Function symbol(const char* name) const {
     void* const found = dlsym(handle, name);
-    check(found != nullptr, Exit::files, "this system's librsvg has no ", name,
+    check(found != nullptr, ExitCode::files, "this system's librsvg has no ", name,
           "; version 2.52 or later is needed for PNG pictures, or write --svg instead");
     return reinterpret_cast<Function>(found);
   }
@@ -81,7 +81,7 @@ const Library& library() {
 using Held = std::unique_ptr<void, void (*)(void*)>;
 
 void check_done(bool done, const GlibError* error) {
-  check(done, Exit::unexpected,
+  check(done, ExitCode::unexpected,
         "librsvg: ", error && error->message ? error->message : "no reason");
 }
 
@@ -96,7 +96,7 @@ int append(void* bytes, const unsigned char* data, unsigned count) {
 }
 
 void check_memory(bool there, const Rectangle& picture) {
-  check(there, Exit::memory, "there is no memory for a picture of ", picture.width, " × ",
+  check(there, ExitCode::memory, "there is no memory for a picture of ", picture.width, " × ",
         picture.height, " pixels (", std::ceil(picture.width * picture.height * 4 / (1 << 20)),
         " MiB); end other programs, write --svg instead of --png, or draw a shorter pair");
 }

@@ -40,7 +40,7 @@ TEST(Raster, SaysThatThereIsNoMemory) {
   if (dlsym(RTLD_DEFAULT, "__asan_init")) GTEST_SKIP() << "the sanitizer ends the program instead";
   EXPECT_TRUE(png_of(square(10)).starts_with("\x89PNG")) << "and librsvg is loaded";
   const LittleMemory limit;
-  const std::string said = message_of(Exit::memory, [] { png_of(square(16'000)); });
+  const std::string said = message_of(ExitCode::memory, [] { png_of(square(16'000)); });
   EXPECT_NE(said.find("32000 × 32000 pixels (3907 MiB)"), std::string::npos) << said;
   EXPECT_NE(said.find("--svg"), std::string::npos) << said;
   EXPECT_TRUE(png_of(square(10)).starts_with("\x89PNG"));

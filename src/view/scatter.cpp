@@ -90,7 +90,7 @@ class Placement {
 
 class ScatterPicture {
  public:
-  explicit ScatterPicture(const Scatter& scatter) : scatter_(scatter) {}
+  explicit ScatterPicture(const ScatterPlot& scatter) : scatter_(scatter) {}
 
   std::string draw() {
     styles();
@@ -206,13 +206,13 @@ class ScatterPicture {
     return text;
   }
 
-  const Scatter& scatter_;
+  const ScatterPlot& scatter_;
   std::vector<Placed> points_;
   Drawing drawing_;
 };
 
 }  // namespace
 
-std::string svg_scatter(const Scatter& scatter) { return ScatterPicture(scatter).draw(); }
+std::string svg_scatter(const ScatterPlot& scatter) { return ScatterPicture(scatter).draw(); }
 
 }  // namespace fovea

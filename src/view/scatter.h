@@ -14,13 +14,13 @@ struct ScatterPoint {
 };
 
 // Points in a plane, such as a map of words.
-struct Scatter {
+struct ScatterPlot {
   std::string title, note;
   std::vector<ScatterPoint> points;
 };
 
 // The map as an SVG file, both axes on one scale, each point with its name beside it. Names move
 // out of each other's way; a name that has moved far is joined to its point by a line.
-std::string svg_scatter(const Scatter& scatter);
+std::string svg_scatter(const ScatterPlot& scatter);
 
 }  // namespace fovea

@@ -18,7 +18,7 @@ size_t count(const std::string& text, const std::string& part) {
   return n;
 }
 
-TEST(Scatter, ShowsEveryPointWithItsName) {
+TEST(ScatterPlot, ShowsEveryPointWithItsName) {
   const std::string svg = svg_scatter({.title = "Words near 'Haus'",
                                        .note = "principal plane",
                                        .points = {{"Haus", 0, 0, 0, true},
@@ -33,7 +33,7 @@ TEST(Scatter, ShowsEveryPointWithItsName) {
     EXPECT_NE(svg.find(part), std::string::npos) << part;
 }
 
-TEST(Scatter, TakesAnyWordsAndNumbers) {
+TEST(ScatterPlot, TakesAnyWordsAndNumbers) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
   const double huge = std::numeric_limits<double>::max();
   const std::vector<std::vector<ScatterPoint>> cases{
@@ -53,9 +53,9 @@ TEST(Scatter, TakesAnyWordsAndNumbers) {
 }
 
 // Where the names of a crowd stand: read back from the picture.
-TEST(Scatter, NamesHardlyOverlap) {
+TEST(ScatterPlot, NamesHardlyOverlap) {
   Random random(5);
-  Scatter scatter{.title = "", .note = "", .points = {}};
+  ScatterPlot scatter{.title = "", .note = "", .points = {}};
   for (int i = 0; i < 40; ++i)
     scatter.points.push_back(
         {"word" + std::to_string(i), random.normal(), random.normal(), 0, i == 0});

@@ -4,11 +4,11 @@
 #include <cstdio>
 
 #include "base/check.h"
+#include "view/annotations_svg.h"
 #include "view/bars.h"
 #include "view/colour.h"
 #include "view/drawing.h"
 #include "view/label.h"
-#include "view/svg_marks.h"
 
 namespace fovea {
 namespace {
@@ -306,13 +306,13 @@ class GridPicture {
 
 std::string svg_map(const AttentionMatrix& matrix, const SvgOptions& options) {
   check_shape(matrix);
-  if (matrix.marks.rows == Marks::Rows::same && !matrix.target.empty())
+  if (matrix.marks.rows == MatrixAnnotations::Rows::same && !matrix.target.empty())
     return svg_bars(matrix, options);
   return MapPicture(matrix, options).draw();
 }
 
 std::string svg_grid(const AttentionGrid& grid, const SvgOptions& options) {
-  check(!grid.layers.empty() && !grid.layers[0].empty(), Exit::data,
+  check(!grid.layers.empty() && !grid.layers[0].empty(), ExitCode::data,
         "attention of no layer or no head cannot be drawn");
   const AttentionMatrix& first = grid.layers[0][0];
   for (const auto& layer : grid.layers)
@@ -320,7 +320,7 @@ std::string svg_grid(const AttentionGrid& grid, const SvgOptions& options) {
       check_shape(matrix);
       check(matrix.source.size() == first.source.size() &&
                 matrix.target.size() == first.target.size(),
-            Exit::data, "attention matrices of different sizes cannot share a grid");
+            ExitCode::data, "attention matrices of different sizes cannot share a grid");
     }
   return GridPicture(grid, options).draw();
 }

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "view/matrix.h"
+#include "view/labelled_matrix.h"
 
 namespace fovea {
 

@@ -7,9 +7,9 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "view/annotations_text.h"
 #include "view/colour.h"
 #include "view/label.h"
-#include "view/mark_signs.h"
 
 namespace fovea {
 namespace {
@@ -22,14 +22,14 @@ constexpr int kNarrowest = 20, kWidest = 1000;  // terminals
 
 std::string shade_of(int step, const TerminalOptions& options) {
   const int level = (step * 8 + kColourSteps - 1) / kColourSteps;
-  return (options.shades == Shades::ascii ? kAscii : kBlocks)[level];
+  return (options.shades == TerminalShades::ascii ? kAscii : kBlocks)[level];
 }
 
 // The escape sequence for a cell's ground and the ink on it.
 std::string paint_of(int step, const TerminalOptions& options) {
   const Colour ground = scale_colour(step, options.dark_ground);
   const bool light_ink = ink_on(ground).red > 128;
-  if (options.shades == Shades::colours_256)
+  if (options.shades == TerminalShades::colours_256)
     return "\x1b[48;5;" + std::to_string(indexed_colour(step, options.dark_ground)) +
            (light_ink ? ";38;5;231m" : ";38;5;16m");
   return "\x1b[48;2;" + std::to_string(ground.red) + ";" + std::to_string(ground.green) + ";" +
@@ -62,7 +62,7 @@ class Map {
     for (const auto& word : target_) margin_ = std::max(margin_, columns(word));
     for (size_t i = 0; i < target_.size(); ++i) strongest_.push_back(strongest(matrix, i));
     stairs_ = choose_stairs();
-    signs_ = options.shades == Shades::ascii ? MarkSigns::ascii() : MarkSigns::blocks();
+    signs_ = options.shades == TerminalShades::ascii ? MarkSigns::ascii() : MarkSigns::blocks();
   }
 
   std::string draw() const {
@@ -110,7 +110,7 @@ class Map {
   }
 
   std::string stairs_header(size_t first, size_t last) const {
-    const char* leader = options_.shades == Shades::ascii ? "| " : "│ ";
+    const char* leader = options_.shades == TerminalShades::ascii ? "| " : "│ ";
     std::string out, leaders;
     for (size_t j = first; j < last; ++j) {
       out += spaces(margin_ + 1) + faint(leaders) + fixed_in_place(source_[j]) + "\n";
@@ -201,7 +201,7 @@ class Map {
     return margin_ + 1 + used <= options_.width ? spaces(margin_ + 1) : "";
   }
 
-  bool coloured() const { return options_.shades >= Shades::colours_256; }
+  bool coloured() const { return options_.shades >= TerminalShades::colours_256; }
   std::string plain() const { return coloured() ? "\x1b[0m" : ""; }
   std::string faint(const std::string& text) const {
     return coloured() && !text.empty() ? "\x1b[2m" + text + "\x1b[0m" : text;
@@ -234,12 +234,12 @@ TerminalOptions terminal_options(const Environment& environment, bool to_termina
   const bool utf8 = holds(locale, "UTF-8") || holds(locale, "utf8") || holds(locale, "UTF8") ||
                     holds(locale, "utf-8");
   const std::string depth = get("COLORTERM"), term = get("TERM");
-  options.shades = utf8 ? Shades::blocks : Shades::ascii;
+  options.shades = utf8 ? TerminalShades::blocks : TerminalShades::ascii;
   if (to_terminal && get("NO_COLOR").empty() && term != "dumb") {
     if (depth == "truecolor" || depth == "24bit")
-      options.shades = Shades::colours_24_bit;
+      options.shades = TerminalShades::colours_24_bit;
     else if (holds(term, "256color"))
-      options.shades = Shades::colours_256;
+      options.shades = TerminalShades::colours_256;
   }
   const std::string ground = get("COLORFGBG");  // "15;0": ink;ground, 7 and 9 … 15 are light
   if (const size_t at = ground.rfind(';'); at != std::string::npos) {
@@ -264,7 +264,7 @@ TerminalOptions standard_output_options() {
 std::string terminal_map(const AttentionMatrix& matrix, const TerminalOptions& options) {
   check_shape(matrix);
   if (matrix.source.empty() || matrix.target.empty()) return "(no words, no attention)\n";
-  if (matrix.marks.rows == Marks::Rows::same) {
+  if (matrix.marks.rows == MatrixAnnotations::Rows::same) {
     AttentionMatrix once{matrix.source, {"every word"}, {}, matrix.title, {}};
     once.weights.assign(matrix.weights.begin(), matrix.weights.begin() + once.source.size());
     once.marks.note = matrix.marks.note;
@@ -275,7 +275,7 @@ std::string terminal_map(const AttentionMatrix& matrix, const TerminalOptions& o
 
 std::string shaded_words(const AttentionMatrix& matrix, size_t i, const TerminalOptions& options) {
   check_shape(matrix);
-  const bool coloured = options.shades >= Shades::colours_256;
+  const bool coloured = options.shades >= TerminalShades::colours_256;
   const float top = scale_top(matrix);
   std::string out;
   for (size_t j = 0; j < matrix.source.size(); ++j) {

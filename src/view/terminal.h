@@ -3,12 +3,12 @@
 #include <functional>
 #include <string>
 
-#include "view/matrix.h"
+#include "view/labelled_matrix.h"
 
 namespace fovea {
 
 // What the terminal can show, poorest first.
-enum class Shades { ascii, blocks, colours_256, colours_24_bit };
+enum class TerminalShades { ascii, blocks, colours_256, colours_24_bit };
 
 enum class SourceLabels {
   automatic,  // stairs for up to twenty words or scripts that join, upright above
@@ -17,7 +17,7 @@ enum class SourceLabels {
 };
 
 struct TerminalOptions {
-  Shades shades = Shades::blocks;
+  TerminalShades shades = TerminalShades::blocks;
   SourceLabels labels = SourceLabels::automatic;
   int width = 80;
   int word_columns = 20;  // longer words are shortened with …

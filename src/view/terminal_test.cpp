@@ -36,7 +36,7 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 TEST(Terminal, DrawsBlocks) {
-  EXPECT_EQ(terminal_map(small(), {.shades = Shades::blocks}),
+  EXPECT_EQ(terminal_map(small(), {.shades = TerminalShades::blocks}),
             "dog\n\n"
             "     the\n"
             "     │ dog\n"
@@ -47,40 +47,40 @@ TEST(Terminal, DrawsBlocks) {
 }
 
 TEST(Terminal, ShadesRunningWords) {
-  EXPECT_EQ(shaded_words(small(), 0, {.shades = Shades::blocks}), "the█ dog▁");
-  EXPECT_EQ(shaded_words(small(), 1, {.shades = Shades::ascii}), "the: dog*");
+  EXPECT_EQ(shaded_words(small(), 0, {.shades = TerminalShades::blocks}), "the█ dog▁");
+  EXPECT_EQ(shaded_words(small(), 1, {.shades = TerminalShades::ascii}), "the: dog*");
   AttentionMatrix one = small();
   one.weights[0] = 0;
-  const std::string text = shaded_words(one, 0, {.shades = Shades::colours_24_bit});
+  const std::string text = shaded_words(one, 0, {.shades = TerminalShades::colours_24_bit});
   EXPECT_EQ(text.find("the \x1b[48;2;"), 0u) << "no ground where nothing looks: " << text;
   EXPECT_TRUE(text.ends_with("dog\x1b[0m"));
 }
 
 TEST(Terminal, DrawsAscii) {
-  const std::string text = terminal_map(small(), {.shades = Shades::ascii});
+  const std::string text = terminal_map(small(), {.shades = TerminalShades::ascii});
   EXPECT_NE(text.find(" der @<..  .90 the\n"), std::string::npos);
   for (char c : text) EXPECT_LT(static_cast<unsigned char>(c), 0x80);
 }
 
 TEST(Terminal, PaintsInColour) {
-  const std::string deep = terminal_map(small(), {.shades = Shades::colours_24_bit});
+  const std::string deep = terminal_map(small(), {.shades = TerminalShades::colours_24_bit});
   EXPECT_NE(deep.find("\x1b[48;2;"), std::string::npos);
   EXPECT_NE(deep.find("[]\x1b["), std::string::npos);
-  const std::string indexed = terminal_map(small(), {.shades = Shades::colours_256});
+  const std::string indexed = terminal_map(small(), {.shades = TerminalShades::colours_256});
   EXPECT_NE(indexed.find("\x1b[48;5;"), std::string::npos);
   EXPECT_EQ(indexed.find("48;2;"), std::string::npos);
 }
 
 TEST(Terminal, ReadsTheEnvironment) {
-  EXPECT_EQ(from({}, true).shades, Shades::ascii);
-  EXPECT_EQ(from({{"LANG", "de_DE.UTF-8"}}, true).shades, Shades::blocks);
-  EXPECT_EQ(from({{"LC_ALL", "C"}, {"LANG", "de_DE.UTF-8"}}, true).shades, Shades::ascii);
-  EXPECT_EQ(from({{"TERM", "xterm-256color"}}, true).shades, Shades::colours_256);
+  EXPECT_EQ(from({}, true).shades, TerminalShades::ascii);
+  EXPECT_EQ(from({{"LANG", "de_DE.UTF-8"}}, true).shades, TerminalShades::blocks);
+  EXPECT_EQ(from({{"LC_ALL", "C"}, {"LANG", "de_DE.UTF-8"}}, true).shades, TerminalShades::ascii);
+  EXPECT_EQ(from({{"TERM", "xterm-256color"}}, true).shades, TerminalShades::colours_256);
   std::map<std::string, std::string> deep{{"COLORTERM", "truecolor"}, {"LANG", "C.UTF-8"}};
-  EXPECT_EQ(from(deep, true).shades, Shades::colours_24_bit);
-  EXPECT_EQ(from(deep, false).shades, Shades::blocks);
+  EXPECT_EQ(from(deep, true).shades, TerminalShades::colours_24_bit);
+  EXPECT_EQ(from(deep, false).shades, TerminalShades::blocks);
   deep["NO_COLOR"] = "1";
-  EXPECT_EQ(from(deep, true).shades, Shades::blocks);
+  EXPECT_EQ(from(deep, true).shades, TerminalShades::blocks);
   EXPECT_EQ(from({{"COLUMNS", "133"}}, true).width, 133);
   EXPECT_EQ(from({{"COLUMNS", "-5"}}, true).width, 80);
   EXPECT_TRUE(from({}, true).dark_ground);
@@ -95,7 +95,7 @@ TEST(Terminal, FitsTheWidth) {
   for (SourceLabels labels : {SourceLabels::stairs, SourceLabels::upright})
     for (int width : {20, 40, 80, 203}) {
       const auto text =
-          terminal_map(m, {.shades = Shades::blocks, .labels = labels, .width = width});
+          terminal_map(m, {.shades = TerminalShades::blocks, .labels = labels, .width = width});
       for (const std::string& line : lines_of(text)) EXPECT_LE(columns(line), std::max(width, 25));
     }
 }
@@ -118,7 +118,7 @@ TEST(Terminal, FitsNarrowTerminalsWithWideCharacters) {
   for (int i = 0; i < 12; ++i) m.target.push_back(i % 2 ? "gesehen." : "我们的老师");
   m.weights.assign(18 * 12, 1.0f / 18);
   for (const int width : {40, 80}) {
-    const std::string text = terminal_map(m, {.shades = Shades::blocks, .width = width});
+    const std::string text = terminal_map(m, {.shades = TerminalShades::blocks, .width = width});
     size_t panels = 0, labels = 0;
     for (const std::string& line : lines_of(text)) {
       EXPECT_LE(columns(line), width) << line;
@@ -137,7 +137,7 @@ TEST(Terminal, NeverPassesOnEscapes) {
   m.source[0] = "\x1b]0;owned\x07";
   m.target[1] = "\x1b[2J\r\n\b\u009B31m";
   m.title = "\x1b[5mtitle\n";
-  const std::string text = terminal_map(m, {.shades = Shades::blocks, .width = 120});
+  const std::string text = terminal_map(m, {.shades = TerminalShades::blocks, .width = 120});
   for (char c : text) EXPECT_TRUE(c == '\n' || static_cast<unsigned char>(c) >= 0x20);
   EXPECT_EQ(text.find("\u009B"), std::string::npos);
   EXPECT_EQ(lines_of(text).size(), 8u);

@@ -42,7 +42,7 @@ void check_clean(std::string_view bytes) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   static const Vocabulary vocabulary =
-      Vocabulary::from_entries(Cut::words, {{"a", 1}, {"the", 1}, {"\u00E9", 1}});
+      Vocabulary::from_entries(Segmentation::words, {{"a", 1}, {"the", 1}, {"\u00E9", 1}});
   std::string_view bytes(reinterpret_cast<const char*>(data), size);
   const size_t middle = std::min(bytes.find('\xFE'), bytes.size());
   const std::string_view first = bytes.substr(0, middle);
@@ -64,7 +64,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     c.summary();
     check_batches(corpus);
   } catch (const Error& error) {
-    require(error.code() == Exit::data);
+    require(error.code() == ExitCode::data);
   }
   return 0;
 }

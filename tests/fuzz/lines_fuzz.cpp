@@ -27,7 +27,7 @@ void check_text(std::string_view text) {
 
 }  // namespace
 
-// Any bytes are lines or Exit::data; plain bytes have as many lines as line feeds say. The
+// Any bytes are lines or ExitCode::data; plain bytes have as many lines as line feeds say. The
 // first byte chooses gzip or plain, the second the limit.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
@@ -37,7 +37,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     LineReader reader = LineReader::over(bytes, gzip ? "fuzz.gz" : "fuzz", limit);
     int64_t lines = 0;
-    for (Line line; lines < 10'000 && reader.next(line);) {
+    for (TextLine line; lines < 10'000 && reader.next(line);) {
       require(line.number == ++lines && line.text.size() <= limit);
       require(line.text.find('\n') == std::string_view::npos);
       check_text(line.text);
@@ -46,7 +46,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const int64_t ends = std::ranges::count(bytes, '\n');
     require(lines == ends + (!bytes.empty() && bytes.back() != '\n'));
   } catch (const Error& error) {
-    require(error.code() == Exit::data);
+    require(error.code() == ExitCode::data);
   }
   return 0;
 }

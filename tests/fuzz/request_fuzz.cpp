@@ -7,16 +7,17 @@
 #include <set>
 #include <string>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
-#include "serve/entities.h"
-#include "serve/markup.h"
-#include "serve/parameters.h"
-#include "serve/passage.h"
-#include "serve/refusal.h"
-#include "serve/sentences.h"
-#include "text/detector.h"
+#include "document/document.h"
+#include "document/html_entities.h"
+#include "document/markup.h"
+#include "http/http_error.h"
+#include "serve/request_parameters.h"
 #include "text/language.h"
-#include "text/pieces.h"
+#include "text/language_detector.h"
+#include "text/sentences.h"
+#include "text/tokenization.h"
 
 namespace {
 
@@ -31,14 +32,14 @@ template <class Action>
 void accept_or_400(Action action) {
   try {
     action();
-  } catch (const Refusal& refusal) {
-    require(refusal.status() == 400 && is_utf8(refusal.text()) && !refusal.text().empty());
+  } catch (const HttpError& error) {
+    require(error.status() == 400 && is_utf8(error.text()) && !error.text().empty());
   }
 }
 
-void check_parameters(const Request& request) {
+void check_parameters(const HttpRequest& request) {
   accept_or_400([&] {
-    const Parameters parameters(request);
+    const RequestParameters parameters(request);
     for (const char* name : {"q", "source", "beam_size", "attention"}) {
       accept_or_400([&] {
         const auto text = parameters.text(name);
@@ -47,7 +48,7 @@ void check_parameters(const Request& request) {
       accept_or_400([&] {
         const auto texts = parameters.texts(name);
         if (texts) require(!texts->values.empty() && (texts->is_list || texts->values.size() == 1));
-        for (const std::string& text : texts.value_or(Parameters::Texts{}).values)
+        for (const std::string& text : texts.value_or(RequestParameters::Texts{}).values)
           require(is_utf8(text));
       });
       accept_or_400([&] { parameters.flag(name); });
@@ -130,42 +131,42 @@ void check_markup(std::string_view html, unsigned way) {
   if (!is_utf8(html)) return;
   require(is_utf8(without_entities(html)));
   require(without_entities(with_entities(html)) == html);
-  const auto passage = html_passage(std::string(html), "de");
+  const auto document = html_document(std::string(html), "de");
   std::vector<Translation> translations;
-  for (const std::string& sentence : passage->sentences())
+  for (const std::string& sentence : document->sentences())
     translations.push_back(unchanged(sentence, way & 1, way & 2));
-  const std::string result = passage->render(translations, 0);
+  const std::string result = document->render(translations, 0);
   require(is_utf8(result));
   const auto before = tags_of(html), after = tags_of(result);
   require(std::ranges::includes(after, before));
-  passage->render(std::vector<Translation>(translations.size()), 1);  // nothing was found
+  document->render(std::vector<Translation>(translations.size()), 1);  // nothing was found
 }
 
 void check_sentences(std::string_view text, const std::string& language) {
   if (!is_utf8(text)) return;
   std::string joined;
-  for (const Stretch& stretch : split_sentences(text, language)) {
+  for (const TextSpan& stretch : split_sentences(text, language)) {
     require(!stretch.text.empty() && is_utf8(stretch.text));
     require(!stretch.is_sentence || stretch.text.size() <= SentenceLimit::kBytes);
     require(!stretch.is_sentence || stretch.text.find_first_of("\n\r") == stretch.text.npos);
     joined += stretch.text;
   }
   require(joined == text);
-  const auto passage = plain_passage(std::string(text), language);
+  const auto document = plain_document(std::string(text), language);
   std::vector<Translation> same;
-  for (const std::string& sentence : passage->sentences())
+  for (const std::string& sentence : document->sentences())
     same.push_back({.text = sentence,
                     .n_best = {{.text = sentence, .ids = {}, .pieces = {}, .log_probs = {}}},
                     .source_ids = {},
                     .source_pieces = {}});
-  require(passage->render(same, 0) == text);
+  require(document->render(same, 0) == text);
 }
 
 void check_detector(std::string_view text) {
   static const std::vector<std::string> known = detected_languages();
   const auto found = detect_language(text);
   double total = 0, last = 100;
-  for (const Detected& d : found) {
+  for (const DetectedLanguage& d : found) {
     require(d.confidence >= 0 && d.confidence <= last);
     require(std::ranges::binary_search(known, d.language));
     total += last = d.confidence;

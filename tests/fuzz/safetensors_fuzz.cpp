@@ -19,7 +19,7 @@ std::string file_of(const uint8_t* data, size_t size) {
 
 }  // namespace
 
-// A file is refused with Exit::model, or every tensor of it can be read and written again.
+// A file is refused with ExitCode::model, or every tensor of it can be read and written again.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
   // Exactly as long as the file, so that the sanitizer sees any byte read beyond it.
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::vector<std::byte> bytes(as_byte_span(text).begin(), as_byte_span(text).end());
   try {
     const SafetensorsFile file = SafetensorsFile::parse(bytes, "fuzz");
-    SafetensorsWriter writer(Checksums::none);
+    SafetensorsWriter writer(ChecksumMode::none);
     for (const TensorInfo& tensor : file.tensors()) {
       if (file.find(tensor.name) != &tensor) std::abort();
       writer.add(tensor.name, tensor.dtype, tensor.shape, file.data(tensor));
@@ -38,7 +38,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       std::abort();
     file.verify();
   } catch (const Error& error) {
-    if (error.code() != Exit::model) std::abort();
+    if (error.code() != ExitCode::model) std::abort();
   }
   return 0;
 }

@@ -41,11 +41,11 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   All a, b;
   try {
     if (file)
-      a.settings.read_text(text, "fuzz.yml", Exit::model);
+      a.settings.read_text(text, "fuzz.yml", ExitCode::model);
     else
       a.settings.set(text);
   } catch (const Error& error) {
-    if (error.code() != (file ? Exit::model : Exit::usage)) std::abort();
+    if (error.code() != (file ? ExitCode::model : ExitCode::usage)) std::abort();
     return 0;
   }
   b.settings.read_text(a.settings.dump(), "dump");

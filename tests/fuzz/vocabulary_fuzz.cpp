@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     use(vocabulary, bytes.substr(0, 200));
     use(vocabulary, "the <s> e\u0301 \u2581 \uFB01\u00BD @@ b@@ b");
   } catch (const Error& error) {
-    require(error.code() == Exit::model);
+    require(error.code() == ExitCode::model);
   }
   return 0;
 }

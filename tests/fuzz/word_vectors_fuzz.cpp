@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
-#include "text/word_vectors.h"
+#include "vectors/word_vectors.h"
 
 namespace {
 
@@ -40,7 +40,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   try {
     use(WordVectors::parse(bytes, "vectors", options));
   } catch (const Error& error) {
-    require(error.code() == Exit::data);
+    require(error.code() == ExitCode::data);
   }
   return 0;
 }

@@ -1,9 +1,9 @@
 #include <algorithm>
 #include <numeric>
 
+#include "attention/attentive_reader.h"
 #include "attention/forward.h"
 #include "attention/hard_sample.h"
-#include "attention/reader.h"
 #include "attention/window.h"
 #include "goldens/attention_steps.h"
 
@@ -14,14 +14,14 @@ const std::string kSource = "in.src_mask", kTarget = "in.tgt_mask";
 
 const char* const kScores[] = {"dot", "scaled_dot", "general", "concat", "additive", "location"};
 
-// What stands behind the kind in the case's name, in the name of recipes.
+// The score name that follows the kind in the case's name, as in recipes.
 std::string score_of(const Case& c, const std::string& kind) {
   if (c.name() == "attn_global_location_long") return "location";
   if (c.name() == "attn_forward_exhausted") return "general";
   return recipe_name(c.name().substr(kind.size() + 1));
 }
 
-// 1 where x is not 0.
+// 1 where x is not 0, otherwise 0.
 std::vector<double> inside(const Tensor& x) {
   std::vector<double> in = x.values();
   for (double& v : in) v = v != 0;
@@ -35,11 +35,11 @@ void score_case(Case& c) {
   const AttentionSizes sizes = sizes_of(c);
   ParameterStore store(c.type(), c.device());
   const auto score =
-      make_score(Scope{store, ""}, config_of(c, "global", score_of(c, "score")), sizes);
+      make_score(ParameterScope{store, ""}, config_of(c, "global", score_of(c, "score")), sizes);
   assign_all(c, store);
   const Tensor h = c.packed("in.h", kSource), s = c.packed("in.s", kTarget);
   Tape tape;
-  const Memory memory{h, score->keys(h), c.packing(kSource), score->query_weights()};
+  const SourceMemory memory{h, score->keys(h), c.packing(kSource), score->query_weights()};
   const Tensor e = (*score)(s, memory, {memory.sentences, owners(c, kTarget)});
   c.expect_kept("out.main", kTarget, e);
   c.backward(tape, e, kTarget);
@@ -48,15 +48,16 @@ void score_case(Case& c) {
   c.expect_gradients();
 }
 
-// Runs the steps of a case, compares what all mechanisms have, and goes back.
+// Runs the steps of a case, compares the results that all mechanisms have, and runs the backward
+// pass.
 template <class Compare>
 void steps_case(Case& c, const std::string& kind, const std::string& score, Compare compare) {
   Tape tape;
   Steps steps(c, kind, score);
   steps.run();
-  const Tensor y = steps.joined(&Attended::context);
+  const Tensor y = steps.joined(&AttentionResult::context);
   c.expect_kept("out.main", kTarget, y);
-  c.expect_kept("out.weights", kTarget, steps.joined(&Attended::weights));
+  c.expect_kept("out.weights", kTarget, steps.joined(&AttentionResult::weights));
   if (c.has("out.scores")) c.expect_kept("out.scores", kTarget, steps.scores());
   compare(steps);
   c.backward(tape, y, kTarget);
@@ -69,16 +70,16 @@ void global_case(Case& c) {
 
 void local_m_case(Case& c) {
   steps_case(c, "local-m", score_of(c, "attn_local_m"), [&](const Steps& steps) {
-    const Tensor weights = steps.joined(&Attended::weights);
-    c.expect_kept("out.p", kTarget, steps.joined(&Attended::position));
+    const Tensor weights = steps.joined(&AttentionResult::weights);
+    c.expect_kept("out.p", kTarget, steps.joined(&AttentionResult::position));
     c.expect_kept("out.window", kTarget, as_tensor(weights, inside(weights)));
   });
 }
 
 void local_p_case(Case& c) {
   steps_case(c, "local-p", score_of(c, "attn_local_p"), [&](const Steps& steps) {
-    const Tensor soft = steps.joined(&Attended::soft);
-    c.expect_kept("out.p", kTarget, steps.joined(&Attended::position));
+    const Tensor soft = steps.joined(&AttentionResult::soft);
+    c.expect_kept("out.p", kTarget, steps.joined(&AttentionResult::position));
     c.expect_kept("out.softmax_in_window", kTarget, soft);
     c.expect_kept("out.window", kTarget, as_tensor(soft, inside(soft)));
   });
@@ -88,22 +89,24 @@ void hard_argmax_case(Case& c) {
   steps_case(c, "hard-argmax", score_of(c, "attn_hard_argmax"), [&](const Steps& steps) {
     std::vector<Tensor> k;
     for (size_t t = 0; t < steps.all().size(); ++t)
-      k.push_back(as_tensor(Tensor({steps.look(t).queries(), 1}, c.type(), c.device()),
-                            highest(steps.all()[t].weights, whole(steps.look(t))).values()));
+      k.push_back(
+          as_tensor(Tensor({steps.ragged_queries(t).queries(), 1}, c.type(), c.device()),
+                    argmax(steps.all()[t].weights, full_range(steps.ragged_queries(t))).values()));
     c.expect_kept("out.argmax", kTarget, steps.joined(k));
-    c.expect_kept("out.soft_weights", kTarget, steps.joined(&Attended::soft));
+    c.expect_kept("out.soft_weights", kTarget, steps.joined(&AttentionResult::soft));
   });
 }
 
 void hard_sample_case(Case& c) {
   Tape tape;
   Steps steps(c, "hard-sample", score_of(c, "attn_hard_sample"));
-  const Lookup look{steps.memory().sentences, owners(c, kTarget)};
-  const Attended likely =
-      steps.attention<HardSampleAttention>().attend({steps.s(), look.sentence}, steps.memory(), {});
+  const RaggedQueries queries{steps.memory().sentences, owners(c, kTarget)};
+  const AttentionResult soft = steps.attention<HardSampleAttention>().attend(
+      {steps.s(), queries.sentence}, steps.memory(), {});
   std::vector<int32_t> k;
   for (const double at : c.kept("in.sample", kTarget)) k.push_back(static_cast<int32_t>(at));
-  const Attended chosen = HardSampleAttention::at(c.of(k), likely.soft, steps.memory(), look, {});
+  const AttentionResult chosen =
+      HardSampleAttention::at(c.of(k), soft.soft, steps.memory(), queries, {});
   c.expect_kept("out.scores", kTarget, steps.scores());
   c.expect_kept("out.soft_weights", kTarget, chosen.soft);
   c.expect_kept("out.weights", kTarget, chosen.weights);
@@ -114,7 +117,8 @@ void hard_sample_case(Case& c) {
   const std::vector<double>& rewards = c.values("in.reward");
   const double B = static_cast<double>(rewards.size());
   std::vector<double> by_row;
-  for (const double b : look.sentence.values()) by_row.push_back(rewards[static_cast<size_t>(b)]);
+  for (const double b : queries.sentence.values())
+    by_row.push_back(rewards[static_cast<size_t>(b)]);
   const Tensor R = c.of(chosen.log_choice.shape(), by_row);
   auto loss = [&](double lambda_r, double lambda_e) {
     return surrogate_loss(chosen.log_choice, chosen.entropy, R,
@@ -138,10 +142,11 @@ void forward_case(Case& c) {
     const auto& forward = steps.attention<ForwardAttention>();
     std::vector<Tensor> allowed, exhausted;
     for (size_t t = 0; t < steps.all().size(); ++t) {
-      const Lookup look = steps.look(t);
-      const Ranges words = whole(look);
-      const Tensor none = Tensor::zeros({look.queries(), look.columns()}, c.type(), c.device());
-      const Ranges m = t ? forward.allowed(steps.before()[t], words) : words;
+      const RaggedQueries queries = steps.ragged_queries(t);
+      const ColumnRanges words = full_range(queries);
+      const Tensor none =
+          Tensor::zeros({queries.queries(), queries.columns()}, c.type(), c.device());
+      const ColumnRanges m = t ? forward.allowed(steps.before()[t], words) : words;
       allowed.push_back(uncovered(none, m));
       const Tensor left = t ? forward.left(steps.before()[t], words) : allowed.back();
       const std::vector<double> rest = left.values();
@@ -159,27 +164,28 @@ void forward_case(Case& c) {
 void window_case(Case& c) {
   steps_case(c, "window", "auto", [&](const Steps& steps) {
     std::vector<Tensor> kappa;
-    for (const Attended& at : steps.all()) kappa.push_back(at.now.kappa);
+    for (const AttentionResult& at : steps.all()) kappa.push_back(at.now.kappa);
     c.expect_kept("out.kappa", kTarget, steps.joined(kappa));
-    c.expect_kept("out.drawn_weights", kTarget, drawn_weights(steps.joined(&Attended::weights)));
+    c.expect_kept("out.drawn_weights", kTarget,
+                  drawn_weights(steps.joined(&AttentionResult::weights)));
   });
 }
 
 void static_case(Case& c) {
   ParameterStore store(c.type(), c.device());
   const auto attention = make_attention(
-      Scope{store, ""}, config_of(c, "static", score_of(c, "attn_static")), sizes_of(c));
+      ParameterScope{store, ""}, config_of(c, "static", score_of(c, "attn_static")), sizes_of(c));
   assign_all(c, store);
   const Tensor h = c.packed("in.h", kSource);
-  const Packing source = c.packing(kSource);
+  const SentenceOffsets source = c.packing(kSource);
   std::vector<int32_t> each(static_cast<size_t>(source.sentences));
   std::iota(each.begin(), each.end(), 0);
-  const Query query{{}, c.of(each)};
+  const AttentionQuery query{{}, c.of(each)};
   Tape tape;
-  const Memory memory = attention->remember(h, source);
-  const Attended first = attention->attend(query, memory, {});
-  const Attended second = attention->attend(query, memory, first.now);
-  const Score& score = dynamic_cast<const ScoredAttention&>(*attention).score();
+  const SourceMemory memory = attention->remember(h, source);
+  const AttentionResult first = attention->attend(query, memory, {});
+  const AttentionResult second = attention->attend(query, memory, first.now);
+  const ScoreFunction& score = dynamic_cast<const ScoredAttention&>(*attention).score();
   c.expect("out.u", memory.summary);
   c.expect("out.scores", score(memory.summary, memory, {source, query.sentence}));
   c.expect("out.weights", first.weights);
@@ -192,9 +198,9 @@ void static_case(Case& c) {
 
 void reader_case(Case& c) {
   ParameterStore store(c.type(), c.device());
-  const ReaderAttention read(
-      Scope{store, ""}, {c.shape("in.h").cols(), c.shape("in.u").cols(), c.shape("param.w_ms")[0],
-                         c.shape("param.W_rg")[0]});
+  const ReaderAttention read(ParameterScope{store, ""},
+                             {c.shape("in.h").cols(), c.shape("in.u").cols(),
+                              c.shape("param.w_ms")[0], c.shape("param.W_rg")[0]});
   assign_all(c, store);
   const Tensor h = c.packed("in.h", kSource), u = c.tracked("in.u");
   Tape tape;

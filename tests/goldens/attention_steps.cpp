@@ -52,8 +52,9 @@ Tensor owners(const Case& c, const std::string& mask) {
 
 namespace {
 
-// The inner size of local-p is a number of its own in the cases.
-std::unique_ptr<Attention> attention_of(const Case& c, Scope scope, const AttentionConfig& config) {
+// In the cases, local-p has a separate inner size.
+std::unique_ptr<Attention> attention_of(const Case& c, ParameterScope scope,
+                                        const AttentionConfig& config) {
   const AttentionSizes sizes = sizes_of(c);
   if (config.kind != "local-p") return make_attention(scope, config, sizes);
   return std::make_unique<LocalPredictiveAttention>(
@@ -65,7 +66,7 @@ std::unique_ptr<Attention> attention_of(const Case& c, Scope scope, const Attent
 
 Steps::Steps(Case& c, const std::string& kind, const std::string& score)
     : c_(c), store_(c.type(), c.device()),
-      attention_(attention_of(c, Scope{store_, ""}, config_of(c, kind, score))),
+      attention_(attention_of(c, ParameterScope{store_, ""}, config_of(c, kind, score))),
       target_(c.packing("in.tgt_mask")), h_(c.packed("in.h", "in.src_mask")),
       s_(c.packed("in.s", "in.tgt_mask")) {
   assign_all(c, store_);
@@ -84,19 +85,19 @@ Steps::Steps(Case& c, const std::string& kind, const std::string& score)
 }
 
 void Steps::run() {
-  std::vector<double> living;  // sentences of the step before
-  Before before;
+  std::vector<double> previous;  // sentences of the previous step
+  AttentionState before;
   for (size_t t = 0; t < rows_.size(); ++t) {
     const std::vector<double> now = sentences_[t].values();
     std::vector<int32_t> from;
     for (const double b : now)
       if (t > 0)
-        from.push_back(static_cast<int32_t>(std::ranges::find(living, b) - living.begin()));
+        from.push_back(static_cast<int32_t>(std::ranges::find(previous, b) - previous.begin()));
     if (t > 0) before = chosen_rows(before, c_.of(from));
     before_.push_back(before);
     at_.push_back(attention_->attend({rows_at(s_, rows_[t]), sentences_[t]}, memory_, before));
     before = at_.back().now;
-    living = now;
+    previous = now;
   }
 }
 
@@ -108,18 +109,18 @@ Tensor Steps::joined(const std::vector<Tensor>& steps) const {
     parts.push_back(steps[t].rank() == 2 ? steps[t] : steps[t].view({steps[t].elements(), 1}));
     for (const double row : rows_[t].values()) place[static_cast<size_t>(row)] = next++;
   }
-  return rows_at(below_each_other(parts), c_.of(place));
+  return rows_at(concat_rows(parts), c_.of(place));
 }
 
-Tensor Steps::joined(Tensor Attended::*part) const {
+Tensor Steps::joined(Tensor AttentionResult::*part) const {
   std::vector<Tensor> steps;
-  for (const Attended& at : at_) steps.push_back(at.*part);
+  for (const AttentionResult& at : at_) steps.push_back(at.*part);
   return joined(steps);
 }
 
 Tensor Steps::scores() const {
-  const Lookup look{memory_.sentences, owners(c_, "in.tgt_mask")};
-  return attention<ScoredAttention>().score()(s_, memory_, look);
+  const RaggedQueries queries{memory_.sentences, owners(c_, "in.tgt_mask")};
+  return attention<ScoredAttention>().score()(s_, memory_, queries);
 }
 
 void Steps::expect_gradients() const {

@@ -1,11 +1,12 @@
 #include "decode/search.h"
-#include "decode/table_model.h"
 #include "goldens/case.h"
+#include "support/table_model.h"
 
 namespace fovea::goldens {
 namespace {
 
-// The file's words 0 = start, 1 = end, 2 … become ours: 1, 2, 3 …; padding is impossible.
+// Converts the file's words 0 = start, 1 = end, 2 … to Fovea's words 1, 2, 3 …; padding is
+// impossible.
 TableModel model_of(const Case& c) {
   const int64_t steps = c.shape("in.log_prob")[0], words = c.shape("in.log_prob")[1];
   const std::vector<double> table = c.values("in.log_prob");
@@ -33,7 +34,7 @@ std::vector<Hypothesis> found(const TableModel& model, int64_t beam, double leng
   return search(models, {source, offsets}, std::span(&number, 1), options).front();
 }
 
-// The file's words of a hypothesis, filled up with −1.
+// The words of a hypothesis as in the file, padded with −1.
 void add_tokens(std::vector<double>& tokens, const Hypothesis& h, int64_t steps) {
   for (int64_t t = 0; t < steps; ++t)
     tokens.push_back(t < std::ssize(h.words) ? h.words[static_cast<size_t>(t)] - 1 : -1);
@@ -61,7 +62,7 @@ void beam(Case& c) {
       c.expect(name + "log_prob", log_probs);
       c.expect(name + "score", scores);
     }
-    // The best of all sentences, which a beam finds that is wide enough.
+    // The best of all sentences, which a sufficiently wide beam finds.
     const Hypothesis best = found(model, 500, alpha).front();
     std::vector<double> tokens;
     add_tokens(tokens, best, steps);

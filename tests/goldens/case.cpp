@@ -17,11 +17,11 @@ std::vector<double> numbers(std::span<const std::byte> bytes) {
   return {raw.begin(), raw.end()};
 }
 
-double tolerance(Type type) { return type == Type::f64 ? 1e-9 : 2e-5; }
+double tolerance(ElementType type) { return type == ElementType::f64 ? 1e-9 : 2e-5; }
 
 }  // namespace
 
-Case::Case(const std::string& path, Type type, Device device)
+Case::Case(const std::string& path, ElementType type, Device device)
     : name_(std::filesystem::path(path).stem()), type_(type), device_(device) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   for (const TensorInfo& info : file.tensors()) {
@@ -35,7 +35,7 @@ Case::Case(const std::string& path, Type type, Device device)
 
 const Case::Array& Case::at(const std::string& key) const {
   const auto found = arrays_.find(key);
-  if (found == arrays_.end()) fail(Exit::data, name_, ": the golden file has no ", key);
+  if (found == arrays_.end()) fail(ExitCode::data, name_, ": the golden file has no ", key);
   read_.insert(key);
   return found->second;
 }
@@ -76,7 +76,9 @@ std::vector<int32_t> Case::offsets(const std::string& mask) const {
   return offsets;
 }
 
-Packing Case::packing(const std::string& mask) const { return Packing::of(offsets(mask), device_); }
+SentenceOffsets Case::packing(const std::string& mask) const {
+  return SentenceOffsets::of(offsets(mask), device_);
+}
 
 std::vector<double> Case::kept(const std::string& key, const std::string& mask) const {
   const auto& keep = values(mask);
@@ -126,7 +128,7 @@ void Case::expect_kept(const std::string& key, const std::string& mask, const Te
 void Case::assign(const std::string& name, const Tensor& parameter) {
   const auto& v = values("param." + name);
   if (static_cast<int64_t>(v.size()) != parameter.elements())
-    fail(Exit::data, name_, ": param.", name, " has ", v.size(), " entries, the layer ",
+    fail(ExitCode::data, name_, ": param.", name, " has ", v.size(), " entries, the layer ",
          parameter.elements());
   parameter.assign(v);
   assigned_.emplace_back(name, parameter);

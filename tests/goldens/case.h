@@ -12,14 +12,14 @@
 
 namespace fovea::goldens {
 
-// One golden file: named arrays of expected numbers, run in one number type on one device. The
-// file's rules (names, masks, what L is) are those of docs/formats.md, "Golden cases".
+// A golden file, which holds named arrays of expected numbers. The case runs in one number type on
+// one device. docs/formats.md, "Golden cases", defines the names, the masks and L.
 class Case {
  public:
-  Case(const std::string& path, Type type, Device device);
+  Case(const std::string& path, ElementType type, Device device);
 
   const std::string& name() const { return name_; }
-  Type type() const { return type_; }
+  ElementType type() const { return type_; }
   Device device() const { return device_; }
   bool has(const std::string& key) const { return arrays_.contains(key); }
   const Shape& shape(const std::string& key) const { return at(key).shape; }
@@ -30,30 +30,32 @@ class Case {
   Tensor of(Shape shape, std::span<const double> values) const;
   Tensor of(std::span<const int32_t> values) const;
   Tensor tensor(const std::string& key) const;
-  Tensor tracked(const std::string& key) const;  // gathering a gradient
+  Tensor tracked(const std::string& key) const;  // with a gradient
 
-  // Rows that a keep mask [B, T] keeps, one after another, and the table of offsets for them.
+  // The offsets of the rows that a keep mask [B, T] keeps, one after another.
   std::vector<int32_t> offsets(const std::string& mask) const;
-  Packing packing(const std::string& mask) const;
+  SentenceOffsets packing(const std::string& mask) const;
   std::vector<double> kept(const std::string& key, const std::string& mask) const;
   Tensor packed(const std::string& key, const std::string& mask) const;  // tracked
 
-  // Compares with the file; packed rows with the rows the mask keeps. Differences are collected.
+  // Compares with the file; expect_kept() compares packed rows with the rows that the mask keeps.
+  // failures() collects the differences.
   void expect(const std::string& key, std::span<const double> found);
   void expect(const std::string& key, const Tensor& found) { expect(key, found.values()); }
   void expect_kept(const std::string& key, const std::string& mask, const Tensor& found);
 
   // Sets a parameter from "param.NAME", and compares its gradient with "grad.param.NAME".
   void assign(const std::string& name, const Tensor& parameter);
-  void expect_gradients();  // of all that were assigned
+  void expect_gradients();  // of all assigned parameters
 
-  // Runs backward from `result`, weighted by in.loss_weight (kept rows only when masked).
+  // Runs the backward pass from `result`, weighted by in.loss_weight (with a mask: by its kept
+  // rows).
   void backward(Tape& tape, const Tensor& result, const std::string& mask = "");
 
   int64_t compared() const { return compared_; }
   double worst() const { return worst_; }
   const std::vector<std::string>& failures() const { return failures_; }
-  // Arrays of the file that nobody has asked for: what they hold was not tested.
+  // The arrays of the file that the case has not read and therefore not tested.
   std::vector<std::string> unread() const;
 
  private:
@@ -66,7 +68,7 @@ class Case {
                std::span<const double> found);
 
   std::string name_;
-  Type type_;
+  ElementType type_;
   Device device_;
   std::map<std::string, Array> arrays_;
   mutable std::set<std::string> read_;
@@ -78,7 +80,7 @@ class Case {
 
 using Run = void (*)(Case&);
 
-// Every case that is built, by name.
+// All implemented cases, by name.
 std::map<std::string, Run> built_cases();
 
 void add_transformer_cases(std::map<std::string, Run>& cases);

@@ -1,5 +1,5 @@
 #include "goldens/case.h"
-#include "models/recurrent.h"
+#include "models/recurrent_model.h"
 #include "ops/matmul.h"
 #include "ops/shape.h"
 
@@ -17,7 +17,7 @@ ModelConfig config_of(const Case& c) {
   ModelConfig m;
   m.type = "recurrent";
   m.cell = bahdanau ? Cell::gru : Cell::lstm;
-  m.decoder = bahdanau ? Decoder::bahdanau : Decoder::luong;
+  m.decoder = bahdanau ? DecoderForm::bahdanau : DecoderForm::luong;
   m.encoder_layers = 1;
   m.decoder_layers = c.name() == "decoder_luong_2layers" ? 2 : 1;
   m.size = plain      ? c.shape("param.W_o")[1]
@@ -30,7 +30,7 @@ ModelConfig config_of(const Case& c) {
   m.encoder_size = plain ? m.size : c.shape("in.h")[2] / 2;
   m.readout = c.shape("param.W_o")[1];
   m.input_feeding = c.name() != "decoder_luong_nofeed";
-  m.tied = Tied::none;
+  m.tied = TiedEmbeddings::none;
   m.dropout = 0;
   m.attention.kind = plain ? "none" : "global";
   m.attention.score = plain ? "auto" : bahdanau ? "additive" : "general";
@@ -38,9 +38,9 @@ ModelConfig config_of(const Case& c) {
   return m;
 }
 
-// Parameters that the file joins or splits otherwise than the model: the first layer's weights are
-// one matrix there and, by columns, those of the word and of what is attended to here; an LSTM has
-// two biases there and their sum here.
+// The parameters that the file stores in another form than the model. In the file, the first
+// layer's weights are one matrix; the model splits its columns into those of the word and those of
+// the context. In the file an LSTM has two biases; the model stores their sum.
 class Parameters {
  public:
   explicit Parameters(Case& c) : c_(c) {}
@@ -65,7 +65,7 @@ class Parameters {
   void expect_gradients() {
     c_.expect_gradients();
     for (const auto& [name, W, C] : joined_)
-      c_.expect("grad.param." + name, side_by_side({W.grad(), C.grad()}));
+      c_.expect("grad.param." + name, concat_columns({W.grad(), C.grad()}));
     for (const auto& [name, b] : summed_) c_.expect("grad.param." + name, b.grad());
   }
 
@@ -79,7 +79,7 @@ class Parameters {
   std::vector<std::pair<std::string, Tensor>> summed_;
 };
 
-// A case's model, its target words, and what all cases compare.
+// A case's model and target words, and the comparisons that all cases share.
 struct Example {
   Case& c;
   RecurrentModel model;
@@ -106,16 +106,16 @@ struct Example {
     if (c.has("out.h_tilde")) expect("out.h_tilde", found.readout);
     if (found.attended.empty()) return;
     std::vector<Tensor> contexts, weights;
-    for (const Attended& step : found.attended) {
+    for (const AttentionResult& step : found.attended) {
       contexts.push_back(step.context);
       weights.push_back(step.weights);
     }
-    expect("out.s", below_each_other(found.s));
-    expect("out.context", below_each_other(contexts));
-    expect("out.weights", below_each_other(weights));
+    expect("out.s", concat_rows(found.s));
+    expect("out.context", concat_rows(contexts));
+    expect("out.weights", concat_rows(weights));
   }
 
-  // REQUIRES: a tape was alive when `source` was made.
+  // REQUIRES: a tape existed when `source` was computed.
   void expect_loss(Tape& tape, const RecurrentModel::Encoded& source) {
     const BatchLoss loss = model.loss_after(source, {in, offsets}, out, 0);
     const double count = static_cast<double>(out.size()), sum = loss.loss.values()[0];
@@ -140,9 +140,9 @@ void bahdanau(Case& c) {
   c.assign("gru.b", m.decoder[0].b);
 
   const Tensor h = c.packed("in.h", "in.src_mask");
-  const Packing sentences = c.packing("in.src_mask");
+  const SentenceOffsets sentences = c.packing("in.src_mask");
   std::vector<int32_t> first = c.offsets("in.src_mask");
-  first.pop_back();  // the end of the last
+  first.pop_back();  // the end of the last sentence
   auto encoded = [&] {
     const int64_t half = h.cols() / 2;
     const Tensor h_1 = rows_at(columns(h, half, half), c.of(first));  // ←h_1
@@ -156,11 +156,11 @@ void bahdanau(Case& c) {
   c.expect_kept("grad.in.h", "in.src_mask", h.grad());
 }
 
-// [h | c] of one layer.
+// The first state [h | c] of one layer.
 Tensor first_state(const Case& c, int64_t layer) {
   const int64_t B = c.shape("in.h0")[1], n = c.shape("in.h0")[2];
   auto part = [&](const char* key) { return c.tensor(key).window(layer, 1).view({B, n}); };
-  const Tensor state = side_by_side({part("in.h0"), part("in.c0")});
+  const Tensor state = concat_columns({part("in.h0"), part("in.c0")});
   state.track();
   return state;
 }
@@ -180,7 +180,7 @@ void luong(Case& c) {
     states.push_back(first_state(c, static_cast<int64_t>(l)));
   }
   const Tensor h = c.packed("in.h", "in.src_mask");
-  const Packing sentences = c.packing("in.src_mask");
+  const SentenceOffsets sentences = c.packing("in.src_mask");
   x.expect_steps({m.attend->remember(h, sentences), states});
   Tape tape;
   x.expect_loss(tape, {m.attend->remember(h, sentences), states});
@@ -191,8 +191,8 @@ void luong(Case& c) {
     dh.push_back(columns(state.grad(), 0, n));
     dc.push_back(columns(state.grad(), n, n));
   }
-  c.expect("grad.in.h0", below_each_other(dh));
-  c.expect("grad.in.c0", below_each_other(dc));
+  c.expect("grad.in.h0", concat_rows(dh));
+  c.expect("grad.in.c0", concat_rows(dc));
 }
 
 void plain(Case& c) {
@@ -209,7 +209,7 @@ void plain(Case& c) {
   }
   const std::vector<int32_t> src = ids(c, "in.src", "in.src_mask"),
                              first = c.offsets("in.src_mask");
-  const Tokens source{src, first};
+  const TokenBatch source{src, first};
   const auto encoded = m.encode(source);
   const int64_t n = encoded.states[0].cols() / 2;
   c.expect("out.enc_h", columns(encoded.states[0], 0, n));

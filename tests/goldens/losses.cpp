@@ -4,7 +4,7 @@
 namespace fovea::goldens {
 namespace {
 
-// Words whose label is the padding are left out; the loss is their sum or mean.
+// Words with the padding label are omitted; the loss is the sum or the mean.
 void cross_entropy_case(Case& c) {
   std::vector<int32_t> labels = c.integers("in.labels");
   const auto pad = static_cast<int32_t>(c.number("in.pad"));

@@ -1,6 +1,6 @@
-// Runs every golden case of a folder in double on the CPU and in float on a device:
+// Runs every golden case of a folder, in double on the CPU and in float on a device:
 //   test_goldens [--device NAME] [DIR]
-// A file whose case is unknown is a failure, so cases can be added by dropping files in.
+// A file without an implemented case is a failure, so that new files are not overlooked.
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
@@ -11,12 +11,12 @@
 namespace fovea::goldens {
 namespace {
 
-// 0 passed, 1 failed.
+// Returns 0 if the case passes, otherwise 1.
 int run_case(const std::string& path, Run run, Device device) {
   int failed = 0;
-  for (const Type type : {Type::f64, Type::f32}) {
-    Case c(path, type, type == Type::f64 ? Device(Cpu{}) : device);
-    const char* in = type == Type::f64 ? "double" : "float";
+  for (const ElementType type : {ElementType::f64, ElementType::f32}) {
+    Case c(path, type, type == ElementType::f64 ? Device(Cpu{}) : device);
+    const char* in = type == ElementType::f64 ? "double" : "float";
     try {
       run(c);
     } catch (const std::exception& e) {
@@ -34,7 +34,8 @@ int run_case(const std::string& path, Run run, Device device) {
     for (const std::string& f : c.failures())
       std::printf("FAILED  %-28s %-6s %s\n", c.name().c_str(), in, f.c_str());
     for (const std::string& key : unread)
-      std::printf("FAILED  %-28s %-6s nobody reads %s\n", c.name().c_str(), in, key.c_str());
+      std::printf("FAILED  %-28s %-6s the case does not read %s\n", c.name().c_str(), in,
+                  key.c_str());
     if (c.compared() == 0) std::printf("FAILED  %-28s compared nothing\n", c.name().c_str());
   }
   return failed;
@@ -54,7 +55,7 @@ int run_folder(const std::string& folder, Device device) {
       failed += bad;
       passed += !bad;
     } else {
-      std::printf("FAILED  %s: no such case is known\n", name.c_str());
+      std::printf("FAILED  %s: unknown case; implement it in tests/goldens\n", name.c_str());
       ++failed;
     }
   }

@@ -1,8 +1,7 @@
-#include "nn/recurrent.h"
-
 #include <algorithm>
 
 #include "goldens/case.h"
+#include "nn/recurrent_layers.h"
 
 namespace fovea::goldens {
 namespace {
@@ -13,8 +12,8 @@ Cell cell_of(const std::string& name) {
   return name.starts_with("gru_before") ? Cell::gru : Cell::rnn;
 }
 
-// The file's biases of the input and of the state, which are ours added up, but for the one of
-// gru_after that stands inside the reset.
+// The file's biases of the input and of the state. The model stores their sum, except that
+// gru_after has a separate bias inside the reset.
 struct Biases {
   std::string ih, hh;
 
@@ -37,8 +36,7 @@ struct Biases {
   }
 };
 
-// What the file holds for each layer and sentence, [layers, B, H], as rows [h | c] by place, and
-// the way back.
+// Converts states between the file, [layers, B, H] by sentence, and rows [h | c] in sorted order.
 struct States {
   const TimeMajor& words;
   int64_t layers, B, H;
@@ -77,9 +75,9 @@ void recurrent_case(Case& c) {
   const int64_t H = c.shape("in.h0")[2];
   const bool both = c.name().ends_with("bi2");
   ParameterStore store(c.type(), c.device());
-  const RecurrentStack read(Scope{store, ""},
+  const RecurrentStack read(ParameterScope{store, ""},
                             {cell_of(c.name()), c.shape("in.x")[2], H, both ? 2 : 1,
-                             both ? Reading::both_ways : Reading::forward});
+                             both ? EncoderDirections::both_ways : EncoderDirections::forward});
   store.allocate(1);
   store.allocate_gradients();
   std::vector<std::pair<Biases, const RecurrentCell*>> biases;

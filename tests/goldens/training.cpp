@@ -7,12 +7,12 @@ namespace {
 
 void optimiser(Case& c) {
   ParameterStore store(c.type(), c.device());
-  // As matrices: the peer decays all of its parameters, Fovea all matrices.
+  // As matrices, because the reference decays all of its parameters, but Fovea only matrices.
   const auto matrix = [&](const char* name) {
     return Shape{1, static_cast<int64_t>(c.values(name).size())};
   };
-  const Tensor a = store.declare("a", matrix("param.a"), Init::constant(0));
-  const Tensor b = store.declare("b", matrix("param.b"), Init::constant(0));
+  const Tensor a = store.declare("a", matrix("param.a"), ParameterInit::constant(0));
+  const Tensor b = store.declare("b", matrix("param.b"), ParameterInit::constant(0));
   store.allocate(1);
   store.allocate_gradients();
   a.assign(c.values("param.a"));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "attention/steps.h"
+#include "attention/attention_steps.h"
 #include "goldens/case.h"
 #include "nn/positions.h"
 #include "ops/shape.h"
@@ -64,20 +64,20 @@ struct Store : ParameterStore {
   }
 };
 
-// What `fovea show --explain` tells of each query, put together as the case has it.
-void told_steps(Case& c) {
+// Compares the steps that `fovea show --explain` prints for each query, arranged as in the case.
+void explained_steps(Case& c) {
   const int64_t B = c.shape("in.q")[0], T = c.shape("in.q")[1], S = c.shape("in.k")[1];
   const int64_t d_v = c.shape("in.v")[2];
-  const std::vector<Row> q = rows_of(c.of({B * T, c.shape("in.q")[2]}, c.values("in.q")));
-  const std::vector<Row> k = rows_of(c.of({B * S, c.shape("in.k")[2]}, c.values("in.k")));
-  const std::vector<Row> v = rows_of(c.of({B * S, d_v}, c.values("in.v")));
+  const std::vector<DoubleRow> q = rows_of(c.of({B * T, c.shape("in.q")[2]}, c.values("in.q")));
+  const std::vector<DoubleRow> k = rows_of(c.of({B * S, c.shape("in.k")[2]}, c.values("in.k")));
+  const std::vector<DoubleRow> v = rows_of(c.of({B * S, d_v}, c.values("in.v")));
   const auto cells = static_cast<size_t>(B * T * S), width = static_cast<size_t>(d_v);
-  Row score(cells, 0), scaled = score, weights = score, weighted(cells * width, 0),
-                       sum(static_cast<size_t>(B * T) * width, 0);
+  DoubleRow score(cells, 0), scaled = score, weights = score, weighted(cells * width, 0),
+                             sum(static_cast<size_t>(B * T) * width, 0);
   for (int64_t row = 0; row < B * T; ++row) {
     if (c.values("in.tgt_mask")[static_cast<size_t>(row)] == 0) continue;
     std::vector<size_t> kept;  // words of this sentence
-    std::vector<Row> keys, values;
+    std::vector<DoubleRow> keys, values;
     for (int64_t j = row / T * S; j < (row / T + 1) * S; ++j) {
       if (c.values("in.src_mask")[static_cast<size_t>(j)] == 0) continue;
       kept.push_back(static_cast<size_t>(row * S + j % S));
@@ -102,7 +102,7 @@ void told_steps(Case& c) {
 }
 
 void sdpa_steps(Case& c) {
-  told_steps(c);
+  explained_steps(c);
   const int64_t B = c.shape("in.q")[0], S = c.shape("in.k")[1];
   const Tensor q = c.tracked("in.q"), k = c.tracked("in.k"), v = c.tracked("in.v");
   const int64_t T = q.size(1), d_k = q.size(2), d_v = v.size(2);
@@ -131,7 +131,7 @@ void sdpa_steps(Case& c) {
   c.expect("grad.in.v", v.grad());
 }
 
-// Weights of a packed batch against the padded [B, heads, T, S] of the file.
+// Compares the weights of a packed batch with the padded [B, heads, T, S] of the file.
 void expect_weights(Case& c, const Tensor& packed, const std::string& row_mask) {
   const Shape& shape = c.shape("out.weights");
   const int64_t H = shape[1], T = shape[2], S = shape[3];
@@ -151,12 +151,13 @@ void mha(Case& c) {
   const bool cross = c.has("in.memory");
   const int64_t D = c.shape("in.x")[2], heads = static_cast<int64_t>(c.number("in.heads"));
   const std::string mask = cross ? "in.tgt_mask" : "in.src_mask";
-  const Look look = c.name() == "mha_causal" ? Look::back : Look::everywhere;
+  const AttentionMask attention =
+      c.name() == "mha_causal" ? AttentionMask::causal : AttentionMask::none;
   Store store(c.type(), c.device());
-  const MultiHeadAttention attend(Scope{store, ""}, {D, heads});
+  const MultiHeadAttention attend(ParameterScope{store, ""}, {D, heads});
   store.ready();
   assign(c, "", attend);
-  const Packing queries = c.packing(mask), keys = c.packing("in.src_mask");
+  const SentenceOffsets queries = c.packing(mask), keys = c.packing("in.src_mask");
   const Tensor x = c.packed("in.x", mask);
   Tape tape;
   if (cross) {
@@ -164,14 +165,15 @@ void mha(Case& c) {
     const Tensor y = attend(x, queries, memory, keys);
     expect_weights(c,
                    cross_attention_weights(attend.queries(x), attend.keys_and_values(memory),
-                                           queries, keys, {heads, look, {}}),
+                                           queries, keys, {heads, attention, {}}),
                    mask);
     c.expect_kept("out.main", mask, y);
     c.backward(tape, y, mask);
     c.expect_kept("grad.in.memory", "in.src_mask", memory.grad());
   } else {
-    const Tensor y = attend(x, queries, look);
-    expect_weights(c, self_attention_weights(attend.project(x), queries, {heads, look, {}}), mask);
+    const Tensor y = attend(x, queries, attention);
+    expect_weights(c, self_attention_weights(attend.project(x), queries, {heads, attention, {}}),
+                   mask);
     c.expect_kept("out.main", mask, y);
     c.backward(tape, y, mask);
   }
@@ -181,7 +183,7 @@ void mha(Case& c) {
 
 void norm_case(Case& c) {
   Store store(c.type(), c.device());
-  const LayerNorm norm(Scope{store, ""}, c.shape("in.x")[2]);
+  const LayerNorm norm(ParameterScope{store, ""}, c.shape("in.x")[2]);
   store.ready();
   c.assign("weight", norm.g);
   c.assign("bias", norm.b);
@@ -198,7 +200,7 @@ void encoder_layer(Case& c) {
   ModelConfig config = config_of(c, "linear1.bias");
   config.size = c.shape("in.x")[2];
   Store store(c.type(), c.device());
-  const EncoderLayer layer(Scope{store, ""}, config);
+  const EncoderLayer layer(ParameterScope{store, ""}, config);
   store.ready();
   assign(c, "", layer);
   const Tensor x = c.packed("in.x", "in.src_mask");
@@ -214,7 +216,7 @@ void decoder_layer(Case& c) {
   ModelConfig config = config_of(c, "linear1.bias");
   config.size = c.shape("in.x")[2];
   Store store(c.type(), c.device());
-  const DecoderLayer layer(Scope{store, ""}, config);
+  const DecoderLayer layer(ParameterScope{store, ""}, config);
   store.ready();
   assign(c, "", layer);
   const Tensor x = c.packed("in.x", "in.tgt_mask");
@@ -248,7 +250,7 @@ void transformer_stacks(Case& c) {
   model.parameters().allocate(1);
   model.parameters().allocate_gradients();
   assign_stacks(c, model);
-  const Packing from = c.packing("in.src_mask"), to = c.packing("in.tgt_mask");
+  const SentenceOffsets from = c.packing("in.src_mask"), to = c.packing("in.tgt_mask");
   const Tensor src = c.packed("in.src", "in.src_mask"), tgt = c.packed("in.tgt", "in.tgt_mask");
   Tape tape;
   const Tensor memory = model.encode(src, from);
@@ -271,14 +273,14 @@ void transformer_model(Case& c) {
   config.size = c.shape("param.E_src")[1];
   config.source_words = c.shape("param.E_src")[0];
   config.target_words = c.shape("param.E_tgt")[0];
-  config.tied = Tied::output;
+  config.tied = TiedEmbeddings::output;
   Transformer model(config, c.type(), c.device());
   model.parameters().allocate(1);
   model.parameters().allocate_gradients();
   c.assign("E_src", model.embed_source.E);
   c.assign("E_tgt", model.embed_target.E);
   assign_stacks(c, model);
-  const Packing from = c.packing("in.src_mask"), to = c.packing("in.tgt_mask");
+  const SentenceOffsets from = c.packing("in.src_mask"), to = c.packing("in.tgt_mask");
   const std::vector<int32_t> source = c.offsets("in.src_mask"), target = c.offsets("in.tgt_mask");
   const auto src = kept_ids(c, "in.src", "in.src_mask"), in = kept_ids(c, "in.y_in", "in.tgt_mask"),
              out = kept_ids(c, "in.y_out", "in.tgt_mask");
@@ -296,9 +298,9 @@ void transformer_model(Case& c) {
 }
 
 void positions(Case& c) {
-  const Waves waves = c.name() == "positions_interleaved" ? Waves::interleaved
-                      : c.name() == "positions_half"      ? Waves::half
-                                                          : Waves::half_m1;
+  const SinusoidLayout waves = c.name() == "positions_interleaved" ? SinusoidLayout::interleaved
+                               : c.name() == "positions_half"      ? SinusoidLayout::half
+                                                                   : SinusoidLayout::half_m1;
   const auto rows = c.integers("in.positions");
   const int32_t last = *std::max_element(rows.begin(), rows.end());
   const int64_t D = static_cast<int64_t>(c.number("in.D"));

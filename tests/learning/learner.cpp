@@ -13,12 +13,12 @@
 namespace fovea::learning {
 namespace {
 
-constexpr int32_t kFirstLetter = 4;   // after padding, start, end and <unk>, which is never said
-constexpr uint64_t kFresh = 1000003;  // the seed of strings that are not learnt from
+constexpr int32_t kFirstLetter = 4;   // after padding, start, end and <unk>, which is never output
+constexpr uint64_t kFresh = 1000003;  // the seed of strings that are not used for learning
 
-Tokens tokens(const Packed& p) { return {p.ids, p.offsets}; }
+TokenBatch tokens(const PackedSentences& p) { return {p.ids, p.offsets}; }
 
-// Whether each string comes out of greedy search without a mistake.
+// Whether greedy search outputs each string without an error.
 std::vector<bool> answers(const Model& model, const PairBatch& test) {
   std::vector<int64_t> numbers(static_cast<size_t>(test.source.sentences()));
   std::iota(numbers.begin(), numbers.end(), 0);
@@ -38,7 +38,7 @@ double share(const std::vector<bool>& of) {
          static_cast<double>(std::max<size_t>(of.size(), 1));
 }
 
-// Whether the highest weight of each word but the end lies where it came from.
+// Whether the highest weight of each word, except the end, is at its source word.
 std::vector<bool> aligned(const Model& model, const PairBatch& test, Task task) {
   std::vector<bool> on_line;
   for (const auto& maps : model.attention(tokens(test.source), tokens(test.target_in))) {
@@ -64,10 +64,10 @@ PairBatch Strings::batch(int64_t count, uint64_t seed, int64_t n) const {
         static_cast<int64_t>(random.below(static_cast<uint64_t>(longest - shortest + 1)))));
     for (int32_t& letter : s)
       letter = kFirstLetter + static_cast<int32_t>(random.below(static_cast<uint64_t>(letters)));
-    batch.source.add(s, Packed::Mark::eos_after);
+    batch.source.add(s, PackedSentences::Mark::eos_after);
     if (task == Task::reverse) std::ranges::reverse(s);
-    batch.target_in.add(s, Packed::Mark::bos_before);
-    batch.target_out.add(s, Packed::Mark::eos_after);
+    batch.target_in.add(s, PackedSentences::Mark::bos_before);
+    batch.target_out.add(s, PackedSentences::Mark::eos_after);
   }
   batch.target_tokens = batch.target_out.tokens();
   return batch;
@@ -78,42 +78,42 @@ ModelConfig small_model(const std::string& attention, const std::string& score) 
   m.type = "recurrent";
   m.encoder_layers = m.decoder_layers = 1;
   m.size = 64, m.encoder_size = 32, m.embedding = 32;
-  m.tied = Tied::none;
+  m.tied = TiedEmbeddings::none;
   m.max_length = 64;
   m.dropout = 0;
   m.attention.kind = attention, m.attention.score = score;
   return m;
 }
 
-Report learn(const Lesson& lesson) {
+Report learn(const LearningTask& task) {
   const std::clock_t begin = std::clock();
-  ModelConfig config = lesson.model;
-  config.source_words = config.target_words = kFirstLetter + lesson.strings.letters;
-  config.check(Exit::usage);
-  const auto model = make_model(config, lesson.seed);
+  ModelConfig config = task.model;
+  config.source_words = config.target_words = kFirstLetter + task.strings.letters;
+  config.check(ExitCode::usage);
+  const auto model = make_model(config, task.seed);
   model->parameters().allocate_gradients();
   Optimizer optimizer(model->parameters(), {.beta2 = 0.99, .clip = 1});
-  const ScheduleOptions schedule{ScheduleKind::cosine, lesson.lr, 20, lesson.updates};
+  const ScheduleOptions schedule{ScheduleKind::cosine, task.lr, 20, task.updates};
 
   Report report;
-  double mean = 10;  // of −log p, recent updates counting most
-  while (report.updates < lesson.updates && mean > lesson.enough) {
+  double mean = 10;  // of −log p, with more weight on recent updates
+  while (report.updates < task.updates && mean > task.enough) {
     const int64_t t = ++report.updates;
-    const PairBatch batch = lesson.strings.batch(lesson.pairs, lesson.seed, t);
+    const PairBatch batch = task.strings.batch(task.pairs, task.seed, t);
     model->parameters().gradients().fill(0);
-    const Cost cost = add_gradient(*model, batch, {}, {lesson.seed, t});
+    const BatchCost cost = add_gradient(*model, batch, {}, {task.seed, t});
     const double words = static_cast<double>(cost.words);
     optimizer.update({t, learning_rate(schedule, t, config.size), 1 / words});
     report.nll = cost.nll / words;
     mean = 0.9 * mean + 0.1 * report.nll;
   }
 
-  const PairBatch fresh = lesson.strings.batch(300, kFresh, 0);
-  Strings only_long = lesson.strings;
+  const PairBatch fresh = task.strings.batch(300, kFresh, 0);
+  Strings only_long = task.strings;
   only_long.shortest = only_long.longest;
   report.right = share(answers(*model, fresh));
   report.longest = share(answers(*model, only_long.batch(100, kFresh, 1)));
-  report.on_line = share(aligned(*model, fresh, lesson.strings.task));
+  report.on_line = share(aligned(*model, fresh, task.strings.task));
   report.seconds = static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
   return report;
 }

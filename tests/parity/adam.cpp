@@ -8,8 +8,8 @@ namespace {
 
 void adam_case(Trial& t, const Sizes& n, const OptimizerOptions& options) {
   ParameterStore& store = t.store();
-  store.declare("a", {n[0]}, Init::normal(1));
-  store.declare("b", {n[1], 3}, Init::normal(0.1));
+  store.declare("a", {n[0]}, ParameterInit::normal(1));
+  store.declare("b", {n[1], 3}, ParameterInit::normal(0.1));
   t.ready(store);
   Optimizer optimizer(store, options);
   if (t.drops()) optimizer.freeze({{0, 1 + n[0] / 2}});
@@ -36,8 +36,8 @@ TEST(Parity, Adam) {
     family.check_forward(name, Bar::elementwise, shapes,
                          [o = o](Trial& t, const Sizes& n) { adam_case(t, n, o); });
   family.check_forward("not finite", Bar::elementwise, shapes, [](Trial& t, const Sizes& n) {
-    t.store().declare("a", {n[0]}, Init::normal(1));
-    t.store().declare("b", {n[1]}, Init::normal(1));
+    t.store().declare("a", {n[0]}, ParameterInit::normal(1));
+    t.store().declare("b", {n[1]}, ParameterInit::normal(1));
     t.ready(t.store());
     auto first = [&] {
       const auto* found = first_not_finite(t.store(), t.store().values());

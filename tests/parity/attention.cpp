@@ -18,7 +18,7 @@ const Shapes kBatches{.largest = {7, 60, 4, 40, 60},
                                 {1, 300, 1, 256, 257}}};
 
 struct Batch {
-  Packing queries, keys;
+  SentenceOffsets queries, keys;
   Tensor q, kv;
 
   Batch(Trial& t, const Sizes& n)
@@ -30,39 +30,39 @@ Dropout dropout_of(Trial& t) { return t.drops() ? t.dropout(0.25) : Dropout{}; }
 
 TEST(Parity, Attention) {
   Family family("attention");
-  for (const Look look : {Look::everywhere, Look::back})
-    family.check(look == Look::back ? "to oneself, back" : "to oneself", Bar::products, kBatches,
-                 [look](Trial& t, const Sizes& n) {
-                   const Packing sentences = t.packing(t.lengths(n[0], n[1]));
+  for (const AttentionMask mask : {AttentionMask::none, AttentionMask::causal})
+    family.check(mask == AttentionMask::causal ? "to oneself, back" : "to oneself", Bar::products,
+                 kBatches, [mask](Trial& t, const Sizes& n) {
+                   const SentenceOffsets sentences = t.packing(t.lengths(n[0], n[1]));
                    const Tensor qkv = t.input({sentences.tokens, 3 * n[2] * n[3]});
-                   t.expect("y", self_attention(qkv, sentences, {n[2], look, dropout_of(t)}));
+                   t.expect("y", self_attention(qkv, sentences, {n[2], mask, dropout_of(t)}));
                  });
   family.check("to others", Bar::products, kBatches, [](Trial& t, const Sizes& n) {
     const Batch b(t, n);
-    const HeadsOptions options{n[2], Look::everywhere, dropout_of(t)};
+    const HeadsOptions options{n[2], AttentionMask::none, dropout_of(t)};
     t.expect("y", cross_attention(b.q, b.kv, b.queries, b.keys, options));
   });
   family.check_forward("without a tape", Bar::products, kBatches, [](Trial& t, const Sizes& n) {
     const Batch b(t, n);
-    const Packing sentences = t.packing(t.lengths(n[0], n[1]));
+    const SentenceOffsets sentences = t.packing(t.lengths(n[0], n[1]));
     const Tensor qkv = t.constant({sentences.tokens, 3 * n[2] * n[3]});
     t.expect("to others",
-             cross_attention(b.q, b.kv, b.queries, b.keys, {n[2], Look::everywhere, {}}));
-    t.expect("to oneself", self_attention(qkv, sentences, {n[2], Look::back, {}}));
+             cross_attention(b.q, b.kv, b.queries, b.keys, {n[2], AttentionMask::none, {}}));
+    t.expect("to oneself", self_attention(qkv, sentences, {n[2], AttentionMask::causal, {}}));
   });
   family.check_forward("weights", Bar::products, kBatches, [](Trial& t, const Sizes& n) {
     const Batch b(t, n);
-    const Packing sentences = t.packing(t.lengths(n[0], n[1]));
+    const SentenceOffsets sentences = t.packing(t.lengths(n[0], n[1]));
     const Tensor qkv = t.constant({sentences.tokens, 3 * n[2] * n[3]});
-    t.expect("to others",
-             cross_attention_weights(b.q, b.kv, b.queries, b.keys, {n[2], Look::everywhere, {}}));
-    t.expect("to oneself", self_attention_weights(qkv, sentences, {n[2], Look::everywhere, {}}));
-    t.expect("back", self_attention_weights(qkv, sentences, {n[2], Look::back, {}}));
+    t.expect("to others", cross_attention_weights(b.q, b.kv, b.queries, b.keys,
+                                                  {n[2], AttentionMask::none, {}}));
+    t.expect("to oneself", self_attention_weights(qkv, sentences, {n[2], AttentionMask::none, {}}));
+    t.expect("back", self_attention_weights(qkv, sentences, {n[2], AttentionMask::causal, {}}));
   });
 }
 
-// Rows, longest row, heads, d_k, rows that are remembered.
-TEST(Parity, Remembered) {
+// Rows, longest row, heads, d_k, cached rows.
+TEST(Parity, CachedRows) {
   if (device_under_test() != Device{Cpu{}}) GTEST_SKIP() << "GPUs have DecoderMemory: Decoding";
   Family family("remembered");
   const Shapes shapes{

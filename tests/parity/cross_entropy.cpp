@@ -7,7 +7,7 @@
 namespace fovea::parity {
 namespace {
 
-// Some rows are left out.
+// Labels, some of which are −1, so that their rows are omitted.
 Tensor labels_for(Trial& t, int64_t rows, int64_t words) {
   std::vector<int32_t> labels(static_cast<size_t>(rows));
   for (int32_t& label : labels)
@@ -44,7 +44,8 @@ TEST(Parity, CrossEntropy) {
   family.check("of the output layer in parts", Bar::products, outputs,
                [](Trial& t, const Sizes& n) {
                  std::optional<LogitsScope> parts;
-                 if (t.type() != Type::f64) parts.emplace(1);  // the reference is whole
+                 if (t.type() != ElementType::f64)
+                   parts.emplace(1);  // the reference uses one chunk
                  output_case(t, n);
                });
   family.check_forward("of the output layer alone", Bar::products, outputs, output_case);

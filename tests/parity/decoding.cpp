@@ -6,15 +6,15 @@
 #include "decode/search.h"
 #include "support/parity.h"
 
-// Long walks of a Transformer's decoder through changing rows: on a GPU, what it remembers outgrows
-// its room several times and most steps are replays.
+// Long decodings of a Transformer with changing rows. On a GPU the key/value cache is enlarged
+// several times, and most steps are replays of a CUDA graph.
 namespace fovea::parity {
 namespace {
 
-// Sentences, longest source, steps, which shape of heads.
-const Shapes kWalks{.largest = {4, 6, 8, 3},
-                    .large = {{3, 9, 70, 2}, {30, 5, 6, 4}, {50, 5, 6, 1}, {3, 9, 4, 6}},
-                    .few = 8};
+// Sentences, longest source, steps, index into kHeads.
+const Shapes kDecodings{.largest = {4, 6, 8, 3},
+                        .large = {{3, 9, 70, 2}, {30, 5, 6, 4}, {50, 5, 6, 1}, {3, 9, 4, 6}},
+                        .few = 8};
 
 ModelConfig config_of(const Sizes& n) {
   constexpr struct {
@@ -29,7 +29,7 @@ ModelConfig config_of(const Sizes& n) {
   return c;
 }
 
-void walk(Trial& t, const Sizes& n) {
+void decode(Trial& t, const Sizes& n) {
   const Model& model = t.model(config_of(n));
   const auto word = [&] { return static_cast<int32_t>(3 + t.random().below(37)); };
   const std::vector<int32_t> offsets = Trial::offsets(t.lengths(n[0], n[1]));
@@ -49,9 +49,9 @@ void walk(Trial& t, const Sizes& n) {
   }
 }
 
-// As a beam of four does: rows of a sentence stand together, which most blocks of a GPU have to
-// themselves until the first sentence has lost a row.
-void walk_with_beams(Trial& t, const Sizes& n) {
+// As with a beam of four. The rows of a sentence are adjacent. On a GPU most blocks then process
+// rows of one sentence, until the first sentence has lost a row.
+void decode_with_beams(Trial& t, const Sizes& n) {
   constexpr int32_t kBeam = 4;
   const Model& model = t.model(config_of(n));
   const std::vector<int32_t> offsets = Trial::offsets(t.lengths(n[0], n[1]));
@@ -71,8 +71,8 @@ void walk_with_beams(Trial& t, const Sizes& n) {
   }
 }
 
-// Two searches of the same model, a step of the one after a step of the other.
-void walk_twice(Trial& t, const Sizes& n) {
+// Two searches of the same model that alternate their steps.
+void decode_concurrently(Trial& t, const Sizes& n) {
   const Model& model = t.model(config_of(n));
   const auto words = [&](int64_t count) {
     std::vector<int32_t> ids(static_cast<size_t>(count));
@@ -93,9 +93,9 @@ void walk_twice(Trial& t, const Sizes& n) {
   }
 }
 
-// What a search finds, whoever steers it: a GPU does where it can (Note [Ahead]), and then the host
-// makes sure of every step.
-void find(Trial& t, const Sizes& n) {
+// The results of a search. A GPU runs the search itself where it can (Note [Ahead]); then the host
+// checks every step.
+void expect_search(Trial& t, const Sizes& n) {
   ModelConfig config = config_of({n[0], n[1], 20, n[3]});
   config.source_words = config.target_words = 8;  // so that </s> is often among the best
   const Model& model = t.model(config);
@@ -112,14 +112,14 @@ void find(Trial& t, const Sizes& n) {
   if (t.number() % 7 == 0) options.max_length = 1;
   const Model* const models[] = {&model};
   if (t.device() != Device{Cpu{}} && n[2] <= kMostSteered) {
-    const Steering rules{n[2], 1, 8, 2, {}, 1, true, std::vector<int32_t>(numbers.size(), 9)};
-    EXPECT_TRUE(model.steer(*model.start({ids, offsets}), rules));
+    const BeamRules rules{n[2], 1, 8, 2, {}, 1, true, std::vector<int32_t>(numbers.size(), 9)};
+    EXPECT_TRUE(model.start_device_search(*model.start({ids, offsets}), rules));
   }
   SearchOptions given_up{.beam = 1 + n[2] / 2};
   given_up.each_step = [left = 3](int64_t, const Beam&) mutable {
     if (--left == 0) throw std::runtime_error("enough");
   };
-  try {  // the next search finds what this one leaves behind
+  try {  // the next search must cope with the state that this one leaves
     search(models, {ids, offsets}, numbers, given_up);
   } catch (const std::runtime_error&) {
   }
@@ -135,16 +135,16 @@ void find(Trial& t, const Sizes& n) {
 
 TEST(Parity, Decoding) {
   Family family("decoding");
-  family.check_forward("many words, one by one", Bar::products, kWalks, walk);
+  family.check_forward("many words, one by one", Bar::products, kDecodings, decode);
   const Shapes beams{.largest = {3, 5, 4, 3},
                      .large = {{66, 9, 4, 4}, {70, 40, 3, 2}, {65, 5, 3, 3}, {65, 5, 3, 5}},
                      .few = 3};
-  family.check_forward("with beams", Bar::products, beams, walk_with_beams);
+  family.check_forward("with beams", Bar::products, beams, decode_with_beams);
   const Shapes two{.largest = {3, 5, 4, 3}, .few = 2};
-  family.check_forward("two searches at once", Bar::products, two, walk_twice);
+  family.check_forward("two searches at once", Bar::products, two, decode_concurrently);
   const Shapes searches{.largest = {5, 7, 6, 3},
                         .large = {{150, 6, 4, 2}, {20, 5, 32, 1}, {3, 5, 33, 1}, {600, 3, 1, 2}}};
-  family.check_forward("searches", Bar::choices, searches, find);
+  family.check_forward("searches", Bar::choices, searches, expect_search);
 }
 
 }  // namespace

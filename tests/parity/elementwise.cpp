@@ -37,7 +37,7 @@ TEST(Parity, Elementwise) {
   });
 }
 
-// Shapes that are joined, from three sizes.
+// Pairs of shapes that broadcast together, made from three sizes.
 struct Pair {
   const char* name;
   Shape (*a)(const Sizes& n);

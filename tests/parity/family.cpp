@@ -27,21 +27,21 @@ Device device_under_test() {
 
 namespace {
 
-// Whether smaller shapes will do, and how many of them: 0 where each case says so. Or whether only
-// the large ones are wanted.
+// The effort of a run: whether smaller shapes suffice, and their number (0: as each case
+// specifies); or whether only the large shapes run.
 struct Effort {
   bool light = std::holds_alternative<Cpu>(device_under_test()), only_large = false;
   int64_t shapes = 0;
 
   Effort() {
-    const char* const wish = std::getenv("FOVEA_PARITY");
-    if (!wish || !*wish) return;
-    const std::string_view word = wish;
-    shapes = std::atoll(wish);
+    const char* const setting = std::getenv("FOVEA_PARITY");
+    if (!setting || !*setting) return;
+    const std::string_view word = setting;
+    shapes = std::atoll(setting);
     light = shapes > 0;
     only_large = word == "large";
-    fovea::check(light || only_large || word == "all", Exit::usage, "FOVEA_PARITY=", word,
-                 ": expected all, large or how many shapes each case has");
+    fovea::check(light || only_large || word == "all", ExitCode::usage, "FOVEA_PARITY=", word,
+                 ": expected all, large or the number of shapes of each case");
   }
 };
 const Effort& effort() {
@@ -49,15 +49,15 @@ const Effort& effort() {
   return only;
 }
 
-// FOVEA_PARITY_SHARE=2/5: of five programs that share the shapes, counted from 0, number two.
+// FOVEA_PARITY_SHARE=2/5: number two, counted from 0, of five programs that share the shapes.
 struct Share {
   long mine = 0, all = 1;
 
   Share() {
-    const char* const wish = std::getenv("FOVEA_PARITY_SHARE");
-    if (!wish || !*wish) return;
-    const bool read = std::sscanf(wish, "%ld/%ld", &mine, &all) == 2;
-    check(read && 0 <= mine && mine < all, Exit::usage, "FOVEA_PARITY_SHARE=", wish,
+    const char* const setting = std::getenv("FOVEA_PARITY_SHARE");
+    if (!setting || !*setting) return;
+    const bool read = std::sscanf(setting, "%ld/%ld", &mine, &all) == 2;
+    check(read && 0 <= mine && mine < all, ExitCode::usage, "FOVEA_PARITY_SHARE=", setting,
           ": expected K/N with K from 0 to N - 1");
   }
 };
@@ -79,20 +79,21 @@ std::string text(const Sizes& sizes) {
   return out.str();
 }
 
-// What the next tensors are made of: numbers that were never set are no numbers.
+// Fills free memory with NaN, so that the next tensors show if they are read before they are
+// written.
 void poison(Device device) {
-  if (std::getenv("FOVEA_PARITY_SINGLY")) return;  // tools see what was never set
+  if (std::getenv("FOVEA_PARITY_SINGLY")) return;  // tools find unwritten memory
   const int64_t most = std::holds_alternative<Cpu>(device) ? 1 << 17 : 1 << 24;  // floats
   std::vector<Tensor> blocks;
   for (int64_t n = 16; n <= most; n *= 4) {
-    blocks.emplace_back(Shape{n}, Type::f32, device);
+    blocks.emplace_back(Shape{n}, ElementType::f32, device);
     blocks.back().fill(std::numeric_limits<double>::quiet_NaN());
   }
 }
 
 }  // namespace
 
-// The worst of many results: what it is as a share of what it may be.
+// The worst of many results: its error as a share of the tolerance.
 struct Worst {
   double share = -1, found = 0, allowed = 0;
   std::string where = {};
@@ -115,7 +116,7 @@ struct Family::Summary {
     ++results;
     rounded += j.verdict == Verdict::by_rounding;
     jumped += j.verdict == Verdict::by_jump;
-    if (j.verdict == Verdict::by_rounding) by_rounding.note(j.of_rounding, kTimes, at);
+    if (j.verdict == Verdict::by_rounding) by_rounding.note(j.of_rounding, kRoundingFactor, at);
     if (j.verdict == Verdict::by_itself && j.error > 0) by_itself.note(j.error, limit.bar, at);
     if (j.verdict != Verdict::wrong) return;
     by_itself.note(j.error, limit.bar, at);
@@ -125,14 +126,14 @@ struct Family::Summary {
     const bool bf16 = precision == Precision::bf16;
     auto shown = [bf16](double error) {
       return bf16 ? error : error * error;
-    };  // as bars are named
+    };  // bars are named as squares for f32
     char text[200];
     std::snprintf(text, sizeof(text), "%s  %-15s %-4s %3ld cases %5ld shapes, worst %.1e of %.1e: ",
                   failures.empty() ? "ok    " : "FAILED", family.c_str(), name(),
                   static_cast<long>(cases), static_cast<long>(shapes), shown(by_itself.found),
                   shown(by_itself.allowed));
     std::string line = text + by_itself.where;
-    if (jumped) line += "; " + std::to_string(jumped) + " results jump as roundings do";
+    if (jumped) line += "; " + std::to_string(jumped) + " results jump like their roundings";
     if (rounded == 0) return line;
     std::snprintf(text, sizeof(text), "; %ld of %ld results by rounding, worst %.1f of %.0f: ",
                   static_cast<long>(rounded), static_cast<long>(results), by_rounding.found,
@@ -143,7 +144,7 @@ struct Family::Summary {
 
 namespace {
 
-// One run; a device that throws gives no results.
+// One run of a case, on the device or as the reference.
 struct Job {
   const Family::Case& run;
   const Sizes& sizes;
@@ -168,7 +169,7 @@ struct Job {
   }
 };
 
-// Lines of all families, those that failed first, and why their results held.
+// The report: lines of all families, with failed ones first, and why their results were accepted.
 class Report : public ::testing::Environment {
  public:
   struct Totals {
@@ -189,9 +190,10 @@ class Report : public ::testing::Environment {
                 std::visit([](auto on) { return on.kName; }, device_under_test()));
     for (const std::string& line : lines()) std::printf("%s\n", line.c_str());
     for (const auto& [precision, n] : totals())
-      std::printf("%-4s %ld results, of which %ld held by rounding and %ld by a jump\n",
-                  precision.c_str(), static_cast<long>(n.results), static_cast<long>(n.rounded),
-                  static_cast<long>(n.jumped));
+      std::printf(
+          "%-4s %ld results, of which %ld accepted by rounding and %ld by a jump\n",
+          precision.c_str(),
+          static_cast<long>(n.results), static_cast<long>(n.rounded), static_cast<long>(n.jumped));
   }
 };
 const auto* const report = ::testing::AddGlobalTestEnvironment(new Report);
@@ -200,7 +202,7 @@ constexpr size_t kFailuresShown = 6;
 
 Reference reference_of(const Job& job, const Results& expected, const Limit& limit) {
   return {expected, [&job, &limit](uint64_t number) {
-            const Rounding rounding(limit.unit, job.seed + number);
+            const RoundingNoise rounding(limit.unit, job.seed + number);
             return job.results({}, Precision::f32);
           }};
 }
@@ -210,7 +212,7 @@ void compare(const Results& found, Reference& reference, const Limit& limit,
              const std::string& where, Summary& summary) {
   const Results& expected = reference.results();
   if (found.size() != expected.size()) {
-    summary.failures.push_back(where + ": other results than on the CPU");
+    summary.failures.push_back(where + ": the number of results differs from the CPU");
     return;
   }
   for (size_t i = 0; i < found.size(); ++i)
@@ -229,7 +231,7 @@ std::vector<Sizes> Shapes::draw(uint64_t seed) const {
   const int64_t count = effort().light ? some : kOnDevices;
   for (int64_t tries = 0; std::ssize(all) < count; ++tries) {
     Sizes next;
-    for (const int64_t top : most) {  // as many small ones as large ones
+    for (const int64_t top : most) {  // logarithmic: small sizes are as frequent as large ones
       auto n =
           static_cast<int64_t>(std::exp(random.uniform() * std::log(static_cast<double>(top) + 1)));
       switch (random.below(4)) {
@@ -244,7 +246,7 @@ std::vector<Sizes> Shapes::draw(uint64_t seed) const {
       }
       next.push_back(std::clamp<int64_t>(n, 1, top));
     }
-    // None twice, unless there are not so many.
+    // No shape twice, unless there are too few different ones.
     if (tries >= kMostTries || std::ranges::find(all, next) == all.end()) all.push_back(next);
   }
   if (!effort().light) all.insert(all.end(), large.begin(), large.end());
@@ -285,7 +287,7 @@ void Family::report(const std::string& line) const {
 
 namespace {
 
-bool differ(const Results& a, const Results& b) {  // by more than double rounds
+bool differ(const Results& a, const Results& b) {  // by more than the rounding of double
   const Reference reference(b, {});
   for (size_t i = 0; i < a.size(); ++i)
     if (size_of_difference(a[i].values, b[i].values) > 1e-6 * reference.largest(i)) return true;
@@ -305,19 +307,19 @@ Family::Mutants Family::mutants(const Mutant& kind, Precision precision, const S
     compare(results, reference, limit, name_, judged);
     return !judged.failures.empty();
   };
-  const Trial::Place place{Type::f32, device_under_test()};
-  EXPECT_FALSE(is_seen(job.results(place, precision))) << "nothing is wrong";
+  const Trial::Place place{ElementType::f32, device_under_test()};
+  EXPECT_FALSE(is_seen(job.results(place, precision))) << "the run has no mutation";
   Mutants found;
   for (int64_t at = 0;; ++at) {
-    const auto spoilt = [&](Trial::Place in, Precision with) -> std::optional<Results> {
-      const Mutation mutation(kind.kind, at, kind.by);
+    const auto mutated = [&](Trial::Place in, Precision with) -> std::optional<Results> {
+      const GradientMutation mutation(kind.kind, at, kind.by);
       Results results = job.results(in, with);
       if (mutation.seen <= at) return {};
       return results;
     };
-    const auto in_double = spoilt({}, Precision::f32), results = spoilt(place, precision);
+    const auto in_double = mutated({}, Precision::f32), results = mutated(place, precision);
     if (!in_double || !results) return found;
-    if (!differ(*in_double, expected)) continue;  // it was nothing, or counts for nothing
+    if (!differ(*in_double, expected)) continue;  // the contribution is 0 or has no effect
     ++found.all;
     found.caught += is_seen(*results);
   }
@@ -335,7 +337,7 @@ void Family::check(const std::string& name, Bar bar, const Shapes& shapes, const
     ++to.shapes;
     try {
       Reference reference = reference_of(job, expected, limit);
-      const auto found = job.results({Type::f32, device_under_test()}, limit.precision);
+      const auto found = job.results({ElementType::f32, device_under_test()}, limit.precision);
       compare(found, reference, limit, where, to);
     } catch (const std::exception& e) {
       to.failures.push_back(where + ": " + e.what());

@@ -10,25 +10,26 @@ namespace {
 using Kind = Trial::Result::Kind;
 
 // Note [Judgement]
-// Three things are asked of a result: how far it is off as a whole, as the root of the mean of
-// squares; how much of that is along the reference, as if all numbers were too large; and how far
-// each number is off. The bar is for the first. Errors of rounding have no direction, so that along
-// the reference they are small: half the bar. One number may be off by eight times the bar of
-// itself and of the size of the whole: of one that is altogether wrong a mean may show nothing.
+// Each result must pass three tests: the error of the whole, as a root mean square; the part of
+// this error along the reference, as if all numbers were too large; and the error of each number.
+// The bar is for the first. Errors of rounding have no direction, so their part along the reference
+// is small: half the bar. A single number may be off by eight times the bar, relative to the number
+// plus the size of the whole. This test finds a single wrong number, which a mean may not show.
 //
-// Where one of them is too large, it may still be what rounding does to it: as much as it does
-// on average over 4 roundings, or three times that of 16; honest results need half of it.
-// But the whole must not be off by more than 25 bars, which is 0.4 of itself in bf16. Where terms
-// cancel, a tenth of the largest result of its kind counts as its size; and there may be no other
-// value, so that values may be off by one unit of 1, which inputs are. Where a result is 0, what
-// rounding does is taken to be 4/3 units of that largest, and four times as much for one number.
+// If a test fails, the error may still be the effect of rounding. It is accepted up to the mean
+// effect of 4 roundings, or three times that of 16; correct results need half of that. But the
+// error of the whole must not exceed 25 bars, which is 0.4 of the result's size in bf16. If terms
+// cancel, a tenth of the largest result of the same kind counts as the size. There may be no other
+// value, so values may be off by one unit of 1, the size of inputs. If a result is 0, the effect of
+// rounding is taken to be 4/3 units of that largest result, and four times as much for one number.
 //
-// Of a relu, few roundings take a number across its kink, and those that do change a gradient much.
-// What is rough may be off by the most that one of 64 does, and by 1.5 of itself.
+// With relu, few roundings move a number across its kink, but those change a gradient much. A
+// result with Bar::rough may be off by the largest effect of 64 roundings, and by 1.5 of its size.
 constexpr double kAlong = 0.5, kEach = 8, kMostBars = 25, kCancelled = 0.1, kMostIfRough = 1.5;
 constexpr int kFew = 4, kMore = 16, kForJumps = 64;
-constexpr double kNothing = 1e-9;  // less than this of the largest is 0, and its terms cancelled
-constexpr double kOfNothing = 4 / kTimes, kOneOfNothing = 4;
+constexpr double kNothing =
+    1e-9;  // a smaller share of the largest counts as 0: its terms cancelled
+constexpr double kOfNothing = 4 / kRoundingFactor, kOneOfNothing = 4;
 
 double root_of_mean(double sum, size_t count) {
   return std::sqrt(sum / static_cast<double>(std::max<size_t>(1, count)));
@@ -41,16 +42,16 @@ double size_of(const std::vector<double>& values) {
   return root_of_mean(sum, values.size());
 }
 
-// Infinite where a number is none.
+// The error of `a` against `b`: of the whole, along b, and of each number. Infinite for NaN.
 struct Difference {
   double all = 0, along = 0;
   std::vector<double> each;
-  size_t at = 0;  // where it is largest
+  size_t at = 0;  // the index of the largest error
 
   Difference(const std::vector<double>& a, const std::vector<double>& b) : each(b.size()) {
     double squares = 0, product = 0, size = 0;
     for (size_t i = 0; i < b.size(); ++i) {
-      if (i < a.size() && a[i] == b[i]) continue;  // infinities among them
+      if (i < a.size() && a[i] == b[i]) continue;  // includes equal infinities
       const double off = i < a.size() ? std::abs(a[i] - b[i]) : HUGE_VAL;
       each[i] = std::isfinite(off) ? off : HUGE_VAL;
       squares += each[i] * each[i];
@@ -96,7 +97,7 @@ void Reference::draw_until(int roundings) {
     const Results rounded = run_(static_cast<uint64_t>(drawn_));
     for (size_t i = 0; i < sums_.size() && i < rounded.size(); ++i) {
       const Difference off(rounded[i].values, results_[i].values);
-      Moved& sum = sums_[i];
+      RoundingEffect& sum = sums_[i];
       sum.all += off.all * off.all, sum.along += off.along * off.along;
       sum.most = std::max(sum.most, off.all), sum.most_along = std::max(sum.most_along, off.along);
       sum.each.resize(off.each.size()), sum.most_of_each.resize(off.each.size());
@@ -108,9 +109,9 @@ void Reference::draw_until(int roundings) {
   }
 }
 
-Reference::Moved Reference::moved(size_t i, int roundings) {
+Reference::RoundingEffect Reference::rounding_effect(size_t i, int roundings) {
   draw_until(roundings);
-  Moved m = sums_[i];
+  RoundingEffect m = sums_[i];
   const auto root = [&](double& sum) { sum = std::sqrt(sum / drawn_); };
   root(m.all), root(m.along);
   std::ranges::for_each(m.each, root);
@@ -129,29 +130,30 @@ class Case {
 
   Judgement judge() {
     j_.error = off_.all / size_;
-    if (expected_.kind == Kind::integers) return off_.all == 0 ? j_ : wrong("no integer may be");
-    if (holds_by_itself()) return j_;
-    if (off_.all > most_excused()) return wrong("roundings excuse less");
+    if (expected_.kind == Kind::integers)
+      return off_.all == 0 ? j_ : wrong("integers must be equal");
+    if (is_within_bar()) return j_;
+    if (off_.all > most_excused()) return wrong("more than roundings can excuse");
     j_.verdict = Verdict::by_rounding;
     for (const int roundings : {kFew, kMore}) {
-      j_.of_rounding = of_roundings(reference_.moved(i_, roundings));
-      if (j_.of_rounding <= (roundings == kFew ? 1 : kTimes)) return j_;
+      j_.of_rounding = share_of_roundings(reference_.rounding_effect(i_, roundings));
+      if (j_.of_rounding <= (roundings == kFew ? 1 : kRoundingFactor)) return j_;
     }
-    if (!limit_.jumps || !jumps_as_far(reference_.moved(i_, kForJumps)))
-      return wrong("roundings do less");
+    if (!limit_.jumps || !jumps_as_far(reference_.rounding_effect(i_, kForJumps)))
+      return wrong("more than the effect of roundings");
     j_.verdict = Verdict::by_jump;
     return j_;
   }
 
  private:
-  bool is_nothing() const { return size_ <= kNothing * largest_; }
+  bool is_zero() const { return size_ <= kNothing * largest_; }
   bool all_holds() const { return off_.all <= limit_.bar * size_; }
-  bool along_holds() const { return is_nothing() || off_.along <= kAlong * limit_.bar * size_; }
+  bool along_holds() const { return is_zero() || off_.along <= kAlong * limit_.bar * size_; }
   bool holds(size_t j) const {
     const double own = std::isfinite(expected_.values[j]) ? std::abs(expected_.values[j]) : 0;
     return off_.each[j] <= kEach * limit_.bar * (size_ + own);
   }
-  bool holds_by_itself() const {
+  bool is_within_bar() const {
     if (!all_holds() || !along_holds()) return false;
     for (size_t j = 0; j < off_.each.size(); ++j)
       if (!holds(j)) return false;
@@ -162,17 +164,17 @@ class Case {
     const double most = limit_.most * std::max(size_, kCancelled * largest_);
     return expected_.kind == Kind::value ? std::max(most, limit_.unit) : most;
   }
-  // What does not hold by itself, as a share of what roundings do.
-  double of_roundings(const Reference::Moved& m) const {
-    const double all = std::max(m.all, is_nothing() ? kOfNothing * limit_.unit * largest_ : 0);
+  // The largest error of a failed test, as a share of the effect of roundings.
+  double share_of_roundings(const Reference::RoundingEffect& m) const {
+    const double all = std::max(m.all, is_zero() ? kOfNothing * limit_.unit * largest_ : 0);
     double share = all_holds() ? 0 : off_.all / all;
     if (!along_holds()) share = std::max(share, off_.along / m.along);
-    const double one = is_nothing() ? kOneOfNothing * all : all;
+    const double one = is_zero() ? kOneOfNothing * all : all;
     for (size_t j = 0; j < off_.each.size(); ++j)
       if (!holds(j)) share = std::max(share, off_.each[j] / std::hypot(one, m.each[j]));
     return share;
   }
-  bool jumps_as_far(const Reference::Moved& m) const {
+  bool jumps_as_far(const Reference::RoundingEffect& m) const {
     if (!all_holds() && off_.all > m.most) return false;
     if (!along_holds() && off_.along > m.most_along) return false;
     for (size_t j = 0; j < off_.each.size(); ++j)
@@ -185,8 +187,8 @@ class Case {
     const double a = off_.at < found_.values.size() ? found_.values[off_.at] : NAN;
     const double b = off_.at < expected_.values.size() ? expected_.values[off_.at] : NAN;
     std::snprintf(text, sizeof(text),
-                  "off by %.3g of itself, %.3g along itself, %.3g of its roundings; %.9g instead "
-                  "of %.9g at %zu of %zu: %s",
+                  "relative error %.3g, along the reference %.3g, %.3g times the effect of "
+                  "roundings; %.9g instead of %.9g at %zu of %zu: %s",
                   j_.error, off_.along / size_, j_.of_rounding, a, b, off_.at,
                   expected_.values.size(), why);
     j_.verdict = Verdict::wrong;

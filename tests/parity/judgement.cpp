@@ -14,7 +14,7 @@ std::vector<double> numbers(uint64_t seed, double scale) {
   return all;
 }
 
-// The verdict on numbers that `spoil` has changed, where roundings change them by `noise`.
+// The verdict on numbers that `spoil` has changed, if roundings change them by `noise`.
 using Noise = std::function<double(uint64_t draw)>;
 Verdict verdict(const Noise& noise, const std::function<void(std::vector<double>&)>& spoil,
                 Bar bar = Bar::products) {
@@ -27,7 +27,7 @@ Verdict verdict(const Noise& noise, const std::function<void(std::vector<double>
     return results;
   };
   Reference reference(expected, [&](uint64_t draw) { return changed(100 + draw, noise(draw)); });
-  Results found = changed(2, 0.003);  // as products of bf16 are
+  Results found = changed(2, 0.003);  // as products in bf16
   spoil(found[0].values);
   return judge(found[0], 0, reference, limit_of(bar, Precision::bf16)).verdict;
 }
@@ -47,13 +47,13 @@ TEST(Parity, Judgement) {
   EXPECT_EQ(verdict(0.01, [](Numbers&) {}), Verdict::by_itself);
   EXPECT_EQ(verdict(0.01, [](Numbers& x) { with_noise(x, 0.02); }), Verdict::by_rounding);
   EXPECT_EQ(verdict(0.01, [](Numbers& x) { with_noise(x, 0.04); }), Verdict::wrong);
-  // However much rounding does.
+  // There is a limit even if rounding has a large effect.
   EXPECT_EQ(verdict(0.8, [](Numbers& x) { with_noise(x, 0.3); }), Verdict::by_rounding);
   EXPECT_EQ(verdict(0.8, [](Numbers& x) { with_noise(x, 0.45); }), Verdict::wrong);
   EXPECT_EQ(verdict(
                 0.8, [](Numbers& x) { with_noise(x, 0.45); }, Bar::rough),
             Verdict::by_rounding);
-  // What the mean of 5,000 squares does not show.
+  // Errors that the mean of 5,000 squares does not show.
   EXPECT_EQ(verdict(0.01, [](Numbers& x) { x[77] += 1; }), Verdict::wrong);
   EXPECT_EQ(verdict(0.01, [](Numbers& x) { x[77] = NAN; }), Verdict::wrong);
   EXPECT_EQ(verdict(0.01,
@@ -63,13 +63,13 @@ TEST(Parity, Judgement) {
             Verdict::wrong);
 }
 
-// Few roundings do much.
+// A few roundings have a large effect.
 TEST(Parity, JudgementOfJumps) {
   const auto off_by = [](double by) { return [by](std::vector<double>& x) { with_noise(x, by); }; };
   const auto one_does = [](double much) {
     return [much](uint64_t draw) { return draw == 40 ? much : 0.001; };
   };
-  constexpr double kMuch = 1e7;  // to each number, so that none was ever off by more
+  constexpr double kMuch = 1e7;  // larger than any error of a single number
   EXPECT_EQ(verdict(one_does(kMuch), off_by(0.9), Bar::rough), Verdict::by_jump);
   EXPECT_EQ(verdict(one_does(0.5), off_by(0.9), Bar::rough), Verdict::wrong);
   EXPECT_EQ(verdict(one_does(kMuch), off_by(1.8), Bar::rough), Verdict::wrong);

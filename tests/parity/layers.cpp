@@ -2,13 +2,13 @@
 
 #include "models/transformer.h"
 #include "nn/positions.h"
-#include "nn/recurrent.h"
+#include "nn/recurrent_layers.h"
 #include "support/parity.h"
 
 namespace fovea::parity {
 namespace {
 
-Scope root(Trial& t) { return {t.store(), ""}; }
+ParameterScope root(Trial& t) { return {t.store(), ""}; }
 
 // Rows, in, out.
 TEST(Parity, Layers) {
@@ -26,9 +26,9 @@ TEST(Parity, Layers) {
     t.expect("alone", norm(x));
     t.expect("after a residual", norm(x, t.input(x.shape()), 0.2));
   });
-  for (const auto& [name, waves] : {std::pair("interleaved", Waves::interleaved),
-                                    {"half", Waves::half},
-                                    {"half-m1", Waves::half_m1}})
+  for (const auto& [name, waves] : {std::pair("interleaved", SinusoidLayout::interleaved),
+                                    {"half", SinusoidLayout::half},
+                                    {"half-m1", SinusoidLayout::half_m1}})
     family.check_forward(std::string("sinusoids, ") + name, Bar::elementwise, shapes,
                          [waves = waves](Trial& t, const Sizes& n) {
                            const SinusoidTable table(waves, 2 * n[2] + 2, t.type(), t.device());
@@ -54,8 +54,9 @@ TEST(Parity, RecurrentLayers) {
                    t.expect("states", after);
                    t.expect("h", cell.h(cell(t.input({n[0], n[1]}), after)));
                  });
-    for (const Reading reading : {Reading::forward, Reading::both_ways})
-      family.check(std::string(name) + (reading == Reading::forward ? "" : ", both ways"),
+    for (const EncoderDirections reading :
+         {EncoderDirections::forward, EncoderDirections::both_ways})
+      family.check(std::string(name) + (reading == EncoderDirections::forward ? "" : ", both ways"),
                    Bar::products, shapes, [kind = kind, reading](Trial& t, const Sizes& n) {
                      const RecurrentStack stack(root(t), {kind, n[1], n[2] + 7, 2, reading, 0.2});
                      t.ready(t.store());
@@ -96,7 +97,7 @@ ModelConfig config_of(const Sizes& n, NormPlace norm, Function f) {
 
 // Target and source sentences with their rows.
 struct Batch {
-  Packing target, source;
+  SentenceOffsets target, source;
   Tensor y, memory;
 
   Batch(Trial& t, const Sizes& n)
@@ -107,13 +108,13 @@ struct Batch {
 
 TEST(Parity, MultiHead) {
   Family family("multi-head");
-  for (const Look look : {Look::everywhere, Look::back})
-    family.check(look == Look::back ? "to oneself, back" : "to oneself", Bar::products, kBatches,
-                 [look](Trial& t, const Sizes& n) {
+  for (const AttentionMask mask : {AttentionMask::none, AttentionMask::causal})
+    family.check(mask == AttentionMask::causal ? "to oneself, back" : "to oneself", Bar::products,
+                 kBatches, [mask](Trial& t, const Sizes& n) {
                    const Batch b(t, n);
                    const MultiHeadAttention attend(root(t), {b.y.cols(), n[3], 0.2});
                    t.ready(t.store());
-                   t.expect("y", attend(b.y, b.target, look));
+                   t.expect("y", attend(b.y, b.target, mask));
                  });
   family.check("to others", Bar::products, kBatches, [](Trial& t, const Sizes& n) {
     const Batch b(t, n);

@@ -21,30 +21,30 @@ TEST(Parity, Linear) {
     t.expect("y", linear(x, W, t.input({n[2]}, 3)));
   });
   family.check("of parameters, twice", Bar::products, kProducts, [](Trial& t, const Sizes& n) {
-    const Tensor W = t.store().declare("W", {n[2], n[1]}, Init::glorot(n[1], n[2]));
-    const Tensor b = t.store().declare("b", {n[2]}, Init::constant(0));
+    const Tensor W = t.store().declare("W", {n[2], n[1]}, ParameterInit::glorot(n[1], n[2]));
+    const Tensor b = t.store().declare("b", {n[2]}, ParameterInit::constant(0));
     t.ready(t.store());
     t.expect("first", linear(t.input({n[0], n[1]}), W, b));
     t.expect("second", linear(t.input({n[0], n[1]}), W, b));
   });
   family.check_forward(
       "of parameters, alone", Bar::products, kProducts, [](Trial& t, const Sizes& n) {
-        const Tensor W = t.store().declare("W", {n[2], n[1]}, Init::glorot(n[1], n[2]));
+        const Tensor W = t.store().declare("W", {n[2], n[1]}, ParameterInit::glorot(n[1], n[2]));
         t.ready(t.store());
         for (const char* time : {"first", "second"})  // kept after the first
           t.expect(time, linear(t.constant({n[0], n[1]}), W));
       });
-  // So many rows that the gradient of W does not wait for the last of them (Note [Late weight
-  // gradients]); the reference multiplies all at once.
+  // So many rows that the gradient of W is computed before the last of them (Note [Late weight
+  // gradients]). The reference computes one product.
   const Shapes many{.largest = {20, 9, 7, 5}, .large = {{500, 9, 7, 18}}, .few = 8};
   family.check("of parameters, many times", Bar::products, many, [](Trial& t, const Sizes& n) {
-    const Tensor W = t.store().declare("W", {n[2], n[1]}, Init::glorot(n[1], n[2]));
+    const Tensor W = t.store().declare("W", {n[2], n[1]}, ParameterInit::glorot(n[1], n[2]));
     t.ready(t.store());
     std::vector<Tensor> x, y;
     for (int64_t i = 0; i < n[3]; ++i) x.push_back(t.input({n[0], n[1]}));
-    if (t.type() == Type::f64) return t.expect("y", linear(below_each_other(x), W));
+    if (t.type() == ElementType::f64) return t.expect("y", linear(concat_rows(x), W));
     for (const Tensor& part : x) y.push_back(linear(part, W));
-    t.expect("y", below_each_other(y));
+    t.expect("y", concat_rows(y));
   });
   // Large enough for Note [Factors of whole packs].
   const Shapes uneven{.largest = {5, 6, 7},
@@ -54,7 +54,7 @@ TEST(Parity, Linear) {
     const Tensor x = t.input({n[0], n[1]}), W = t.input({n[2], n[1]});
     t.expect("y", linear(x, W));
     t.expect("with a bias", linear(x, W, t.input({n[2]}, 3)));
-    const Tensor inner = linear(x, W, t.input({n[2]}, 3), Give::activation);
+    const Tensor inner = linear(x, W, t.input({n[2]}, 3), OutputType::activation);
     t.expect("as an activation", inner);
     t.expect("of an activation", linear(inner, t.input({n[1], n[2]})));
   });

@@ -1,8 +1,8 @@
 #include <cmath>
 #include <numeric>
 
+#include "attention/attentive_reader.h"
 #include "attention/hard_sample.h"
-#include "attention/reader.h"
 #include "attention/registry.h"
 #include "support/parity.h"
 
@@ -20,8 +20,8 @@ AttentionConfig config_of(const std::string& kind, const std::string& score, con
   return c;
 }
 
-// Which row of the step before each row goes on from, and its sentence: as sentences end in
-// training, or as search repeats and drops hypotheses.
+// The rows of a step: the previous row that each continues, and its sentence. Rows change as
+// sentences end in training, or as search repeats and drops hypotheses.
 struct Rows {
   std::vector<int32_t> parents, sentences;
 
@@ -46,7 +46,7 @@ struct Rows {
   }
 };
 
-void expect_attended(Trial& t, const Attended& at) {
+void expect_attended(Trial& t, const AttentionResult& at) {
   t.expect("context", at.context);
   t.expect("weights", at.weights);
   if (at.soft) t.expect("soft", at.soft);
@@ -62,13 +62,13 @@ void decode(Trial& t, const Sizes& n, const std::string& kind, const std::string
   const auto attention =
       make_attention({t.store(), ""}, config_of(kind, score, n), {size, size, n[1]});
   t.ready(t.store());
-  const Packing sentences = t.packing(t.lengths(n[0], n[1]));
-  // Scores of about 1; and windows that move slowly, for they are gone in a few steps otherwise.
+  const SentenceOffsets sentences = t.packing(t.lengths(n[0], n[1]));
+  // Scores of about 1, and windows that move slowly: otherwise they leave the sentence soon.
   const double scale = std::pow(static_cast<double>(size), -0.25) * (kind == "window" ? 0.5 : 1);
   const Tensor h = t.input({sentences.tokens, size}, scale);
-  const Memory memory = attention->remember(h, sentences);
+  const SourceMemory memory = attention->remember(h, sentences);
   Rows rows = Rows::first(t, n[0]);
-  Before before;
+  AttentionState before;
   for (int64_t step = 0; step < n[2]; ++step) {
     if (step > 0) {
       rows = rows.next(t);
@@ -76,13 +76,13 @@ void decode(Trial& t, const Sizes& n, const std::string& kind, const std::string
                                    : chosen_rows(before, t.integers(rows.parents));
     }
     const Tensor s = t.input({std::ssize(rows.sentences), size}, scale);
-    const Attended at = attention->attend({s, t.integers(rows.sentences)}, memory, before);
+    const AttentionResult at = attention->attend({s, t.integers(rows.sentences)}, memory, before);
     if (kind != "static" || step == 0) expect_attended(t, at);
     before = at.now;
   }
 }
 
-// Rounding to bf16 makes other choices: of a window's middle as well.
+// Rounding to bf16 changes choices, including the centre of a window.
 Bar bar_of(const std::string& kind) {
   return kind == "global" || kind == "local-m" || kind == "static" || kind == "window"
              ? Bar::products
@@ -104,7 +104,7 @@ TEST(Parity, Mechanisms) {
   family.check("reader", Bar::products, kDecodings, [](Trial& t, const Sizes& n) {
     const ReaderAttention read({t.store(), ""}, {n[3], 2 * n[3], n[4], n[2]});
     t.ready(t.store());
-    const Packing documents = t.packing(t.lengths(n[0], n[1]));
+    const SentenceOffsets documents = t.packing(t.lengths(n[0], n[1]));
     const Tensor h = t.input({documents.tokens, n[3]}), u = t.input({n[0], 2 * n[3]});
     const auto found = read(h, documents, u);
     t.expect("g", found.g);

@@ -7,7 +7,7 @@
 namespace fovea::parity {
 namespace {
 
-// Sentences, longest source and target, what widths depend on, different words.
+// Sentences, longest source, longest target, a number that determines the widths, different words.
 const Shapes kBatches{.largest = {7, 12, 12, 12, 60}, .large = {{24, 30, 28, 40, 600}}, .few = 12};
 
 std::vector<int32_t> words(Trial& t, int64_t most, int64_t kinds, int32_t from = 3) {
@@ -30,19 +30,20 @@ void expect_loss(Trial& t, const BatchLoss& found) {
   if (found.guided) t.expect_value("guided", found.guided);
 }
 
-void learn(Trial& t, const ModelConfig& config, const testing::Sentences& s) {
+void expect_training(Trial& t, const ModelConfig& config, const testing::Sentences& s) {
   expect_loss(t, t.model(config).loss(s.sources(), s.targets(), s.out, 0.1));
 }
 
-// What is impossible has a score so low that nothing else would be seen beside it.
+// Replaces the scores of impossible words: they are so low that they would hide all other
+// differences.
 std::vector<double> possible(const Tensor& scores) {
   std::vector<double> values = scores.values();
   for (double& v : values) v = v < -1e8 ? 0 : v;
   return values;
 }
 
-// Words one by one, as search goes: rows are repeated and dropped on the way.
-void translate(Trial& t, const ModelConfig& config, const testing::Sentences& s) {
+// Decodes word by word, as in search: rows are repeated and dropped.
+void expect_decoding(Trial& t, const ModelConfig& config, const testing::Sentences& s) {
   const Model& model = t.model(config);
   const auto state = model.start(s.sources());
   std::vector<int32_t> next(static_cast<size_t>(s.sources().sentences()), 1);
@@ -69,9 +70,10 @@ void translate(Trial& t, const ModelConfig& config, const testing::Sentences& s)
 void check_model(Family& family, const std::string& name, Bar bar,
                  const std::function<ModelConfig(const Sizes&)>& config) {
   family.check(name, bar, kBatches,
-               [&](Trial& t, const Sizes& n) { learn(t, config(n), sentences(t, n)); });
-  family.check_forward(name + ", word by word", bar == Bar::rough ? Bar::products : bar, kBatches,
-                       [&](Trial& t, const Sizes& n) { translate(t, config(n), sentences(t, n)); });
+               [&](Trial& t, const Sizes& n) { expect_training(t, config(n), sentences(t, n)); });
+  family.check_forward(
+      name + ", word by word", bar == Bar::rough ? Bar::products : bar, kBatches,
+      [&](Trial& t, const Sizes& n) { expect_decoding(t, config(n), sentences(t, n)); });
 }
 
 ModelConfig transformer(const Sizes& n) {
@@ -103,23 +105,25 @@ void check_transformers(Family& family, const std::vector<TransformerKind>& kind
 
 TEST(Parity, Transformer) {
   Family family("transformer");
-  check_transformers(
-      family, {{"post-norm", [](ModelConfig&) {}},
-               {"pre-norm", [](ModelConfig& c) { c.norm = NormPlace::pre; }},
-               {"relu", [](ModelConfig& c) { c.activation = Function::relu; }, Bar::rough},
-               {"silu, own output",
-                [](ModelConfig& c) { c.activation = Function::silu, c.tied = Tied::none; }}});
+  check_transformers(family,
+                     {{"post-norm", [](ModelConfig&) {}},
+                      {"pre-norm", [](ModelConfig& c) { c.norm = NormPlace::pre; }},
+                      {"relu", [](ModelConfig& c) { c.activation = Function::relu; }, Bar::rough},
+                      {"silu, own output", [](ModelConfig& c) {
+                         c.activation = Function::silu, c.tied = TiedEmbeddings::none;
+                       }}});
 }
 
 TEST(Parity, TransformerEnds) {
   Family family("transformer's ends");
   check_transformers(
-      family, {{"tied output, learned positions",
-                [](ModelConfig& c) { c.tied = Tied::output, c.positions = Positions::learned; }},
-               {"output bias, final norm, half-m1", [](ModelConfig& c) {
-                  c.output_bias = c.final_norm = true, c.positions = Positions::half_m1;
-                  c.scale_embeddings = false;
-                }}});
+      family,
+      {{"tied output, learned positions",
+        [](ModelConfig& c) { c.tied = TiedEmbeddings::output, c.positions = Positions::learned; }},
+       {"output bias, final norm, half-m1", [](ModelConfig& c) {
+          c.output_bias = c.final_norm = true, c.positions = Positions::half_m1;
+          c.scale_embeddings = false;
+        }}});
   family.check("guided", Bar::products, kBatches, [](Trial& t, const Sizes& n) {
     ModelConfig c = transformer(n);
     c.alignment_layer = 0, c.alignment_head = 1;
@@ -131,28 +135,28 @@ TEST(Parity, TransformerEnds) {
         for (int32_t j = 0; j < std::min(i % 3, source); ++j) keys.push_back((i + j) % source);
         offsets.push_back(static_cast<int32_t>(keys.size()));
       }
-    const Guidance guidance{offsets, keys, 0.3};
+    const AlignmentGuidance guidance{offsets, keys, 0.3};
     expect_loss(t, t.model(c).guided_loss(s.sources(), s.targets(), s.out, 0.1, guidance));
   });
 }
 
-ModelConfig recurrent(const Sizes& n, const std::string& attention, Decoder decoder) {
+ModelConfig recurrent(const Sizes& n, const std::string& attention, DecoderForm decoder) {
   ModelConfig c;
   c.type = "recurrent";
   c.encoder_layers = 1 + n[3] % 2, c.decoder_layers = 1 + n[3] % 3 / 2;
   c.encoder_size = n[3] + 3, c.size = 2 * c.encoder_size;  // states and annotations of one size
-  c.embedding = n[3] + 4, c.readout = n[3] + 5, c.tied = Tied::none;
+  c.embedding = n[3] + 4, c.readout = n[3] + 5, c.tied = TiedEmbeddings::none;
   c.source_words = c.target_words = n[4] + 19;
   c.max_length = std::max(n[1], n[2]) + 5;
   c.dropout = 0.2;
-  c.decoder = decoder, c.cell = decoder == Decoder::luong ? Cell::lstm : Cell::gru;
+  c.decoder = decoder, c.cell = decoder == DecoderForm::luong ? Cell::lstm : Cell::gru;
   c.attention.kind = attention;
   if (!c.attention.attends()) c.decoder_layers = std::max(c.decoder_layers, c.encoder_layers);
   c.attention.inner = n[3], c.attention.window = 2, c.attention.gaussians = 3;
   return c;
 }
 
-void check_attentions(Family& family, Decoder decoder) {
+void check_attentions(Family& family, DecoderForm decoder) {
   for (const std::string attention : {"none", "global", "local-m", "local-p", "hard-argmax",
                                       "hard-sample", "forward", "window", "static"}) {
     const bool chooses =
@@ -165,10 +169,10 @@ void check_attentions(Family& family, Decoder decoder) {
 
 TEST(Parity, Bahdanau) {
   Family family("bahdanau");
-  check_attentions(family, Decoder::bahdanau);
+  check_attentions(family, DecoderForm::bahdanau);
   for (const auto& [name, cell] : {std::pair("rnn", Cell::rnn), {"gru-after", Cell::gru_after}})
     check_model(family, name, Bar::products, [cell = cell](const Sizes& n) {
-      ModelConfig c = recurrent(n, "global", Decoder::bahdanau);
+      ModelConfig c = recurrent(n, "global", DecoderForm::bahdanau);
       c.cell = cell;
       return c;
     });
@@ -176,15 +180,15 @@ TEST(Parity, Bahdanau) {
 
 TEST(Parity, Luong) {
   Family family("luong");
-  check_attentions(family, Decoder::luong);
+  check_attentions(family, DecoderForm::luong);
   check_model(family, "without input feeding", Bar::products, [](const Sizes& n) {
-    ModelConfig c = recurrent(n, "global", Decoder::luong);
+    ModelConfig c = recurrent(n, "global", DecoderForm::luong);
     c.input_feeding = false, c.attention.score = "general";
     return c;
   });
 }
 
-// Documents are sentences, and the last of them a question.
+// Documents consist of sentences, the last of which is a question.
 testing::Sentences texts(Trial& t, const Sizes& n, bool documents) {
   testing::Sentences all;
   for (int64_t i = 0; i < n[0]; ++i) {
@@ -205,25 +209,26 @@ TEST(Parity, Reader) {
     const char* name;
     ReaderQuery query;
     const char* attention;
-    Context context;
-  } kinds[] = {{"summary", ReaderQuery::summary, "static", Context::text},
-               {"learned", ReaderQuery::learned, "static", Context::text},
-               {"question", ReaderQuery::question, "static", Context::text},
-               {"question, sentences", ReaderQuery::question, "static", Context::sentence},
-               {"without attention", ReaderQuery::summary, "none", Context::text}};
+    EncoderContext context;
+  } kinds[] = {{"summary", ReaderQuery::summary, "static", EncoderContext::text},
+               {"learned", ReaderQuery::learned, "static", EncoderContext::text},
+               {"question", ReaderQuery::question, "static", EncoderContext::text},
+               {"question, sentences", ReaderQuery::question, "static", EncoderContext::sentence},
+               {"without attention", ReaderQuery::summary, "none", EncoderContext::text}};
   for (const auto& kind : kinds) {
     const auto config = [&](const Sizes& n) {
-      ModelConfig c = recurrent(n, kind.attention, Decoder::luong);
+      ModelConfig c = recurrent(n, kind.attention, DecoderForm::luong);
       c.type = "reader", c.query = kind.query, c.context = kind.context;
       c.target_words = n[4] + 4, c.max_length = 200;
       return c;
     };
     const bool documents = kind.query == ReaderQuery::question;
-    family.check(kind.name, Bar::products, kBatches,
-                 [&](Trial& t, const Sizes& n) { learn(t, config(n), texts(t, n, documents)); });
+    family.check(kind.name, Bar::products, kBatches, [&](Trial& t, const Sizes& n) {
+      expect_training(t, config(n), texts(t, n, documents));
+    });
     family.check_forward(
         std::string(kind.name) + ", read only", Bar::products, kBatches,
-        [&](Trial& t, const Sizes& n) { translate(t, config(n), texts(t, n, documents)); });
+        [&](Trial& t, const Sizes& n) { expect_decoding(t, config(n), texts(t, n, documents)); });
   }
 }
 

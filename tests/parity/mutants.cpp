@@ -1,27 +1,28 @@
 #include "attention/registry.h"
 #include "models/transformer.h"
-#include "nn/recurrent.h"
+#include "nn/recurrent_layers.h"
 #include "ops/attention.h"
 #include "support/parity.h"
 
-// What the comparison is worth: every contribution to a gradient that one shape of a case has is
-// spoilt, one at a time and in several ways. float32 must see them all. Of those that are a
-// hundredth too large bf16 sees some, for rounding does as much to others; and a few of the rest
-// drown in what is added to them.
+// The sensitivity of the comparison. Every contribution to a gradient that one shape of a case has
+// is mutated, one at a time and in several ways. In float32 every mutation must be found. In bf16
+// only some contributions that are a hundredth too large are found, because rounding has a similar
+// effect. A few other mutations in bf16 are too small beside the contributions that are added to
+// them.
 namespace fovea::parity {
 namespace {
 
-using Kind = Mutation::Kind;
+using Kind = GradientMutation::Kind;
 const struct {
   Family::Mutant mutant;
-  double least;  // percent of them that bf16 must see
+  double least;  // percent of the mutations that bf16 must find
 } kWays[] = {{{"1.01 times", Kind::scaled, 1.01}, 0},
              {{"1.05 times", Kind::scaled, 1.05}, 90},
              {{"other sign", Kind::sign}, 100},
              {{"no last row", Kind::masked}, 90},
              {{"one number off", Kind::one}, 90}};
 
-// Of so many contributions or more.
+// `contributions`: the least number of contributions.
 void expect_seen(const char* name, const Sizes& sizes, const Family::Case& run,
                  int64_t contributions = 3) {
   const Family family(std::string("mutants of ") + name);
@@ -42,16 +43,16 @@ void expect_seen(const char* name, const Sizes& sizes, const Family::Case& run,
   }
 }
 
-Scope root(Trial& t) { return {t.store(), ""}; }
+ParameterScope root(Trial& t) { return {t.store(), ""}; }
 
 TEST(Parity, MutantsOfOps) {
   expect_seen("linear", {64, 70, 80}, [](Trial& t, const Sizes& n) {
     t.expect("y", linear(t.input({n[0], n[1]}), t.input({n[2], n[1]}), t.input({n[2]})));
   });
   expect_seen("self-attention", {3, 7, 2, 8}, [](Trial& t, const Sizes& n) {
-    const Packing words = t.packing(t.lengths(n[0], n[1]));
+    const SentenceOffsets words = t.packing(t.lengths(n[0], n[1]));
     const Tensor qkv = linear(t.input({words.tokens, 16}), t.input({3 * n[2] * n[3], 16}, 0.25));
-    t.expect("y", self_attention(qkv, words, {n[2], Look::back, {}}));
+    t.expect("y", self_attention(qkv, words, {n[2], AttentionMask::causal, {}}));
   });
 }
 
@@ -64,8 +65,8 @@ TEST(Parity, MutantsOfLayers) {
         c.dropout = c.attention_dropout = c.activation_dropout = 0.2;
         const DecoderLayer layer(root(t), c);
         t.ready(t.store());
-        const Packing target = t.packing(t.lengths(n[0], n[2])),
-                      source = t.packing(t.lengths(n[0], n[1]));
+        const SentenceOffsets target = t.packing(t.lengths(n[0], n[2])),
+                              source = t.packing(t.lengths(n[0], n[1]));
         const Tensor y = t.input({target.tokens, n[3]}), memory = t.input({source.tokens, n[3]});
         t.expect("y", layer(y, target, memory, source));
       },
@@ -84,9 +85,9 @@ TEST(Parity, MutantsOfMechanisms) {
     c.kind = "global", c.score = "additive", c.inner = n[2];
     const auto attention = make_attention(root(t), c, {n[2], n[2], n[1]});
     t.ready(t.store());
-    const Packing words = t.packing(t.lengths(n[0], n[1]));
-    const Memory memory = attention->remember(t.input({words.tokens, n[2]}), words);
-    const Attended at = attention->attend(
+    const SentenceOffsets words = t.packing(t.lengths(n[0], n[1]));
+    const SourceMemory memory = attention->remember(t.input({words.tokens, n[2]}), words);
+    const AttentionResult at = attention->attend(
         {t.input({n[0], n[2]}), t.integers(std::vector<int32_t>{0, 1, 2, 3, 4})}, memory, {});
     t.expect("context", at.context);
   });

@@ -9,8 +9,8 @@ const Shapes kMatrices{
     .largest = {130, 700},
     .large = {{1000, 512}, {300, 1024}, {2000, 256}, {3, 8192}, {10007, 31}, {64, 2}}};
 
-// Two numbers less their mean are opposite, and what is left of a gradient is as small as ε is
-// beside σ²: of numbers as small as √ε it is most.
+// The size of the inputs. With two columns, the two numbers minus their mean are opposite, and the
+// gradient is only as large as ε is beside σ². For numbers as small as √ε it is large enough.
 double scale_of(int64_t columns) { return columns < 3 ? 3e-3 : 1; }
 
 struct Inputs {

@@ -11,7 +11,7 @@ namespace {
 const std::pair<const char*, Cell> kCells[] = {
     {"rnn", Cell::rnn}, {"lstm", Cell::lstm}, {"gru", Cell::gru}, {"gru-after", Cell::gru_after}};
 
-Recurrent cell_of(Trial& t, Cell kind, int64_t H) {
+RecurrentWeights cell_of(Trial& t, Cell kind, int64_t H) {
   const Tensor U = t.input({gates(kind) * H, H}, 0.5 / std::sqrt(static_cast<double>(H)));
   return {kind, U, kind == Cell::gru_after ? t.input({H}, 0.3) : Tensor()};
 }
@@ -22,7 +22,7 @@ const Shapes kBatches{
     .large = {{32, 20, 256}, {80, 9, 96}, {3, 120, 64}, {70, 5, 33}, {9, 5, 300}},
 };
 
-TEST(Parity, Recurrent) {
+TEST(Parity, RecurrentWeights) {
   Family family("recurrent");
   for (const auto& [name, kind] : kCells)
     for (const Direction direction : {Direction::forward, Direction::backward})
@@ -30,7 +30,7 @@ TEST(Parity, Recurrent) {
                    Bar::products, kBatches, [kind = kind, direction](Trial& t, const Sizes& n) {
                      const TimeMajor rows =
                          TimeMajor::of(Trial::offsets(t.lengths(n[0], n[1])), t.device());
-                     const Recurrent cell = cell_of(t, kind, n[2]);
+                     const RecurrentWeights cell = cell_of(t, kind, n[2]);
                      const Tensor x = t.input({rows.tokens(), gates(kind) * n[2]});
                      const Tensor start =
                          t.number() % 3 ? t.input({n[0], state_width(kind, n[2])}) : Tensor();
@@ -38,7 +38,7 @@ TEST(Parity, Recurrent) {
                    });
   for (const auto& [name, kind] : kCells) {
     const auto step = [kind = kind](Trial& t, const Sizes& n) {
-      const Recurrent cell = cell_of(t, kind, n[2]);
+      const RecurrentWeights cell = cell_of(t, kind, n[2]);
       const Tensor x = t.input({n[0], gates(kind) * n[2]});
       const Tensor before = t.input({n[0] + t.number() % 3, state_width(kind, n[2])});
       t.expect("states", recurrent_step(cell, x, before));
@@ -61,8 +61,8 @@ TEST(Parity, TimeMajor) {
     const std::vector<int32_t> filled(own.size(), static_cast<int32_t>(n[1]));
     const TimeMajor rows = TimeMajor::filled(Trial::offsets(filled), own, t.device());
     const Tensor x = t.input({rows.tokens(), n[2]});
-    t.expect("once", turned_rows(x, rows.turned));
-    t.expect("twice", turned_rows(turned_rows(x, rows.turned), rows.turned));
+    t.expect("once", permuted_rows(x, rows.turned));
+    t.expect("twice", permuted_rows(permuted_rows(x, rows.turned), rows.turned));
   });
 }
 
@@ -81,7 +81,7 @@ TEST(Parity, StepLinear) {
     t.expect("y", step_linear_onto(x, first, a, W));
   });
   family.check("the same weights twice", Bar::products, shapes, [](Trial& t, const Sizes& n) {
-    const Tensor W = t.store().declare("W", {n[2], n[1]}, Init::glorot(n[1], n[2]));
+    const Tensor W = t.store().declare("W", {n[2], n[1]}, ParameterInit::glorot(n[1], n[2]));
     t.ready(t.store());
     t.expect("first", step_linear(t.input({n[0], n[1]}), W));
     t.expect("second", step_linear(t.input({n[0], n[1]}), W));

@@ -22,8 +22,8 @@ TEST(Parity, Shape) {
   });
   family.check("joined", Bar::elementwise, kParts, [](Trial& t, const Sizes& n) {
     const Tensor a = t.input({n[0], n[1]}), b = t.input({n[2], n[1]}), c = t.input({n[0], n[3]});
-    t.expect("below", below_each_other({a, b, a}));
-    t.expect("beside", side_by_side({a, c}));
+    t.expect("below", concat_rows({a, b, a}));
+    t.expect("beside", concat_columns({a, c}));
   });
   family.check_forward("copied", Bar::elementwise, kParts, [](Trial& t, const Sizes& n) {
     const Tensor from = t.constant({n[0], n[1] + n[3]}), to = t.constant({n[0], n[1]});

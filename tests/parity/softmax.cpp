@@ -5,7 +5,7 @@
 namespace fovea::parity {
 namespace {
 
-// 1 or 0, at least one of each row kept.
+// 1 or 0, with at least one 1 per row.
 Tensor keep_mask(Trial& t, int64_t rows, int64_t columns) {
   std::vector<double> keep(static_cast<size_t>(rows * columns));
   for (double& k : keep) k = t.random().below(3) > 0;

@@ -5,7 +5,7 @@
 namespace fovea::parity {
 namespace {
 
-// Rows, columns, k: more than there are columns now and then.
+// Rows, columns, k. Sometimes k exceeds the number of columns.
 const Shapes kScores{.largest = {60, 300, 12},
                      .large = {{512, 8003, 5},
                                {4, 32003, 8},

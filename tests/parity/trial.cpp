@@ -1,7 +1,7 @@
 #include <cmath>
 
+#include "gemm/gemm.h"
 #include "ops/matmul.h"
-#include "ops/product.h"
 #include "support/parity.h"
 #include "tensor/rounding.h"
 
@@ -13,7 +13,7 @@ Trial::Trial(uint64_t seed, int64_t number, Place place)
 
 std::vector<double> Trial::drawn(const Shape& shape, double scale, double middle) {
   std::vector<double> values(static_cast<size_t>(shape.elements()));
-  for (double& v : values) {  // the sum of two uniform numbers: large shapes want many, and soon
+  for (double& v : values) {  // the sum of two uniform numbers: large shapes need many, fast
     const double sum = (random_.bits32() + static_cast<double>(random_.bits32())) * 0x1p-32;
     v = static_cast<float>(middle + scale * std::sqrt(6.0) * (sum - 1));
   }
@@ -23,7 +23,7 @@ std::vector<double> Trial::drawn(const Shape& shape, double scale, double middle
 Tensor Trial::numbers(Shape shape, std::vector<double> values) const {
   for (double& v : values) v = static_cast<float>(v);
   Tensor x = Tensor::of(std::move(shape), values, place_.type, place_.device);
-  Rounding::change(x);
+  RoundingNoise::change(x);
   return x;
 }
 
@@ -32,7 +32,7 @@ Tensor Trial::constant(Shape shape, double scale, double middle) {
   return numbers(std::move(shape), values);
 }
 
-// What is there at the start is not compared: it would hide a small gradient.
+// The gradient at the start is not compared: it would hide a small gradient.
 void Trial::add_leaf(const std::string& name, const Tensor& x) {
   leaves_.push_back({name, x, {}});
   if (x.slot()->holds()) leaves_.back().start = x.slot()->value().values();
@@ -41,7 +41,8 @@ void Trial::add_leaf(const std::string& name, const Tensor& x) {
 Tensor Trial::input(Shape shape, double scale, double middle) {
   Tensor x = constant(std::move(shape), scale, middle);
   x.track();
-  if (adds()) x.slot()->gather([&](const Tensor& dx, Fold) { dx.assign(drawn(x.shape(), 1, 0)); });
+  if (adds())
+    x.slot()->gather([&](const Tensor& dx, OutputMode) { dx.assign(drawn(x.shape(), 1, 0)); });
   add_leaf("x" + std::to_string(leaves_.size()), x);
   return x;
 }
@@ -76,16 +77,16 @@ std::vector<int32_t> Trial::offsets(std::span<const int32_t> lengths) {
   return all;
 }
 
-Packing Trial::packing(std::span<const int32_t> lengths) const {
-  return Packing::of(offsets(lengths), place_.device);
+SentenceOffsets Trial::packing(std::span<const int32_t> lengths) const {
+  return SentenceOffsets::of(offsets(lengths), place_.device);
 }
 
-Lookup Trial::lookup(int64_t sentences, int64_t longest, int64_t queries) {
-  const Packing memory = packing(lengths(sentences, longest));
+RaggedQueries Trial::lookup(int64_t sentences, int64_t longest, int64_t queries) {
+  const SentenceOffsets memory = packing(lengths(sentences, longest));
   return {memory, integers_below(queries, sentences)};
 }
 
-Ranges Trial::late(const Lookup& look) {
+ColumnRanges Trial::late(const RaggedQueries& look) {
   const std::vector<double> lengths = look.lengths().values();
   std::vector<int32_t> low;
   for (const double n : lengths)
@@ -97,10 +98,10 @@ void Trial::ready(ParameterStore& store) {
   store.allocate(1);
   for (const auto& p : store.all()) {
     std::vector<double> values = p.tensor.values();
-    const bool bias = p.init.kind == Init::Kind::constant && p.tensor.elements() > 1;
+    const bool bias = p.init.kind == ParameterInit::Kind::constant && p.tensor.elements() > 1;
     for (double& v : values) v = static_cast<float>(bias ? v + 0.3 * random_.normal() : v);
     p.tensor.assign(values);
-    Rounding::change(p.tensor);
+    RoundingNoise::change(p.tensor);
   }
   parameters_changed();
   store.allocate_gradients();
@@ -132,12 +133,12 @@ void Trial::expect_numbers(const std::string& name, std::vector<double> found) {
 void Trial::go_back(Tape& tape) {
   for (size_t i = 0; i < roots_.size(); ++i) {
     const Tensor& y = roots_[i].second;
-    // Not around 0, so that sums are not 0; rounded where y is.
+    // Not centred at 0, so that sums are not 0; rounded if y is.
     const Tensor seed = as_factor(numbers(y.shape(), drawn(y.shape(), 1, 0.5)), y);
     if (i + 1 < roots_.size())
-      y.slot()->gather([&](const Tensor& dy, Fold) { dy.copy_from(seed); });
+      y.slot()->gather([&](const Tensor& dy, OutputMode) { dy.copy_from(seed); });
     else
-      tape.backward(y, seed);  // of all of them: it pulls whatever slot holds something
+      tape.backward(y, seed);  // for all roots: it processes every slot that holds a gradient
   }
   for (const Leaf& leaf : leaves_) {
     std::vector<double> values(static_cast<size_t>(leaf.x.elements()), 0.0);

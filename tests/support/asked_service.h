@@ -26,30 +26,30 @@ inline ServiceOptions options() {
 // A service whose models say what they read, and what it answers.
 struct Asked {
   explicit Asked(ServiceOptions o = options(), BatcherOptions batches = {})
-      : service(std::move(o), batches, {echo_engine("en", "de"), echo_engine("de", "en")}) {}
+      : service(std::move(o), batches, {echo_model("en", "de"), echo_model("de", "en")}) {}
 
-  Reply ask(const std::string& method, const std::string& path, const std::string& body = "",
-            const std::string& type = "application/json", Headers headers = {}) {
+  HttpReply ask(const std::string& method, const std::string& path, const std::string& body = "",
+                const std::string& type = "application/json", Headers headers = {}) {
     const size_t question = std::min(path.find('?'), path.size());
     headers.emplace_back("content-type", type);
     headers.emplace_back("host", "h:5000");
-    Request request{method,
-                    path.substr(0, question),
-                    question < path.size() ? path.substr(question + 1) : "",
-                    headers,
-                    body,
-                    "::1"};
+    HttpRequest request{method,
+                        path.substr(0, question),
+                        question < path.size() ? path.substr(question + 1) : "",
+                        headers,
+                        body,
+                        "::1"};
     const auto held = std::make_shared<HeldExchange>();
     service.handle(std::move(request), held);
     while (service.batcher().work(std::chrono::milliseconds(0))) continue;
     EXPECT_EQ(held->replies.size(), 1u) << "one answer each";
-    return held->replies.empty() ? Reply{} : held->replies.front();
+    return held->replies.empty() ? HttpReply{} : held->replies.front();
   }
   Json post(const std::string& path, const Json& body) {
     return Json::parse(ask("POST", path, body.dump()).body);
   }
   std::string error(const Json& body) {
-    const Reply reply = ask("POST", "/translate", body.dump());
+    const HttpReply reply = ask("POST", "/translate", body.dump());
     EXPECT_EQ(reply.status, 400) << reply.body;
     return Json::parse(reply.body).value("error", "");
   }

@@ -6,21 +6,21 @@
 #include <utility>
 #include <vector>
 
-#include "decode/table_model.h"
-#include "serve/engine.h"
+#include "serve/served_model.h"
+#include "support/table_model.h"
 
 namespace fovea {
 
 // A model that writes what it reads, letter by letter of a small alphabet, and aligns each word
 // with itself. `step` is called whenever the model scores a row, by any thread; it may
 // throw.
-inline Package echo_package(std::function<void()> step = nullptr) {
+inline ModelBundle echo_package(std::function<void()> step = nullptr) {
   std::vector<Vocabulary::Entry> letters;
   const std::string alphabet =
       "\u2581abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,!?'-()<>&;:/";
   for (size_t i = 0; i < alphabet.size(); i += i == 0 ? 3 : 1)
     letters.push_back({alphabet.substr(i, i == 0 ? 3 : 1), 1});
-  const Vocabulary vocabulary = Vocabulary::from_entries(Cut::characters, letters);
+  const Vocabulary vocabulary = Vocabulary::from_entries(Segmentation::characters, letters);
   const int32_t words = vocabulary.size();
   auto model = std::make_unique<TableModel>(
       words, 400,
@@ -31,24 +31,24 @@ inline Package echo_package(std::function<void()> step = nullptr) {
         row[static_cast<size_t>(read[next])] = 20;
         return row;
       },
-      Type::f32);
+      ElementType::f32);
   ModelConfig config;
   config.source_words = config.target_words = words;
   return {"echo", config, std::move(model), vocabulary, vocabulary};
 }
 
 // One whose batches nobody can join.
-inline std::shared_ptr<const Engine> closed_echo_engine(const std::string& source,
-                                                        const std::string& target) {
-  Package package = echo_package();
-  static_cast<TableModel&>(*package.model).let_nobody_join();
-  return std::make_shared<Engine>("echo", source, target, std::move(package));
+inline std::shared_ptr<const ServedModel> closed_echo_model(const std::string& source,
+                                                            const std::string& target) {
+  ModelBundle package = echo_package();
+  static_cast<TableModel&>(*package.model).forbid_joining();
+  return std::make_shared<ServedModel>("echo", source, target, std::move(package));
 }
 
-inline std::shared_ptr<const Engine> echo_engine(const std::string& source,
-                                                 const std::string& target,
-                                                 std::function<void()> step = nullptr) {
-  return std::make_shared<Engine>("echo", source, target, echo_package(std::move(step)));
+inline std::shared_ptr<const ServedModel> echo_model(const std::string& source,
+                                                     const std::string& target,
+                                                     std::function<void()> step = nullptr) {
+  return std::make_shared<ServedModel>("echo", source, target, echo_package(std::move(step)));
 }
 
 }  // namespace fovea

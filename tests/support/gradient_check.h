@@ -18,7 +18,8 @@
 // spoilt in four ways (Note [Mutants] in tensor/tape.h).
 namespace fovea::testing {
 
-inline Tensor random_tensor(Shape shape, uint64_t seed, Type type = Type::f64, double scale = 0.7) {
+inline Tensor random_tensor(Shape shape, uint64_t seed, ElementType type = ElementType::f64,
+                            double scale = 0.7) {
   Random random(seed, 99);
   std::vector<double> values(static_cast<size_t>(shape.elements()));
   for (double& v : values) v = scale * random.normal();
@@ -81,14 +82,14 @@ class GradientCheck {
     if (only_runs()) return;
     int64_t contributions = 0;
     {
-      Mutation none(Mutation::Kind::sign, -1);
+      GradientMutation none(GradientMutation::Kind::sign, -1);
       error();
       contributions = none.seen;
     }
     for (int64_t at = 0; at < contributions; ++at)
-      for (const auto kind : {Mutation::Kind::sign, Mutation::Kind::missing, Mutation::Kind::scaled,
-                              Mutation::Kind::masked}) {
-        Mutation mutation(kind, at);
+      for (const auto kind : {GradientMutation::Kind::sign, GradientMutation::Kind::missing,
+                              GradientMutation::Kind::scaled, GradientMutation::Kind::masked}) {
+        GradientMutation mutation(kind, at);
         const double off = error();
         if (!mutation.done) continue;  // the contribution was all zeros: nothing was spoilt
         Mutants::all().tried++;
@@ -162,7 +163,9 @@ inline double nmse(const Tensor& found, const Tensor& expected) {
   return off / all;
 }
 
-inline Tensor in_float(const Tensor& x) { return Tensor::of(x.shape(), x.values(), Type::f32); }
+inline Tensor in_float(const Tensor& x) {
+  return Tensor::of(x.shape(), x.values(), ElementType::f32);
+}
 
 // Prints the count at the end and fails under 99 %.
 class MutantReport : public ::testing::Environment {

@@ -4,19 +4,19 @@
 #include <utility>
 #include <vector>
 
-#include "serve/http.h"
+#include "http/http.h"
 
 namespace fovea::testing {
 
 // A client that keeps what it is answered, and waits until it is told that it left.
-class HeldExchange : public Exchange {
+class HeldExchange : public HttpExchange {
  public:
-  void answer(Reply reply) override { replies.push_back(std::move(reply)); }
-  void begin(Reply head) override { replies.push_back(std::move(head)); }
+  void answer(HttpReply reply) override { replies.push_back(std::move(reply)); }
+  void begin(HttpReply head) override { replies.push_back(std::move(head)); }
   void send(std::string part) override { replies.back().body += part; }
   void end() override { ended = true; }
   bool gone() const override { return left; }
-  std::vector<Reply> replies;
+  std::vector<HttpReply> replies;
   bool ended = false, left = false;
 };
 

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "base/random.h"
-#include "models/config.h"
+#include "models/model_config.h"
 #include "nn/params.h"
 #include "ops/dropout.h"
-#include "ops/lookup.h"
 #include "ops/matmul.h"
+#include "ops/ragged_attention.h"
 #include "tensor/tape.h"
 
 // Everything that is computed on a device in float32, and with products of bf16, against the CPU in
@@ -48,7 +48,7 @@ enum class Bar { elementwise, products, rough, choices };
 class Trial {
  public:
   struct Place {
-    Type type = Type::f64;
+    ElementType type = ElementType::f64;
     Device device = Cpu{};
   };
   struct Result {
@@ -60,7 +60,7 @@ class Trial {
 
   Trial(uint64_t seed, int64_t number, Place place);
 
-  Type type() const { return place_.type; }
+  ElementType type() const { return place_.type; }
   Device device() const { return place_.device; }
   Random& random() { return random_; }
   // Shapes alternate in what they drop out and in whether gradients add to what is there.
@@ -79,9 +79,9 @@ class Trial {
   // Lengths of sentences from 1 to `longest`, one of which is `longest`; and packed sentences.
   std::vector<int32_t> lengths(int64_t sentences, int64_t longest);
   static std::vector<int32_t> offsets(std::span<const int32_t> lengths);
-  Packing packing(std::span<const int32_t> lengths) const;
-  Lookup lookup(int64_t sentences, int64_t longest, int64_t queries);
-  Ranges late(const Lookup& look);  // from some word on to the end; some are empty
+  SentenceOffsets packing(std::span<const int32_t> lengths) const;
+  RaggedQueries lookup(int64_t sentences, int64_t longest, int64_t queries);
+  ColumnRanges late(const RaggedQueries& look);  // from some word on to the end; some are empty
 
   // Parameters of layers; ready() gives all of a store that was declared to numbers, biases too,
   // and their gradients are compared. A model comes ready.
@@ -147,7 +147,7 @@ class Family {
   // and that count, of how many it is seen when that one alone is spoilt.
   struct Mutant {
     const char* name;
-    Mutation::Kind kind;
+    GradientMutation::Kind kind;
     double by = 1;
   };
   struct Mutants {

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "serve/server.h"
+#include "http/server.h"
 
 // A server in this process and clients that send it any bytes.
 namespace fovea {
@@ -95,20 +95,20 @@ inline ServerOptions small(milliseconds patience = std::chrono::seconds(20)) {
   return options;
 }
 
-inline void echo(Request request, std::shared_ptr<Exchange> exchange) {
+inline void echo(HttpRequest request, std::shared_ptr<HttpExchange> exchange) {
   exchange->answer(
       {.body = request.method + " " + request.path + "?" + request.query + " " + request.body,
        .type = "text/plain"});
 }
 
 struct Running {
-  explicit Running(Handler handler = echo, ServerOptions options = small())
+  explicit Running(HttpHandler handler = echo, ServerOptions options = small())
       : server(options, std::move(handler)) {
     server.start();
   }
   int port() const { return server.port(); }
   std::string ask(const std::string& bytes) { return Client(port()).send(bytes).read(); }
-  Server server;
+  HttpServer server;
 };
 
 inline bool wait_for(const std::function<bool()>& done) {
@@ -120,7 +120,7 @@ inline bool wait_for(const std::function<bool()>& done) {
 struct Holding {
   explicit Holding(ServerOptions options = small())
       : running(
-            [this](Request, std::shared_ptr<Exchange> exchange) {
+            [this](HttpRequest, std::shared_ptr<HttpExchange> exchange) {
               const std::lock_guard hold(mutex);
               held.push_back(std::move(exchange));
             },
@@ -135,7 +135,7 @@ struct Holding {
   int port() const { return running.port(); }
 
   std::mutex mutex;
-  std::vector<std::shared_ptr<Exchange>> held;
+  std::vector<std::shared_ptr<HttpExchange>> held;
   Running running;
 };
 

@@ -22,8 +22,8 @@ struct Sentences {
     source_offsets.push_back(static_cast<int32_t>(source.size()));
     offsets.push_back(static_cast<int32_t>(in.size()));
   }
-  Tokens sources() const { return {source, source_offsets}; }
-  Tokens targets() const { return {in, offsets}; }
+  TokenBatch sources() const { return {source, source_offsets}; }
+  TokenBatch targets() const { return {in, offsets}; }
 };
 
 inline Sentences ragged() {

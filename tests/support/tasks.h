@@ -14,20 +14,21 @@ namespace fovea {
 // What became of a task.
 struct Result {
   std::vector<std::string> texts;
-  Outcome outcome = Outcome::failed;
+  TaskOutcome outcome = TaskOutcome::failed;
   int finished = 0;
   std::atomic<bool> gone = false;
 };
 
-inline std::shared_ptr<Task> task_of(const std::shared_ptr<const Engine>& engine,
-                                     std::vector<std::string> sentences, Result& result) {
-  auto task = std::make_shared<Task>();
-  task->engine = engine;
-  task->wish.beam = 2;
+inline std::shared_ptr<TranslationTask> task_of(const std::shared_ptr<const ServedModel>& model,
+                                                std::vector<std::string> sentences,
+                                                Result& result) {
+  auto task = std::make_shared<TranslationTask>();
+  task->model = model;
+  task->decoding.beam = 2;
   task->sentences = std::move(sentences);
-  task->deadline = Task::Clock::now() + std::chrono::hours(1);
+  task->deadline = TranslationTask::Clock::now() + std::chrono::hours(1);
   task->abandoned = [&result] { return result.gone.load(); };
-  task->finish = [&result](Outcome outcome, std::vector<Translation> translations) {
+  task->finish = [&result](TaskOutcome outcome, std::vector<Translation> translations) {
     ++result.finished;
     result.outcome = outcome;
     for (const Translation& t : translations) result.texts.push_back(t.text);
@@ -36,7 +37,7 @@ inline std::shared_ptr<Task> task_of(const std::shared_ptr<const Engine>& engine
 }
 
 // Something that is not a translation.
-inline std::shared_ptr<Task> job_of(int64_t cost, Result& result) {
+inline std::shared_ptr<TranslationTask> job_of(int64_t cost, Result& result) {
   auto task = task_of(nullptr, {}, result);
   task->alone = true;
   task->cost = cost;

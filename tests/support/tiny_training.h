@@ -29,19 +29,19 @@ inline constexpr int32_t kWords = 12;
 // The next word by the last one alone, with dropout: the smallest thing that can be trained.
 class Bigrams : public Model {
  public:
-  explicit Bigrams(uint64_t seed) : Model(Type::f32, Cpu{}) {
-    first_ = store_.declare("first", {kWords, kWords}, Init::normal(0.1));
-    rest_ = store_.declare("rest", {3}, Init::constant(0));
+  explicit Bigrams(uint64_t seed) : Model(ElementType::f32, Cpu{}) {
+    first_ = store_.declare("first", {kWords, kWords}, ParameterInit::normal(0.1));
+    rest_ = store_.declare("rest", {3}, ParameterInit::constant(0));
     store_.allocate(seed);
     store_.allocate_gradients();
   }
   int64_t target_words() const override { return kWords; }
   int64_t max_length() const override { return 100; }
-  BatchLoss loss(const Tokens&, const Tokens& target_in, std::span<const int32_t> target_out,
-                 double label_smoothing) const override {
-    check(std::ssize(target_in.ids) <= (Tape::live() ? most : most_read), Exit::memory,
+  BatchLoss loss(const TokenBatch&, const TokenBatch& target_in,
+                 std::span<const int32_t> target_out, double label_smoothing) const override {
+    check(std::ssize(target_in.ids) <= (Tape::live() ? most : most_read), ExitCode::memory,
           "out of memory");
-    check(!Tape::live() || in_pieces-- <= 0, Exit::memory, "out of memory");
+    check(!Tape::live() || in_pieces-- <= 0, ExitCode::memory, "out of memory");
     precisions.insert(PrecisionScope::current());
     const Tensor logits = embed(first_, {},
                                 {.ids = Tensor::of(target_in.ids),
@@ -51,10 +51,11 @@ class Bigrams : public Model {
     const CrossEntropy result = cross_entropy(logits, Tensor::of(target_out), label_smoothing);
     return {result.loss, result.log_likelihood};
   }
-  std::unique_ptr<DecoderState> start(const Tokens&) const override { return nullptr; }
+  std::unique_ptr<DecoderState> start(const TokenBatch&) const override { return nullptr; }
   Tensor step(DecoderState&, std::span<const int32_t>) const override { return {}; }
   void reorder(DecoderState&, std::span<const int32_t>) const override {}
-  std::vector<std::vector<AttentionMap>> attention(const Tokens&, const Tokens&) const override {
+  std::vector<std::vector<AttentionMap>> attention(const TokenBatch&,
+                                                   const TokenBatch&) const override {
     return {};
   }
 
@@ -97,7 +98,7 @@ class TrainerTest : public ::testing::Test {
     options_.train = {.updates = 60, .accumulate = 2, .average = 3, .log_every = 7, .seed = 5};
     options_.valid = {.every = 9, .patience = 0};
     options_.checkpoint = {.every = 4, .keep = 3};
-    options_.complete(Exit::usage);
+    options_.complete(ExitCode::usage);
   }
   void TearDown() override {
     request_stop(0);
@@ -108,7 +109,7 @@ class TrainerTest : public ::testing::Test {
 
   using Disturb = std::function<void(int64_t, ParameterStore&)>;
   RunOutcome train(const std::string& name, const Disturb& disturb = nullptr,
-                   const Identity& identity = {{"data", "1"}}) {
+                   const RunIdentity& identity = {{"data", "1"}}) {
     fs::create_directories(root_ / name);
     Bigrams model(seed_++);  // a resumed run must not hang on what the model began with
     model.most = most_;
@@ -155,7 +156,7 @@ class TrainerTest : public ::testing::Test {
     std::string text = read_file(checkpoints(name).path(options_.train.updates));
     text += read_file(at + "/model.safetensors");
     for (const int64_t n : snapshots(name).numbers()) text += std::to_string(n);
-    for (const Metrics& line : read_metrics(at + "/metrics.jsonl"))
+    for (const MetricsLine& line : read_metrics(at + "/metrics.jsonl"))
       text += std::string(without_wall(metrics_line(line))) + "\n";
     return text;
   }

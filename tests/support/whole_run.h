@@ -4,14 +4,14 @@
 #include <filesystem>
 
 #include "base/signals.h"
-#include "train/run.h"
+#include "train/train_model.h"
 
 namespace fovea {
 
 // Trains in `directory` as the program does, from files to model. Stops before update number
 // `stop`, as Ctrl-C does; 0: goes to the end.
 inline RunEnd whole_run(const std::string& directory, TrainOptions o, int64_t stop = 0) {
-  o.complete(Exit::data);
+  o.complete(ExitCode::data);
   std::filesystem::create_directories(directory);
   TrainData data;
   check_files(o);
@@ -19,7 +19,7 @@ inline RunEnd whole_run(const std::string& directory, TrainOptions o, int64_t st
   load_text(data, o);
   fit_model(o.model, data);
   int64_t asked = 0;
-  Run run{.options = o, .settings = "", .directory = directory};
+  TrainingRun run{.options = o, .settings = "", .directory = directory};
   run.save_requested = [&] {
     if (++asked == stop) request_stop(SIGTERM);
     return false;

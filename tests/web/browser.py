@@ -1,4 +1,4 @@
-"""Chromium without a window, driven over the pipe of its DevTools protocol."""
+"""Headless Chromium, controlled over the pipe of the DevTools protocol."""
 
 import atexit
 import base64
@@ -12,11 +12,11 @@ import time
 
 
 class Browser:
-    """One page. Whatever it logs or asks for is kept in `logs` and `requests`."""
+    """A browser with one page. Records log entries in `logs` and requested URLs in `requests`."""
 
     def __init__(self, size=(1200, 800)):
         profile = tempfile.mkdtemp(prefix="fovea-browser-")
-        # Not when it is closed: processes of its own write into it a while longer.
+        # Removed at exit, since child processes of the browser write to it even after close().
         atexit.register(shutil.rmtree, profile, ignore_errors=True)
         to_read, to_write = os.pipe()  # the browser reads from 3 and writes to 4
         from_read, from_write = os.pipe()
@@ -38,7 +38,7 @@ class Browser:
         while not (pages := [t for t in self.call("Target.getTargets")["targetInfos"]
                              if t["type"] == "page"]):
             if time.monotonic() > end:
-                raise RuntimeError("the browser has opened no page")
+                raise RuntimeError("the browser did not open a page")
             time.sleep(0.05)
         target = pages[0]
         attached = self.call("Target.attachToTarget", targetId=target["targetId"], flatten=True)
@@ -74,27 +74,27 @@ class Browser:
             ready, _, _ = select.select([self.into], [], [], max(0, end - time.monotonic()))
             part = os.read(self.into, 1 << 20) if ready else b""
             if not part:
-                raise RuntimeError("the browser does not answer")
+                raise RuntimeError("no reply from the browser")
             self.buffer += part
         line, self.buffer = self.buffer.split(b"\0", 1)
         message = json.loads(line)
         self.note(message.get("method"), message.get("params", {}))
         return message
 
-    def note(self, event, told):
+    def note(self, event, data):
         if event == "Network.requestWillBeSent":
-            self.requests.append(told["request"]["url"])
+            self.requests.append(data["request"]["url"])
         elif event == "Log.entryAdded":
-            self.logs.append(told["entry"]["text"])
+            self.logs.append(data["entry"]["text"])
         elif event == "Runtime.consoleAPICalled":
-            self.logs.append(str([a.get("value", a.get("description")) for a in told["args"]]))
+            self.logs.append(str([a.get("value", a.get("description")) for a in data["args"]]))
         elif event == "Runtime.exceptionThrown":
-            self.logs.append(told["exceptionDetails"].get("exception", {}).get("description", "?"))
+            self.logs.append(data["exceptionDetails"].get("exception", {}).get("description", "?"))
         elif event == "Page.javascriptDialogOpening":
-            self.dialogs.append(told["message"])
+            self.dialogs.append(data["message"])
 
     def value(self, script):
-        """What the script is worth in the page."""
+        """The value of a script in the page."""
         reply = self.call("Runtime.evaluate", expression=script, returnByValue=True,
                           awaitPromise=True)
         if "exceptionDetails" in reply:
@@ -105,7 +105,7 @@ class Browser:
         end = time.monotonic() + seconds
         while not self.value(script):
             if time.monotonic() > end:
-                raise RuntimeError(f"never true: {script}")
+                raise RuntimeError(f"timeout, still false: {script}")
             time.sleep(0.05)
 
     def open(self, url):

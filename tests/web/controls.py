@@ -1,13 +1,13 @@
-"""Tests of what a reader does with the page: keys, lists, switches, the address, the theme, two
-sentences, models, a key for the service."""
+"""Tests of the controls of the page: keys, lists, switches, the address, the theme, two sentences,
+models, an API key."""
 
 import json
 import os
 import urllib.parse
 
-from drawn import TURNED, attributes, contrast, rgb
+from layout import TURNED, attributes, contrast, rgb
 from server import Server
-from truth import SENTENCE, Asked, ask_service, check, equal, flat, near, saved_as
+from expected import SENTENCE, Reply, ask_service, check, equal, flat, near, saved_as
 
 TWO = f"{SENTENCE} {TURNED}"
 
@@ -24,7 +24,7 @@ def choose(page, name, value, event="change"):
 
 
 def ready_after(page, act):
-    """The page has asked and drawn anew."""
+    """Calls `act` and waits until the page has sent its requests and redrawn."""
     before = page.browser.value("Number(document.body.dataset.ready)")
     act()
     page.browser.wait(f"Number(document.body.dataset.ready) > {before}")
@@ -73,7 +73,7 @@ def the_address_keeps_every_choice(page):
     page.open(text=TURNED, view="lines")
     choose(page, "hide", "0.3", "input")
     equal(address(page).get("hide"), "0.3", "hide in the address")
-    weights = flat(Asked(page, TURNED).words())
+    weights = flat(Reply(page, TURNED).words())
     equal(len(attributes(page, ".lines path")), sum(w >= 0.3 for w in weights), "lines left")
     page.click("[data-view=map]")
     page.browser.value("document.querySelector('#gold').focus()")
@@ -105,7 +105,7 @@ def themes_change(page):
 
 def sentences_are_chosen(page):
     page.open(text=TWO)
-    first, second = (Asked(page, text) for text in (SENTENCE, TURNED))
+    first, second = (Reply(page, text) for text in (SENTENCE, TURNED))
     equal(page.browser.value("document.querySelector('#sentence-line').hidden"), False, "the list")
     near(page.numbers(".cells rect", "weight"), flat(first.words()), "the first sentence")
     choose(page, "sentence", "1")
@@ -119,7 +119,7 @@ def sentences_are_chosen(page):
     pieces = [p if len(p) == 1 else p.replace("\u2581", "")
               for p in second.json["target"]["tokens"]]
     equal([n[0] for n in attributes(page, ".asking bdi")], pieces, "pieces of the second sentence")
-    # Sentences keep their numbers where one before them has no attention.
+    # Sentences keep their numbers if an earlier one has no attention.
     page.open(text=SENTENCE)
     page.browser.value(
         "(() => { const real = window.fetch; window.fetch = async (path, how) => {"
@@ -134,7 +134,7 @@ def sentences_are_chosen(page):
     choose(page, "sentence", "1")
     page.click("[data-view=inside]")
     page.browser.wait("window.asked !== undefined")
-    equal(page.browser.value("window.asked"), 1, "the sentence that inside asks for")
+    equal(page.browser.value("window.asked"), 1, "the sentence that the explanation requests")
 
 
 def typing_and_models(page):
@@ -142,11 +142,11 @@ def typing_and_models(page):
     page.browser.value("(() => { const t = document.querySelector('#text'); t.focus();"
                        f" t.value = {json.dumps(TURNED)}; }})()")
     ready_after(page, lambda: page.browser.press("Enter"))
-    equal(page.text("#translation"), Asked(page, TURNED).json["target"]["text"], "after Enter")
+    equal(page.text("#translation"), Reply(page, TURNED).json["target"]["text"], "after Enter")
     equal(address(page), {"text": TURNED, "model": "en-de"},
           "the address: changes belong to the old sentence")
-    # Of two questions the later one counts, also when it is answered first and the earlier one is
-    # answered though it was called off.
+    # The later of two requests counts, even if its reply comes first, and even if the earlier
+    # request gets a reply although it was aborted.
     page.browser.value(
         "(() => { const real = window.fetch; let first = true; window.fetch = async (path, how) => {"
         " const wait = first; first = false; const reply = await real(path, { ...how, signal: null });"
@@ -154,11 +154,11 @@ def typing_and_models(page):
     for text in ("A dog.", "The cat sleeps."):
         page.browser.value(f"document.querySelector('#text').value = {json.dumps(text)};"
                            "document.querySelector('#ask').requestSubmit()")
-    last = Asked(page, "The cat sleeps.").json["target"]["text"]
+    last = Reply(page, "The cat sleeps.").json["target"]["text"]
     page.browser.wait("window.release !== undefined && document.querySelector('#translation')"
                       f".textContent === {json.dumps(last)}")
     page.browser.value("(window.release(), new Promise((done) => setTimeout(done, 60)))")
-    equal(page.text("#translation"), last, "the translation of what was asked last")
+    equal(page.text("#translation"), last, "the translation of the last request")
     page.open()
     groups = page.browser.value("[...document.querySelectorAll('#model optgroup')].map((g) =>"
                                 " [g.label.startsWith('Gallery'), g.children.length > 5])")
@@ -176,30 +176,31 @@ def typing_and_models(page):
 
 
 def the_translation_can_be_pointed_at(page):
-    """A word of it reads out where it came from, and is marked where its row is pointed at."""
+    """Hovering a word shows its source words; hovering its row marks the word."""
     page.open(text=TWO)
-    truth = Asked(page)
+    expected = Reply(page)
     words = [w[0] for w in attributes(page, "#translation bdi")]
-    wanted = truth.json["target"]["words"][:-1] + Asked(page, TURNED).json["target"]["words"][:-1]
+    wanted = [word for reply in (expected, Reply(page, TURNED))
+              for word in reply.json["target"]["words"][:-1]]
     equal(words, wanted, "words of the translation")
-    row = truth.words()[2]
-    best = sorted(zip(truth.json["source"]["words"], row), key=lambda pair: -pair[1])[:3]
+    row = expected.words()[2]
+    best = sorted(zip(expected.json["source"]["words"], row), key=lambda pair: -pair[1])[:3]
     page.browser.value("document.querySelectorAll('#translation bdi')[2].dispatchEvent("
                        "new MouseEvent('mouseenter'))")
     equal(page.text("#read-out"), "Hund \u2192 " + ", ".join(f"{n} {w:.3f}" for n, w in best),
-          "where it came from")
+          "source words")
     equal([n[0] for n in attributes(page, "#translation .on")], ["Hund"], "the word that is marked")
     page.browser.value("document.querySelectorAll('#translation bdi')[2].dispatchEvent("
                        "new MouseEvent('mouseleave'))")
-    equal(attributes(page, "#translation .on"), [], "marked when nothing is pointed at")
+    equal(attributes(page, "#translation .on"), [], "marked without hovering")
     page.browser.value(f"document.querySelectorAll('#translation bdi')[{len(words) - 1}].click()")
     equal(address(page).get("sentence"), "1", "a click on a word of the second sentence")
-    # In pieces, too, and whatever kind of attention was chosen for a model that has it.
+    # The same in pieces, and with any selected kind of attention that the model has.
     page.open(text="Snowboarding dogs are ridiculously unbelievable.", view="player", step=3)
     page.browser.value("document.querySelector('.source bdi').dispatchEvent("
                        "new MouseEvent('mouseenter'))")
     page.click("[data-view=heads]")
-    equal(attributes(page, "#translation .on"), [], "marked where nothing can be pointed at")
+    equal(attributes(page, "#translation .on"), [], "marked in a view without hovering")
     page.click("[data-view=player]")
     page.browser.value("document.querySelector('.source bdi').dispatchEvent("
                        "new MouseEvent('mouseenter'))")
@@ -214,16 +215,16 @@ def the_translation_can_be_pointed_at(page):
 
 def back_goes_back(page):
     page.open(text=TURNED)
-    page.browser.call("Page.resetNavigationHistory")  # which is full at 50
+    page.browser.call("Page.resetNavigationHistory")  # the history is full at 50 entries
     for view in ("lines", "heads"):
         page.click(f"[data-view={view}]")
-    choose(page, "gamma", "0.5", "input")  # not worth an entry
+    choose(page, "gamma", "0.5", "input")  # makes no entry
     for view in ("lines", None):
         page.browser.value("history.back()")
         page.browser.wait(f"new URLSearchParams(location.hash.slice(1)).get('view') === "
                           f"{json.dumps(view)}")
     check(attributes(page, ".cells rect"), "the map is not drawn")
-    # Keys that mean nothing here are the browser's: they scroll.
+    # Keys without a function in this view are left to the browser, which scrolls.
     page.click("[data-view=positions]")
     for key in ("ArrowDown", "ArrowRight", "]"):
         page.browser.press(key)
@@ -243,22 +244,22 @@ def unknown_words_are_shown(page):
     check("no words" in page.text("#stage"), f"nothing to translate: {page.text('#stage')!r}")
 
 
-def a_server_that_is_gone_is_told(page):
+def a_missing_server_is_reported(page):
     with Server(page) as server:
         page.browser.open(f"{page.url}/#text=A+dog.")
         server.process.terminate()
         server.process.wait()
         page.browser.value("document.querySelector('#text').value = 'A cat.'")
         ready_after(page, lambda: page.click("#ask [type=submit]"))
-        check("fovea serve" in page.text("#message"), f"gone: {page.text('#message')!r}")
-        check(attributes(page, ".stale .cells rect"), "what was shown is gone, or looks new")
+        check("fovea serve" in page.text("#message"), f"missing server: {page.text('#message')!r}")
+        check(attributes(page, ".stale .cells rect"), "the old result is not shown as stale")
         page.browser.logs = [line for line in page.browser.logs if "ERR_CONNECTION" not in line]
         page.browser.requests = [url for url in page.browser.requests
                                  if not url.startswith(page.url)]
 
 
 def only_the_page_itself_runs(page):
-    """What the browser is told to refuse."""
+    """Tests the security headers."""
     page.open(text=TURNED)
     policy, sniff = page.browser.value(
         "fetch('/').then((reply) => ['Content-Security-Policy', 'X-Content-Type-Options'].map("
@@ -296,7 +297,7 @@ def words_have_their_direction(page):
           "the direction of the field")
 
 
-def a_key_is_asked_for(page):
+def a_key_is_requested(page):
     with open(f"{page.folder}/keys", "w", encoding="utf-8") as file:
         file.write("open-sesame 1000\n")
     os.chmod(f"{page.folder}/keys", 0o600)
@@ -308,7 +309,7 @@ def a_key_is_asked_for(page):
         for what in ("with the key", "after a reload, which keeps it"):
             equal((page.text("#message"), page.text("#translation")), ("", "Ein Hund."), what)
             page.browser.open(f"{page.url}/#text=A+dog.")
-        ready_after(page, lambda: choose(page, "key", "wrong"))  # the answer is still known
+        ready_after(page, lambda: choose(page, "key", "wrong"))  # the reply is cached
         choose(page, "text", "A cat.")
         ready_after(page, lambda: page.click("#ask [type=submit]"))
         check("API key" in page.text("#message") and "yours below" not in page.text("#message"),
@@ -323,7 +324,7 @@ def warned(page):
     return "" if hidden else page.text("#warnings")
 
 
-def what_the_model_cannot_read_is_reported(page):
+def unreadable_input_is_reported(page):
     page.open(text=SENTENCE, model="en-de")
     equal(warned(page), "", "warnings about English")
     page.open(text="我是一个学生", model="en-de")
@@ -343,6 +344,6 @@ def what_the_model_cannot_read_is_reported(page):
 
 SHIPPED = [keys_choose, the_address_keeps_every_choice, themes_change, sentences_are_chosen,
            typing_and_models, views_offer_what_they_have, words_have_their_direction,
-           only_the_page_itself_runs, a_key_is_asked_for, the_translation_can_be_pointed_at,
+           only_the_page_itself_runs, a_key_is_requested, the_translation_can_be_pointed_at,
            back_goes_back, unknown_words_are_shown,
-           what_the_model_cannot_read_is_reported, a_server_that_is_gone_is_told]
+           unreadable_input_is_reported, a_missing_server_is_reported]

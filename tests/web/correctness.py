@@ -1,5 +1,5 @@
-"""Tests of what the page teaches: which word has the largest weight, what a score is a sum of, whose
-row it is, what a mean leaves out, how things are counted and called."""
+"""Tests of the explanations on the page: the word with the largest weight, the terms of a score, the
+owner of a row, what a mean omits, how layers and heads are numbered, and names."""
 
 import base64
 import itertools
@@ -7,22 +7,23 @@ import json
 import re
 
 from controls import address, choose, ready_after
-from drawn import TURNED, attributes, contrast, rgb
-from truth import SENTENCE, Asked, ask_service, by_words, check, equal, flat, mean, near, post, shown
+from layout import TURNED, attributes, contrast, rgb
+from expected import (SENTENCE, Reply, ask_service, by_words, check, equal, flat, mean, near, post,
+                      shown)
 
-# Every mechanism and score of the gallery, and the vectors that its score is a product of.
+# The mechanisms and scores of the gallery, and the factors of each score.
 FACTORS = {"additive": ["v", "tanh"], "concat": ["v", "tanh"], "dot": ["s_t", "h_j"],
            "general": ["s_t", "W h_j"], "scaled-dot": ["s_t", "h_j"], "location": ["s_t", "w_j"],
            "window": ["φ_tjk"], "local-m": None, "local-p": None, "hard-argmax": None,
            "hard-sample": None, "forward": None, "static": None}
-# Machado, Oliveira, Fernandes 2009: what eyes without one kind of cone see, in linear RGB.
+# Machado, Oliveira, Fernandes 2009: colour vision without one kind of cone, in linear RGB.
 BLIND = {"protanopia": ((0.152286, 1.052583, -0.204868), (0.114503, 0.786281, 0.099216),
                         (-0.003882, -0.048116, 1.051998)),
          "deuteranopia": ((0.367322, 0.860646, -0.227968), (0.280085, 0.672501, 0.047413),
                           (-0.011820, 0.042940, 0.968881)),
          "tritanopia": ((1.255528, -0.076749, -0.178779), (-0.078411, 0.930809, 0.147602),
                         (0.004733, 0.691367, 0.303900))}
-# Timers of a step of the player wait for the test: tick() calls them and says how many there were.
+# Holds the timers of the step player. tick() calls them and returns their number.
 HELD_TIMERS = """(() => { const { setTimeout: later, clearTimeout: forget } = window;
   const held = new Map(); let last = 1e9;
   window.setTimeout = (act, wait) => (wait === 900 ? (held.set(++last, act), last)
@@ -43,12 +44,12 @@ def visible(page, selector):
 
 
 def steps_of(page, model, row):
-    told = post(page, "/v1/explain", q=SENTENCE, model=model, beam_size=4, row=row)
-    return told["pieces"], {step["name"]: step for step in told["steps"]}
+    reply = post(page, "/v1/explain", q=SENTENCE, model=model, beam_size=4, row=row)
+    return reply["pieces"], {step["name"]: step for step in reply["steps"]}
 
 
-def windows_are_told_apart_from_weights(page):
-    """Of Graves' window: the strongest word, φ and its share, and what is summed up."""
+def windows_differ_from_weights(page):
+    """Tests Graves' window: the strongest word, φ and its share, and the weighted sum."""
     for row in range(3):
         inside(page, model="window", step=row)
         _, steps = steps_of(page, "window", row)
@@ -70,7 +71,7 @@ def windows_are_told_apart_from_weights(page):
 
 
 def every_score_is_multiplied_out(page):
-    """A click on a row shows its score term by term, for each mechanism and score."""
+    """A click on a row shows the terms of its score, for each mechanism and score."""
     for model, wanted in FACTORS.items():
         inside(page, model=model, step=1)
         pieces, steps = steps_of(page, model, 1)
@@ -81,11 +82,11 @@ def every_score_is_multiplied_out(page):
             page.click(f".inside-words tr[data-col='{col}']")
             page.browser.wait("document.querySelector('.inside')?.dataset.shown === "
                               f"'[\"cross\",0,0,1,{col}]'")
-            told = page.numbers(".product", "sum")
-            near(told, [summed["values"][col]], f"{model}: {summed['name']} of word {col}",
+            product = page.numbers(".product", "sum")
+            near(product, [summed["values"][col]], f"{model}: {summed['name']} of word {col}",
                  within=1e-3 * max(1, abs(summed["values"][col])))
             rows = [row[0] for row in attributes(page, ".product th")]
-            equal(rows[:len(summed["factors"])], summed["factors"], f"{model}: what is multiplied")
+            equal(rows[:len(summed["factors"])], summed["factors"], f"{model}: factors")
             check(pieces[col].replace("\u2581", "") in page.text(".product .formula"), "the word")
             chain = page.text(".product .numbers")
             check(chain.startswith(f"{summed['name']} = "), f"{model}: {chain}")
@@ -96,7 +97,7 @@ def every_score_is_multiplied_out(page):
 
 
 def a_row_of_self_attention_has_one_name(page):
-    """The map and the explanation call a row by its query; words of the translation find theirs."""
+    """The map and the explanation name a row by its query; a word of the translation marks its row."""
     for kind, row, col in (("decoder", 3, 1), ("encoder", 2, 4)):
         page.open(text=SENTENCE, kind=kind, layer=0, head=0, unit="pieces")
         names = [[n[0] for n in attributes(page, f".names [data-{side}]")] for side in ("row", "col")]
@@ -109,12 +110,12 @@ def a_row_of_self_attention_has_one_name(page):
         page.browser.click(*box)
         check(page.text("#read-out").startswith(f"{names[0][row]} → {names[1][col]} = "),
               page.text("#read-out"))
-        equal(page.text("#read-out .how"), "Explain this weight", "what is offered")
+        equal(page.text("#read-out .how"), "Explain this weight", "the offered action")
         page.click(".how")
         shown(page, ".inside")
         equal([n[0] for n in attributes(page, ".asking .now")], [names[0][row]], f"{kind}: the query")
-        told = post(page, "/v1/explain", q=SENTENCE, beam_size=4, kind=kind, row=row)
-        alpha = next(s["values"] for s in told["steps"] if s.get("weights"))
+        reply = post(page, "/v1/explain", q=SENTENCE, beam_size=4, kind=kind, row=row)
+        alpha = next(s["values"] for s in reply["steps"] if s.get("weights"))
         near([weights[row * len(names[1]) + col]], [alpha[col]], f"{kind}: the weight")
     page.open(text=SENTENCE, kind="decoder", layer=0, head=0)
     page.browser.value("document.querySelectorAll('#translation bdi')[2].dispatchEvent("
@@ -150,26 +151,26 @@ def kinds_have_their_names(page):
 
 
 def hard_attention_shows_its_choices(page):
-    """One place for each piece, where nothing else is chosen; in words, the mean is explained."""
+    """By default, each piece has one position; in words, a note explains the mean."""
     for model in ("hard-argmax", "hard-sample"):
         page.open(text=TURNED, model=model)
         weights = page.numbers(".cells rect", "weight")
         equal(set(weights), {0, 1}, f"{model}: weights")
         equal(page.browser.value("document.querySelector('[data-unit=pieces]').ariaPressed"), "true",
               "the unit that is marked")
-        equal("unit" in address(page), False, "a unit in the address that nobody chose")
+        equal("unit" in address(page), False, "a unit in the address without a choice of the user")
         page.click("[data-unit=words]")
         check("mean of their choices" in page.text("#stage .note"), page.text("#stage"))
-        near(page.numbers(".cells rect", "weight"), flat(Asked(page, TURNED, model=model).words()),
+        near(page.numbers(".cells rect", "weight"), flat(Reply(page, TURNED, model=model).words()),
              f"{model}: words")
     page.open(text=TURNED, model="additive")
     equal(page.browser.value("document.querySelector('[data-unit=words]').ariaPressed"), "true",
           "the unit of soft attention")
 
 
-def maps_of(told, kind="cross"):
+def maps_of(reply, kind="cross"):
     found = {}
-    for m in told["attention"]:
+    for m in reply["attention"]:
         if m["kind"] == kind:
             data = base64.b64decode(m["data"])
             found[m["layer"], m["head"]] = [[b / 255 for b in data[at:at + m["cols"]]]
@@ -177,22 +178,22 @@ def maps_of(told, kind="cross"):
     return found
 
 
-def muted_heads_are_left_out_of_means(page):
+def means_omit_muted_heads(page):
     muted = {"kind": "cross", "layer": 1, "head": 2}
-    told = ask_service(page, SENTENCE, mask_heads=[muted])
-    maps = maps_of(told)
-    equal(set(flat(maps[1, 2])), {0}, "what the muted head says")
+    reply = ask_service(page, SENTENCE, mask_heads=[muted])
+    maps = maps_of(reply)
+    equal(set(flat(maps[1, 2])), {0}, "weights of the muted head")
     rest = mean([{"data": m} for place, m in maps.items() if place != (1, 2)])
-    words = by_words(rest, told["target"]["word_of"], told["source"]["word_of"])
+    words = by_words(rest, reply["target"]["word_of"], reply["source"]["word_of"])
     page.open(text=SENTENCE, view="whatif", mute="cross.1.2")
     page.browser.wait("document.querySelector('.what-if').dataset.state === 'done'")
     near(page.numbers(".now .cells rect", "weight"), flat(words), "the mean of the others")
     equal(attributes(page, ".changes button")[0][0], "Muted: Cross-attention, layer 2, head 3 ×",
-          "what is said to be muted")
+          "the label of the muted head")
 
 
-def no_attention_leaves_nothing_empty(page):
-    """Search has no box for a map that cannot be, and nothing is offered to save."""
+def models_without_attention_show_no_empty_boxes(page):
+    """The search has no box for a map, and the other views do not offer saving."""
     page.open(text=SENTENCE, model="none", view="beam")
     page.browser.wait("document.querySelector('.search').dataset.state === 'done'")
     equal(visible(page, ".hover-map"), 0, "boxes for a map")
@@ -201,7 +202,7 @@ def no_attention_leaves_nothing_empty(page):
     for view in ("map", "player", "lines", "heads", "whatif"):
         page.click(f"[data-view={view}]")
         check(page.text("#stage").startswith("This model has no attention"), page.text("#stage"))
-        equal(visible(page, "[data-save]"), 0, f"what {view} offers to save")
+        equal(visible(page, "[data-save]"), 0, f"buttons for saving in {view}")
 
 
 def another_sentence_makes_the_old_one_stale(page):
@@ -211,7 +212,7 @@ def another_sentence_makes_the_old_one_stale(page):
     equal((page.browser.value(look), visible(page, "#outdated")), ([1, 1], 0), "at first")
     choose(page, "text", TURNED, "input")
     opacity = page.browser.value(look)
-    check(max(opacity) < 0.6, f"what belongs to the old sentence has opacity {opacity}")
+    check(max(opacity) < 0.6, f"the old result has opacity {opacity}")
     check(visible(page, "#outdated") and "previous sentence" in page.text("#outdated"), "the note")
     choose(page, "text", SENTENCE, "input")
     equal((page.browser.value(look), visible(page, "#outdated")), ([1, 1], 0), "typed back")
@@ -234,7 +235,7 @@ def steps_are_played(page):
     equal((page.browser.value(step), page.text(".steps .play")), (last, "Play"), "at the end")
     equal(address(page).get("step"), str(last), "the address at the end")
     equal(page.browser.value("window.tick()"), 0, "timers at the end")
-    page.click(".steps .play")  # from the start again
+    page.click(".steps .play")  # starts again from the first step
     page.browser.value("window.tick()")
     equal(page.browser.value(step), 1, "the second step")
     page.click(".steps .play")
@@ -250,7 +251,7 @@ def steps_are_played(page):
 
 
 def positions_that_are_absent(page):
-    """A Transformer without them does not know the order of words; a recurrent model does."""
+    """Without positions, a Transformer ignores the order of words; a recurrent model does not."""
     for kind, wanted, other in (("transformer", "does not depend on the order", "knows their order"),
                                 ("recurrent", "knows their order", "does not depend")):
         held = page.browser.call("Page.addScriptToEvaluateOnNewDocument", source=(
@@ -268,7 +269,7 @@ def positions_that_are_absent(page):
 
 
 def layers_and_heads_count_from_one(page):
-    """On the page; the address and the files count from 0, as the API does."""
+    """The page counts from 1. The address, the files and the API count from 0."""
     page.open(text=SENTENCE, layer=1, head=2)
     for name, count in (("layer", 2), ("head", 4)):
         numbered = [o for o in attributes(page, f"#{name} option", "value") if o[1] >= 0]
@@ -290,18 +291,18 @@ def layers_and_heads_count_from_one(page):
 
 
 def sums_and_numbers_are_exact(page):
-    """Rows sum to 1 however many weights are rounded; local-p's do not, and say so."""
+    """Shown sums of rows are 1 despite rounding. Rows of local-p have smaller sums and show them."""
     long = " ".join(["the old man told the children a story about a brave dog ,"] * 4) + " ."
     for text, more in ((SENTENCE, {}), (long, {"layer": 0, "head": 0, "unit": "pieces"}),
                        (TURNED, {"model": "window"})):
         page.open(text=text, **more)
         equal({s[0] for s in attributes(page, ".sum")}, {"Σ 1.00"}, f"sums of {text[:20]}")
     page.open(text=SENTENCE, model="local-p", unit="pieces")
-    told = ask_service(page, SENTENCE, model="local-p")["attention"][0]["sums"]
-    check(min(told) < 0.99, f"local-p's rows sum to {told}")
-    equal([s[0] for s in attributes(page, ".sum")], [f"Σ {x:.2f}" for x in told], "local-p's sums")
+    sums = ask_service(page, SENTENCE, model="local-p")["attention"][0]["sums"]
+    check(min(sums) < 0.99, f"local-p's rows sum to {sums}")
+    equal([s[0] for s in attributes(page, ".sum")], [f"Σ {x:.2f}" for x in sums], "local-p's sums")
     page.open(text=SENTENCE, head=-2)
-    equal(attributes(page, ".sum"), [], "sums of a maximum, which is no distribution")
+    equal(attributes(page, ".sum"), [], "sums of a maximum, which is not a distribution")
     page.open(text=SENTENCE)
     texts = [t[0] for t in attributes(page, ".cells text")]
     check(texts and all(t[0] in "01" and len(t) == 4 for t in texts), f"numbers {texts}")
@@ -331,8 +332,8 @@ def lab(colour):
     return 116 * y - 16, 500 * (x - y), 200 * (y - z)
 
 
-def colours_can_be_told_apart(page):
-    """Those of heads also by colour-blind eyes; those of the reference and of the cross-hair."""
+def colours_are_distinguishable(page):
+    """Tests the colours of heads, also for colour-blind users, and those of gold links and cross-hair."""
     page.open(text=SENTENCE, gold="0-0")
     heads = page.browser.value("import('/web/colours.js').then((m) => m.HEADS)")
     equal(len(set(heads)), 8, f"colours of heads {heads}")
@@ -343,7 +344,7 @@ def colours_can_be_told_apart(page):
                 for c in linear]
         for (i, a), (j, b) in itertools.combinations(enumerate(seen), 2):
             apart = sum((x - y) ** 2 for x, y in zip(a, b)) ** 0.5
-            check(apart > 15, f"{name}: {heads[i]} and {heads[j]} are {apart:.1f} apart")
+            check(apart > 15, f"{name}: {heads[i]} and {heads[j]} have distance {apart:.1f}")
     for theme in ("light", "dark"):
         page.open(text=SENTENCE, gold="0-0", theme=theme)
         page.browser.value("document.querySelector('.heat-map').dispatchEvent(new MouseEvent("
@@ -374,10 +375,10 @@ def tabs_stay_where_they_are(page):
         near(page.browser.value(places), before, f"tabs when {view} is chosen", within=0.01)
 
 
-SHIPPED = [windows_are_told_apart_from_weights, every_score_is_multiplied_out,
+SHIPPED = [windows_differ_from_weights, every_score_is_multiplied_out,
            a_row_of_self_attention_has_one_name, masked_cells_are_crossed, lines_say_who_attends,
            kinds_have_their_names, hard_attention_shows_its_choices,
-           muted_heads_are_left_out_of_means, no_attention_leaves_nothing_empty,
+           means_omit_muted_heads, models_without_attention_show_no_empty_boxes,
            another_sentence_makes_the_old_one_stale, steps_are_played, positions_that_are_absent,
-           layers_and_heads_count_from_one, sums_and_numbers_are_exact, colours_can_be_told_apart,
+           layers_and_heads_count_from_one, sums_and_numbers_are_exact, colours_are_distinguishable,
            forward_attention_may_go_back_a_little, tabs_stay_where_they_are]

@@ -1,5 +1,5 @@
-"""Tests of what the page saves: every number and every name, also of words that mean something in
-the language of the file."""
+"""Tests of saved files: every number and every name, including words with a special meaning in the
+file format."""
 
 import base64
 import csv
@@ -8,15 +8,15 @@ import json
 import re
 import xml.etree.ElementTree as xml
 
-from drawn import BREWER, TURNED, attributes, blend
-from truth import Asked, check, equal, flat, near, saved_as
+from layout import BREWER, TURNED, attributes, blend
+from expected import Reply, check, equal, flat, near, saved_as
 
 SPECIAL = 'The =SUM(A1) "big, red" a_b {x} 5% & <b> #1 $2 ~ ^ \\dog sleeps.'
 SVG = "{http://www.w3.org/2000/svg}"
 
 
 def drawings_stand_alone(page):
-    """The SVG has the page's places, words and colours without its style sheet."""
+    """The SVG has the positions, words and colours of the page, without its style sheet."""
     page.open(text=TURNED, gamma=0.5)
     root = xml.fromstring(saved_as(page, "svg"))
     names = [node[0] for node in attributes(page, ".heat-map text")]
@@ -27,10 +27,10 @@ def drawings_stand_alone(page):
     for rect in weights:
         colour = [int(x) for x in re.findall(r"\d+", rect.get("fill"))]
         near(colour, blend(BREWER, float(rect.get("data-weight")) ** 0.5), "a cell", within=1.1)
-    near([float(r.get("data-weight")) for r in weights], flat(Asked(page, TURNED).words()), "SVG")
+    near([float(r.get("data-weight")) for r in weights], flat(Reply(page, TURNED).words()), "SVG")
     paper = next(iter(root))
     equal((paper.tag, paper.get("fill")), (SVG + "rect", "#ffffff"), "what lies below")
-    check(not any(n.get("class") or n.get("style") for n in root.iter()), "it needs a style sheet")
+    check(not any(n.get("class") or n.get("style") for n in root.iter()), "the SVG needs a style sheet")
 
 
 def pictures_have_the_drawing(page):
@@ -53,18 +53,18 @@ def pictures_have_the_drawing(page):
 
 
 def tables_have_every_number(page):
-    words = Asked(page, TURNED)
+    words = Reply(page, TURNED)
     rows, cols = (words.json[side]["words"] for side in ("target", "source"))
     page.open(text=TURNED)
     table = list(csv.reader(saved_as(page, "csv").decode().splitlines()))
     equal(table[0], ["", *cols], "columns of the CSV")
     equal([line[0] for line in table[1:]], rows, "rows of the CSV")
     near([float(x) for line in table[1:] for x in line[1:]], flat(words.words()), "CSV")
-    told = json.loads(saved_as(page, "json"))
-    near(flat(told["weights"]), flat(words.words()), "JSON")
-    equal((told["rows"], told["columns"], told["layer"], told["head"], told["kind"], told["unit"]),
+    saved = json.loads(saved_as(page, "json"))
+    near(flat(saved["weights"]), flat(words.words()), "JSON")
+    equal((saved["rows"], saved["columns"], saved["layer"], saved["head"], saved["kind"], saved["unit"]),
           (rows, cols, "mean", "mean", "cross", "words"), "JSON")
-    equal((told["source"], told["translation"]), (TURNED, words.json["target"]["text"]), "texts")
+    equal((saved["source"], saved["translation"]), (TURNED, words.json["target"]["text"]), "texts")
     tex = saved_as(page, "latex").decode()
     cells = {(int(j), int(i)): int(share) for share, j, i in
              re.findall(r"black!(\d+)!white\] \((\d+), (\d+)\)", tex)}
@@ -72,17 +72,17 @@ def tables_have_every_number(page):
     near([cells.get((k % len(cols), k // len(cols)), 0) / 100 for k in range(len(shares))], shares,
          "LaTeX", within=0.0071)
     page.open(text=TURNED, layer=1, head=-2, unit="pieces")
-    told = json.loads(saved_as(page, "json"))
-    equal((told["layer"], told["head"], told["unit"]), (1, "maximum", "pieces"), "the choice")
+    saved = json.loads(saved_as(page, "json"))
+    equal((saved["layer"], saved["head"], saved["unit"]), (1, "maximum", "pieces"), "the choice")
     page.open(text=TURNED, layer=0, head=3)
-    told = json.loads(saved_as(page, "json"))
-    equal((told["layer"], told["head"]), (0, 3), "the choice")
-    near(flat(told["weights"]), flat(words.words(layer=0, head=3)), "JSON of a head")
+    saved = json.loads(saved_as(page, "json"))
+    equal((saved["layer"], saved["head"]), (0, 3), "the choice")
+    near(flat(saved["weights"]), flat(words.words(layer=0, head=3)), "JSON of a head")
 
 
 def names_are_quoted(page):
-    """Words that are formulas, quotes or markup elsewhere."""
-    words = Asked(page, SPECIAL).json["source"]["words"]
+    """Words that are formulas, quotes or markup in a file format."""
+    words = Reply(page, SPECIAL).json["source"]["words"]
     page.open(text=SPECIAL)
     header = next(csv.reader(saved_as(page, "csv").decode().splitlines()))[1:]
     equal(header, ["'" + w if w[0] in "=+-@" else w for w in words], "columns of the CSV")
@@ -105,26 +105,26 @@ def names_are_quoted(page):
 
 
 def changes_are_saved(page):
-    """What-if saves the difference; Search what it shows."""
+    """What-if saves the difference, Search saves the displayed tree."""
     page.open(text=TURNED, view="whatif", mask="2")
     page.browser.wait("document.querySelector('.what-if').dataset.state === 'done'")
     table = list(csv.reader(saved_as(page, "csv").decode().splitlines()))
     near([float(x) for line in table[1:] for x in line[1:]],
          page.numbers(".difference .cells rect", "weight"), "the difference", within=1e-4)
-    check(min(float(x) for line in table[1:] for x in line[1:]) < -0.1, "nothing has become less")
+    check(min(float(x) for line in table[1:] for x in line[1:]) < -0.1, "no weight has decreased")
     page.open(text=TURNED, view="beam", prefix="\u2581Ein", kind="encoder")
     page.browser.wait("document.querySelector('.search').dataset.state === 'done'")
-    begun = Asked(page, TURNED, prefix=["\u2581Ein"])
-    told = json.loads(saved_as(page, "json"))
-    equal((told["translation"], told["rows"], told["kind"]),
+    begun = Reply(page, TURNED, prefix=["\u2581Ein"])
+    saved = json.loads(saved_as(page, "json"))
+    equal((saved["translation"], saved["rows"], saved["kind"]),
           (begun.json["target"]["text"], begun.json["target"]["words"], "cross"), "the search")
-    near(flat(told["weights"]), flat(begun.words()), "weights of what was found")
+    near(flat(saved["weights"]), flat(begun.words()), "weights of what was found")
     links = [f"{row.index(max(row[:-1]))}-{i}" for i, row in enumerate(begun.words()[:-1])]
     equal(saved_as(page, "pharaoh").decode().split(), links, "its links")
     page.open(text=TURNED, view="player", kind="encoder")
-    told = json.loads(saved_as(page, "json"))
-    equal((told["kind"], told["unit"], len(told["rows"])),
-          ("cross", "pieces", len(Asked(page, TURNED).json["target"]["tokens"])), "the player")
+    saved = json.loads(saved_as(page, "json"))
+    equal((saved["kind"], saved["unit"], len(saved["rows"])),
+          ("cross", "pieces", len(Reply(page, TURNED).json["target"]["tokens"])), "the player")
 
 
 SHIPPED = [drawings_stand_alone, pictures_have_the_drawing, tables_have_every_number,

@@ -1,4 +1,4 @@
-"""Sentences that a page must show as text and nothing else."""
+"""Sentences that the page must show as plain text."""
 
 STRINGS = (
     "<script>alert(1)</script>",

@@ -1,8 +1,8 @@
-"""A tiny task to train on."""
+"""A tiny training task."""
 
 
 def write_letters(folder):
-    """Letters that become capitals: pairs of 2 to 9 words."""
+    """Writes 120 pairs of 2 to 9 letters; the target has the capital letters."""
     with open(f"{folder}/a.src", "w") as source, open(f"{folder}/a.tgt", "w") as target:
         for i in range(120):
             words = [chr(97 + (i * 7 + k * (1 + i % 5)) % 12) for k in range(2 + i % 8)]

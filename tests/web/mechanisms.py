@@ -1,28 +1,28 @@
-"""Tests of small models, one of every mechanism: what each has of its own stands where it should,
-and models are told apart."""
+"""Tests of small models, one per mechanism: the states of each mechanism are drawn correctly, and
+models can be distinguished."""
 
 import base64
 import math
 import re
 
-from drawn import BREWER, attributes, colours_are
-from truth import SENTENCE, Asked, ask_service, check, equal, flat, near
+from layout import BREWER, attributes, colours_are
+from expected import SENTENCE, Reply, ask_service, check, equal, flat, near
 
 TEXT = "a b c d"
-BASE = 118  # where the bars of a step stand, in points from above
-NOTES = {"dot": "anew at each step", "local-m": "moves on by one word", "local-p": "predicts a "
+BASE = 118  # y of the base line of the bars, in points
+NOTES = {"dot": "again at each step", "local-m": "moves by one word", "local-p": "predicts a "
          "position p", "hard-argmax": "One piece is chosen", "forward": "one word behind it",
          "window": "middle of a soft window", "static": "the same at every step",
-         "location": "never looks at the words"}
+         "location": "does not use the words"}
 
 
 class Step:
-    """The drawing of one step: places of words, and what the service says of the mechanism."""
+    """The drawing of a step: positions of words, and the reply of the service."""
 
     def __init__(self, page, name, row):
-        told = ask_service(page, SENTENCE, model=name)
-        self.extra, self.page, self.row = told["extra"], page, row
-        self.rows, self.cols = (len(told[side]["tokens"]) for side in ("target", "source"))
+        reply = ask_service(page, SENTENCE, model=name)
+        self.extra, self.page, self.row = reply["extra"], page, row
+        self.rows, self.cols = (len(reply[side]["tokens"]) for side in ("target", "source"))
         page.open(text=SENTENCE, model=name, view="player", step=row)
         self.middles = [n[1] for n in attributes(page, ".mechanism [data-col]", "x")]
         self.step = self.middles[1] - self.middles[0]
@@ -41,8 +41,8 @@ def window_is_drawn(step):
     _, left, width = attributes(step.page, ".mechanism .window", "x", "width")[0]
     near((left, width), (step.x(low) - step.step / 2, (high - low + 1) * step.step), "window", 0.1)
     near(step.lines("position"), [step.x(p)], "p", within=0.1)
-    equal(attributes(step.page, ".mechanism text.soft")[0][0], f"p = {p + 1:.2f}", "p in words")
-    equal(attributes(step.page, ".mechanism .reach")[0][0], f"\u00b1 D = {half}", "D in words")
+    equal(attributes(step.page, ".mechanism text.soft")[0][0], f"p = {p + 1:.2f}", "the text of p")
+    equal(attributes(step.page, ".mechanism .reach")[0][0], f"\u00b1 D = {half}", "the text of D")
     check(step.page.browser.value("Boolean(document.querySelector('.weight:last-of-type')"
                                   ".compareDocumentPosition(document.querySelector('.position'))"
                                   " & Node.DOCUMENT_POSITION_FOLLOWING)"), "p is behind the bars")
@@ -60,10 +60,10 @@ def gaussian_is_drawn(step):
 
 
 def service_agrees(page, name, steps):
-    """What the service sends of step 1 is what `fovea show --explain` computes there."""
-    told = ask_service(page, TEXT, model=name)
-    extra, cols = told["extra"], len(told["source"]["tokens"])
-    weights = base64.b64decode(told["attention"][0]["data"])
+    """Checks that the service sends the same numbers of step 1 as `fovea show --explain`."""
+    reply = ask_service(page, TEXT, model=name)
+    extra, cols = reply["extra"], len(reply["source"]["tokens"])
+    weights = base64.b64decode(reply["attention"][0]["data"])
     if name.startswith("local"):
         near([extra["p_t"][1]], steps["p_t"], "p of step 1", within=1e-4)
         with open(f"{page.folder}/out/{name}/config.yml", encoding="utf-8") as file:
@@ -72,19 +72,19 @@ def service_agrees(page, name, steps):
         if name == "local-p":
             near([extra["sigma"]], [half / 2], "the width of the Gaussian", within=1e-6)
     if name == "window":
-        each = len(extra["kappa"]) // len(told["target"]["tokens"])
+        each = len(extra["kappa"]) // len(reply["target"]["tokens"])
         near(extra["kappa"][each:2 * each], steps["\u03ba_t"], "\u03ba of step 1", within=1e-3)
     if name == "hard-argmax":
         soft = base64.b64decode(extra["soft"])[cols:2 * cols]
         near([b / 255 for b in soft], steps["softmax"], "the distribution of step 1")
-    if name == "forward":  # one word of room behind the one that was looked at before
+    if name == "forward":  # the frontier is one word before the last attended word
         focus = [max(range(cols), key=lambda j: weights[at + j])
                  for at in range(0, len(weights), cols)]
         equal(extra["frontier"], [0, *(max(0, j - 1) for j in focus[:-1])], "the frontier")
 
 
-def states_stand_where_they_are(page):
-    """Of the gallery's models, which look at other words at other steps."""
+def states_are_drawn_in_place(page):
+    """Uses models of the gallery, which attend to different words at different steps."""
     for row in (0, 3):
         for name in ("local-p", "local-m"):
             step = Step(page, name, row)
@@ -115,10 +115,10 @@ def states_stand_where_they_are(page):
 
 
 def the_axis_has_a_scale(page):
-    """Bars are as tall as the axis says, the same at all steps, and the largest has its number."""
+    """The heights of bars match the axis, which is the same at all steps; the largest has a number."""
     for name in ("static", "location", "hard-argmax"):
-        told = ask_service(page, SENTENCE, model=name)
-        most = max(base64.b64decode(told["attention"][0]["data"])) / 255
+        reply = ask_service(page, SENTENCE, model=name)
+        most = max(base64.b64decode(reply["attention"][0]["data"])) / 255
         full = next((x for x in (0.1, 0.2, 0.5) if most <= x), 1)
         for row in (0, 2):
             page.open(text=SENTENCE, model=name, view="player", step=row)
@@ -131,17 +131,17 @@ def the_axis_has_a_scale(page):
 
 
 def two_maps_are_compared(page):
-    """Each model has its own weights, in the same contrast; pointing at one marks both."""
+    """Each map shows the weights of its model, with the same contrast; hovering marks both maps."""
     page.open(text=TEXT, model="window", other="static", view="compare", gamma=0.5)
     page.browser.wait("document.querySelectorAll('.heat-map').length === 2")
-    wanted = [Asked(page, TEXT, model=name) for name in ("window", "static")]
-    check(flat(wanted[0].words()) != flat(wanted[1].words()), "both models look alike")
+    wanted = [Reply(page, TEXT, model=name) for name in ("window", "static")]
+    check(flat(wanted[0].words()) != flat(wanted[1].words()), "both models have the same weights")
     for at, (name, asked) in enumerate(zip(("window", "static"), wanted)):
         panel = f".pair > div:nth-child({at + 1})"
         near(page.numbers(f"{panel} .cells rect", "weight"), flat(asked.words()), name)
         colours_are(page, BREWER, 0.5, f"{panel} .cells rect")
         equal((page.text(f"{panel} h2"), page.text(f"{panel} p")),
-              (f"{name} ({name})", asked.json["target"]["text"]), "what stands above it")
+              (f"{name} ({name})", asked.json["target"]["text"]), "the heading")
     page.browser.move(*page.browser.value(
         "(() => { const b = document.querySelectorAll('.cells rect')[1].getBoundingClientRect();"
         " return [b.x + b.width / 2, b.y + b.height / 2]; })()"))
@@ -153,19 +153,19 @@ def two_maps_are_compared(page):
     equal(page.text(".pair > div:nth-child(2) h2"), "global (global)", "the first other model")
 
 
-def models_are_told_apart(page):
+def models_have_distinct_names(page):
     page.open(text=TEXT, model="window", view="compare")
     lists = page.browser.value("['model', 'other'].map((id) => [...document.querySelectorAll("
                                "`#${id} option`)].map((option) => option.value))")
     twins = ["en-de: hard-sample", "de-en: hard-sample"]
-    equal([name for name in lists[0] if "hard-sample" in name], twins, "models of one name")
+    equal([name for name in lists[0] if "hard-sample" in name], twins, "models with the same name")
     equal([name for name in lists[1] if "hard-sample" in name], twins[:1], "models to compare with")
     texts = [option[0] for option in attributes(page, "#model option")]
     for text in ("local-p (additive)", "window", "none"):
         check(any(one.endswith(f": {text}") for one in texts), f"no {text} in {texts}")
     page.open(text=TEXT, model=twins[1])
-    asked = Asked(page, TEXT, model="hard-sample", source="de", target="en")
-    near(page.numbers(".cells rect", "weight"), flat(asked.words()), "the second of one name")
+    asked = Reply(page, TEXT, model="hard-sample", source="de", target="en")
+    near(page.numbers(".cells rect", "weight"), flat(asked.words()), "the second model with the same name")
     page.open(text=TEXT, model="none")
     check(page.text("#stage").startswith("This model has no attention to show"), "none")
     page.click("[data-view=beam]")
@@ -175,14 +175,14 @@ def models_are_told_apart(page):
     page.browser.wait("document.querySelector('.search').dataset.state === 'done'"
                       " && document.querySelector('.tree .forced') !== null")
     equal(page.browser.value("[...document.querySelectorAll('[data-save]')].filter((b) => !b.hidden)"
-                             ".map((b) => b.dataset.save)"), ["svg", "png", "embed"], "what is saved")
+                             ".map((b) => b.dataset.save)"), ["svg", "png", "embed"], "formats")
     page.open(text=TEXT, model="window", other="none", view="compare")
     page.browser.wait("document.querySelectorAll('.pair > div').length === 2")
-    check("no attention" in page.text(".pair > div:nth-child(2)"), "none beside another")
+    check("no attention" in page.text(".pair > div:nth-child(2)"), "none next to another model")
     page.open(text=TEXT, model="global", view="positions")
     page.browser.wait("document.querySelector('.positions').dataset.shown !== undefined")
     check("adds no positions" in page.text(".positions"), page.text(".positions"))
 
 
-SHIPPED = [states_stand_where_they_are, the_axis_has_a_scale]
-TRAINED = [two_maps_are_compared, models_are_told_apart]
+SHIPPED = [states_are_drawn_in_place, the_axis_has_a_scale]
+TRAINED = [two_maps_are_compared, models_have_distinct_names]

@@ -1,9 +1,9 @@
-"""Tests of the page where it has little room: on a phone, with a long sentence, with a long word."""
+"""Tests of the layout with little space: on a phone, with long sentences, with long words."""
 
 import contextlib
 
-from drawn import attributes
-from truth import SENTENCE, VIEWS, check, equal, near
+from layout import attributes
+from expected import SENTENCE, VIEWS, check, equal, near
 
 PHONE = (390, 844)
 LONG = " ".join(["the old man told the children a story about a brave dog ,"] * 8) + " ."
@@ -26,7 +26,7 @@ def box(page, selector):
 
 
 def boxes_apart(boxes, what):
-    """None of these lies over another."""
+    """Checks that no two of these elements overlap."""
     for i, a in enumerate(boxes):
         for b in boxes[i + 1:]:
             over = a[0] < b[2] - 1 and b[0] < a[2] - 1 and a[1] < b[3] - 1 and b[1] < a[3] - 1
@@ -55,14 +55,14 @@ def nothing_is_wider_than_a_phone(page):
         check(box(page, ".lines")[2] < PHONE[0], f"lines end at {box(page, '.lines')[2]}")
         page.open(text=SENTENCE, view="whatif")
         left, _, right, _ = box(page, ".before .cells rect")
-        check(right - left > 18, f"cells of maps below each other are {right - left} wide")
+        check(right - left > 18, f"cells of stacked maps are {right - left} wide")
         check(box(page, "header p")[3] > 0 and box(page, "#theme")[2] > PHONE[0] - 30,
               "the head of the page")
     equal(page.browser.logs[logged:], [], "what the browser logged")
 
 
-def reading_moves_nothing(page):
-    """What is read out may be short or long; the drawing below stays where it is."""
+def read_out_moves_nothing(page):
+    """The length of the read-out does not move the drawing below it."""
     with screen(page, *PHONE):
         page.open(text=SENTENCE)
         top = box(page, "#stage")[1]
@@ -76,7 +76,7 @@ def a_long_search_is_a_low_tree(page):
     page.browser.wait("document.querySelector('.search').dataset.state === 'done'")
     _, top, _, bottom = box(page, ".tree")
     check(bottom - top < 12 * 24, f"the tree is {bottom - top} high")
-    check(box(page, ".hover-map")[3] <= top, "what was looked at is not above the tree")
+    check(box(page, ".hover-map")[3] <= top, "the attention of the hypothesis is not above the tree")
     labels = page.browser.value(
         "[...document.querySelectorAll('.tree g')].map((g) => { const b = g.getBBox();"
         " return [b.x, b.y, b.x + b.width, b.y + b.height]; })")
@@ -92,7 +92,7 @@ def a_long_search_is_a_low_tree(page):
 
 def a_long_sentence_has_its_chart(page):
     page.open(text=LONG, view="player", step=40)
-    check(box(page, ".mechanism")[3] - box(page, ".steps")[1] < 700, "the chart is not in sight")
+    check(box(page, ".mechanism")[3] - box(page, ".steps")[1] < 700, "the chart is not visible")
     for selector in (".source", ".target", ".player .scroll"):
         node = {".source": ".source bdi", ".target": ".target .now"}.get(selector, ".largest")
         if selector == ".source":
@@ -128,9 +128,9 @@ def names_stay_while_a_map_scrolls(page):
                              (frame[0] + 5, top + 90, "\u2192")):
             page.browser.value(f"document.querySelector('.heat-map').dispatchEvent(new MouseEvent("
                                f"'mousemove', {{clientX: {x}, clientY: {y}}}))")
-            told = page.text("#read-out")
-            signs = "".join(c for c in told if c in "\u2190\u2192=")
-            equal(signs, wanted, f"{x}, {y}: {told}")
+            text = page.text("#read-out")
+            signs = "".join(c for c in text if c in "\u2190\u2192=")
+            equal(signs, wanted, f"{x}, {y}: {text}")
 
 
 def long_words_are_cut(page):
@@ -143,7 +143,7 @@ def long_words_are_cut(page):
         check(found[0].endswith("\u2026") and WORD.startswith(found[0][:-1]), f"{view}: {found[0]}")
         equal(found[1], WORD, f"the title in {view}")
     left = box(page, ".lines")[0]
-    check(box(page, ".lines text[data-col=\\'1\\']")[0] >= left, "the word begins outside")
+    check(box(page, ".lines text[data-col=\\'1\\']")[0] >= left, "the word begins outside the picture")
 
 
 def positions_have_numbers(page):
@@ -160,6 +160,6 @@ def positions_have_numbers(page):
              [low + (mark[0] + 0.5) / count * (high - low) for mark in marks], side, within=2)
 
 
-SHIPPED = [nothing_is_wider_than_a_phone, reading_moves_nothing, a_long_search_is_a_low_tree,
+SHIPPED = [nothing_is_wider_than_a_phone, read_out_moves_nothing, a_long_search_is_a_low_tree,
            a_long_sentence_has_its_chart, names_stay_while_a_map_scrolls, long_words_are_cut,
            positions_have_numbers]

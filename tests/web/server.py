@@ -1,4 +1,4 @@
-"""The service under test, the page it serves, and how tests are run against them."""
+"""The service under test, the page that it serves, and functions that run tests against them."""
 
 import json
 import re
@@ -10,11 +10,11 @@ import time
 import urllib.parse
 
 from browser import Browser
-from truth import FOVEA, Failed, equal
+from expected import FOVEA, Failed, equal
 
 
 class Server:
-    """A service that the page asks as long as it is entered; it ends well, or the test fails."""
+    """A context manager that runs a service for the page. Fails if its exit code is not 0."""
 
     def __init__(self, page, *arguments):
         self.page, self.before = page, page.url
@@ -31,14 +31,14 @@ class Server:
                 return self
             time.sleep(0.1)
         self.process.kill()
-        raise Failed("the server does not listen")
+        raise Failed("the server did not start to listen")
 
     def __exit__(self, kind, error, trace):
         self.page.url = self.before
         self.process.send_signal(signal.SIGTERM)
         status = self.process.wait(timeout=60)
         if kind is None:
-            equal(status, 0, "the server's exit")
+            equal(status, 0, "exit code of the server")
 
 
 class Page:
@@ -62,15 +62,15 @@ class Page:
 
 
 def nothing_else_happened(page):
-    equal(page.browser.logs, [], "what the browser logged")
+    equal(page.browser.logs, [], "log entries of the browser")
     equal(page.browser.dialogs, [], "dialogs")
     foreign = [url for url in page.browser.requests
                if not url.startswith((page.url + "/", "about:", "data:", "blob:" + page.url))]
-    equal(foreign, [], "requests to others")
+    equal(foreign, [], "requests to other servers")
 
 
 def chosen(tests):
-    """Those that the command names; all of them where it names none."""
+    """The tests named on the command line; all tests if none is named."""
     return [test for test in tests if not sys.argv[1:] or test.__name__ in sys.argv[1:]]
 
 
@@ -84,7 +84,7 @@ def run(page, models, tests):
             try:
                 test(page)
                 print(f"ok      {test.__name__}", flush=True)
-            except Exception as error:  # a page that is broken may lead to any
+            except Exception as error:  # a broken page can cause any exception
                 print(f"FAILED  {test.__name__}: {error!r}", flush=True)
                 failed += 1
         page.browser.requests.clear()

@@ -1,15 +1,14 @@
-"""Tests of a translation while it comes: its words, what goes wrong, and a question that is called
-off."""
+"""Tests of streamed translations: words as they arrive, errors, and cancelled requests."""
 
 import json
 
 from controls import ready_after
 from server import Server
-from truth import check, equal, post
+from expected import check, equal, post
 
 LONG = ("A small dog runs through the snow.\n\nThe weather is nice today, and the children play in "
         "the garden behind the house.")
-# Streams come to the page as a test gives them: some events, or any text.
+# Replaces fetch(), so that a test controls when the events of a stream reach the page.
 HELD = r"""(() => { const real = window.fetch; window.held = [];
   window.fetch = async (path, how) => {
     if (path !== '/v1/translate/stream') return real(path, how);
@@ -31,7 +30,7 @@ def submit(page, text):
 
 
 def held(page, text):
-    """The events that answer this text, which stay where they are."""
+    """Submits a text and returns the events of its stream, which are held back."""
     number = page.browser.value("window.held.length")
     submit(page, text)
     page.browser.wait(f"window.held.length > {number}")
@@ -40,7 +39,7 @@ def held(page, text):
     return [(name[7:], json.loads(data[6:])) for name, data in parts]
 
 
-def stands(page, text):
+def wait_for_translation(page, text):
     page.browser.wait(f"document.querySelector('#translation').textContent === {json.dumps(text)}")
 
 
@@ -61,8 +60,8 @@ def words_come_as_they_are_written(page):
                              else data["translatedText"])
             gaps[number] = data["before"]
             page.browser.value("window.held.at(-1).give(1)")
-            stands(page, "".join(gaps[n] + begun[n] for n in sorted(begun)).strip())
-            equal(page.browser.value(busy), "true", "whether more is to come")
+            wait_for_translation(page, "".join(gaps[n] + begun[n] for n in sorted(begun)).strip())
+            equal(page.browser.value(busy), "true", "aria-busy")
         equal(len(begun), 2, "sentences")
         page.browser.value("window.held.at(-1).give(1)")
         page.browser.wait(f"Number(document.body.dataset.ready) > {before}")
@@ -70,7 +69,7 @@ def words_come_as_they_are_written(page):
         check("\n\n" in wanted, f"one paragraph: {wanted!r}")
         equal((page.text("#translation"), page.browser.value(busy)), (wanted, "false"), "the end")
     ready_after(page, lambda: submit(page, LONG))
-    equal(page.browser.value("window.held.length"), 2, "answers that were asked for again")
+    equal(page.browser.value("window.held.length"), 2, "number of streams")
 
 
 def streams_that_fail(page):
@@ -79,7 +78,7 @@ def streams_that_fail(page):
     late = r'event: error\ndata: {"error":"The translation took too long"}\n\n'
     for number, (end, message) in enumerate((
             (f"say('{late}')", "The translation took too long"),
-            ("end()", "The server broke off in the middle of its answer."))):
+            ("end()", "The server closed the connection before the end of its answer."))):
         held(page, LONG.replace("dog", f"number {number}"))
         page.browser.value("window.held.at(-1).give(1)")
         page.browser.wait("document.querySelector('#translation').textContent.endsWith('…')")

@@ -1,4 +1,4 @@
-"""Tests of the view of a training: its curves, and where the model looked at each checkpoint."""
+"""Tests of the training view: its curves, and the attention at each checkpoint."""
 
 import base64
 import fcntl
@@ -8,13 +8,13 @@ import shutil
 import urllib.error
 
 import letters
-from drawn import attributes
+from layout import attributes
 from server import Server, nothing_else_happened
-from truth import check, digits, entropy, equal, near, picture, post, program, shown
+from expected import check, digits, entropy, equal, near, picture, post, program, shown
 
 
 def train(folder):
-    """A run with all of its checkpoints; some seconds."""
+    """Trains a model and keeps all checkpoints. Takes some seconds."""
     letters.write_letters(folder)
     recipe = letters.recipe({"train": {"updates": 240, "label_smoothing": 0, "log_every": 10},
                          "checkpoint": {"keep": 100},
@@ -34,7 +34,7 @@ def train(folder):
 
 
 def curves_are_drawn(page, lines):
-    """Dots at their places, the ends of the axis, the chosen update, a colour for each kind."""
+    """Checks the positions of dots, the ends of the axis, the chosen update, a colour for each kind."""
     for name in ("loss", "bleu", "ppl"):
         curve = f".curve[data-name={name}]"
         dots = attributes(page, f"{curve} circle", "cx", "cy", "data-update", "data-value", "fill",
@@ -46,7 +46,7 @@ def curves_are_drawn(page, lines):
         near([d[2] for d in dots], [low[2] - scale * (d[4] - low[4]) for d in dots], name, 0.01)
         right = next(dot[1] for dot in dots if dot[3] == last)
         near([d[1] for d in dots], [54 + d[3] / last * (right - 54) for d in dots], name, 0.01)
-        check(right > 200, f"{name} goes to the left")
+        check(right > 200, f"{name} runs to the left")
         texts = [t[0] for t in attributes(page, f"{curve} text")]
         equal(texts, [digits(low[4]), digits(high[4]), f"update {last:g}"], f"the axis of {name}")
         near([n[1] for n in attributes(page, f"{curve} .now", "x1")], [54 + 80 / last
@@ -67,8 +67,8 @@ def both_sides_have_words(page):
     for side in ("source", "target"):
         page.open(text="a b c", view="words", side=side, word="A")
         shown(page, ".word-view")
-        told = post(page, "/v1/neighbours", side=side, words=["A"], count=24)
-        sides.append({one["word"]: one["cosine"] for one in told["words"][0]["neighbours"]})
+        reply = post(page, "/v1/neighbours", side=side, words=["A"], count=24)
+        sides.append({one["word"]: one["cosine"] for one in reply["words"][0]["neighbours"]})
         equal({one[1]: one[2] for one in attributes(page, ".map-word[data-cosine]", "data-word",
                                                     "data-cosine")}, sides[-1], side)
         said = program("neighbours", "A", "-m", f"{page.folder}/run", "-n", "24", "--json",
@@ -88,15 +88,15 @@ def run_is_shown(page, lines):
     curves_are_drawn(page, lines)
     text = page.text("#translation")
     for row, word in enumerate(text.split()):
-        told = json.loads(program("show", "-m", f"{page.folder}/past", "--target", text,
+        reply = json.loads(program("show", "-m", f"{page.folder}/past", "--target", text,
                                   "--explain", word, "--json", "a b c d e"))
-        alpha = next(s["values"] for s in told["steps"] if s["name"] == "α_tj")
+        alpha = next(s["values"] for s in reply["steps"] if s["name"] == "α_tj")
         width = len(alpha)
         got = page.numbers(".past .cells rect", "weight")[row * width:(row + 1) * width]
         near(got, alpha, f"update 80, {word}")
-    told = post(page, "/v1/training/attention", q="a b c d e", translation=text, update=80)
-    data = base64.b64decode(told["attention"][0]["data"])
-    width = told["attention"][0]["cols"]
+    reply = post(page, "/v1/training/attention", q="a b c d e", translation=text, update=80)
+    data = base64.b64decode(reply["attention"][0]["data"])
+    width = reply["attention"][0]["cols"]
     rows = [[b / 255 for b in data[at:at + width]] for at in range(0, len(data), width)]
     equal(page.text(".past p"), f"Mean entropy {entropy(rows):.3f} bits per row", "the entropy")
     picture(page, "training-light")
@@ -107,7 +107,7 @@ def run_is_shown(page, lines):
                            f" = {at}; s.dispatchEvent(new Event('input')); }})()")
         page.browser.wait("document.querySelector('.past')?.dataset.shown === "
                           f"'{updates['updates'][at]}'")
-        check(page.numbers(".past .cells rect", "weight") != first, "another update looks there too")
+        check(page.numbers(".past .cells rect", "weight") != first, "another update has the same map")
     page.browser.dark(True)
     page.open(text="a b c d e", view="training", update=80)
     shown(page, ".past")
@@ -116,7 +116,7 @@ def run_is_shown(page, lines):
     both_sides_have_words(page)
     try:
         post(page, "/v1/training/attention", q="a", translation="A", update=81)
-        check(False, "an update that was not kept is told")
+        check(False, "an update that was not kept is returned")
     except urllib.error.HTTPError as error:
         check(error.code == 404 and "was not kept" in error.read().decode(), f"{error}")
     nothing_else_happened(page)
@@ -126,14 +126,14 @@ def dots(page):
     return page.numbers(".curve[data-name=loss] [data-kind=train]", "update")
 
 
-def measured(page, line, update):
-    """The run writes one more line."""
+def append_metrics(page, line, update):
+    """Appends a line to the metrics of the run."""
     with open(f"{page.folder}/run/metrics.jsonl", "a") as file:
         file.write(json.dumps({**line, "update": update}) + "\n")
 
 
 def run_is_followed(page, lines):
-    """What a run that goes on adds is drawn by itself; what the reader chose stays."""
+    """The page draws new data of a running training and keeps the choices of the user."""
     line = [one for one in lines if one["kind"] == "train"][-1]
     files = f"{page.folder}/run/checkpoints/checkpoint-"
     faster = page.browser.call("Page.addScriptToEvaluateOnNewDocument", source=(
@@ -151,18 +151,18 @@ def run_is_followed(page, lines):
                   " location.hash.includes('update=80')]; })()")
         equal(page.browser.value(chosen), ["step", count, "2", "update 80", "80", True], "at first")
         shutil.copy(f"{files}00000240.safetensors", f"{files}00000280.safetensors")
-        measured(page, line, 250)
+        append_metrics(page, line, 250)
         page.browser.wait(f"document.querySelector('.training .step').max === '{int(count) + 1}'")
         equal(dots(page), [*old, 250], "updates that are drawn")
         equal(page.browser.value(chosen), ["step", str(int(count) + 1), "2", "update 80", "80",
                                            True], "what was chosen")
         for name in ("00000040", "00000080"):  # as checkpoint.keep does
             os.remove(f"{files}{name}.safetensors")
-        measured(page, line, 260)
+        append_metrics(page, line, 260)
         page.browser.wait("document.querySelectorAll('.curve[data-name=loss] [data-kind=train]')"
                           f".length === {len(old) + 2}")
         equal(page.browser.value(chosen), ["step", count, "1", "update 80", "80", True], "deleted")
-        equal(page.numbers(".past .cells rect", "weight"), weights, "where it looked")
+        equal(page.numbers(".past .cells rect", "weight"), weights, "the weights")
         page.open(text="a b c d e", view="training")
         shown(page, ".past")
         equal(page.text(".steps.wide span"), "update 280", "the last one")
@@ -173,15 +173,15 @@ def run_is_followed(page, lines):
             ".filter((e) => e.name.includes('training?')).length")
     page.browser.value(rounds)
     before = page.browser.value(asks)
-    measured(page, line, 270)
+    append_metrics(page, line, 270)
     page.browser.value(rounds)
     equal((page.browser.value(asks), dots(page)), (before, [*old, 250, 260]), "after its end")
     page.browser.call("Page.removeScriptToEvaluateOnNewDocument", **faster)
 
 
-def training_is_told(page):
+def training_is_shown(page):
     lines = train(page.folder)
-    with Server(page, "--run", f"{page.folder}/run"):  # whose languages the recipe tells
+    with Server(page, "--run", f"{page.folder}/run"):  # the recipe states its languages
         run_is_shown(page, lines)
         run_is_followed(page, lines)
         nothing_else_happened(page)

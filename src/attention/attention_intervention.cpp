@@ -1,0 +1,70 @@
+#include "attention/attention_intervention.h"
+
+#include <algorithm>
+#include <cassert>
+
+#include "ops/elementwise.h"
+
+namespace fovea {
+namespace {
+
+constexpr double kExcluded = -1e30;  // added to a score, it makes exp 0
+
+}  // namespace
+
+// The mask acts before the softmax. The unmasked words thus share the weight of the masked words,
+// and hard attention chooses an unmasked word.
+SourceMemory AttentionWithIntervention::remember(const Tensor& h,
+                                                 const SentenceOffsets& sentences) const {
+  SourceMemory memory = inner_.remember(h, sentences);
+  if (intervention_.masked.empty()) return memory;
+  const int64_t rows = sentences.sentences, columns = sentences.longest;
+  assert(sentences.tokens == rows * columns);  // one sentence, or copies of one sentence
+  std::vector<double> veto(static_cast<size_t>(rows * columns), 0);
+  for (int64_t i = 0; i < rows; ++i)
+    for (const int32_t word : intervention_.masked) veto.at(i * columns + word) = kExcluded;
+  memory.veto = Tensor::of({rows, columns}, veto, h.type(), h.device());
+  return memory;
+}
+
+// Masked words can still have weight here: if the mechanism ignores scores (window), or if all
+// words of its local window are masked.
+std::vector<double> AttentionWithIntervention::intervened(std::vector<double> alpha,
+                                                          int64_t columns, int64_t step) const {
+  if (intervention_.silent) std::ranges::fill(alpha, 0.0);
+  if (intervention_.silent) return alpha;
+  for (auto row = alpha.begin(); row != alpha.end(); row += columns) {
+    for (const int32_t word : intervention_.masked) row[word] = 0;
+    for (const Intervention::Row& forced : intervention_.forced)
+      if (forced.step == step) std::ranges::copy(forced.weights, row);
+  }
+  return alpha;
+}
+
+// If no weight is left, forward attention gives all weight to the last word. With masked words it
+// must be the last unmasked word.
+void AttentionWithIntervention::fall_back(std::vector<double>& alpha, int64_t columns) const {
+  int64_t last = columns - 1;
+  while (std::ranges::find(intervention_.masked, last) != intervention_.masked.end()) --last;
+  for (auto row = alpha.begin(); row != alpha.end(); row += columns)
+    if (std::all_of(row, row + columns, [](double w) { return w == 0; })) row[last] = 1;
+}
+
+AttentionResult AttentionWithIntervention::attend(const AttentionQuery& query,
+                                                  const SourceMemory& memory,
+                                                  const AttentionState& previous) const {
+  AttentionResult result = inner_.attend(query, memory, previous);
+  const Tensor& original = result.weights;
+  std::vector<double> values = intervened(original.values(), original.cols(), previous.steps);
+  if (result.now.covered && !intervention_.silent) fall_back(values, original.cols());
+  const Tensor alpha = Tensor::of(original.shape(), values, original.type(), original.device());
+  result.weights = alpha;
+  result.context = weighted_sum(alpha, memory.h, {memory.sentences, query.sentence});
+  if (result.now.covered) {  // forward: later steps must see the weights after the intervention
+    result.now.weights = alpha;
+    result.now.covered = previous.covered ? previous.covered + alpha : alpha;
+  }
+  return result;
+}
+
+}  // namespace fovea

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "attention/attention.h"
+
+namespace fovea {
+
+// An attention mechanism that wraps another one and applies an intervention to its weights, for one
+// source sentence. `inner` must outlive it.
+class AttentionWithIntervention : public Attention {
+ public:
+  struct Intervention {
+    std::vector<int32_t> masked = {};  // words with weight 0; the other words share their weight
+    bool silent = false;               // α = 0, c = 0
+    struct Row {
+      int64_t step;                 // from 0
+      std::vector<double> weights;  // α of this step, one per word
+    };
+    std::vector<Row> forced = {};
+  };
+  AttentionWithIntervention(const Attention& inner, Intervention intervention)
+      : inner_(inner), intervention_(std::move(intervention)) {}
+
+  SourceMemory remember(const Tensor& h, const SentenceOffsets& sentences) const override;
+  AttentionResult attend(const AttentionQuery& query, const SourceMemory& memory,
+                         const AttentionState& previous) const override;
+
+ private:
+  std::vector<double> intervened(std::vector<double> alpha, int64_t columns, int64_t step) const;
+  void fall_back(std::vector<double>& alpha, int64_t columns) const;
+
+  const Attention& inner_;
+  Intervention intervention_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,38 @@
+#pragma once
+
+#include <memory>
+
+#include "cache/device_beam.h"
+#include "cache/kv_cache_kernel.h"
+
+namespace fovea::kernel {
+
+// The arrays on the device that receive the rows of the next step: the number of live rows in the
+// header, and the inputs of each row. A capacity of 0 means that there is no next step.
+struct NextRows {
+  StepHeader* header = nullptr;
+  int32_t *words = nullptr, *places = nullptr, *parents = nullptr;
+  int32_t *source_first = nullptr, *source_words = nullptr;
+  int64_t capacity = 0;
+  int32_t place = 0;  // position of the next words, the same for all rows
+};
+
+// A beam search on a GPU: see Note [Ahead]. For each step call rank() and choose(), and after the
+// launch of the next step told().
+class DeviceBeam {
+ public:
+  virtual ~DeviceBeam() = default;
+  // Starts a new search with one row per sentence. The source of sentence i is offsets[i] …
+  // offsets[i + 1].
+  virtual void start(const BeamRules& rules, std::span<const int32_t> offsets) = 0;
+  // The scores must stay at their address until choose() has finished on the device.
+  virtual void rank(Matrix<const float> scores) = 0;
+  virtual void choose(const NextRows& next) = 0;
+  // Waits for the results of the last choose() and returns them.
+  virtual const BeamStepResult& told() = 0;
+  // Releases the device's memory. start() may follow.
+  virtual void forget() = 0;
+};
+std::unique_ptr<DeviceBeam> chooser(Cuda on);
+
+}  // namespace fovea::kernel

@@ -1,0 +1,83 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "cache/device_beam.h"
+#include "tensor/tensor.h"
+
+namespace fovea {
+
+struct DecoderShape {
+  int64_t layers, size, heads;  // size = D
+};
+
+// The key/value cache of a Transformer decoder: keys and values of each live row's previous words
+// and of its source. It also runs the steps that use them. It supports decoding only, so it has no
+// gradients. Not thread-safe.
+class DecoderMemory {
+ public:
+  // The rows of a step, as the computation sees them. There may be more rows than live ones; their
+  // results are ignored.
+  struct Rows {
+    Tensor words, places;  // i32: the input words, and the position of each in its sentence
+  };
+  // The inputs of a step: words, and a tensor that the computation reads. The tensor may be another
+  // one in the next step.
+  struct Next {
+    std::span<const int32_t> words;
+    int32_t place;  // position in rows with steps() words; no other row has a higher one
+    Tensor constant;
+  };
+  // Computes a step. It calls attend_words and attend_source once for each layer and scores at the
+  // end. Except for its rows and the constant, it must not depend on anything that changes between
+  // two steps: see Note [Replays].
+  using Compute = std::function<Tensor(const Rows& rows)>;
+
+  DecoderMemory() = default;
+  virtual ~DecoderMemory() = default;
+  DecoderMemory(const DecoderMemory&) = delete;
+  DecoderMemory& operator=(const DecoderMemory&) = delete;
+
+  // Starts a new batch with a row for each sentence. source_kv: per layer [source tokens, 2D], as
+  // activations.
+  virtual void start(std::vector<Tensor> source_kv, std::span<const int32_t> offsets) = 0;
+  // Adds rows for new sentences after the existing rows. Only on the host.
+  virtual void join(std::vector<Tensor> source_kv, std::span<const int32_t> offsets);
+  // Releases the memory of the cached keys and values.
+  virtual void forget() = 0;
+  // Row i becomes a copy of what row parents[i] was before the call.
+  virtual void reorder(std::span<const int32_t> parents) = 0;
+  // Adds one word to each row. Returns the scores [rows, …], which are valid until the next step.
+  virtual Tensor step(const Next& next, const Compute& compute) = 0;
+
+  // Search on the device, if it supports that: see Note [Ahead]. Call these from the first step on
+  // instead of reorder() and step(). device_step() selects the rows of the next step and starts it
+  // for at most `capacity` rows. Only the first call uses next.words. With a capacity of 0 there is
+  // no next step. It returns the results of the previous step; the first call returns empty
+  // results.
+  virtual bool start_device_search(const BeamRules&) { return false; }
+  virtual const BeamStepResult& device_step(int64_t capacity, const Next& next,
+                                            const Compute& compute);
+
+  // For each row Concat_i(softmax(q_i k_iᵀ / √d_k) v_i). qkv [rows, 3D] belongs to the new words,
+  // whose keys and values are cached; q [rows, D].
+  virtual Tensor attend_words(int64_t layer, const Tensor& qkv) = 0;
+  virtual Tensor attend_source(int64_t layer, const Tensor& q) = 0;
+  // x Wᵀ + b.
+  virtual Tensor scores(const Tensor& x, const Tensor& W, const Tensor& b) = 0;
+
+  virtual int64_t rows() const = 0;   // during a search on the device: the number at its start
+  virtual int64_t steps() const = 0;  // number of words of the longest row
+};
+
+std::unique_ptr<DecoderMemory> decoder_memory(const DecoderShape& shape, Device device);
+
+namespace kernel {
+std::unique_ptr<DecoderMemory> decoder_memory(Cpu, const DecoderShape& shape);
+std::unique_ptr<DecoderMemory> decoder_memory(Cuda on, const DecoderShape& shape);
+}  // namespace kernel
+
+}  // namespace fovea

@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace fovea {
+
+// The command or option among `names` that the user probably meant by `typed`, or "". Names of
+// other toolkits come first: "--beam-size" gives "--beam" and, if --set is among the names, "--lr"
+// gives "--set schedule.lr=N". For other words the function returns nearest_name().
+std::string suggested_name(const std::string& typed, const std::vector<std::string>& names);
+
+}  // namespace fovea

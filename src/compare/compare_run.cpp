@@ -1,0 +1,395 @@
+#include "compare/compare_run.h"
+
+#include <fmt/format.h>
+#include <omp.h>
+
+#include <algorithm>
+#include <cinttypes>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+#include "base/files.h"
+#include "base/log.h"
+#include "base/process_pool.h"
+#include "base/signals.h"
+#include "compare/comparison.h"
+#include "compare/comparison_report.h"
+#include "explain/attention_picture.h"
+#include "train/data_warnings.h"
+#include "train/train_model.h"
+
+namespace fovea {
+namespace {
+
+constexpr const char* kDiverged = "diverged";
+
+// A variant, ready to be trained; or one that is not asked for now, but may have results.
+struct Entry {
+  std::string name;
+  TrainingRun run;
+  std::vector<std::string> changes;
+  bool asked = true;
+  std::optional<int64_t> measured_at = {};  // the update of results that are there
+  bool settled = false;                     // it has its row of the report
+};
+
+std::vector<std::string> assignments_of(const CompareSetup& c) {
+  std::vector<std::string> all = c.assignments;
+  if (!c.precision.empty()) all.push_back("train.precision=" + c.precision);
+  return all;
+}
+
+std::string recipe_of(TrainOptions options) {
+  Settings settings;
+  options.describe(settings);
+  return settings.dump();
+}
+
+Entry entry_of(const CompareSetup& c, const ComparisonPlan& plan,
+               const ComparisonVariant& variant) {
+  Entry entry{variant.name, {}, variant.changes};
+  TrainingRun& run = entry.run;
+  run.options = plan.options_of(variant, assignments_of(c));
+  run.directory = c.directory + "/" + variant.name;
+  run.device = device_named(c.device);
+  run.options.data.start_at(c.data, plan.file);
+  try {
+    run.options.complete(ExitCode::data);
+  } catch (const Error& error) {
+    fail(error.code(), plan.file, ": variant ", variant.name, ": ", error.what());
+  }
+  check(!run.options.data.labelled(), ExitCode::data, plan.file, ": variant ", variant.name,
+        ": task: only translation models can be compared; omit task");
+  check(run.options.batch.tokens != kAutomaticTokens, ExitCode::data, plan.file, ": variant ",
+        variant.name, ": batch.tokens: auto is for fovea train; all models of a comparison need ",
+        "batches of the same size: give a number");
+  run.settings = recipe_of(run.options);
+  return entry;
+}
+
+// Those asked for first, as they are trained; then the others, which may have been before.
+std::vector<Entry> entries_of(const CompareSetup& c, const ComparisonPlan& plan) {
+  std::vector<std::string> names;
+  for (const ComparisonVariant& variant : plan.variants) names.push_back(variant.name);
+  for (const std::string& name : c.only)
+    check(std::ranges::count(names, name) > 0, ExitCode::usage, "--only ", name, ": ", plan.file,
+          " has no such variant; its variants are ", fmt::format("{}", fmt::join(names, ", ")));
+  std::vector<Entry> entries;
+  for (const bool asked : {true, false})
+    for (const ComparisonVariant& variant : plan.variants) {
+      if ((c.only.empty() || std::ranges::count(c.only, variant.name) > 0) != asked) continue;
+      try {
+        Entry entry = entry_of(c, plan, variant);
+        entry.asked = asked;
+        const TrainingRun& run = entry.run;
+        if (!entries.empty())
+          check_same_text(entries.front().run.options, run.options, variant.name);
+        entries.push_back(std::move(entry));
+      } catch (const Error&) {
+        if (asked) throw;  // with a fault it has no results
+      }
+    }
+  return entries;
+}
+
+// Text and vocabularies that all models share; vocabularies that are learnt are
+// kept in DIR.
+void load_shared(TrainData& data, std::vector<Entry>& entries, const CompareSetup& c) {
+  const TrainOptions& options = entries.front().run.options;
+  load_vocabularies(data, options, c.directory);
+  load_text(data, options);
+  if (!c.dry_run) save_vocabularies(c.directory, data.source, data.target);
+  log_info(
+      "train: {}; valid: {} and test: {} pairs; {} source and {} target "
+      "entries",
+      data.train.counts().summary(), with_commas(data.valid.corpus.size()),
+      with_commas(data.test.corpus.size()), with_commas(data.source.size()),
+      with_commas(data.target.size()));
+  for (auto entry = entries.begin(); entry != entries.end();) {
+    try {
+      fit_model(entry->run.options.model, data);
+      ++entry;
+    } catch (const Error& error) {
+      if (entry->asked) fail(error.code(), c.file, ": variant ", entry->name, ": ", error.what());
+      entry = entries.erase(entry);
+    }
+  }
+}
+
+void print_plan(const std::vector<Entry>& entries) {
+  for (const Entry& entry : entries) {
+    if (!entry.asked) continue;
+    const auto model = make_model(entry.run.options.model, entry.run.options.train.seed);
+    fmt::print("{:<16} {:>12} parameters   {}\n", entry.name,
+               with_commas(model->parameters().size()), fmt::join(entry.changes, ", "));
+  }
+}
+
+// What results hang on: the same text is the same result only for the same
+// model and search.
+std::string made_with(const RunIdentity& identity) {
+  std::string text;
+  for (const auto& [name, value] : identity) text += name + ": " + value + "\n";
+  return text;
+}
+
+std::string made_with(const TestBench& bench, const CompareOptions& compare) {
+  return fmt::format("test: {:016x}\nline: {}\nbuckets: {}\n", bench.data.test.corpus.fingerprint(),
+                     bench.sentence, compare.length_step) +
+         fmt::format("search: {} {}\nbleu: {} {}\ngold: {} {} {} {}\n", bench.valid.beam,
+                     bench.valid.length_penalty, static_cast<int>(bench.valid.tokenize),
+                     bench.valid.lowercase, compare.gold, compare.gold_source, compare.gold_target,
+                     compare.gold_from);
+}
+
+std::string made_with(const RunEnd& end, const TestBench& bench, const CompareOptions& compare) {
+  return fmt::format("updates: {}\n", end.updates) + made_with(end.identity) +
+         made_with(bench, compare);
+}
+
+// Of variants that are not asked for, those stay that an earlier command has measured with the same
+// settings, text and test, in the order of the file.
+void recall(std::vector<Entry>& entries, const ComparisonPlan& plan, const TestBench& bench) {
+  const std::string test = made_with(bench, plan.options);
+  for (Entry& entry : entries) {
+    if (entry.asked) continue;
+    const std::string found = measured_with(entry.run.directory);
+    const std::string identity = made_with(identity_of(entry.run.options, bench.data));
+    int64_t updates = 0;
+    if (std::sscanf(found.c_str(), "updates: %" SCNd64, &updates) == 1 && found.ends_with(test) &&
+        found.find(identity) != std::string::npos)
+      entry.measured_at = updates;
+  }
+  std::erase_if(entries, [](const Entry& entry) { return !entry.asked && !entry.measured_at; });
+  const auto place = [&](const Entry& entry) {
+    return std::ranges::find(plan.variants, entry.name, &ComparisonVariant::name);
+  };
+  std::ranges::sort(entries, {}, place);
+}
+
+// Trains and measures one model after another.
+class CompareRun {
+ public:
+  CompareRun(const CompareSetup& c, const ComparisonPlan& plan, std::vector<Entry> entries,
+             const TestBench& bench)
+      : c_(c), plan_(plan), entries_(std::move(entries)), bench_(bench) {
+    const std::filesystem::path file(plan.file);
+    report_.title = "Comparison: " + file.stem().string();
+    report_.line = bench.sentence + 1;
+    report_.sentence = shown(bench.data.source, bench.data.test.sources[bench.sentence]);
+    report_.reference = bench.data.test.references[bench.sentence];
+    report_.aer = !bench.gold.empty();
+    report_.buckets = bench.buckets;
+    for (const Entry& entry : entries_)
+      report_.models.push_back({entry.name, entry.changes, 0, 0, {}, {}});
+  }
+
+  // Trains and measures in programs of their own what is not done already, before run() does what
+  // went wrong in one.
+  void run_parts() {
+    const std::vector<std::string> own_words = words_of_this_program();
+    std::vector<ProcessJob> jobs;
+    int64_t before = 0;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      const Entry& entry = entries_[i];
+      if (!entry.asked) continue;
+      if (take_result(i)) {
+        ++before;
+        continue;
+      }
+      make_directory(entry.run.directory);
+      std::vector<std::string> words = own_words;
+      words.insert(std::ranges::find(words, "compare") + 1, "--part=" + entry.name);
+      jobs.push_back({entry.name, words, entry.run.directory + "/compare.log"});
+    }
+    write_comparison(c_.directory, report_);
+    if (jobs.empty()) return;
+    log_info("training {} models{}, {} at a time; see {}/NAME/compare.log for the progress of each",
+             jobs.size(), before > 0 ? fmt::format(" ({} more are finished)", before) : "",
+             c_.at_once, c_.directory);
+    run_at_once(jobs,
+                {.most = c_.at_once,
+                 .before = before,
+                 .ended = [this](const ProcessJob& job, int code) { part_ended(job.name, code); }});
+  }
+
+  // Models that are not asked for now.
+  void recall_others() {
+    for (size_t i = 0; i < entries_.size(); ++i)
+      if (!entries_[i].asked) recall_one(i);
+  }
+
+  void run_one() {
+    for (size_t i = 0; i < entries_.size(); ++i)
+      if (entries_[i].asked && do_one(i)) request_stop(0);  // as at the end of run()
+  }
+
+  // Throws ExitCode::diverged at the end where one of the models could not be
+  // trained.
+  void run() {
+    const auto asked = std::ranges::count(entries_, true, &Entry::asked);
+    int64_t number = 0;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+      if (!entries_[i].asked) continue;
+      ++number;
+      if (entries_[i].settled) continue;
+      log_info("{} of {}: {}", number, asked, entries_[i].name);
+      try {
+        if (!do_one(i)) return log_warning("interrupted; run the same command to resume");
+      } catch (const Error& error) {
+        if (error.code() != ExitCode::diverged) throw;
+        log_warning("{}: {}", entries_[i].name, error.what());
+        report_.models[i].failure = kDiverged;
+      }
+      write_comparison(c_.directory, report_);
+    }
+    log_info("wrote compare.md, compare.json and compare.html in {}", c_.directory);
+    request_stop(0);  // a signal that came when all was done changes nothing
+    std::string diverged;
+    for (const ComparedModel& model : report_.models)
+      if (model.failure == kDiverged) diverged += (diverged.empty() ? "" : ", ") + model.name;
+    check(diverged.empty(), ExitCode::diverged, "training diverged: ", diverged,
+          "; for the other models see the report in ", c_.directory);
+  }
+
+ private:
+  static std::string shown(const Vocabulary& vocabulary, const std::string& line) {
+    return vocabulary.decode(vocabulary.encode(line));
+  }
+
+  // False where the program was asked to stop first.
+  bool do_one(size_t i) {
+    const Entry& entry = entries_[i];
+    ComparedModel& row = report_.models[i];
+    make_directory(entry.run.directory);
+    const DirectoryLock lock(entry.run.directory);
+    check_directory(entry.run.directory, entry.run.options.model);
+    const RunEnd end = train_model(entry.run, bench_.data, HeldOut());
+    if (end.outcome == RunOutcome::interrupted) return false;
+    row.parameters = end.parameters;
+    row.updates = end.updates;
+    row.train_words_per_s = training_speed(entry.run.directory);
+    const ModelBundle package = load_package(entry.run.directory, entry.run.device);
+    const std::string key = made_with(end, bench_, plan_.options);
+    auto measured = read_measured(entry.run.directory, key);
+    if (!measured) {
+      log_info("{}: translating the test text with a beam of {}", entry.name, bench_.valid.beam);
+      measured = measure_model(*package.model, bench_, stop_requested);
+      if (!measured) return false;
+      write_measured(entry.run.directory, key, *measured);
+    }
+    row.measured = measured;
+    draw(*package.model, row);
+    notify(row);
+    return true;
+  }
+
+  static void notify(const ComparedModel& row) {
+    const ModelResults& found = *row.measured;
+    log_info("{} | ppl {:.2f} | bleu {:.2f} | chrf {:.2f}{} | {} words/s decoding", row.name,
+             found.ppl, found.bleu, found.chrf,
+             found.aer ? fmt::format(" | aer {:.2f}", 100 * *found.aer) : "",
+             with_commas(static_cast<int64_t>(found.decode_words_per_s)));
+  }
+
+  // What another program has found joins the report, which is written anew; one that diverged would
+  // do so again.
+  void part_ended(const std::string& name, int code) {
+    const auto i =
+        static_cast<size_t>(std::ranges::find(entries_, name, &Entry::name) - entries_.begin());
+    if (code == static_cast<int>(ExitCode::diverged)) {
+      report_.models[i].failure = kDiverged;
+      entries_[i].settled = true;
+    } else if (code != 0 || !take_result(i)) {
+      return;
+    }
+    write_comparison(c_.directory, report_);
+  }
+
+  // False where the model is not trained to the end, or not measured on this bench.
+  bool take_result(size_t i) {
+    Entry& entry = entries_[i];
+    const auto end = past_end(entry.run, bench_.data);
+    if (!end || measured_with(entry.run.directory) != made_with(*end, bench_, plan_.options))
+      return false;
+    entry.measured_at = end->updates;
+    entry.settled = recall_one(i);
+    if (entry.settled) notify(report_.models[i]);
+    return entry.settled;
+  }
+
+  // What was found of a model before; false where it is not there any more. Drawn by the CPU, since
+  // others may fill the device.
+  bool recall_one(size_t i) {
+    const Entry& entry = entries_[i];
+    ComparedModel& row = report_.models[i];
+    try {
+      const ModelBundle package = load_package(entry.run.directory);
+      row.measured = read_measured(entry.run.directory, measured_with(entry.run.directory));
+      row.parameters = package.model->parameters().size();
+      row.updates = *entry.measured_at;
+      row.train_words_per_s = training_speed(entry.run.directory);
+      draw(*package.model, row);
+      return row.measured.has_value();
+    } catch (const Error& error) {
+      log_warning("{}: {}", entry.name, error.what());
+      return false;
+    }
+  }
+
+  void draw(const Model& model, ComparedModel& row) const {
+    const ChosenPair pair = attend_chosen(model, bench_);
+    if (pair.maps.empty()) return;
+    row.attention = attention_picture(
+        pair.maps, picture_side(bench_.data.target, pair.target, PictureUnit::words),
+        picture_side(bench_.data.source, pair.source, PictureUnit::words), row.name);
+  }
+
+  const CompareSetup& c_;
+  const ComparisonPlan& plan_;
+  std::vector<Entry> entries_;
+  const TestBench& bench_;
+  ComparisonReport report_;
+};
+
+}  // namespace
+
+void run_comparison(CompareSetup c) {
+  const ComparisonPlan plan = ComparisonPlan::read(c.file);
+  if (c.directory.empty()) c.directory = std::filesystem::path(c.file).stem().string();
+  for (const char* const of_a_model : {kConfigFile, "checkpoints"}) {
+    std::error_code error;
+    check(!std::filesystem::exists(std::filesystem::path(c.directory) / of_a_model, error),
+          ExitCode::usage, c.directory, ": holds a trained model; name another folder with -o");
+  }
+  std::vector<Entry> entries = entries_of(c, plan);
+  const TrainOptions& first = entries.front().run.options;
+  check_files(first);
+  const std::string doubt = doubt_of_files(first.data);
+  if (!doubt.empty() && c.part.empty()) log_warning("{}", doubt);
+  if (first.train.threads > 0 && !c.threads_given)
+    omp_set_num_threads(static_cast<int>(first.train.threads));
+  TrainData data;
+  if (c.dry_run) {
+    load_shared(data, entries, c);
+    make_bench(data, first, plan.options);
+    return print_plan(entries);
+  }
+  make_directory(c.directory);
+  std::optional<DirectoryLock> lock;
+  if (c.part.empty()) lock.emplace(c.directory);
+  load_shared(data, entries, c);
+  const TestBench bench = make_bench(data, entries.front().run.options, plan.options);
+  recall(entries, plan, bench);
+  watch_signals();  // from here on there is something to save
+  CompareRun run(c, plan, std::move(entries), bench);
+  if (!c.part.empty()) return run.run_one();
+  run.recall_others();
+  if (c.at_once > 1) run.run_parts();
+  if (stop_requested()) return log_warning("interrupted; run the same command to resume");
+  run.run();
+}
+
+}  // namespace fovea

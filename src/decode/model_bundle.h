@@ -1,0 +1,41 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/model_directory.h"
+#include "text/vocabulary.h"
+
+namespace fovea {
+
+// A model with its vocabularies, loaded from a model directory.
+struct ModelBundle {
+  std::string directory;
+  ModelConfig config;
+  std::unique_ptr<Model> model;
+  Vocabulary source, target;
+};
+
+// The vocabularies of both sides and their files.
+struct VocabularyPair {
+  Vocabulary source, target;
+  std::vector<std::string> files;  // one if the vocabulary is joint, otherwise two
+};
+
+// Loads vocab.spm or vocab.txt for both sides, or source.* and target.*. ExitCode::model if there
+// is no vocabulary, or if the choice is ambiguous.
+VocabularyPair load_vocabularies(const std::string& directory);
+
+// Writes the vocabularies under these names; one file if both are equal.
+void save_vocabularies(const std::string& directory, const Vocabulary& source,
+                       const Vocabulary& target);
+
+// Loads a model directory with the checks of load_model. Each vocabulary must have one piece per
+// row of the embeddings.
+ModelBundle load_package(const std::string& directory, Device device = Cpu{});
+
+// ExitCode::model if the models of an ensemble do not have the same vocabularies.
+void check_ensemble(const std::vector<ModelBundle>& bundles);
+
+}  // namespace fovea

@@ -1,0 +1,204 @@
+#include "decode/translator.h"
+
+#include <algorithm>
+#include <cassert>
+#include <limits>
+#include <string>
+#include <utility>
+
+#include "text/batch.h"
+#include "text/corpus.h"
+
+namespace fovea {
+namespace {
+
+constexpr int64_t kAttentionTokens = 1024;  // limit for the pairs whose maps are computed together
+
+// A batch of pairs of source and translation whose attention maps are computed together.
+struct AttentionBatch {
+  PackedSentences source, target;
+  std::vector<std::pair<Translation*, size_t>> members;  // with the index in n_best
+};
+
+void align(const Vocabulary& source, const Vocabulary& target, std::span<const AttentionMap> maps,
+           std::span<const int32_t> source_ids, Alternative& alternative) {
+  const SoftAlignment words =
+      by_word(mean_attention(maps, "cross"), target.text_words_of(alternative.ids),
+              source.text_words_of(source_ids));
+  alternative.alignment = hard_alignment(words);
+  alternative.nearest = nearest_targets(words);
+}
+
+}  // namespace
+
+Translator::Translator(std::vector<const Model*> models, Vocabulary source, Vocabulary target,
+                       TranslateOptions options)
+    : models_(std::move(models)), source_(std::move(source)), target_(std::move(target)),
+      options_(std::move(options)), longest_(std::numeric_limits<int64_t>::max()) {
+  options_.search.check();
+  for (const Model* model : models_) longest_ = std::min(longest_, model->max_length() - 1);
+}
+
+std::vector<Translation> Translator::translate(std::span<const std::string> lines,
+                                               const LineNames& names) const {
+  std::vector<Translation> translations(lines.size());
+  std::vector<std::vector<int32_t>> sources;
+  std::vector<int64_t> lengths, line_indices;  // of lines that are not empty
+  for (size_t i = 0; i < lines.size(); ++i) {
+    const int64_t number =
+        names.lines.empty() ? names.first + static_cast<int64_t>(i) : names.lines[i];
+    auto ids = encode(lines[i], names.file + ":" + std::to_string(number));
+    if (ids.empty()) continue;
+    lengths.push_back(std::ssize(ids));
+    line_indices.push_back(static_cast<int64_t>(i));
+    sources.push_back(std::move(ids));
+  }
+
+  std::vector<const Model*> models = models_;
+  if (!options_.what_if.empty() && !sources.empty()) {
+    const auto& altered = translations[line_indices.front()].altered =
+        this->with_intervention(sources);
+    models.assign(1, altered.get());
+  }
+  SearchOptions options = options_.search;
+  if (options_.tree)
+    options.watch = [&](int64_t number, const Beam& beam) {
+      translations[number - names.first + 1].tree = beam.nodes();
+    };
+  int64_t done = std::ssize(lines) - std::ssize(line_indices);
+  const BatchOptions budget{.tokens = options_.batch_tokens, .sentences = options_.batch_sentences};
+  for (const std::vector<int64_t>& batch : batches_by_length(lengths, budget)) {
+    const PackedSentences packed = pack_source(sources, batch);
+    std::vector<int64_t> numbers;
+    for (const int64_t i : batch) numbers.push_back(names.first - 1 + line_indices[i]);
+    auto results = search(models, {packed.ids, packed.offsets}, numbers, options);
+    for (size_t i = 0; i < batch.size(); ++i) {
+      Translation& t = translations[line_indices[batch[i]]];
+      const auto source = packed[static_cast<int64_t>(i)];
+      t.source_ids.assign(source.begin(), source.end());
+      fill_in(t, std::move(results[i]));
+    }
+    done += std::ssize(batch);
+    if (options_.progress && !options_.progress(done)) break;
+  }
+  if (options_.alignment || options_.attention) attend(*models.front(), translations);
+  return translations;
+}
+
+// The model for the single line.
+std::shared_ptr<const Model> Translator::with_intervention(
+    const std::vector<std::vector<int32_t>>& sources) const {
+  assert(sources.size() == 1 && models_.size() == 1);
+  std::vector<int32_t> ids = sources.front();
+  ids.push_back(kEos);
+  return models_.front()->with_intervention(options_.what_if.in_pieces(source_.words_of(ids)));
+}
+
+std::vector<int32_t> Translator::encode(const std::string& line, const std::string& where) const {
+  const CleanLine clean = clean_line(line);
+  std::vector<int32_t> ids = source_.encode(clean.text);
+  const bool too_long = std::ssize(ids) > longest_;
+  if (options_.warn && clean.replaced)
+    repaired_.add("{}: bytes that are not UTF-8 were replaced by U+FFFD", where);
+  if (options_.warn && (clean.cut || too_long))
+    truncated_.add("{}: {} pieces{}, the model reads at most {}; truncated, split the line", where,
+                   ids.size(), clean.cut ? " and more" : "", longest_);
+  if (too_long) ids.resize(static_cast<size_t>(longest_));
+  return ids;
+}
+
+Alternative Translator::alternative(Hypothesis h) const {
+  const auto words = std::span(h.words).first(h.words.size() - 1);
+  return {.text = target_.decode(words),
+          .score = h.score,
+          .log_prob = h.log_prob,
+          .ids = h.words,
+          .pieces = target_.pieces(h.words),
+          .log_probs = std::move(h.log_probs)};
+}
+
+void Translator::fill_in(Translation& t, std::vector<Hypothesis> hypotheses) const {
+  t.source_pieces = source_.pieces(t.source_ids);
+  for (Hypothesis& h : hypotheses) t.n_best.push_back(alternative(std::move(h)));
+  if (!t.n_best.empty()) t.text = t.n_best.front().text;  // empty: no longer wanted
+}
+
+void Translator::attend(const Model& model, std::span<Translation> translations) const {
+  AttentionBatch pairs;
+  const auto flush = [&] {
+    if (pairs.members.empty()) return;
+    auto maps = model.attention({pairs.source.ids, pairs.source.offsets},
+                                {pairs.target.ids, pairs.target.offsets});
+    for (size_t i = 0; i < pairs.members.size(); ++i) {
+      auto& [translation, n] = pairs.members[i];
+      if (options_.alignment)
+        align(source_, target_, maps[i], translation->source_ids, translation->n_best[n]);
+      if (options_.attention && n == 0) translation->attention = std::move(maps[i]);
+    }
+    pairs = {};
+  };
+  for (Translation& t : translations) {
+    const size_t wanted =
+        options_.alignment ? t.n_best.size() : std::min<size_t>(1, t.n_best.size());
+    for (size_t n = 0; n < wanted; ++n) {
+      const auto words = std::span(t.n_best[n].ids);
+      pairs.source.add(t.source_ids, PackedSentences::Mark::none);
+      pairs.target.add(words.first(words.size() - 1), PackedSentences::Mark::bos_before);
+      pairs.members.emplace_back(&t, n);
+      if (pairs.source.tokens() + pairs.target.tokens() > kAttentionTokens) flush();
+    }
+  }
+  flush();
+}
+
+RollingTranslation::RollingTranslation(const Translator& translator)
+    : translator_(translator), options_(translator.options_.search), models_(translator.models_),
+      search_(models_, options_) {
+  if (translator.options_.tree)
+    options_.watch = [this](int64_t number, const Beam& beam) {
+      in_progress_.at(number).tree = beam.nodes();
+    };
+}
+
+void RollingTranslation::add(std::span<const Line> lines) {
+  PackedSentences packed;
+  std::vector<int64_t> numbers;
+  for (const Line& line : lines) {
+    const std::vector<int32_t> ids =
+        translator_.encode(line.text, "input:" + std::to_string(line.number + 1));
+    if (ids.empty()) {
+      done_.push_back({line.number, {}});
+      continue;
+    }
+    packed.add(ids, PackedSentences::Mark::eos_after);
+    const auto source = packed[packed.sentences() - 1];
+    Translation& translation = in_progress_[line.number];
+    translation.source_ids.assign(source.begin(), source.end());
+    if (!translator_.options_.what_if.empty()) {
+      translation.altered = translator_.with_intervention({ids});
+      models_.front() = translation.altered.get();
+    }
+    numbers.push_back(line.number);
+  }
+  if (!numbers.empty()) search_.add({packed.ids, packed.offsets}, numbers);
+}
+
+std::vector<RollingTranslation::Done> RollingTranslation::step() {
+  std::vector<Done> done = std::exchange(done_, {});
+  if (search_.empty()) return done;
+  std::vector<Translation> translations;
+  std::vector<int64_t> numbers;
+  for (SearchResult& result : search_.step()) {
+    Translation t = std::move(in_progress_.extract(result.number).mapped());
+    translator_.fill_in(t, std::move(result.n_best));
+    translations.push_back(std::move(t));
+    numbers.push_back(result.number);
+  }
+  const TranslateOptions& options = translator_.options_;
+  if (options.alignment || options.attention) translator_.attend(*models_.front(), translations);
+  for (size_t i = 0; i < numbers.size(); ++i)
+    done.push_back({numbers[i], std::move(translations[i])});
+  return done;
+}
+
+}  // namespace fovea

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "decode/attention_alignment.h"
+#include "decode/batch_search.h"
+#include "decode/search.h"
+#include "decode/word_intervention.h"
+#include "models/model.h"
+#include "text/vocabulary.h"
+
+namespace fovea {
+
+// The options of a Translator.
+struct TranslateOptions {
+  SearchOptions search = {};
+  int64_t batch_tokens = 2048;  // source pieces of a batch
+  int64_t batch_sentences = 64;
+  bool alignment = false;   // word alignment of every translation
+  bool attention = false;   // all attention maps of the best translation
+  bool tree = false;        // the search tree of every translation
+  bool warn = true;         // about lines that were truncated or repaired
+  WordWhatIf what_if = {};  // REQUIRES: one model, one line that is not empty
+  // Called after each batch with the number of translated lines; if it returns false, translate()
+  // stops.
+  std::function<bool(int64_t done)> progress = nullptr;
+};
+
+// One of the n best translations of a line.
+struct Alternative {
+  std::string text;
+  double score = 0, log_prob = 0;
+  std::vector<int32_t> ids;         // with </s>
+  std::vector<std::string> pieces;  // of ids
+  std::vector<float> log_probs;     // of ids
+  Links alignment = {};             // between words; if options.alignment is set
+  std::vector<int> nearest = {};    // nearest_targets() of each source word; likewise
+};
+
+// The translation of a line.
+struct Translation {
+  std::string text;                 // of the best translation
+  std::vector<Alternative> n_best;  // best first; empty if the line is empty or not wanted
+  std::vector<int32_t> source_ids;  // with </s>; empty for an empty line
+  std::vector<std::string> source_pieces;
+  std::vector<AttentionMap> attention = {};   // of the best translation, on request
+  std::vector<BeamNode> tree = {};            // of the search, on request
+  std::shared_ptr<const Model> altered = {};  // the model with the intervention, if any
+};
+
+// The file name and line numbers of the lines, for warnings.
+struct LineNames {
+  std::string file = "input";
+  int64_t first = 1;  // the number of the first line; random numbers depend on it too
+  std::span<const int64_t> lines = {};  // for warnings, if the texts are parts of lines
+};
+
+// A translator of lines of text. The models must outlive it. Each line has one translation, which
+// does not depend on the other lines. Thread-safe if options.warn is false.
+class Translator {
+ public:
+  // Several models are an ensemble.
+  Translator(std::vector<const Model*> models, Vocabulary source, Vocabulary target,
+             TranslateOptions options);
+
+  std::vector<Translation> translate(std::span<const std::string> lines,
+                                     const LineNames& names = {}) const;
+
+ private:
+  friend class RollingTranslation;
+  std::vector<int32_t> encode(const std::string& line, const std::string& where) const;
+  std::shared_ptr<const Model> with_intervention(
+      const std::vector<std::vector<int32_t>>& sources) const;
+  Alternative alternative(Hypothesis hypothesis) const;
+  // Sets all fields that follow from the hypotheses. REQUIRES: source_ids are set.
+  void fill_in(Translation& translation, std::vector<Hypothesis> hypotheses) const;
+  void attend(const Model& model, std::span<Translation> translations) const;
+
+  std::vector<const Model*> models_;
+  Vocabulary source_, target_;
+  TranslateOptions options_;
+  int64_t longest_;  // pieces of a source without </s>
+  mutable LineWarnings repaired_{"lines that are not UTF-8"},
+      truncated_{"lines that were truncated"};
+};
+
+// A step-by-step translation with continuous batching: lines can be added while others are being
+// translated (BatchSearch). Each line is returned as soon as its translation is complete, and the
+// translation is the same as without other lines. Not thread-safe.
+class RollingTranslation {
+ public:
+  // The translator must outlive it.
+  explicit RollingTranslation(const Translator& translator);
+  RollingTranslation(const RollingTranslation&) = delete;
+  RollingTranslation& operator=(const RollingTranslation&) = delete;
+
+  bool empty() const { return search_.empty() && done_.empty(); }
+  bool open() const { return search_.open(); }  // whether lines may be added now
+  // `number` identifies the line in callbacks and random numbers; warnings show number + 1. Lines
+  // in translation must have different numbers.
+  struct Line {
+    int64_t number;
+    const std::string& text;
+  };
+  void add(std::span<const Line> lines);
+  struct Done {
+    int64_t number;
+    Translation translation;
+  };
+  std::vector<Done> step();  // returns the lines that are complete after this step
+
+ private:
+  const Translator& translator_;
+  SearchOptions options_;
+  std::vector<const Model*> models_;
+  BatchSearch search_;
+  std::map<int64_t, Translation> in_progress_;  // by number
+  std::vector<Done> done_;                      // empty lines, which need no search
+};
+
+}  // namespace fovea

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fovea {
+
+// A character reference of HTML: &amp;, &#228; or &#xE4;. As in browsers, some names such as
+// &eacute need no semicolon.
+struct CharacterReference {
+  size_t length = 0;      // in bytes; 0: the text at & is not a reference
+  std::string text = {};  // the characters; empty if the reference is unknown
+};
+CharacterReference reference_at(std::string_view html);  // REQUIRES: html begins with &
+
+// Replaces references by their characters: &amp; → &, &#228; → ä. Keeps unknown references.
+std::string without_entities(std::string_view html);
+// Replaces < and > by references. Replaces & too, unless `which` is kept: the text may then contain
+// references.
+enum class AmpersandMode { escaped, kept };
+std::string with_entities(std::string_view text, AmpersandMode which = AmpersandMode::escaped);
+
+// "name text name text … ", each followed by a space, sorted by name.
+extern const std::string_view kEntityNames;
+
+}  // namespace fovea

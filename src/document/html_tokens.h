@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace fovea {
+
+// A token of HTML. The boundaries are those of the tokenizer of the HTML standard (13.2.5).
+struct HtmlToken {
+  enum class Kind {
+    text,       // characters and references; any '<' in it is a literal character
+    start_tag,  // <b class="x">
+    end_tag,    // </b>
+    opaque,     // neither text nor tag: comments, doctypes, CDATA sections, content of <script>
+  };
+  Kind kind;
+  std::string_view bytes;
+  std::string name = {};            // of a tag, in lower case
+  bool self_closing = false;        // <b/>, which HTML reads as <b>
+  bool translate_no = false;        // it has translate="no"
+  bool in_certain_context = false;  // Note [Certain context]
+};
+
+// Splits `html` into tokens. Their concatenated bytes are `html`. Takes time proportional to its
+// size.
+std::vector<HtmlToken> html_tokens(std::string_view html);
+
+}  // namespace fovea

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "eval/bleu.h"
+#include "eval/chrf.h"
+#include "eval/metric.h"
+#include "eval/report.h"
+#include "eval/tercom.h"
+
+namespace fovea {
+
+// What `fovea evaluate` computes, and how it prints it.
+struct EvaluationOptions {
+  std::vector<std::string> metrics = {"bleu"};  // "bleu", "chrf", "chrf++", "ter"
+  BleuOptions bleu = {};
+  ChrfOptions chrf = {};
+  TercomOptions ter = {};
+  int width = 1;  // decimals
+  bool json = false, score_only = false, abbreviated = false;
+  bool sentence_level = false, confidence = false, paired_bs = false, paired_ar = false;
+  size_t confidence_n = 1000, paired_bs_n = 1000, paired_ar_n = 10000;
+
+  SignatureStyle names() const {
+    return abbreviated ? SignatureStyle::abbreviated : SignatureStyle::full;
+  }
+};
+
+// The lines of a text and the name under which the report shows it.
+struct NamedText {
+  std::string name;
+  Lines lines;
+};
+
+// The report about the systems, ready to be printed. All texts have the same number of lines.
+// REQUIRES: at least one system, exactly one with `sentence_level` or `confidence`.
+std::string evaluation_report(const EvaluationOptions& options,
+                              const std::vector<NamedText>& systems,
+                              std::span<const Lines> references);
+
+}  // namespace fovea

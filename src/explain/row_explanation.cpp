@@ -1,0 +1,49 @@
+#include "explain/row_explanation.h"
+
+#include "models/intervention.h"
+#include "text/batch.h"
+
+namespace fovea {
+
+std::string mechanism_of(const ModelConfig& config) {
+  if (config.type != "recurrent") return "";
+  check(config.attention.attends(), ExitCode::usage, "this model was trained without attention");
+  std::string name = config.attention.kind + " attention";
+  if (config.attention.kind != "window") name += ", score " + config.attention.score_name();
+  return name;
+}
+
+std::vector<int32_t> read_before(std::span<const int32_t> target) {
+  std::vector<int32_t> read{kBos};
+  if (!target.empty()) read.insert(read.end(), target.begin(), target.end() - 1);
+  return read;
+}
+
+RowExplanation explain_row(const ModelBundle& package, std::span<const int32_t> source,
+                           std::span<const int32_t> target, const AttentionRow& row) {
+  const ModelConfig& config = package.config;
+  RowExplanation found{row, mechanism_of(config)};
+  const auto [layers, heads] = heads_of(config, row.kind);
+  check(layers > 0, ExitCode::usage, row.kind, ": this model has no such attention");
+  check(row.layer >= 0 && row.layer < layers, ExitCode::usage, "layer ", row.layer,
+        ": the model has layers 0 to ", layers - 1);
+  check(row.head >= 0 && row.head < heads, ExitCode::usage, "head ", row.head,
+        ": the model has heads 0 to ", heads - 1);
+
+  const std::vector<int32_t> read = read_before(target);
+  found.asking = row.kind == "encoder" ? package.source.pieces(source)
+                 : row.kind == "cross" ? package.target.pieces(target)
+                                       : package.target.pieces(read);
+  check(row.row >= 0 && row.row < std::ssize(found.asking), ExitCode::usage, "row ", row.row,
+        ": there are rows 0 to ", std::ssize(found.asking) - 1);
+  found.pieces = row.kind == "decoder" ? found.asking : package.source.pieces(source);
+  if (row.kind == "decoder") found.pieces.resize(static_cast<size_t>(row.row) + 1);
+
+  PackedSentences from, to;
+  from.add(source, PackedSentences::Mark::none);
+  to.add(read, PackedSentences::Mark::none);
+  found.steps = package.model->explain({from.ids, from.offsets}, {to.ids, to.offsets}, row);
+  return found;
+}
+
+}  // namespace fovea

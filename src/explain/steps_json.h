@@ -1,0 +1,13 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+
+#include "base/computation_steps.h"
+
+namespace fovea {
+
+// A computation for programs: a list of {"step", "name", "formula", "of", "weights", "factors",
+// "values"}, as docs/formats.md describes it.
+nlohmann::ordered_json steps_json(const ComputationSteps& steps);
+
+}  // namespace fovea

@@ -1,0 +1,20 @@
+#pragma once
+
+#include "gemm/gemm_kernel.h"
+#include "gemm/onednn.h"
+
+// Matrix products by AMX, which recent Xeons have: Note [Tiles].
+namespace fovea::kernel {
+
+// Whether the processor has AMX tiles of bf16 and int8 and the system allows the program to use
+// them.
+bool has_tiles();
+
+// The layout of b [k, n] that multiply_tiles() reads.
+dnnl::memory::desc order_of_tiles(int64_t k, int64_t n);
+
+// Like matmul(). `kept_b` is p.b in the layout order_of_tiles(), or null. REQUIRES: has_tiles(),
+// the depth is at least 1.
+void multiply_tiles(const GemmCall<float, bf16>& p, const void* kept_b);
+
+}  // namespace fovea::kernel

@@ -1,0 +1,195 @@
+#pragma once
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstdint>
+
+// Building blocks of kernels with AMX. REQUIRES for all functions: has_tiles().
+namespace fovea::kernel {
+
+// Note [Tiles]
+// AMX has eight tiles of 16 rows of 64 bytes. One instruction multiplies 16 rows of 32 bf16 numbers
+// by 32 rows of 16 and adds the product to 16 × 16 float32 sums. In the second operand two rows
+// share one tile row:
+//   c_ij += Σ_p a_i,2p b_2p,j + a_i,2p+1 b_2p+1,j
+// For int8 it multiplies rows of 64 numbers, four rows of the second operand share one tile row,
+// and the sums are integers. Four tiles hold sums of 32 × 32, and the other four hold two tiles of
+// a and two of b. For the last rows, four tiles hold sums of 16 × 64. A sum runs over all of k in
+// order, so it depends only on its row of a and its column of b.
+//
+// oneDNN uses AMX, too, but it reads the shape of a tile from CPUID leaf 0x1D. Some virtual
+// machines have AMX and hide that leaf; oneDNN then ends the program with an illegal instruction.
+// Only one shape exists, so this code does not ask for it.
+
+inline constexpr int64_t kTile = 16, kTileRowBytes = 64, kTileBytes = kTile * kTileRowBytes;
+inline constexpr int64_t kSquare = 2 * kTile, kStrip = 4 * kTile;
+
+inline int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
+
+// The configuration of the tiles. Tiles 0 to 3 (sums) and 4 and 5 (a) may have fewer rows.
+struct alignas(64) Shapes {
+  uint8_t palette = 1, start_row = 0, reserved[14] = {};
+  uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
+  uint8_t rows[16] = {16, 16, 16, 16, 16, 16, 16, 16};
+};
+
+// A scope in which this thread may use tiles. The destructor releases them.
+class TilesInUse {
+ public:
+  TilesInUse() = default;
+  // Call this first, and again before products with another number of rows.
+  [[gnu::target("amx-tile")]] void set_rows(int64_t rows) {
+    Shapes shapes;
+    std::fill_n(shapes.rows, 6, static_cast<uint8_t>(rows));
+    asm volatile("" ::
+                     : "memory");  // GCC 12 assumes that it reads only 8 bytes, and tile loads none
+    _tile_loadconfig(&shapes);
+  }
+  // GCC 12 does not see that the upper halves of vectors are in use. They would slow down other
+  // code.
+  [[gnu::target("amx-tile,avx")]] ~TilesInUse() {
+    _tile_release();
+    _mm256_zeroupper();
+  }
+  TilesInUse(const TilesInUse&) = delete;
+  TilesInUse& operator=(const TilesInUse&) = delete;
+};
+
+// Up to four tiles of an operand, and the tiles that follow each of them in the direction of k.
+struct TileSource {
+  const char* first[4];
+  int64_t row;         // bytes from one row of a tile to the next
+  int64_t depth_step;  // bytes from a tile to the next one in the direction of k
+};
+
+// The source (null: zeros) and the destination of the sums of a tile. from_row and to_row are the
+// bytes between rows.
+struct TileSums {
+  const void* from;
+  int64_t from_row;
+  void* to;
+  int64_t to_row;
+};
+
+[[gnu::target("amx-tile")]] inline void begin_sums(const TileSums* c) {
+  asm volatile("" ::: "memory");  // see set_rows()
+  if (c[0].from) {
+    _tile_loadd(0, c[0].from, c[0].from_row);
+  } else {
+    _tile_zero(0);
+  }
+  if (c[1].from) {
+    _tile_loadd(1, c[1].from, c[1].from_row);
+  } else {
+    _tile_zero(1);
+  }
+  if (c[2].from) {
+    _tile_loadd(2, c[2].from, c[2].from_row);
+  } else {
+    _tile_zero(2);
+  }
+  if (c[3].from) {
+    _tile_loadd(3, c[3].from, c[3].from_row);
+  } else {
+    _tile_zero(3);
+  }
+}
+
+[[gnu::target("amx-tile")]] inline void end_sums(const TileSums* c) {
+  _tile_stored(0, c[0].to, c[0].to_row);
+  _tile_stored(1, c[1].to, c[1].to_row);
+  _tile_stored(2, c[2].to, c[2].to_row);
+  _tile_stored(3, c[3].to, c[3].to_row);
+}
+
+enum class TileType { bf16, bytes };  // bytes: unsigned in a, signed in b
+
+// Multiplies two tiles of rows by two tiles of columns: 32 × 32 sums.
+template <TileType numbers>
+[[gnu::target("amx-tile,amx-bf16,amx-int8")]] void multiply_square(const TileSource& a,
+                                                                   const TileSource& b,
+                                                                   int64_t depth,
+                                                                   const TileSums* c) {
+  begin_sums(c);
+  for (int64_t d = 0; d < depth; ++d) {
+    _tile_loadd(6, b.first[0] + d * b.depth_step, b.row);
+    _tile_loadd(4, a.first[0] + d * a.depth_step, a.row);
+    if constexpr (numbers == TileType::bf16) {
+      _tile_dpbf16ps(0, 4, 6);
+    } else {
+      _tile_dpbusd(0, 4, 6);
+    }
+    _tile_loadd(7, b.first[1] + d * b.depth_step, b.row);
+    if constexpr (numbers == TileType::bf16) {
+      _tile_dpbf16ps(1, 4, 7);
+    } else {
+      _tile_dpbusd(1, 4, 7);
+    }
+    _tile_loadd(5, a.first[1] + d * a.depth_step, a.row);
+    if constexpr (numbers == TileType::bf16) {
+      _tile_dpbf16ps(2, 5, 6);
+    } else {
+      _tile_dpbusd(2, 5, 6);
+    }
+    if constexpr (numbers == TileType::bf16) {
+      _tile_dpbf16ps(3, 5, 7);
+    } else {
+      _tile_dpbusd(3, 5, 7);
+    }
+  }
+  end_sums(c);
+}
+
+// Multiplies one tile of rows by four tiles of columns: 16 × 64 sums.
+template <TileType numbers>
+[[gnu::target("amx-tile,amx-bf16,amx-int8")]] void multiply_strip(const TileSource& a,
+                                                                  const TileSource& b,
+                                                                  int64_t depth,
+                                                                  const TileSums* c) {
+  begin_sums(c);
+  for (int64_t d = 0; d < depth; ++d) {
+    _tile_loadd(4, a.first[0] + d * a.depth_step, a.row);
+    _tile_loadd(6, b.first[0] + d * b.depth_step, b.row);
+    if constexpr (numbers == TileType::bf16) {
+      _tile_dpbf16ps(0, 4, 6);
+    } else {
+      _tile_dpbusd(0, 4, 6);
+    }
+    _tile_loadd(7, b.first[1] + d * b.depth_step, b.row);
+    if constexpr (numbers == TileType::bf16) {
+      _tile_dpbf16ps(1, 4, 7);
+    } else {
+      _tile_dpbusd(1, 4, 7);
+    }
+    _tile_loadd(6, b.first[2] + d * b.depth_step, b.row);
+    if constexpr (numbers == TileType::bf16) {
+      _tile_dpbf16ps(2, 4, 6);
+    } else {
+      _tile_dpbusd(2, 4, 6);
+    }
+    _tile_loadd(7, b.first[3] + d * b.depth_step, b.row);
+    if constexpr (numbers == TileType::bf16) {
+      _tile_dpbf16ps(3, 4, 7);
+    } else {
+      _tile_dpbusd(3, 4, 7);
+    }
+  }
+  end_sums(c);
+}
+
+// Columns of b in tiles. The next 16 columns begin `next` bytes later.
+struct PanelOfTiles {
+  const char* first;
+  int64_t next, columns;
+
+  // The tiles from column j on. Beyond the last column it repeats the tile of column j.
+  TileSource tiles(int64_t j, int64_t count) const {
+    TileSource t{{}, kTileRowBytes, kTileBytes};
+    for (int64_t q = 0; q < count; ++q)
+      t.first[q] = first + (j + q * kTile < columns ? j / kTile + q : j / kTile) * next;
+    return t;
+  }
+};
+
+}  // namespace fovea::kernel

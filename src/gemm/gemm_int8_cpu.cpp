@@ -1,0 +1,314 @@
+#include <omp.h>
+
+#include <algorithm>
+#include <bit>
+#include <exception>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "base/spin_lock.h"
+#include "gemm/amx.h"
+#include "gemm/amx_tiles.h"
+#include "gemm/gemm_kernel.h"
+#include "gemm/int8_dot.h"
+#include "gemm/onednn.h"
+#include "gemm/small_gemm.h"
+
+namespace fovea::kernel {
+namespace {
+
+using dnnl::memory;
+
+// Note [Eight bits]
+// x_ik ≈ s_i (u_ik − l) and W_jk ≈ t_j q_jk. s and t are such that the maximum of |u − l| and |q|
+// of a row is 127, and l = 128. u is unsigned, because processors multiply unsigned bytes by signed
+// bytes:
+//   y_ij = s_i t_j (Σ_k u_ik q_jk − l Σ_k q_jk) + b_j
+// Both sums are integers. They are the same in any order, in any tile and on any processor.
+constexpr int32_t kLift = 128;
+
+enum class Instructions { tiles, vnni, avx2, plain };
+
+Instructions instructions() {
+  static const Instructions best = [] {
+    if (has_tiles()) return Instructions::tiles;
+    if (kVectorBytes >= 64 && __builtin_cpu_supports("avx512vnni")) return Instructions::vnni;
+    return kVectorBytes >= 32 ? Instructions::avx2 : Instructions::plain;
+  }();
+  return best;
+}
+
+// Tiles of y. The sums of a tile are scaled while they are in the cache of the core that made them.
+constexpr int64_t kTileRows = 64, kTileColumns = 256;
+
+// Minimum number of products for several threads; waking threads takes time, too.
+constexpr int64_t kWorthTiles = 1 << 19;
+
+// A scope in which OpenMP regions on this thread use one thread. Otherwise oneDNN would start a
+// team for each tile, which takes longer than a small tile.
+class SingleThreadScope {
+ public:
+  SingleThreadScope() : before_(omp_get_max_threads()) { omp_set_num_threads(1); }
+  ~SingleThreadScope() { omp_set_num_threads(before_); }
+  SingleThreadScope(const SingleThreadScope&) = delete;
+  SingleThreadScope& operator=(const SingleThreadScope&) = delete;
+
+ private:
+  int before_;
+};
+
+// Writes x / scale + lifted_by, rounded. Returns the scale, which maps the largest |x| to `most`.
+// If x has a number that is not finite, the scale is not finite.
+float quantise(const float* x, int64_t n, int32_t most, int32_t lifted_by, uint8_t* to) {
+  int32_t top_bits = 0;  // the bits of |x|, which compare as integers
+#pragma omp simd reduction(max : top_bits)
+  for (int64_t j = 0; j < n; ++j)
+    top_bits = std::max(top_bits, std::bit_cast<int32_t>(x[j]) & 0x7fffffff);
+  const float top = std::bit_cast<float>(top_bits);
+  const float by = top > 1e-30f ? static_cast<float>(most) / top : 0.0f;
+  // 1.5 · 2^23: a sum with it has the nearest integer in its low bits.
+  const float shift = 12582912.0f;
+  for (int64_t j = 0; j < n; ++j)
+    to[j] = static_cast<uint8_t>(std::bit_cast<int32_t>(x[j] * by + shift) + lifted_by);
+  return top / static_cast<float>(most);
+}
+
+// W in 8 bits. Each panel has kTileColumns columns of y in the order of ByteFactors::b.
+struct Weights {
+  std::vector<float> scales;    // t_j
+  std::vector<int32_t> lifted;  // l Σ_k q_jk
+  std::vector<PackedMatrix> panels;
+};
+
+// Bytes of a row of x in 8 bits, padded to whole rows of AMX tiles. Columns of W are padded, too.
+int64_t stride(int64_t k) { return blocks(k, kTileRowBytes) * kTileRowBytes; }
+
+std::shared_ptr<const Weights> packed_weights(Matrix<const float> W) {
+  const auto weights = std::make_shared<Weights>();
+  Weights& w = *weights;
+  w.scales.resize(static_cast<size_t>(W.rows));
+  w.lifted.resize(static_cast<size_t>(W.rows));
+  const int64_t k = W.cols, widest = std::min(W.rows, kTileColumns);
+  std::vector<uint8_t> values(static_cast<size_t>(widest * k));
+  for (int64_t first = 0; first < W.rows; first += kTileColumns) {
+    const int64_t columns = std::min(kTileColumns, W.rows - first);
+#pragma omp parallel for schedule(static)
+    for (int64_t j = 0; j < columns; ++j) {
+      uint8_t* to = values.data() + j * k;
+      w.scales[static_cast<size_t>(first + j)] = quantise(W.row(first + j), k, 127, 0, to);
+      int32_t sum = 0;
+      for (int64_t l = 0; l < k; ++l) sum += static_cast<int8_t>(to[l]);
+      w.lifted[static_cast<size_t>(first + j)] = kLift * sum;
+    }
+    const SingleThreadScope single_thread;
+    const memory plain({{k, columns}, memory::data_type::s8, memory::dims{1, k}}, engine(),
+                       values.data());
+    w.panels.push_back(
+        reordered(plain, {{k, columns}, memory::data_type::s8, memory::format_tag::BA16a16b4a}));
+  }
+  return weights;
+}
+
+// Weights by address and size, for all threads.
+struct KeptWeights {
+  std::mutex mutex;
+  std::map<std::tuple<const float*, int64_t, int64_t>, std::shared_ptr<const Weights>> all;
+  uint64_t generation = 0;
+};
+
+// The stored copy of W. Packs W if there is none.
+std::shared_ptr<const Weights> weights(Matrix<const float> W) {
+  static KeptWeights* const kept = new KeptWeights;
+  const BriefLock hold(kept->mutex);
+  if (kept->generation != packed_generation()) {
+    kept->all.clear();
+    kept->generation = packed_generation();
+  }
+  std::shared_ptr<const Weights>& found = kept->all[{W.data, W.rows, W.cols}];
+  if (!found) found = packed_weights(W);
+  return found;
+}
+
+// The buffers of a thread: some rows of x in 8 bits and the sums of a tile.
+struct ThreadBuffers {
+  int64_t block = -1;
+  std::vector<uint8_t> values;
+  float scales[kTileRows];
+  int32_t sums[kTileRows * kTileColumns];
+};
+
+// Computes the sums of some rows by AMX, kTileColumns apart.
+void sum_in_tiles(const ThreadBuffers& buffers, int64_t rows, int64_t k, const PanelOfTiles& b,
+                  int32_t* sums) {
+  TilesInUse use;
+  const int64_t row = stride(k), depth = row / kTileRowBytes;
+  const auto from = [&](int64_t i) -> TileSource {
+    const char* const first = reinterpret_cast<const char*>(buffers.values.data()) + i * row;
+    return {{first, first + kTile * row}, row, kTileRowBytes};
+  };
+  const auto to = [&](int64_t i, int64_t j) -> TileSums {
+    return {nullptr, 0, sums + i * kTileColumns + j, kTileColumns * int64_t{sizeof(int32_t)}};
+  };
+  int64_t i = 0;
+  use.set_rows(kTile);
+  for (; i + kSquare <= rows; i += kSquare)
+    for (int64_t j = 0; j < b.columns; j += kSquare) {
+      const TileSums c[] = {to(i, j), to(i, j + kTile), to(i + kTile, j), to(i + kTile, j + kTile)};
+      multiply_square<TileType::bytes>(from(i), b.tiles(j, 2), depth, c);
+    }
+  for (; i < rows; i += kTile) {
+    use.set_rows(std::min(kTile, rows - i));
+    for (int64_t j = 0; j < b.columns; j += kStrip) {
+      const TileSums c[] = {to(i, j), to(i, j + kTile), to(i, j + 2 * kTile), to(i, j + 3 * kTile)};
+      multiply_strip<TileType::bytes>(from(i), b.tiles(j, 4), depth, c);
+    }
+  }
+}
+
+template <int kRows>
+using Count = std::integral_constant<int, kRows>;
+
+// Calls f with the number of rows, at most kMaxRows, as a constant.
+template <int kMaxRows, class F>
+void with_rows(int64_t rows, F f) {
+  if (rows == kMaxRows) return f(Count<kMaxRows>());
+  if constexpr (kMaxRows > 1) with_rows<kMaxRows - 1>(rows, f);
+}
+
+// Some of the rows and columns of y.
+struct OutputPart {
+  int64_t first_row, rows, first, columns;
+};
+
+struct Int8Gemm {
+  Matrix<const float> x;
+  const Weights& w;
+  const float* bias;
+  Matrix<float> y;
+  int64_t block_rows;
+
+  int64_t count() const { return blocks(x.rows, block_rows) * panels(); }
+  int64_t panels() const { return static_cast<int64_t>(w.panels.size()); }
+
+  void scale(const float* scales, const OutputPart& part, ByteSums from) const {
+    const float* const t = w.scales.data() + part.first;
+    const int32_t* const lifted = w.lifted.data() + part.first;
+    for (int64_t i = 0; i < part.rows; ++i) {
+      const int32_t* sums = from.to + i * from.row;
+      const float s = scales[i];
+      float* to = y.row(part.first_row + i) + part.first;
+      const float* const b = bias ? bias + part.first : nullptr;
+      if (b)
+#pragma omp simd
+        for (int64_t j = 0; j < part.columns; ++j)
+          to[j] = static_cast<float>(sums[j] - lifted[j]) * s * t[j] + b[j];
+      else
+#pragma omp simd
+        for (int64_t j = 0; j < part.columns; ++j)
+          to[j] = static_cast<float>(sums[j] - lifted[j]) * s * t[j];
+    }
+  }
+
+  // Computes a strip of columns of y, from column j of its panel. VNNI scales the sums in
+  // registers. Other sums are scaled while they are in the first-level cache.
+  void multiply_strip(const OutputPart& part, const PanelOfTiles& panel, int64_t j,
+                      ThreadBuffers& buffers) const {
+    const TileSource b = panel.tiles(j, kBlocksOfStrip);
+    ByteFactors f{buffers.values.data(), stride(x.cols), {}, blocks(x.cols, 4)};
+    std::ranges::copy(b.first, f.b);
+    const int64_t most = instructions() == Instructions::vnni ? kVnniRows : kAvx2Rows;
+    for (int64_t i = 0; i < part.rows; i += most, f.a += most * f.a_row) {
+      const ByteResults to = results(part, i, buffers);
+      const ByteSums sums{buffers.sums + i * kColumnsOfStrip, kColumnsOfStrip};
+      with_rows<kVnniRows>(std::min(most, part.rows - i), [&]<int kRows>(Count<kRows>) {
+        if (instructions() == Instructions::vnni)
+          multiply_bytes_vnni<kRows>(f, to);
+        else if (instructions() == Instructions::avx2)
+          sum_bytes_avx2<kRows>(f, sums);
+        else
+          sum_bytes_plainly<kRows>(f, sums);
+      });
+    }
+    if (instructions() != Instructions::vnni)
+      scale(buffers.scales, part, {buffers.sums, kColumnsOfStrip});
+  }
+
+  ByteResults results(const OutputPart& part, int64_t i, const ThreadBuffers& buffers) const {
+    const int64_t j = part.first;
+    return {.y = y.row(part.first_row + i) + j,
+            .row = y.cols,
+            .s = buffers.scales + i,
+            .t = w.scales.data() + j,
+            .bias = bias ? bias + j : nullptr,
+            .lifted = w.lifted.data() + j,
+            .columns = part.columns};
+  }
+
+  void quantise_rows(const OutputPart& part, ThreadBuffers& buffers) const {
+    const int64_t k = x.cols, row_bytes = stride(k);
+    buffers.values.resize(static_cast<size_t>(kTileRows * row_bytes));
+    for (int64_t i = 0; i < part.rows; ++i) {
+      uint8_t* const to = buffers.values.data() + i * row_bytes;
+      buffers.scales[i] = quantise(x.row(part.first_row + i), k, kLift - 1, kLift, to);
+      std::fill(to + k, to + row_bytes, uint8_t{0});
+    }
+  }
+
+  void multiply(int64_t tile, ThreadBuffers& buffers) const {
+    const int64_t block = tile / panels(), panel = tile % panels(), k = x.cols;
+    OutputPart part{.first_row = block * block_rows,
+                    .rows = std::min(block_rows, x.rows - block * block_rows),
+                    .first = panel * kTileColumns,
+                    .columns = std::min(kTileColumns, y.cols - panel * kTileColumns)};
+    if (buffers.block != block) quantise_rows(part, buffers);
+    buffers.block = block;
+    const memory& kept = w.panels[static_cast<size_t>(panel)].values;
+    const PanelOfTiles b{static_cast<const char*>(kept.get_data_handle()), kTile * stride(k),
+                         part.columns};
+    if (instructions() == Instructions::tiles) {
+      sum_in_tiles(buffers, part.rows, k, b, buffers.sums);
+      return scale(buffers.scales, part, {buffers.sums, kTileColumns});
+    }
+    for (int64_t j = 0; j < b.columns; j += kColumnsOfStrip) {
+      part.columns = std::min(kColumnsOfStrip, b.columns - j);
+      multiply_strip(part, b, j, buffers);
+      part.first += kColumnsOfStrip;
+    }
+  }
+};
+
+// Computes part `me` of `threads` of all tiles. A thread gets neighbouring tiles of the same rows.
+// Few rows are divided by columns; with many rows each thread has its own rows.
+void multiply_part(const Int8Gemm& gemm, int64_t me, int64_t threads) {
+  const int64_t tiles = gemm.count();
+  thread_local ThreadBuffers buffers;
+  buffers.block = -1;
+  for (int64_t tile = tiles * me / threads; tile < tiles * (me + 1) / threads; ++tile)
+    gemm.multiply(tile, buffers);
+}
+
+}  // namespace
+
+void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float* bias,
+                 Matrix<float> y) {
+  if (y.size() == 0) return;
+  const int64_t block_rows = blocks(x.rows, blocks(x.rows, kTileRows));
+  const auto kept = weights(W);
+  const Int8Gemm gemm{x, *kept, bias, y, block_rows};
+  if (y.size() * x.cols <= kWorthTiles) return multiply_part(gemm, 0, 1);
+  std::exception_ptr failed;
+#pragma omp parallel
+  try {
+    multiply_part(gemm, omp_get_thread_num(), omp_get_num_threads());
+  } catch (...) {  // an exception must not leave a parallel region
+#pragma omp critical
+    failed = std::current_exception();
+  }
+  if (failed) std::rethrow_exception(failed);
+}
+
+}  // namespace fovea::kernel

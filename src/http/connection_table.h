@@ -1,0 +1,110 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+
+namespace fovea {
+
+// The stage of a connection. In stage `working` it waits for the server. In the other stages it
+// waits for its client and may be evicted, in this order.
+enum class ConnectionStage { idle, reading, writing, working };
+
+// A table of the open connections by client, within limits. If a new connection exceeds a limit,
+// the table evicts a connection that waits for its client. It chooses the client with the most
+// connections; first idle connections, then incomplete requests, then unread replies; and of these
+// the one that has waited longest. All operations take O(log clients). Not thread-safe: only the
+// server's thread uses it.
+class ConnectionTable {
+ public:
+  struct Limits {
+    size_t all;
+    size_t client;  // 0: no limit
+  };
+  class Entry;
+
+  explicit ConnectionTable(Limits limits) : limits_(limits) {}
+  ~ConnectionTable();
+
+  // Evicts a connection if `client`, or all clients together, are at their limit. False if the
+  // client is at its limit and all its connections wait for the server: refuse the new connection.
+  bool make_space(const std::string& client);
+  // Adds a connection in stage idle. Destroying the entry removes it. `evict` must destroy the
+  // entry before it returns.
+  std::unique_ptr<Entry> add(const std::string& client, std::function<void()> evict);
+  bool evict_any();  // false if all connections wait for the server
+  bool can_admit() const { return size_ < limits_.all || size_ > working_; }
+  size_t size() const { return size_; }
+  size_t clients() const { return clients_.size(); }
+
+ private:
+  using Queue = std::list<Entry*>;
+  // The rank of a client's entry that has waited longest. The highest rank is evicted first.
+  using Rank = std::tuple<size_t, int, size_t, Entry*>;
+  struct Client {
+    size_t connections = 0;
+    std::array<Queue, 3> waiting = {};  // by stage; longest waiting first
+    std::optional<Rank> rank = {};      // its entry in ranks_
+  };
+  static Entry* longest_waiting(const Client& client);
+  void rank(Client& client);  // updates its rank after a change
+  static void evict(Entry& entry);
+
+  Limits limits_;
+  std::unordered_map<std::string, Client> clients_;
+  std::set<Rank> ranks_;  // of clients with an entry to evict
+  size_t size_ = 0, working_ = 0;
+  size_t order_ = 0;  // counts the changes of stage
+};
+
+// A connection in the table. It must not outlive the table.
+class ConnectionTable::Entry {
+ public:
+  ~Entry();
+  void enter(ConnectionStage stage);
+  ConnectionStage stage() const { return stage_; }
+
+ private:
+  friend class ConnectionTable;
+  Entry(ConnectionTable& table, const std::string& client, std::function<void()> evict);
+  void remove_from_queue();
+
+  ConnectionTable& table_;
+  std::string name_;
+  Client& client_;
+  std::function<void()> evict_;
+  ConnectionStage stage_ = ConnectionStage::working;
+  Queue::iterator at_ = {};  // valid unless the stage is working
+  size_t since_ = 0;
+};
+
+// A counter of the bytes that the server holds for its clients, with a limit per client and one for
+// all clients. A limit never applies to the only holder, so that every single request fits. Not
+// thread-safe: only the server's thread uses it.
+class ByteBudget {
+ public:
+  struct Limits {
+    size_t all, client;
+  };
+  explicit ByteBudget(Limits limits) : limits_(limits) {}
+
+  // A holder of `client` now holds `now` bytes instead of `before`.
+  void change(const std::string& client, size_t before, size_t now);
+  bool allows(const std::string& client, size_t own) const;
+  size_t all() const { return all_; }
+  size_t clients() const { return clients_.size(); }
+
+ private:
+  Limits limits_;
+  std::unordered_map<std::string, size_t> clients_;
+  size_t all_ = 0;
+};
+
+}  // namespace fovea

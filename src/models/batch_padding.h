@@ -1,0 +1,45 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/model.h"
+
+namespace fovea {
+
+// Note [Filling]
+// In training, sentences of padding are added until the number of words is a multiple of a block
+// (BatchPadding::blocks). Products then have few different sizes, and each size is prepared once.
+// If steps are replayed as CUDA graphs (BatchPadding::few_sizes), the number of sentences and the
+// length of the longest sentence must take few different values too. Blocks then grow with the
+// batch, so that padding stays at a few percent. Padding attends only to itself and has no label,
+// so it contributes no gradient.
+struct PaddingUnit {
+  int64_t words, sentences, longest;  // the padded batch has multiples of these
+};
+PaddingUnit padding_unit(BatchPadding padding, int64_t words, int64_t sentences);
+
+int64_t round_up(int64_t n, int64_t to);
+
+// The sentences of a batch, one after another, followed by sentences of padding (words of id 0).
+struct PaddedSentences {
+  std::vector<int32_t> ids, offsets;
+  int64_t longest = 0;
+
+  explicit PaddedSentences(const TokenBatch& sentences);
+  int64_t words() const { return static_cast<int64_t>(ids.size()); }
+  int64_t sentences() const { return static_cast<int64_t>(offsets.size()) - 1; }
+
+  // Whether `count` sentences of padding, each of at least one word, suffice to reach a multiple of
+  // unit.words without a sentence that is longer than the others or than `max_length`.
+  bool can_add(int64_t count, const PaddingUnit& unit, int64_t max_length) const;
+  void add(int64_t count, const PaddingUnit& unit);
+};
+
+// Adds sentences of padding to one side, or the same number to both sides. No sentence of padding
+// is longer than `max_length`.
+void fill(PaddedSentences& side, BatchPadding padding, int64_t max_length);
+void fill(PaddedSentences& source, PaddedSentences& target, BatchPadding padding,
+          int64_t max_length);
+
+}  // namespace fovea

@@ -1,0 +1,343 @@
+#include "models/intervention.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "models/recurrent_model.h"
+#include "models/transformer.h"
+#include "ops/recurrent.h"
+#include "ops/shape.h"
+#include "support/gradient_check.h"
+#include "support/sentences.h"
+
+namespace fovea {
+namespace {
+
+using namespace testing;
+
+// One pair: five pieces of source with </s>, three words of target and </s>.
+Sentences pair_of() {
+  Sentences s;
+  s.add({3, 4, 5, 6}, {7, 8, 4});
+  return s;
+}
+constexpr int64_t kPieces = 5, kSteps = 4;
+
+ModelConfig transformer(NormPlace norm = NormPlace::pre) {
+  ModelConfig c;
+  c.encoder_layers = c.decoder_layers = 2;
+  c.size = 8, c.heads = 2, c.inner = 6;
+  c.source_words = c.target_words = 9;
+  c.max_length = 20;
+  c.dropout = 0;
+  c.norm = norm;
+  return c;
+}
+
+ModelConfig recurrent(const std::string& kind, DecoderForm decoder) {
+  ModelConfig c;
+  c.type = "recurrent";
+  c.encoder_layers = c.decoder_layers = 1;
+  c.size = 4, c.encoder_size = 2, c.embedding = 3, c.readout = 5;
+  c.tied = TiedEmbeddings::none;
+  c.source_words = c.target_words = 9;
+  c.max_length = 20;
+  c.dropout = 0;
+  c.decoder = decoder;
+  c.attention.kind = kind;
+  c.attention.inner = 3, c.attention.window = 3, c.attention.gaussians = 2;
+  return c;
+}
+
+const std::vector<std::string> kKinds = {"global",  "local-m", "local-p", "hard-argmax",
+                                         "forward", "window",  "static"};
+
+template <class Use>
+void each_recurrent(Use use) {
+  for (const std::string& kind : kKinds)
+    for (const DecoderForm decoder : {DecoderForm::bahdanau, DecoderForm::luong}) {
+      SCOPED_TRACE(kind + (decoder == DecoderForm::luong ? ", luong" : ", bahdanau"));
+      use(*make_model(recurrent(kind, decoder), 3, ElementType::f64), kind);
+    }
+}
+
+double log_likelihood(const Model& model, const Sentences& s) {
+  return -model.loss(s.sources(), s.targets(), s.out, 0).loss.values()[0];
+}
+
+std::vector<AttentionMap> maps_of(const Model& model, const Sentences& s) {
+  return model.attention(s.sources(), s.targets()).front();
+}
+
+double row_sum(const AttentionMap& map, int64_t row) {
+  const auto at = map.weights.begin() + row * map.cols;
+  return std::accumulate(at, at + map.cols, 0.0);
+}
+
+// log p of the target, fed one word at a time.
+double step_by_step(const Model& model, const Sentences& s) {
+  const auto state = model.start(s.sources());
+  double sum = 0;
+  for (size_t t = 0; t < s.in.size(); ++t) {
+    const std::vector<double> e = model.step(*state, std::span(s.in).subspan(t, 1)).values();
+    double norm = 0;
+    for (const double x : e) norm += std::exp(x);
+    sum += e[static_cast<size_t>(s.out[t])] - std::log(norm);
+  }
+  return sum;
+}
+
+// All attention of one step on one source position.
+WhatIf::Row all_on(int64_t step, int64_t position) {
+  WhatIf::Row row{step};
+  row.weights.assign(kPieces, 0);
+  row.weights[static_cast<size_t>(position)] = 1;
+  return row;
+}
+
+TEST(Intervention, AnEmptyInterventionChangesNoBit) {
+  const Sentences s = pair_of();
+  for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
+    const auto model = make_model(transformer(norm), 3);
+    const auto same = model->with_intervention({});
+    const auto before = maps_of(*model, s), after = maps_of(*same, s);
+    ASSERT_EQ(before.size(), after.size());
+    for (const AttentionMap& map : before) {
+      const auto twin = std::ranges::find_if(after, [&](const AttentionMap& m) {
+        return m.kind == map.kind && m.layer == map.layer && m.head == map.head;
+      });
+      ASSERT_NE(twin, after.end());
+      EXPECT_EQ(map.weights, twin->weights);
+    }
+    EXPECT_EQ(log_likelihood(*model, s), log_likelihood(*same, s));
+  }
+  each_recurrent([&](const Model& model, const std::string&) {
+    const auto same = model.with_intervention({});
+    EXPECT_EQ(maps_of(model, s).front().weights, maps_of(*same, s).front().weights);
+    EXPECT_EQ(log_likelihood(model, s), log_likelihood(*same, s));
+  });
+}
+
+TEST(Intervention, StepsAgreeWithForcedDecoding) {
+  const Sentences s = pair_of();
+  WhatIf intervention{.masked = {1}, .silent = {{"cross", 0, 0}}, .forced = {all_on(2, 3)}};
+  const auto model = make_model(transformer(), 3, ElementType::f64);
+  EXPECT_NEAR(step_by_step(*model->with_intervention(intervention), s),
+              log_likelihood(*model->with_intervention(intervention), s), 1e-9);
+  intervention.silent.clear();
+  each_recurrent([&](const Model& m, const std::string&) {
+    const auto changed = m.with_intervention(intervention);
+    EXPECT_NEAR(step_by_step(*changed, s), log_likelihood(*changed, s), 1e-9);
+    EXPECT_GT(std::abs(log_likelihood(*changed, s) - log_likelihood(m, s)), 1e-6);
+  });
+}
+
+TEST(Intervention, ReorderedRowsKeepTheirWords) {
+  const Sentences s = pair_of();
+  const auto model = make_model(transformer(), 3, ElementType::f64);
+  const auto changed = model->with_intervention({.masked = {1}});
+  const auto state = changed->start(s.sources());
+  changed->step(*state, std::vector<int32_t>{1});
+  changed->reorder(*state, std::vector<int32_t>{0, 0});
+  changed->step(*state, std::vector<int32_t>{7, 8});
+  changed->reorder(*state, std::vector<int32_t>{1, 0});
+  const Tensor both = changed->step(*state, std::vector<int32_t>{4, 5});
+  const std::vector<std::vector<int32_t>> fed{{1, 8, 4}, {1, 7, 5}};
+  for (int64_t i = 0; i < 2; ++i) {
+    const auto alone = changed->start(s.sources());
+    std::vector<double> last;
+    for (const int32_t word : fed[static_cast<size_t>(i)])
+      last = changed->step(*alone, std::vector{word}).values();
+    const std::vector<double> found = both.window(i, 1).values();
+    for (size_t k = 0; k < last.size(); ++k) EXPECT_NEAR(found[k], last[k], 1e-9);
+  }
+}
+
+TEST(Intervention, MaskedWordsHaveNoWeightAndTheRestSumsToOne) {
+  const Sentences s = pair_of();
+  const auto model = make_model(transformer(), 3);
+  for (const AttentionMap& map : maps_of(*model->with_intervention({.masked = {1, 3}}), s))
+    for (int64_t i = 0; i < map.rows; ++i) {
+      EXPECT_NEAR(row_sum(map, i), 1, 1e-6);
+      if (map.kind == "decoder") continue;
+      EXPECT_EQ(map.weights[i * map.cols + 1], 0);
+      EXPECT_EQ(map.weights[i * map.cols + 3], 0);
+      EXPECT_GT(map.weights[i * map.cols + 2], 0);
+    }
+  each_recurrent([&](const Model& m, const std::string& kind) {
+    const AttentionMap map = maps_of(*m.with_intervention({.masked = {1, 3}}), s).front();
+    for (int64_t i = 0; i < map.rows; ++i) {
+      EXPECT_EQ(map.weights[i * map.cols + 1], 0);
+      EXPECT_EQ(map.weights[i * map.cols + 3], 0);
+      EXPECT_NEAR(row_sum(map, i), kind == "local-p" ? row_sum(map, i) : 1, 1e-6);
+    }
+  });
+}
+
+// Without positions, masking a word equals removing it.
+TEST(Intervention, MaskingAWordEqualsRemovingIt) {
+  ModelConfig config = transformer();
+  config.positions = Positions::none;
+  const auto model = make_model(config, 3, ElementType::f64);
+  Sentences without;
+  without.add({3, 5, 6}, {7, 8, 4});
+  const Sentences s = pair_of();
+  EXPECT_NEAR(log_likelihood(*model->with_intervention({.masked = {1}}), s),
+              log_likelihood(*model, without), 1e-9);
+  EXPECT_GT(std::abs(log_likelihood(*model, s) - log_likelihood(*model, without)), 1e-6);
+}
+
+// Only the first row is compared, because the mask has not yet changed its query.
+TEST(Intervention, OtherWordsShareTheWeightOfTheMasked) {
+  const Sentences s = pair_of();
+  each_recurrent([&](const Model& model, const std::string& kind) {
+    const AttentionMap before = maps_of(model, s).front();
+    const AttentionMap after = maps_of(*model.with_intervention({.masked = {2}}), s).front();
+    if (kind == "hard-argmax") {
+      std::vector<float> soft(before.soft.begin(), before.soft.begin() + kPieces);
+      soft[2] = 0;
+      const auto best = std::ranges::max_element(soft) - soft.begin();
+      for (int64_t j = 0; j < kPieces; ++j) EXPECT_EQ(after.weights[j], j == best ? 1 : 0);
+      return;
+    }
+    // local-p normalises before its Gaussian, which depends on the position: only ratios are equal.
+    const double kept = kind == "local-p" ? after.weights[1] / before.weights[1]
+                                          : 1 / (1 - double{before.weights[2]});
+    for (int64_t j = 0; j < kPieces; ++j)
+      EXPECT_NEAR(after.weights[j], j == 2 ? 0 : kept * before.weights[j], 1e-6) << j;
+  });
+}
+
+// Silencing a head equals zeros in its columns of W_O.
+TEST(Intervention, ASilentHeadContributesNothing) {
+  const Sentences s = pair_of();
+  for (const HeadName& name : {HeadName{"encoder", 1, 0}, {"decoder", 0, 1}, {"cross", 1, 1}}) {
+    const auto model = make_model(transformer(), 3, ElementType::f64);
+    const auto other = make_model(transformer(), 3, ElementType::f64);
+    const auto& zeroed = dynamic_cast<const Transformer&>(*other);
+    const auto layer = static_cast<size_t>(name.layer);
+    const MultiHeadAttention& attend = name.kind == "encoder" ? zeroed.encoder_layers[layer].attend
+                                       : name.kind == "decoder"
+                                           ? zeroed.decoder_layers[layer].attend_self
+                                           : zeroed.decoder_layers[layer].attend_source;
+    std::vector<double> W = attend.W_O.W.values();
+    const int64_t D = 8, d_k = 4;
+    for (int64_t k = 0; k < D * D; ++k)
+      if (k % D / d_k == name.head) W[static_cast<size_t>(k)] = 0;
+    attend.W_O.W.assign(W);
+    const auto changed = model->with_intervention({.silent = {name}});
+    EXPECT_NEAR(log_likelihood(*changed, s), log_likelihood(*other, s), 1e-12);
+    EXPECT_GT(std::abs(log_likelihood(*changed, s) - log_likelihood(*model, s)), 1e-9);
+    for (const AttentionMap& map : maps_of(*changed, s)) {
+      const bool it = map.kind == name.kind && map.layer == name.layer && map.head == name.head;
+      EXPECT_NEAR(row_sum(map, 1), it ? 0 : 1, 1e-6);
+    }
+  }
+  each_recurrent([&](const Model& model, const std::string&) {
+    const AttentionMap map =
+        maps_of(*model.with_intervention({.silent = {{"cross", 0, 0}}}), s).front();
+    for (const float w : map.weights) EXPECT_EQ(w, 0);
+  });
+}
+
+// Computes the decoder's only layer in the test: at the forced step every head reads V_j; at other
+// steps attention is unchanged.
+TEST(Intervention, AForcedStepReadsTheGivenWord) {
+  const Sentences s = pair_of();
+  ModelConfig config = transformer();
+  config.decoder_layers = 1;
+  const auto model = make_model(config, 3, ElementType::f64);
+  const auto& t = dynamic_cast<const Transformer&>(*model);
+  const SentenceOffsets from = SentenceOffsets::of(s.source_offsets),
+                        to = SentenceOffsets::of(s.offsets);
+  const Tensor memory = t.encode(t.embed_source(s.source, from), from);
+  const DecoderLayer& layer = t.decoder_layers[0];
+  const int64_t step = 2, place = 3, D = config.size;
+  const Tensor y = t.embed_target(s.in, to);
+  const Tensor a = layer.add_1(
+      y, [&](const Tensor& h) { return layer.attend_self(h, to, AttentionMask::causal); });
+  const Tensor b = layer.add_2(a, [&](const Tensor& h) {
+    const Tensor V = columns(layer.attend_source.keys_and_values(memory), D, D);
+    const Tensor read = layer.attend_source.W_O(rows(V, place, 1));
+    const Tensor usual = layer.attend_source(h, to, memory, from);
+    std::vector<Tensor> parts;
+    for (int64_t i = 0; i < kSteps; ++i) parts.push_back(i == step ? read : rows(usual, i, 1));
+    return concat_rows(parts);
+  });
+  const std::vector<double> expected =
+      t.logits(t.final_norms[1](layer.add_3(b, layer.feed_forward))).values();
+
+  const auto changed = model->with_intervention({.forced = {all_on(step, place)}});
+  const auto state = changed->start(s.sources());
+  for (size_t i = 0; i < kSteps; ++i) {
+    const auto found = changed->step(*state, std::span(s.in).subspan(i, 1)).values();
+    for (size_t k = 0; k < found.size(); ++k)
+      EXPECT_NEAR(found[k], expected[i * found.size() + k], 1e-9) << i;
+  }
+}
+
+TEST(Intervention, MapsShowForcedRowsOfTheirHeadOnly) {
+  const Sentences s = pair_of();
+  const auto model = make_model(transformer(), 3);
+  WhatIf::Row row{1, 1, 0, {0.5, 0.25, 0.25, 0, 0}};
+  for (const AttentionMap& map : maps_of(*model->with_intervention({.forced = {row}}), s)) {
+    if (map.kind != "cross") continue;
+    const std::vector<float> found(map.weights.begin() + map.cols,
+                                   map.weights.begin() + 2 * map.cols);
+    const bool it = map.layer == 1 && map.head == 0;
+    EXPECT_EQ(found == std::vector<float>({0.5, 0.25, 0.25, 0, 0}), it);
+  }
+  each_recurrent([&](const Model& m, const std::string& kind) {
+    const AttentionMap before = maps_of(m, s).front();
+    const AttentionMap map = maps_of(*m.with_intervention({.forced = {all_on(1, 3)}}), s).front();
+    for (int64_t j = 0; j < kPieces; ++j) {
+      EXPECT_EQ(map.weights[map.cols + j], j == 3 ? 1 : 0);
+      EXPECT_EQ(map.weights[j], before.weights[j]);  // the step before
+    }
+    for (int64_t j = 0; kind == "static" && j < kPieces; ++j) {
+      EXPECT_EQ(map.weights[2 * map.cols + j], before.weights[j]);  // the step after
+    }
+  });
+}
+
+// In a recurrent model with attention after the step and no input feeding, if every step is forced
+// to one word j, then h̃_t = tanh(W_c [h_j; s_t]).
+TEST(Intervention, ARecurrentModelReadsTheForcedWord) {
+  const Sentences s = pair_of();
+  ModelConfig config = recurrent("global", DecoderForm::luong);
+  config.input_feeding = false;
+  const auto model = make_model(config, 3, ElementType::f64);
+  const auto& r = dynamic_cast<const RecurrentModel&>(*model);
+  const auto encoded = r.encode(s.sources());
+  const auto decoded = r.decode(encoded, RecurrentModel::Target::of(s.targets()));
+  WhatIf intervention;
+  for (int64_t t = 0; t < kSteps; ++t) intervention.forced.push_back(all_on(t, 3));
+  const auto changed = model->with_intervention(intervention);
+  const auto state = changed->start(s.sources());
+  const Tensor h_j = rows(encoded.memory.h, 3, 1);
+  for (int64_t t = 0; t < kSteps; ++t) {
+    const Tensor s_t = rows(decoded.s.front(), t, 1);
+    const Tensor expected = linear(tanh(linear(concat(h_j, s_t), r.W_r)), r.W_o, r.b_o);
+    const std::vector<double> want = expected.values();
+    const auto found = changed->step(*state, std::span(s.in).subspan(t, 1)).values();
+    for (size_t k = 0; k < found.size(); ++k) EXPECT_NEAR(found[k], want[k], 1e-12);
+  }
+}
+
+TEST(Intervention, HeadsAreCountedByKind) {
+  ModelConfig config = transformer();
+  config.decoder_layers = 1;
+  EXPECT_EQ(heads_of(config, "encoder").layers, 2);
+  EXPECT_EQ(heads_of(config, "cross").layers, 1);
+  EXPECT_EQ(heads_of(config, "cross").heads, 2);
+  EXPECT_EQ(heads_of(config, "sideways").layers, 0);
+  EXPECT_EQ(heads_of(recurrent("global", DecoderForm::luong), "cross").layers, 1);
+  EXPECT_EQ(heads_of(recurrent("global", DecoderForm::luong), "encoder").layers, 0);
+  EXPECT_EQ(heads_of(recurrent("none", DecoderForm::luong), "cross").layers, 0);
+}
+
+}  // namespace
+}  // namespace fovea

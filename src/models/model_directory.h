@@ -1,0 +1,45 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/safetensors.h"
+#include "models/model_config.h"
+
+namespace fovea {
+
+// A model directory contains model.safetensors (one tensor per parameter, F32 or BF16, with
+// checksums), config.yml (a ModelConfig under `model:`), the vocabulary and a README.md. The
+// functions here read and write the first two files; decode/model_bundle.h adds the vocabulary.
+inline constexpr const char* kWeightsFile = "model.safetensors";
+inline constexpr const char* kConfigFile = "config.yml";
+
+// Writes both files, each atomically; config.yml only if it changed. `stored` is F32 or BF16
+// (rounded to nearest even). Creates the directory if it does not exist. Fails with ExitCode::files
+// if the system refuses, and with ExitCode::diverged if a weight is not finite.
+void save_model(const std::string& directory, const ModelConfig& config,
+                const ParameterStore& parameters, StoredType stored = StoredType::F32);
+
+// Reads and checks config.yml. Errors are ExitCode::model and name the file, line and key.
+ModelConfig load_config(const std::string& directory);
+
+// The path of the weights of a model directory. Fails with ExitCode::model if there are none.
+std::string weights_file(const std::string& directory);
+
+struct LoadedModel {
+  ModelConfig config;
+  std::unique_ptr<Model> model;
+};
+
+// Reads and checks a model. The file must contain exactly the parameters of the configuration, with
+// their shapes. Checksums must match, and every weight must be finite. Memory for the weights is
+// allocated only after the file's header was checked. Errors are ExitCode::model and name the file,
+// the tensor, the value found and the remedy.
+LoadedModel load_model(const std::string& directory, ElementType type = ElementType::f32,
+                       Device device = Cpu{});
+
+// Copies the tensors of a file into the parameters of the same names, with the checks of
+// load_model().
+void load_parameters(const SafetensorsFile& file, const ParameterStore& parameters);
+
+}  // namespace fovea

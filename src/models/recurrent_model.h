@@ -1,0 +1,138 @@
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "attention/registry.h"
+#include "models/model_config.h"
+#include "nn/recurrent_layers.h"
+
+namespace fovea {
+
+// The state that a decoder carries from one word to the next. Row i is one sentence or hypothesis.
+struct DecoderRows {
+  std::vector<Tensor> states;  // per layer [rows, state width]
+  Tensor fed;                  // h̃_{t−1} [rows, readout]: only with input feeding
+  AttentionState attention;
+};
+
+// A recurrent encoder-decoder. The encoder computes the annotations h_j. The decoder has a form:
+//   bahdanau  α from s_{t−1}; s_t = f(s_{t−1}, [E y_{t−1}; c_t]); tanh(W_r [s_t; E y_{t−1}; c_t])
+//             (Bahdanau, Cho, Bengio: ICLR 2015, sections 3.1 and A.2.2; the readout uses tanh
+//             instead of maxout, and s_t instead of s_{t−1})
+//   luong     s_t = f(s_{t−1}, [E y_{t−1}; h̃_{t−1}]); α from s_t; h̃_t = tanh(W_c [c_t; s_t])
+//             (Luong, Pham, Manning: EMNLP 2015, sections 3 and 3.3)
+//   without attention, s_t = f(s_{t−1}, E y_{t−1}) is the input of the output layer
+//             (Sutskever, Vinyals, Le: NIPS 2014)
+class RecurrentModel : public Model {
+ public:
+  // Declares the parameters; parameters().allocate() must follow.
+  explicit RecurrentModel(const ModelConfig& config, ElementType type = ElementType::f32,
+                          Device device = Cpu{});
+
+  int64_t target_words() const override { return config_.target_words; }
+  int64_t max_length() const override { return config_.max_length; }
+
+  BatchLoss loss(const TokenBatch& source, const TokenBatch& target_in,
+                 std::span<const int32_t> target_out, double label_smoothing) const override;
+  std::unique_ptr<PreparedBatch> prepare(const TrainingBatch& batch,
+                                         BatchPadding padding) const override;
+  BatchLoss loss_of(const PreparedBatch& batch, double label_smoothing,
+                    double guided_weight) const override;
+  std::unique_ptr<DecoderState> start(const TokenBatch& source) const override;
+  Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
+  void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
+  std::vector<std::vector<AttentionMap>> attention(const TokenBatch& source,
+                                                   const TokenBatch& target_in) const override;
+  ComputationSteps explain(const TokenBatch& source, const TokenBatch& target_in,
+                           const AttentionRow& row) const override;
+  std::unique_ptr<Model> with_intervention(const WhatIf& intervention) const override;
+
+  // The source words: in time-major order for the encoder, and in sentence order for the memory of
+  // attention.
+  struct Source {
+    TimeMajor order;
+    Tensor words;               // i32 [rows]
+    Tensor sorted_positions;    // i32 [sentences]: the position of each sentence in `order`
+    SentenceOffsets sentences;  // of the memory
+    Tensor memory_rows;         // i32 [tokens of the memory]: the time-major row of each token
+
+    static Source of(const TokenBatch& sentences, BatchPadding padding, Device device);
+  };
+  // The encoder's output for the decoder; rows are sentences.
+  struct Encoded {
+    SourceMemory memory;
+    std::vector<Tensor> states;  // the initial states of the decoder, per layer
+  };
+  Encoded encode(const Source& source) const;
+  Encoded encode(const TokenBatch& source) const {
+    return encode(Source::of(source, BatchPadding::nothing, store_.device()));
+  }
+  // s_0 of each decoder layer, from the last encoder states of each layer and direction.
+  std::vector<Tensor> first_states(const std::vector<Tensor>& last) const;
+
+  // The target words in time-major order, and the source sentence of each target sentence.
+  struct Target {
+    Tensor words;  // i32 [rows]
+    TimeMajor order;
+    Tensor sentence;  // i32 [sentences], in the sorted order of `order`
+
+    // Sentence i translates source i.
+    static Target of(const TokenBatch& sentences, Device device = Cpu{});
+  };
+  struct Decoded {
+    Tensor readout;                         // of all words, [rows, readout]
+    std::vector<AttentionResult> attended;  // one per time step
+    std::vector<Tensor> s = {};             // states of the top layer, by time step
+  };
+  Decoded decode(const Encoded& source, const Target& target) const;
+  // The decoder's inputs and labels under teacher forcing.
+  struct ForcedTarget {
+    Target target;
+    Tensor read, labels;        // i32: rows of the target, and their labels (−1 for padding)
+    std::vector<int32_t> rows;  // `read` without padding
+
+    static ForcedTarget of(const TrainingBatch& batch, BatchPadding padding, Device device);
+  };
+  // The losses of loss_of() and loss() for sources that are already encoded.
+  BatchLoss loss_after(const Encoded& source, const ForcedTarget& forced,
+                       double label_smoothing) const;
+  BatchLoss loss_after(const Encoded& source, const TokenBatch& target_in,
+                       std::span<const int32_t> target_out, double label_smoothing) const;
+
+ private:
+  // A model that shares the parameters of `other` but has another attention, which may be absent.
+  // Its own parameters() is empty.
+  RecurrentModel(const RecurrentModel& other, std::unique_ptr<Attention> attention);
+
+  struct StepResult {
+    DecoderRows rows;
+    Tensor s, c;  // c is absent without attention
+    AttentionResult attended;
+  };
+  StepResult advance(const Tensor& x, int64_t first, const DecoderRows& previous,
+                     const SourceMemory& memory, const Tensor& sentence) const;
+  std::vector<Tensor> advance_states(Tensor x, const std::vector<Tensor>& previous) const;
+  Decoded decode_at_once(const Tensor& y, const Encoded& source, const Target& target) const;
+  Tensor readout(const Tensor& s, const Tensor& y, const Tensor& c) const;
+  Tensor embed_words(const Tensor& E, const Tensor& ids) const;
+  bool feeds_back() const;  // whether the next state depends on the attention
+  DecoderRows first(const Encoded& source, const Tensor& sentence) const;
+  Tensor surrogate(const Decoded& decoded, const TimeMajor& order, std::span<const int32_t> rows,
+                   const Tensor& scores) const;
+
+  ModelConfig config_;
+
+ public:
+  Tensor E_source, E_target;
+  RecurrentStack encoder;
+  std::vector<Tensor> W_s;             // per decoder layer; empty if s_0 is the encoder's state
+  std::vector<RecurrentCell> decoder;  // per layer
+  Tensor C;  // from c_t (bahdanau) or h̃_{t−1} (luong) to the first layer
+  std::unique_ptr<Attention> attend;  // absent: without attention
+  Tensor W_r;                         // W_r (bahdanau) or W_c (luong)
+  Tensor W_o, b_o;
+  Tensor baseline;  // hard-sample: running mean of log p per word; updated by loss(), no gradient
+};
+
+}  // namespace fovea

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "attention/attentive_reader.h"
+#include "models/model_config.h"
+#include "nn/recurrent_layers.h"
+
+namespace fovea {
+
+// A classifier that maps a text to one label, or a document and a question to one word.
+// Hermann et al.: Teaching Machines to Read and Comprehend, NIPS 2015, section 3:
+//   with attention     the Attentive Reader: g = tanh(W_rg r + W_ug u). r is the weighted sum of
+//                      the states, and u is the encoded question. For a text without a question, u is
+//                      its summary or a learned vector. If sentences are encoded separately, a row
+//                      of P encodes the number of sentences that follow (like the temporal encoding
+//                      of Sukhbaatar et al.: End-To-End Memory Networks, NIPS 2015, section 4.1)
+//   without attention  the Deep LSTM Reader: text </s> question </s> is read as one sequence, and
+//                      g is its summary [→h_S ; ←h_1]
+// p(label) = softmax(W_a g + b_a).
+//
+// For training and search, the label is a sentence of one word, followed by </s> with probability
+// 1. A source is a text and </s>, or sentences and a question with </s> after each of them.
+class TextClassifier : public Model {
+ public:
+  static constexpr int64_t kFarthest = 64;  // distances from the end that P distinguishes
+
+  // Declares the parameters; parameters().allocate() must follow.
+  explicit TextClassifier(const ModelConfig& config, ElementType type = ElementType::f32,
+                          Device device = Cpu{});
+
+  int64_t target_words() const override { return config_.target_words; }
+  int64_t max_length() const override { return config_.max_length; }
+
+  BatchLoss loss(const TokenBatch& source, const TokenBatch& target_in,
+                 std::span<const int32_t> target_out, double label_smoothing) const override;
+  std::unique_ptr<DecoderState> start(const TokenBatch& source) const override;
+  Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
+  void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
+  // One map per source with one row per target word. All rows are equal, because the model attends
+  // once.
+  std::vector<std::vector<AttentionMap>> attention(const TokenBatch& source,
+                                                   const TokenBatch& target_in) const override;
+
+  struct Answer {
+    Tensor g;        // [sources, G]
+    Tensor weights;  // [sources, longest text], 0 beyond the end of a text; absent if no attention
+  };
+  Answer read(const TokenBatch& source) const;
+
+ private:
+  struct Encoded {
+    Tensor h;        // [words, D]
+    Tensor summary;  // [sources, D]
+  };
+  Encoded encode(const RecurrentStack& stack, const TokenBatch& text) const;
+  Answer read_documents(const TokenBatch& source) const;
+
+  ModelConfig config_;
+
+ public:
+  Tensor E;
+  RecurrentStack encoder;
+  Tensor P;                                // [kFarthest, D]: row k: k sentences follow
+  std::optional<RecurrentStack> question;  // the encoder of questions
+  Tensor u;                                // [1, U]: the learned query
+  std::optional<ReaderAttention> attend;
+  Tensor W_a, b_a;  // [labels, G]; special words are not labels
+};
+
+}  // namespace fovea

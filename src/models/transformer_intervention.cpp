@@ -1,0 +1,332 @@
+#include <algorithm>
+#include <cassert>
+#include <functional>
+#include <numeric>
+
+#include "models/transformer.h"
+#include "ops/cross_entropy.h"
+#include "ops/embedding.h"
+#include "ops/recurrent.h"
+#include "ops/shape.h"
+
+// The Transformer with an intervention on its attention weights. Masked words are removed from the
+// keys and values, so the softmax is over the other words. The outputs of silent heads, and of
+// heads with forced weights, are replaced before W_O.
+namespace fovea {
+namespace {
+
+// The name of one attention layer.
+struct AttentionLayer {
+  const char* kind;
+  int64_t layer;
+};
+
+class TransformerWithIntervention : public Model {
+ public:
+  TransformerWithIntervention(const Transformer& model, WhatIf intervention)
+      : Model(model.parameters().type(), model.parameters().device()), model_(model),
+        intervention_(std::move(intervention)), heads_(model.config().heads),
+        D_(model.config().size) {}
+
+  int64_t target_words() const override { return model_.target_words(); }
+  int64_t max_length() const override { return model_.max_length(); }
+
+  BatchLoss loss(const TokenBatch& source, const TokenBatch& target_in,
+                 std::span<const int32_t> target_out, double label_smoothing) const override;
+  std::unique_ptr<DecoderState> start(const TokenBatch& source) const override;
+  Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
+  void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
+  std::vector<std::vector<AttentionMap>> attention(const TokenBatch& source,
+                                                   const TokenBatch& target_in) const override;
+
+ private:
+  using Maps = std::vector<AttentionMap>;
+
+  // The cross-attention's keys and values of the one source sentence.
+  struct Source {
+    std::vector<Tensor> kv;     // per layer [unmasked pieces, 2D]
+    std::vector<int32_t> kept;  // positions of the unmasked pieces
+    int64_t pieces = 0;         // number of pieces, masked ones included
+  };
+  struct State : DecoderState {
+    Source source;
+    std::vector<Tensor> kv;  // of the target words, per layer [rows · steps, 2D], row by row
+    int64_t rows = 1, steps = 0;
+  };
+  // The queries to the one source: all words of one target, or one word of several hypotheses.
+  struct SourceQueries {
+    SentenceOffsets offsets;
+    std::vector<int64_t> steps;  // the decoder step of each row
+  };
+  // Concat(head_1, …, head_h) of a layer's self-attention.
+  using AttendWords = std::function<Tensor(int64_t layer, const Tensor& qkv)>;
+
+  Source encode(const TokenBatch& source, Maps* maps) const;
+  // Decodes all words of one target under teacher forcing.
+  Tensor decode(const TokenBatch& target, const Source& source, Maps* maps) const;
+  Tensor decode(Tensor y, const SourceQueries& queries, const Source& source,
+                const AttendWords& attend_words, Maps* maps) const;
+  Tensor attend_source(const Tensor& q, int64_t layer, const SourceQueries& queries,
+                       const Source& source, Maps* maps) const;
+  Tensor silence_heads(const Tensor& heads, const AttentionLayer& place) const;
+  Tensor force_weights(const Tensor& heads, int64_t layer, const SourceQueries& queries,
+                       const Source& source) const;
+  void add_maps(const Tensor& weights, const AttentionLayer& place, int64_t cols,
+                std::span<const int32_t> kept, Maps& maps) const;
+
+  Device device() const { return model_.parameters().device(); }
+  SentenceOffsets equal_sentences(int64_t length, int64_t count) const;
+  HeadsOptions masked(AttentionMask mask) const { return {heads_, mask, {}}; }
+
+  const Transformer& model_;
+  WhatIf intervention_;
+  int64_t heads_, D_;
+};
+
+std::vector<int32_t> numbers_below(int64_t count) {
+  std::vector<int32_t> numbers(static_cast<size_t>(count));
+  std::iota(numbers.begin(), numbers.end(), 0);
+  return numbers;
+}
+
+Tensor rows_of_list(const Tensor& x, std::span<const int32_t> list) {
+  return rows_at(x, Tensor::of(list, x.device()));
+}
+
+// `times` copies of the rows of x, one copy after another.
+Tensor repeated(const Tensor& x, int64_t times) {
+  if (times == 1) return x;
+  const std::vector<int32_t> once = numbers_below(x.rows());
+  std::vector<int32_t> index;
+  for (int64_t i = 0; i < times; ++i) index.insert(index.end(), once.begin(), once.end());
+  return rows_of_list(x, index);
+}
+
+// The offsets of `count` sentences of equal length.
+SentenceOffsets TransformerWithIntervention::equal_sentences(int64_t length, int64_t count) const {
+  std::vector<int32_t> offsets;
+  for (int64_t i = 0; i <= count; ++i) offsets.push_back(static_cast<int32_t>(i * length));
+  return SentenceOffsets::of(offsets, device());
+}
+
+TransformerWithIntervention::Source TransformerWithIntervention::encode(const TokenBatch& in,
+                                                                        Maps* maps) const {
+  assert(in.sentences() == 1);
+  const SentenceOffsets from = SentenceOffsets::of(in.offsets, device());
+  Source source{{}, numbers_below(from.tokens), from.tokens};
+  std::erase_if(source.kept, [&](int32_t position) { return intervention_.masks(position); });
+  const SentenceOffsets keys = equal_sentences(std::ssize(source.kept), 1);
+  const bool unmasked = intervention_.masked.empty();
+  const HeadsOptions options = masked(AttentionMask::none);
+  Tensor x = model_.embed_source(in.ids, from);
+  for (size_t i = 0; i < model_.encoder_layers.size(); ++i) {
+    const EncoderLayer& layer = model_.encoder_layers[i];
+    const AttentionLayer place{"encoder", static_cast<int64_t>(i)};
+    const Tensor a = layer.add_1(x, [&](const Tensor& h) {
+      const Tensor qkv = layer.attend.project(h), q = columns(qkv, 0, D_);
+      const Tensor kv = rows_of_list(columns(qkv, D_, 2 * D_), source.kept);
+      if (maps)
+        add_maps(unmasked ? self_attention_weights(qkv, from, options)
+                          : cross_attention_weights(q, kv, from, keys, options),
+                 place, from.tokens, source.kept, *maps);
+      const Tensor heads = unmasked ? self_attention(qkv, from, options)
+                                    : cross_attention(q, kv, from, keys, options);
+      return layer.attend.W_O(silence_heads(heads, place));
+    });
+    x = layer.add_2(a, layer.feed_forward);
+  }
+  if (!model_.final_norms.empty()) x = model_.final_norms[0](x);
+  const Tensor memory = unmasked ? x : rows_of_list(x, source.kept);
+  for (const DecoderLayer& layer : model_.decoder_layers)
+    source.kv.push_back(layer.attend_source.keys_and_values(memory));
+  return source;
+}
+
+Tensor TransformerWithIntervention::decode(Tensor y, const SourceQueries& queries,
+                                           const Source& source, const AttendWords& attend_words,
+                                           Maps* maps) const {
+  for (size_t i = 0; i < model_.decoder_layers.size(); ++i) {
+    const DecoderLayer& layer = model_.decoder_layers[i];
+    const auto number = static_cast<int64_t>(i);
+    const Tensor a = layer.add_1(y, [&](const Tensor& h) {
+      const Tensor heads = attend_words(number, layer.attend_self.project(h));
+      return layer.attend_self.W_O(silence_heads(heads, {"decoder", number}));
+    });
+    const Tensor b = layer.add_2(a, [&](const Tensor& h) {
+      const Tensor q = layer.attend_source.queries(h);
+      return layer.attend_source.W_O(attend_source(q, number, queries, source, maps));
+    });
+    y = layer.add_3(b, layer.feed_forward);
+  }
+  return model_.final_norms.empty() ? y : model_.final_norms[1](y);
+}
+
+Tensor TransformerWithIntervention::decode(const TokenBatch& target, const Source& source,
+                                           Maps* maps) const {
+  assert(target.sentences() == 1);
+  SourceQueries queries{SentenceOffsets::of(target.offsets, device()), {}};
+  const SentenceOffsets& to = queries.offsets;
+  queries.steps.resize(static_cast<size_t>(to.tokens));
+  std::iota(queries.steps.begin(), queries.steps.end(), 0);
+  const auto attend_words = [&](int64_t layer, const Tensor& qkv) {
+    const HeadsOptions back = masked(AttentionMask::causal);
+    if (maps)
+      add_maps(self_attention_weights(qkv, to, back), {"decoder", layer}, to.tokens,
+               numbers_below(to.tokens), *maps);
+    return self_attention(qkv, to, back);
+  };
+  return decode(model_.embed_target(target.ids, to), queries, source, attend_words, maps);
+}
+
+Tensor TransformerWithIntervention::attend_source(const Tensor& q, int64_t layer,
+                                                  const SourceQueries& queries,
+                                                  const Source& source, Maps* maps) const {
+  const int64_t times = queries.offsets.sentences;
+  const SentenceOffsets keys = equal_sentences(std::ssize(source.kept), times);
+  const Tensor kv = repeated(source.kv[static_cast<size_t>(layer)], times);
+  const HeadsOptions options = masked(AttentionMask::none);
+  if (maps)
+    add_maps(cross_attention_weights(q, kv, queries.offsets, keys, options), {"cross", layer},
+             source.pieces, source.kept, *maps);
+  const Tensor heads = cross_attention(q, kv, queries.offsets, keys, options);
+  return silence_heads(force_weights(heads, layer, queries, source), {"cross", layer});
+}
+
+// Sets the outputs of silent heads to 0.
+Tensor TransformerWithIntervention::silence_heads(const Tensor& heads,
+                                                  const AttentionLayer& place) const {
+  std::vector<double> scale;
+  for (int64_t h = 0; h < heads_; ++h)
+    scale.insert(scale.end(), static_cast<size_t>(D_ / heads_),
+                 intervention_.silences(place.kind, place.layer, h) ? 0 : 1);
+  if (std::ranges::find(scale, 0.0) == scale.end()) return heads;
+  return heads * Tensor::of({1, D_}, scale, heads.type(), heads.device());
+}
+
+// Sets head_i = α V_i for rows with forced α.
+Tensor TransformerWithIntervention::force_weights(const Tensor& heads, int64_t layer,
+                                                  const SourceQueries& queries,
+                                                  const Source& source) const {
+  const int64_t d_k = D_ / heads_;
+  std::vector<double> values, V;
+  for (int64_t row = 0; row < std::ssize(queries.steps); ++row)
+    for (int64_t h = 0; h < heads_; ++h) {
+      const WhatIf::Row* forced = intervention_.forced_row(queries.steps[row], layer, h);
+      if (!forced) continue;
+      if (V.empty()) {
+        V = columns(source.kv[static_cast<size_t>(layer)], D_, D_).values();
+        values = heads.values();
+      }
+      for (int64_t k = h * d_k; k < (h + 1) * d_k; ++k) {
+        double sum = 0;  // Σ_j α_j V_j
+        for (int64_t j = 0; j < std::ssize(source.kept); ++j)
+          sum += forced->weights[source.kept[j]] * V[j * D_ + k];
+        values[row * D_ + k] = sum;
+      }
+    }
+  return V.empty() ? heads : Tensor::of(heads.shape(), values, heads.type(), heads.device());
+}
+
+// Appends weights [heads, rows, kept] as one map per head, with 0 for masked words.
+void TransformerWithIntervention::add_maps(const Tensor& weights, const AttentionLayer& place,
+                                           int64_t cols, std::span<const int32_t> kept,
+                                           Maps& maps) const {
+  const std::vector<double> values = weights.values();
+  const int64_t rows = std::ssize(values) / (heads_ * std::ssize(kept));
+  const bool cross = std::string_view(place.kind) == "cross";
+  auto at = values.begin();
+  for (int64_t h = 0; h < heads_; ++h) {
+    AttentionMap map{place.kind, place.layer, h, rows, cols, {}};
+    map.weights.assign(static_cast<size_t>(rows * cols), 0.0f);
+    const bool silent = intervention_.silences(place.kind, place.layer, h);
+    for (int64_t i = 0; i < rows; ++i) {
+      const WhatIf::Row* forced = cross ? intervention_.forced_row(i, place.layer, h) : nullptr;
+      for (const int32_t j : kept) {
+        const double weight = *at++;
+        if (!silent)
+          map.weights[i * cols + j] = static_cast<float>(forced ? forced->weights[j] : weight);
+      }
+    }
+    maps.push_back(std::move(map));
+  }
+}
+
+std::unique_ptr<DecoderState> TransformerWithIntervention::start(const TokenBatch& source) const {
+  auto state = std::make_unique<State>();
+  state->source = encode(source, nullptr);
+  state->kv.resize(model_.decoder_layers.size());
+  return state;
+}
+
+Tensor TransformerWithIntervention::step(DecoderState& decoder_state,
+                                         std::span<const int32_t> words) const {
+  auto& state = static_cast<State&>(decoder_state);
+  const int64_t rows = state.rows, steps = state.steps;
+  assert(std::ssize(words) == rows);
+  const auto position = static_cast<int32_t>(std::min(steps, max_length()));
+  const std::vector<int32_t> positions(static_cast<size_t>(rows), position);
+  const SourceQueries queries{equal_sentences(1, rows),
+                              std::vector<int64_t>(static_cast<size_t>(rows), steps)};
+  std::vector<int32_t> index;  // for each row: its earlier words, then the new word
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t t = 0; t < steps; ++t) index.push_back(static_cast<int32_t>(i * steps + t));
+    index.push_back(static_cast<int32_t>(rows * steps + i));
+  }
+  const SentenceOffsets keys = equal_sentences(steps + 1, rows);
+  const auto attend_words = [&](int64_t layer, const Tensor& qkv) {
+    Tensor& kv = state.kv[static_cast<size_t>(layer)];
+    const Tensor now = columns(qkv, D_, 2 * D_);
+    kv = kv ? rows_of_list(concat_rows({kv, now}), index) : now;
+    return cross_attention(columns(qkv, 0, D_), kv, queries.offsets, keys,
+                           masked(AttentionMask::none));
+  };
+  const Tensor y = model_.embed_target(words, Tensor::of(positions, device()), position + 1);
+  ++state.steps;
+  return model_.logits(decode(y, queries, state.source, attend_words, nullptr));
+}
+
+void TransformerWithIntervention::reorder(DecoderState& decoder_state,
+                                          std::span<const int32_t> parents) const {
+  auto& state = static_cast<State&>(decoder_state);
+  std::vector<int32_t> index;
+  for (const int32_t parent : parents)
+    for (int64_t t = 0; t < state.steps; ++t)
+      index.push_back(static_cast<int32_t>(parent * state.steps + t));
+  for (Tensor& kv : state.kv)
+    if (kv) kv = rows_of_list(kv, index);
+  state.rows = std::ssize(parents);
+}
+
+std::vector<std::vector<AttentionMap>> TransformerWithIntervention::attention(
+    const TokenBatch& source, const TokenBatch& target_in) const {
+  std::vector<std::vector<AttentionMap>> all(static_cast<size_t>(source.sentences()));
+  const auto sentence = [](const TokenBatch& batch, size_t i,
+                           std::vector<int32_t>& offsets) -> TokenBatch {
+    const int32_t first = batch.offsets[i], count = batch.offsets[i + 1] - first;
+    offsets = {0, count};
+    return {batch.ids.subspan(first, count), offsets};
+  };
+  for (size_t i = 0; i < all.size(); ++i) {
+    std::vector<int32_t> from, to;
+    const Source encoded = encode(sentence(source, i, from), &all[i]);
+    decode(sentence(target_in, i, to), encoded, &all[i]);
+  }
+  return all;
+}
+
+BatchLoss TransformerWithIntervention::loss(const TokenBatch& source, const TokenBatch& target_in,
+                                            std::span<const int32_t> target_out,
+                                            double label_smoothing) const {
+  const Tensor y = decode(target_in, encode(source, nullptr), nullptr);
+  const CrossEntropy out =
+      output_loss(y, model_.W_out, model_.b_out, Tensor::of(target_out, device()), label_smoothing);
+  return {out.loss, out.log_likelihood};
+}
+
+}  // namespace
+
+std::unique_ptr<Model> Transformer::with_intervention(const WhatIf& intervention) const {
+  return std::make_unique<TransformerWithIntervention>(*this, intervention);
+}
+
+}  // namespace fovea

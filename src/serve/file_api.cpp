@@ -1,0 +1,97 @@
+#include <fmt/format.h>
+
+#include "base/ascii.h"
+#include "base/utf8.h"
+#include "http/http_error.h"
+#include "serve/service.h"
+
+namespace fovea {
+namespace {
+
+constexpr size_t kIdLength = 36;
+
+bool plain(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '_';
+}
+
+// Returns "letter" for "C:\letters\letter.old.txt". Replaces characters that a URL cannot contain.
+std::string stem_of(std::string_view name) {
+  name = name.substr(name.find_last_of("/\\") + 1);
+  std::string stem;
+  for (const char c : name.substr(0, std::min<size_t>(name.find('.'), 80)))
+    stem += plain(c) ? c : '_';
+  return stem.empty() ? "text" : stem;
+}
+
+// ".txt", ".html" or ".htm"; "" for any other extension.
+std::string ending_of(std::string_view name) {
+  const std::string small = lower_ascii(name);
+  for (const char* known : {".txt", ".html", ".htm"})
+    if (small.ends_with(known)) return known;
+  return "";
+}
+
+// The origin of the service according to the headers of the request.
+std::string origin_of(const HttpRequest& request) {
+  std::string host;
+  for (const char c : request.header("host"))
+    if (plain(c) || c == '.' || c == ':' || c == '[' || c == ']') host += c;
+  const bool https = request.header("x-forwarded-proto") == "https";
+  return (https ? "https://" : "http://") + (host.empty() ? "localhost" : host);
+}
+
+}  // namespace
+
+void Service::translate_file(RequestContext context) {
+  if (!options_.files) throw HttpError(403, "Files translation are disabled on this server.");
+  const RequestParameters& parameters = context.parameters();
+  const auto needed = [&](const char* name) {
+    const auto text = parameters.text(name);
+    if (!text) throw HttpError(400, fmt::format("Invalid request: missing {} parameter", name));
+    return *text;
+  };
+  const std::string source = needed("source"), target = needed("target");
+  const FormField* file = parameters.file("file");
+  if (!file) throw HttpError(400, "Invalid request: missing file parameter");
+  if (file->file_name.empty()) throw HttpError(400, "Invalid request: empty file");
+  const std::string ending = ending_of(file->file_name);
+  if (ending.empty()) throw HttpError(400, "Invalid request: file format not supported");
+  const size_t bad = find_invalid_utf8(file->value);
+  if (bad != std::string::npos)
+    throw HttpError(400, fmt::format("Invalid request: file is not UTF-8 at byte {}", bad));
+  auto request = std::make_shared<TranslateRequest>();
+  request->texts = {file->value};
+  request->html = ending != ".txt";
+  request->decoding = options_.decoding;
+  request->decoding.alignment = request->html;
+  check_size(request->texts);
+  choose_languages(*request, context.models, source, target, "");
+  const std::string name = stem_of(file->file_name) + "_" + request->target + ending;
+  const auto keep = [this, name, origin = origin_of(context.request)](std::string content,
+                                                                      const Json& warnings) {
+    const std::string id = store_.keep(name, std::move(content));
+    Json reply{{"translatedFileUrl", origin + "/download_file/" + id + "." + name}};
+    if (!warnings.empty()) reply["warnings"] = warnings;
+    return json_reply(reply);
+  };
+  if (!request->model) return context.exchange->answer(keep(file->value, Json::array()));
+  submit(context, request, [keep](const TranslateRequest& done, const Translations& all) {
+    return keep(done.documents.front()->render(part(done, all, 0), 0), all_warnings(done));
+  });
+}
+
+void Service::download_file(RequestContext context) {
+  const std::string_view name =
+      std::string_view(context.request.path).substr(std::string_view("/download_file/").size());
+  auto file = store_.find(std::string(name.substr(0, kIdLength)));
+  if (!file) throw HttpError(404, "Not Found");
+  const bool html = !file->name.ends_with(".txt");
+  context.exchange->answer(
+      {.body = std::move(file->content),
+       .type = html ? "text/html; charset=utf-8" : "text/plain; charset=utf-8",
+       .headers = {{"Content-Disposition", "attachment; filename=\"" + file->name + "\""},
+                   {"X-Content-Type-Options", "nosniff"}}});
+}
+
+}  // namespace fovea

@@ -1,0 +1,81 @@
+#include <utility>
+
+#include "serve/attention_json.h"
+#include "serve/service.h"
+
+// The streaming endpoint: words and sentences as server-sent events.
+namespace fovea {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string event(const char* name, const std::string& data) {
+  return std::string("event: ") + name + "\ndata: " + data + "\n\n";
+}
+
+// The position of a sentence: the index of its text, its index in the text, and the text before its
+// translation.
+Json position_of(const TranslateRequest& request, size_t sentence) {
+  size_t text = 0;
+  while (sentence >= request.documents[text]->sentences().size())
+    sentence -= request.documents[text++]->sentences().size();
+  const std::string before = request.documents[text]->before(sentence);
+  return {{"text", text}, {"sentence", sentence}, {"before", before}};
+}
+
+}  // namespace
+
+void Service::stream(RequestContext context) {
+  const TranslateRequestPtr request = read_translate_request(context, context.parameters());
+  const auto exchange = context.exchange;
+  // The head is sent with the first event, so that an error before it can still be a status. Worker
+  // threads call this, one at a time.
+  const auto send_text = [exchange, begun = std::make_shared<bool>(false)](
+                             const char* name, const std::string& data) {
+    if (!std::exchange(*begun, true))
+      exchange->begin(
+          {.type = "text/event-stream; charset=utf-8", .headers = {{"X-Accel-Buffering", "no"}}});
+    exchange->send(event(name, data));
+  };
+  const auto send = [send_text](const char* name, const Json& data) {
+    send_text(name, json_reply(data).body);
+  };
+  if (!request->model) {
+    send_text("done", answer_of(*request, {}));
+    return exchange->end();
+  }
+  const auto task = task_for(context, request);
+  task->on_prefix = [request, send](size_t sentence, const std::string& more) {
+    Json data = position_of(*request, sentence);
+    data["added"] = more;
+    send("words", data);
+  };
+  task->on_sentence = [request, send, exchange, task = task.get()](
+                          size_t sentence, Translation& found) {
+    if (!note_attention(*request, *task, sentence, found)) {
+      send("error", {{"error", attention_too_large()}});
+      return exchange->end();
+    }
+    const Alternative* best = nth_best(found, 0);
+    Json data = position_of(*request, sentence);
+    data["source"] = task->sentences[sentence];
+    data["translatedText"] = found.text;
+    data["score"] = best ? best->score : 0;
+    send("sentence", data);
+  };
+  task->finish = [this, request, send, send_text, exchange](TaskOutcome outcome,
+                                                            const Translations& translations) {
+    if (request->too_large) return;
+    if (outcome == TaskOutcome::done) {
+      count(translations);
+      send_text("done", answer_of(*request, translations));
+    } else {
+      const bool late = outcome == TaskOutcome::late;
+      send("error", {{"error", late ? "The translation took too long" : "Cannot translate text"}});
+    }
+    exchange->end();
+  };
+  enqueue(task);
+}
+
+}  // namespace fovea

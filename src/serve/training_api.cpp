@@ -1,0 +1,108 @@
+#include "serve/training_api.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "explain/row_explanation.h"
+#include "http/http_error.h"
+#include "serve/attention_json.h"
+#include "serve/service.h"
+#include "text/batch.h"
+
+// The endpoints for the training history: the curves, and the attention of a sentence pair after
+// each saved update.
+namespace fovea {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr int64_t kReadingCost = 4 * kAloneCost;  // of reading a model
+
+void check_trained(const ServedModel& model) {
+  if (!model.training())
+    throw HttpError(
+        404, "This model has no training history; load its run with 'fovea serve --run DIR'");
+}
+
+// The given translation with the attention of the model, by forced decoding.
+Translation forced(const ModelBundle& package, const std::string& text, const std::string& target) {
+  const auto encoded = [&](const Vocabulary& vocabulary, const std::string& line) {
+    std::vector<int32_t> ids = vocabulary.encode(line);
+    ids.resize(std::min(ids.size(), static_cast<size_t>(package.model->max_length()) - 1));
+    ids.push_back(kEos);
+    return ids;
+  };
+  Translation pair;
+  pair.text = target;
+  pair.source_ids = encoded(package.source, text);
+  Alternative& best = pair.n_best.emplace_back();
+  best.text = target;
+  best.ids = encoded(package.target, target);
+  best.pieces = package.target.pieces(best.ids);
+  best.log_probs.resize(best.ids.size());
+  PackedSentences from, to;
+  from.add(pair.source_ids, PackedSentences::Mark::none);
+  to.add(read_before(best.ids), PackedSentences::Mark::none);
+  pair.attention = package.model->attention({from.ids, from.offsets}, {to.ids, to.offsets}).front();
+  return pair;
+}
+
+}  // namespace
+
+// The metrics by kind and name, as pairs [update, value].
+struct TrainingHistory::Curves {
+  Json all = Json::object();
+  std::string text = "{}";
+};
+
+std::string TrainingHistory::json() const {
+  if (!curves_) curves_ = std::make_shared<Curves>();
+  const bool more = running();  // called first, so that the answer about an ended run is complete
+  const News added = news();
+  if (added.restarted) curves_->all = Json::object();
+  for (const TrainingLine& line : added.lines)
+    for (const auto& [name, value] : line.values)
+      if (std::isfinite(value)) curves_->all[line.kind][name].push_back({line.update, value});
+  if (added.restarted || !added.lines.empty())
+    curves_->text = curves_->all.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return fmt::format(R"({{"running":{},"updates":{},"curves":{}}})", more, Json(updates()).dump(),
+                     curves_->text);
+}
+
+void Service::training(RequestContext context) {
+  const auto model = model_of(context, context.parameters());
+  check_trained(*model);
+  compute(context, kAloneCost, [model] { return HttpReply{.body = model->training()->json()}; });
+}
+
+void Service::trained_attention(RequestContext context) {
+  const RequestParameters& parameters = context.parameters();
+  const auto text = parameters.text("q"), target = parameters.text("translation");
+  const auto update = parameters.integer("update", {0, 1e15});
+  const bool given[] = {text.has_value(), target.has_value(), update.has_value()};
+  const char* const names[] = {"q", "translation", "update"};
+  for (size_t i = 0; i < std::size(given); ++i)
+    if (!given[i])
+      throw HttpError(400, fmt::format("Invalid request: missing {} parameter", names[i]));
+  check_size({*text, *target});
+  const auto model = model_of(context, parameters);
+  check_trained(*model);
+  compute(context, kReadingCost, [model, update = *update, text = *text, target = *target] {
+    const auto then = model->training()->after(update);
+    if (!then)
+      throw HttpError(404, fmt::format("The model after update {} was not saved, or was deleted; "
+                                       "/v1/training lists the saved updates, and "
+                                       "'fovea train --set checkpoint.keep=100' keeps more",
+                                       update));
+    const Translation pair = forced(then->package(), text, target);
+    if (bytes_of_maps(pair.attention) > kMaxAttentionBytes)
+      throw HttpError(400, attention_too_large());
+    Json reply = attention_json(*then, text, pair);
+    for (const char* of_a_search : {"steps", "beam"}) reply.erase(of_a_search);
+    return json_reply(reply);
+  });
+}
+
+}  // namespace fovea

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <span>
+#include <string>
+
+#include "serve/served_model.h"
+
+namespace fovea {
+
+// Warnings about a text that the model cannot read completely, given as its sentences: a list of
+// objects with a code, a message and numbers (docs/serve.md, "Warnings"). Empty if there is nothing
+// to report.
+nlohmann::ordered_json warnings_of(const ServedModel& model,
+                                   std::span<const std::string> sentences);
+
+}  // namespace fovea

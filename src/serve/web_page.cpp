@@ -1,0 +1,48 @@
+#include "serve/web_page.h"
+
+#include <algorithm>
+
+#include "http/http_error.h"
+#include "serve/attention_json.h"
+#include "serve/service.h"
+
+namespace fovea {
+namespace {
+
+// The page loads files from this server only, and runs no inline scripts. Images that it creates
+// itself are data: and blob: URLs.
+constexpr const char* kPolicy =
+    "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'";
+
+}  // namespace
+
+void Service::page(RequestContext context) {
+  constexpr std::string_view kFolder = "/web/";
+  const std::string_view path = context.request.path;
+  const std::string_view name = path == "/" ? "index.html" : path.substr(kFolder.size());
+  const auto file = std::ranges::find(page_files(), name, &PageFile::name);
+  if (file == page_files().end()) throw HttpError(404, "Not Found");
+  HttpReply reply{.type = std::string(file->type),
+                  .headers = {{"ETag", std::string(file->etag)},
+                              {"Cache-Control", "no-cache"},
+                              {"Content-Security-Policy", kPolicy},
+                              {"X-Content-Type-Options", "nosniff"},
+                              {"Referrer-Policy", "no-referrer"}}};
+  if (context.request.header("if-none-match").find(file->etag) != std::string_view::npos) {
+    reply.status = 304;
+    reply.type = "";
+  } else {
+    reply.body = file->bytes;
+  }
+  context.exchange->answer(std::move(reply));
+}
+
+// The models among which the page can choose, in the order of the command line.
+void Service::models(RequestContext context) {
+  Json list = Json::array();
+  for (const auto& model : context.models) list.push_back(model_json(*model));
+  context.exchange->answer(json_reply(list));
+}
+
+}  // namespace fovea

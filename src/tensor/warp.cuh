@@ -1,0 +1,48 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+namespace fovea::kernel {
+
+inline constexpr int kWarp = 32;
+
+struct WarpSum {
+  template <class T>
+  __device__ T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+struct WarpMax {
+  __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
+};
+
+// Every lane gets the fold of the values of all 32 lanes, always in the same order.
+template <class T, class Fold>
+__device__ T across_warp(T value, Fold fold) {
+  for (int step = kWarp / 2; step > 0; step /= 2)
+    value = fold(value, __shfl_xor_sync(~0u, value, step));
+  return value;
+}
+
+// Every thread of a block of whole warps gets the fold of the values of all threads, always in the
+// same order. fold(x, none) must be x.
+template <class T, class Fold>
+__device__ T across_block(T value, Fold fold, T none) {
+  __shared__ T of_warp[kWarp];
+  const int thread = static_cast<int>(threadIdx.x + blockDim.x * threadIdx.y);
+  const int warps = static_cast<int>(blockDim.x * blockDim.y) / kWarp;
+  value = across_warp(value, fold);
+  if (thread % kWarp == 0) of_warp[thread / kWarp] = value;
+  __syncthreads();
+  value = across_warp(thread % kWarp < warps ? of_warp[thread % kWarp] : none, fold);
+  __syncthreads();  // the next call may overwrite of_warp
+  return value;
+}
+
+// The number of blocks for `count` items, `each` per block. At least 1: CUDA refuses an empty grid.
+inline unsigned blocks_for(int64_t count, int64_t each) {
+  return static_cast<unsigned>(std::max<int64_t>(1, (count + each - 1) / each));
+}
+
+}  // namespace fovea::kernel

@@ -1,0 +1,241 @@
+#include "text/language_detector.h"
+
+#include <unicode/uchar.h>
+#include <unicode/uscript.h>
+
+#include <algorithm>
+#include <cassert>
+#include <charconv>
+#include <cmath>
+#include <functional>
+#include <map>
+#include <unordered_map>
+
+#include "base/utf8.h"
+#include "text/language_profiles.h"
+
+// Note [Detection]. The script of most letters decides first; a character of Chinese, Japanese or
+// Korean counts as three letters. Some scripts have one language. For the other scripts,
+// language_profiles.txt has a bias of each language and weights of character n-grams. The score of
+// a language is its bias plus the sum of the weights of all n-grams of one to four characters in
+// the words of the text, and of whole words; '_' marks the beginning and end of a word. The
+// confidence is the softmax of the scores times the share of the script among all letters. The
+// weights are those of a logistic regression (tools/language_profile).
+namespace fovea {
+namespace {
+
+constexpr size_t kMaxNgram = 4;  // characters
+constexpr size_t kLongestWord =
+    12;                         // characters of a whole word that has a weight, including both _
+constexpr double kStep = 0.25;  // unit of the weights in the table
+constexpr size_t kFewestLetters = 3;  // of a script with several languages; fewer are no evidence
+constexpr double kKanaShare = 0.1;    // minimum share of kana in Japanese text
+constexpr double kJapaneseOdds =
+    0.4;  // probability that a text of one Chinese character is Japanese
+constexpr double kJapaneseDecay = 0.5;  // factor of this probability for each further character
+
+struct ScriptLanguage {
+  UScriptCode script;
+  const char* language;
+};
+
+// Scripts in which one language is by far the most frequent.
+constexpr ScriptLanguage kOneLanguage[] = {
+    {USCRIPT_GREEK, "el"},     {USCRIPT_HEBREW, "he"},   {USCRIPT_GEORGIAN, "ka"},
+    {USCRIPT_ARMENIAN, "hy"},  {USCRIPT_THAI, "th"},     {USCRIPT_LAO, "lo"},
+    {USCRIPT_KHMER, "km"},     {USCRIPT_MYANMAR, "my"},  {USCRIPT_SINHALA, "si"},
+    {USCRIPT_TAMIL, "ta"},     {USCRIPT_TELUGU, "te"},   {USCRIPT_KANNADA, "kn"},
+    {USCRIPT_MALAYALAM, "ml"}, {USCRIPT_GUJARATI, "gu"}, {USCRIPT_GURMUKHI, "pa"},
+    {USCRIPT_ORIYA, "or"},     {USCRIPT_ETHIOPIC, "am"}, {USCRIPT_HANGUL, "ko"},
+};
+
+struct Weight {
+  size_t language;  // index into Table::languages
+  float value;
+};
+
+struct ProfiledLanguage {
+  std::string code;
+  UScriptCode script;
+  double bias;
+};
+
+struct Table {
+  std::vector<ProfiledLanguage> languages;
+  std::unordered_map<std::string_view, std::vector<Weight>> weights;
+
+  Table();
+};
+
+int number_of(std::string_view text) {
+  if (text.starts_with('+')) text.remove_prefix(1);
+  int number = 0;
+  [[maybe_unused]] const auto end = std::from_chars(text.data(), text.data() + text.size(), number);
+  assert(end.ptr == text.data() + text.size());
+  return number;
+}
+
+std::string_view next_field(std::string_view& line, char separator) {
+  const size_t end = std::min(line.find(separator), line.size());
+  const std::string_view field = line.substr(0, end);
+  line.remove_prefix(std::min(end + 1, line.size()));
+  return field;
+}
+
+// "de Latin -3" begins a language: code, script, bias. "+5 _und_ ich" has n-grams of one weight.
+Table::Table() {
+  std::string_view text = language_profiles();
+  while (!text.empty()) {
+    std::string_view line = next_field(text, '\n');
+    if (line.empty() || line.starts_with('#')) continue;
+    const std::string first(next_field(line, ' '));
+    if (first.starts_with('+') || first.starts_with('-')) {
+      const auto value = static_cast<float>(number_of(first) * kStep);
+      while (!line.empty()) weights[next_field(line, ' ')].push_back({languages.size() - 1, value});
+    } else {
+      const std::string script(next_field(line, ' '));
+      const int code = u_getPropertyValueEnum(UCHAR_SCRIPT, script.c_str());
+      languages.push_back({first, static_cast<UScriptCode>(code), number_of(line) * kStep});
+    }
+  }
+}
+
+const Table& table() {
+  static const Table table;
+  return table;
+}
+
+// The words of a text in lower case as "_word_", and the number of letters of each script.
+struct Letters {
+  std::vector<std::string> words;
+  std::map<UScriptCode, size_t> scripts;
+  size_t all = 0;
+
+  explicit Letters(std::string_view text);
+  void count(UChar32 c);
+};
+
+void Letters::count(UChar32 c) {
+  UErrorCode error = U_ZERO_ERROR;
+  const UScriptCode script = uscript_getScript(c, &error);
+  if (U_FAILURE(error) || script == USCRIPT_COMMON || script == USCRIPT_INHERITED) return;
+  const bool kana = script == USCRIPT_HIRAGANA || script == USCRIPT_KATAKANA;
+  const size_t weight = kana || script == USCRIPT_HAN || script == USCRIPT_HANGUL ? 3 : 1;
+  scripts[kana ? USCRIPT_JAPANESE : script] += weight;
+  all += weight;
+}
+
+Letters::Letters(std::string_view text) {
+  std::string word;
+  const auto end_word = [&] {
+    if (!word.empty()) words.push_back(word + '_');
+    word.clear();
+  };
+  const std::string composed = nfc(text.substr(0, kDetectedBytes));
+  for (const char32_t c : code_points(composed)) {
+    const auto code = static_cast<UChar32>(c);
+    const bool mark = (U_GET_GC_MASK(code) & U_GC_M_MASK) != 0;
+    if (!u_isalpha(code) && !mark) {
+      end_word();
+      continue;
+    }
+    if (!mark) count(code);
+    if (word.empty()) word += '_';
+    append_utf8(word, static_cast<char32_t>(u_tolower(code)));
+  }
+  end_word();
+}
+
+// Calls `use` with each n-gram of a word that may have a weight.
+template <class Use>
+void for_each_ngram(std::string_view word, Use use) {
+  std::vector<size_t> starts;
+  for (auto at = code_points(word).begin(); at != code_points(word).end(); ++at)
+    starts.push_back(at.offset());
+  const size_t characters = starts.size();
+  starts.push_back(word.size());
+  const auto ngram = [&](size_t first, size_t count) {
+    return word.substr(starts[first], starts[first + count] - starts[first]);
+  };
+  for (size_t count = 1; count <= kMaxNgram; ++count)
+    for (size_t first = 0; first + count <= characters; ++first) use(ngram(first, count));
+  if (characters > kMaxNgram && characters <= kLongestWord) use(word);
+}
+
+// The probabilities of the languages of a script that has several.
+std::vector<DetectedLanguage> by_profile(const Letters& letters, UScriptCode script) {
+  const auto& languages = table().languages;
+  std::vector<double> scores(languages.size());
+  for (size_t i = 0; i < languages.size(); ++i) scores[i] = languages[i].bias;
+  for (const std::string& word : letters.words)
+    for_each_ngram(word, [&](std::string_view ngram) {
+      const auto found = table().weights.find(ngram);
+      if (found == table().weights.end()) return;
+      for (const Weight& weight : found->second) scores[weight.language] += weight.value;
+    });
+  std::vector<DetectedLanguage> found;
+  double top = -INFINITY, total = 0;
+  for (size_t i = 0; i < languages.size(); ++i)
+    if (languages[i].script == script) top = std::max(top, scores[i]);
+  for (size_t i = 0; i < languages.size(); ++i)
+    if (languages[i].script == script) {
+      found.push_back({languages[i].code, std::exp(scores[i] - top)});
+      total += found.back().confidence;
+    }
+  for (DetectedLanguage& d : found) d.confidence /= total;
+  return found;
+}
+
+// A short text of only Chinese characters may be Japanese.
+std::vector<DetectedLanguage> by_characters(const Letters& letters, size_t characters) {
+  std::vector<DetectedLanguage> found = by_profile(letters, USCRIPT_HAN);
+  const double japanese =
+      kJapaneseOdds * std::pow(kJapaneseDecay, static_cast<double>(characters) - 1);
+  for (DetectedLanguage& d : found) d.confidence *= 1 - japanese;
+  found.push_back({"ja", japanese});
+  return found;
+}
+
+std::vector<DetectedLanguage> languages_of(const Letters& letters, UScriptCode script,
+                                           size_t count) {
+  if (script == USCRIPT_JAPANESE) return {{"ja", 1.0}};
+  if (script == USCRIPT_HAN) return by_characters(letters, count / 3);
+  for (const ScriptLanguage& one : kOneLanguage)
+    if (one.script == script) return {{one.language, 1.0}};
+  return count < kFewestLetters ? std::vector<DetectedLanguage>() : by_profile(letters, script);
+}
+
+}  // namespace
+
+std::vector<DetectedLanguage> detect_language(std::string_view text) {
+  Letters letters(text);
+  auto& scripts = letters.scripts;
+  if (scripts.empty()) return {};
+  if (const size_t kana = scripts[USCRIPT_JAPANESE], han = scripts[USCRIPT_HAN];
+      kana > 0 && static_cast<double>(kana) >= kKanaShare * static_cast<double>(kana + han)) {
+    scripts[USCRIPT_JAPANESE] += han;
+    scripts.erase(USCRIPT_HAN);
+  }
+  const auto [script, count] = *std::ranges::max_element(
+      scripts, std::less(), [](const auto& entry) { return entry.second; });
+  const double share = static_cast<double>(count) / static_cast<double>(letters.all);
+  std::vector<DetectedLanguage> found = languages_of(letters, script, count);
+  for (DetectedLanguage& d : found) d.confidence = std::round(1000 * share * d.confidence) / 10;
+  std::ranges::stable_sort(found, std::greater(), &DetectedLanguage::confidence);
+  return found;
+}
+
+DetectedLanguage sure_language(const std::vector<DetectedLanguage>& candidates) {
+  if (candidates.empty() || candidates.front().confidence < kGuess) return {kUndetermined, 0};
+  return candidates.front();
+}
+
+std::vector<std::string> detected_languages() {
+  std::vector<std::string> codes = {"ja"};
+  for (const ScriptLanguage& one : kOneLanguage) codes.emplace_back(one.language);
+  for (const ProfiledLanguage& language : table().languages) codes.push_back(language.code);
+  std::ranges::sort(codes);
+  return codes;
+}
+
+}  // namespace fovea

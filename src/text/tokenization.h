@@ -1,0 +1,66 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "text/vocabulary.h"
+
+namespace fovea {
+
+inline constexpr std::string_view kBlank = "\u2581";  // ▁, a blank inside pieces
+inline constexpr std::string_view kGlue = "@@";  // suffix of a piece that the next piece continues
+inline constexpr std::string_view kUnknown = "\u2047";  // ⁇, <unk> in decoded text
+
+// Converts a line to NFC and U+2581 to blanks: the input of every segmentation. Fast for ASCII.
+std::string canonical(std::string_view line);
+
+// Replaces every byte of all other Unicode spaces (no-break, thin, ideographic) by an ASCII blank,
+// so that offsets do not change.
+std::string plain_blanks(std::string text);
+
+// Inserts blanks into sequences of more than 16,384 bytes without a blank. SentencePiece joins
+// consecutive unknown characters in quadratic time.
+std::string break_runs(std::string text);
+
+// Returns the code points of a line. A sequence of blanks becomes one "▁"; blanks at the ends are
+// dropped.
+std::vector<std::string_view> split_characters(std::string_view line);
+
+// Splits off the ASCII punctuation at the beginning and end of the words of text_words():
+// "(Mary's dog.)" becomes ( Mary's dog . ). Words like 's and .com stay whole.
+std::vector<std::string_view> split_tokens(std::string_view line);
+
+// Prepares a line for split(): canonical, and in lower case for tokens.
+std::string prepared(Segmentation segmentation, std::string_view line);
+// Splits prepared text into pieces, which are views into it; words and tokens come from
+// text_words(). REQUIRES: segmentation is not sentencepiece.
+std::vector<std::string_view> split(Segmentation segmentation, std::string_view text);
+
+// The role of a piece in text.
+enum class PieceRole { text, unknown, control, byte };
+
+// A piece and its role in text.
+struct PieceText {
+  std::string_view piece;
+  PieceRole role;
+  unsigned char byte = 0;
+};
+
+// The text of pieces with "▁" as blanks, and the offset at which each piece begins. Blanks at the
+// ends are not yet removed. REQUIRES: pieces of SentencePiece or characters.
+struct SpelledText {
+  std::string text;
+  std::vector<size_t> starts;
+};
+SpelledText spell(const std::vector<PieceText>& pieces);
+
+// Joins pieces to text: see Vocabulary::decode. Blanks separate words, except between two words of
+// scripts without blanks and next to wide punctuation.
+std::string join(Segmentation segmentation, const std::vector<PieceText>& pieces);
+
+// Returns whether a piece begins a new word, given the piece before it.
+bool begins_word(Segmentation segmentation, const PieceText& before, const PieceText& piece);
+
+}  // namespace fovea

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "text/corpus.h"
+#include "train/train_options.h"
+
+namespace fovea {
+
+// Warnings about likely mistakes in the data, for the time before training. Both functions return
+// "" if there is nothing to report.
+
+// Reports a text that is on both sides, and validation or test text that is also training text.
+// Two texts count as the same if they are one file, or if the files begin with the same lines.
+std::string doubt_of_files(const DataOptions& data);
+
+// Reports a training text so small that the model will memorise it.
+std::string doubt_of_size(int64_t parameters, const Corpus& text);
+
+}  // namespace fovea

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+#include "tensor/device.h"
+
+namespace fovea::kernel {
+
+// A training pair: a word, and a context word or a random word.
+struct SkipGramPair {
+  int32_t input;   // row of v, the word
+  int32_t output;  // row o ≥ 0 of v′ for a context word, ~o for a random word
+};
+
+// The two tables of vectors; consecutive rows are `stride` floats apart.
+// REQUIRES: stride is a multiple of kSkipGramLanes, and the padding of a row is 0.
+inline constexpr int64_t kSkipGramLanes = 16;
+struct SkipGramTables {
+  float *input, *output;  // v, v′
+  int64_t stride;
+};
+
+// Pairs to train on in order, with one learning rate.
+struct SkipGramRun {
+  std::span<const SkipGramPair> pairs;
+  float rate;
+};
+// Runs to train on in order.
+struct SkipGramBlock {
+  std::span<const SkipGramRun> runs;
+};
+
+// Makes one step of gradient descent for each pair of each block, in order, on
+//   −log σ(s v′_o · v_i),  s = 1 for a context word, −1 for a random word.
+// Returns the sum of these losses. Threads share the blocks.
+// REQUIRES: no row is in two blocks.
+double skip_gram(Cpu, const SkipGramTables& tables, std::span<const SkipGramBlock> blocks);
+
+}  // namespace fovea::kernel

@@ -1,0 +1,114 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "vectors/skip_gram.h"
+#include "vectors/skip_gram_kernel.h"
+#include "vectors/word_stream.h"
+
+namespace fovea {
+
+// A table that draws from a fixed distribution over 0 … n−1 in constant time (Vose's alias method).
+class AliasTable {
+ public:
+  // REQUIRES: weights are finite, ≥ 0 and not all 0; fewer than 2^31.
+  explicit AliasTable(std::span<const double> weights);
+
+  // `bits` are 64 random bits. The error of each probability is at most 2^-32.
+  int32_t draw(uint64_t bits) const {
+    const size_t i = (bits >> 32) * columns_.size() >> 32;
+    return static_cast<uint32_t>(bits) < columns_[i].share ? static_cast<int32_t>(i)
+                                                           : columns_[i].other;
+  }
+
+ private:
+  struct Column {
+    uint32_t share;  // of the outcome of this column, in 2^-32
+    int32_t other;
+  };
+  std::vector<Column> columns_;
+};
+
+// A random generator that is cheaper than Philox: SplitMix64 of Steele, Lea and Flood (2014).
+class FastRandom {
+ public:
+  explicit FastRandom(uint64_t seed) : state_(seed) {}
+  uint64_t bits() {
+    uint64_t x = state_ += 0x9E3779B97F4A7C15u;
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9u;
+    x = (x ^ x >> 27) * 0x94D049BB133111EBu;
+    return x ^ x >> 31;
+  }
+
+ private:
+  uint64_t state_;
+};
+
+// Note [Parts of the vocabulary]
+// Gradient descent processes pairs in sequence, and each pair changes the tables. Threads that do
+// so on shared tables (Hogwild) race, and no two runs give the same bits. Here the words are
+// divided into kParts parts, and the pairs of some thousand sentences into kParts × kParts buckets
+// by the parts of their two words. Buckets (i, i + r mod kParts), for one r and all i, share no row
+// of either table: threads process them in parallel, then continue with the next r. The result is
+// that of one thread that processes the buckets in sequence, for any number of threads (stratified
+// descent: Gemulla et al., KDD 2011). The rows of a bucket fit in the cache.
+inline constexpr int32_t kParts = 16;
+
+// The mapping of words to parts and to rows of the tables. It assigns the most frequent words to
+// the parts in alternating order (0 … 15, 15 … 0), so that all parts have a similar weight. The
+// rows of a part are adjacent: otherwise the hardware prefetch would load rows that another thread
+// changes.
+class WordPartition {
+ public:
+  explicit WordPartition(int64_t words)
+      : rows_(static_cast<int32_t>((words + kParts - 1) / kParts)) {}
+
+  static int32_t part_of(int32_t word) {
+    const int32_t column = word % kParts;
+    return word / kParts % 2 == 0 ? column : kParts - 1 - column;
+  }
+  int32_t row_of(int32_t word) const { return part_of(word) * rows_ + word / kParts; }
+  int64_t rows() const {
+    return int64_t{kParts} * rows_;
+  }  // of all parts; at least the number of words
+
+ private:
+  int32_t rows_;  // of a part
+};
+
+// The pairs of some sentences as rows of the tables, grouped by the parts of their words.
+struct PairBuckets {
+  WordPartition partition;
+  std::array<std::vector<kernel::SkipGramPair>, kParts * kParts> pairs;
+
+  explicit PairBuckets(const WordPartition& p) : partition(p) {}
+
+  void clear() {
+    for (auto& bucket : pairs) bucket.clear();
+  }
+  void add(int32_t input, int32_t output, bool near) {
+    const int32_t i = partition.row_of(input), o = partition.row_of(output);
+    pairs[WordPartition::part_of(input) * kParts + WordPartition::part_of(output)].push_back(
+        {i, near ? o : ~o});
+  }
+};
+
+// A sampler of training pairs from sentences. The text must outlive it.
+class PairSampler {
+ public:
+  PairSampler(const WordStream& text, const SkipGramOptions& options);
+
+  // Adds the pairs of sentences [first, last). The same arguments give the same pairs.
+  void sample(int64_t first, int64_t last, uint64_t key, PairBuckets& buckets) const;
+
+ private:
+  const WordStream& text_;
+  int64_t window_, negatives_;
+  std::vector<uint32_t> kept_;  // the probability of keeping each word, in 2^-32
+  AliasTable noise_;
+};
+
+}  // namespace fovea
