@@ -13,13 +13,15 @@ std::string event(const char* name, const std::string& data) {
   return std::string("event: ") + name + "\ndata: " + data + "\n\n";
 }
 
+using Documents = std::vector<std::unique_ptr<TextDocument>>;
+
 // The position of a sentence: the index of its text, its index in the text, and the text before its
 // translation.
-Json position_of(const TranslateRequest& request, size_t sentence) {
+Json position_of(const Documents& documents, size_t sentence) {
   size_t text = 0;
-  while (sentence >= request.documents[text]->sentences().size())
-    sentence -= request.documents[text++]->sentences().size();
-  const std::string before = request.documents[text]->before(sentence);
+  while (sentence >= documents[text]->sentences().size())
+    sentence -= documents[text++]->sentences().size();
+  const std::string before = documents[text]->before(sentence);
   return {{"text", text}, {"sentence", sentence}, {"before", before}};
 }
 
@@ -46,7 +48,7 @@ void Service::stream(RequestContext context) {
   }
   const auto task = task_for(context, request);
   task->on_prefix = [request, send](size_t sentence, const std::string& more) {
-    Json data = position_of(*request, sentence);
+    Json data = position_of(request->documents, sentence);
     data["added"] = more;
     send("words", data);
   };
@@ -57,7 +59,7 @@ void Service::stream(RequestContext context) {
       return exchange->end();
     }
     const Alternative* best = nth_best(found, 0);
-    Json data = position_of(*request, sentence);
+    Json data = position_of(request->documents, sentence);
     data["source"] = task->sentences[sentence];
     data["translatedText"] = found.text;
     data["score"] = best ? best->score : 0;
