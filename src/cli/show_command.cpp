@@ -58,7 +58,7 @@ constexpr const char* kExamples = R"(Examples:
     fovea show --target "Ein Hund läuft durch den Schnee." "A dog runs through the snow."
 
 Rows are target words, columns the words that they attend to. Each row sums to 1, except with
-local-p, whose Gaussian reduces the sum. The weights of Graves' window (window) are normalised to a sum of 1.
+local-p, whose Gaussian reduces the sum. Graves' window (window) has normalised weights.
 Layers and heads are counted from 0 (on the page of fovea serve from 1); by default their mean is
 shown. The steps of --force are counted from 0, the words of --explain and --mask from 1. Word
 weights are sums over the pieces of a source word and means over those of a target word. Recurrent

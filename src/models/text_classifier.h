@@ -12,10 +12,10 @@ namespace fovea {
 // A classifier that maps a text to one label, or a document and a question to one word.
 // Hermann et al.: Teaching Machines to Read and Comprehend, NIPS 2015, section 3:
 //   with attention     the Attentive Reader: g = tanh(W_rg r + W_ug u). r is the weighted sum of
-//                      the states, and u is the encoded question. For a text without a question, u is
-//                      its summary or a learned vector. If sentences are encoded separately, a row
-//                      of P encodes the number of sentences that follow (like the temporal encoding
-//                      of Sukhbaatar et al.: End-To-End Memory Networks, NIPS 2015, section 4.1)
+//                      the states, and u is the encoded question. For a text without a question, u
+//                      is its summary or a learned vector. If sentences are encoded separately, a
+//                      row of P encodes the number of sentences that follow (like the temporal
+//                      encoding of Sukhbaatar et al.: End-To-End Memory Networks, NIPS 2015, 4.1)
 //   without attention  the Deep LSTM Reader: text </s> question </s> is read as one sequence, and
 //                      g is its summary [→h_S ; ←h_1]
 // p(label) = softmax(W_a g + b_a).

@@ -108,8 +108,8 @@ TEST(Inside, SaysWhatIsNotThere) {
   EXPECT_NE(error({{"layer", 2}}).find("layers 0 to 1"), std::string::npos);
   EXPECT_NE(error({{"head", 2}}).find("heads 0 to 1"), std::string::npos);
   EXPECT_NE(error({{"kind", "other"}}).find("no such attention"), std::string::npos);
-  EXPECT_NE(error({{"mask_words", {0}}}).find("not explained"), std::string::npos);
-  EXPECT_NE(error({{"sentence", 1}}).find("no sentence 1"), std::string::npos);
+  EXPECT_NE(error({{"mask_words", {0}}}).find("cannot be explained"), std::string::npos);
+  EXPECT_NE(error({{"sentence", 1}}).find("sentence 1 does not exist"), std::string::npos);
   EXPECT_NE(error({{"q", {"a", "b"}}}).find("q must be one text"), std::string::npos);
   EXPECT_NE(error({{"target", "en"}, {"source", "en"}}).find("the same"), std::string::npos);
   EXPECT_NE(error({{"source", "de"}, {"target", "en"}, {"kind", "encoder"}}).find("no such"),

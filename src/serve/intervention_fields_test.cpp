@@ -228,8 +228,8 @@ TEST(ServiceWhatIf, RefusesWithFieldAndRange) {
   EXPECT_EQ(s.error({{"prefix", many}}), start + "prefix: 20 pieces, at most 19 are allowed");
   const std::string one =
       start +
-      "prefix, mask_words, mask_heads and force_attention are for q of one sentence as "
-      "text";
+      "prefix, mask_words, mask_heads and force_attention require q to be one sentence and format "
+      "to be text";
   EXPECT_EQ(s.error({{"mask_words", {0}}}, "a b. A b."), one);
   EXPECT_EQ(s.error({{"prefix", "a"}, {"format", "html"}}), one);
   EXPECT_EQ(s.error({{"prefix", "a"}, {"q", {"a", "b"}}}), one);

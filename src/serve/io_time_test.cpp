@@ -52,7 +52,7 @@ class IoTime : public ::testing::Test {
       const double time = now();
       longest_turn_ = std::max(longest_turn_.load(), time - last_clock_);
       last_clock_ = time;
-      exchange->answer({.body = "told"});
+      exchange->answer({.body = request.query});
     } else if (request.path == "/large") {
       const size_t bytes = std::stoul(request.query) << 20;
       answering_ =
@@ -68,8 +68,11 @@ class IoTime : public ::testing::Test {
     }
   }
 
+  static std::string clock_request(const std::string& answer) {
+    return "GET /clock?" + answer + " HTTP/1.1\r\nHost: h\r\n\r\n";
+  }
   // The server's thread answers after the work that it had before.
-  void ask_clock() { control_.send("GET /clock HTTP/1.1\r\nHost: h\r\n\r\n").read("\r\n\r\ntold"); }
+  void ask_clock() { control_.send(clock_request("last")).read("\r\n\r\nlast"); }
   void wait_until_idle() {
     for (int i = 0; i < 2; ++i) ask_clock();
   }
@@ -93,8 +96,11 @@ class IoTime : public ::testing::Test {
     wait_until_idle();
     longest_turn_ = 0;
     std::atomic<bool> done = false;
-    std::thread other([&] {
-      while (!done) ask_clock();
+    std::thread other([&] {  // has requests waiting at every turn of the server's thread
+      std::string block;
+      for (int i = 0; i < 200; ++i) block += clock_request("next");
+      block += clock_request("last");
+      while (!done) control_.send(block).read("\r\n\r\nlast");
     });
     act();
     done = true;

@@ -278,7 +278,7 @@ TEST(Service, AttentionIsForTextsThatAreNotTooLong) {
   EXPECT_EQ(reply["attention"][0][1]["source"]["text"], "Three.");
   EXPECT_EQ(reply["attention"][1][0]["source"]["text"], "Four.");
   too_long["q"] = std::string(10'001, 'x');
-  EXPECT_NE(s.error(too_long).find("attention is for texts of up to 10000 characters"),
+  EXPECT_NE(s.error(too_long).find("attention is available for at most 10000 characters"),
             std::string::npos);
 }
 

@@ -52,8 +52,8 @@ void Service::stream(RequestContext context) {
     data["added"] = more;
     send("words", data);
   };
-  task->on_sentence = [request, send, exchange, task = task.get()](
-                          size_t sentence, Translation& found) {
+  task->on_sentence = [request, send, exchange, task = task.get()](size_t sentence,
+                                                                   Translation& found) {
     if (!note_attention(*request, *task, sentence, found)) {
       send("error", {{"error", attention_too_large()}});
       return exchange->end();

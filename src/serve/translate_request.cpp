@@ -233,7 +233,8 @@ std::shared_ptr<TranslationTask> Service::task_for(const RequestContext& context
   }
   if (request->only) {
     if (*request->only >= task->sentences.size())
-      throw HttpError(400, fmt::format("Invalid request: sentence is {}, but the text has {}",
+      throw HttpError(400, fmt::format("Invalid request: sentence {} does not exist; the text has "
+                                       "{}, counted from 0",
                                        *request->only, task->sentences.size()));
     task->sentences = {task->sentences[*request->only]};
   }

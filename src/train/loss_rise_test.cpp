@@ -65,9 +65,10 @@ TEST_F(RisesTest, AreUndone) {
     ASSERT_NE(at, std::string::npos) << log_;
     const int64_t found = std::stoll(log_.substr(log_.rfind(' ', at - 1) + 1));
     EXPECT_LE(found, 220);
-    const size_t back = log_.find(": rolled back to update ");
+    const std::string rolled_back = ": rolled back to update ";
+    const size_t back = log_.find(rolled_back);
     ASSERT_NE(back, std::string::npos) << log_;
-    EXPECT_LE(std::stoll(log_.substr(back + 17)), 199);
+    EXPECT_LE(std::stoll(log_.substr(back + rolled_back.size())), 199);
     const auto last = read_metrics(directory(name) + "/metrics.jsonl").back();
     EXPECT_LT(*last.value("ppl"), 1.05 * clean);
   }

@@ -101,7 +101,7 @@ TEST(DataTest, UnequalFilesAreFoundBeforeAVocabularyIsLearnt) {
   options.data.valid_source = {"text", "even longer"};
   options.data.valid_target = {"text", "text"};
   options.vocabulary.joint = false;
-  expect("even longer has 202 lines, ");
+  expect("even longer has 202 lines and ");
 }
 
 TEST(DataTest, ASmallVocabularyIsSaid) {

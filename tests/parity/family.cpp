@@ -190,10 +190,9 @@ class Report : public ::testing::Environment {
                 std::visit([](auto on) { return on.kName; }, device_under_test()));
     for (const std::string& line : lines()) std::printf("%s\n", line.c_str());
     for (const auto& [precision, n] : totals())
-      std::printf(
-          "%-4s %ld results, of which %ld accepted by rounding and %ld by a jump\n",
-          precision.c_str(),
-          static_cast<long>(n.results), static_cast<long>(n.rounded), static_cast<long>(n.jumped));
+      std::printf("%-4s %ld results, of which %ld accepted by rounding and %ld by a jump\n",
+                  precision.c_str(), static_cast<long>(n.results), static_cast<long>(n.rounded),
+                  static_cast<long>(n.jumped));
   }
 };
 const auto* const report = ::testing::AddGlobalTestEnvironment(new Report);

@@ -118,7 +118,7 @@ def run_is_shown(page, lines):
         post(page, "/v1/training/attention", q="a", translation="A", update=81)
         check(False, "an update that was not kept is returned")
     except urllib.error.HTTPError as error:
-        check(error.code == 404 and "was not kept" in error.read().decode(), f"{error}")
+        check(error.code == 404 and "was not saved" in error.read().decode(), f"{error}")
     nothing_else_happened(page)
 
 
