@@ -10,12 +10,12 @@
 namespace fovea {
 namespace {
 
-struct Pretrained : testing::Test {
+struct PretrainedTest : testing::Test {
   Vocabulary vocabulary =
       Vocabulary::from_entries(Segmentation::words, {{"Haus", 3}, {"selten", 2}, {"Hund", 1}});
   ParameterStore store;
 
-  Pretrained() {
+  PretrainedTest() {
     store.declare("b", {5}, ParameterInit::constant(1));
     store.declare("source/E", {vocabulary.size(), 2}, ParameterInit::normal(0.1));
     store.allocate(1);
@@ -23,7 +23,7 @@ struct Pretrained : testing::Test {
   const ParameterStore::Parameter& table() { return *store.find("source/E"); }
 };
 
-TEST_F(Pretrained, FillsTheRowsOfWordsThatAreFound) {
+TEST_F(PretrainedTest, FillsTheRowsOfWordsThatAreFound) {
   WordVectors vectors(2);
   vectors.add("Hund", std::vector{3.0f, 4.0f});
   vectors.add("</s>", std::vector{5.0f, 6.0f});
@@ -40,7 +40,7 @@ TEST_F(Pretrained, FillsTheRowsOfWordsThatAreFound) {
   EXPECT_EQ(table().tensor.values(), expected);
 }
 
-TEST_F(Pretrained, ScalesRowsToTheTable) {
+TEST_F(PretrainedTest, ScalesRowsToTheTable) {
   WordVectors vectors(2);
   vectors.add("Hund", std::vector{300.0f, 400.0f});
   vectors.add("Haus", std::vector{0.0f, 500.0f});
@@ -59,13 +59,13 @@ TEST_F(Pretrained, ScalesRowsToTheTable) {
   EXPECT_NEAR(after[12] / after[13], 0.75, 1e-6);
 }
 
-TEST_F(Pretrained, RefusesVectorsOfAnotherSize) {
+TEST_F(PretrainedTest, RefusesVectorsOfAnotherSize) {
   const auto message =
       message_of(ExitCode::data, [&] { fill_embeddings(WordVectors(3), vocabulary, table()); });
   EXPECT_NE(message.find("source/E"), std::string::npos) << message;
 }
 
-TEST_F(Pretrained, ReadsOnlyWhatTheVocabularyHas) {
+TEST_F(PretrainedTest, ReadsOnlyWhatTheVocabularyHas) {
   const TemporaryFolder folder;
   write_atomically(folder / "v", "4 2\nHaus 1 2\nMaus 3 4\n\xFF 1 1\n</s> 5 6\n");
   const WordVectors vectors = read_vectors_for(folder / "v", vocabulary);
@@ -76,7 +76,7 @@ TEST_F(Pretrained, ReadsOnlyWhatTheVocabularyHas) {
 }
 
 // A model's tables, and options that name the file `v`.
-struct TakenVectors : Pretrained {
+struct TakenVectors : PretrainedTest {
   TemporaryFolder folder;
   TrainOptions options;
 

@@ -95,7 +95,7 @@ struct Trainee {
 
 enum class Captures { yes, no };
 
-struct Trained {
+struct TrainingResult {
   std::vector<double> weights, losses;
   int64_t replays = 0;
 };
@@ -104,12 +104,12 @@ int64_t updates() { return only_runs() ? 5 : 18; }
 
 // Updates with batches of three sizes that come again and again, with other words each time.
 using Halfway = std::function<void(const Model& model, StepGraphs& steps)>;
-Trained train(const ModelConfig& config, const LossOptions& options, Captures captures,
-              const Halfway& halfway = nullptr) {
+TrainingResult train(const ModelConfig& config, const LossOptions& options, Captures captures,
+                     const Halfway& halfway = nullptr) {
   Trainee t(config, options);
   if (captures == Captures::no) t.steps.disable_capture();
   Random random(7);
-  Trained trained;
+  TrainingResult trained;
   for (int64_t step = 1; step <= updates(); ++step) {
     const PairBatch batch = random_batch(8 + 16 * (step % 3), 9, random);
     const auto [cost, norm] = t.steps.update(batch, {5, step}, step, 1e-3);
@@ -124,11 +124,11 @@ Trained train(const ModelConfig& config, const LossOptions& options, Captures ca
 void expect_same_bits(const ModelConfig& config, const LossOptions& options, Precision precision,
                       bool replayed) {
   const PrecisionScope scope(precision);
-  const Trained with = train(config, options, Captures::yes);
+  const TrainingResult with = train(config, options, Captures::yes);
   EXPECT_EQ(with.replays > 3, replayed && can_capture(device())) << with.replays;
   if (only_runs()) return;
-  const Trained again = train(config, options, Captures::yes),
-                without = train(config, options, Captures::no);
+  const TrainingResult again = train(config, options, Captures::yes),
+                       without = train(config, options, Captures::no);
   EXPECT_EQ(without.replays, 0);
   EXPECT_EQ(with.losses, without.losses);
   EXPECT_EQ(with.weights, without.weights);
@@ -198,9 +198,9 @@ std::vector<double> scores_of(const Model& model) {
 
 // A search has graphs as well, which may not go on with memory that was given back.
 TEST(StepGraphs, GivenUpTheyGiveMemoryBackAndLeaveTheSameBits) {
-  const Trained wanted = train(transformer(), {0.1}, Captures::no);
+  const TrainingResult wanted = train(transformer(), {0.1}, Captures::no);
   int64_t replays = 0;
-  const Trained found =
+  const TrainingResult found =
       train(transformer(), {0.1}, Captures::yes, [&](const Model& model, StepGraphs& steps) {
         const std::vector<double> before = scores_of(model);
         const size_t reserved = memory_use(device()).reserved;
@@ -217,7 +217,7 @@ TEST(StepGraphs, GivenUpTheyGiveMemoryBackAndLeaveTheSameBits) {
 
 // In one graph or in two calls.
 TEST(StepGraphs, UpdateIsThatOfTheOptimizer) {
-  const Trained wanted = train(transformer(), {0.1}, Captures::yes);
+  const TrainingResult wanted = train(transformer(), {0.1}, Captures::yes);
   Trainee t(transformer(), {0.1});
   Random random(7);
   for (int64_t step = 1; step <= updates(); ++step) {

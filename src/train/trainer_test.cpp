@@ -56,9 +56,9 @@ TEST_F(TrainerTest, KilledAgainAndAgainItEndsWithTheSameBits) {
       int64_t left = steps;
       try {
         done = train(name, [&](int64_t, ParameterStore&) {
-                 if (--left == 0) throw Killed();
+                 if (--left == 0) throw ProcessKilled();
                }) == RunOutcome::finished;
-      } catch (const Killed&) {
+      } catch (const ProcessKilled&) {
         ++kills;
       }
     }
@@ -88,9 +88,9 @@ TEST_F(TrainerTest, DamagedCheckpointsArePassedOver) {
     const std::string name = "damaged-" + std::to_string(kind);
     EXPECT_THROW(train(name,
                        [](int64_t drawn, ParameterStore&) {
-                         if (drawn >= 60) throw Killed();
+                         if (drawn >= 60) throw ProcessKilled();
                        }),
-                 Killed);
+                 ProcessKilled);
     const std::string newest = checkpoints(name).path(checkpoints(name).numbers().back());
     std::string bytes = read_file(newest);
     damages[kind](bytes);

@@ -82,7 +82,7 @@ inline Corpus random_text(int64_t sentences, uint64_t seed) {
   return corpus;
 }
 
-struct Killed {};  // stands for kill -9: nothing is saved on the way out
+struct ProcessKilled {};  // stands for kill -9: nothing is saved on the way out
 
 class TrainerTest : public ::testing::Test {
  protected:
