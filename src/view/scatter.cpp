@@ -15,7 +15,8 @@ constexpr double kWidth = 760, kPad = 20, kMargin = 56;
 constexpr double kLeastHeight = 260, kMostHeight = 620;
 constexpr int kLabelColumns = 24;
 constexpr size_t kStyles = 6;
-// Told apart by all kinds of colour vision; from the seventh group on they come again.
+// Colours that people with any kind of colour vision can distinguish. The seventh group has the
+// first colour again.
 constexpr std::array<const char*, kStyles> kLight{"#0b5cad", "#d9480f", "#2b8a3e",
                                                   "#7048e8", "#c2255c", "#5c636a"};
 constexpr std::array<const char*, kStyles> kDark{"#6cb2f5", "#ff922b", "#69db7c",
@@ -42,7 +43,7 @@ struct PlacedName {
   double radius() const { return point->centre ? 5.5 : 3.5; }
 };
 
-// Finds a place for each name: the free one nearest to its point, or where it hides least.
+// Chooses a position for each name: a free one near its point, or the one that hides least.
 class Placement {
  public:
   Placement(std::vector<PlacedName>& all, const Box& area) : all_(all), area_(area) {
@@ -138,8 +139,8 @@ class ScatterPicture {
     return y + 10;
   }
 
-  // Places the points below `top`, centres first so that their names get the best places;
-  // returns the height of the map.
+  // Sets the positions of the points below `top`, centres first, so that their names get the best
+  // positions. Returns the height of the map.
   double fit(double top) {
     double low_x = 0, high_x = 0, low_y = 0, high_y = 0;
     bool any = false;
