@@ -1,4 +1,4 @@
-# src/text/language_profiles.txt as bytes of the program. Run with -P it writes FILE into OUT.
+# Compiles src/text/language_profiles.txt into the program as bytes. With -P it writes FILE to OUT.
 if(CMAKE_SCRIPT_MODE_FILE)
   file(READ ${FILE} HEX HEX)
   string(REGEX REPLACE "(..)" "0x\\1," HEX "${HEX}")

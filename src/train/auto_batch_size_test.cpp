@@ -64,10 +64,10 @@ TEST_F(BudgetTest, MoreMemoryHoldsMoreTokens) {
     EXPECT_EQ(tokens % 64, 0);
     before = tokens;
   }
-  EXPECT_LT(before, text_.source_tokens());  // memory ended the search
+  EXPECT_LT(before, text_.source_tokens());  // memory limited the search
 }
 
-TEST_F(BudgetTest, WhatWasFoundFitsAndMuchMoreDoesNot) {
+TEST_F(BudgetTest, TheResultFitsAndTwiceTheResultDoesNot) {
   const MemoryLimit limited(32);
   const int64_t tokens = token_budget(small_options(), text_, Cpu{});
   update_with(tokens);
@@ -75,7 +75,7 @@ TEST_F(BudgetTest, WhatWasFoundFitsAndMuchMoreDoesNot) {
   EXPECT_NE(why.find("lower the batch size (batch.tokens"), std::string::npos) << why;
 }
 
-TEST_F(BudgetTest, AllOfTheTextIsTheMost) {
+TEST_F(BudgetTest, TheTextLimitsTheResult) {
   const MemoryLimit limited(256);
   const Corpus little = random_text(50, 1);
   const int64_t all = little.source_tokens() + little.size();
@@ -87,7 +87,7 @@ TEST_F(BudgetTest, AllOfTheTextIsTheMost) {
   EXPECT_LT(tokens, all + 64);
 }
 
-TEST_F(BudgetTest, TooLittleMemoryIsAnErrorThatSaysWhatToLower) {
+TEST_F(BudgetTest, TooLittleMemoryIsAnErrorWithARemedy) {
   const MemoryLimit limited(1);
   const std::string why =
       message_of(ExitCode::memory, [&] { token_budget(small_options(), text_, Cpu{}); });
@@ -100,7 +100,7 @@ TEST_F(BudgetTest, TheHostHasNoLimitUnlessOneIsGiven) {
   EXPECT_NE(why.find("--workspace GiB"), std::string::npos) << why;
 }
 
-TEST_F(BudgetTest, ARunThatGoesOnKeepsItsBatches) {
+TEST_F(BudgetTest, AResumedRunKeepsItsBatches) {
   const TemporaryFolder folder;
   const std::string settings = with_batch_tokens("train: {updates: 5}\nbatch: {tokens: auto}", 640);
   EXPECT_NE(settings.find("tokens: 640"), std::string::npos) << settings;
