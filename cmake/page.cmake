@@ -1,4 +1,4 @@
-# The page: the files of web/ as bytes of the program. Run with -P it writes FILES into OUT.
+# The page: compiles the files of web/ into the program as bytes. With -P it writes FILES to OUT.
 if(CMAKE_SCRIPT_MODE_FILE)
   set(TYPE_html "text/html; charset=utf-8")
   set(TYPE_css "text/css; charset=utf-8")

@@ -144,7 +144,8 @@ bool BatchSearch::start_device_search() {
   return true;
 }
 
-// If the device searches, rows stay until their search ends or no sentence is wanted any more.
+// If the device runs the search, rows stay until their search ends or until the caller wants no
+// sentence of the batch any more.
 void BatchSearch::drop_unwanted(std::vector<SearchResult>& results) {
   const auto wanted = [&](const SentenceSearch& search) { return options_.wanted(search.number); };
   if (on_device_ && std::ranges::any_of(searches_, wanted)) return;

@@ -142,7 +142,7 @@ TEST(RecurrentModel, GradientOfOptions) {
   }
 }
 
-TEST(RecurrentModel, FirstLossIsThatOfGuessing) {
+TEST(RecurrentModel, FirstLossEqualsRandomGuessing) {
   for (ModelConfig c : mechanisms()) {
     SCOPED_TRACE(name_of(c));
     c.size = 32, c.encoder_size = 16, c.embedding = 32, c.readout = 32;

@@ -23,13 +23,13 @@ struct State : DecoderState {
 struct DocumentsAndQuestions {
   std::vector<int32_t> document, document_offsets{0}, question, question_offsets{0};
   std::vector<int32_t> sentence_offsets{0};  // of all documents, into `document`
-  std::vector<int32_t> follow;  // per word: sentences behind its own, at most kFarthest − 1
+  std::vector<int32_t> follow;  // per word: the number of later sentences, at most kFarthest − 1
 
   explicit DocumentsAndQuestions(const TokenBatch& source) {
     for (int64_t b = 0; b < source.sentences(); ++b) {
       const auto ids =
           source.ids.subspan(source.offsets[b], source.offsets[b + 1] - source.offsets[b]);
-      size_t cut = ids.empty() ? 0 : ids.size() - 1;  // the question's own end is the last word
+      size_t cut = ids.empty() ? 0 : ids.size() - 1;  // the last word is the question's own </s>
       while (cut > 0 && ids[cut - 1] != kEnd) --cut;
       check(cut > 0, ExitCode::data, "text ", b + 1, " of the batch is a document without a ",
             "question, expected both; separate them by a tab ('fovea classify')");
@@ -78,8 +78,8 @@ TextClassifier::TextClassifier(const ModelConfig& c, ElementType type, Device de
   b_a = store_.declare("output/b", {labels}, ParameterInit::constant(0));
 }
 
-TextClassifier::Encoded TextClassifier::encode(const RecurrentStack& stack,
-                                               const TokenBatch& text) const {
+TextClassifier::EncodedText TextClassifier::encode(const RecurrentStack& stack,
+                                                   const TokenBatch& text) const {
   const Device device = store_.device();
   const TimeMajor order = TimeMajor::of(text.offsets, device);
   std::vector<int32_t> ids, position(order.order.size());
@@ -101,7 +101,7 @@ TextClassifier::Encoded TextClassifier::encode(const RecurrentStack& stack,
 TextClassifier::Answer TextClassifier::read(const TokenBatch& source) const {
   if (!attend) return {encode(encoder, source).summary, {}};
   if (question) return read_documents(source);
-  const Encoded y = encode(encoder, source);
+  const EncodedText y = encode(encoder, source);
   const std::vector<int32_t> first(static_cast<size_t>(source.sentences()), 0);
   const Tensor query = u ? rows_at(u, Tensor::of(first, store_.device())) : y.summary;  // u
   const auto read = (*attend)(y.h, SentenceOffsets::of(source.offsets, store_.device()), query);
@@ -112,7 +112,7 @@ TextClassifier::Answer TextClassifier::read_documents(const TokenBatch& source) 
   const Device device = store_.device();
   const DocumentsAndQuestions split(source);
   Tensor h = encode(encoder, P ? split.sentences() : split.documents()).h;
-  if (P) h = h + rows_at(P, Tensor::of(split.follow, device));        // h_j + P_k, k follow
+  if (P) h = h + rows_at(P, Tensor::of(split.follow, device));        // h_j + P_k
   const Tensor query = encode(*question, split.questions()).summary;  // u
   const auto read = (*attend)(h, SentenceOffsets::of(split.document_offsets, device), query);
   return {dropped(read.g, dropout_key(config_.dropout)), read.weights};

@@ -50,11 +50,11 @@ class TextClassifier : public Model {
   Answer read(const TokenBatch& source) const;
 
  private:
-  struct Encoded {
+  struct EncodedText {
     Tensor h;        // [words, D]
     Tensor summary;  // [sources, D]
   };
-  Encoded encode(const RecurrentStack& stack, const TokenBatch& text) const;
+  EncodedText encode(const RecurrentStack& stack, const TokenBatch& text) const;
   Answer read_documents(const TokenBatch& source) const;
 
   ModelConfig config_;

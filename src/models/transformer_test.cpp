@@ -140,7 +140,7 @@ TEST(Transformer, GuidedLossAgreesWithTheMaps) {
   }
 }
 
-TEST(Transformer, FirstLossIsThatOfGuessing) {
+TEST(Transformer, FirstLossEqualsRandomGuessing) {
   ModelConfig c = small();
   c.size = 32, c.heads = 4, c.inner = 64, c.target_words = c.source_words = 5000;
   c.tied = TiedEmbeddings::none;

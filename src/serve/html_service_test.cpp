@@ -4,7 +4,7 @@
 #include "support/echo_engine.h"
 #include "support/held_exchange.h"
 
-// HTML through the whole service.
+// Translates HTML through the complete service.
 namespace fovea {
 namespace {
 

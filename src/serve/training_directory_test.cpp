@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A directory as 'fovea train' leaves it, with a small model.
+// A directory as written by 'fovea train', with a small model.
 struct RunDirectory {
   RunDirectory() {
     const Vocabulary words =
@@ -46,7 +46,7 @@ struct RunDirectory {
   std::string path = directory / "run";
 };
 
-TEST(TrainingRun, FollowsARunThatGoesOn) {
+TEST(TrainingRun, FollowsARunningTraining) {
   const RunDirectory run;
   const auto training = training_run({run.path, "en", "de"}, Cpu{});
   const std::string first = R"("updates":[5],"curves":{"train":{"loss":[[5,2.5]]}}})";
@@ -69,7 +69,7 @@ TEST(TrainingRun, FollowsARunThatGoesOn) {
   EXPECT_EQ(training->after(10), model) << "the last one is held";
 }
 
-TEST(TrainingRun, WhatIsDamagedIsNoAbsence) {
+TEST(TrainingRun, DamagedFilesAreErrors) {
   const RunDirectory run;
   const auto training = training_run({run.path, "en", "de"}, Cpu{});
   fs::resize_file(run.file("snapshot", 5), 100);

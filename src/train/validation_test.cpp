@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-// Finds the word that the source begins with most probable.
+// A model whose most probable first word is the first word of the source.
 class Echo : public Model {
  public:
   Echo() : Model(ElementType::f32, Cpu{}) {}
@@ -54,7 +54,7 @@ HeldOut examples() {
     text.corpus.add(words, std::vector{label}, text.corpus.size() + 1);
   };
   add({4, 5}, 4);
-  add({5}, 4);  // wrong
+  add({5}, 4);  // this label is wrong
   add({6, 4, 7, 5, 4, 4, 4, 4}, 6);
   add({7}, 7);
   return text;
@@ -80,7 +80,7 @@ TEST(Validation, AccuracyCountsLabels) {
   EXPECT_TRUE(higher_is_better("accuracy"));
 }
 
-// 13a takes each of these lines for one word, so no n-gram of two words exists.
+// For 13a each of these lines is one word, so there are no bigrams.
 TEST(Validation, BleuOfChineseIsNotZero) {
   HeldOut text = examples();
   text.sources = {"x", "y"};
@@ -98,8 +98,8 @@ TEST(Validation, BleuOfChineseIsNotZero) {
   EXPECT_EQ(ValidOptions().tokenize, BleuTokenizer::automatic);
 }
 
-// 13a cuts punctuation off; the translation differs in the case of one of seven words.
-TEST(Validation, BleuIsOfTheWordsAndTheCaseAskedFor) {
+// 13a splits off punctuation. The translation differs in the case of one of seven words.
+TEST(Validation, BleuUsesTheRequestedTokenizerAndCase) {
   HeldOut text = examples();
   text.sources = {"x"};
   text.references = {"Hello, small world of words!"};
@@ -126,9 +126,9 @@ TEST(Validation, BleuIsOfTheWordsAndTheCaseAskedFor) {
   EXPECT_NEAR(uncut_chrf, 100, 1e-9);
 }
 
-TEST(Validation, IsLeftForLaterWhereAskedToStop) {
+TEST(Validation, HasNoResultIfAskedToStop) {
   const ValidOptions options{.metrics = {"accuracy"}, .stop_metric = "accuracy"};
-  int asked = 0;  // loss and accuracy ask once per batch: two batches each
+  int asked = 0;  // loss and accuracy check once per batch: two batches each
   const auto late = [&] { return ++asked > 3; };
   EXPECT_FALSE(measure(Echo(), examples(), options, 5, kNoLines, late).has_value());
 }

@@ -70,12 +70,12 @@ class Parameters {
   }
 
  private:
-  struct Joined {
+  struct JoinedWeights {
     std::string name;
     Tensor W, C;
   };
   Case& c_;
-  std::vector<Joined> joined_;
+  std::vector<JoinedWeights> joined_;
   std::vector<std::pair<std::string, Tensor>> summed_;
 };
 

@@ -11,9 +11,8 @@
 
 namespace fovea {
 
-// A model that writes what it reads, letter by letter of a small alphabet, and aligns each word
-// with itself. `step` is called whenever the model scores a row, by any thread; it may
-// throw.
+// A model that copies its input, letter by letter of a small alphabet, and aligns each word with
+// itself. Each thread that scores a row calls `step`, which may throw.
 inline ModelBundle echo_package(std::function<void()> step = nullptr) {
   std::vector<Vocabulary::Entry> letters;
   const std::string alphabet =
@@ -37,7 +36,7 @@ inline ModelBundle echo_package(std::function<void()> step = nullptr) {
   return {"echo", config, std::move(model), vocabulary, vocabulary};
 }
 
-// One whose batches nobody can join.
+// An echo model with closed batches: no sentence can join a running batch.
 inline std::shared_ptr<const ServedModel> closed_echo_model(const std::string& source,
                                                             const std::string& target) {
   ModelBundle package = echo_package();

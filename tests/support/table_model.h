@@ -13,7 +13,7 @@
 
 namespace fovea {
 
-// For tests: a model whose scores are looked up. `scores(source, prefix)` gives the row of logits
+// A model for tests whose scores come from a function. `scores(source, prefix)` returns the logits
 // after the words `prefix` (with <s>) for a source sentence (with </s>).
 class TableModel : public Model {
  public:
@@ -79,7 +79,7 @@ class TableModel : public Model {
             Tensor::of({std::ssize(log_probs)}, log_probs, store_.type())};
   }
 
-  // Target word i looks at source word i, at the last one where there is none.
+  // Target word i attends to source word i, or to the last one if there is none.
   std::vector<std::vector<AttentionMap>> attention(const TokenBatch& source,
                                                    const TokenBatch& target_in) const override {
     std::vector<std::vector<AttentionMap>> maps;
@@ -94,7 +94,7 @@ class TableModel : public Model {
     return maps;
   }
 
-  mutable std::atomic<int64_t> steps = 0;  // rows computed so far
+  mutable std::atomic<int64_t> steps = 0;  // number of computed rows
 
  private:
   struct Live {
