@@ -20,7 +20,7 @@ foreach(MODULE ${MODULES})
   file(GLOB TESTS CONFIGURE_DEPENDS src/${MODULE}/*_test.cpp)
   if(TESTS)
     add_test_program(test_${MODULE} ${TESTS})
-    add_test(NAME ${MODULE} COMMAND test_${MODULE})
+    list(APPEND TESTED ${MODULE})
   endif()
 endforeach()
 
@@ -36,7 +36,6 @@ target_link_libraries(test_goldens PRIVATE fovea_core)
 target_compile_options(test_goldens PRIVATE ${LITTLE})
 target_compile_definitions(test_goldens PRIVATE FOVEA_SOURCE="${CMAKE_SOURCE_DIR}")
 set_target_properties(test_goldens PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-add_test(NAME goldens COMMAND test_goldens)
 
 # Models that learn small tasks for which attention is needed: test_learning.
 file(GLOB LEARNING CONFIGURE_DEPENDS tests/learning/*.cpp)
@@ -45,7 +44,6 @@ add_test_program(test_learning ${LEARNING})
 # Compares every op, layer, mechanism and model on one device with the CPU in double: test_parity.
 file(GLOB PARITY CONFIGURE_DEPENDS tests/parity/*.cpp)
 add_test_program(test_parity ${PARITY})
-add_test(NAME parity COMMAND test_parity)
 
 # Fuzz targets: fuzz_NAME from tests/fuzz/NAME_fuzz.cpp. tests/fuzz/run builds and runs them.
 if(FOVEA_FUZZ)
@@ -60,3 +58,5 @@ if(FOVEA_FUZZ)
     set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
   endforeach()
 endif()
+
+include(cmake/suite.cmake)
