@@ -15,7 +15,7 @@ TEST(RateLimiter, LimitsTheRequestsPerMinute) {
   const auto wait = limiter.take("a", 5, now);
   ASSERT_TRUE(wait);
   EXPECT_NEAR(*wait, 12, 1e-6);
-  EXPECT_FALSE(limiter.take("b", 5, now)) << "others are not held up";
+  EXPECT_FALSE(limiter.take("b", 5, now)) << "other clients are not delayed";
   EXPECT_TRUE(limiter.take("a", 5, now + std::chrono::seconds(11)));
   EXPECT_FALSE(limiter.take("a", 5, now + std::chrono::seconds(13)));
   EXPECT_FALSE(limiter.take("c", 0, now)) << "0 is no limit";

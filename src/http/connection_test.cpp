@@ -55,7 +55,7 @@ TEST(Connection, OneClientCannotHaveAllConnections) {
   for (int i = 0; i < 20; ++i) silent.emplace_back(r.port());
   EXPECT_EQ(status_of(Client(r.port(), "127.0.0.2").send(kGet).read()), 200);
   EXPECT_TRUE(wait_for([&] { return r.server.connections() == 6; }));
-  EXPECT_EQ(silent.front().read(), "") << "the one that was idle for longest was closed";
+  EXPECT_EQ(silent.front().read(), "") << "the longest idle connection was closed";
   EXPECT_EQ(status_of(silent.back().send(kGet).read()), 200);
 }
 
@@ -71,7 +71,7 @@ TEST(Connection, ANewClientReplacesAnIdleConnection) {
     if (i % 2 == 1) silent.back().send("POST / HTTP/1.1\r\nHost: h\r\nContent-Le");
   }
   EXPECT_EQ(status_of(Client(r.port(), "127.0.0.2").send(kGet).read()), 200);
-  EXPECT_EQ(status_of(asks.send(kGet).read()), 200) << "a client of one connection keeps it";
+  EXPECT_EQ(status_of(asks.send(kGet).read()), 200) << "a client with one connection keeps it";
   EXPECT_LE(r.server.connections(), 8u);
 }
 

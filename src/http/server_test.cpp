@@ -86,7 +86,7 @@ TEST(HttpServer, RefusesInvalidRequests) {
     ASSERT_NE(after, std::string::npos) << second;
     EXPECT_EQ(status_of(second.substr(after + 12)), status) << bytes.substr(0, 90);
   }
-  EXPECT_EQ(status_of(r.ask(kGet)), 200) << "others are served as before";
+  EXPECT_EQ(status_of(r.ask(kGet)), 200) << "other clients are served";
 }
 
 TEST(HttpServer, ReadsTheBodyAfter100Continue) {
@@ -266,11 +266,11 @@ TEST(HttpServer, AnIncompleteRequestDoesNotDelayDrain) {
 
 TEST(HttpServer, EveryReplyAllowsOtherOriginsAndRefusalsAreReported) {
   std::mutex mutex;
-  std::vector<int> told;
+  std::vector<int> statuses;
   ServerOptions options = small();
   options.refused = [&](int status) {
     const std::lock_guard hold(mutex);
-    told.push_back(status);
+    statuses.push_back(status);
   };
   RunningServer r([](HttpRequest, std::shared_ptr<HttpExchange>) {}, options);
   const std::string post = "POST / HTTP/1.1\r\nHost: h\r\n";
@@ -298,7 +298,7 @@ TEST(HttpServer, EveryReplyAllowsOtherOriginsAndRefusalsAreReported) {
   EXPECT_NE(reply.find("\r\nAccess-Control-Allow-Origin: *\r\n"), std::string::npos) << reply;
   wanted.push_back(503);
   const std::lock_guard hold(mutex);
-  EXPECT_EQ(told, wanted);
+  EXPECT_EQ(statuses, wanted);
 }
 
 TEST(HttpServer, IncompleteLargeBodiesDoNotBlockOtherRequests) {
@@ -316,7 +316,7 @@ TEST(HttpServer, IncompleteLargeBodiesDoNotBlockOtherRequests) {
   const std::string refused = r.ask(post(1 << 20, 1'000'000));
   EXPECT_EQ(status_of(refused), 503) << refused.substr(0, 300);
   EXPECT_NE(refused.find("\r\nRetry-After: 5\r\n"), std::string::npos) << refused.substr(0, 300);
-  EXPECT_EQ(status_of(r.ask(post(60'000, 60'000))), 200) << "small ones are read";
+  EXPECT_EQ(status_of(r.ask(post(60'000, 60'000))), 200) << "small bodies are read";
   EXPECT_EQ(status_of(first.send(std::string((1 << 20) - 1'000'000, 'x')).read()), 200);
   EXPECT_EQ(status_of(r.ask(post(1 << 20, 1 << 20))), 200) << "the memory is available again";
 }

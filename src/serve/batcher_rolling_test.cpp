@@ -77,7 +77,7 @@ struct Stream {
 TEST(RollingBatches, EndedTasksAreAnsweredDuringABatch) {
   Stream s({}, 1000);
   Result empty, late, gone;
-  int told = 0;
+  int answered = 0;
   s.each = [&](int step) {
     if (step != 50) return;
     auto slow = task_of(s.model, {"late"}, late);
@@ -86,14 +86,14 @@ TEST(RollingBatches, EndedTasksAreAnsweredDuringABatch) {
     for (auto& task : {task_of(s.model, {}, empty), slow, task_of(s.model, {"gone"}, gone)}) {
       task->finish = [&, finish = task->finish](TaskOutcome outcome, auto translations) {
         finish(outcome, std::move(translations));
-        ++told;
+        ++answered;
         EXPECT_LT(s.finished(), 600);
       };
       s.batcher.add(task);
     }
   };
   run_out(s.batcher);
-  EXPECT_EQ(told, 3);
+  EXPECT_EQ(answered, 3);
   EXPECT_EQ(late.outcome, TaskOutcome::late);
   EXPECT_EQ(gone.outcome, TaskOutcome::abandoned);
   EXPECT_EQ(s.finished(), 1000);
@@ -175,7 +175,7 @@ TEST(RollingBatches, NoTaskJoinsWhileAnotherQueueWaits) {
   batcher.add(task_of(model, {"abcdefgh"}, first));
   run_out(batcher);
   EXPECT_EQ(other.texts, std::vector<std::string>{"other"});
-  EXPECT_LT(next, 150u) << "a stream of requests of one kind held up another";
+  EXPECT_LT(next, 150u) << "a stream with one batch key delayed another key";
   for (size_t i = 0; i < next; ++i) EXPECT_EQ(same[i].finished, 1);
 }
 

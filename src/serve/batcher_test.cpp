@@ -244,7 +244,7 @@ TEST(Batcher, RefusesTasksThatDoNotFitIntoTheQueue) {
   Batcher batcher({.queue_tokens = 20});
   Result large, next, third;
   EXPECT_TRUE(batcher.add(task_of(model, std::vector<std::string>(100, "abcd"), large)))
-      << "alone, anything may come";
+      << "an empty queue accepts any task";
   EXPECT_TRUE(batcher.full());
   EXPECT_FALSE(batcher.add(task_of(model, {"abcd"}, next)));
   run_out(batcher);

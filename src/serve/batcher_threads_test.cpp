@@ -76,7 +76,7 @@ TEST(BatcherThreads, ThreadsShareARequest) {
   EXPECT_EQ(result.texts, sentences);
   EXPECT_EQ(delivered, sentences) << "each sentence was delivered once";
   EXPECT_EQ(threads.size(), 2u);
-  EXPECT_EQ(most, 32) << "half of what may be under way";
+  EXPECT_EQ(most, 32) << "half of the limit of a batch";
 }
 
 TEST(BatcherThreads, AFailedDeliveryFailsOnlyItsTask) {

@@ -70,7 +70,7 @@ int64_t steps_of_other(Flood& flood) {
       finish(outcome, std::move(translations));
     };
     arrived = step;
-    EXPECT_TRUE(flood.batcher.add(task)) << "rejected beside a flood";
+    EXPECT_TRUE(flood.batcher.add(task)) << "rejected because of the flood";
   };
   flood.run();
   EXPECT_EQ(other.texts, std::vector<std::string>{"abcd"});
@@ -110,7 +110,7 @@ TEST(Fairness, AFloodOfClosedBatchesDelaysNoOtherClient) {
 // clients.
 TEST(Fairness, WithoutInterruptionLightClientsGetTheNextBatch) {
   Flood flood({.interrupts = false}, {kLong});
-  EXPECT_LE(steps_of_other(flood), 110) << "100 letters of the batch that was under way";
+  EXPECT_LE(steps_of_other(flood), 110) << "100 letters of the running batch";
 }
 
 // Light clients leave the flood its share, even if they never stop.
@@ -128,7 +128,7 @@ TEST(Fairness, AFloodIsNotStarved) {
     if (flood.results[15].finished == 0) before = next;
   };
   flood.run();
-  EXPECT_LT(before, light.size()) << "the flood was served last";
+  EXPECT_LT(before, light.size()) << "the flood was starved";
   EXPECT_GT(before, 8u);
 }
 
@@ -152,7 +152,7 @@ TEST(Fairness, HeavyClientsShareEvenly) {
   };
   run_out(batcher);
   EXPECT_GE(others, 0);
-  EXPECT_LE(others, 2) << "of twenty requests of equal size that came before";
+  EXPECT_LE(others, 2) << "of twenty earlier requests of equal size";
 }
 
 TEST(Fairness, NoClientIsRejectedBecauseOfAnother) {
@@ -165,7 +165,7 @@ TEST(Fairness, NoClientIsRejectedBecauseOfAnother) {
   };
   while (add("flood", 40)) continue;
   EXPECT_EQ(batcher.waiting_cost(), 996);
-  EXPECT_FALSE(batcher.full()) << "there is room for others";
+  EXPECT_FALSE(batcher.full()) << "the queue has space for others";
   EXPECT_FALSE(batcher.would_accept("flood", 12));
   EXPECT_TRUE(batcher.would_accept("other", 12));
   for (int i = 0; i < 80; ++i) EXPECT_TRUE(add("other", 40)) << i;
@@ -193,7 +193,7 @@ TEST(Fairness, CostGrowsWithBeamAndAlternatives) {
   DecodeOptions decoding;
   EXPECT_EQ(translation_cost(10, decoding), 10);
   decoding.beam = 1;
-  EXPECT_EQ(translation_cost(10, decoding), 10) << "no less than the default beam of 4";
+  EXPECT_EQ(translation_cost(10, decoding), 10) << "at least the default beam of 4";
   decoding.beam = 16;
   EXPECT_EQ(translation_cost(10, decoding), 40);
   decoding.beam = 5;

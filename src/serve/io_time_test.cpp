@@ -289,10 +289,10 @@ TEST(IoTimeWaiting, ForALoadingModelDoesNotOccur) {
   });
   std::thread loading([&] { model.package(); });
   begun.wait();
-  auto asked = std::async(std::launch::async, [&] { return model.loaded(); });
-  const bool told = asked.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
-  EXPECT_TRUE(told);
-  if (told) EXPECT_FALSE(asked.get());
+  auto loaded = std::async(std::launch::async, [&] { return model.loaded(); });
+  const bool answered = loaded.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+  EXPECT_TRUE(answered);
+  if (answered) EXPECT_FALSE(loaded.get());
   go.count_down();
   loading.join();
   EXPECT_TRUE(model.loaded());

@@ -61,12 +61,12 @@ TEST(TrainingRun, FollowsARunningTraining) {
   EXPECT_EQ(training->json(), R"({"running":false,"updates":[10],"curves":)"
                               R"({"train":{"loss":[[5,2.5],[10,2.5]]}}})");
   EXPECT_EQ(training->after(5), nullptr) << "it was deleted";
-  EXPECT_EQ(training->after(7), nullptr) << "it never was";
+  EXPECT_EQ(training->after(7), nullptr) << "there is no such update";
   const auto model = training->after(10);
   ASSERT_NE(model, nullptr);
   EXPECT_EQ(model->package().config.size, 8);
   fs::remove(run.file("checkpoint", 10));
-  EXPECT_EQ(training->after(10), model) << "the last one is held";
+  EXPECT_EQ(training->after(10), model) << "the last model stays in memory";
 }
 
 TEST(TrainingRun, DamagedFilesAreErrors) {

@@ -171,7 +171,7 @@ TEST_F(ArithmeticTest, TheMovingAverageIsValidatedAndSaved) {
     EXPECT_NEAR(*line(name, "valid").value("loss"), valid.nll / static_cast<double>(valid.words),
                 1e-5);
     if (decay > 0) {
-      EXPECT_GT(distance(now, average), 0.05) << "the test would say nothing";
+      EXPECT_GT(distance(now, average), 0.05) << "the test would show nothing";
     }
   }
 }
@@ -197,13 +197,13 @@ TEST_F(ArithmeticTest, EachRollbackHalvesTheLearningRate) {
   options_.checkpoint.every = 4;
   std::vector<double> steps;  // of the first number of "rest"
   double last = 0;
-  train("a", [&, spoilt = false, broken = false](int64_t drawn, ParameterStore& store) mutable {
+  train("a", [&, spoiled = false, broken = false](int64_t drawn, ParameterStore& store) mutable {
     float* rest = store.values().data<float>() + kWords * kWords;
     steps.push_back(last - static_cast<double>(*rest));
     last = static_cast<double>(*rest);
     store.gradients().data<float>()[kWords * kWords] = 1;
-    if (drawn >= 400 && !spoilt) {  // as after a bad update: from now on the loss is high
-      spoilt = true;
+    if (drawn >= 400 && !spoiled) {  // as after a bad update: from now on the loss is high
+      spoiled = true;
       for (int64_t i = 0; i < kWords * kWords; ++i)
         store.values().data<float>()[i] = i % 2 ? 30.0f : -30.0f;
     }

@@ -138,7 +138,7 @@ void expect_same_bits(const ModelConfig& config, const LossOptions& options, Pre
 
 // Whether to skip this precision: if nothing is captured, one precision suffices to find memory
 // errors.
-bool left_out(Precision precision) {
+bool skips(Precision precision) {
   return only_runs() && precision == Precision::bf16 && !can_capture(device());
 }
 
@@ -148,12 +148,12 @@ const char* name_of(Precision precision) { return precision == Precision::f32 ? 
 class TransformerStepGraphs : public ::testing::TestWithParam<Precision> {};
 
 TEST_P(TransformerStepGraphs, HaveTheSameBits) {
-  if (left_out(GetParam())) GTEST_SKIP() << "left out where tests only run";
+  if (skips(GetParam())) GTEST_SKIP() << "skipped with FOVEA_ONLY_RUN";
   expect_same_bits(transformer(), {0.1}, GetParam(), true);
 }
 
 TEST_P(TransformerStepGraphs, HaveTheSameBitsWithGuidedAttention) {
-  if (left_out(GetParam())) GTEST_SKIP() << "left out where tests only run";
+  if (skips(GetParam())) GTEST_SKIP() << "skipped with FOVEA_ONLY_RUN";
   expect_same_bits(guided(), {.label_smoothing = 0.1, .guided_weight = 0.3}, GetParam(), true);
 }
 
@@ -168,9 +168,9 @@ class RecurrentStepGraphs
 TEST_P(RecurrentStepGraphs, HaveTheSameBits) {
   const auto& [decoder, kind, precision] = GetParam();
   const bool replayed = kind != "hard-sample" && kind != "static";
-  const bool alike = decoder == DecoderForm::bahdanau || (replayed && kind != "global");
-  if (left_out(precision) || (only_runs() && alike && !can_capture(device())))
-    GTEST_SKIP() << "left out where tests only run";
+  const bool redundant = decoder == DecoderForm::bahdanau || (replayed && kind != "global");
+  if (skips(precision) || (only_runs() && redundant && !can_capture(device())))
+    GTEST_SKIP() << "skipped with FOVEA_ONLY_RUN";
   expect_same_bits(recurrent(kind, decoder), {0.1}, precision, replayed);
 }
 
@@ -212,7 +212,7 @@ TEST(StepGraphs, DisablingReleasesMemoryAndKeepsTheBits) {
         EXPECT_TRUE(memory_use(device()).reserved < reserved || !can_capture(device()));
         EXPECT_EQ(scores_of(model), before);
       });
-  EXPECT_EQ(found.replays, replays) << "none is captured any more";
+  EXPECT_EQ(found.replays, replays) << "no more captures";
   EXPECT_EQ(found.weights, wanted.weights);
   EXPECT_EQ(found.losses, wanted.losses);
 }
@@ -237,10 +237,10 @@ TEST(StepGraphs, DoNotChangeWeightsWithoutAFiniteLoss) {
   Random random(7);
   const PairBatch batch = random_batch(24, 9, random);
   const std::vector<double> before = t.store.values().values();
-  std::vector<double> spoilt = before;
-  for (double& number : spoilt) number *= 1e37;
+  std::vector<double> too_large = before;
+  for (double& number : too_large) number *= 1e37;
   for (int64_t time = 1; time <= 4; ++time) {  // replayed from the second step on
-    t.store.values().assign(time == 4 ? before : spoilt);
+    t.store.values().assign(time == 4 ? before : too_large);
     parameters_changed();
     const std::vector<double> given = t.store.values().values();
     const auto [cost, norm] = t.steps.update(batch, {5, time}, time, 1e-3);

@@ -191,13 +191,13 @@ TEST_F(VectorRun, ARunIsPastItsEndAfterItsLastUpdate) {
   EXPECT_EQ(ended_at(directory, options_), 12);
   TrainOptions other = options_;
   other.train.updates = 13;
-  EXPECT_EQ(ended_at(directory, other), std::nullopt) << "more is asked for";
+  EXPECT_EQ(ended_at(directory, other), std::nullopt) << "more updates are requested";
   other = options_;
   other.train.seed = 99;
   EXPECT_EQ(ended_at(directory, other), std::nullopt) << "another run";
   const FileSeries series(directory + "/checkpoints", "checkpoint");
   write_atomically(series.path(series.numbers().back()), "damaged");
-  EXPECT_EQ(ended_at(directory, options_), std::nullopt) << "only train_model can tell";
+  EXPECT_EQ(ended_at(directory, options_), std::nullopt) << "only train_model can detect this";
 }
 
 TEST_F(VectorRun, OtherFrozenVectorsAreAnotherRun) {

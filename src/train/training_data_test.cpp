@@ -63,9 +63,11 @@ TEST(DataTest, DoesNotReplaceAModelUnlessRequested) {
   EXPECT_NO_THROW(check_directory(at, model));  // a run has begun and saved nothing
 
   save_model(at, model, make_model(model, 1)->parameters());
-  const std::string lone = message_of(ExitCode::usage, [&] { check_directory(at, model); });
-  EXPECT_NE(lone.find("no checkpoint"), lone.npos) << lone;
-  EXPECT_NE(lone.find("--restart"), lone.npos) << lone;
+  const std::string without_checkpoint =
+      message_of(ExitCode::usage, [&] { check_directory(at, model); });
+  EXPECT_NE(without_checkpoint.find("no checkpoint"), without_checkpoint.npos)
+      << without_checkpoint;
+  EXPECT_NE(without_checkpoint.find("--restart"), without_checkpoint.npos) << without_checkpoint;
 
   folder.write("model/checkpoints/checkpoint-00000003.safetensors", "");
   ModelConfig now = model;

@@ -136,7 +136,7 @@ TEST(MetricsLine, TailFollowsAGrowingFile) {
   EXPECT_TRUE(tail.read().lines.empty());
   const std::string third = metrics_line(at(3, 0));
   add(third.substr(0, 10));
-  EXPECT_TRUE(tail.read().lines.empty()) << "not whole yet";
+  EXPECT_TRUE(tail.read().lines.empty()) << "the line is not complete";
   add(third.substr(10));
   news = tail.read();
   EXPECT_FALSE(news.replaced);

@@ -19,8 +19,8 @@ TrainOptions with(std::initializer_list<const char*> assignments) {
 // The names of the settings that are reported to have no effect.
 std::vector<std::string> unused(std::initializer_list<const char*> assignments) {
   std::vector<std::string> names;
-  for (const std::string& told : unused_settings(with(assignments)))
-    names.push_back(told.substr(0, told.find(':')));
+  for (const std::string& message : unused_settings(with(assignments)))
+    names.push_back(message.substr(0, message.find(':')));
   return names;
 }
 

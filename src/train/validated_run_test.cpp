@@ -74,7 +74,7 @@ TEST_F(ValidatedRun, TranslatesWithTheBeamAndTheLengthPenaltyOfTheRecipe) {
     EXPECT_NEAR(*log.back().value("chrf"), wanted, 1e-4) << beam << " " << penalty;
     different.insert(wanted);
   }
-  EXPECT_EQ(different.size(), 3u) << "the searches find the same: the test says nothing";
+  EXPECT_EQ(different.size(), 3u) << "the searches agree: the test shows nothing";
 }
 
 TEST_F(ValidatedRun, PrecisionChangesTheWeights) {

@@ -61,7 +61,7 @@ HeldOut examples() {
 }
 
 const TranslateLines kNoLines = [](const Model&, const Lines&, int64_t) -> Lines {
-  ADD_FAILURE() << "nothing is to be translated";
+  ADD_FAILURE() << "there is nothing to translate";
   return {};
 };
 

@@ -52,7 +52,7 @@ TEST(Terminal, ShadesRunningWords) {
   AttentionMatrix one = small();
   one.weights[0] = 0;
   const std::string text = shaded_words(one, 0, {.shades = TerminalShades::colours_24_bit});
-  EXPECT_EQ(text.find("the \x1b[48;2;"), 0u) << "no ground where nothing looks: " << text;
+  EXPECT_EQ(text.find("the \x1b[48;2;"), 0u) << "no background for weight 0: " << text;
   EXPECT_TRUE(text.ends_with("dog\x1b[0m"));
 }
 
