@@ -1,11 +1,13 @@
-#include <algorithm>
 #include <initializer_list>
+#include <nlohmann/json.hpp>
 
 #include "base/ascii.h"
-#include "serve/service.h"
+#include "serve/router.h"
 
 namespace fovea {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr const char* kTitle = R"json(
 {
@@ -307,38 +309,35 @@ constexpr const char* kMore = R"json(
 constexpr const char* kError = "#/components/responses/Error";
 constexpr const char* kMessage = "#/components/responses/Message";
 
-// Endpoints that a model answers, in its time; a stream has events for what goes wrong.
-constexpr const char* kOfModels[] = {"/translate",   "/translate_file",       "/v2/translate",
-                                     "/v1/explain",  "/v1/positions",         "/v1/neighbours",
-                                     "/v1/training", "/v1/training/attention"};
+// Adds the responses that every endpoint of a kind can give besides its own.
+void add_responses(const Route& route, Json& operation) {
+  const auto add = [&](const char* response, std::initializer_list<const char*> statuses) {
+    for (const char* status : statuses)
+      if (!operation["responses"].contains(status))
+        operation["responses"][status] = {{"$ref", response}};
+  };
+  if (route.access != Access::open) {
+    add(route.path.starts_with("/v2/") ? kMessage : kError, {"400", "403", "429"});
+    operation["security"] = Json::parse(R"([{"bearer": []}, {"field": []}, {}])");
+  }
+  if (operation.contains("requestBody")) add(kError, {"413", "415", "503"});
+  if (route.answer == AnswerKind::computed) add(kError, {"500", "504"});
+}
 
 }  // namespace
 
-// What stands above, and what every endpoint of a kind can answer besides.
-std::string Service::description() {
-  static const std::string text = [] {
-    Json api = Json::parse(std::string(kTitle) + FOVEA_VERSION + kTexts + kRest + kInside +
-                           kTraining + kMore);
-    for (const Route& route : routes()) {
-      const bool below = route.path.size() > 1 && route.path.ends_with('/');
-      const std::string path = std::string(route.path) + (below ? "{name}" : "");
-      if (!api["paths"].contains(path)) continue;  // the page
-      Json& operation = api["paths"][path][lower_ascii(route.method)];
-      const auto add = [&](const char* response, std::initializer_list<const char*> statuses) {
-        for (const char* status : statuses)
-          if (!operation["responses"].contains(status))
-            operation["responses"][status] = {{"$ref", response}};
-      };
-      if (route.access != Route::Access::open) {
-        add(path.starts_with("/v2/") ? kMessage : kError, {"400", "403", "429"});
-        operation["security"] = Json::parse(R"([{"bearer": []}, {"field": []}, {}])");
-      }
-      if (operation.contains("requestBody")) add(kError, {"413", "415", "503"});
-      if (std::ranges::count(kOfModels, path) > 0) add(kError, {"500", "504"});
+std::string Router::openapi() const {
+  Json api = Json::parse(std::string(kTitle) + FOVEA_VERSION + kTexts + kRest + kInside +
+                         kTraining + kMore);
+  Json& paths = api["paths"];
+  for (const Endpoints& endpoints : apis_) {
+    paths.update(Json::parse(endpoints.openapi));
+    for (const Route& route : endpoints.routes) {
+      const std::string path = std::string(route.path) + (route.has_paths_below() ? "{name}" : "");
+      if (paths.contains(path)) add_responses(route, paths[path][lower_ascii(route.method)]);
     }
-    return api.dump();
-  }();
-  return text;
+  }
+  return api.dump();
 }
 
 }  // namespace fovea

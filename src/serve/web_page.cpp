@@ -4,10 +4,13 @@
 
 #include "http/http_error.h"
 #include "serve/attention_json.h"
+#include "serve/json_reply.h"
 #include "serve/service.h"
 
 namespace fovea {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // The page loads files from this server only, and runs no inline scripts. Images that it creates
 // itself are data: and blob: URLs.
@@ -17,7 +20,7 @@ constexpr const char* kPolicy =
 
 }  // namespace
 
-void Service::page(RequestContext context) {
+void Service::page(RequestContext& context) {
   constexpr std::string_view kFolder = "/web/";
   const std::string_view path = context.request.path;
   const std::string_view name = path == "/" ? "index.html" : path.substr(kFolder.size());
@@ -39,7 +42,7 @@ void Service::page(RequestContext context) {
 }
 
 // The models among which the page can choose, in the order of the command line.
-void Service::models(RequestContext context) {
+void Service::models(RequestContext& context) {
   Json list = Json::array();
   for (const auto& model : context.models) list.push_back(model_json(*model));
   context.exchange->answer(json_reply(list));
