@@ -17,17 +17,21 @@ const Route& Router::Match::required() const {
   return *route;
 }
 
+Router::Router(std::initializer_list<std::vector<Route>> apis) {
+  for (const std::vector<Route>& routes : apis)
+    routes_.insert(routes_.end(), routes.begin(), routes.end());
+}
+
 Router::Match Router::find(const HttpRequest& request) const {
   Match found;
   const std::string method = request.method == "HEAD" ? "GET" : request.method;
-  for (const Endpoints& api : apis_)
-    for (const Route& route : api.routes) {
-      if (route.has_paths_below() ? !request.path.starts_with(route.path)
-                                  : request.path != route.path)
-        continue;
-      found.path = &route;
-      if (method == route.method) found.route = &route;
-    }
+  for (const Route& route : routes_) {
+    if (route.has_paths_below() ? !request.path.starts_with(route.path)
+                                : request.path != route.path)
+      continue;
+    found.path = &route;
+    if (method == route.method) found.route = &route;
+  }
   return found;
 }
 

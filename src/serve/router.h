@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <initializer_list>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -43,16 +44,10 @@ struct Route {
   bool has_paths_below() const { return path.size() > 1 && path.ends_with('/'); }
 };
 
-// The endpoints of an API and their OpenAPI descriptions: the JSON of "paths".
-struct Endpoints {
-  std::vector<Route> routes;
-  const char* openapi;
-};
-
-// The table of all endpoints. Thread-safe after the last add().
+// The table of the endpoints of all APIs. Thread-safe.
 class Router {
  public:
-  void add(Endpoints api) { apis_.push_back(std::move(api)); }
+  explicit Router(std::initializer_list<std::vector<Route>> apis);
 
   struct Match {
     const Route* route = nullptr;  // null if there is none
@@ -61,10 +56,12 @@ class Router {
     const Route& required() const;  // throws HttpError 404 or 405 if there is none
   };
   Match find(const HttpRequest& request) const;
-  std::string openapi() const;  // the description of all endpoints: OpenAPI 3.0.3 (openapi.cpp)
+  // The description of all endpoints: OpenAPI 3.0.3 (openapi.cpp). The *.json files here describe
+  // the endpoints of each API, except errors that follow from the properties of a Route.
+  std::string openapi() const;
 
  private:
-  std::vector<Endpoints> apis_;
+  std::vector<Route> routes_;
 };
 
 }  // namespace fovea

@@ -24,49 +24,47 @@ void report_health(RequestContext& context) {
 
 }  // namespace
 
-Endpoints Service::endpoints() {
+std::vector<Route> Service::routes() {
   using enum Access;
   using enum AnswerKind;
   const auto to = [this](void (Service::*handler)(RequestContext&)) {
     return std::bind_front(handler, this);
   };
   const auto openapi = [this](RequestContext& c) { c.exchange->answer({.body = openapi_}); };
-  return {{
-              {"GET", "/", open, small, to(&Service::page)},
-              {"GET", "/web/", open, small, to(&Service::page)},
-              {"GET", "/v1/models", open, small, to(&Service::models)},
-              {"GET", "/health", open, small, report_health},
-              {"GET", "/livez", open, small, report_health},
-              {"GET", "/readyz", open, small, to(&Service::ready)},
-              {"GET", "/metrics", operators, large, to(&Service::metrics)},
-              {"GET", "/openapi.json", open, small, openapi},
-              {"GET", "/spec", open, small, openapi},
-              {"GET", "/languages", open, small, to(&Service::languages)},
-              {"GET", "/frontend/settings", open, small, to(&Service::settings)},
-              {"POST", "/translate", key, computed, to(&Service::translate)},
-              {"POST", "/detect", key, small, to(&Service::detect)},
-              {"POST", "/suggest", key, small, to(&Service::suggest)},
-              {"POST", "/translate_file", key, computed, to(&Service::translate_file)},
-              {"GET", "/download_file/", open, large, to(&Service::download_file)},
-              {"POST", "/v1/translate/stream", key, events, to(&Service::stream)},
-              {"POST", "/v1/explain", key, computed, to(&Service::explain)},
-              {"GET", "/v1/positions", key, computed, to(&Service::positions)},
-              {"POST", "/v1/neighbours", key, computed, to(&Service::neighbours)},
-              {"GET", "/v1/training", key, computed, to(&Service::training)},
-              {"POST", "/v1/training/attention", key, computed, to(&Service::trained_attention)},
-              {"POST", "/v2/translate", key, computed, to(&Service::deepl_translate)},
-              {"GET", "/v2/languages", key, small, to(&Service::deepl_languages)},
-          },
-          "{}"};
+  return {
+      {"GET", "/", open, small, to(&Service::page)},
+      {"GET", "/web/", open, small, to(&Service::page)},
+      {"GET", "/v1/models", open, small, to(&Service::models)},
+      {"GET", "/health", open, small, report_health},
+      {"GET", "/livez", open, small, report_health},
+      {"GET", "/readyz", open, small, to(&Service::ready)},
+      {"GET", "/metrics", operators, large, to(&Service::metrics)},
+      {"GET", "/openapi.json", open, small, openapi},
+      {"GET", "/spec", open, small, openapi},
+      {"GET", "/languages", open, small, to(&Service::languages)},
+      {"GET", "/frontend/settings", open, small, to(&Service::settings)},
+      {"POST", "/translate", key, computed, to(&Service::translate)},
+      {"POST", "/detect", key, small, to(&Service::detect)},
+      {"POST", "/suggest", key, small, to(&Service::suggest)},
+      {"POST", "/translate_file", key, computed, to(&Service::translate_file)},
+      {"GET", "/download_file/", open, large, to(&Service::download_file)},
+      {"POST", "/v1/translate/stream", key, events, to(&Service::stream)},
+      {"POST", "/v1/explain", key, computed, to(&Service::explain)},
+      {"GET", "/v1/positions", key, computed, to(&Service::positions)},
+      {"POST", "/v1/neighbours", key, computed, to(&Service::neighbours)},
+      {"GET", "/v1/training", key, computed, to(&Service::training)},
+      {"POST", "/v1/training/attention", key, computed, to(&Service::trained_attention)},
+      {"POST", "/v2/translate", key, computed, to(&Service::deepl_translate)},
+      {"GET", "/v2/languages", key, small, to(&Service::deepl_languages)},
+  };
 }
 
 Service::Service(ServiceOptions options, const BatcherOptions& batches, ServedModels models)
     : limits_(std::move(options.limits)), files_(options.files),
       log_requests_(options.log_requests), connections_(std::move(options.connections)),
       access_(std::move(options.access)), batcher_(batches),
-      queue_(batcher_, metrics_, options.timeout), models_(std::move(models)) {
-  router_.add(endpoints());
-  openapi_ = router_.openapi();
+      queue_(batcher_, metrics_, options.timeout), router_({routes()}), openapi_(router_.openapi()),
+      models_(std::move(models)) {
   batcher_.observe = [this](const BatchStep& step) {
     if (step.began > 0) metrics_.queue_wait.observe(step.waited);
     metrics_.batch_sentences.observe(static_cast<double>(step.sentences));

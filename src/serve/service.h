@@ -70,7 +70,7 @@ class Service {
   void neighbours(RequestContext& context);
   void training(RequestContext& context);
   void trained_attention(RequestContext& context);
-  Endpoints endpoints();
+  std::vector<Route> routes();
 
   const RequestLimits limits_;
   const bool files_, log_requests_;
@@ -80,8 +80,8 @@ class Service {
   Batcher batcher_;
   TranslationQueue queue_;
   FileStore store_;
-  Router router_;
-  std::string openapi_;
+  const Router router_;
+  const std::string openapi_;
   std::mutex mutex_;  // guards models_
   ServedModels models_;
   std::atomic<bool> draining_{false};

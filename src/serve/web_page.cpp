@@ -1,9 +1,8 @@
-#include "serve/web_page.h"
-
 #include <algorithm>
 
 #include "http/http_error.h"
 #include "serve/attention_json.h"
+#include "serve/embedded_files.h"
 #include "serve/json_reply.h"
 #include "serve/service.h"
 
@@ -24,7 +23,7 @@ void Service::page(RequestContext& context) {
   constexpr std::string_view kFolder = "/web/";
   const std::string_view path = context.request.path;
   const std::string_view name = path == "/" ? "index.html" : path.substr(kFolder.size());
-  const auto file = std::ranges::find(page_files(), name, &PageFile::name);
+  const auto file = std::ranges::find(page_files(), name, &EmbeddedFile::name);
   if (file == page_files().end()) throw HttpError(404, "Not Found");
   HttpReply reply{.type = std::string(file->type),
                   .headers = {{"ETag", std::string(file->etag)},
