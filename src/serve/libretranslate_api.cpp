@@ -1,35 +1,18 @@
+#include "serve/libretranslate_api.h"
+
 #include <set>
 
 #include "http/http_error.h"
 #include "serve/json_reply.h"
-#include "serve/service.h"
 #include "serve/translation_answer.h"
 #include "text/language.h"
 
 namespace fovea {
 namespace {
+
 using Json = nlohmann::ordered_json;
-}
 
-void Service::translate(RequestContext& context) {
-  queue_.submit(context, read_translate_request(context, limits_),
-                [](const TranslateRequest& done, const Translations& all) {
-                  return HttpReply{.body = answer_of(done, all)};
-                });
-}
-
-void Service::detect(RequestContext& context) {
-  const std::string text = needed(context.parameters(), "q");
-  limits_.check_size({text});
-  const std::vector<DetectedLanguage> found = detect_language(text);
-  Json list = Json::array({detected_json(sure_language(found))});
-  for (size_t i = 1; i < found.size() && list.size() < 3; ++i)
-    if (list[0]["confidence"] > 0 && found[i].confidence > 0)
-      list.push_back(detected_json(found[i]));
-  context.exchange->answer(json_reply(list));
-}
-
-void Service::languages(RequestContext& context) {
+void languages(RequestContext& context) {
   Json list = Json::array();
   for (const std::string& code : known_languages(context.models)) {
     std::set<std::string> targets{code};
@@ -40,7 +23,39 @@ void Service::languages(RequestContext& context) {
   context.exchange->answer(json_reply(list));
 }
 
-void Service::settings(RequestContext& context) {
+void suggest(RequestContext&) { throw HttpError(403, "Suggestions are disabled on this server."); }
+
+}  // namespace
+
+std::vector<Route> LibreTranslateApi::routes() {
+  using enum Access;
+  using enum AnswerKind;
+  return {{"GET", "/languages", open, small, languages},
+          {"GET", "/frontend/settings", open, small, [this](auto& context) { settings(context); }},
+          {"POST", "/translate", key, computed, [this](auto& context) { translate(context); }},
+          {"POST", "/detect", key, small, [this](auto& context) { detect(context); }},
+          {"POST", "/suggest", key, small, suggest}};
+}
+
+void LibreTranslateApi::translate(RequestContext& context) {
+  queue_.submit(context, read_translate_request(context, limits_),
+                [](const TranslateRequest& done, const Translations& all) {
+                  return HttpReply{.body = answer_of(done, all)};
+                });
+}
+
+void LibreTranslateApi::detect(RequestContext& context) const {
+  const std::string text = needed(context.parameters(), "q");
+  limits_.check_size({text});
+  const std::vector<DetectedLanguage> found = detect_language(text);
+  Json list = Json::array({detected_json(sure_language(found))});
+  for (size_t i = 1; i < found.size() && list.size() < 3; ++i)
+    if (list[0]["confidence"] > 0 && found[i].confidence > 0)
+      list.push_back(detected_json(found[i]));
+  context.exchange->answer(json_reply(list));
+}
+
+void LibreTranslateApi::settings(RequestContext& context) const {
   const std::string target = context.models.front()->target();
   context.exchange->answer(json_reply({
       {"apiKeys", access_.has_keys()},
@@ -54,10 +69,6 @@ void Service::settings(RequestContext& context) {
       {"suggestions", false},
       {"supportedFilesFormat", files_ ? Json{".txt", ".html", ".htm"} : Json::array()},
   }));
-}
-
-void Service::suggest(RequestContext&) {
-  throw HttpError(403, "Suggestions are disabled on this server.");
 }
 
 }  // namespace fovea

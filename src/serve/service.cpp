@@ -41,11 +41,6 @@ std::vector<Route> Service::routes() {
       {"GET", "/metrics", operators, large, to(&Service::metrics)},
       {"GET", "/openapi.json", open, small, openapi},
       {"GET", "/spec", open, small, openapi},
-      {"GET", "/languages", open, small, to(&Service::languages)},
-      {"GET", "/frontend/settings", open, small, to(&Service::settings)},
-      {"POST", "/translate", key, computed, to(&Service::translate)},
-      {"POST", "/detect", key, small, to(&Service::detect)},
-      {"POST", "/suggest", key, small, to(&Service::suggest)},
       {"POST", "/translate_file", key, computed, to(&Service::translate_file)},
       {"GET", "/download_file/", open, large, to(&Service::download_file)},
       {"POST", "/v1/translate/stream", key, events, to(&Service::stream)},
@@ -63,7 +58,9 @@ Service::Service(ServiceOptions options, const BatcherOptions& batches, ServedMo
     : limits_(std::move(options.limits)), files_(options.files),
       log_requests_(options.log_requests), connections_(std::move(options.connections)),
       access_(std::move(options.access)), batcher_(batches),
-      queue_(batcher_, metrics_, options.timeout), router_({routes()}), openapi_(router_.openapi()),
+      queue_(batcher_, metrics_, options.timeout),
+      libretranslate_(limits_, access_, queue_, options.files),
+      router_({libretranslate_.routes(), routes()}), openapi_(router_.openapi()),
       models_(std::move(models)) {
   batcher_.observe = [this](const BatchStep& step) {
     if (step.began > 0) metrics_.queue_wait.observe(step.waited);

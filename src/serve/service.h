@@ -10,6 +10,7 @@
 
 #include "serve/access_control.h"
 #include "serve/file_store.h"
+#include "serve/libretranslate_api.h"
 #include "serve/translation_queue.h"
 
 namespace fovea {
@@ -51,12 +52,6 @@ class Service {
   // The web page (web_page.cpp).
   void page(RequestContext& context);
   void models(RequestContext& context);
-  // LibreTranslate (libretranslate_api.cpp, file_api.cpp).
-  void translate(RequestContext& context);
-  void detect(RequestContext& context);
-  void languages(RequestContext& context);
-  void settings(RequestContext& context);
-  void suggest(RequestContext& context);
   void translate_file(RequestContext& context);
   void download_file(RequestContext& context);
   // DeepL (deepl_api.cpp).
@@ -80,6 +75,7 @@ class Service {
   Batcher batcher_;
   TranslationQueue queue_;
   FileStore store_;
+  LibreTranslateApi libretranslate_;
   const Router router_;
   const std::string openapi_;
   std::mutex mutex_;  // guards models_
