@@ -1,10 +1,11 @@
+#include "serve/file_api.h"
+
 #include <fmt/format.h>
 
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "http/http_error.h"
 #include "serve/json_reply.h"
-#include "serve/service.h"
 #include "serve/translation_answer.h"
 
 namespace fovea {
@@ -47,8 +48,15 @@ std::string origin_of(const HttpRequest& request) {
 
 }  // namespace
 
-void Service::translate_file(RequestContext& context) {
-  if (!files_) throw HttpError(403, "Files translation are disabled on this server.");
+std::vector<Route> FileApi::routes() {
+  using enum Access;
+  using enum AnswerKind;
+  return {{"POST", "/translate_file", key, computed, [this](auto& context) { translate(context); }},
+          {"GET", "/download_file/", open, large, [this](auto& context) { download(context); }}};
+}
+
+void FileApi::translate(RequestContext& context) {
+  if (!enabled_) throw HttpError(403, "Files translation are disabled on this server.");
   const RequestParameters& parameters = context.parameters();
   const std::string source = needed(parameters, "source"), target = needed(parameters, "target");
   const FormField* file = parameters.file("file");
@@ -74,7 +82,7 @@ void Service::translate_file(RequestContext& context) {
                 });
 }
 
-void Service::download_file(RequestContext& context) {
+void FileApi::download(RequestContext& context) {
   const std::string_view name =
       std::string_view(context.request.path).substr(std::string_view("/download_file/").size());
   auto file = store_.find(std::string(name.substr(0, kIdLength)));

@@ -41,8 +41,6 @@ std::vector<Route> Service::routes() {
       {"GET", "/metrics", operators, large, to(&Service::metrics)},
       {"GET", "/openapi.json", open, small, openapi},
       {"GET", "/spec", open, small, openapi},
-      {"POST", "/translate_file", key, computed, to(&Service::translate_file)},
-      {"GET", "/download_file/", open, large, to(&Service::download_file)},
       {"POST", "/v1/translate/stream", key, events, to(&Service::stream)},
       {"POST", "/v1/explain", key, computed, to(&Service::explain)},
       {"GET", "/v1/positions", key, computed, to(&Service::positions)},
@@ -55,12 +53,12 @@ std::vector<Route> Service::routes() {
 }
 
 Service::Service(ServiceOptions options, const BatcherOptions& batches, ServedModels models)
-    : limits_(std::move(options.limits)), files_(options.files),
-      log_requests_(options.log_requests), connections_(std::move(options.connections)),
-      access_(std::move(options.access)), batcher_(batches),
-      queue_(batcher_, metrics_, options.timeout),
+    : limits_(std::move(options.limits)), log_requests_(options.log_requests),
+      connections_(std::move(options.connections)), access_(std::move(options.access)),
+      batcher_(batches), queue_(batcher_, metrics_, options.timeout),
       libretranslate_(limits_, access_, queue_, options.files),
-      router_({libretranslate_.routes(), routes()}), openapi_(router_.openapi()),
+      files_(limits_, queue_, options.files),
+      router_({files_.routes(), libretranslate_.routes(), routes()}), openapi_(router_.openapi()),
       models_(std::move(models)) {
   batcher_.observe = [this](const BatchStep& step) {
     if (step.began > 0) metrics_.queue_wait.observe(step.waited);

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "serve/access_control.h"
-#include "serve/file_store.h"
+#include "serve/file_api.h"
 #include "serve/libretranslate_api.h"
 #include "serve/translation_queue.h"
 
@@ -52,8 +52,6 @@ class Service {
   // The web page (web_page.cpp).
   void page(RequestContext& context);
   void models(RequestContext& context);
-  void translate_file(RequestContext& context);
-  void download_file(RequestContext& context);
   // DeepL (deepl_api.cpp).
   void deepl_translate(RequestContext& context);
   void deepl_languages(RequestContext& context);
@@ -68,14 +66,14 @@ class Service {
   std::vector<Route> routes();
 
   const RequestLimits limits_;
-  const bool files_, log_requests_;
+  const bool log_requests_;
   const std::function<size_t()> connections_;
   ServiceMetrics metrics_;  // must outlive the batcher, whose exchanges update it
   AccessControl access_;
   Batcher batcher_;
   TranslationQueue queue_;
-  FileStore store_;
   LibreTranslateApi libretranslate_;
+  FileApi files_;
   const Router router_;
   const std::string openapi_;
   std::mutex mutex_;  // guards models_
