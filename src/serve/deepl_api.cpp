@@ -1,13 +1,13 @@
+#include "serve/deepl_api.h"
+
 #include <algorithm>
 
 #include "base/utf8.h"
 #include "http/http_error.h"
 #include "serve/json_reply.h"
-#include "serve/service.h"
 #include "serve/translation_warnings.h"
 #include "text/language.h"
 
-// The part of DeepL's API that translates texts, for programs that were written for DeepL.
 namespace fovea {
 namespace {
 
@@ -21,9 +21,28 @@ std::string upper(std::string text) {
   return text;
 }
 
+void languages(RequestContext& context) {
+  const bool targets = context.parameters().text("type").value_or("source") == "target";
+  Json list = Json::array();
+  for (const std::string& code : known_languages(context.models)) {
+    const bool serves = std::ranges::any_of(context.models, [&](const auto& model) {
+      return (targets ? model->target() : model->source()) == code;
+    });
+    if (serves) list.push_back({{"language", upper(code)}, {"name", language_name(code)}});
+  }
+  context.exchange->answer(json_reply(list));
+}
+
 }  // namespace
 
-void Service::deepl_translate(RequestContext& context) {
+std::vector<Route> DeepLApi::routes() {
+  using enum Access;
+  using enum AnswerKind;
+  return {{"POST", "/v2/translate", key, computed, [this](auto& context) { translate(context); }},
+          {"GET", "/v2/languages", key, small, languages}};
+}
+
+void DeepLApi::translate(RequestContext& context) {
   const RequestParameters& parameters = context.parameters();
   const auto texts = parameters.texts("text");
   if (!texts) throw HttpError(400, "Parameter 'text' not specified.");
@@ -53,18 +72,6 @@ void Service::deepl_translate(RequestContext& context) {
     return json_reply({{"translations", std::move(list)}});
   };
   queue_.submit(context, request, reply);
-}
-
-void Service::deepl_languages(RequestContext& context) {
-  const bool targets = context.parameters().text("type").value_or("source") == "target";
-  Json list = Json::array();
-  for (const std::string& code : known_languages(context.models)) {
-    const bool serves = std::ranges::any_of(context.models, [&](const auto& model) {
-      return (targets ? model->target() : model->source()) == code;
-    });
-    if (serves) list.push_back({{"language", upper(code)}, {"name", language_name(code)}});
-  }
-  context.exchange->answer(json_reply(list));
 }
 
 }  // namespace fovea

@@ -47,8 +47,6 @@ std::vector<Route> Service::routes() {
       {"POST", "/v1/neighbours", key, computed, to(&Service::neighbours)},
       {"GET", "/v1/training", key, computed, to(&Service::training)},
       {"POST", "/v1/training/attention", key, computed, to(&Service::trained_attention)},
-      {"POST", "/v2/translate", key, computed, to(&Service::deepl_translate)},
-      {"GET", "/v2/languages", key, small, to(&Service::deepl_languages)},
   };
 }
 
@@ -57,9 +55,9 @@ Service::Service(ServiceOptions options, const BatcherOptions& batches, ServedMo
       connections_(std::move(options.connections)), access_(std::move(options.access)),
       batcher_(batches), queue_(batcher_, metrics_, options.timeout),
       libretranslate_(limits_, access_, queue_, options.files),
-      files_(limits_, queue_, options.files),
-      router_({files_.routes(), libretranslate_.routes(), routes()}), openapi_(router_.openapi()),
-      models_(std::move(models)) {
+      files_(limits_, queue_, options.files), deepl_(limits_, queue_),
+      router_({deepl_.routes(), files_.routes(), libretranslate_.routes(), routes()}),
+      openapi_(router_.openapi()), models_(std::move(models)) {
   batcher_.observe = [this](const BatchStep& step) {
     if (step.began > 0) metrics_.queue_wait.observe(step.waited);
     metrics_.batch_sentences.observe(static_cast<double>(step.sentences));

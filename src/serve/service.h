@@ -9,6 +9,7 @@
 #include <string>
 
 #include "serve/access_control.h"
+#include "serve/deepl_api.h"
 #include "serve/file_api.h"
 #include "serve/libretranslate_api.h"
 #include "serve/translation_queue.h"
@@ -52,9 +53,6 @@ class Service {
   // The web page (web_page.cpp).
   void page(RequestContext& context);
   void models(RequestContext& context);
-  // DeepL (deepl_api.cpp).
-  void deepl_translate(RequestContext& context);
-  void deepl_languages(RequestContext& context);
   // Fovea's own streaming (stream_api.cpp).
   void stream(RequestContext& context);
   // Explanations of a model (explain_api.cpp) and its training history (training_api.cpp).
@@ -74,6 +72,7 @@ class Service {
   TranslationQueue queue_;
   LibreTranslateApi libretranslate_;
   FileApi files_;
+  DeepLApi deepl_;
   const Router router_;
   const std::string openapi_;
   std::mutex mutex_;  // guards models_
