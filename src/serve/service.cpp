@@ -41,7 +41,6 @@ std::vector<Route> Service::routes() {
       {"GET", "/metrics", operators, large, to(&Service::metrics)},
       {"GET", "/openapi.json", open, small, openapi},
       {"GET", "/spec", open, small, openapi},
-      {"POST", "/v1/translate/stream", key, events, to(&Service::stream)},
       {"POST", "/v1/explain", key, computed, to(&Service::explain)},
       {"GET", "/v1/positions", key, computed, to(&Service::positions)},
       {"POST", "/v1/neighbours", key, computed, to(&Service::neighbours)},
@@ -55,8 +54,9 @@ Service::Service(ServiceOptions options, const BatcherOptions& batches, ServedMo
       connections_(std::move(options.connections)), access_(std::move(options.access)),
       batcher_(batches), queue_(batcher_, metrics_, options.timeout),
       libretranslate_(limits_, access_, queue_, options.files),
-      files_(limits_, queue_, options.files), deepl_(limits_, queue_),
-      router_({deepl_.routes(), files_.routes(), libretranslate_.routes(), routes()}),
+      files_(limits_, queue_, options.files), deepl_(limits_, queue_), stream_(limits_, queue_),
+      router_(
+          {stream_.routes(), deepl_.routes(), files_.routes(), libretranslate_.routes(), routes()}),
       openapi_(router_.openapi()), models_(std::move(models)) {
   batcher_.observe = [this](const BatchStep& step) {
     if (step.began > 0) metrics_.queue_wait.observe(step.waited);

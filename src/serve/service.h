@@ -12,6 +12,7 @@
 #include "serve/deepl_api.h"
 #include "serve/file_api.h"
 #include "serve/libretranslate_api.h"
+#include "serve/stream_api.h"
 #include "serve/translation_queue.h"
 
 namespace fovea {
@@ -53,8 +54,6 @@ class Service {
   // The web page (web_page.cpp).
   void page(RequestContext& context);
   void models(RequestContext& context);
-  // Fovea's own streaming (stream_api.cpp).
-  void stream(RequestContext& context);
   // Explanations of a model (explain_api.cpp) and its training history (training_api.cpp).
   void explain(RequestContext& context);
   void positions(RequestContext& context);
@@ -73,6 +72,7 @@ class Service {
   LibreTranslateApi libretranslate_;
   FileApi files_;
   DeepLApi deepl_;
+  StreamApi stream_;
   const Router router_;
   const std::string openapi_;
   std::mutex mutex_;  // guards models_

@@ -1,11 +1,11 @@
+#include "serve/stream_api.h"
+
 #include <utility>
 
 #include "serve/attention_json.h"
 #include "serve/json_reply.h"
-#include "serve/service.h"
 #include "serve/translation_answer.h"
 
-// The streaming endpoint: words and sentences as server-sent events.
 namespace fovea {
 namespace {
 
@@ -29,7 +29,12 @@ Json position_of(const Documents& documents, size_t sentence) {
 
 }  // namespace
 
-void Service::stream(RequestContext& context) {
+std::vector<Route> StreamApi::routes() {
+  return {{"POST", "/v1/translate/stream", Access::key, AnswerKind::events,
+           [this](auto& context) { stream(context); }}};
+}
+
+void StreamApi::stream(RequestContext& context) {
   const TranslateRequestPtr request = read_translate_request(context, limits_);
   const auto exchange = context.exchange;
   // The head is sent with the first event, so that an error before it can still be a status. Worker
