@@ -1,3 +1,5 @@
+#include "serve/explain_api.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,10 +13,8 @@
 #include "models/transformer.h"
 #include "serve/attention_json.h"
 #include "serve/json_reply.h"
-#include "serve/service.h"
 #include "view/principal_plane.h"
 
-// What a model has inside: one row of attention number by number, its positions, its words.
 namespace fovea {
 namespace {
 
@@ -132,7 +132,16 @@ Json neighbours_json(const WordIndex& words, const std::vector<std::string>& ask
 
 }  // namespace
 
-void Service::explain(RequestContext& context) {
+std::vector<Route> ExplainApi::routes() {
+  using enum Access;
+  using enum AnswerKind;
+  return {
+      {"POST", "/v1/explain", key, computed, [this](auto& context) { explain(context); }},
+      {"GET", "/v1/positions", key, computed, [this](auto& context) { positions(context); }},
+      {"POST", "/v1/neighbours", key, computed, [this](auto& context) { neighbours(context); }}};
+}
+
+void ExplainApi::explain(RequestContext& context) {
   const RequestParameters& parameters = context.parameters();
   const TranslateRequestPtr request = read_translate_request(context, limits_);
   if (!request->model) throw HttpError(400, "Invalid request: source and target are the same");
@@ -161,7 +170,7 @@ void Service::explain(RequestContext& context) {
   queue_.submit(context, request, render);
 }
 
-void Service::positions(RequestContext& context) {
+void ExplainApi::positions(RequestContext& context) {
   const RequestParameters& parameters = context.parameters();
   const auto model = model_of(context);
   const LanguageSide side = side_of(parameters);
@@ -170,7 +179,7 @@ void Service::positions(RequestContext& context) {
                  [=] { return json_reply(positions_json(*model, side, count)); });
 }
 
-void Service::neighbours(RequestContext& context) {
+void ExplainApi::neighbours(RequestContext& context) {
   const RequestParameters& parameters = context.parameters();
   const auto model = model_of(context);
   const auto words = parameters.texts("words");

@@ -10,6 +10,7 @@
 
 #include "serve/access_control.h"
 #include "serve/deepl_api.h"
+#include "serve/explain_api.h"
 #include "serve/file_api.h"
 #include "serve/libretranslate_api.h"
 #include "serve/stream_api.h"
@@ -55,9 +56,6 @@ class Service {
   void page(RequestContext& context);
   void models(RequestContext& context);
   // Explanations of a model (explain_api.cpp) and its training history (training_api.cpp).
-  void explain(RequestContext& context);
-  void positions(RequestContext& context);
-  void neighbours(RequestContext& context);
   void training(RequestContext& context);
   void trained_attention(RequestContext& context);
   std::vector<Route> routes();
@@ -73,6 +71,7 @@ class Service {
   FileApi files_;
   DeepLApi deepl_;
   StreamApi stream_;
+  ExplainApi explain_;
   const Router router_;
   const std::string openapi_;
   std::mutex mutex_;  // guards models_
