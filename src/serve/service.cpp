@@ -41,8 +41,6 @@ std::vector<Route> Service::routes() {
       {"GET", "/metrics", operators, large, to(&Service::metrics)},
       {"GET", "/openapi.json", open, small, openapi},
       {"GET", "/spec", open, small, openapi},
-      {"GET", "/v1/training", key, computed, to(&Service::training)},
-      {"POST", "/v1/training/attention", key, computed, to(&Service::trained_attention)},
   };
 }
 
@@ -52,8 +50,9 @@ Service::Service(ServiceOptions options, const BatcherOptions& batches, ServedMo
       batcher_(batches), queue_(batcher_, metrics_, options.timeout),
       libretranslate_(limits_, access_, queue_, options.files),
       files_(limits_, queue_, options.files), deepl_(limits_, queue_), stream_(limits_, queue_),
-      explain_(limits_, queue_), router_({explain_.routes(), stream_.routes(), deepl_.routes(),
-                                          files_.routes(), libretranslate_.routes(), routes()}),
+      explain_(limits_, queue_), training_(limits_, queue_),
+      router_({training_.routes(), explain_.routes(), stream_.routes(), deepl_.routes(),
+               files_.routes(), libretranslate_.routes(), routes()}),
       openapi_(router_.openapi()), models_(std::move(models)) {
   batcher_.observe = [this](const BatchStep& step) {
     if (step.began > 0) metrics_.queue_wait.observe(step.waited);

@@ -14,6 +14,7 @@
 #include "serve/file_api.h"
 #include "serve/libretranslate_api.h"
 #include "serve/stream_api.h"
+#include "serve/training_api.h"
 #include "serve/translation_queue.h"
 
 namespace fovea {
@@ -55,9 +56,6 @@ class Service {
   // The web page (web_page.cpp).
   void page(RequestContext& context);
   void models(RequestContext& context);
-  // Explanations of a model (explain_api.cpp) and its training history (training_api.cpp).
-  void training(RequestContext& context);
-  void trained_attention(RequestContext& context);
   std::vector<Route> routes();
 
   const RequestLimits limits_;
@@ -72,6 +70,7 @@ class Service {
   DeepLApi deepl_;
   StreamApi stream_;
   ExplainApi explain_;
+  TrainingApi training_;
   const Router router_;
   const std::string openapi_;
   std::mutex mutex_;  // guards models_

@@ -1,3 +1,5 @@
+#include "serve/training_api.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -6,11 +8,8 @@
 #include "http/http_error.h"
 #include "serve/attention_json.h"
 #include "serve/json_reply.h"
-#include "serve/service.h"
 #include "text/batch.h"
 
-// The endpoints for the training history: the curves, and the attention of a sentence pair after
-// each saved update.
 namespace fovea {
 namespace {
 
@@ -49,14 +48,22 @@ Translation forced(const ModelBundle& package, const std::string& text, const st
 
 }  // namespace
 
-void Service::training(RequestContext& context) {
+std::vector<Route> TrainingApi::routes() {
+  using enum Access;
+  using enum AnswerKind;
+  return {{"GET", "/v1/training", key, computed, [this](auto& context) { curves(context); }},
+          {"POST", "/v1/training/attention", key, computed,
+           [this](auto& context) { attention(context); }}};
+}
+
+void TrainingApi::curves(RequestContext& context) {
   const auto model = model_of(context);
   check_trained(*model);
   queue_.compute(context, kAloneCost,
                  [model] { return HttpReply{.body = model->training()->json()}; });
 }
 
-void Service::trained_attention(RequestContext& context) {
+void TrainingApi::attention(RequestContext& context) {
   const RequestParameters& parameters = context.parameters();
   const auto text = parameters.text("q"), target = parameters.text("translation");
   const auto update = parameters.integer("update", {0, 1e15});
