@@ -18,10 +18,6 @@ HttpReply reply_for(const std::string& endpoint, const HttpError& error) {
   return reply;
 }
 
-void report_health(RequestContext& context) {
-  context.exchange->answer(json_reply({{"status", "ok"}}));
-}
-
 }  // namespace
 
 std::vector<Route> Service::routes() {
@@ -35,10 +31,6 @@ std::vector<Route> Service::routes() {
       {"GET", "/", open, small, to(&Service::page)},
       {"GET", "/web/", open, small, to(&Service::page)},
       {"GET", "/v1/models", open, small, to(&Service::models)},
-      {"GET", "/health", open, small, report_health},
-      {"GET", "/livez", open, small, report_health},
-      {"GET", "/readyz", open, small, to(&Service::ready)},
-      {"GET", "/metrics", operators, large, to(&Service::metrics)},
       {"GET", "/openapi.json", open, small, openapi},
       {"GET", "/spec", open, small, openapi},
   };
@@ -46,13 +38,14 @@ std::vector<Route> Service::routes() {
 
 Service::Service(ServiceOptions options, const BatcherOptions& batches, ServedModels models)
     : limits_(std::move(options.limits)), log_requests_(options.log_requests),
-      connections_(std::move(options.connections)), access_(std::move(options.access)),
-      batcher_(batches), queue_(batcher_, metrics_, options.timeout),
+      access_(std::move(options.access)), batcher_(batches),
+      queue_(batcher_, metrics_, options.timeout),
       libretranslate_(limits_, access_, queue_, options.files),
       files_(limits_, queue_, options.files), deepl_(limits_, queue_), stream_(limits_, queue_),
       explain_(limits_, queue_), training_(limits_, queue_),
-      router_({training_.routes(), explain_.routes(), stream_.routes(), deepl_.routes(),
-               files_.routes(), libretranslate_.routes(), routes()}),
+      status_(batcher_, metrics_, std::move(options.connections)),
+      router_({status_.routes(), training_.routes(), explain_.routes(), stream_.routes(),
+               deepl_.routes(), files_.routes(), libretranslate_.routes(), routes()}),
       openapi_(router_.openapi()), models_(std::move(models)) {
   batcher_.observe = [this](const BatchStep& step) {
     if (step.began > 0) metrics_.queue_wait.observe(step.waited);
@@ -116,24 +109,6 @@ void Service::handle(HttpRequest request, std::shared_ptr<HttpExchange> exchange
   } catch (const HttpError& error) {
     counted->answer(reply_for(endpoint, error));
   }
-}
-
-void Service::ready(RequestContext& context) {
-  const char* const why = draining_         ? "shutting down"
-                          : batcher_.full() ? "the queue is full"
-                                            : nullptr;
-  context.exchange->answer(why ? json_reply({{"status", why}}, 503)
-                               : json_reply({{"status", "ok"}}));
-}
-
-void Service::metrics(RequestContext& context) {
-  ServiceMetrics::Now now{.queue = static_cast<int64_t>(batcher_.waiting())};
-  if (connections_) now.connections = static_cast<int64_t>(connections_());
-  for (const auto& model : context.models)
-    now.models.push_back({model->name(), model->source(), model->target(), model->parameters()});
-  context.exchange->answer({.body = metrics_.text(now),
-                            .type = "text/plain; version=0.0.4; charset=utf-8",
-                            .cors = CorsPolicy::same_origin});
 }
 
 }  // namespace fovea

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
@@ -13,6 +12,7 @@
 #include "serve/explain_api.h"
 #include "serve/file_api.h"
 #include "serve/libretranslate_api.h"
+#include "serve/status_api.h"
 #include "serve/stream_api.h"
 #include "serve/training_api.h"
 #include "serve/translation_queue.h"
@@ -47,12 +47,10 @@ class Service {
   void replace(ServedModels models);  // running translations keep the old models
   void replace_keys(ApiKeys keys) {
     access_.replace_keys(std::move(keys));
-  }                                   // for all later requests
-  void drain() { draining_ = true; }  // /readyz returns 503 afterwards
+  }                                  // for all later requests
+  void drain() { status_.drain(); }  // /readyz returns 503 afterwards
 
  private:
-  void ready(RequestContext& context);
-  void metrics(RequestContext& context);
   // The web page (web_page.cpp).
   void page(RequestContext& context);
   void models(RequestContext& context);
@@ -60,7 +58,6 @@ class Service {
 
   const RequestLimits limits_;
   const bool log_requests_;
-  const std::function<size_t()> connections_;
   ServiceMetrics metrics_;  // must outlive the batcher, whose exchanges update it
   AccessControl access_;
   Batcher batcher_;
@@ -71,11 +68,11 @@ class Service {
   StreamApi stream_;
   ExplainApi explain_;
   TrainingApi training_;
+  StatusApi status_;
   const Router router_;
   const std::string openapi_;
   std::mutex mutex_;  // guards models_
   ServedModels models_;
-  std::atomic<bool> draining_{false};
 };
 
 }  // namespace fovea
