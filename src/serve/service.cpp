@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "http/http_error.h"
 #include "serve/json_reply.h"
+#include "serve/web_page.h"
 
 namespace fovea {
 namespace {
@@ -28,9 +29,6 @@ std::vector<Route> Service::routes() {
   };
   const auto openapi = [this](RequestContext& c) { c.exchange->answer({.body = openapi_}); };
   return {
-      {"GET", "/", open, small, to(&Service::page)},
-      {"GET", "/web/", open, small, to(&Service::page)},
-      {"GET", "/v1/models", open, small, to(&Service::models)},
       {"GET", "/openapi.json", open, small, openapi},
       {"GET", "/spec", open, small, openapi},
   };
@@ -44,8 +42,9 @@ Service::Service(ServiceOptions options, const BatcherOptions& batches, ServedMo
       files_(limits_, queue_, options.files), deepl_(limits_, queue_), stream_(limits_, queue_),
       explain_(limits_, queue_), training_(limits_, queue_),
       status_(batcher_, metrics_, std::move(options.connections)),
-      router_({status_.routes(), training_.routes(), explain_.routes(), stream_.routes(),
-               deepl_.routes(), files_.routes(), libretranslate_.routes(), routes()}),
+      router_({page_routes(), status_.routes(), training_.routes(), explain_.routes(),
+               stream_.routes(), deepl_.routes(), files_.routes(), libretranslate_.routes(),
+               routes()}),
       openapi_(router_.openapi()), models_(std::move(models)) {
   batcher_.observe = [this](const BatchStep& step) {
     if (step.began > 0) metrics_.queue_wait.observe(step.waited);

@@ -51,9 +51,6 @@ class Service {
   void drain() { status_.drain(); }  // /readyz returns 503 afterwards
 
  private:
-  // The web page (web_page.cpp).
-  void page(RequestContext& context);
-  void models(RequestContext& context);
   std::vector<Route> routes();
 
   const RequestLimits limits_;

@@ -1,10 +1,11 @@
+#include "serve/web_page.h"
+
 #include <algorithm>
 
 #include "http/http_error.h"
 #include "serve/attention_json.h"
 #include "serve/embedded_files.h"
 #include "serve/json_reply.h"
-#include "serve/service.h"
 
 namespace fovea {
 namespace {
@@ -17,9 +18,7 @@ constexpr const char* kPolicy =
     "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
 
-}  // namespace
-
-void Service::page(RequestContext& context) {
+void send_file(RequestContext& context) {
   constexpr std::string_view kFolder = "/web/";
   const std::string_view path = context.request.path;
   const std::string_view name = path == "/" ? "index.html" : path.substr(kFolder.size());
@@ -41,10 +40,20 @@ void Service::page(RequestContext& context) {
 }
 
 // The models among which the page can choose, in the order of the command line.
-void Service::models(RequestContext& context) {
+void list_models(RequestContext& context) {
   Json list = Json::array();
   for (const auto& model : context.models) list.push_back(model_json(*model));
   context.exchange->answer(json_reply(list));
+}
+
+}  // namespace
+
+std::vector<Route> page_routes() {
+  using enum Access;
+  using enum AnswerKind;
+  return {{"GET", "/", open, small, send_file},
+          {"GET", "/web/", open, small, send_file},
+          {"GET", "/v1/models", open, small, list_models}};
 }
 
 }  // namespace fovea
