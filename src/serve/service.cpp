@@ -21,19 +21,6 @@ HttpReply reply_for(const std::string& endpoint, const HttpError& error) {
 
 }  // namespace
 
-std::vector<Route> Service::routes() {
-  using enum Access;
-  using enum AnswerKind;
-  const auto to = [this](void (Service::*handler)(RequestContext&)) {
-    return std::bind_front(handler, this);
-  };
-  const auto openapi = [this](RequestContext& c) { c.exchange->answer({.body = openapi_}); };
-  return {
-      {"GET", "/openapi.json", open, small, openapi},
-      {"GET", "/spec", open, small, openapi},
-  };
-}
-
 Service::Service(ServiceOptions options, const BatcherOptions& batches, ServedModels models)
     : limits_(std::move(options.limits)), log_requests_(options.log_requests),
       access_(std::move(options.access)), batcher_(batches),
@@ -42,9 +29,9 @@ Service::Service(ServiceOptions options, const BatcherOptions& batches, ServedMo
       files_(limits_, queue_, options.files), deepl_(limits_, queue_), stream_(limits_, queue_),
       explain_(limits_, queue_), training_(limits_, queue_),
       status_(batcher_, metrics_, std::move(options.connections)),
-      router_({page_routes(), status_.routes(), training_.routes(), explain_.routes(),
-               stream_.routes(), deepl_.routes(), files_.routes(), libretranslate_.routes(),
-               routes()}),
+      router_({libretranslate_.routes(), files_.routes(), deepl_.routes(), stream_.routes(),
+               explain_.routes(), training_.routes(), status_.routes(), page_routes(),
+               openapi_routes()}),
       openapi_(router_.openapi()), models_(std::move(models)) {
   batcher_.observe = [this](const BatchStep& step) {
     if (step.began > 0) metrics_.queue_wait.observe(step.waited);
@@ -52,6 +39,14 @@ Service::Service(ServiceOptions options, const BatcherOptions& batches, ServedMo
     metrics_.batch_tokens.observe(static_cast<double>(step.tokens));
     metrics_.translate_seconds.fetch_add(step.seconds);
   };
+}
+
+std::vector<Route> Service::openapi_routes() {
+  const auto send = [this](RequestContext& context) {
+    context.exchange->answer({.body = openapi_});
+  };
+  return {{"GET", "/openapi.json", Access::open, AnswerKind::small, send},
+          {"GET", "/spec", Access::open, AnswerKind::small, send}};
 }
 
 void Service::replace(ServedModels models) {

@@ -29,8 +29,8 @@ struct ServiceOptions {
   std::function<size_t()> connections = nullptr;
 };
 
-// The HTTP service: the API of LibreTranslate with additions, /v2/translate of DeepL, health and
-// metrics. docs/serve.md describes each endpoint. Thread-safe.
+// The HTTP service: passes each request that access control admits to the API that the router finds.
+// docs/serve.md describes each endpoint. Thread-safe.
 class Service {
  public:
   Service(ServiceOptions options, const BatcherOptions& batches, ServedModels models);
@@ -45,13 +45,11 @@ class Service {
 
   Batcher& batcher() { return batcher_; }
   void replace(ServedModels models);  // running translations keep the old models
-  void replace_keys(ApiKeys keys) {
-    access_.replace_keys(std::move(keys));
-  }                                  // for all later requests
+  void replace_keys(ApiKeys keys) { access_.replace_keys(std::move(keys)); }
   void drain() { status_.drain(); }  // /readyz returns 503 afterwards
 
  private:
-  std::vector<Route> routes();
+  std::vector<Route> openapi_routes();
 
   const RequestLimits limits_;
   const bool log_requests_;
