@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
@@ -88,6 +89,12 @@ const WordIndex& ServedModel::words(LanguageSide side) const {
   auto& words = words_[side == LanguageSide::source ? 0 : 1];
   if (!words) words = std::make_unique<WordIndex>(embeddings_of(package(), side));
   return *words;
+}
+
+std::vector<std::string> known_languages(const ServedModels& models) {
+  std::set<std::string> codes;
+  for (const auto& model : models) codes.insert({model->source(), model->target()});
+  return {codes.begin(), codes.end()};
 }
 
 ModelSpec parse_model_spec(const std::string& text) {
