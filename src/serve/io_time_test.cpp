@@ -36,13 +36,13 @@ class IoTime : public ::testing::Test {
  protected:
   static ServiceOptions service_options() {
     ServiceOptions options;
-    options.keys = keys_of(100'000);
+    options.access.keys = keys_of(100'000);
     return options;
   }
   static ServerOptions server_options(Service& service) {
     ServerOptions options;
     options.port = 0;
-    options.costly = &Service::is_costly;
+    options.costly = [&](const HttpRequest& head) { return service.is_costly(head); };
     options.screen = [&](const HttpRequest& head) { return service.screen(head); };
     return options;
   }

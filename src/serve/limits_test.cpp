@@ -23,8 +23,8 @@ std::string header_of(const HttpReply& reply, const std::string& name) {
 
 TEST(Service, RequiresKeysAndEnforcesLimits) {
   ServiceOptions o = options();
-  o.keys = ApiKeys::parse("good 3\nfree 0\n", "keys", 0);
-  o.keys_required = true;
+  o.access.keys = ApiKeys::parse("good 3\nfree 0\n", "keys", 0);
+  o.access.keys_required = true;
   Asked s(o);
   const Json question = {{"q", "x"}, {"source", "en"}, {"target", "de"}};
   const auto ask = [&](const std::string& key, const char* field = "api_key") {
@@ -67,8 +67,8 @@ TEST(Service, CountsByTheAddressThatTrustedProxiesName) {
   EXPECT_EQ(client(1, {{"x-forwarded-for", std::string(500, 'x')}}), std::string(64, 'x'));
 
   ServiceOptions o = options();
-  o.requests_per_minute = 1;
-  o.proxies = 1;
+  o.access.requests_per_minute = 1;
+  o.access.proxies = 1;
   Asked s(o);
   const auto ask = [&](const std::string& from) {
     return s.ask("POST", "/detect", R"({"q":"x"})", "application/json", {{"x-forwarded-for", from}})
@@ -85,7 +85,7 @@ TEST(Service, CountsByTheAddressThatTrustedProxiesName) {
 // The requests of one address or key fill only their share of the queue.
 TEST(Service, AFloodLeavesRoomForOthers) {
   ServiceOptions o = options();
-  o.keys = ApiKeys::parse("flood\nother\n", "keys", 0);
+  o.access.keys = ApiKeys::parse("flood\nother\n", "keys", 0);
   Asked s(o, {.queue_tokens = 200});
   std::vector<std::shared_ptr<HeldExchange>> held;
   const auto ask = [&](const std::string& address, const std::string& key, int beam = 4) {
@@ -115,7 +115,7 @@ TEST(Service, AFloodLeavesRoomForOthers) {
 
 TEST(Service, SlowsDownWrongKeys) {
   ServiceOptions o = options();
-  o.keys = ApiKeys::parse("good\nunused\n", "keys", 0);
+  o.access.keys = ApiKeys::parse("good\nunused\n", "keys", 0);
   Asked s(o);
   const auto head = [](const std::string& key, const std::string& address) {
     return HttpRequest{"POST", "/translate", "", {{"authorization", "Bearer " + key}}, "", address};
@@ -141,8 +141,8 @@ TEST(Service, SlowsDownWrongKeys) {
 
 TEST(Service, KeysCanBeReplaced) {
   ServiceOptions o = options();
-  o.keys = ApiKeys::parse("old\n", "keys", 0);
-  o.keys_required = true;
+  o.access.keys = ApiKeys::parse("old\n", "keys", 0);
+  o.access.keys_required = true;
   Asked s(o);
   const auto status = [&](const std::string& key) {
     const Json body = {{"q", "x"}, {"source", "en"}, {"target", "de"}, {"api_key", key}};
@@ -157,12 +157,12 @@ TEST(Service, KeysCanBeReplaced) {
 
 TEST(Service, MetricsNeedAKeyAndHaveNoLimit) {
   ServiceOptions o = options();
-  o.requests_per_minute = 1;
+  o.access.requests_per_minute = 1;
   {
     Asked s(o);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(s.ask("GET", "/metrics").status, 200) << i;
   }
-  o.keys = ApiKeys::parse("good 1\n", "keys", 0);
+  o.access.keys = ApiKeys::parse("good 1\n", "keys", 0);
   Asked s(o);  // keys are optional
   EXPECT_EQ(s.ask("POST", "/detect", R"({"q":"x"})").status, 200);
   EXPECT_EQ(s.ask("GET", "/metrics").status, 400);
@@ -225,8 +225,8 @@ TEST(Service, RefusesRequestsIfTheQueueIsFull) {
 // keys.
 TEST(Service, DescribesTheErrorsOfKeys) {
   ServiceOptions o = options();
-  o.keys = ApiKeys::parse("good\n", "keys", 0);
-  o.keys_required = true;
+  o.access.keys = ApiKeys::parse("good\n", "keys", 0);
+  o.access.keys_required = true;
   Asked s(o);
   const Json api = Json::parse(s.ask("GET", "/openapi.json").body);
   size_t closed = 0;
@@ -255,7 +255,7 @@ TEST(Service, ChecksTheKeyInAHeaderBeforeItReadsTheBody) {
     return HttpRequest{"POST", path, "", {{"authorization", authorization}}};
   };
   EXPECT_FALSE(Asked(o).service.screen(head("/translate", "Bearer bad")));
-  o.keys = ApiKeys::parse("good\n", "keys", 0);
+  o.access.keys = ApiKeys::parse("good\n", "keys", 0);
   Asked s(o);
   for (const char* fine : {"Bearer good", "", "Basic bad"})
     EXPECT_FALSE(s.service.screen(head("/translate", fine))) << fine;
@@ -268,7 +268,7 @@ TEST(Service, ChecksTheKeyInAHeaderBeforeItReadsTheBody) {
 
 TEST(Service, AttentionHasALimitOfCharacters) {
   ServiceOptions o = options();
-  o.char_limit = 0;
+  o.limits.char_limit = 0;
   Asked s(o);
   const Json asked = {{"source", "en"}, {"target", "de"}, {"attention", true}};
   Json fits = asked, too_long = asked;
@@ -285,7 +285,7 @@ TEST(Service, AttentionHasALimitOfCharacters) {
 
 TEST(Service, AttentionOfAnAnswerIsBounded) {
   ServiceOptions generous = options();
-  generous.char_limit = 0;
+  generous.limits.char_limit = 0;
   Asked s(generous);
   const auto asked = [](size_t sentences) {
     Json body = {{"q", ""}, {"source", "en"}, {"target", "de"}, {"attention", true}};

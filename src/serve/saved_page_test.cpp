@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "serve/web_page.h"
+#include "serve/embedded_files.h"
 #include "support/echo_engine.h"
 
 namespace fovea {
@@ -28,7 +28,7 @@ TEST(SavedPage, HoldsAllModulesAndNoAddress) {
   const std::string page = saved_page(*model, {});
   const Json map = Json::parse(between(page, "<script type=\"importmap\">", "</script>"));
   size_t modules = 0;
-  for (const PageFile& file : page_files()) {
+  for (const EmbeddedFile& file : page_files()) {
     if (!file.name.ends_with(".js")) continue;
     ++modules;
     EXPECT_TRUE(map["imports"].contains("fovea/" + std::string(file.name))) << file.name;
