@@ -199,16 +199,16 @@ void HttpServer::start() {
 
 void HttpServer::on_signal(std::function<void(int)> act) {
   state_->signals.emplace(state_->io, SIGINT, SIGTERM, SIGHUP);
-  struct Wait {
+  struct SignalWait {
     std::shared_ptr<State> state;
     std::function<void(int)> act;
     void operator()(const Code& error, int signal) {
       if (error) return;
       act(signal);
-      state->signals->async_wait(Wait{*this});
+      state->signals->async_wait(SignalWait{*this});
     }
   };
-  state_->signals->async_wait(Wait{state_, std::move(act)});
+  state_->signals->async_wait(SignalWait{state_, std::move(act)});
 }
 
 void HttpServer::drain() {

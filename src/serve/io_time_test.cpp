@@ -308,12 +308,12 @@ TEST(IoTimeGrowth, OfKeysIsNone) {
 }
 
 TEST(IoTimeGrowth, OfConnectionsIsNone) {
-  struct Full {
+  struct FullTable {
     ConnectionTable table;
     std::list<std::unique_ptr<ConnectionTable::Entry>> entries;
     size_t clients = 0;
 
-    explicit Full(size_t size) : table({size, 0}) {
+    explicit FullTable(size_t size) : table({size, 0}) {
       while (entries.size() < size) add();
     }
     void add() {
@@ -324,7 +324,7 @@ TEST(IoTimeGrowth, OfConnectionsIsNone) {
     }
   };
   expect_no_growth("connections", [](size_t size) {
-    return [full = std::make_shared<Full>(size)] {
+    return [full = std::make_shared<FullTable>(size)] {
       for (int i = 0; i < 100; ++i) full->add();
     };
   });

@@ -13,12 +13,12 @@ namespace {
 
 // Computes the label-smoothed cross entropy of a text under Bigrams without dropout, and its
 // gradient, as sums over all words.
-struct ByHand {
+struct BigramReference {
   std::vector<double> gradient;
   double loss = 0, nll = 0;
   int64_t words = 0;
 
-  ByHand(const Corpus& text, std::span<const double> weights, double smoothing)
+  BigramReference(const Corpus& text, std::span<const double> weights, double smoothing)
       : gradient(weights.size(), 0) {
     for (int64_t i = 0; i < text.size(); ++i) {
       int32_t before = kBos;
@@ -90,7 +90,7 @@ TEST_F(ArithmeticTest, AnUpdateClipsTheMeanGradientOverAllWords) {
   ASSERT_GT(parts, 10);
   int run = 0;
   for (const double smoothing : {0.0, 0.3}) {
-    const ByHand all(text_, first_weights(), smoothing);
+    const BigramReference all(text_, first_weights(), smoothing);
     for (const double clip : {0.0, 2 * all.norm(), 0.5 * all.norm()})
       for (const int64_t batches : {int64_t{1}, parts}) {
         options_.optimizer = {.eps = 1, .clip = clip};
@@ -167,7 +167,7 @@ TEST_F(ArithmeticTest, TheMovingAverageIsValidatedAndSaved) {
     join(updates);
     expect_near(weights_in(directory(name) + "/model.safetensors"), average, 1e-5);
     expect_near(weights_in(snapshots(name).path(40)), average, 1e-5);
-    const ByHand valid(valid_.corpus, average, 0);
+    const BigramReference valid(valid_.corpus, average, 0);
     EXPECT_NEAR(*line(name, "valid").value("loss"), valid.nll / static_cast<double>(valid.words),
                 1e-5);
     if (decay > 0) {

@@ -76,11 +76,11 @@ TEST_F(PretrainedTest, ReadsOnlyWhatTheVocabularyHas) {
 }
 
 // The tables of a model, and options for the vectors file `v`.
-struct TakenVectors : PretrainedTest {
+struct InitialVectors : PretrainedTest {
   TemporaryFolder folder;
   TrainOptions options;
 
-  TakenVectors() {
+  InitialVectors() {
     options.data.root = folder.path();
     options.vectors = {.source = "v", .target = {}, .frozen = true, .rescale = false};
     write_atomically(folder / "v", "2 2\nHund 3 4\nselten 1 2\n");
@@ -88,7 +88,7 @@ struct TakenVectors : PretrainedTest {
   FirstVectors take() { return take_vectors(options, vocabulary, vocabulary, store); }
 };
 
-TEST_F(TakenVectors, GiveTheRangesToFreeze) {
+TEST_F(InitialVectors, GiveTheRangesToFreeze) {
   const FirstVectors first = take();
   ASSERT_EQ(first.frozen.size(), 1u);  // "selten" and "Hund" are adjacent rows
   EXPECT_EQ(first.frozen[0].begin, table().offset + 5 * 2);
@@ -100,7 +100,7 @@ TEST_F(TakenVectors, GiveTheRangesToFreeze) {
   EXPECT_TRUE(take().frozen.empty());
 }
 
-TEST_F(TakenVectors, FillASharedTableFromBothFiles) {
+TEST_F(InitialVectors, FillASharedTableFromBothFiles) {
   write_atomically(folder / "w", "Hund 7 8\nHaus 5 6\n");
   options.vectors.target = "w";
   const FirstVectors first = take();
@@ -111,7 +111,7 @@ TEST_F(TakenVectors, FillASharedTableFromBothFiles) {
   EXPECT_EQ(first.frozen[0].size, 6);
 }
 
-TEST_F(TakenVectors, OfAnotherSizeAreRefusedWithARemedy) {
+TEST_F(InitialVectors, OfAnotherSizeAreRefusedWithARemedy) {
   write_atomically(folder / "v", "Hund 1 2 3\n");
   options.model.type = "recurrent";
   const std::string message = message_of(ExitCode::data, [&] { take(); });
@@ -123,7 +123,7 @@ TEST_F(TakenVectors, OfAnotherSizeAreRefusedWithARemedy) {
   EXPECT_NE(message_of(ExitCode::data, [&] { take(); }).find("model.size to 3"), std::string::npos);
 }
 
-TEST_F(TakenVectors, WithoutAnyPieceAreRefused) {
+TEST_F(InitialVectors, WithoutAnyPieceAreRefused) {
   write_atomically(folder / "v", "hund 1 2\n");
   const std::string message = message_of(ExitCode::data, [&] { take(); });
   EXPECT_NE(message.find("found 0 of 3 pieces"), std::string::npos) << message;
