@@ -31,19 +31,10 @@ std::string list_lines(const std::vector<int64_t>& lines) {
 
 }  // namespace
 
-bool at_the_end(const TrainOptions& options, const TrainState& state) {
-  const LoopOptions& loop = options.train;
-  return (loop.updates > 0 && state.update >= loop.updates) ||
-         (loop.epochs > 0 && state.epoch >= loop.epochs) ||
-         (options.valid.patience > 0 && state.since_best >= options.valid.patience);
-}
-
 Trainer::Trainer(TrainTask task, Observers observers)
     : task_(std::move(task)), options_(task_.options), store_(task_.model.parameters()),
       observers_(std::move(observers)), optimizer_(store_, options_.optimizer),
-      steps_(task_.model, optimizer_, options_.train.loss()),
-      checkpoints_(task_.directory + "/checkpoints", "checkpoint"),
-      snapshots_(task_.directory + "/snapshots", "snapshot") {}
+      steps_(task_.model, optimizer_, options_.train.loss()), files_(task_) {}
 
 RunOutcome Trainer::run() {
   const PrecisionScope precision(options_.train.precision);
@@ -85,13 +76,10 @@ void Trainer::validate_or_save() {
 }
 
 void Trainer::begin() {
-  make_directory(checkpoints_.directory());
-  make_directory(snapshots_.directory());
-  for (const auto& path : {task_.directory, checkpoints_.directory(), snapshots_.directory()})
-    remove_temporaries(path);
-  const std::vector<int64_t> updates = checkpoints_.numbers();
-  const auto restored =
-      restore_newest(checkpoints_, updates, store_, optimizer_, task_.identity, task_.resume);
+  files_.prepare();
+  const std::vector<int64_t> updates = files_.checkpoints().numbers();
+  const auto restored = restore_newest(files_.checkpoints(), updates, store_, optimizer_,
+                                       task_.identity, task_.resume);
   if (restored) resume(*restored);
   if (!restored) check_free_space();
   stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, state_.epoch, state_.batch,
@@ -327,8 +315,8 @@ void Trainer::roll_back(const Step& step) {
                             "); lower schedule.lr, raise schedule.warmup or set optimizer.clip";
   check(state_.rollbacks < kMostRollbacks, ExitCode::diverged, "training diverged at update ",
         state_.update + 1, " after ", kMostRollbacks, " rollbacks: ", where);
-  const auto good = restore_newest(checkpoints_, scheduled_checkpoints(state_.update), store_,
-                                   optimizer_, task_.identity);
+  const auto good = restore_newest(files_.checkpoints(), scheduled_checkpoints(state_.update),
+                                   store_, optimizer_, task_.identity);
   check(good.has_value(), ExitCode::diverged, "training diverged at update ", state_.update + 1,
         ", and there is no checkpoint to roll back to: ", where);
   ++state_.rollbacks;
@@ -355,11 +343,7 @@ void Trainer::restart_from(const RestoredCheckpoint& good, const Step& step) {
               good.skipped.empty() ? "" : good.skipped + "; ", state.update, state.rate_factor);
   state_ = state;
   for (auto& observer : observers_) observer->began(state_);
-  save();
-  if (failed_saves_ > 0) return;
-  for (const FileSeries* files : {&checkpoints_, &snapshots_})
-    for (const int64_t number : files->numbers())
-      if (number > state_.update) files->remove(number);  // undone
+  if (save()) files_.remove_after(state_.update);
 }
 
 // Rolls back to weights from before the loss rose. Returns false if there are none, or if earlier
@@ -391,7 +375,7 @@ std::optional<RestoredCheckpoint> Trainer::restore_before_rise(int64_t latest,
   }
   *why_not = "there is no checkpoint from before the rise";
   try {
-    return restore_newest(checkpoints_, scheduled_checkpoints(latest), store_, optimizer_,
+    return restore_newest(files_.checkpoints(), scheduled_checkpoints(latest), store_, optimizer_,
                           task_.identity);
   } catch (const Error& error) {
     if (error.code() != ExitCode::model) throw;

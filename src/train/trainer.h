@@ -10,44 +10,15 @@
 #include <string>
 #include <vector>
 
-#include "models/model.h"
 #include "train/batch_prefetch.h"
-#include "train/checkpoint.h"
-#include "train/gradient.h"
 #include "train/observer.h"
-#include "train/optimizer.h"
+#include "train/run_files.h"
 #include "train/step_graphs.h"
-#include "train/train_options.h"
-#include "train/validation.h"
+#include "train/train_task.h"
 
 namespace fovea {
 
-// The input and the callbacks of a Trainer. All references must outlive the Trainer.
-struct TrainTask {
-  const TrainOptions& options;
-  Model& model;  // with gradients allocated
-  const Corpus& text;
-  const HeldOut& valid;
-  const HeldOut& test;
-  std::string directory;  // exists and is locked
-  RunIdentity identity;   // checkpoints must have this identity
-  ResumeMode resume = ResumeMode::exact;
-  std::vector<StoreRange> frozen = {};  // parameters that training does not change
-
-  TranslateLines translate;
-  std::function<void()> write_model;  // writes the model's weights to the directory
-  std::function<void()> read_model;   // reads the model's weights from the directory
-
-  // Called between two updates. True requests a checkpoint now; the call clears the request.
-  std::function<bool()> save_requested = [] { return false; };
-  // For tests: may change gradients and weights before the update is checked.
-  std::function<void(int64_t drawn, ParameterStore& store)> disturb = nullptr;
-};
-
 enum class RunOutcome { finished, interrupted };
-
-// Whether the run has reached its limit of updates, epochs or validations without a new best.
-bool at_the_end(const TrainOptions& options, const TrainState& state);
 
 // The training loop with validation, checkpoints and recovery from faults. The same task gives the
 // same bits, however often it is interrupted and resumed, unless memory was short.
@@ -108,8 +79,7 @@ class Trainer {
   std::optional<std::vector<MetricValue>> measured(const HeldOut& text,
                                                    const ValidOptions& options);
   void keep_if_best(const std::vector<MetricValue>& values);
-  void save();
-  bool try_write(const std::function<void()>& write);
+  bool save();
   void finish();
   void average();
   bool test();
@@ -121,13 +91,12 @@ class Trainer {
   Observers observers_;
   Optimizer optimizer_;
   StepGraphs steps_;
-  FileSeries checkpoints_, snapshots_;
+  RunFiles files_;
   TrainState state_;
   std::unique_ptr<BatchStream> stream_;
   std::vector<int64_t> lines_;  // line numbers of the sentences of the current update
   static constexpr int64_t kNone = -1;
-  int64_t save_tried_ = kNone, failed_saves_ = 0, logged_save_ = kNone;
-  bool ever_saved_ = false;       // the directory holds a checkpoint of this run
+  int64_t save_tried_ = kNone, logged_save_ = kNone;
   std::set<int64_t> expendable_;  // checkpoints to remove after the next save: find_expendable()
   int64_t releases_ = 0;          // number of times that unused memory was released
   int64_t valid_tokens_ =

@@ -54,9 +54,10 @@ void Trainer::validate() {
     if (!found) return;  // asked to stop: the resumed run validates again
     values = *found;
   }
-  if (options_.train.average > 1 &&
-      try_write([&] { write_weights(snapshots_.path(state_.update), store_); }))
-    snapshots_.prune(state_.update, options_.train.average);
+  if (options_.train.average > 1 && files_.try_write(state_, [&] {
+        write_weights(files_.snapshots().path(state_.update), store_);
+      }))
+    files_.snapshots().prune(state_.update, options_.train.average);
   state_.validated = state_.update;
   save_tried_ = kNone;  // an earlier checkpoint of this update does not include the validation
   keep_if_best(values);
@@ -70,7 +71,7 @@ void Trainer::keep_if_best(const std::vector<MetricValue>& values) {
   const double value = named(values, metric);
   const bool best = values.empty() || better(metric, value, state_.best);
   state_.since_best = best ? 0 : state_.since_best + 1;
-  if (!best || !try_write(task_.write_model)) return;
+  if (!best || !files_.try_write(state_, task_.write_model)) return;
   if (!values.empty()) state_.best = value;
   state_.best_update = state_.update;
 }
@@ -94,8 +95,8 @@ void Trainer::finish() {
 // Makes the mean of the last snapshots the model, unless the best single one is better.
 void Trainer::average() {
   std::vector<std::string> paths;
-  for (const int64_t number : snapshots_.numbers())
-    if (number <= state_.update) paths.push_back(snapshots_.path(number));
+  for (const int64_t number : files_.snapshots().numbers())
+    if (number <= state_.update) paths.push_back(files_.snapshots().path(number));
   const size_t most = static_cast<size_t>(options_.train.average);
   if (paths.size() > most) paths.erase(paths.begin(), paths.end() - options_.train.average);
   if (paths.size() < 2) return;
@@ -112,7 +113,7 @@ void Trainer::average() {
   notify({.kind = "average", .values = values});
   log_info("the final model is {}", best ? "the average of the last snapshots"
                                          : fmt::format("that of update {}", state_.best_update));
-  if (best) try_write(task_.write_model);
+  if (best) files_.try_write(state_, task_.write_model);
 }
 
 // Returns false if the program was asked to stop before the end.
