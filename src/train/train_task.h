@@ -9,6 +9,7 @@
 #include "train/checkpoint.h"
 #include "train/optimizer.h"
 #include "train/train_options.h"
+#include "train/update_executor.h"
 #include "train/validation.h"
 
 namespace fovea {
@@ -31,11 +32,15 @@ struct TrainTask {
 
   // Called between two updates. True requests a checkpoint now; the call clears the request.
   std::function<bool()> save_requested = [] { return false; };
-  // For tests: may change gradients and weights before the update is checked.
-  std::function<void(int64_t drawn, ParameterStore& store)> disturb = nullptr;
+  DisturbUpdate disturb = nullptr;  // for tests
 };
 
 // Whether the run has reached its limit of updates, epochs or validations without a new best.
-bool at_the_end(const TrainOptions& options, const TrainState& state);
+inline bool at_the_end(const TrainOptions& options, const TrainState& state) {
+  const LoopOptions& loop = options.train;
+  return (loop.updates > 0 && state.update >= loop.updates) ||
+         (loop.epochs > 0 && state.epoch >= loop.epochs) ||
+         (options.valid.patience > 0 && state.since_best >= options.valid.patience);
+}
 
 }  // namespace fovea

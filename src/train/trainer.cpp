@@ -5,36 +5,27 @@
 #include <algorithm>
 #include <cmath>
 #include <ctime>
-#include <new>
 #include <utility>
 
 #include "base/log.h"
 #include "base/signals.h"
 #include "ops/matmul.h"
-#include "train/split_batch.h"
+#include "train/within_memory.h"
 
 namespace fovea {
 namespace {
 
-constexpr int64_t kSkipsBeforeRollback = 10, kMostRollbacks = 3, kMostRises = 3, kMostReleases = 8;
+constexpr int64_t kSkipsBeforeRollback = 10, kMostRollbacks = 3, kMostRises = 3;
 constexpr double kSlowerAfterRollback = 0.5;
-constexpr uint64_t kPartSeeds = 0x9E3779B97F4A7C15u;  // difference of the seeds of two parts
 
 double per_word(double sum, int64_t words) { return sum / static_cast<double>(words); }
-
-std::string list_lines(const std::vector<int64_t>& lines) {
-  std::string text;
-  for (size_t i = 0; i < lines.size() && i < 10; ++i)
-    text += (i ? ", " : "") + std::to_string(lines[i]);
-  return lines.size() > 10 ? text + ", …" : text;
-}
 
 }  // namespace
 
 Trainer::Trainer(TrainTask task, Observers observers)
     : task_(std::move(task)), options_(task_.options), store_(task_.model.parameters()),
       observers_(std::move(observers)), optimizer_(store_, options_.optimizer),
-      steps_(task_.model, optimizer_, options_.train.loss()), files_(task_) {}
+      executor_(task_.model, optimizer_, task_.text, options_, task_.disturb), files_(task_) {}
 
 RunOutcome Trainer::run() {
   const PrecisionScope precision(options_.train.precision);
@@ -62,17 +53,13 @@ RunOutcome Trainer::run() {
   return stop_requested() && !state_.finished ? RunOutcome::interrupted : RunOutcome::finished;
 }
 
-// If there is not enough memory for validation, saves the weights before it throws.
+// If there is not enough memory for validation, saves the weights before the error ends the run.
 void Trainer::validate_or_save() {
-  try {
-    validate();
-  } catch (const Error& error) {
-    if (error.code() == ExitCode::memory) save();
-    throw;
-  } catch (const std::bad_alloc&) {
-    save();
-    throw;
-  }
+  within_memory([&] { validate(); },
+                [&](const char*, int64_t) {
+                  save();
+                  return false;
+                });
 }
 
 void Trainer::begin() {
@@ -88,15 +75,6 @@ void Trainer::begin() {
   optimizer_.freeze(task_.frozen);
   for (auto& observer : observers_) observer->began(state_);
   logged_ = std::chrono::steady_clock::now();
-}
-
-void Trainer::try_update() {
-  const PrecisionScope precision(options_.train.precision);
-  optimizer_.freeze(task_.frozen);
-  stream_ = std::make_unique<BatchStream>(task_.text, options_.batch, 0, 0);
-  const Step step = compute();
-  check(step.fault.empty(), ExitCode::diverged, "the first update failed: ", step.fault,
-        " (sentences of lines ", list_lines(lines_), ")");
 }
 
 int64_t Trainer::updates_in_all() const {
@@ -157,99 +135,18 @@ double Trainer::loss_per_word(const Step& step) {
 
 // Computes the gradient of the next batches and makes an update, unless it has a fault.
 Trainer::Step Trainer::compute() {
+  const int64_t t = state_.update + 1, epoch = stream_->epoch();
+  const std::vector<PairBatch> batches = stream_->take(options_.train.accumulate);
+  lines_ = first_lines(batches);
   Step step;
-  lines_.clear();
-  const int64_t epoch = stream_->epoch();
-  std::vector<PairBatch> batches;
-  for (int64_t k = 0; k < options_.train.accumulate; ++k) {
-    batches.push_back(stream_->next());
-    const std::vector<int64_t>& lines = batches.back().lines;
-    lines_.insert(lines_.end(), lines.begin(), lines.end());
-  }
-  const int64_t t = state_.update + 1;
   step.rate = state_.rate_factor * learning_rate(options_.schedule, t, options_.model.size);
-  step.result = update_within_memory(batches, step.rate);
+  step.result = executor_.update(batches, step.rate, state_);
   state_.drawn += options_.train.accumulate;
   state_.epoch = stream_->epoch();
   state_.batch = stream_->batch();
   if (state_.epoch != epoch) state_.epoch_ended = t;
-  step.fault = find_fault(step.result);
+  step.fault = find_fault(step.result, store_);
   return step;
-}
-
-int64_t Trainer::part_tokens() const { return options_.batch.tokens / state_.parts; }
-
-// Makes one update. If memory does not suffice, tries again: first after releasing unused memory,
-// then without graphs, then in smaller and smaller parts.
-StepGraphs::StepResult Trainer::update_within_memory(const std::vector<PairBatch>& batches,
-                                                     double rate) {
-  for (int64_t tries = 0;; ++tries) {
-    try {
-      const bool whole = batches.size() == 1 && state_.parts == 1 && !task_.disturb;
-      if (!whole) return update_in_parts(batches, rate);
-      const DropoutKey key{options_.train.seed, state_.drawn};
-      return steps_.update(batches[0], key, state_.update + 1, rate);
-    } catch (const Error& error) {
-      if (error.code() != ExitCode::memory || !reduce_memory(batches, error.what(), tries)) throw;
-    } catch (const std::bad_alloc&) {
-      if (!reduce_memory(batches, "out of memory", tries)) throw;
-    }
-  }
-}
-
-StepGraphs::StepResult Trainer::update_in_parts(const std::vector<PairBatch>& batches,
-                                                double rate) {
-  StepGraphs::StepResult result{{}, std::nan("")};
-  store_.gradients().fill(0);
-  for (size_t k = 0; k < batches.size(); ++k) {
-    DropoutKey key{options_.train.seed, state_.drawn + static_cast<int64_t>(k)};
-    const auto add = [&](const PairBatch& batch) {
-      result.cost += steps_.add_gradient(batch, key);
-      key.seed += kPartSeeds;
-    };
-    if (state_.parts == 1) {
-      add(batches[k]);
-    } else {
-      std::ranges::for_each(parts_of(batches[k], task_.text, part_tokens()), add);
-    }
-  }
-  if (task_.disturb) task_.disturb(state_.drawn + options_.train.accumulate, store_);
-  const double scale = 1 / static_cast<double>(result.cost.words);
-  if (std::isfinite(result.cost.loss))
-    result.norm = optimizer_.update({state_.update + 1, rate, scale});
-  return result;
-}
-
-// Prepares the next try with less memory. Returns false if the parts are single pairs already.
-bool Trainer::reduce_memory(const std::vector<PairBatch>& batches, const char* why, int64_t tries) {
-  if (tries == 0 && releases_ < kMostReleases) {
-    ++releases_;
-    steps_.release();
-    log_warning("{}; releasing unused memory and trying again", why);
-    return true;
-  }
-  if (steps_.disable_graphs()) {
-    log_warning("{}; disabling CUDA graphs to save memory", why);
-    return true;
-  }
-  const int64_t before = part_tokens();
-  const bool whole = std::ranges::all_of(batches, [&](const PairBatch& batch) {
-    return parts_of(batch, task_.text, before).size() == batch.members.size();
-  });
-  if (whole || before < 2) return false;
-  state_.parts *= 2;
-  log_warning("batch of {} tokens: {}; continuing with parts of {}", with_commas(before), why,
-              with_commas(part_tokens()));
-  return true;
-}
-
-std::string Trainer::find_fault(const StepGraphs::StepResult& result) const {
-  if (std::isfinite(result.norm) && std::isfinite(result.cost.loss)) return {};
-  const char* const what = " is not finite";
-  if (const auto* p = first_not_finite(store_, store_.values())) return "weight " + p->name + what;
-  if (const auto* p = first_not_finite(store_, store_.gradients()))
-    return "gradient of " + p->name + what;
-  return std::string("loss") + what;
 }
 
 void Trainer::record(const Step& step) {
@@ -305,13 +202,12 @@ void Trainer::skip(const Step& step) {
   ++state_.skipped;
   ++state_.skipped_in_a_row;
   if (state_.epoch_ended == state_.update + 1) state_.epoch_ended = state_.update;
-  log_warning("update {} skipped: {} (lines {})", state_.update + 1, step.fault,
-              list_lines(lines_));
+  log_warning("update {} skipped: {} (lines {})", state_.update + 1, step.fault, lines_);
 }
 
 void Trainer::roll_back(const Step& step) {
   skip(step);
-  const std::string where = step.fault + " (sentences of lines " + list_lines(lines_) +
+  const std::string where = step.fault + " (sentences of lines " + lines_ +
                             "); lower schedule.lr, raise schedule.warmup or set optimizer.clip";
   check(state_.rollbacks < kMostRollbacks, ExitCode::diverged, "training diverged at update ",
         state_.update + 1, " after ", kMostRollbacks, " rollbacks: ", where);

@@ -13,8 +13,8 @@
 #include "train/batch_prefetch.h"
 #include "train/observer.h"
 #include "train/run_files.h"
-#include "train/step_graphs.h"
 #include "train/train_task.h"
+#include "train/update_executor.h"
 
 namespace fovea {
 
@@ -31,10 +31,6 @@ class Trainer {
   // rollbacks did not help. Throws ExitCode::data if the checkpoint has another identity.
   RunOutcome run();
 
-  // Makes the first update of a new run without writing any file, and throws if it fails.
-  // Afterwards the trainer and its model must not be used for training.
-  void try_update();
-
   const TrainState& state() const { return state_; }
 
  private:
@@ -50,11 +46,6 @@ class Trainer {
   void make_update();
   Step compute();
   static double loss_per_word(const Step& step);
-  StepGraphs::StepResult update_within_memory(const std::vector<PairBatch>& batches, double rate);
-  StepGraphs::StepResult update_in_parts(const std::vector<PairBatch>& batches, double rate);
-  bool reduce_memory(const std::vector<PairBatch>& batches, const char* why, int64_t tries);
-  int64_t part_tokens() const;
-  std::string find_fault(const StepGraphs::StepResult& result) const;
   void record(const Step& step);
   void skip(const Step& step);
   void roll_back(const Step& step);
@@ -90,15 +81,14 @@ class Trainer {
   ParameterStore& store_;
   Observers observers_;
   Optimizer optimizer_;
-  StepGraphs steps_;
+  UpdateExecutor executor_;
   RunFiles files_;
   TrainState state_;
   std::unique_ptr<BatchStream> stream_;
-  std::vector<int64_t> lines_;  // line numbers of the sentences of the current update
+  std::string lines_;  // of the sentences of the current update, see first_lines()
   static constexpr int64_t kNone = -1;
   int64_t save_tried_ = kNone, logged_save_ = kNone;
   std::set<int64_t> expendable_;  // checkpoints to remove after the next save: find_expendable()
-  int64_t releases_ = 0;          // number of times that unused memory was released
   int64_t valid_tokens_ =
       std::numeric_limits<int64_t>::max();  // tokens of a validation batch that fits into memory
   std::chrono::steady_clock::time_point logged_;

@@ -1,12 +1,12 @@
 #include <algorithm>
 #include <cmath>
-#include <new>
 
 #include "base/log.h"
 #include "base/signals.h"
 #include "ops/matmul.h"
 #include "train/checkpoint_average.h"
 #include "train/trainer.h"
+#include "train/within_memory.h"
 
 namespace fovea {
 namespace {
@@ -28,20 +28,18 @@ bool better(const std::string& metric, double value, std::optional<double> best)
 // Measures the model. Halves the batches until memory suffices.
 std::optional<std::vector<MetricValue>> Trainer::measured(const HeldOut& text,
                                                           const ValidOptions& options) {
-  for (valid_tokens_ = std::min(valid_tokens_, part_tokens());; valid_tokens_ /= 2) {
-    std::string why = "out of memory";
-    try {
-      return measure(task_.model, text, options, valid_tokens_, task_.translate, stop_requested);
-    } catch (const Error& error) {
-      if (error.code() != ExitCode::memory || valid_tokens_ < kFewestTokens) throw;
-      why = error.what();
-    } catch (const std::bad_alloc&) {
-      if (valid_tokens_ < kFewestTokens) throw;
-    }
-    steps_.disable_graphs();
+  valid_tokens_ = std::min(valid_tokens_, executor_.part_tokens(state_));
+  const auto attempt = [&] {
+    return measure(task_.model, text, options, valid_tokens_, task_.translate, stop_requested);
+  };
+  return within_memory(attempt, [&](const char* why, int64_t) {
+    if (valid_tokens_ < kFewestTokens) return false;
+    executor_.disable_graphs();
     log_warning("validation with batches of {} tokens: {}; trying half that size",
                 with_commas(valid_tokens_), why);
-  }
+    valid_tokens_ /= 2;
+    return true;
+  });
 }
 
 void Trainer::validate() {
