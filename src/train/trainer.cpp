@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <ctime>
 #include <utility>
 
 #include "base/log.h"
@@ -24,8 +22,10 @@ double per_word(double sum, int64_t words) { return sum / static_cast<double>(wo
 
 Trainer::Trainer(TrainTask task, Observers observers)
     : task_(std::move(task)), options_(task_.options), store_(task_.model.parameters()),
-      observers_(std::move(observers)), optimizer_(store_, options_.optimizer),
-      executor_(task_.model, optimizer_, task_.text, options_, task_.disturb), files_(task_) {}
+      optimizer_(store_, options_.optimizer),
+      executor_(task_.model, optimizer_, task_.text, options_, task_.disturb),
+      reporter_(std::move(observers), options_.train.log_every), files_(task_),
+      validator_(task_, optimizer_, executor_, files_, reporter_) {}
 
 RunOutcome Trainer::run() {
   const PrecisionScope precision(options_.train.precision);
@@ -37,7 +37,7 @@ RunOutcome Trainer::run() {
       return RunOutcome::interrupted;
     }
     if (validation_due()) {
-      validate_or_save();
+      validate();
     } else if (save_due()) {
       save();
       task_.save_requested();  // this save also answers a request
@@ -53,16 +53,21 @@ RunOutcome Trainer::run() {
   return stop_requested() && !state_.finished ? RunOutcome::interrupted : RunOutcome::finished;
 }
 
-// If there is not enough memory for validation, saves the weights before the error ends the run.
-void Trainer::validate_or_save() {
-  within_memory([&] { validate(); },
-                [&](const char*, int64_t) {
-                  save();
-                  return false;
-                });
+// If there is not enough memory, saves the weights before the error ends the run.
+void Trainer::validate() {
+  const auto begin = RunReporter::Clock::now();
+  const bool done = within_memory([&] { return validator_.validate(state_); },
+                                  [&](const char*, int64_t) {
+                                    save();
+                                    return false;
+                                  });
+  if (!done) return;    // the resumed run validates again
+  save_tried_ = kNone;  // an earlier checkpoint of this update does not include the validation
+  reporter_.exclude_time_since(begin);
 }
 
 void Trainer::begin() {
+  const auto now = RunReporter::Clock::now();
   files_.prepare();
   const std::vector<int64_t> updates = files_.checkpoints().numbers();
   const auto restored = restore_newest(files_.checkpoints(), updates, store_, optimizer_,
@@ -73,8 +78,8 @@ void Trainer::begin() {
                                           restored ? restored->path : "");
   find_expendable();
   optimizer_.freeze(task_.frozen);
-  for (auto& observer : observers_) observer->began(state_);
-  logged_ = std::chrono::steady_clock::now();
+  reporter_.began(state_);
+  reporter_.exclude_time_since(now);
 }
 
 int64_t Trainer::updates_in_all() const {
@@ -84,11 +89,6 @@ int64_t Trainer::updates_in_all() const {
       std::max<int64_t>(0, (loop.epochs - state_.epoch) * stream_->batches() - state_.batch);
   const int64_t all = state_.update + (batches + loop.accumulate - 1) / loop.accumulate;
   return loop.updates > 0 ? std::min(all, loop.updates) : all;
-}
-
-int64_t Trainer::epoch_of_last_update() const {
-  const bool ended = state_.update > 0 && state_.epoch_ended == state_.update;
-  return ended ? state_.epoch : state_.epoch + 1;
 }
 
 bool Trainer::validation_due() const {
@@ -151,51 +151,18 @@ Trainer::Step Trainer::compute() {
 
 void Trainer::record(const Step& step) {
   const BatchCost& cost = step.result.cost;
-  const int64_t t = state_.update + 1, words = cost.words;
-  state_.update = t;
+  ++state_.update;
   state_.finished = false;
   state_.skipped_in_a_row = 0;
-  state_.loss += cost.loss;
-  state_.nll += cost.nll;
-  state_.words += words;
-  state_.guided += cost.guided;
-  state_.guided_words += cost.guided_words;
-  const double norm = per_word(step.result.norm, words);
-  const UpdateReport report{.update = t,
+  const UpdateReport report{.update = state_.update,
                             .updates = updates_in_all(),
-                            .epoch = epoch_of_last_update(),
-                            .loss = per_word(cost.loss, words),
-                            .nll = per_word(cost.nll, words),
+                            .epoch = state_.last_epoch(),
+                            .loss = per_word(cost.loss, cost.words),
+                            .nll = per_word(cost.nll, cost.words),
                             .rate = step.rate,
-                            .norm = norm,
-                            .words = words};
-  for (auto& observer : observers_) observer->updated(report);
-  if (t % options_.train.log_every == 0) log_training(step.rate, norm);
-}
-
-void Trainer::log_training(double rate, double norm) {
-  const auto now = std::chrono::steady_clock::now();
-  const double seconds = std::chrono::duration<double>(now - logged_).count();
-  logged_ = now;
-  MetricsLine metrics{.kind = "train",
-                      .values = {{"loss", per_word(state_.loss, state_.words)},
-                                 {"ppl", std::exp(per_word(state_.nll, state_.words))},
-                                 {"lr", rate},
-                                 {"norm", norm},
-                                 {"skipped", static_cast<double>(state_.skipped)}},
-                      .wall = {{"words_per_s", static_cast<double>(state_.words) / seconds}}};
-  if (state_.guided_words > 0)
-    metrics.values.push_back({"guided", per_word(state_.guided, state_.guided_words)});
-  notify(std::move(metrics));
-  state_.loss = state_.nll = state_.guided = 0;
-  state_.words = state_.guided_words = 0;
-}
-
-void Trainer::notify(MetricsLine metrics) {
-  metrics.update = state_.update;
-  metrics.epoch = epoch_of_last_update();
-  metrics.wall.push_back({"time", static_cast<double>(std::time(nullptr))});
-  for (auto& observer : observers_) observer->measured(metrics);
+                            .norm = per_word(step.result.norm, cost.words),
+                            .words = cost.words};
+  reporter_.updated(state_, report, cost);
 }
 
 void Trainer::skip(const Step& step) {
@@ -238,7 +205,7 @@ void Trainer::restart_from(const RestoredCheckpoint& good, const Step& step) {
   log_warning("{}: {}rolled back to update {}, learning rate × {}", step.fault,
               good.skipped.empty() ? "" : good.skipped + "; ", state.update, state.rate_factor);
   state_ = state;
-  for (auto& observer : observers_) observer->began(state_);
+  reporter_.began(state_);
   if (save()) files_.remove_after(state_.update);
 }
 
@@ -278,6 +245,18 @@ std::optional<RestoredCheckpoint> Trainer::restore_before_rise(int64_t latest,
     *why_not = "the checkpoints from before the rise are damaged";
     return {};
   }
+}
+
+void Trainer::finish() {
+  if (state_.finished) {
+    log_info("training has already finished at update {}; nothing is left to do",
+             with_commas(state_.update));
+    return;
+  }
+  state_.finished = validator_.finish(state_);
+  if (!state_.finished && save_tried_ == state_.update) return;
+  state_.asked = !state_.finished;
+  save();
 }
 
 }  // namespace fovea

@@ -11,10 +11,11 @@
 #include <vector>
 
 #include "train/batch_prefetch.h"
-#include "train/observer.h"
 #include "train/run_files.h"
+#include "train/run_reporter.h"
 #include "train/train_task.h"
 #include "train/update_executor.h"
+#include "train/validator.h"
 
 namespace fovea {
 
@@ -55,43 +56,32 @@ class Trainer {
   std::vector<int64_t> scheduled_checkpoints(int64_t latest) const;
   void find_expendable();
   void remove_expendable();
-  void log_training(double rate, double norm);
 
   bool at_the_end() const { return fovea::at_the_end(options_, state_); }
   // The update at which train.updates or train.epochs end the run. For epochs this is an estimate,
   // because the number of batches per epoch varies slightly. 0: neither of them is set.
   int64_t updates_in_all() const;
-  int64_t epoch_of_last_update() const;  // from 1
   bool validation_due() const;
   bool save_due();
   bool save_asked();
   void validate();
-  void validate_or_save();
-  std::optional<std::vector<MetricValue>> measured(const HeldOut& text,
-                                                   const ValidOptions& options);
-  void keep_if_best(const std::vector<MetricValue>& values);
   bool save();
   void finish();
-  void average();
-  bool test();
-  void notify(MetricsLine metrics);
 
   TrainTask task_;
   const TrainOptions& options_;
   ParameterStore& store_;
-  Observers observers_;
   Optimizer optimizer_;
   UpdateExecutor executor_;
+  RunReporter reporter_;
   RunFiles files_;
+  Validator validator_;
   TrainState state_;
   std::unique_ptr<BatchStream> stream_;
   std::string lines_;  // of the sentences of the current update, see first_lines()
   static constexpr int64_t kNone = -1;
   int64_t save_tried_ = kNone, logged_save_ = kNone;
   std::set<int64_t> expendable_;  // checkpoints to remove after the next save: find_expendable()
-  int64_t valid_tokens_ =
-      std::numeric_limits<int64_t>::max();  // tokens of a validation batch that fits into memory
-  std::chrono::steady_clock::time_point logged_;
 };
 
 }  // namespace fovea

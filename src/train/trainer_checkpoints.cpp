@@ -84,7 +84,7 @@ bool Trainer::save() {
     roll_back({.fault = "weight " + p->name + " is not finite"});
     return false;  // the rollback has saved
   }
-  for (auto& observer : observers_) observer->saving();
+  reporter_.saving();
   const bool saved = files_.try_write(state_, [&] {
     write_checkpoint(files_.checkpoints().path(state_.update), {state_, task_.identity}, store_,
                      optimizer_);
