@@ -43,7 +43,7 @@ TEST(DataTest, FilesAreMissedBeforeAnythingIsDone) {
   options.data.root.clear();
   const std::string here = message_of(ExitCode::files, [&] { check_files(options); });
   EXPECT_NE(here.find(std::filesystem::current_path().string()), here.npos) << here;
-  EXPECT_NE(here.find("--data DIR"), here.npos) << here;
+  EXPECT_NE(here.find("`data` DIR"), here.npos) << here;
 
   options.data.root = folder / "";
   options.data.valid_source = {"wide.de"};
@@ -65,7 +65,7 @@ TEST(DataTest, AModelIsNotReplacedUnasked) {
   save_model(at, model, make_model(model, 1)->parameters());
   const std::string lone = message_of(ExitCode::usage, [&] { check_directory(at, model); });
   EXPECT_NE(lone.find("no checkpoint"), lone.npos) << lone;
-  EXPECT_NE(lone.find("--restart"), lone.npos) << lone;
+  EXPECT_NE(lone.find("`restart`"), lone.npos) << lone;
 
   folder.write("model/checkpoints/checkpoint-00000003.safetensors", "");
   ModelConfig now = model;
