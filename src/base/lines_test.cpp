@@ -291,7 +291,7 @@ TEST(Output, WritesLinesAndFlushes) {
   EXPECT_EQ(read_file(folder / "o").size(), 200'004u);
 }
 
-TEST(Lines, ReportThatAWriterPauses) {
+TEST(Lines, ReportThatTheWriterPauses) {
   const TemporaryFolder folder;
   const std::string path = folder / "fifo";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);

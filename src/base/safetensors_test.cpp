@@ -251,7 +251,7 @@ TEST(Safetensors, WritesTheGoldenBytes) {
             std::string("\x08\0\0\0\0\0\0\0{}      ", 16));
 }
 
-// A small model with many kinds of tensors. Its bytes are those of a static buffer.
+// A small model with tensors of many types. Their data is the same static buffer.
 std::string tiny_model() {
   static const std::vector<std::byte> zeros(4096, std::byte{7});
   const std::span<const std::byte> all(zeros);

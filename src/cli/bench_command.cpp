@@ -84,9 +84,8 @@ void print(const Json& json, const BenchOptions& options) {
     fmt::print("{:<22} {}\n", label_of_key(key), readable_value(key, value));
 }
 
-// Median, minimum and maximum of `repeats` results of measure(). Progress appears only on
-// terminals:
-// logs of measurements are read by programs.
+// Median, minimum and maximum of `repeats` results of measure(). Shows progress only on terminals,
+// because programs read logs of measurements.
 template <class Measure>
 std::vector<double> repeated(int64_t repeats, Measure measure) {
   std::optional<Progress> progress;

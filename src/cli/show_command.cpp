@@ -10,6 +10,7 @@
 #include "cli/input_warnings.h"
 #include "cli/model_options.h"
 #include "cli/picture_files.h"
+#include "decode/model_capabilities.h"
 #include "decode/translator.h"
 #include "explain/attention_figure.h"
 #include "explain/intervention_words.h"
@@ -122,7 +123,9 @@ AttendedPair attend(const ShowCommand& c, const ModelBundle& bundle) {
   given.target.push_back(kEos);
   check_steps(options.what_if, given.target.size());
   const Model& model = found.altered ? *found.altered : *bundle.model;
-  given.maps = model.attention({source.ids, source.offsets}, {target.ids, target.offsets}).front();
+  given.maps = attentive(model)
+                   .attention({source.ids, source.offsets}, {target.ids, target.offsets})
+                   .front();
   return given;
 }
 

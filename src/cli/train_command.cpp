@@ -172,7 +172,7 @@ void dry_run(TrainOptions options, const TrainCommand& command) {
   log_info("creating the model");
   const auto model = make_model(options.model, options.train.seed, ElementType::f32, device);
   model->parameters().allocate_gradients();
-  warn_unless_empty(doubt_of_size(model->parameters().size(), data.train));
+  warn_unless_empty(warning_about_size(model->parameters().size(), data.train));
   if (options.vectors.given()) take_vectors(options, data.source, data.target, model->parameters());
   const CostEstimate found = estimate(*model, data.train, options);
   fmt::print("{}{}", estimate_text(found, options), ways_to_shorten(found, options, device));
@@ -240,7 +240,7 @@ void train(const TrainCommand& command, bool threads_given) {
   check(!command.directory.empty() || command.dry_run, ExitCode::usage,
         "name the model directory with -o MODEL_DIR");
   check_files(options);
-  warn_unless_empty(doubt_of_files(options.data));
+  warn_unless_empty(warning_about_files(options.data));
   if (options.train.threads > 0 && !threads_given)
     omp_set_num_threads(static_cast<int>(options.train.threads));
   if (command.dry_run) return dry_run(options, command);

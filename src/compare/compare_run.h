@@ -6,7 +6,7 @@
 
 namespace fovea {
 
-// Everything that `fovea compare` needs to compare models.
+// The options of `fovea compare`.
 struct CompareSetup {
   std::string file, directory, data, precision, device = "cpu";
   std::vector<std::string> assignments, only;
@@ -17,8 +17,8 @@ struct CompareSetup {
   bool dry_run = false, threads_given = false;
 };
 
-// Trains the variants of a comparison file and measures them, and writes the report after each.
-// Resumes what an earlier call has left. Throws Exit::diverged at the end if a model diverged.
+// Trains and measures the variants of a comparison file, and writes the report after each. Resumes
+// an earlier run. Throws ExitCode::diverged at the end if a model diverged.
 void run_comparison(CompareSetup setup);
 
 }  // namespace fovea

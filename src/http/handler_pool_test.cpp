@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-// One thread, which is busy until `go` counts down.
+// A pool with one thread, which is busy until `go` counts down.
 struct Busy {
   explicit Busy(size_t capacity) : pool(1, capacity) {
     std::latch begun(1);
@@ -53,7 +53,7 @@ TEST(HandlerPool, HasACapacityAndSurvivesExceptions) {
   done.wait();
 }
 
-TEST(HandlerPool, StopDiscardsWhatWaits) {
+TEST(HandlerPool, StopDiscardsWaitingJobs) {
   Busy busy(1 << 20);
   const auto held = std::make_shared<int>();
   EXPECT_TRUE(busy.pool.add("a", [held] { FAIL(); }));

@@ -27,7 +27,7 @@ class TrainingRun : public TrainingHistory {
 
   News news() const override {
     const MetricsTail::News read = metrics_.read();
-    News news{.restarted = read.anew};
+    News news{.restarted = read.replaced};
     for (const MetricsLine& line : read.lines) {
       news.lines.push_back({line.kind, line.update, {}});
       for (const MetricValue& metric : line.values)

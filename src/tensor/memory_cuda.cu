@@ -16,12 +16,12 @@ constexpr std::size_t kStaging = std::size_t{16} << 20;
 constexpr int kThreads = 256;
 
 // Pinned host memory. Uploads wait here while the host continues.
-struct Staging {
+struct StagingBuffer {
   std::byte* start = nullptr;
   std::size_t used = 0;
   cudaStream_t stream = nullptr;
 
-  Staging() {
+  StagingBuffer() {
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cannot create a stream");
     check_cuda(cudaMallocHost(&start, kStaging), "cannot allocate pinned memory");
   }
@@ -38,9 +38,9 @@ struct Staging {
 };
 
 // Never destroyed: tensors in static storage may outlive it.
-Staging& staging(Cuda on) {
+StagingBuffer& staging(Cuda on) {
   check_cuda(cudaSetDevice(on.index), "cannot select the device");
-  static Staging* const only = new Staging;
+  static StagingBuffer* const only = new StagingBuffer;
   return *only;
 }
 

@@ -216,7 +216,7 @@ std::optional<RestoredCheckpoint> restore_newest(const FileSeries& series,
       restored.skipped = skipped;
       return restored;
     } catch (const Error& error) {
-      if (error.code() == ExitCode::data) throw;  // not damaged: of another run, or edited by hand
+      if (error.code() == ExitCode::data) throw;  // of another run, or edited by hand
       if (!skipped.empty()) skipped += "; ";
       skipped +=
           fmt::format("skipped update {}: {}", updates.back(), reason_without_path(error, path));

@@ -19,16 +19,16 @@ const std::vector<MetricsLine> kLog = {
      .wall = {{"time", 86400.0 * 365}}},
 };
 
-TEST(CardTest, TheBestIsWhatBecameTheModel) {
+TEST(CardTest, TheBestResultIsThatOfTheModel) {
   const TrainingFigures by_ppl = figures_of(kLog, "ppl"), by_bleu = figures_of(kLog, "bleu");
-  EXPECT_EQ(by_ppl.best->update, 20);  // the average is not better, only as good
+  EXPECT_EQ(by_ppl.best->update, 20);  // the average is equal to it, not better
   EXPECT_EQ(by_bleu.best->update, 10);
   EXPECT_EQ(by_ppl.update, 30);
   EXPECT_EQ(summary_of(by_ppl, "ppl"), "best ppl 7.0000 at update 20, test bleu 12.35");
   EXPECT_EQ(summary_of(figures_of({}, "ppl"), "ppl"), "");
 }
 
-TEST(CardTest, SaysWhatWasTrainedOnWithoutFolders) {
+TEST(CardTest, NamesTheTrainingFilesWithoutFolders) {
   TrainOptions options;
   options.data.root = "/places/somebody";
   options.data.train_source = {"secret/a|b.en", "c.en"};
@@ -48,7 +48,7 @@ TEST(CardTest, SaysWhatWasTrainedOnWithoutFolders) {
     EXPECT_EQ(text.find(hidden), text.npos) << hidden << "\n" << text;
 }
 
-TEST(CardTest, AnExampleThatTheModelShouldKnow) {
+TEST(CardTest, TheExampleIsASafeSentenceOfTheText) {
   TrainData data;
   EXPECT_EQ(example_sentence(data), "A sentence.");
   data.test.sources = {"The cat sleeps on the table."};
@@ -62,7 +62,7 @@ TEST(CardTest, AnExampleThatTheModelShouldKnow) {
   EXPECT_EQ(example_sentence(data), line + ".");
 }
 
-TEST(CardTest, OfAModelThatClassifies) {
+TEST(CardTest, DescribesAClassifier) {
   TrainOptions options;
   options.data.task = TaskKind::classify;
   options.data.train = {"a/train.txt"};
@@ -82,7 +82,7 @@ TEST(CardTest, OfAModelThatClassifies) {
   EXPECT_EQ(text.find("beam"), text.npos) << text;
 }
 
-TEST(CardTest, KeepsWhatAPersonWrote) {
+TEST(CardTest, KeepsTextOfTheUser) {
   const samples::Folder folder;
   const TrainOptions options;
   const TrainData data;
@@ -95,7 +95,7 @@ TEST(CardTest, KeepsWhatAPersonWrote) {
   folder.write("README.md", "mine\n");
   write_card(folder.path(), one);
   EXPECT_EQ(samples::slurp(folder / "README.md"), "mine\n");
-  write_card(folder / "none", one);  // a warning
+  write_card(folder / "none", one);  // only logs a warning
 }
 
 }  // namespace

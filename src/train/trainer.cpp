@@ -369,7 +369,7 @@ bool Trainer::undo_rise(const Step& step) {
   Step rise = step;
   rise.fault = fmt::format("loss {:.3f} is too high: {} updates above {:.3f}, the mean is {:.3f}",
                            loss_per_word(step), watch.high, watch.limit(), watch.mean);
-  // The update before the first high loss looked good, but it had already spoilt the weights.
+  // The update before the first high loss looked good, but its weights were already bad.
   std::string why_not;
   const auto good = restore_before_rise(state_.update - watch.high, &why_not);
   if (!good) {

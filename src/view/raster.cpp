@@ -13,14 +13,14 @@
 namespace fovea {
 namespace {
 
-constexpr double kLongestSide = 32'000;  // cairo's images end at 32,767 pixels
+constexpr double kLongestSide = 32'000;  // the maximum size of cairo's images is 32,767 pixels
 
 // Note [A library on demand]
-// librsvg brings some fifty libraries along. Linked, they would be loaded by every command, and
-// their headers needed by everyone who builds Fovea; so it is loaded when a picture is asked for.
-// What follows is the part of its interface that is used, and cairo's (librsvg-2.so.2 since 2.52,
-// libcairo.so.2): C functions whose types have not changed since then and must not within these
-// names.
+// librsvg depends on about fifty libraries. If the program were linked with it, each command would
+// load them, and each build would need their headers. So the program loads it only for PNG
+// pictures. The declarations below are the used part of its interface and of cairo's
+// (librsvg-2.so.2 since 2.52, libcairo.so.2). They are C functions, whose types cannot change under
+// these names.
 struct Rectangle {
   double x, y, width, height;
 };
@@ -39,7 +39,7 @@ void* opened() {
   return found;
 }
 
-// The functions by what they do here.
+// The functions, with short names.
 struct Library {
   void* handle = opened();  // never closed: GLib cannot be unloaded
 
@@ -63,7 +63,7 @@ struct Library {
   End end_brush = symbol<End>("cairo_destroy");
   Write write = symbol<Write>("cairo_surface_write_to_png_stream");
 
-  // dlsym looks through the libraries that this one needs as well: cairo and GObject.
+  // dlsym also searches the libraries that librsvg depends on: cairo and GObject.
   template <class Function>
   Function symbol(const char* name) const {
     void* const found = dlsym(handle, name);
@@ -85,7 +85,7 @@ void check_done(bool done, const GlibError* error) {
         "librsvg: ", error && error->message ? error->message : "no reason");
 }
 
-// Called by cairo, which is C: nothing may be thrown.
+// A callback of cairo, which is written in C: it must not throw.
 int append(void* bytes, const unsigned char* data, unsigned count) {
   try {
     static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), count);
