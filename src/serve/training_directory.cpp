@@ -20,8 +20,8 @@ class TrainingRun : public TrainingHistory {
       : spec_(spec), device_(device), metrics_(spec.directory + "/metrics.jsonl") {
     std::error_code error;
     check(fs::exists(spec.directory + "/metrics.jsonl", error), ExitCode::model, spec.directory,
-          "/metrics.jsonl: missing; --run needs a directory of 'fovea train'; ",
-          "use -m for other model directories");
+          "/metrics.jsonl: missing; `run` needs a directory of 'fovea train'; ",
+          "use `model` for other model directories");
     json();  // reports damaged files at the start
   }
 

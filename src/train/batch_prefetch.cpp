@@ -14,7 +14,7 @@ BatchStream::BatchStream(const Corpus& corpus, const BatchOptions& options, int6
     check(batch > 0 && batch < plan_->size(), ExitCode::data, origin, ": state.batch: found ",
           with_commas(batch), ", allowed: 0 to ", with_commas(plan_->size() - 1),
           " (the batches of epoch ", with_commas(epoch),
-          "); remove the file, or start over with --restart");
+          "); remove the file, or start over with `restart`");
   }
   start_prefetch();
 }

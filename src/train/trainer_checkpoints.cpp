@@ -21,7 +21,7 @@ void Trainer::resume(const RestoredCheckpoint& restored) {
   log_info("{}resumed from update {}", before, state_.update);
   if (restored.changed.empty()) return;
   log_warning(
-      "--resume-anyway: {}; the result differs from that of an uninterrupted run; if the text or "
+      "`resume_anyway`: {}; the result differs from that of an uninterrupted run; if the text or "
       "the batches differ, the epoch starts again",
       restored.changed);
   save_tried_ = kNone;  // saves again, because the next run compares with these settings
@@ -42,7 +42,8 @@ void Trainer::check_free_space() const {
                       weights * static_cast<double>(options_.train.average + 2);
   const std::string found = fmt::format("{}: {:.1f} MiB are free", task_.directory, available);
   check(available >= one, ExitCode::files, found, ", a checkpoint needs ",
-        fmt::format("{:.1f}", one), " MiB; free some space, or choose another directory with -o");
+        fmt::format("{:.1f}", one),
+        " MiB; free some space, or choose another directory with `output`");
   if (available < most)
     log_warning(
         "{}, this run needs up to {:.1f} MiB ({} checkpoints of {:.1f}); free some space, or "
