@@ -53,7 +53,6 @@ TEST(InterventionWordsTest, ErrorsNameTheField) {
     EXPECT_EQ(error_of({.force = {bad}}),
               std::string("`force` ") + bad + ": expected STEP=WORD, for example 2=dog");
   EXPECT_TRUE(error_of({.mask_head = {"cross.9.0"}}).starts_with("`mask_head`"));
-  EXPECT_TRUE(error_of({.mask = {"1", "2", "3", "4", "5", "6"}}).starts_with("`mask`"));
 }
 
 }  // namespace
