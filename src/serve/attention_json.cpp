@@ -145,8 +145,7 @@ Json tree(const Vocabulary& target, const Translation& translation) {
 // The score function of the attention; "" if it has none.
 std::string score_of(const ModelConfig& config) {
   const AttentionConfig& a = config.attention;
-  const bool compares = config.type == "recurrent" && a.attends() && a.kind != "window";
-  return compares ? a.score_name() : "";
+  return config.type == "recurrent" && a.has_score() ? a.score_name() : "";
 }
 
 }  // namespace
