@@ -65,6 +65,8 @@ struct Mechanism {
   enum class Query { decoder, sentence } query;  // the state that determines the weights
   enum class Rows { own, same } rows;  // same: all steps have the same weights, drawn once
   std::unique_ptr<Attention> (*make)(const AttentionBuild&);
+  // Bahdanau's s_0 = tanh(W_s x): x is ←h_1, or the tensor "context" of Attention::start().
+  enum class FirstState { encoder, context } first_state = FirstState::encoder;
 };
 
 // All mechanisms and all scores, in the order of documents. A new one is one more row.

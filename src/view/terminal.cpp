@@ -181,7 +181,7 @@ class Map {
     const std::string meaning = "   " + mark + " largest of its row";
     constexpr int kScaleColumns = 25, kMeaningColumns = 24;  // at most
     const bool both = kScaleColumns + kMeaningColumns <= options_.width &&
-                      matrix_.marks.chosen.empty();  // which tell of themselves
+                      !matrix_.marks.has(MatrixSeries::Kind::chosen);  // which tell of themselves
     const int used = kScaleColumns + (both ? kMeaningColumns : 0);
     return "\n" + indent(used) + scale + (both ? meaning : "") + "\n" + mark_legend();
   }

@@ -59,11 +59,12 @@ void expect_decoding(Trial& t, const ModelConfig& config, const testing::Sentenc
   }
   std::vector<double> weights;
   for (const auto& maps : model.attention(s.sources(), s.targets()))
-    for (const AttentionMap& map : maps)
-      for (const auto* numbers : {&map.weights, &map.position, &map.kappa, &map.soft}) {
-        if (map.mechanism == "window" && numbers == &map.weights) continue;  // may be all but 0
-        weights.insert(weights.end(), numbers->begin(), numbers->end());
-      }
+    for (const AttentionMap& map : maps) {
+      if (map.mechanism != "window")  // its weights may be all but 0
+        weights.insert(weights.end(), map.weights.begin(), map.weights.end());
+      for (const NamedSeries& series : map.series)
+        weights.insert(weights.end(), series.values.begin(), series.values.end());
+    }
   t.expect_numbers("attention", weights);
 }
 
