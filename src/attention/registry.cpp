@@ -9,6 +9,7 @@
 #include "attention/additive.h"
 #include "attention/concat.h"
 #include "attention/dot.h"
+#include "attention/fixed.h"
 #include "attention/forward.h"
 #include "attention/general.h"
 #include "attention/global.h"
@@ -205,6 +206,20 @@ const Mechanism kMechanisms[] = {
      [](const AttentionBuild& p) -> AttentionPtr {
        return make<StaticAttention>(p.score(), p.sizes.summary);
      }},
+    {{.name = "fixed",
+      .title = "fixed context",
+      .text = "No attention: every step receives the same summary of the sentence, "
+              "c = tanh(V [→h_S ; ←h_1]).",
+      .paper = "Cho et al. 2014",
+      .note = "This is not attention. Every step receives the same summary of the sentence. The "
+              "marks show the words at which the readings of the encoder end."},
+     Scoring::none,
+     Query::sentence,
+     Rows::own,
+     [](const AttentionBuild& p) -> AttentionPtr {
+       return make<FixedContext>(p.scope, p.sizes.memory, p.sizes.summary);
+     },
+     Mechanism::FirstState::context},
 };
 
 const AttentionInfo kMultiHead = {
