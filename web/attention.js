@@ -43,8 +43,8 @@ export function heads(sentence, kind) {
 export const MEAN = -1;
 export const MAXIMUM = -2;  // over heads
 
-// The distribution from which hard attention chooses one position for each piece, if there is one. A
-// word is the mean of its pieces and hides the choice.
+// The distribution from which hard attention chooses one position for each piece, if there is one.
+// A word is the mean of its pieces and hides the choice.
 export const choices = (sentence) => sentence.series.find((one) => one.kind === 'distribution');
 
 // The choice, adapted to this sentence: a layer or head that it does not have becomes the mean. The

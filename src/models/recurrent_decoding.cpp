@@ -46,8 +46,8 @@ void add_row(AttentionMap& map, const StepValues& step, int64_t i) {
   ++map.rows;
 }
 
-// The context that each word gives if it has all the weight: h_j for most mechanisms. The memory has
-// one sentence.
+// The context that each word gives if it has all the weight: h_j for most mechanisms. The memory
+// has one sentence.
 std::vector<DoubleRow> values_of_words(const Attention& attend, const SourceMemory& memory) {
   const int64_t n = memory.h.rows();
   std::vector<double> one_per_row(static_cast<size_t>(n * n), 0);
