@@ -158,8 +158,8 @@ ModelConfig recurrent(const Sizes& n, const std::string& attention, DecoderForm 
 }
 
 void check_attentions(Family& family, DecoderForm decoder) {
-  for (const std::string attention : {"none", "global", "local-m", "local-p", "hard-argmax",
-                                      "hard-sample", "forward", "window", "static"}) {
+  for (const Mechanism& mechanism : attention_mechanisms()) {
+    const std::string attention = mechanism.about.name;
     const bool chooses =
         attention.starts_with("hard") || attention == "local-p" || attention == "forward";
     const Bar of_products = attention == "window" ? Bar::rough : Bar::products;
