@@ -7,8 +7,8 @@
 #include "decode/model_capabilities.h"
 #include "explain/row_explanation.h"
 #include "http/http_error.h"
+#include "http/json_reply.h"
 #include "serve/attention_json.h"
-#include "serve/json_reply.h"
 #include "text/batch.h"
 
 namespace fovea {
