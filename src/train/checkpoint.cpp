@@ -48,15 +48,6 @@ CheckpointNote read_note(const SafetensorsFile& file) {
   }
 }
 
-// Returns the message without the path, for "skipped update 30: …; skipped update 20: …; resumed
-// from update 10".
-std::string reason_without_path(const Error& error, const std::string& path) {
-  std::string text = error.what();
-  for (size_t at; (at = text.find(path + ": ")) != std::string::npos;)
-    text.erase(at, path.size() + 2);
-  return text;
-}
-
 struct Difference {
   std::string name;
   std::optional<std::string> before, now;  // absent if the identity does not have the name
@@ -200,30 +191,6 @@ RestoredCheckpoint read_checkpoint(const std::string& path, const RunIdentity& i
   if (optimizer.ema()) want(file.find("ema") ? "ema" : "weights", optimizer.ema());
   for (const auto& [to, bytes] : parts) to.assign_bytes(bytes);
   return {.state = adapted(note.state, changes), .path = path, .changed = changed};
-}
-
-std::optional<RestoredCheckpoint> restore_newest(const FileSeries& series,
-                                                 std::vector<int64_t> updates,
-                                                 const ParameterStore& store,
-                                                 const Optimizer& optimizer,
-                                                 const RunIdentity& identity, ResumeMode mode) {
-  if (updates.empty()) return {};
-  std::string skipped;
-  for (; !updates.empty(); updates.pop_back()) {
-    const std::string path = series.path(updates.back());
-    try {
-      RestoredCheckpoint restored = read_checkpoint(path, identity, store, optimizer, mode);
-      restored.skipped = skipped;
-      return restored;
-    } catch (const Error& error) {
-      if (error.code() == ExitCode::data) throw;  // not damaged: of another run, or edited by hand
-      if (!skipped.empty()) skipped += "; ";
-      skipped +=
-          fmt::format("skipped update {}: {}", updates.back(), reason_without_path(error, path));
-    }
-  }
-  fail(ExitCode::model, series.directory(), ": no checkpoint can be read: ", skipped,
-       "; start over with --restart");
 }
 
 std::optional<CheckpointNote> note_of(const std::string& path) {

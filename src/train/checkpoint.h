@@ -59,13 +59,6 @@ RestoredCheckpoint read_checkpoint(const std::string& path, const RunIdentity& i
                                    const ParameterStore& store, const Optimizer& optimizer,
                                    ResumeMode mode = ResumeMode::exact);
 
-// Restores the newest undamaged checkpoint among those of `updates` (ascending). Returns nothing if
-// the list is empty. Throws ExitCode::model if all are damaged, ExitCode::data as
-// read_checkpoint().
-std::optional<RestoredCheckpoint> restore_newest(
-    const FileSeries& series, std::vector<int64_t> updates, const ParameterStore& store,
-    const Optimizer& optimizer, const RunIdentity& identity, ResumeMode mode = ResumeMode::exact);
-
 // Reads the state and the identity of a checkpoint, without its tensors. Returns nothing if the
 // file cannot be read.
 std::optional<CheckpointNote> note_of(const std::string& path);
