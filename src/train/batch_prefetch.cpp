@@ -14,7 +14,7 @@ BatchStream::BatchStream(const Corpus& corpus, const BatchOptions& options, int6
     check(batch > 0 && batch < plan_->size(), ExitCode::data, origin, ": state.batch: found ",
           with_commas(batch), ", allowed: 0 to ", with_commas(plan_->size() - 1),
           " (the batches of epoch ", with_commas(epoch),
-          "); remove the file, or start over with --restart");
+          "); remove the file, or start over with `restart`");
   }
   start_prefetch();
 }
@@ -26,7 +26,7 @@ BatchStream::~BatchStream() {
 
 void BatchStream::start_prefetch() {
   const auto make = [this, plan = plan_, next = next_plan_, epoch = epoch_, batch = batch_] {
-    Prefetched made{.batch = {}, .plan = plan};
+    PrefetchedBatch made{.batch = {}, .plan = plan};
     if (!made.plan && next.valid()) made.plan = next.get();
     if (!made.plan) made.plan = std::make_shared<BatchPlan>(corpus_, options_, epoch);
     made.batch = made.plan->batch(batch);
@@ -40,7 +40,7 @@ void BatchStream::start_prefetch() {
 }
 
 PairBatch BatchStream::next() {
-  Prefetched made = prefetched_.get();
+  PrefetchedBatch made = prefetched_.get();
   plan_ = std::move(made.plan);
   batches_ = plan_->size();
   if (++batch_ == batches_) {

@@ -34,7 +34,7 @@ class BatchStream {
   int64_t batches() const { return batches_; }  // in the epoch of the last batch returned
 
  private:
-  struct Prefetched {
+  struct PrefetchedBatch {
     PairBatch batch;
     std::shared_ptr<const BatchPlan> plan;
   };
@@ -47,7 +47,7 @@ class BatchStream {
   int64_t epoch_, batch_, batches_ = 0;
   Plan plan_;                           // of epoch_; absent at its beginning
   std::shared_future<Plan> next_plan_;  // of epoch_ + 1; valid from the middle of epoch_ on
-  std::future<Prefetched> prefetched_;
+  std::future<PrefetchedBatch> prefetched_;
 };
 
 // The line numbers of the first ten sentences of the batches: "4, 17, 3, …".

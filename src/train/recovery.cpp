@@ -41,7 +41,7 @@ void restart_from(const RestoredCheckpoint& good, const BadUpdate& bad, TrainSta
 }
 
 // Changes the weights only if it returns a checkpoint. `high` is the number of high losses: the
-// update before the first one looked good, but it had already spoilt the weights.
+// update before the first one looked good, but its weights were already bad.
 std::optional<RestoredCheckpoint> restore_before_rise(const RunCheckpoints& checkpoints,
                                                       const TrainState& state, int64_t high,
                                                       std::string* why_not) {

@@ -40,7 +40,7 @@ std::string RunCheckpoints::resume(TrainState& state) {
   log_info("{}resumed from update {}", before, state.update);
   if (!restored->changed.empty()) {
     log_warning(
-        "--resume-anyway: {}; the result differs from that of an uninterrupted run; if the text or "
+        "`resume_anyway`: {}; the result differs from that of an uninterrupted run; if the text or "
         "the batches differ, the epoch starts again",
         restored->changed);
     forget_save();  // saves again, because the next run compares with these settings
@@ -64,14 +64,14 @@ std::optional<RestoredCheckpoint> RunCheckpoints::restore_newest(std::vector<int
       parameters_changed();
       return restored;
     } catch (const Error& error) {
-      if (error.code() == ExitCode::data) throw;  // not damaged: of another run, or edited by hand
+      if (error.code() == ExitCode::data) throw;  // of another run, or edited by hand
       if (!skipped.empty()) skipped += "; ";
       skipped +=
           fmt::format("skipped update {}: {}", updates.back(), reason_without_path(error, path));
     }
   }
   check(skipped.empty(), ExitCode::model, files.directory(),
-        ": no checkpoint can be read: ", skipped, "; start over with --restart");
+        ": no checkpoint can be read: ", skipped, "; start over with `restart`");
   return {};
 }
 
@@ -95,7 +95,8 @@ void RunCheckpoints::check_free_space() const {
                       weights * static_cast<double>(task_.options.train.average + 2);
   const std::string found = fmt::format("{}: {:.1f} MiB are free", task_.directory, available);
   check(available >= one, ExitCode::files, found, ", a checkpoint needs ",
-        fmt::format("{:.1f}", one), " MiB; free some space, or choose another directory with -o");
+        fmt::format("{:.1f}", one),
+        " MiB; free some space, or choose another directory with `output`");
   if (available < most)
     log_warning(
         "{}, this run needs up to {:.1f} MiB ({} checkpoints of {:.1f}); free some space, or "

@@ -92,7 +92,7 @@ PreparedRun prepare(const TrainingRun& run, const TrainOptions& options, const T
   made.model->parameters().allocate_gradients();
   if (fresh && !options.train.from.empty()) start_from(options.train.from, data, *made.model);
   const VectorOptions& vectors = options.vectors;
-  // A run that resumes must still know which rows are frozen.
+  // A resumed run needs the frozen rows, too.
   if (vectors.given() && (fresh || vectors.frozen))
     made.first = take_vectors(options, data.source, data.target, made.model->parameters());
   return made;
@@ -137,7 +137,7 @@ RunEnd train_model(const TrainingRun& run, const TrainData& data, const HeldOut&
   PreparedRun made = prepare(run, options, data, fresh);
   Model& model = *made.model;
   log_info("{} parameters", with_commas(model.parameters().size()));
-  const std::string doubt = doubt_of_size(model.parameters().size(), data.train);
+  const std::string doubt = warning_about_size(model.parameters().size(), data.train);
   if (!doubt.empty()) log_warning("{}", doubt);
   if (run.remove_earlier) {
     try_first_update(options, data, made);
