@@ -5,7 +5,7 @@
 
 #include "base/files.h"
 #include "ops/matmul.h"
-#include "train/checkpoint_average.h"
+#include "train/checkpoint.h"
 #include "train/numbered_files.h"
 #include "train/training_metrics.h"
 

@@ -9,6 +9,7 @@
 
 #include "base/crc32c.h"
 #include "base/log.h"
+#include "models/model_directory.h"
 
 namespace fovea {
 namespace {
@@ -119,6 +120,20 @@ TrainState adapted(TrainState state, const std::vector<Difference>& changes) {
   return state;
 }
 
+// Reads a model file, which has one tensor per parameter instead of a flat one.
+std::vector<float> read_named(const SafetensorsFile& file, const ParameterStore& store) {
+  const BorrowedValues own(store, store.values());  // restored at the end
+  load_parameters(file, store);
+  const float* values = store.values().data<float>();
+  return {values, values + store.size()};
+}
+
+std::vector<float> read_any(const std::string& path, const ParameterStore& store) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  const bool flat = file.metadata().contains(kLayoutKey);
+  return flat ? read_weights(path, store) : read_named(file, store);
+}
+
 }  // namespace
 
 std::string difference(const RunIdentity& saved, const RunIdentity& now) {
@@ -201,11 +216,6 @@ std::optional<CheckpointNote> note_of(const std::string& path) {
   }
 }
 
-std::optional<CheckpointNote> newest_note(const FileSeries& series) {
-  const std::vector<int64_t> numbers = series.numbers();
-  return numbers.empty() ? std::nullopt : note_of(series.path(numbers.back()));
-}
-
 void write_weights(const std::string& path, const ParameterStore& store) {
   SafetensorsWriter writer;
   const Tensor values = store.values().to(Cpu{});
@@ -214,8 +224,6 @@ void write_weights(const std::string& path, const ParameterStore& store) {
   writer.set_metadata(kLayoutKey, layout_of(store));
   writer.write(path);
 }
-
-bool is_flat(const SafetensorsFile& file) { return file.metadata().contains(kLayoutKey); }
 
 std::vector<float> read_weights(const std::string& path, const ParameterStore& store) {
   const SafetensorsFile file = SafetensorsFile::open(path);
@@ -226,6 +234,16 @@ std::vector<float> read_weights(const std::string& path, const ParameterStore& s
   std::vector<float> values(static_cast<size_t>(store.size()));
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
+}
+
+Tensor mean_weights(const std::vector<std::string>& paths, const ParameterStore& store) {
+  std::vector<double> sums(static_cast<size_t>(store.size()), 0.0);
+  for (const std::string& path : paths) {
+    const std::vector<float> weights = read_any(path, store);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += weights[i];
+  }
+  for (double& sum : sums) sum /= static_cast<double>(paths.size());
+  return Tensor::of({store.size()}, sums, store.type(), store.device());
 }
 
 }  // namespace fovea

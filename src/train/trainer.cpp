@@ -10,11 +10,6 @@
 #include "train/within_memory.h"
 
 namespace fovea {
-namespace {
-
-double per_word(double sum, int64_t words) { return sum / static_cast<double>(words); }
-
-}  // namespace
 
 Trainer::Trainer(TrainTask task, Observers observers)
     : task_(std::move(task)), options_(task_.options), store_(task_.model.parameters()),
@@ -58,10 +53,13 @@ void Trainer::make_update() {
   const BatchCost& cost = step.result.cost;
   if (!step.fault.empty()) {
     if (skip_update({step.fault, lines_}, checkpoints_, state_)) restart();
-  } else if (undo_rise(per_word(cost.loss, cost.words), lines_, checkpoints_, state_)) {
+  } else if (undo_rise(cost.loss / static_cast<double>(cost.words), lines_, checkpoints_, state_)) {
     restart();
   } else {
-    record(step);
+    ++state_.update;
+    state_.finished = false;
+    state_.skipped_in_a_row = 0;
+    reporter_.updated(state_, step.result, step.rate, updates_in_all());
   }
 }
 
@@ -79,22 +77,6 @@ Trainer::Step Trainer::compute() {
   state_.batch = stream_->batch();
   if (state_.epoch != epoch) state_.epoch_ended = t;
   return step;
-}
-
-void Trainer::record(const Step& step) {
-  const BatchCost& cost = step.result.cost;
-  ++state_.update;
-  state_.finished = false;
-  state_.skipped_in_a_row = 0;
-  const UpdateReport report{.update = state_.update,
-                            .updates = updates_in_all(),
-                            .epoch = state_.last_epoch(),
-                            .loss = per_word(cost.loss, cost.words),
-                            .nll = per_word(cost.nll, cost.words),
-                            .rate = step.rate,
-                            .norm = per_word(step.result.norm, cost.words),
-                            .words = cost.words};
-  reporter_.updated(state_, report, cost);
 }
 
 // The update at which train.updates or train.epochs end the run. For epochs this is an estimate,

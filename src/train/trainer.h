@@ -40,7 +40,6 @@ class Trainer {
   void begin();
   void make_update();
   Step compute();
-  void record(const Step& step);
   int64_t updates_in_all() const;
   bool validation_due() const;
   void validate();
