@@ -30,7 +30,7 @@ ModelBundle package_of(const std::string& type) {
   return {"", config, make_model(config, 1), words, words};
 }
 
-class Kept : public TrainingHistory {
+class KeptHistory : public TrainingHistory {
  public:
   MetricsTail::News news() const override { return std::exchange(next, {}); }
   std::vector<int64_t> updates() const override { return kept; }
@@ -46,8 +46,8 @@ class Kept : public TrainingHistory {
   bool goes_on = true;
 };
 
-struct Asked {
-  explicit Asked(ServiceOptions options = {}, BatcherOptions batches = {})
+struct ServiceUnderTest {
+  explicit ServiceUnderTest(ServiceOptions options = {}, BatcherOptions batches = {})
       : service(std::move(options), batches,
                 {std::make_shared<ServedModel>("wide", "en", "de", package_of("transformer"), run),
                  std::make_shared<ServedModel>("deep", "de", "en", package_of("recurrent"))}) {}
@@ -73,12 +73,12 @@ struct Asked {
     return Json::parse(reply.body);
   }
 
-  std::shared_ptr<Kept> run = std::make_shared<Kept>();
+  std::shared_ptr<KeptHistory> run = std::make_shared<KeptHistory>();
   Service service;
 };
 
 TEST(Inside, ExplainsARow) {
-  Asked s;
+  ServiceUnderTest s;
   const Json told = s.post(
       "/v1/explain",
       {{"q", "the dog sees snow"}, {"kind", "encoder"}, {"layer", 1}, {"head", 1}, {"row", 2}});
@@ -99,7 +99,7 @@ TEST(Inside, ExplainsARow) {
 }
 
 TEST(Inside, RejectsMissingRowsAndLayers) {
-  Asked s;
+  ServiceUnderTest s;
   const auto error = [&](Json more) -> std::string {
     Json body{{"q", "the dog"}};
     body.update(more);
@@ -118,7 +118,7 @@ TEST(Inside, RejectsMissingRowsAndLayers) {
 }
 
 TEST(Inside, FindsNeighbours) {
-  Asked s;
+  ServiceUnderTest s;
   const Json found = s.post("/v1/neighbours", {{"words", {"dog", "zebra", "dog"}}, {"count", 2}});
   ASSERT_EQ(found["words"].size(), 1u);
   ASSERT_EQ(found["words"][0]["neighbours"].size(), 2u);
@@ -135,7 +135,7 @@ TEST(Inside, FindsNeighbours) {
 }
 
 TEST(Inside, GivesPositions) {
-  Asked s;
+  ServiceUnderTest s;
   const auto ask = [&](const std::string& query) {
     return s.ask("GET", "/v1/positions", query, "");
   };
@@ -149,7 +149,7 @@ TEST(Inside, GivesPositions) {
 }
 
 TEST(Inside, DescribesTheTraining) {
-  Asked s;
+  ServiceUnderTest s;
   const auto told = Json::parse(s.ask("GET", "/v1/training", "source=en&target=de", "").body);
   EXPECT_EQ(told["updates"], Json({0, 10}));
   EXPECT_EQ(told["curves"]["train"], Json({{"loss", Json::array({Json::array({5, 2.5})})}}));
@@ -172,7 +172,7 @@ TEST(Inside, DescribesTheTraining) {
 
 // The answer includes new data of a running training, and reports data that the run has deleted.
 TEST(Inside, FollowsATraining) {
-  Asked s;
+  ServiceUnderTest s;
   const auto json = [&] {
     return Json::parse(s.ask("GET", "/v1/training", "source=en&target=de", "").body);
   };
@@ -181,7 +181,7 @@ TEST(Inside, FollowsATraining) {
   EXPECT_EQ(first["running"], true);
   s.run->goes_on = false;
   EXPECT_EQ(json()["running"], false);
-  s.run->next.lines = {{"train", 20, {{"loss", 1.5}}}, {"test", 20, {{"bleu", 31.0}}}};
+  s.run->next.lines = {{"train", 20, 0, {{"loss", 1.5}}}, {"test", 20, 0, {{"bleu", 31.0}}}};
   s.run->kept = {10, 20};
   Json more = json();
   EXPECT_EQ(more["updates"], Json({10, 20}));
@@ -208,7 +208,7 @@ const std::vector<std::array<std::string, 4>> kWays = {
 
 TEST(Inside, EveryAnswerWaitsInTheQueue) {
   for (const auto& way : kWays) {
-    Asked s({}, {.queue_tokens = 3 * kAloneCost});
+    ServiceUnderTest s({}, {.queue_tokens = 3 * kAloneCost});
     const auto send = [&] { return s.send(way[0], way[1], way[2], way[3]); };
     std::vector<std::shared_ptr<HeldExchange>> asked;
     for (int i = 0; i < 4; ++i) asked.push_back(send());
@@ -223,9 +223,9 @@ TEST(Inside, EveryAnswerWaitsInTheQueue) {
 
 TEST(Inside, EveryAnswerHasADeadlineAndNeedsAClient) {
   for (const auto& [method, path, query, body] : kWays) {
-    Asked late({.timeout = milliseconds(-1)});
+    ServiceUnderTest late({.timeout = milliseconds(-1)});
     EXPECT_EQ(late.ask(method, path, query, body).status, 504) << path;
-    Asked s;
+    ServiceUnderTest s;
     const auto held = s.send(method, path, query, body);
     held->left = true;
     while (s.service.batcher().work(milliseconds(0))) continue;
@@ -235,7 +235,7 @@ TEST(Inside, EveryAnswerHasADeadlineAndNeedsAClient) {
 
 TEST(Inside, AtMostOneAnswerIsComputedBetweenTwoBatches) {
   for (const auto& [method, path, query, body] : kWays) {
-    Asked s;
+    ServiceUnderTest s;
     std::vector<std::shared_ptr<HeldExchange>> asked;
     for (int i = 0; i < 3; ++i) asked.push_back(s.send(method, path, query, body));
     const auto translation =

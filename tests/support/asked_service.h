@@ -24,8 +24,8 @@ inline ServiceOptions options() {
 }
 
 // A service whose models say what they read, and what it answers.
-struct Asked {
-  explicit Asked(ServiceOptions o = options(), BatcherOptions batches = {})
+struct ServiceUnderTest {
+  explicit ServiceUnderTest(ServiceOptions o = options(), BatcherOptions batches = {})
       : service(std::move(o), batches, {echo_model("en", "de"), echo_model("de", "en")}) {}
 
   HttpReply ask(const std::string& method, const std::string& path, const std::string& body = "",
