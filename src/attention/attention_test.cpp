@@ -90,10 +90,10 @@ AttentionConfig config_of(const std::string& kind, const std::string& score) {
 // Every mechanism with every score, or with none if it uses none.
 std::vector<AttentionConfig> all_configs() {
   std::vector<AttentionConfig> all;
-  for (const Mechanism& mechanism : attention_mechanisms()) {
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) {
     const std::string kind = mechanism.about.name;
     if (kind == "none") continue;
-    if (mechanism.scoring == Mechanism::Scoring::none)
+    if (mechanism.scoring == AttentionMechanism::ScoreUse::none)
       all.push_back(config_of(kind, "auto"));
     else
       for (const AttentionInfo& score : attention_scores())

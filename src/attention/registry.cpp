@@ -38,9 +38,9 @@ namespace {
 
 using ScorePtr = std::unique_ptr<ScoreFunction>;
 using AttentionPtr = std::unique_ptr<Attention>;
-using Scoring = Mechanism::Scoring;
-using Query = Mechanism::Query;
-using Rows = Mechanism::Rows;
+using ScoreUse = AttentionMechanism::ScoreUse;
+using Query = AttentionMechanism::Query;
+using Rows = AttentionMechanism::Rows;
 
 template <class Made, class... Args>
 auto make(Args&&... args) {
@@ -97,13 +97,13 @@ const ScoreEntry kScores[] = {
      }},
 };
 
-const Mechanism kMechanisms[] = {
+const AttentionMechanism kMechanisms[] = {
     {{.name = "none",
       .title = "no attention",
       .text = "The decoder starts from the last encoder state and receives nothing else about the "
               "sentence. There are no weights.",
       .paper = "Sutskever et al. 2014"},
-     Scoring::none,
+     ScoreUse::none,
      Query::sentence,
      Rows::own,
      [](const AttentionBuild&) -> AttentionPtr { return nullptr; }},
@@ -112,7 +112,7 @@ const Mechanism kMechanisms[] = {
       .text = "The decoder attends to all words, with new weights at each step.",
       .paper = "Bahdanau et al. 2015",
       .note = "The weights of all source words are computed again at each step."},
-     Scoring::score,
+     ScoreUse::score,
      Query::decoder,
      Rows::own,
      [](const AttentionBuild& p) -> AttentionPtr { return make<GlobalAttention>(p.score()); }},
@@ -122,7 +122,7 @@ const Mechanism kMechanisms[] = {
       .paper = "Luong et al. 2015",
       .note = "The window moves by one word at each step.",
       .settings = {"window"}},
-     Scoring::score,
+     ScoreUse::score,
      Query::decoder,
      Rows::own,
      [](const AttentionBuild& p) -> AttentionPtr {
@@ -137,7 +137,7 @@ const Mechanism kMechanisms[] = {
               "The curve is the Gaussian factor: less weight farther from p. The weights sum to "
               "less than 1.",
       .settings = {"window", "attention_size"}},
-     Scoring::score,
+     ScoreUse::score,
      Query::decoder,
      Rows::own,
      [](const AttentionBuild& p) -> AttentionPtr {
@@ -150,7 +150,7 @@ const Mechanism kMechanisms[] = {
       .text = "Each step attends to the one word with the highest score.",
       .paper = "after Xu et al. 2015",
       .note = "One piece is chosen. The outlines show the distribution behind the choice."},
-     Scoring::score,
+     ScoreUse::score,
      Query::decoder,
      Rows::own,
      [](const AttentionBuild& p) -> AttentionPtr { return make<HardArgmaxAttention>(p.score()); }},
@@ -161,7 +161,7 @@ const Mechanism kMechanisms[] = {
       .paper = "Xu et al. 2015",
       .note = "One piece is chosen. The outlines show the distribution behind the choice.",
       .settings = {"reward_weight", "reward_discount", "entropy_weight", "baseline_decay"}},
-     Scoring::score,
+     ScoreUse::score,
      Query::decoder,
      Rows::own,
      [](const AttentionBuild& p) -> AttentionPtr { return make<HardSampleAttention>(p.score()); }},
@@ -174,7 +174,7 @@ const Mechanism kMechanisms[] = {
               "the previous step, by default one word behind it, so the model can go back by one "
               "word.",
       .settings = {"slack"}},
-     Scoring::score,
+     ScoreUse::score,
      Query::decoder,
      Rows::own,
      [](const AttentionBuild& p) -> AttentionPtr {
@@ -188,7 +188,7 @@ const Mechanism kMechanisms[] = {
       .note = "Each κ is the middle of a soft window, which only moves forward. Graves’s weights φ "
               "need not sum to 1. Maps and bars show φ divided by its sum.",
       .settings = {"gaussians"}},
-     Scoring::none,
+     ScoreUse::none,
      Query::decoder,
      Rows::own,
      [](const AttentionBuild& p) -> AttentionPtr {
@@ -200,7 +200,7 @@ const Mechanism kMechanisms[] = {
               "context.",
       .paper = "after Hermann et al. 2015",
       .note = "The weights are the same at every step: they depend only on the source."},
-     Scoring::score,
+     ScoreUse::score,
      Query::sentence,
      Rows::same,
      [](const AttentionBuild& p) -> AttentionPtr {
@@ -213,13 +213,13 @@ const Mechanism kMechanisms[] = {
       .paper = "Cho et al. 2014",
       .note = "This is not attention. Every step receives the same summary of the sentence. The "
               "marks show the words at which the readings of the encoder end."},
-     Scoring::none,
+     ScoreUse::none,
      Query::sentence,
      Rows::own,
      [](const AttentionBuild& p) -> AttentionPtr {
        return make<FixedContext>(p.scope, p.sizes.memory, p.sizes.summary);
      },
-     Mechanism::FirstState::context},
+     AttentionMechanism::FirstState::context},
 };
 
 const AttentionInfo kMultiHead = {
@@ -242,7 +242,7 @@ std::vector<std::string> names_of(const Table& table) {
 }
 
 // The query of static attention is the summary of a sentence, which has the size of the memory.
-AttentionSizes sizes_of_query(const Mechanism& mechanism, AttentionSizes sizes) {
+AttentionSizes sizes_of_query(const AttentionMechanism& mechanism, AttentionSizes sizes) {
   if (mechanism.query == Query::sentence) sizes.state = sizes.memory;
   return sizes;
 }
@@ -268,7 +268,7 @@ void check_score(ExitCode code, const std::string& score, const AttentionConfig&
 
 }  // namespace
 
-std::span<const Mechanism> attention_mechanisms() { return kMechanisms; }
+std::span<const AttentionMechanism> attention_mechanisms() { return kMechanisms; }
 
 std::vector<AttentionInfo> attention_scores() {
   std::vector<AttentionInfo> all;
@@ -276,7 +276,7 @@ std::vector<AttentionInfo> attention_scores() {
   return all;
 }
 
-const Mechanism* find_mechanism(std::string_view name) {
+const AttentionMechanism* find_mechanism(std::string_view name) {
   const auto* entry = find_entry(kMechanisms, name);
   return entry == std::end(kMechanisms) ? nullptr : entry;
 }
@@ -284,8 +284,8 @@ const Mechanism* find_mechanism(std::string_view name) {
 const AttentionInfo& multi_head_attention() { return kMultiHead; }
 
 bool AttentionConfig::has_score() const {
-  const Mechanism* mechanism = find_mechanism(kind);
-  return mechanism && mechanism->scoring == Scoring::score;
+  const AttentionMechanism* mechanism = find_mechanism(kind);
+  return mechanism && mechanism->scoring == ScoreUse::score;
 }
 
 void AttentionConfig::describe_choice(Settings& s) {
@@ -332,15 +332,16 @@ void AttentionConfig::check(ExitCode code, const AttentionSizes& sizes) const {
   fovea::check(score == "auto" || find_entry(kScores, score) != std::end(kScores), code,
                "model.score: there is no '", score, "'; use auto or one of ",
                fmt::format("{}", fmt::join(names_of(kScores), ", ")));
-  fovea::check(entry->scoring == Scoring::score || score == "auto", code, "model.score: attention ",
-               kind, " compares nothing and has no score, found ", score, "; remove model.score");
+  fovea::check(entry->scoring == ScoreUse::score || score == "auto", code,
+               "model.score: attention ", kind, " compares nothing and has no score, found ", score,
+               "; remove model.score");
   fovea::check(window >= 1, code, "model.window: ", window, " words; at least 1 is needed");
   const bool halves =
       attends() && entry->query == Query::sentence && sizes.summary == SummaryStates::both_ends;
   fovea::check(!halves || sizes.memory % 2 == 0, code, "model.attention: ", kind,
                " reads the two halves of an annotation, which needs an even size, found an odd ",
                "size of ", sizes.memory, "; change model.encoder_size");
-  if (entry->scoring == Scoring::score)
+  if (entry->scoring == ScoreUse::score)
     check_score(code, score_name(), *this, sizes_of_query(*entry, sizes));
 }
 

@@ -59,9 +59,9 @@ struct AttentionBuild;  // the arguments of the factories, private to the regist
 
 // A row of the registry of mechanisms: everything that the program knows about a mechanism besides
 // its own file.
-struct Mechanism {
+struct AttentionMechanism {
   AttentionInfo about;
-  enum class Scoring { score, none } scoring;
+  enum class ScoreUse { score, none } scoring;
   enum class Query { decoder, sentence } query;  // the state that determines the weights
   enum class Rows { own, same } rows;  // same: all steps have the same weights, drawn once
   std::unique_ptr<Attention> (*make)(const AttentionBuild&);
@@ -70,9 +70,9 @@ struct Mechanism {
 };
 
 // All mechanisms and all scores, in the order of documents. A new one is one more row.
-std::span<const Mechanism> attention_mechanisms();
+std::span<const AttentionMechanism> attention_mechanisms();
 std::vector<AttentionInfo> attention_scores();
-const Mechanism* find_mechanism(std::string_view name);  // null if there is none
+const AttentionMechanism* find_mechanism(std::string_view name);  // null if there is none
 // The attention of a Transformer, which is not a choice of recipes.
 const AttentionInfo& multi_head_attention();
 

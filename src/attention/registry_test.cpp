@@ -54,10 +54,10 @@ TEST(AttentionRegistry, ParametersHaveTheLettersOfTheirPapers) {
 }
 
 TEST(AttentionRegistry, EveryPossibleCombinationIsAccepted) {
-  for (const Mechanism& mechanism : attention_mechanisms()) {
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) {
     const std::string kind = mechanism.about.name;
     EXPECT_EQ(error_of(config_of(kind), {6, 8, 20}), "") << kind;
-    if (mechanism.scoring == Mechanism::Scoring::none) continue;
+    if (mechanism.scoring == AttentionMechanism::ScoreUse::none) continue;
     for (const AttentionInfo& score : attention_scores())
       EXPECT_EQ(error_of(config_of(kind, score.name), {8, 8, 20}), "") << kind << score.name;
   }
@@ -74,7 +74,7 @@ TEST(AttentionRegistry, RowsNameTheirSettings) {
   settings.group("model", model);
   std::set<std::string> known;
   for (const auto& [path, value] : settings.values()) known.insert(path);
-  for (const Mechanism& mechanism : attention_mechanisms())
+  for (const AttentionMechanism& mechanism : attention_mechanisms())
     for (const char* key : mechanism.about.settings)
       EXPECT_TRUE(known.contains(std::string("model.") + key)) << key;
   for (const AttentionInfo& score : attention_scores())
@@ -94,7 +94,7 @@ std::string row_of(const AttentionInfo& about) {
 TEST(AttentionRegistry, TheDocumentHasEveryRow) {
   const std::string text = read_file(FOVEA_SOURCE "/docs/mechanisms.md", 1 << 20);
   std::vector<AttentionInfo> all = attention_scores();
-  for (const Mechanism& mechanism : attention_mechanisms()) all.push_back(mechanism.about);
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) all.push_back(mechanism.about);
   all.push_back(multi_head_attention());
   for (const AttentionInfo& about : all)
     EXPECT_NE(text.find(row_of(about)), std::string::npos) << row_of(about);

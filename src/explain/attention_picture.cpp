@@ -48,9 +48,10 @@ class MarkMaker {
 
   MatrixAnnotations make() {
     MatrixAnnotations marks;
-    if (const Mechanism* mechanism = find_mechanism(map_.mechanism)) {
+    if (const AttentionMechanism* mechanism = find_mechanism(map_.mechanism)) {
       marks.note = fmt::format("{}: {}", map_.mechanism, mechanism->about.note);
-      if (mechanism->rows == Mechanism::Rows::same) marks.rows = MatrixAnnotations::Rows::same;
+      if (mechanism->rows == AttentionMechanism::Rows::same)
+        marks.rows = MatrixAnnotations::Rows::same;
     }
     for (const NamedSeries& series : map_.series) {
       if (series.kind == Kind::position) position_ = &series, half_width_ = nullptr;

@@ -62,7 +62,7 @@ std::vector<DoubleRow> values_of_words(const Attention& attend, const SourceMemo
 
 std::unique_ptr<DecoderState> RecurrentModel::start(const TokenBatch& source) const {
   auto state = std::make_unique<State>();
-  const Encoded encoded = encode(source);
+  const EncoderOutput encoded = encode(source);
   state->memory = encoded.memory;
   state->sentence.resize(static_cast<size_t>(source.sentences()));
   std::iota(state->sentence.begin(), state->sentence.end(), 0);
@@ -100,7 +100,7 @@ std::vector<std::vector<AttentionMap>> RecurrentModel::attention(
   std::vector<std::vector<AttentionMap>> maps(static_cast<size_t>(source.sentences()));
   if (!attend) return maps;
   const Target target = Target::of(target_in, store_.device());
-  const Decoded decoded = decode(encode(source), target);
+  const DecoderOutput decoded = decode(encode(source), target);
   const TimeMajor& order = target.order;
   const std::vector<NamedSeries> series = attend->series();
   for (int64_t t = 0; t < order.times(); ++t) {
@@ -123,10 +123,11 @@ std::vector<std::vector<AttentionMap>> RecurrentModel::attention(
 }
 
 RecurrentModel::RecurrentModel(const RecurrentModel& other, std::unique_ptr<Attention> attention)
-    : Model(other.store_.type(), other.store_.device()), config_(other.config_),
-      E_source(other.E_source), E_target(other.E_target), encoder(other.encoder), W_s(other.W_s),
-      decoder(other.decoder), C(other.C), attend(std::move(attention)), W_r(other.W_r),
-      W_o(other.W_o), b_o(other.b_o), baseline(other.baseline) {}
+    : Model(other.store_.type(), other.store_.device(), {other.target_words(), other.max_length()}),
+      config_(other.config_), E_source(other.E_source), E_target(other.E_target),
+      encoder(other.encoder), W_s(other.W_s), decoder(other.decoder), C(other.C),
+      attend(std::move(attention)), W_r(other.W_r), W_o(other.W_o), b_o(other.b_o),
+      baseline(other.baseline) {}
 
 std::unique_ptr<Model> RecurrentModel::with_intervention(const WhatIf& intervention) const {
   check(attend != nullptr, ExitCode::usage,
@@ -155,7 +156,7 @@ ComputationSteps RecurrentModel::explain(const TokenBatch& source, const TokenBa
   ComputationSteps steps;
   attend->explain(query, state.memory, previous, result, steps);
   const bool of_decoder =
-      find_mechanism(config_.attention.kind)->query == Mechanism::Query::decoder;
+      find_mechanism(config_.attention.kind)->query == AttentionMechanism::Query::decoder;
   if (config_.decoder == DecoderForm::bahdanau && of_decoder)
     steps.all.front().formula = "s_t: the decoder state before step t, s_{t−1} of Bahdanau et al.";
   const ContextNames names = attend->context_names();

@@ -7,7 +7,9 @@
 #include <numeric>
 #include <set>
 
+#include "base/base64.h"
 #include "decode/attention_alignment.h"
+#include "decode/model_capabilities.h"
 #include "ops/topk.h"
 
 namespace fovea {
@@ -16,8 +18,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int64_t kAlternatives = 5;  // the number of most probable words per step
-
-double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
 std::string as_bytes(std::span<const float> weights) {
   std::string bytes;
@@ -113,7 +113,8 @@ Json extra(std::span<const AttentionMap> maps) {
 // The mechanism in words, and how to draw its series.
 Json mechanism_json(const ModelConfig& config, std::span<const AttentionMap> maps) {
   const AttentionConfig& a = config.attention;
-  const Mechanism* mechanism = config.type == "recurrent" ? find_mechanism(a.kind) : nullptr;
+  const AttentionMechanism* mechanism =
+      config.type == "recurrent" ? find_mechanism(a.kind) : nullptr;
   const AttentionInfo& about = mechanism ? mechanism->about : multi_head_attention();
   std::string note = about.note;
   for (const AttentionInfo& score : attention_scores())
@@ -142,7 +143,7 @@ Json about(const ModelConfig& config, std::span<const AttentionMap> maps) {
 // Forced decoding of the translation: the most probable words of each step.
 Json steps(const ServedModel& model, const Translation& translation, const Alternative& best) {
   const ModelBundle& package = model.package();
-  const Model& network = translation.altered ? *translation.altered : *package.model;
+  const Decodable& network = decodable(translation.altered ? *translation.altered : *package.model);
   const std::vector<int32_t> offsets{0, static_cast<int32_t>(translation.source_ids.size())};
   const auto state = network.start({translation.source_ids, offsets});
   Json list = Json::array();
@@ -195,6 +196,8 @@ Json tree(const Vocabulary& target, const Translation& translation) {
 
 }  // namespace
 
+double rounded(double value) { return std::round(value * 1e6) / 1e6; }
+
 Json model_json(const ServedModel& model) {
   const ModelConfig& config = model.config();
   return {{"name", model.name()},
@@ -205,20 +208,6 @@ Json model_json(const ServedModel& model) {
           {"score", score_of(config)},
           {"gallery", model.of_gallery()},
           {"training", model.training() != nullptr}};
-}
-
-std::string base64(std::string_view bytes) {
-  static constexpr char kDigits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;
-    const size_t count = std::min<size_t>(3, bytes.size() - i);
-    for (size_t k = 0; k < 3; ++k)
-      group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    for (size_t k = 0; k < 4; ++k) text += k <= count ? kDigits[group >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
 }
 
 size_t bytes_of_maps(std::span<const AttentionMap> maps) {

@@ -1,12 +1,13 @@
-#include <algorithm>
+#include "serve/deepl_api.h"
+
+#include <set>
 
 #include "base/utf8.h"
 #include "http/http_error.h"
-#include "serve/service.h"
-#include "serve/translation_warnings.h"
+#include "http/json_reply.h"
+#include "serve/translation_answer.h"
 #include "text/language.h"
 
-// The part of DeepL's API that translates texts, for programs that were written for DeepL.
 namespace fovea {
 namespace {
 
@@ -20,57 +21,54 @@ std::string upper(std::string text) {
   return text;
 }
 
+void languages(RequestContext& context) {
+  const bool targets = context.parameters().text("type").value_or("source") == "target";
+  std::set<std::string> codes;
+  for (const auto& model : context.models)
+    codes.insert(targets ? model->target() : model->source());
+  Json list = Json::array();
+  for (const std::string& code : codes)
+    list.push_back({{"language", upper(code)}, {"name", language_name(code)}});
+  context.exchange->answer(json_reply(list));
+}
+
 }  // namespace
 
-void Service::deepl_translate(RequestContext context) {
+std::vector<Route> DeepLApi::routes() {
+  using enum AccessRule;
+  using enum AnswerKind;
+  return {{"POST", "/v2/translate", key, computed, [this](auto& context) { translate(context); }},
+          {"GET", "/v2/languages", key, small, languages}};
+}
+
+void DeepLApi::translate(RequestContext& context) {
   const RequestParameters& parameters = context.parameters();
   const auto texts = parameters.texts("text");
   if (!texts) throw HttpError(400, "Parameter 'text' not specified.");
   if (texts->values.size() > kMostTexts) throw HttpError(413, "At most 50 texts are allowed.");
   const auto target = parameters.text("target_lang");
   if (!target) throw HttpError(400, "Parameter 'target_lang' not specified.");
-  auto request = std::make_shared<TranslateRequest>();
-  request->texts = texts->values;
-  request->is_list = true;
   const std::string tags = parameters.text("tag_handling").value_or("");
   if (!tags.empty() && tags != "html" && tags != "xml")
     throw HttpError(400, "Value for 'tag_handling' not supported.");
+  const TranslateRequestPtr request = new_request(texts->values, limits_);
   request->html = !tags.empty();
-  request->decoding = options_.decoding;
-  request->decoding.alignment = request->html;
-  check_size(request->texts);
-  const auto source = parameters.text("source_lang");
-  choose_languages(*request, context.models, source ? *source : "auto", *target, "");
+  const std::string source = parameters.text("source_lang").value_or("auto");
+  request->choose_languages(context.models, source, *target, "");
   const bool bills = parameters.flag("show_billed_characters");  // DeepL's own clients set it
-  const auto reply = [bills](const TranslateRequest& done, const Translations& all) {
+  const auto reply = [bills](const TranslateRequest& done, const TranslationList& all) {
     Json list = Json::array();
     for (size_t i = 0; i < done.texts.size(); ++i) {
-      Json one{
-          {"detected_source_language", upper(done.source)},
-          {"text", done.model ? done.documents[i]->render(part(done, all, i), 0) : done.texts[i]}};
-      if (done.model)
-        if (Json warnings = warnings_of(*done.model, done.documents[i]->sentences());
-            !warnings.empty())
-          one["warnings"] = std::move(warnings);
+      Json one{{"detected_source_language", upper(done.source)}, {"text", done.translated(all, i)}};
+      Json warnings =
+          done.model ? warnings_of(*done.model, done.documents[i]->sentences()) : Json();
+      if (!warnings.empty()) one["warnings"] = std::move(warnings);
       if (bills) one["billed_characters"] = count_code_points(done.texts[i]);
       list.push_back(std::move(one));
     }
     return json_reply({{"translations", std::move(list)}});
   };
-  if (!request->model) return context.exchange->answer(reply(*request, {}));
-  submit(context, request, reply);
-}
-
-void Service::deepl_languages(RequestContext context) {
-  const bool targets = context.parameters().text("type").value_or("source") == "target";
-  Json list = Json::array();
-  for (const std::string& code : known_languages(context.models)) {
-    const bool serves = std::ranges::any_of(context.models, [&](const auto& model) {
-      return (targets ? model->target() : model->source()) == code;
-    });
-    if (serves) list.push_back({{"language", upper(code)}, {"name", language_name(code)}});
-  }
-  context.exchange->answer(json_reply(list));
+  queue_.submit(context, request, reply);
 }
 
 }  // namespace fovea

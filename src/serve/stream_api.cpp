@@ -1,17 +1,17 @@
+#include "serve/stream_api.h"
+
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "http/json_reply.h"
 #include "serve/attention_json.h"
-#include "serve/service.h"
+#include "serve/translation_answer.h"
 
-// The streaming endpoint: words and sentences as server-sent events.
 namespace fovea {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string event(const char* name, const std::string& data) {
-  return std::string("event: ") + name + "\ndata: " + data + "\n\n";
-}
 
 using Documents = std::vector<std::unique_ptr<TextDocument>>;
 
@@ -27,8 +27,13 @@ Json position_of(const Documents& documents, size_t sentence) {
 
 }  // namespace
 
-void Service::stream(RequestContext context) {
-  const TranslateRequestPtr request = read_translate_request(context, context.parameters());
+std::vector<Route> StreamApi::routes() {
+  return {{"POST", "/v1/translate/stream", AccessRule::key, AnswerKind::events,
+           [this](auto& context) { stream(context); }}};
+}
+
+void StreamApi::stream(RequestContext& context) {
+  const TranslateRequestPtr request = read_translate_request(context, limits_);
   const auto exchange = context.exchange;
   // The head is sent with the first event, so that an error before it can still be a status. Worker
   // threads call this, one at a time.
@@ -37,16 +42,16 @@ void Service::stream(RequestContext context) {
     if (!std::exchange(*begun, true))
       exchange->begin(
           {.type = "text/event-stream; charset=utf-8", .headers = {{"X-Accel-Buffering", "no"}}});
-    exchange->send(event(name, data));
+    exchange->send(fmt::format("event: {}\ndata: {}\n\n", name, data));
   };
   const auto send = [send_text](const char* name, const Json& data) {
-    send_text(name, json_reply(data).body);
+    send_text(name, json_text(data));
   };
   if (!request->model) {
     send_text("done", answer_of(*request, {}));
     return exchange->end();
   }
-  const auto task = task_for(context, request);
+  const auto task = queue_.task_for(context, request);
   task->on_prefix = [request, send](size_t sentence, const std::string& more) {
     Json data = position_of(request->documents, sentence);
     data["added"] = more;
@@ -54,7 +59,7 @@ void Service::stream(RequestContext context) {
   };
   task->on_sentence = [request, send, exchange, task = task.get()](size_t sentence,
                                                                    Translation& found) {
-    if (!note_attention(*request, *task, sentence, found)) {
+    if (!note_attention(*request, sentence, task->sentences[sentence], found)) {
       send("error", {{"error", attention_too_large()}});
       return exchange->end();
     }
@@ -66,10 +71,10 @@ void Service::stream(RequestContext context) {
     send("sentence", data);
   };
   task->finish = [this, request, send, send_text, exchange](TaskOutcome outcome,
-                                                            const Translations& translations) {
+                                                            const TranslationList& translations) {
     if (request->too_large) return;
     if (outcome == TaskOutcome::done) {
-      count(translations);
+      queue_.count(translations);
       send_text("done", answer_of(*request, translations));
     } else {
       const bool late = outcome == TaskOutcome::late;
@@ -77,7 +82,7 @@ void Service::stream(RequestContext context) {
     }
     exchange->end();
   };
-  enqueue(task);
+  queue_.add(task);
 }
 
 }  // namespace fovea

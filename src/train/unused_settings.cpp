@@ -56,7 +56,7 @@ std::vector<SettingUse> uses_of_mechanisms(const AttentionConfig& a) {
   };
   for (const AttentionInfo& score : attention_scores())
     add(score, &SettingReaders::scores, a.has_score() && a.score_name() == score.name);
-  for (const Mechanism& mechanism : attention_mechanisms())
+  for (const AttentionMechanism& mechanism : attention_mechanisms())
     add(mechanism.about, &SettingReaders::mechanisms, a.kind == mechanism.about.name);
   std::vector<SettingUse> uses;
   for (const auto& [path, who] : readers) uses.push_back({path, used.contains(path), who.text()});

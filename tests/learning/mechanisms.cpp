@@ -107,10 +107,10 @@ TEST_P(OneVector, IsEnoughForShortStringsOnly) {
 // The mechanisms whose weights depend only on the sentence.
 std::vector<Learner> one_vector_learners() {
   std::vector<Learner> all;
-  for (const Mechanism& mechanism : attention_mechanisms()) {
-    if (mechanism.query != Mechanism::Query::sentence) continue;
-    const bool scored = mechanism.scoring == Mechanism::Scoring::score;
-    const bool cho = mechanism.first_state == Mechanism::FirstState::context;
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) {
+    if (mechanism.query != AttentionMechanism::Query::sentence) continue;
+    const bool scored = mechanism.scoring == AttentionMechanism::ScoreUse::score;
+    const bool cho = mechanism.first_state == AttentionMechanism::FirstState::context;
     all.push_back(
         {mechanism.about.name, scored ? "general" : "auto", cho ? kBahdanau : kLuong, Task::copy});
   }

@@ -78,7 +78,7 @@ void decode(Trial& t, const Sizes& n, const std::string& kind, const std::string
     }
     const Tensor s = t.input({std::ssize(rows.sentences), size}, scale);
     const AttentionResult at = attention->attend({s, t.integers(rows.sentences)}, memory, before);
-    const bool same = find_mechanism(kind)->query == Mechanism::Query::sentence;
+    const bool same = find_mechanism(kind)->query == AttentionMechanism::Query::sentence;
     if (!same || step == 0) expect_attended(t, at);
     before = at.now;
   }
@@ -98,9 +98,9 @@ void check_kind(Family& family, const std::string& kind, const std::string& scor
 
 TEST(Parity, Mechanisms) {
   Family family("mechanisms");
-  for (const Mechanism& mechanism : attention_mechanisms()) {
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) {
     if (mechanism.about.name == std::string("none")) continue;
-    if (mechanism.scoring == Mechanism::Scoring::none)
+    if (mechanism.scoring == AttentionMechanism::ScoreUse::none)
       check_kind(family, mechanism.about.name, "auto");
     else
       for (const AttentionInfo& score : attention_scores())

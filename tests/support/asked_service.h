@@ -18,14 +18,14 @@ using Json = nlohmann::ordered_json;
 // Small limits, so that tests reach them.
 inline ServiceOptions options() {
   ServiceOptions o;
-  o.char_limit = 100;
-  o.text_limit = 10;
+  o.limits.char_limit = 100;
+  o.limits.text_limit = 10;
   return o;
 }
 
 // A service whose models say what they read, and what it answers.
-struct Asked {
-  explicit Asked(ServiceOptions o = options(), BatcherOptions batches = {})
+struct ServiceUnderTest {
+  explicit ServiceUnderTest(ServiceOptions o = options(), BatcherOptions batches = {})
       : service(std::move(o), batches, {echo_model("en", "de"), echo_model("de", "en")}) {}
 
   HttpReply ask(const std::string& method, const std::string& path, const std::string& body = "",
