@@ -30,8 +30,8 @@ std::shared_ptr<const ServedModel> model() {
       ModelBundle{"tiny", config, make_model(config, 5), vocabulary, vocabulary});
 }
 
-struct Asked {
-  explicit Asked(std::shared_ptr<const ServedModel> one = model()) : service({}, {}, {one}) {}
+struct TestService {
+  explicit TestService(std::shared_ptr<const ServedModel> one = model()) : service({}, {}, {one}) {}
   Service service;
 
   std::shared_ptr<HeldExchange> send(const std::string& q, const Json& fields) {
@@ -89,7 +89,7 @@ std::vector<int> map_of(const Json& reply, const std::string& kind, int layer, i
 }
 
 TEST(ServiceWhatIf, EmptyFieldsChangeNothing) {
-  Asked s;
+  TestService s;
   const Json plain = s.ask({});
   EXPECT_EQ(s.ask({{"mask_words", Json::array()}, {"mask_heads", nullptr}, {"prefix", ""}}), plain);
   s.ask({{"mask_words", {1}}});
@@ -97,7 +97,7 @@ TEST(ServiceWhatIf, EmptyFieldsChangeNothing) {
 }
 
 TEST(ServiceWhatIf, MasksWordsAndHeads) {
-  Asked s;
+  TestService s;
   const Json reply = s.ask(
       {{"mask_words", {1}}, {"mask_heads", {{{"kind", "cross"}, {"layer", 1}, {"head", 0}}}}});
   for (const char* kind : {"encoder", "cross"})
@@ -114,7 +114,7 @@ TEST(ServiceWhatIf, MasksWordsAndHeads) {
 }
 
 TEST(ServiceWhatIf, ForcesStepsAndPrefixes) {
-  Asked s;
+  TestService s;
   const Json plain = s.ask({});
   const Json reply =
       s.ask({{"prefix", {"c", "l"}},
@@ -140,7 +140,7 @@ TEST(ServiceWhatIf, ForcesStepsAndPrefixes) {
 }
 
 TEST(ServiceWhatIf, EqualInterventionsAreAnsweredSeparately) {
-  Asked s;
+  TestService s;
   const Json fields = {{"mask_words", {1}}};
   const Json first = s.ask(fields), second = s.ask(fields, "d c b");
   const auto a = s.send("a b c d", fields), b = s.send("d c b", fields), c = s.send("a b", {});
@@ -160,7 +160,7 @@ TEST(ServiceWhatIf, WorkerThreadsReadTheModel) {
           const ModelBundle& own = ready->package();
           return {"late", own.config, make_model(own.config, 5), own.source, own.target};
         });
-    Asked s(late);
+    TestService s(late);
     const auto good = s.send("a b c d", {{"prefix", "c"}, {"mask_words", {1}}}),
                bad = s.send("a b c d", {{"mask_words", {9}}});
     EXPECT_FALSE(late->loaded());
@@ -173,7 +173,7 @@ TEST(ServiceWhatIf, WorkerThreadsReadTheModel) {
 
 // The same for streams: an error is an answer, not an event.
 TEST(ServiceWhatIf, IsReadForStreams) {
-  Asked s;
+  TestService s;
   const auto stream = [&](const char* masked) {
     const auto held = std::make_shared<HeldExchange>();
     s.service.handle({"POST",
@@ -192,7 +192,7 @@ TEST(ServiceWhatIf, IsReadForStreams) {
 }
 
 TEST(ServiceWhatIf, RefusesWithFieldAndRange) {
-  Asked s;
+  TestService s;
   const std::string start = "Invalid request: ";
   EXPECT_EQ(s.error({{"mask_words", {5}}}),
             start +

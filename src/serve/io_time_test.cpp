@@ -13,10 +13,10 @@
 #include <list>
 
 #include "http/connection_table.h"
-#include "support/asked_service.h"
 #include "support/growth.h"
 #include "support/running_server.h"
 #include "support/tasks.h"
+#include "support/test_service.h"
 
 namespace fovea {
 namespace {
