@@ -17,6 +17,7 @@
 #include "base/lines.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/flag_names.h"
 #include "cli/model_options.h"
 #include "decode/translator.h"
 
@@ -193,7 +194,7 @@ void run_checks() {
     const char* mark = f.verdict == Verdict::ok     ? "ok  "
                        : f.verdict == Verdict::note ? "note"
                                                     : "FAIL";
-    out.write_line(fmt::format("{}  {:<10} {}", mark, f.name, f.text));
+    out.write_line(fmt::format("{}  {:<10} {}", mark, f.name, with_flags(f.text)));
     failed += f.verdict == Verdict::fail;
   }
   out.close();

@@ -2,7 +2,6 @@
 
 #include <omp.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "base/log.h"
@@ -90,6 +89,39 @@ void add_precision_option(Command& command, std::string& precision) {
       .among({"f32", "bf16", "int8"})
       .with_default()
       .from_environment("FOVEA_PRECISION");
+}
+
+void add_batch_option(Command& command, int64_t& batch_tokens) {
+  command.option("--batch-tokens", batch_tokens, "Maximum number of pieces computed together")
+      .within(1, 1 << 20)
+      .with_default();
+}
+
+std::pair<Option, Option> add_pair_options(Command& command, std::string& source,
+                                           std::string& target) {
+  return {
+      command
+          .option("-s,--source,source", source, "Source sentences, one per line (.gz, - for stdin)")
+          .takes("FILE"),
+      command.option("-t,--target,target", target, "Their translations, line by line")
+          .takes("FILE")};
+}
+
+void add_recipe_options(Command& command, std::vector<std::string>& assignments, std::string& data,
+                        std::string& device, std::string& precision) {
+  command.option("--set", assignments, "Override a setting of the recipe, for example train.seed=2")
+      .takes("KEY=VALUE")
+      .repeated();
+  command
+      .option(
+          "--data", data,
+          "Folder that relative paths start at; default: $FOVEA_DATA, current or recipe's folder")
+      .takes("DIR");
+  add_device_option(command, device);
+  command
+      .option("--precision", precision,
+              "Arithmetic precision of matrix products; default: that of the recipe")
+      .among({"f32", "bf16"});
 }
 
 void add_model_options(Command& command, ModelChoice& choice, ModelCount count,

@@ -75,7 +75,7 @@ std::vector<Entry> entries_of(const CompareSetup& c, const ComparisonPlan& plan)
   std::vector<std::string> names;
   for (const ComparisonVariant& variant : plan.variants) names.push_back(variant.name);
   for (const std::string& name : c.only)
-    check(std::ranges::count(names, name) > 0, ExitCode::usage, "--only ", name, ": ", plan.file,
+    check(std::ranges::count(names, name) > 0, ExitCode::usage, "`only` ", name, ": ", plan.file,
           " has no such variant; its variants are ", fmt::format("{}", fmt::join(names, ", ")));
   std::vector<Entry> entries;
   for (const bool selected : {true, false})
@@ -189,7 +189,6 @@ class CompareRun {
   // Trains and measures the remaining selected models in separate processes. run() then repeats the
   // work of failed processes, which reports their errors.
   void run_parts() {
-    const std::vector<std::string> own_words = words_of_this_program();
     std::vector<ProcessJob> jobs;
     int64_t before = 0;
     for (size_t i = 0; i < entries_.size(); ++i) {
@@ -200,9 +199,7 @@ class CompareRun {
         continue;
       }
       make_directory(entry.run.directory);
-      std::vector<std::string> words = own_words;
-      words.insert(std::ranges::find(words, "compare") + 1, "--part=" + entry.name);
-      jobs.push_back({entry.name, words, entry.run.directory + "/compare.log"});
+      jobs.push_back({entry.name, c_.part_words(entry.name), entry.run.directory + "/compare.log"});
     }
     write_comparison(c_.directory, report_);
     if (jobs.empty()) return;
@@ -361,7 +358,8 @@ void run_comparison(CompareSetup c) {
   for (const char* const of_a_model : {kConfigFile, "checkpoints"}) {
     std::error_code error;
     check(!std::filesystem::exists(std::filesystem::path(c.directory) / of_a_model, error),
-          ExitCode::usage, c.directory, ": holds a trained model; name another folder with -o");
+          ExitCode::usage, c.directory,
+          ": holds a trained model; name another folder with `output`");
   }
   std::vector<Entry> entries = entries_of(c, plan);
   const TrainOptions& first = entries.front().run.options;

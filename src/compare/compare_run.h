@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,8 @@ struct CompareSetup {
   std::string file, directory, data, precision, device = "cpu";
   std::vector<std::string> assignments, only;
   std::string part;  // the one variant that this process trains; the parent process does the rest
+  // The arguments of a process that trains one variant. Required if at_once is above 1.
+  std::function<std::vector<std::string>(const std::string& variant)> part_words;
   int at_once = 1;
   bool dry_run = false, threads_given = false;
 };

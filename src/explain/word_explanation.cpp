@@ -158,9 +158,9 @@ AttentionRow WordExplanation::find(const ModelBundle& package) {
     asked_.word = side.labels[static_cast<size_t>(side.words[*piece])];
     return {.kind = place.kind, .row = static_cast<int64_t>(*piece)};
   }
-  check(!there.empty(), ExitCode::usage, "--kind ", asked_.kind,
+  check(!there.empty(), ExitCode::usage, "`kind` ", asked_.kind,
         ": this model has no such attention");
-  fail(ExitCode::usage, "--explain: there is no word '", asked_.word,
+  fail(ExitCode::usage, "`explain`: there is no word '", asked_.word,
        "' in: ", fmt::format("{}", fmt::join(there, " | ")),
        "; give a word, the number of a word from 1, or the n-th occurrence of one: dog#2");
 }
@@ -175,7 +175,7 @@ std::string WordExplanation::title() const {
   std::string text = what + "\n" + (mechanism.empty() ? kind + " attention" : mechanism);
   if (mechanism.empty()) {
     text += fmt::format(", layer {}, head {}", layer, head);
-    if (asked_.layer < 0 || asked_.head < 0) text += " (others: --layer, --head)";
+    if (asked_.layer < 0 || asked_.head < 0) text += " (choose others by layer and head)";
   }
   if (parts_.size() > 1)
     text += fmt::format("\nThe word has pieces {}; this is {}. Name a piece to see another.",

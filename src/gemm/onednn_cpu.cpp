@@ -159,7 +159,7 @@ KeptProduct create(const ProductShape& s) {
   if (e.status == dnnl_out_of_memory)
     fail(ExitCode::memory,
          "out of memory in a matrix product; lower the batch size (batch.tokens, ",
-         "--batch-tokens) or use a smaller model");
+         "`batch_tokens`) or use a smaller model");
   fail(ExitCode::unexpected, "oneDNN: ", e.message);
 }
 

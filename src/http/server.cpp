@@ -57,7 +57,7 @@ HttpServer::State::State(ServerOptions o, HttpHandler h)
 void HttpServer::State::listen() {
   Code error;
   const auto address = address_of(options.host, error);
-  check(!error, ExitCode::usage, "--host: '", options.host,
+  check(!error, ExitCode::usage, "`host`: '", options.host,
         "' is not an address; use for example 127.0.0.1, or 0.0.0.0 for all interfaces");
   const Tcp::endpoint endpoint(address, static_cast<uint16_t>(options.port));
   acceptor.open(endpoint.protocol(), error);
@@ -70,9 +70,9 @@ void HttpServer::State::listen() {
   const std::string where = options.host + ":" + std::to_string(options.port);
   check(error != asio::error::address_in_use, ExitCode::usage, where,
         " is in use by another program; ",
-        "choose another port with --port N, or stop that program ('ss -ltnp' lists it)");
+        "choose another `port`, or stop that program ('ss -ltnp' lists it)");
   check(error != asio::error::access_denied, ExitCode::usage, where,
-        ": only root may use ports below 1024; choose another port with --port N");
+        ": only root may use ports below 1024; choose another `port`");
   fail(ExitCode::usage, where, ": cannot listen: ", error.message());
 }
 

@@ -361,9 +361,9 @@ TEST(HttpServer, APortInUseIsAnErrorWithARemedy) {
   same.port = r.port();
   const std::string message = message_of(ExitCode::usage, [&] { HttpServer second(same, echo); });
   EXPECT_NE(message.find("in use"), std::string::npos) << message;
-  EXPECT_NE(message.find("--port"), std::string::npos) << message;
+  EXPECT_NE(message.find("choose another `port`"), std::string::npos) << message;
   same.host = "nowhere.example";
-  EXPECT_NE(message_of(ExitCode::usage, [&] { HttpServer s(same, echo); }).find("--host"),
+  EXPECT_NE(message_of(ExitCode::usage, [&] { HttpServer s(same, echo); }).find("`host`: "),
             std::string::npos);
 }
 

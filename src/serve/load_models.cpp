@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "decode/model_lookup.h"
 #include "models/decodable.h"
-#include "serve/training_directory.h"
 #include "text/language.h"
 
 namespace fovea {
@@ -18,7 +17,7 @@ namespace {
 std::vector<ModelSpec> default_models() {
   const std::string first = find_default_model();
   check(!first.empty(), ExitCode::model,
-        "there is no bundled model; name one with -m DIR, or train one: fovea train --help");
+        "there is no bundled model; name one with `model`, or train one: fovea help train");
   std::vector<ModelSpec> models{parse_model_spec(first)};
   for (const std::string& directory : find_models())
     if (directory != first && languages_of_folder(directory))

@@ -105,32 +105,26 @@ ApiKeys read_keys(const ServiceSetup& c) {
   ApiKeys keys = ApiKeys::parse(read_file(c.keys_file, 16 << 20), c.keys_file,
                                 c.service.access.requests_per_minute);
   check(!c.service.access.keys_required || !keys.empty(), ExitCode::usage, c.keys_file,
-        ": contains no key, but --require-api-key needs one; add a line with a key");
+        ": contains no key, but `require_api_key` needs one; add a line with a key");
   if (keys.empty())
-    log_warning("--api-keys {}: contains no key: requests without a key are accepted", c.keys_file);
+    log_warning("`api_keys` {}: contains no key: requests without a key are accepted", c.keys_file);
   return keys;
 }
 
-void reload_keys(const ServiceSetup& c, Service& service) {
-  if (c.keys_file.empty()) return;
+void reload(const char* what, const std::function<void()>& act) {
   try {
-    service.replace_keys(read_keys(c));
-    log_info("reloaded the API keys");
+    act();
+    log_info("reloaded the {}", what);
   } catch (const std::exception& error) {
-    log_error("cannot reload the API keys, the old ones stay in use: {}", error.what());
+    log_error("cannot reload the {}, the old ones stay in use: {}", what, error.what());
   }
 }
 
-void reload(const ServiceSetup& c, Service& service) {
-  try {
-    ServedModels models = load_served_models(c.models, c.runs, c.device);
-    warm_up(models, c.service.limits.decoding);
-    service.replace(std::move(models));
-    malloc_trim(0);  // returns the memory of the old models to the system
-    log_info("reloaded the models");
-  } catch (const std::exception& error) {
-    log_error("cannot reload the models, the old ones stay in use: {}", error.what());
-  }
+void reload_models(const ServiceSetup& c, Service& service) {
+  ServedModels models = load_served_models(c.models, c.runs, c.device);
+  warm_up(models, c.service.limits.decoding);
+  service.replace(std::move(models));
+  malloc_trim(0);  // returns the memory of the old models to the system
 }
 
 // Translates until a signal stops the service. Then answers pending requests.
@@ -145,8 +139,9 @@ void run(const ServiceSetup& c, HttpServer& server, Service& service, SignalFlag
   const auto signalled = [&] { return late() || signals.stop || signals.reload; };
   while (!signals.stop) {
     if (signals.reload.exchange(false)) {
-      reload_keys(c, service);  // first: it is fast, and revoked keys must become invalid soon
-      service.batcher().pause([&] { reload(c, service); });
+      if (!c.keys_file.empty())  // first: it is fast, and revoked keys must become invalid soon
+        reload("API keys", [&] { service.replace_keys(read_keys(c)); });
+      service.batcher().pause([&] { reload("models", [&] { reload_models(c, service); }); });
     }
     service.batcher().work(kPatience, signalled);
   }
@@ -173,13 +168,13 @@ std::vector<std::string> allowed_hosts(const ServiceSetup& c) {
 // Checks options and derives further ones.
 void complete_options(ServiceSetup& c) {
   check(!c.service.access.keys_required || !c.keys_file.empty(), ExitCode::usage,
-        "--require-api-key: no keys are given; name a file of keys with --api-keys");
+        "`require_api_key`: no keys are given; name a file of keys with `api_keys`");
   c.service.access.keys = read_keys(c);
   c.service.timeout = std::chrono::milliseconds(static_cast<int64_t>(c.timeout * 1000));
   const bool on_host = std::holds_alternative<Cpu>(c.device);
   c.batcher.workers = c.workers > 0 ? c.workers : on_host ? omp_get_max_threads() : 1;
   check(on_host || c.batcher.workers == 1, ExitCode::usage,
-        "--workers: on a GPU a single thread translates; omit the option");
+        "`workers`: on a GPU a single thread translates; omit the option");
   c.batcher.interrupts = on_host;
   const int64_t least = std::max<int64_t>(2, c.batcher.workers);
   const auto by_default = [least](int64_t& value, int64_t each) {

@@ -7,8 +7,8 @@
 #include "decode/model_capabilities.h"
 #include "explain/row_explanation.h"
 #include "http/http_error.h"
+#include "http/json_reply.h"
 #include "serve/attention_json.h"
-#include "serve/json_reply.h"
 #include "text/batch.h"
 
 namespace fovea {
@@ -20,8 +20,8 @@ constexpr int64_t kReadingCost = 4 * kAloneCost;  // of reading a model
 
 void check_trained(const ServedModel& model) {
   if (!model.training())
-    throw HttpError(
-        404, "This model has no training history; load its run with 'fovea serve --run DIR'");
+    throw HttpError(404,
+                    "This model has no training history; give the server its directory with `run`");
 }
 
 // The given translation with the attention of the model, by forced decoding.
@@ -82,7 +82,7 @@ void TrainingApi::attention(RequestContext& context) {
     if (!then)
       throw HttpError(404, fmt::format("The model after update {} was not saved, or was deleted; "
                                        "/v1/training lists the saved updates, and "
-                                       "'fovea train --set checkpoint.keep=100' keeps more",
+                                       "a larger `checkpoint.keep` of the training keeps more",
                                        update));
     const Translation pair = forced(then->package(), text, target);
     if (bytes_of_maps(pair.attention) > kMaxAttentionBytes)

@@ -132,7 +132,7 @@ TEST(Memory, AllocationsStopAtTheLimit) {
     }
   }
   limit_memory(Cpu{}, 0);
-  EXPECT_NE(why.find("raise --workspace, lower the batch size"), std::string::npos) << why;
+  EXPECT_NE(why.find("raise `workspace`, lower the batch size"), std::string::npos) << why;
   allocate(size_t{9} << 20, Cpu{});
 }
 

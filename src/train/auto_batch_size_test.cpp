@@ -91,13 +91,13 @@ TEST_F(BudgetTest, TooLittleMemoryIsAnErrorWithARemedy) {
   const MemoryLimit limited(1);
   const std::string why =
       message_of(ExitCode::memory, [&] { token_budget(small_options(), text_, Cpu{}); });
-  EXPECT_NE(why.find("raise --workspace, lower the batch size"), std::string::npos) << why;
+  EXPECT_NE(why.find("raise `workspace`, lower the batch size"), std::string::npos) << why;
 }
 
 TEST_F(BudgetTest, TheHostHasNoLimitUnlessOneIsGiven) {
   const std::string why =
       message_of(ExitCode::usage, [&] { token_budget(small_options(), text_, Cpu{}); });
-  EXPECT_NE(why.find("--workspace GiB"), std::string::npos) << why;
+  EXPECT_NE(why.find("`workspace` GiB"), std::string::npos) << why;
 }
 
 TEST_F(BudgetTest, AResumedRunKeepsItsBatches) {

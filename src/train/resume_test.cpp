@@ -23,7 +23,7 @@ TEST_F(ResumeTest, ChangesAreAcceptedOnRequestAndNamed) {
   request_stop(0);
   const std::string refused = message_of(ExitCode::data, [&] { train("a", nullptr, now); });
   for (const char* part : {"the training text has changed (2,000 → 500 pairs)",
-                           "batch.tokens was 40, now it is 30", "--resume-anyway", "--restart"})
+                           "batch.tokens was 40, now it is 30", "`resume_anyway`", "`restart`"})
     EXPECT_NE(refused.find(part), refused.npos) << refused;
   resume_ = ResumeMode::changed;
   options_.batch.tokens = 30;
@@ -31,7 +31,7 @@ TEST_F(ResumeTest, ChangesAreAcceptedOnRequestAndNamed) {
   train("a", stop_at(30), now);
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("resumed from update 25"), log.npos) << log;
-  EXPECT_NE(log.find("--resume-anyway: the training text has changed"), log.npos) << log;
+  EXPECT_NE(log.find("`resume_anyway`: the training text has changed"), log.npos) << log;
   request_stop(0);
   resume_ = ResumeMode::exact;  // now the new settings are those of the run
   EXPECT_EQ(train("a", nullptr, now), RunOutcome::finished);

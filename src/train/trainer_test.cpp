@@ -151,7 +151,7 @@ TEST_F(TrainerTest, AllCheckpointsDamagedIsAnError) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::model);
-    EXPECT_NE(std::string(error.what()).find("--restart"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("`restart`"), std::string::npos);
   }
 }
 

@@ -43,7 +43,7 @@ TEST(DataTest, ReportsMissingFilesFirst) {
   options.data.root.clear();
   const std::string here = message_of(ExitCode::files, [&] { check_files(options); });
   EXPECT_NE(here.find(std::filesystem::current_path().string()), here.npos) << here;
-  EXPECT_NE(here.find("--data DIR"), here.npos) << here;
+  EXPECT_NE(here.find("`data` DIR"), here.npos) << here;
 
   options.data.root = folder / "";
   options.data.valid_source = {"wide.de"};
@@ -67,7 +67,7 @@ TEST(DataTest, DoesNotReplaceAModelUnlessRequested) {
       message_of(ExitCode::usage, [&] { check_directory(at, model); });
   EXPECT_NE(without_checkpoint.find("no checkpoint"), without_checkpoint.npos)
       << without_checkpoint;
-  EXPECT_NE(without_checkpoint.find("--restart"), without_checkpoint.npos) << without_checkpoint;
+  EXPECT_NE(without_checkpoint.find("`restart`"), without_checkpoint.npos) << without_checkpoint;
 
   folder.write("model/checkpoints/checkpoint-00000003.safetensors", "");
   ModelConfig now = model;

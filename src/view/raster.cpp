@@ -35,7 +35,7 @@ constexpr int kSuccess = 0, kNoMemory = 1;
 void* opened() {
   void* const found = dlopen("librsvg-2.so.2", RTLD_NOW | RTLD_LOCAL);
   check(found != nullptr, ExitCode::files, "PNG pictures are painted by librsvg, which cannot be ",
-        "loaded (", dlerror(), "); install it (Debian: librsvg2-2), or write --svg instead");
+        "loaded (", dlerror(), "); install it (Debian: librsvg2-2), or write `svg` instead");
   return found;
 }
 
@@ -68,7 +68,7 @@ struct Library {
   Function symbol(const char* name) const {
     void* const found = dlsym(handle, name);
     check(found != nullptr, ExitCode::files, "this system's librsvg has no ", name,
-          "; version 2.52 or later is needed for PNG pictures, or write --svg instead");
+          "; version 2.52 or later is needed for PNG pictures, or write `svg` instead");
     return reinterpret_cast<Function>(found);
   }
 };
@@ -98,7 +98,7 @@ int append(void* bytes, const unsigned char* data, unsigned count) {
 void check_memory(bool there, const Rectangle& picture) {
   check(there, ExitCode::memory, "there is no memory for a picture of ", picture.width, " × ",
         picture.height, " pixels (", std::ceil(picture.width * picture.height * 4 / (1 << 20)),
-        " MiB); end other programs, write --svg instead of --png, or draw a shorter pair");
+        " MiB); end other programs, write `svg` instead of `png`, or draw a shorter pair");
 }
 
 }  // namespace

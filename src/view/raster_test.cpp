@@ -42,7 +42,7 @@ TEST(Raster, ReportsAShortageOfMemory) {
   const AddressSpaceLimit limit;
   const std::string said = message_of(ExitCode::memory, [] { png_of(square(16'000)); });
   EXPECT_NE(said.find("32000 × 32000 pixels (3907 MiB)"), std::string::npos) << said;
-  EXPECT_NE(said.find("--svg"), std::string::npos) << said;
+  EXPECT_NE(said.find("`svg`"), std::string::npos) << said;
   EXPECT_TRUE(png_of(square(10)).starts_with("\x89PNG"));
 }
 

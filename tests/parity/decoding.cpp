@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "decode/search.h"
+#include "models/decodable.h"
 #include "support/parity.h"
 
 // Long decodings of a Transformer with changing rows. On a GPU the key/value cache is enlarged
