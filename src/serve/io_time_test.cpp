@@ -15,8 +15,8 @@
 #include "http/connection_table.h"
 #include "support/growth.h"
 #include "support/running_server.h"
+#include "support/service_under_test.h"
 #include "support/tasks.h"
-#include "support/test_service.h"
 
 namespace fovea {
 namespace {

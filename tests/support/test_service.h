@@ -24,8 +24,8 @@ inline ServiceOptions options() {
 }
 
 // A service with models that copy their input, and functions that send requests to it.
-struct TestService {
-  explicit TestService(ServiceOptions o = options(), BatcherOptions batches = {})
+struct ServiceUnderTest {
+  explicit ServiceUnderTest(ServiceOptions o = options(), BatcherOptions batches = {})
       : service(std::move(o), batches, {echo_model("en", "de"), echo_model("de", "en")}) {}
 
   HttpReply ask(const std::string& method, const std::string& path, const std::string& body = "",
