@@ -142,10 +142,9 @@ class CudaKvCache : public DecoderMemory {
     return plan.scores.window(0, rows());
   }
 
-  bool start_device_search(const BeamRules& rules) override {
+  void start_device_search(const BeamRules& rules) override {
     if (!device_beam_) device_beam_ = chooser(on_);
     device_beam_->start(rules, offsets_);
-    return true;
   }
 
   const BeamStepResult& device_step(int64_t capacity, const Next& next,

@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "cli/command_line.h"
+#include "models/decodable.h"
 #include "text/language.h"
 
 namespace fovea {
@@ -131,7 +132,7 @@ std::vector<ModelBundle> load_models(const ModelChoice& choice,
   for (std::string directory : directories) {
     directory = model_directory(directory);
     bundles.push_back(load_package(directory, device));
-    check(bundles.back().config.type != "reader", ExitCode::model, directory,
+    check(bundles.back().model->as<Decodable>(), ExitCode::model, directory,
           ": this model labels texts and cannot translate; use 'fovea classify -m ", directory,
           "'");
     bundles.back().model->freeze_for_inference();

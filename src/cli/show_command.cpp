@@ -12,6 +12,7 @@
 #include "cli/intervention_options.h"
 #include "cli/model_options.h"
 #include "cli/picture_files.h"
+#include "decode/model_capabilities.h"
 #include "decode/translator.h"
 #include "explain/attention_picture.h"
 #include "explain/row_explanation.h"
@@ -124,7 +125,9 @@ AttendedPair attend(const ShowCommand& c, const ModelBundle& bundle) {
   given.target.push_back(kEos);
   check_steps(options.what_if, given.target.size());
   const Model& model = found.altered ? *found.altered : *bundle.model;
-  given.maps = model.attention({source.ids, source.offsets}, {target.ids, target.offsets}).front();
+  given.maps = attentive(model)
+                   .attention({source.ids, source.offsets}, {target.ids, target.offsets})
+                   .front();
   return given;
 }
 

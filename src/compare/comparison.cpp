@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/lines.h"
+#include "decode/model_capabilities.h"
 #include "decode/translator.h"
 #include "eval/bleu.h"
 #include "eval/chrf.h"
@@ -204,7 +205,8 @@ ChosenPair attend_chosen(const Model& model, const TestBench& bench) {
   target.add(pair.target, PackedSentences::Mark::bos_before);
   pair.source.push_back(kEos);
   pair.target.push_back(kEos);
-  const auto maps = model.attention({source.ids, source.offsets}, {target.ids, target.offsets});
+  const auto maps =
+      attentive(model).attention({source.ids, source.offsets}, {target.ids, target.offsets});
   std::ranges::copy_if(maps.front(), std::back_inserter(pair.maps),
                        [](const AttentionMap& map) { return map.kind == "cross"; });
   return pair;

@@ -1,11 +1,11 @@
 #include "models/recurrent_model.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numeric>
 
 #include "attention/hard_sample.h"
-#include "models/batch_padding.h"
 #include "models/encoder_sizes.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
@@ -37,7 +37,7 @@ std::vector<int32_t> gathered(std::span<const int32_t> index, std::span<const in
 }  // namespace
 
 RecurrentModel::RecurrentModel(const ModelConfig& c, ElementType type, Device device)
-    : Model(type, device), config_(c),
+    : Model(type, device, {c.target_words, c.max_length}), config_(c),
       E_source(store_.declare(
           "source/E", {c.source_words, c.embedding_size()},
           ParameterInit::normal(1 / std::sqrt(static_cast<double>(c.embedding_size()))))),
@@ -376,17 +376,15 @@ BatchLoss RecurrentModel::loss_of(const PreparedBatch& batch, double label_smoot
   return loss_after(encode(in.source), in.target, label_smoothing);
 }
 
-BatchLoss RecurrentModel::loss(const TokenBatch& source, const TokenBatch& target_in,
-                               std::span<const int32_t> target_out, double label_smoothing) const {
-  return loss_after(encode(source), target_in, target_out, label_smoothing);
+BatchLoss RecurrentModel::loss(const TrainingBatch& batch, double label_smoothing) const {
+  assert(!batch.guidance);
+  return loss_after(encode(batch.source), batch, label_smoothing);
 }
 
-BatchLoss RecurrentModel::loss_after(const Encoded& source, const TokenBatch& target_in,
-                                     std::span<const int32_t> target_out,
+BatchLoss RecurrentModel::loss_after(const Encoded& source, const TrainingBatch& batch,
                                      double label_smoothing) const {
   const BatchPadding padding = Tape::live() ? BatchPadding::blocks : BatchPadding::nothing;
-  const ForcedTarget forced =
-      ForcedTarget::of({{}, target_in, target_out}, padding, store_.device());
+  const ForcedTarget forced = ForcedTarget::of(batch, padding, store_.device());
   BatchLoss result = loss_after(source, forced, label_smoothing);
   result.log_likelihood = result.log_likelihood.window(0, std::ssize(forced.rows));
   return result;

@@ -4,7 +4,10 @@
 #include <vector>
 
 #include "attention/registry.h"
+#include "models/decodable.h"
+#include "models/explainable.h"
 #include "models/model_config.h"
+#include "models/replayable.h"
 #include "nn/recurrent_layers.h"
 
 namespace fovea {
@@ -24,17 +27,13 @@ struct DecoderRows {
 //             (Luong, Pham, Manning: EMNLP 2015, sections 3 and 3.3)
 //   without attention, s_t = f(s_{t−1}, E y_{t−1}) is the input of the output layer
 //             (Sutskever, Vinyals, Le: NIPS 2014)
-class RecurrentModel : public Model {
+class RecurrentModel : public Model, public Decodable, public Explainable, public Replayable {
  public:
   // Declares the parameters; parameters().allocate() must follow.
   explicit RecurrentModel(const ModelConfig& config, ElementType type = ElementType::f32,
                           Device device = Cpu{});
 
-  int64_t target_words() const override { return config_.target_words; }
-  int64_t max_length() const override { return config_.max_length; }
-
-  BatchLoss loss(const TokenBatch& source, const TokenBatch& target_in,
-                 std::span<const int32_t> target_out, double label_smoothing) const override;
+  BatchLoss loss(const TrainingBatch& batch, double label_smoothing) const override;
   std::unique_ptr<PreparedBatch> prepare(const TrainingBatch& batch,
                                          BatchPadding padding) const override;
   BatchLoss loss_of(const PreparedBatch& batch, double label_smoothing,
@@ -97,8 +96,8 @@ class RecurrentModel : public Model {
   // The losses of loss_of() and loss() for sources that are already encoded.
   BatchLoss loss_after(const Encoded& source, const ForcedTarget& forced,
                        double label_smoothing) const;
-  BatchLoss loss_after(const Encoded& source, const TokenBatch& target_in,
-                       std::span<const int32_t> target_out, double label_smoothing) const;
+  BatchLoss loss_after(const Encoded& source, const TrainingBatch& batch,
+                       double label_smoothing) const;
 
  private:
   // A model that shares the parameters of `other` but has another attention, which may be absent.

@@ -1,6 +1,7 @@
 #include "models/text_classifier.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "models/encoder_sizes.h"
@@ -12,12 +13,8 @@
 namespace fovea {
 namespace {
 
-constexpr int32_t kStart = 1, kEnd = 2, kFirstLabel = 4;
-constexpr double kImpossibleLabel = -1e9;  // the logit of words that are not labels
-
-struct State : DecoderState {
-  Tensor logits;  // [rows, labels]
-};
+constexpr int32_t kEnd = 2;
+constexpr double kNoLabel = -1e9;  // log p of words that are not labels
 
 // Sources, split into the sentences of a document and a question.
 struct DocumentsAndQuestions {
@@ -57,7 +54,7 @@ struct DocumentsAndQuestions {
 }  // namespace
 
 TextClassifier::TextClassifier(const ModelConfig& c, ElementType type, Device device)
-    : Model(type, device), config_(c),
+    : Model(type, device, {c.target_words, c.max_length}), config_(c),
       E(store_.declare(
           "source/E", {c.source_words, c.embedding_size()},
           ParameterInit::normal(1 / std::sqrt(static_cast<double>(c.embedding_size()))))),
@@ -118,71 +115,21 @@ TextClassifier::Answer TextClassifier::read_documents(const TokenBatch& source) 
   return {dropped(read.g, dropout_key(config_.dropout)), read.weights};
 }
 
-BatchLoss TextClassifier::loss(const TokenBatch& source, const TokenBatch& target_in,
-                               std::span<const int32_t> target_out, double label_smoothing) const {
-  const auto count = static_cast<size_t>(source.sentences());
+BatchLoss TextClassifier::loss(const TrainingBatch& batch, double label_smoothing) const {
+  assert(std::ssize(batch.target_out) == batch.source.sentences() && !batch.guidance);
   std::vector<int32_t> labels;
-  for (size_t b = 0; b < count; ++b)
-    labels.push_back(target_out[static_cast<size_t>(target_in.offsets[b])] - kFirstLabel);
-  const CrossEntropy out =
-      output_loss(read(source).g, W_a, b_a, Tensor::of(labels, store_.device()), label_smoothing);
-  const std::vector<double> scores = out.log_likelihood.values();
-  std::vector<double> words(target_out.size(), 0);  // log p(</s> | label) = 0
-  for (size_t b = 0; b < count; ++b)
-    words[static_cast<size_t>(target_in.offsets[b])] = labels[b] < 0 ? kImpossibleLabel : scores[b];
-  return {out.loss,
-          Tensor::of({static_cast<int64_t>(words.size())}, words, store_.type(), store_.device())};
+  for (const int32_t word : batch.target_out) labels.push_back(word - kFirstLabel);
+  const CrossEntropy out = output_loss(read(batch.source).g, W_a, b_a,
+                                       Tensor::of(labels, store_.device()), label_smoothing);
+  std::vector<double> scores = out.log_likelihood.values();
+  for (size_t b = 0; b < labels.size(); ++b)
+    if (labels[b] < 0) scores[b] = kNoLabel;
+  return {out.loss, Tensor::of({std::ssize(scores)}, scores, store_.type(), store_.device())};
 }
 
-std::unique_ptr<DecoderState> TextClassifier::start(const TokenBatch& source) const {
-  auto state = std::make_unique<State>();
-  state->logits = linear(read(source).g, W_a, b_a);  // W_a g + b_a
-  return state;
-}
-
-Tensor TextClassifier::step(DecoderState& decoder_state, std::span<const int32_t> words) const {
-  const auto& state = static_cast<State&>(decoder_state);
-  const std::vector<double> logits = state.logits.values();
-  const auto width = static_cast<size_t>(config_.target_words);
-  const auto labels = static_cast<size_t>(state.logits.cols());
-  std::vector<double> scores(words.size() * width, kImpossibleLabel);
-  for (size_t i = 0; i < words.size(); ++i) {
-    double* row = scores.data() + i * width;
-    if (words[i] != kStart)
-      row[kEnd] = 0;
-    else
-      for (size_t k = 0; k < labels; ++k) row[kFirstLabel + k] = logits[i * labels + k];
-  }
-  return Tensor::of({static_cast<int64_t>(words.size()), config_.target_words}, scores,
-                    store_.type(), store_.device());
-}
-
-void TextClassifier::reorder(DecoderState& decoder_state, std::span<const int32_t> parents) const {
-  auto& state = static_cast<State&>(decoder_state);
-  state.logits = rows_at(state.logits, Tensor::of(parents, store_.device()));
-}
-
-std::vector<std::vector<AttentionMap>> TextClassifier::attention(
-    const TokenBatch& source, const TokenBatch& target_in) const {
-  std::vector<std::vector<AttentionMap>> maps(static_cast<size_t>(source.sentences()));
-  const Tensor alpha = read(source).weights;
-  if (!alpha) return maps;
-  const std::vector<double> weights = alpha.values();
-  for (size_t b = 0; b < maps.size(); ++b) {
-    const int64_t rows = target_in.offsets[b + 1] - target_in.offsets[b];
-    const int64_t cols = source.offsets[b + 1] - source.offsets[b];
-    AttentionMap map{
-        .kind = "cross", .layer = 0, .head = 0, .rows = rows, .cols = cols, .weights = {}};
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < cols; ++j)  // words of the question have weight 0
-        map.weights.push_back(
-            j < alpha.cols()
-                ? static_cast<float>(
-                      weights[b * static_cast<size_t>(alpha.cols()) + static_cast<size_t>(j)])
-                : 0.0f);
-    maps[b].push_back(std::move(map));
-  }
-  return maps;
+LabelScores TextClassifier::predict_labels(const TokenBatch& texts) const {
+  const Answer answer = read(texts);
+  return {linear(answer.g, W_a, b_a), answer.weights};  // W_a g + b_a
 }
 
 }  // namespace fovea

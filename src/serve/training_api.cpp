@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "decode/model_capabilities.h"
 #include "explain/row_explanation.h"
 #include "http/http_error.h"
 #include "serve/attention_json.h"
@@ -45,7 +46,8 @@ Translation forced(const ModelBundle& package, const std::string& text, const st
   PackedSentences from, to;
   from.add(pair.source_ids, PackedSentences::Mark::none);
   to.add(read_before(best.ids), PackedSentences::Mark::none);
-  pair.attention = package.model->attention({from.ids, from.offsets}, {to.ids, to.offsets}).front();
+  pair.attention =
+      attentive(*package.model).attention({from.ids, from.offsets}, {to.ids, to.offsets}).front();
   return pair;
 }
 

@@ -9,6 +9,7 @@
 
 #include "base/random.h"
 #include "effort.h"
+#include "models/decodable.h"
 #include "models/model_config.h"
 #include "ops/matmul.h"
 #include "tensor/memory.h"
@@ -187,10 +188,11 @@ INSTANTIATE_TEST_SUITE_P(
 
 std::vector<double> scores_of(const Model& model) {
   const std::vector<int32_t> source{5, 6, 7, 2}, offsets{0, 4};
-  const auto state = model.start({source, offsets});
+  const Decodable& decoder = *model.as<Decodable>();
+  const auto state = decoder.start({source, offsets});
   std::vector<double> all;
   for (const int32_t word : {1, 5, 6, 7, 8}) {
-    const std::vector<double> scores = model.step(*state, std::vector{word}).values();
+    const std::vector<double> scores = decoder.step(*state, std::vector{word}).values();
     all.insert(all.end(), scores.begin(), scores.end());
   }
   return all;

@@ -117,7 +117,7 @@ struct Example {
 
   // REQUIRES: a tape existed when `source` was computed.
   void expect_loss(Tape& tape, const RecurrentModel::Encoded& source) {
-    const BatchLoss loss = model.loss_after(source, {in, offsets}, out, 0);
+    const BatchLoss loss = model.loss_after(source, {{}, {in, offsets}, out}, 0);
     const double count = static_cast<double>(out.size()), sum = loss.loss.values()[0];
     c.expect("out.loss_sum", std::vector<double>{sum});
     c.expect("out.main", std::vector<double>{sum / count});

@@ -29,34 +29,24 @@ inline constexpr int32_t kWords = 12;
 // The next word by the last one alone, with dropout: the smallest thing that can be trained.
 class Bigrams : public Model {
  public:
-  explicit Bigrams(uint64_t seed) : Model(ElementType::f32, Cpu{}) {
+  explicit Bigrams(uint64_t seed) : Model(ElementType::f32, Cpu{}, {kWords, 100}) {
     first_ = store_.declare("first", {kWords, kWords}, ParameterInit::normal(0.1));
     rest_ = store_.declare("rest", {3}, ParameterInit::constant(0));
     store_.allocate(seed);
     store_.allocate_gradients();
   }
-  int64_t target_words() const override { return kWords; }
-  int64_t max_length() const override { return 100; }
-  BatchLoss loss(const TokenBatch&, const TokenBatch& target_in,
-                 std::span<const int32_t> target_out, double label_smoothing) const override {
-    check(std::ssize(target_in.ids) <= (Tape::live() ? most : most_read), ExitCode::memory,
+  BatchLoss loss(const TrainingBatch& batch, double label_smoothing) const override {
+    const std::span<const int32_t> words = batch.target_in.ids;
+    check(std::ssize(words) <= (Tape::live() ? most : most_read), ExitCode::memory,
           "out of memory");
     check(!Tape::live() || in_pieces-- <= 0, ExitCode::memory, "out of memory");
     precisions.insert(PrecisionScope::current());
-    const Tensor logits = embed(first_, {},
-                                {.ids = Tensor::of(target_in.ids),
-                                 .places = {},
-                                 .scale = 1,
-                                 .dropout = dropout_key(dropout)});
-    const CrossEntropy result = cross_entropy(logits, Tensor::of(target_out), label_smoothing);
+    const Tensor logits = embed(
+        first_, {},
+        {.ids = Tensor::of(words), .places = {}, .scale = 1, .dropout = dropout_key(dropout)});
+    const CrossEntropy result =
+        cross_entropy(logits, Tensor::of(batch.target_out), label_smoothing);
     return {result.loss, result.log_likelihood};
-  }
-  std::unique_ptr<DecoderState> start(const TokenBatch&) const override { return nullptr; }
-  Tensor step(DecoderState&, std::span<const int32_t>) const override { return {}; }
-  void reorder(DecoderState&, std::span<const int32_t>) const override {}
-  std::vector<std::vector<AttentionMap>> attention(const TokenBatch&,
-                                                   const TokenBatch&) const override {
-    return {};
   }
 
   int64_t most = 1000, most_read = 1000;  // words of a batch to learn from, or read, that fit
