@@ -28,9 +28,6 @@ ConfidenceInterval confidence_interval(std::vector<double> scores);
 
 enum class PairedTest { bootstrap, approximate_randomization };
 
-// The number of samples or trials that is customary for the test.
-size_t default_trials(PairedTest test);
-
 // Compares every system with the first, the baseline, which gets no p-value; a score equal to the
 // baseline's has p = 1. Approximate randomisation (Riezler and Maxwell 2005) gives no means or
 // intervals.

@@ -14,7 +14,6 @@ struct Curve {
 struct Chart {
   std::string title, x_name, y_name;
   std::vector<Curve> curves;
-  bool log_x = false, log_y = false;  // points that are not positive are then left out
 };
 
 // The curves as an SVG file with axes, ticks at round numbers and a legend. Where several points
