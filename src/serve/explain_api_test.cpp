@@ -30,20 +30,20 @@ ModelBundle package_of(const std::string& type) {
   return {"", config, make_model(config, 1), words, words};
 }
 
-class KeptHistory : public TrainingHistory {
+class FakeTrainingHistory : public TrainingHistory {
  public:
   MetricsTail::News news() const override { return std::exchange(next, {}); }
-  std::vector<int64_t> updates() const override { return kept; }
-  bool running() const override { return goes_on; }
+  std::vector<int64_t> updates() const override { return saved; }
+  bool running() const override { return continues; }
   std::shared_ptr<const ServedModel> after(int64_t update) const override {
-    if (std::ranges::find(kept, update) == kept.end()) return nullptr;
+    if (std::ranges::find(saved, update) == saved.end()) return nullptr;
     return std::make_shared<ServedModel>("", "en", "de", package_of("transformer"));
   }
 
   mutable MetricsTail::News next{
       {{"train", 5, 0, {{"loss", 2.5}, {"ppl", NAN}}}, {"valid", 10, 0, {{"bleu", 30.0}}}}};
-  std::vector<int64_t> kept{0, 10};
-  bool goes_on = true;
+  std::vector<int64_t> saved{0, 10};
+  bool continues = true;
 };
 
 struct ServiceUnderTest {
@@ -73,27 +73,27 @@ struct ServiceUnderTest {
     return Json::parse(reply.body);
   }
 
-  std::shared_ptr<KeptHistory> run = std::make_shared<KeptHistory>();
+  std::shared_ptr<FakeTrainingHistory> run = std::make_shared<FakeTrainingHistory>();
   Service service;
 };
 
 TEST(Inside, ExplainsARow) {
   ServiceUnderTest s;
-  const Json told = s.post(
+  const Json reply = s.post(
       "/v1/explain",
       {{"q", "the dog sees snow"}, {"kind", "encoder"}, {"layer", 1}, {"head", 1}, {"row", 2}});
-  EXPECT_EQ(told["asking"][2], "sees");
-  EXPECT_EQ(told["pieces"], Json({"the", "dog", "sees", "snow", "</s>"}));
+  EXPECT_EQ(reply["asking"][2], "sees");
+  EXPECT_EQ(reply["pieces"], Json({"the", "dog", "sees", "snow", "</s>"}));
   const ModelBundle package = package_of("transformer");
   std::vector<int32_t> source = package.source.encode("the dog sees snow");
   source.push_back(kEos);
   const RowExplanation found =
       explain_row(package, source, std::vector<int32_t>{kEos}, {"encoder", 1, 1, 2});
-  ASSERT_EQ(told["steps"].size(), found.steps.all.size());
+  ASSERT_EQ(reply["steps"].size(), found.steps.all.size());
   for (size_t i = 0; i < found.steps.all.size(); ++i) {
     if (found.steps.all[i].name != "α_j") continue;
     for (size_t j = 0; j < 5; ++j)
-      EXPECT_NEAR(told["steps"][i]["values"][j].get<double>(), found.steps.all[i].rows[j].front(),
+      EXPECT_NEAR(reply["steps"][i]["values"][j].get<double>(), found.steps.all[i].rows[j].front(),
                   1e-9);
   }
 }
@@ -150,9 +150,9 @@ TEST(Inside, GivesPositions) {
 
 TEST(Inside, DescribesTheTraining) {
   ServiceUnderTest s;
-  const auto told = Json::parse(s.ask("GET", "/v1/training", "source=en&target=de", "").body);
-  EXPECT_EQ(told["updates"], Json({0, 10}));
-  EXPECT_EQ(told["curves"]["train"], Json({{"loss", Json::array({Json::array({5, 2.5})})}}));
+  const auto reply = Json::parse(s.ask("GET", "/v1/training", "source=en&target=de", "").body);
+  EXPECT_EQ(reply["updates"], Json({0, 10}));
+  EXPECT_EQ(reply["curves"]["train"], Json({{"loss", Json::array({Json::array({5, 2.5})})}}));
   EXPECT_EQ(s.ask("GET", "/v1/training", "source=de&target=en", "").status, 404);
   const Json pair{{"q", "the dog"}, {"translation", "a dog"}, {"update", 10}};
   const Json then = s.post("/v1/training/attention", pair);
@@ -179,10 +179,10 @@ TEST(Inside, FollowsATraining) {
   Json first = json();
   EXPECT_EQ(json(), first) << "the data stay the same";
   EXPECT_EQ(first["running"], true);
-  s.run->goes_on = false;
+  s.run->continues = false;
   EXPECT_EQ(json()["running"], false);
   s.run->next.lines = {{"train", 20, 0, {{"loss", 1.5}}}, {"test", 20, 0, {{"bleu", 31.0}}}};
-  s.run->kept = {10, 20};
+  s.run->saved = {10, 20};
   Json more = json();
   EXPECT_EQ(more["updates"], Json({10, 20}));
   EXPECT_EQ(more["curves"]["train"]["loss"], Json::parse("[[5,2.5],[20,1.5]]"));

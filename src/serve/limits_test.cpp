@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "support/asked_service.h"
+#include "support/service_under_test.h"
 
 namespace fovea {
 namespace {

@@ -9,7 +9,7 @@
 #include <set>
 #include <sstream>
 
-#include "support/asked_service.h"
+#include "support/service_under_test.h"
 
 namespace fovea {
 namespace {
