@@ -32,7 +32,7 @@ ModelBundle package_of(const std::string& type) {
 
 class Kept : public TrainingHistory {
  public:
-  News news() const override { return std::exchange(next, {}); }
+  MetricsTail::News news() const override { return std::exchange(next, {}); }
   std::vector<int64_t> updates() const override { return kept; }
   bool running() const override { return goes_on; }
   std::shared_ptr<const ServedModel> after(int64_t update) const override {
@@ -40,7 +40,8 @@ class Kept : public TrainingHistory {
     return std::make_shared<ServedModel>("", "en", "de", package_of("transformer"));
   }
 
-  mutable News next{{{"train", 5, {{"loss", 2.5}, {"ppl", NAN}}}, {"valid", 10, {{"bleu", 30.0}}}}};
+  mutable MetricsTail::News next{
+      {{"train", 5, 0, {{"loss", 2.5}, {"ppl", NAN}}}, {"valid", 10, 0, {{"bleu", 30.0}}}}};
   std::vector<int64_t> kept{0, 10};
   bool goes_on = true;
 };
@@ -180,14 +181,14 @@ TEST(Inside, FollowsATraining) {
   EXPECT_EQ(first["running"], true);
   s.run->goes_on = false;
   EXPECT_EQ(json()["running"], false);
-  s.run->next.lines = {{"train", 20, {{"loss", 1.5}}}, {"test", 20, {{"bleu", 31.0}}}};
+  s.run->next.lines = {{"train", 20, 0, {{"loss", 1.5}}}, {"test", 20, 0, {{"bleu", 31.0}}}};
   s.run->kept = {10, 20};
   Json more = json();
   EXPECT_EQ(more["updates"], Json({10, 20}));
   EXPECT_EQ(more["curves"]["train"]["loss"], Json::parse("[[5,2.5],[20,1.5]]"));
   EXPECT_EQ(more["curves"]["test"]["bleu"], Json::parse("[[20,31.0]]"));
   EXPECT_EQ(more["curves"]["valid"], first["curves"]["valid"]);
-  s.run->next = {{{"train", 5, {{"loss", 2.25}}}}, true};
+  s.run->next = {{{"train", 5, 0, {{"loss", 2.25}}}}, true};
   EXPECT_EQ(json()["curves"], Json::parse(R"({"train":{"loss":[[5,2.25]]}})"));
 
   const Json pair{{"q", "a"}, {"translation", "a"}, {"update", 0}};

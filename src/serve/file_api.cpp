@@ -5,7 +5,7 @@
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "http/http_error.h"
-#include "serve/json_reply.h"
+#include "http/json_reply.h"
 #include "serve/translation_answer.h"
 
 namespace fovea {
@@ -83,9 +83,9 @@ void FileApi::translate(RequestContext& context) {
 }
 
 void FileApi::download(RequestContext& context) {
-  const std::string_view name =
-      std::string_view(context.request.path).substr(std::string_view("/download_file/").size());
-  auto file = store_.find(std::string(name.substr(0, kIdLength)));
+  const std::string id =
+      context.request.path.substr(std::string_view("/download_file/").size(), kIdLength);
+  auto file = store_.find(id);
   if (!file) throw HttpError(404, "Not Found");
   const bool html = !file->name.ends_with(".txt");
   context.exchange->answer(

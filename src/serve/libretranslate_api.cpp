@@ -3,7 +3,7 @@
 #include <set>
 
 #include "http/http_error.h"
-#include "serve/json_reply.h"
+#include "http/json_reply.h"
 #include "serve/translation_answer.h"
 #include "text/language.h"
 

@@ -33,7 +33,8 @@ enum class Access { open, key, operators };
 // events: worker threads send events, also about failures.
 enum class AnswerKind { small, large, computed, events };
 
-// An endpoint. A path that ends with '/' matches all paths below it.
+// An endpoint. A path that ends with '/' matches all paths below it. The API that returns a route
+// must outlive it, and so must the arguments of the constructor of that API.
 struct Route {
   const char* method;
   std::string_view path;

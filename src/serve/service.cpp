@@ -5,7 +5,7 @@
 #include "base/log_fields.h"
 #include "base/utf8.h"
 #include "http/http_error.h"
-#include "serve/json_reply.h"
+#include "http/json_reply.h"
 #include "serve/web_page.h"
 
 namespace fovea {
@@ -86,10 +86,9 @@ void Service::handle(HttpRequest request, std::shared_ptr<HttpExchange> exchange
                    .method = printable(request.method),
                    .path = found.path ? std::string(found.path->path) : printable(request.path),
                    .endpoint = endpoint,
-                   .bytes = request.body.size()};
-  using Log = CountedExchange::Log;
-  auto counted = std::make_shared<CountedExchange>(std::move(exchange), metrics_, std::move(note),
-                                                   log_requests_ ? Log::line : Log::none);
+                   .bytes = request.body.size(),
+                   .logged = log_requests_};
+  auto counted = std::make_shared<CountedExchange>(std::move(exchange), metrics_, std::move(note));
   if (request.method == "OPTIONS") return counted->answer({.status = 204, .type = ""});
   try {
     const Route& route = found.required();

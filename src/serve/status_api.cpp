@@ -1,6 +1,6 @@
 #include "serve/status_api.h"
 
-#include "serve/json_reply.h"
+#include "http/json_reply.h"
 
 namespace fovea {
 namespace {

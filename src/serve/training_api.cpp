@@ -6,8 +6,8 @@
 
 #include "explain/row_explanation.h"
 #include "http/http_error.h"
+#include "http/json_reply.h"
 #include "serve/attention_json.h"
-#include "serve/json_reply.h"
 #include "text/batch.h"
 
 namespace fovea {

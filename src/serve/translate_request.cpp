@@ -156,7 +156,6 @@ TranslateRequestPtr read_translate_request(RequestContext& context, const Reques
   request->choose_languages(context.models, source, target, parameters.text("model").value_or(""));
   if (request->model && asks_what_if(parameters)) {
     check_one_sentence(*request);
-    request->alone = true;
     request->intervention = context.parsed;
   }
   return request;

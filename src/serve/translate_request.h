@@ -38,7 +38,6 @@ struct TranslateRequest {
   DecodeOptions decoding;
   std::vector<std::unique_ptr<TextDocument>> documents;
   std::optional<size_t> only = {};  // the only sentence to translate
-  bool alone = false;               // shares no batch with other requests
   // Parameters with an intervention, to be parsed by read_what_if(); null: none.
   std::shared_ptr<const RequestParameters> intervention = {};
   std::vector<std::string> attention = {};  // JSON of each sentence, if requested
@@ -50,6 +49,7 @@ struct TranslateRequest {
   void choose_languages(const ServedModels& models, const std::string& from, const std::string& to,
                         const std::string& model_name);
   PassageOptions document_options() const;
+  bool alone() const { return only || intervention; }  // shares no batch with other requests
   // The translations of the sentences of one text.
   std::span<const Translation> part(const Translations& all, size_t text) const;
   // The translation of one text; the text itself if the request has no model.

@@ -4,9 +4,9 @@
 
 #include "base/check.h"
 #include "http/http_error.h"
+#include "http/json_reply.h"
 #include "serve/attention_json.h"
 #include "serve/intervention_fields.h"
-#include "serve/json_reply.h"
 #include "serve/translation_answer.h"
 
 namespace fovea {
@@ -80,7 +80,7 @@ std::shared_ptr<TranslationTask> TranslationQueue::task_for(
     const RequestContext& context, const TranslateRequestPtr& request) const {
   const auto exchange = context.exchange;
   request->decoding.alignment = request->html;  // elements follow the aligned words
-  const int64_t own_cost = request->alone ? kAloneCost : 0;
+  const int64_t own_cost = request->alone() ? kAloneCost : 0;
   int64_t cost = own_cost;
   // A refusal must be cheap: it is decided before texts are split into sentences.
   for (const std::string& text : request->texts)
@@ -98,7 +98,7 @@ std::shared_ptr<TranslationTask> TranslationQueue::task_for(
   split_texts(*request, *task);
   if (request->decoding.attention)
     task->on_sentence = [request, exchange, own = task.get()](size_t sentence, Translation& found) {
-      if (!note_attention(*request, *own, sentence, found))
+      if (!note_attention(*request, sentence, own->sentences[sentence], found))
         exchange->answer(error_reply(400, attention_too_large()));
     };
   return task;

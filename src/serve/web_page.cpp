@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "http/http_error.h"
+#include "http/json_reply.h"
 #include "serve/attention_json.h"
 #include "serve/embedded_files.h"
-#include "serve/json_reply.h"
 
 namespace fovea {
 namespace {
