@@ -121,7 +121,7 @@ class StepsText {
   std::string cell(const ComputationStep& step, size_t j) const {
     const std::string text = vector_text(step.rows[j], kInColumn, more_);
     return step.shown == ComputationStep::Display::share ? text + " " + bar(step.rows[j].front())
-                                                       : text;
+                                                         : text;
   }
 
   std::string bar(double share) const {
