@@ -20,7 +20,7 @@ AttentionState chosen_rows(const AttentionState& previous, const Tensor& rows) {
 void Attention::explain(const AttentionQuery&, const SourceMemory&, const AttentionState&,
                         const AttentionResult& result, ComputationSteps& steps) const {
   steps.column("α_tj", "α_tj: the weights of this mechanism", result.weights.values(),
-               ComputationStep::Shown::share);
+               ComputationStep::Display::share);
 }
 
 Tensor ScoredAttention::scores(const Tensor& s, const SourceMemory& memory,
@@ -42,7 +42,7 @@ void ScoredAttention::explain(const AttentionQuery& query, const SourceMemory& m
 void ScoredAttention::explain_focus(const DoubleRow&, const AttentionState&,
                                     const AttentionResult& result, ComputationSteps& steps) const {
   steps.column("α_tj", "α_tj = softmax of e_tj over the words: weights that sum to 1",
-               result.weights.values(), ComputationStep::Shown::share);
+               result.weights.values(), ComputationStep::Display::share);
 }
 
 std::vector<NamedSeries> choice_series() {
@@ -52,7 +52,7 @@ std::vector<NamedSeries> choice_series() {
 void explain_choice(const AttentionResult& result, ComputationSteps& steps) {
   steps.column("softmax", "softmax of e_tj over all words", result.shown["soft"].values());
   steps.column("α_tj", "α_tj = 1 for the most likely word, 0 for all others",
-               result.weights.values(), ComputationStep::Shown::share);
+               result.weights.values(), ComputationStep::Display::share);
 }
 
 }  // namespace fovea

@@ -59,7 +59,7 @@ class ForwardAttention : public ScoredAttention {
                    left(previous, words).values());
     }
     steps.column("α_tj", "α_tj = softmax · left_tj, normalised to sum to 1", a.weights.values(),
-                 ComputationStep::Shown::share);
+                 ComputationStep::Display::share);
   }
 
   // The columns with m_tj = 1. REQUIRES: `previous` is the state after at least one step.

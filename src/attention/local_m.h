@@ -40,7 +40,7 @@ class LocalMonotonicAttention : public ScoredAttention {
                 a.shown["p_t"].values());
     steps.column(
         "α_tj", "α_tj = softmax over words at most " + std::to_string(D) + " from p_t, 0 elsewhere",
-        a.weights.values(), ComputationStep::Shown::share);
+        a.weights.values(), ComputationStep::Display::share);
   }
 };
 

@@ -57,7 +57,7 @@ class LocalPredictiveAttention : public ScoredAttention {
     steps.column("softmax", "softmax over words at most " + width + " from p_t, 0 elsewhere",
                  a.shown["near"].values());
     steps.column("α_tj", "α_tj = softmax · exp(−(j − p_t)² / 2σ²), σ = " + width + " / 2",
-                 a.weights.values(), ComputationStep::Shown::share);
+                 a.weights.values(), ComputationStep::Display::share);
   }
 };
 

@@ -90,13 +90,13 @@ class WindowAttention : public Attention {
     steps.words("φ_tjk", "φ_tjk = exp(α̂_k − exp(β̂_k) (κ_tk − j)²): Gaussian k at word j",
                 std::move(each));
     steps.sums("φ_tj", "φ_tj = Σ_k φ_tjk: weights that need not sum to 1", phi, {"φ_tjk"});
-    steps.all.back().shown = ComputationStep::Shown::share;
+    steps.all.back().shown = ComputationStep::Display::share;
     const double sum = std::accumulate(phi.begin(), phi.end(), 0.0);
     DoubleRow shares = phi;
     for (double& share : shares) share /= sum > 0 ? sum : 1;
     steps.column("share",
                  fmt::format("share = φ_tj / Σ_j φ_tj, Σ_j φ_tj = {:.3f}: as maps show it", sum),
-                 shares, ComputationStep::Shown::share);
+                 shares, ComputationStep::Display::share);
   }
 };
 
