@@ -227,11 +227,6 @@ SettingField* Settings::find(std::string_view path) const {
   return nullptr;
 }
 
-bool Settings::given(std::string_view path) const {
-  const SettingField* field = find(path);
-  return field != nullptr && field->given_;
-}
-
 std::string Settings::similar_keys(const std::string& path) const {
   std::vector<std::string> best;
   size_t smallest = too_many_edits(path.size());
@@ -259,7 +254,7 @@ void Settings::fail_unknown(const std::string& path, const Location& location) c
   const std::string suggestion = similar_keys(path);
   fail(
       location.code, at, ": unknown key '", printable(path), "'",
-      suggestion.empty() ? "; --dump-config lists all keys" : "; did you mean " + suggestion + "?");
+      suggestion.empty() ? "; `dump_config` lists all keys" : "; did you mean " + suggestion + "?");
 }
 
 void Settings::assign(SettingField& field, const std::vector<std::string>& items, bool list,
@@ -274,7 +269,6 @@ void Settings::assign(SettingField& field, const std::vector<std::string>& items
   }
   check(field.in_range(), location.code, at, ": ", field.print_(), " is out of range, ",
         field.range(), " is expected");
-  field.given_ = true;
 }
 
 void Settings::read_text(std::string_view yaml, const std::string& source, ExitCode code) {
@@ -304,7 +298,7 @@ void Settings::read_file(const std::string& path, ExitCode code) {
 }
 
 void Settings::set(std::string_view assignment) {
-  const Location location{"--set " + printable(assignment), 0, ExitCode::usage};
+  const Location location{"`set` " + printable(assignment), 0, ExitCode::usage};
   const size_t equals = assignment.find('=');
   check(equals != std::string_view::npos && equals > 0, ExitCode::usage, location.source,
         ": expected key=value");

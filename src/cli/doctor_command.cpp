@@ -17,6 +17,7 @@
 #include "base/lines.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/flag_names.h"
 #include "cli/model_options.h"
 #include "decode/translator.h"
 
@@ -33,7 +34,7 @@ exit code is 0 if no check failed, 1 otherwise.)";
 
 enum class Verdict { ok, note, fail };
 
-struct Finding {
+struct CheckResult {
   Verdict verdict;
   std::string name, text;
 };
@@ -65,7 +66,7 @@ std::string kernel_library() {
   return path;
 }
 
-Finding instruction_set() {
+CheckResult instruction_set() {
   const std::string path = kernel_library();
   const std::string folder = fs::path(path).parent_path().filename().string();
   const bool has_level = folder.starts_with("x86-64-v");
@@ -78,7 +79,7 @@ Finding instruction_set() {
                       path.empty() ? "linked in" : path)};
 }
 
-Finding precisions() {
+CheckResult precisions() {
   const std::string flags = processor_property("flags") + ' ';
   const bool has_vnni =
       std::ranges::any_of(std::array{" avx512_vnni ", " avx_vnni "},
@@ -96,7 +97,7 @@ Finding precisions() {
   return {Verdict::ok, "precisions", text};
 }
 
-Finding memory() {
+CheckResult memory() {
   const auto page = static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
   const double all = page * static_cast<double>(sysconf(_SC_PHYS_PAGES));
   const double free = page * static_cast<double>(sysconf(_SC_AVPHYS_PAGES));
@@ -104,7 +105,7 @@ Finding memory() {
           fmt::format("{:.0f} MiB, {:.0f} MiB free", all, free)};
 }
 
-Finding writing() {
+CheckResult writing() {
   const char* const advice = "; set TMPDIR to a writable folder";
   std::error_code missing;
   const fs::path folder = fs::temp_directory_path(missing);
@@ -120,7 +121,7 @@ Finding writing() {
   }
 }
 
-Finding default_model() {
+CheckResult default_model() {
   const std::string directory = find_default_model();
   if (directory.empty())
     return {Verdict::note, "model",
@@ -137,7 +138,7 @@ Finding default_model() {
 }
 
 // The names of bundled models, which -m accepts.
-Finding models(const char* name, const std::vector<std::string>& found) {
+CheckResult models(const char* name, const std::vector<std::string>& found) {
   std::string names;
   for (const std::string& directory : found)
     names += (names.empty() ? "" : ", ") + fs::path(directory).filename().string();
@@ -153,7 +154,7 @@ std::string libraries() {
 }
 
 // The devices of this program. If one does not work on this machine, the finding gives the reason.
-Finding devices() {
+CheckResult devices() {
   std::string found;
   Verdict verdict = Verdict::ok;
   for (const std::string& name : device_names()) {
@@ -172,7 +173,7 @@ Finding devices() {
 }
 
 void run_checks() {
-  const std::vector<Finding> findings{
+  const std::vector<CheckResult> findings{
       {Verdict::ok, "version", "fovea " FOVEA_VERSION},
       {Verdict::ok, "processor", processor()},
       instruction_set(),
@@ -189,11 +190,11 @@ void run_checks() {
   };
   OutputFile out("-");
   int failed = 0;
-  for (const Finding& f : findings) {
+  for (const CheckResult& f : findings) {
     const char* mark = f.verdict == Verdict::ok     ? "ok  "
                        : f.verdict == Verdict::note ? "note"
                                                     : "FAIL";
-    out.write_line(fmt::format("{}  {:<10} {}", mark, f.name, f.text));
+    out.write_line(fmt::format("{}  {:<10} {}", mark, f.name, with_flags(f.text)));
     failed += f.verdict == Verdict::fail;
   }
   out.close();

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -14,6 +13,7 @@
 namespace fovea {
 
 class Command;
+class Option;
 class Program;
 
 // Adds --threads, --quiet and --log-format to the program. Users may give them before or after the
@@ -37,6 +37,16 @@ struct ModelChoice {
 // Adds --device; device_named() gives the device of its value.
 void add_device_option(Command& command, std::string& device);
 void add_precision_option(Command& command, std::string& precision);
+
+// Adds --batch-tokens of a command that computes given pairs.
+void add_batch_option(Command& command, int64_t& batch_tokens);
+// Adds -s and -t: two files with the same number of lines.
+std::pair<Option, Option> add_pair_options(Command& command, std::string& source,
+                                           std::string& target);
+
+// Adds --set, --data, --device and --precision to a command that trains from a recipe.
+void add_recipe_options(Command& command, std::vector<std::string>& assignments, std::string& data,
+                        std::string& device, std::string& precision);
 
 // The models that a command accepts with -m.
 enum class ModelCount { ensemble, one, one_that_labels };

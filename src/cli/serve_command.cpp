@@ -1,5 +1,4 @@
 #include <memory>
-#include <string>
 
 #include "cli/command_line.h"
 #include "cli/commands.h"

@@ -266,9 +266,7 @@ TranslateInput open_input(const std::string& file) {
 void translate_files(const TranslateCommand& c, ChunkPipeline& pipeline,
                      std::optional<TranslateInput> first) {
   for (const std::string& file : c.input_files()) {
-    const bool typed = file == "-" && isatty(STDIN_FILENO);
-    if (typed) log_info("type one sentence per line; Ctrl-D ends the input");
-    TranslateInput input = first ? std::move(*first) : TranslateInput(file);
+    TranslateInput input = first ? std::move(*first) : open_input(file);
     first.reset();
     const auto next = [&](std::string& text) {
       ReadLine line;

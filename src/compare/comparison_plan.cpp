@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "attention/registry.h"
 #include "base/files.h"
 #include "base/yaml.h"
 
@@ -18,7 +19,7 @@ std::string quoted(std::string_view text) {
 
 std::string as_it_is(std::string_view text) { return std::string(text); }
 
-// Entries as YAML again, each on the line it came from, so that faults are told with that line.
+// The entries as YAML text, each on its original line, so that errors name that line.
 class YamlPart {
  public:
   void add(const YamlEntry& entry, std::string_view path) {
@@ -54,7 +55,7 @@ void check_name(const std::string& name, const std::string& where) {
         name, "'");
 }
 
-// Gathers the variants as their entries come.
+// Collects the variants in the order of the entries.
 class VariantReader {
  public:
   explicit VariantReader(std::string file) : file_(std::move(file)) {}
@@ -77,7 +78,7 @@ class VariantReader {
           ": expected settings, such as {model.attention: local-p}");
   }
 
-  // None where the file names none.
+  // The variants; empty if the file names none.
   std::vector<ComparisonVariant> variants() const {
     if (names_.empty()) return known_;
     std::vector<ComparisonVariant> all;
@@ -127,11 +128,10 @@ void CompareOptions::describe(Settings& s) {
 
 std::vector<ComparisonVariant> known_variants() {
   std::vector<ComparisonVariant> all;
-  for (const char* kind : {"none", "global", "local-m", "local-p", "hard-argmax", "hard-sample",
-                           "forward", "window", "static"})
-    all.push_back({kind,
-                   std::string("model.type: recurrent\nmodel.attention: ") + kind + "\n",
-                   {std::string("model.attention: ") + kind}});
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) {
+    const std::string choice = std::string("model.attention: ") + mechanism.about.name;
+    all.push_back({mechanism.about.name, "model.type: recurrent\n" + choice + "\n", {choice}});
+  }
   return all;
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "decode/attention_alignment.h"
+#include "decode/model_capabilities.h"
 #include "decode/search.h"
 #include "text/batch.h"
 
@@ -14,7 +15,8 @@ void add_coverage(const Model& model, std::span<const int32_t> source, double be
     sources.add(source, PackedSentences::Mark::none);
     targets.add(std::span(h.words).first(h.words.size() - 1), PackedSentences::Mark::bos_before);
   }
-  const auto maps = model.attention({sources.ids, sources.offsets}, {targets.ids, targets.offsets});
+  const auto maps =
+      attentive(model).attention({sources.ids, sources.offsets}, {targets.ids, targets.offsets});
   for (size_t n = 0; n < hypotheses.size(); ++n) {
     const SoftAlignment a = mean_attention(maps[n], "cross");
     double penalty = 0;

@@ -52,8 +52,8 @@ std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models
                                             std::span<const int64_t> numbers,
                                             const SearchOptions& options);
 
-// Distributes the sentences of a batch over threads (Note [Shares]): calls `act` with the indices of
-// each share, one thread per share. Throws the first exception of a share.
+// Distributes the sentences of a batch over threads (Note [Shares]): calls `act` with the indices
+// of each share, one thread per share. Throws the first exception of a share.
 void in_shares(std::span<const Model* const> models, int64_t sentences,
                const std::function<void(std::span<const int64_t> share)>& act);
 // The options with callbacks that one thread at a time calls.

@@ -99,7 +99,7 @@ TEST(Search, EveryTranslationBeginsWithThePrefix) {
   const Words from{4, 5, kEos};
   const std::vector<int32_t> from_offsets{0, 3}, offsets{0, static_cast<int32_t>(in.size())};
   const auto scores =
-      model.loss({from, from_offsets}, {in, offsets}, out, 0).log_likelihood.values();
+      model.loss({{from, from_offsets}, {in, offsets}, out}, 0).log_likelihood.values();
   for (size_t i = 0; i < scores.size(); ++i) EXPECT_NEAR(forced.log_probs[i], scores[i], 1e-5);
   EXPECT_THROW(search_all(model, one_source({4}), {.prefix = Words(40, 5)}), Error);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "decode/model_capabilities.h"
 #include "text/batch.h"
 #include "text/corpus.h"
 
@@ -82,7 +83,8 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
 std::shared_ptr<const Model> Translator::with_intervention(std::vector<int32_t> source) const {
   assert(models_.size() == 1);
   source.push_back(kEos);
-  return models_.front()->with_intervention(options_.what_if.in_pieces(source_.words_of(source)));
+  return explainable(*models_.front())
+      .with_intervention(options_.what_if.in_pieces(source_.words_of(source)));
 }
 
 std::vector<int32_t> Translator::encode(const std::string& line, const std::string& where) const {
@@ -120,7 +122,7 @@ void Translator::attend(std::span<Translation* const> translations) const {
   const auto flush = [&] {
     if (pairs.members.empty()) return;
     const auto& altered = pairs.members.front().first->altered;
-    const Model& model = altered ? *altered : *models_.front();
+    const Attentive& model = attentive(altered ? *altered : *models_.front());
     auto maps = model.attention({pairs.source.ids, pairs.source.offsets},
                                 {pairs.target.ids, pairs.target.offsets});
     for (size_t i = 0; i < pairs.members.size(); ++i) {

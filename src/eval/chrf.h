@@ -7,13 +7,11 @@ namespace fovea {
 struct ChrfOptions {
   size_t char_order = 6;
   size_t word_order = 0;  // 2 is chrF++
-  int beta = 2;           // how much more recall counts than precision
+  int beta = 2;           // recall counts β times as much as precision
   bool lowercase = false;
   bool whitespace = false;     // keep white space in character n-grams
-  bool eps_smoothing = false;  // mean of F over all orders instead of F of the means
+  bool eps_smoothing = false;  // the mean of F over all orders instead of F of the means
 };
-
-inline constexpr ChrfOptions kChrfPlusPlus{.word_order = 2};
 
 // Popović: chrF: character n-gram F-score for automatic MT evaluation, WMT 2015, and chrF++:
 // words helping character n-grams, WMT 2017. A row of statistics: for each order, characters
@@ -36,7 +34,7 @@ class Chrf : public TranslationMetric {
   ChrfOptions options_;
 };
 
-// Corpus chrF2, 0 to 100, against one reference per hypothesis; with kChrfPlusPlus chrF2++.
+// Corpus chrF2, 0 to 100, against one reference per hypothesis; with word_order 2 chrF2++.
 double chrf(const Lines& hypotheses, const Lines& references, const ChrfOptions& options = {});
 
 }  // namespace fovea

@@ -1,6 +1,6 @@
 #include "explain/row_explanation.h"
 
-#include "models/intervention.h"
+#include "decode/model_capabilities.h"
 #include "text/batch.h"
 
 namespace fovea {
@@ -9,7 +9,7 @@ std::string mechanism_of(const ModelConfig& config) {
   if (config.type != "recurrent") return "";
   check(config.attention.attends(), ExitCode::usage, "this model was trained without attention");
   std::string name = config.attention.kind + " attention";
-  if (config.attention.kind != "window") name += ", score " + config.attention.score_name();
+  if (config.attention.has_score()) name += ", score " + config.attention.score_name();
   return name;
 }
 
@@ -42,7 +42,8 @@ RowExplanation explain_row(const ModelBundle& package, std::span<const int32_t> 
   PackedSentences from, to;
   from.add(source, PackedSentences::Mark::none);
   to.add(read, PackedSentences::Mark::none);
-  found.steps = package.model->explain({from.ids, from.offsets}, {to.ids, to.offsets}, row);
+  found.steps =
+      explainable(*package.model).explain({from.ids, from.offsets}, {to.ids, to.offsets}, row);
   return found;
 }
 

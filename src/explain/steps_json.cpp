@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A list of numbers where each word has one, else a list of lists.
+// A list of numbers if each word has one number, otherwise a list of lists.
 Json values_of(const ComputationStep& step) {
   if (step.of == ComputationStep::Of::query) return step.rows.front();
   const auto one = [](const auto& row) { return row.size() == 1; };
@@ -29,7 +29,7 @@ Json steps_json(const ComputationSteps& steps) {
              {"name", step.name},
              {"formula", step.formula},
              {"of", step.of == ComputationStep::Of::words ? "words" : "query"}};
-    if (step.shown == ComputationStep::Shown::share) one["weights"] = true;
+    if (step.shown == ComputationStep::Display::share) one["weights"] = true;
     if (!step.factors.empty()) one["factors"] = step.factors;
     one["values"] = values_of(step);
     list.push_back(std::move(one));

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 using std::chrono::milliseconds;
 using testing::HeldExchange;
 
-// Words of one letter each, two layers with two heads, nothing learnt.
+// A model with words of one letter, two layers and two heads, and random weights.
 std::shared_ptr<const ServedModel> model() {
   std::vector<Vocabulary::Entry> letters;
   for (char c = 'a'; c <= 'l'; ++c) letters.push_back({std::string(1, c), 1});
@@ -30,8 +30,9 @@ std::shared_ptr<const ServedModel> model() {
       ModelBundle{"tiny", config, make_model(config, 5), vocabulary, vocabulary});
 }
 
-struct Asked {
-  explicit Asked(std::shared_ptr<const ServedModel> one = model()) : service({}, {}, {one}) {}
+struct ServiceUnderTest {
+  explicit ServiceUnderTest(std::shared_ptr<const ServedModel> one = model())
+      : service({}, {}, {one}) {}
   Service service;
 
   std::shared_ptr<HeldExchange> send(const std::string& q, const Json& fields) {
@@ -80,7 +81,7 @@ std::vector<int> bytes(const std::string& base64) {
   return found;
 }
 
-// Bytes of a map, as sent.
+// The bytes of a map in the answer.
 std::vector<int> map_of(const Json& reply, const std::string& kind, int layer, int head) {
   for (const Json& map : reply["attention"][0]["attention"])
     if (map["kind"] == kind && map["layer"] == layer && map["head"] == head)
@@ -88,8 +89,8 @@ std::vector<int> map_of(const Json& reply, const std::string& kind, int layer, i
   return {};
 }
 
-TEST(ServiceWhatIf, NothingChangesNothing) {
-  Asked s;
+TEST(ServiceWhatIf, EmptyFieldsChangeNothing) {
+  ServiceUnderTest s;
   const Json plain = s.ask({});
   EXPECT_EQ(s.ask({{"mask_words", Json::array()}, {"mask_heads", nullptr}, {"prefix", ""}}), plain);
   s.ask({{"mask_words", {1}}});
@@ -97,7 +98,7 @@ TEST(ServiceWhatIf, NothingChangesNothing) {
 }
 
 TEST(ServiceWhatIf, MasksWordsAndHeads) {
-  Asked s;
+  ServiceUnderTest s;
   const Json reply = s.ask(
       {{"mask_words", {1}}, {"mask_heads", {{{"kind", "cross"}, {"layer", 1}, {"head", 0}}}}});
   for (const char* kind : {"encoder", "cross"})
@@ -113,8 +114,8 @@ TEST(ServiceWhatIf, MasksWordsAndHeads) {
   EXPECT_NE(map_of(reply, "cross", 1, 1)[0], 0);
 }
 
-TEST(ServiceWhatIf, ForcesStepsAndBeginnings) {
-  Asked s;
+TEST(ServiceWhatIf, ForcesStepsAndPrefixes) {
+  ServiceUnderTest s;
   const Json plain = s.ask({});
   const Json reply =
       s.ask({{"prefix", {"c", "l"}},
@@ -130,7 +131,7 @@ TEST(ServiceWhatIf, ForcesStepsAndBeginnings) {
   const Json& steps = reply["attention"][0]["steps"];
   EXPECT_EQ(steps[0]["token"], "c");
   EXPECT_EQ(steps[1]["token"], "l");
-  // What was most probable at a step is that of the model as it was changed.
+  // The most probable words of a step are those of the changed model.
   EXPECT_EQ(steps[0]["topk"], plain["attention"][0]["steps"][0]["topk"]);
   for (const Json& probable : steps[1]["topk"])
     if (probable[0] == "l") {
@@ -139,8 +140,8 @@ TEST(ServiceWhatIf, ForcesStepsAndBeginnings) {
   EXPECT_TRUE(s.ask({{"prefix", "c l"}})["translatedText"].get<std::string>().starts_with("c l"));
 }
 
-TEST(ServiceWhatIf, RequestsThatWishTheSameAreAnsweredOneByOne) {
-  Asked s;
+TEST(ServiceWhatIf, EqualInterventionsAreAnsweredSeparately) {
+  ServiceUnderTest s;
   const Json fields = {{"mask_words", {1}}};
   const Json first = s.ask(fields), second = s.ask(fields, "d c b");
   const auto a = s.send("a b c d", fields), b = s.send("d c b", fields), c = s.send("a b", {});
@@ -150,8 +151,8 @@ TEST(ServiceWhatIf, RequestsThatWishTheSameAreAnsweredOneByOne) {
   EXPECT_EQ(Json::parse(c->replies.at(0).body), s.ask({}, "a b"));
 }
 
-// The thread that serves connections neither reads a model nor uses its vocabularies.
-TEST(ServiceWhatIf, TheModelIsReadByTheThreadThatTranslates) {
+// The thread of the connections neither reads a model nor uses its vocabularies.
+TEST(ServiceWhatIf, WorkerThreadsReadTheModel) {
   const auto ready = model();
   for (const bool broken : {false, true}) {
     const auto late = std::make_shared<ServedModel>(
@@ -160,7 +161,7 @@ TEST(ServiceWhatIf, TheModelIsReadByTheThreadThatTranslates) {
           const ModelBundle& own = ready->package();
           return {"late", own.config, make_model(own.config, 5), own.source, own.target};
         });
-    Asked s(late);
+    ServiceUnderTest s(late);
     const auto good = s.send("a b c d", {{"prefix", "c"}, {"mask_words", {1}}}),
                bad = s.send("a b c d", {{"mask_words", {9}}});
     EXPECT_FALSE(late->loaded());
@@ -171,9 +172,9 @@ TEST(ServiceWhatIf, TheModelIsReadByTheThreadThatTranslates) {
   }
 }
 
-// Streams too: what is wrong is an answer, not an event.
+// The same for streams: an error is an answer, not an event.
 TEST(ServiceWhatIf, IsReadForStreams) {
-  Asked s;
+  ServiceUnderTest s;
   const auto stream = [&](const char* masked) {
     const auto held = std::make_shared<HeldExchange>();
     s.service.handle({"POST",
@@ -192,7 +193,7 @@ TEST(ServiceWhatIf, IsReadForStreams) {
 }
 
 TEST(ServiceWhatIf, RefusesWithFieldAndRange) {
-  Asked s;
+  ServiceUnderTest s;
   const std::string start = "Invalid request: ";
   EXPECT_EQ(s.error({{"mask_words", {5}}}),
             start +

@@ -44,9 +44,8 @@ std::string data_url(std::string_view type, std::string_view bytes) {
   return "data:" + std::string(type) + ";base64," + base64(bytes);
 }
 
-// An import map resolves the modules by name: relative paths such as './dom.js' do not work in
-// data:
-// URLs.
+// An import map resolves the modules by name: relative paths such as './dom.js' do not work in URLs
+// with the scheme data.
 Json import_map() {
   Json imports = Json::object();
   for (const EmbeddedFile& file : page_files()) {

@@ -52,9 +52,9 @@ TEST(SavedPage, SentencesStayData) {
   EXPECT_EQ(count(page, "<!--<script>"), 0u);
   const std::string data = "<script type=\"application/json\" id=\"recorded\">";
   const Json recorded = Json::parse(between(page, data, "</script>"));
-  const Json& told = recorded["reply"]["attention"];
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0]["target"]["text"], "</script><!--<script>\xef\xbf\xbd\"");
+  const Json& attention = recorded["reply"]["attention"];
+  ASSERT_EQ(attention.size(), 2u);
+  EXPECT_EQ(attention[0]["target"]["text"], "</script><!--<script>\xef\xbf\xbd\"");
   EXPECT_EQ(recorded["models"][0]["source"], "en");
 }
 

@@ -105,9 +105,9 @@ ApiKeys read_keys(const ServiceSetup& c) {
   ApiKeys keys = ApiKeys::parse(read_file(c.keys_file, 16 << 20), c.keys_file,
                                 c.service.access.requests_per_minute);
   check(!c.service.access.keys_required || !keys.empty(), ExitCode::usage, c.keys_file,
-        ": contains no key, but --require-api-key needs one; add a line with a key");
+        ": contains no key, but `require_api_key` needs one; add a line with a key");
   if (keys.empty())
-    log_warning("--api-keys {}: contains no key: requests without a key are accepted", c.keys_file);
+    log_warning("`api_keys` {}: contains no key: requests without a key are accepted", c.keys_file);
   return keys;
 }
 
@@ -168,13 +168,13 @@ std::vector<std::string> allowed_hosts(const ServiceSetup& c) {
 // Checks options and derives further ones.
 void complete_options(ServiceSetup& c) {
   check(!c.service.access.keys_required || !c.keys_file.empty(), ExitCode::usage,
-        "--require-api-key: no keys are given; name a file of keys with --api-keys");
+        "`require_api_key`: no keys are given; name a file of keys with `api_keys`");
   c.service.access.keys = read_keys(c);
   c.service.timeout = std::chrono::milliseconds(static_cast<int64_t>(c.timeout * 1000));
   const bool on_host = std::holds_alternative<Cpu>(c.device);
   c.batcher.workers = c.workers > 0 ? c.workers : on_host ? omp_get_max_threads() : 1;
   check(on_host || c.batcher.workers == 1, ExitCode::usage,
-        "--workers: on a GPU a single thread translates; omit the option");
+        "`workers`: on a GPU a single thread translates; omit the option");
   c.batcher.interrupts = on_host;
   const int64_t least = std::max<int64_t>(2, c.batcher.workers);
   const auto by_default = [least](int64_t& value, int64_t each) {

@@ -9,19 +9,19 @@
 #include <set>
 #include <sstream>
 
-#include "support/asked_service.h"
+#include "support/service_under_test.h"
 
 namespace fovea {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::Asked;
 using testing::HeldExchange;
 using testing::Json;
 using testing::options;
+using testing::ServiceUnderTest;
 
-TEST(Service, TranslatesEveryWayOfAsking) {
-  Asked s;
+TEST(Service, TranslatesAllFormsOfRequests) {
+  ServiceUnderTest s;
   EXPECT_EQ(s.post("/translate", {{"q", "One. Two!"}, {"source", "en"}, {"target", "de"}}),
             Json({{"translatedText", "One. Two!"}}));
   EXPECT_EQ(s.post("/translate", {{"q", {"a b", "", "c"}}, {"source", "en"}, {"target", "de"}}),
@@ -39,8 +39,8 @@ TEST(Service, TranslatesEveryWayOfAsking) {
             R"({"translatedText":"hi"})");
 }
 
-TEST(Service, GivesWhatLibreTranslateGives) {
-  Asked s;
+TEST(Service, AnswersLikeLibreTranslate) {
+  ServiceUnderTest s;
   Json reply = s.post(
       "/translate",
       {{"q", "the weather is nice"}, {"source", "auto"}, {"target", "de"}, {"alternatives", 2}});
@@ -83,8 +83,8 @@ TEST(Service, GivesWhatLibreTranslateGives) {
   EXPECT_EQ(settings["keyRequired"], false);
 }
 
-TEST(Service, RefusesInLibreTranslatesWords) {
-  Asked s;
+TEST(Service, HasTheErrorsOfLibreTranslate) {
+  ServiceUnderTest s;
   const Json good = {{"q", "x"}, {"source", "en"}, {"target", "de"}};
   const auto with = [&](const char* name, const Json& value) {
     Json changed = good;
@@ -112,14 +112,14 @@ TEST(Service, RefusesInLibreTranslatesWords) {
   EXPECT_EQ(s.ask("GET", "/nothing").status, 404);
   EXPECT_EQ(s.ask("GET", "/download_file/../../etc/passwd").status, 404);
   EXPECT_EQ(s.ask("POST", "/suggest", "{}").status, 403);
-  Asked one(options());
+  ServiceUnderTest one(options());
   one.service.replace({echo_model("en", "de")});
   EXPECT_EQ(one.error({{"q", "x"}, {"source", "de"}, {"target", "en"}}),
             "English (en) is not available as a target language from German (de)");
 }
 
-TEST(Service, TranslatesFilesWithoutTouchingAny) {
-  Asked s;
+TEST(Service, TranslatesFilesInMemory) {
+  ServiceUnderTest s;
   const auto upload = [&](const std::string& name, const std::string& content) {
     return s.ask("POST", "/translate_file",
                  "--B\r\nContent-Disposition: form-data; name=\"source\"\r\n\r\nen\r\n"
@@ -140,11 +140,11 @@ TEST(Service, TranslatesFilesWithoutTouchingAny) {
             R"({"error":"Invalid request: missing file parameter"})");
   ServiceOptions without = options();
   without.files = false;
-  EXPECT_EQ(Asked(without).ask("POST", "/translate_file").status, 403);
+  EXPECT_EQ(ServiceUnderTest(without).ask("POST", "/translate_file").status, 403);
 }
 
 TEST(Service, SpeaksDeepL) {
-  Asked s;
+  ServiceUnderTest s;
   EXPECT_EQ(s.post("/v2/translate",
                    {{"text", {"one", "two"}}, {"target_lang", "DE"}, {"source_lang", "EN"}}),
             Json::parse(R"({"translations":[{"detected_source_language":"EN","text":"one"},
@@ -163,8 +163,8 @@ TEST(Service, SpeaksDeepL) {
   EXPECT_EQ(billed["translations"][1]["billed_characters"], 1) << billed;
 }
 
-TEST(Service, TextsThatStayAsTheyAreHaveEverythingThatWasAskedFor) {
-  Asked s;
+TEST(Service, UntranslatedTextsHaveAllRequestedFields) {
+  ServiceUnderTest s;
   const Json asked = {{"source", "de"}, {"target", "de"},  {"alternatives", 2},
                       {"n_best", 3},    {"q", "ein Hund"}, {"attention", true}};
   EXPECT_EQ(s.post("/translate", asked),
@@ -174,7 +174,7 @@ TEST(Service, TextsThatStayAsTheyAreHaveEverythingThatWasAskedFor) {
   list["q"] = {"a", "b"};
   EXPECT_EQ(s.post("/translate", list)["attention"], Json::parse("[[],[]]"));
   EXPECT_EQ(s.post("/translate", list)["alternatives"], Json::parse("[[],[]]"));
-  // Of both lists each has as many as were asked for.
+  // Each of both lists has the requested number.
   const Json both = s.post("/translate", {{"q", "one two three"},
                                           {"source", "en"},
                                           {"target", "de"},
@@ -185,7 +185,7 @@ TEST(Service, TextsThatStayAsTheyAreHaveEverythingThatWasAskedFor) {
 }
 
 TEST(Service, StreamsSentences) {
-  Asked s;
+  ServiceUnderTest s;
   const HttpReply reply =
       s.ask("POST", "/v1/translate/stream", R"({"q":"One. Two.","source":"en","target":"de"})");
   EXPECT_EQ(reply.type, "text/event-stream; charset=utf-8");
@@ -209,11 +209,11 @@ std::vector<Event> events_of(const std::string& body) {
   return events;
 }
 
-// Words come while the sentence is searched for, one by one; what was sent together is the
-// sentence. The end is the answer of /translate.
+// Words arrive one by one during the search. All words together are the sentence. The last event is
+// the answer of /translate.
 TEST(Service, StreamsWords) {
   for (const int beam : {1, 3}) {
-    Asked s;
+    ServiceUnderTest s;
     const Json question = {{"q", {"one two three. Four five", "six"}},
                            {"source", "en"},
                            {"target", "de"},
@@ -228,7 +228,7 @@ TEST(Service, StreamsWords) {
       if (name == "done") continue;
       const std::string which = data["text"].dump() + "." + data["sentence"].dump();
       std::string& text = prefixes[which];
-      EXPECT_FALSE(done.contains(which)) << "nothing comes after a whole sentence";
+      EXPECT_FALSE(done.contains(which)) << "there are no words after the end of a sentence";
       if (name == "words") {
         text += data["added"];
         ++words;
@@ -241,7 +241,7 @@ TEST(Service, StreamsWords) {
     EXPECT_EQ(done.size(), 3u);
     EXPECT_EQ(events.front().first, "words");
     if (beam == 1) {
-      EXPECT_EQ(words, 6) << "each for itself";
+      EXPECT_EQ(words, 6) << "one event per word";
     }
     EXPECT_EQ(prefixes["0.1"], "Four five");
     EXPECT_EQ(events.back(), Event("done", s.post("/translate", question)));
@@ -249,7 +249,7 @@ TEST(Service, StreamsWords) {
 }
 
 TEST(Service, ShowsAttention) {
-  Asked s;
+  ServiceUnderTest s;
   const Json reply = s.post(
       "/translate",
       {{"q", "ab c. d"}, {"source", "en"}, {"target", "de"}, {"attention", true}, {"n_best", 2}});
@@ -262,7 +262,7 @@ TEST(Service, ShowsAttention) {
   EXPECT_EQ(a["steps"][0]["topk"][0][0], "a");
   EXPECT_GT(a["steps"][0]["topk"][0][1], 0.9);
   EXPECT_EQ(reply["n_best"].size(), 2u);
-  // The way back from the best leaf of the search is the translation.
+  // The path from the best leaf of the search to the root is the translation.
   std::vector<std::string> way;
   const auto& nodes = a["beam"];
   for (const Json& node : nodes)
@@ -273,8 +273,8 @@ TEST(Service, ShowsAttention) {
   EXPECT_GE(reply["n_best"][0]["log_prob"], reply["n_best"][1]["log_prob"]);
 }
 
-TEST(Service, DescribesItselfAndItsFigures) {
-  Asked s;
+TEST(Service, DescribesItsEndpointsAndMetrics) {
+  ServiceUnderTest s;
   s.post("/translate", {{"q", "x"}, {"source", "en"}, {"target", "de"}});
   const Json api = Json::parse(s.ask("GET", "/openapi.json").body);
   EXPECT_TRUE(api["paths"].contains("/translate"));
@@ -291,8 +291,8 @@ TEST(Service, DescribesItselfAndItsFigures) {
   EXPECT_EQ(options.status, 204);
 }
 
-TEST(Service, CountsRequestsThatCouldNotBeRead) {
-  Asked open;
+TEST(Service, CountsUnreadableRequests) {
+  ServiceUnderTest open;
   open.service.count_refused(415);
   EXPECT_NE(open.ask("GET", "/metrics").body.find(R"(_total{endpoint="other",code="415"} 1)"),
             std::string::npos);
@@ -305,7 +305,7 @@ std::string header_of(const HttpReply& reply, const std::string& name) {
 }
 
 TEST(Service, ThePageIsPartOfTheProgram) {
-  Asked s;
+  ServiceUnderTest s;
   const HttpReply index = s.ask("GET", "/");
   EXPECT_EQ(index.type, "text/html; charset=utf-8");
   EXPECT_EQ(header_of(index, "Content-Security-Policy").find("default-src 'self';"), 0u);
@@ -330,7 +330,7 @@ TEST(Service, ThePageIsPartOfTheProgram) {
 }
 
 TEST(Service, NamesItsModels) {
-  Asked s;
+  ServiceUnderTest s;
   const Json models = Json::parse(s.ask("GET", "/v1/models").body);
   ASSERT_EQ(models.size(), 2u);
   EXPECT_EQ(models[1]["source"], "de");

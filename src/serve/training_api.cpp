@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "decode/model_capabilities.h"
 #include "explain/row_explanation.h"
 #include "http/http_error.h"
 #include "http/json_reply.h"
@@ -19,8 +20,8 @@ constexpr int64_t kReadingCost = 4 * kAloneCost;  // of reading a model
 
 void check_trained(const ServedModel& model) {
   if (!model.training())
-    throw HttpError(
-        404, "This model has no training history; load its run with 'fovea serve --run DIR'");
+    throw HttpError(404,
+                    "This model has no training history; give the server its directory with `run`");
 }
 
 // The given translation with the attention of the model, by forced decoding.
@@ -42,14 +43,15 @@ Translation forced(const ModelBundle& package, const std::string& text, const st
   PackedSentences from, to;
   from.add(pair.source_ids, PackedSentences::Mark::none);
   to.add(read_before(best.ids), PackedSentences::Mark::none);
-  pair.attention = package.model->attention({from.ids, from.offsets}, {to.ids, to.offsets}).front();
+  pair.attention =
+      attentive(*package.model).attention({from.ids, from.offsets}, {to.ids, to.offsets}).front();
   return pair;
 }
 
 }  // namespace
 
 std::vector<Route> TrainingApi::routes() {
-  using enum Access;
+  using enum AccessRule;
   using enum AnswerKind;
   return {{"GET", "/v1/training", key, computed, [this](auto& context) { curves(context); }},
           {"POST", "/v1/training/attention", key, computed,
@@ -80,7 +82,7 @@ void TrainingApi::attention(RequestContext& context) {
     if (!then)
       throw HttpError(404, fmt::format("The model after update {} was not saved, or was deleted; "
                                        "/v1/training lists the saved updates, and "
-                                       "'fovea train --set checkpoint.keep=100' keeps more",
+                                       "a larger `checkpoint.keep` of the training keeps more",
                                        update));
     const Translation pair = forced(then->package(), text, target);
     if (bytes_of_maps(pair.attention) > kMaxAttentionBytes)

@@ -10,7 +10,7 @@
 #include "http/json_reply.h"
 #include "ops/matmul.h"
 #include "serve/served_model.h"
-#include "train/checkpoint_average.h"
+#include "train/checkpoint.h"
 #include "train/numbered_files.h"
 
 namespace fovea {
@@ -25,8 +25,8 @@ class TrainingRun : public TrainingHistory {
       : spec_(spec), device_(device), metrics_(spec.directory + "/metrics.jsonl") {
     std::error_code error;
     check(fs::exists(spec.directory + "/metrics.jsonl", error), ExitCode::model, spec.directory,
-          "/metrics.jsonl: missing; --run needs a directory of 'fovea train'; ",
-          "use -m for other model directories");
+          "/metrics.jsonl: missing; `run` needs a directory of 'fovea train'; ",
+          "use `model` for other model directories");
     json();  // reports damaged files at the start
   }
 
@@ -99,11 +99,11 @@ std::string TrainingHistory::json() const {
   if (!curves_) curves_ = std::make_shared<Curves>();
   const bool more = running();  // called first, so that the answer about an ended run is complete
   const MetricsTail::News added = news();
-  if (added.anew) curves_->all = Json::object();
+  if (added.replaced) curves_->all = Json::object();
   for (const MetricsLine& line : added.lines)
     for (const auto& [name, value] : line.values)
       if (std::isfinite(value)) curves_->all[line.kind][name].push_back({line.update, value});
-  if (added.anew || !added.lines.empty()) curves_->text = json_text(curves_->all);
+  if (added.replaced || !added.lines.empty()) curves_->text = json_text(curves_->all);
   return fmt::format(R"({{"running":{},"updates":{},"curves":{}}})", more, Json(updates()).dump(),
                      curves_->text);
 }

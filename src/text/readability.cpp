@@ -93,7 +93,8 @@ bool depends_on_one_word(std::span<const std::string_view> words, const std::str
   return false;
 }
 
-// The same for the capitalised words, which include names: false if all words are capitalised.
+// The same for the capitalised words, which include names. Always false if all words are
+// capitalised.
 bool depends_on_capitalised(std::span<const std::string_view> words, const std::string& language) {
   std::vector<std::string_view> others;
   std::ranges::remove_copy_if(words, std::back_inserter(others), is_capitalised);

@@ -80,14 +80,14 @@ TEST(Vocabulary, JoinsReadyMadePieces) {
 TEST(Vocabulary, FindsTheWordsOfALine) {
   const auto pieces =
       Vocabulary::from_entries(Segmentation::pieces, {{"hou@@", 3}, {"se", 2}, {"the", 1}});
-  // "@@" also joins unknown pieces
+  // "@@" joins unknown pieces, too.
   EXPECT_EQ(pieces.words_in("the hou@@ se x@@ y@@ se the@@"),
             (std::vector<int>{0, 1, 1, 2, 2, 2, 3, 4}));
   const auto tokens = Vocabulary::from_entries(Segmentation::tokens, {{"mary", 1}, {"(", 1}});
   EXPECT_EQ(tokens.words_in(" (Mary) is\there. "), (std::vector<int>{0, 0, 0, 1, 2, 2, 3}));
   EXPECT_EQ(words().words_in("the  caf\u00E9 x"), (std::vector<int>{0, 1, 2, 3}));
   const auto letters =
-      Vocabulary::from_entries(Segmentation::characters, {{"a", 1}});  // knows no blank
+      Vocabulary::from_entries(Segmentation::characters, {{"a", 1}});  // has no blank
   EXPECT_EQ(letters.words_in("ab a"), (std::vector<int>{0, 0, 1, 1, 2}));
   for (const Vocabulary& v : all_segmentations()) EXPECT_EQ(v.words_in(" "), std::vector<int>{0});
 }
@@ -154,7 +154,7 @@ TEST(Vocabulary, FindsWordsInScriptsWithoutBlanks) {
   EXPECT_EQ(v.words_of(ids), (std::vector<int>{0, 1, 2, 2, 3, 4, 4, 5, 6}));
   EXPECT_EQ(v.text_words_of(ids), v.words_of(ids));
   EXPECT_EQ(v.words_in("我爱学生。Py学"), (std::vector<int>{0, 1, 2, 2, 3, 4, 4, 5, 6}));
-  // words() with the line has unknown characters as written.
+  // words() with the line returns unknown characters as written.
   ids = v.encode("他爱学生。");
   EXPECT_EQ(v.words(ids), (Words{"⁇", "爱", "学生", "。"}));
   EXPECT_EQ(v.words(ids, "他爱学生。"), (Words{"他", "爱", "学生", "。"}));

@@ -104,14 +104,14 @@ std::string_view without_wall(std::string_view line) {
   return line;
 }
 
-void drop_metrics_after(const std::string& path, int64_t update) {
+void keep_metrics(const std::string& path, const std::function<bool(const MetricsLine&)>& keep) {
   struct stat about;
   if (stat(path.c_str(), &about) != 0 && errno == ENOENT) return;
   const std::string text = read_file(path);
   std::string kept;
   for_each_line(text, [&](std::string_view line, int64_t) {
     const auto metrics = parse(line);
-    if (metrics && metrics->update <= update) kept.append(line).append("\n");
+    if (metrics && keep(*metrics)) kept.append(line).append("\n");
   });
   if (kept != text) write_atomically(path, kept);
 }
@@ -129,8 +129,8 @@ MetricsTail::News MetricsTail::read() {
   const std::unique_ptr<FILE, int (*)(FILE*)> in(std::fopen(path_.c_str(), "rb"), std::fclose);
   struct stat about;
   if (!in || fstat(fileno(in.get()), &about) != 0) return news;
-  news.anew = about.st_ino != file_ || about.st_size < read_;
-  if (news.anew) read_ = lines_ = 0;
+  news.replaced = about.st_ino != file_ || about.st_size < read_;
+  if (news.replaced) read_ = lines_ = 0;
   file_ = about.st_ino;
   if (about.st_size <= read_) return news;
   std::string text(static_cast<size_t>(about.st_size - read_), '\0');

@@ -19,7 +19,7 @@ void require(bool ok, const std::string& what) {
   std::abort();
 }
 
-// The input as a stream: small numbers, words up to a space, floats.
+// A reader of the input: small numbers, words up to a space, floats.
 class Input {
  public:
   Input(const uint8_t* data, size_t size) : data_(data), size_(size) {}
@@ -71,12 +71,8 @@ void check_chart(const AttentionMatrix& matrix, Input& input) {
     curve.x.push_back(static_cast<double>(input.weight()));
     curve.y.push_back(static_cast<double>(w));
   }
-  const std::string svg = svg_chart({.title = matrix.title,
-                                     .x_name = matrix.title,
-                                     .y_name = "y",
-                                     .curves = {curve, curve},
-                                     .log_x = input.number(2) == 0,
-                                     .log_y = input.number(2) == 0});
+  const std::string svg = svg_chart(
+      {.title = matrix.title, .x_name = matrix.title, .y_name = "y", .curves = {curve, curve}});
   require(XmlScan(svg).run().empty(), "chart: " + XmlScan(svg).run());
 }
 

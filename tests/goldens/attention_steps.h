@@ -28,6 +28,7 @@ class Steps {
   // The rows of all steps, in the order of the sentences' words: [target words, …].
   Tensor joined(const std::vector<Tensor>& steps) const;
   Tensor joined(Tensor AttentionResult::*part) const;
+  Tensor shown(const char* name) const;  // joined
   // e of every target word, computed by the score function.
   Tensor scores() const;
 
@@ -46,7 +47,7 @@ class Steps {
   std::vector<AttentionState> before_;
 };
 
-// Compares the gradient of x; it is zero if nothing flowed in.
+// Compares the gradient of x, which is zero if there was no contribution.
 void expect_gradient(Case& c, const std::string& key, const std::string& mask, const Tensor& x);
 
 // The sentence of each word that the mask keeps. i32 [words]

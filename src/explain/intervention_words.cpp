@@ -1,17 +1,15 @@
-#include "cli/intervention_options.h"
+#include "explain/intervention_words.h"
 
 #include <charconv>
 #include <optional>
 
 #include "base/check.h"
-#include "cli/command_line.h"
 #include "explain/word_explanation.h"
-#include "text/corpus.h"
 
 namespace fovea {
 namespace {
 
-constexpr WordWhatIf::Names kNames{"--mask", "--mask-head", "--force"};
+constexpr WordWhatIf::Names kNames{"`mask`", "`mask_head`", "`force`"};
 
 std::optional<int64_t> number_of(std::string_view text) {
   int64_t number = 0;
@@ -28,7 +26,7 @@ HeadName parse_head(const std::string& text) {
     const auto head = number_of(std::string_view(text).substr(last + 1));
     if (layer && head) return {text.substr(0, first), *layer, *head};
   }
-  fail(ExitCode::usage, "--mask-head ", text,
+  fail(ExitCode::usage, "`mask_head` ", text,
        ": expected KIND.LAYER.HEAD, both numbers from 0, for example cross.0.2");
 }
 
@@ -43,35 +41,20 @@ int64_t word_of(const ModelBundle& bundle, const std::vector<int32_t>& ids, cons
 
 }  // namespace
 
-void InterventionOptions::add_to(Command& command) {
-  Command group = command.group("What if");
-  // One value each: the sentence may follow.
-  const auto add = [&](const char* name, std::vector<std::string>& values, const char* help) {
-    return group.option(name, values, help).one_value_each();
-  };
-  add("--mask", masks, "Mask this word in all attention; can be repeated").takes("WORD");
-  add("--mask-head", heads,
-      "Set the output of this head to 0, for example cross.0.2; can be repeated")
-      .takes("KIND.LAYER.HEAD");
-  add("--force", forces,
-      "At this step (target piece, from 0) fix the cross-attention on this word; can be repeated")
-      .takes("STEP=WORD");
-}
-
-WordWhatIf InterventionOptions::read(const ModelBundle& bundle, const std::string& text) const {
+WordWhatIf InterventionWords::read(const ModelBundle& bundle, const std::string& text) const {
   WordWhatIf interventions;
   if (!given()) return interventions;
   const std::vector<int32_t> ids = ids_read(bundle.source, *bundle.model, text);
-  for (const std::string& word : masks)
-    interventions.masked.push_back(word_of(bundle, ids, "--mask", word));
-  for (const std::string& head : heads) interventions.silent.push_back(parse_head(head));
-  for (const std::string& force : forces) {
-    const size_t equals = force.find('=');
-    const auto step = number_of(std::string_view(force).substr(0, equals));
-    check(equals != std::string::npos && step, ExitCode::usage, "--force ", force,
+  for (const std::string& word : mask)
+    interventions.masked.push_back(word_of(bundle, ids, kNames.masked, word));
+  for (const std::string& head : mask_head) interventions.silent.push_back(parse_head(head));
+  for (const std::string& row : force) {
+    const size_t equals = row.find('=');
+    const auto step = number_of(std::string_view(row).substr(0, equals));
+    check(equals != std::string::npos && step, ExitCode::usage, "`force` ", row,
           ": expected STEP=WORD, for example 2=dog");
     interventions.forced.push_back(
-        {.step = *step, .word = word_of(bundle, ids, "--force", force.substr(equals + 1))});
+        {.step = *step, .word = word_of(bundle, ids, kNames.forced, row.substr(equals + 1))});
   }
   interventions.check(bundle.config, bundle.source.words_of(ids).back() + 1, kNames);
   return interventions;
