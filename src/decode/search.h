@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -50,6 +51,13 @@ std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models
                                             const TokenBatch& source,
                                             std::span<const int64_t> numbers,
                                             const SearchOptions& options);
+
+// Distributes the sentences of a batch over threads (Note [Shares]): calls `act` with the indices
+// of each share, one thread per share. Throws the first exception of a share.
+void in_shares(std::span<const Model* const> models, int64_t sentences,
+               const std::function<void(std::span<const int64_t> share)>& act);
+// The options with callbacks that one thread at a time calls.
+SearchOptions with_serial_callbacks(SearchOptions options, std::mutex& mutex);
 
 // Wu et al. 2016, section 7: cp = β Σ_j log(min(Σ_i a_ij, 1)) over source words j and target words
 // i; a is the mean cross attention. Adds cp to each score and sorts the hypotheses again. `source`
