@@ -35,7 +35,7 @@ void languages(RequestContext& context) {
 }  // namespace
 
 std::vector<Route> DeepLApi::routes() {
-  using enum Access;
+  using enum AccessRule;
   using enum AnswerKind;
   return {{"POST", "/v2/translate", key, computed, [this](auto& context) { translate(context); }},
           {"GET", "/v2/languages", key, small, languages}};
@@ -56,7 +56,7 @@ void DeepLApi::translate(RequestContext& context) {
   const std::string source = parameters.text("source_lang").value_or("auto");
   request->choose_languages(context.models, source, *target, "");
   const bool bills = parameters.flag("show_billed_characters");  // DeepL's own clients set it
-  const auto reply = [bills](const TranslateRequest& done, const Translations& all) {
+  const auto reply = [bills](const TranslateRequest& done, const TranslationList& all) {
     Json list = Json::array();
     for (size_t i = 0; i < done.texts.size(); ++i) {
       Json one{{"detected_source_language", upper(done.source)}, {"text", done.translated(all, i)}};

@@ -118,7 +118,7 @@ Json neighbours_json(const WordIndex& words, const std::vector<std::string>& ask
 }  // namespace
 
 std::vector<Route> ExplainApi::routes() {
-  using enum Access;
+  using enum AccessRule;
   using enum AnswerKind;
   return {
       {"POST", "/v1/explain", key, computed, [this](auto& context) { explain(context); }},
@@ -138,7 +138,7 @@ void ExplainApi::explain(RequestContext& context) {
   request->decoding.attention = false;
   const AttentionRow row{parameters.text("kind").value_or("cross"), number("layer"), number("head"),
                          number("row")};
-  const auto render = [row](const TranslateRequest& done, const Translations& all) {
+  const auto render = [row](const TranslateRequest& done, const TranslationList& all) {
     if (!done.decoding.what_if.empty())  // explain_row does not support them
       throw HttpError(
           400, "Invalid request: mask_words, mask_heads and force_attention cannot be explained");

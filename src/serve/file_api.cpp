@@ -49,7 +49,7 @@ std::string origin_of(const HttpRequest& request) {
 }  // namespace
 
 std::vector<Route> FileApi::routes() {
-  using enum Access;
+  using enum AccessRule;
   using enum AnswerKind;
   return {{"POST", "/translate_file", key, computed, [this](auto& context) { translate(context); }},
           {"GET", "/download_file/", open, large, [this](auto& context) { download(context); }}};
@@ -73,7 +73,7 @@ void FileApi::translate(RequestContext& context) {
   const std::string name = stem_of(file->file_name) + "_" + request->target + ending;
   queue_.submit(context, request,
                 [this, name, origin = origin_of(context.request)](const TranslateRequest& done,
-                                                                  const Translations& all) {
+                                                                  const TranslationList& all) {
                   const std::string id = store_.keep(name, done.translated(all, 0));
                   Json reply{{"translatedFileUrl", origin + "/download_file/" + id + "." + name}};
                   if (const Json warnings = all_warnings(done); !warnings.empty())

@@ -20,7 +20,7 @@ void add_responses(const Route& route, Json& operation) {
       if (!operation["responses"].contains(status))
         operation["responses"][status] = {{"$ref", response}};
   };
-  if (route.access != Access::open) {
+  if (route.access != AccessRule::open) {
     add(route.path.starts_with("/v2/") ? kMessage : kError, {"400", "403", "429"});
     operation["security"] = Json::parse(R"([{"bearer": []}, {"field": []}, {}])");
   }

@@ -10,7 +10,7 @@ namespace {
 std::vector<Route> routes_of(const char* method, std::vector<std::string_view> paths) {
   std::vector<Route> routes;
   for (const std::string_view path : paths)
-    routes.push_back({method, path, Access::open, AnswerKind::small, [](RequestContext&) {}});
+    routes.push_back({method, path, AccessRule::open, AnswerKind::small, [](RequestContext&) {}});
   return routes;
 }
 

@@ -45,8 +45,8 @@ std::vector<Route> Service::openapi_routes() {
   const auto send = [this](RequestContext& context) {
     context.exchange->answer({.body = openapi_});
   };
-  return {{"GET", "/openapi.json", Access::open, AnswerKind::small, send},
-          {"GET", "/spec", Access::open, AnswerKind::small, send}};
+  return {{"GET", "/openapi.json", AccessRule::open, AnswerKind::small, send},
+          {"GET", "/spec", AccessRule::open, AnswerKind::small, send}};
 }
 
 void Service::replace(ServedModels models) {
@@ -63,7 +63,7 @@ void Service::count_refused(int status) {
 
 std::optional<HttpReply> Service::screen(const HttpRequest& head) {
   const Router::Match found = router_.find(head);
-  if (!found.route || found.route->access == Access::open) return std::nullopt;
+  if (!found.route || found.route->access == AccessRule::open) return std::nullopt;
   try {
     access_.check_header(head);
   } catch (const HttpError& error) {

@@ -28,7 +28,7 @@ Json position_of(const Documents& documents, size_t sentence) {
 }  // namespace
 
 std::vector<Route> StreamApi::routes() {
-  return {{"POST", "/v1/translate/stream", Access::key, AnswerKind::events,
+  return {{"POST", "/v1/translate/stream", AccessRule::key, AnswerKind::events,
            [this](auto& context) { stream(context); }}};
 }
 
@@ -71,7 +71,7 @@ void StreamApi::stream(RequestContext& context) {
     send("sentence", data);
   };
   task->finish = [this, request, send, send_text, exchange](TaskOutcome outcome,
-                                                            const Translations& translations) {
+                                                            const TranslationList& translations) {
     if (request->too_large) return;
     if (outcome == TaskOutcome::done) {
       queue_.count(translations);

@@ -51,7 +51,7 @@ Translation forced(const ModelBundle& package, const std::string& text, const st
 }  // namespace
 
 std::vector<Route> TrainingApi::routes() {
-  using enum Access;
+  using enum AccessRule;
   using enum AnswerKind;
   return {{"GET", "/v1/training", key, computed, [this](auto& context) { curves(context); }},
           {"POST", "/v1/training/attention", key, computed,

@@ -24,7 +24,7 @@ struct RequestLimits {
   void check_size(const std::vector<std::string>& texts) const;  // throws HttpError 400
 };
 
-using Translations = std::vector<Translation>;
+using TranslationList = std::vector<Translation>;
 
 // A request to translate texts: the model, the options and, once it is queued, the documents.
 struct TranslateRequest {
@@ -51,9 +51,9 @@ struct TranslateRequest {
   PassageOptions document_options() const;
   bool alone() const { return only || intervention; }  // shares no batch with other requests
   // The translations of the sentences of one text.
-  std::span<const Translation> part(const Translations& all, size_t text) const;
+  std::span<const Translation> part(const TranslationList& all, size_t text) const;
   // The translation of one text; the text itself if the request has no model.
-  std::string translated(const Translations& all, size_t text) const;
+  std::string translated(const TranslationList& all, size_t text) const;
 };
 using TranslateRequestPtr = std::shared_ptr<TranslateRequest>;
 

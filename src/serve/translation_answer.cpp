@@ -115,7 +115,7 @@ Json all_warnings(const TranslateRequest& request) {
   return list;
 }
 
-std::string answer_of(const TranslateRequest& request, const Translations& all) {
+std::string answer_of(const TranslateRequest& request, const TranslationList& all) {
   // A single value for a single text, a list of values for a list of texts.
   const auto for_text = [&](auto one) -> Json {
     if (!request.is_list) return one(size_t{0});

@@ -8,7 +8,7 @@
 namespace fovea {
 
 // The answer of /translate as JSON. If source and target are the same, `all` is empty.
-std::string answer_of(const TranslateRequest& request, const Translations& all);
+std::string answer_of(const TranslateRequest& request, const TranslationList& all);
 nlohmann::ordered_json detected_json(const DetectedLanguage& detected);
 // Warnings about a text that the model cannot read completely, given as its sentences: a list of
 // objects with a code, a message and numbers (docs/serve.md, "Warnings").

@@ -104,7 +104,7 @@ std::shared_ptr<TranslationTask> TranslationQueue::task_for(
   return task;
 }
 
-void TranslationQueue::count(const Translations& translations) {
+void TranslationQueue::count(const TranslationList& translations) {
   int64_t source = 0, target = 0;
   for (const Translation& t : translations) {
     source += std::ssize(t.source_ids);
@@ -122,8 +122,8 @@ void TranslationQueue::submit(const RequestContext& context, TranslateRequestPtr
   const auto exchange = context.exchange;
   if (!request->model) return exchange->answer(render(*request, {}));
   const auto task = task_for(context, request);
-  task->finish = [this, exchange, request, render = std::move(render)](TaskOutcome outcome,
-                                                                       Translations translations) {
+  task->finish = [this, exchange, request, render = std::move(render)](
+                     TaskOutcome outcome, TranslationList translations) {
     if (outcome == TaskOutcome::done) count(translations);
     answer(*exchange, outcome, [&] { return render(*request, translations); });
   };
@@ -134,7 +134,7 @@ void TranslationQueue::compute(const RequestContext& context, int64_t cost,
                                std::function<HttpReply()> make) {
   const auto task = new_task(context, cost);
   task->finish = [exchange = context.exchange, make = std::move(make)](TaskOutcome outcome,
-                                                                       const Translations&) {
+                                                                       const TranslationList&) {
     answer(*exchange, outcome, make);
   };
   add(task);

@@ -49,7 +49,7 @@ void list_models(RequestContext& context) {
 }  // namespace
 
 std::vector<Route> page_routes() {
-  using enum Access;
+  using enum AccessRule;
   using enum AnswerKind;
   return {{"GET", "/", open, small, send_file},
           {"GET", "/web/", open, small, send_file},
