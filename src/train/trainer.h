@@ -8,9 +8,9 @@
 #include "train/run_checkpoints.h"
 #include "train/run_files.h"
 #include "train/run_reporter.h"
+#include "train/run_validator.h"
 #include "train/train_task.h"
 #include "train/update_executor.h"
-#include "train/validator.h"
 
 namespace fovea {
 
@@ -56,7 +56,7 @@ class Trainer {
   RunReporter reporter_;
   RunFiles files_;
   RunCheckpoints checkpoints_;
-  Validator validator_;
+  RunValidator validator_;
   TrainState state_;
   std::unique_ptr<BatchStream> stream_;
   std::string lines_;  // of the sentences of the newest update, see first_lines()
