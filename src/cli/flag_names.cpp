@@ -7,8 +7,9 @@ namespace {
 
 // The fields that messages of the library name. Their flags have the same names, with hyphens.
 constexpr std::string_view kFields =
-    " api_keys at_once bad_utf8 batch_tokens beam coverage_penalty data device dump_config explain "
-    "force from gold_from head host kind layer length_penalty mask mask_head max_length "
+    " allow_host api_keys at_once bad_utf8 batch_tokens beam coverage_penalty data device "
+    "dump_config explain force from gold_from head host kind layer length_penalty mask mask_head "
+    "max_length "
     "max_length_factor min_count n_best only png port rate require_api_key restart resume_anyway "
     "run set svg temperature to top_k top_p workers workspace ";
 

@@ -52,10 +52,10 @@ TEST_F(Inspect, TextHasTheSameNumbersInNarrowLines) {
   EXPECT_TRUE(text.starts_with(kModel + "\n  model        type transformer, ")) << text;
   EXPECT_TRUE(has(text, "2,000 source and 2,000 target pieces")) << text;
   EXPECT_TRUE(has(text, "checksums verified")) << text;
-  const size_t first = text.find('\n');
-  const std::string rest = text.substr(first, text.find("\n  parameters") - first);
-  for (size_t at = 0; at + 1 < rest.size(); at = rest.find('\n', at + 1)) {
-    const std::string line = rest.substr(at + 1, rest.find('\n', at + 1) - at - 1);
+  std::istringstream lines(text.substr(0, text.find("\n  parameters")));
+  std::string line;
+  std::getline(lines, line);  // the directory
+  while (std::getline(lines, line)) {
     EXPECT_LE(line.size(), 80u) << line;
     EXPECT_FALSE(line.ends_with(' ')) << line;
   }

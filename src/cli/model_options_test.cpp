@@ -107,8 +107,6 @@ TEST_F(ModelOptions, ModelsThatDoNotFit) {
   fails(ExitCode::model, "translates in the opposite direction of", {"-m", "en-de", "-m", "de-en"});
   fails(ExitCode::model, "no bundled model translates from 'fr' to 'de'",
         {"--from", "fr", "--to", "de"});
-  fails(ExitCode::usage, "--precision int8 requires --device cpu",
-        {"--precision", "int8", "--device", "cuda", "-m", "en-de"});
 }
 
 class OneModel : public ModelOptions {

@@ -78,6 +78,9 @@ TEST_F(Score, Errors) {
   const std::string empty = file("empty", "");
   expect_error(ExitCode::data, empty + " is empty, so its perplexity is undefined",
                {"score", "-m", "transformer", "--summary", empty, empty});
+  const CommandResult nothing = run({"score", "-m", "transformer", empty, empty});
+  EXPECT_EQ(nothing.code, 0);
+  EXPECT_EQ(nothing.out + nothing.err, "");
 }
 
 }  // namespace

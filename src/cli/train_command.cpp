@@ -235,8 +235,6 @@ void train(const TrainCommand& command, bool threads_given) {
   std::string settings;
   const TrainOptions options = read_options(command, &settings);
   if (command.dump_config) return fmt::print("{}", settings);
-  check(!command.recipe.empty() || !command.assignments.empty(), ExitCode::usage,
-        "name a recipe with -c FILE; see recipes/, or --dump-config for all settings");
   check(!command.directory.empty() || command.dry_run, ExitCode::usage,
         "name the model directory with -o MODEL_DIR");
   check_files(options);

@@ -90,11 +90,12 @@ TEST_F(Train, WarnsAboutSettingsThatDoLittle) {
 }
 
 TEST_F(Train, UsageErrors) {
-  expect_error(ExitCode::usage, "name a recipe with -c FILE", {"train", "-o", folder_ / "m"});
+  expect_error(ExitCode::usage, "set both in a recipe (-c FILE) or with --set",
+               {"train", "-o", folder_ / "m"});
   expect_error(ExitCode::usage, "name the model directory with -o MODEL_DIR", words({}));
   expect_error(ExitCode::usage, "set both in a recipe (-c FILE) or with --set",
                {"train", "-o", folder_ / "m", "--set", "train.seed=2"});
-  expect_error(ExitCode::usage, "--resume-anyway and --restart exclude each other",
+  expect_error(ExitCode::usage, " exclude each other; give only one of them",
                words({"--resume-anyway", "--restart"}));
   expect_error(ExitCode::files, "set the folder of the text with --data DIR",
                words({"-o", folder_ / "m", "--set", "data.test_source=no.en", "--set",
@@ -119,7 +120,8 @@ TEST_F(Train, ALimitOfMemoryIsKept) {
   expect_error(ExitCode::memory,
                "raise --workspace, lower the batch size (batch.tokens, "
                "--batch-tokens) or --beam, or use a smaller model",
-               words({"-o", folder_ / "m", "-q", "--workspace", "0.001"}));
+               words({"-o", folder_ / "m", "-q", "--workspace", "0.001", "--set", "model.size=128",
+                      "--set", "model.inner=512"}));
 }
 
 }  // namespace

@@ -130,6 +130,8 @@ TEST_F(TranslateCommandTest, OptionsThatDoNotFitTogether) {
   fails("--n-best: plain text has one line per sentence", {"-b", "2", "-n", "2", "A dog."});
   fails("--attention: matrices need --format jsonl", {"--attention", "A dog."});
   fails("--split: --format marian applies to whole lines", {"--split", "-f", "marian", "A dog."});
+  fails("--split: --n-best applies to whole lines", {"--split", "-n", "2", "A dog."});
+  fails("--split: --attention applies to whole lines", {"--split", "--attention", "A dog."});
   fails("--split: --prefix applies to whole lines", {"--split", "--prefix", "x", "A dog."});
   fails("--split: --alignment applies to whole lines", {"--split", "--alignment", "A dog."});
   fails("--no-split and --split exclude each other", {"--split", "--no-split", "A dog."});

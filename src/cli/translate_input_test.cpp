@@ -78,7 +78,9 @@ TEST_F(TranslateInputTest, AWriterThatPausesIsAnswered) {
 }
 
 TEST_F(TranslateInputTest, LongLinesAreMarked) {
-  TranslateInput input(folder_.write("in", std::string(LineReader::kLimit + 1, 'a') + "\nb\n"));
+  std::string text(LineReader::kLimit + 1, 'a');
+  text += "\nb\n";
+  TranslateInput input(folder_.write("in", text));
   ReadLine line;
   ASSERT_TRUE(input.next(line));
   EXPECT_TRUE(line.cut);
