@@ -12,7 +12,8 @@
 namespace fovea {
 namespace {
 
-// Places between pieces, from 0, as places between words. Beyond both ends a piece is a word.
+// Converts positions between pieces, from 0, to positions between words. Beyond both ends, a piece
+// counts as a word.
 class Places {
  public:
   explicit Places(const std::vector<int>& words) : words_(words) {}

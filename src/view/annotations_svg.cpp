@@ -29,7 +29,7 @@ std::string line(const char* style, const std::string& path, double wide, const 
          "\" " + more + "stroke-linejoin=\"round\" d=\"" + path + "\"/>\n";
 }
 
-// The marks of one map, from words to pixels.
+// Draws the marks of one map: converts words to pixels.
 class MarkPicture {
  public:
   MarkPicture(Drawing& drawing, const AttentionMatrix& matrix, double cell)
@@ -51,14 +51,14 @@ class MarkPicture {
   }
 
  private:
-  double x(float place) const {  // of words, kept within the map
+  double x(float place) const {  // of words, clamped to the map
     return cell_ * (std::clamp(static_cast<double>(place), -0.5, words_ - 0.5) + 0.5);
   }
   double top(size_t i) const { return cell_ * static_cast<double>(i); }
   double level(size_t i) const { return top(i) + cell_ * 0.82; }  // below the weight's digits
   double thick() const { return cell_ >= 20 ? 2 : 1.2; }
 
-  // The edges places[k] of all rows: straight down a row, then level to the next.
+  // A line along the edges places[k] of all rows: vertical in a row, then horizontal to the next.
   std::string steps(const MatrixSeries& series, size_t k) const {
     std::string path;
     bool lifted = true;
@@ -76,7 +76,7 @@ class MarkPicture {
       drawing_.add(line("bound", steps(series, edge), thick() * 0.75, kDashes));
   }
 
-  // exp(−(x − p)² / 2σ²) standing on the lower edge of its row, between the given edges.
+  // Draws exp(−(x − p)² / 2σ²) above the lower edge of its row, between the given edges.
   void bell(size_t i, const std::vector<float>& places) {
     const float p = places[0], s = places[1];
     if (!std::isfinite(p) || !std::isfinite(s) || s <= 0) return;
@@ -132,7 +132,7 @@ class MarkPicture {
   float words_;
 };
 
-// A sign 22 wide, level with (0, 0), and its meaning.
+// A sign of the legend with its meaning. It is 22 wide and vertically centred at (0, 0).
 struct Sign {
   std::string markup, meaning;
 };

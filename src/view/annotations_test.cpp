@@ -22,7 +22,7 @@ size_t count(const std::string& text, const std::string& part) {
 
 bool holds(const std::string& text, const std::string& part) { return count(text, part) > 0; }
 
-// Three target words over four source words.
+// A map of three target words and four source words.
 AttentionMatrix map_with(MatrixAnnotations marks) {
   AttentionMatrix m{.source = {"a", "small", "brown", "dog"},
                     .target = {"ein", "kleiner", "Hund"},
@@ -65,7 +65,7 @@ TEST(MatrixAnnotations, TerminalShowsTheMiddleOfTheWindowAndWhatIsOutside) {
   EXPECT_TRUE(holds(text, "within the window\n"));
 }
 
-TEST(MatrixAnnotations, TerminalKeepsToPlainCharacters) {
+TEST(MatrixAnnotations, TerminalHasPlainCharactersIfRequested) {
   AttentionMatrix m = local();
   m.marks.series.push_back({Kind::centres, "kappa", "κ", {{0, 0.1f}, {1}, {9}}});
   for (const char c : terminal_map(m, {.shades = TerminalShades::ascii}))
@@ -114,7 +114,7 @@ TEST(MatrixAnnotations, SeveralSeriesOfOneKind) {
   EXPECT_TRUE(holds(terminal_map(m, {.shades = TerminalShades::ascii}), "o last   o first\n"));
 }
 
-TEST(MatrixAnnotations, OneRowStandsForAll) {
+TEST(MatrixAnnotations, OneRowIsDrawnForAll) {
   AttentionMatrix m = map_with({.rows = MatrixAnnotations::Rows::same, .note = "computed once"});
   for (size_t k = 4; k < 12; ++k) m.weights[k] = m.weights[k % 4];
   const std::string text = terminal_map(m, {.shades = TerminalShades::blocks});
@@ -179,7 +179,7 @@ TEST(MatrixAnnotations, AnyNumbersAreDrawn) {
   EXPECT_FALSE(holds(text, "\x1b[2J"));
 }
 
-TEST(MatrixAnnotations, RefusesWhatDoesNotFit) {
+TEST(MatrixAnnotations, RefusesMarksOfAnotherShape) {
   EXPECT_THROW(svg_map(map_with(only(Kind::position, {{1}}))), Error);
   EXPECT_THROW(svg_map(map_with(only(Kind::window, {{1}, {1}, {1}}))), Error);
   EXPECT_THROW(terminal_map(map_with(only(Kind::centres, {{1}})), {}), Error);

@@ -11,13 +11,13 @@ namespace {
 
 using Kind = MatrixSeries::Kind;
 
-// Whether a place lies in source word j.
+// Whether a position is in source word j.
 bool within(float place, size_t j) {
   const float middle = static_cast<float>(j);
   return place >= middle - 0.5f && place < middle + 0.5f;
 }
 
-// Words one after another in lines of at most `width` columns.
+// Wraps the words of a text into lines of at most `width` columns.
 std::vector<std::string> folded(const std::string& text, int width) {
   std::vector<std::string> lines;
   for (size_t at = 0; at < text.size();) {
@@ -56,7 +56,7 @@ std::string MarkSigns::at(const MatrixAnnotations& marks, size_t i, size_t j) co
   return "";
 }
 
-// In the scale of the cells, which are two columns wide.
+// The Gaussian of the legend, at the scale of the map: two columns per word.
 std::string MarkSigns::gaussian(const MatrixSeries& series, int width) const {
   double sigma_sum = 0, count = 0;
   for (const std::vector<float>& places : series.places)
@@ -87,7 +87,7 @@ std::string MarkSigns::meaning(const MatrixSeries& series) const {
     case Kind::frontier:
       return barred + " behind the frontier";
     case Kind::gaussian:
-      break;  // a line of its own
+      break;  // on a separate line
   }
   return "";
 }
