@@ -5,6 +5,7 @@
 #include <unicode/unistr.h>
 
 #include "effort.h"
+#include "support/colliding_words.h"
 #include "support/growth.h"
 #include "text/tokenization.h"
 #include "text/word_breaks.h"
@@ -373,6 +374,19 @@ TEST(Vocabulary, EncodingTimeGrowsLinearly) {
   for (const Vocabulary& v : all_segmentations())
     for (const char* unit : {"a", "ba", "the ", "\u4E2D", "\u0301"})
       testing::expect_linear([&](const std::string& text) { v.encode(text); }, {"", unit});
+}
+
+TEST(Vocabulary, ReadingTimeOfCollidingWordsGrowsLinearly) {
+  const std::vector<std::string> colliding = testing::colliding_words(12'000);
+  if (colliding.empty()) GTEST_SKIP() << "no words with the same std::hash are known";
+  const auto file = [&](size_t bytes) {
+    std::string text = kWords;
+    for (size_t i = 0; i < colliding.size() && text.size() < bytes; ++i)
+      text += colliding[i] + "\t1\n";
+    return text;
+  };
+  const auto read = [](const std::string& text) { Vocabulary::parse_text(text, "vocab.txt"); };
+  testing::expect_linear(read, file, "words with the same std::hash");
 }
 
 }  // namespace
