@@ -1,5 +1,6 @@
 #include "decode/search.h"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -93,8 +94,8 @@ Results search_in_shares(std::span<const Model* const> models, const TokenBatch&
 
 void SearchOptions::check() const {
   const auto in_range = [](const char* option, double value, double low, double high) {
-    fovea::check(value >= low && value <= high, ExitCode::usage, "--", option, ": ", value,
-                 " is not between ", low, " and ", high);
+    fovea::check(value >= low && value <= high, ExitCode::usage,
+                 fmt::format("--{}: {} is not between {} and {}", option, value, low, high));
   };
   in_range("beam", static_cast<double>(beam), 1, 1024);
   in_range("n-best", static_cast<double>(n_best), 1, 1024);
