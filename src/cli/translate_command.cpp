@@ -62,11 +62,13 @@ are known if the input is a file. A sentence longer than the model accepts is tr
 warning; --split avoids this.
 
 Scores are log-probability / length^A; the length includes the end symbol. The coverage penalty (Wu
-et al. 2016) is applied to finished hypotheses, not during the search; an ensemble uses the
-attention of the first model.
+et al. 2016) is applied to finished hypotheses, not during the search; an ensemble uses the mean of
+the penalties of its models.
 
-Warnings on standard error name lines with characters unknown to the model, and input that is not in
-the source language of the model.)";
+Warnings on standard error name lines with characters unknown to the model, characters of a line
+that its translation lacks, and input that is not in the source language of the model. A character
+that the model does not know is replaced by its compatibility form if the model knows that ("ﬁ" by
+"fi").)";
 
 struct TranslateCommand {
   ModelChoice model;

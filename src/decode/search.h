@@ -52,9 +52,9 @@ std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models
                                             const SearchOptions& options);
 
 // Wu et al. 2016, section 7: cp = β Σ_j log(min(Σ_i a_ij, 1)) over source words j and target words
-// i; a is the mean cross attention. Adds cp to each score and sorts the hypotheses again. `source`
-// is one sentence with its </s>, which does not count.
-void add_coverage(const Model& model, std::span<const int32_t> source, double beta,
-                  std::vector<Hypothesis>& hypotheses);
+// i; a is the mean cross attention. Adds the mean cp of the models to each score and sorts the
+// hypotheses again. `source` is one sentence with its </s>, which does not count.
+void add_coverage(std::span<const Model* const> models, std::span<const int32_t> source,
+                  double beta, std::vector<Hypothesis>& hypotheses);
 
 }  // namespace fovea
