@@ -147,4 +147,9 @@ std::vector<const Model*> models_of(const std::vector<ModelBundle>& bundles) {
   return models;
 }
 
+InputWarnings input_warnings(const ModelBundle& bundle) {
+  const auto languages = languages_of_model(bundle.directory);
+  return {bundle.source, languages ? languages->first : ""};
+}
+
 }  // namespace fovea

@@ -10,6 +10,7 @@
 #include "decode/model_lookup.h"
 #include "decode/model_selection.h"
 #include "ops/matmul.h"
+#include "text/input_warnings.h"
 
 namespace fovea {
 
@@ -57,5 +58,8 @@ Device device_of(const ModelChoice& choice);
 std::vector<ModelBundle> load_models(const ModelChoice& choice,
                                      const std::function<std::string()>& sample = {});
 std::vector<const Model*> models_of(const std::vector<ModelBundle>& bundles);
+
+// A checker of texts for a model.
+InputWarnings input_warnings(const ModelBundle& bundle);
 
 }  // namespace fovea

@@ -8,7 +8,6 @@
 #include "base/log.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
-#include "cli/input_warnings.h"
 #include "cli/intervention_options.h"
 #include "cli/model_options.h"
 #include "cli/picture_files.h"
@@ -231,14 +230,17 @@ void print(const ShowCommand& c, const AttendedPair& attended, const Picture& pi
 // Writes a picture or a terminal map for each pair, or a page with all pairs.
 void show_all(const ShowCommand& c, ModelBundle bundle, std::span<const InputPair> pairs) {
   std::vector<SavedPair> saved;
-  InputWarnings warnings(bundle);
+  InputWarnings warnings = input_warnings(bundle);
+  const std::string name = c.pairs.empty() ? "argument" : c.pairs;
   for (size_t i = 0; i < pairs.size(); ++i) {
-    warnings.check_lines(std::span(&pairs[i].source, 1), c.pairs.empty() ? "argument" : c.pairs,
-                         pairs[i].line);
+    warnings.check_lines(std::span(&pairs[i].source, 1), name, pairs[i].line);
     ShowCommand one = c;
     one.text = pairs[i].source;
     one.target = pairs[i].target;
     const AttendedPair attended = attend(one, bundle);
+    if (one.target.empty())
+      warnings.check_translations(std::span(&one.text, 1), std::span(&attended.translation, 1),
+                                  name, pairs[i].line);
     if (!c.html.empty())
       saved.push_back({one.text, attended.translation, attended.source, attended.target,
                        attended.maps, attended.tree});
@@ -289,7 +291,7 @@ void show(const ShowCommand& c) {
   std::vector<ModelBundle> bundles = load_models(c.model, sample);
   const PrecisionScope precision(c.model.matmul_precision());
   if (!c.explain.empty()) {
-    InputWarnings(bundles.front()).check_lines(std::span(&c.text, 1), "argument", 1);
+    input_warnings(bundles.front()).check_lines(std::span(&c.text, 1), "argument", 1);
     return explain(c, bundles.front(), attend(c, bundles.front()));
   }
   show_all(c, std::move(bundles.front()), pairs);

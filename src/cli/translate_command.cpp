@@ -15,7 +15,6 @@
 #include "base/utf8.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
-#include "cli/input_warnings.h"
 #include "cli/model_options.h"
 #include "cli/translate_input.h"
 #include "cli/translation_format.h"
@@ -162,7 +161,7 @@ class ChunkPipeline {
   ChunkPipeline(TranslateCommand& command, const Translator& translator, const ModelBundle& bundle,
                 PassageOptions passages)
       : command_(command), translator_(translator), passages_(std::move(passages)),
-        out_(command.output), warnings_(bundle) {}
+        out_(command.output), warnings_(input_warnings(bundle)) {}
 
   // Translates one input. Chunks grow from kFirstChunk lines to `most`, so the first result is
   // early.
@@ -198,10 +197,14 @@ class ChunkPipeline {
   void flush(const std::string& name, int64_t last) {
     if (lines_.empty()) return;
     const int64_t first = last - std::ssize(lines_) + 1;
-    warnings_.check_lines(texts(), name, first);
+    const std::vector<std::string> lines = texts();
+    warnings_.check_lines(lines, name, first);
     command_.chunk_lines = command_.chunk_units = std::ssize(lines_);
     const std::vector<Translation> translations =
         command_.splits() ? translate_sentences(name, first) : translate_lines(name, first);
+    std::vector<std::string> translated;
+    for (const Translation& translation : translations) translated.push_back(translation.text);
+    warnings_.check_translations(lines, translated, name, first);
     const OutputDetails details{.alignment = command_.options.alignment,
                                 .n_best = command_.options.search.n_best > 1};
     for (size_t i = 0; i < lines_.size(); ++i)

@@ -49,7 +49,8 @@ void Service::deepl_translate(RequestContext context) {
           {"detected_source_language", upper(done.source)},
           {"text", done.model ? done.documents[i]->render(part(done, all, i), 0) : done.texts[i]}};
       if (done.model)
-        if (Json warnings = warnings_of(*done.model, done.documents[i]->sentences());
+        if (Json warnings =
+                warnings_of(*done.model, done.documents[i]->sentences(), part(done, all, i));
             !warnings.empty())
           one["warnings"] = std::move(warnings);
       if (bills) one["billed_characters"] = count_code_points(done.texts[i]);

@@ -77,7 +77,7 @@ void Service::translate_file(RequestContext context) {
   };
   if (!request->model) return context.exchange->answer(keep(file->value, Json::array()));
   submit(context, request, [keep](const TranslateRequest& done, const Translations& all) {
-    return keep(done.documents.front()->render(part(done, all, 0), 0), all_warnings(done));
+    return keep(done.documents.front()->render(part(done, all, 0), 0), all_warnings(done, all));
   });
 }
 

@@ -89,10 +89,11 @@ bool Service::note_attention(TranslateRequest& request, const TranslationTask& t
 }
 
 // The warnings of all texts of a request, each with the index of its text.
-Service::Json Service::all_warnings(const TranslateRequest& request) {
+Service::Json Service::all_warnings(const TranslateRequest& request, const Translations& all) {
   Json list = Json::array();
   for (size_t i = 0; request.model && i < request.texts.size(); ++i)
-    for (Json& warning : warnings_of(*request.model, request.documents[i]->sentences())) {
+    for (Json& warning :
+         warnings_of(*request.model, request.documents[i]->sentences(), part(request, all, i))) {
       warning["text"] = i;
       list.push_back(std::move(warning));
     }
@@ -122,7 +123,8 @@ std::string Service::answer_of(const TranslateRequest& request, const Translatio
       return request.model ? n_best_of(*request.documents[i], part(request, all, i), request.n_best)
                            : Json::array({{{"text", request.texts[i]}, {"log_prob", 0.0}}});
     });
-  if (const Json warnings = all_warnings(request); !warnings.empty()) reply["warnings"] = warnings;
+  if (const Json warnings = all_warnings(request, all); !warnings.empty())
+    reply["warnings"] = warnings;
   std::string text = json_reply(reply).body;
   if (request.decoding.attention) text.insert(text.size() - 1, attention_of(request));
   return text;

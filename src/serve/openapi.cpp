@@ -268,13 +268,16 @@ constexpr const char* kMore = R"json(
     {"type": "array", "items": {"$ref": "#/components/schemas/Attention"}}]}},
   "warnings": {"type": "array", "items": {"$ref": "#/components/schemas/Warning"}}}},
 "Warning": {"type": "object", "required": ["code", "message"], "properties": {
-  "code": {"type": "string", "enum": ["unknown_characters", "unreadable", "other_language"]},
+  "code": {"type": "string", "enum": ["unknown_characters", "unreadable", "other_language",
+    "not_copied"]},
   "message": {"type": "string"},
   "text": {"type": "integer", "minimum": 0, "description": "of a list of texts, from 0"},
   "unknown": {"type": "integer", "minimum": 1}, "characters": {"type": "integer", "minimum": 1},
   "words": {"type": "integer", "minimum": 1,
     "description": "instead of characters, where the vocabulary has whole words"},
   "examples": {"type": "array", "maxItems": 5, "items": {"type": "string"}},
+  "not_copied": {"type": "array", "minItems": 1, "items": {"type": "string"},
+    "description": "characters or words of the text that the translation lacks"},
   "language": {"type": "string", "description": "that the text is in"},
   "confidence": {"type": "number", "minimum": 0, "maximum": 100}}},
 "Scored": {"type": "object", "required": ["text", "log_prob"], "properties": {

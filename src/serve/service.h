@@ -159,7 +159,7 @@ class Service {
   // translate_request.cpp
   static std::string answer_of(const TranslateRequest& request,
                                const Translations& all);  // of /translate
-  static Json all_warnings(const TranslateRequest& request);
+  static Json all_warnings(const TranslateRequest& request, const Translations& all);
   static std::string attention_of(const TranslateRequest& request);
   // Stores the attention of a translated sentence as JSON. False if the answer has just become too
   // large: the caller must answer the client, and the request is abandoned.

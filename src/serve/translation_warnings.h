@@ -8,10 +8,10 @@
 
 namespace fovea {
 
-// Warnings about a text that the model cannot read completely, given as its sentences: a list of
-// objects with a code, a message and numbers (docs/serve.md, "Warnings"). Empty if there is nothing
-// to report.
-nlohmann::ordered_json warnings_of(const ServedModel& model,
-                                   std::span<const std::string> sentences);
+// Warnings about a text that the model cannot read or write completely, given as its sentences and
+// their translations: a list of objects with a code, a message and details (docs/serve.md,
+// "Warnings"). Empty if there is nothing to report.
+nlohmann::ordered_json warnings_of(const ServedModel& model, std::span<const std::string> sentences,
+                                   std::span<const Translation> translations);
 
 }  // namespace fovea

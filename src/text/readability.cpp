@@ -11,6 +11,7 @@
 #include <unordered_set>
 
 #include "base/ascii.h"
+#include "base/sip_hash.h"
 #include "base/utf8.h"
 #include "text/language.h"
 #include "text/tokenization.h"
@@ -25,18 +26,48 @@ const char* ReadingWarning::code() const {
       return "unreadable";
     case Kind::other_language:
       return "other_language";
+    case Kind::not_copied:
+      return "not_copied";
   }
   return "";
 }
 
+namespace {
+
+constexpr size_t kMostListed = 20;
+
+// " a b c", with "…" if there are more than kMostListed units.
+std::string listed(std::span<const std::string> units) {
+  std::string list;
+  for (const std::string& unit : units.first(std::min(units.size(), kMostListed)))
+    list += " " + printable(unit, 40);
+  return units.size() > kMostListed ? list + " …" : list;
+}
+
+// Whether a unit has an effect of its own. Joiners and variation selectors only change others.
+bool is_visible(std::string_view unit) {
+  return !std::ranges::all_of(code_points(unit), [](char32_t c) {
+    return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_DEFAULT_IGNORABLE_CODE_POINT) != 0;
+  });
+}
+
+using UnitSet = std::unordered_set<std::string_view, TableHash>;
+
+}  // namespace
+
 std::string describe(const ReadingWarning& warning, const Vocabulary& vocabulary) {
   const VocabularyCoverage& coverage = warning.coverage;
-  std::string examples;
-  for (const std::string& example : coverage.examples) examples += " " + printable(example, 40);
   const int64_t unknown = coverage.unknown + coverage.spelt;
   return fmt::format("{} of {} {} {} unknown to this model:{}", unknown, coverage.units,
                      vocabulary.has_whole_words() ? "words" : "characters",
-                     unknown == 1 ? "is" : "are", examples);
+                     unknown == 1 ? "is" : "are", listed(coverage.examples));
+}
+
+std::string describe_lost(const ReadingWarning& warning, const Vocabulary& vocabulary) {
+  const size_t count = warning.lost.size();
+  return fmt::format("the translation lacks {} {}{} of the text:{}", count,
+                     vocabulary.has_whole_words() ? "word" : "character", count == 1 ? "" : "s",
+                     listed(warning.lost));
 }
 
 std::string describe_language(const DetectedLanguage& detected, const std::string& language) {
@@ -55,6 +86,26 @@ std::vector<ReadingWarning> coverage_warnings(const Vocabulary& vocabulary,
   return {{.kind = ReadingWarning::Kind::unknown_characters, .coverage = all}};
 }
 
+std::vector<ReadingWarning> copy_warnings(const Vocabulary& vocabulary,
+                                          std::span<const std::string> sentences,
+                                          std::span<const std::string> translations) {
+  VocabularyCoverage all;
+  ReadingWarning warning{.kind = ReadingWarning::Kind::not_copied};
+  std::unordered_set<std::string, TableHash> lost;
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    const VocabularyCoverage coverage = vocabulary.coverage(sentences[i]);
+    all.add(coverage);
+    UnitSet seen;
+    for (const std::string& unit : coverage.missing)
+      if (seen.insert(unit).second && is_visible(unit) &&
+          translations[i].find(unit) == std::string::npos && lost.insert(unit).second)
+        warning.lost.push_back(unit);
+  }
+  const bool unreadable = 2 * (all.unknown + all.spelt) > all.units;
+  if (unreadable || warning.lost.empty()) return {};
+  return {std::move(warning)};
+}
+
 namespace {
 
 bool has_letter(std::string_view word) {
@@ -64,7 +115,7 @@ bool has_letter(std::string_view word) {
 
 // The distinct words of a text: "A dog." a thousand times is no more evidence than once.
 std::vector<std::string_view> distinct_words(std::string_view text) {
-  std::unordered_set<std::string_view> seen;
+  UnitSet seen;
   std::vector<std::string_view> distinct;
   for (const std::string_view word : split_words(text))
     if (has_letter(word) && seen.insert(word).second) distinct.push_back(word);

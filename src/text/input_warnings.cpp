@@ -1,14 +1,13 @@
-#include "cli/input_warnings.h"
+#include "text/input_warnings.h"
 
-#include "cli/model_options.h"
 #include "text/readability.h"
 
 namespace fovea {
 
-InputWarnings::InputWarnings(const ModelBundle& bundle)
-    : vocabulary_(bundle.source), lines_("lines with characters unknown to the model") {
-  if (const auto languages = languages_of_model(bundle.directory)) language_ = languages->first;
-}
+InputWarnings::InputWarnings(Vocabulary vocabulary, std::string language)
+    : vocabulary_(std::move(vocabulary)), language_(std::move(language)),
+      lines_("lines with characters unknown to the model"),
+      lost_("lines with characters that are not in the translation") {}
 
 // A warning about the language of all lines together; "" if there is none.
 std::string InputWarnings::language_warning(std::span<const std::string> lines) const {
@@ -35,6 +34,16 @@ void InputWarnings::check_lines(std::span<const std::string> lines, const std::s
       language.clear();
     }
   if (!language.empty()) log_warning("{}: {}; is -m right?", name, language);
+}
+
+void InputWarnings::check_translations(std::span<const std::string> lines,
+                                       std::span<const std::string> translations,
+                                       const std::string& name, int64_t first) {
+  for (size_t i = 0; i < lines.size(); ++i)
+    for (const ReadingWarning& warning :
+         copy_warnings(vocabulary_, lines.subspan(i, 1), translations.subspan(i, 1)))
+      lost_.add("{}:{}: {}", name, first + static_cast<int64_t>(i),
+                describe_lost(warning, vocabulary_));
 }
 
 }  // namespace fovea
