@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""What CTranslate2 does on the shape of `fovea bench decode --model base`: translations of random
-words by random weights, one JSON line per figure.
+"""The speed of CTranslate2 on the shape of `fovea bench decode --model base`: translations of
+random words with random weights, one JSON line per figure.
 
   THREADS=2 PRECISION=int8 python3 bench/ctranslate2_speed.py
 
 THREADS (2) and PRECISION (f32; or int8) come from the environment. Sentences have 28 words, and
 every hypothesis has 32: </s> is not allowed before. Threads are used in two ways: all for one batch
-of all sentences, or each for a batch of its own. Making and loading the model and one translation
-before the others are not counted.
+of all sentences, or each for a separate batch. The times do not include creating and loading the
+model, and one warm-up translation.
 """
 import json, os, random, statistics, tempfile, time
 
@@ -36,7 +36,8 @@ def fill_layer(layer, chance):
     attentions = [layer.self_attention] + ([layer.attention] if hasattr(layer, "attention") else [])
     for attention in attentions:
         fill_norm(attention.layer_norm)
-        # Of one's own words: W_Q, W_K and W_V at once, then W_O. Of the source's: W_K and W_V.
+        # Self-attention: W_Q, W_K and W_V as one matrix, then W_O. Cross-attention: W_Q, then W_K
+        # and W_V, then W_O.
         sizes = [3, 1] if len(attention.linear) == 2 else [1, 2, 1]
         for linear, size in zip(attention.linear, sizes):
             fill_linear(linear, size * SIZE, SIZE, chance)

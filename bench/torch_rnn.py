@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What PyTorch does on the recurrent shapes of `fovea bench train`: updates with random words, one
-JSON line per figure.
+"""The speed of PyTorch on the recurrent shapes of `fovea bench train`: updates with random words,
+one JSON line per figure.
 
   DEVICE=cpu THREADS=2 PRECISION=bf16 python3 bench/torch_rnn.py rnnsearch luong
 

@@ -7,9 +7,9 @@ figure.
   python3 bench/torch_speed.py tiny small iwslt base rnn hf     # on a GPU
 
 DEVICE (cuda), THREADS (all) and PRECISION (bf16; or f32) come from the environment. Every training
-shape is measured eagerly and with torch.compile (COMPILE=0: eagerly only; COMPILE=max-autotune: in
-that mode as well, after minutes of tuning). QUICK=1 makes one update of a few sentences, to see
-that the script works. `versions` prints versions alone.
+shape is measured eagerly and with torch.compile (COMPILE=0: eagerly only; COMPILE=max-autotune:
+also in that mode, after minutes of tuning). QUICK=1 makes one update with a few sentences, to test
+the script. `versions` prints only versions.
 
 tiny:  4 + 4 layers of 128, inner 256, 4 heads, 10,000 words, dropout 0.3, 256 sentences of up to 16
 small: 3 + 3 layers of 256, inner 1,024, 4 heads, 8,000 words, 256 sentences of up to 20 words
@@ -36,7 +36,7 @@ BF16 = os.environ.get("PRECISION", "bf16") == "bf16"
 COMPILE = os.environ.get("COMPILE", "1")
 QUICK = os.environ.get("QUICK") == "1"
 ON_GPU = DEVICE == "cuda"
-torch.set_float32_matmul_precision("high")  # TF32 for what autocast leaves in float32
+torch.set_float32_matmul_precision("high")  # TF32 for operations that autocast leaves in float32
 
 
 class Attention(nn.Module):

@@ -1,4 +1,4 @@
-# Warnings, hardening and sanitizers that every target is built with.
+# Warnings, hardening and sanitizers of all targets.
 add_library(fovea_flags INTERFACE)
 target_include_directories(fovea_flags INTERFACE ${CMAKE_SOURCE_DIR}/src)
 target_compile_options(fovea_flags INTERFACE
@@ -6,7 +6,7 @@ target_compile_options(fovea_flags INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wno-sign-conversion
   -fno-math-errno -fno-trapping-math
   -fstack-protector-strong -fcf-protection>)
-# Some systems' compilers define a level of their own, which must go first.
+# Some compilers predefine another level, which must be undefined first.
 target_compile_options(fovea_flags INTERFACE
   $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=2>)
 if(FOVEA_WERROR)
@@ -31,7 +31,8 @@ if(FOVEA_SANITIZE)
     -fsanitize=${FOVEA_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(fovea_flags INTERFACE -fsanitize=${FOVEA_SANITIZE})
 endif()
-if(FOVEA_SANITIZE MATCHES thread)  # which does not know the fences of Boost.Asio: its mutexes do
+# The thread sanitizer supports the mutexes of Boost.Asio, but not its fences.
+if(FOVEA_SANITIZE MATCHES thread)
   set_source_files_properties(src/http/server.cpp src/http/connection.cpp PROPERTIES
     COMPILE_DEFINITIONS BOOST_ASIO_DISABLE_FENCED_BLOCK)
 endif()

@@ -1,4 +1,4 @@
-# Libraries. tools/packages names the Debian packages; builds of your own are found along
+# Libraries. tools/packages lists the Debian packages. CMake finds your own builds in
 # CMAKE_PREFIX_PATH.
 find_package(OpenMP REQUIRED)
 find_package(fmt REQUIRED)
@@ -15,7 +15,7 @@ find_path(DNNL_HEADERS oneapi/dnnl/dnnl.hpp REQUIRED)
 find_path(SENTENCEPIECE_HEADERS sentencepiece_processor.h REQUIRED)
 find_path(BOOST_HEADERS boost/beast/http/parser.hpp REQUIRED)
 
-# The oldest versions that Fovea is tested with: those of Debian 12.
+# The oldest supported versions: those of Debian 12.
 function(require_version NAME FOUND OLDEST)
   if(FOUND VERSION_LESS OLDEST)
     message(FATAL_ERROR "${NAME} ${FOUND} is too old: Fovea needs ${NAME} ${OLDEST} or newer")
@@ -30,7 +30,7 @@ string(REGEX REPLACE ".*\"([0-9]+)_([0-9]+).*" "\\1.\\2" FOUND "${LINES}")
 require_version(Boost "${FOUND}" 1.74)
 
 set(YAML yaml-cpp)
-if(TARGET yaml-cpp::yaml-cpp)  # its name from version 0.8 on
+if(TARGET yaml-cpp::yaml-cpp)  # the name from version 0.8 on
   set(YAML yaml-cpp::yaml-cpp)
 endif()
 add_library(fovea_headers INTERFACE)

@@ -1,5 +1,5 @@
-# add_test_program(NAME SOURCE...): a test program with GoogleTest, whose header all of them share
-# as compiled once.
+# add_test_program(NAME SOURCE...): a test program with GoogleTest. All of them share one
+# precompiled header.
 find_package(GTest REQUIRED)
 function(add_test_program NAME)
   add_executable(${NAME} ${ARGN})
@@ -20,15 +20,15 @@ foreach(MODULE ${MODULES})
   file(GLOB TESTS CONFIGURE_DEPENDS src/${MODULE}/*_test.cpp)
   if(TESTS)
     add_test_program(test_${MODULE} ${TESTS})
-    add_test(NAME ${MODULE} COMMAND test_${MODULE})
+    list(APPEND TESTED ${MODULE})
   endif()
 endforeach()
 
-# An HTML parser that is not ours, for comparison.
+# An independent HTML parser, for comparison.
 find_library(GUMBO gumbo REQUIRED)
 target_link_libraries(test_document PRIVATE ${GUMBO})
 
-# Golden cases of a folder: test_goldens [DIR].
+# The golden cases of a folder: test_goldens [DIR].
 file(GLOB GOLDENS CONFIGURE_DEPENDS tests/goldens/*.cpp)
 add_executable(test_goldens ${GOLDENS})
 target_include_directories(test_goldens PRIVATE ${CMAKE_SOURCE_DIR}/tests)
@@ -36,18 +36,16 @@ target_link_libraries(test_goldens PRIVATE fovea_core)
 target_compile_options(test_goldens PRIVATE ${LITTLE})
 target_compile_definitions(test_goldens PRIVATE FOVEA_SOURCE="${CMAKE_SOURCE_DIR}")
 set_target_properties(test_goldens PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-add_test(NAME goldens COMMAND test_goldens)
 
-# Models that learn from nothing what attention was invented for: test_learning.
+# Models that learn small tasks for which attention is needed: test_learning.
 file(GLOB LEARNING CONFIGURE_DEPENDS tests/learning/*.cpp)
 add_test_program(test_learning ${LEARNING})
 
-# Every op, layer, mechanism and model on one device against the CPU in double: test_parity.
+# Compares every op, layer, mechanism and model on one device with the CPU in double: test_parity.
 file(GLOB PARITY CONFIGURE_DEPENDS tests/parity/*.cpp)
 add_test_program(test_parity ${PARITY})
-add_test(NAME parity COMMAND test_parity)
 
-# Fuzz targets: fuzz_NAME of tests/fuzz/NAME_fuzz.cpp, which tests/fuzz/run builds and runs.
+# Fuzz targets: fuzz_NAME from tests/fuzz/NAME_fuzz.cpp. tests/fuzz/run builds and runs them.
 if(FOVEA_FUZZ)
   file(GLOB TARGETS CONFIGURE_DEPENDS tests/fuzz/*_fuzz.cpp)
   foreach(TARGET ${TARGETS})
@@ -60,3 +58,5 @@ if(FOVEA_FUZZ)
     set_target_properties(${NAME} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
   endforeach()
 endif()
+
+include(cmake/suite.cmake)

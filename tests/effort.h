@@ -6,11 +6,11 @@
 
 namespace fovea {
 
-// FOVEA_ONLY_RUN is set where tests look for errors of memory, not of results, which they have seen
-// to be right before: with sanitizers, under which everything takes long.
+// Whether FOVEA_ONLY_RUN is set. Then tests look for memory errors under sanitizers, which are
+// slow. The results have been checked before, so less work suffices.
 inline bool only_runs() { return std::getenv("FOVEA_ONLY_RUN") != nullptr; }
 
-// So many repeats, or the tenth part of them.
+// The number of repeats: `all`, or a tenth of it if only_runs().
 inline int64_t repeats(int64_t all) { return only_runs() ? std::max<int64_t>(1, all / 10) : all; }
 
 }  // namespace fovea

@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-// A folder for one test, removed with all it holds when the test ends.
+// A folder for one test. The destructor removes it with its contents.
 class TemporaryFolder {
  public:
   TemporaryFolder() {

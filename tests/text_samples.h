@@ -1,6 +1,6 @@
 #pragma once
 
-// Text, random and not, for tests of what reads text.
+// Random and fixed text for tests of parsers.
 
 #include <filesystem>
 #include <fstream>
@@ -39,7 +39,7 @@ inline std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-// Words of one to four syllables, so that there are pieces to be found.
+// Words of one to four syllables, so that a vocabulary can learn pieces.
 inline std::string sentence(Random& random, int words) {
   static const char* const syllables[] = {"ba",  "ko",  "li",  "mu",  "ne",  "ra",  "sta", "tü",
                                           "ver", "ung", "häu", "ing", "the", "ein", "lo",  "x"};
@@ -51,7 +51,7 @@ inline std::string sentence(Random& random, int words) {
   return text;
 }
 
-// Code points of every plane, plain letters, blanks, marks, reserved names; always UTF-8.
+// Random code points of all planes, letters, blanks, marks and reserved names, as valid UTF-8.
 inline std::string wild(Random& random) {
   static const char* const parts[] = {"<s>", "</s>",   "<pad>",   "<unk>", "@@",
                                       "@@ ", "\u2581", "e\u0301", " ",     "  ",
@@ -72,7 +72,7 @@ inline std::string wild(Random& random) {
   return text;
 }
 
-// Any bytes but LF.
+// Random bytes without LF.
 inline std::string noise(Random& random) {
   std::string text;
   for (uint64_t n = random.below(12); n > 0; --n) {
@@ -90,7 +90,7 @@ inline std::string corpus(int lines, uint64_t seed = 1) {
   return text;
 }
 
-// A small model, learnt once; with bytes for what it does not know, so nothing is unknown.
+// A small model, learned once. With byte fallback no character is unknown.
 inline Vocabulary small_model(SubwordModel model, bool byte_fallback = true) {
   static std::map<std::pair<SubwordModel, bool>, std::optional<Vocabulary>> learnt;
   std::optional<Vocabulary>& known = learnt[{model, byte_fallback}];

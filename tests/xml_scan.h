@@ -8,8 +8,8 @@
 
 namespace fovea {
 
-// A scanner for the XML that Fovea writes: elements, attributes in double quotes, character and the
-// five named references, valid UTF-8 without forbidden characters. Returns "" or what is wrong.
+// A scanner for the XML that Fovea writes: elements, attributes in double quotes, numeric and the
+// five named references, valid UTF-8 without forbidden characters. Returns "" or the error.
 class XmlScan {
  public:
   explicit XmlScan(std::string_view text) : text_(text) {}

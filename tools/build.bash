@@ -1,5 +1,5 @@
-# What ./fovea and ./test share: Debian packages and builds. Sourced, with $root set to the
-# project's folder. Everything printed here goes to stderr: stdout belongs to the program.
+# Functions that ./fovea and ./test share: Debian packages and builds. To be sourced with $root set
+# to the project's folder. All output goes to stderr, because stdout belongs to the program.
 
 say() { printf 'fovea: %s\n' "$*" >&2; }
 
@@ -24,13 +24,13 @@ packages_of() {
   done <"$root/tools/packages"
 }
 
-# Is this installed, as a package (held ones count) or as a command?
+# Whether this is installed, as a package (held ones count) or as a command.
 is_present() {
   ! command -v -- "$1" >/dev/null || return 0
   [[ $(dpkg-query -W -f='${db:Status-Abbrev}\n' "$1" 2>/dev/null) =~ (^|$'\n').i ]]
 }
 
-# Prints those entries of the named sections of which no alternative is present.
+# Prints the entries of the sections for which no alternative is present.
 missing_of() {
   local entry name names found
   while IFS= read -r entry; do
@@ -43,10 +43,11 @@ missing_of() {
   done < <(packages_of "$@")
 }
 
-# Can apt install this? Of a name that other packages only refer to, it shows nothing, and succeeds.
+# Whether apt can install this. For a name that only other packages mention, apt-cache succeeds but
+# prints nothing.
 is_offered() { [[ -n $(apt-cache show "$1" 2>/dev/null) ]]; }
 
-# The package of each entry that this system offers: the first of them, else the first of all.
+# For each entry, the first package that this system offers; if there is none, the first package.
 to_install() {  # to_install ENTRY...
   local entry name names chosen
   for entry in "$@"; do
@@ -77,7 +78,7 @@ may_install() {
 }
 has_root() { [[ $(id -u) == 0 ]] || sudo -n true 2>/dev/null; }
 
-# Does CMake find every library, wherever it comes from?
+# Whether CMake finds all libraries.
 cmake_finds_all() {  # cmake_finds_all SECTION...
   { command -v cmake && command -v ninja; } >/dev/null || return 1
   local folder status=0 units=OFF
@@ -88,8 +89,8 @@ cmake_finds_all() {  # cmake_finds_all SECTION...
   return $status
 }
 
-# need_packages SECTION...: installs what is missing, or says how and stops with 5. Systems
-# without apt are left alone: there CMake names what it does not find.
+# need_packages SECTION...: installs missing packages, or prints how to install them and stops with
+# 5. Does nothing on systems without apt: there CMake names the missing libraries.
 need_packages() {
   may_install || return 0
   local section others=() missing log line
@@ -119,8 +120,8 @@ need_packages() {
   rm -f "$log"
 }
 
-# want_packages SECTION: installs what is missing if it can. Fails, in silence, if it cannot, for
-# example because this system does not offer it.
+# want_packages SECTION: installs missing packages if possible. Fails without a message if it
+# cannot, for example because this system does not offer them.
 want_packages() {
   local missing name
   may_install || return 1
@@ -133,7 +134,7 @@ want_packages() {
   apt_install "${missing[@]}" &>/dev/null
 }
 
-# One job per core, fewer where memory is short: a compiler may take 1.2 GB.
+# One job per core, fewer if memory is short: a compiler may take 1.2 GB.
 jobs_here() {
   local cores kilobytes fit
   cores=$(nproc)
@@ -149,14 +150,14 @@ bar() {
   printf '[%-30s]' "$(printf '%*s' "$full" '' | tr ' ' '=')"
 }
 
-# Copies what a long command prints to LOG, and tells on stderr how it gets on, also while it
-# prints nothing: on a terminal one line that is redrawn every second, with a bar where ninja's
-# [done/all] is seen; elsewhere a line every five seconds, or PAUSE.
+# Copies the output of a long command to LOG and shows its progress on stderr, also while it prints
+# nothing. On a terminal it redraws one line every second, with a bar if it finds ninja's
+# [done/all]. Otherwise it prints a line every five seconds, or every PAUSE seconds.
 progress() {  # progress LOG LABEL [PAUSE]
   local line part='' status=0 built=0 all=0 pause=${3:-5} began=$SECONDS told=$SECONDS
   local count='^\[([0-9]+)/([0-9]+)\]|^fovea: .* built ([0-9]+) of ([0-9]+)'
   [[ ! -t 2 ]] || pause=1
-  while ((status == 0 || status > 128)); do  # 0: a line, above 128: the time was up, 1: the end
+  while ((status == 0 || status > 128)); do  # status 0: a line; above 128: timeout; 1: the end
     status=0
     IFS= read -r -t 1 line || status=$?
     part+=$line
@@ -191,14 +192,15 @@ build_failed() {  # build_failed LOG
   stop 1 "the build failed; the whole log is in $1"
 }
 
-# A build folder remembers where its sources were; one that was moved or copied here is useless.
+# Removes a build folder that was moved or copied from another place, because CMake stores absolute
+# paths.
 forget_moved() {  # forget_moved FOLDER
   [[ -f $1/CMakeCache.txt ]] || return 0
   grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$1/CMakeCache.txt" || rm -rf "$1"
 }
 
-# build PRESET TESTS TARGET...: TESTS is on, off or keep (as configured before, else off).
-# One build at a time in a tree; a second one waits.
+# build PRESET TESTS TARGET...: TESTS is on, off or keep (the configured value, or off). Only one
+# build runs at a time; a second one waits.
 build() {
   local preset=$1 tests=$2
   shift 2

@@ -1,6 +1,6 @@
-# Functions of more than 60 lines, in sources that clang-format laid out: a function starts with
+# Functions of more than 60 lines, in sources in the layout of clang-format. A function starts with
 # the first line of a statement at namespace or class level that has a parameter list and ends in
-# `{`, and ends with the `}` at the same indentation.
+# `{`. It ends with the `}` at the same indentation.
 
 function indent_of(line) {
   match(line, /^ */)
@@ -11,7 +11,7 @@ function reset() { statement = ""; start = 0 }
 
 FNR == 1 { reset(); inside = 0; raw = "" }
 
-# Raw strings are skipped: their braces are text.
+# Skips raw strings, because their braces are text.
 raw != "" {
   if (index($0, raw)) raw = ""
   else next

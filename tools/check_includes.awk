@@ -1,6 +1,6 @@
-# Includes go down the table of modules (tools/modules, passed as `modules`), and includes between
-# files have no cycles. Libraries that take long to compile are known to one file each. A module
-# without its tests has at most as many lines as the table allows.
+# Includes follow the table of modules (tools/modules, passed as `modules`), and includes between
+# files have no cycles. Libraries that take long to compile are included by one file each. A module
+# without its tests has at most the number of lines that the table allows.
 
 function module_of(path) {
   if (path !~ /^src\//) return ""
@@ -9,7 +9,7 @@ function module_of(path) {
   return path
 }
 
-# What `module` may include, directly or through what it may include.
+# Permits the modules that `module` may include, directly or through others.
 function permit(module, through, list, count, i) {
   if ((module, through) in may) return
   may[module, through] = 1

@@ -1,4 +1,4 @@
-# Rules that one line, or the length of a file, can break.
+# Rules for single lines, and for the length of files.
 
 function report(rule, what) { printf "%s:%d: %s: %s\n", FILENAME, FNR, rule, what }
 

@@ -1,6 +1,6 @@
-# Types of one name in one namespace in two files: the linker takes the members of one for both,
-# which nobody tells. Types of an unnamed namespace are the file's own. A head of several lines is
-# not seen.
+# Types of one name in one namespace in two files: the linker would use the members of one for both,
+# without an error. Types of an unnamed namespace are local to the file. A declaration head of
+# several lines is not detected.
 
 FNR == 1 { space = ""; hidden = 0 }
 /^namespace \{/ { hidden = 1; next }

@@ -178,12 +178,13 @@ export const view = {
   bare: true,  // a model without attention also has a search
   changes: true,  // this view shows changes
   title: 'Search',
+  hint: 'Point at a word of the tree to see its attention. Click it to begin with it.',
   tools: ['layer', 'head', 'gamma'],
   draw(stage, { sentence, state, model }) {
     if (!sentence.beam?.length) {
       stage.append(el('p', { class: 'note' }, 'There is no search to show: '
         + 'the translation was given, or the server did not send its search.'));
-      return {};
+      return { hint: '' };
     }
     const box = el('div', { class: 'search', 'data-state': 'waiting' });
     stage.append(box);

@@ -152,6 +152,7 @@ export const view = {
   id: 'inside',
   steps: true,  // ← → choose a step
   title: 'Inside',
+  hint: 'Point at a number to read it. Click a word to see the step that writes it.',
   tools: ['kind', 'layer', 'head'],
   asks: true,
   saves: [],

@@ -60,6 +60,7 @@ function grid(all, columns) {
 export const view = {
   id: 'heads',
   title: 'Heads',
+  hint: 'Click a head to see its map in Alignment.',
   tools: ['kind', 'unit', 'gamma'],
   saves: ['csv', 'pharaoh', 'json', 'latex'],
   draw(stage, { sentence, state }) {

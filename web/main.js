@@ -153,7 +153,6 @@ function tools() {
   document.querySelector('.switch').hidden = !offers('unit');
   for (const name of ['gamma', 'hide', 'other', 'gold'])
     by(`${name}-line`).hidden = !offers(name);
-  by('palette-line').hidden = !offers('gamma');
   for (const button of document.querySelectorAll('[data-save]')) {
     const form = button.dataset.save;
     const drawn = /^(svg|png|embed)$/.test(form) && now.bare;  // all other formats contain weights
@@ -182,7 +181,7 @@ function draw() {
   const stage = clear(by('stage'));
   page.drawn = {};
   page.m = null;
-  clear(by('read-out'));
+  clear(by('read-out')).dataset.hint = '';
   const s = sentence();
   if (recorded && s) {
     by('text').value = s.source.text;
@@ -200,6 +199,7 @@ function draw() {
       'This view shows the original sentence. What if? and Search show it with these changes.')));
   page.drawn = view().draw(stage, { sentence: s, m: page.m, state: now, model: model(),
     other: other(), again: () => readOut(spot) }) ?? {};
+  by('read-out').dataset.hint = page.drawn.hint ?? view().hint ?? '';
   readOut(spot);
 }
 

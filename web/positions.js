@@ -134,6 +134,7 @@ export const view = {
   id: 'positions',
   bare: true,
   title: 'Positions',
+  hint: 'Point at a picture to read its numbers.',
   tools: [],
   asks: true,
   saves: [],

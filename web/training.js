@@ -146,6 +146,7 @@ export const view = {
   id: 'training',
   bare: true,
   title: 'Training',
+  hint: 'Point at a dot of a curve to read its value.',
   tools: ['kind', 'layer', 'head', 'unit', 'gamma'],
   asks: true,
   saves: [],
@@ -154,7 +155,7 @@ export const view = {
     if (!model.training) {
       stage.append(el('p', { class: 'note' }, 'This model has no training log. '
         + 'fovea serve --run DIR shows a run of fovea train.'));
-      return {};
+      return { hint: '' };
     }
     const body = el('div', { class: 'training' });
     stage.append(body);

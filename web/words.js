@@ -109,6 +109,7 @@ export const view = {
   id: 'words',
   bare: true,
   title: 'Words',
+  hint: 'Point at a word to read its cosine with the nearest chosen word. Click to choose it.',
   tools: [],
   asks: true,
   saves: ['svg', 'png', 'embed'],

@@ -58,7 +58,7 @@ void check_not_overwritten(const std::string& input, const std::string& output) 
   std::error_code error;
   const bool same = input != "-" && std::filesystem::is_regular_file(output, error) &&
                     std::filesystem::equivalent(input, output, error);
-  check(!same, ExitCode::usage, "-o ", output, ": is also the input; name another file");
+  check(!same, ExitCode::usage, "`output` ", output, ": is also the input; name another file");
 }
 
 WholeFile::WholeFile(const std::string& path) : path_(path) {

@@ -120,7 +120,7 @@ TEST_F(WholeFileTest, APipeGetsEachLineAsItComes) {
   EXPECT_EQ(files(), 1);
 }
 
-TEST_F(WholeFileTest, NowhereIsAnErrorWithItsName) {
+TEST_F(WholeFileTest, AMissingFolderIsAnErrorWithThePath) {
   try {
     WholeFile file(path("none/out"));
     FAIL();

@@ -78,8 +78,8 @@ class MemorySource : public ByteSource {
   std::string_view bytes_;
 };
 
-// Inflates one or more gzip members that follow each other, and ignores zeros after a member
-// (padding to a block of a tape), as gzip and Python's gzip do.
+// Inflates one or more consecutive gzip members. Ignores zeros after a member, which pad the last
+// block of a tape, as gzip and Python's gzip do.
 class GzipSource : public ByteSource {
  public:
   GzipSource(std::unique_ptr<ByteSource> from, std::string name)

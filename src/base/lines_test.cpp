@@ -87,7 +87,7 @@ TEST(Lines, ReportsUtf16WithoutAMark) {
   EXPECT_EQ(refusal(utf16("A dog.\nA cat.\n", false)),
             "t.txt:1: the file is UTF-16LE, UTF-8 is expected; "
             "convert it first: iconv -f UTF-16LE -t utf8");
-  EXPECT_NE(refusal(utf16("\n\nA dog.", true)).find("-f UTF-16BE"), std::string::npos);
+  EXPECT_NE(refusal(utf16("\n\nA dog.", true)).find("iconv -f UTF-16BE"), std::string::npos);
   EXPECT_NE(refusal(utf16(std::string(5000, 'a'), true)).find("UTF-16BE"), std::string::npos);
   // Some NULs, or only NULs, are not UTF-16.
   for (const std::string& text : {std::string("a\0b\0c", 5), std::string(64, '\0'),
@@ -291,7 +291,7 @@ TEST(Output, WritesLinesAndFlushes) {
   EXPECT_EQ(read_file(folder / "o").size(), 200'004u);
 }
 
-TEST(Lines, ReportThatAWriterPauses) {
+TEST(Lines, ReportThatTheWriterPauses) {
   const TemporaryFolder folder;
   const std::string path = folder / "fifo";
   ASSERT_EQ(mkfifo(path.c_str(), 0600), 0);

@@ -14,6 +14,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log_fields.h"
+#include "base/log_wording.h"
 #include "base/utf8.h"
 
 namespace fovea {
@@ -103,6 +104,7 @@ struct Log {
   std::shared_ptr<StderrSink> sink = std::make_shared<StderrSink>();
   spdlog::logger logger{"fovea", sink};
   bool quiet = false;
+  LogWording wording = nullptr;
 };
 
 Log& the_log() {
@@ -155,7 +157,11 @@ void start_log(const LogOptions& options) {
 
 LogFormat log_format() { return the_log().sink->format(); }
 
+void set_log_wording(LogWording wording) { the_log().wording = wording; }
+
 void log_message(LogLevel level, std::string_view message) {
+  std::string reworded;
+  if (the_log().wording != nullptr) message = reworded = the_log().wording(message);
   the_log().logger.log(spdlog_level(level), spdlog::string_view_t(message.data(), message.size()));
 }
 

@@ -67,16 +67,16 @@ TEST(Log, JsonLinesAreJson) {
 }
 
 TEST(Log, ShowsTheFirstTenLineWarnings) {
-  const auto told = [](int bad) {
+  const auto warnings_of = [](int bad) {
     return split(captured([&] {
       start_log({.format = LogFormat::tty});
       LineWarnings warnings("lines that are odd");
       for (int i = 1; i <= bad; ++i) warnings.add("t.txt:{}: odd", i);
     }));
   };
-  EXPECT_EQ(told(0).size(), 0u);
-  EXPECT_EQ(told(10).size(), 10u);
-  const auto many = told(1244);
+  EXPECT_EQ(warnings_of(0).size(), 0u);
+  EXPECT_EQ(warnings_of(10).size(), 10u);
+  const auto many = warnings_of(1244);
   ASSERT_EQ(many.size(), 11u);
   EXPECT_TRUE(many[9].ends_with("t.txt:10: odd")) << many[9];
   EXPECT_TRUE(many[10].ends_with("and 1,234 more lines that are odd")) << many[10];

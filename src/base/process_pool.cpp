@@ -175,7 +175,7 @@ std::vector<std::string> words_of_this_program() {
   std::ifstream file("/proc/self/cmdline", std::ios::binary);  // read_file() would see size 0
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
-  check(!words.empty(), ExitCode::files, "/proc/self/cmdline: cannot be read; omit --at-once");
+  check(!words.empty(), ExitCode::files, "/proc/self/cmdline: cannot be read; omit `at_once`");
   return words;
 }
 

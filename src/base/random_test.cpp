@@ -23,7 +23,7 @@ static_assert(equal(philox({{0x243f6a88, 0x85a308d3, 0x13198a2e, 0x03707344}},
                            {{0xa4093822, 0x299f31d0}}),
                     {{0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}}));
 
-TEST(Random, IsTheSameForeverForASeedAndStream) {
+TEST(Random, GivesFixedNumbersForASeedAndStream) {
   Random random(42, 7);
   EXPECT_EQ(random.bits32(), philox({{0, 0, 7, 0}}, {{42, 0}}).v[0]);
   double sum = 0;
@@ -64,7 +64,7 @@ TEST(Random, BelowHasNoBias) {
   EXPECT_NEAR(low, 5000, 250);
 }
 
-TEST(Random, NormalHasTheMomentsOfOne) {
+TEST(Random, NormalHasTheExpectedMoments) {
   Random random(6);
   const int n = 400'000;
   double m1 = 0, m2 = 0, m3 = 0, m4 = 0;

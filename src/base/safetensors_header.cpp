@@ -61,17 +61,17 @@ class HeaderEvents : public StrictEvents {
       : StrictEvents(path, "the header", 8), header_(header) {}
 
   bool start_object(size_t) override {
-    if (in_ == In::nothing && !ended_) return enter(In::root);
-    if (in_ != In::root || !key_) return refuse("an object");
-    if (*key_ == "__metadata__") return enter(In::metadata);
+    if (in_ == Location::nothing && !ended_) return enter(Location::root);
+    if (in_ != Location::root || !key_) return refuse("an object");
+    if (*key_ == "__metadata__") return enter(Location::metadata);
     type_.reset();
     shape_.reset();
     offsets_.reset();
-    return enter(In::tensor);
+    return enter(Location::tensor);
   }
 
   bool key(string_t& text) override {
-    if (in_ == In::root) {
+    if (in_ == Location::root) {
       if (!names_.insert(text).second) fault("key '" + printable(text) + "' is given twice");
       if (text != "__metadata__") {
         check_tensor_name(text, ExitCode::model, path_);
@@ -81,18 +81,18 @@ class HeaderEvents : public StrictEvents {
       key_ = text;
     } else {
       field_ = text;
-      if (in_ == In::metadata && header_.metadata.contains(text))
+      if (in_ == Location::metadata && header_.metadata.contains(text))
         fault("key '" + printable(text) + "' is given twice");
     }
     return true;
   }
 
   bool string(string_t& text) override {
-    if (in_ == In::metadata) {
+    if (in_ == Location::metadata) {
       header_.metadata.emplace(field_, text);
       return true;
     }
-    if (in_ != In::tensor || field_ != "dtype") return refuse("a string");
+    if (in_ != Location::tensor || field_ != "dtype") return refuse("a string");
     if (type_) fault("key 'dtype' is given twice");
     type_ = stored_type(text);
     if (!type_) fault("unknown dtype '" + printable(text) + "'");
@@ -100,22 +100,22 @@ class HeaderEvents : public StrictEvents {
   }
 
   bool start_array(size_t) override {
-    if (in_ != In::tensor) return refuse("an array");
+    if (in_ != Location::tensor) return refuse("an array");
     std::optional<std::vector<uint64_t>>& list = field_ == "shape" ? shape_ : offsets_;
     if (field_ != "shape" && field_ != "data_offsets") return refuse("an array");
     if (list) fault("key '" + field_ + "' is given twice");
     list.emplace();
-    return enter(field_ == "shape" ? In::shape : In::offsets);
+    return enter(field_ == "shape" ? Location::shape : Location::offsets);
   }
 
   bool number_unsigned(number_unsigned_t n) override {
-    if (in_ == In::shape) {
+    if (in_ == Location::shape) {
       if (shape_->size() >= SafetensorsFile::kMaxRank)
         fault(fmt::format("a rank beyond {}", SafetensorsFile::kMaxRank));
       if (n > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()))
         fault(fmt::format("dimension {} is too large", n));
       shape_->push_back(n);
-    } else if (in_ == In::offsets) {
+    } else if (in_ == Location::offsets) {
       if (offsets_->size() >= 2) fault("more than two data_offsets");
       offsets_->push_back(n);
     } else {
@@ -124,30 +124,30 @@ class HeaderEvents : public StrictEvents {
     return true;
   }
 
-  bool end_array() override { return enter(In::tensor); }
+  bool end_array() override { return enter(Location::tensor); }
 
   bool end_object() override {
-    if (in_ == In::root) {
+    if (in_ == Location::root) {
       ended_ = true;
-      return enter(In::nothing);
+      return enter(Location::nothing);
     }
-    if (in_ == In::tensor) finish_tensor();
-    return enter(In::root);
+    if (in_ == Location::tensor) finish_tensor();
+    return enter(Location::root);
   }
 
  protected:
   std::string location() const override {
-    if (in_ == In::metadata) return "__metadata__ '" + printable(field_) + "'";
-    if (in_ == In::nothing || !key_) return what_;
+    if (in_ == Location::metadata) return "__metadata__ '" + printable(field_) + "'";
+    if (in_ == Location::nothing || !key_) return what_;
     return "tensor '" + printable(*key_) + "'";
   }
 
  private:
-  enum class In { nothing, root, metadata, tensor, shape, offsets };
+  enum class Location { nothing, root, metadata, tensor, shape, offsets };
 
-  bool enter(In where) {
-    in_ = where;
-    field_ = where == In::metadata || where == In::root ? "" : field_;
+  bool enter(Location location) {
+    in_ = location;
+    field_ = location == Location::metadata || location == Location::root ? "" : field_;
     return true;
   }
 
@@ -160,7 +160,7 @@ class HeaderEvents : public StrictEvents {
   }
 
   SafetensorsHeader& header_;
-  In in_ = In::nothing;
+  Location in_ = Location::nothing;
   bool ended_ = false;
   std::set<std::string> names_;
   std::optional<std::string> key_;  // the current tensor, or the last one

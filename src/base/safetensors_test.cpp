@@ -34,7 +34,7 @@ SafetensorsFile parse(const std::string& bytes) {
 
 void parse_all(const std::string& bytes) { parse(bytes).verify(); }
 
-struct Bad {
+struct BadFile {
   std::string kind, bytes, says;
 };
 
@@ -54,7 +54,7 @@ std::string two(const std::string& first, const std::string& second, size_t data
       "{" + tensor("a", "U8", "[4]", first) + "," + tensor("b", "U8", "[4]", second) + "}", data);
 }
 
-std::vector<Bad> bad_containers() {
+std::vector<BadFile> bad_containers() {
   return {
       {"empty file", "", "header too small"},
       {"7 bytes", "1234567", "header too small"},
@@ -109,7 +109,7 @@ std::vector<Bad> bad_containers() {
   };
 }
 
-std::vector<Bad> bad_tensors() {
+std::vector<BadFile> bad_tensors() {
   return {
       {"name of 0 bytes", with_header("{" + tensor("", "U8", "[4]", "[0,4]") + "}", 4), "empty"},
       {"name of 257 bytes",
@@ -142,7 +142,7 @@ std::vector<Bad> bad_tensors() {
   };
 }
 
-std::vector<Bad> bad_fields() {
+std::vector<BadFile> bad_fields() {
   const auto raw = [](const std::string& inner) { return with_header("{\"w\":" + inner + "}", 4); };
   return {
       {"size ≠ shape", one("F32", "[2]", "[0,4]", 4), "need 8 bytes, its data has 4"},
@@ -178,7 +178,7 @@ std::vector<Bad> bad_fields() {
   };
 }
 
-std::vector<Bad> bad_metadata() {
+std::vector<BadFile> bad_metadata() {
   const std::string m = R"("__metadata__":)";
   return {
       {"metadata a string", with_header("{" + m + "\"x\"}", 0), "found a string"},
@@ -198,11 +198,11 @@ std::vector<Bad> bad_metadata() {
 }
 
 TEST(Safetensors, RefusesEveryKindOfBadFile) {
-  std::vector<Bad> all = bad_containers();
+  std::vector<BadFile> all = bad_containers();
   for (const auto& more : {bad_tensors(), bad_fields(), bad_metadata()})
     all.insert(all.end(), more.begin(), more.end());
   EXPECT_GE(all.size(), 80u);
-  for (const Bad& bad : all) {
+  for (const BadFile& bad : all) {
     SCOPED_TRACE(bad.kind);
     const double begin = thread_seconds();
     const std::string message = message_of(ExitCode::model, [&] { parse_all(bad.bytes); });
@@ -251,7 +251,7 @@ TEST(Safetensors, WritesTheGoldenBytes) {
             std::string("\x08\0\0\0\0\0\0\0{}      ", 16));
 }
 
-// A small model with many kinds of tensors. Its bytes are those of a static buffer.
+// A small model with tensors of many types. Their data is the same static buffer.
 std::string tiny_model() {
   static const std::vector<std::byte> zeros(4096, std::byte{7});
   const std::span<const std::byte> all(zeros);

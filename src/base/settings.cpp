@@ -259,7 +259,7 @@ void Settings::fail_unknown(const std::string& path, const Location& location) c
   const std::string suggestion = similar_keys(path);
   fail(
       location.code, at, ": unknown key '", printable(path), "'",
-      suggestion.empty() ? "; --dump-config lists all keys" : "; did you mean " + suggestion + "?");
+      suggestion.empty() ? "; `dump_config` lists all keys" : "; did you mean " + suggestion + "?");
 }
 
 void Settings::assign(SettingField& field, const std::vector<std::string>& items, bool list,
@@ -304,7 +304,7 @@ void Settings::read_file(const std::string& path, ExitCode code) {
 }
 
 void Settings::set(std::string_view assignment) {
-  const Location location{"--set " + printable(assignment), 0, ExitCode::usage};
+  const Location location{"`set` " + printable(assignment), 0, ExitCode::usage};
   const size_t equals = assignment.find('=');
   check(equals != std::string_view::npos && equals > 0, ExitCode::usage, location.source,
         ": expected key=value");

@@ -114,12 +114,12 @@ TEST(Settings, SetsByCommandLine) {
 TEST(Settings, ErrorsOfTheCommandLine) {
   Fixture f;
   EXPECT_EQ(f.set_error("model.layer=4"),
-            "--set model.layer=4: unknown key 'model.layer'; did you mean 'model.layers'?");
+            "`set` model.layer=4: unknown key 'model.layer'; did you mean 'model.layers'?");
   EXPECT_EQ(f.set_error("layers=4"),
-            "--set layers=4: unknown key 'layers'; did you mean 'model.layers' or "
+            "`set` layers=4: unknown key 'layers'; did you mean 'model.layers' or "
             "'data.inner.layers'?");
   EXPECT_EQ(f.set_error("model.layers=four"),
-            "--set model.layers=four: model.layers: expected an integer, found 'four'");
+            "`set` model.layers=four: model.layers: expected an integer, found 'four'");
   f.set_error("nothing");
   f.set_error("=4");
   f.set_error("title=\xff");
@@ -134,7 +134,7 @@ TEST(Settings, UnknownKeysNameLineAndNearest) {
   EXPECT_EQ(f.error("modle.norm: pre"),
             "r.yml:1: unknown key 'modle.norm'; did you mean 'model.norm'?");
   EXPECT_EQ(f.error("zzzzzzzzz: 1"),
-            "r.yml:1: unknown key 'zzzzzzzzz'; --dump-config lists all keys");
+            "r.yml:1: unknown key 'zzzzzzzzz'; `dump_config` lists all keys");
 }
 
 TEST(Settings, UnclosedBracketsAreReportedOnTheLastLineWithText) {
@@ -148,7 +148,7 @@ TEST(Settings, ForeignKeysGiveTheirMessage) {
   f.settings.foreign("variants", "this is for others");
   EXPECT_EQ(f.error("variants: [a]"), "r.yml:1: variants: this is for others");
   EXPECT_EQ(f.error("title: x\nvariants:\n  a: {b: 1}\n"), "r.yml:3: variants: this is for others");
-  EXPECT_EQ(f.error("variant: 1"), "r.yml:1: unknown key 'variant'; --dump-config lists all keys");
+  EXPECT_EQ(f.error("variant: 1"), "r.yml:1: unknown key 'variant'; `dump_config` lists all keys");
 }
 
 TEST(Settings, WrongTypesNameTheValueFound) {
@@ -227,9 +227,9 @@ TEST(Settings, AWordMayReplaceANumber) {
     return message_of(ExitCode::usage, [&] { settings.set(text); });
   };
   EXPECT_EQ(error("tokens=many"),
-            "--set tokens=many: tokens: expected an integer or auto, found 'many'");
+            "`set` tokens=many: tokens: expected an integer or auto, found 'many'");
   EXPECT_EQ(error("tokens=-1"),
-            "--set tokens=-1: tokens: -1 is out of range, at least 1 is expected");
+            "`set` tokens=-1: tokens: -1 is out of range, at least 1 is expected");
 }
 
 TEST(Settings, BadYamlIsAnErrorNotACrash) {

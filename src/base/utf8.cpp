@@ -14,12 +14,12 @@ namespace {
 // The length of the sequence that a lead byte begins, and the range of its second byte. This range
 // excludes overlong forms, surrogates and values beyond U+10FFFF (Unicode, table 3-7). size 0: not
 // a lead byte.
-struct Lead {
+struct LeadByte {
   int size;
   uint8_t low, high;
 };
 
-constexpr Lead lead(uint8_t b) {
+constexpr LeadByte lead(uint8_t b) {
   if (b < 0x80) return {1, 0, 0};
   if (b < 0xC2) return {0, 0, 0};
   if (b < 0xE0) return {2, 0x80, 0xBF};
@@ -38,7 +38,7 @@ bool is_ascii(char c) { return static_cast<uint8_t>(c) < 0x80; }
 
 CodePoint decode_utf8(std::string_view text, size_t at) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const Lead l = lead(byte(at));
+  const LeadByte l = lead(byte(at));
   if (l.size == 1) return {byte(at), 1, true};
   if (l.size == 0) return {kReplacement, 1, false};
 

@@ -48,7 +48,7 @@ std::string nearly_valid(Random& random) {
         break;
       default: {
         const auto c = static_cast<char32_t>(random.below(0x110000));
-        append_utf8(text, c);  // a surrogate makes three bad bytes, also worth testing
+        append_utf8(text, c);  // a surrogate becomes three bad bytes
       }
     }
   }

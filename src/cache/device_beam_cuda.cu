@@ -300,7 +300,7 @@ class CudaDeviceBeam : public DeviceBeam {
     ++step_;
   }
 
-  const BeamStepResult& told() override {
+  const BeamStepResult& result() override {
     check_cuda(cudaEventSynchronize(copied_), "cannot wait for the device");
     const Device host = Cpu{};
     const int64_t rows = sent_layout_.rows, k = sent_layout_.k;

@@ -17,8 +17,8 @@ struct NextRows {
   int32_t place = 0;  // position of the next words, the same for all rows
 };
 
-// A beam search on a GPU: see Note [Ahead]. For each step call rank() and choose(), and after the
-// launch of the next step told().
+// A beam search on a GPU: see Note [Ahead]. For each step call rank() and choose(). After the
+// launch of the next step call result().
 class DeviceBeam {
  public:
   virtual ~DeviceBeam() = default;
@@ -29,7 +29,7 @@ class DeviceBeam {
   virtual void rank(Matrix<const float> scores) = 0;
   virtual void choose(const NextRows& next) = 0;
   // Waits for the results of the last choose() and returns them.
-  virtual const BeamStepResult& told() = 0;
+  virtual const BeamStepResult& result() = 0;
   // Releases the device's memory. start() may follow.
   virtual void forget() = 0;
 };

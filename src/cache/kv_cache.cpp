@@ -223,6 +223,10 @@ void DecoderMemory::join(std::vector<Tensor>, std::span<const int32_t>) {
   fail(ExitCode::unexpected, "this device cannot add sentences to a batch that it decodes");
 }
 
+void DecoderMemory::start_device_search(const BeamRules&) {
+  fail(ExitCode::unexpected, "this device has no beam search; use step()");
+}
+
 const BeamStepResult& DecoderMemory::device_step(int64_t, const Next&, const Compute&) {
   fail(ExitCode::unexpected, "this device has no beam search; use step()");
 }

@@ -53,12 +53,12 @@ class DecoderMemory {
   // Adds one word to each row. Returns the scores [rows, …], which are valid until the next step.
   virtual Tensor step(const Next& next, const Compute& compute) = 0;
 
-  // Search on the device, if it supports that: see Note [Ahead]. Call these from the first step on
+  // Search on the device. Only on a GPU: see Note [Ahead]. Call these from the first step on
   // instead of reorder() and step(). device_step() selects the rows of the next step and starts it
   // for at most `capacity` rows. Only the first call uses next.words. With a capacity of 0 there is
   // no next step. It returns the results of the previous step; the first call returns empty
   // results.
-  virtual bool start_device_search(const BeamRules&) { return false; }
+  virtual void start_device_search(const BeamRules& rules);
   virtual const BeamStepResult& device_step(int64_t capacity, const Next& next,
                                             const Compute& compute);
 

@@ -142,10 +142,9 @@ class CudaKvCache : public DecoderMemory {
     return plan.scores.window(0, rows());
   }
 
-  bool start_device_search(const BeamRules& rules) override {
+  void start_device_search(const BeamRules& rules) override {
     if (!device_beam_) device_beam_ = chooser(on_);
     device_beam_->start(rules, offsets_);
-    return true;
   }
 
   const BeamStepResult& device_step(int64_t capacity, const Next& next,
@@ -154,7 +153,7 @@ class CudaKvCache : public DecoderMemory {
     const bool first = steps_ == 0;
     if (capacity == 0) {
       device_beam_->choose({});
-      return device_beam_->told();
+      return device_beam_->result();
     }
     StepPlan& plan = prepared(capacity, next);
     if (first) {
@@ -165,7 +164,7 @@ class CudaKvCache : public DecoderMemory {
     }
     run_step(plan, compute);
     device_beam_->rank(plan.scores.window(0, capacity).in<float>());
-    return first ? kNoResult : device_beam_->told();
+    return first ? kNoResult : device_beam_->result();
   }
 
   Tensor attend_words(int64_t layer, const Tensor& qkv) override {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "base/atomic_output.h"
-#include "base/lines.h"
 #include "base/log.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/line_pairs.h"
 #include "cli/model_options.h"
 #include "cli/translation_format.h"
 #include "decode/attention_alignment.h"
@@ -78,20 +78,14 @@ struct AlignCommand {
 class PairFiles {
  public:
   PairFiles(const std::string& source, const std::string& target, const ModelBundle& bundle)
-      : bundle_(bundle), sources_(LineReader::once(source)), targets_(LineReader::once(target)) {}
+      : bundle_(bundle), lines_(source, target) {}
 
   // Reads at most `most` pairs; none at the end.
   std::vector<PairPieces> next(size_t most) {
     std::vector<PairPieces> pairs;
-    for (TextLine source, target; pairs.size() < most;) {
-      const bool more = sources_.next(source), matched = targets_.next(target);
-      check(more == matched, ExitCode::data, (more ? sources_ : targets_).where(),
-            ": no matching line in ", (more ? targets_ : sources_).name(),
-            "; both files must have the same number of lines");
-      if (!more) break;
-      pairs.push_back({pieces_of(bundle_.source, source, sources_),
-                       pieces_of(bundle_.target, target, targets_)});
-    }
+    while (pairs.size() < most && lines_.next())
+      pairs.push_back({pieces_of(bundle_.source, lines_.source, lines_.sources),
+                       pieces_of(bundle_.target, lines_.target, lines_.targets)});
     return pairs;
   }
 
@@ -111,7 +105,7 @@ class PairFiles {
   }
 
   const ModelBundle& bundle_;
-  LineReader sources_, targets_;
+  LinePairs lines_;
   LineWarnings repaired_{"lines that are not UTF-8"}, cut_{"truncated lines"};
 };
 
@@ -205,10 +199,8 @@ std::string soft_text(const Links& links, const SoftAlignment& words, bool rever
 // Rows are target words, columns source words; the end symbols are omitted.
 nlohmann::ordered_json weights_json(const SoftAlignment& words) {
   auto rows = nlohmann::ordered_json::array();
-  for (int64_t i = 0; i + 1 < words.rows; ++i) {
-    rows.push_back(nlohmann::ordered_json::array());
-    for (int64_t j = 0; j + 1 < words.cols; ++j) rows.back().push_back(rounded(words.at(i, j)));
-  }
+  for (int64_t i = 0; i + 1 < words.rows; ++i)
+    rows.push_back(rounded_list(std::span(words.weights).subspan(i * words.cols, words.cols - 1)));
   return rows;
 }
 
@@ -300,11 +292,9 @@ void align(AlignCommand& c) {
   check(!c.source.empty() && !c.target.empty(), ExitCode::usage,
         "give the sentence pairs with -s SOURCE -t TARGET, or two files of links with "
         "--symmetrize METHOD A B");
-  check(c.source != "-" || c.target != "-", ExitCode::usage,
-        "only one of the two files can be standard input");
+  check_pair_files(c.source, c.target, c.output);
   check(c.model.directories.size() < 2, ExitCode::usage,
         "align uses a single model; give -m only once");
-  for (const std::string& input : {c.source, c.target}) check_not_overwritten(input, c.output);
   const std::vector<ModelBundle> bundles = load_models(c.model);
   const PrecisionScope precision(c.model.matmul_precision());
   if (c.shift) c.attention.step = AlignmentStep::reads;
@@ -357,10 +347,7 @@ void add_align(Command& program) {
   Command command = program.command("align", "Align the words of sentence pairs by attention");
   auto shared = std::make_shared<AlignCommand>();
   AlignCommand& c = *shared;
-  command
-      .option("-s,--source,source", c.source, "Source sentences, one per line (.gz, - for stdin)")
-      .takes("FILE");
-  command.option("-t,--target,target", c.target, "Their translations, line by line").takes("FILE");
+  add_pair_options(command, c.source, c.target);
   command.option("-o,--output", c.output, "File to write (.gz, - for stdout)").takes("FILE");
   command.option("-f,--format", c.format, "pharaoh: 0-0 1-2; jsonl: {\"id\":0,\"alignment\":[…]}")
       .among({"pharaoh", "jsonl"})
@@ -379,9 +366,7 @@ void add_align(Command& program) {
               "grow-diag, grow-diag-final or grow-diag-final-and")
       .count(3)
       .takes("METHOD A B");
-  command.option("--batch-tokens", c.batch_tokens, "Maximum number of pieces computed together")
-      .within(1, 1 << 20)
-      .with_default();
+  add_batch_option(command, c.batch_tokens);
   add_choice_options(command, c);
   add_model_options(command, c.model, ModelCount::one);
   command.footer(kExamples);

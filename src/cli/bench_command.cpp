@@ -6,22 +6,19 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
-#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/log.h"
 #include "base/random.h"
+#include "cli/bench_models.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "decode/search.h"
-#include "models/model_config.h"
-#include "nn/recurrent_layers.h"
 #include "ops/matmul.h"
 #include "tensor/workspace.h"
-#include "text/batch.h"
 #include "train/optimizer.h"
 #include "train/step_graphs.h"
 
@@ -33,141 +30,12 @@ using Clock = std::chrono::steady_clock;
 
 struct BenchOptions {
   std::string model = "tiny", precision, device = "cpu";
-  int64_t batch = 0, length = 0, beam = 4, new_words = 32, threads = 0, updates = 0, repeats = 3;
+  int64_t batch = 0, length = 0, beam = 4, new_words = 32, updates = 0, repeats = 3;
   bool json = false;
 };
 
-// A model shape with a name, and the default batch, which is also used to measure other toolkits.
-struct BenchModel {
-  ModelConfig config;
-  int64_t batch, length;
-};
-
-struct TransformerShape {
-  int64_t words, size, inner, heads, layers;
-  double dropout;
-
-  ModelConfig config() const {
-    ModelConfig c;
-    c.source_words = c.target_words = words;
-    c.size = size, c.inner = inner, c.heads = heads;
-    c.encoder_layers = c.decoder_layers = layers;
-    c.dropout = c.activation_dropout = dropout;
-    return c;
-  }
-};
-
-struct RecurrentShape {
-  Cell cell;
-  DecoderForm decoder;
-  const char* score;
-  int64_t words, embedding, size, readout, layers;
-  EncoderDirections reading;
-  double dropout;
-
-  ModelConfig config() const {
-    ModelConfig c;
-    c.type = "recurrent";
-    c.cell = cell, c.decoder = decoder, c.attention.score = score;
-    c.source_words = c.target_words = words;
-    c.embedding = embedding, c.size = size, c.readout = readout;
-    c.encoder_layers = c.decoder_layers = layers;
-    c.bidirectional = reading == EncoderDirections::both_ways;
-    c.dropout = dropout;
-    c.tied = TiedEmbeddings::none;
-    return c;
-  }
-};
-
-// rnnsearch: Bahdanau et al. 2015 with the GRU of PyTorch. luong: Luong et al. 2015 with the
-// default sizes of OpenNMT.
-const std::map<std::string, BenchModel>& bench_models() {
-  static const RecurrentShape rnnsearch{Cell::gru_after,
-                                        DecoderForm::bahdanau,
-                                        "additive",
-                                        30000,
-                                        620,
-                                        1000,
-                                        620,
-                                        1,
-                                        EncoderDirections::both_ways,
-                                        0};
-  static const RecurrentShape luong{
-      Cell::lstm, DecoderForm::luong,         "general", 30000, 500, 500, 500,
-      2,          EncoderDirections::forward, 0.3};
-  static const std::map<std::string, BenchModel> known = {
-      {"tiny", {TransformerShape{10000, 128, 256, 4, 4, 0.3}.config(), 256, 16}},
-      {"small", {TransformerShape{8000, 256, 1024, 4, 3, 0.1}.config(), 256, 20}},
-      {"iwslt", {TransformerShape{10000, 512, 1024, 4, 6, 0.3}.config(), 64, 32}},
-      {"base", {TransformerShape{32000, 512, 2048, 8, 6, 0.1}.config(), 32, 32}},
-      {"rnnsearch", {rnnsearch.config(), 80, 32}},
-      {"luong", {luong.config(), 64, 32}},
-  };
-  return known;
-}
-
-std::vector<std::string> bench_model_names() {
-  std::vector<std::string> names;
-  for (const auto& [name, subject] : bench_models()) names.push_back(name);
-  return names;
-}
-
 double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
-// Batches of random words. Lengths are between 0.7 and 1 times s.length.
-std::vector<PairBatch> random_batches(const BenchModel& s, int64_t count) {
-  Random random(1);
-  std::vector<PairBatch> batches(static_cast<size_t>(count));
-  for (PairBatch& b : batches)
-    for (int64_t i = 0; i < s.batch; ++i) {
-      const auto least = static_cast<int64_t>(0.7 * static_cast<double>(s.length));
-      const int64_t n = least + static_cast<int64_t>(random.below(s.length - least + 1)) - 1;
-      std::vector<int32_t> words;
-      for (int64_t j = 0; j < n; ++j)
-        words.push_back(4 + static_cast<int32_t>(random.below(s.config.source_words - 4)));
-      b.source.add(words, PackedSentences::Mark::eos_after);
-      b.target_in.add(words, PackedSentences::Mark::bos_before);
-      b.target_out.add(words, PackedSentences::Mark::eos_after);
-      b.target_tokens += n + 1;
-    }
-  return batches;
-}
-
-// Multiply-adds in the matrix products for one word of the source and one of the target.
-struct Work {
-  double source, target;
-};
-
-// Includes attention over `length` words.
-Work transformer_work(const ModelConfig& c, double length) {
-  const double D = static_cast<double>(c.size), F = static_cast<double>(c.inner);
-  const double encoder = 4 * D * D + 2 * D * F + 2 * length * D, keys = 2 * D * D;
-  const double decoder = 6 * D * D + 2 * D * F + 3 * length * D;
-  const double layers = static_cast<double>(c.decoder_layers);
-  return {static_cast<double>(c.encoder_layers) * encoder + layers * keys,
-          layers * decoder + D * static_cast<double>(c.target_words)};
-}
-
-Work recurrent_work(const ModelConfig& c, double length) {
-  const bool bahdanau = c.decoder == DecoderForm::bahdanau,
-             additive = c.attention.score == "additive";
-  const double n = static_cast<double>(c.size), E = static_cast<double>(c.embedding_size());
-  const double D = static_cast<double>(c.annotation_size()), G = static_cast<double>(gates(c.cell));
-  const double R = static_cast<double>(c.readout_size()), ways = c.bidirectional ? 2 : 1;
-  const double above_encoder = static_cast<double>(c.encoder_layers - 1),
-               above_decoder = static_cast<double>(c.decoder_layers - 1);
-  const double encoder = G * D * (E + D / ways) + above_encoder * G * D * (D + D / ways);
-  const double keys = n * D;
-  const double decoder = G * n * (E + n + (bahdanau ? D : R)) + above_decoder * G * n * 2 * n;
-  const double attention = (additive ? n * n : 0) + length * (n + D);
-  const double readout = R * (n + D + (bahdanau ? E : 0));
-  return {encoder + keys, decoder + attention + readout + R * static_cast<double>(c.target_words)};
-}
-
-Work work(const ModelConfig& c, double length) {
-  return c.type == "recurrent" ? recurrent_work(c, length) : transformer_work(c, length);
 }
 
 // The rate of a large matrix product in the current precision.
@@ -207,39 +75,17 @@ int64_t peak_memory() {
   return use.ru_maxrss * 1024;
 }
 
-// The label of a key: "tokens_per_s" gives "tokens per s", "arena_bytes" gives "arena".
-std::string label_of(std::string key) {
-  if (key.ends_with("_bytes")) key.resize(key.size() - std::string("_bytes").size());
-  std::ranges::replace(key, '_', ' ');
-  return key;
-}
-
-// A value as text, with three significant digits, since later digits vary between runs. Large
-// numbers have commas.
-std::string readable(const std::string& key, const Json& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_array()) return readable(key, value.front()) + " to " + readable(key, value.back());
-  if (key.ends_with("_bytes")) return fmt::format("{:.0f} MiB", value.get<double>() / 0x1p20);
-  if (key.starts_with("share")) return fmt::format("{:.0f} %", 100 * value.get<double>());
-  if (value.is_number_integer()) return with_commas(value.get<int64_t>());
-  const double number = value.get<double>();
-  if (number < 100) return fmt::format("{:.3g}", number);
-  const double unit = std::pow(10, std::floor(std::log10(number)) - 2);
-  return with_commas(std::llround(std::round(number / unit) * unit));
-}
-
 void print(const Json& json, const BenchOptions& options) {
   if (options.json) {
     fmt::print("{}\n", json.dump());
     return;
   }
   for (const auto& [key, value] : json.items())
-    fmt::print("{:<22} {}\n", label_of(key), readable(key, value));
+    fmt::print("{:<22} {}\n", label_of_key(key), readable_value(key, value));
 }
 
-// Median, minimum and maximum of `repeats` results of measure(). Progress appears only on
-// terminals:
-// logs of measurements are read by programs.
+// Median, minimum and maximum of `repeats` results of measure(). Shows progress only on terminals,
+// because programs read logs of measurements.
 template <class Measure>
 std::vector<double> repeated(int64_t repeats, Measure measure) {
   std::optional<Progress> progress;
@@ -254,20 +100,33 @@ std::vector<double> repeated(int64_t repeats, Measure measure) {
   return {rates[rates.size() / 2], rates.front(), rates.back()};
 }
 
-// The precision that matrix products really use.
-std::string effective_precision(const std::string& requested, Device device) {
-  return requested == "bf16" && !gains_from_bf16(device) ? "f32" : requested;
-}
+// What both measurements report: median and range of the words per second, and the work done per
+// second.
+struct BenchResult {
+  const char* figure;
+  double words_per_s, slowest, fastest, gflops, peak_gflops;
+  Json details;  // of one of the measurements
+};
 
-Json header(const char* figure, const BenchOptions& o, const BenchModel& s, const Model& model) {
-  return {{"figure", figure},
-          {"model", o.model},
-          {"batch", s.batch},
-          {"length", s.length},
-          {"parameters", model.parameters().size()},
-          {"precision", effective_precision(o.precision, model.parameters().device())},
-          {"device", o.device},
-          {"threads", omp_get_max_threads()}};
+void report(const BenchResult& r, const BenchOptions& o, const BenchModel& s, const Model& model) {
+  const Device device = model.parameters().device();
+  Json json{{"figure", r.figure},
+            {"model", o.model},
+            {"batch", s.batch},
+            {"length", s.length},
+            {"parameters", model.parameters().size()},
+            {"precision", o.precision == "bf16" && !gains_from_bf16(device) ? "f32" : o.precision},
+            {"device", o.device},
+            {"threads", omp_get_max_threads()},
+            {"tokens_per_s", std::round(r.words_per_s)},
+            {"spread", {std::round(r.slowest), std::round(r.fastest)}},
+            {"gflops", std::round(r.gflops)},
+            {"peak_gflops", std::round(r.peak_gflops)},
+            {"share_of_peak", std::round(1000 * r.gflops / r.peak_gflops) / 1000},
+            {"arena_bytes", memory_use(device).reserved},
+            {"peak_memory_bytes", peak_memory()}};
+  json.update(r.details);
+  print(json, o);
 }
 
 // Whether an update of the model takes seconds.
@@ -305,21 +164,19 @@ void bench_train(BenchOptions o) {
     finish(device);
     return static_cast<double>(words) / seconds_since(begin);
   });
-  const Work each = work(s.config, 0.85 * static_cast<double>(s.length));
+  const WordWork each = work_per_word(s.config, 0.85 * static_cast<double>(s.length));
   const double flops =
       6 * (each.source + each.target);  // 2 for the forward pass, 4 for the backward pass
-  Json json = header("train", o, s, *model);
-  json.update({{"tokens_per_s", std::round(rates[0])},
-               {"spread", {std::round(rates[1]), std::round(rates[2])}},
-               {"ms_per_update", std::round(1e5 * static_cast<double>(words) /
-                                            static_cast<double>(updates) / rates[0]) /
-                                     100},
-               {"gflops", std::round(rates[0] * flops * 1e-9)},
-               {"peak_gflops", std::round(peak)},
-               {"share_of_peak", std::round(1000 * rates[0] * flops * 1e-9 / peak) / 1000},
-               {"arena_bytes", memory_use(device).reserved},
-               {"peak_memory_bytes", peak_memory()}});
-  print(json, o);
+  const double update_ms =
+      1e3 * static_cast<double>(words) / static_cast<double>(updates) / rates[0];
+  report({"train",
+          rates[0],
+          rates[1],
+          rates[2],
+          rates[0] * flops * 1e-9,
+          peak,
+          {{"ms_per_update", std::round(100 * update_ms) / 100}}},
+         o, s, *model);
 }
 
 void bench_decode(BenchOptions o) {
@@ -340,10 +197,7 @@ void bench_decode(BenchOptions o) {
   PackedSentences source;
   std::vector<int64_t> numbers;
   for (int64_t i = 0; i < s.batch; ++i) {
-    std::vector<int32_t> words;
-    for (int64_t j = 0; j + 1 < s.length; ++j)
-      words.push_back(4 + static_cast<int32_t>(random.below(s.config.source_words - 4)));
-    source.add(words, PackedSentences::Mark::eos_after);
+    source.add(random_words(random, s.config, s.length - 1), PackedSentences::Mark::eos_after);
     numbers.push_back(i);
   }
   SearchOptions options;
@@ -359,38 +213,33 @@ void bench_decode(BenchOptions o) {
     return seconds_since(begin);
   });
   const double words = static_cast<double>(s.batch * o.new_words);
-  const Work each = work(s.config, 0);  // without attention over the key/value cache
+  const WordWork each = work_per_word(s.config, 0);  // without attention over the key/value cache
   const double rows = words * static_cast<double>(o.beam);
   const double products =
       static_cast<double>(s.batch * s.length) * each.source + rows * each.target;
   const double gflops = 2e-9 * products / seconds[0];
-  Json json = header("decode", o, s, *model);
-  json.update({{"beam", o.beam},
-               {"new_words", o.new_words},
-               {"tokens_per_s", std::round(words / seconds[0])},
-               {"spread", {std::round(words / seconds[2]), std::round(words / seconds[1])}},
-               {"latency_ms", std::round(seconds[0] * 1e4) / 10},
-               {"gflops", std::round(gflops)},
-               {"peak_gflops", std::round(peak)},
-               {"share_of_peak", std::round(1000 * gflops / peak) / 1000},
-               {"arena_bytes", memory_use(device).reserved},
-               {"peak_memory_bytes", peak_memory()}});
-  print(json, o);
+  report({"decode",
+          words / seconds[0],
+          words / seconds[2],
+          words / seconds[1],
+          gflops,
+          peak,
+          {{"beam", o.beam},
+           {"new_words", o.new_words},
+           {"latency_ms", std::round(seconds[0] * 1e4) / 10}}},
+         o, s, *model);
 }
 
 void add_options(Command& command, BenchOptions& o) {
-  command.option("--model", o.model, "Model shape").among(bench_model_names());
+  std::vector<std::string> names;
+  for (const auto& [name, model] : bench_models()) names.push_back(name);
+  command.option("--model", o.model, "Model shape").among(names);
   command.option("--batch", o.batch, "Number of sentences per batch").within(1, 1 << 20);
   command.option("--length", o.length, "Number of words of the longest sentence").within(2, 500);
   add_device_option(command, o.device);
-  command.option("--threads", o.threads, "Number of threads; default: one per core").within(1, 512);
   command.option("--repeats", o.repeats, "Number of measurements; the median is reported")
       .within(1, 1000);
   command.flag("--json", o.json, "Print one line of JSON");
-}
-
-void prepare(const BenchOptions& o) {
-  if (o.threads) omp_set_num_threads(static_cast<int>(o.threads));
 }
 
 }  // namespace
@@ -414,10 +263,7 @@ void add_bench(Command& program) {
       .among({"f32", "bf16"});
   train.option("--updates,--steps", options->updates, "Number of updates per measurement")
       .within(1, 100000);
-  train.runs([options] {
-    prepare(*options);
-    bench_train(*options);
-  });
+  train.runs([options] { bench_train(*options); });
   Command decode = bench.command("decode", "Measure the translation of a batch of sentences");
   add_options(decode, *options);
   decode
@@ -427,10 +273,7 @@ void add_bench(Command& program) {
   decode.option("--beam", options->beam, "Beam size").within(1, 64);
   decode.option("--new-words", options->new_words, "Number of words of each translation")
       .within(1, 500);
-  decode.runs([options] {
-    prepare(*options);
-    bench_decode(*options);
-  });
+  decode.runs([options] { bench_decode(*options); });
 }
 
 }  // namespace fovea

@@ -1,29 +1,21 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <memory>
-#include <nlohmann/json.hpp>
-#include <numeric>
 #include <string>
 #include <vector>
 
 #include "base/atomic_output.h"
 #include "base/lines.h"
 #include "base/log.h"
-#include "base/utf8.h"
+#include "cli/classification_format.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/model_options.h"
-#include "cli/translation_format.h"
-#include "decode/classifier.h"
-#include "view/terminal.h"
 
 namespace fovea {
 namespace {
-
-using Json = nlohmann::ordered_json;
 
 constexpr const char* kExamples = R"(Examples:
   Label a question with the type of its answer, and show the attention weights of its words:
@@ -44,22 +36,12 @@ separated by tabs; an empty text gives an empty line. --show writes all words of
 each coloured by its weight. Attention shows where the model looks, not why it decides.)";
 
 constexpr size_t kChunk = 1024;
-constexpr size_t kTopWords = 3;      // words in a line of text output
-constexpr float kMinWeight = 0.05f;  // of all of these but the first
 
 struct ClassifyCommand {
   ModelChoice model;
   std::vector<std::string> texts, inputs;
   std::string question, output = "-", format = "text", input_format = "text";
   bool show = false;
-};
-
-// A text to classify, with the data of its input line.
-struct Item {
-  ClassificationInput input;
-  std::string gold = {};   // the correct label; empty if the input has none
-  std::string where = {};  // "test.txt:7", for messages
-  Json fields = nullptr;   // the JSON object of the line
 };
 
 // A writer of results. It classifies items in chunks and counts correct labels.
@@ -71,14 +53,14 @@ class Output {
     shades_ = terminal_options([](const char* name) { return std::getenv(name); }, terminal);
   }
 
-  void add(Item item) {
+  void add(ClassificationItem item) {
     items_.push_back(std::move(item));
     if (items_.size() >= kChunk) flush();
   }
 
   void flush() {
     std::vector<ClassificationInput> inputs;
-    for (const Item& item : items_) inputs.push_back(item.input);
+    for (const ClassificationItem& item : items_) inputs.push_back(item.input);
     const std::vector<ClassificationResult> results = classifier_.classify(inputs);
     for (size_t i = 0; i < items_.size(); ++i) write(items_[i], results[i]);
     out_.flush();
@@ -95,101 +77,26 @@ class Output {
   }
 
  private:
-  void write(const Item& item, const ClassificationResult& result) {
+  void write(const ClassificationItem& item, const ClassificationResult& result) {
     if (result.cut)
       cut_.add("{}: longer than the model accepts; the text was truncated", item.where);
     if (!item.gold.empty()) {
       ++labelled_;
       correct_ += item.gold == result.label;
     }
-    out_.write(c_.format == "jsonl" ? as_json(item, result) : as_text(result));
+    out_.write(c_.format == "jsonl" ? classification_json(item, result, classifier_.asked(), id_)
+                                    : classification_text(result, c_.show ? &shades_ : nullptr));
     ++id_;
-  }
-
-  std::string as_text(const ClassificationResult& result) const {
-    if (result.label.empty()) return "\n";
-    std::string line = fmt::format("{}\t{:.4f}", result.label, result.probability);
-    if (!result.weights.empty()) line += "\t" + (c_.show ? all_words(result) : top_words(result));
-    return line + "\n";
-  }
-
-  std::string all_words(const ClassificationResult& result) const {
-    return shaded_words({result.words, {result.label}, result.weights}, 0, shades_);
-  }
-
-  // "aspen .61, far .30"
-  static std::string top_words(const ClassificationResult& result) {
-    std::vector<size_t> order(result.words.size());
-    std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::stable_sort(
-        order, [&](size_t a, size_t b) { return result.weights[a] > result.weights[b]; });
-    std::string list;
-    for (size_t k = 0; k < std::min(kTopWords, order.size()); ++k) {
-      const float weight = result.weights[order[k]];
-      if (k > 0 && weight < kMinWeight) break;
-      list += fmt::format("{}{} {}", k > 0 ? ", " : "", printable(result.words[order[k]]),
-                          short_weight(weight));
-    }
-    return list;
-  }
-
-  std::string as_json(const Item& item, const ClassificationResult& result) const {
-    Json object = item.fields.is_object() ? item.fields : Json::object();
-    if (!object.contains("id")) object["id"] = id_;
-    object["text"] = replace_invalid_utf8(item.input.text);
-    if (classifier_.asked() == LabelKind::answer)
-      object["question"] = replace_invalid_utf8(item.input.question);
-    if (!item.gold.empty()) object["gold"] = item.gold;
-    object["label"] = result.label;
-    object["probability"] = rounded(result.probability);
-    object["labels"] = Json::object();
-    for (const auto& [label, probability] : result.labels)
-      object["labels"][label] = rounded(probability);
-    object["words"] = result.words;
-    object["weights"] = Json::array();
-    for (const float weight : result.weights) object["weights"].push_back(rounded(weight, 1e4));
-    return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
   }
 
   const ClassifyCommand& c_;
   const Classifier& classifier_;
   WholeFile out_;
   TerminalOptions shades_;
-  std::vector<Item> items_;
+  std::vector<ClassificationItem> items_;
   int64_t id_ = 0, labelled_ = 0, correct_ = 0;
   LineWarnings cut_{"truncated lines"};
 };
-
-// The item of a line of text. If the model needs a question and --question is not given, the
-// question follows a tab.
-Item from_line(const std::string& line, const ClassifyCommand& c, const Classifier& classifier,
-               const std::string& where) {
-  Item item{{line, c.question}};
-  item.where = where;
-  if (classifier.asked() == LabelKind::label || !c.question.empty()) return item;
-  if (line.find_first_not_of(" \t") == line.npos) return item;
-  const size_t tabs = static_cast<size_t>(std::ranges::count(line, '\t'));
-  check(tabs == 1, ExitCode::data, where,
-        ": expected 2 columns, document and question, separated by a tab, found ", tabs + 1,
-        "; to ask the same question of all texts, use --question");
-  item.input = {line.substr(0, line.find('\t')), line.substr(line.find('\t') + 1)};
-  return item;
-}
-
-Item from_json(const std::string& line, const ClassifyCommand& c, const Classifier& classifier,
-               const std::string& where) {
-  const InputLine parsed = parse_json_line(line, 0, where);
-  Item item{{parsed.text, c.question}};
-  item.where = where;
-  item.fields = parsed.fields;
-  if (classifier.asked() == LabelKind::label || !c.question.empty()) return item;
-  const bool has_question =
-      parsed.fields.contains("question") && parsed.fields["question"].is_string();
-  check(has_question, ExitCode::data, where,
-        ": the object has no string \"question\"; add it, or use --question");
-  item.input.question = parsed.fields["question"];
-  return item;
-}
 
 void classify_examples(const ClassifyCommand& c, const Classifier& classifier, Output& out) {
   ExampleFormat format = ExampleFormat::tabs;
@@ -204,12 +111,13 @@ void classify_examples(const ClassifyCommand& c, const Classifier& classifier, O
 void classify_lines(const ClassifyCommand& c, const Classifier& classifier, Output& out) {
   for (const std::string& input : c.inputs) {
     const bool typed = input == "-" && isatty(STDIN_FILENO);
+    const QuestionRule rule{classifier.asked(), c.question};
     if (typed) log_info("type one text per line; Ctrl-D ends the input");
     LineReader reader = LineReader::once(input);
     for (TextLine line; reader.next(line);) {
       const std::string text(line.text);
-      out.add(c.input_format == "jsonl" ? from_json(text, c, classifier, reader.where())
-                                        : from_line(text, c, classifier, reader.where()));
+      out.add(c.input_format == "jsonl" ? parse_json_item(text, rule, reader.where())
+                                        : parse_text_item(text, rule, reader.where()));
       if (typed) out.flush();
     }
   }
@@ -241,7 +149,8 @@ void classify(ClassifyCommand c) {
   Output out(c, classifier);
   if (c.texts.empty() && c.inputs.empty()) c.inputs = {"-"};
   for (size_t i = 0; i < c.texts.size(); ++i)
-    out.add(from_line(c.texts[i], c, classifier, fmt::format("argument:{}", i + 1)));
+    out.add(parse_text_item(c.texts[i], {classifier.asked(), c.question},
+                            fmt::format("argument:{}", i + 1)));
   if (c.input_format == "text" || c.input_format == "jsonl")
     classify_lines(c, classifier, out);
   else

@@ -289,33 +289,21 @@ void Command::needs_command() { app_->require_subcommand(1); }
 void Command::footer(const char* text) { app_->footer(text); }
 void Command::runs(const std::function<void()>& action) { app_->callback(action); }
 
-Option Command::option(const char* names, std::string& value, const char* help) {
-  return under_heading(app_->add_option(names, value, help));
+template <class Value>
+Option Command::option(const char* names, Value& value, const char* help) {
+  CLI::Option* option = app_->add_option(names, value, help);
+  constexpr bool text =
+      std::is_same_v<Value, std::string> || std::is_same_v<Value, std::vector<std::string>>;
+  return under_heading(text ? option : option->type_name(kNumber));
 }
 
-Option Command::option(const char* names, std::vector<std::string>& values, const char* help) {
-  return under_heading(app_->add_option(names, values, help));
-}
-
-Option Command::option(const char* names, int& value, const char* help) {
-  return under_heading(app_->add_option(names, value, help)->type_name(kNumber));
-}
-
-Option Command::option(const char* names, int64_t& value, const char* help) {
-  return under_heading(app_->add_option(names, value, help)->type_name(kNumber));
-}
-
-Option Command::option(const char* names, uint64_t& value, const char* help) {
-  return under_heading(app_->add_option(names, value, help)->type_name(kNumber));
-}
-
-Option Command::option(const char* names, double& value, const char* help) {
-  return under_heading(app_->add_option(names, value, help)->type_name(kNumber));
-}
-
-Option Command::option(const char* names, std::optional<float>& value, const char* help) {
-  return under_heading(app_->add_option(names, value, help)->type_name(kNumber));
-}
+template Option Command::option(const char*, std::string&, const char*);
+template Option Command::option(const char*, std::vector<std::string>&, const char*);
+template Option Command::option(const char*, int&, const char*);
+template Option Command::option(const char*, int64_t&, const char*);
+template Option Command::option(const char*, uint64_t&, const char*);
+template Option Command::option(const char*, double&, const char*);
+template Option Command::option(const char*, std::optional<float>&, const char*);
 
 Option Command::flag(const char* names, bool& value, const char* help) {
   return under_heading(app_->add_flag(names, value, help));

@@ -71,13 +71,9 @@ class Command {
 
   // Names are "-o,--output"; a name without dashes is a positional argument. The variable keeps its
   // value if the option is not given. It must live until the command has run.
-  Option option(const char* names, std::string& value, const char* help);
-  Option option(const char* names, std::vector<std::string>& values, const char* help);
-  Option option(const char* names, int& value, const char* help);
-  Option option(const char* names, int64_t& value, const char* help);
-  Option option(const char* names, uint64_t& value, const char* help);
-  Option option(const char* names, double& value, const char* help);
-  Option option(const char* names, std::optional<float>& value, const char* help);
+  // Values are text, lists of text, numbers or optional floats.
+  template <class Value>
+  Option option(const char* names, Value& value, const char* help);
   Option flag(const char* names, bool& value, const char* help);
 
   // Whether the command line or the environment sets an option of this command or of its parents.

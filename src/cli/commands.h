@@ -1,8 +1,19 @@
 #pragma once
 
+#include <functional>
+#include <string>
+#include <vector>
+
 namespace fovea {
 
 class Command;
+
+// Runs the command that the words name, and returns the exit code of the program. Prints errors to
+// standard error.
+int run_program(const std::vector<std::string>& words);
+
+// The result of the action, or the exit code of its exception, which the function prints.
+int exit_code_of(const std::function<int()>& action);
 
 // Adds `fovea align`: aligns the words of sentence pairs by the attention of a model.
 void add_align(Command& program);

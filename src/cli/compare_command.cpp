@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/process_pool.h"
 #include "cli/command_line.h"
@@ -46,6 +48,13 @@ the models share the machine. Without --threads, the cores are divided among the
 resumes a stopped or killed comparison and skips finished models. With --only, the report keeps
 earlier results of other variants. Ctrl-C saves and stops.)";
 
+// The arguments of this program with --part=VARIANT for its command.
+std::vector<std::string> part_words(const std::string& variant) {
+  std::vector<std::string> words = words_of_this_program();
+  words.insert(std::ranges::find(words, "compare") + 1, "--part=" + variant);
+  return words;
+}
+
 }  // namespace
 
 void add_compare(Command& program) {
@@ -62,21 +71,7 @@ void add_compare(Command& program) {
   command.option("--only", c->only, "Train only this variant; can be repeated")
       .takes("NAME")
       .repeated();
-  command
-      .option("--set", c->assignments,
-              "Override a setting for all models, for example train.seed=2")
-      .takes("KEY=VALUE")
-      .repeated();
-  command
-      .option(
-          "--data", c->data,
-          "Folder that relative paths start at; default: $FOVEA_DATA, current or recipe's folder")
-      .takes("DIR");
-  add_device_option(command, c->device);
-  command
-      .option("--precision", c->precision,
-              "Arithmetic precision of matrix products; default: that of the recipe")
-      .among({"f32", "bf16"});
+  add_recipe_options(command, c->assignments, c->data, c->device, c->precision);
   command
       .option("--at-once", c->at_once,
               "Number of models trained at the same time, each in its own process")
@@ -91,6 +86,7 @@ void add_compare(Command& program) {
       c->only = {c->part};
       stop_with_parent();
     }
+    c->part_words = part_words;
     c->threads_given = command.given("--threads");
     run_comparison(*c);
   });

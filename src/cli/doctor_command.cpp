@@ -17,6 +17,7 @@
 #include "base/lines.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/flag_names.h"
 #include "cli/model_options.h"
 #include "decode/translator.h"
 #include "gemm/onednn_version.h"
@@ -34,7 +35,7 @@ exit code is 0 if no check failed, 1 otherwise.)";
 
 enum class Verdict { ok, note, fail };
 
-struct Finding {
+struct CheckResult {
   Verdict verdict;
   std::string name, text;
 };
@@ -66,7 +67,7 @@ std::string kernel_library() {
   return path;
 }
 
-Finding instruction_set() {
+CheckResult instruction_set() {
   const std::string path = kernel_library();
   const std::string folder = fs::path(path).parent_path().filename().string();
   const bool has_level = folder.starts_with("x86-64-v");
@@ -79,7 +80,7 @@ Finding instruction_set() {
                       path.empty() ? "linked in" : path)};
 }
 
-Finding precisions() {
+CheckResult precisions() {
   const std::string flags = processor_property("flags") + ' ';
   const bool has_vnni =
       std::ranges::any_of(std::array{" avx512_vnni ", " avx_vnni "},
@@ -97,7 +98,7 @@ Finding precisions() {
   return {Verdict::ok, "precisions", text};
 }
 
-Finding memory() {
+CheckResult memory() {
   const auto page = static_cast<double>(sysconf(_SC_PAGESIZE)) / (1 << 20);
   const double all = page * static_cast<double>(sysconf(_SC_PHYS_PAGES));
   const double free = page * static_cast<double>(sysconf(_SC_AVPHYS_PAGES));
@@ -105,7 +106,7 @@ Finding memory() {
           fmt::format("{:.0f} MiB, {:.0f} MiB free", all, free)};
 }
 
-Finding writing() {
+CheckResult writing() {
   const char* const advice = "; set TMPDIR to a writable folder";
   std::error_code missing;
   const fs::path folder = fs::temp_directory_path(missing);
@@ -121,7 +122,7 @@ Finding writing() {
   }
 }
 
-Finding default_model() {
+CheckResult default_model() {
   const std::string directory = find_default_model();
   if (directory.empty())
     return {Verdict::note, "model",
@@ -138,7 +139,7 @@ Finding default_model() {
 }
 
 // The names of bundled models, which -m accepts.
-Finding models(const char* name, const std::vector<std::string>& found) {
+CheckResult models(const char* name, const std::vector<std::string>& found) {
   std::string names;
   for (const std::string& directory : found)
     names += (names.empty() ? "" : ", ") + fs::path(directory).filename().string();
@@ -154,7 +155,7 @@ std::string libraries() {
 }
 
 // The devices of this program. If one does not work on this machine, the finding gives the reason.
-Finding devices() {
+CheckResult devices() {
   std::string found;
   Verdict verdict = Verdict::ok;
   for (const std::string& name : device_names()) {
@@ -173,7 +174,7 @@ Finding devices() {
 }
 
 void run_checks() {
-  const std::vector<Finding> findings{
+  const std::vector<CheckResult> findings{
       {Verdict::ok, "version", "fovea " FOVEA_VERSION},
       {Verdict::ok, "processor", processor()},
       instruction_set(),
@@ -190,11 +191,11 @@ void run_checks() {
   };
   OutputFile out("-");
   int failed = 0;
-  for (const Finding& f : findings) {
+  for (const CheckResult& f : findings) {
     const char* mark = f.verdict == Verdict::ok     ? "ok  "
                        : f.verdict == Verdict::note ? "note"
                                                     : "FAIL";
-    out.write_line(fmt::format("{}  {:<10} {}", mark, f.name, f.text));
+    out.write_line(fmt::format("{}  {:<10} {}", mark, f.name, with_flags(f.text)));
     failed += f.verdict == Verdict::fail;
   }
   out.close();

@@ -2,11 +2,11 @@
 
 #include <omp.h>
 
-#include <algorithm>
 #include <memory>
 
 #include "base/log.h"
 #include "cli/command_line.h"
+#include "models/decodable.h"
 #include "text/language.h"
 
 namespace fovea {
@@ -91,6 +91,39 @@ void add_precision_option(Command& command, std::string& precision) {
       .from_environment("FOVEA_PRECISION");
 }
 
+void add_batch_option(Command& command, int64_t& batch_tokens) {
+  command.option("--batch-tokens", batch_tokens, "Maximum number of pieces computed together")
+      .within(1, 1 << 20)
+      .with_default();
+}
+
+std::pair<Option, Option> add_pair_options(Command& command, std::string& source,
+                                           std::string& target) {
+  return {
+      command
+          .option("-s,--source,source", source, "Source sentences, one per line (.gz, - for stdin)")
+          .takes("FILE"),
+      command.option("-t,--target,target", target, "Their translations, line by line")
+          .takes("FILE")};
+}
+
+void add_recipe_options(Command& command, std::vector<std::string>& assignments, std::string& data,
+                        std::string& device, std::string& precision) {
+  command.option("--set", assignments, "Override a setting of the recipe, for example train.seed=2")
+      .takes("KEY=VALUE")
+      .repeated();
+  command
+      .option(
+          "--data", data,
+          "Folder that relative paths start at; default: $FOVEA_DATA, current or recipe's folder")
+      .takes("DIR");
+  add_device_option(command, device);
+  command
+      .option("--precision", precision,
+              "Arithmetic precision of matrix products; default: that of the recipe")
+      .among({"f32", "bf16"});
+}
+
 void add_model_options(Command& command, ModelChoice& choice, ModelCount count,
                        DefaultModel default_model) {
   command.option("-m,--model", choice.directories, model_help(count, default_model).c_str())
@@ -131,7 +164,7 @@ std::vector<ModelBundle> load_models(const ModelChoice& choice,
   for (std::string directory : directories) {
     directory = model_directory(directory);
     bundles.push_back(load_package(directory, device));
-    check(bundles.back().config.type != "reader", ExitCode::model, directory,
+    check(bundles.back().model->as<Decodable>(), ExitCode::model, directory,
           ": this model labels texts and cannot translate; use 'fovea classify -m ", directory,
           "'");
     bundles.back().model->freeze_for_inference();
@@ -145,11 +178,6 @@ std::vector<const Model*> models_of(const std::vector<ModelBundle>& bundles) {
   std::vector<const Model*> models;
   for (const ModelBundle& bundle : bundles) models.push_back(bundle.model.get());
   return models;
-}
-
-InputWarnings input_warnings(const ModelBundle& bundle) {
-  const auto languages = languages_of_model(bundle.directory);
-  return {bundle.source, languages ? languages->first : ""};
 }
 
 }  // namespace fovea

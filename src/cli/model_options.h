@@ -1,7 +1,6 @@
 #pragma once
 
 #include <functional>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,11 +9,11 @@
 #include "decode/model_lookup.h"
 #include "decode/model_selection.h"
 #include "ops/matmul.h"
-#include "text/input_warnings.h"
 
 namespace fovea {
 
 class Command;
+class Option;
 class Program;
 
 // Adds --threads, --quiet and --log-format to the program. Users may give them before or after the
@@ -39,6 +38,16 @@ struct ModelChoice {
 void add_device_option(Command& command, std::string& device);
 void add_precision_option(Command& command, std::string& precision);
 
+// Adds --batch-tokens of a command that computes given pairs.
+void add_batch_option(Command& command, int64_t& batch_tokens);
+// Adds -s and -t: two files with the same number of lines.
+std::pair<Option, Option> add_pair_options(Command& command, std::string& source,
+                                           std::string& target);
+
+// Adds --set, --data, --device and --precision to a command that trains from a recipe.
+void add_recipe_options(Command& command, std::vector<std::string>& assignments, std::string& data,
+                        std::string& device, std::string& precision);
+
 // The models that a command accepts with -m.
 enum class ModelCount { ensemble, one, one_that_labels };
 
@@ -58,8 +67,5 @@ Device device_of(const ModelChoice& choice);
 std::vector<ModelBundle> load_models(const ModelChoice& choice,
                                      const std::function<std::string()>& sample = {});
 std::vector<const Model*> models_of(const std::vector<ModelBundle>& bundles);
-
-// A checker of texts for a model.
-InputWarnings input_warnings(const ModelBundle& bundle);
 
 }  // namespace fovea

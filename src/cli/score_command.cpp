@@ -6,10 +6,10 @@
 #include <string>
 
 #include "base/atomic_output.h"
-#include "base/lines.h"
 #include "base/log.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/line_pairs.h"
 #include "cli/model_options.h"
 #include "cli/translation_format.h"
 #include "decode/scorer.h"
@@ -56,17 +56,10 @@ class PairScorer {
   }
 
   void run() {
-    LineReader sources = LineReader::once(command_.source);
-    LineReader targets = LineReader::once(command_.target);
-    TextLine source, target;
-    for (;;) {
-      const bool more = sources.next(source), matched = targets.next(target);
-      check(more == matched, ExitCode::data, (more ? sources : targets).where(),
-            ": no matching line in ", (more ? targets : sources).name(),
-            "; both files must have the same number of lines");
-      if (!more) break;
-      pairs_.add(encode(source_, source.text, sources.where()),
-                 encode(target_, target.text, targets.where()), source.number);
+    LinePairs lines(command_.source, command_.target);
+    while (lines.next()) {
+      pairs_.add(encode(source_, lines.source.text, lines.sources.where()),
+                 encode(target_, lines.target.text, lines.targets.where()), lines.source.number);
       if (pairs_.size() == kChunk) flush();
     }
     flush();
@@ -106,9 +99,9 @@ class PairScorer {
       nlohmann::ordered_json object{{"id", pair.line - 1}, {"log_prob", rounded(score.log_prob)}};
       if (command_.per_token) {
         object["tokens"] = pieces;
-        for (const float p : score.log_probs) object["token_scores"].push_back(rounded(p));
+        object["token_scores"] = rounded_list(score.log_probs);
       }
-      return object.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+      return json_line(object);
     }
     std::string text = fmt::format("{:.6f}", score.log_prob);
     for (size_t t = 0; command_.per_token && t < pieces.size(); ++t)
@@ -119,12 +112,10 @@ class PairScorer {
   std::string summary() const {
     const double mean = totals_.log_prob / static_cast<double>(totals_.tokens);
     if (command_.format == "jsonl")
-      return nlohmann::ordered_json{{"perplexity", rounded(std::exp(-mean))},
-                                    {"log_prob", rounded(totals_.log_prob)},
-                                    {"tokens", totals_.tokens},
-                                    {"sentences", totals_.sentences}}
-                 .dump() +
-             "\n";
+      return json_line({{"perplexity", rounded(std::exp(-mean))},
+                        {"log_prob", rounded(totals_.log_prob)},
+                        {"tokens", totals_.tokens},
+                        {"sentences", totals_.sentences}});
     return fmt::format("perplexity {:.4f}, log-probability {:.4f}, {} pieces, {} sentences\n",
                        std::exp(-mean), totals_.log_prob, with_commas(totals_.tokens),
                        with_commas(totals_.sentences));
@@ -141,9 +132,7 @@ class PairScorer {
 };
 
 void score(const ScoreCommand& c) {
-  check(c.source != "-" || c.target != "-", ExitCode::usage,
-        "only one of the two files can be standard input");
-  for (const std::string& input : {c.source, c.target}) check_not_overwritten(input, c.output);
+  check_pair_files(c.source, c.target, c.output);
   const std::vector<ModelBundle> bundles = load_models(c.model);
   const PrecisionScope precision(c.model.matmul_precision());
   PairScorer(c, bundles).run();
@@ -156,20 +145,14 @@ void add_score(Command& program) {
       program.command("score", "Compute the probability of given translations under a model");
   auto shared = std::make_shared<ScoreCommand>();
   ScoreCommand& c = *shared;
-  command
-      .option("-s,--source,source", c.source, "Source sentences, one per line (.gz, - for stdin)")
-      .required()
-      .takes("FILE");
-  command.option("-t,--target,target", c.target, "Their translations, line by line")
-      .required()
-      .takes("FILE");
+  auto [source, target] = add_pair_options(command, c.source, c.target);
+  source.required();
+  target.required();
   command.option("-o,--output", c.output, "File to write (.gz, - for stdout)").takes("FILE");
   command.option("-f,--format", c.format, "Output format").among({"text", "jsonl"}).with_default();
   command.flag("--summary", c.summary, "Write only the perplexity of the whole file");
   command.flag("--per-token", c.per_token, "Also write the log-probability of each piece");
-  command.option("--batch-tokens", c.batch_tokens, "Maximum number of pieces computed together")
-      .within(1, 1 << 20)
-      .with_default();
+  add_batch_option(command, c.batch_tokens);
   add_model_options(command, c.model, ModelCount::ensemble);
   command.footer(kExamples);
   command.runs([shared] { score(*shared); });

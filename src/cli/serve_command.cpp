@@ -1,5 +1,4 @@
 #include <memory>
-#include <string>
 
 #include "cli/command_line.h"
 #include "cli/commands.h"
@@ -42,19 +41,21 @@ void serve(ServeCommand& c) {
 
 void add_limits(Command& command, ServiceSetup& c, bool& no_files) {
   Command group = command.group("Limits");
-  group.option("--char-limit", c.service.char_limit, "Maximum characters per request; 0: no limit")
+  group
+      .option("--char-limit", c.service.limits.char_limit,
+              "Maximum characters per request; 0: no limit")
       .within(0, 1 << 30)
       .with_default();
   group
       .option(
-          "--req-limit", c.service.requests_per_minute,
+          "--req-limit", c.service.access.requests_per_minute,
           "Maximum requests per minute per address (IPv6: per /64 network), or per key without its "
           "own limit; 0: no limit")
       .within(0, 1 << 30)
       .with_default();
   group
       .option(
-          "--proxies", c.service.proxies,
+          "--proxies", c.service.access.proxies,
           "Number of reverse proxies in front of this server; --req-limit then counts per address "
           "that the first of them adds to X-Forwarded-For")
       .within(0, 16)
@@ -63,7 +64,7 @@ void add_limits(Command& command, ServiceSetup& c, bool& no_files) {
       .option("--api-keys", c.keys_file,
               "File of keys, one per line: KEY [REQUESTS PER MINUTE]; SIGHUP reloads it")
       .takes("FILE");
-  group.flag("--require-api-key", c.service.keys_required, "Reject requests without a key");
+  group.flag("--require-api-key", c.service.access.keys_required, "Reject requests without a key");
   group.flag("--disable-files-translation", no_files, "Disable /translate_file");
   group.option("--max-body", c.server.max_body, "Maximum bytes per request")
       .within(1024, 1 << 30)
@@ -122,11 +123,13 @@ void add_batches(Command& command, ServiceSetup& c) {
               "status 429; "
               "default: 8192 per worker, at least 16384")
       .within(1, 1 << 30);
-  group.option("-b,--beam", c.service.decoding.beam, "Beam size if the request does not set one")
+  group
+      .option("-b,--beam", c.service.limits.decoding.beam,
+              "Beam size if the request does not set one")
       .within(1, 16)
       .with_default();
   group
-      .option("--length-penalty", c.service.decoding.length_penalty,
+      .option("--length-penalty", c.service.limits.decoding.length_penalty,
               "Length penalty if the request does not set one")
       .within(-10.0, 10.0)
       .with_default();

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -8,12 +7,13 @@
 #include "base/log.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
-#include "cli/intervention_options.h"
+#include "cli/input_warnings.h"
 #include "cli/model_options.h"
 #include "cli/picture_files.h"
+#include "decode/model_capabilities.h"
 #include "decode/translator.h"
-#include "explain/attention_picture.h"
-#include "explain/row_explanation.h"
+#include "explain/attention_figure.h"
+#include "explain/intervention_words.h"
 #include "explain/word_explanation.h"
 #include "text/batch.h"
 #include "text/corpus.h"
@@ -76,7 +76,7 @@ Attention shows where the model looks, not why it decides.)";
 
 struct ShowCommand {
   ModelChoice model;
-  InterventionOptions interventions;
+  InterventionWords interventions;
   std::string text, target, prefix, pairs, svg, png, html, explain;
   std::string kind;  // empty: cross, or the side of the word to explain
   int64_t layer = -1, head = -1, beam = 4;
@@ -123,76 +123,11 @@ AttendedPair attend(const ShowCommand& c, const ModelBundle& bundle) {
   given.target.push_back(kEos);
   check_steps(options.what_if, given.target.size());
   const Model& model = found.altered ? *found.altered : *bundle.model;
-  given.maps = model.attention({source.ids, source.offsets}, {target.ids, target.offsets}).front();
+  given.maps = attentive(model)
+                   .attention({source.ids, source.offsets}, {target.ids, target.offsets})
+                   .front();
   return given;
 }
-
-// The attention maps of one kind for a pair, as matrices to draw.
-class Picture {
- public:
-  Picture(const ShowCommand& c, const ModelBundle& bundle, const AttendedPair& attended)
-      : kind_(c.kind.empty() ? "cross" : c.kind) {
-    const AttentionConfig& attention = bundle.config.attention;
-    if (attention.kind == "global") score_ = ", score " + attention.score_name();
-    const PictureUnit unit = c.pieces ? PictureUnit::pieces : PictureUnit::words;
-    const PictureSide source = picture_side(bundle.source, attended.source, unit);
-    if (kind_ == "encoder") {
-      rows_ = cols_ = source;
-    } else if (kind_ == "decoder") {
-      rows_ = cols_ = picture_side(bundle.target, read_before(attended.target), unit);
-    } else {
-      rows_ = picture_side(bundle.target, attended.target, unit);
-      cols_ = source;
-    }
-    for (const AttentionMap& map : attended.maps)
-      if (map.kind == kind_) maps_.push_back(map);
-    check(!maps_.empty() || !c.kind.empty(), ExitCode::usage,
-          "the model has no attention from target to source; choose another model with -m");
-    check(!maps_.empty(), ExitCode::usage, "--kind ", kind_,
-          ": the model has no attention of this kind");
-    for (const AttentionMap& map : maps_) {
-      layers_ = std::max(layers_, map.layer + 1);
-      heads_ = std::max(heads_, map.head + 1);
-    }
-    check(c.layer < layers_, ExitCode::usage, "--layer ", c.layer, ": the model has layers 0 to ",
-          layers_ - 1);
-    check(c.head < heads_, ExitCode::usage, "--head ", c.head, ": the model has heads 0 to ",
-          heads_ - 1);
-  }
-
-  // The mean over the requested layers and heads; -1 means all.
-  AttentionMatrix matrix(int64_t layer, int64_t head) const {
-    std::vector<AttentionMap> chosen;
-    for (const AttentionMap& map : maps_)
-      if ((layer < 0 || map.layer == layer) && (head < 0 || map.head == head))
-        chosen.push_back(map);
-    return attention_picture(chosen, rows_, cols_, title(layer, head));
-  }
-
-  AttentionGrid grid() const {
-    AttentionGrid grid;
-    grid.title = kind_ + " attention";
-    for (int64_t layer = 0; layer < layers_; ++layer) {
-      grid.layers.emplace_back();
-      for (int64_t head = 0; head < heads_; ++head)
-        grid.layers.back().push_back(matrix(layer, head));
-    }
-    return grid;
-  }
-
- private:
-  std::string title(int64_t layer, int64_t head) const {
-    if (!maps_.front().mechanism.empty()) return maps_.front().mechanism + " attention" + score_;
-    const std::string which = layer < 0 ? "mean of all layers" : fmt::format("layer {}", layer);
-    const std::string part = head < 0 ? "mean of heads" : fmt::format("head {}", head);
-    return fmt::format("{} attention, {}, {}", kind_, which, part);
-  }
-
-  std::string kind_, score_;  // the score function of global attention
-  PictureSide rows_, cols_;
-  std::vector<AttentionMap> maps_;
-  int64_t layers_ = 0, heads_ = 0;
-};
 
 TerminalOptions terminal_of(const ShowCommand& c) {
   TerminalOptions terminal = standard_output_options();
@@ -212,25 +147,24 @@ void explain(const ShowCommand& c, const ModelBundle& bundle, const AttendedPair
 }
 
 // Writes the picture of a pair as SVG, PNG or both.
-void draw(const ShowCommand& c, const Picture& picture, const FileNumber& number) {
-  const std::string svg =
-      c.grid ? svg_grid(picture.grid()) : svg_map(picture.matrix(c.layer, c.head));
+void draw(const ShowCommand& c, const AttentionFigure& figure, const FileNumber& number) {
+  const std::string svg = c.grid ? svg_grid(figure.grid()) : svg_map(figure.matrix());
   if (!c.svg.empty()) write_result(number.in(c.svg), svg);
   if (!c.png.empty()) write_result(number.in(c.png), png_of(svg));
 }
 
-void print(const ShowCommand& c, const AttendedPair& attended, const Picture& picture,
+void print(const ShowCommand& c, const AttendedPair& attended, const AttentionFigure& figure,
            const char* before) {
   OutputFile out("-");
   out.write_line(before + attended.translation);
-  out.write("\n" + terminal_map(picture.matrix(c.layer, c.head), terminal_of(c)));
+  out.write("\n" + terminal_map(figure.matrix(), terminal_of(c)));
   out.close();
 }
 
 // Writes a picture or a terminal map for each pair, or a page with all pairs.
 void show_all(const ShowCommand& c, ModelBundle bundle, std::span<const InputPair> pairs) {
   std::vector<SavedPair> saved;
-  InputWarnings warnings = input_warnings(bundle);
+  InputWarnings warnings(bundle);
   const std::string name = c.pairs.empty() ? "argument" : c.pairs;
   for (size_t i = 0; i < pairs.size(); ++i) {
     warnings.check_lines(std::span(&pairs[i].source, 1), name, pairs[i].line);
@@ -245,11 +179,15 @@ void show_all(const ShowCommand& c, ModelBundle bundle, std::span<const InputPai
       saved.push_back({one.text, attended.translation, attended.source, attended.target,
                        attended.maps, attended.tree});
     if (!c.html.empty() && c.svg.empty() && c.png.empty()) continue;
-    const Picture picture(c, bundle, attended);
+    const AttentionFigure figure(bundle, attended.source, attended.target, attended.maps,
+                                 {.kind = c.kind.empty() ? "cross" : c.kind,
+                                  .layer = c.layer,
+                                  .head = c.head,
+                                  .unit = c.pieces ? PictureUnit::pieces : PictureUnit::words});
     if (!c.svg.empty() || !c.png.empty()) {
-      draw(c, picture, c.pairs.empty() ? FileNumber{} : FileNumber{i + 1});
+      draw(c, figure, c.pairs.empty() ? FileNumber{} : FileNumber{i + 1});
     } else {
-      print(c, attended, picture, i > 0 ? "\n" : "");
+      print(c, attended, figure, i > 0 ? "\n" : "");
     }
   }
   if (!c.html.empty()) write_result(c.html, pairs_page(std::move(bundle), saved));
@@ -291,10 +229,29 @@ void show(const ShowCommand& c) {
   std::vector<ModelBundle> bundles = load_models(c.model, sample);
   const PrecisionScope precision(c.model.matmul_precision());
   if (!c.explain.empty()) {
-    input_warnings(bundles.front()).check_lines(std::span(&c.text, 1), "argument", 1);
+    InputWarnings(bundles.front()).check_lines(std::span(&c.text, 1), "argument", 1);
     return explain(c, bundles.front(), attend(c, bundles.front()));
   }
   show_all(c, std::move(bundles.front()), pairs);
+}
+
+void add_interventions(Command& command, InterventionWords& words) {
+  Command group = command.group("What if");
+  // One value each: the sentence may follow.
+  group.option("--mask", words.mask, "Mask this word in all attention; can be repeated")
+      .one_value_each()
+      .takes("WORD");
+  group
+      .option("--mask-head", words.mask_head,
+              "Set the output of this head to 0, for example cross.0.2; can be repeated")
+      .one_value_each()
+      .takes("KIND.LAYER.HEAD");
+  group
+      .option("--force", words.force,
+              "At this step (target piece, from 0) fix the cross-attention on this word; can be "
+              "repeated")
+      .one_value_each()
+      .takes("STEP=WORD");
 }
 
 }  // namespace
@@ -330,7 +287,7 @@ void add_show(Command& program) {
   command.option("-b,--beam", c.beam, "Beam size: hypotheses kept at each step")
       .within(1, 1024)
       .with_default();
-  c.interventions.add_to(command);
+  add_interventions(command, c.interventions);
   add_model_options(command, c.model, ModelCount::one, DefaultModel::by_text);
   command.footer(kExamples);
   command.runs([shared] { show(*shared); });

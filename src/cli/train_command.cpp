@@ -4,7 +4,6 @@
 #include <atomic>
 #include <chrono>
 #include <csignal>
-#include <cstdlib>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -15,6 +14,7 @@
 #include "cli/command_line.h"
 #include "cli/commands.h"
 #include "cli/model_options.h"
+#include "cli/train_report.h"
 #include "tensor/workspace.h"
 #include "train/auto_batch_size.h"
 #include "train/cost_estimate.h"
@@ -159,39 +159,6 @@ void load_all(TrainData& data, TrainOptions& options, const std::string& vocabul
            with_commas(data.target.size()));
 }
 
-void print_estimate(const CostEstimate& e, const TrainOptions& options) {
-  constexpr double kMebibyte = 1 << 20;
-  const double updates = static_cast<double>(options.train.updates);
-  fmt::print("parameters          {}\n", with_commas(e.parameters));
-  fmt::print("batches per epoch   {}\n", with_commas(e.batches));
-  fmt::print("updates per epoch   {}\n", with_commas(e.updates));
-  fmt::print("tokens per batch    {}\n", with_commas(options.batch.tokens));
-  fmt::print("words per update    {}\n", with_commas(static_cast<int64_t>(e.words)));
-  fmt::print("words per second    {}\n", with_commas(static_cast<int64_t>(e.words_per_second)));
-  fmt::print("seconds per update  {:.3f}\n", e.update_seconds);
-  fmt::print("memory              {:.0f} MiB\n", e.memory_bytes / kMebibyte);
-  fmt::print("checkpoint          {:.1f} MiB × {}\n", e.checkpoint_bytes / kMebibyte,
-             options.checkpoint.keep);
-  if (updates > 0)
-    fmt::print("time                {} for {} updates, without validation\n",
-               short_duration(updates * e.update_seconds), with_commas(options.train.updates));
-}
-
-// Prints ways to shorten the training if it takes more than kLong seconds.
-void print_ways_to_shorten(const CostEstimate& e, const TrainOptions& options, Device device) {
-  constexpr double kLong = 3600;
-  if (static_cast<double>(options.train.updates) * e.update_seconds < kLong) return;
-  const bool on_host = device == Device{Cpu{}};
-  if (options.train.precision == Precision::f32 && gains_from_bf16(device))
-    fmt::print("shorter             --precision bf16{}\n",
-               on_host ? ": saves a third of the time or more" : "");
-  if (on_host)
-    fmt::print("shorter             --device cuda on a machine with a GPU: many times faster\n");
-  fmt::print(
-      "shorter             --set train.updates=N with fewer than {}, or a smaller model.size\n",
-      with_commas(options.train.updates));
-}
-
 // With --restart or without -o, the estimate is for a new run.
 void dry_run(TrainOptions options, const TrainCommand& command) {
   const bool fresh = command.restart || command.directory.empty();
@@ -205,11 +172,10 @@ void dry_run(TrainOptions options, const TrainCommand& command) {
   log_info("creating the model");
   const auto model = make_model(options.model, options.train.seed, ElementType::f32, device);
   model->parameters().allocate_gradients();
-  warn_unless_empty(doubt_of_size(model->parameters().size(), data.train));
+  warn_unless_empty(warning_about_size(model->parameters().size(), data.train));
   if (options.vectors.given()) take_vectors(options, data.source, data.target, model->parameters());
   const CostEstimate found = estimate(*model, data.train, options);
-  print_estimate(found, options);
-  print_ways_to_shorten(found, options, device);
+  fmt::print("{}{}", estimate_text(found, options), ways_to_shorten(found, options, device));
 }
 
 std::vector<MetricsLine> read_log(const std::string& directory) {
@@ -226,13 +192,14 @@ void conclude(const TrainOptions& options, const TrainData& data, const std::str
   const TrainingFigures figures = figures_of(read_log(directory), options.valid.stop_metric);
   const std::filesystem::path folder = std::filesystem::absolute(directory).lexically_normal();
   const std::string name = (folder / "").parent_path().filename().string();
-  write_card(directory, card_text({name, options, data, parameters, figures}));
+  const auto usage = [&, sentence = example_sentence(data)](const std::string& model) {
+    return usage_of_model(model, options.data.task, sentence);
+  };
+  write_card(directory, card_text({name, options, data, parameters, figures, usage("MODEL_DIR")}));
   const std::string results = summary_of(figures, options.valid.stop_metric);
-  const char* quote = directory.find(' ') == std::string::npos ? "" : "'";  // for the shell
-  const auto [command, argument] = options.data.example_of_use(example_sentence(data));
-  log_info("model in {}{} (took {}); try: {} -m {}{}{} {}", directory,
-           results.empty() ? "" : ": " + results, short_duration(seconds), command, quote,
-           directory, quote, argument);
+  const std::string commands = usage(directory);
+  log_info("model in {}{} (took {}); try: {}", directory, results.empty() ? "" : ": " + results,
+           short_duration(seconds), commands.substr(0, commands.find('\n')));
 }
 
 RunOutcome run_training(TrainOptions options, const TrainCommand& command,
@@ -273,7 +240,7 @@ void train(const TrainCommand& command, bool threads_given) {
   check(!command.directory.empty() || command.dry_run, ExitCode::usage,
         "name the model directory with -o MODEL_DIR");
   check_files(options);
-  warn_unless_empty(doubt_of_files(options.data));
+  warn_unless_empty(warning_about_files(options.data));
   if (options.train.threads > 0 && !threads_given)
     omp_set_num_threads(static_cast<int>(options.train.threads));
   if (command.dry_run) return dry_run(options, command);
@@ -293,25 +260,12 @@ void add_train(Command& program) {
   command.option("-c,--config", c->recipe, "Recipe: a YAML file of settings").takes("FILE");
   command.option("-o,--output", c->directory, "Model directory to create or to resume")
       .takes("MODEL_DIR");
-  command
-      .option("--set", c->assignments, "Override a setting of the recipe, for example train.seed=2")
-      .takes("KEY=VALUE")
-      .repeated();
-  add_device_option(command, c->device);
-  command
-      .option(
-          "--data", c->data,
-          "Folder that relative paths start at; default: $FOVEA_DATA, current or recipe's folder")
-      .takes("DIR");
+  add_recipe_options(command, c->assignments, c->data, c->device, c->precision);
   command
       .option("--workspace", c->workspace, "Maximum memory to use on the device; default: no limit")
       .takes("GiB")
       .within(1e-3, 1e6)
       .from_environment("FOVEA_WORKSPACE");
-  command
-      .option("--precision", c->precision,
-              "Arithmetic precision of matrix products; default: that of the recipe")
-      .among({"f32", "bf16"});
   command.flag("--dump-config", c->dump_config, "Print all settings as a recipe, then exit");
   command.flag("--dry-run", c->dry_run,
                "Check files, print parameters, memory and time, then exit");

@@ -15,6 +15,7 @@
 #include "base/utf8.h"
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/input_warnings.h"
 #include "cli/model_options.h"
 #include "cli/translate_input.h"
 #include "cli/translation_format.h"
@@ -161,7 +162,7 @@ class ChunkPipeline {
   ChunkPipeline(TranslateCommand& command, const Translator& translator, const ModelBundle& bundle,
                 PassageOptions passages)
       : command_(command), translator_(translator), passages_(std::move(passages)),
-        out_(command.output), warnings_(input_warnings(bundle)) {}
+        out_(command.output), warnings_(bundle) {}
 
   // Translates one input. Chunks grow from kFirstChunk lines to `most`, so the first result is
   // early.
@@ -271,9 +272,7 @@ TranslateInput open_input(const std::string& file) {
 void translate_files(const TranslateCommand& c, ChunkPipeline& pipeline,
                      std::optional<TranslateInput> first) {
   for (const std::string& file : c.input_files()) {
-    const bool typed = file == "-" && isatty(STDIN_FILENO);
-    if (typed) log_info("type one sentence per line; Ctrl-D ends the input");
-    TranslateInput input = first ? std::move(*first) : TranslateInput(file);
+    TranslateInput input = first ? std::move(*first) : open_input(file);
     first.reset();
     const auto next = [&](std::string& text) {
       ReadLine line;

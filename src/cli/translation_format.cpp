@@ -13,16 +13,6 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-std::string dump(const Json& object) {
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
-}
-
-Json rounded_list(std::span<const float> values) {
-  Json list = Json::array();
-  for (const float v : values) list.push_back(rounded(v));
-  return list;
-}
-
 // The pieces without the final </s>.
 std::span<const std::string> words_only(const std::vector<std::string>& pieces) {
   return std::span(pieces).first(pieces.empty() ? 0 : pieces.size() - 1);
@@ -30,12 +20,8 @@ std::span<const std::string> words_only(const std::vector<std::string>& pieces) 
 
 Json to_json(const AttentionMap& map) {
   Json rows = Json::array();
-  for (int64_t i = 0; i < map.rows; ++i) {
-    Json row = Json::array();
-    for (int64_t j = 0; j < map.cols; ++j)
-      row.push_back(rounded(map.weights[i * map.cols + j], 1e4));
-    rows.push_back(std::move(row));
-  }
+  for (int64_t i = 0; i < map.rows; ++i)
+    rows.push_back(rounded_list(std::span(map.weights).subspan(i * map.cols, map.cols), 1e4));
   return {{"kind", map.kind}, {"layer", map.layer}, {"head", map.head},
           {"rows", map.rows}, {"cols", map.cols},   {"data", std::move(rows)}};
 }
@@ -65,7 +51,7 @@ std::string as_json(const InputLine& line, const Translation& t, const OutputDet
     for (const AttentionMap& map : t.attention) maps.push_back(to_json(map));
     object["attention"] = std::move(maps);
   }
-  return dump(object);
+  return json_line(object);
 }
 
 std::string as_marian(const InputLine& line, const Translation& t, const OutputDetails& details) {
@@ -100,6 +86,16 @@ std::string as_fairseq(const InputLine& line, const Translation& t, const Output
 }  // namespace
 
 double rounded(double value, double digits) { return std::round(value * digits) / digits; }
+
+Json rounded_list(std::span<const float> values, double digits) {
+  Json list = Json::array();
+  for (const float v : values) list.push_back(rounded(v, digits));
+  return list;
+}
+
+std::string json_line(const Json& object) {
+  return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 InputLine parse_json_line(const std::string& line, int64_t id, const std::string& where) {
   Json object = Json::parse(line, nullptr, false);

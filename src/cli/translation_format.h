@@ -1,6 +1,7 @@
 #pragma once
 
 #include <nlohmann/json.hpp>
+#include <span>
 #include <string>
 
 #include "decode/translator.h"
@@ -32,5 +33,9 @@ std::string format_translation(TranslationFormat format, const InputLine& line,
 
 // Rounds to 1 / digits. The default keeps six decimals, about the precision of a float.
 double rounded(double value, double digits = 1e6);
+nlohmann::ordered_json rounded_list(std::span<const float> values, double digits = 1e6);
+
+// The object as one line. Bytes that are not UTF-8 become U+FFFD.
+std::string json_line(const nlohmann::ordered_json& object);
 
 }  // namespace fovea

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 #include <memory>
 #include <string>
@@ -15,6 +14,7 @@
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "text/vocabulary_build.h"
+#include "text/vocabulary_fit.h"
 
 namespace fovea {
 namespace {
@@ -91,29 +91,6 @@ Vocabulary build(const VocabOptions& options) {
   return build_word_vocabulary(options.inputs, count);
 }
 
-// Counts of how well a vocabulary covers text.
-struct VocabularyFit {
-  int64_t lines = 0, words = 0, whole_words = 0, pieces = 0, unknown = 0;
-
-  void add(const Vocabulary& vocabulary, std::string_view line) {
-    const std::vector<int32_t> ids = vocabulary.encode(line);
-    const std::vector<int> word = vocabulary.words_of(ids);
-    ++lines;
-    pieces += static_cast<int64_t>(ids.size());
-    for (size_t i = 0, end = 0; i < ids.size(); i = end) {
-      while (end < ids.size() && word[end] == word[i]) ++end;
-      const auto bad = std::count(ids.begin() + i, ids.begin() + end, kUnk);
-      unknown += bad;
-      whole_words += bad == 0;
-      ++words;
-    }
-  }
-};
-
-double ratio(int64_t part, int64_t whole) {
-  return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
-}
-
 void log_fit(const Vocabulary& vocabulary, const std::vector<std::string>& files) {
   VocabularyFit fit;
   for (const std::string& path : files) {
@@ -123,12 +100,7 @@ void log_fit(const Vocabulary& vocabulary, const std::vector<std::string>& files
     for (TextLine line; lines < kCheckedLines && reader.next(line); ++lines)
       if (is_utf8(line.text)) fit.add(vocabulary, line.text);
   }
-  if (fit.lines == 0) return;
-  log_info(
-      "checked on {} lines: {:.2f} pieces per line, {:.3f} % unknown pieces, {:.2f} % of words "
-      "covered",
-      with_commas(fit.lines), ratio(fit.pieces, fit.lines), 100 * ratio(fit.unknown, fit.pieces),
-      100 * ratio(fit.whole_words, fit.words));
+  if (fit.lines > 0) log_info("checked on {}", fit.summary());
 }
 
 void make(const VocabOptions& options) {

@@ -25,14 +25,15 @@ namespace {
 
 constexpr const char* kDiverged = "diverged";
 
-// A variant, ready to be trained; or one that is not asked for now, but may have results.
+// A variant to train. If this command does not select it, it may have results of an earlier
+// command.
 struct Entry {
   std::string name;
   TrainingRun run;
   std::vector<std::string> changes;
-  bool asked = true;
-  std::optional<int64_t> measured_at = {};  // the update of results that are there
-  bool settled = false;                     // it has its row of the report
+  bool selected = true;
+  std::optional<int64_t> measured_at = {};  // the update of existing results
+  bool reported = false;                    // its row is in the report
 };
 
 std::vector<std::string> assignments_of(const CompareSetup& c) {
@@ -69,33 +70,32 @@ Entry entry_of(const CompareSetup& c, const ComparisonPlan& plan,
   return entry;
 }
 
-// Those asked for first, as they are trained; then the others, which may have been before.
+// The selected variants in training order, then the other variants, which may have earlier results.
 std::vector<Entry> entries_of(const CompareSetup& c, const ComparisonPlan& plan) {
   std::vector<std::string> names;
   for (const ComparisonVariant& variant : plan.variants) names.push_back(variant.name);
   for (const std::string& name : c.only)
-    check(std::ranges::count(names, name) > 0, ExitCode::usage, "--only ", name, ": ", plan.file,
+    check(std::ranges::count(names, name) > 0, ExitCode::usage, "`only` ", name, ": ", plan.file,
           " has no such variant; its variants are ", fmt::format("{}", fmt::join(names, ", ")));
   std::vector<Entry> entries;
-  for (const bool asked : {true, false})
+  for (const bool selected : {true, false})
     for (const ComparisonVariant& variant : plan.variants) {
-      if ((c.only.empty() || std::ranges::count(c.only, variant.name) > 0) != asked) continue;
+      if ((c.only.empty() || std::ranges::count(c.only, variant.name) > 0) != selected) continue;
       try {
         Entry entry = entry_of(c, plan, variant);
-        entry.asked = asked;
+        entry.selected = selected;
         const TrainingRun& run = entry.run;
         if (!entries.empty())
           check_same_text(entries.front().run.options, run.options, variant.name);
         entries.push_back(std::move(entry));
       } catch (const Error&) {
-        if (asked) throw;  // with a fault it has no results
+        if (selected) throw;  // other variants then have no results
       }
     }
   return entries;
 }
 
-// Text and vocabularies that all models share; vocabularies that are learnt are
-// kept in DIR.
+// Loads text and vocabularies, which all models share. Stores learned vocabularies in DIR.
 void load_shared(TrainData& data, std::vector<Entry>& entries, const CompareSetup& c) {
   const TrainOptions& options = entries.front().run.options;
   load_vocabularies(data, options, c.directory);
@@ -112,7 +112,8 @@ void load_shared(TrainData& data, std::vector<Entry>& entries, const CompareSetu
       fit_model(entry->run.options.model, data);
       ++entry;
     } catch (const Error& error) {
-      if (entry->asked) fail(error.code(), c.file, ": variant ", entry->name, ": ", error.what());
+      if (entry->selected)
+        fail(error.code(), c.file, ": variant ", entry->name, ": ", error.what());
       entry = entries.erase(entry);
     }
   }
@@ -120,22 +121,21 @@ void load_shared(TrainData& data, std::vector<Entry>& entries, const CompareSetu
 
 void print_plan(const std::vector<Entry>& entries) {
   for (const Entry& entry : entries) {
-    if (!entry.asked) continue;
+    if (!entry.selected) continue;
     const auto model = make_model(entry.run.options.model, entry.run.options.train.seed);
     fmt::print("{:<16} {:>12} parameters   {}\n", entry.name,
                with_commas(model->parameters().size()), fmt::join(entry.changes, ", "));
   }
 }
 
-// What results hang on: the same text is the same result only for the same
-// model and search.
-std::string made_with(const RunIdentity& identity) {
+// The conditions of a result: it is valid only for the same text, model and search.
+std::string key_of(const RunIdentity& identity) {
   std::string text;
   for (const auto& [name, value] : identity) text += name + ": " + value + "\n";
   return text;
 }
 
-std::string made_with(const TestBench& bench, const CompareOptions& compare) {
+std::string key_of(const TestBench& bench, const CompareOptions& compare) {
   return fmt::format("test: {:016x}\nline: {}\nbuckets: {}\n", bench.data.test.corpus.fingerprint(),
                      bench.sentence, compare.length_step) +
          fmt::format("search: {} {}\nbleu: {} {}\ngold: {} {} {} {}\n", bench.valid.beam,
@@ -144,25 +144,25 @@ std::string made_with(const TestBench& bench, const CompareOptions& compare) {
                      compare.gold_from);
 }
 
-std::string made_with(const RunEnd& end, const TestBench& bench, const CompareOptions& compare) {
-  return fmt::format("updates: {}\n", end.updates) + made_with(end.identity) +
-         made_with(bench, compare);
+std::string key_of(const RunEnd& end, const TestBench& bench, const CompareOptions& compare) {
+  return fmt::format("updates: {}\n", end.updates) + key_of(end.identity) + key_of(bench, compare);
 }
 
-// Of variants that are not asked for, those stay that an earlier command has measured with the same
-// settings, text and test, in the order of the file.
-void recall(std::vector<Entry>& entries, const ComparisonPlan& plan, const TestBench& bench) {
-  const std::string test = made_with(bench, plan.options);
+// Keeps the results of variants that this command does not select, if an earlier command measured
+// them with the same settings, text and test. Their order is that of the file.
+void keep_earlier_results(std::vector<Entry>& entries, const ComparisonPlan& plan,
+                          const TestBench& bench) {
+  const std::string test = key_of(bench, plan.options);
   for (Entry& entry : entries) {
-    if (entry.asked) continue;
-    const std::string found = measured_with(entry.run.directory);
-    const std::string identity = made_with(identity_of(entry.run.options, bench.data));
+    if (entry.selected) continue;
+    const std::string found = stored_key(entry.run.directory);
+    const std::string identity = key_of(identity_of(entry.run.options, bench.data));
     int64_t updates = 0;
     if (std::sscanf(found.c_str(), "updates: %" SCNd64, &updates) == 1 && found.ends_with(test) &&
         found.find(identity) != std::string::npos)
       entry.measured_at = updates;
   }
-  std::erase_if(entries, [](const Entry& entry) { return !entry.asked && !entry.measured_at; });
+  std::erase_if(entries, [](const Entry& entry) { return !entry.selected && !entry.measured_at; });
   const auto place = [&](const Entry& entry) {
     return std::ranges::find(plan.variants, entry.name, &ComparisonVariant::name);
   };
@@ -186,23 +186,20 @@ class CompareRun {
       report_.models.push_back({entry.name, entry.changes, 0, 0, {}, {}});
   }
 
-  // Trains and measures in programs of their own what is not done already, before run() does what
-  // went wrong in one.
+  // Trains and measures the remaining selected models in separate processes. run() then repeats the
+  // work of failed processes, which reports their errors.
   void run_parts() {
-    const std::vector<std::string> own_words = words_of_this_program();
     std::vector<ProcessJob> jobs;
     int64_t before = 0;
     for (size_t i = 0; i < entries_.size(); ++i) {
       const Entry& entry = entries_[i];
-      if (!entry.asked) continue;
+      if (!entry.selected) continue;
       if (take_result(i)) {
         ++before;
         continue;
       }
       make_directory(entry.run.directory);
-      std::vector<std::string> words = own_words;
-      words.insert(std::ranges::find(words, "compare") + 1, "--part=" + entry.name);
-      jobs.push_back({entry.name, words, entry.run.directory + "/compare.log"});
+      jobs.push_back({entry.name, c_.part_words(entry.name), entry.run.directory + "/compare.log"});
     }
     write_comparison(c_.directory, report_);
     if (jobs.empty()) return;
@@ -215,27 +212,26 @@ class CompareRun {
                  .ended = [this](const ProcessJob& job, int code) { part_ended(job.name, code); }});
   }
 
-  // Models that are not asked for now.
-  void recall_others() {
+  // Adds the results of variants that are not selected.
+  void add_earlier_results() {
     for (size_t i = 0; i < entries_.size(); ++i)
-      if (!entries_[i].asked) recall_one(i);
+      if (!entries_[i].selected) add_earlier_result(i);
   }
 
   void run_one() {
     for (size_t i = 0; i < entries_.size(); ++i)
-      if (entries_[i].asked && do_one(i)) request_stop(0);  // as at the end of run()
+      if (entries_[i].selected && do_one(i)) request_stop(0);  // as at the end of run()
   }
 
-  // Throws ExitCode::diverged at the end where one of the models could not be
-  // trained.
+  // Throws ExitCode::diverged at the end if a model diverged.
   void run() {
-    const auto asked = std::ranges::count(entries_, true, &Entry::asked);
+    const auto selected = std::ranges::count(entries_, true, &Entry::selected);
     int64_t number = 0;
     for (size_t i = 0; i < entries_.size(); ++i) {
-      if (!entries_[i].asked) continue;
+      if (!entries_[i].selected) continue;
       ++number;
-      if (entries_[i].settled) continue;
-      log_info("{} of {}: {}", number, asked, entries_[i].name);
+      if (entries_[i].reported) continue;
+      log_info("{} of {}: {}", number, selected, entries_[i].name);
       try {
         if (!do_one(i)) return log_warning("interrupted; run the same command to resume");
       } catch (const Error& error) {
@@ -246,7 +242,7 @@ class CompareRun {
       write_comparison(c_.directory, report_);
     }
     log_info("wrote compare.md, compare.json and compare.html in {}", c_.directory);
-    request_stop(0);  // a signal that came when all was done changes nothing
+    request_stop(0);  // ignores a signal that arrived after the end
     std::string diverged;
     for (const ComparedModel& model : report_.models)
       if (model.failure == kDiverged) diverged += (diverged.empty() ? "" : ", ") + model.name;
@@ -259,7 +255,7 @@ class CompareRun {
     return vocabulary.decode(vocabulary.encode(line));
   }
 
-  // False where the program was asked to stop first.
+  // Returns false if a signal stops the program first.
   bool do_one(size_t i) {
     const Entry& entry = entries_[i];
     ComparedModel& row = report_.models[i];
@@ -272,7 +268,7 @@ class CompareRun {
     row.updates = end.updates;
     row.train_words_per_s = training_speed(entry.run.directory);
     const ModelBundle package = load_package(entry.run.directory, entry.run.device);
-    const std::string key = made_with(end, bench_, plan_.options);
+    const std::string key = key_of(end, bench_, plan_.options);
     auto measured = read_measured(entry.run.directory, key);
     if (!measured) {
       log_info("{}: translating the test text with a beam of {}", entry.name, bench_.valid.beam);
@@ -282,11 +278,11 @@ class CompareRun {
     }
     row.measured = measured;
     draw(*package.model, row);
-    notify(row);
+    log_result(row);
     return true;
   }
 
-  static void notify(const ComparedModel& row) {
+  static void log_result(const ComparedModel& row) {
     const ModelResults& found = *row.measured;
     log_info("{} | ppl {:.2f} | bleu {:.2f} | chrf {:.2f}{} | {} words/s decoding", row.name,
              found.ppl, found.bleu, found.chrf,
@@ -294,40 +290,40 @@ class CompareRun {
              with_commas(static_cast<int64_t>(found.decode_words_per_s)));
   }
 
-  // What another program has found joins the report, which is written anew; one that diverged would
-  // do so again.
+  // Adds the result of another process to the report and writes the report. A diverged model would
+  // diverge again.
   void part_ended(const std::string& name, int code) {
     const auto i =
         static_cast<size_t>(std::ranges::find(entries_, name, &Entry::name) - entries_.begin());
     if (code == static_cast<int>(ExitCode::diverged)) {
       report_.models[i].failure = kDiverged;
-      entries_[i].settled = true;
+      entries_[i].reported = true;
     } else if (code != 0 || !take_result(i)) {
       return;
     }
     write_comparison(c_.directory, report_);
   }
 
-  // False where the model is not trained to the end, or not measured on this bench.
+  // Returns false if the model is not completely trained, or not measured on this bench.
   bool take_result(size_t i) {
     Entry& entry = entries_[i];
     const auto end = past_end(entry.run, bench_.data);
-    if (!end || measured_with(entry.run.directory) != made_with(*end, bench_, plan_.options))
+    if (!end || stored_key(entry.run.directory) != key_of(*end, bench_, plan_.options))
       return false;
     entry.measured_at = end->updates;
-    entry.settled = recall_one(i);
-    if (entry.settled) notify(report_.models[i]);
-    return entry.settled;
+    entry.reported = add_earlier_result(i);
+    if (entry.reported) log_result(report_.models[i]);
+    return entry.reported;
   }
 
-  // What was found of a model before; false where it is not there any more. Drawn by the CPU, since
-  // others may fill the device.
-  bool recall_one(size_t i) {
+  // Adds the earlier result of a model; returns false if its files no longer exist. Draws on the
+  // CPU, because other processes may use all memory of the device.
+  bool add_earlier_result(size_t i) {
     const Entry& entry = entries_[i];
     ComparedModel& row = report_.models[i];
     try {
       const ModelBundle package = load_package(entry.run.directory);
-      row.measured = read_measured(entry.run.directory, measured_with(entry.run.directory));
+      row.measured = read_measured(entry.run.directory, stored_key(entry.run.directory));
       row.parameters = package.model->parameters().size();
       row.updates = *entry.measured_at;
       row.train_words_per_s = training_speed(entry.run.directory);
@@ -362,12 +358,13 @@ void run_comparison(CompareSetup c) {
   for (const char* const of_a_model : {kConfigFile, "checkpoints"}) {
     std::error_code error;
     check(!std::filesystem::exists(std::filesystem::path(c.directory) / of_a_model, error),
-          ExitCode::usage, c.directory, ": holds a trained model; name another folder with -o");
+          ExitCode::usage, c.directory,
+          ": holds a trained model; name another folder with `output`");
   }
   std::vector<Entry> entries = entries_of(c, plan);
   const TrainOptions& first = entries.front().run.options;
   check_files(first);
-  const std::string doubt = doubt_of_files(first.data);
+  const std::string doubt = warning_about_files(first.data);
   if (!doubt.empty() && c.part.empty()) log_warning("{}", doubt);
   if (first.train.threads > 0 && !c.threads_given)
     omp_set_num_threads(static_cast<int>(first.train.threads));
@@ -382,11 +379,11 @@ void run_comparison(CompareSetup c) {
   if (c.part.empty()) lock.emplace(c.directory);
   load_shared(data, entries, c);
   const TestBench bench = make_bench(data, entries.front().run.options, plan.options);
-  recall(entries, plan, bench);
-  watch_signals();  // from here on there is something to save
+  keep_earlier_results(entries, plan, bench);
+  watch_signals();  // from here on, a signal saves the state
   CompareRun run(c, plan, std::move(entries), bench);
   if (!c.part.empty()) return run.run_one();
-  run.recall_others();
+  run.add_earlier_results();
   if (c.at_once > 1) run.run_parts();
   if (stop_requested()) return log_warning("interrupted; run the same command to resume");
   run.run();

@@ -7,6 +7,7 @@
 #include <numeric>
 
 #include "base/lines.h"
+#include "decode/model_capabilities.h"
 #include "decode/translator.h"
 #include "eval/bleu.h"
 #include "eval/chrf.h"
@@ -17,8 +18,8 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kFewestSentences = 20;  // of a bucket: BLEU of less says little
-constexpr int64_t kMiddlingWords = 12;    // of the sentence that is drawn
+constexpr int64_t kFewestSentences = 20;  // per bucket: BLEU of fewer sentences means little
+constexpr int64_t kMediumWords = 12;      // length of the sentence in the picture
 constexpr int64_t kBatchTokens = 1024;
 
 std::vector<int64_t> source_lengths(const TrainData& data) {
@@ -28,8 +29,7 @@ std::vector<int64_t> source_lengths(const TrainData& data) {
   return lengths;
 }
 
-// The line asked for, or else the first whose length is nearest to a middling
-// one.
+// The requested line, or else the first line whose length is closest to a medium length.
 size_t choose_sentence(const TrainData& data, const std::vector<int64_t>& lengths, int64_t line) {
   const auto lines = static_cast<int64_t>(lengths.size());
   check(line <= lines, ExitCode::data, "compare.sentence: line ", line, ", but the test text has ",
@@ -38,7 +38,7 @@ size_t choose_sentence(const TrainData& data, const std::vector<int64_t>& length
   size_t best = 0;
   for (size_t i = 0; i < lengths.size(); ++i) {
     if (lengths[i] == 0 || data.test.references[i].empty()) continue;
-    if (std::abs(lengths[i] - kMiddlingWords) < std::abs(lengths[best] - kMiddlingWords)) best = i;
+    if (std::abs(lengths[i] - kMediumWords) < std::abs(lengths[best] - kMediumWords)) best = i;
   }
   return best;
 }
@@ -73,13 +73,12 @@ void read_gold(TestBench& bench, const TrainOptions& options, const CompareOptio
   }
 }
 
-// AER of the mean of all attention to the source; nothing where the model has
-// none.
+// AER of the mean of all attention to the source. No value if the model has no such attention.
 std::optional<double> alignment_error(const Model& model, const TestBench& bench) {
   if (bench.gold.empty()) return {};
   AlignmentCounts counts;
   bool attends = false;
-  for (size_t i = 0; i < bench.gold.size(); ++i)  // pairs that attend_pairs leaves out
+  for (size_t i = 0; i < bench.gold.size(); ++i)  // pairs that attend_pairs() omits
     if (bench.gold_pairs[i].source.ids.empty() || bench.gold_pairs[i].target.ids.empty())
       counts += count_links({}, bench.gold[i]);
   attend_pairs(model, bench.gold_pairs, kBatchTokens,
@@ -204,7 +203,8 @@ ChosenPair attend_chosen(const Model& model, const TestBench& bench) {
   target.add(pair.target, PackedSentences::Mark::bos_before);
   pair.source.push_back(kEos);
   pair.target.push_back(kEos);
-  const auto maps = model.attention({source.ids, source.offsets}, {target.ids, target.offsets});
+  const auto maps =
+      attentive(model).attention({source.ids, source.offsets}, {target.ids, target.offsets});
   std::ranges::copy_if(maps.front(), std::back_inserter(pair.maps),
                        [](const AttentionMap& map) { return map.kind == "cross"; });
   return pair;
@@ -218,7 +218,7 @@ std::optional<double> training_speed(const std::string& directory) {
         if (const auto speed = line.value("words_per_s"); speed && std::isfinite(*speed))
           speeds.push_back(*speed);
   } catch (const Error&) {
-    return {};  // a log that cannot be read is no reason to compare nothing
+    return {};  // an unreadable log must not stop the comparison
   }
   if (speeds.empty()) return {};
   const auto middle = speeds.begin() + std::ssize(speeds) / 2;

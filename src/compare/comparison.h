@@ -20,57 +20,54 @@ struct LengthBucket {
   std::vector<size_t> lines;
 };
 
-// Buckets of `step` words each, shortest first; one with too few sentences to
-// say anything is joined to the one before it. Empty lines are in none.
+// Buckets of `step` words each, shortest first. A bucket with too few sentences for a meaningful
+// score is merged with the previous one. Empty lines belong to no bucket.
 std::vector<LengthBucket> length_buckets(const std::vector<int64_t>& lengths, int64_t step);
 
-// What a comparison measures on: the same for all of its models.
+// The test data and metrics of a comparison, which all its models share.
 struct TestBench {
   const TrainData& data;
-  ValidOptions valid;  // beam, length penalty, and how BLEU and chrF are counted
+  ValidOptions valid;  // beam, length penalty, and the options of BLEU and chrF
   std::vector<LengthBucket> buckets;
-  size_t sentence = 0;  // the line whose attention is drawn
+  size_t sentence = 0;  // the line whose attention appears in the report
   std::vector<PairPieces> gold_pairs;
-  std::vector<GoldLinks> gold;  // one for each pair; empty: nothing is known
+  std::vector<GoldLinks> gold;  // one for each pair; empty if there are no gold links
 };
 
-// Reads the gold links and chooses the sentence. ExitCode::data where there is no
-// test text, or the links do not fit their sentences.
+// Reads the gold links and chooses the sentence. Throws ExitCode::data if there is no test text, or
+// if the links do not match their sentences.
 TestBench make_bench(const TrainData& data, const TrainOptions& options,
                      const CompareOptions& compare);
 
-// What is known of one model.
+// The results of one model.
 struct ModelResults {
   double ppl = 0, bleu = 0, chrf = 0;
-  double decode_words_per_s = 0;    // pieces written, </s> counted
+  double decode_words_per_s = 0;    // written pieces, including </s>
   std::optional<double> aer;        // from 0 to 1
   std::vector<double> bucket_bleu;  // as TestBench::buckets
   std::string translation;          // of the chosen sentence
 };
 
-// Nothing where `stop` became true on the way.
+// Returns nothing if `stop` becomes true before the end.
 std::optional<ModelResults> measure_model(const Model& model, const TestBench& bench,
                                           const std::function<bool()>& stop);
 
 // The attention of the chosen sentence and its reference (forced decoding).
 struct ChosenPair {
   std::vector<int32_t> source, target;  // with </s>
-  std::vector<AttentionMap> maps;       // none without attention
+  std::vector<AttentionMap> maps;       // empty without attention
 };
 ChosenPair attend_chosen(const Model& model, const TestBench& bench);
 
-// The median of the words/s that a run's metrics.jsonl tells of; nothing where
-// it has no such line.
+// The median of the words/s in a run's metrics.jsonl; nothing if the file has no such line.
 std::optional<double> training_speed(const std::string& directory);
 
-// DIRECTORY/measured.json: results with what they hang on, so that they need
-// not be measured again. Nothing where there are none, or where they hang on
-// something else.
-std::optional<ModelResults> read_measured(const std::string& directory,
-                                          const std::string& made_with);
-void write_measured(const std::string& directory, const std::string& made_with,
+// DIRECTORY/measured.json has the results and the key of their conditions, so that they need not be
+// measured again. Returns nothing if there are no results, or if their key is not `key`.
+std::optional<ModelResults> read_measured(const std::string& directory, const std::string& key);
+void write_measured(const std::string& directory, const std::string& key,
                     const ModelResults& measured);
-// What the results of a directory hang on; empty where there are none.
-std::string measured_with(const std::string& directory);
+// The key of the stored results of a directory; "" if there are none.
+std::string stored_key(const std::string& directory);
 
 }  // namespace fovea

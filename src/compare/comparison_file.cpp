@@ -4,7 +4,7 @@
 #include "base/files.h"
 #include "compare/comparison.h"
 
-// What was measured of a model, kept beside it.
+// The measurements of a model, stored in its directory.
 namespace fovea {
 namespace {
 
@@ -14,13 +14,12 @@ std::string path_in(const std::string& directory) { return directory + "/measure
 
 }  // namespace
 
-std::optional<ModelResults> read_measured(const std::string& directory,
-                                          const std::string& made_with) {
+std::optional<ModelResults> read_measured(const std::string& directory, const std::string& key) {
   std::error_code error;
   if (!std::filesystem::exists(path_in(directory), error)) return {};
   try {
     const Json json = Json::parse(read_file(path_in(directory)));
-    if (json.at("made_with") != made_with) return {};
+    if (json.at("made_with") != key) return {};
     ModelResults found;
     json.at("ppl").get_to(found.ppl);
     json.at("bleu").get_to(found.bleu);
@@ -31,21 +30,21 @@ std::optional<ModelResults> read_measured(const std::string& directory,
     json.at("translation").get_to(found.translation);
     return found;
   } catch (const Json::exception&) {
-    return {};  // damaged: it is measured again
+    return {};  // damaged: the model is measured again
   }
 }
 
-std::string measured_with(const std::string& directory) {
+std::string stored_key(const std::string& directory) {
   std::error_code error;
   if (!std::filesystem::exists(path_in(directory), error)) return "";
   const Json json = Json::parse(read_file(path_in(directory)), nullptr, false);
-  const bool told = json.is_object() && json.contains("made_with") && json["made_with"].is_string();
-  return told ? json["made_with"].get<std::string>() : "";
+  const bool has_key =
+      json.is_object() && json.contains("made_with") && json["made_with"].is_string();
+  return has_key ? json["made_with"].get<std::string>() : "";
 }
 
-void write_measured(const std::string& directory, const std::string& made_with,
-                    const ModelResults& m) {
-  const Json json{{"made_with", made_with},
+void write_measured(const std::string& directory, const std::string& key, const ModelResults& m) {
+  const Json json{{"made_with", key},
                   {"ppl", m.ppl},
                   {"bleu", m.bleu},
                   {"chrf", m.chrf},

@@ -18,7 +18,7 @@ std::string quoted(std::string_view text) {
 
 std::string as_it_is(std::string_view text) { return std::string(text); }
 
-// Entries as YAML again, each on the line it came from, so that faults are told with that line.
+// The entries as YAML text, each on its original line, so that errors name that line.
 class YamlPart {
  public:
   void add(const YamlEntry& entry, std::string_view path) {
@@ -54,7 +54,7 @@ void check_name(const std::string& name, const std::string& where) {
         name, "'");
 }
 
-// Gathers the variants as their entries come.
+// Collects the variants in the order of the entries.
 class VariantReader {
  public:
   explicit VariantReader(std::string file) : file_(std::move(file)) {}
@@ -77,7 +77,7 @@ class VariantReader {
           ": expected settings, such as {model.attention: local-p}");
   }
 
-  // None where the file names none.
+  // The variants; empty if the file names none.
   std::vector<ComparisonVariant> variants() const {
     if (names_.empty()) return known_;
     std::vector<ComparisonVariant> all;

@@ -75,7 +75,7 @@ PageTable settings_table(const ComparisonReport& c) {
 }
 
 std::string length_chart(const ComparisonReport& c) {
-  Chart chart{.title = "",  // the heading above says it
+  Chart chart{.title = "",  // the heading above has the title
               .x_name = "words of the source sentence (mean of each bucket)",
               .y_name = "BLEU",
               .curves = {}};
@@ -95,7 +95,7 @@ PageFigures attention_figures(const ComparisonReport& c) {
     const std::string words = "Its own translation: " + model.measured->translation;
     if (model.attention) {
       AttentionMatrix matrix = *model.attention;
-      matrix.title.clear();  // the figure has it
+      matrix.title.clear();  // the figure has the title
       figures.figures.push_back({model.name, svg_map(matrix, {.caption = ""}), words});
     } else {
       figures.figures.push_back(

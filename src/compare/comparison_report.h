@@ -12,26 +12,25 @@ namespace fovea {
 // One row of a comparison.
 struct ComparedModel {
   std::string name;
-  std::vector<std::string> settings;  // "model.attention: local-p", what the variant changes
+  std::vector<std::string> settings;  // changes of the variant: "model.attention: local-p"
   int64_t parameters = 0, updates = 0;
   std::optional<double> train_words_per_s;
-  std::optional<ModelResults> measured;           // absent: not yet, or see `failure`
+  std::optional<ModelResults> measured;           // absent: not yet measured, or see `failure`
   std::optional<AttentionMatrix> attention = {};  // of the chosen sentence
   std::string failure = {};
 };
 
-// All that a comparison has found so far.
+// The results of a comparison so far.
 struct ComparisonReport {
   std::string title;
   std::string sentence, reference;  // the chosen pair
   size_t line = 0;                  // of the test text, from 1
-  bool aer = false;                 // gold links were given
+  bool aer = false;                 // whether there are gold links
   std::vector<LengthBucket> buckets;
   std::vector<ComparedModel> models;
 };
 
-// compare.md, compare.json and compare.html in the directory, each whole or not
-// at all.
+// Writes compare.md, compare.json and compare.html atomically to the directory.
 void write_comparison(const std::string& directory, const ComparisonReport& comparison);
 
 std::string comparison_json(const ComparisonReport& comparison);

@@ -45,7 +45,7 @@ TEST(MeasuredFile, ComesBackUnlessMadeWithSomethingElse) {
   TemporaryFolder folder;
   const std::string directory = folder / "";
   EXPECT_FALSE(read_measured(directory, "a"));
-  EXPECT_EQ(measured_with(directory), "");
+  EXPECT_EQ(stored_key(directory), "");
   ModelResults m;
   m.ppl = 1.0 / 3;
   m.bleu = 35.123456789;
@@ -57,7 +57,7 @@ TEST(MeasuredFile, ComesBackUnlessMadeWithSomethingElse) {
   write_measured(directory, "a", m);
   const auto back = read_measured(directory, "a");
   ASSERT_TRUE(back);
-  EXPECT_EQ(measured_with(directory), "a");
+  EXPECT_EQ(stored_key(directory), "a");
   EXPECT_EQ(back->ppl, m.ppl);
   EXPECT_EQ(back->bleu, m.bleu);
   EXPECT_EQ(back->chrf, m.chrf);
@@ -71,7 +71,7 @@ TEST(MeasuredFile, ComesBackUnlessMadeWithSomethingElse) {
   EXPECT_FALSE(read_measured(directory, "a")->aer);
   std::ofstream(folder / "measured.json") << "{\"made_with\": \"a\"";
   EXPECT_FALSE(read_measured(directory, "a"));
-  EXPECT_EQ(measured_with(directory), "");
+  EXPECT_EQ(stored_key(directory), "");
 }
 
 TEST(TrainingSpeed, IsTheMedianOfTheLog) {

@@ -9,7 +9,7 @@ namespace fovea {
 namespace {
 
 TEST(Alignment, SumsSourcePiecesAndAveragesTargetPieces) {
-  // two pieces of one target word and </s>; source pieces of words 0, 1, 1 and </s>
+  // Two pieces of one target word and </s>; source pieces of words 0, 1, 1 and </s>.
   const SoftAlignment pieces{3, 4, {.1f, .2f, .3f, .4f, .5f, .2f, .1f, .2f, 0, 0, 0, 1}};
   const std::vector<int> target{0, 0, 1}, source{0, 1, 1, 2};
   const SoftAlignment words = by_word(pieces, target, source);

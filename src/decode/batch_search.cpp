@@ -6,6 +6,7 @@
 #include <iterator>
 #include <limits>
 
+#include "decode/model_capabilities.h"
 #include "ops/shape.h"
 #include "text/vocabulary.h"
 
@@ -58,20 +59,24 @@ BatchSearch::BatchSearch(std::span<const Model* const> models, const SearchOptio
 }
 
 bool BatchSearch::open() const {
-  return empty() || (samples() == 1 && std::ranges::all_of(models_, &Model::can_extend));
+  return empty() || (samples() == 1 && std::ranges::all_of(decoders_, &BatchDecoder::extendable));
 }
 
 // Appends the rows of these sentences to the batch, one row per sample of each sentence.
 void BatchSearch::add_states(const TokenBatch& source) {
   if (!empty()) {
-    for (size_t m = 0; m < models_.size(); ++m) models_[m]->join(*states_[m], source);
+    for (const BatchDecoder& d : decoders_) d.extendable->extend(*d.state, source);
     rows_ += source.sentences();
     return;
   }
-  states_.clear();
-  for (const Model* model : models_) states_.push_back(model->start(source));
+  decoders_.clear();
+  for (const Model* model : models_) {
+    const Decodable& decoder = decodable(*model);
+    decoders_.push_back({decoder, model->as<Extendable>(), decoder.start(source)});
+  }
   rows_ = source.sentences();
-  started_ = on_device_ = false;
+  started_ = false;
+  device_ = nullptr;
   words_.clear();
   std::vector<int32_t> parents;
   for (int32_t i = 0; i < source.sentences(); ++i)
@@ -99,14 +104,14 @@ void BatchSearch::add(const TokenBatch& source, std::span<const int64_t> numbers
 
 std::vector<SearchResult> BatchSearch::step() {
   std::vector<SearchResult> results;
-  if (!started_) on_device_ = start_device_search();
+  if (!started_) device_ = start_device_search();
   started_ = true;
   if (options_.wanted) drop_unwanted(results);
   if (!empty()) {
-    advance(on_device_ ? device_scores() : next_scores());
+    advance(device_ ? device_scores() : next_scores());
     keep_live(results);
   }
-  if (empty()) states_.clear();
+  if (empty()) decoders_.clear();
   return results;
 }
 
@@ -124,11 +129,12 @@ BeamOptions BatchSearch::beam_options(int64_t source_pieces) const {
           .early_stop = options_.early_stop};
 }
 
-// Tries to let the device run the search (Note [Ahead]) and returns whether it does.
-bool BatchSearch::start_device_search() {
-  if (models_.size() != 1 || options_.sampling || !options_.prefix.empty() ||
+// Lets the device run the search if it can (Note [Ahead]). Otherwise returns null.
+const DeviceDecodable* BatchSearch::start_device_search() {
+  const auto* const device = models_.front()->as<DeviceDecodable>();
+  if (!device || models_.size() != 1 || options_.sampling || !options_.prefix.empty() ||
       width() > kMostSteered)
-    return false;
+    return nullptr;
   BeamRules rules{.width = width(),
                   .n_best = searches_.front().beam.options().n_best,
                   .candidates = candidates(),
@@ -139,19 +145,20 @@ bool BatchSearch::start_device_search() {
                   .max_lengths = {}};
   for (const SentenceSearch& search : searches_)
     rules.max_lengths.push_back(static_cast<int32_t>(search.beam.options().max_length));
-  if (!models_[0]->start_device_search(*states_[0], rules)) return false;
-  models_[0]->device_step(*states_[0], rows_);
-  return true;
+  device->start_device_search(*decoders_.front().state, rules);
+  device->device_step(*decoders_.front().state, rows_);
+  return device;
 }
 
-// If the device searches, rows stay until their search ends or no sentence is wanted any more.
+// If the device runs the search, rows stay until their search ends or until the caller wants no
+// sentence of the batch any more.
 void BatchSearch::drop_unwanted(std::vector<SearchResult>& results) {
   const auto wanted = [&](const SentenceSearch& search) { return options_.wanted(search.number); };
-  if (on_device_ && std::ranges::any_of(searches_, wanted)) return;
+  if (device_ && std::ranges::any_of(searches_, wanted)) return;
   std::vector<int32_t> from, words;
   size_t remaining = 0;
   for (size_t s = 0; s < searches_.size(); ++s) {
-    if (on_device_ || !wanted(searches_[s])) {
+    if (device_ || !wanted(searches_[s])) {
       end(searches_[s], {}, results);
       continue;
     }
@@ -183,7 +190,7 @@ void BatchSearch::reorder(std::span<const int32_t> parents) {
   bool same = static_cast<int64_t>(parents.size()) == rows_;
   for (size_t i = 0; same && i < parents.size(); ++i) same = parents[i] == static_cast<int32_t>(i);
   if (same) return;
-  for (size_t m = 0; m < models_.size(); ++m) models_[m]->reorder(*states_[m], parents);
+  for (const BatchDecoder& d : decoders_) d.model.reorder(*d.state, parents);
   rows_ = static_cast<int64_t>(parents.size());
 }
 
@@ -195,7 +202,7 @@ int64_t BatchSearch::candidates() const {
 BatchSearch::StepScores BatchSearch::device_scores() {
   int64_t next_rows = 0;  // an upper bound: a search at its length limit ends with this step
   for (const RowRange& rows : row_ranges_) next_rows += rows.at_limit ? 0 : width();
-  device_result_ = &models_[0]->device_step(*states_[0], next_rows);
+  device_result_ = &device_->device_step(*decoders_.front().state, next_rows);
   return {.scores = {},
           .ensemble = false,
           .k = candidates(),
@@ -205,8 +212,7 @@ BatchSearch::StepScores BatchSearch::device_scores() {
 
 BatchSearch::StepScores BatchSearch::next_scores() {
   std::vector<Tensor> scores;
-  for (size_t m = 0; m < models_.size(); ++m)
-    scores.push_back(models_[m]->step(*states_[m], words_));
+  for (const BatchDecoder& d : decoders_) scores.push_back(d.model.step(*d.state, words_));
   StepScores result;
   result.ensemble = scores.size() > 1;
   result.k = candidates();
@@ -346,7 +352,7 @@ void BatchSearch::keep_live(std::vector<SearchResult>& results) {
     move_search(s, remaining++, rows);
   }
   truncate(remaining);
-  if (on_device_) return check_device_choices(parents);
+  if (device_) return check_device_choices(parents);
   if (!empty()) reorder(parents);
 }
 

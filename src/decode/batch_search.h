@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "decode/search.h"
+#include "models/decodable.h"
 #include "ops/topk.h"
 
 namespace fovea {
@@ -20,8 +21,8 @@ struct SearchResult {
 };
 
 // A search for several sentences at once, step by step (continuous batching). Finished sentences
-// leave the batch. If all models allow it (Model::can_extend), new sentences join a running batch;
-// their results are the same as without other sentences. Not thread-safe.
+// leave the batch. If all models are Extendable, new sentences join a running batch; their
+// results are the same as without other sentences. Not thread-safe.
 class BatchSearch {
  public:
   // `models` and `options` must outlive the search.
@@ -35,9 +36,15 @@ class BatchSearch {
   std::vector<SearchResult> step();
 
  private:
+  // A model that decodes the batch, and its state.
+  struct BatchDecoder {
+    const Decodable& model;
+    const Extendable* extendable;  // null if no sentences can join the batch
+    std::unique_ptr<DecoderState> state;
+  };
   // The scores of the next word of each row, at one step.
   struct StepScores {
-    Tensor scores;  // [rows, words]: logits, or probabilities of an ensemble; none on_device_
+    Tensor scores;  // [rows, words]: logits, or probabilities of an ensemble; none on a device
     bool ensemble = false;
     int64_t k = 0;
     TopK best;                               // on the host
@@ -72,7 +79,7 @@ class BatchSearch {
   int64_t candidates() const;
   BeamOptions beam_options(int64_t source_pieces) const;
   void add_states(const TokenBatch& source);
-  bool start_device_search();
+  const DeviceDecodable* start_device_search();
   void drop_unwanted(std::vector<SearchResult>& results);
   void move_search(size_t from, size_t to, const RowRange& rows);
   void truncate(size_t count);
@@ -97,7 +104,7 @@ class BatchSearch {
   std::span<const Model* const> models_;
   const SearchOptions& options_;
   std::vector<int32_t> banned_, words_;
-  std::vector<std::unique_ptr<DecoderState>> states_;
+  std::vector<BatchDecoder> decoders_;  // one per model; empty if there is no sentence
   std::vector<SentenceSearch> searches_;
   std::vector<RowRange> row_ranges_;
   std::vector<int32_t> next_words_, next_parents_;  // [searches, width]
@@ -105,7 +112,8 @@ class BatchSearch {
   mutable std::mutex mutex_;
   std::optional<Sampler> sampler_;
   int64_t rows_ = 0, added_ = 0;
-  bool started_ = false, on_device_ = false;
+  bool started_ = false;
+  const DeviceDecodable* device_ = nullptr;        // null: the host searches
   const BeamStepResult* device_result_ = nullptr;  // of the last step
 };
 

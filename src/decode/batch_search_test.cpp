@@ -18,7 +18,8 @@ using Words = TableModel::Words;
 using Lists = std::map<int64_t, std::vector<Hypothesis>>;  // by number
 
 // A model whose scores come from a hash of source and prefix.
-TableModel random_model() {
+template <class Table = TableModel>
+Table random_model() {
   return {12, 40,
           [](const Words& source, const Words& prefix) {
             uint64_t h = 11;
@@ -131,8 +132,7 @@ TEST(BatchSearch, UnwantedSentencesLeaveAndOthersStay) {
 }
 
 TEST(BatchSearch, IsClosedIfTheModelCannotExtendABatch) {
-  TableModel model = random_model();
-  model.forbid_joining();
+  const auto model = random_model<ClosedTableModel>();
   const Model* const models[] = {&model};
   const SearchOptions options;
   BatchSearch search(models, options);

@@ -20,10 +20,10 @@ size_t question_start(std::span<const int32_t> ids) {
 }  // namespace
 
 Classifier::Classifier(const ModelBundle& bundle)
-    : bundle_(bundle),
+    : bundle_(bundle), network_(bundle.model->as<LabelPredictor>()),
       label_kind_(bundle.config.query == ReaderQuery::question ? LabelKind::answer
                                                                : LabelKind::label) {
-  check(bundle.config.type == "reader", ExitCode::model, bundle.directory, ": a model of type ",
+  check(network_ != nullptr, ExitCode::model, bundle.directory, ": a model of type ",
         bundle.config.type, " gives no labels; train one with task: classify or task: read");
 }
 
@@ -69,22 +69,19 @@ std::vector<ClassificationResult> Classifier::classify(
 void Classifier::read(std::span<const ClassificationInput> texts, std::span<const int64_t> members,
                       std::span<const std::vector<int32_t>> ids,
                       std::span<ClassificationResult> results) const {
-  PackedSentences source, target;
-  for (const std::vector<int32_t>& one : ids) {
-    source.add(one, PackedSentences::Mark::eos_after);
-    target.add({}, PackedSentences::Mark::bos_before);
-  }
-  const Model& model = *bundle_.model;
-  const auto state = model.start({source.ids, source.offsets});
-  const Tensor scores = model.step(*state, target.ids);
+  PackedSentences source;
+  for (const std::vector<int32_t>& one : ids) source.add(one, PackedSentences::Mark::eos_after);
+  const auto [scores, attention] = network_->predict_labels({source.ids, source.offsets});
   const std::vector<double> logits = scores.values();
-  const auto maps = model.attention({source.ids, source.offsets}, {target.ids, target.offsets});
+  const std::vector<double> weights = attention ? attention.values() : std::vector<double>();
+  const auto labels = static_cast<size_t>(scores.cols());
+  const size_t longest = weights.size() / members.size();
   for (size_t b = 0; b < members.size(); ++b) {
     const auto i = static_cast<size_t>(members[b]);
-    const auto width = static_cast<size_t>(scores.cols());
-    rank(std::span(logits).subspan(b * width, width), results[i]);
-    if (!maps[b].empty())
-      attend(texts[i], source[static_cast<int64_t>(b)], maps[b].front(), results[i]);
+    rank(std::span(logits).subspan(b * labels, labels), results[i]);
+    if (attention)
+      attend(texts[i], source[static_cast<int64_t>(b)],
+             std::span(weights).subspan(b * longest, longest), results[i]);
   }
 }
 
@@ -92,8 +89,8 @@ void Classifier::rank(std::span<const double> logits, ClassificationResult& resu
   const double top = *std::ranges::max_element(logits);
   double sum = 0;
   for (const double x : logits) sum += std::exp(x - top);
-  for (size_t k = kSpecials; k < logits.size(); ++k)
-    result.labels.emplace_back(bundle_.target.name(static_cast<int32_t>(k)),
+  for (size_t k = 0; k < logits.size(); ++k)
+    result.labels.emplace_back(bundle_.target.name(kFirstLabel + static_cast<int32_t>(k)),
                                std::exp(logits[k] - top) / sum);
   std::ranges::stable_sort(result.labels, std::ranges::greater(),
                            &std::pair<std::string, double>::second);
@@ -103,7 +100,7 @@ void Classifier::rank(std::span<const double> logits, ClassificationResult& resu
 
 // Sets the words of the result and their weights; the weight of a word is the sum over its pieces.
 void Classifier::attend(const ClassificationInput& text, std::span<const int32_t> ids,
-                        const AttentionMap& map, ClassificationResult& result) const {
+                        std::span<const double> weights, ClassificationResult& result) const {
   const Segmentation segmentation = bundle_.source.cut();
   const bool whole = label_kind_ == LabelKind::label;
   const auto document = whole ? ids : ids.first(question_start(ids.first(ids.size() - 1)));
@@ -111,7 +108,7 @@ void Classifier::attend(const ClassificationInput& text, std::span<const int32_t
   result.words = bundle_.source.words(document);
   result.weights.assign(result.words.size(), 0);
   for (size_t j = 0; j < document.size(); ++j)
-    result.weights[static_cast<size_t>(word[j])] += map.weights[j];
+    result.weights[static_cast<size_t>(word[j])] += static_cast<float>(weights[j]);
   if (segmentation != Segmentation::words && segmentation != Segmentation::tokens) return;
   size_t at = 0;  // unknown words appear as written
   for (const std::string& part : whole ? std::vector{text.text} : sentences_of(text.text)) {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "decode/model_bundle.h"
+#include "models/label_predictor.h"
 #include "text/labelled_text.h"
 
 namespace fovea {
@@ -42,9 +43,10 @@ class Classifier {
             std::span<ClassificationResult> results) const;
   void rank(std::span<const double> logits, ClassificationResult& result) const;
   void attend(const ClassificationInput& text, std::span<const int32_t> ids,
-              const AttentionMap& map, ClassificationResult& result) const;
+              std::span<const double> weights, ClassificationResult& result) const;
 
   const ModelBundle& bundle_;
+  const LabelPredictor* network_;
   LabelKind label_kind_;
 };
 

@@ -80,7 +80,10 @@ TEST(Classifier, WithoutAttentionThereAreNoWeights) {
 
 TEST(Classifier, RefusesOtherModels) {
   ModelBundle bundle = bundle_of(ReaderQuery::summary);
-  bundle.config.type = "recurrent";
+  bundle.config.type = "transformer";
+  bundle.config.target_words = bundle.config.source_words;  // tied embeddings
+  bundle.config.heads = 2;
+  bundle.model = make_model(bundle.config, 5);
   message_of(ExitCode::model, [&] { Classifier classifier(bundle); });
 }
 

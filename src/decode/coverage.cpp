@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "decode/attention_alignment.h"
+#include "decode/model_capabilities.h"
 #include "decode/search.h"
 #include "text/batch.h"
 
@@ -16,7 +17,7 @@ void add_coverage(std::span<const Model* const> models, std::span<const int32_t>
   }
   for (const Model* model : models) {
     const auto maps =
-        model->attention({sources.ids, sources.offsets}, {targets.ids, targets.offsets});
+        attentive(*model).attention({sources.ids, sources.offsets}, {targets.ids, targets.offsets});
     for (size_t n = 0; n < hypotheses.size(); ++n) {
       const SoftAlignment a = mean_attention(maps[n], "cross");
       double penalty = 0;

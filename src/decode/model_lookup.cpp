@@ -87,8 +87,8 @@ void check_program(const std::string& directory) {
 }  // namespace
 
 std::string model_directory(const std::string& name) {
-  check(!name.empty(), ExitCode::usage, "-m: the model name is empty; give a model directory, or ",
-        "omit -m");
+  check(!name.empty(), ExitCode::usage,
+        "`model`: the model name is empty; give a model directory, or ", "omit `model`");
   const std::string found = model_or_file(name);
   std::error_code error;
   if (!fs::exists(found, error)) fail_no_model(name);

@@ -38,7 +38,7 @@ std::string name_of(const BundledModel& model) {
   fail(ExitCode::model, "no bundled model translates",
        choice.from.empty() ? "" : " from '" + choice.from + "'",
        choice.to.empty() ? "" : " to '" + choice.to + "'", "; there are ", names,
-       "; give another model with -m DIR");
+       "; give another model with `model`");
 }
 
 }  // namespace
@@ -62,12 +62,12 @@ const BundledModel* choose_model(std::span<const BundledModel> models, const Lan
 std::string bundled_model_for(const LanguageChoice& choice, std::string_view text) {
   const std::vector<BundledModel> models = bundled_models();
   check(!models.empty(), ExitCode::model, "there is no bundled model (looked for models/en-de in ",
-        "$FOVEA_HOME and above the program); give a model with -m DIR, or train one: ",
-        "fovea train --help");
+        "$FOVEA_HOME and above the program); give a model with `model`, or train one: ",
+        "fovea help train");
   const BundledModel* const chosen = choose_model(models, choice, text);
   if (!chosen) fail_no_direction(choice, models);
   if (chosen != choose_model(models, choice, ""))
-    log_info("model {}: the text looks like {}; --from, --to or -m choose another",
+    log_info("model {}: the text looks like {}; `from`, `to` or `model` choose another",
              name_of(*chosen), language_name(chosen->source));
   return chosen->directory;
 }

@@ -23,13 +23,13 @@ double uniform(uint64_t seed, const RandomDraw& which) {
 void Sampler::keep_probable() {
   const bool by_count = options_.top_k > 0 && options_.top_k < std::ssize(words_);
   if (!by_count && options_.top_p >= 1) return;
-  std::ranges::sort(words_, [](const Weighted& a, const Weighted& b) {
+  std::ranges::sort(words_, [](const WordWeight& a, const WordWeight& b) {
     return a.weight != b.weight ? a.weight > b.weight : a.word < b.word;
   });
   if (by_count) words_.resize(static_cast<size_t>(options_.top_k));
   if (options_.top_p >= 1) return;
   double sum = 0, kept = 0;
-  for (const Weighted& w : words_) sum += w.weight;
+  for (const WordWeight& w : words_) sum += w.weight;
   size_t n = 0;
   while (n < words_.size() && (n == 0 || kept < options_.top_p * sum)) kept += words_[n++].weight;
   words_.resize(n);
@@ -45,13 +45,13 @@ Candidate Sampler::draw(std::span<const double> scores, double log_sum,
     words_.push_back({scores[j], word});
     top = std::max(top, words_.back().weight);
   }
-  for (Weighted& w : words_) w.weight = std::exp((w.weight - top) / options_.temperature);
+  for (WordWeight& w : words_) w.weight = std::exp((w.weight - top) / options_.temperature);
   keep_probable();
   double sum = 0;
-  for (const Weighted& w : words_) sum += w.weight;
+  for (const WordWeight& w : words_) sum += w.weight;
   double left = uniform(options_.seed, which) * sum;
-  const Weighted* chosen = &words_.front();
-  for (const Weighted& w : words_) {
+  const WordWeight* chosen = &words_.front();
+  for (const WordWeight& w : words_) {
     if (w.weight > 0) chosen = &w;
     if ((left -= w.weight) < 0) break;
   }

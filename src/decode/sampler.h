@@ -34,14 +34,14 @@ class Sampler {
                  const RandomDraw& which);
 
  private:
-  struct Weighted {
+  struct WordWeight {
     double weight;
     int32_t word;
   };
   void keep_probable();
 
   SamplerOptions options_;
-  std::vector<Weighted> words_;
+  std::vector<WordWeight> words_;
 };
 
 }  // namespace fovea

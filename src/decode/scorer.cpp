@@ -10,11 +10,12 @@ namespace {
 
 // log p of every target word of a batch.
 std::vector<double> log_likelihoods(std::span<const Model* const> models, const PairBatch& batch) {
-  const TokenBatch source{batch.source.ids, batch.source.offsets};
-  const TokenBatch target{batch.target_in.ids, batch.target_in.offsets};
+  const TrainingBatch pairs{{batch.source.ids, batch.source.offsets},
+                            {batch.target_in.ids, batch.target_in.offsets},
+                            batch.target_out.ids};
   std::vector<double> sum(batch.target_out.ids.size(), 0.0);
   for (const Model* model : models) {
-    const BatchLoss loss = model->loss(source, target, batch.target_out.ids, 0);
+    const BatchLoss loss = model->loss(pairs, 0);
     const std::vector<double> log_probs = loss.log_likelihood.values();
     if (models.size() == 1) return log_probs;
     for (size_t i = 0; i < sum.size(); ++i) sum[i] += std::exp(log_probs[i]);

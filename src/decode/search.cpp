@@ -93,22 +93,22 @@ Results search_in_shares(std::span<const Model* const> models, const TokenBatch&
 }  // namespace
 
 void SearchOptions::check() const {
-  const auto in_range = [](const char* option, double value, double low, double high) {
+  const auto in_range = [](const char* name, double value, double low, double high) {
     fovea::check(value >= low && value <= high, ExitCode::usage,
-                 fmt::format("--{}: {} is not between {} and {}", option, value, low, high));
+                 fmt::format("`{}`: {} is not between {} and {}", name, value, low, high));
   };
   in_range("beam", static_cast<double>(beam), 1, 1024);
-  in_range("n-best", static_cast<double>(n_best), 1, 1024);
-  in_range("length-penalty", length_penalty, -10, 10);
-  in_range("coverage-penalty", coverage_penalty, 0, 100);
-  in_range("max-length-factor", max_length_factor, 0, 1000);
-  in_range("max-length", static_cast<double>(max_length), 0, 1e6);
-  fovea::check(sampling || n_best <= beam, ExitCode::usage, "--n-best ", n_best,
-               " is larger than --beam ", beam, "; set --beam ", n_best, " or more");
+  in_range("n_best", static_cast<double>(n_best), 1, 1024);
+  in_range("length_penalty", length_penalty, -10, 10);
+  in_range("coverage_penalty", coverage_penalty, 0, 100);
+  in_range("max_length_factor", max_length_factor, 0, 1000);
+  in_range("max_length", static_cast<double>(max_length), 0, 1e6);
+  fovea::check(sampling || n_best <= beam, ExitCode::usage, "`n_best` ", n_best,
+               " is larger than `beam` ", beam, "; set `beam` ", n_best, " or more");
   if (!sampling) return;
   in_range("temperature", sampling->temperature, 1e-3, 1e3);
-  in_range("top-k", static_cast<double>(sampling->top_k), 0, 1e9);
-  in_range("top-p", sampling->top_p, 1e-6, 1);
+  in_range("top_k", static_cast<double>(sampling->top_k), 0, 1e9);
+  in_range("top_p", sampling->top_p, 1e-6, 1);
 }
 
 std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models,

@@ -100,7 +100,7 @@ TEST(Search, EveryTranslationBeginsWithThePrefix) {
   const Words from{4, 5, kEos};
   const std::vector<int32_t> from_offsets{0, 3}, offsets{0, static_cast<int32_t>(in.size())};
   const auto scores =
-      model.loss({from, from_offsets}, {in, offsets}, out, 0).log_likelihood.values();
+      model.loss({{from, from_offsets}, {in, offsets}, out}, 0).log_likelihood.values();
   for (size_t i = 0; i < scores.size(); ++i) EXPECT_NEAR(forced.log_probs[i], scores[i], 1e-5);
   EXPECT_THROW(search_all(model, one_source({4}), {.prefix = Words(40, 5)}), Error);
 }
@@ -381,7 +381,9 @@ TEST(Search, CoverageOfAnEnsembleIsTheMeanOfItsModels) {
   const FirstWordModel first(8, 20, uniform);
   const Words source{4, 5, 6, kEos};
   const auto scores = [&](std::vector<const Model*> models) {
-    std::vector<Hypothesis> hypotheses{{.words = {4, 5, kEos}}, {.words = {4, kEos}}};
+    std::vector<Hypothesis> hypotheses(2);
+    hypotheses[0].words = {4, 5, kEos};
+    hypotheses[1].words = {4, kEos};
     add_coverage(models, source, 0.5, hypotheses);
     std::ranges::sort(hypotheses, {}, [](const Hypothesis& h) { return h.words.size(); });
     return std::pair(hypotheses[0].score, hypotheses[1].score);
@@ -396,7 +398,7 @@ TEST(Search, CoverageOfAnEnsembleIsTheMeanOfItsModels) {
 TEST(Search, ErrorsHaveNumbersWithoutExponents) {
   SearchOptions options{.max_length = -5};
   EXPECT_NE(message_of(ExitCode::usage, [&] { options.check(); })
-                .find("--max-length: -5 is not between 0 and 1000000"),
+                .find("`max_length`: -5 is not between 0 and 1000000"),
             std::string::npos);
 }
 

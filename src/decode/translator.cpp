@@ -6,6 +6,7 @@
 #include <string>
 #include <utility>
 
+#include "decode/model_capabilities.h"
 #include "text/batch.h"
 #include "text/corpus.h"
 
@@ -91,7 +92,8 @@ std::shared_ptr<const Model> Translator::with_intervention(
   assert(sources.size() == 1 && models_.size() == 1);
   std::vector<int32_t> ids = sources.front();
   ids.push_back(kEos);
-  return models_.front()->with_intervention(options_.what_if.in_pieces(source_.words_of(ids)));
+  return explainable(*models_.front())
+      .with_intervention(options_.what_if.in_pieces(source_.words_of(ids)));
 }
 
 std::vector<int32_t> Translator::encode(const std::string& line, const std::string& where) const {
@@ -128,11 +130,12 @@ void Translator::fill_in(Translation& t, std::vector<Hypothesis> hypotheses) con
 }
 
 void Translator::attend(const Model& model, std::span<Translation> translations) const {
+  const Attentive& network = attentive(model);
   AttentionBatch pairs;
   const auto flush = [&] {
     if (pairs.members.empty()) return;
-    auto maps = model.attention({pairs.source.ids, pairs.source.offsets},
-                                {pairs.target.ids, pairs.target.offsets});
+    auto maps = network.attention({pairs.source.ids, pairs.source.offsets},
+                                  {pairs.target.ids, pairs.target.offsets});
     for (size_t i = 0; i < pairs.members.size(); ++i) {
       auto& [translation, n] = pairs.members[i];
       if (options_.alignment)

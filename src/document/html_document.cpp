@@ -18,19 +18,24 @@ namespace {
 
 // Note [Markup]
 // Block elements, comments and scripts end a sentence and are copied unchanged. The text between
-// two of them is a run. Its inline elements (<b>, <a>) move with its words:
+// two of them is a run. Its inline elements (<b>, <a>) move with its words.
+//
 // The model translates a run without its tags. Each target word then gets the elements of its
 // source word according to the attention of the model, or by position if there is no attention. If
 // an element begins or ends inside a word, the translation of the word is split at matching
 // punctuation (split_like.h).
+//
 // An element is written with exactly the ancestors that it has in the source, so that tags are
 // always properly nested. An element without any target word receives the word that attends to it
 // most, if no other element contains that word. Otherwise it is written empty, beside the words
 // next to which it was in the source.
+//
 // Tags without a partner in their run are copied unchanged and end a sentence, as blocks do. So do
 // all tags in an uncertain context (Note [Certain context]).
+//
 // Translated text is escaped and never empty. Hence a browser ignores in the translation the markup
 // that it ignores in the source: `MarkupDifference` compares both with an HTML parser.
+//
 // Adjacent links (<a>Home</a><a>About</a>) are a menu: each is a sentence. The mark of a footnote
 // (<sup><a>[1]</a></sup>) is not a word of the sentence.
 

@@ -11,21 +11,23 @@
 namespace fovea {
 namespace {
 
-using Names = std::vector<std::pair<std::string_view, std::string_view>>;
+using Names = std::vector<std::pair<std::string_view, std::string>>;
 
+// Names with their texts, sorted by name.
 const Names& names() {
   static const Names all = [] {
     Names found;
-    std::string_view rest = kEntityNames;
-    const auto next = [&rest] {
-      const size_t end = rest.find(' ');
-      const std::string_view word = rest.substr(0, end);
-      rest.remove_prefix(end + 1);
-      return word;
-    };
-    while (!rest.empty()) {
-      const std::string_view name = next();
-      found.emplace_back(name, next());
+    for (std::string_view rest = html_entities(); !rest.empty();) {
+      std::string_view line = rest.substr(0, rest.find('\n'));
+      rest.remove_prefix(line.size() + 1);
+      if (line.starts_with('#')) continue;
+      auto& [name, text] = found.emplace_back(line.substr(0, line.find(' ')), "");
+      for (line.remove_prefix(name.size()); !line.empty();) {
+        uint32_t code = 0;
+        const auto end = std::from_chars(line.data() + 1, line.data() + line.size(), code, 16).ptr;
+        append_utf8(text, code);
+        line.remove_prefix(static_cast<size_t>(end - line.data()));
+      }
     }
     return found;
   }();

@@ -20,7 +20,7 @@ std::string without_entities(std::string_view html);
 enum class AmpersandMode { escaped, kept };
 std::string with_entities(std::string_view text, AmpersandMode which = AmpersandMode::escaped);
 
-// "name text name text … ", each followed by a space, sorted by name.
-extern const std::string_view kEntityNames;
+// The content of src/document/html_entities.txt; cmake/embed.cmake compiles it into the program.
+std::string_view html_entities();
 
 }  // namespace fovea

@@ -53,13 +53,13 @@ size_t after_next(std::string_view html, char mark, size_t from) {
 
 // A tag, comment or other item that begins with '<'.
 struct Item {
-  enum class What { text, start_tag, end_tag, comment, cdata, unfinished };
-  What what;
+  enum class Kind { text, start_tag, end_tag, comment, cdata, unfinished };
+  Kind kind;
   size_t end;
   std::string name = {};
   bool self_closing = false, translate_no = false;
 };
-using What = Item::What;
+using ItemKind = Item::Kind;
 
 // Reads an attribute value, quoted or not. `at` follows the '='. Returns the value and the offset
 // after it.
@@ -94,7 +94,7 @@ void read_attributes(std::string_view html, size_t at, Item& tag) {
     if (name.size() == 9 && lower_ascii(name) == "translate" && value.size() == 2)
       tag.translate_no = tag.translate_no || lower_ascii(value) == "no";
   }
-  tag = {What::unfinished, html.size()};
+  tag = {ItemKind::unfinished, html.size()};
 }
 
 // A comment ends at --> or --!>; <!--> and <!---> are whole comments.
@@ -111,18 +111,18 @@ size_t end_of_comment(std::string_view html, size_t at) {
 // The item that begins with the '<' at `at`, regardless of its context.
 Item item_at(std::string_view html, size_t at) {
   const char next = at + 1 < html.size() ? html[at + 1] : ' ';
-  if (starts_at(html, at, "<!--")) return {What::comment, end_of_comment(html, at)};
-  if (starts_at(html, at, "<![CDATA[")) return {What::cdata, at + 9};
-  if (next == '!' || next == '?') return {What::comment, after_next(html, '>', at + 2)};
+  if (starts_at(html, at, "<!--")) return {ItemKind::comment, end_of_comment(html, at)};
+  if (starts_at(html, at, "<![CDATA[")) return {ItemKind::cdata, at + 9};
+  if (next == '!' || next == '?') return {ItemKind::comment, after_next(html, '>', at + 2)};
   const bool closing = next == '/';
-  if (closing && at + 2 == html.size()) return {What::text, html.size()};
+  if (closing && at + 2 == html.size()) return {ItemKind::text, html.size()};
   const size_t name_at = closing ? at + 2 : at + 1;
   const bool named = name_at < html.size() && is_letter(html[name_at]);
   // </3 begins a comment; </> is ignored by browsers.
-  if (closing && !named) return {What::comment, after_next(html, '>', at + 2)};
-  if (!named) return {What::text, at + 1};
+  if (closing && !named) return {ItemKind::comment, after_next(html, '>', at + 2)};
+  if (!named) return {ItemKind::text, at + 1};
   const size_t name_end = std::min(html.find_first_of(kEndsName, name_at), html.size());
-  Item tag{closing ? What::end_tag : What::start_tag, 0,
+  Item tag{closing ? ItemKind::end_tag : ItemKind::start_tag, 0,
            lower_ascii(html.substr(name_at, name_end - name_at))};
   read_attributes(html, name_end, tag);
   return tag;
@@ -229,17 +229,17 @@ bool readings_agree(std::string_view html, size_t from, size_t to, Context& cont
     if (at >= to) break;
     const Item item = item_at(html, at);
     std::optional<size_t> end = item.end;
-    if (item.what == What::cdata) end = end_of_cdata(html, at, false);
-    if (!end || item.what == What::unfinished) return false;
+    if (item.kind == ItemKind::cdata) end = end_of_cdata(html, at, false);
+    if (!end || item.kind == ItemKind::unfinished) return false;
     at = *end;
-    if (item.what == What::start_tag && in_list(kRawText, item.name)) {
+    if (item.kind == ItemKind::start_tag && in_list(kRawText, item.name)) {
       const size_t next = html.find('<', at);
       if (next == kNone || !is_tag_of(html, next, "</", item.name)) return false;
     }
     if (in_list(kVoid, item.name)) continue;
     if (item.self_closing) context.lose();
-    if (item.what == What::start_tag) open.push_back(item.name);
-    if (item.what != What::end_tag) continue;
+    if (item.kind == ItemKind::start_tag) open.push_back(item.name);
+    if (item.kind != ItemKind::end_tag) continue;
     if (open.empty() || open.back() != item.name) {
       context.lose();
       continue;
@@ -277,25 +277,25 @@ class Tokenizer {
   void add_rest() { add(Kind::opaque, html_.size()); }
 
   void add_item(Item item) {
-    switch (item.what) {
-      case What::text:
+    switch (item.kind) {
+      case ItemKind::text:
         add(Kind::text, item.end);
         break;
-      case What::comment:
+      case ItemKind::comment:
         add(Kind::opaque, item.end);
         break;
-      case What::unfinished:
+      case ItemKind::unfinished:
         add_rest();
         break;
-      case What::cdata: {
+      case ItemKind::cdata: {
         const auto end = end_of_cdata(html_, at_, context_.is_certain());
         add(Kind::opaque, end.value_or(html_.size()));
         break;
       }
-      case What::start_tag:
+      case ItemKind::start_tag:
         add_start_tag(std::move(item));
         break;
-      case What::end_tag: {
+      case ItemKind::end_tag: {
         context_.end(item.name);
         add_tag(Kind::end_tag, std::move(item));
         break;

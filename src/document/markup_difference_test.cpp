@@ -222,7 +222,7 @@ TEST(MarkupDifference, RandomDocumentsStayInert) {
 }
 
 // Text that the engine does not change is unchanged in the result.
-TEST(MarkupDifference, TextStaysAsItIs) {
+TEST(MarkupDifference, UnchangedTextStaysUnchanged) {
   HtmlDocuments documents(21);
   for (int64_t round = 0; round < repeats(2000) && !HasFailure(); ++round) {
     const std::string html = documents.proper();

@@ -35,7 +35,7 @@ std::string translated(const std::string& html, bool reversed = false) {
   return document->render(translations, 0);
 }
 
-TEST(Markup, BlocksCommentsAndScriptsStay) {
+TEST(Markup, BlocksCommentsAndScriptsAreCopied) {
   EXPECT_EQ(translated("<p>one two</p>\n<!-- no --><script>if (a < b) c();</script><br>three"),
             "<p>ONE TWO</p>\n<!-- no --><script>if (a < b) c();</script><br>THREE");
   EXPECT_EQ(translated("<div class=\"a>b\">x</div>"), "<div class=\"a>b\">X</div>");
@@ -46,7 +46,7 @@ TEST(Markup, BlocksCommentsAndScriptsStay) {
     EXPECT_EQ(translated(std::string("one ") + open), std::string("ONE ") + open);
 }
 
-TEST(Markup, WhatIsNotToBeTranslatedStays) {
+TEST(Markup, ContentThatIsNotTranslatedIsCopied) {
   for (const char* kept :
        {"<div translate=\"no\">a <div>b</div> c</div>", "<p class=x translate='no'>a</p>",
         "<p TRANSLATE = no>a</p>", "<svg><svg/><svg>a</svg>b</svg>", "<script>'<script>'</script>"})
@@ -57,7 +57,7 @@ TEST(Markup, WhatIsNotToBeTranslatedStays) {
 }
 
 // Otherwise the text of an attribute would be translated and could end the attribute elsewhere.
-TEST(Markup, WhatStaysEndsWhereBrowsersSeeItsEnd) {
+TEST(Markup, CopiedContentEndsWhereBrowsersEndIt) {
   for (const char* kept :
        {"<span translate=\"no\"><i title=\"</span>a\">b</i></span>",
         "<code><b title='</code><code>'>a</b></code>", "<pre><!-- </pre> --> a</pre>",
@@ -66,7 +66,7 @@ TEST(Markup, WhatStaysEndsWhereBrowsersSeeItsEnd) {
     EXPECT_EQ(translated(std::string("one ") + kept + " two"), std::string("ONE ") + kept + " TWO");
 }
 
-TEST(Markup, ElementsGoWithTheirWords) {
+TEST(Markup, ElementsMoveWithTheirWords) {
   EXPECT_EQ(translated("a <b>small dog</b> runs"), "A <b>SMALL DOG</b> RUNS");
   EXPECT_EQ(translated("a <b>small dog</b> runs", true), "RUNS <b>DOG SMALL</b> A");
   EXPECT_EQ(translated("a <b>very <i>small</i></b> dog"), "A <b>VERY <i>SMALL</i></b> DOG");
@@ -75,7 +75,7 @@ TEST(Markup, ElementsGoWithTheirWords) {
 }
 
 // "a small dog" is translated as "X Y". X and Y both attend to the dog; X attends to "small" next.
-TEST(Markup, AnElementTakesTheWordThatIsNearest) {
+TEST(Markup, AnEmptyElementReceivesTheNearestWord) {
   const auto document = html_document("a <b>small</b> dog", "en");
   const auto rendered = [&](std::vector<int> nearest) {
     std::vector<Translation> found{shouted("x y", false)};
@@ -116,7 +116,7 @@ TEST(Markup, ReferencesToSymbolsAndUnknownOnesStay) {
   EXPECT_EQ(html_document("20&deg;C and x &lt; y", "en")->sentences().front(), "20°C and x < y");
 }
 
-TEST(Markup, LinksThatTouchAreNoSentence) {
+TEST(Markup, AdjacentLinksAreSeparateSentences) {
   const std::string menu = "<a href=1>home</a><a href=2>about us</a>";
   EXPECT_EQ(html_document(menu, "en")->sentences(), (std::vector<std::string>{"home", "about us"}));
   EXPECT_EQ(translated("<nav>" + menu + "</nav>", true),
@@ -131,7 +131,7 @@ TEST(Markup, LinksThatTouchAreNoSentence) {
             std::vector<std::string>{"see this and ab"});
 }
 
-TEST(Markup, ElementsThatTouchStayApart) {
+TEST(Markup, AdjacentElementsStaySeparate) {
   EXPECT_EQ(translated("see <a href=1>one</a>/<a href=2>two</a>."),
             "SEE <a href=1>ONE</a>/<a href=2>TWO</a>.");
   EXPECT_EQ(translated("(<a>one</a>) <b>two</b>, <i>three</i>!", true),
@@ -144,7 +144,7 @@ TEST(Markup, ElementsThatTouchStayApart) {
 }
 
 // "a/b" is translated as several words, none of which is in the source.
-TEST(Markup, WordsOfElementsThatTouchAreSharedOut) {
+TEST(Markup, WordsOfAdjacentElementsAreDistributed) {
   const auto rendered = [](const std::string& html, const std::string& text) {
     Alternative best{.text = text, .ids = {}, .pieces = {}, .log_probs = {}};
     for (size_t i = 0; i < split_words(text).size(); ++i) best.alignment.emplace_back(0, i);
@@ -157,7 +157,7 @@ TEST(Markup, WordsOfElementsThatTouchAreSharedOut) {
   EXPECT_EQ(rendered("<b>a</b>-<i>b</i>", "- x"), "<b></b>- <i>x</i>");
 }
 
-TEST(Markup, MarksOfFootnotesStayWithTheirWords) {
+TEST(Markup, FootnoteMarksStayWithTheirWords) {
   const std::string marks = "<sup id=r><a href=1>[1]</a></sup><sup><a href=2>[2]</a></sup>";
   const std::string html = "one two." + marks + " Three" + marks + " four.";
   EXPECT_EQ(translated(html), "ONE TWO." + marks + " THREE" + marks + " FOUR.");
@@ -165,7 +165,7 @@ TEST(Markup, MarksOfFootnotesStayWithTheirWords) {
             (std::vector<std::string>{"one two.", "Three four."}));
 }
 
-TEST(Markup, WhatHasNoWordsStaysInside) {
+TEST(Markup, ElementsWithoutWordsStayInside) {
   EXPECT_EQ(translated("<a href=x><img src=y> one two</a>"), "<a href=x><img src=y> ONE TWO</a>");
   EXPECT_EQ(translated("one <a href=x><img src=y></a> two"), "ONE <a href=x><img src=y></a> TWO");
   for (const bool reversed : {false, true}) {
@@ -179,7 +179,7 @@ TEST(Markup, WhatHasNoWordsStaysInside) {
   EXPECT_EQ(translated("<b>one <img> two</b> three", true), "THREE <b><img> TWO ONE</b>");
 }
 
-TEST(Markup, BlanksStayWhereTheyWere) {
+TEST(Markup, BlanksKeepTheirPositions) {
   EXPECT_EQ(translated("one <img> two"), "ONE <img> TWO");
   EXPECT_EQ(translated("one <img>two"), "ONE <img>TWO");
   EXPECT_EQ(translated("one<img> two"), "ONE<img> TWO");
@@ -205,7 +205,7 @@ std::vector<std::pair<std::string, std::string>> nested(const std::string& html)
   return found;
 }
 
-TEST(Markup, ElementsAreInsideThoseTheyWereIn) {
+TEST(Markup, ElementsKeepTheirAncestors) {
   const std::vector<std::string> texts = {"one", " ", "two ", ". ", "!", "3", "/", "Four"};
   Random random(11);
   for (int round = 0; round < 3000; ++round) {
@@ -229,7 +229,7 @@ TEST(Markup, ElementsAreInsideThoseTheyWereIn) {
   }
 }
 
-TEST(Markup, CommentsOfAllKindsStay) {
+TEST(Markup, CommentsOfAllKindsAreCopied) {
   EXPECT_EQ(translated("one </3 <b>two</b> three"), "ONE </3 <b>TWO</b> THREE");
   for (const char* kept : {"</3 a>", "</ a>", "</>", "<!a>", "<?a b>", "<!doctype a>", "<!>", "<?>",
                            "<![CDATA[a]]>", "<![CDATA[a > b]]>", "<!-- a -- b -->", "<!--a--!>"})
@@ -238,7 +238,7 @@ TEST(Markup, CommentsOfAllKindsStay) {
   EXPECT_EQ(translated("one </"), "ONE &lt;/");
 }
 
-TEST(Markup, TagsEndWhereBrowsersSeeTheirEnd) {
+TEST(Markup, TagsEndWhereBrowsersEndThem) {
   for (const char* tag : {"<p title=\f\">a\">", "<p title\f= \f'>a'>", "<p a=b'c\"d>", "<p =\">",
                           "<p a\"=c>", "<p/a=\">b\"/>", "<p a=b=\"c>", "<p\r\nb>", "<P\fa=\">\">"})
     EXPECT_EQ(translated(std::string("one ") + tag + "two"), std::string("ONE ") + tag + "TWO");
@@ -246,7 +246,7 @@ TEST(Markup, TagsEndWhereBrowsersSeeTheirEnd) {
   EXPECT_EQ(translated("one <b/>two three</b> four", true), "FOUR <b/>THREE TWO</b> ONE");
 }
 
-TEST(Markup, RawTextStays) {
+TEST(Markup, RawTextIsCopied) {
   for (const char* kept : {"<script>a</scripts>b</script>", "<script/>a</script>",
                            "<style>a<b</style>", "<script><!--<script>a</script>b--></script>",
                            "<xmp><b>a</xmp>", "<noembed>a</noembed>", "<script><!-->a</script>",
@@ -286,7 +286,7 @@ TEST(Markup, TextNeverBecomesMarkupOrNothing) {
 
 // For any input, every tag is in the output, at least as often as in the input: elements may be
 // split.
-TEST(Markup, NothingIsLostOfRandomMarkup) {
+TEST(Markup, RandomMarkupLosesNoTags) {
   testing::HtmlDocuments documents(7);
   for (int round = 0; round < 3000; ++round) {
     const std::string html = documents.hostile();

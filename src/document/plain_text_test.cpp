@@ -24,7 +24,7 @@ Lines joined(const Lines& lines, const std::string& language = "en") {
   return paragraphs.join(marked(paragraphs.sentences()));
 }
 
-TEST(PlainTextLines, AreCutIntoSentencesThatKnowTheirLines) {
+TEST(PlainTextLines, AreSplitIntoSentencesWithLineNumbers) {
   const Lines lines{"One. Two!", "", "Mr. Three?", " Four"};
   const PlainTextLines paragraphs(lines, "en");
   EXPECT_EQ(paragraphs.sentences(), (Lines{"One.", "Two!", "Mr. Three?", "Four"}));
@@ -32,14 +32,14 @@ TEST(PlainTextLines, AreCutIntoSentencesThatKnowTheirLines) {
   EXPECT_EQ(joined({"Am 3. Mai. Ja."}, "de"), Lines{"[Am 3. Mai.] [Ja.]"});
 }
 
-TEST(PlainTextLines, GiveOneLineForEach) {
+TEST(PlainTextLines, GiveOneLineForEachLine) {
   EXPECT_EQ(joined({"One. Two.", "", "Three."}), (Lines{"[One.] [Two.]", "", "[Three.]"}));
   EXPECT_EQ(joined({"One.\r\n\n  Two\nThree\tfour.\n"}), Lines{"[One.]   [Two] [Three\tfour.]"});
   EXPECT_EQ(joined({"\n", " \t ", "  One.  Two. "}), (Lines{"", "", "[One.]  [Two.]"}));
   EXPECT_EQ(joined({"…\n!"}), Lines{"… !"}) << "signs without words stay";
 }
 
-TEST(PlainTextLines, NastyTextGivesOneLineForEachToo) {
+TEST(PlainTextLines, UnusualTextGivesOneLineForEachLine) {
   const std::string nasty = read_file(FOVEA_SOURCE "/tests/golden/nasty.txt");
   Random random(4);
   for (int round = 0; round < 200; ++round) {
@@ -52,11 +52,11 @@ TEST(PlainTextLines, NastyTextGivesOneLineForEachToo) {
   }
 }
 
-TEST(PlainTextLines, AnUnknownLanguageIsCutToo) {
+TEST(PlainTextLines, TextInAnUnknownLanguageIsSplit) {
   EXPECT_EQ(joined({"One. Two."}, ""), Lines{"[One.] [Two.]"});
 }
 
-TEST(PlainTextLines, ASentenceWithoutTranslationLeavesNothing) {
+TEST(PlainTextLines, ASentenceWithoutTranslationGivesNoText) {
   const Lines lines{"One. Two."};
   const PlainTextLines paragraphs(lines, "en");
   std::vector<Translation> found = marked(paragraphs.sentences());

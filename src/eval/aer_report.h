@@ -13,8 +13,8 @@ struct AerOptions {
   bool score_only = false, json = false;
 };
 
-// The alignment error rate of each input against the gold links, ready to be printed. Exit::data
-// where the files differ in length or hold something else.
+// Returns the report of the alignment error rate of each input against the gold links. Throws
+// ExitCode::data if the files have different lengths or other content.
 std::string evaluate_aer(const AerOptions& options);
 
 }  // namespace fovea

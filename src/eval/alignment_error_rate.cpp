@@ -48,28 +48,28 @@ AlignmentCounts count_links(const Links& links, const GoldLinks& gold) {
 }
 
 // Note [Growing alignments]
+// grow-diag starts with the intersection. It visits the links by source word, then by target word,
+// including links that it has just added. For each of the eight neighbours of a link, it adds the
+// neighbour if the union contains it and it joins two words without a link. It repeats this until
+// it adds no link. `final` then visits the links of the forward direction, then of the backward
+// direction, and adds each link that joins two words without a link.
 //
-// grow-diag begins with the intersection. Links are visited by source, then target word, those
-// just added too; of the eight around a link, each that is in the union and joins two words
-// without a link is added; again, until nothing is added. `final` then goes through the links of
-// the forward, then of the backward direction, and adds those that join two words without a link.
+// If both words must be without a link, a horizontal or vertical neighbour cannot qualify, so only
+// the four diagonal neighbours matter. If two of them share a word, the first one wins. The order
+// of kNeighbours reproduces the published symmetrisations of the English-French Hansards exactly.
 //
-// Two free words cannot lie straight beside a link, so only the four diagonal neighbours count
-// there. Their order decides where two of them share a word; kNeighbours has the order that
-// reproduces the published symmetrisations of the English-French Hansards link for link.
-//
-// Programs differ: Moses lets growing add a link where only one of its words is free, and
-// calls the `final` that wants both free "final-and". grow_diag_final_and is that one.
+// Other programs differ. Moses lets grow-diag add a link if only one of its words is without a
+// link, and calls the `final` that requires both "final-and". This is our grow_diag_final_and.
 namespace {
 
 constexpr Link kNeighbours[] = {{-1, 0}, {0, -1},  {1, 0},  {0, 1},
                                 {-1, 1}, {-1, -1}, {1, -1}, {1, 1}};
 
-enum class Free { one, both };  // how many words of a link must be without a link
+enum class Free { one, both };  // the number of words of a link that must be without a link
 
-class Grown {
+class GrowingAlignment {
  public:
-  explicit Grown(const Links& links) {
+  explicit GrowingAlignment(const Links& links) {
     for (const Link& link : links) add(link);
   }
 
@@ -82,7 +82,8 @@ class Grown {
   void grow(const Links& candidates, Free wanted) {
     for (bool added = true; added;) {
       added = false;
-      // insertion leaves the iterators of a set valid, and what is added further on is visited
+      // insert() keeps the iterators of a set valid, and the loop also visits later links that it
+      // adds.
       for (const auto& [source, target] : links_)
         for (const auto& [down, right] : kNeighbours) {
           const Link near{source + down, target + right};
@@ -125,7 +126,7 @@ Links symmetrize(Symmetrization method, const Links& forward, const Links& backw
                  std::back_inserter(either));
   if (method == Symmetrization::intersection) return both;
   if (method == Symmetrization::union_) return either;
-  Grown grown(both);
+  GrowingAlignment grown(both);
   grown.grow(either, method == Symmetrization::grow_diag_final_and ? Free::one : Free::both);
   if (method == Symmetrization::grow_diag) return grown.links();
   for (const Links& direction : {forward, backward})

@@ -9,11 +9,12 @@
 
 namespace fovea {
 
-// Links turned round: (target, source), sorted.
+// Exchanges the two sides of all links: (target, source), sorted.
 Links reversed(const Links& links);
 
-// Och and Ney: A Systematic Comparison of Various Statistical Alignment Models, Computational
-// Linguistics 29 (2003), section 5. Counts of many pairs add up.
+// The counts for the alignment error rate (Och and Ney: A Systematic Comparison of Various
+// Statistical Alignment Models, Computational Linguistics 29 (2003), section 5). The counts of
+// several pairs are added.
 struct AlignmentCounts {
   int64_t links = 0;           // |A|
   int64_t sure = 0;            // |S|
@@ -21,28 +22,29 @@ struct AlignmentCounts {
   int64_t possible_found = 0;  // |A ∩ P|
 
   AlignmentCounts& operator+=(const AlignmentCounts& other);
-  double precision() const;  // |A ∩ P| / |A|, from 0 to 1; 1 where there is no link
-  double recall() const;     // |A ∩ S| / |S|; 1 where nothing had to be found
-  double error_rate() const;  // AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|); 0 where both are empty
+  double precision() const;  // |A ∩ P| / |A|, from 0 to 1; 1 without links
+  double recall() const;     // |A ∩ S| / |S|; 1 without sure links
+  double error_rate() const;  // AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|); 0 if both are empty
 };
 
-// REQUIRES: links are sorted without repeats.
+// REQUIRES: links are sorted without duplicates.
 AlignmentCounts count_links(const Links& links, const GoldLinks& gold);
 
-// How the links of two directions become one set.
+// How the links of two directions are merged.
 enum class Symmetrization {
-  intersection,         // what both say
-  union_,               // what one of them says
-  grow_diag,            // the intersection, and step by step its neighbours
-  grow_diag_final,      // then, of each direction, what joins two free words
-  grow_diag_final_and,  // as Moses has it: growing needs only one free word
+  intersection,         // links of both directions
+  union_,               // links of either direction
+  grow_diag,            // the intersection and, iteratively, neighbouring links
+  grow_diag_final,      // then also links of either direction that join two words without links
+  grow_diag_final_and,  // as in Moses: for growing, one word without a link suffices
 };
 
-// "grow-diag" and so on. ExitCode::usage for an unknown name, with the names there are.
+// "grow-diag" and so on. Throws ExitCode::usage for an unknown name; the message has the valid
+// names.
 Symmetrization symmetry_of(std::string_view name);
 
-// Both sets are (source, target), sorted without repeats; so is the result. See
-// Note [Growing alignments] for the definitions.
+// Merges two sets of links (source, target). The sets and the result are sorted without duplicates.
+// Note [Growing alignments] has the definitions.
 Links symmetrize(Symmetrization method, const Links& forward, const Links& backward);
 
 }  // namespace fovea

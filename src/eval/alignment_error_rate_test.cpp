@@ -39,11 +39,12 @@ TEST(Symmetrization, ByHand) {
   const std::string forward = "0-0 1-1 2-1 5-4", backward = "0-0 2-1 4-4";
   EXPECT_EQ(joined("intersection", forward, backward), links("0-0"));
   EXPECT_EQ(joined("union", forward, backward), links("0-0 1-1 1-2 2-1 4-4 5-4"));
-  // 1-1 joins two free words and touches 0-0; 1-2 and 2-1 would give one of its words a second link
+  // 1-1 joins two words without links and touches 0-0. 1-2 and 2-1 would give one of its words a
+  // second link.
   EXPECT_EQ(joined("grow-diag", forward, backward), links("0-0 1-1"));
-  // 5-4 (forward) comes before 4-4 (backward), which then finds word 4 taken
+  // 5-4 (forward) comes before 4-4 (backward), so word 4 already has a link.
   EXPECT_EQ(joined("grow-diag-final", forward, backward), links("0-0 1-1 5-4"));
-  // one free word is enough for growing: 1-2 and 2-1 touch 1-1
+  // For growing, one word without a link suffices: 1-2 and 2-1 touch 1-1.
   EXPECT_EQ(joined("grow-diag-final-and", forward, backward), links("0-0 1-1 1-2 2-1 5-4"));
   for (const char* method : {"intersection", "union", "grow-diag", "grow-diag-final"}) {
     EXPECT_EQ(joined(method, "", ""), Links{});
@@ -52,8 +53,8 @@ TEST(Symmetrization, ByHand) {
   EXPECT_THROW(symmetry_of("grow"), Error);
 }
 
-// Sentences of the English-French Hansards where the order of growing decides.
-TEST(Symmetrization, AsPublished) {
+// Sentences of the English-French Hansards for which the order of growing matters.
+TEST(Symmetrization, ReproducesPublishedLinks) {
   struct Case {
     const char *forward, *backward, *grown, *final;
   };
@@ -75,8 +76,8 @@ TEST(Symmetrization, AsPublished) {
   }
 }
 
-// All 224 pairs with the figures of their README. The corpus is not part of the repository;
-// FOVEA_DATA names the folder that holds hansards-en-fr/.
+// All 224 pairs with the figures of their README. The corpus is not part of the repository.
+// FOVEA_DATA names the folder that contains hansards-en-fr/.
 class HansardsGold : public testing::Test {
  protected:
   void SetUp() override {
@@ -101,7 +102,7 @@ class HansardsGold : public testing::Test {
   std::vector<Links> forward_, backward_;
 };
 
-TEST_F(HansardsGold, LinkForLinkAndToTwoDigits) {
+TEST_F(HansardsGold, HasThePublishedLinksAndFigures) {
   EXPECT_EQ(error_rate(forward_), "15.65");
   struct Case {
     const char *method, *file, *error_rate;

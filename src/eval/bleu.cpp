@@ -26,7 +26,8 @@ double value_of(const BleuOptions& options) {
 // log 0 is a large negative number, not −∞: one order without a match makes the score 0.
 double floored_log(double x) { return x == 0.0 ? -9999999999.0 : std::log(x); }
 
-// The reference length nearest to the hypothesis'; of two as near, the shorter.
+// The reference length nearest to the length of the hypothesis. If two are equally near, the
+// shorter one.
 size_t closest_length(size_t hypothesis, std::span<const std::vector<std::u32string_view>> texts) {
   auto distance = [=](size_t length) {
     return length > hypothesis ? length - hypothesis : hypothesis - length;
@@ -40,12 +41,12 @@ size_t closest_length(size_t hypothesis, std::span<const std::vector<std::u32str
   return best;
 }
 
-// Counts one segment at a time, keeping its memory for the next.
+// Counts n-grams one segment at a time. Reuses its memory for the next segment.
 class SegmentCounter {
  public:
   explicit SegmentCounter(const BleuOptions& options) : options_(options) {}
 
-  // texts: the hypothesis, then its references; row: [2 + 2 max_order], zero
+  // texts: the hypothesis, then its references; row: [2 + 2 max_order], initially zero
   void count(std::span<const std::vector<std::u32string_view>> texts, double* row) {
     row[0] = static_cast<double>(texts[0].size());
     row[1] = static_cast<double>(closest_length(texts[0].size(), texts));
@@ -58,7 +59,7 @@ class SegmentCounter {
   }
 
  private:
-  // Σ_g min(count in the hypothesis, largest count in any reference)
+  // Σ_g min(count in the hypothesis, maximum count in a reference)
   long matches(size_t texts) {
     allowed_.assign(ngrams_.distinct(), 0);
     for (size_t t = 1; t < texts; ++t) {

@@ -8,10 +8,10 @@
 
 namespace fovea {
 
-// What stands in for the precision of an order without a match (Chen and Cherry, WMT 2014).
+// The replacement of the precision of an order without a match (Chen and Cherry, WMT 2014).
 enum class BleuSmoothing { none, floor, add_k, exp };
 
-// "exp", "floor", "add-k", "none"; fails with Exit::usage on any other name.
+// "exp", "floor", "add-k", "none". Throws ExitCode::usage for any other name.
 BleuSmoothing bleu_smoothing(std::string_view name);
 
 struct BleuOptions {
@@ -19,11 +19,11 @@ struct BleuOptions {
   BleuSmoothing smooth = BleuSmoothing::exp;
   std::optional<double> smooth_value = std::nullopt;  // floor: 0.1, add_k: 1
   bool lowercase = false;
-  bool effective_order = false;  // leave out orders longer than the text: for single sentences
+  bool effective_order = false;  // omit orders longer than the text: for single sentences
   size_t max_order = 4;
 };
 
-// A score with all it is made of.
+// A BLEU score with its components.
 struct BleuScore {
   double score = 0;
   double brevity_penalty = 0;
@@ -31,9 +31,9 @@ struct BleuScore {
   double hypothesis_length = 0, reference_length = 0;
 };
 
-// Papineni, Roukos, Ward, Zhu: BLEU: a Method for Automatic Evaluation of Machine Translation,
-// ACL 2002. A row of statistics: hypothesis length, closest reference length, then for each
-// order the clipped matches, then for each order the n-grams of the hypothesis.
+// Papineni, Roukos, Ward, Zhu: BLEU: a Method for Automatic Evaluation of Machine Translation, ACL
+// 2002. A row of statistics has the length of the hypothesis, the length of the closest reference,
+// the clipped matches of each order, and the number of n-grams of the hypothesis of each order.
 class Bleu : public TranslationMetric {
  public:
   explicit Bleu(BleuOptions options = {}) : options_(options) {}

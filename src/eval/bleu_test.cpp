@@ -29,7 +29,7 @@ TEST(Bleu, MatchesAreClipped) {
   EXPECT_EQ(statistics.row(0)[6], 7.0);
 }
 
-TEST(Bleu, ReferenceLengthIsTheClosestThenTheShorter) {
+TEST(Bleu, ReferenceLengthIsTheClosestOrTheShorterOne) {
   Bleu metric;
   std::vector<Lines> references{{"a b c d e"}, {"a b c"}, {"a b c d e f g"}};
   EXPECT_EQ(metric.statistics({"a b c d"}, references).row(0)[1], 3.0);

@@ -13,7 +13,8 @@ bool is_mark(char32_t c) {
          (c >= '{' && c <= '~');
 }
 
-// A mark at the end of a word stands alone, or else one at its beginning; never both.
+// Splits off one punctuation mark of each word: the mark at its end, otherwise the mark at its
+// beginning.
 std::vector<std::u32string_view> words_and_marks(std::u32string_view line) {
   std::vector<std::u32string_view> result;
   for (std::u32string_view word : words_of(line)) {
@@ -29,7 +30,7 @@ std::vector<std::u32string_view> words_and_marks(std::u32string_view line) {
   return result;
 }
 
-// One segment: its hypothesis and references, counted order by order.
+// The n-gram counts of one segment: of its hypothesis and its references, for each order.
 class SegmentCounter {
  public:
   explicit SegmentCounter(const ChrfOptions& options)
@@ -58,7 +59,7 @@ class SegmentCounter {
       if (n > 0) ngrams_.advance();
       for (size_t r = 0; r < rows_.size(); ++r) {
         const NgramTable::Sequence& reference = ngrams_.of(r + 1);
-        if (reference.empty()) continue;  // an order that the reference lacks counts for nobody
+        if (reference.empty()) continue;  // an absent order counts on neither side
         count_ngrams(reference, ngrams_.distinct(), left_);
         long matches = 0;
         for (uint32_t g : ngrams_.of(0))
@@ -112,8 +113,8 @@ SegmentStatistics Chrf::statistics(const Lines& hypotheses,
   return result;
 }
 
-// Per order P = matches / hypothesis, R = matches / reference; F = (1 + β²) P R / (β² P + R) of
-// their means over the orders that both sides have.
+// For each order P = matches / hypothesis, R = matches / reference. F = (1 + β²) P R / (β² P + R)
+// of their means over the orders that both sides have.
 template <class Real>
 double Chrf::compute(std::span<const Real> sums) const {
   constexpr double kEpsilon = 1e-16;

@@ -7,10 +7,10 @@ namespace fovea {
 struct ChrfOptions {
   size_t char_order = 6;
   size_t word_order = 0;  // 2 is chrF++
-  int beta = 2;           // how much more recall counts than precision
+  int beta = 2;           // recall counts β times as much as precision
   bool lowercase = false;
   bool whitespace = false;     // keep white space in character n-grams
-  bool eps_smoothing = false;  // mean of F over all orders instead of F of the means
+  bool eps_smoothing = false;  // the mean of F over all orders instead of F of the means
 };
 
 inline constexpr ChrfOptions kChrfPlusPlus{.word_order = 2};

@@ -13,18 +13,18 @@ TEST(Chrf, PerfectEmptyAndUnrelated) {
   EXPECT_EQ(chrf({"abc"}, {"xyz"}), 0.0);
 }
 
-// One order: P = 2/2, R = 2/3, β = 2: F = 5·(2/3) / (4 + 2/3)
+// One order: P = 2/2, R = 2/3, β = 2: F = 5·(2/3) / (4 + 2/3).
 TEST(Chrf, RecallWeighsMoreThanPrecision) {
   EXPECT_NEAR(chrf({"ab"}, {"abc"}, {.char_order = 1}), 100 * (10. / 3) / (14. / 3), 1e-9);
   EXPECT_NEAR(chrf({"abc"}, {"ab"}, {.char_order = 1}), 100 * (10. / 3) / (8. / 3 + 1), 1e-9);
 }
 
-TEST(Chrf, WhiteSpaceCountsOnlyOnRequest) {
+TEST(Chrf, WhiteSpaceCountsOnlyIfRequested) {
   EXPECT_NEAR(chrf({"a b"}, {"ab"}), 100.0, 1e-9);
   EXPECT_LT(chrf({"a b"}, {"ab"}, {.whitespace = true}), 100.0);
 }
 
-// A mark at the end is split off, or else one at the beginning: "(hi)" is "(hi" and ")".
+// A mark at the end is split off, otherwise a mark at the beginning: "(hi)" gives "(hi" and ")".
 TEST(Chrf, WordsOfChrfPlusPlus) {
   Chrf metric({.char_order = 1, .word_order = 1});
   auto words = [&](const char* a, const char* b) {

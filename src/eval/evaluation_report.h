@@ -14,7 +14,7 @@
 
 namespace fovea {
 
-// What `fovea evaluate` computes, and how it prints it.
+// The options of an evaluation and of its report.
 struct EvaluationOptions {
   std::vector<std::string> metrics = {"bleu"};  // "bleu", "chrf", "chrf++", "ter"
   BleuOptions bleu = {};
@@ -30,14 +30,14 @@ struct EvaluationOptions {
   }
 };
 
-// The lines of a text and the name under which the report shows it.
+// The lines of a text and its name in the report.
 struct NamedText {
   std::string name;
   Lines lines;
 };
 
-// The report about the systems, ready to be printed. All texts have the same number of lines.
-// REQUIRES: at least one system, exactly one with `sentence_level` or `confidence`.
+// Returns the report about the systems. All texts have the same number of lines. REQUIRES: at least
+// one system, exactly one with `sentence_level` or `confidence`.
 std::string evaluation_report(const EvaluationOptions& options,
                               const std::vector<NamedText>& systems,
                               std::span<const Lines> references);

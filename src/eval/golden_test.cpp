@@ -1,5 +1,5 @@
-// What sacreBLEU 2.6.0 says of a corpus of 200 lines, two references and two systems, in
-// tests/golden/sacrebleu/expected.json.
+// Compares with the results of sacreBLEU 2.6.0 for a corpus of 200 lines, two references and two
+// systems, in tests/golden/sacrebleu/expected.json.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -42,7 +42,7 @@ std::vector<Lines> references(const std::string& names) {
   return {read_lines("ref.txt"), read_lines("ref2.txt")};
 }
 
-// The set-ups of the golden file, by name.
+// The metric configurations of the golden file, by name.
 MetricPointer metric(const std::string& name) {
   using Tokenizer = BleuTokenizer;
   using Smoothing = BleuSmoothing;
@@ -72,7 +72,7 @@ MetricPointer metric(const std::string& name) {
   return std::make_unique<Ter>(kTer.at(name));
 }
 
-// Our signature, but for the version, must read as sacreBLEU's.
+// Replaces the version, because our signature must otherwise equal sacreBLEU's.
 std::string with_our_version(std::string text) {
   size_t at = text.find("version:2.6.0");
   EXPECT_NE(at, std::string::npos) << text;

@@ -10,8 +10,9 @@ namespace fovea {
 
 using Lines = std::vector<std::string>;
 
-// What a metric needs to know of each segment, one row per segment. The score of any collection
-// of segments depends only on the sum of their rows, so resampling never looks at text again.
+// The statistics of each segment that a metric needs, one row per segment. The score of any
+// selection of segments depends only on the sum of their rows, so resampling does not read the text
+// again.
 struct SegmentStatistics {
   size_t width = 0;
   std::vector<double> values;  // [segments, width]
@@ -23,33 +24,33 @@ struct SegmentStatistics {
   std::vector<double> sum() const;
 };
 
-// "nrefs:1|case:mixed|…": what must be told with a score so that another can reproduce it.
+// "nrefs:1|case:mixed|…": the conditions that are needed to reproduce a score.
 using Signature = std::vector<std::pair<std::string, std::string>>;
 
-// A corpus-level measure of translations against references, as sacreBLEU 2.6.0 defines it.
+// A corpus-level metric for translations against references, as sacreBLEU 2.6.0 defines it.
 class TranslationMetric {
  public:
   virtual ~TranslationMetric() = default;
 
   virtual std::string name() const = 0;
 
-  // The metric's own part of the signature.
+  // The part of the signature that this metric defines.
   virtual Signature settings() const = 0;
 
-  // REQUIRES: as many lines in each of `references` as in `hypotheses`, at least one reference.
+  // REQUIRES: at least one reference; each has as many lines as `hypotheses`.
   virtual SegmentStatistics statistics(const Lines& hypotheses,
                                        std::span<const Lines> references) const = 0;
 
-  // From summed rows. The second form is for resampled sums: they are held in single precision,
-  // because that is how the published confidence intervals are computed.
+  // The score for summed rows. The second form is for resampled sums. They have single precision,
+  // because the published confidence intervals are computed so.
   virtual double score(std::span<const double> sums) const = 0;
   virtual double score(std::span<const float> sums) const = 0;
 
-  // What stands behind the score in the text form, such as BLEU's precisions; may be empty.
+  // The text after the score in the report, such as BLEU's precisions; may be empty.
   virtual std::string details(std::span<const double> sums) const;
 };
 
-// Fails with Exit::data unless every reference has one line per hypothesis.
+// Throws ExitCode::data unless each reference has one line per hypothesis.
 void check_parallel(const Lines& hypotheses, std::span<const Lines> references);
 
 double corpus_score(const TranslationMetric& metric, const Lines& hypotheses,

@@ -30,7 +30,7 @@ bool is_not_digit(char32_t c) { return !is_digit(c); }
 bool is_point_or_comma(char32_t c) { return c == '.' || c == ','; }
 bool is_hyphen(char32_t c) { return c == '-'; }
 
-// ASCII punctuation and the blank, but for ' , - .
+// ASCII punctuation and the blank, except ' , - .
 bool is_western_mark(char32_t c) {
   static constexpr std::array<Range, 6> kMarks{
       {{0x20, 0x26}, {0x28, 0x2b}, {0x2f, 0x2f}, {0x3a, 0x40}, {0x5b, 0x60}, {0x7b, 0x7e}}};
@@ -42,9 +42,9 @@ bool is_punctuation(char32_t c) { return (category(c) & U_GC_P_MASK) != 0; }
 bool is_symbol(char32_t c) { return (category(c) & U_GC_S_MASK) != 0; }
 bool is_not_number(char32_t c) { return (category(c) & U_GC_N_MASK) == 0; }
 
-// The characters that sacreBLEU's tokenizer "zh" sets apart. Its table means to hold the
-// ideographs from U+20000 and from U+2F800, but spells them so that U+2001..U+2A6D stand in
-// their place: curly quotes, dashes and arrows count as Chinese, and scores depend on it.
+// The characters that sacreBLEU's tokenizer "zh" separates. Its table should contain the ideographs
+// from U+20000 and from U+2F800. But its notation is wrong and gives U+2001..U+2A6D instead: curly
+// quotes, dashes and arrows count as Chinese, and scores depend on it.
 bool is_chinese(char32_t c) {
   static constexpr std::array<Range, 17> kRanges{{{0x2001, 0x2a6d},
                                                   {0x2e80, 0x2eff},
@@ -104,7 +104,8 @@ Characters set_apart(const Characters& text, Pick pick) {
   return result;
 }
 
-// Non-overlapping pairs (x)(y), from the left, each written as `blanks` says.
+// The positions of the blanks that set_pairs_apart() adds to pairs (x)(y). Pairs do not overlap,
+// and the leftmost has priority.
 enum class Blanks { around_first, around_second };
 
 template <class First, class Second>
@@ -139,7 +140,7 @@ void unescape(Characters& text) {
   replace_all(text, U"&gt;", U">");
 }
 
-// 1,000.5 stays whole, "end." and "a,b" do not, 5-year becomes 5 - year.
+// 1,000.5 is not split. "end." and "a,b" are split, and 5-year becomes 5 - year.
 Characters set_numbers_apart(Characters text) {
   text = set_pairs_apart(text, is_not_digit, is_point_or_comma, Blanks::around_second);
   text = set_pairs_apart(text, is_point_or_comma, is_not_digit, Blanks::around_first);
@@ -211,7 +212,7 @@ BleuTokenizer tokenizer_of_text(std::span<const std::string> references) {
       han += uscript_hasScript(static_cast<UChar32>(c), USCRIPT_HAN);
     }
   if (2 * unspaced <= letters) return BleuTokenizer::mteval13;
-  // Chinese text has hardly a letter that is not Han; at least every fourth of Japanese is Kana.
+  // In Chinese text almost all letters are Han; in Japanese text at least one in four is Kana.
   return 10 * han > 9 * unspaced ? BleuTokenizer::zh : BleuTokenizer::chars;
 }
 

@@ -29,15 +29,15 @@ TEST(Characters, IllFormedBytesBecomeReplacementCharacters) {
   EXPECT_EQ(utf8_of(U"a\u4f60\U0001f600"), "a你😀");
 }
 
-TEST(Characters, LowerCaseIsUnicodes) {
+TEST(Characters, LowerCaseFollowsUnicode) {
   EXPECT_EQ(lower_case(U"ΣΊΣΥΦΟΣ ΑΣ."), U"σίσυφος ας.");
   EXPECT_EQ(lower_case(U"İSTANBUL"), U"i\u0307stanbul");
-  EXPECT_EQ(lower_case(Characters(100, U'İ')).size(), 200u);  // grows beyond the first buffer
+  EXPECT_EQ(lower_case(Characters(100, U'İ')).size(), 200u);  // longer than the first buffer
   EXPECT_EQ(lower_case(U""), U"");
   EXPECT_EQ(lower_case(U"𐐀"), U"𐐨");
 }
 
-TEST(Characters, BlanksArePythons) {
+TEST(Characters, BlanksAreThoseOfPython) {
   EXPECT_EQ(words_of(U"a\u0085b\u00a0c\u2028d\u3000e\u001cf\u200bg").size(), 6u);
   EXPECT_EQ(without_trailing_blanks(U"a \u2003\r\n"), U"a");
   EXPECT_TRUE(words_of(U" \t ").empty());
@@ -57,7 +57,7 @@ TEST(Tokenize, International) {
   EXPECT_EQ(tokens("intl", "«oui» 3.5€, E-Mail 2020."), "« oui » 3.5 € , E - Mail 2020.");
 }
 
-TEST(Tokenize, ChineseWithItsKnownQuirk) {
+TEST(Tokenize, ChineseWithTheKnownErrorOfTheTable) {
   EXPECT_EQ(tokens("zh", "你好，x.y"), "你 好 ， x . y");
   EXPECT_EQ(tokens("zh", "“curly”…—"), "“ curly ” … —");
   EXPECT_EQ(tokens("zh", "𠀀x"), "𠀀x");
@@ -71,7 +71,7 @@ TEST(Tokenize, CharactersAndNone) {
   EXPECT_EQ(tokens("none", "a,b  c."), "a,b c.");
 }
 
-TEST(Tokenize, TheLanguageOrTheTextDecides) {
+TEST(Tokenize, LanguageOrTextSelectsTheTokenizer) {
   EXPECT_EQ(tokenizer_of_language("zh"), BleuTokenizer::zh);
   EXPECT_EQ(tokenizer_of_language("zh-TW"), BleuTokenizer::zh);
   for (const char* code : {"ja", "ko", "th", "lo", "km", "my"})

@@ -55,7 +55,7 @@ void NgramTable::advance() {
     Sequence& grams = numbers_[t];
     const Sequence& symbols = symbols_[t];
     if (grams.empty()) continue;
-    size_t n = symbols.size() - grams.size() + 1;  // the order that grams have now
+    size_t n = symbols.size() - grams.size() + 1;  // the current order of grams
     for (size_t i = 0; i + n < symbols.size(); ++i)
       grams[i] = number(uint64_t{grams[i]} << 32 | symbols[i + n]);
     grams.pop_back();

@@ -8,22 +8,22 @@
 
 namespace fovea {
 
-// Numbers the n-grams of the sequences of one segment (a hypothesis and its references) so that
-// equal n-grams have equal numbers. Order n is built from order n−1 by exact pairs, never from
-// hashes of contents, so no two different n-grams are ever taken for one.
+// Assigns numbers to the n-grams of one segment (a hypothesis and its references). Equal n-grams
+// have equal numbers. Order n is built from order n − 1 by exact pairs, not by hashes of the
+// content, so different n-grams never have the same number.
 class NgramTable {
  public:
   using Sequence = std::vector<uint32_t>;
 
-  // Starts at order 1. Reuses the memory of the segment before.
+  // Starts with order 1. Reuses the memory of the previous segment.
   void start(std::vector<Sequence> sequences);
   void start(std::span<const std::vector<std::u32string_view>> texts);
-  void start(std::span<const std::u32string> texts);  // every character a symbol
+  void start(std::span<const std::u32string> texts);  // each character is a symbol
 
-  // Goes from order n to n+1.
+  // Continues with the next order.
   void advance();
 
-  // The number of the n-gram that begins at each position of a sequence; numbers are < distinct().
+  // The number of the n-gram at each position of a sequence. All numbers are below distinct().
   const Sequence& of(size_t sequence) const { return numbers_[sequence]; }
   uint32_t distinct() const { return distinct_; }
 
@@ -42,7 +42,7 @@ class NgramTable {
   uint32_t round_ = 0, distinct_ = 0;
 };
 
-// How often each number occurs in a sequence.
+// Counts the occurrences of each number in a sequence.
 void count_ngrams(const NgramTable::Sequence& sequence, uint32_t distinct,
                   std::vector<int>& counts);
 

@@ -28,7 +28,7 @@ TEST(NgramTable, EqualNgramsHaveEqualNumbersInAnyOrder) {
           EXPECT_LT(ngrams.of(t)[i], ngrams.distinct());
         }
       }
-      EXPECT_EQ(numbers.size(), ngrams.distinct());  // and different ones have different numbers
+      EXPECT_EQ(numbers.size(), ngrams.distinct());  // and different n-grams have different numbers
     }
   }
 }

@@ -4,8 +4,9 @@
 
 namespace fovea {
 
-// O'Neill's PCG XSL RR 128/64, in the state that NumPy's default_rng(12345) begins with. Confidence
-// intervals and p-values are published with this generator and seed, so ours must draw the same.
+// O'Neill's PCG XSL RR 128/64, with the initial state of NumPy's default_rng(12345). Published
+// confidence intervals and p-values use this generator and seed, so ours must draw the same
+// numbers.
 class Pcg64 {
  public:
   static constexpr int kSeed = 12345;
@@ -18,7 +19,7 @@ class Pcg64 {
     return mixed >> turn | mixed << ((64 - turn) & 63);
   }
 
-  // The low half of a 64-bit number first, the high half next time.
+  // Returns the low half of a 64-bit number, and the high half in the next call.
   uint32_t next32() {
     if (has_half_) {
       has_half_ = false;
@@ -30,7 +31,7 @@ class Pcg64 {
     return static_cast<uint32_t>(both);
   }
 
-  // Uniform in [0, n), without bias (Lemire 2019). REQUIRES: n > 0
+  // Uniform in [0, n), without bias (Lemire 2019). REQUIRES: n > 0.
   uint32_t below(uint32_t n) {
     uint64_t product = uint64_t{next32()} * n;
     if (static_cast<uint32_t>(product) < n) {
@@ -50,7 +51,7 @@ class Pcg64 {
   bool has_half_ = false;
 };
 
-// A stream of fair coins: 32 from each draw, least significant first.
+// A stream of fair random bits: 32 from each draw, the least significant first.
 class CoinStream {
  public:
   bool toss() {

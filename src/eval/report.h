@@ -10,20 +10,20 @@
 
 namespace fovea {
 
-// What else belongs into a signature besides the metric's settings.
+// The items of a signature besides the settings of the metric.
 struct SignatureContext {
   size_t references = 1;
-  std::optional<size_t> bootstrap, randomization;  // how many samples or trials
+  std::optional<size_t> bootstrap, randomization;  // the number of samples or trials
 };
 
-// sacreBLEU's items in sacreBLEU's order; the version is ours, followed by the version of
-// sacreBLEU whose definitions the score follows.
+// Returns the signature with sacreBLEU's items in sacreBLEU's order. The version is ours, followed
+// by the version of sacreBLEU that defines the score.
 Signature signature(const TranslationMetric& metric, const SignatureContext& context);
 
 enum class SignatureStyle { full, abbreviated };
 std::string to_string(const Signature& signature, SignatureStyle names = SignatureStyle::full);
 
-// One metric of one system, ready to be printed.
+// The result of one metric for one system.
 struct ScoreReport {
   std::string name;
   Signature signature;
@@ -31,14 +31,14 @@ struct ScoreReport {
   std::string details;
 };
 
-// "55.9", with an interval "55.9 (μ = 55.9 ± 3.7)"
+// "55.9", or with an interval "55.9 (μ = 55.9 ± 3.7)".
 std::string score_text(const ScoreReport& report, int width);
 
-// "BLEU|nrefs:1|… = 55.9 84.0/67.3/55.3/45.9 (BP = …)"
+// "BLEU|nrefs:1|… = 55.9 84.0/67.3/55.3/45.9 (BP = …)".
 std::string score_line(const ScoreReport& report, int width,
                        SignatureStyle names = SignatureStyle::full);
 
-// The object that sacreBLEU prints, its keys in the same order.
+// The JSON object that sacreBLEU prints, with the same order of keys.
 std::string score_json(const ScoreReport& report, int width);
 
 }  // namespace fovea

@@ -12,9 +12,10 @@ namespace fovea {
 namespace {
 
 // Note [Order of additions]
-// P-values count how many resampled differences exceed the observed one, so a difference in the
-// last bit can change them. Sums are therefore taken in NumPy's order: resampled rows one after
-// another in single precision; means in pairs of halves, eight running sums in each block.
+// A p-value depends on the number of resampled differences that exceed the observed one, so a
+// difference in the last bit can change it. Therefore sums have NumPy's order. Resampled rows are
+// added one after another in single precision. Means are computed by pairwise summation, with eight
+// running sums in each block.
 double pairwise_sum(std::span<const double> x) {
   constexpr size_t kBlock = 128;
   if (x.size() < 8) {
@@ -45,9 +46,9 @@ double observed(const TranslationMetric& metric, const SegmentStatistics& statis
   return metric.score(std::span<const double>(statistics.sum()));
 }
 
-// One is added on both sides so that a p-value is never 0. Equal scores differ by chance as much as
-// not at all: 1. sacreBLEU, which counts only what is larger, would find two copies of one system
-// significantly different.
+// Numerator and denominator are increased by one, so that a p-value is never 0. Equal scores have p
+// = 1. sacreBLEU counts only larger differences, so it would report a significant difference
+// between two copies of one system.
 double p_value(std::span<const double> differences, double observed_difference) {
   if (observed_difference == 0) return 1;
   auto larger = std::count_if(differences.begin(), differences.end(),
@@ -60,11 +61,12 @@ double paired_bootstrap(const std::vector<double>& baseline, const std::vector<d
   std::vector<double> differences(system.size());
   for (size_t i = 0; i < system.size(); ++i) differences[i] = std::abs(system[i] - baseline[i]);
   double mean = mean_of(differences);
-  for (double& d : differences) d -= mean;  // as if the systems did not differ
+  for (double& d : differences) d -= mean;  // the null hypothesis: the systems do not differ
   return p_value(differences, observed_difference);
 }
 
-// Swaps the two systems' segments at random; were they alike, this would change little.
+// Swaps the segments of the two systems at random. If the systems are alike, this changes the
+// difference only a little.
 double paired_randomization(const TranslationMetric& metric, const SegmentStatistics& a,
                             const SegmentStatistics& b, size_t trials, double observed_difference) {
   std::vector<double> a_minus_b(a.values.size());

@@ -10,7 +10,7 @@ namespace fovea {
 namespace {
 
 // numpy.random.default_rng(12345).bit_generator.random_raw(), and choice(10), integers(2)
-TEST(Pcg64, DrawsWhatNumpyDraws) {
+TEST(Pcg64, DrawsTheNumbersOfNumpy) {
   Pcg64 raw;
   EXPECT_EQ(raw.next64(), 0x3a32b18db2ffc19du);
   EXPECT_EQ(raw.next64(), 0x51171315c9e4c4deu);
@@ -42,7 +42,7 @@ TEST(Significance, ASystemDoesNotDifferFromItself) {
   }
 }
 
-// The same segments in another order: the scores are equal, the segments are not.
+// The same segments in another order: the scores are equal, but the segments differ.
 TEST(Significance, EqualScoresOfUnequalSystems) {
   Bleu metric;
   Lines text{"the cat sat on the mat today", "a dog ran over the green hill"};
@@ -57,7 +57,7 @@ TEST(Significance, EqualScoresOfUnequalSystems) {
   }
 }
 
-TEST(Significance, NothingToResample) {
+TEST(Significance, NoSegmentsToResample) {
   EXPECT_THROW(bootstrap_scores(Bleu(), Bleu().statistics({}, std::vector<Lines>{{}}), 10), Error);
 }
 

@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-// edits / length; without any reference word all is wrong, unless there is nothing at all.
+// 100 edits / length. Without reference words the rate is 100, or 0 if there are no edits.
 template <class Real>
 double rate(std::span<const Real> sums) {
   Real edits = sums[0], length = sums[1];
@@ -50,8 +50,9 @@ SegmentStatistics Ter::statistics(const Lines& hypotheses,
     size_t length = 0;
     std::vector<uint32_t> hypothesis = numbered(tokenized(characters_of(hypotheses[s])));
     for (const Lines& lines : references) {
-      // sacreBLEU tokenises references twice. With `normalized` it shows: "it's<tab>" loses its
-      // 's only in the second round, when a blank follows. Scores must agree, so we do the same.
+      // sacreBLEU tokenizes references twice. With `normalized` this has an effect: "it's<tab>"
+      // loses its 's only in the second pass, when a blank follows. Our scores must agree, so we do
+      // the same.
       std::vector<uint32_t> reference = numbered(tokenized(tokenized(characters_of(lines[s]))));
       edits = std::min(edits, count_edits(hypothesis, reference));
       length += reference.size();

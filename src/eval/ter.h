@@ -5,8 +5,8 @@
 
 namespace fovea {
 
-// Translation edit rate as tercom counts it: lower is better, above 100 is possible.
-// A row of statistics: the fewest edits over the references, the mean reference length.
+// Translation edit rate as tercom computes it: lower is better, and more than 100 is possible. A
+// row of statistics has the fewest edits over the references, and the mean reference length.
 class Ter : public TranslationMetric {
  public:
   explicit Ter(TercomOptions options = {}) : options_(options) {}

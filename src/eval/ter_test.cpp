@@ -40,7 +40,7 @@ TEST(Ter, EmptySides) {
   EXPECT_EQ(ter({""}, {"a b"}), 100.0);
 }
 
-TEST(Ter, FewestEditsOverMeanLength) {
+TEST(Ter, DividesTheFewestEditsByTheMeanLength) {
   std::vector<Lines> references{{"a b c"}, {"a x"}};
   auto statistics = Ter().statistics({"a b"}, references);
   EXPECT_EQ(statistics.row(0)[0], 1.0);
@@ -52,7 +52,7 @@ TEST(Ter, ReferencesAreTokenizedTwice) {
   EXPECT_EQ(statistics.row(0)[1], 3.0);
 }
 
-// Lengths far apart widen the beam; very long lines must not need a table of their square.
+// Very different lengths widen the beam. Very long lines must not need a quadratic table.
 TEST(Tercom, ExtremeLengths) {
   std::mt19937 random(3);
   auto sequence = [&](size_t n) {

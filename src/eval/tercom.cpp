@@ -18,29 +18,29 @@ constexpr int kBeam = 25;
 constexpr int kMostCandidates = 1000;
 constexpr int kInfinity = 1 << 29;
 
-// Levenshtein distance from hypotheses of one length to one reference, inside a beam around the
-// diagonal. The whole band of the latest hypothesis is kept: it yields the alignment, and a
-// candidate that differs from it only in the middle need not be computed from the beginning.
+// Levenshtein distances between hypotheses of one length and one reference, inside a beam around
+// the diagonal. The table keeps the whole band of the current hypothesis. It yields the alignment.
+// A candidate that differs only in the middle need not be computed from the beginning.
 class EditTable {
  public:
   EditTable(std::span<const uint32_t> reference, int hypothesis_length)
       : reference_(reference), H_(hypothesis_length), R_(static_cast<int>(reference.size())) {
     ratio_ = H_ > 0 ? static_cast<double>(R_) / H_ : 1.0;
     beam_ = kBeam < ratio_ / 2 ? static_cast<int>(std::ceil(ratio_ / 2 + kBeam)) : kBeam;
-    width_ = 3 * beam_ + 2;  // of row 0, whatever row 1 looks at; of the others, their beam
+    width_ = 3 * beam_ + 2;  // row 0 needs all columns that row 1 reads; other rows need their beam
     table_.resize(at(H_ + 1) * at(width_));
     std::iota(row(0), row(1), 0);
     for (auto& candidate : rows_) candidate.resize(at(width_));
   }
 
-  // Fills the table; returns the distance.
+  // Fills the table and returns the distance.
   int compute(const Words& hypothesis) {
     for (int i = 1; i <= H_; ++i) fill(i, hypothesis[at(i - 1)], row(i - 1), row(i));
     return H_ == 0 ? R_ : cost(H_, R_, row(H_));
   }
 
-  // The distance of a candidate that equals the hypothesis of the table but for positions
-  // [first, last); leaves the table as it is. REQUIRES: first < H
+  // Returns the distance of a candidate that differs from the hypothesis of the table only at
+  // positions [first, last). Does not change the table. REQUIRES: first < H.
   int distance(const Words& candidate, int first, int last) {
     const int* above = row(first);
     for (int i = first + 1; i <= H_; ++i) {
@@ -52,8 +52,8 @@ class EditTable {
     return cost(H_, R_, above);
   }
 
-  // Where the table's best path leads; of equal costs substitution goes before deletion before
-  // insertion.
+  // The best path of the table. Of equal costs, substitution is preferred to deletion, and deletion
+  // to insertion.
   struct Alignment {
     std::vector<int> hypothesis_of;  // per reference word: the last hypothesis word used, or −1
     std::vector<int> hypothesis_errors, reference_errors;  // [i] = errors among the first i words
@@ -93,7 +93,7 @@ class EditTable {
   int first_column(int i) const { return std::max(0, diagonal(i) - beam_); }
   int diagonal(int i) const { return i == 0 ? 0 : static_cast<int>(std::floor(i * ratio_)); }
 
-  // d_ij from row i, which begins at first_column(i); outside of it nothing is reachable.
+  // d_ij of row i, which begins at first_column(i). Outside the band the cost is infinite.
   int cost(int i, int j, const int* row) const {
     int column = j - first_column(i);
     return column >= 0 && column < width_ ? row[column] : kInfinity;
@@ -125,7 +125,7 @@ class EditTable {
 struct Shift {
   int start, length, target;
 
-  // First and one past the last position that change in a hypothesis of this size.
+  // The range of positions that change in a hypothesis of this size: [first, last).
   int first() const { return std::min(start, target); }
   int last(int size) const {
     if (target < start) return start + length;
@@ -133,7 +133,8 @@ struct Shift {
   }
 };
 
-// Moves the run before `target`; a target inside the run means as many words further.
+// Moves the run before `target`. If the target is inside the run, it moves right by target − start
+// words.
 void move_run(const Shift& shift, Words& words) {
   auto at = [&](int i) { return words.begin() + i; };
   int end = shift.start + shift.length;
@@ -160,10 +161,10 @@ class ShiftSearch {
   }
 
  private:
-  // More gained, then longer, then earlier, then to an earlier place.
+  // Prefers a larger gain, then a longer run, then an earlier start, then an earlier target.
   using Rank = std::tuple<int, int, int, int>;
 
-  // None when no shift gains anything, or when too many have been tried.
+  // Returns nothing if no shift reduces the edits, or if too many have been tried.
   std::optional<Shift> best_shift() {
     before_ = table_.compute(words_);
     alignment_ = table_.align(words_);
@@ -183,7 +184,7 @@ class ShiftSearch {
     return Shift{-start, length, -target};
   }
 
-  // A run is worth moving if it is wrong where it stands and missing where it belongs.
+  // Tries to move a run that is wrong at its position and missing at its target.
   void try_run(int h, int r, int length) {
     const auto& a = alignment_;
     if (a.hypothesis_errors[at(h + length)] == a.hypothesis_errors[at(h)]) return;

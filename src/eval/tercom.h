@@ -6,10 +6,10 @@
 
 namespace fovea {
 
-// The edits, shifts included, that turn the hypothesis into the reference, words given as
-// numbers. Shifts are searched greedily under tercom's limits (Snover, Dorr, Schwartz, Micciulla,
-// Makhoul: A Study of Translation Edit Rate with Targeted Human Annotation, AMTA 2006).
-// An empty reference costs one edit per word.
+// Counts the edits, including shifts, that turn the hypothesis into the reference. Words are
+// numbers. The search for shifts is greedy and has tercom's limits (Snover, Dorr, Schwartz,
+// Micciulla, Makhoul: A Study of Translation Edit Rate with Targeted Human Annotation, AMTA 2006).
+// For an empty reference each word is one edit.
 int count_edits(std::span<const uint32_t> hypothesis, std::span<const uint32_t> reference);
 
 }  // namespace fovea

@@ -1,5 +1,6 @@
-// Six systems of WMT 2017 English-German: the scores that sacreBLEU printed for them. The corpus
-// is not part of the repository; FOVEA_DATA names the folder that holds wmt17-metrics/.
+// Six systems of WMT 2017 English-German: compares with the scores that sacreBLEU printed for them.
+// The corpus is not part of the repository. FOVEA_DATA names the folder that contains
+// wmt17-metrics/.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

@@ -119,7 +119,7 @@ class MarkMaker {
     if (kind.starts_with("hard"))
       return kind +
              ": each piece reads the one it chose; shades show the distribution behind the choice. "
-             "A word of several pieces is their mean; --pieces shows each choice.";
+             "A word of several pieces is their mean; A picture of pieces shows each choice.";
     if (kind == "forward")
       return "forward: words before the frontier have no weight, and what earlier steps took is "
              "missing. The frontier is attention.slack words (default 1) behind the last focus.";

@@ -1,6 +1,6 @@
 #include "explain/row_explanation.h"
 
-#include "models/intervention.h"
+#include "decode/model_capabilities.h"
 #include "text/batch.h"
 
 namespace fovea {
@@ -42,7 +42,8 @@ RowExplanation explain_row(const ModelBundle& package, std::span<const int32_t> 
   PackedSentences from, to;
   from.add(source, PackedSentences::Mark::none);
   to.add(read, PackedSentences::Mark::none);
-  found.steps = package.model->explain({from.ids, from.offsets}, {to.ids, to.offsets}, row);
+  found.steps =
+      explainable(*package.model).explain({from.ids, from.offsets}, {to.ids, to.offsets}, row);
   return found;
 }
 

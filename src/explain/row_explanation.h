@@ -8,25 +8,25 @@
 
 namespace fovea {
 
-// How one row of one attention matrix of a pair comes about.
+// The computation of one row of an attention matrix.
 struct RowExplanation {
   AttentionRow row;
   std::string mechanism = {};            // "global attention, score dot"; empty: multi-head
-  std::vector<std::string> asking = {};  // all pieces of the side that asks; row.row is one of them
-  std::vector<std::string> pieces = {};  // that it looks at
+  std::vector<std::string> asking = {};  // all pieces of the querying side; row.row is one of them
+  std::vector<std::string> pieces = {};  // the pieces that it attends to
   ComputationSteps steps = {};
 };
 
-// What a model of this configuration calls its attention; empty: multi-head. ExitCode::usage where
-// it was trained without.
+// The name of the model's attention mechanism; empty for multi-head attention. Throws
+// ExitCode::usage if the model has no attention.
 std::string mechanism_of(const ModelConfig& config);
 
-// Both sides as ids with </s>. ExitCode::usage where the model has no such attention, layer, head
-// or row.
+// Both sides are ids with </s>. Throws ExitCode::usage if the model has no such attention, layer,
+// head or row.
 RowExplanation explain_row(const ModelBundle& package, std::span<const int32_t> source,
                            std::span<const int32_t> target, const AttentionRow& row);
 
-// What the decoder has read when it writes each word: <s>, and all words but the last.
+// The input word of the decoder for each word that it writes: <s>, and all words except the last.
 std::vector<int32_t> read_before(std::span<const int32_t> target);
 
 }  // namespace fovea

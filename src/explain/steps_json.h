@@ -6,8 +6,8 @@
 
 namespace fovea {
 
-// A computation for programs: a list of {"step", "name", "formula", "of", "weights", "factors",
-// "values"}, as docs/formats.md describes it.
+// The computation as JSON: a list of {"step", "name", "formula", "of", "weights", "factors",
+// "values"}. docs/formats.md describes it.
 nlohmann::ordered_json steps_json(const ComputationSteps& steps);
 
 }  // namespace fovea

@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-constexpr size_t kInColumn = 3;  // numbers of a vector that stand in a column
+constexpr size_t kInColumn = 3;  // maximum of numbers of a vector in a column
 constexpr int kNumber = 7;       // terminal columns of a number, with the blank before it
 constexpr int kGap = 2;          // between columns
 constexpr int kBar = 8;
@@ -29,7 +29,7 @@ std::string padded(const std::string& text, int width) {
   return text + spaces(width - columns(text));
 }
 
-// The first `most` numbers, and … where there are more.
+// The first `most` numbers, followed by … if there are more.
 std::string vector_text(const std::vector<double>& row, size_t most, const std::string& more) {
   std::string text;
   for (size_t i = 0; i < std::min(most, row.size()); ++i) text += number(row[i]);
@@ -86,11 +86,11 @@ class StepsText {
     return std::max(width, columns(step.name) + 1) + kGap;
   }
 
-  // The columns from `first` on that stand side by side; at least one. Those of one step stay
-  // together where they can.
+  // The end of the columns from `first` on that fit side by side, at least one. Keeps the columns
+  // of one step together if possible.
   size_t table_end(size_t first) const {
     int width = margin_;
-    size_t step = first;  // where the last step begins
+    size_t step = first;  // the first column of the last step
     for (size_t end = first; end < all_.size() && all_[end].of == ComputationStep::Of::words;
          ++end) {
       if (!all_[end].formula.empty()) step = end;
@@ -104,7 +104,8 @@ class StepsText {
   std::string table(size_t first, size_t end) const {
     std::string head = spaces(margin_);
     for (size_t k = first; k < end; ++k) {
-      const bool one = all_[k].rows.front().size() == 1;  // its name ends where the number ends
+      const bool one = all_[k].rows.front().size() == 1;  // the name and the number are
+                                                          // right-aligned
       const std::string lead = spaces(one ? std::max(1, kNumber - columns(all_[k].name)) : kGap);
       head += padded(lead + all_[k].name, width_of(all_[k]));
     }

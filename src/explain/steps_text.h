@@ -8,9 +8,9 @@
 
 namespace fovea {
 
-// A computation as lines of text: the formula of each step with its number, the vector of a query
-// below it, and what each word has in columns beside the word, as many as fit into the width. Of
-// long vectors the first numbers are shown, then …; shares are drawn as bars as well.
+// The computation as lines of text. Each step has its number and formula. A vector of the query is
+// below the formula. Values of words are in columns beside the words, as many as fit into the
+// width. Long vectors are truncated with …, and weights also have bars.
 std::string terminal_steps(const ComputationSteps& steps, const std::vector<std::string>& words,
                            const TerminalOptions& options);
 

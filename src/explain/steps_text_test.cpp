@@ -48,7 +48,7 @@ TEST(TerminalSteps, NumberFormulasAndCutVectors) {
                            "0.500 ████\n", "0.250 ██\n", "Σ_j α_j v_j   0.750"})
     EXPECT_NE(text.find(part), std::string::npos) << part << " is not in\n" << text;
   EXPECT_EQ(text.find("6  "), std::string::npos);
-  // A short vector is whole.
+  // A short vector is printed completely.
   EXPECT_EQ(terminal_steps(example(3), kWords, {.width = 80}).find("…"), std::string::npos);
 }
 
@@ -63,7 +63,7 @@ TEST(TerminalSteps, ColumnsOfOneStepStayTogether) {
     }
 }
 
-TEST(TerminalSteps, StandUnderTheirNames) {
+TEST(TerminalSteps, AreAlignedWithTheirNames) {
   const auto lines = lines_of(terminal_steps(example(64), kWords, {.width = 80}));
   const auto head = std::ranges::find_if(lines, [](const std::string& line) {
     return line.find("k_j") != line.npos && line.starts_with(" ");
@@ -74,7 +74,7 @@ TEST(TerminalSteps, StandUnderTheirNames) {
   EXPECT_EQ(columns(before), columns(first.substr(0, first.find("12.50") + 5)));
 }
 
-TEST(TerminalSteps, PlainCharactersWhereAsked) {
+TEST(TerminalSteps, HavePlainCharactersIfRequested) {
   const std::string text = terminal_steps(example(64), {"a", "b", "c", "d"},
                                           {.shades = TerminalShades::ascii, .width = 80});
   EXPECT_NE(text.find("0.500 ####\n"), std::string::npos) << text;

@@ -18,7 +18,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The word without ASCII punctuation around it, or itself where nothing else is left.
+// The word without ASCII punctuation around it. If nothing else remains, the word itself.
 std::string_view bare(std::string_view word) {
   const auto mark = [](char c) { return std::ispunct(static_cast<unsigned char>(c)) != 0; };
   std::string_view inner = word;
@@ -27,7 +27,7 @@ std::string_view bare(std::string_view word) {
   return inner.empty() ? word : inner;
 }
 
-// n of a text "n"; 0: it is no number.
+// n of a text "n"; 0 if the text is not a number.
 size_t number_in(const std::string& text) {
   const bool digits = std::ranges::all_of(
       text, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
@@ -50,7 +50,7 @@ std::string FoundWord::note(const std::string& word) const {
 
 namespace {
 
-// The pieces of a sentence and the words that they are parts of.
+// The pieces of a sentence and the words that consist of them.
 class WordSearch {
  public:
   WordSearch(const Vocabulary& vocabulary, std::span<const int32_t> ids)
@@ -70,7 +70,8 @@ class WordSearch {
     return found;
   }
 
-  // The word as it is written, else the first occurrence, else the word of this number.
+  // The word exactly as written, otherwise its first occurrence, otherwise the word with this
+  // number.
   std::optional<size_t> find(const std::string& word) const {
     const auto same = std::ranges::find(side_.labels, word);
     if (same != side_.labels.end())
@@ -88,7 +89,7 @@ class WordSearch {
     return static_cast<size_t>(first - side_.words.begin());
   }
 
-  // The pieces in which the word begins wherever the text has it.
+  // The pieces in which an occurrence of the word begins.
   std::vector<size_t> in_text(const std::string& word) const {
     const std::string text = vocabulary_.decode(ids_), sought = nfc(word);
     std::vector<size_t> found;
@@ -128,7 +129,7 @@ WordExplanation::WordExplanation(const ModelBundle& package, const ExplainedPair
   found_ = explain_row(package, pair.source, pair.target, row);
 }
 
-// The kind and the row, and the word as it is written.
+// Finds the kind and the row of the requested word, and stores the word as written in the sentence.
 AttentionRow WordExplanation::find(const ModelBundle& package) {
   struct Place {
     const char* kind;
@@ -157,9 +158,9 @@ AttentionRow WordExplanation::find(const ModelBundle& package) {
     asked_.word = side.labels[static_cast<size_t>(side.words[*piece])];
     return {.kind = place.kind, .row = static_cast<int64_t>(*piece)};
   }
-  check(!there.empty(), ExitCode::usage, "--kind ", asked_.kind,
+  check(!there.empty(), ExitCode::usage, "`kind` ", asked_.kind,
         ": this model has no such attention");
-  fail(ExitCode::usage, "--explain: there is no word '", asked_.word,
+  fail(ExitCode::usage, "`explain`: there is no word '", asked_.word,
        "' in: ", fmt::format("{}", fmt::join(there, " | ")),
        "; give a word, the number of a word from 1, or the n-th occurrence of one: dog#2");
 }
@@ -174,7 +175,7 @@ std::string WordExplanation::title() const {
   std::string text = what + "\n" + (mechanism.empty() ? kind + " attention" : mechanism);
   if (mechanism.empty()) {
     text += fmt::format(", layer {}, head {}", layer, head);
-    if (asked_.layer < 0 || asked_.head < 0) text += " (others: --layer, --head)";
+    if (asked_.layer < 0 || asked_.head < 0) text += " (choose others by layer and head)";
   }
   if (parts_.size() > 1)
     text += fmt::format("\nThe word has pieces {}; this is {}. Name a piece to see another.",

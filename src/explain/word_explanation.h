@@ -10,36 +10,37 @@
 
 namespace fovea {
 
-// A pair whose attention is looked at; both sides as pieces with </s>.
+// A sentence pair to explain. Both sides are pieces with </s>.
 struct ExplainedPair {
   std::string text, translation;
   std::vector<int32_t> source, target;
 };
 
-// Which word, and in which attention; an empty kind: the encoder's for a word of the source, cross
-// for one of the translation. Layer and head −1: the first.
+// The word to explain and its attention. If the kind is empty, it is the encoder for a word of the
+// source, and cross for a word of the translation. Layer and head −1 are the first ones.
 struct ExplainedWord {
   std::string word, kind;
   int64_t layer = -1, head = -1;
 };
 
-// A word that was looked for: the place of its first piece, and how often it occurs.
+// The result of a search for a word: the index of its first piece, and the number of its
+// occurrences.
 struct FoundWord {
   std::optional<size_t> piece;
   size_t occurrences = 0;
 
-  // "; 'dog' occurs 2 times" if that is why there is no such piece, else "".
+  // "; 'dog' occurs 2 times" if this explains why the piece is missing, otherwise "".
   std::string note(const std::string& word) const;
 };
 
-// Looks for a word among these pieces: a word that is written so, punctuation around it aside; in
-// scripts without blanks, any text; a piece; or the number of a word, from 1. "dog#2" is the
-// second occurrence of "dog".
+// Finds a word among these pieces. `word` is a word without adjacent punctuation, any text in
+// scripts without blanks, a piece, or the number of a word, from 1. "dog#2" is the second
+// occurrence of "dog".
 FoundWord find_word(const Vocabulary& vocabulary, std::span<const int32_t> ids,
                     const std::string& word);
 
-// How the attention of one word comes about, step by step with its numbers: as text, or as one line
-// of JSON. ExitCode::usage where there is no such word, layer or head.
+// The computation of the attention of one word, step by step: as text, or as one line of JSON.
+// Throws ExitCode::usage if there is no such word, layer or head. `pair` must outlive the object.
 class WordExplanation {
  public:
   WordExplanation(const ModelBundle& package, const ExplainedPair& pair,

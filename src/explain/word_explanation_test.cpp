@@ -24,7 +24,8 @@ TEST(WordExplanation, FindsTheFirstPieceOfAWord) {
   EXPECT_EQ(find_word(words, ids, "snow").piece, 5u);
   EXPECT_EQ(find_word(words, ids, "snow.").piece, 5u);
   EXPECT_EQ(find_word(words, ids, "4").piece, 4u);  // the fourth word
-  EXPECT_EQ(find_word(words, ids, "3").piece, 6u);  // written so
+  EXPECT_EQ(find_word(words, ids, "3").piece, 6u);  // the text of a piece has priority over the
+                                                    // number of a word
   EXPECT_EQ(find_word(words, ids, "</s>").piece, 7u);
   for (const char* missing : {"cat", "0", "99", ""})
     EXPECT_EQ(find_word(words, ids, missing).piece, std::nullopt) << missing;
@@ -81,7 +82,7 @@ ExplainedPair pair_of(const ModelBundle& package) {
   return pair;
 }
 
-TEST(WordExplanation, TellsWhereItIs) {
+TEST(WordExplanation, NamesLayerHeadAndPieces) {
   const ModelBundle package = package_of("transformer");
   const ExplainedPair pair = pair_of(package);
   const auto text = [&](const ExplainedWord& word) {
@@ -114,7 +115,7 @@ TEST(WordExplanation, JsonHasEveryNumber) {
   EXPECT_EQ(all["steps"][0]["values"].size(), 8u);  // all of s_t
 }
 
-TEST(WordExplanation, WhatIsNotThereIsSaid) {
+TEST(WordExplanation, RejectsMissingWordsAndMaps) {
   const ModelBundle package = package_of("transformer"), other = package_of("recurrent");
   const ExplainedPair pair = pair_of(package);
   const auto says = [&](const ModelBundle& of, const ExplainedWord& word) -> std::string {

@@ -38,7 +38,7 @@ struct ProductShape {
 // Note [Row-major products]
 // cuBLASLt stores matrices by columns: there a row-major matrix is its transpose. c = a b in rows
 // is cᵀ = bᵀ aᵀ in columns. So b comes first, and an operand is transposed exactly if ours is.
-struct Prepared {
+struct PreparedProduct {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
   cublasLtMatmulAlgo_t algorithm;
@@ -64,14 +64,14 @@ class CublasProducts {
     check_cublas(cublasLtCreate(&handle_), "cannot start");
   }
 
-  const Prepared& prepared(const ProductShape& shape) {
+  const PreparedProduct& prepared(const ProductShape& shape) {
     const auto found = kept_.find(shape);
     return found != kept_.end() ? found->second
                                 : kept_.emplace(shape, prepare(shape)).first->second;
   }
 
   // c = a b, added to `onto` if it is not null.
-  void multiply(const Prepared& p, const void* a, const void* b, const void* onto, void* c,
+  void multiply(const PreparedProduct& p, const void* a, const void* b, const void* onto, void* c,
                 cudaStream_t stream) {
     const float one = 1, beta = onto ? 1 : 0;
     check_cublas(
@@ -81,8 +81,8 @@ class CublasProducts {
   }
 
  private:
-  Prepared prepare(const ProductShape& s) const {
-    Prepared p;
+  PreparedProduct prepare(const ProductShape& s) const {
+    PreparedProduct p;
     check_cublas(cublasLtMatmulDescCreate(&p.operation, CUBLAS_COMPUTE_32F, CUDA_R_32F),
                  "cannot describe a product");
     set(p.operation, CUBLASLT_MATMUL_DESC_TRANSA, s.b_transposed ? CUBLAS_OP_T : CUBLAS_OP_N);
@@ -99,7 +99,7 @@ class CublasProducts {
     return p;
   }
 
-  cublasLtMatmulAlgo_t best(const Prepared& p, const ProductShape& s) const {
+  cublasLtMatmulAlgo_t best(const PreparedProduct& p, const ProductShape& s) const {
     cublasLtMatmulPreference_t preference = nullptr;
     check_cublas(cublasLtMatmulPreferenceCreate(&preference), "cannot choose an algorithm");
     auto prefer = [&](cublasLtMatmulPreferenceAttributes_t what, const auto& value) {
@@ -124,7 +124,7 @@ class CublasProducts {
 
   cublasLtHandle_t handle_ = nullptr;
   Buffer workspace_;
-  std::map<ProductShape, Prepared> kept_;
+  std::map<ProductShape, PreparedProduct> kept_;
 };
 
 // Never destroyed: the driver may be unloaded before static objects are destroyed.
@@ -326,7 +326,7 @@ void product(Cuda on, const CublasOperands& f, int64_t rows, const ProductResult
                            data_type<T>(),
                            {alignment_of(f.a.data), alignment_of(f.b.data), of_onto, written}};
   CublasProducts& all = products(on);
-  const Prepared& prepared = all.prepared(shape);
+  const PreparedProduct& prepared = all.prepared(shape);
   if (to.bias) set(prepared.operation, CUBLASLT_MATMUL_DESC_BIAS_POINTER, to.bias);
   all.multiply(prepared, f.a.data, f.b.data, to.onto, to.c, stream(on));
 }

@@ -20,7 +20,7 @@ using dnnl::memory;
 
 std::atomic<size_t> cache_capacity = 4096;
 
-struct Packed {
+struct PackedWeights {
   memory::desc plain, order;
   PackedMatrix kept;
   uint64_t generation;
@@ -90,7 +90,7 @@ thread_local std::map<ProductShape, KeptProduct> kept_products;
 // By address, for all threads.
 struct KeptWeights {
   std::mutex mutex;
-  std::multimap<const void*, Packed> all;
+  std::multimap<const void*, PackedWeights> all;
   uint64_t generation = 0;
 };
 KeptWeights& kept_weights() {
@@ -160,7 +160,7 @@ KeptProduct create(const ProductShape& s) {
   if (e.status == dnnl_out_of_memory)
     fail(ExitCode::memory,
          "out of memory in a matrix product; lower the batch size (batch.tokens, ",
-         "--batch-tokens) or use a smaller model");
+         "`batch_tokens`) or use a smaller model");
   fail(ExitCode::unexpected, "oneDNN: ", e.message);
 }
 
@@ -232,13 +232,13 @@ PackedMatrix packed(const memory::desc& order, const memory& plain) {
   kept.generation = now;
   const auto [first, last] = kept.all.equal_range(plain.get_data_handle());
   for (auto at = first; at != last; ++at) {
-    Packed& found = at->second;
+    PackedWeights& found = at->second;
     if (found.order != order || found.plain != plain.get_desc()) continue;
     if (found.generation != now) reorder(plain, found.kept.values);
     found.generation = now;
     return found.kept;
   }
-  const Packed fresh{plain.get_desc(), order, reordered(plain, order), now};
+  const PackedWeights fresh{plain.get_desc(), order, reordered(plain, order), now};
   return kept.all.emplace(plain.get_data_handle(), fresh)->second.kept;
 }
 

@@ -8,14 +8,14 @@
 namespace fovea {
 namespace {
 
-TEST(RateLimiter, LetsSoManyThroughInAMinute) {
+TEST(RateLimiter, LimitsTheRequestsPerMinute) {
   RateLimiter limiter;
   auto now = RateLimiter::Clock::now();
   for (int i = 0; i < 5; ++i) EXPECT_FALSE(limiter.take("a", 5, now)) << i;
   const auto wait = limiter.take("a", 5, now);
   ASSERT_TRUE(wait);
   EXPECT_NEAR(*wait, 12, 1e-6);
-  EXPECT_FALSE(limiter.take("b", 5, now)) << "others are not held up";
+  EXPECT_FALSE(limiter.take("b", 5, now)) << "other clients are not delayed";
   EXPECT_TRUE(limiter.take("a", 5, now + std::chrono::seconds(11)));
   EXPECT_FALSE(limiter.take("a", 5, now + std::chrono::seconds(13)));
   EXPECT_FALSE(limiter.take("c", 0, now)) << "0 is no limit";
@@ -30,7 +30,7 @@ TEST(RateLimiter, IsAccurateUnderAFlood) {
   EXPECT_NEAR(passed, 60 + 600, 1);
 }
 
-TEST(RateLimiter, ForgetsThoseNotSeenForLong) {
+TEST(RateLimiter, ForgetsTheOldestClients) {
   RateLimiter limiter;
   const auto now = RateLimiter::Clock::now();
   EXPECT_FALSE(limiter.take("once", 1, now));
@@ -43,7 +43,7 @@ TEST(RateLimiter, ForgetsThoseNotSeenForLong) {
   EXPECT_FALSE(limiter.take("once", 1, now));
 }
 
-TEST(KeyGuard, SlowsDownGuessesAndNobodyElse) {
+TEST(KeyGuard, SlowsDownGuessesOnly) {
   KeyGuard guard;
   const auto now = KeyGuard::Clock::now();
   guard.accept("a", "good");
@@ -54,7 +54,7 @@ TEST(KeyGuard, SlowsDownGuessesAndNobodyElse) {
   const auto wait = guard.wait("a", "guess", now);
   ASSERT_TRUE(wait);
   EXPECT_NEAR(*wait, 60.0 / KeyGuard::kGuesses, 1e-6);
-  EXPECT_TRUE(guard.wait("a", "another good one", now)) << "a right guess is not told either";
+  EXPECT_TRUE(guard.wait("a", "another good one", now)) << "a correct guess has to wait, too";
   EXPECT_FALSE(guard.wait("a", "good", now)) << "it was accepted before";
   EXPECT_FALSE(guard.wait("b", "guess", now)) << "another address";
   EXPECT_FALSE(guard.wait("a", "guess", now + std::chrono::seconds(7)));
@@ -96,7 +96,7 @@ TEST(ApiKeys, HaveTheLimitOfTheirLastLine) {
   EXPECT_EQ(keys.find("b")->per_minute, 2);
 }
 
-TEST(ApiKeys, MayHaveASignInsideThatBeginsComments) {
+TEST(ApiKeys, MayContainTheSignOfComments) {
   const ApiKeys keys = ApiKeys::parse("ga#mma 3\n#de lta\n  # x\nbeta #5\n", "keys", 7);
   ASSERT_TRUE(keys.find("ga#mma"));
   EXPECT_EQ(keys.find("ga#mma")->per_minute, 3);
@@ -105,7 +105,7 @@ TEST(ApiKeys, MayHaveASignInsideThatBeginsComments) {
   for (const char* wrong : {"ga", "#de", "#", "x"}) EXPECT_FALSE(keys.find(wrong)) << wrong;
 }
 
-TEST(ApiKeys, HaveALargestLength) {
+TEST(ApiKeys, HaveAMaximumLength) {
   const std::string longest(ApiKeys::kLongest, 'k');
   const ApiKeys keys = ApiKeys::parse(longest + "\n", "keys", 0);
   EXPECT_TRUE(keys.find(longest));
@@ -113,7 +113,7 @@ TEST(ApiKeys, HaveALargestLength) {
     EXPECT_FALSE(keys.find(wrong)) << wrong.size();
 }
 
-TEST(ApiKeys, NameTheLineThatIsWrong) {
+TEST(ApiKeys, ErrorsNameTheLine) {
   const std::string too_long = "a\n" + std::string(ApiKeys::kLongest + 1, 'k') + "\n";
   for (const char* text : {"a\nb x\n", "a\nb -1\n", "a\nb 1 2\n", too_long.c_str()}) {
     const std::string message =

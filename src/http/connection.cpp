@@ -192,7 +192,7 @@ ProtocolError Connection::check_head() const {
   if (wrong.status != 0) return wrong;
   if (!options.hosts.empty() && request_.count("host") > 0 &&
       std::ranges::find(options.hosts, host_name(request_.header("host"))) == options.hosts.end())
-    return {421, "the Host header names another server; see 'fovea serve --allow-host'"};
+    return {421, "the Host header names another server; the server accepts those of `allow_host`"};
   if (parser_->content_length().value_or(0) > options.max_body) return {413, "Payload Too Large"};
   return {};
 }

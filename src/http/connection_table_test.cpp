@@ -44,7 +44,7 @@ TEST_F(ConnectionTableTest, EvictsTheLongestIdleOfTheClientItself) {
   EXPECT_EQ(evicted, "b");
   EXPECT_EQ(table.size(), 4u);
   EXPECT_TRUE(admit("2.2.2.2", "x"));
-  EXPECT_EQ(evicted, "b") << "there was room";
+  EXPECT_EQ(evicted, "b") << "the table was not full";
 }
 
 TEST_F(ConnectionTableTest, EvictsOfTheClientWithTheMostConnectionsWhenItIsFull) {
@@ -65,7 +65,7 @@ TEST_F(ConnectionTableTest, EvictsIdleThenIncompleteThenUnread) {
   for (int i = 0; i < 3; ++i) ASSERT_TRUE(admit("1.1.1.1", "-", ConnectionStage::working));
   EXPECT_EQ(evicted, "irw");
   EXPECT_FALSE(admit("1.1.1.1", "-")) << "all of them wait for the server";
-  EXPECT_TRUE(admit("2.2.2.2", "x", ConnectionStage::working)) << "others have room";
+  EXPECT_TRUE(admit("2.2.2.2", "x", ConnectionStage::working)) << "it has space for others";
 }
 
 TEST_F(ConnectionTableTest, EvictsByStageThenByWaitAmongEqualClients) {

@@ -8,7 +8,8 @@
 
 #include "support/running_server.h"
 
-// Limits of connections: what a client can make the server hold, and whose place it can take.
+// The limits of connections: on the memory that one client can use, and on the number of
+// connections.
 namespace fovea {
 namespace {
 
@@ -21,7 +22,7 @@ std::string chunked(const std::string& body) {
 }
 
 TEST(Connection, ChunkExtensionsAndTrailersHaveALimit) {
-  Running r;  // 4 KiB of header, so 8 KiB of buffer
+  RunningServer r;  // 4 KiB of header, so 8 KiB of buffer
   const std::string end = "2\r\nab\r\n0\r\n\r\n";
   const auto extension = [](size_t bytes) { return ";x=" + std::string(bytes, 'y'); };
   EXPECT_TRUE(r.ask(chunked("2" + extension(4000) + "\r\nab\r\n0\r\n\r\n")).ends_with("? ab"));
@@ -45,23 +46,23 @@ TEST(Connection, ChunkExtensionsAndTrailersHaveALimit) {
   EXPECT_EQ(status_of(r.ask(kGet)), 200);
 }
 
-TEST(Connection, OneClientCannotTakeAllPlaces) {
+TEST(Connection, OneClientCannotHaveAllConnections) {
   ServerOptions options = small();
   options.max_connections = 8;
   options.max_connections_per_client = 6;
-  Running r(echo, options);
+  RunningServer r(echo, options);
   std::deque<Client> silent;
   for (int i = 0; i < 20; ++i) silent.emplace_back(r.port());
   EXPECT_EQ(status_of(Client(r.port(), "127.0.0.2").send(kGet).read()), 200);
   EXPECT_TRUE(wait_for([&] { return r.server.connections() == 6; }));
-  EXPECT_EQ(silent.front().read(), "") << "the one that was idle for longest was closed";
+  EXPECT_EQ(silent.front().read(), "") << "the longest idle connection was closed";
   EXPECT_EQ(status_of(silent.back().send(kGet).read()), 200);
 }
 
-TEST(Connection, ANewClientTakesThePlaceOfAnIdleOne) {
+TEST(Connection, ANewClientReplacesAnIdleConnection) {
   ServerOptions options = small();
   options.max_connections = 8;
-  Running r(echo, options);
+  RunningServer r(echo, options);
   Client asks(r.port(), "127.0.0.9");
   asks.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\n").read("GET /1? ");
   std::deque<Client> silent;
@@ -70,14 +71,14 @@ TEST(Connection, ANewClientTakesThePlaceOfAnIdleOne) {
     if (i % 2 == 1) silent.back().send("POST / HTTP/1.1\r\nHost: h\r\nContent-Le");
   }
   EXPECT_EQ(status_of(Client(r.port(), "127.0.0.2").send(kGet).read()), 200);
-  EXPECT_EQ(status_of(asks.send(kGet).read()), 200) << "a client of one connection keeps it";
+  EXPECT_EQ(status_of(asks.send(kGet).read()), 200) << "a client with one connection keeps it";
   EXPECT_LE(r.server.connections(), 8u);
 }
 
-TEST(Connection, ConnectionsThatWaitForTheServerKeepTheirPlace) {
+TEST(Connection, ConnectionsThatWaitForTheServerStayOpen) {
   ServerOptions options = small();
   options.max_connections_per_client = 3;
-  Holding h(options);
+  HoldingServer h(options);
   std::deque<Client> asked;
   for (size_t i = 0; i < 3; ++i) {
     asked.emplace_back(h.port());
@@ -94,23 +95,23 @@ TEST(Connection, ConnectionsThatWaitForTheServerKeepTheirPlace) {
   EXPECT_TRUE(other.read().ends_with("late"));
 }
 
-TEST(Connection, AnIncompleteRequestKeepsItsPlaceBeforeAnIdleConnection) {
+TEST(Connection, AnIdleConnectionIsEvictedBeforeAnIncompleteRequest) {
   ServerOptions options = small();
   options.max_connections_per_client = 2;
-  Running r(echo, options);
+  RunningServer r(echo, options);
   Client asks(r.port()), idle(r.port());
   asks.send("GET /x HTTP/1.1\r\n");
-  std::this_thread::sleep_for(milliseconds(100));  // until it is read
+  std::this_thread::sleep_for(milliseconds(100));  // until the server has read it
   EXPECT_EQ(status_of(r.ask(kGet)), 200);
   EXPECT_EQ(idle.read(), "") << "closed";
   EXPECT_EQ(status_of(asks.send("Host: h\r\nConnection: close\r\n\r\n").read()), 200);
 }
 
-TEST(Connection, WhoWaitsForAPlaceGetsOneWhenAnotherIsAnswered) {
-  // Longer than the test, so that no client is closed for being idle.
+TEST(Connection, AWaitingClientIsAcceptedAfterAnAnswer) {
+  // Longer than the test, so that the server closes no idle connection.
   ServerOptions options = small(std::chrono::seconds(60));
   options.max_connections = 2;
-  Holding h(options);
+  HoldingServer h(options);
   std::deque<Client> asked;
   const auto ask = [&] { asked.emplace_back(h.port()).send("GET / HTTP/1.1\r\nHost: h\r\n\r\n"); };
   for (size_t i = 1; i <= 2; ++i) {
@@ -120,7 +121,7 @@ TEST(Connection, WhoWaitsForAPlaceGetsOneWhenAnotherIsAnswered) {
   for (size_t i = 0; i < 3; ++i) {
     ask();
     std::this_thread::sleep_for(milliseconds(100));
-    EXPECT_EQ(h.count(), i + 2) << "there is no place";
+    EXPECT_EQ(h.count(), i + 2) << "the limit is reached";
     EXPECT_EQ(h.running.server.connections(), 2u);
     std::exchange(h.held[i], nullptr)->answer({});
     ASSERT_TRUE(h.wait_for_count(i + 3));
@@ -129,11 +130,11 @@ TEST(Connection, WhoWaitsForAPlaceGetsOneWhenAnotherIsAnswered) {
   h.held.clear();
 }
 
-TEST(Connection, BehindAProxyNoClientIsCountedByItsConnections) {
+TEST(Connection, BehindAProxyConnectionsPerClientAreUnlimited) {
   ServerOptions options = small();
   options.max_connections_per_client = 3;
   options.proxies = 1;
-  Holding h(options);
+  HoldingServer h(options);
   std::deque<Client> asked;
   for (size_t i = 0; i < 10; ++i) {
     asked.emplace_back(h.port());
@@ -143,10 +144,10 @@ TEST(Connection, BehindAProxyNoClientIsCountedByItsConnections) {
   h.held.clear();
 }
 
-TEST(Connection, AStreamThatIsNotReadEnds) {
+TEST(Connection, AnUnreadStreamIsEnded) {
   ServerOptions options = small();
   options.write = std::chrono::seconds(20);
-  Holding h(options);
+  HoldingServer h(options);
   Client slow(h.port()), reads(h.port());
   slow.send(kGet);
   ASSERT_TRUE(h.wait_for_count(1));
@@ -156,7 +157,7 @@ TEST(Connection, AStreamThatIsNotReadEnds) {
   for (const auto& exchange : h.held) exchange->begin({});
   const auto of_slow = h.held[0].get(), of_reader = h.held[1].get();
   size_t got = 0;
-  for (int i = 0; i < 1000 && !of_reader->gone(); ++i) {  // far more than sockets hold
+  for (int i = 0; i < 1000 && !of_reader->gone(); ++i) {  // far more than the buffers of sockets
     if (!of_slow->gone()) of_slow->send(part);
     const std::string mark = "|" + std::to_string(i) + "|";
     of_reader->send(part + mark);
@@ -170,10 +171,10 @@ TEST(Connection, AStreamThatIsNotReadEnds) {
   h.held.clear();
 }
 
-TEST(Connection, AnAnswerThatIsNotReadEnds) {
+TEST(Connection, AnUnreadAnswerIsEnded) {
   ServerOptions options = small();
   options.write = milliseconds(300);
-  Running r(
+  RunningServer r(
       [](HttpRequest, std::shared_ptr<HttpExchange> exchange) {
         exchange->answer({.body = std::string(24 << 20, 'x')});
       },
@@ -183,11 +184,11 @@ TEST(Connection, AnAnswerThatIsNotReadEnds) {
   EXPECT_TRUE(wait_for([&] { return r.server.connections() == 0; }));
 }
 
-TEST(Connection, AnswersThatAreNotReadHaveALimitForEachClient) {
+TEST(Connection, UnreadAnswersHaveALimitPerClient) {
   ServerOptions options = small();
   options.write = std::chrono::seconds(20);
-  options.max_answers = 128 << 20;  // 32 MiB for a client: more than sockets hold
-  Running r(
+  options.max_answers = 128 << 20;  // 32 MiB per client: more than the buffers of sockets
+  RunningServer r(
       [](HttpRequest, std::shared_ptr<HttpExchange> exchange) {
         exchange->answer({.body = std::string(24 << 20, 'x')});
       },
@@ -201,41 +202,41 @@ TEST(Connection, AnswersThatAreNotReadHaveALimitForEachClient) {
   EXPECT_GT(other.size(), 24u << 20);
   slow.read();
   EXPECT_TRUE(wait_for([&] { return r.server.connections() == 0; }));
-  EXPECT_EQ(status_of(r.ask(kGet)), 200) << "the room is given back";
-  Client(r.port()).send(kGet).read("\r\n\r\n");  // leaves
+  EXPECT_EQ(status_of(r.ask(kGet)), 200) << "the memory is available again";
+  Client(r.port()).send(kGet).read("\r\n\r\n");  // the client leaves
   EXPECT_TRUE(wait_for([&] { return r.server.connections() == 0; }));
-  EXPECT_EQ(status_of(r.ask(kGet)), 200) << "that of one that left, too";
+  EXPECT_EQ(status_of(r.ask(kGet)), 200) << "also that of a client that left";
 }
 
-TEST(Connection, LargeBodiesOfOneClientLeaveRoomForOthers) {
+TEST(Connection, LargeBodiesHaveALimitPerClient) {
   ServerOptions options = small();
   options.max_body = 1 << 20;
-  options.max_bodies = 4 << 20;  // 1 MiB for a client
-  Running r(echo, options);
+  options.max_bodies = 4 << 20;  // 1 MiB per client
+  RunningServer r(echo, options);
   const std::string whole = post("Content-Length: 1000000\r\n", std::string(1'000'000, 'x'));
   Client unfinished(r.port());
   unfinished.send(std::string_view(whole).substr(0, whole.size() - 1));
-  std::this_thread::sleep_for(milliseconds(200));  // until it is read
+  std::this_thread::sleep_for(milliseconds(200));  // until the server has read it
   EXPECT_EQ(status_of(r.ask(whole)), 503);
   EXPECT_EQ(status_of(Client(r.port(), "127.0.0.2").send(whole).read()), 200);
   EXPECT_EQ(status_of(unfinished.send("x").read()), 200);
-  Client(r.port()).send(std::string_view(whole).substr(0, whole.size() - 1));  // leaves
+  Client(r.port()).send(std::string_view(whole).substr(0, whole.size() - 1));  // the client leaves
   EXPECT_TRUE(wait_for([&] { return r.server.connections() == 0; }));
-  EXPECT_EQ(status_of(r.ask(whole)), 200) << "the room is given back";
+  EXPECT_EQ(status_of(r.ask(whole)), 200) << "the memory is available again";
   std::deque<Client> many;
   for (const char* from : {"127.0.0.2", "127.0.0.3", "127.0.0.4", "127.0.0.5"})
     many.emplace_back(r.port(), from).send(std::string_view(whole).substr(0, whole.size() - 1));
   std::this_thread::sleep_for(milliseconds(200));
-  EXPECT_EQ(status_of(r.ask(whole)), 503) << "5 MB of all";
+  EXPECT_EQ(status_of(r.ask(whole)), 503) << "5 MB of all clients";
 }
 
-// A proxy opens all connections: the clients whom it names have the limits.
-TEST(Connection, BehindAProxyBodiesHaveALimitForEachClient) {
+// A proxy opens all connections. The limits apply to the clients that it names.
+TEST(Connection, BehindAProxyBodiesHaveALimitPerClient) {
   ServerOptions options = small();
   options.max_body = 1 << 20;
   options.max_bodies = 4 << 20;
   options.proxies = 1;
-  Running r(echo, options);
+  RunningServer r(echo, options);
   const auto of = [](const std::string& client) {
     return post("Content-Length: 1000000\r\nX-Forwarded-For: " + client + "\r\n",
                 std::string(1'000'000, 'x'));
@@ -243,18 +244,18 @@ TEST(Connection, BehindAProxyBodiesHaveALimitForEachClient) {
   const std::string first = of("192.0.2.1");
   Client unfinished(r.port());
   unfinished.send(std::string_view(first).substr(0, first.size() - 1));
-  std::this_thread::sleep_for(milliseconds(200));  // until it is read
+  std::this_thread::sleep_for(milliseconds(200));  // until the server has read it
   EXPECT_EQ(status_of(r.ask(first)), 503);
   EXPECT_EQ(status_of(r.ask(of("192.0.2.2"))), 200);
   EXPECT_EQ(status_of(unfinished.send("x").read()), 200);
 }
 
-// The handler has read a large body: it does not count while the answer is being worked for.
-TEST(Connection, BodiesThatWereHandledDoNotCount) {
+// When the handler has received a large body, the body no longer counts.
+TEST(Connection, HandledBodiesDoNotCount) {
   ServerOptions options = small();
   options.max_body = 1 << 20;
   options.max_bodies = 4 << 20;
-  Holding h(options);
+  HoldingServer h(options);
   const std::string whole = post("Content-Length: 1000000\r\n", std::string(1'000'000, 'x'));
   std::deque<Client> asked;
   for (size_t i = 0; i < 3; ++i) {
@@ -265,7 +266,7 @@ TEST(Connection, BodiesThatWereHandledDoNotCount) {
   h.held.clear();
 }
 
-TEST(Connection, LargeRequestsAreHandledOnThreadsOfTheirOwn) {
+TEST(Connection, LargeRequestsAreHandledOnSeparateThreads) {
   std::mutex mutex;
   std::set<std::thread::id> small_ones, large_ones;
   std::latch go(1);
@@ -280,7 +281,7 @@ TEST(Connection, LargeRequestsAreHandledOnThreadsOfTheirOwn) {
     if (large) go.wait();
     exchange->answer({.body = request.path});
   };
-  Running r(handler, options);
+  RunningServer r(handler, options);
   const auto sized = [](size_t n) {
     return post("Content-Length: " + std::to_string(n) + "\r\n", std::string(n, 'x'));
   };
@@ -309,8 +310,8 @@ TEST(Connection, LargeRequestsOfClientsTakeTurns) {
   ServerOptions options = small();
   options.handler_threads = 1;
   std::latch go(1);
-  std::string order;  // by one thread
-  Running r(
+  std::string order;  // only one thread writes it
+  RunningServer r(
       [&](HttpRequest request, std::shared_ptr<HttpExchange> exchange) {
         go.wait();
         order += request.body.back();
@@ -321,13 +322,13 @@ TEST(Connection, LargeRequestsOfClientsTakeTurns) {
   const auto ask = [&](const char* from, char name) {
     asked.emplace_back(r.port(), from)
         .send(post("Content-Length: 5000\r\n", std::string(5000, name)));
-    std::this_thread::sleep_for(milliseconds(100));  // until it waits for the handler
+    std::this_thread::sleep_for(milliseconds(100));  // until the request waits for the handler
   };
   for (int i = 0; i < 4; ++i) ask("127.0.0.1", 'f');
   ask("127.0.0.2", 'a');
   go.count_down();
   for (Client& client : asked) EXPECT_EQ(status_of(client.read()), 200);
-  EXPECT_EQ(order, "ffaff") << "the first was taken before the others came";
+  EXPECT_EQ(order, "ffaff") << "the handler took the first request before the others arrived";
 }
 
 TEST(Connection, LargeRequestsOfClientsThatLeftAreNotHandled) {
@@ -336,7 +337,7 @@ TEST(Connection, LargeRequestsOfClientsThatLeftAreNotHandled) {
   std::atomic<int> handled = 0, left = 0;
   options.refused = [&](int status) { left += status == 499; };
   std::latch go(1);
-  Running r(
+  RunningServer r(
       [&](HttpRequest, std::shared_ptr<HttpExchange> exchange) {
         ++handled;
         go.wait();
@@ -351,7 +352,7 @@ TEST(Connection, LargeRequestsOfClientsThatLeftAreNotHandled) {
     Client leaves(r.port());
     leaves.send(request);
     ASSERT_TRUE(wait_for([&] { return r.server.connections() == 2; }));
-    std::this_thread::sleep_for(milliseconds(200));  // until it waits for the handler
+    std::this_thread::sleep_for(milliseconds(200));  // until the request waits for the handler
   }
   std::this_thread::sleep_for(milliseconds(200));
   go.count_down();
@@ -360,8 +361,8 @@ TEST(Connection, LargeRequestsOfClientsThatLeftAreNotHandled) {
   EXPECT_EQ(handled, 1);
 }
 
-TEST(Connection, AClientThatEndsItsSideSeesFewInterimAnswers) {
-  Holding h;
+TEST(Connection, AClientThatEndsItsSideReceivesFewInterimAnswers) {
+  HoldingServer h;
   Client waits(h.port());
   const auto begin = std::chrono::steady_clock::now();
   waits.send(kGet).end_sending();
@@ -382,19 +383,19 @@ TEST(Connection, AClientThatEndsItsSideSeesFewInterimAnswers) {
   h.held.clear();
 }
 
-TEST(Connection, LittleIsReadOfARequestThatIsRefused) {
-  Running r;
+TEST(Connection, LittleOfARefusedRequestIsRead) {
+  RunningServer r;
   Client client(r.port());
   client.send("nonsense\r\n\r\n").read("}");
   constexpr size_t kMuch = 128 << 20;
   EXPECT_LT(client.taken_of(std::string(kMuch, 'x')), kMuch);
 }
 
-TEST(Connection, RefusesOtherHostsWhereNamesAreGiven) {
+TEST(Connection, RefusesOtherHostsIfNamesAreGiven) {
   ServerOptions options = small();
   options.hosts = default_hosts("127.0.0.2");
   options.hosts.push_back("allowed.example");
-  Running r(echo, options);
+  RunningServer r(echo, options);
   const auto status = [&](const std::string& host) {
     return status_of(r.ask("GET / HTTP/1.1\r\nHost: " + host + "\r\nConnection: close\r\n\r\n"));
   };

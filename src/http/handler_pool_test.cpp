@@ -11,9 +11,9 @@
 namespace fovea {
 namespace {
 
-// One thread, which is busy until `go` counts down.
-struct Busy {
-  explicit Busy(size_t capacity) : pool(1, capacity) {
+// A pool with one thread, which is busy until `go` counts down.
+struct BusyPool {
+  explicit BusyPool(size_t capacity) : pool(1, capacity) {
     std::latch begun(1);
     pool.add("first", [&] {
       begun.count_down();
@@ -26,7 +26,7 @@ struct Busy {
 };
 
 TEST(HandlerPool, ClientsTakeTurns) {
-  Busy busy(100);
+  BusyPool busy(100);
   std::string order;
   std::latch done(10);
   const auto add = [&](const char* client) {
@@ -44,7 +44,7 @@ TEST(HandlerPool, ClientsTakeTurns) {
 }
 
 TEST(HandlerPool, HasACapacityAndSurvivesExceptions) {
-  Busy busy(2);
+  BusyPool busy(2);
   std::latch done(1);
   EXPECT_TRUE(busy.pool.add("a", [] { throw std::runtime_error("broken"); }));
   EXPECT_TRUE(busy.pool.add("a", [&] { done.count_down(); }));
@@ -53,8 +53,8 @@ TEST(HandlerPool, HasACapacityAndSurvivesExceptions) {
   done.wait();
 }
 
-TEST(HandlerPool, StopDiscardsWhatWaits) {
-  Busy busy(1 << 20);
+TEST(HandlerPool, StopDiscardsWaitingJobs) {
+  BusyPool busy(1 << 20);
   const auto held = std::make_shared<int>();
   EXPECT_TRUE(busy.pool.add("a", [held] { FAIL(); }));
   std::thread stop([&] { busy.pool.stop(); });

@@ -57,7 +57,7 @@ HttpServer::State::State(ServerOptions o, HttpHandler h)
 void HttpServer::State::listen() {
   Code error;
   const auto address = address_of(options.host, error);
-  check(!error, ExitCode::usage, "--host: '", options.host,
+  check(!error, ExitCode::usage, "`host`: '", options.host,
         "' is not an address; use for example 127.0.0.1, or 0.0.0.0 for all interfaces");
   const Tcp::endpoint endpoint(address, static_cast<uint16_t>(options.port));
   acceptor.open(endpoint.protocol(), error);
@@ -70,9 +70,9 @@ void HttpServer::State::listen() {
   const std::string where = options.host + ":" + std::to_string(options.port);
   check(error != asio::error::address_in_use, ExitCode::usage, where,
         " is in use by another program; ",
-        "choose another port with --port N, or stop that program ('ss -ltnp' lists it)");
+        "choose another `port`, or stop that program ('ss -ltnp' lists it)");
   check(error != asio::error::access_denied, ExitCode::usage, where,
-        ": only root may use ports below 1024; choose another port with --port N");
+        ": only root may use ports below 1024; choose another `port`");
   fail(ExitCode::usage, where, ": cannot listen: ", error.message());
 }
 
@@ -199,16 +199,16 @@ void HttpServer::start() {
 
 void HttpServer::on_signal(std::function<void(int)> act) {
   state_->signals.emplace(state_->io, SIGINT, SIGTERM, SIGHUP);
-  struct Wait {
+  struct SignalWait {
     std::shared_ptr<State> state;
     std::function<void(int)> act;
     void operator()(const Code& error, int signal) {
       if (error) return;
       act(signal);
-      state->signals->async_wait(Wait{*this});
+      state->signals->async_wait(SignalWait{*this});
     }
   };
-  state_->signals->async_wait(Wait{state_, std::move(act)});
+  state_->signals->async_wait(SignalWait{state_, std::move(act)});
 }
 
 void HttpServer::drain() {

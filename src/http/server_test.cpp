@@ -14,7 +14,7 @@ namespace fovea {
 namespace {
 
 TEST(HttpServer, AnswersAndKeepsConnections) {
-  Running r;
+  RunningServer r;
   const std::string reply = r.ask(kGet);
   EXPECT_EQ(status_of(reply), 200);
   EXPECT_TRUE(reply.ends_with("\r\n\r\nGET /x?y=1 ")) << reply;
@@ -33,7 +33,7 @@ TEST(HttpServer, AnswersAndKeepsConnections) {
 }
 
 TEST(HttpServer, AnswersPipelinedRequestsInOrder) {
-  Running r;
+  RunningServer r;
   std::string all;
   for (int i = 0; i < 200; ++i) all += "GET /" + std::to_string(i) + " HTTP/1.1\r\nHost: h\r\n\r\n";
   const std::string replies = r.ask(all + kGet);
@@ -44,8 +44,8 @@ TEST(HttpServer, AnswersPipelinedRequestsInOrder) {
   }
 }
 
-TEST(HttpServer, RefusesWhatIsNotARequest) {
-  Running r;
+TEST(HttpServer, RefusesInvalidRequests) {
+  RunningServer r;
   const std::string host = "Host: h\r\n";
   const auto get = [&](const std::string& headers) {
     return "GET / HTTP/1.1\r\n" + host + headers + "\r\n";
@@ -58,7 +58,7 @@ TEST(HttpServer, RefusesWhatIsNotARequest) {
       {"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\n\r\n", 400},
       {"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},
-      {"GET / HTTP/1.1\nHost: h\n\n", 505},  // "1.1\\n" is no version
+      {"GET / HTTP/1.1\nHost: h\n\n", 505},  // "1.1\\n" is not a version
       {get(std::string("A: b\0c\r\n", 8)), 400},
       {get("Bad Header: x\r\n"), 400},
       {get(": x\r\n"), 400},
@@ -86,11 +86,11 @@ TEST(HttpServer, RefusesWhatIsNotARequest) {
     ASSERT_NE(after, std::string::npos) << second;
     EXPECT_EQ(status_of(second.substr(after + 12)), status) << bytes.substr(0, 90);
   }
-  EXPECT_EQ(status_of(r.ask(kGet)), 200) << "others are served as before";
+  EXPECT_EQ(status_of(r.ask(kGet)), 200) << "other clients are served";
 }
 
-TEST(HttpServer, GoesOnAfter100Continue) {
-  Running r;
+TEST(HttpServer, ReadsTheBodyAfter100Continue) {
+  RunningServer r;
   Client client(r.port());
   client.send(
       "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\nContent-Length: 2\r\n"
@@ -99,8 +99,8 @@ TEST(HttpServer, GoesOnAfter100Continue) {
   EXPECT_TRUE(client.send("ok").read().ends_with("POST /? ok"));
 }
 
-TEST(HttpServer, CutsSlowClients) {
-  Running r(echo, small(milliseconds(400)));
+TEST(HttpServer, ClosesSlowConnections) {
+  RunningServer r(echo, small(milliseconds(400)));
   const auto seconds_of = [&](const std::string& bytes) {
     const auto begin = std::chrono::steady_clock::now();
     Client client(r.port());
@@ -117,11 +117,11 @@ TEST(HttpServer, CutsSlowClients) {
   EXPECT_EQ(status_of(r.ask(kGet)), 200);
 }
 
-TEST(HttpServer, HeaderAndBodyHaveTheirOwnTime) {
+TEST(HttpServer, IdleHeaderAndBodyHaveSeparateTimeouts) {
   const auto closes = [](milliseconds ServerOptions::*limit, std::string_view begun) {
-    ServerOptions options = small();  // 20 s for the others: more than the client waits
+    ServerOptions options = small();  // 20 s for the other timeouts: longer than the client waits
     options.*limit = milliseconds(400);
-    return Running(echo, options).ask(std::string(begun)) == "";
+    return RunningServer(echo, options).ask(std::string(begun)) == "";
   };
   EXPECT_TRUE(closes(&ServerOptions::idle, ""));
   EXPECT_TRUE(closes(&ServerOptions::header, "GET / HT"));
@@ -129,8 +129,8 @@ TEST(HttpServer, HeaderAndBodyHaveTheirOwnTime) {
       closes(&ServerOptions::body, "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab"));
 }
 
-TEST(HttpServer, NoticesThatAClientLeft) {
-  Holding h;
+TEST(HttpServer, DetectsThatAClientLeft) {
+  HoldingServer h;
   Client stays(h.port());
   stays.send(kGet);
   ASSERT_TRUE(h.wait_for_count(1));
@@ -148,8 +148,8 @@ TEST(HttpServer, NoticesThatAClientLeft) {
   EXPECT_TRUE(wait_for([&] { return h.running.server.connections() == 0; }));
 }
 
-TEST(HttpServer, AnswersAClientThatOnlySendsNoMore) {
-  Holding h;
+TEST(HttpServer, AnswersAClientThatEndsItsSide) {
+  HoldingServer h;
   {
     Client waits(h.port());
     waits.send(kGet).end_sending();
@@ -170,13 +170,13 @@ TEST(HttpServer, AnswersAClientThatOnlySendsNoMore) {
     EXPECT_FALSE(h.held[1]->gone());
   }
   EXPECT_TRUE(wait_for([&] { return h.held[1]->gone(); }));
-  // Before an answer of HTTP/1.0, and in the middle of one, nothing can be sent to find out.
+  // Before an answer of HTTP/1.0, and during an answer, the server cannot send a probe.
   Client old(h.port());
   old.send("GET / HTTP/1.0\r\n\r\n").end_sending();
   ASSERT_TRUE(h.wait_for_count(3));
   EXPECT_TRUE(wait_for([&] { return h.held[2]->gone(); }));
   h.held[2].reset();
-  EXPECT_EQ(old.read(), "") << "who is thought to have left is told nothing";
+  EXPECT_EQ(old.read(), "") << "the server assumes that the client has left";
   Client reads(h.port());
   reads.send(kGet);
   ASSERT_TRUE(h.wait_for_count(4));
@@ -187,8 +187,8 @@ TEST(HttpServer, AnswersAClientThatOnlySendsNoMore) {
   h.held.clear();
 }
 
-TEST(HttpServer, AnswersPipelinedRequestsOfAClientThatSendsNoMore) {
-  Holding h;
+TEST(HttpServer, AnswersPipelinedRequestsOfAClientThatEndsItsSide) {
+  HoldingServer h;
   Client client(h.port());
   client.send("GET /1 HTTP/1.1\r\nHost: h\r\n\r\nGET /2 HTTP/1.1\r\nHost: h\r\n\r\n").end_sending();
   for (size_t i = 0; i < 2; ++i) {
@@ -201,8 +201,8 @@ TEST(HttpServer, AnswersPipelinedRequestsOfAClientThatSendsNoMore) {
   EXPECT_TRUE(replies.ends_with("answer 1")) << replies;
 }
 
-TEST(HttpServer, AnExchangeLetGoAnswers500) {
-  Running r([](HttpRequest request, std::shared_ptr<HttpExchange>) {
+TEST(HttpServer, AnAbandonedExchangeAnswers500) {
+  RunningServer r([](HttpRequest request, std::shared_ptr<HttpExchange>) {
     if (request.path == "/throw") throw std::runtime_error("broken");
   });
   EXPECT_EQ(status_of(r.ask(kGet)), 500);
@@ -210,7 +210,7 @@ TEST(HttpServer, AnExchangeLetGoAnswers500) {
 }
 
 TEST(HttpServer, StreamsInParts) {
-  Running r([](HttpRequest, std::shared_ptr<HttpExchange> exchange) {
+  RunningServer r([](HttpRequest, std::shared_ptr<HttpExchange> exchange) {
     std::thread([exchange] {
       exchange->begin({.type = "text/event-stream"});
       exchange->send("one");
@@ -226,10 +226,10 @@ TEST(HttpServer, StreamsInParts) {
       << reply;
 }
 
-TEST(HttpServer, DrainsWhatWasAskedAndTakesNothingNew) {
+TEST(HttpServer, DrainAnswersPendingAndRefusesNewRequests) {
   std::shared_ptr<HttpExchange> held;
   std::atomic<bool> arrived{false};
-  Running r([&](HttpRequest, std::shared_ptr<HttpExchange> exchange) {
+  RunningServer r([&](HttpRequest, std::shared_ptr<HttpExchange> exchange) {
     held = std::move(exchange);
     arrived = true;
   });
@@ -238,7 +238,7 @@ TEST(HttpServer, DrainsWhatWasAskedAndTakesNothingNew) {
   for (int i = 0; i < 20'000 && !arrived; ++i) std::this_thread::sleep_for(milliseconds(1));
   ASSERT_TRUE(arrived);
   r.server.drain();
-  EXPECT_EQ(idle.read(), "") << "a connection without a question is closed";
+  EXPECT_EQ(idle.read(), "") << "an idle connection is closed";
   EXPECT_FALSE(Client(r.port()).connected());
   held->answer({.body = "whole"});
   held.reset();
@@ -247,8 +247,8 @@ TEST(HttpServer, DrainsWhatWasAskedAndTakesNothingNew) {
   EXPECT_NE(reply.find("Connection: close"), std::string::npos);
 }
 
-TEST(HttpServer, WhoDoesNotEndItsQuestionDoesNotHoldUpTheEnd) {
-  Holding h;
+TEST(HttpServer, AnIncompleteRequestDoesNotDelayDrain) {
+  HoldingServer h;
   Client begun(h.port()), asked(h.port());
   begun.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\nab");
   asked.send(kGet);
@@ -257,22 +257,22 @@ TEST(HttpServer, WhoDoesNotEndItsQuestionDoesNotHoldUpTheEnd) {
   h.running.server.drain();
   EXPECT_EQ(begun.read(), "");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(4000));
-  EXPECT_FALSE(h.held[0]->gone()) << "it is still to be answered";
+  EXPECT_FALSE(h.held[0]->gone()) << "its answer is still pending";
   h.running.server.cut();
-  EXPECT_TRUE(wait_for([&] { return h.held[0]->gone(); })) << "nobody is to work for it any more";
+  EXPECT_TRUE(wait_for([&] { return h.held[0]->gone(); })) << "the handler can stop";
   h.held.clear();
   EXPECT_EQ(asked.read(), "");
 }
 
-TEST(HttpServer, EveryReplyAllowsOtherOriginsAndRefusalsAreTold) {
+TEST(HttpServer, EveryReplyAllowsOtherOriginsAndRefusalsAreReported) {
   std::mutex mutex;
-  std::vector<int> told;
+  std::vector<int> statuses;
   ServerOptions options = small();
   options.refused = [&](int status) {
     const std::lock_guard hold(mutex);
-    told.push_back(status);
+    statuses.push_back(status);
   };
-  Running r([](HttpRequest, std::shared_ptr<HttpExchange>) {}, options);
+  RunningServer r([](HttpRequest, std::shared_ptr<HttpExchange>) {}, options);
   const std::string post = "POST / HTTP/1.1\r\nHost: h\r\n";
   const std::vector<std::pair<std::string, int>> cases = {
       {post + "Content-Encoding: gzip\r\nContent-Length: 1\r\n\r\nx", 415},
@@ -298,27 +298,27 @@ TEST(HttpServer, EveryReplyAllowsOtherOriginsAndRefusalsAreTold) {
   EXPECT_NE(reply.find("\r\nAccess-Control-Allow-Origin: *\r\n"), std::string::npos) << reply;
   wanted.push_back(503);
   const std::lock_guard hold(mutex);
-  EXPECT_EQ(told, wanted);
+  EXPECT_EQ(statuses, wanted);
 }
 
-TEST(HttpServer, LargeBodiesThatDoNotEndLeaveRoomForOthers) {
+TEST(HttpServer, IncompleteLargeBodiesDoNotBlockOtherRequests) {
   ServerOptions options = small();
   options.max_body = 1 << 20;
   options.max_bodies = 3 << 19;
-  Running r(echo, options);
+  RunningServer r(echo, options);
   const auto post = [](size_t bytes, size_t sent) {
     return "POST / HTTP/1.1\r\nHost: h\r\nConnection: close\r\nContent-Length: " +
            std::to_string(bytes) + "\r\n\r\n" + std::string(sent, 'x');
   };
   Client first(r.port());
   first.send(post(1 << 20, 1'000'000));
-  std::this_thread::sleep_for(milliseconds(200));  // until it is read
+  std::this_thread::sleep_for(milliseconds(200));  // until the server has read it
   const std::string refused = r.ask(post(1 << 20, 1'000'000));
   EXPECT_EQ(status_of(refused), 503) << refused.substr(0, 300);
   EXPECT_NE(refused.find("\r\nRetry-After: 5\r\n"), std::string::npos) << refused.substr(0, 300);
-  EXPECT_EQ(status_of(r.ask(post(60'000, 60'000))), 200) << "small ones are read";
+  EXPECT_EQ(status_of(r.ask(post(60'000, 60'000))), 200) << "small bodies are read";
   EXPECT_EQ(status_of(first.send(std::string((1 << 20) - 1'000'000, 'x')).read()), 200);
-  EXPECT_EQ(status_of(r.ask(post(1 << 20, 1 << 20))), 200) << "the room is given back";
+  EXPECT_EQ(status_of(r.ask(post(1 << 20, 1 << 20))), 200) << "the memory is available again";
 }
 
 TEST(HttpServer, MayRefuseARequestBeforeItsBodyIsRead) {
@@ -327,7 +327,7 @@ TEST(HttpServer, MayRefuseARequestBeforeItsBodyIsRead) {
     if (head.header("authorization") != "wrong") return std::nullopt;
     return HttpReply{.status = 403, .body = head.path};
   };
-  Running r(echo, options);
+  RunningServer r(echo, options);
   const std::string reply =
       r.ask("POST /p HTTP/1.1\r\nHost: h\r\nAuthorization: wrong\r\nContent-Length: 9\r\n\r\n");
   EXPECT_EQ(status_of(reply), 403) << reply;
@@ -335,8 +335,8 @@ TEST(HttpServer, MayRefuseARequestBeforeItsBodyIsRead) {
   EXPECT_EQ(status_of(r.ask(kGet)), 200);
 }
 
-TEST(HttpServer, ReadsWhatHttpAllows) {
-  Running r;
+TEST(HttpServer, ReadsAllFormsThatHttpAllows) {
+  RunningServer r;
   const auto get = [&](const std::string& target, const std::string& headers = "") {
     return r.ask("GET " + target + " HTTP/1.1\r\nHost: h\r\nConnection: close\r\n" + headers +
                  "\r\n");
@@ -355,15 +355,15 @@ TEST(HttpServer, ReadsWhatHttpAllows) {
       std::string::npos);
 }
 
-TEST(HttpServer, SaysWhatToDoWhenThePortIsTaken) {
-  Running r;
+TEST(HttpServer, APortInUseIsAnErrorWithARemedy) {
+  RunningServer r;
   ServerOptions same = small();
   same.port = r.port();
   const std::string message = message_of(ExitCode::usage, [&] { HttpServer second(same, echo); });
   EXPECT_NE(message.find("in use"), std::string::npos) << message;
-  EXPECT_NE(message.find("--port"), std::string::npos) << message;
+  EXPECT_NE(message.find("choose another `port`"), std::string::npos) << message;
   same.host = "nowhere.example";
-  EXPECT_NE(message_of(ExitCode::usage, [&] { HttpServer s(same, echo); }).find("--host"),
+  EXPECT_NE(message_of(ExitCode::usage, [&] { HttpServer s(same, echo); }).find("`host`: "),
             std::string::npos);
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numeric>
 
+#include "models/explainable.h"
 #include "models/model_config.h"
 
 namespace fovea {
@@ -25,7 +26,8 @@ std::vector<AttentionMap> maps_of(const std::string& mechanism) {
       target{1, 5, 6, 1, 7, 8, 9, 10, 11};
   const std::vector<int32_t> source_offsets{0, 4, 13}, target_offsets{0, 3, 9};
   std::vector<AttentionMap> maps;
-  for (const auto& pair : model->attention({source, source_offsets}, {target, target_offsets}))
+  for (const auto& pair :
+       model->as<Attentive>()->attention({source, source_offsets}, {target, target_offsets}))
     maps.insert(maps.end(), pair.begin(), pair.end());
   return maps;
 }

@@ -128,9 +128,9 @@ TEST(Explain, SelfAttentionAgreesWithTheEquations) {
         scaled.push_back(products.back() / 2);  // √4
       }
       const DoubleRow alpha = softmax(scaled);
-      const ComputationSteps steps =
-          model->explain(source(), target(),
-                         {"encoder", 0, static_cast<int64_t>(head), static_cast<int64_t>(row)});
+      const ComputationSteps steps = model->as<Explainable>()->explain(
+          source(), target(),
+          {"encoder", 0, static_cast<int64_t>(head), static_cast<int64_t>(row)});
       expect_near(named(steps, "q").rows.at(0), q, 1e-12, "q");
       for (size_t j = 0; j < k.size(); ++j) {
         expect_near(named(steps, "k_j").rows.at(j), k[j], 1e-12, "k_j");
@@ -154,12 +154,12 @@ TEST(Explain, WeightsAgreeWithTheMaps) {
     config.norm = norm;
     const auto model = make_model(config, 1, ElementType::f64);
     randomize(*model);
-    const auto maps = model->attention(source(), target()).front();
+    const auto maps = model->as<Attentive>()->attention(source(), target()).front();
     ASSERT_EQ(maps.size(), 12u);  // three kinds, two layers, two heads
     for (const AttentionMap& map : maps)
       for (int64_t i = 0; i < map.rows; ++i) {
-        const ComputationSteps steps =
-            model->explain(source(), target(), {map.kind, map.layer, map.head, i});
+        const ComputationSteps steps = model->as<Explainable>()->explain(
+            source(), target(), {map.kind, map.layer, map.head, i});
         DoubleRow wanted(map.weights.begin() + i * map.cols,
                          map.weights.begin() + (i + 1) * map.cols);
         if (map.kind == "decoder") wanted.resize(static_cast<size_t>(i) + 1);
@@ -180,7 +180,8 @@ TEST(Explain, AdditiveAttentionAgreesWithTheEquations) {
   const std::vector<DoubleRow> h = rows_of(net.encode(source()).memory.h);
   const DoubleRow v = score.v.values();
   for (int64_t row = 0; row < 4; ++row) {
-    const ComputationSteps steps = model->explain(source(), target(), {"cross", 0, 0, row});
+    const ComputationSteps steps =
+        model->as<Explainable>()->explain(source(), target(), {"cross", 0, 0, row});
     const DoubleRow s = named(steps, "s_t").rows.at(0);
     if (row == 0) {  // s_0 = tanh(W_s ←h_1)
       DoubleRow first = affine(net.W_s[0], {}, DoubleRow(h[0].begin() + 8, h[0].end()), 0, 8);
@@ -243,9 +244,11 @@ TEST(Explain, EveryMechanismEndsWithItsWeights) {
         config.attention.gaussians = 3;
         const auto model = make_model(config, 1, ElementType::f64);
         randomize(*model);
-        const AttentionMap map = model->attention(source(), target()).front().front();
+        const AttentionMap map =
+            model->as<Attentive>()->attention(source(), target()).front().front();
         for (int64_t i = 0; i < map.rows; ++i) {
-          const ComputationSteps steps = model->explain(source(), target(), {"cross", 0, 0, i});
+          const ComputationSteps steps =
+              model->as<Explainable>()->explain(source(), target(), {"cross", 0, 0, i});
           const bool window = map.mechanism == "window";
           DoubleRow alpha = column(steps, window ? "φ_tj" : "α_tj");
           expect_near(named(steps, "c_t").rows.at(0), weighted_sum(alpha, named(steps, "h_j").rows),

@@ -7,6 +7,9 @@
 
 namespace fovea {
 
+// The padding that is added to a batch. It contributes no gradient: see Note [Filling].
+enum class BatchPadding { nothing, blocks, few_sizes };
+
 // Note [Filling]
 // In training, sentences of padding are added until the number of words is a multiple of a block
 // (BatchPadding::blocks). Products then have few different sizes, and each size is prepared once.

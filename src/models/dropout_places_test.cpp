@@ -31,8 +31,9 @@ int64_t dropout_sites(const Loss& loss) {
 
 int64_t dropout_sites(const ModelConfig& config, const Sentences& s) {
   const auto model = make_model(config, 3, ElementType::f64);
-  return dropout_sites(
-      [&] { return model->loss(s.sources(), s.targets(), s.out, 0.1).loss.values()[0]; });
+  return dropout_sites([&] {
+    return model->loss({s.sources(), s.targets(), s.out}, 0.1).loss.values()[0];
+  });
 }
 
 // Vaswani et al., section 5.4: dropout of the output of each sub-layer and of the sums of
@@ -103,7 +104,7 @@ TEST(DropoutPlaces, OfAReader) {
   const auto found = [&] {
     const auto model = make_model(c, 3, ElementType::f64);
     return dropout_sites([&] {
-      return model->loss({source, offsets}, {in, in_offsets}, out, 0.1).loss.values()[0];
+      return model->loss({{source, offsets}, {in, in_offsets}, out}, 0.1).loss.values()[0];
     });
   };
   c.query = ReaderQuery::summary;

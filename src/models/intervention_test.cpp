@@ -65,11 +65,11 @@ void each_recurrent(Use use) {
 }
 
 double log_likelihood(const Model& model, const Sentences& s) {
-  return -model.loss(s.sources(), s.targets(), s.out, 0).loss.values()[0];
+  return -model.loss({s.sources(), s.targets(), s.out}, 0).loss.values()[0];
 }
 
 std::vector<AttentionMap> maps_of(const Model& model, const Sentences& s) {
-  return model.attention(s.sources(), s.targets()).front();
+  return model.as<Attentive>()->attention(s.sources(), s.targets()).front();
 }
 
 double row_sum(const AttentionMap& map, int64_t row) {
@@ -79,10 +79,11 @@ double row_sum(const AttentionMap& map, int64_t row) {
 
 // log p of the target, fed one word at a time.
 double step_by_step(const Model& model, const Sentences& s) {
-  const auto state = model.start(s.sources());
+  const Decodable& decoder = *model.as<Decodable>();
+  const auto state = decoder.start(s.sources());
   double sum = 0;
   for (size_t t = 0; t < s.in.size(); ++t) {
-    const std::vector<double> e = model.step(*state, std::span(s.in).subspan(t, 1)).values();
+    const std::vector<double> e = decoder.step(*state, std::span(s.in).subspan(t, 1)).values();
     double norm = 0;
     for (const double x : e) norm += std::exp(x);
     sum += e[static_cast<size_t>(s.out[t])] - std::log(norm);
@@ -102,7 +103,7 @@ TEST(Intervention, AnEmptyInterventionChangesNoBit) {
   const Sentences s = pair_of();
   for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
     const auto model = make_model(transformer(norm), 3);
-    const auto same = model->with_intervention({});
+    const auto same = model->as<Explainable>()->with_intervention({});
     const auto before = maps_of(*model, s), after = maps_of(*same, s);
     ASSERT_EQ(before.size(), after.size());
     for (const AttentionMap& map : before) {
@@ -115,7 +116,7 @@ TEST(Intervention, AnEmptyInterventionChangesNoBit) {
     EXPECT_EQ(log_likelihood(*model, s), log_likelihood(*same, s));
   }
   each_recurrent([&](const Model& model, const std::string&) {
-    const auto same = model.with_intervention({});
+    const auto same = model.as<Explainable>()->with_intervention({});
     EXPECT_EQ(maps_of(model, s).front().weights, maps_of(*same, s).front().weights);
     EXPECT_EQ(log_likelihood(model, s), log_likelihood(*same, s));
   });
@@ -125,11 +126,11 @@ TEST(Intervention, StepsAgreeWithForcedDecoding) {
   const Sentences s = pair_of();
   WhatIf intervention{.masked = {1}, .silent = {{"cross", 0, 0}}, .forced = {all_on(2, 3)}};
   const auto model = make_model(transformer(), 3, ElementType::f64);
-  EXPECT_NEAR(step_by_step(*model->with_intervention(intervention), s),
-              log_likelihood(*model->with_intervention(intervention), s), 1e-9);
+  EXPECT_NEAR(step_by_step(*model->as<Explainable>()->with_intervention(intervention), s),
+              log_likelihood(*model->as<Explainable>()->with_intervention(intervention), s), 1e-9);
   intervention.silent.clear();
   each_recurrent([&](const Model& m, const std::string&) {
-    const auto changed = m.with_intervention(intervention);
+    const auto changed = m.as<Explainable>()->with_intervention(intervention);
     EXPECT_NEAR(step_by_step(*changed, s), log_likelihood(*changed, s), 1e-9);
     EXPECT_GT(std::abs(log_likelihood(*changed, s) - log_likelihood(m, s)), 1e-6);
   });
@@ -138,19 +139,20 @@ TEST(Intervention, StepsAgreeWithForcedDecoding) {
 TEST(Intervention, ReorderedRowsKeepTheirWords) {
   const Sentences s = pair_of();
   const auto model = make_model(transformer(), 3, ElementType::f64);
-  const auto changed = model->with_intervention({.masked = {1}});
-  const auto state = changed->start(s.sources());
-  changed->step(*state, std::vector<int32_t>{1});
-  changed->reorder(*state, std::vector<int32_t>{0, 0});
-  changed->step(*state, std::vector<int32_t>{7, 8});
-  changed->reorder(*state, std::vector<int32_t>{1, 0});
-  const Tensor both = changed->step(*state, std::vector<int32_t>{4, 5});
+  const auto changed = model->as<Explainable>()->with_intervention({.masked = {1}});
+  const Decodable& decoder = *changed->as<Decodable>();
+  const auto state = decoder.start(s.sources());
+  decoder.step(*state, std::vector<int32_t>{1});
+  decoder.reorder(*state, std::vector<int32_t>{0, 0});
+  decoder.step(*state, std::vector<int32_t>{7, 8});
+  decoder.reorder(*state, std::vector<int32_t>{1, 0});
+  const Tensor both = decoder.step(*state, std::vector<int32_t>{4, 5});
   const std::vector<std::vector<int32_t>> fed{{1, 8, 4}, {1, 7, 5}};
   for (int64_t i = 0; i < 2; ++i) {
-    const auto alone = changed->start(s.sources());
+    const auto alone = decoder.start(s.sources());
     std::vector<double> last;
     for (const int32_t word : fed[static_cast<size_t>(i)])
-      last = changed->step(*alone, std::vector{word}).values();
+      last = decoder.step(*alone, std::vector{word}).values();
     const std::vector<double> found = both.window(i, 1).values();
     for (size_t k = 0; k < last.size(); ++k) EXPECT_NEAR(found[k], last[k], 1e-9);
   }
@@ -159,7 +161,8 @@ TEST(Intervention, ReorderedRowsKeepTheirWords) {
 TEST(Intervention, MaskedWordsHaveNoWeightAndTheRestSumsToOne) {
   const Sentences s = pair_of();
   const auto model = make_model(transformer(), 3);
-  for (const AttentionMap& map : maps_of(*model->with_intervention({.masked = {1, 3}}), s))
+  for (const AttentionMap& map :
+       maps_of(*model->as<Explainable>()->with_intervention({.masked = {1, 3}}), s))
     for (int64_t i = 0; i < map.rows; ++i) {
       EXPECT_NEAR(row_sum(map, i), 1, 1e-6);
       if (map.kind == "decoder") continue;
@@ -168,7 +171,8 @@ TEST(Intervention, MaskedWordsHaveNoWeightAndTheRestSumsToOne) {
       EXPECT_GT(map.weights[i * map.cols + 2], 0);
     }
   each_recurrent([&](const Model& m, const std::string& kind) {
-    const AttentionMap map = maps_of(*m.with_intervention({.masked = {1, 3}}), s).front();
+    const AttentionMap map =
+        maps_of(*m.as<Explainable>()->with_intervention({.masked = {1, 3}}), s).front();
     for (int64_t i = 0; i < map.rows; ++i) {
       EXPECT_EQ(map.weights[i * map.cols + 1], 0);
       EXPECT_EQ(map.weights[i * map.cols + 3], 0);
@@ -185,7 +189,7 @@ TEST(Intervention, MaskingAWordEqualsRemovingIt) {
   Sentences without;
   without.add({3, 5, 6}, {7, 8, 4});
   const Sentences s = pair_of();
-  EXPECT_NEAR(log_likelihood(*model->with_intervention({.masked = {1}}), s),
+  EXPECT_NEAR(log_likelihood(*model->as<Explainable>()->with_intervention({.masked = {1}}), s),
               log_likelihood(*model, without), 1e-9);
   EXPECT_GT(std::abs(log_likelihood(*model, s) - log_likelihood(*model, without)), 1e-6);
 }
@@ -195,7 +199,8 @@ TEST(Intervention, OtherWordsShareTheWeightOfTheMasked) {
   const Sentences s = pair_of();
   each_recurrent([&](const Model& model, const std::string& kind) {
     const AttentionMap before = maps_of(model, s).front();
-    const AttentionMap after = maps_of(*model.with_intervention({.masked = {2}}), s).front();
+    const AttentionMap after =
+        maps_of(*model.as<Explainable>()->with_intervention({.masked = {2}}), s).front();
     if (kind == "hard-argmax") {
       std::vector<float> soft(before.soft.begin(), before.soft.begin() + kPieces);
       soft[2] = 0;
@@ -228,7 +233,7 @@ TEST(Intervention, ASilentHeadContributesNothing) {
     for (int64_t k = 0; k < D * D; ++k)
       if (k % D / d_k == name.head) W[static_cast<size_t>(k)] = 0;
     attend.W_O.W.assign(W);
-    const auto changed = model->with_intervention({.silent = {name}});
+    const auto changed = model->as<Explainable>()->with_intervention({.silent = {name}});
     EXPECT_NEAR(log_likelihood(*changed, s), log_likelihood(*other, s), 1e-12);
     EXPECT_GT(std::abs(log_likelihood(*changed, s) - log_likelihood(*model, s)), 1e-9);
     for (const AttentionMap& map : maps_of(*changed, s)) {
@@ -238,7 +243,8 @@ TEST(Intervention, ASilentHeadContributesNothing) {
   }
   each_recurrent([&](const Model& model, const std::string&) {
     const AttentionMap map =
-        maps_of(*model.with_intervention({.silent = {{"cross", 0, 0}}}), s).front();
+        maps_of(*model.as<Explainable>()->with_intervention({.silent = {{"cross", 0, 0}}}), s)
+            .front();
     for (const float w : map.weights) EXPECT_EQ(w, 0);
   });
 }
@@ -270,10 +276,12 @@ TEST(Intervention, AForcedStepReadsTheGivenWord) {
   const std::vector<double> expected =
       t.logits(t.final_norms[1](layer.add_3(b, layer.feed_forward))).values();
 
-  const auto changed = model->with_intervention({.forced = {all_on(step, place)}});
-  const auto state = changed->start(s.sources());
+  const auto changed =
+      model->as<Explainable>()->with_intervention({.forced = {all_on(step, place)}});
+  const Decodable& decoder = *changed->as<Decodable>();
+  const auto state = decoder.start(s.sources());
   for (size_t i = 0; i < kSteps; ++i) {
-    const auto found = changed->step(*state, std::span(s.in).subspan(i, 1)).values();
+    const auto found = decoder.step(*state, std::span(s.in).subspan(i, 1)).values();
     for (size_t k = 0; k < found.size(); ++k)
       EXPECT_NEAR(found[k], expected[i * found.size() + k], 1e-9) << i;
   }
@@ -283,7 +291,8 @@ TEST(Intervention, MapsShowForcedRowsOfTheirHeadOnly) {
   const Sentences s = pair_of();
   const auto model = make_model(transformer(), 3);
   WhatIf::Row row{1, 1, 0, {0.5, 0.25, 0.25, 0, 0}};
-  for (const AttentionMap& map : maps_of(*model->with_intervention({.forced = {row}}), s)) {
+  for (const AttentionMap& map :
+       maps_of(*model->as<Explainable>()->with_intervention({.forced = {row}}), s)) {
     if (map.kind != "cross") continue;
     const std::vector<float> found(map.weights.begin() + map.cols,
                                    map.weights.begin() + 2 * map.cols);
@@ -292,7 +301,8 @@ TEST(Intervention, MapsShowForcedRowsOfTheirHeadOnly) {
   }
   each_recurrent([&](const Model& m, const std::string& kind) {
     const AttentionMap before = maps_of(m, s).front();
-    const AttentionMap map = maps_of(*m.with_intervention({.forced = {all_on(1, 3)}}), s).front();
+    const AttentionMap map =
+        maps_of(*m.as<Explainable>()->with_intervention({.forced = {all_on(1, 3)}}), s).front();
     for (int64_t j = 0; j < kPieces; ++j) {
       EXPECT_EQ(map.weights[map.cols + j], j == 3 ? 1 : 0);
       EXPECT_EQ(map.weights[j], before.weights[j]);  // the step before
@@ -315,14 +325,15 @@ TEST(Intervention, ARecurrentModelReadsTheForcedWord) {
   const auto decoded = r.decode(encoded, RecurrentModel::Target::of(s.targets()));
   WhatIf intervention;
   for (int64_t t = 0; t < kSteps; ++t) intervention.forced.push_back(all_on(t, 3));
-  const auto changed = model->with_intervention(intervention);
-  const auto state = changed->start(s.sources());
+  const auto changed = model->as<Explainable>()->with_intervention(intervention);
+  const Decodable& decoder = *changed->as<Decodable>();
+  const auto state = decoder.start(s.sources());
   const Tensor h_j = rows(encoded.memory.h, 3, 1);
   for (int64_t t = 0; t < kSteps; ++t) {
     const Tensor s_t = rows(decoded.s.front(), t, 1);
     const Tensor expected = linear(tanh(linear(concat(h_j, s_t), r.W_r)), r.W_o, r.b_o);
     const std::vector<double> want = expected.values();
-    const auto found = changed->step(*state, std::span(s.in).subspan(t, 1)).values();
+    const auto found = decoder.step(*state, std::span(s.in).subspan(t, 1)).values();
     for (size_t k = 0; k < found.size(); ++k) EXPECT_NEAR(found[k], want[k], 1e-12);
   }
 }

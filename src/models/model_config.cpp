@@ -189,7 +189,9 @@ std::unique_ptr<Model> declare_model(const ModelConfig& config, ElementType type
   config.check(ExitCode::model);
   if (config.type == "recurrent") return std::make_unique<RecurrentModel>(config, type, device);
   if (config.type == "reader") return std::make_unique<TextClassifier>(config, type, device);
-  return std::make_unique<Transformer>(config, type, device);
+  if (std::holds_alternative<Cpu>(device))
+    return std::make_unique<HostTransformer>(config, type, device);
+  return std::make_unique<DeviceTransformer>(config, type, device);
 }
 
 std::unique_ptr<Model> make_model(const ModelConfig& config, uint64_t seed, ElementType type,

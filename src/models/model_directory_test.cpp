@@ -52,14 +52,14 @@ class ModelDirectory : public testing::Test {
   }
 
   // Rewrites the weights after `change` has edited the list of tensors.
-  struct Stored {
+  struct StoredTensor {
     std::string name;
     StoredType type;
     std::vector<int64_t> shape;
     std::vector<std::byte> bytes;
   };
-  void rewrite(const std::function<void(std::vector<Stored>&)>& change) {
-    std::vector<Stored> tensors;
+  void rewrite(const std::function<void(std::vector<StoredTensor>&)>& change) {
+    std::vector<StoredTensor> tensors;
     {
       const SafetensorsFile weights = SafetensorsFile::open(file(kWeightsFile));
       for (const TensorInfo& t : weights.tensors()) {
@@ -69,7 +69,7 @@ class ModelDirectory : public testing::Test {
     }
     change(tensors);
     SafetensorsWriter writer;
-    for (const Stored& t : tensors) writer.add(t.name, t.type, t.shape, t.bytes);
+    for (const StoredTensor& t : tensors) writer.add(t.name, t.type, t.shape, t.bytes);
     writer.write(file(kWeightsFile));
   }
 
@@ -102,8 +102,8 @@ TEST_F(ModelDirectory, Bf16KeepsEightBits) {
 }
 
 TEST_F(ModelDirectory, RefusesBadWeights) {
-  using List = std::vector<Stored>;
-  const auto put = [](Stored& t, float value) {
+  using List = std::vector<StoredTensor>;
+  const auto put = [](StoredTensor& t, float value) {
     std::memcpy(t.bytes.data() + t.bytes.size() - 4, &value, 4);
   };
   const float infinity = std::numeric_limits<float>::infinity();
@@ -145,7 +145,8 @@ TEST_F(ModelDirectory, RefusesBadWeights) {
   for (const Case& c : cases) {
     save(tiny());
     rewrite([&](List& l) {
-      std::ranges::stable_sort(l, std::greater{}, [](const Stored& t) { return t.bytes.size(); });
+      std::ranges::stable_sort(l, std::greater{},
+                               [](const StoredTensor& t) { return t.bytes.size(); });
       c.change(l);
     });
     const std::string message = load_error();

@@ -69,7 +69,7 @@ void add_row(AttentionMap& map, const StepValues& step, int64_t i, const Attenti
 
 std::unique_ptr<DecoderState> RecurrentModel::start(const TokenBatch& source) const {
   auto state = std::make_unique<State>();
-  const Encoded encoded = encode(source);
+  const EncoderOutput encoded = encode(source);
   state->memory = encoded.memory;
   state->sentence.resize(static_cast<size_t>(source.sentences()));
   std::iota(state->sentence.begin(), state->sentence.end(), 0);
@@ -107,7 +107,7 @@ std::vector<std::vector<AttentionMap>> RecurrentModel::attention(
   std::vector<std::vector<AttentionMap>> maps(static_cast<size_t>(source.sentences()));
   if (!attend) return maps;
   const Target target = Target::of(target_in, store_.device());
-  const Decoded decoded = decode(encode(source), target);
+  const DecoderOutput decoded = decode(encode(source), target);
   const TimeMajor& order = target.order;
   for (int64_t t = 0; t < order.times(); ++t) {
     const StepValues step(decoded.attended[static_cast<size_t>(t)], config_.attention);
@@ -121,10 +121,11 @@ std::vector<std::vector<AttentionMap>> RecurrentModel::attention(
 }
 
 RecurrentModel::RecurrentModel(const RecurrentModel& other, std::unique_ptr<Attention> attention)
-    : Model(other.store_.type(), other.store_.device()), config_(other.config_),
-      E_source(other.E_source), E_target(other.E_target), encoder(other.encoder), W_s(other.W_s),
-      decoder(other.decoder), C(other.C), attend(std::move(attention)), W_r(other.W_r),
-      W_o(other.W_o), b_o(other.b_o), baseline(other.baseline) {}
+    : Model(other.store_.type(), other.store_.device(), {other.target_words(), other.max_length()}),
+      config_(other.config_), E_source(other.E_source), E_target(other.E_target),
+      encoder(other.encoder), W_s(other.W_s), decoder(other.decoder), C(other.C),
+      attend(std::move(attention)), W_r(other.W_r), W_o(other.W_o), b_o(other.b_o),
+      baseline(other.baseline) {}
 
 std::unique_ptr<Model> RecurrentModel::with_intervention(const WhatIf& intervention) const {
   check(attend != nullptr, ExitCode::usage,

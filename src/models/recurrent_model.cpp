@@ -1,11 +1,11 @@
 #include "models/recurrent_model.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 #include <numeric>
 
 #include "attention/hard_sample.h"
-#include "models/batch_padding.h"
 #include "models/encoder_sizes.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
@@ -37,7 +37,7 @@ std::vector<int32_t> gathered(std::span<const int32_t> index, std::span<const in
 }  // namespace
 
 RecurrentModel::RecurrentModel(const ModelConfig& c, ElementType type, Device device)
-    : Model(type, device), config_(c),
+    : Model(type, device, {c.target_words, c.max_length}), config_(c),
       E_source(store_.declare(
           "source/E", {c.source_words, c.embedding_size()},
           ParameterInit::normal(1 / std::sqrt(static_cast<double>(c.embedding_size()))))),
@@ -85,11 +85,11 @@ Tensor RecurrentModel::embed_words(const Tensor& E, const Tensor& ids) const {
   return embed(E, {}, {ids, {}, 1, dropout_key(config_.dropout)});
 }
 
-RecurrentModel::Encoded RecurrentModel::encode(const Source& source) const {
+RecurrentModel::EncoderOutput RecurrentModel::encode(const Source& source) const {
   const auto read = encoder(embed_words(E_source, source.words), source.order);
   std::vector<Tensor> last;
   for (const Tensor& state : read.last) last.push_back(rows_at(state, source.sorted_positions));
-  Encoded encoded{{}, first_states(last)};
+  EncoderOutput encoded{{}, first_states(last)};
   if (attend) {
     const Tensor h = dropped(read.h, dropout_key(config_.dropout));
     encoded.memory = attend->remember(rows_at(h, source.memory_rows), source.sentences);
@@ -172,7 +172,7 @@ Tensor RecurrentModel::readout(const Tensor& s, const Tensor& y, const Tensor& c
   return tanh(step_linear(concat(c, s), W_r));            // h̃_t = tanh(W_c [c_t; s_t])
 }
 
-DecoderRows RecurrentModel::first(const Encoded& source, const Tensor& sentence) const {
+DecoderRows RecurrentModel::first(const EncoderOutput& source, const Tensor& sentence) const {
   DecoderRows rows;
   for (const Tensor& state : source.states) rows.states.push_back(rows_at(state, sentence));
   if (feeds_back() && config_.decoder == DecoderForm::luong)  // h̃_0 = 0
@@ -187,14 +187,15 @@ RecurrentModel::Target RecurrentModel::Target::of(const TokenBatch& sentences, D
           Tensor::of(order.order, device)};
 }
 
-RecurrentModel::Decoded RecurrentModel::decode(const Encoded& source, const Target& target) const {
+RecurrentModel::DecoderOutput RecurrentModel::decode(const EncoderOutput& source,
+                                                     const Target& target) const {
   const Tensor y = embed_words(E_target, target.words);
   const TimeMajor& order = target.order;
   if (!feeds_back()) return decode_at_once(y, source, target);
   const bool luong = config_.decoder == DecoderForm::luong;
   const Tensor x = linear(y, decoder[0].W, decoder[0].b);  // of all words at once
   DecoderRows now = first(source, target.sentence);
-  Decoded out;
+  DecoderOutput out;
   std::vector<Tensor>& s = out.s;
   std::vector<Tensor> c, h;
   for (int64_t t = 0; t < order.times(); ++t) {
@@ -217,8 +218,9 @@ RecurrentModel::Decoded RecurrentModel::decode(const Encoded& source, const Targ
 
 // If the next state does not depend on the attention, each layer runs over all words at once, and
 // attention runs afterwards.
-RecurrentModel::Decoded RecurrentModel::decode_at_once(const Tensor& y, const Encoded& source,
-                                                       const Target& target) const {
+RecurrentModel::DecoderOutput RecurrentModel::decode_at_once(const Tensor& y,
+                                                             const EncoderOutput& source,
+                                                             const Target& target) const {
   const TimeMajor& order = target.order;
   Tensor s = y;
   for (size_t l = 0; l < decoder.size(); ++l) {
@@ -227,7 +229,7 @@ RecurrentModel::Decoded RecurrentModel::decode_at_once(const Tensor& y, const En
     s = decoder[l].h(layer(s, rows_at(source.states[l], target.sentence), order));
   }
   if (!attend) return {s, {}, {s}};
-  Decoded out;
+  DecoderOutput out;
   out.s = {s};
   std::vector<Tensor> c;
   AttentionState previous;
@@ -376,25 +378,23 @@ BatchLoss RecurrentModel::loss_of(const PreparedBatch& batch, double label_smoot
   return loss_after(encode(in.source), in.target, label_smoothing);
 }
 
-BatchLoss RecurrentModel::loss(const TokenBatch& source, const TokenBatch& target_in,
-                               std::span<const int32_t> target_out, double label_smoothing) const {
-  return loss_after(encode(source), target_in, target_out, label_smoothing);
+BatchLoss RecurrentModel::loss(const TrainingBatch& batch, double label_smoothing) const {
+  assert(!batch.guidance);
+  return loss_after(encode(batch.source), batch, label_smoothing);
 }
 
-BatchLoss RecurrentModel::loss_after(const Encoded& source, const TokenBatch& target_in,
-                                     std::span<const int32_t> target_out,
+BatchLoss RecurrentModel::loss_after(const EncoderOutput& source, const TrainingBatch& batch,
                                      double label_smoothing) const {
   const BatchPadding padding = Tape::live() ? BatchPadding::blocks : BatchPadding::nothing;
-  const ForcedTarget forced =
-      ForcedTarget::of({{}, target_in, target_out}, padding, store_.device());
+  const ForcedTarget forced = ForcedTarget::of(batch, padding, store_.device());
   BatchLoss result = loss_after(source, forced, label_smoothing);
   result.log_likelihood = result.log_likelihood.window(0, std::ssize(forced.rows));
   return result;
 }
 
-BatchLoss RecurrentModel::loss_after(const Encoded& source, const ForcedTarget& forced,
+BatchLoss RecurrentModel::loss_after(const EncoderOutput& source, const ForcedTarget& forced,
                                      double label_smoothing) const {
-  const Decoded decoded = decode(source, forced.target);
+  const DecoderOutput decoded = decode(source, forced.target);
   const Tensor h = rows_at(decoded.readout, forced.read);
   const CrossEntropy out = output_loss(dropped(h, dropout_key(config_.dropout)), W_o, b_o,
                                        forced.labels, label_smoothing);
@@ -405,7 +405,7 @@ BatchLoss RecurrentModel::loss_after(const Encoded& source, const ForcedTarget& 
 
 // The reward of a choice is the discounted sum of log p − b over the words from its own step on.
 // Earlier words do not depend on the choice. The baseline b is the running mean of log p.
-Tensor RecurrentModel::surrogate(const Decoded& decoded, const TimeMajor& order,
+Tensor RecurrentModel::surrogate(const DecoderOutput& decoded, const TimeMajor& order,
                                  std::span<const int32_t> rows, const Tensor& scores) const {
   if (!Tape::live() || decoded.attended.empty() || !decoded.attended[0].log_choice) return {};
   const std::vector<double> log_p = scores.values();

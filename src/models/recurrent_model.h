@@ -4,7 +4,10 @@
 #include <vector>
 
 #include "attention/registry.h"
+#include "models/decodable.h"
+#include "models/explainable.h"
 #include "models/model_config.h"
+#include "models/replayable.h"
 #include "nn/recurrent_layers.h"
 
 namespace fovea {
@@ -24,17 +27,13 @@ struct DecoderRows {
 //             (Luong, Pham, Manning: EMNLP 2015, sections 3 and 3.3)
 //   without attention, s_t = f(s_{t−1}, E y_{t−1}) is the input of the output layer
 //             (Sutskever, Vinyals, Le: NIPS 2014)
-class RecurrentModel : public Model {
+class RecurrentModel : public Model, public Decodable, public Explainable, public Replayable {
  public:
   // Declares the parameters; parameters().allocate() must follow.
   explicit RecurrentModel(const ModelConfig& config, ElementType type = ElementType::f32,
                           Device device = Cpu{});
 
-  int64_t target_words() const override { return config_.target_words; }
-  int64_t max_length() const override { return config_.max_length; }
-
-  BatchLoss loss(const TokenBatch& source, const TokenBatch& target_in,
-                 std::span<const int32_t> target_out, double label_smoothing) const override;
+  BatchLoss loss(const TrainingBatch& batch, double label_smoothing) const override;
   std::unique_ptr<PreparedBatch> prepare(const TrainingBatch& batch,
                                          BatchPadding padding) const override;
   BatchLoss loss_of(const PreparedBatch& batch, double label_smoothing,
@@ -60,12 +59,12 @@ class RecurrentModel : public Model {
     static Source of(const TokenBatch& sentences, BatchPadding padding, Device device);
   };
   // The encoder's output for the decoder; rows are sentences.
-  struct Encoded {
+  struct EncoderOutput {
     SourceMemory memory;
     std::vector<Tensor> states;  // the initial states of the decoder, per layer
   };
-  Encoded encode(const Source& source) const;
-  Encoded encode(const TokenBatch& source) const {
+  EncoderOutput encode(const Source& source) const;
+  EncoderOutput encode(const TokenBatch& source) const {
     return encode(Source::of(source, BatchPadding::nothing, store_.device()));
   }
   // s_0 of each decoder layer, from the last encoder states of each layer and direction.
@@ -80,12 +79,12 @@ class RecurrentModel : public Model {
     // Sentence i translates source i.
     static Target of(const TokenBatch& sentences, Device device = Cpu{});
   };
-  struct Decoded {
+  struct DecoderOutput {
     Tensor readout;                         // of all words, [rows, readout]
     std::vector<AttentionResult> attended;  // one per time step
     std::vector<Tensor> s = {};             // states of the top layer, by time step
   };
-  Decoded decode(const Encoded& source, const Target& target) const;
+  DecoderOutput decode(const EncoderOutput& source, const Target& target) const;
   // The decoder's inputs and labels under teacher forcing.
   struct ForcedTarget {
     Target target;
@@ -95,10 +94,10 @@ class RecurrentModel : public Model {
     static ForcedTarget of(const TrainingBatch& batch, BatchPadding padding, Device device);
   };
   // The losses of loss_of() and loss() for sources that are already encoded.
-  BatchLoss loss_after(const Encoded& source, const ForcedTarget& forced,
+  BatchLoss loss_after(const EncoderOutput& source, const ForcedTarget& forced,
                        double label_smoothing) const;
-  BatchLoss loss_after(const Encoded& source, const TokenBatch& target_in,
-                       std::span<const int32_t> target_out, double label_smoothing) const;
+  BatchLoss loss_after(const EncoderOutput& source, const TrainingBatch& batch,
+                       double label_smoothing) const;
 
  private:
   // A model that shares the parameters of `other` but has another attention, which may be absent.
@@ -113,13 +112,14 @@ class RecurrentModel : public Model {
   StepResult advance(const Tensor& x, int64_t first, const DecoderRows& previous,
                      const SourceMemory& memory, const Tensor& sentence) const;
   std::vector<Tensor> advance_states(Tensor x, const std::vector<Tensor>& previous) const;
-  Decoded decode_at_once(const Tensor& y, const Encoded& source, const Target& target) const;
+  DecoderOutput decode_at_once(const Tensor& y, const EncoderOutput& source,
+                               const Target& target) const;
   Tensor readout(const Tensor& s, const Tensor& y, const Tensor& c) const;
   Tensor embed_words(const Tensor& E, const Tensor& ids) const;
   bool feeds_back() const;  // whether the next state depends on the attention
-  DecoderRows first(const Encoded& source, const Tensor& sentence) const;
-  Tensor surrogate(const Decoded& decoded, const TimeMajor& order, std::span<const int32_t> rows,
-                   const Tensor& scores) const;
+  DecoderRows first(const EncoderOutput& source, const Tensor& sentence) const;
+  Tensor surrogate(const DecoderOutput& decoded, const TimeMajor& order,
+                   std::span<const int32_t> rows, const Tensor& scores) const;
 
   ModelConfig config_;
 

@@ -71,7 +71,7 @@ struct TestModel {
               if (!Tape::live()) tape.emplace();
               std::optional<DropoutScope> dropout;
               if (training) dropout.emplace(5, 1);
-              return model->loss(s.sources(), s.targets(), s.out, 0.1).loss;
+              return model->loss({s.sources(), s.targets(), s.out}, 0.1).loss;
             }};
   }
 };
@@ -111,8 +111,9 @@ TEST(RecurrentModel, GradientBehindHardChoices) {
   c.decoder = DecoderForm::luong, c.input_feeding = false;
   const TestModel ready(c);
   const RecurrentModel& m = ready.recurrent();
-  const GradientCheck check({m.W_r, m.W_o, m.b_o},
-                            [&] { return m.loss(s.sources(), s.targets(), s.out, 0).loss; });
+  const GradientCheck check({m.W_r, m.W_o, m.b_o}, [&] {
+    return m.loss({s.sources(), s.targets(), s.out}, 0).loss;
+  });
   EXPECT_LE(check.error(), 1e-6);
   EXPECT_LE(TestModel(small("hard-sample")).check(s, true).error(),
             1e-6);  // no gradient passes through the sample
@@ -142,14 +143,14 @@ TEST(RecurrentModel, GradientOfOptions) {
   }
 }
 
-TEST(RecurrentModel, FirstLossIsThatOfGuessing) {
+TEST(RecurrentModel, FirstLossEqualsRandomGuessing) {
   for (ModelConfig c : mechanisms()) {
     SCOPED_TRACE(name_of(c));
     c.size = 32, c.encoder_size = 16, c.embedding = 32, c.readout = 32;
     c.target_words = c.source_words = 5000;
     const auto model = make_model(c, 1);
     const Sentences s = ragged();
-    const double loss = model->loss(s.sources(), s.targets(), s.out, 0).loss.values()[0] /
+    const double loss = model->loss({s.sources(), s.targets(), s.out}, 0).loss.values()[0] /
                         static_cast<double>(s.out.size());
     EXPECT_NEAR(loss, std::log(5000.0), 0.02 * std::log(5000.0));
   }
@@ -168,20 +169,21 @@ void expect_steps_equal_the_whole(const ModelConfig& c) {
   Sentences s;
   s.add({3, 4, 5}, {6, 7, 8, 3});
   s.add({8, 8}, {3, 4, 5, 6});
-  const auto whole = model->loss(s.sources(), s.targets(), s.out, 0).log_likelihood.values();
-  auto state = model->start(s.sources());
+  const auto whole = model->loss({s.sources(), s.targets(), s.out}, 0).log_likelihood.values();
+  const Decodable& decoder = *model->as<Decodable>();
+  auto state = decoder.start(s.sources());
   std::vector<int32_t> of{0, 1};  // the sentence of each row
   const std::vector<std::vector<int32_t>> parents = {{1, 0}, {0, 1, 0}, {2, 1, 1, 0}, {3, 0}, {1}};
   for (size_t t = 0; t < 5; ++t) {
     std::vector<int32_t> words;
     for (const int32_t b : of) words.push_back(s.in[static_cast<size_t>(b) * 5 + t]);
-    const Tensor z = model->step(*state, words);
+    const Tensor z = decoder.step(*state, words);
     ASSERT_EQ(z.rows(), static_cast<int64_t>(of.size()));
     for (size_t row = 0; row < of.size(); ++row) {
       const size_t at = static_cast<size_t>(of[row]) * 5 + t;
       EXPECT_NEAR(log_softmax_at(z, static_cast<int64_t>(row), s.out[at]), whole[at], 1e-12);
     }
-    model->reorder(*state, parents[t]);
+    decoder.reorder(*state, parents[t]);
     std::vector<int32_t> next;
     for (const int32_t parent : parents[t]) next.push_back(of[static_cast<size_t>(parent)]);
     of = next;
@@ -207,13 +209,13 @@ TEST(RecurrentModel, BatchDoesNotMatter) {
     Sentences all;
     for (int i = 0; i < 30; ++i) add_pair(all, i);
     const auto together =
-        model->loss(all.sources(), all.targets(), all.out, 0).log_likelihood.values();
+        model->loss({all.sources(), all.targets(), all.out}, 0).log_likelihood.values();
     size_t at = 0;
     for (int i = 0; i < 30; ++i) {
       Sentences one;
       add_pair(one, i);
       for (const double v :
-           model->loss(one.sources(), one.targets(), one.out, 0).log_likelihood.values())
+           model->loss({one.sources(), one.targets(), one.out}, 0).log_likelihood.values())
         EXPECT_EQ(v, together[at++]);
     }
   }
@@ -227,12 +229,13 @@ TEST(RecurrentModel, PaddingToFewSizesDoesNotMatter) {
     SCOPED_TRACE(name_of(c));
     c.encoder_layers = c.decoder_layers = 2;
     const TestModel ready(c);
+    const RecurrentModel& model = ready.recurrent();
     const Tensor gradients = ready.model->parameters().gradients();
     std::vector<double> loss, gradient, likelihood;
     for (const BatchPadding fill : {BatchPadding::nothing, BatchPadding::few_sizes}) {
       gradients.fill(0);
       Tape tape;
-      const BatchLoss found = ready.model->loss_of(*ready.model->prepare(batch, fill), 0.1, 0);
+      const BatchLoss found = model.loss_of(*model.prepare(batch, fill), 0.1, 0);
       tape.backward(found.loss);
       loss.push_back(found.loss.values()[0]);
       const auto words = found.log_likelihood.window(0, std::ssize(s.out)).values();
@@ -251,9 +254,9 @@ TEST(RecurrentModel, PaddingDoesNotMatter) {
   for (const ModelConfig& c : mechanisms()) {
     SCOPED_TRACE(name_of(c));
     const TestModel ready(c);
-    const BatchLoss plain = ready.model->loss(s.sources(), s.targets(), s.out, 0.1);
+    const BatchLoss plain = ready.model->loss({s.sources(), s.targets(), s.out}, 0.1);
     Tape tape;
-    const BatchLoss filled = ready.model->loss(s.sources(), s.targets(), s.out, 0.1);
+    const BatchLoss filled = ready.model->loss({s.sources(), s.targets(), s.out}, 0.1);
     EXPECT_NEAR(filled.loss.values()[0], plain.loss.values()[0], 1e-12);
     const auto found = filled.log_likelihood.values(), wanted = plain.log_likelihood.values();
     ASSERT_EQ(found.size(), s.out.size());
@@ -265,7 +268,8 @@ TEST(RecurrentModel, AttentionMapsAreDistributions) {
   const Sentences s = ragged();
   for (const ModelConfig& c : mechanisms()) {
     SCOPED_TRACE(name_of(c));
-    const auto maps = make_model(c, 1)->attention(s.sources(), s.targets());
+    const auto model = make_model(c, 1);
+    const auto maps = model->as<Attentive>()->attention(s.sources(), s.targets());
     ASSERT_EQ(maps.size(), 3u);
     for (size_t b = 0; b < maps.size(); ++b) {
       ASSERT_EQ(maps[b].size(), c.attention.attends() ? 1u : 0u);
@@ -365,7 +369,7 @@ TEST(RecurrentModel, SurrogateGivesTheGradientOfTheExpectedLoss) {
     for (const auto& [choices, seed] : seeds) {
       const double p = std::exp(Samples(model, s, seed).log_p);
       const DropoutScope training(seed, 1);
-      sum += p * model.loss(s.sources(), s.targets(), s.out, 0).loss.values()[0];
+      sum += p * model.loss({s.sources(), s.targets(), s.out}, 0).loss.values()[0];
     }
     return sum;
   };
@@ -379,7 +383,7 @@ TEST(RecurrentModel, SurrogateGivesTheGradientOfTheExpectedLoss) {
       model.baseline.assign(std::vector<double>{b});
       const DropoutScope training(seed, 1);
       Tape tape;
-      const BatchLoss found = model.loss(s.sources(), s.targets(), s.out, 0);
+      const BatchLoss found = model.loss({s.sources(), s.targets(), s.out}, 0);
       tape.backward(found.loss + found.surrogate, p);
       EXPECT_NE(model.baseline.values()[0], b);
     }

@@ -1,6 +1,7 @@
 #include "models/text_classifier.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "models/encoder_sizes.h"
@@ -12,24 +13,20 @@
 namespace fovea {
 namespace {
 
-constexpr int32_t kStart = 1, kEnd = 2, kFirstLabel = 4;
-constexpr double kImpossibleLabel = -1e9;  // the logit of words that are not labels
-
-struct State : DecoderState {
-  Tensor logits;  // [rows, labels]
-};
+constexpr int32_t kEnd = 2;
+constexpr double kNoLabel = -1e9;  // log p of words that are not labels
 
 // Sources, split into the sentences of a document and a question.
 struct DocumentsAndQuestions {
   std::vector<int32_t> document, document_offsets{0}, question, question_offsets{0};
   std::vector<int32_t> sentence_offsets{0};  // of all documents, into `document`
-  std::vector<int32_t> follow;  // per word: sentences behind its own, at most kFarthest − 1
+  std::vector<int32_t> follow;  // per word: the number of later sentences, at most kFarthest − 1
 
   explicit DocumentsAndQuestions(const TokenBatch& source) {
     for (int64_t b = 0; b < source.sentences(); ++b) {
       const auto ids =
           source.ids.subspan(source.offsets[b], source.offsets[b + 1] - source.offsets[b]);
-      size_t cut = ids.empty() ? 0 : ids.size() - 1;  // the question's own end is the last word
+      size_t cut = ids.empty() ? 0 : ids.size() - 1;  // the last word is the question's own </s>
       while (cut > 0 && ids[cut - 1] != kEnd) --cut;
       check(cut > 0, ExitCode::data, "text ", b + 1, " of the batch is a document without a ",
             "question, expected both; separate them by a tab ('fovea classify')");
@@ -57,7 +54,7 @@ struct DocumentsAndQuestions {
 }  // namespace
 
 TextClassifier::TextClassifier(const ModelConfig& c, ElementType type, Device device)
-    : Model(type, device), config_(c),
+    : Model(type, device, {c.target_words, c.max_length}), config_(c),
       E(store_.declare(
           "source/E", {c.source_words, c.embedding_size()},
           ParameterInit::normal(1 / std::sqrt(static_cast<double>(c.embedding_size()))))),
@@ -78,8 +75,8 @@ TextClassifier::TextClassifier(const ModelConfig& c, ElementType type, Device de
   b_a = store_.declare("output/b", {labels}, ParameterInit::constant(0));
 }
 
-TextClassifier::Encoded TextClassifier::encode(const RecurrentStack& stack,
-                                               const TokenBatch& text) const {
+TextClassifier::EncodedText TextClassifier::encode(const RecurrentStack& stack,
+                                                   const TokenBatch& text) const {
   const Device device = store_.device();
   const TimeMajor order = TimeMajor::of(text.offsets, device);
   std::vector<int32_t> ids, position(order.order.size());
@@ -101,7 +98,7 @@ TextClassifier::Encoded TextClassifier::encode(const RecurrentStack& stack,
 TextClassifier::Answer TextClassifier::read(const TokenBatch& source) const {
   if (!attend) return {encode(encoder, source).summary, {}};
   if (question) return read_documents(source);
-  const Encoded y = encode(encoder, source);
+  const EncodedText y = encode(encoder, source);
   const std::vector<int32_t> first(static_cast<size_t>(source.sentences()), 0);
   const Tensor query = u ? rows_at(u, Tensor::of(first, store_.device())) : y.summary;  // u
   const auto read = (*attend)(y.h, SentenceOffsets::of(source.offsets, store_.device()), query);
@@ -112,77 +109,27 @@ TextClassifier::Answer TextClassifier::read_documents(const TokenBatch& source) 
   const Device device = store_.device();
   const DocumentsAndQuestions split(source);
   Tensor h = encode(encoder, P ? split.sentences() : split.documents()).h;
-  if (P) h = h + rows_at(P, Tensor::of(split.follow, device));        // h_j + P_k, k follow
+  if (P) h = h + rows_at(P, Tensor::of(split.follow, device));        // h_j + P_k
   const Tensor query = encode(*question, split.questions()).summary;  // u
   const auto read = (*attend)(h, SentenceOffsets::of(split.document_offsets, device), query);
   return {dropped(read.g, dropout_key(config_.dropout)), read.weights};
 }
 
-BatchLoss TextClassifier::loss(const TokenBatch& source, const TokenBatch& target_in,
-                               std::span<const int32_t> target_out, double label_smoothing) const {
-  const auto count = static_cast<size_t>(source.sentences());
+BatchLoss TextClassifier::loss(const TrainingBatch& batch, double label_smoothing) const {
+  assert(std::ssize(batch.target_out) == batch.source.sentences() && !batch.guidance);
   std::vector<int32_t> labels;
-  for (size_t b = 0; b < count; ++b)
-    labels.push_back(target_out[static_cast<size_t>(target_in.offsets[b])] - kFirstLabel);
-  const CrossEntropy out =
-      output_loss(read(source).g, W_a, b_a, Tensor::of(labels, store_.device()), label_smoothing);
-  const std::vector<double> scores = out.log_likelihood.values();
-  std::vector<double> words(target_out.size(), 0);  // log p(</s> | label) = 0
-  for (size_t b = 0; b < count; ++b)
-    words[static_cast<size_t>(target_in.offsets[b])] = labels[b] < 0 ? kImpossibleLabel : scores[b];
-  return {out.loss,
-          Tensor::of({static_cast<int64_t>(words.size())}, words, store_.type(), store_.device())};
+  for (const int32_t word : batch.target_out) labels.push_back(word - kFirstLabel);
+  const CrossEntropy out = output_loss(read(batch.source).g, W_a, b_a,
+                                       Tensor::of(labels, store_.device()), label_smoothing);
+  std::vector<double> scores = out.log_likelihood.values();
+  for (size_t b = 0; b < labels.size(); ++b)
+    if (labels[b] < 0) scores[b] = kNoLabel;
+  return {out.loss, Tensor::of({std::ssize(scores)}, scores, store_.type(), store_.device())};
 }
 
-std::unique_ptr<DecoderState> TextClassifier::start(const TokenBatch& source) const {
-  auto state = std::make_unique<State>();
-  state->logits = linear(read(source).g, W_a, b_a);  // W_a g + b_a
-  return state;
-}
-
-Tensor TextClassifier::step(DecoderState& decoder_state, std::span<const int32_t> words) const {
-  const auto& state = static_cast<State&>(decoder_state);
-  const std::vector<double> logits = state.logits.values();
-  const auto width = static_cast<size_t>(config_.target_words);
-  const auto labels = static_cast<size_t>(state.logits.cols());
-  std::vector<double> scores(words.size() * width, kImpossibleLabel);
-  for (size_t i = 0; i < words.size(); ++i) {
-    double* row = scores.data() + i * width;
-    if (words[i] != kStart)
-      row[kEnd] = 0;
-    else
-      for (size_t k = 0; k < labels; ++k) row[kFirstLabel + k] = logits[i * labels + k];
-  }
-  return Tensor::of({static_cast<int64_t>(words.size()), config_.target_words}, scores,
-                    store_.type(), store_.device());
-}
-
-void TextClassifier::reorder(DecoderState& decoder_state, std::span<const int32_t> parents) const {
-  auto& state = static_cast<State&>(decoder_state);
-  state.logits = rows_at(state.logits, Tensor::of(parents, store_.device()));
-}
-
-std::vector<std::vector<AttentionMap>> TextClassifier::attention(
-    const TokenBatch& source, const TokenBatch& target_in) const {
-  std::vector<std::vector<AttentionMap>> maps(static_cast<size_t>(source.sentences()));
-  const Tensor alpha = read(source).weights;
-  if (!alpha) return maps;
-  const std::vector<double> weights = alpha.values();
-  for (size_t b = 0; b < maps.size(); ++b) {
-    const int64_t rows = target_in.offsets[b + 1] - target_in.offsets[b];
-    const int64_t cols = source.offsets[b + 1] - source.offsets[b];
-    AttentionMap map{
-        .kind = "cross", .layer = 0, .head = 0, .rows = rows, .cols = cols, .weights = {}};
-    for (int64_t i = 0; i < rows; ++i)
-      for (int64_t j = 0; j < cols; ++j)  // words of the question have weight 0
-        map.weights.push_back(
-            j < alpha.cols()
-                ? static_cast<float>(
-                      weights[b * static_cast<size_t>(alpha.cols()) + static_cast<size_t>(j)])
-                : 0.0f);
-    maps[b].push_back(std::move(map));
-  }
-  return maps;
+LabelScores TextClassifier::predict_labels(const TokenBatch& texts) const {
+  const Answer answer = read(texts);
+  return {linear(answer.g, W_a, b_a), answer.weights};  // W_a g + b_a
 }
 
 }  // namespace fovea

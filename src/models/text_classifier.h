@@ -1,9 +1,9 @@
 #pragma once
 
 #include <optional>
-#include <vector>
 
 #include "attention/attentive_reader.h"
+#include "models/label_predictor.h"
 #include "models/model_config.h"
 #include "nn/recurrent_layers.h"
 
@@ -20,9 +20,8 @@ namespace fovea {
 //                      g is its summary [→h_S ; ←h_1]
 // p(label) = softmax(W_a g + b_a).
 //
-// For training and search, the label is a sentence of one word, followed by </s> with probability
-// 1. A source is a text and </s>, or sentences and a question with </s> after each of them.
-class TextClassifier : public Model {
+// A source is a text and </s>, or sentences and a question with </s> after each of them.
+class TextClassifier : public Model, public LabelPredictor {
  public:
   static constexpr int64_t kFarthest = 64;  // distances from the end that P distinguishes
 
@@ -30,31 +29,20 @@ class TextClassifier : public Model {
   explicit TextClassifier(const ModelConfig& config, ElementType type = ElementType::f32,
                           Device device = Cpu{});
 
-  int64_t target_words() const override { return config_.target_words; }
-  int64_t max_length() const override { return config_.max_length; }
-
-  BatchLoss loss(const TokenBatch& source, const TokenBatch& target_in,
-                 std::span<const int32_t> target_out, double label_smoothing) const override;
-  std::unique_ptr<DecoderState> start(const TokenBatch& source) const override;
-  Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
-  void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
-  // One map per source with one row per target word. All rows are equal, because the model attends
-  // once.
-  std::vector<std::vector<AttentionMap>> attention(const TokenBatch& source,
-                                                   const TokenBatch& target_in) const override;
-
-  struct Answer {
-    Tensor g;        // [sources, G]
-    Tensor weights;  // [sources, longest text], 0 beyond the end of a text; absent if no attention
-  };
-  Answer read(const TokenBatch& source) const;
+  BatchLoss loss(const TrainingBatch& batch, double label_smoothing) const override;
+  LabelScores predict_labels(const TokenBatch& texts) const override;
 
  private:
-  struct Encoded {
+  struct Answer {
+    Tensor g;        // [sources, G]
+    Tensor weights;  // as in LabelScores
+  };
+  Answer read(const TokenBatch& source) const;
+  struct EncodedText {
     Tensor h;        // [words, D]
     Tensor summary;  // [sources, D]
   };
-  Encoded encode(const RecurrentStack& stack, const TokenBatch& text) const;
+  EncodedText encode(const RecurrentStack& stack, const TokenBatch& text) const;
   Answer read_documents(const TokenBatch& source) const;
 
   ModelConfig config_;

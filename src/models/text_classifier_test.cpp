@@ -7,7 +7,7 @@ namespace {
 
 using namespace testing;
 
-constexpr int32_t kEnd = 2, kLabel = 4;
+constexpr int32_t kEnd = 2;
 
 ModelConfig small(ReaderQuery query, const std::string& attention = "static") {
   ModelConfig c;
@@ -63,7 +63,7 @@ void expect_model_gradient(const ModelConfig& config, const Examples& e) {
   model->parameters().allocate_gradients();
   expect_gradient(parameters_of(model->parameters()), [&] {
     const DropoutScope dropout(5, 1);
-    return model->loss(e.sources(), e.targets(), e.out, 0.1).loss;
+    return model->loss({e.sources(), e.targets(), e.out}, 0.1).loss;
   });
 }
 
@@ -89,81 +89,58 @@ TEST(TextClassifier, GradientWithOtherCellsLayersAndDropout) {
   expect_model_gradient(small(ReaderQuery::learned), one);
 }
 
-// The loss is that of the label, with or without </s> in the target.
-TEST(TextClassifier, TheEndHasProbabilityOne) {
-  const auto model = make_model(small(ReaderQuery::summary), 3, ElementType::f64);
-  const Examples e = texts();
-  Examples closed = e;
-  closed.in.clear(), closed.out.clear(), closed.in_offsets = {0};
-  for (const int32_t label : e.out) {
-    closed.in.insert(closed.in.end(), {1, label});
-    closed.out.insert(closed.out.end(), {label, kEnd});
-    closed.in_offsets.push_back(static_cast<int32_t>(closed.in.size()));
-  }
-  const BatchLoss open = model->loss(e.sources(), e.targets(), e.out, 0);
-  const BatchLoss whole = model->loss(e.sources(), closed.targets(), closed.out, 0);
-  EXPECT_EQ(open.loss.values(), whole.loss.values());
-  const std::vector<double> scores = open.log_likelihood.values(),
-                            all = whole.log_likelihood.values();
-  ASSERT_EQ(all.size(), 2 * scores.size());
-  for (size_t b = 0; b < scores.size(); ++b) {
-    EXPECT_EQ(all[2 * b], scores[b]);
-    EXPECT_EQ(all[2 * b + 1], 0);
+TEST(TextClassifier, LabelScoresAgreeWithTheLoss) {
+  const auto model = make_model(small(ReaderQuery::question), 3, ElementType::f64);
+  const Examples e = documents();
+  const std::vector<double> logits =
+      model->as<LabelPredictor>()->predict_labels(e.sources()).logits.values();
+  const std::vector<double> score =
+      model->loss({e.sources(), e.targets(), e.out}, 0).log_likelihood.values();
+  ASSERT_EQ(logits.size(), 3 * e.out.size());
+  for (size_t b = 0; b < e.out.size(); ++b) {
+    double sum = 0;
+    for (size_t k = 0; k < 3; ++k) sum += std::exp(logits[3 * b + k]);
+    const auto label = static_cast<size_t>(e.out[b] - kFirstLabel);
+    EXPECT_NEAR(logits[3 * b + label] - std::log(sum), score[b], 1e-12);
   }
 }
 
-TEST(TextClassifier, StepsGiveTheLabelAndThenTheEnd) {
-  const auto model = make_model(small(ReaderQuery::question), 3, ElementType::f64);
-  const Examples e = documents();
-  const auto state = model->start(e.sources());
-  const std::vector<double> first = model->step(*state, e.in).values();
+TEST(TextClassifier, AWordThatIsNoLabelIsImpossible) {
+  const auto model = make_model(small(ReaderQuery::summary), 3, ElementType::f64);
+  Examples e = texts();
+  e.out[1] = 3;  // <unk>
   const std::vector<double> score =
-      model->loss(e.sources(), e.targets(), e.out, 0).log_likelihood.values();
-  for (size_t b = 0; b < e.out.size(); ++b) {
-    double sum = 0;
-    for (size_t k = 0; k < 7; ++k) sum += std::exp(first[7 * b + k]);
-    EXPECT_NEAR(first[7 * b + static_cast<size_t>(e.out[b])] - std::log(sum), score[b], 1e-12);
-    for (size_t k = 0; k < kLabel; ++k) EXPECT_LT(first[7 * b + k], -1e8) << "a special word";
-  }
-  const std::vector<int32_t> parents{2, 2, 0};
-  model->reorder(*state, parents);
-  const std::vector<double> again = model->step(*state, std::vector<int32_t>{1, 1, 1}).values();
-  for (size_t k = 0; k < 7; ++k) EXPECT_EQ(again[k], first[14 + k]);
-  for (size_t k = 0; k < 7; ++k) EXPECT_EQ(again[14 + k], first[k]);
-  const std::vector<double> end = model->step(*state, std::vector<int32_t>{4, 5, 6}).values();
-  for (size_t b = 0; b < 3; ++b)
-    for (size_t k = 0; k < 7; ++k) EXPECT_EQ(end[7 * b + k] == 0, k == kEnd);
+      model->loss({e.sources(), e.targets(), e.out}, 0).log_likelihood.values();
+  for (size_t b = 0; b < e.out.size(); ++b) EXPECT_EQ(score[b] < -1e8, b == 1) << b;
 }
 
 TEST(TextClassifier, AttendsToTheDocumentOnly) {
   const auto model = make_model(small(ReaderQuery::question), 3, ElementType::f64);
   const Examples e = documents();
-  const auto maps = model->attention(e.sources(), e.targets());
-  ASSERT_EQ(maps.size(), 4u);
-  const size_t documents_end[] = {4, 1, 2, 7};
-  for (size_t b = 0; b < 4; ++b) {
-    ASSERT_EQ(maps[b].size(), 1u);
-    const AttentionMap& map = maps[b].front();
-    EXPECT_EQ(map.rows, 1);
-    EXPECT_EQ(map.cols, e.offsets[b + 1] - e.offsets[b]);
-    float sum = 0;
-    for (size_t j = 0; j < map.weights.size(); ++j) {
-      sum += map.weights[j];
-      EXPECT_EQ(map.weights[j] > 0, j < documents_end[b]) << b << " " << j;
+  const Tensor weights = model->as<LabelPredictor>()->predict_labels(e.sources()).weights;
+  const std::vector<double> values = weights.values();
+  const int64_t documents_end[] = {4, 1, 2, 7};
+  ASSERT_EQ(weights.shape(), (Shape{4, 7}));
+  for (int64_t b = 0; b < 4; ++b) {
+    double sum = 0;
+    for (int64_t j = 0; j < 7; ++j) {
+      const double weight = values[static_cast<size_t>(7 * b + j)];
+      sum += weight;
+      EXPECT_EQ(weight > 0, j < documents_end[b]) << b << " " << j;
     }
     EXPECT_NEAR(sum, 1, 1e-6);
   }
   const auto none = make_model(small(ReaderQuery::question, "none"), 3);
-  EXPECT_TRUE(none->attention(e.sources(), e.targets()).front().empty());
+  EXPECT_FALSE(none->as<LabelPredictor>()->predict_labels(e.sources()).weights);
 }
 
 TEST(TextClassifier, DoesNotDependOnItsBatch) {
   const auto model = make_model(small(ReaderQuery::question), 3, ElementType::f64);
   const Examples e = documents();
-  const auto all = model->loss(e.sources(), e.targets(), e.out, 0).log_likelihood.values();
+  const auto all = model->loss({e.sources(), e.targets(), e.out}, 0).log_likelihood.values();
   Examples last;
   last.add({4, 6, kEnd, 8, 7, kEnd, kEnd, 5, 5}, 4);
-  const auto alone = model->loss(last.sources(), last.targets(), last.out, 0);
+  const auto alone = model->loss({last.sources(), last.targets(), last.out}, 0);
   EXPECT_NEAR(alone.log_likelihood.values()[0], all[3], 1e-12);
 }
 
@@ -177,7 +154,7 @@ TEST(TextClassifier, ReadsSentencesSeparately) {
   e.add({4, kEnd, 5, 6, kEnd, 7, kEnd, 8}, 5);
   e.add({5, 6, kEnd, 4, kEnd, 7, kEnd, 8}, 5);
   const auto scores = [&] {
-    return model->loss(e.sources(), e.targets(), e.out, 0).log_likelihood.values();
+    return model->loss({e.sources(), e.targets(), e.out}, 0).log_likelihood.values();
   };
   EXPECT_GT(std::abs(scores()[0] - scores()[1]), 1e-6) << "positions matter";
   P.fill(0);
@@ -205,7 +182,8 @@ TEST(TextClassifier, RejectsImpossibleConfigurations) {
   c.context = EncoderContext::sentence;
   EXPECT_EQ(code(c), ExitCode::data);
   const auto model = make_model(small(ReaderQuery::question), 3);
-  EXPECT_THROW(model->start(texts().sources()), Error) << "no question";
+  EXPECT_THROW(model->as<LabelPredictor>()->predict_labels(texts().sources()), Error)
+      << "no question";
 }
 
 }  // namespace

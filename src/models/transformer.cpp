@@ -3,7 +3,6 @@
 #include <cassert>
 #include <cmath>
 
-#include "models/batch_padding.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
 #include "ops/shape.h"
@@ -89,7 +88,8 @@ WordEmbedder Transformer::embedder(const char* name, int64_t words, const Tensor
 }
 
 Transformer::Transformer(const ModelConfig& config, ElementType type, Device device)
-    : Model(type, device), config_(config), idle_(idle_memories()) {
+    : Model(type, device, {config.target_words, config.max_length}), config_(config),
+      idle_(idle_memories()) {
   const ParameterScope root{store_, ""};
   embed_source = embedder("source", config.source_words, {});
   embed_target = embedder("target", config.target_words,
@@ -216,14 +216,11 @@ BatchLoss Transformer::loss_of(const PreparedBatch& batch, double label_smoothin
   return result;
 }
 
-BatchLoss Transformer::guided_loss(const TokenBatch& source, const TokenBatch& target_in,
-                                   std::span<const int32_t> target_out, double label_smoothing,
-                                   const AlignmentGuidance& guidance) const {
-  assert(!guidance || config_.alignment_layer >= 0);
-  const auto batch = prepare({source, target_in, target_out, guidance},
-                             Tape::live() ? BatchPadding::blocks : BatchPadding::nothing);
-  BatchLoss result = loss_of(*batch, label_smoothing, guidance.weight);
-  result.log_likelihood = result.log_likelihood.window(0, std::ssize(target_out));
+BatchLoss Transformer::loss(const TrainingBatch& batch, double label_smoothing) const {
+  assert(!batch.guidance || config_.alignment_layer >= 0);
+  const auto prepared = prepare(batch, Tape::live() ? BatchPadding::blocks : BatchPadding::nothing);
+  BatchLoss result = loss_of(*prepared, label_smoothing, batch.guidance.weight);
+  result.log_likelihood = result.log_likelihood.window(0, std::ssize(batch.target_out));
   return result;
 }
 

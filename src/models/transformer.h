@@ -6,7 +6,10 @@
 
 #include "attention/multi_head.h"
 #include "cache/kv_cache.h"
+#include "models/decodable.h"
+#include "models/explainable.h"
 #include "models/model_config.h"
+#include "models/replayable.h"
 #include "nn/positions.h"
 #include "ops/alignment_loss.h"
 
@@ -108,8 +111,9 @@ struct WordEmbedder {
 struct IdleMemories;
 std::shared_ptr<IdleMemories> idle_memories();
 
-// The Transformer. Searches in several threads may share one model.
-class Transformer : public Model {
+// The Transformer. Searches in several threads may share one model. declare_model() chooses the
+// derived class of the device, which adds to the decoding.
+class Transformer : public Model, public Decodable, public Explainable, public Replayable {
  public:
   // Declares the parameters; parameters().allocate() must follow.
   explicit Transformer(const ModelConfig& config, ElementType type = ElementType::f32,
@@ -117,27 +121,15 @@ class Transformer : public Model {
 
   const ModelConfig& config() const { return config_; }
   void freeze_for_inference() const override;
-  int64_t target_words() const override { return config_.target_words; }
-  int64_t max_length() const override { return config_.max_length; }
 
-  BatchLoss loss(const TokenBatch& source, const TokenBatch& target_in,
-                 std::span<const int32_t> target_out, double label_smoothing) const override {
-    return guided_loss(source, target_in, target_out, label_smoothing, {});
-  }
-  BatchLoss guided_loss(const TokenBatch& source, const TokenBatch& target_in,
-                        std::span<const int32_t> target_out, double label_smoothing,
-                        const AlignmentGuidance& guidance) const override;
+  BatchLoss loss(const TrainingBatch& batch, double label_smoothing) const override;
   std::unique_ptr<PreparedBatch> prepare(const TrainingBatch& batch,
                                          BatchPadding padding) const override;
   BatchLoss loss_of(const PreparedBatch& batch, double label_smoothing,
                     double guided_weight) const override;
   std::unique_ptr<DecoderState> start(const TokenBatch& source) const override;
-  bool can_extend() const override;  // on the CPU only
-  void join(DecoderState& state, const TokenBatch& source) const override;
   Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
   void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
-  bool start_device_search(DecoderState& state, const BeamRules& rules) const override;
-  const BeamStepResult& device_step(DecoderState& state, int64_t rows) const override;
   std::vector<std::vector<AttentionMap>> attention(const TokenBatch& source,
                                                    const TokenBatch& target_in) const override;
   ComputationSteps explain(const TokenBatch& source, const TokenBatch& target_in,
@@ -151,6 +143,12 @@ class Transformer : public Model {
   // The scores of all target words: [tokens, target words].
   Tensor logits(const Tensor& y) const { return linear(y, W_out, b_out); }
 
+ protected:
+  DecoderMemory::Next next(const DecoderMemory& memory, std::span<const int32_t> words) const;
+  // The keys and values of the cross-attention, per decoder layer [source tokens, 2D].
+  std::vector<Tensor> source_kv(const TokenBatch& source) const;
+  Tensor compute_step(const DecoderMemory::Rows& in, const Tensor& P, DecoderMemory& memory) const;
+
  private:
   // The projections of one attention layer: q [queries, D] and kv [words, 2D] of cross-attention,
   // or qkv [words, 3D] of self-attention.
@@ -162,9 +160,6 @@ class Transformer : public Model {
   // Visits every attention of the pairs in the order in which they are computed.
   void each_attention(const TokenBatch& source, const TokenBatch& target_in,
                       const std::function<void(const AttentionProjections&)>& visit) const;
-  DecoderMemory::Next next(const DecoderMemory& memory, std::span<const int32_t> words) const;
-  std::vector<Tensor> source_kv(const TokenBatch& source) const;
-  Tensor compute_step(const DecoderMemory::Rows& in, const Tensor& P, DecoderMemory& memory) const;
   WordEmbedder embedder(const char* name, int64_t words, const Tensor& tied);
 
   ModelConfig config_;
@@ -176,6 +171,21 @@ class Transformer : public Model {
   std::vector<DecoderLayer> decoder_layers;
   std::vector<LayerNorm> final_norms;  // empty, or the norms of encoder and decoder
   Tensor W_out, b_out;
+};
+
+// A Transformer on the CPU.
+class HostTransformer : public Transformer, public Extendable {
+ public:
+  using Transformer::Transformer;
+  void extend(DecoderState& state, const TokenBatch& source) const override;
+};
+
+// A Transformer on a GPU.
+class DeviceTransformer : public Transformer, public DeviceDecodable {
+ public:
+  using Transformer::Transformer;
+  void start_device_search(DecoderState& state, const BeamRules& rules) const override;
+  const BeamStepResult& device_step(DecoderState& state, int64_t rows) const override;
 };
 
 }  // namespace fovea

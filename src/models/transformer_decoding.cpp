@@ -63,7 +63,6 @@ Tensor DecoderLayer::step(const Tensor& y, int64_t number, DecoderMemory& memory
   return add_3(b, feed_forward);
 }
 
-// The keys and values of the cross-attention, per decoder layer [source tokens, 2D].
 std::vector<Tensor> Transformer::source_kv(const TokenBatch& source) const {
   const SentenceOffsets from = SentenceOffsets::of(source.offsets, store_.device());
   const Tensor memory = encode(embed_source(source.ids, from), from);
@@ -86,9 +85,7 @@ std::unique_ptr<DecoderState> Transformer::start(const TokenBatch& source) const
   return state;
 }
 
-bool Transformer::can_extend() const { return std::holds_alternative<Cpu>(store_.device()); }
-
-void Transformer::join(DecoderState& state, const TokenBatch& source) const {
+void HostTransformer::extend(DecoderState& state, const TokenBatch& source) const {
   memory_of(state).join(source_kv(source), source.offsets);
 }
 
@@ -114,11 +111,11 @@ Tensor Transformer::step(DecoderState& state, std::span<const int32_t> words) co
       in, [&](const DecoderMemory::Rows& rows) { return compute_step(rows, in.constant, memory); });
 }
 
-bool Transformer::start_device_search(DecoderState& state, const BeamRules& rules) const {
-  return memory_of(state).start_device_search(rules);
+void DeviceTransformer::start_device_search(DecoderState& state, const BeamRules& rules) const {
+  memory_of(state).start_device_search(rules);
 }
 
-const BeamStepResult& Transformer::device_step(DecoderState& state, int64_t rows) const {
+const BeamStepResult& DeviceTransformer::device_step(DecoderState& state, int64_t rows) const {
   DecoderMemory& memory = memory_of(state);
   const std::vector<int32_t> begin(static_cast<size_t>(memory.steps() == 0 ? rows : 0), kStart);
   const DecoderMemory::Next in = next(memory, begin);

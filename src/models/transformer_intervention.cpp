@@ -21,18 +21,15 @@ struct AttentionLayer {
   int64_t layer;
 };
 
-class TransformerWithIntervention : public Model {
+class TransformerWithIntervention : public Model, public Decodable, public Attentive {
  public:
   TransformerWithIntervention(const Transformer& model, WhatIf intervention)
-      : Model(model.parameters().type(), model.parameters().device()), model_(model),
-        intervention_(std::move(intervention)), heads_(model.config().heads),
+      : Model(model.parameters().type(), model.parameters().device(),
+              {model.target_words(), model.max_length()}),
+        model_(model), intervention_(std::move(intervention)), heads_(model.config().heads),
         D_(model.config().size) {}
 
-  int64_t target_words() const override { return model_.target_words(); }
-  int64_t max_length() const override { return model_.max_length(); }
-
-  BatchLoss loss(const TokenBatch& source, const TokenBatch& target_in,
-                 std::span<const int32_t> target_out, double label_smoothing) const override;
+  BatchLoss loss(const TrainingBatch& batch, double label_smoothing) const override;
   std::unique_ptr<DecoderState> start(const TokenBatch& source) const override;
   Tensor step(DecoderState& state, std::span<const int32_t> words) const override;
   void reorder(DecoderState& state, std::span<const int32_t> parents) const override;
@@ -314,12 +311,11 @@ std::vector<std::vector<AttentionMap>> TransformerWithIntervention::attention(
   return all;
 }
 
-BatchLoss TransformerWithIntervention::loss(const TokenBatch& source, const TokenBatch& target_in,
-                                            std::span<const int32_t> target_out,
+BatchLoss TransformerWithIntervention::loss(const TrainingBatch& batch,
                                             double label_smoothing) const {
-  const Tensor y = decode(target_in, encode(source, nullptr), nullptr);
-  const CrossEntropy out =
-      output_loss(y, model_.W_out, model_.b_out, Tensor::of(target_out, device()), label_smoothing);
+  const Tensor y = decode(batch.target_in, encode(batch.source, nullptr), nullptr);
+  const CrossEntropy out = output_loss(y, model_.W_out, model_.b_out,
+                                       Tensor::of(batch.target_out, device()), label_smoothing);
   return {out.loss, out.log_likelihood};
 }
 

@@ -37,7 +37,7 @@ TEST(Transformer, Gradient) {
     model->parameters().allocate_gradients();
     expect_gradient(parameters_of(model->parameters()), [&] {
       const DropoutScope dropout(5, 1);
-      return model->loss(s.sources(), s.targets(), s.out, 0.1).loss;
+      return model->loss({s.sources(), s.targets(), s.out}, 0.1).loss;
     });
   }
 }
@@ -60,7 +60,7 @@ TEST(Transformer, GuidedGradient) {
     const auto model = make_model(guided(norm), 3, ElementType::f64);
     model->parameters().allocate_gradients();
     expect_gradient(parameters_of(model->parameters()), [&] {
-      const BatchLoss found = model->guided_loss(s.sources(), s.targets(), s.out, 0.1, kGuidance);
+      const BatchLoss found = model->loss({s.sources(), s.targets(), s.out, kGuidance}, 0.1);
       return found.loss + found.surrogate;
     });
   }
@@ -74,7 +74,7 @@ TEST(Transformer, GuidesTheStepThatReads) {
     ModelConfig c = guided(NormPlace::post);
     c.alignment_step = step;
     const auto model = make_model(c, 3, ElementType::f64);
-    return model->guided_loss(s.sources(), s.targets(), s.out, 0.1, guidance).guided.values().at(0);
+    return model->loss({s.sources(), s.targets(), s.out, guidance}, 0.1).guided.values().at(0);
   };
   const std::vector<int32_t> moved{0, 0, 2, 2, 2, 3, 3}, keys{0, 2, 0};  // rows 0-2, 3-4 and 5
   const double found = loss(AlignmentStep::reads, kGuidance);
@@ -89,12 +89,14 @@ TEST(Transformer, PaddingDoesNotMatter) {
   model->parameters().allocate_gradients();
   const Tensor gradients = model->parameters().gradients();
   const TrainingBatch batch{s.sources(), s.targets(), s.out, kGuidance};
+  const Replayable& replayable = *model->as<Replayable>();
   std::vector<double> gradient, likelihood;
   for (const BatchPadding fill :
        {BatchPadding::nothing, BatchPadding::blocks, BatchPadding::few_sizes}) {
     gradients.fill(0);
     Tape tape;
-    const BatchLoss found = model->loss_of(*model->prepare(batch, fill), 0.1, kGuidance.weight);
+    const BatchLoss found =
+        replayable.loss_of(*replayable.prepare(batch, fill), 0.1, kGuidance.weight);
     tape.backward(found.loss + found.surrogate);
     const auto words = found.log_likelihood.window(0, std::ssize(s.out)).values();
     const auto now = gradients.values();
@@ -111,7 +113,7 @@ TEST(Transformer, GuidedLossAgreesWithTheMaps) {
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
     const auto model = make_model(guided(norm), 3);
     double expected = 0;
-    const auto maps = model->attention(s.sources(), s.targets());
+    const auto maps = model->as<Attentive>()->attention(s.sources(), s.targets());
     size_t n = 0;
     for (const auto& sentence : maps)
       for (const AttentionMap& map : sentence) {
@@ -125,13 +127,13 @@ TEST(Transformer, GuidedLossAgreesWithTheMaps) {
         }
       }
     ASSERT_EQ(n + 1, kLinkOffsets.size());
-    const BatchLoss plain = model->loss(s.sources(), s.targets(), s.out, 0.1);
+    const BatchLoss plain = model->loss({s.sources(), s.targets(), s.out}, 0.1);
     EXPECT_FALSE(plain.guided);
     EXPECT_FALSE(plain.surrogate);
     for (const bool padded : {false, true}) {
       std::optional<Tape> tape;
       if (padded) tape.emplace();  // Note [Filling]
-      const BatchLoss found = model->guided_loss(s.sources(), s.targets(), s.out, 0.1, kGuidance);
+      const BatchLoss found = model->loss({s.sources(), s.targets(), s.out, kGuidance}, 0.1);
       EXPECT_NEAR(found.guided.values()[0], expected, 1e-5);
       EXPECT_NEAR(found.surrogate.values()[0], 0.3 * expected, 1e-5);
       EXPECT_NEAR(found.loss.values()[0], plain.loss.values()[0], 1e-5);
@@ -140,13 +142,13 @@ TEST(Transformer, GuidedLossAgreesWithTheMaps) {
   }
 }
 
-TEST(Transformer, FirstLossIsThatOfGuessing) {
+TEST(Transformer, FirstLossEqualsRandomGuessing) {
   ModelConfig c = small();
   c.size = 32, c.heads = 4, c.inner = 64, c.target_words = c.source_words = 5000;
   c.tied = TiedEmbeddings::none;
   const auto model = make_model(c, 1);
   const Sentences s = ragged();
-  const double loss = model->loss(s.sources(), s.targets(), s.out, 0).loss.values()[0] /
+  const double loss = model->loss({s.sources(), s.targets(), s.out}, 0).loss.values()[0] /
                       static_cast<double>(s.out.size());
   EXPECT_NEAR(loss, std::log(5000.0), 0.02 * std::log(5000.0));
 }
@@ -160,13 +162,15 @@ TEST(Transformer, StepsEqualTheWhole) {
     Sentences s;
     s.add({3, 4, 5}, {6, 7, 8, 3});
     s.add({8, 8}, {3, 4, 5, 6});
-    const auto whole = model->loss(s.sources(), s.targets(), s.out, 0).log_likelihood.values();
-    auto state = model->start(s.sources());
+    const auto whole = model->loss({s.sources(), s.targets(), s.out}, 0).log_likelihood.values();
+    const Decodable& decoder = *model->as<Decodable>();
+    auto state = decoder.start(s.sources());
     const std::vector<int32_t> swap{1, 0};
     for (size_t t = 0; t < 5; ++t) {  // rows are swapped after every step
       const bool swapped = t % 2;
       const size_t first = swapped ? 5 : 0, second = swapped ? 0 : 5;
-      const Tensor z = model->step(*state, std::vector<int32_t>{s.in[first + t], s.in[second + t]});
+      const std::vector<int32_t> words{s.in[first + t], s.in[second + t]};
+      const Tensor z = decoder.step(*state, words);
       for (const size_t row : {size_t{0}, size_t{1}}) {
         const size_t at = (row ? second : first) + t;
         const auto logits = z.window(static_cast<int64_t>(row), 1).values();
@@ -174,7 +178,7 @@ TEST(Transformer, StepsEqualTheWhole) {
         for (const double v : logits) sum += std::exp(v);
         EXPECT_NEAR(logits[static_cast<size_t>(s.out[at])] - std::log(sum), whole[at], 1e-12);
       }
-      model->reorder(*state, swap);
+      decoder.reorder(*state, swap);
     }
   }
 }
@@ -187,10 +191,11 @@ TEST(Transformer, FreezingDoesNotChangeResults) {
   const Sentences s = ragged();
   const auto model = make_model(config, 3);
   auto results = [&] {
-    auto state = model->start(s.sources());
+    const Decodable& decoder = *model->as<Decodable>();
+    auto state = decoder.start(s.sources());
     std::vector<double> all =
-        model->step(*state, std::vector<int32_t>(s.source_offsets.size() - 1, 1)).values();
-    for (const auto& maps : model->attention(s.sources(), s.targets()))
+        decoder.step(*state, std::vector<int32_t>(s.source_offsets.size() - 1, 1)).values();
+    for (const auto& maps : model->as<Attentive>()->attention(s.sources(), s.targets()))
       for (const AttentionMap& map : maps)
         all.insert(all.end(), map.weights.begin(), map.weights.end());
     return all;
@@ -214,9 +219,10 @@ TEST(Transformer, FrozenWeightsTakeAnyNumberOfRows) {
     for (int rows = 15; rows <= 34; ++rows) {
       Sentences s;
       for (int i = 0; i < rows; ++i) add_pair(s, i);
-      const auto state = model->start(s.sources());
+      const Decodable& decoder = *model->as<Decodable>();
+      const auto state = decoder.start(s.sources());
       const auto scores =
-          model->step(*state, std::vector<int32_t>(static_cast<size_t>(rows), 1)).values();
+          decoder.step(*state, std::vector<int32_t>(static_cast<size_t>(rows), 1)).values();
       if (!frozen) {
         wanted.push_back(scores);
         if (rows == 34) model->freeze_for_inference();
@@ -236,13 +242,13 @@ TEST(Transformer, BatchDoesNotMatter) {
   Sentences all;
   for (int i = 0; i < 30; ++i) add_pair(all, i);
   const auto together =
-      model->loss(all.sources(), all.targets(), all.out, 0).log_likelihood.values();
+      model->loss({all.sources(), all.targets(), all.out}, 0).log_likelihood.values();
   size_t at = 0;
   for (int i = 0; i < 30; ++i) {
     Sentences one;
     add_pair(one, i);
     for (const double v :
-         model->loss(one.sources(), one.targets(), one.out, 0).log_likelihood.values())
+         model->loss({one.sources(), one.targets(), one.out}, 0).log_likelihood.values())
       EXPECT_EQ(v, together[at++]);
   }
 }
@@ -252,7 +258,7 @@ TEST(Transformer, AttentionMapsAreDistributions) {
   c.norm = NormPlace::pre;
   const auto model = make_model(c, 1);
   const Sentences s = ragged();
-  const auto maps = model->attention(s.sources(), s.targets());
+  const auto maps = model->as<Attentive>()->attention(s.sources(), s.targets());
   ASSERT_EQ(maps.size(), 3u);
   for (const auto& sentence : maps) {
     EXPECT_EQ(sentence.size(), 6u);  // encoder, decoder, cross × 2 heads

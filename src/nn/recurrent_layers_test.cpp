@@ -103,7 +103,7 @@ TEST(RecurrentCell, ForgetGatesStartOpen) {
   EXPECT_EQ(cell.b.values(), (std::vector<double>{0, 0, 1, 1, 0, 0, 0, 0}));
 }
 
-TEST(RecurrentCell, GradientOfTwoCellsOnTopOfEachOther) {
+TEST(RecurrentCell, GradientOfTwoStackedCells) {
   for (const Cell kind : kCells) {
     ParameterStore store(ElementType::f64);
     const RecurrentCell low(ParameterScope{store, "0"}, {kind, 3, 2}),
@@ -139,7 +139,7 @@ TEST(RecurrentCell, GradientOfStepsThatShareTheirInput) {
   }
 }
 
-TEST(RecurrentCell, StepsAreTheLayer) {
+TEST(RecurrentCell, StepsEqualTheLayer) {
   for (const Cell kind : kCells) {
     ParameterStore store(ElementType::f64);
     const RecurrentLayer layer{RecurrentCell(ParameterScope{store, ""}, {kind, 3, 5}),

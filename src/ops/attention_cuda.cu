@@ -228,7 +228,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
   const int begin = lane.warp * Size::kWarpRows;  // this warp's rows of the tile
   const int seen = head.seen_before(first + present);
   for (int key = 0; key < seen; key += kTile) {
-    if (key > 0) __syncthreads();  // all warps have accumulate the previous tiles
+    if (key > 0) __syncthreads();  // all warps have read the previous tiles
     const int n = min(kTile, head.keys - key);
     load_tile<kCols>(head.of(a.in.k, head.first_key + key), n, kTile, a, tiles.k);
     load_tile<kCols>(head.of(a.in.v, head.first_key + key), n, kTile, a, tiles.v);
@@ -335,7 +335,7 @@ __global__ void __launch_bounds__(kTile / TileSizes<kCols>::kWarpRows * kWarp)
   const int begin = lane.warp * Size::kWarpRows, row = begin + lane.y;
   if (head.keys == 0) clear_queries(head, back.out);
   for (int key = 0; key < head.keys; key += kTile) {
-    if (key > 0) __syncthreads();  // all warps have accumulate the previous tiles
+    if (key > 0) __syncthreads();  // all warps have read the previous tiles
     const int keys = min(kTile, head.keys - key), first = head.first_key + key;
     load_tile<kCols>(head.of(a.in.k, first), keys, kTile, a, tiles.k);
     load_tile<kCols>(head.of(a.in.v, first), keys, kTile, a, tiles.v);

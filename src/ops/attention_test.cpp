@@ -66,7 +66,7 @@ TEST(Attention, FusedEqualsItsReference) {
       }
 }
 
-TEST(Attention, WeightsSumToOneAndKeepToTheSentence) {
+TEST(Attention, WeightsSumToOneWithinTheSentence) {
   const SentenceOffsets p = lengths({3, 1, 5});
   const Tensor qkv = random_tensor({p.tokens, 24}, 1, ElementType::f32, 2);
   const auto w = self_attention_weights(qkv, p, {2, AttentionMask::causal, {}}).values();

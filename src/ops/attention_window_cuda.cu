@@ -280,7 +280,7 @@ struct MixtureGrad {
   }
 };
 
-struct Uncovered {
+struct UncoveredPart {
   Matrix<const float> covered;
   RangesIn ranges;
   Matrix<float> left;
@@ -292,7 +292,7 @@ struct Uncovered {
   }
 };
 
-struct UncoveredGrad {
+struct UncoveredPartGrad {
   Matrix<const float> covered;
   RangesIn ranges;
   Matrix<const float> dleft;
@@ -433,13 +433,13 @@ void mixture_grad(Cuda on, const WindowMixture<T>& in, Matrix<const T> dphi, Mat
 
 template <class T>
 void uncovered(Cuda on, Matrix<const T> covered, RangesIn ranges, Matrix<T> left) {
-  each_row_in_warps(on, left.rows, "uncovered", Uncovered{covered, ranges, left});
+  each_row_in_warps(on, left.rows, "uncovered", UncoveredPart{covered, ranges, left});
 }
 template <class T>
 void uncovered_grad(Cuda on, Matrix<const T> covered, RangesIn ranges, Matrix<const T> dleft,
                     Matrix<T> dcovered, OutputMode fold) {
   each_row_in_warps(on, dleft.rows, "uncovered_grad",
-                    UncoveredGrad{covered, ranges, dleft, dcovered, fold});
+                    UncoveredPartGrad{covered, ranges, dleft, dcovered, fold});
 }
 template <class T>
 void softmax_uncovered(Cuda on, Matrix<const T> e, Matrix<const T> left, RangesIn ranges,

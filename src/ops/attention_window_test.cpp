@@ -41,7 +41,7 @@ TEST(AttentionWindow, ColumnRanges) {
     expect_ranges(window_around(p, 9, all), {0, 0, 0, 0}, {5, 3, 1, 5});
   }
   expect_ranges(window_around(reals({4, 1}, {5, 3, 1, 5}), 1, full_range(example(), 2)),
-                {3, 1, 0, 3}, {3, 2, 1, 3});  // empty if the window lies beyond the reach
+                {3, 1, 0, 3}, {3, 2, 1, 3});  // empty if the window and the range do not overlap
   expect_ranges(range_from(integers({3, 0, 0, 1}), 1, all), {2, 0, 0, 0}, {5, 3, 1, 5});
 }
 

@@ -137,7 +137,7 @@ struct Residual {
                        load<kWide>(f + i), keep);
   }
 };
-struct Dropped {
+struct DroppedInput {
   static constexpr const char* kName = "drop";
   const float* x;
   bool in_pairs() const { return at_packs<2>(x); }
@@ -146,7 +146,7 @@ struct Dropped {
     return map_entries([](float a, float k) { return a * k; }, load<kWide>(x + i), keep);
   }
 };
-struct Scaled {
+struct ScaledInput {
   static constexpr const char* kName = "scale";
   const float *x, *by;  // by: a factor in device memory
   float factor;
@@ -219,17 +219,17 @@ void residual(Cuda on, Matrix<const SumType<T>> x, Matrix<const T> f, const Drop
 template <class T>
 void drop(Cuda on, Matrix<const SumType<T>> x, const Dropout& dropout, Matrix<T> y,
           OutputMode fold) {
-  fold_all(on, Target<T>{y, fold}, dropout, Dropped{x.data});
+  fold_all(on, Target<T>{y, fold}, dropout, DroppedInput{x.data});
 }
 
 template <class T>
 void scale(Cuda on, Matrix<const T> x, double factor, Matrix<T> y, OutputMode fold) {
-  fold_all(on, Target<T>{y, fold}, {}, Scaled{x.data, nullptr, static_cast<float>(factor)});
+  fold_all(on, Target<T>{y, fold}, {}, ScaledInput{x.data, nullptr, static_cast<float>(factor)});
 }
 
 template <class T>
 void scale_by(Cuda on, Matrix<const T> x, const T* factor, Matrix<T> y, OutputMode fold) {
-  fold_all(on, Target<T>{y, fold}, {}, Scaled{x.data, factor, 1});
+  fold_all(on, Target<T>{y, fold}, {}, ScaledInput{x.data, factor, 1});
 }
 
 template <class T>

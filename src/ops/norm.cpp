@@ -9,7 +9,7 @@ namespace fovea {
 namespace {
 
 // The data that the gradient needs: n and 1 / √(σ² + ε), but not the sum that was normalised.
-struct Kept {
+struct SavedTensors {
   Tensor normalised, inverse_deviation, g;
 };
 
@@ -29,7 +29,7 @@ struct GradientTargets {
   GradientTarget x, f, g, b;
 };
 
-void backward(const Kept& kept, const Tensor& dy, const Dropout& dropout,
+void backward(const SavedTensors& kept, const Tensor& dy, const Dropout& dropout,
               const GradientTargets& to) {
   run_activation(kept.normalised, [&]<class T>(auto on, T) {
     using W = SumType<T>;
@@ -47,7 +47,7 @@ Tensor residual_norm(const Tensor& x, const Tensor& f, const Dropout& dropout, c
   assert(x.cols() == g.elements() && g.elements() == b.elements());
   Tensor y = Tensor::like(x);
   const Tensor rounded = bf16_activations(x.device()) ? y.make_rounded() : Tensor();
-  Kept kept{{}, {}, g};
+  SavedTensors kept{{}, {}, g};
   if (Tape::live()) {
     kept.normalised = Tensor::like(f ? f : x);
     kept.inverse_deviation = Tensor({x.rows()}, x.type(), x.device());

@@ -148,7 +148,7 @@ Tensor dot_scores(const Tensor& q, const Tensor& keys, const RaggedQueries& ragg
 
 namespace {
 
-// Those gradients of queries, words and v that are wanted. All need the same tanh.
+// Computes the required gradients of queries, words and v. All need the same tanh.
 void additive_backward(const PendingGradient& all, GradientSlot* queries) {
   const Tensor q = all.joined(all.q), de = all.joined(all.e);
   const RaggedQueries ragged = all.ragged();

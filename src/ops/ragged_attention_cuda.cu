@@ -309,7 +309,7 @@ __global__ void __launch_bounds__(kThreads)
   if (parts && here) parts[b * A + a] = dv;
 }
 
-// The special case in which only dq is wanted: one thread per query and kWide columns.
+// The special case in which only dq is required: one thread per query and kWide columns.
 template <int kWide, class K>
 __global__ void __launch_bounds__(kThreads)
     additive_queries_backward(RaggedIndex ragged, Matrix<const float> q, Matrix<const K> k,

@@ -138,10 +138,10 @@ void product(const Tensor& w, const Tensor& h, const Tensor& h_rounded, int64_t 
 }
 
 // h in bf16 for the products of a GPU: `before` is read by the step, `after` is written by it.
-struct Rounded {
+struct RoundedStates {
   Tensor before, after;
 
-  Rounded(const Sequence& s, const Tensor& h) {
+  RoundedStates(const Sequence& s, const Tensor& h) {
     if (!bf16_activations(h.device())) return;
     const bool with_y = s.one_step() && s.y.cols() == s.H();  // the next step reads it from y
     const Tensor known = with_y ? s.start.rounded() : Tensor();
@@ -164,7 +164,7 @@ void run_forward(const Sequence& s, const Tensor& x, const Tensor& b_n) {
   for (const Tensor& w : s.weights) u.push_back(scratch(w.size(0)));
   copy_columns(s.start.window(0, sentences), 0, h.window(0, sentences));
   if (c) copy_columns(s.start.window(0, sentences), H, c.window(0, sentences));
-  const Rounded rounded_h(s, h);
+  const RoundedStates rounded_h(s, h);
 
   for (int64_t k = 0; k < s.times.count(); ++k) {
     const Rows at = s.times.step(k);
@@ -443,7 +443,8 @@ Tensor recurrent_reference(const RecurrentWeights& cell, const Tensor& x, const 
     Tensor before = fovea::rows(first, 0, n);
     if (k > 0 && forward) before = fovea::rows(states[t - 1], 0, n);
     if (k > 0 && !forward) {
-      const int64_t going = rows.alive(t + 1);  // the others end at t: they begin here
+      const int64_t going = rows.alive(t + 1);  // the other sentences end at t: the backward
+                                                // direction starts them here
       before = concat_rows({states[t + 1], fovea::rows(first, going, n - going)});
     }
     states[t] = step_reference(cell, fovea::rows(x, rows.first[t], n), before);

@@ -133,7 +133,7 @@ TEST(RecurrentWeights, GradientWithoutStartAndWithoutInput) {
   }
 }
 
-TEST(RecurrentWeights, GradientAddsToWhatFlowedInBefore) {
+TEST(RecurrentWeights, GradientIsAddedToEarlierGradients) {
   for (const Cell kind : kCells) {
     const Example e(kind, 2, {2, 1, 3});
     const int64_t H = 2;
@@ -166,7 +166,7 @@ TEST(RecurrentWeights, FusedEqualsItsReference) {
       }
 }
 
-TEST(RecurrentWeights, SentencesDoNotSeeEachOther) {
+TEST(RecurrentWeights, SentencesAreIndependent) {
   for (const Cell kind : kCells)
     for (const Direction direction : kDirections) {
       const Example e(kind, 4, {2, 5, 3});
@@ -188,7 +188,7 @@ TEST(RecurrentStep, GradientIfOnlySomeRowsContinue) {
       inputs.push_back(x);
       inputs.push_back(e.start);
       expect_gradient(inputs, [&] { return recurrent_step(e.cell, x, e.start); });
-      expect_gradient(inputs, [&] {  // twice into one start
+      expect_gradient(inputs, [&] {  // two steps from one start state
         const Tensor once = recurrent_step(e.cell, x, e.start);
         return once + rows(e.start, 0, going) * recurrent_step(e.cell, x, e.start);
       });

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "decode/attention_alignment.h"
+#include "decode/model_capabilities.h"
 #include "ops/topk.h"
 
 namespace fovea {
@@ -91,7 +92,7 @@ Json about(const ModelConfig& config, std::span<const AttentionMap> maps) {
 // Forced decoding of the translation: the most probable words of each step.
 Json steps(const ServedModel& model, const Translation& translation, const Alternative& best) {
   const ModelBundle& package = model.package();
-  const Model& network = translation.altered ? *translation.altered : *package.model;
+  const Decodable& network = decodable(translation.altered ? *translation.altered : *package.model);
   const std::vector<int32_t> offsets{0, static_cast<int32_t>(translation.source_ids.size())};
   const auto state = network.start({translation.source_ids, offsets});
   Json list = Json::array();

@@ -9,14 +9,14 @@
 #include "support/echo_engine.h"
 #include "support/tasks.h"
 
-// Batches that sentences join on their way.
+// Continuous batching: sentences join a running batch.
 namespace fovea {
 namespace {
 
 using std::chrono::milliseconds;
 
-// Who comes while others are translated need not wait for their end.
-TEST(RollingBatches, SentencesJoinOthersOnTheirWay) {
+// A client need not wait for the end of a running batch.
+TEST(RollingBatches, SentencesJoinARunningBatch) {
   std::function<void()> on_step;
   const auto model = echo_model("en", "de", [&] { on_step(); });
   Batcher batcher({});
@@ -42,8 +42,9 @@ TEST(RollingBatches, SentencesJoinOthersOnTheirWay) {
   EXPECT_FALSE(batcher.work(milliseconds(0))) << "both were in one batch";
 }
 
-// Requests of one kind that come as fast as they are done, so that a batch never ends by itself: at
-// each step of the search `each` may add something, and others come until `last` of them have.
+// A stream of requests with one batch key. A new request arrives when another ends, so that the
+// batch never becomes empty. The search calls `each` at every step. The stream ends after `last`
+// requests.
 struct Stream {
   std::vector<Result> results;
   std::function<void(int step)> each = nullptr;
@@ -60,7 +61,7 @@ struct Stream {
     });
     add(sentences);
   }
-  void add(size_t sentences) {  // of other lengths each time, so that they end one by one
+  void add(size_t sentences) {  // with different lengths, so that they end at different steps
     const std::vector<std::string> texts(sentences, std::string(1 + 5 * next % 7, 'a'));
     batcher.add(task_of(model, texts, results[next++]));
   }
@@ -71,11 +72,12 @@ struct Stream {
   }
 };
 
-// Whoever ends without a translation is told at once, not at the end of a batch that has none.
-TEST(RollingBatches, WhoHasEndedIsToldWhileABatchGoesOn) {
+// A client whose task ends without a translation gets its answer at once, not at the end of the
+// batch.
+TEST(RollingBatches, EndedTasksAreAnsweredDuringABatch) {
   Stream s({}, 1000);
   Result empty, late, gone;
-  int told = 0;
+  int answered = 0;
   s.each = [&](int step) {
     if (step != 50) return;
     auto slow = task_of(s.model, {"late"}, late);
@@ -84,21 +86,21 @@ TEST(RollingBatches, WhoHasEndedIsToldWhileABatchGoesOn) {
     for (auto& task : {task_of(s.model, {}, empty), slow, task_of(s.model, {"gone"}, gone)}) {
       task->finish = [&, finish = task->finish](TaskOutcome outcome, auto translations) {
         finish(outcome, std::move(translations));
-        ++told;
+        ++answered;
         EXPECT_LT(s.finished(), 600);
       };
       s.batcher.add(task);
     }
   };
   run_out(s.batcher);
-  EXPECT_EQ(told, 3);
+  EXPECT_EQ(answered, 3);
   EXPECT_EQ(late.outcome, TaskOutcome::late);
   EXPECT_EQ(gone.outcome, TaskOutcome::abandoned);
   EXPECT_EQ(s.finished(), 1000);
 }
 
-// Nothing joins a batch whose thread has something else to do.
-TEST(RollingBatches, AThreadLeavesWhenItMust) {
+// If the thread must leave, no task joins its batch.
+TEST(RollingBatches, AThreadCanLeaveABatch) {
   Stream s({}, 1000);
   s.each = [](int) {};
   EXPECT_TRUE(s.batcher.work(milliseconds(0), [&] { return s.steps >= 400; }));
@@ -108,8 +110,8 @@ TEST(RollingBatches, AThreadLeavesWhenItMust) {
   EXPECT_EQ(s.finished(), 1000);
 }
 
-// A long sentence that does not fit at once is not overtaken for ever by short ones.
-TEST(RollingBatches, LongSentencesHaveTheirTurnInABatchThatGoesOn) {
+// Short sentences do not always overtake a long sentence that does not fit immediately.
+TEST(RollingBatches, LongSentencesAreNotOvertakenForever) {
   Stream s({.batch_tokens = 100}, 2000);
   Result long_one;
   int before = 0;
@@ -125,8 +127,9 @@ TEST(RollingBatches, LongSentencesHaveTheirTurnInABatchThatGoesOn) {
   EXPECT_EQ(s.finished(), 2000);
 }
 
-// Short requests pass long ones in a batch that goes on, and long ones pass many short ones.
-TEST(RollingBatches, ShortAndLongShareABatchThatGoesOn) {
+// In a running batch, short requests overtake long ones, and a long request overtakes many short
+// ones.
+TEST(RollingBatches, ShortAndLongRequestsShareARunningBatch) {
   Stream s({.batch_tokens = 1000, .batch_sentences = 16}, 60, 40);
   Result small;
   s.each = [&](int step) {
@@ -151,8 +154,8 @@ TEST(RollingBatches, ShortAndLongShareABatchThatGoesOn) {
   EXPECT_EQ(many.finished(), 1000);
 }
 
-// A batch comes to its end where others wait, who would have to wait for ever otherwise.
-TEST(RollingBatches, NobodyJoinsWhileAnotherLineWaits) {
+// A batch ends if a task with another batch key waits. Otherwise this task would wait forever.
+TEST(RollingBatches, NoTaskJoinsWhileAnotherQueueWaits) {
   std::function<void()> on_step;
   const auto model = echo_model("en", "de", [&] { on_step(); });
   Batcher batcher({});
@@ -172,7 +175,7 @@ TEST(RollingBatches, NobodyJoinsWhileAnotherLineWaits) {
   batcher.add(task_of(model, {"abcdefgh"}, first));
   run_out(batcher);
   EXPECT_EQ(other.texts, std::vector<std::string>{"other"});
-  EXPECT_LT(next, 150u) << "a stream of requests of one kind held up another";
+  EXPECT_LT(next, 150u) << "a stream with one batch key delayed another key";
   for (size_t i = 0; i < next; ++i) EXPECT_EQ(same[i].finished, 1);
 }
 

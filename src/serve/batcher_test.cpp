@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// Notes how many sentences begin together.
+// An observer that records the number of sentences that begin together.
 auto began_in(std::vector<int64_t>& batches) {
   return [&](const BatchStep& step) {
     if (step.began > 0) batches.push_back(step.began);
@@ -41,7 +41,7 @@ TEST(Batcher, JoinsTheSentencesOfManyClients) {
   EXPECT_EQ(batcher.waiting_cost(), 0);
 }
 
-TEST(Batcher, KeepsWishesAndModelsApart) {
+TEST(Batcher, SeparatesOptionsAndModels) {
   const auto one = echo_model("en", "de"), two = echo_model("de", "en");
   Batcher batcher({});
   std::vector<int64_t> batches;
@@ -57,8 +57,8 @@ TEST(Batcher, KeepsWishesAndModelsApart) {
   for (size_t i = 0; i < results.size(); ++i) EXPECT_EQ(results[i].texts.at(0), std::to_string(i));
 }
 
-// With batches that nobody can join a batch is one call of work().
-TEST(Batcher, ALongRequestDoesNotHoldUpAShortOne) {
+// With closed batches, each call of work() runs one batch.
+TEST(Batcher, ALongRequestDoesNotDelayAShortOne) {
   const auto model = closed_echo_model("en", "de");
   Batcher batcher({.batch_tokens = 100, .batch_sentences = 16, .delay = {}});
   Result large, small;
@@ -72,8 +72,8 @@ TEST(Batcher, ALongRequestDoesNotHoldUpAShortOne) {
   EXPECT_EQ(large.texts, std::vector<std::string>(200, "word"));
 }
 
-// Requests of like size are answered in the order in which they came.
-TEST(Batcher, ThoseWhoCameFirstAreDoneFirst) {
+// Requests of equal size are answered in the order of arrival.
+TEST(Batcher, RequestsOfEqualSizeAreServedInOrder) {
   const auto model = echo_model("en", "de");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
   std::vector<Result> results(6);
@@ -87,8 +87,8 @@ TEST(Batcher, ThoseWhoCameFirstAreDoneFirst) {
   EXPECT_EQ(order, (std::vector<size_t>{0, 1, 2, 3, 4, 5}));
 }
 
-// Not even many long ones hold up a short one, nor do many short ones hold up a long one.
-TEST(Batcher, ManyLongRequestsLetAShortOnePass) {
+// Many long requests do not delay a short one, and many short ones do not delay a long one.
+TEST(Batcher, ManyLongRequestsDoNotDelayAShortOne) {
   const auto model = closed_echo_model("en", "de");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16, .delay = {}});
   std::vector<Result> large(6);
@@ -98,12 +98,12 @@ TEST(Batcher, ManyLongRequestsLetAShortOnePass) {
   batcher.add(task_of(model, {"short"}, small));
   int batches = 0;
   for (; small.finished == 0 && batches < 200; ++batches) batcher.work(milliseconds(0));
-  EXPECT_EQ(batches, 1) << "of 151 in all";
+  EXPECT_EQ(batches, 1) << "of 151 batches in total";
   run_out(batcher);
   for (const Result& result : large) EXPECT_EQ(result.texts.size(), 400u);
 }
 
-TEST(Batcher, ManyShortRequestsLetALongOnePass) {
+TEST(Batcher, ManyShortRequestsDoNotDelayALongOne) {
   const auto model = closed_echo_model("en", "de");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16, .delay = {}});
   std::vector<Result> small(600);
@@ -112,19 +112,19 @@ TEST(Batcher, ManyShortRequestsLetALongOnePass) {
   for (Result& result : small) batcher.add(task_of(model, {"ab"}, result));
   int batches = 0;
   for (; large.finished == 0 && batches < 200; ++batches) batcher.work(milliseconds(0));
-  EXPECT_LE(batches, 10) << "four fifths of each batch of 16 are its own";
+  EXPECT_LE(batches, 10) << "it has four fifths of each batch of 16";
   run_out(batcher);
   for (const Result& result : small) EXPECT_EQ(result.finished, 1);
 }
 
-// Batches until somebody who came later, with another model or another wish, is done.
+// The number of batches until a task with another model or other options is done.
 int batches_until_done(Batcher& batcher, const Result& result) {
   int batches = 0;
   for (; result.finished == 0 && batches < 500; ++batches) batcher.work(milliseconds(0));
   return batches;
 }
 
-TEST(Batcher, ALongRequestHoldsUpNoOtherModelOrWish) {
+TEST(Batcher, ALongRequestDoesNotDelayOtherModelsOrOptions) {
   const auto one = closed_echo_model("en", "de"), two = closed_echo_model("de", "en");
   for (const bool other_model : {true, false}) {
     Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16, .delay = {}});
@@ -146,8 +146,8 @@ TEST(Batcher, ALongRequestHoldsUpNoOtherModelOrWish) {
   }
 }
 
-// Lines have equal shares, whoever came first: 25 batches of each of two.
-TEST(Batcher, LongRequestsOfTwoKindsTakeTurns) {
+// Two queues have equal shares, whichever was first: 25 batches each.
+TEST(Batcher, LongRequestsWithTwoBatchKeysTakeTurns) {
   const auto one = echo_model("en", "de"), two = echo_model("de", "en");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
   Result first, second;
@@ -157,8 +157,8 @@ TEST(Batcher, LongRequestsOfTwoKindsTakeTurns) {
   EXPECT_EQ(batches_until_done(batcher, second), 1);
 }
 
-// A stream of others who are each of another kind leaves a long request every other batch.
-TEST(Batcher, NobodyStarves) {
+// If a stream of tasks has a new batch key each time, a long request still gets every other batch.
+TEST(Batcher, NoRequestStarves) {
   const auto model = echo_model("en", "de");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
   Result large;
@@ -176,7 +176,7 @@ TEST(Batcher, NobodyStarves) {
   for (size_t i = 0; i < batches; ++i) EXPECT_EQ(small[i].finished, 1) << i;
 }
 
-TEST(Batcher, TurnsCostALoadOfOneKindNoBatch) {
+TEST(Batcher, TurnsCostNoBatchWithASingleKey) {
   const auto model = echo_model("en", "de"), other = echo_model("de", "en");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
   std::vector<int64_t> batches;
@@ -191,7 +191,7 @@ TEST(Batcher, TurnsCostALoadOfOneKindNoBatch) {
   EXPECT_EQ(batches, full);
 }
 
-TEST(Batcher, OneThingAtMostIsDoneBetweenTwoBatches) {
+TEST(Batcher, AtMostOneJobRunsBetweenTwoBatches) {
   const auto one = echo_model("en", "de");
   Batcher batcher({.batch_tokens = 1000, .batch_sentences = 16});
   std::string order;
@@ -219,7 +219,7 @@ TEST(Batcher, OneThingAtMostIsDoneBetweenTwoBatches) {
   EXPECT_EQ(large.texts.size(), 100u);
 }
 
-TEST(Batcher, ThingsToDoCostTokensAndHaveDeadlines) {
+TEST(Batcher, JobsCostTokensAndHaveDeadlines) {
   Batcher batcher({.queue_tokens = 100});
   Result first, refused, late, gone, last;
   EXPECT_TRUE(batcher.add(job_of(60, first)));
@@ -239,12 +239,12 @@ TEST(Batcher, ThingsToDoCostTokensAndHaveDeadlines) {
   EXPECT_EQ(first.finished + refused.finished + late.finished + gone.finished, 3);
 }
 
-TEST(Batcher, RefusesWhatDoesNotFitIntoTheQueue) {
+TEST(Batcher, RefusesTasksThatDoNotFitIntoTheQueue) {
   const auto model = echo_model("en", "de");
   Batcher batcher({.queue_tokens = 20});
   Result large, next, third;
   EXPECT_TRUE(batcher.add(task_of(model, std::vector<std::string>(100, "abcd"), large)))
-      << "alone, anything may come";
+      << "an empty queue accepts any task";
   EXPECT_TRUE(batcher.full());
   EXPECT_FALSE(batcher.add(task_of(model, {"abcd"}, next)));
   run_out(batcher);
@@ -254,8 +254,8 @@ TEST(Batcher, RefusesWhatDoesNotFitIntoTheQueue) {
   EXPECT_EQ(large.finished + next.finished + third.finished, 2);
 }
 
-// All clients together may have four times as much waiting as one.
-TEST(Batcher, IsFullWhenAnOrdinaryRequestWouldBeRefused) {
+// The limit of all clients together is four times the limit of one client.
+TEST(Batcher, IsFullIfItWouldRefuseAnOrdinaryRequest) {
   for (const auto& [limit, most] : {std::pair<int64_t, int64_t>{100, 336}, {10'000, 39'000}}) {
     Batcher batcher({.queue_tokens = limit});
     Result result[2];
@@ -270,11 +270,11 @@ TEST(Batcher, IsFullWhenAnOrdinaryRequestWouldBeRefused) {
   }
 }
 
-TEST(Batcher, ClientsThatLeaveAreDroppedAndOthersKeepTheirAnswers) {
+TEST(Batcher, DropsClientsThatLeaveAndAnswersOthers) {
   std::vector<Result> results(3);
   std::atomic<int> steps = 0;
   const auto model = echo_model("en", "de", [&] {
-    if (++steps == 7) results[1].gone = true;  // in the middle of decoding
+    if (++steps == 7) results[1].gone = true;  // during decoding
   });
   Batcher batcher({});
   results[0].gone = true;
@@ -286,11 +286,11 @@ TEST(Batcher, ClientsThatLeaveAreDroppedAndOthersKeepTheirAnswers) {
   EXPECT_EQ(results[1].outcome, TaskOutcome::abandoned);
   EXPECT_EQ(results[2].outcome, TaskOutcome::done);
   EXPECT_EQ(results[2].texts, asked[2]);
-  EXPECT_LT(steps, 60) << "the search for those who left must end";
+  EXPECT_LT(steps, 60) << "the search for clients that left must end";
   EXPECT_EQ(batcher.waiting_cost(), 0);
 }
 
-TEST(Batcher, ATaskThatTakesTooLongIsLate) {
+TEST(Batcher, ATaskPastItsDeadlineIsLate) {
   const auto model = echo_model("en", "de");
   Batcher batcher({});
   Result late, good;
@@ -303,7 +303,7 @@ TEST(Batcher, ATaskThatTakesTooLongIsLate) {
   EXPECT_EQ(good.outcome, TaskOutcome::done);
 }
 
-TEST(Batcher, AFailedBatchIsToldAndTheNextOneWorks) {
+TEST(Batcher, AfterAFailedBatchTheNextOneWorks) {
   bool broken = true;
   const auto model = echo_model("en", "de", [&] {
     if (broken) throw std::runtime_error("no memory");
@@ -328,7 +328,7 @@ TEST(Batcher, ATaskWithoutSentencesIsFinished) {
   EXPECT_EQ(result.outcome, TaskOutcome::done);
 }
 
-TEST(Batcher, WaitsForOthersOnlyWhileTheyCome) {
+TEST(Batcher, WaitsOnlyWhileTasksArrive) {
   const auto model = closed_echo_model("en", "de");
   const auto delay = milliseconds(2000);
   Batcher batcher({.delay = delay});
@@ -347,9 +347,9 @@ TEST(Batcher, WaitsForOthersOnlyWhileTheyCome) {
   EXPECT_LT(waited, delay);
 }
 
-// Who was answered by a batch asks again at once, and shares the next one with those who waited
-// for long before it ended.
-TEST(Batcher, AfterABatchThoseWhoWaitedWaitForThoseWhoAskAgain) {
+// A client that got an answer sends its next request at once. This request shares a batch with a
+// task that has waited for long.
+TEST(Batcher, AfterABatchWaitingTasksWaitForTheNextRequests) {
   const auto model = closed_echo_model("en", "de");
   Batcher batcher({.delay = std::chrono::seconds(2)});
   std::vector<int64_t> batches;
@@ -373,7 +373,7 @@ TEST(Batcher, AfterABatchThoseWhoWaitedWaitForThoseWhoAskAgain) {
   EXPECT_EQ(batches, (std::vector<int64_t>{1, 2}));
 }
 
-TEST(Batcher, TakesFromManyThreads) {
+TEST(Batcher, AcceptsTasksFromManyThreads) {
   const auto model = echo_model("en", "de");
   Batcher batcher({.batch_tokens = 200, .delay = milliseconds(1)});
   constexpr size_t kThreads = 4, kEach = 25;

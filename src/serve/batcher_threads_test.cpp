@@ -10,13 +10,13 @@
 #include "support/echo_engine.h"
 #include "support/tasks.h"
 
-// Several threads that translate.
+// Several worker threads share a batcher.
 namespace fovea {
 namespace {
 
 using std::chrono::milliseconds;
 
-// A thread for each of several batches, until it goes.
+// Worker threads that run batches until the destructor stops them.
 class Workers {
  public:
   Workers(Batcher& batcher, int64_t count) : batcher_(batcher) {
@@ -48,7 +48,7 @@ TEST(BatcherThreads, ThreadsShareARequest) {
       const std::lock_guard hold(mutex);
       threads.insert(std::this_thread::get_id());
     }
-    std::this_thread::sleep_for(std::chrono::microseconds(20));  // the other one wakes up
+    std::this_thread::sleep_for(std::chrono::microseconds(20));  // lets the other thread wake up
   });
   Batcher batcher({.workers = 2});
   std::atomic<int64_t> most = 0;
@@ -76,10 +76,10 @@ TEST(BatcherThreads, ThreadsShareARequest) {
   EXPECT_EQ(result.texts, sentences);
   EXPECT_EQ(delivered, sentences) << "each sentence was delivered once";
   EXPECT_EQ(threads.size(), 2u);
-  EXPECT_EQ(most, 32) << "half of what may be under way";
+  EXPECT_EQ(most, 32) << "half of the limit of a batch";
 }
 
-TEST(BatcherThreads, WhatCannotBeToldIsNobodyElsesFault) {
+TEST(BatcherThreads, AFailedDeliveryFailsOnlyItsTask) {
   const auto model = echo_model("en", "de");
   Batcher batcher({});
   Result bad, good;
@@ -93,8 +93,8 @@ TEST(BatcherThreads, WhatCannotBeToldIsNobodyElsesFault) {
   EXPECT_EQ(good.texts, (std::vector<std::string>{"c", "d"}));
 }
 
-// All threads together translate no more than a batch may hold.
-TEST(BatcherThreads, OneAtATimeIsOne) {
+// All threads together translate at most as many sentences as one batch may have.
+TEST(BatcherThreads, ThreadsShareTheLimitOfABatch) {
   std::atomic<int> at_once = 0, most = 0;
   const auto model = echo_model("en", "de", [&] {
     most = std::max<int>(most, ++at_once);
@@ -120,7 +120,7 @@ TEST(BatcherThreads, OneAtATimeIsOne) {
   }
 }
 
-TEST(BatcherThreads, NothingIsUnderWayDuringAPause) {
+TEST(BatcherThreads, NoBatchRunsDuringAPause) {
   std::atomic<int> at_once = 0;
   const auto model = echo_model("en", "de", [&] {
     ++at_once;
@@ -150,7 +150,7 @@ TEST(BatcherThreads, NothingIsUnderWayDuringAPause) {
   EXPECT_GT(paused, 1);
 }
 
-TEST(BatcherThreads, ThreadsDoOneThingAloneAtATime) {
+TEST(BatcherThreads, ThreadsRunOneJobAtATime) {
   Batcher batcher({.workers = 3});
   std::vector<Result> results(20);
   std::atomic<int> at_once = 0, most = 0, done = 0;

@@ -1,5 +1,5 @@
-// Hostile texts for every reader of what a client or a file brings. Reading must take time in
-// proportion to the size: one thread reads the requests of all clients.
+// Hostile input for every parser of requests and files. The time of a parser must be linear in the
+// size, because one thread reads the requests of all clients.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -390,7 +390,7 @@ TEST(Cost, OfHeadersIsLinear) {
         pattern);
 }
 
-// What files hold.
+// Contents of files.
 TEST(Cost, OfFilesIsLinear) {
   const auto allowing_errors = [](auto read) {
     return [read](const std::string& text) {
@@ -457,7 +457,7 @@ int64_t peak_kib() {
   return usage.ru_maxrss;
 }
 
-// Every word lies in thousands of elements: they are not remembered for each word.
+// Every word is in thousands of elements. The memory per word must not grow with their number.
 TEST(Cost, OfNestedElementsInMemoryIsSmall) {
   std::string html;
   for (const char* part : {"<b>", "a ", "</b>"})

@@ -1,12 +1,13 @@
+#include "serve/deepl_api.h"
+
 #include <algorithm>
 
 #include "base/utf8.h"
 #include "http/http_error.h"
-#include "serve/service.h"
+#include "serve/json_reply.h"
 #include "serve/translation_warnings.h"
 #include "text/language.h"
 
-// The part of DeepL's API that translates texts, for programs that were written for DeepL.
 namespace fovea {
 namespace {
 
@@ -20,49 +21,7 @@ std::string upper(std::string text) {
   return text;
 }
 
-}  // namespace
-
-void Service::deepl_translate(RequestContext context) {
-  const RequestParameters& parameters = context.parameters();
-  const auto texts = parameters.texts("text");
-  if (!texts) throw HttpError(400, "Parameter 'text' not specified.");
-  if (texts->values.size() > kMostTexts) throw HttpError(413, "At most 50 texts are allowed.");
-  const auto target = parameters.text("target_lang");
-  if (!target) throw HttpError(400, "Parameter 'target_lang' not specified.");
-  auto request = std::make_shared<TranslateRequest>();
-  request->texts = texts->values;
-  request->is_list = true;
-  const std::string tags = parameters.text("tag_handling").value_or("");
-  if (!tags.empty() && tags != "html" && tags != "xml")
-    throw HttpError(400, "Value for 'tag_handling' not supported.");
-  request->html = !tags.empty();
-  request->decoding = options_.decoding;
-  request->decoding.alignment = request->html;
-  check_size(request->texts);
-  const auto source = parameters.text("source_lang");
-  choose_languages(*request, context.models, source ? *source : "auto", *target, "");
-  const bool bills = parameters.flag("show_billed_characters");  // DeepL's own clients set it
-  const auto reply = [bills](const TranslateRequest& done, const Translations& all) {
-    Json list = Json::array();
-    for (size_t i = 0; i < done.texts.size(); ++i) {
-      Json one{
-          {"detected_source_language", upper(done.source)},
-          {"text", done.model ? done.documents[i]->render(part(done, all, i), 0) : done.texts[i]}};
-      if (done.model)
-        if (Json warnings =
-                warnings_of(*done.model, done.documents[i]->sentences(), part(done, all, i));
-            !warnings.empty())
-          one["warnings"] = std::move(warnings);
-      if (bills) one["billed_characters"] = count_code_points(done.texts[i]);
-      list.push_back(std::move(one));
-    }
-    return json_reply({{"translations", std::move(list)}});
-  };
-  if (!request->model) return context.exchange->answer(reply(*request, {}));
-  submit(context, request, reply);
-}
-
-void Service::deepl_languages(RequestContext context) {
+void languages(RequestContext& context) {
   const bool targets = context.parameters().text("type").value_or("source") == "target";
   Json list = Json::array();
   for (const std::string& code : known_languages(context.models)) {
@@ -72,6 +31,48 @@ void Service::deepl_languages(RequestContext context) {
     if (serves) list.push_back({{"language", upper(code)}, {"name", language_name(code)}});
   }
   context.exchange->answer(json_reply(list));
+}
+
+}  // namespace
+
+std::vector<Route> DeepLApi::routes() {
+  using enum Access;
+  using enum AnswerKind;
+  return {{"POST", "/v2/translate", key, computed, [this](auto& context) { translate(context); }},
+          {"GET", "/v2/languages", key, small, languages}};
+}
+
+void DeepLApi::translate(RequestContext& context) {
+  const RequestParameters& parameters = context.parameters();
+  const auto texts = parameters.texts("text");
+  if (!texts) throw HttpError(400, "Parameter 'text' not specified.");
+  if (texts->values.size() > kMostTexts) throw HttpError(413, "At most 50 texts are allowed.");
+  const auto target = parameters.text("target_lang");
+  if (!target) throw HttpError(400, "Parameter 'target_lang' not specified.");
+  const std::string tags = parameters.text("tag_handling").value_or("");
+  if (!tags.empty() && tags != "html" && tags != "xml")
+    throw HttpError(400, "Value for 'tag_handling' not supported.");
+  const TranslateRequestPtr request = new_request(texts->values, limits_);
+  request->is_list = true;
+  request->html = !tags.empty();
+  const auto source = parameters.text("source_lang");
+  request->choose_languages(context.models, source ? *source : "auto", *target, "");
+  const bool bills = parameters.flag("show_billed_characters");  // DeepL's own clients set it
+  const auto reply = [bills](const TranslateRequest& done, const Translations& all) {
+    Json list = Json::array();
+    for (size_t i = 0; i < done.texts.size(); ++i) {
+      Json one{{"detected_source_language", upper(done.source)}, {"text", done.translated(all, i)}};
+      if (done.model)
+        if (Json warnings =
+                warnings_of(*done.model, done.documents[i]->sentences(), done.part(all, i));
+            !warnings.empty())
+          one["warnings"] = std::move(warnings);
+      if (bills) one["billed_characters"] = count_code_points(done.texts[i]);
+      list.push_back(std::move(one));
+    }
+    return json_reply({{"translations", std::move(list)}});
+  };
+  queue_.submit(context, request, reply);
 }
 
 }  // namespace fovea

@@ -1,3 +1,5 @@
+#include "serve/explain_api.h"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -10,10 +12,9 @@
 #include "http/http_error.h"
 #include "models/transformer.h"
 #include "serve/attention_json.h"
-#include "serve/service.h"
+#include "serve/json_reply.h"
 #include "view/principal_plane.h"
 
-// What a model has inside: one row of attention number by number, its positions, its words.
 namespace fovea {
 namespace {
 
@@ -131,9 +132,18 @@ Json neighbours_json(const WordIndex& words, const std::vector<std::string>& ask
 
 }  // namespace
 
-void Service::explain(RequestContext context) {
+std::vector<Route> ExplainApi::routes() {
+  using enum Access;
+  using enum AnswerKind;
+  return {
+      {"POST", "/v1/explain", key, computed, [this](auto& context) { explain(context); }},
+      {"GET", "/v1/positions", key, computed, [this](auto& context) { positions(context); }},
+      {"POST", "/v1/neighbours", key, computed, [this](auto& context) { neighbours(context); }}};
+}
+
+void ExplainApi::explain(RequestContext& context) {
   const RequestParameters& parameters = context.parameters();
-  const TranslateRequestPtr request = read_translate_request(context, parameters);
+  const TranslateRequestPtr request = read_translate_request(context, limits_);
   if (!request->model) throw HttpError(400, "Invalid request: source and target are the same");
   if (request->texts.size() != 1) throw HttpError(400, "Invalid request: q must be one text");
   const auto number = [&](const char* name) {
@@ -144,38 +154,40 @@ void Service::explain(RequestContext context) {
   request->alone = true;
   const AttentionRow row{parameters.text("kind").value_or("cross"), number("layer"), number("head"),
                          number("row")};
-  submit(context, request, [row](const TranslateRequest& done, const Translations& all) {
+  const auto render = [row](const TranslateRequest& done, const Translations& all) {
     if (!done.decoding.what_if.empty())  // explain_row does not support them
-      return error_reply(
+      throw HttpError(
           400, "Invalid request: mask_words, mask_heads and force_attention cannot be explained");
     if (all.front().n_best.empty())
-      return error_reply(400, "Invalid request: there is nothing to translate");
+      throw HttpError(400, "Invalid request: there is nothing to translate");
     try {
       return json_reply(explained_json(*done.model, all.front(), row));
     } catch (const Error& error) {
       if (error.code() != ExitCode::usage) throw;
-      return error_reply(400, std::string("Invalid request: ") + error.what());
+      throw HttpError(400, std::string("Invalid request: ") + error.what());
     }
-  });
+  };
+  queue_.submit(context, request, render);
 }
 
-void Service::positions(RequestContext context) {
+void ExplainApi::positions(RequestContext& context) {
   const RequestParameters& parameters = context.parameters();
-  const auto model = model_of(context, parameters);
+  const auto model = model_of(context);
   const LanguageSide side = side_of(parameters);
   const int64_t count = parameters.integer("count", {1, kMostPositions}).value_or(64);
-  compute(context, kAloneCost, [=] { return json_reply(positions_json(*model, side, count)); });
+  queue_.compute(context, kAloneCost,
+                 [=] { return json_reply(positions_json(*model, side, count)); });
 }
 
-void Service::neighbours(RequestContext context) {
+void ExplainApi::neighbours(RequestContext& context) {
   const RequestParameters& parameters = context.parameters();
-  const auto model = model_of(context, parameters);
+  const auto model = model_of(context);
   const auto words = parameters.texts("words");
   if (!words) throw HttpError(400, "Invalid request: missing words parameter");
   if (words->values.size() > kMostWords)
     throw HttpError(400,
                     fmt::format("Invalid request: words has more than {} entries", kMostWords));
-  check_size(words->values);
+  limits_.check_size(words->values);
   const LanguageSide side = side_of(parameters);
   const int64_t count = parameters.integer("count", {0, kMostNeighbours}).value_or(10);
   const int64_t points = std::ssize(words->values) * (1 + count);
@@ -183,7 +195,7 @@ void Service::neighbours(RequestContext context) {
     throw HttpError(400, fmt::format("Invalid request: {} words with {} neighbours each are {} "
                                      "points, a map has at most {}",
                                      words->values.size(), count, points, kMostPoints));
-  compute(context, kAloneCost, [=, asked = words->values] {
+  queue_.compute(context, kAloneCost, [=, asked = words->values] {
     return json_reply(neighbours_json(model->words(side), asked, count));
   });
 }

@@ -9,7 +9,7 @@
 #include "serve/service.h"
 #include "support/held_exchange.h"
 
-// What the service tells of a model's inside, of small models with random weights.
+// The endpoints that explain a model, tested with small models with random weights.
 namespace fovea {
 namespace {
 
@@ -97,7 +97,7 @@ TEST(Inside, ExplainsARow) {
   }
 }
 
-TEST(Inside, SaysWhatIsNotThere) {
+TEST(Inside, RejectsMissingRowsAndLayers) {
   Asked s;
   const auto error = [&](Json more) -> std::string {
     Json body{{"q", "the dog"}};
@@ -147,7 +147,7 @@ TEST(Inside, GivesPositions) {
   EXPECT_EQ(ask("target=de").status, 400);
 }
 
-TEST(Inside, TellsOfTraining) {
+TEST(Inside, DescribesTheTraining) {
   Asked s;
   const auto told = Json::parse(s.ask("GET", "/v1/training", "source=en&target=de", "").body);
   EXPECT_EQ(told["updates"], Json({0, 10}));
@@ -169,14 +169,14 @@ TEST(Inside, TellsOfTraining) {
   s.post("/v1/training/attention", other, 404);
 }
 
-// What a run that goes on adds is added; what it deletes is told so.
+// The answer includes new data of a running training, and reports data that the run has deleted.
 TEST(Inside, FollowsATraining) {
   Asked s;
   const auto json = [&] {
     return Json::parse(s.ask("GET", "/v1/training", "source=en&target=de", "").body);
   };
   Json first = json();
-  EXPECT_EQ(json(), first) << "what was told once is kept";
+  EXPECT_EQ(json(), first) << "the data stay the same";
   EXPECT_EQ(first["running"], true);
   s.run->goes_on = false;
   EXPECT_EQ(json()["running"], false);
@@ -196,7 +196,7 @@ TEST(Inside, FollowsATraining) {
   EXPECT_NE(gone.find("/v1/training"), std::string::npos) << gone;
 }
 
-// Each way to ask what is inside of a model, by the method, the path, the query and the body.
+// All requests about a model, by method, path, query and body.
 const std::vector<std::array<std::string, 4>> kWays = {
     {"POST", "/v1/explain", "", R"({"q":"the dog","source":"en","target":"de"})"},
     {"GET", "/v1/positions", "source=en&target=de", ""},
@@ -220,7 +220,7 @@ TEST(Inside, EveryAnswerWaitsInTheQueue) {
   }
 }
 
-TEST(Inside, EveryAnswerHasADeadlineAndIsNotMadeForNobody) {
+TEST(Inside, EveryAnswerHasADeadlineAndNeedsAClient) {
   for (const auto& [method, path, query, body] : kWays) {
     Asked late({.timeout = milliseconds(-1)});
     EXPECT_EQ(late.ask(method, path, query, body).status, 504) << path;
@@ -232,7 +232,7 @@ TEST(Inside, EveryAnswerHasADeadlineAndIsNotMadeForNobody) {
   }
 }
 
-TEST(Inside, OneAnswerAtMostIsMadeBetweenTwoBatches) {
+TEST(Inside, AtMostOneAnswerIsComputedBetweenTwoBatches) {
   for (const auto& [method, path, query, body] : kWays) {
     Asked s;
     std::vector<std::shared_ptr<HeldExchange>> asked;

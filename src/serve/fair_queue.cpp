@@ -10,12 +10,16 @@ namespace {
 // Note [Fairness]
 // A client is an API key or a group of addresses. Two mechanisms limit the effect of one client on
 // the others:
+//
 // Admission: the cost of the waiting tasks of a client is limited. The limit of all clients
 // together is several times as high, so that a client that floods the queue leaves space for the
-// others. Order: `served` counts the rows that were computed for a client (hypotheses × steps, and
-// source pieces). The client with the lowest count is next (start-time fair queueing). A client
-// that becomes active again starts with at least the lowest count of the active clients, so that a
-// pause earns no credit.
+// others.
+//
+// Order: `served` counts the rows that were computed for a client (hypotheses × steps, and source
+// pieces). The client with the lowest count is next (start-time fair queueing). A client that
+// becomes active again starts with at least the lowest count of the active clients, so that a pause
+// earns no credit.
+//
 // A client is light if its parts, waiting and in batches, have at most kLightSlots slots; otherwise
 // it is heavy. Light clients share batches and have a head start. A heavy client has its own
 // batches. A batch of a client with a lower count interrupts them between two steps of the search

@@ -8,7 +8,7 @@
 #include "support/echo_engine.h"
 #include "support/tasks.h"
 
-// One client floods the batcher; others must not notice.
+// One client floods the batcher. Other clients must not notice it.
 namespace fovea {
 namespace {
 
@@ -22,13 +22,13 @@ std::shared_ptr<TranslationTask> task_by(const std::string& client,
   return task;
 }
 
-// A client that always has as much waiting as the batcher accepts, in requests like `sentences`.
-// Other clients ask at steps of its batches.
+// A client that fills its share of the queue with requests of these sentences. `each` runs at each
+// step of a batch, for other clients.
 struct Flood {
   std::vector<std::string> sentences;
   int64_t beam = 2;
   std::shared_ptr<const ServedModel> model;
-  size_t most = 200;  // requests in all
+  size_t most = 200;  // number of requests
   std::vector<Result> results = std::vector<Result>(200);
   size_t next = 0;
   int64_t steps = 0;
@@ -58,7 +58,7 @@ struct Flood {
   }
 };
 
-// Steps from the arrival of "abcd" of another client to its translation.
+// The number of steps from the arrival of "abcd" of another client to its translation.
 int64_t steps_of_other(Flood& flood) {
   Result other;
   int64_t arrived = 0, done = 0;
@@ -70,7 +70,7 @@ int64_t steps_of_other(Flood& flood) {
       finish(outcome, std::move(translations));
     };
     arrived = step;
-    EXPECT_TRUE(flood.batcher.add(task)) << "rejected beside a flood";
+    EXPECT_TRUE(flood.batcher.add(task)) << "rejected because of the flood";
   };
   flood.run();
   EXPECT_EQ(other.texts, std::vector<std::string>{"abcd"});
@@ -83,43 +83,43 @@ int64_t steps_of_other(Flood& flood) {
 
 const std::string kLong(100, 'a');
 
-TEST(Fairness, AFloodOfSmallRequestsDelaysNobodyElse) {
+TEST(Fairness, AFloodOfSmallRequestsDelaysNoOtherClient) {
   Flood flood({}, {kLong});
   EXPECT_LE(steps_of_other(flood), 6) << "four letters, the end and one step of the flood";
 }
 
-TEST(Fairness, AFloodOfLargeTextsDelaysNobodyElse) {
+TEST(Fairness, AFloodOfLargeTextsDelaysNoOtherClient) {
   Flood flood({}, std::vector<std::string>(100, kLong));
   flood.most = 4;
   EXPECT_LE(steps_of_other(flood), 6);
 }
 
-TEST(Fairness, AFloodWithALargeBeamDelaysNobodyElse) {
+TEST(Fairness, AFloodWithALargeBeamDelaysNoOtherClient) {
   Flood flood({}, {kLong});
   flood.beam = 16;
   flood.most = 40;
   EXPECT_LE(steps_of_other(flood), 6);
 }
 
-TEST(Fairness, AFloodOfClosedBatchesDelaysNobodyElse) {
+TEST(Fairness, AFloodOfClosedBatchesDelaysNoOtherClient) {
   Flood flood({.delay = {}}, {kLong}, closed_echo_model("en", "de"));
   EXPECT_LE(steps_of_other(flood), 6);
 }
 
-// Without interruption a client waits for the batch under way at most: a batch of light clients
-// comes next.
-TEST(Fairness, WithoutInterruptionTheNextBatchIsTheOthers) {
+// Without interruption a client waits at most for the running batch. The next batch is one of light
+// clients.
+TEST(Fairness, WithoutInterruptionLightClientsGetTheNextBatch) {
   Flood flood({.interrupts = false}, {kLong});
-  EXPECT_LE(steps_of_other(flood), 110) << "100 letters of the batch that was under way";
+  EXPECT_LE(steps_of_other(flood), 110) << "100 letters of the running batch";
 }
 
-// However long they go on, light clients leave the flood its share.
+// Light clients leave the flood its share, even if they never stop.
 TEST(Fairness, AFloodIsNotStarved) {
   Flood flood({}, {kLong});
   flood.most = 16;
   std::vector<Result> light(4000);
   size_t next = 0, before = 0;
-  flood.each = [&](int64_t) {  // eight clients that ask again as soon as they are answered
+  flood.each = [&](int64_t) {  // eight clients that send a new request after each answer
     for (size_t c = 0; c < 8 && next < light.size(); ++c)
       if (next < 8 || light[next - 8].finished > 0) {
         const std::string client = "light " + std::to_string(next % 8);
@@ -128,11 +128,11 @@ TEST(Fairness, AFloodIsNotStarved) {
     if (flood.results[15].finished == 0) before = next;
   };
   flood.run();
-  EXPECT_LT(before, light.size()) << "the flood was served last";
+  EXPECT_LT(before, light.size()) << "the flood was starved";
   EXPECT_GT(before, 8u);
 }
 
-// Two clients with much to do have equal shares in any order of arrival.
+// Two heavy clients have equal shares in any order of arrival.
 TEST(Fairness, HeavyClientsShareEvenly) {
   const auto model = echo_model("en", "de");
   Batcher batcher({.batch_sentences = 16, .queue_tokens = 1 << 20});
@@ -152,10 +152,10 @@ TEST(Fairness, HeavyClientsShareEvenly) {
   };
   run_out(batcher);
   EXPECT_GE(others, 0);
-  EXPECT_LE(others, 2) << "of twenty requests of equal size that came before";
+  EXPECT_LE(others, 2) << "of twenty earlier requests of equal size";
 }
 
-TEST(Fairness, NobodyIsRejectedBecauseOfAnother) {
+TEST(Fairness, NoClientIsRejectedBecauseOfAnother) {
   const auto model = echo_model("en", "de");
   Batcher batcher({.queue_tokens = 1000});
   std::vector<Result> results(3000);
@@ -165,7 +165,7 @@ TEST(Fairness, NobodyIsRejectedBecauseOfAnother) {
   };
   while (add("flood", 40)) continue;
   EXPECT_EQ(batcher.waiting_cost(), 996);
-  EXPECT_FALSE(batcher.full()) << "there is room for others";
+  EXPECT_FALSE(batcher.full()) << "the queue has space for others";
   EXPECT_FALSE(batcher.would_accept("flood", 12));
   EXPECT_TRUE(batcher.would_accept("other", 12));
   for (int i = 0; i < 80; ++i) EXPECT_TRUE(add("other", 40)) << i;
@@ -175,7 +175,7 @@ TEST(Fairness, NobodyIsRejectedBecauseOfAnother) {
   EXPECT_FALSE(batcher.full());
 }
 
-// Several that flood share what there is, and still leave room.
+// Several flooding clients share the queue and leave space for others.
 TEST(Fairness, ManyFloodsShareTheQueue) {
   const auto model = echo_model("en", "de");
   Batcher batcher({.queue_tokens = 1000});
@@ -193,14 +193,14 @@ TEST(Fairness, CostGrowsWithBeamAndAlternatives) {
   DecodeOptions decoding;
   EXPECT_EQ(translation_cost(10, decoding), 10);
   decoding.beam = 1;
-  EXPECT_EQ(translation_cost(10, decoding), 10) << "no less than the default beam of 4";
+  EXPECT_EQ(translation_cost(10, decoding), 10) << "at least the default beam of 4";
   decoding.beam = 16;
   EXPECT_EQ(translation_cost(10, decoding), 40);
   decoding.beam = 5;
   EXPECT_EQ(translation_cost(3, decoding), 4);
   decoding.n_best = 8;
   EXPECT_EQ(translation_cost(10, decoding), 20);
-  // A batch has a quarter as many sentences with 16 hypotheses.
+  // With 16 hypotheses a batch has a quarter of the sentences.
   const auto model = echo_model("en", "de");
   Batcher batcher({.batch_sentences = 16});
   int64_t most = 0;
@@ -222,7 +222,7 @@ TEST(Fairness, TheNumberOfKnownClientsIsBounded) {
   for (size_t i = 0; i < results.size(); ++i) {
     tasks.push_back(task_by(std::to_string(i), model, {"ab"}, results[i]));
     queue.add(tasks.back());
-    if (i == 0) continue;  // one client stays active: the common start is kept
+    if (i == 0) continue;  // one client stays active, so that the queue stores the counts of others
     queue.take(*tasks.back());
     queue.erase_taken(*tasks.back()->queue);
     queue.release(*tasks.back(), 1);
@@ -231,7 +231,7 @@ TEST(Fairness, TheNumberOfKnownClientsIsBounded) {
   EXPECT_EQ(queue.tasks(), 1u);
 }
 
-// Memory may run out where a batch is begun: the thread goes on.
+// If the memory does not suffice to begin a batch, the thread continues.
 TEST(Fairness, AThreadSurvivesABatchThatCannotBegin) {
   const auto model = echo_model("en", "de");
   Batcher batcher({});

@@ -1,12 +1,17 @@
+#include "serve/file_api.h"
+
 #include <fmt/format.h>
 
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "http/http_error.h"
-#include "serve/service.h"
+#include "serve/json_reply.h"
+#include "serve/translation_answer.h"
 
 namespace fovea {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr size_t kIdLength = 36;
 
@@ -43,15 +48,17 @@ std::string origin_of(const HttpRequest& request) {
 
 }  // namespace
 
-void Service::translate_file(RequestContext context) {
-  if (!options_.files) throw HttpError(403, "Files translation are disabled on this server.");
+std::vector<Route> FileApi::routes() {
+  using enum Access;
+  using enum AnswerKind;
+  return {{"POST", "/translate_file", key, computed, [this](auto& context) { translate(context); }},
+          {"GET", "/download_file/", open, large, [this](auto& context) { download(context); }}};
+}
+
+void FileApi::translate(RequestContext& context) {
+  if (!enabled_) throw HttpError(403, "Files translation are disabled on this server.");
   const RequestParameters& parameters = context.parameters();
-  const auto needed = [&](const char* name) {
-    const auto text = parameters.text(name);
-    if (!text) throw HttpError(400, fmt::format("Invalid request: missing {} parameter", name));
-    return *text;
-  };
-  const std::string source = needed("source"), target = needed("target");
+  const std::string source = needed(parameters, "source"), target = needed(parameters, "target");
   const FormField* file = parameters.file("file");
   if (!file) throw HttpError(400, "Invalid request: missing file parameter");
   if (file->file_name.empty()) throw HttpError(400, "Invalid request: empty file");
@@ -60,28 +67,22 @@ void Service::translate_file(RequestContext context) {
   const size_t bad = find_invalid_utf8(file->value);
   if (bad != std::string::npos)
     throw HttpError(400, fmt::format("Invalid request: file is not UTF-8 at byte {}", bad));
-  auto request = std::make_shared<TranslateRequest>();
-  request->texts = {file->value};
+  const TranslateRequestPtr request = new_request({file->value}, limits_);
   request->html = ending != ".txt";
-  request->decoding = options_.decoding;
-  request->decoding.alignment = request->html;
-  check_size(request->texts);
-  choose_languages(*request, context.models, source, target, "");
+  request->choose_languages(context.models, source, target, "");
   const std::string name = stem_of(file->file_name) + "_" + request->target + ending;
-  const auto keep = [this, name, origin = origin_of(context.request)](std::string content,
-                                                                      const Json& warnings) {
-    const std::string id = store_.keep(name, std::move(content));
-    Json reply{{"translatedFileUrl", origin + "/download_file/" + id + "." + name}};
-    if (!warnings.empty()) reply["warnings"] = warnings;
-    return json_reply(reply);
-  };
-  if (!request->model) return context.exchange->answer(keep(file->value, Json::array()));
-  submit(context, request, [keep](const TranslateRequest& done, const Translations& all) {
-    return keep(done.documents.front()->render(part(done, all, 0), 0), all_warnings(done, all));
-  });
+  queue_.submit(context, request,
+                [this, name, origin = origin_of(context.request)](const TranslateRequest& done,
+                                                                  const Translations& all) {
+                  const std::string id = store_.keep(name, done.translated(all, 0));
+                  Json reply{{"translatedFileUrl", origin + "/download_file/" + id + "." + name}};
+                  if (const Json warnings = all_warnings(done, all); !warnings.empty())
+                    reply["warnings"] = warnings;
+                  return json_reply(reply);
+                });
 }
 
-void Service::download_file(RequestContext context) {
+void FileApi::download(RequestContext& context) {
   const std::string_view name =
       std::string_view(context.request.path).substr(std::string_view("/download_file/").size());
   auto file = store_.find(std::string(name.substr(0, kIdLength)));

@@ -4,7 +4,7 @@
 #include "support/echo_engine.h"
 #include "support/held_exchange.h"
 
-// HTML through the whole service.
+// Translates HTML through the complete service.
 namespace fovea {
 namespace {
 
@@ -50,7 +50,7 @@ TEST(HtmlService, DetectsTheLanguageOfTheTextAlone) {
   EXPECT_EQ(reply["detectedLanguage"]["language"], "en") << reply;
   question["format"] = "text";
   reply = Json::parse(asked_json(models, "/translate", question).body);
-  EXPECT_EQ(reply["detectedLanguage"]["language"], "de") << "where all of it is text";
+  EXPECT_EQ(reply["detectedLanguage"]["language"], "de") << "if everything is text";
   reply =
       Json::parse(asked_json(models, "/v2/translate",
                              {{"text", {html}}, {"target_lang", "DE"}, {"tag_handling", "html"}})

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 using std::chrono::milliseconds;
 using testing::HeldExchange;
 
-// Words of one letter each, two layers with two heads, nothing learnt.
+// A model with words of one letter, two layers and two heads, and random weights.
 std::shared_ptr<const ServedModel> model() {
   std::vector<Vocabulary::Entry> letters;
   for (char c = 'a'; c <= 'l'; ++c) letters.push_back({std::string(1, c), 1});
@@ -80,7 +80,7 @@ std::vector<int> bytes(const std::string& base64) {
   return found;
 }
 
-// Bytes of a map, as sent.
+// The bytes of a map in the answer.
 std::vector<int> map_of(const Json& reply, const std::string& kind, int layer, int head) {
   for (const Json& map : reply["attention"][0]["attention"])
     if (map["kind"] == kind && map["layer"] == layer && map["head"] == head)
@@ -88,7 +88,7 @@ std::vector<int> map_of(const Json& reply, const std::string& kind, int layer, i
   return {};
 }
 
-TEST(ServiceWhatIf, NothingChangesNothing) {
+TEST(ServiceWhatIf, EmptyFieldsChangeNothing) {
   Asked s;
   const Json plain = s.ask({});
   EXPECT_EQ(s.ask({{"mask_words", Json::array()}, {"mask_heads", nullptr}, {"prefix", ""}}), plain);
@@ -113,7 +113,7 @@ TEST(ServiceWhatIf, MasksWordsAndHeads) {
   EXPECT_NE(map_of(reply, "cross", 1, 1)[0], 0);
 }
 
-TEST(ServiceWhatIf, ForcesStepsAndBeginnings) {
+TEST(ServiceWhatIf, ForcesStepsAndPrefixes) {
   Asked s;
   const Json plain = s.ask({});
   const Json reply =
@@ -130,7 +130,7 @@ TEST(ServiceWhatIf, ForcesStepsAndBeginnings) {
   const Json& steps = reply["attention"][0]["steps"];
   EXPECT_EQ(steps[0]["token"], "c");
   EXPECT_EQ(steps[1]["token"], "l");
-  // What was most probable at a step is that of the model as it was changed.
+  // The most probable words of a step are those of the changed model.
   EXPECT_EQ(steps[0]["topk"], plain["attention"][0]["steps"][0]["topk"]);
   for (const Json& probable : steps[1]["topk"])
     if (probable[0] == "l") {
@@ -139,7 +139,7 @@ TEST(ServiceWhatIf, ForcesStepsAndBeginnings) {
   EXPECT_TRUE(s.ask({{"prefix", "c l"}})["translatedText"].get<std::string>().starts_with("c l"));
 }
 
-TEST(ServiceWhatIf, RequestsThatWishTheSameAreAnsweredOneByOne) {
+TEST(ServiceWhatIf, EqualInterventionsAreAnsweredSeparately) {
   Asked s;
   const Json fields = {{"mask_words", {1}}};
   const Json first = s.ask(fields), second = s.ask(fields, "d c b");
@@ -150,8 +150,8 @@ TEST(ServiceWhatIf, RequestsThatWishTheSameAreAnsweredOneByOne) {
   EXPECT_EQ(Json::parse(c->replies.at(0).body), s.ask({}, "a b"));
 }
 
-// The thread that serves connections neither reads a model nor uses its vocabularies.
-TEST(ServiceWhatIf, TheModelIsReadByTheThreadThatTranslates) {
+// The thread of the connections neither reads a model nor uses its vocabularies.
+TEST(ServiceWhatIf, WorkerThreadsReadTheModel) {
   const auto ready = model();
   for (const bool broken : {false, true}) {
     const auto late = std::make_shared<ServedModel>(
@@ -171,7 +171,7 @@ TEST(ServiceWhatIf, TheModelIsReadByTheThreadThatTranslates) {
   }
 }
 
-// Streams too: what is wrong is an answer, not an event.
+// The same for streams: an error is an answer, not an event.
 TEST(ServiceWhatIf, IsReadForStreams) {
   Asked s;
   const auto stream = [&](const char* masked) {

@@ -1,5 +1,6 @@
-// The processor time that the server's thread spends on a request: at most 5 ms. The clock is that
-// of the thread, and the least of several times counts, so that other programs do not matter.
+// The processor time that the server's thread spends on a request: at most 5 ms. The test reads the
+// clock of this thread, and the minimum of several attempts counts, so that other programs do not
+// matter.
 #include <gtest/gtest.h>
 #include <pthread.h>
 
@@ -30,18 +31,18 @@ ApiKeys keys_of(size_t count) {
   return ApiKeys::parse(lines, "keys", 0);
 }
 
-// The service as `fovea serve` runs it, with 100,000 keys, and paths that only test answers.
+// A service as `fovea serve` runs it, with 100,000 keys, and with additional paths for this test.
 class IoTime : public ::testing::Test {
  protected:
   static ServiceOptions service_options() {
     ServiceOptions options;
-    options.keys = keys_of(100'000);
+    options.access.keys = keys_of(100'000);
     return options;
   }
   static ServerOptions server_options(Service& service) {
     ServerOptions options;
     options.port = 0;
-    options.costly = &Service::is_costly;
+    options.costly = [&](const HttpRequest& head) { return service.is_costly(head); };
     options.screen = [&](const HttpRequest& head) { return service.screen(head); };
     return options;
   }
@@ -71,7 +72,7 @@ class IoTime : public ::testing::Test {
   static std::string clock_request(const std::string& answer) {
     return "GET /clock?" + answer + " HTTP/1.1\r\nHost: h\r\n\r\n";
   }
-  // The server's thread answers after the work that it had before.
+  // Waits until the server's thread has done all earlier work.
   void ask_clock() { control_.send(clock_request("last")).read("\r\n\r\nlast"); }
   void wait_until_idle() {
     for (int i = 0; i < 2; ++i) ask_clock();
@@ -88,15 +89,15 @@ class IoTime : public ::testing::Test {
     wait_until_idle();
     const double seconds = now() - begin;
     if (answering_.joinable()) answering_.join();
-    run_out(service.batcher());  // what nobody waits for any more
+    run_out(service.batcher());  // drops work whose clients have left
     return seconds;
   }
-  // The longest time for which another client waits for the server's thread during `act`.
+  // The longest time that another client waits for the server's thread during `act`.
   double turn_of(const std::function<void()>& act) {
     wait_until_idle();
     longest_turn_ = 0;
     std::atomic<bool> done = false;
-    std::thread other([&] {  // has requests waiting at every turn of the server's thread
+    std::thread other([&] {  // always has requests waiting for the server's thread
       std::string block;
       for (int i = 0; i < 200; ++i) block += clock_request("next");
       block += clock_request("last");
@@ -115,7 +116,7 @@ class IoTime : public ::testing::Test {
   void expect_short_turns(const std::string& name, const std::function<void()>& act) {
     expect_least_short(name, [&] { return turn_of(act); });
   }
-  // Makes three attempts, and more if a busy machine made all of them slow.
+  // Makes three attempts, and more if all of them were slow because the machine is busy.
   void expect_least_short(const std::string& name, const std::function<double()>& attempt) {
     double least = 1e9;
     for (int i = 0; i < 3 || (i < 20 && least > time_limit(kMost)); ++i)
@@ -129,7 +130,7 @@ class IoTime : public ::testing::Test {
       EXPECT_EQ(status_of(reply), status) << name << ": " << reply.substr(0, 400);
     });
   }
-  // Leaves as soon as the sentences wait.
+  // The client leaves when its sentences are in the queue.
   void expect_short_until_queued(const std::string& name, const std::string& request) {
     expect_short(name, [&] {
       Client client(port());
@@ -137,7 +138,7 @@ class IoTime : public ::testing::Test {
       EXPECT_TRUE(wait_for([&] { return service.batcher().waiting() == 1; })) << name;
     });
   }
-  // The request in parts of one byte each, each of which the server reads by itself.
+  // Sends the request in parts of one byte. The server reads each part separately.
   void expect_short_in_parts(const std::string& name, const std::string& request) {
     expect_short(name, [&] {
       Client client(port());
@@ -158,7 +159,7 @@ class IoTime : public ::testing::Test {
   std::atomic<double> longest_turn_ = 0;
   std::thread answering_;
   int cases_ = 0;
-  Running running_{std::bind_front(&IoTime::handle, this), server_options(service)};
+  RunningServer running_{std::bind_front(&IoTime::handle, this), server_options(service)};
   Client control_{running_.port()};
 };
 
@@ -176,7 +177,7 @@ std::string in_chunks(const std::string& path, size_t bytes, size_t each) {
   return request + "0\r\n\r\n";
 }
 
-// As many whole parts as fit.
+// Returns as many copies of the part as fit into `bytes`.
 std::string repeated(std::string_view part, size_t bytes) {
   std::string text;
   while (text.size() + part.size() <= bytes) text += part;
@@ -261,7 +262,8 @@ TEST_F(IoTime, OfRequestsInManyPartsIsBounded) {
   expect_short_in_parts("a chunk", in_chunks("/detect?q=a", parts, parts));
 }
 
-// The work of one client among so many, as the least of several times.
+// Checks that the work for one client does not grow with the number of clients. Takes the minimum
+// of several times.
 using Prepare = std::function<std::function<void()>(size_t size)>;
 void expect_no_growth(const char* name, const Prepare& prepare) {
   double ratio = 0;
@@ -276,8 +278,9 @@ void expect_no_growth(const char* name, const Prepare& prepare) {
   ADD_FAILURE() << name << ": 16 times as many clients take " << ratio << " times as long";
 }
 
-// Whether a model is there is asked on the server's thread. Loading it takes seconds.
-TEST(IoTimeWaiting, ForAModelDoesNotOccur) {
+// The server's thread checks whether a model exists. This must not wait for the loading of a model,
+// which takes seconds.
+TEST(IoTimeWaiting, ForALoadingModelDoesNotOccur) {
   std::latch begun(1), go(1);
   const ServedModel model({"echo", "en", "de"}, echo_package().config, [&] {
     begun.count_down();
@@ -286,10 +289,10 @@ TEST(IoTimeWaiting, ForAModelDoesNotOccur) {
   });
   std::thread loading([&] { model.package(); });
   begun.wait();
-  auto asked = std::async(std::launch::async, [&] { return model.loaded(); });
-  const bool told = asked.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
-  EXPECT_TRUE(told);
-  if (told) EXPECT_FALSE(asked.get());
+  auto loaded = std::async(std::launch::async, [&] { return model.loaded(); });
+  const bool answered = loaded.wait_for(std::chrono::seconds(20)) == std::future_status::ready;
+  EXPECT_TRUE(answered);
+  if (answered) EXPECT_FALSE(loaded.get());
   go.count_down();
   loading.join();
   EXPECT_TRUE(model.loaded());
@@ -305,12 +308,12 @@ TEST(IoTimeGrowth, OfKeysIsNone) {
 }
 
 TEST(IoTimeGrowth, OfConnectionsIsNone) {
-  struct Full {
+  struct FullTable {
     ConnectionTable table;
     std::list<std::unique_ptr<ConnectionTable::Entry>> entries;
     size_t clients = 0;
 
-    explicit Full(size_t size) : table({size, 0}) {
+    explicit FullTable(size_t size) : table({size, 0}) {
       while (entries.size() < size) add();
     }
     void add() {
@@ -321,19 +324,19 @@ TEST(IoTimeGrowth, OfConnectionsIsNone) {
     }
   };
   expect_no_growth("connections", [](size_t size) {
-    return [full = std::make_shared<Full>(size)] {
+    return [full = std::make_shared<FullTable>(size)] {
       for (int i = 0; i < 100; ++i) full->add();
     };
   });
 }
 
 TEST(IoTimeGrowth, OfWaitingRequestsIsNone) {
-  struct Waiting {
+  struct WaitingTasks {
     FairQueue queue{1 << 20};
     Result result;
     size_t clients = 0;
 
-    explicit Waiting(size_t size) {
+    explicit WaitingTasks(size_t size) {
       while (clients < size) add();
     }
     std::shared_ptr<TranslationTask> add() {
@@ -344,7 +347,7 @@ TEST(IoTimeGrowth, OfWaitingRequestsIsNone) {
     }
   };
   expect_no_growth("waiting requests", [](size_t size) {
-    return [waiting = std::make_shared<Waiting>(size)] {
+    return [waiting = std::make_shared<WaitingTasks>(size)] {
       for (int i = 0; i < 100; ++i) waiting->add();
     };
   });

@@ -21,10 +21,10 @@ std::string header_of(const HttpReply& reply, const std::string& name) {
   return "";
 }
 
-TEST(Service, AsksForKeysAndHoldsLimits) {
+TEST(Service, RequiresKeysAndEnforcesLimits) {
   ServiceOptions o = options();
-  o.keys = ApiKeys::parse("good 3\nfree 0\n", "keys", 0);
-  o.keys_required = true;
+  o.access.keys = ApiKeys::parse("good 3\nfree 0\n", "keys", 0);
+  o.access.keys_required = true;
   Asked s(o);
   const Json question = {{"q", "x"}, {"source", "en"}, {"target", "de"}};
   const auto ask = [&](const std::string& key, const char* field = "api_key") {
@@ -61,14 +61,14 @@ TEST(Service, CountsByTheAddressThatTrustedProxiesName) {
   EXPECT_EQ(client(1, chain), "10.0.0.1");
   EXPECT_EQ(client(2, chain), "1.2.3.4");
   EXPECT_EQ(client(3, chain), "6.6.6.6");
-  EXPECT_EQ(client(4, chain), "::1") << "a proxy was gone round";
+  EXPECT_EQ(client(4, chain), "::1") << "a proxy was bypassed";
   EXPECT_EQ(client(1, {}), "::1");
   EXPECT_EQ(client(1, {{"x-forwarded-for", "a,"}}), "");
   EXPECT_EQ(client(1, {{"x-forwarded-for", std::string(500, 'x')}}), std::string(64, 'x'));
 
   ServiceOptions o = options();
-  o.requests_per_minute = 1;
-  o.proxies = 1;
+  o.access.requests_per_minute = 1;
+  o.access.proxies = 1;
   Asked s(o);
   const auto ask = [&](const std::string& from) {
     return s.ask("POST", "/detect", R"({"q":"x"})", "application/json", {{"x-forwarded-for", from}})
@@ -82,10 +82,10 @@ TEST(Service, CountsByTheAddressThatTrustedProxiesName) {
   EXPECT_EQ(ask("2001:db8:0:1::1"), 200);
 }
 
-// Requests of one address or key fill its own share of the queue only.
+// The requests of one address or key fill only their share of the queue.
 TEST(Service, AFloodLeavesRoomForOthers) {
   ServiceOptions o = options();
-  o.keys = ApiKeys::parse("flood\nother\n", "keys", 0);
+  o.access.keys = ApiKeys::parse("flood\nother\n", "keys", 0);
   Asked s(o, {.queue_tokens = 200});
   std::vector<std::shared_ptr<HeldExchange>> held;
   const auto ask = [&](const std::string& address, const std::string& key, int beam = 4) {
@@ -115,7 +115,7 @@ TEST(Service, AFloodLeavesRoomForOthers) {
 
 TEST(Service, SlowsDownWrongKeys) {
   ServiceOptions o = options();
-  o.keys = ApiKeys::parse("good\nunused\n", "keys", 0);
+  o.access.keys = ApiKeys::parse("good\nunused\n", "keys", 0);
   Asked s(o);
   const auto head = [](const std::string& key, const std::string& address) {
     return HttpRequest{"POST", "/translate", "", {{"authorization", "Bearer " + key}}, "", address};
@@ -133,7 +133,7 @@ TEST(Service, SlowsDownWrongKeys) {
   EXPECT_EQ(slow.status, 429);
   EXPECT_EQ(header_of(slow, "Retry-After"), "6");
   EXPECT_EQ(status("wrong"), 429);
-  EXPECT_EQ(status("unused"), 429) << "a right guess is not told";
+  EXPECT_EQ(status("unused"), 429) << "a correct guess has to wait, too";
   EXPECT_EQ(status("good"), 200) << "it was accepted from here before";
   EXPECT_EQ(status("wrong", "::2"), 429) << "the same /64 network";
   EXPECT_EQ(status("wrong", "2001:db8::1"), 403);
@@ -141,8 +141,8 @@ TEST(Service, SlowsDownWrongKeys) {
 
 TEST(Service, KeysCanBeReplaced) {
   ServiceOptions o = options();
-  o.keys = ApiKeys::parse("old\n", "keys", 0);
-  o.keys_required = true;
+  o.access.keys = ApiKeys::parse("old\n", "keys", 0);
+  o.access.keys_required = true;
   Asked s(o);
   const auto status = [&](const std::string& key) {
     const Json body = {{"q", "x"}, {"source", "en"}, {"target", "de"}, {"api_key", key}};
@@ -157,13 +157,13 @@ TEST(Service, KeysCanBeReplaced) {
 
 TEST(Service, MetricsNeedAKeyAndHaveNoLimit) {
   ServiceOptions o = options();
-  o.requests_per_minute = 1;
+  o.access.requests_per_minute = 1;
   {
     Asked s(o);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(s.ask("GET", "/metrics").status, 200) << i;
   }
-  o.keys = ApiKeys::parse("good 1\n", "keys", 0);
-  Asked s(o);  // clients may go without a key
+  o.access.keys = ApiKeys::parse("good 1\n", "keys", 0);
+  Asked s(o);  // keys are optional
   EXPECT_EQ(s.ask("POST", "/detect", R"({"q":"x"})").status, 200);
   EXPECT_EQ(s.ask("GET", "/metrics").status, 400);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(s.ask("GET", "/metrics?api_key=good").status, 200) << i;
@@ -206,7 +206,7 @@ TEST(Service, RepliesHaveTheIdentifierOfTheRequest) {
         << path;
 }
 
-TEST(Service, RefusesWhenTooMuchIsWaiting) {
+TEST(Service, RefusesRequestsIfTheQueueIsFull) {
   Asked s(options(), {.queue_tokens = 10});
   const auto held = std::make_shared<HeldExchange>(), refused = std::make_shared<HeldExchange>();
   const auto question = [](const std::string& text) {
@@ -221,11 +221,12 @@ TEST(Service, RefusesWhenTooMuchIsWaiting) {
   EXPECT_EQ(held->replies.at(0).status, 200);
 }
 
-// Whoever needs a key can be told that it is missing, wrong or used too often.
-TEST(Service, DescribesWhatKeysBringAbout) {
+// The description of an endpoint that needs a key has the errors for missing, wrong and limited
+// keys.
+TEST(Service, DescribesTheErrorsOfKeys) {
   ServiceOptions o = options();
-  o.keys = ApiKeys::parse("good\n", "keys", 0);
-  o.keys_required = true;
+  o.access.keys = ApiKeys::parse("good\n", "keys", 0);
+  o.access.keys_required = true;
   Asked s(o);
   const Json api = Json::parse(s.ask("GET", "/openapi.json").body);
   size_t closed = 0;
@@ -248,13 +249,13 @@ TEST(Service, DescribesWhatKeysBringAbout) {
     EXPECT_TRUE(api["paths"]["/translate_file"]["post"]["responses"].contains(status)) << status;
 }
 
-TEST(Service, LooksAtTheKeyInAHeaderBeforeTheBodyIsRead) {
+TEST(Service, ChecksTheKeyInAHeaderBeforeItReadsTheBody) {
   ServiceOptions o = options();
   const auto head = [](const std::string& path, const std::string& authorization) {
     return HttpRequest{"POST", path, "", {{"authorization", authorization}}};
   };
   EXPECT_FALSE(Asked(o).service.screen(head("/translate", "Bearer bad")));
-  o.keys = ApiKeys::parse("good\n", "keys", 0);
+  o.access.keys = ApiKeys::parse("good\n", "keys", 0);
   Asked s(o);
   for (const char* fine : {"Bearer good", "", "Basic bad"})
     EXPECT_FALSE(s.service.screen(head("/translate", fine))) << fine;
@@ -265,9 +266,9 @@ TEST(Service, LooksAtTheKeyInAHeaderBeforeTheBodyIsRead) {
   EXPECT_EQ(refused->body, R"({"message":"Invalid API key"})");
 }
 
-TEST(Service, AttentionIsForTextsThatAreNotTooLong) {
+TEST(Service, AttentionHasALimitOfCharacters) {
   ServiceOptions o = options();
-  o.char_limit = 0;
+  o.limits.char_limit = 0;
   Asked s(o);
   const Json asked = {{"source", "en"}, {"target", "de"}, {"attention", true}};
   Json fits = asked, too_long = asked;
@@ -284,7 +285,7 @@ TEST(Service, AttentionIsForTextsThatAreNotTooLong) {
 
 TEST(Service, AttentionOfAnAnswerIsBounded) {
   ServiceOptions generous = options();
-  generous.char_limit = 0;
+  generous.limits.char_limit = 0;
   Asked s(generous);
   const auto asked = [](size_t sentences) {
     Json body = {{"q", ""}, {"source", "en"}, {"target", "de"}, {"attention", true}};

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "decode/model_lookup.h"
+#include "models/decodable.h"
 #include "serve/training_directory.h"
 #include "text/language.h"
 
@@ -17,7 +18,7 @@ namespace {
 std::vector<ModelSpec> default_models() {
   const std::string first = find_default_model();
   check(!first.empty(), ExitCode::model,
-        "there is no bundled model; name one with -m DIR, or train one: fovea train --help");
+        "there is no bundled model; name one with `model`, or train one: fovea help train");
   std::vector<ModelSpec> models{parse_model_spec(first)};
   for (const std::string& directory : find_models())
     if (directory != first && languages_of_folder(directory))
@@ -83,7 +84,7 @@ std::vector<std::string> names_of(const std::vector<ModelSpec>& specs) {
 
 ModelBundle load_bundle(const std::string& directory, Device device) {
   ModelBundle package = load_package(directory, device);
-  check(package.config.type != "reader", ExitCode::model, directory,
+  check(package.model->as<Decodable>(), ExitCode::model, directory,
         ": this model labels texts, a translation model is expected");
   package.model->freeze_for_inference();
   return package;

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "serve/attention_json.h"
-#include "serve/web_page.h"
+#include "serve/embedded_files.h"
 #include "text/language.h"
 
 namespace fovea {
@@ -19,7 +19,7 @@ constexpr const char* kPolicy =
     "img-src data: blob:; base-uri 'none'; form-action 'none'";
 
 std::string_view bytes_of(std::string_view name) {
-  const auto file = std::ranges::find(page_files(), name, &PageFile::name);
+  const auto file = std::ranges::find(page_files(), name, &EmbeddedFile::name);
   check(file != page_files().end(), ExitCode::unexpected, "the web page has no file ", name);
   return file->bytes;
 }
@@ -45,12 +45,11 @@ std::string data_url(std::string_view type, std::string_view bytes) {
   return "data:" + std::string(type) + ";base64," + base64(bytes);
 }
 
-// An import map resolves the modules by name: relative paths such as './dom.js' do not work in
-// data:
-// URLs.
+// An import map resolves the modules by name: relative paths such as './dom.js' do not work in URLs
+// with the scheme data.
 Json import_map() {
   Json imports = Json::object();
-  for (const PageFile& file : page_files()) {
+  for (const EmbeddedFile& file : page_files()) {
     if (!file.name.ends_with(".js")) continue;
     const std::string text = replaced(std::string(file.bytes), "from './", "from 'fovea/");
     imports["fovea/" + std::string(file.name)] = data_url("text/javascript", text);

@@ -4,7 +4,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "serve/web_page.h"
+#include "serve/embedded_files.h"
 #include "support/echo_engine.h"
 
 namespace fovea {
@@ -28,7 +28,7 @@ TEST(SavedPage, HoldsAllModulesAndNoAddress) {
   const std::string page = saved_page(*model, {});
   const Json map = Json::parse(between(page, "<script type=\"importmap\">", "</script>"));
   size_t modules = 0;
-  for (const PageFile& file : page_files()) {
+  for (const EmbeddedFile& file : page_files()) {
     if (!file.name.ends_with(".js")) continue;
     ++modules;
     EXPECT_TRUE(map["imports"].contains("fovea/" + std::string(file.name))) << file.name;
@@ -52,9 +52,9 @@ TEST(SavedPage, SentencesStayData) {
   EXPECT_EQ(count(page, "<!--<script>"), 0u);
   const std::string data = "<script type=\"application/json\" id=\"recorded\">";
   const Json recorded = Json::parse(between(page, data, "</script>"));
-  const Json& told = recorded["reply"]["attention"];
-  ASSERT_EQ(told.size(), 2u);
-  EXPECT_EQ(told[0]["target"]["text"], "</script><!--<script>\xef\xbf\xbd\"");
+  const Json& attention = recorded["reply"]["attention"];
+  ASSERT_EQ(attention.size(), 2u);
+  EXPECT_EQ(attention[0]["target"]["text"], "</script><!--<script>\xef\xbf\xbd\"");
   EXPECT_EQ(recorded["models"][0]["source"], "en");
 }
 

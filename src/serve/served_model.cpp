@@ -2,12 +2,19 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "base/check.h"
+#include "models/decodable.h"
 #include "text/language.h"
 
 namespace fovea {
+namespace {
+
+bool extends_batches(const ModelBundle& package) { return package.model->as<Extendable>(); }
+
+}  // namespace
 
 void PrefixStream::update(const Beam& beam) {
   const std::vector<int32_t> ids = beam.common_prefix();
@@ -69,7 +76,7 @@ ServedModel::ServedModel(std::string name, std::string source, std::string targe
                          ModelBundle package, std::shared_ptr<const TrainingHistory> training)
     : name_{std::move(name), std::move(source), std::move(target)}, config_(package.config),
       parameters_(package.model->parameters().size()), training_(std::move(training)),
-      package_(std::move(package)), loaded_(true), can_extend_(package_->model->can_extend()) {}
+      package_(std::move(package)), loaded_(true), can_extend_(extends_batches(*package_)) {}
 
 ServedModel::ServedModel(ModelName name, const ModelConfig& config, Load load)
     : name_(std::move(name)), config_(config),
@@ -78,7 +85,7 @@ ServedModel::ServedModel(ModelName name, const ModelConfig& config, Load load)
 const ModelBundle& ServedModel::package() const {
   const std::lock_guard hold(loading_);
   if (!package_) package_ = load_();
-  can_extend_ = package_->model->can_extend();
+  can_extend_ = extends_batches(*package_);
   loaded_ = true;
   return *package_;
 }
@@ -88,6 +95,12 @@ const WordIndex& ServedModel::words(LanguageSide side) const {
   auto& words = words_[side == LanguageSide::source ? 0 : 1];
   if (!words) words = std::make_unique<WordIndex>(embeddings_of(package(), side));
   return *words;
+}
+
+std::vector<std::string> known_languages(const ServedModels& models) {
+  std::set<std::string> codes;
+  for (const auto& model : models) codes.insert({model->source(), model->target()});
+  return {codes.begin(), codes.end()};
 }
 
 ModelSpec parse_model_spec(const std::string& text) {

@@ -13,7 +13,7 @@
 #include "decode/embeddings.h"
 #include "decode/model_bundle.h"
 #include "decode/translator.h"
-#include "serve/training_api.h"
+#include "serve/training_history.h"
 #include "vectors/neighbours.h"
 
 namespace fovea {
@@ -130,6 +130,7 @@ class ServedModel {
 };
 
 using ServedModels = std::vector<std::shared_ptr<const ServedModel>>;
+std::vector<std::string> known_languages(const ServedModels& models);  // sorted codes
 
 // The directory of a model and its languages.
 struct ModelSpec {

@@ -56,7 +56,7 @@ class Workers {
         const PrecisionScope precision(c.precision);
         omp_set_num_threads(each);
         try {
-          warm_up(models, c.service.decoding);
+          warm_up(models, c.service.limits.decoding);
         } catch (const std::exception& error) {  // a persistent error appears in answers
           log_warning("a translation thread failed: {}", error.what());
         }
@@ -102,12 +102,12 @@ struct SignalFlags {
 // ExitCode::data or ExitCode::usage if the file cannot be used.
 ApiKeys read_keys(const ServiceSetup& c) {
   if (c.keys_file.empty()) return {};
-  ApiKeys keys =
-      ApiKeys::parse(read_file(c.keys_file, 16 << 20), c.keys_file, c.service.requests_per_minute);
-  check(!c.service.keys_required || !keys.empty(), ExitCode::usage, c.keys_file,
-        ": contains no key, but --require-api-key needs one; add a line with a key");
+  ApiKeys keys = ApiKeys::parse(read_file(c.keys_file, 16 << 20), c.keys_file,
+                                c.service.access.requests_per_minute);
+  check(!c.service.access.keys_required || !keys.empty(), ExitCode::usage, c.keys_file,
+        ": contains no key, but `require_api_key` needs one; add a line with a key");
   if (keys.empty())
-    log_warning("--api-keys {}: contains no key: requests without a key are accepted", c.keys_file);
+    log_warning("`api_keys` {}: contains no key: requests without a key are accepted", c.keys_file);
   return keys;
 }
 
@@ -124,7 +124,7 @@ void reload_keys(const ServiceSetup& c, Service& service) {
 void reload(const ServiceSetup& c, Service& service) {
   try {
     ServedModels models = load_served_models(c.models, c.runs, c.device);
-    warm_up(models, c.service.decoding);
+    warm_up(models, c.service.limits.decoding);
     service.replace(std::move(models));
     malloc_trim(0);  // returns the memory of the old models to the system
     log_info("reloaded the models");
@@ -164,7 +164,7 @@ void run(const ServiceSetup& c, HttpServer& server, Service& service, SignalFlag
 // be given as options.
 std::vector<std::string> allowed_hosts(const ServiceSetup& c) {
   std::vector<std::string> names = default_hosts(c.server.host);
-  if (c.hosts.empty() && (names.empty() || c.service.proxies > 0)) return {};
+  if (c.hosts.empty() && (names.empty() || c.service.access.proxies > 0)) return {};
   if (names.empty()) names = default_hosts("localhost");
   for (const std::string& name : c.hosts) names.push_back(host_name(name));
   return names;
@@ -172,14 +172,14 @@ std::vector<std::string> allowed_hosts(const ServiceSetup& c) {
 
 // Checks options and derives further ones.
 void complete_options(ServiceSetup& c) {
-  check(!c.service.keys_required || !c.keys_file.empty(), ExitCode::usage,
-        "--require-api-key: no keys are given; name a file of keys with --api-keys");
-  c.service.keys = read_keys(c);
+  check(!c.service.access.keys_required || !c.keys_file.empty(), ExitCode::usage,
+        "`require_api_key`: no keys are given; name a file of keys with `api_keys`");
+  c.service.access.keys = read_keys(c);
   c.service.timeout = std::chrono::milliseconds(static_cast<int64_t>(c.timeout * 1000));
   const bool on_host = std::holds_alternative<Cpu>(c.device);
   c.batcher.workers = c.workers > 0 ? c.workers : on_host ? omp_get_max_threads() : 1;
   check(on_host || c.batcher.workers == 1, ExitCode::usage,
-        "--workers: on a GPU a single thread translates; omit the option");
+        "`workers`: on a GPU a single thread translates; omit the option");
   c.batcher.interrupts = on_host;
   const int64_t least = std::max<int64_t>(2, c.batcher.workers);
   const auto by_default = [least](int64_t& value, int64_t each) {
@@ -188,7 +188,7 @@ void complete_options(ServiceSetup& c) {
   by_default(c.batcher.batch_sentences, kPerThread.batch_sentences);
   by_default(c.batcher.batch_tokens, kPerThread.batch_tokens);
   by_default(c.batcher.queue_tokens, kPerThread.queue_tokens);
-  c.server.proxies = c.service.proxies;
+  c.server.proxies = c.service.access.proxies;
   c.server.hosts = allowed_hosts(c);
   c.batcher.delay = std::chrono::microseconds(static_cast<int64_t>(1000 * c.delay));
 }
@@ -208,7 +208,7 @@ void run_service(ServiceSetup c) {
   complete_options(c);
   allow_descriptors(c.server.max_connections);
   Service* answering = nullptr;
-  c.server.costly = &Service::is_costly;
+  c.server.costly = [&](const HttpRequest& head) { return answering->is_costly(head); };
   c.server.screen = [&](const HttpRequest& head) { return answering->screen(head); };
   c.server.refused = [&](int status) { answering->count_refused(status); };
   // Batches have all sizes. 512 cached products take 32 MiB, and each thread has its own cache.
@@ -218,7 +218,7 @@ void run_service(ServiceSetup c) {
   });
   const PrecisionScope precision(c.precision);
   ServedModels models = load_served_models(c.models, c.runs, c.device);
-  warm_up(models, c.service.decoding);
+  warm_up(models, c.service.limits.decoding);
   announce(models);
   c.service.connections = [&] { return server.connections(); };
   Service service(c.service, c.batcher, models);

@@ -20,7 +20,7 @@ using testing::HeldExchange;
 using testing::Json;
 using testing::options;
 
-TEST(Service, TranslatesEveryWayOfAsking) {
+TEST(Service, TranslatesAllFormsOfRequests) {
   Asked s;
   EXPECT_EQ(s.post("/translate", {{"q", "One. Two!"}, {"source", "en"}, {"target", "de"}}),
             Json({{"translatedText", "One. Two!"}}));
@@ -39,7 +39,7 @@ TEST(Service, TranslatesEveryWayOfAsking) {
             R"({"translatedText":"hi"})");
 }
 
-TEST(Service, GivesWhatLibreTranslateGives) {
+TEST(Service, AnswersLikeLibreTranslate) {
   Asked s;
   Json reply = s.post(
       "/translate",
@@ -83,7 +83,7 @@ TEST(Service, GivesWhatLibreTranslateGives) {
   EXPECT_EQ(settings["keyRequired"], false);
 }
 
-TEST(Service, RefusesInLibreTranslatesWords) {
+TEST(Service, HasTheErrorsOfLibreTranslate) {
   Asked s;
   const Json good = {{"q", "x"}, {"source", "en"}, {"target", "de"}};
   const auto with = [&](const char* name, const Json& value) {
@@ -118,7 +118,7 @@ TEST(Service, RefusesInLibreTranslatesWords) {
             "English (en) is not available as a target language from German (de)");
 }
 
-TEST(Service, TranslatesFilesWithoutTouchingAny) {
+TEST(Service, TranslatesFilesInMemory) {
   Asked s;
   const auto upload = [&](const std::string& name, const std::string& content) {
     return s.ask("POST", "/translate_file",
@@ -163,7 +163,7 @@ TEST(Service, SpeaksDeepL) {
   EXPECT_EQ(billed["translations"][1]["billed_characters"], 1) << billed;
 }
 
-TEST(Service, TextsThatStayAsTheyAreHaveEverythingThatWasAskedFor) {
+TEST(Service, UntranslatedTextsHaveAllRequestedFields) {
   Asked s;
   const Json asked = {{"source", "de"}, {"target", "de"},  {"alternatives", 2},
                       {"n_best", 3},    {"q", "ein Hund"}, {"attention", true}};
@@ -174,7 +174,7 @@ TEST(Service, TextsThatStayAsTheyAreHaveEverythingThatWasAskedFor) {
   list["q"] = {"a", "b"};
   EXPECT_EQ(s.post("/translate", list)["attention"], Json::parse("[[],[]]"));
   EXPECT_EQ(s.post("/translate", list)["alternatives"], Json::parse("[[],[]]"));
-  // Of both lists each has as many as were asked for.
+  // Each of both lists has the requested number.
   const Json both = s.post("/translate", {{"q", "one two three"},
                                           {"source", "en"},
                                           {"target", "de"},
@@ -209,8 +209,8 @@ std::vector<Event> events_of(const std::string& body) {
   return events;
 }
 
-// Words come while the sentence is searched for, one by one; what was sent together is the
-// sentence. The end is the answer of /translate.
+// Words arrive one by one during the search. All words together are the sentence. The last event is
+// the answer of /translate.
 TEST(Service, StreamsWords) {
   for (const int beam : {1, 3}) {
     Asked s;
@@ -228,7 +228,7 @@ TEST(Service, StreamsWords) {
       if (name == "done") continue;
       const std::string which = data["text"].dump() + "." + data["sentence"].dump();
       std::string& text = prefixes[which];
-      EXPECT_FALSE(done.contains(which)) << "nothing comes after a whole sentence";
+      EXPECT_FALSE(done.contains(which)) << "there are no words after the end of a sentence";
       if (name == "words") {
         text += data["added"];
         ++words;
@@ -241,7 +241,7 @@ TEST(Service, StreamsWords) {
     EXPECT_EQ(done.size(), 3u);
     EXPECT_EQ(events.front().first, "words");
     if (beam == 1) {
-      EXPECT_EQ(words, 6) << "each for itself";
+      EXPECT_EQ(words, 6) << "one event per word";
     }
     EXPECT_EQ(prefixes["0.1"], "Four five");
     EXPECT_EQ(events.back(), Event("done", s.post("/translate", question)));
@@ -262,7 +262,7 @@ TEST(Service, ShowsAttention) {
   EXPECT_EQ(a["steps"][0]["topk"][0][0], "a");
   EXPECT_GT(a["steps"][0]["topk"][0][1], 0.9);
   EXPECT_EQ(reply["n_best"].size(), 2u);
-  // The way back from the best leaf of the search is the translation.
+  // The path from the best leaf of the search to the root is the translation.
   std::vector<std::string> way;
   const auto& nodes = a["beam"];
   for (const Json& node : nodes)
@@ -273,7 +273,7 @@ TEST(Service, ShowsAttention) {
   EXPECT_GE(reply["n_best"][0]["log_prob"], reply["n_best"][1]["log_prob"]);
 }
 
-TEST(Service, DescribesItselfAndItsFigures) {
+TEST(Service, DescribesItsEndpointsAndMetrics) {
   Asked s;
   s.post("/translate", {{"q", "x"}, {"source", "en"}, {"target", "de"}});
   const Json api = Json::parse(s.ask("GET", "/openapi.json").body);
@@ -291,7 +291,7 @@ TEST(Service, DescribesItselfAndItsFigures) {
   EXPECT_EQ(options.status, 204);
 }
 
-TEST(Service, CountsRequestsThatCouldNotBeRead) {
+TEST(Service, CountsUnreadableRequests) {
   Asked open;
   open.service.count_refused(415);
   EXPECT_NE(open.ask("GET", "/metrics").body.find(R"(_total{endpoint="other",code="415"} 1)"),

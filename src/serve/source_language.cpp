@@ -5,7 +5,6 @@
 #include <algorithm>
 
 #include "http/http_error.h"
-#include "serve/service.h"
 #include "text/language.h"
 
 namespace fovea {

@@ -32,17 +32,17 @@ TEST(SourceLanguage, IsTheMostProbableThatAModelReads) {
   EXPECT_EQ(source_language(kChinese, models, "en").language, "zh-Hans");
   EXPECT_EQ(source_language("Das ist ein Hund.", models, "en").language, "de");
   EXPECT_EQ(source_language("This is a dog.", models, "zh-Hans").language, "en");
-  // A model of simplified Chinese is the best there is for traditional Chinese.
+  // For traditional Chinese, a model of simplified Chinese is the best.
   const DetectedLanguage traditional =
       source_language("這是我們的書，還有兩個學生。", models, "en");
   EXPECT_EQ(traditional.language, "zh-Hans");
-  // A word of Dutch, which no model reads, is too short to be refused for.
+  // A Dutch word is too short to refuse it, although no model reads Dutch.
   const DetectedLanguage unsure = source_language("fiets", models, "en");
   EXPECT_TRUE(unsure.language == "de" || unsure.language == "en") << unsure.language;
   EXPECT_LT(unsure.confidence, kGuess);
 }
 
-TEST(SourceLanguage, WithoutEvidenceIsOneThatIsTranslatedIntoTheTarget) {
+TEST(SourceLanguage, WithoutEvidenceIsTheSourceOfAModelForTheTarget) {
   const ServedModels models{echo_model("de", "en"), echo_model("en", "de")};
   for (const char* text : {"", "123", "\U0001F600"}) {
     EXPECT_EQ(source_language(text, models, "en").language, "de") << text;
@@ -52,7 +52,7 @@ TEST(SourceLanguage, WithoutEvidenceIsOneThatIsTranslatedIntoTheTarget) {
   EXPECT_EQ(source_language("123", {echo_model("en", "de")}, "en").language, "en");
 }
 
-TEST(SourceLanguage, ThatNoModelReadsIsRefusedByName) {
+TEST(SourceLanguage, WithoutAModelIsRefusedByName) {
   const ServedModels models{echo_model("en", "de")};
   const HttpReply reply = asked_json(models, "/translate", auto_question(kChinese, "de"));
   EXPECT_EQ(reply.status, 400) << reply.body;
@@ -62,7 +62,7 @@ TEST(SourceLanguage, ThatNoModelReadsIsRefusedByName) {
   EXPECT_EQ(deepl.status, 400) << deepl.body;
 }
 
-TEST(SourceLanguage, IsNeverTheTargetsByMistake) {
+TEST(SourceLanguage, IsNotConfusedWithTheTarget) {
   const ServedModels models{echo_model("zh-Hans", "en"), echo_model("en", "zh-Hans")};
   const Json reply =
       Json::parse(asked_json(models, "/translate", auto_question(kChinese, "en")).body);
@@ -99,7 +99,7 @@ TEST(Warnings, NameWhatTheModelCannotRead) {
       << stream.body;
 }
 
-TEST(Warnings, AreAbsentWhereAllIsWell) {
+TEST(Warnings, AreAbsentForReadableText) {
   const ServedModels models{echo_model("en", "de")};
   for (const char* text : {"the dog is here", "ok", "123", ""})
     EXPECT_FALSE(Json::parse(asked_json(models, "/translate",

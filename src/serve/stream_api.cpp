@@ -1,9 +1,11 @@
+#include "serve/stream_api.h"
+
 #include <utility>
 
 #include "serve/attention_json.h"
-#include "serve/service.h"
+#include "serve/json_reply.h"
+#include "serve/translation_answer.h"
 
-// The streaming endpoint: words and sentences as server-sent events.
 namespace fovea {
 namespace {
 
@@ -27,8 +29,13 @@ Json position_of(const Documents& documents, size_t sentence) {
 
 }  // namespace
 
-void Service::stream(RequestContext context) {
-  const TranslateRequestPtr request = read_translate_request(context, context.parameters());
+std::vector<Route> StreamApi::routes() {
+  return {{"POST", "/v1/translate/stream", Access::key, AnswerKind::events,
+           [this](auto& context) { stream(context); }}};
+}
+
+void StreamApi::stream(RequestContext& context) {
+  const TranslateRequestPtr request = read_translate_request(context, limits_);
   const auto exchange = context.exchange;
   // The head is sent with the first event, so that an error before it can still be a status. Worker
   // threads call this, one at a time.
@@ -40,13 +47,13 @@ void Service::stream(RequestContext context) {
     exchange->send(event(name, data));
   };
   const auto send = [send_text](const char* name, const Json& data) {
-    send_text(name, json_reply(data).body);
+    send_text(name, json_text(data));
   };
   if (!request->model) {
     send_text("done", answer_of(*request, {}));
     return exchange->end();
   }
-  const auto task = task_for(context, request);
+  const auto task = queue_.task_for(context, request);
   task->on_prefix = [request, send](size_t sentence, const std::string& more) {
     Json data = position_of(request->documents, sentence);
     data["added"] = more;
@@ -69,7 +76,7 @@ void Service::stream(RequestContext context) {
                                                             const Translations& translations) {
     if (request->too_large) return;
     if (outcome == TaskOutcome::done) {
-      count(translations);
+      queue_.count(translations);
       send_text("done", answer_of(*request, translations));
     } else {
       const bool late = outcome == TaskOutcome::late;
@@ -77,7 +84,7 @@ void Service::stream(RequestContext context) {
     }
     exchange->end();
   };
-  enqueue(task);
+  queue_.add(task);
 }
 
 }  // namespace fovea

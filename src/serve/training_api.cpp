@@ -3,16 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
+#include "decode/model_capabilities.h"
 #include "explain/row_explanation.h"
 #include "http/http_error.h"
 #include "serve/attention_json.h"
-#include "serve/service.h"
+#include "serve/json_reply.h"
 #include "text/batch.h"
 
-// The endpoints for the training history: the curves, and the attention of a sentence pair after
-// each saved update.
 namespace fovea {
 namespace {
 
@@ -22,8 +20,8 @@ constexpr int64_t kReadingCost = 4 * kAloneCost;  // of reading a model
 
 void check_trained(const ServedModel& model) {
   if (!model.training())
-    throw HttpError(
-        404, "This model has no training history; load its run with 'fovea serve --run DIR'");
+    throw HttpError(404,
+                    "This model has no training history; give the server its directory with `run`");
 }
 
 // The given translation with the attention of the model, by forced decoding.
@@ -45,39 +43,29 @@ Translation forced(const ModelBundle& package, const std::string& text, const st
   PackedSentences from, to;
   from.add(pair.source_ids, PackedSentences::Mark::none);
   to.add(read_before(best.ids), PackedSentences::Mark::none);
-  pair.attention = package.model->attention({from.ids, from.offsets}, {to.ids, to.offsets}).front();
+  pair.attention =
+      attentive(*package.model).attention({from.ids, from.offsets}, {to.ids, to.offsets}).front();
   return pair;
 }
 
 }  // namespace
 
-// The metrics by kind and name, as pairs [update, value].
-struct TrainingHistory::Curves {
-  Json all = Json::object();
-  std::string text = "{}";
-};
-
-std::string TrainingHistory::json() const {
-  if (!curves_) curves_ = std::make_shared<Curves>();
-  const bool more = running();  // called first, so that the answer about an ended run is complete
-  const News added = news();
-  if (added.restarted) curves_->all = Json::object();
-  for (const TrainingLine& line : added.lines)
-    for (const auto& [name, value] : line.values)
-      if (std::isfinite(value)) curves_->all[line.kind][name].push_back({line.update, value});
-  if (added.restarted || !added.lines.empty())
-    curves_->text = curves_->all.dump(-1, ' ', false, Json::error_handler_t::replace);
-  return fmt::format(R"({{"running":{},"updates":{},"curves":{}}})", more, Json(updates()).dump(),
-                     curves_->text);
+std::vector<Route> TrainingApi::routes() {
+  using enum Access;
+  using enum AnswerKind;
+  return {{"GET", "/v1/training", key, computed, [this](auto& context) { curves(context); }},
+          {"POST", "/v1/training/attention", key, computed,
+           [this](auto& context) { attention(context); }}};
 }
 
-void Service::training(RequestContext context) {
-  const auto model = model_of(context, context.parameters());
+void TrainingApi::curves(RequestContext& context) {
+  const auto model = model_of(context);
   check_trained(*model);
-  compute(context, kAloneCost, [model] { return HttpReply{.body = model->training()->json()}; });
+  queue_.compute(context, kAloneCost,
+                 [model] { return HttpReply{.body = model->training()->json()}; });
 }
 
-void Service::trained_attention(RequestContext context) {
+void TrainingApi::attention(RequestContext& context) {
   const RequestParameters& parameters = context.parameters();
   const auto text = parameters.text("q"), target = parameters.text("translation");
   const auto update = parameters.integer("update", {0, 1e15});
@@ -86,15 +74,15 @@ void Service::trained_attention(RequestContext context) {
   for (size_t i = 0; i < std::size(given); ++i)
     if (!given[i])
       throw HttpError(400, fmt::format("Invalid request: missing {} parameter", names[i]));
-  check_size({*text, *target});
-  const auto model = model_of(context, parameters);
+  limits_.check_size({*text, *target});
+  const auto model = model_of(context);
   check_trained(*model);
-  compute(context, kReadingCost, [model, update = *update, text = *text, target = *target] {
+  queue_.compute(context, kReadingCost, [model, update = *update, text = *text, target = *target] {
     const auto then = model->training()->after(update);
     if (!then)
       throw HttpError(404, fmt::format("The model after update {} was not saved, or was deleted; "
                                        "/v1/training lists the saved updates, and "
-                                       "'fovea train --set checkpoint.keep=100' keeps more",
+                                       "a larger `checkpoint.keep` of the training keeps more",
                                        update));
     const Translation pair = forced(then->package(), text, target);
     if (bytes_of_maps(pair.attention) > kMaxAttentionBytes)

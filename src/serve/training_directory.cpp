@@ -20,14 +20,14 @@ class TrainingRun : public TrainingHistory {
       : spec_(spec), device_(device), metrics_(spec.directory + "/metrics.jsonl") {
     std::error_code error;
     check(fs::exists(spec.directory + "/metrics.jsonl", error), ExitCode::model, spec.directory,
-          "/metrics.jsonl: missing; --run needs a directory of 'fovea train'; ",
-          "use -m for other model directories");
+          "/metrics.jsonl: missing; `run` needs a directory of 'fovea train'; ",
+          "use `model` for other model directories");
     json();  // reports damaged files at the start
   }
 
   News news() const override {
     const MetricsTail::News read = metrics_.read();
-    News news{.restarted = read.anew};
+    News news{.restarted = read.replaced};
     for (const MetricsLine& line : read.lines) {
       news.lines.push_back({line.kind, line.update, {}});
       for (const MetricValue& metric : line.values)

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// A directory as 'fovea train' leaves it, with a small model.
+// A directory as written by 'fovea train', with a small model.
 struct RunDirectory {
   RunDirectory() {
     const Vocabulary words =
@@ -46,7 +46,7 @@ struct RunDirectory {
   std::string path = directory / "run";
 };
 
-TEST(TrainingRun, FollowsARunThatGoesOn) {
+TEST(TrainingRun, FollowsARunningTraining) {
   const RunDirectory run;
   const auto training = training_run({run.path, "en", "de"}, Cpu{});
   const std::string first = R"("updates":[5],"curves":{"train":{"loss":[[5,2.5]]}}})";
@@ -61,15 +61,15 @@ TEST(TrainingRun, FollowsARunThatGoesOn) {
   EXPECT_EQ(training->json(), R"({"running":false,"updates":[10],"curves":)"
                               R"({"train":{"loss":[[5,2.5],[10,2.5]]}}})");
   EXPECT_EQ(training->after(5), nullptr) << "it was deleted";
-  EXPECT_EQ(training->after(7), nullptr) << "it never was";
+  EXPECT_EQ(training->after(7), nullptr) << "there is no such update";
   const auto model = training->after(10);
   ASSERT_NE(model, nullptr);
   EXPECT_EQ(model->package().config.size, 8);
   fs::remove(run.file("checkpoint", 10));
-  EXPECT_EQ(training->after(10), model) << "the last one is held";
+  EXPECT_EQ(training->after(10), model) << "the last model stays in memory";
 }
 
-TEST(TrainingRun, WhatIsDamagedIsNoAbsence) {
+TEST(TrainingRun, DamagedFilesAreErrors) {
   const RunDirectory run;
   const auto training = training_run({run.path, "en", "de"}, Cpu{});
   fs::resize_file(run.file("snapshot", 5), 100);

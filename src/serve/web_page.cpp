@@ -4,10 +4,13 @@
 
 #include "http/http_error.h"
 #include "serve/attention_json.h"
-#include "serve/service.h"
+#include "serve/embedded_files.h"
+#include "serve/json_reply.h"
 
 namespace fovea {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 // The page loads files from this server only, and runs no inline scripts. Images that it creates
 // itself are data: and blob: URLs.
@@ -15,13 +18,11 @@ constexpr const char* kPolicy =
     "default-src 'self'; img-src 'self' data: blob:; object-src 'none'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'none'";
 
-}  // namespace
-
-void Service::page(RequestContext context) {
+void send_file(RequestContext& context) {
   constexpr std::string_view kFolder = "/web/";
   const std::string_view path = context.request.path;
   const std::string_view name = path == "/" ? "index.html" : path.substr(kFolder.size());
-  const auto file = std::ranges::find(page_files(), name, &PageFile::name);
+  const auto file = std::ranges::find(page_files(), name, &EmbeddedFile::name);
   if (file == page_files().end()) throw HttpError(404, "Not Found");
   HttpReply reply{.type = std::string(file->type),
                   .headers = {{"ETag", std::string(file->etag)},
@@ -39,10 +40,20 @@ void Service::page(RequestContext context) {
 }
 
 // The models among which the page can choose, in the order of the command line.
-void Service::models(RequestContext context) {
+void list_models(RequestContext& context) {
   Json list = Json::array();
   for (const auto& model : context.models) list.push_back(model_json(*model));
   context.exchange->answer(json_reply(list));
+}
+
+}  // namespace
+
+std::vector<Route> page_routes() {
+  using enum Access;
+  using enum AnswerKind;
+  return {{"GET", "/", open, small, send_file},
+          {"GET", "/web/", open, small, send_file},
+          {"GET", "/v1/models", open, small, list_models}};
 }
 
 }  // namespace fovea

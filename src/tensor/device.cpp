@@ -34,8 +34,8 @@ Device device_named(const std::string& name) {
       std::visit([](auto on) { describe(on); }, device);
       return device;
     }
-  fail(ExitCode::usage, "--device ", name,
-       ": this program was built without CUDA; use --device cpu, or build the CUDA program: "
+  fail(ExitCode::usage, "`device` ", name,
+       ": this program was built without CUDA; use `device` cpu, or build the CUDA program: "
        "cmake --preset cuda && cmake --build --preset cuda (HACKING.md)");
 }
 

@@ -50,7 +50,7 @@ std::byte* more_from_system(std::size_t bytes, const MemoryUse& use) {
   const std::size_t limit = limit_of_host;
   check(limit == 0 || use.reserved + bytes <= limit, ExitCode::memory, "out of memory: another ",
         bytes >> 20, " MiB with the ", use.reserved >> 20, " MiB in use would exceed the limit of ",
-        limit >> 20, " MiB; raise --workspace, ", kNeedsLess);
+        limit >> 20, " MiB; raise `workspace`, ", kNeedsLess);
   static std::byte* last = nullptr;
   void* const start = map_below(last, bytes);
   if (start == MAP_FAILED || !system_has(kSpare)) {

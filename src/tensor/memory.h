@@ -20,7 +20,7 @@ using Buffer = std::shared_ptr<std::byte>;
 inline constexpr std::size_t kAlignment = 64;  // on the host; a GPU's is kCudaAlignment
 Buffer allocate(std::size_t bytes, Device device);
 inline constexpr const char* kNeedsLess =  // the remedy in messages about exhausted memory
-    "lower the batch size (batch.tokens, --batch-tokens) or --beam, or use a smaller model";
+    "lower the batch size (batch.tokens, `batch_tokens`) or `beam`, or use a smaller model";
 
 // Copies bytes on `device`. The ranges must not overlap.
 void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes, Device device);

@@ -16,12 +16,12 @@ constexpr std::size_t kStaging = std::size_t{16} << 20;
 constexpr int kThreads = 256;
 
 // Pinned host memory. Uploads wait here while the host continues.
-struct Staging {
+struct StagingBuffer {
   std::byte* start = nullptr;
   std::size_t used = 0;
   cudaStream_t stream = nullptr;
 
-  Staging() {
+  StagingBuffer() {
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cannot create a stream");
     check_cuda(cudaMallocHost(&start, kStaging), "cannot allocate pinned memory");
   }
@@ -38,9 +38,9 @@ struct Staging {
 };
 
 // Never destroyed: tensors in static storage may outlive it.
-Staging& staging(Cuda on) {
+StagingBuffer& staging(Cuda on) {
   check_cuda(cudaSetDevice(on.index), "cannot select the device");
-  static Staging* const only = new Staging;
+  static StagingBuffer* const only = new StagingBuffer;
   return *only;
 }
 
@@ -54,7 +54,7 @@ std::byte* allocate_on_device(std::size_t bytes, const MemoryUse&) {
   const std::size_t limit = limit_of_device, taken = taken_of_device;
   check(limit == 0 || taken + bytes <= limit, ExitCode::memory, "out of GPU memory: another ",
         bytes >> 20, " MiB with the ", taken >> 20, " MiB in use would exceed the limit of ",
-        limit >> 20, " MiB; raise --workspace, ", kNeedsLess);
+        limit >> 20, " MiB; raise `workspace`, ", kNeedsLess);
   void* start = nullptr;
   const cudaError_t result = cudaMalloc(&start, bytes);
   if (result == cudaErrorMemoryAllocation) {
@@ -130,14 +130,14 @@ std::string describe(Cuda device) {
   int count = 0;
   const cudaError_t found = cudaGetDeviceCount(&count);
   check(found == cudaSuccess && device.index < count, ExitCode::usage,
-        "--device cuda: no usable GPU (",
-        found == cudaSuccess ? "none found" : cudaGetErrorString(found), "); use --device cpu");
+        "`device` cuda: no usable GPU (",
+        found == cudaSuccess ? "none found" : cudaGetErrorString(found), "); use `device` cpu");
   cudaDeviceProp properties{};
   check_cuda(cudaGetDeviceProperties(&properties, device.index),
              "cannot read the device's properties");
-  check(properties.major >= kMinCapability, ExitCode::usage, "--device cuda: the ", properties.name,
+  check(properties.major >= kMinCapability, ExitCode::usage, "`device` cuda: the ", properties.name,
         " has compute capability ", properties.major, ".", properties.minor, "; ", kMinCapability,
-        ".0 (Ampere) or newer is required; use --device cpu");
+        ".0 (Ampere) or newer is required; use `device` cpu");
   return std::string(properties.name) + ", " + std::to_string(properties.totalGlobalMem >> 30) +
          " GiB";
 }

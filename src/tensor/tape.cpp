@@ -70,7 +70,7 @@ void GradientSlot::gather(const std::function<void(const Tensor& dx, OutputMode 
 }
 
 void GradientSlot::at_last(std::function<void()> last) {
-  if (last_.empty())  // in case that no pull reads the gradient
+  if (last_.empty())  // if no pull reads the gradient
     Tape::at_the_end([slot = shared_from_this()] { slot->complete(); });
   last_.push_back(std::move(last));
 }

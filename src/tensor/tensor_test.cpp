@@ -132,7 +132,7 @@ TEST(Memory, AllocationsStopAtTheLimit) {
     }
   }
   limit_memory(Cpu{}, 0);
-  EXPECT_NE(why.find("raise --workspace, lower the batch size"), std::string::npos) << why;
+  EXPECT_NE(why.find("raise `workspace`, lower the batch size"), std::string::npos) << why;
   allocate(size_t{9} << 20, Cpu{});
 }
 
@@ -145,7 +145,7 @@ TEST(Memory, DiscardedPagesReadAsZeros) {
   EXPECT_EQ(block.get()[kBytes / 2], std::byte{0});
 }
 
-TEST(Memory, MoreThanTheMachineHasIsAnError) {
+TEST(Memory, AllocatingMoreThanTheMachineHasIsAnError) {
   try {
     allocate(size_t{1} << 60, Cpu{});
     FAIL();
@@ -154,7 +154,7 @@ TEST(Memory, MoreThanTheMachineHasIsAnError) {
   }
 }
 
-TEST(Tensor, CopiesShareAndWindowsRefer) {
+TEST(Tensor, CopiesWindowsAndViewsShareMemory) {
   const Tensor x = Tensor::of({3, 2}, std::vector<double>{1, 2, 3, 4, 5, 6}, ElementType::f32);
   const Tensor y = x, middle = x.window(1, 1);
   y.data<float>()[2] = 30;
@@ -200,7 +200,7 @@ TEST(Tape, SumsOverAllUses) {
   EXPECT_FALSE(y.slot()->holds());  // intermediate gradients are released
 }
 
-TEST(Tape, NothingIsRecordedWithoutOne) {
+TEST(Tape, NothingIsRecordedWithoutATape) {
   const Tensor x = Tensor::of({1}, std::vector<double>{3}, ElementType::f64);
   x.track();
   EXPECT_FALSE(twice(x).needs_grad());
@@ -216,7 +216,7 @@ TEST(Tape, AMutationChangesOneContribution) {
   EXPECT_EQ(x.grad().values()[0], -2);
 }
 
-TEST(Tape, ARoundingMovesResultsAndGradients) {
+TEST(Tape, RoundingNoiseChangesResultsAndGradients) {
   const Tensor x = Tensor::of({1}, std::vector<double>{3}, ElementType::f64);
   x.track();
   const RoundingNoise rounding(0x1p-10, 7);
@@ -224,7 +224,8 @@ TEST(Tape, ARoundingMovesResultsAndGradients) {
   const Tensor y = twice(x);
   EXPECT_EQ(std::abs(y.values()[0] - 6), 6 * 0x1p-10);
   tape.backward(y);
-  const double moved = std::abs(x.grad().values()[0] - 2);  // the rounding of the seed and its own
+  const double moved = std::abs(x.grad().values()[0] - 2);  // two roundings: of the seed and of the
+                                                            // gradient
   EXPECT_LE(moved, 2.01 * 2 * 0x1p-10);
   EXPECT_GT(moved, 0);
 }

@@ -217,7 +217,7 @@ TEST(Corpus, ReadsSeveralFilesAndIsTheSameOnAnyNumberOfThreads) {
   EXPECT_NE(a.fingerprint(), Corpus::read({two, one}, {one, two}, v, v).fingerprint());
 }
 
-TEST(Corpus, FingerprintSeesWhereSentencesEnd) {
+TEST(Corpus, FingerprintDependsOnSentenceEnds) {
   EXPECT_NE(read("a b\nc\n", "a\na\n").fingerprint(), read("a\nb c\n", "a\na\n").fingerprint());
   EXPECT_NE(read("a\n", "b\n").fingerprint(), read("b\n", "a\n").fingerprint());
 }
@@ -257,7 +257,7 @@ Links links_of(const Corpus& corpus, int64_t i) {
 
 TEST(Corpus, LinksAreReadWithTheirPairs) {
   EXPECT_FALSE(read("a\n", "a\n").linked());
-  // line 2 is too long, line 4 empty: their links are skipped, even those out of range
+  // Line 2 is too long and line 4 is empty: their links are skipped, even links out of range.
   const Corpus corpus =
       read_linked("a b\na b c\nc\n\nb a\n", "b a\na\nc\na\na b\n",
                   "1-0 0-1 0-0\n2-0 9-9\n\n7-7\n0-1\n", letters(), {.max_length = 2});

@@ -160,17 +160,17 @@ TEST(Detector, HasTheDocumentedAccuracyOnCorpora) {
   const auto has = [&](const char* file) {
     return data && std::filesystem::exists(std::filesystem::path(data) / file);
   };
-  struct Expected {
+  struct ExpectedAccuracy {
     const char *file, *language;
     double percent;
   };
   bool any = false;
-  for (const Expected& expected : {Expected{"tatoeba-de-en/test.en", "en", 99.4},
-                                   {"tatoeba-de-en/test.de", "de", 99.1},
-                                   {"tatoeba-fr-en/test.fr", "fr", 99.0},
-                                   {"europarl-de-en/test.en", "en", 99.8},
-                                   {"europarl-de-en/test.de", "de", 99.9},
-                                   {"zh-en/test.zh", "zh-Hans", 98}}) {
+  for (const ExpectedAccuracy& expected : {ExpectedAccuracy{"tatoeba-de-en/test.en", "en", 99.4},
+                                           {"tatoeba-de-en/test.de", "de", 99.1},
+                                           {"tatoeba-fr-en/test.fr", "fr", 99.0},
+                                           {"europarl-de-en/test.en", "en", 99.8},
+                                           {"europarl-de-en/test.de", "de", 99.9},
+                                           {"zh-en/test.zh", "zh-Hans", 98}}) {
     if (!has(expected.file)) continue;
     any = true;
     const Accuracy accuracy =

@@ -2,10 +2,12 @@
 
 #include <fmt/format.h>
 #include <unicode/uchar.h>
+#include <unicode/uscript.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <span>
 #include <string_view>
 #include <unordered_set>
@@ -49,6 +51,33 @@ bool is_visible(std::string_view unit) {
   return !std::ranges::all_of(code_points(unit), [](char32_t c) {
     return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_DEFAULT_IGNORABLE_CODE_POINT) != 0;
   });
+}
+
+// The script of a letter; Chinese and Japanese share one. USCRIPT_COMMON for all other characters.
+UScriptCode script_of(char32_t c) {
+  UErrorCode error = U_ZERO_ERROR;
+  const UScriptCode script = uscript_getScript(static_cast<UChar32>(c), &error);
+  if (U_FAILURE(error) || !u_isalpha(static_cast<UChar32>(c)) || script == USCRIPT_INHERITED)
+    return USCRIPT_COMMON;
+  const bool japanese =
+      script == USCRIPT_HIRAGANA || script == USCRIPT_KATAKANA || script == USCRIPT_BOPOMOFO;
+  return japanese ? USCRIPT_HAN : script;
+}
+
+// The letters of a sentence that are not in the script of most of its letters, such as those of a
+// Greek name in an English sentence. A model may have pieces for them, but it rarely saw them.
+std::vector<std::string> foreign_letters(std::string_view sentence) {
+  std::map<UScriptCode, size_t> counts;
+  for (const char32_t c : code_points(sentence))
+    if (const UScriptCode script = script_of(c); script != USCRIPT_COMMON) ++counts[script];
+  if (counts.size() < 2) return {};
+  const UScriptCode most =
+      std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->first;
+  std::vector<std::string> letters;
+  for (const char32_t c : code_points(sentence))
+    if (const UScriptCode script = script_of(c); script != USCRIPT_COMMON && script != most)
+      append_utf8(letters.emplace_back(), c);
+  return letters;
 }
 
 using UnitSet = std::unordered_set<std::string_view, TableHash>;
@@ -95,8 +124,11 @@ std::vector<ReadingWarning> copy_warnings(const Vocabulary& vocabulary,
   for (size_t i = 0; i < sentences.size(); ++i) {
     const VocabularyCoverage coverage = vocabulary.coverage(sentences[i]);
     all.add(coverage);
+    std::vector<std::string> units = coverage.missing;
+    if (!vocabulary.has_whole_words())
+      std::ranges::move(foreign_letters(nfc(sentences[i])), std::back_inserter(units));
     UnitSet seen;
-    for (const std::string& unit : coverage.missing)
+    for (const std::string& unit : units)
       if (seen.insert(unit).second && is_visible(unit) &&
           translations[i].find(unit) == std::string::npos && lost.insert(unit).second)
         warning.lost.push_back(unit);
@@ -144,7 +176,8 @@ bool depends_on_one_word(std::span<const std::string_view> words, const std::str
   return false;
 }
 
-// The same for the capitalised words, which include names: false if all words are capitalised.
+// The same for the capitalised words, which include names. Always false if all words are
+// capitalised.
 bool depends_on_capitalised(std::span<const std::string_view> words, const std::string& language) {
   std::vector<std::string_view> others;
   std::ranges::remove_copy_if(words, std::back_inserter(others), is_capitalised);

@@ -15,7 +15,7 @@ struct ReadingWarning {
     unknown_characters,  // some of the text is unknown to the vocabulary
     unreadable,          // more than half of the text is unknown
     other_language,      // the model reads another language, with confidence kCertain
-    not_copied           // units without a piece are not in the translation
+    not_copied           // units are not in the translation, see copy_warnings()
   };
   Kind kind;
   VocabularyCoverage coverage = {};    // of unknown_characters and unreadable
@@ -34,9 +34,10 @@ std::string describe_language(const DetectedLanguage& detected, const std::strin
 std::vector<ReadingWarning> coverage_warnings(const Vocabulary& vocabulary,
                                               std::span<const std::string> sentences);
 
-// Returns at most one warning about units for which the vocabulary has no pieces and which are not
-// in the translation of their sentence. None if the sentences are unreadable: that is a warning
-// itself. REQUIRES: there is one translation for each sentence.
+// Returns at most one warning about units that are not in the translation of their sentence, and
+// for which the vocabulary has no pieces, or which are letters of another script than the other
+// letters. None if the sentences are unreadable: that is a warning itself. REQUIRES: there is one
+// translation for each sentence.
 std::vector<ReadingWarning> copy_warnings(const Vocabulary& vocabulary,
                                           std::span<const std::string> sentences,
                                           std::span<const std::string> translations);

@@ -89,6 +89,11 @@ TEST(Readability, ListsWhatATranslationLacks) {
   EXPECT_EQ(lost({"abc € abc ☃€"}, {"☃ €"}), Units());
   EXPECT_EQ(lost({"abc €", "abc €"}, {"€", "y"}), Units{"€"});  // each sentence has its translation
   EXPECT_EQ(lost({"我是一个学"}, {"x"}), Units()) << "unreadable text is reported as such";
+  const Vocabulary greek = Vocabulary::from_entries(
+      Segmentation::characters, {{"a", 1}, {"b", 1}, {"α", 1}, {"β", 1}, {"▁", 1}});
+  const std::vector<std::string> mixed{"ab αβ ab"}, other{"ab α"}, only{"αβ αβ"};
+  EXPECT_EQ(copy_warnings(greek, mixed, other).front().lost, Units{"β"}) << "another script";
+  EXPECT_TRUE(copy_warnings(greek, only, other).empty()) << "the script of the text";
   EXPECT_EQ(lost({"abc \uFE0F\u200D"}, {"x"}), Units()) << "not visible";
   const std::vector<std::string> text{"abc € abc ☃€"}, none{""};
   const ReadingWarning warning = copy_warnings(vocabulary, text, none).front();

@@ -12,8 +12,8 @@ namespace {
 
 // Note [Sentence gaps]
 // The text between two sentences stays between their translations, except for blanks if only one of
-// the two languages separates sentences by them. - From Chinese or Japanese to other languages:
-// sentences that touch get a blank, and an
+// the two languages separates sentences by them.
+// - From Chinese or Japanese to other languages: sentences that touch get a blank, and an
 //   ideographic space becomes one.
 // - From other languages to Chinese or Japanese: blanks are dropped. They stay between two
 //   translations that both are in another script, such as two copied names.

@@ -118,7 +118,7 @@ Vocabulary PieceCounter::vocabulary(const CountOptions& options, const std::stri
   for (const auto& [piece, count] : counts_)
     if (count >= options.min_count && !is_special(piece)) entries.push_back({piece, count});
   check(!entries.empty(), ExitCode::data, name, ": no ", name_of(segmentation_), " occur at least ",
-        options.min_count, " times; give more text or a lower --min-count");
+        options.min_count, " times; give more text or a lower `min_count`");
   std::sort(entries.begin(), entries.end(), [](const auto& a, const auto& b) {
     return a.count != b.count ? a.count > b.count : a.piece < b.piece;
   });

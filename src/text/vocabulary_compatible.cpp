@@ -15,6 +15,7 @@ namespace {
 // The NFKC form of a character, such as "fi" of "ﬁ"; "" if the form would change the meaning or the
 // number of words: 4² would become 42, 1½ would become 11⁄2, ⑤ would become 5.
 std::string compatible_form(char32_t c) {
+  if (c == U'\u00B5') return "";  // the sign of micro, which is not the Greek letter
   switch (u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_DECOMPOSITION_TYPE)) {
     case U_DT_NONE:
     case U_DT_CANONICAL:

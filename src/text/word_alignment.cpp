@@ -55,7 +55,7 @@ Token parse_token(std::string_view text, std::string_view marks, const std::stri
   if (!text.empty() && !(text.front() == ':' && is_probability(text.substr(1)))) fail_link();
   const int first = static_cast<int>(from);
   check(source >= first && target >= first, ExitCode::data, where, ": link '", found,
-        "' has word 0, expected numbers from 1; if the file counts from 0, set --gold-from 0");
+        "' has word 0, expected numbers from 1; if the file counts from 0, set `gold_from` 0");
   return {{source - first, target - first}, mark};
 }
 

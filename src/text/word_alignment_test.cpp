@@ -44,7 +44,7 @@ TEST(AlignmentFormats, MalformedLinksAreErrors) {
   }
   EXPECT_NE(error_of([] { parse_talp("1-1 1x2", "gold:3"); }).find("gold:3: '1x2'"),
             std::string::npos);
-  EXPECT_NE(error_of([] { parse_talp("0-1", "gold:3"); }).find("--gold-from 0"), std::string::npos);
+  EXPECT_NE(error_of([] { parse_talp("0-1", "gold:3"); }).find("`gold_from` 0"), std::string::npos);
 }
 
 TEST(AlignmentFormats, ErrorsHaveFileAndLine) {

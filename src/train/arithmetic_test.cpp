@@ -7,18 +7,18 @@
 
 #include "support/tiny_training.h"
 
-// What a training computes, against formulas over the text and the weights alone.
+// Compares the computations of a training with formulas over the text and the weights.
 namespace fovea {
 namespace {
 
-// The label-smoothed cross entropy of a text under Bigrams without dropout, and its gradient, as
-// sums over all words.
-struct ByHand {
+// Computes the label-smoothed cross entropy of a text under Bigrams without dropout, and its
+// gradient, as sums over all words.
+struct BigramReference {
   std::vector<double> gradient;
   double loss = 0, nll = 0;
   int64_t words = 0;
 
-  ByHand(const Corpus& text, std::span<const double> weights, double smoothing)
+  BigramReference(const Corpus& text, std::span<const double> weights, double smoothing)
       : gradient(weights.size(), 0) {
     for (int64_t i = 0; i < text.size(); ++i) {
       int32_t before = kBos;
@@ -29,7 +29,7 @@ struct ByHand {
       add(weights, before, kEos, smoothing);
     }
   }
-  double norm() const {  // of the mean
+  double norm() const {  // the norm of the mean gradient
     double squares = 0;
     for (const double g : gradient) squares += g * g;
     return std::sqrt(squares) / static_cast<double>(words);
@@ -79,9 +79,10 @@ double distance(const std::vector<double>& a, const std::vector<double>& b) {
   return most;
 }
 
-// The first step of Adam is g / (|g| + ε): with ε = 1 it tells the size of g. One batch of all
-// words and several of different sizes are the same update, and clipping is of the mean.
-TEST_F(ArithmeticTest, AnUpdateIsOfTheMeanOverAllWordsThenClipped) {
+// The first step of Adam is g / (|g| + ε). With ε = 1 the step depends on the size of g. One batch
+// of all words gives the same update as several batches of different sizes. Clipping applies to the
+// mean gradient.
+TEST_F(ArithmeticTest, AnUpdateClipsTheMeanGradientOverAllWords) {
   dropout_ = 0;
   options_.schedule = {.kind = ScheduleKind::constant, .lr = 1, .warmup = 0};
   options_.checkpoint.every = 0;
@@ -89,7 +90,7 @@ TEST_F(ArithmeticTest, AnUpdateIsOfTheMeanOverAllWordsThenClipped) {
   ASSERT_GT(parts, 10);
   int run = 0;
   for (const double smoothing : {0.0, 0.3}) {
-    const ByHand all(text_, first_weights(), smoothing);
+    const BigramReference all(text_, first_weights(), smoothing);
     for (const double clip : {0.0, 2 * all.norm(), 0.5 * all.norm()})
       for (const int64_t batches : {int64_t{1}, parts}) {
         options_.optimizer = {.eps = 1, .clip = clip};
@@ -119,7 +120,8 @@ TEST_F(ArithmeticTest, AnUpdateIsOfTheMeanOverAllWordsThenClipped) {
   }
 }
 
-// The loss is least where the model gives the smoothed distribution: there the gradient is 0.
+// The minimum of the loss is where the model gives the smoothed distribution: there the gradient is
+// 0.
 TEST_F(ArithmeticTest, SmoothedTrainingEndsAtTheSmoothedDistribution) {
   dropout_ = 0;
   text_ = Corpus();
@@ -137,16 +139,16 @@ TEST_F(ArithmeticTest, SmoothedTrainingEndsAtTheSmoothedDistribution) {
     EXPECT_NEAR(std::exp(row[v]) / sum, (v == 5 ? 0.7 : 0) + 0.3 / kWords, 1e-3) << v;
 }
 
-// ē_t = d_t ē_{t−1} + (1 − d_t) w_t with d_t = min(d, (1 + t) / (10 + t)) is validated, kept in
-// snapshots and saved as the model.
+// ē_t = d_t ē_{t−1} + (1 − d_t) w_t with d_t = min(d, (1 + t) / (10 + t)). The trainer validates
+// this average, keeps it in snapshots and saves it as the model.
 TEST_F(ArithmeticTest, TheMovingAverageIsValidatedAndSaved) {
   options_.train.average = 2;
-  options_.valid.every = options_.train.updates = 40;  // one snapshot: there is no mean of several
+  options_.valid.every = options_.train.updates = 40;  // one snapshot: no average of snapshots
   for (const double decay : {0.0, 0.9}) {
     options_.optimizer.ema = decay;
     const std::string name = decay > 0 ? "averaged" : "plain";
     std::vector<double> average, now;
-    const auto join = [&](double t) {  // the weights after update t
+    const auto join = [&](double t) {  // w: the weights after update t
       const double d = std::min(decay, (1 + t) / (10 + t));
       for (size_t i = 0; i < now.size(); ++i) average[i] = d * average[i] + (1 - d) * now[i];
     };
@@ -165,42 +167,43 @@ TEST_F(ArithmeticTest, TheMovingAverageIsValidatedAndSaved) {
     join(updates);
     expect_near(weights_in(directory(name) + "/model.safetensors"), average, 1e-5);
     expect_near(weights_in(snapshots(name).path(40)), average, 1e-5);
-    const ByHand valid(valid_.corpus, average, 0);
+    const BigramReference valid(valid_.corpus, average, 0);
     EXPECT_NEAR(*line(name, "valid").value("loss"), valid.nll / static_cast<double>(valid.words),
                 1e-5);
     if (decay > 0) {
-      EXPECT_GT(distance(now, average), 0.05) << "the test would say nothing";
+      EXPECT_GT(distance(now, average), 0.05) << "the test would show nothing";
     }
   }
 }
 
-TEST_F(ArithmeticTest, PrecisionIsThatOfTheRecipe) {
+TEST_F(ArithmeticTest, UsesThePrecisionOfTheRecipe) {
   options_.train.updates = 3;
   for (const Precision wanted : {Precision::f32, Precision::bf16}) {
     options_.train.precision = wanted;
     train(wanted == Precision::bf16 ? "bf16" : "f32");
-    EXPECT_EQ(precisions_, std::set{wanted});  // of updates and validations
+    EXPECT_EQ(precisions_, std::set{wanted});  // for updates and validations
   }
 }
 
-// Adam without memory moves a weight by the rate, whatever its gradient: so the rate can be seen.
-// It halves each time the run goes back, because of a rise and because of a broken weight.
-TEST_F(ArithmeticTest, TheRateIsHalvedWhenARunGoesBack) {
+// Without moments Adam changes a weight by the learning rate, whatever its gradient. So the test
+// can observe the rate. It halves at each rollback: one because of a loss rise, one because of a
+// weight that is not finite.
+TEST_F(ArithmeticTest, EachRollbackHalvesTheLearningRate) {
   const double rate = 0.01;
   options_.optimizer = {.beta1 = 0, .beta2 = 0};
   options_.schedule = {.kind = ScheduleKind::constant, .lr = rate, .warmup = 0};
   options_.train.updates = 300;
   options_.valid.every = 300;
   options_.checkpoint.every = 4;
-  std::vector<double> steps;  // that the first number of "rest" made
+  std::vector<double> steps;  // of the first number of "rest"
   double last = 0;
-  train("a", [&, spoilt = false, broken = false](int64_t drawn, ParameterStore& store) mutable {
+  train("a", [&, spoiled = false, broken = false](int64_t drawn, ParameterStore& store) mutable {
     float* rest = store.values().data<float>() + kWords * kWords;
     steps.push_back(last - static_cast<double>(*rest));
     last = static_cast<double>(*rest);
     store.gradients().data<float>()[kWords * kWords] = 1;
-    if (drawn >= 400 && !spoilt) {  // the weights a bad update leaves: the loss is high from here
-      spoilt = true;
+    if (drawn >= 400 && !spoiled) {  // as after a bad update: from now on the loss is high
+      spoiled = true;
       for (int64_t i = 0; i < kWords * kWords; ++i)
         store.values().data<float>()[i] = i % 2 ? 30.0f : -30.0f;
     }
@@ -211,7 +214,7 @@ TEST_F(ArithmeticTest, TheRateIsHalvedWhenARunGoesBack) {
   });
   EXPECT_EQ(state_.rises, 1);
   EXPECT_EQ(state_.rollbacks, 1);
-  std::vector<double> rates;  // one after another, jumps to an older weight left out
+  std::vector<double> rates;  // distinct rates in order; jumps to older weights are omitted
   for (const double step : steps)
     if (step > 0 && (rates.empty() || std::abs(rates.back() - step) > 1e-5)) rates.push_back(step);
   ASSERT_EQ(rates.size(), 3u);

@@ -113,7 +113,7 @@ int64_t search(MemoryTrial& trial, int64_t all) {
 int64_t token_budget(const TrainOptions& options, const Corpus& text, Device device) {
   const size_t most = memory_at_most(device);
   check(most > 0, ExitCode::usage,
-        "batch.tokens: auto needs a memory limit, and none is known; set one with --workspace GiB");
+        "batch.tokens: auto needs a memory limit, and none is known; set one with `workspace` GiB");
   limit_memory(device, most);
   log_info("batch.tokens: auto: trying larger batches until memory is full");
   const auto tokens = [&] {

@@ -15,12 +15,12 @@ namespace {
 constexpr size_t kMebibyte = size_t{1} << 20;
 
 // Limits the memory of the host to the memory in use plus `mebibytes`.
-struct Limited {
-  explicit Limited(size_t mebibytes) {
+struct MemoryLimit {
+  explicit MemoryLimit(size_t mebibytes) {
     release_memory(Cpu{});
     limit_memory(Cpu{}, memory_use().reserved + mebibytes * kMebibyte);
   }
-  ~Limited() { limit_memory(Cpu{}, 0); }
+  ~MemoryLimit() { limit_memory(Cpu{}, 0); }
 };
 
 TrainOptions small_options() {
@@ -58,25 +58,25 @@ class BudgetTest : public ::testing::Test {
 TEST_F(BudgetTest, MoreMemoryHoldsMoreTokens) {
   int64_t before = 0;
   for (const size_t mebibytes : {16, 32, 64}) {
-    const Limited limited(mebibytes);
+    const MemoryLimit limited(mebibytes);
     const int64_t tokens = token_budget(small_options(), text_, Cpu{});
     EXPECT_GT(tokens, before + before / 2);
     EXPECT_EQ(tokens % 64, 0);
     before = tokens;
   }
-  EXPECT_LT(before, text_.source_tokens());  // memory ended the search
+  EXPECT_LT(before, text_.source_tokens());  // memory limited the search
 }
 
-TEST_F(BudgetTest, WhatWasFoundFitsAndMuchMoreDoesNot) {
-  const Limited limited(32);
+TEST_F(BudgetTest, TheResultFitsAndTwiceTheResultDoesNot) {
+  const MemoryLimit limited(32);
   const int64_t tokens = token_budget(small_options(), text_, Cpu{});
   update_with(tokens);
   const std::string why = message_of(ExitCode::memory, [&] { update_with(2 * tokens); });
   EXPECT_NE(why.find("lower the batch size (batch.tokens"), std::string::npos) << why;
 }
 
-TEST_F(BudgetTest, AllOfTheTextIsTheMost) {
-  const Limited limited(256);
+TEST_F(BudgetTest, TheTextLimitsTheResult) {
+  const MemoryLimit limited(256);
   const Corpus little = random_text(50, 1);
   const int64_t all = little.source_tokens() + little.size();
   testing::internal::CaptureStderr();
@@ -87,20 +87,20 @@ TEST_F(BudgetTest, AllOfTheTextIsTheMost) {
   EXPECT_LT(tokens, all + 64);
 }
 
-TEST_F(BudgetTest, TooLittleMemoryIsAnErrorThatSaysWhatToLower) {
-  const Limited limited(1);
+TEST_F(BudgetTest, TooLittleMemoryIsAnErrorWithARemedy) {
+  const MemoryLimit limited(1);
   const std::string why =
       message_of(ExitCode::memory, [&] { token_budget(small_options(), text_, Cpu{}); });
-  EXPECT_NE(why.find("raise --workspace, lower the batch size"), std::string::npos) << why;
+  EXPECT_NE(why.find("raise `workspace`, lower the batch size"), std::string::npos) << why;
 }
 
 TEST_F(BudgetTest, TheHostHasNoLimitUnlessOneIsGiven) {
   const std::string why =
       message_of(ExitCode::usage, [&] { token_budget(small_options(), text_, Cpu{}); });
-  EXPECT_NE(why.find("--workspace GiB"), std::string::npos) << why;
+  EXPECT_NE(why.find("`workspace` GiB"), std::string::npos) << why;
 }
 
-TEST_F(BudgetTest, ARunThatGoesOnKeepsItsBatches) {
+TEST_F(BudgetTest, AResumedRunKeepsItsBatches) {
   const TemporaryFolder folder;
   const std::string settings = with_batch_tokens("train: {updates: 5}\nbatch: {tokens: auto}", 640);
   EXPECT_NE(settings.find("tokens: 640"), std::string::npos) << settings;

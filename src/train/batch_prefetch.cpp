@@ -14,7 +14,7 @@ BatchStream::BatchStream(const Corpus& corpus, const BatchOptions& options, int6
     check(batch > 0 && batch < plan_->size(), ExitCode::data, origin, ": state.batch: found ",
           with_commas(batch), ", allowed: 0 to ", with_commas(plan_->size() - 1),
           " (the batches of epoch ", with_commas(epoch),
-          "); remove the file, or start over with --restart");
+          "); remove the file, or start over with `restart`");
   }
   start_prefetch();
 }
@@ -26,7 +26,7 @@ BatchStream::~BatchStream() {
 
 void BatchStream::start_prefetch() {
   const auto make = [this, plan = plan_, next = next_plan_, epoch = epoch_, batch = batch_] {
-    Prefetched made{.batch = {}, .plan = plan};
+    PrefetchedBatch made{.batch = {}, .plan = plan};
     if (!made.plan && next.valid()) made.plan = next.get();
     if (!made.plan) made.plan = std::make_shared<BatchPlan>(corpus_, options_, epoch);
     made.batch = made.plan->batch(batch);
@@ -40,7 +40,7 @@ void BatchStream::start_prefetch() {
 }
 
 PairBatch BatchStream::next() {
-  Prefetched made = prefetched_.get();
+  PrefetchedBatch made = prefetched_.get();
   plan_ = std::move(made.plan);
   batches_ = plan_->size();
   if (++batch_ == batches_) {
@@ -56,6 +56,12 @@ PairBatch BatchStream::next() {
   return std::move(made.batch);
 }
 
+std::vector<PairBatch> BatchStream::take(int64_t count) {
+  std::vector<PairBatch> batches;
+  for (int64_t k = 0; k < count; ++k) batches.push_back(next());
+  return batches;
+}
+
 void BatchStream::plan_next_epoch() {
   try {
     next_plan_ = std::async(std::launch::async, [this, epoch = epoch_ + 1]() -> Plan {
@@ -63,6 +69,18 @@ void BatchStream::plan_next_epoch() {
     });
   } catch (const std::system_error&) {  // no thread available: start_prefetch() makes the plan
   }
+}
+
+std::string first_lines(const std::vector<PairBatch>& batches) {
+  constexpr int64_t kMost = 10;
+  std::string text;
+  int64_t listed = 0;
+  for (const PairBatch& batch : batches)
+    for (const int64_t line : batch.lines) {
+      if (listed == kMost) return text + ", …";
+      text += (listed++ ? ", " : "") + std::to_string(line);
+    }
+  return text;
 }
 
 }  // namespace fovea

@@ -4,6 +4,7 @@
 #include <future>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "text/batch.h"
 
@@ -25,6 +26,7 @@ class BatchStream {
   BatchStream& operator=(const BatchStream&) = delete;
 
   PairBatch next();
+  std::vector<PairBatch> take(int64_t count);  // the next `count` batches
 
   // The position of the batch that next() returns; both from 0.
   int64_t epoch() const { return epoch_; }
@@ -32,7 +34,7 @@ class BatchStream {
   int64_t batches() const { return batches_; }  // in the epoch of the last batch returned
 
  private:
-  struct Prefetched {
+  struct PrefetchedBatch {
     PairBatch batch;
     std::shared_ptr<const BatchPlan> plan;
   };
@@ -45,7 +47,10 @@ class BatchStream {
   int64_t epoch_, batch_, batches_ = 0;
   Plan plan_;                           // of epoch_; absent at its beginning
   std::shared_future<Plan> next_plan_;  // of epoch_ + 1; valid from the middle of epoch_ on
-  std::future<Prefetched> prefetched_;
+  std::future<PrefetchedBatch> prefetched_;
 };
+
+// The line numbers of the first ten sentences of the batches: "4, 17, 3, …".
+std::string first_lines(const std::vector<PairBatch>& batches);
 
 }  // namespace fovea

@@ -182,12 +182,12 @@ RestoredCheckpoint read_checkpoint(const std::string& path, const RunIdentity& i
   const std::vector<Difference> changes = differences(note.identity, identity);
   const std::string changed = difference(note.identity, identity);
   check(changes.empty() || mode == ResumeMode::changed, ExitCode::data, path,
-        ": cannot resume: ", changed, "; undo the change, accept it with --resume-anyway, ",
-        "choose another directory, or start over with --restart");
+        ": cannot resume: ", changed, "; undo the change, accept it with `resume_anyway`, ",
+        "choose another directory, or start over with `restart`");
   for (const Difference& d : changes)
     check(!d.name.starts_with("model."), ExitCode::data, path, ": cannot resume: ", in_words(d),
           "; the weights do not fit another model: choose another directory, or start over with ",
-          "--restart");
+          "`restart`");
   check_layout(file, store);
   std::vector<std::pair<Tensor, std::span<const std::byte>>> parts;
   const auto want = [&](const char* name, const Tensor& to) {
@@ -216,14 +216,14 @@ std::optional<RestoredCheckpoint> restore_newest(const FileSeries& series,
       restored.skipped = skipped;
       return restored;
     } catch (const Error& error) {
-      if (error.code() == ExitCode::data) throw;  // not damaged: of another run, or edited by hand
+      if (error.code() == ExitCode::data) throw;  // of another run, or edited by hand
       if (!skipped.empty()) skipped += "; ";
       skipped +=
           fmt::format("skipped update {}: {}", updates.back(), reason_without_path(error, path));
     }
   }
   fail(ExitCode::model, series.directory(), ": no checkpoint can be read: ", skipped,
-       "; start over with --restart");
+       "; start over with `restart`");
 }
 
 std::optional<CheckpointNote> note_of(const std::string& path) {

@@ -22,7 +22,7 @@ std::vector<double> weights_of(uint64_t seed) {
   return make_model(tiny(), seed)->parameters().values().values();
 }
 
-// One file of each kind that there is, and the numbers that it stands for.
+// One file of each kind, and the weights that it represents.
 struct Files {
   TemporaryFolder folder;
   std::vector<std::string> paths;
@@ -40,7 +40,7 @@ struct Files {
     paths.push_back(folder / "model/model.safetensors");
     weights.push_back(weights_of(2));
 
-    for (const double ema : {0.0, 0.5}) {  // of a checkpoint the moving average counts
+    for (const double ema : {0.0, 0.5}) {  // if a checkpoint has a moving average, it counts
       const auto model = make_model(tiny(), 3);
       model->parameters().allocate_gradients();
       Optimizer optimizer(model->parameters(), {.ema = ema});
@@ -68,10 +68,10 @@ TEST(MeanWeights, IsTheMeanOfEachNumber) {
       ASSERT_EQ(mean[i], static_cast<double>(rounded)) << count << " files, number " << i;
     }
   }
-  EXPECT_EQ(model->parameters().values().values(), own);  // the store is only a pattern
+  EXPECT_EQ(model->parameters().values().values(), own);  // the store has not changed
 }
 
-TEST(MeanWeights, OtherParametersAreRefused) {
+TEST(MeanWeights, RefusesOtherParameters) {
   const Files files;
   ModelConfig larger = tiny();
   larger.inner = 8;

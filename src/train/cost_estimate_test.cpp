@@ -7,8 +7,8 @@
 namespace fovea {
 namespace {
 
-// What --dry-run says, against what training then does.
-TEST_F(TrainerTest, TheEstimateIsWhatTrainingDoes) {
+// Compares the output of --dry-run with the training.
+TEST_F(TrainerTest, TheEstimateAgreesWithTheTraining) {
   text_ = random_text(40, 1);
   for (const double ema : {0.0, 0.9})
     for (const int64_t accumulate : {1, 3}) {
@@ -17,7 +17,7 @@ TEST_F(TrainerTest, TheEstimateIsWhatTrainingDoes) {
       Bigrams model(1);
       const CostEstimate e = estimate(model, text_, options_);
       const BatchPlan plan(text_, options_.batch, 0);
-      ASSERT_EQ(plan.size(), 5);  // as many as are measured
+      ASSERT_EQ(plan.size(), 5);  // estimate() measures five batches
       EXPECT_EQ(e.parameters, kWords * kWords + 3);
       EXPECT_EQ(e.batches, plan.size());
 
@@ -38,7 +38,7 @@ TEST_F(TrainerTest, TheEstimateIsWhatTrainingDoes) {
       EXPECT_EQ(e.checkpoint_bytes, 4 * numbers);
       const auto file = static_cast<double>(fs::file_size(checkpoints(name).path(state_.update)));
       EXPECT_GT(file, e.checkpoint_bytes);
-      EXPECT_LT(file, e.checkpoint_bytes + 4096);  // names and the state
+      EXPECT_LT(file, e.checkpoint_bytes + 4096);  // names and state
     }
 }
 

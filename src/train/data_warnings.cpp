@@ -39,7 +39,7 @@ std::string same_beginning(const std::string& a, const std::string& b) {
 }
 
 // Reports validation or test text that is also training text.
-std::string doubt_of_held_out(const DataOptions& data) {
+std::string warning_about_held_out(const DataOptions& data) {
   const std::pair<const char*, const std::vector<std::string>&> texts[] = {
       {"data.valid_source", data.valid_source},
       {"data.test_source", data.test_source},
@@ -62,7 +62,7 @@ std::string doubt_of_held_out(const DataOptions& data) {
 
 }  // namespace
 
-std::string doubt_of_files(const DataOptions& data) {
+std::string warning_about_files(const DataOptions& data) {
   const struct {
     const char* name;
     const std::vector<std::string>&sources, &targets;
@@ -80,10 +80,10 @@ std::string doubt_of_files(const DataOptions& data) {
             "file names",
             name, name, found);
     }
-  return doubt_of_held_out(data);
+  return warning_about_held_out(data);
 }
 
-std::string doubt_of_size(int64_t parameters, const Corpus& text) {
+std::string warning_about_size(int64_t parameters, const Corpus& text) {
   const int64_t pieces = text.target_tokens();
   if (text.targets() == TargetKind::labels || text.size() >= kFewPairs ||
       parameters <= kManyParameters * pieces)

@@ -13,9 +13,9 @@ namespace fovea {
 
 // Reports a text that is on both sides, and validation or test text that is also training text.
 // Two texts count as the same if they are one file, or if the files begin with the same lines.
-std::string doubt_of_files(const DataOptions& data);
+std::string warning_about_files(const DataOptions& data);
 
 // Reports a training text so small that the model will memorise it.
-std::string doubt_of_size(int64_t parameters, const Corpus& text);
+std::string warning_about_size(int64_t parameters, const Corpus& text);
 
 }  // namespace fovea

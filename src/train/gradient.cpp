@@ -10,9 +10,7 @@ namespace fovea {
 namespace {
 
 BatchLoss loss_of(const Model& model, const PairBatch& batch, const LossOptions& options) {
-  const auto [source, target_in, target_out, guidance] = lesson_of(batch, options);
-  if (!guidance) return model.loss(source, target_in, target_out, options.label_smoothing);
-  return model.guided_loss(source, target_in, target_out, options.label_smoothing, guidance);
+  return model.loss(training_batch(batch, options), options.label_smoothing);
 }
 
 BatchCost read(const BatchLoss& result, const PairBatch& batch, const LossOptions& options) {
@@ -35,7 +33,7 @@ BatchCost& BatchCost::operator+=(const BatchCost& other) {
   return *this;
 }
 
-TrainingBatch lesson_of(const PairBatch& batch, const LossOptions& options) {
+TrainingBatch training_batch(const PairBatch& batch, const LossOptions& options) {
   TrainingBatch input{{batch.source.ids, batch.source.offsets},
                       {batch.target_in.ids, batch.target_in.offsets},
                       batch.target_out.ids};
@@ -51,7 +49,7 @@ BatchCost cost_from(const PairBatch& batch, const LossOptions& options,
                  .nll = -std::accumulate(words.begin(), words.end(), 0.0),
                  .words = batch.target_tokens,
                  .sentences = batch.source.sentences()};
-  if (!lesson_of(batch, options).guidance) return cost;
+  if (!training_batch(batch, options).guidance) return cost;
   cost.guided = computed.guided;
   cost.guided_words = batch.links.linked_words();
   return cost;

@@ -37,7 +37,7 @@ BatchCost add_gradient(Model& model, const PairBatch& batch, const LossOptions& 
 
 // Converts a batch to the input of a model's loss. Includes the alignments if guided_weight is not
 // 0.
-TrainingBatch lesson_of(const PairBatch& batch, const LossOptions& options);
+TrainingBatch training_batch(const PairBatch& batch, const LossOptions& options);
 
 // The losses that a model computed for a batch.
 struct ComputedLoss {

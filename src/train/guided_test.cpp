@@ -11,11 +11,12 @@
 namespace fovea {
 namespace {
 
-// A small Transformer that is told where to look: each word becomes another, in reverse order.
+// A small Transformer with guided attention. The target is the source with other words, in reverse
+// order.
 class GuidedRun : public testing::Test {
  protected:
   GuidedRun() {
-    omp_set_num_threads(1);  // nothing here is worth a second thread
+    omp_set_num_threads(1);  // a second thread would not help here
     Random random(1);
     std::string source, target, links;
     for (int i = 0; i < 120; ++i) {
@@ -60,7 +61,7 @@ class GuidedRun : public testing::Test {
     EXPECT_EQ(end.outcome, stop ? RunOutcome::interrupted : RunOutcome::finished);
   }
 
-  // All that must be the same bytes in two runs that had the same task.
+  // The results that must be equal for two runs of the same task.
   std::string result(const std::string& name) const {
     std::string text = read_file(folder_ / name + "/model.safetensors");
     for (const MetricsLine& line : metrics(name))
@@ -74,7 +75,7 @@ class GuidedRun : public testing::Test {
   TemporaryFolder folder_;
 };
 
-TEST_F(GuidedRun, TheDistanceIsReportedAndShrinks) {
+TEST_F(GuidedRun, ReportsAFallingAlignmentLoss) {
   train("guided", options());
   std::vector<double> distances;
   for (const MetricsLine& line : metrics("guided")) {
@@ -98,7 +99,7 @@ TEST_F(GuidedRun, TheDistanceIsReportedAndShrinks) {
             read_file(folder_ / "guided" + "/model.safetensors"));
 }
 
-TEST_F(GuidedRun, StoppedAnywhereItEndsWithTheSameBits) {
+TEST_F(GuidedRun, AStoppedRunEndsWithTheSameBits) {
   train("straight", options());
   const std::string wanted = result("straight");
   for (const int64_t at : {1, 9, 20, 37}) {
@@ -110,7 +111,7 @@ TEST_F(GuidedRun, StoppedAnywhereItEndsWithTheSameBits) {
   }
 }
 
-TEST_F(GuidedRun, OtherLinksAreOtherData) {
+TEST_F(GuidedRun, OtherLinksCountAsOtherData) {
   TrainOptions part = options();
   part.train.updates = 5;
   train("a", part);

@@ -10,7 +10,7 @@
 namespace fovea {
 namespace {
 
-// A learning rate far too large for five updates, as a broken schedule would give.
+// A learning rate that is far too large for five updates, as from a wrong schedule.
 constexpr double kTooFast = 1000;
 constexpr int64_t kFastUpdates = 5;
 
@@ -25,16 +25,16 @@ class RisesTest : public TrainerTest {
     rate_ = options_.schedule.lr;
   }
 
-  // Trains with rises that begin at updates `begins`, counted by the batches drawn, and calls
+  // Trains with loss rises that begin at the updates `begins`, counted by drawn batches. Calls
   // `also` at every update.
   RunOutcome train_with_rises(const std::string& name, const std::vector<int64_t>& begins,
                               const std::function<void(int64_t, ParameterStore&)>& also = nullptr) {
     testing::internal::CaptureStderr();
     const RunOutcome outcome = train(name, [&](int64_t drawn, ParameterStore& store) {
       const int64_t update = drawn / options_.train.accumulate;
-      const int64_t next = update + 1;  // this one has its rate already
+      const int64_t next = update + 1;  // the rate of this update is already set
       options_.schedule.lr = rate_;
-      for (size_t i = 0; i < begins.size(); ++i)  // each as steep, though every one halves the rate
+      for (size_t i = 0; i < begins.size(); ++i)  // each rise halves the rate
         if (next >= begins[i] && next < begins[i] + kFastUpdates)
           options_.schedule.lr = std::ldexp(kTooFast * rate_, static_cast<int>(i));
       if (also) also(update, store);
@@ -74,7 +74,7 @@ TEST_F(RisesTest, AreUndone) {
   }
 }
 
-TEST_F(RisesTest, AreUndoneInAResumedRunToo) {
+TEST_F(RisesTest, AreUndoneInAResumedRun) {
   for (const int64_t keep : {1, 3}) {
     options_.checkpoint.keep = keep;
     const std::string straight = "straight-" + std::to_string(keep);
@@ -98,7 +98,7 @@ TEST_F(RisesTest, AreUndoneInAResumedRunToo) {
   }
 }
 
-TEST_F(RisesTest, AreUndoneAlikeHoweverOftenTheRunWasStopped) {
+TEST_F(RisesTest, AreUndoneTheSameWayInAnOftenStoppedRun) {
   train_with_rises("straight", {200});
   EXPECT_EQ(state_.rises, 1) << log_;
   const auto ask = [last = int64_t{0}](int64_t update, ParameterStore&) mutable {
@@ -111,8 +111,8 @@ TEST_F(RisesTest, AreUndoneAlikeHoweverOftenTheRunWasStopped) {
   EXPECT_EQ(result("stopped"), result("straight"));
 }
 
-TEST_F(RisesTest, LeaveNoSnapshotsOfWhatIsUndone) {
-  options_.valid.every = options_.valid.apart = 0;  // epochs end at other updates afterwards
+TEST_F(RisesTest, LeaveNoSnapshotsOfUndoneUpdates) {
+  options_.valid.every = options_.valid.apart = 0;  // without rollbacks epochs end at other updates
   options_.train.average = 100;
   options_.checkpoint.every = 0;
   train("clean");
@@ -136,7 +136,7 @@ TEST_F(RisesTest, LeaveNoSnapshotsOfWhatIsUndone) {
   EXPECT_EQ(snapshots("rise").numbers(), validated);
 }
 
-TEST_F(RisesTest, GoOnWhereCheckpointsAreDamaged) {
+TEST_F(RisesTest, AreAcceptedIfCheckpointsAreDamaged) {
   const auto damage = [&](int64_t update, ParameterStore&) {
     if (update != 203) return;
     for (const int64_t n : checkpoints("a").numbers())
@@ -149,7 +149,7 @@ TEST_F(RisesTest, GoOnWhereCheckpointsAreDamaged) {
       << log_;
 }
 
-TEST_F(RisesTest, GoOnWhereNoCheckpointIsOldEnough) {
+TEST_F(RisesTest, AreAcceptedIfNoCheckpointIsOldEnough) {
   const auto remove = [&](int64_t update, ParameterStore&) {
     if (update == 203) checkpoints("a").remove_all();
   };
@@ -158,7 +158,7 @@ TEST_F(RisesTest, GoOnWhereNoCheckpointIsOldEnough) {
   EXPECT_TRUE(logged("there is no checkpoint from before the rise, training continues")) << log_;
 }
 
-TEST_F(RisesTest, AreUndoneThreeTimesAndCountedApart) {
+TEST_F(RisesTest, AreUndoneThreeTimesAndCountedSeparately) {
   options_.checkpoint.every = 4;
   const auto break_weight = [&, done = false](int64_t update, ParameterStore& store) mutable {
     if (done || update < 310) return;
@@ -172,9 +172,9 @@ TEST_F(RisesTest, AreUndoneThreeTimesAndCountedApart) {
   EXPECT_TRUE(logged("3 rollbacks have not helped, training continues")) << log_;
 }
 
-TEST_F(RisesTest, PostponeTheSavesThatAreDue) {
+TEST_F(RisesTest, PostponeDueSaves) {
   std::vector<float> usual;
-  const auto spoil = [&](int64_t update, ParameterStore& store) {  // from 199 to 201
+  const auto spoil = [&](int64_t update, ParameterStore& store) {  // from update 199 to 201
     float* values = store.values().data<float>();
     if (update == 199) {
       usual.assign(values, values + store.size());

@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-// Losses as a training gives them: falling, noisy, now and then a batch that is much harder.
+// Typical training losses: they fall with noise, and some batches are much harder.
 double usual_loss(int64_t update, Random& random) {
   const double level = 2 + 7 * std::exp(-static_cast<double>(update) / 300);
   return level * (1 + 0.05 * random.normal()) + (random.below(97) == 0 ? 2 : 0);
@@ -23,7 +23,7 @@ TEST(SpikeWatch, IsQuietInCleanRuns) {
   }
 }
 
-TEST(SpikeWatch, IsQuietWhereNothingChanges) {
+TEST(SpikeWatch, IsQuietIfTheLossIsConstant) {
   SpikeWatch watch;
   Random random(1);
   for (int64_t t = 0; t < 5000; ++t) EXPECT_FALSE(watch.take(0.001 * (1 + 0.01 * random.normal())));
@@ -31,7 +31,7 @@ TEST(SpikeWatch, IsQuietWhereNothingChanges) {
   for (int64_t t = 0; t < 5000; ++t) EXPECT_FALSE(still.take(3));
 }
 
-TEST(SpikeWatch, SeesARiseWithinTwentyUpdates) {
+TEST(SpikeWatch, DetectsARiseWithinTwentyUpdates) {
   for (uint64_t seed = 0; seed < 20; ++seed) {
     Random random(seed);
     SpikeWatch watch;
@@ -42,11 +42,11 @@ TEST(SpikeWatch, SeesARiseWithinTwentyUpdates) {
     while (!watch.take(2 * usual_loss(t++, random)) && t < begin + 100) {
     }
     EXPECT_LE(t, begin + 20) << seed;
-    EXPECT_NEAR(watch.mean, mean, 0.2 * mean);  // what is too high does not become usual
+    EXPECT_NEAR(watch.mean, mean, 0.2 * mean);  // high losses do not change the mean
   }
 }
 
-TEST(SpikeWatch, KnowsMeanAndDeviation) {
+TEST(SpikeWatch, EstimatesMeanAndDeviation) {
   Random random(3);
   SpikeWatch watch;
   EXPECT_TRUE(std::isinf(watch.limit()));

@@ -181,9 +181,7 @@ std::string card_text(const ModelCard& card) {
       "\nThe shape of the network is in `config.yml`, every setting of the training in "
       "`recipe.yml`. To use it:\n\n"
       "```\n";
-  const auto [command, argument] = o.data.example_of_use(example_sentence(data));
-  text += fmt::format("{} -m MODEL_DIR{} {}\n", command, labelled ? " --show" : "", argument);
-  if (!labelled) text += fmt::format("fovea show -m MODEL_DIR {}\n", argument);
+  text += card.usage;
   text +=
       "```\n\n"
       "Please add the source and the licence of the text, and what the model is suitable for. "

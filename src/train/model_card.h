@@ -30,6 +30,7 @@ struct ModelCard {
   const TrainData& data;
   int64_t parameters;
   TrainingFigures figures;
+  std::string usage;  // commands that use the model, one per line
 };
 std::string card_text(const ModelCard& card);
 

@@ -17,8 +17,8 @@ void expect_near(const std::vector<double>& found, const std::vector<double>& wa
     EXPECT_NEAR(found[i], wanted[i], tol * std::max(1.0, std::abs(wanted[i]))) << "entry " << i;
 }
 
-// The updates themselves are compared with another program's in tests/goldens.
-TEST(OptimizerTest, SumsOverWordsAreScaledBeforeTheyAreClipped) {
+// tests/goldens compares the updates with those of another program.
+TEST(OptimizerTest, ScalesGradientSumsBeforeClipping) {
   std::vector<std::vector<double>> ends;
   for (const double words : {1.0, 8.0}) {
     ParameterStore store(ElementType::f32);
@@ -94,8 +94,8 @@ TEST(OptimizerTest, MovingAverageForgetsTheFirstWeightsAndKeepsItsDecay) {
   EXPECT_DOUBLE_EQ(optimizer.ema().values()[0], 0.9999);
 }
 
-// Gradients are 0, so that decay alone changes values.
-TEST(OptimizerTest, WeightDecayIsOfMatricesOnly) {
+// Gradients are 0, so only weight decay changes values.
+TEST(OptimizerTest, WeightDecayAppliesToMatricesOnly) {
   for (const ElementType type : {ElementType::f32, ElementType::f64}) {
     ParameterStore store(type);
     const Tensor gain = store.declare("norm/g", {5}, ParameterInit::constant(1)),
@@ -134,8 +134,8 @@ TEST(OptimizerTest, FrozenNumbersStayBitForBit) {
   }
 }
 
-// Whichever of the two it is: the gradient tells by its norm, the loss for itself.
-TEST(OptimizerTest, NothingChangesWhereLossOrGradientAreNotFinite) {
+// A gradient that is not finite shows in its norm; a loss that is not finite is checked directly.
+TEST(OptimizerTest, NothingChangesIfLossOrGradientAreNotFinite) {
   ParameterStore store(ElementType::f32);
   store.declare("a", {2, 2}, ParameterInit::normal(1));
   store.allocate(1);

@@ -10,12 +10,12 @@
 namespace fovea {
 namespace {
 
-struct Pretrained : testing::Test {
+struct PretrainedTest : testing::Test {
   Vocabulary vocabulary =
       Vocabulary::from_entries(Segmentation::words, {{"Haus", 3}, {"selten", 2}, {"Hund", 1}});
   ParameterStore store;
 
-  Pretrained() {
+  PretrainedTest() {
     store.declare("b", {5}, ParameterInit::constant(1));
     store.declare("source/E", {vocabulary.size(), 2}, ParameterInit::normal(0.1));
     store.allocate(1);
@@ -23,7 +23,7 @@ struct Pretrained : testing::Test {
   const ParameterStore::Parameter& table() { return *store.find("source/E"); }
 };
 
-TEST_F(Pretrained, FillsTheRowsOfWordsThatAreFound) {
+TEST_F(PretrainedTest, FillsTheRowsOfFoundWords) {
   WordVectors vectors(2);
   vectors.add("Hund", std::vector{3.0f, 4.0f});
   vectors.add("</s>", std::vector{5.0f, 6.0f});
@@ -40,7 +40,7 @@ TEST_F(Pretrained, FillsTheRowsOfWordsThatAreFound) {
   EXPECT_EQ(table().tensor.values(), expected);
 }
 
-TEST_F(Pretrained, ScalesRowsToTheTable) {
+TEST_F(PretrainedTest, ScalesRowsToTheTable) {
   WordVectors vectors(2);
   vectors.add("Hund", std::vector{300.0f, 400.0f});
   vectors.add("Haus", std::vector{0.0f, 500.0f});
@@ -59,13 +59,13 @@ TEST_F(Pretrained, ScalesRowsToTheTable) {
   EXPECT_NEAR(after[12] / after[13], 0.75, 1e-6);
 }
 
-TEST_F(Pretrained, RefusesVectorsOfAnotherSize) {
+TEST_F(PretrainedTest, RefusesVectorsOfAnotherSize) {
   const auto message =
       message_of(ExitCode::data, [&] { fill_embeddings(WordVectors(3), vocabulary, table()); });
   EXPECT_NE(message.find("source/E"), std::string::npos) << message;
 }
 
-TEST_F(Pretrained, ReadsOnlyWhatTheVocabularyHas) {
+TEST_F(PretrainedTest, ReadsOnlyWhatTheVocabularyHas) {
   const TemporaryFolder folder;
   write_atomically(folder / "v", "4 2\nHaus 1 2\nMaus 3 4\n\xFF 1 1\n</s> 5 6\n");
   const WordVectors vectors = read_vectors_for(folder / "v", vocabulary);
@@ -75,12 +75,12 @@ TEST_F(Pretrained, ReadsOnlyWhatTheVocabularyHas) {
   EXPECT_GE(vectors.find("</s>"), 0);
 }
 
-// A model's tables, and options that name the file `v`.
-struct TakenVectors : Pretrained {
+// The tables of a model, and options for the vectors file `v`.
+struct InitialVectors : PretrainedTest {
   TemporaryFolder folder;
   TrainOptions options;
 
-  TakenVectors() {
+  InitialVectors() {
     options.data.root = folder.path();
     options.vectors = {.source = "v", .target = {}, .frozen = true, .rescale = false};
     write_atomically(folder / "v", "2 2\nHund 3 4\nselten 1 2\n");
@@ -88,9 +88,9 @@ struct TakenVectors : Pretrained {
   FirstVectors take() { return take_vectors(options, vocabulary, vocabulary, store); }
 };
 
-TEST_F(TakenVectors, NameTheNumbersToFreeze) {
+TEST_F(InitialVectors, GiveTheRangesToFreeze) {
   const FirstVectors first = take();
-  ASSERT_EQ(first.frozen.size(), 1u);  // "selten" and "Hund" are neighbours
+  ASSERT_EQ(first.frozen.size(), 1u);  // "selten" and "Hund" are adjacent rows
   EXPECT_EQ(first.frozen[0].begin, table().offset + 5 * 2);
   EXPECT_EQ(first.frozen[0].size, 4);
   ASSERT_EQ(first.identity.size(), 1u);
@@ -100,7 +100,7 @@ TEST_F(TakenVectors, NameTheNumbersToFreeze) {
   EXPECT_TRUE(take().frozen.empty());
 }
 
-TEST_F(TakenVectors, OneTableTakesFromBothFilesTheSourceFirst) {
+TEST_F(InitialVectors, FillASharedTableFromBothFiles) {
   write_atomically(folder / "w", "Hund 7 8\nHaus 5 6\n");
   options.vectors.target = "w";
   const FirstVectors first = take();
@@ -111,7 +111,7 @@ TEST_F(TakenVectors, OneTableTakesFromBothFilesTheSourceFirst) {
   EXPECT_EQ(first.frozen[0].size, 6);
 }
 
-TEST_F(TakenVectors, OfAnotherSizeAreRefusedWithWhatToSet) {
+TEST_F(InitialVectors, OfAnotherSizeAreRefusedWithARemedy) {
   write_atomically(folder / "v", "Hund 1 2 3\n");
   options.model.type = "recurrent";
   const std::string message = message_of(ExitCode::data, [&] { take(); });
@@ -123,7 +123,7 @@ TEST_F(TakenVectors, OfAnotherSizeAreRefusedWithWhatToSet) {
   EXPECT_NE(message_of(ExitCode::data, [&] { take(); }).find("model.size to 3"), std::string::npos);
 }
 
-TEST_F(TakenVectors, OfNoPieceAreRefused) {
+TEST_F(InitialVectors, WithoutAnyPieceAreRefused) {
   write_atomically(folder / "v", "hund 1 2\n");
   const std::string message = message_of(ExitCode::data, [&] { take(); });
   EXPECT_NE(message.find("found 0 of 3 pieces"), std::string::npos) << message;

@@ -23,7 +23,7 @@ TEST_F(ResumeTest, ChangesAreAcceptedOnRequestAndNamed) {
   request_stop(0);
   const std::string refused = message_of(ExitCode::data, [&] { train("a", nullptr, now); });
   for (const char* part : {"the training text has changed (2,000 → 500 pairs)",
-                           "batch.tokens was 40, now it is 30", "--resume-anyway", "--restart"})
+                           "batch.tokens was 40, now it is 30", "`resume_anyway`", "`restart`"})
     EXPECT_NE(refused.find(part), refused.npos) << refused;
   resume_ = ResumeMode::changed;
   options_.batch.tokens = 30;
@@ -31,14 +31,14 @@ TEST_F(ResumeTest, ChangesAreAcceptedOnRequestAndNamed) {
   train("a", stop_at(30), now);
   const std::string log = testing::internal::GetCapturedStderr();
   EXPECT_NE(log.find("resumed from update 25"), log.npos) << log;
-  EXPECT_NE(log.find("--resume-anyway: the training text has changed"), log.npos) << log;
+  EXPECT_NE(log.find("`resume_anyway`: the training text has changed"), log.npos) << log;
   request_stop(0);
-  resume_ = ResumeMode::exact;  // from now on the run has the new settings
+  resume_ = ResumeMode::exact;  // now the new settings are those of the run
   EXPECT_EQ(train("a", nullptr, now), RunOutcome::finished);
   EXPECT_EQ(state_.update, 60);
 }
 
-TEST_F(ResumeTest, AnotherModelIsRefusedEvenOnRequest) {
+TEST_F(ResumeTest, AnotherModelIsAlwaysRefused) {
   train("a", stop_at(25), {{"model.heads", "2"}});
   request_stop(0);
   resume_ = ResumeMode::changed;
@@ -48,7 +48,7 @@ TEST_F(ResumeTest, AnotherModelIsRefusedEvenOnRequest) {
   EXPECT_NE(said.find("model.heads was 2, now it is 4"), said.npos) << said;
 }
 
-TEST_F(ResumeTest, OtherValidationTextForgetsTheBestResult) {
+TEST_F(ResumeTest, OtherValidationTextResetsTheBestResult) {
   train("a", stop_at(25), {{"data.valid (contents)", "a1 10"}});
   request_stop(0);
   ASSERT_TRUE(state_.best.has_value());
@@ -66,7 +66,7 @@ TEST_F(ResumeTest, OtherValidationTextForgetsTheBestResult) {
   EXPECT_EQ(restored.changed, "the validation text has changed (still 10 pairs)");
 }
 
-// Files may be no longer than this: a full disk without a disk.
+// A scope that limits the size of files, like a full disk.
 class FileLimit {
  public:
   explicit FileLimit(rlim_t bytes) {
@@ -93,7 +93,7 @@ TEST_F(ResumeTest, ARunThatCannotSaveItsFirstCheckpointStops) {
     message_of(ExitCode::files, [&] { train("a", [&](int64_t, ParameterStore&) { ++updates; }); });
   }
   EXPECT_EQ(updates, 0);
-  // Later the next save may succeed.
+  // If a later save fails, the run continues.
   std::unique_ptr<FileLimit> limit;
   EXPECT_EQ(train("b",
                   [&](int64_t drawn, ParameterStore&) {
@@ -103,8 +103,8 @@ TEST_F(ResumeTest, ARunThatCannotSaveItsFirstCheckpointStops) {
             RunOutcome::finished);
 }
 
-// The average of the weights is what is validated, saved and used.
-TEST_F(ResumeTest, AMovingAverageIsNearTheWeightsEarly) {
+// The trainer validates and saves the moving average of the weights.
+TEST_F(ResumeTest, TheMovingAverageFollowsTheFirstWeightsFast) {
   options_.train.updates = options_.valid.every = 300;
   options_.train.average = 0;
   const auto perplexity = [&](double decay) {

@@ -32,8 +32,8 @@ struct PrivateCopiesScope {
 }  // namespace
 
 StepGraphs::StepGraphs(Model& model, Optimizer& optimizer, const LossOptions& options)
-    : model_(model), optimizer_(optimizer), options_(options),
-      capturing_(can_capture(model.parameters().device())) {
+    : model_(model), replayable_(model.as<Replayable>()), optimizer_(optimizer), options_(options),
+      capturing_(replayable_ && can_capture(model.parameters().device())) {
   if (capturing_) inputs_ = std::make_unique<BatchInputs>(model.parameters().device());
 }
 
@@ -49,8 +49,8 @@ StepGraphs::StepResult StepGraphs::update(const PairBatch& batch, DropoutKey key
 
 StepGraphs::StepResult StepGraphs::run(const PairBatch& batch, DropoutKey key,
                                        const UpdateScale* update) {
-  const StagedBatch staged = inputs_ ? stage(batch, key, update) : StagedBatch{};
-  if (!staged.prepared) return run_unprepared(batch, key, update);
+  if (!inputs_) return run_unprepared(batch, key, update);
+  const StagedBatch staged = stage(batch, key, update);
   CachedGraph& cached = cached_graph(staged);
   const bool again = cached.used > 0;
   cached.used = ++steps_;
@@ -87,12 +87,10 @@ StepGraphs::StagedBatch StepGraphs::stage(const PairBatch& batch, DropoutKey key
     staged.step =
         Tensor::of(std::vector{static_cast<int32_t>(key.drawn)}, model_.parameters().device());
     if (update) staged.update = optimizer_.note(*update);
-    staged.prepared = model_.prepare(lesson_of(batch, options_), BatchPadding::few_sizes);
+    staged.prepared =
+        replayable_->prepare(training_batch(batch, options_), BatchPadding::few_sizes);
   }
-  if (staged.prepared)
-    inputs_->send();
-  else
-    inputs_ = nullptr;  // this model cannot prepare batches
+  inputs_->send();
   return staged;
 }
 
@@ -125,7 +123,7 @@ void StepGraphs::compute(const StagedBatch& staged, const Tensor& results) {
                              staged.step.data<int32_t>());
   Tape tape;
   const BatchLoss loss =
-      model_.loss_of(*staged.prepared, options_.label_smoothing, options_.guided_weight);
+      replayable_->loss_of(*staged.prepared, options_.label_smoothing, options_.guided_weight);
   tape.backward(loss.surrogate ? loss.loss + loss.surrogate : loss.loss);
   results.window(kLoss, 1).copy_from(loss.loss);
   if (loss.guided) results.window(kGuided, 1).copy_from(loss.guided);

@@ -5,6 +5,7 @@
 #include <memory>
 #include <vector>
 
+#include "models/replayable.h"
 #include "tensor/feed.h"
 #include "tensor/graph.h"
 #include "train/gradient.h"
@@ -69,6 +70,7 @@ class StepGraphs {
   void remove_oldest();
 
   Model& model_;
+  const Replayable* replayable_;  // null if the model cannot be replayed
   Optimizer& optimizer_;
   LossOptions options_;
   bool capturing_, captured_ = false;

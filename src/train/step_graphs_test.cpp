@@ -9,12 +9,14 @@
 
 #include "base/random.h"
 #include "effort.h"
+#include "models/decodable.h"
 #include "models/model_config.h"
 #include "ops/matmul.h"
 #include "tensor/memory.h"
 #include "train/optimizer.h"
 
-// On the device that FOVEA_DEVICE names; on the CPU nothing is captured, and little is shown.
+// Runs on the device that FOVEA_DEVICE names. On the CPU no graphs are captured, so the tests check
+// little.
 namespace fovea {
 namespace {
 
@@ -53,9 +55,8 @@ ModelConfig recurrent(const std::string& kind, DecoderForm decoder) {
   return c;
 }
 
-// Pairs of random words with links; every sentence has up to `most` of them. Where tests only run,
-// all batches have the same few short sentences' sizes: under a tool that looks at each access to
-// memory, a step takes long.
+// Pairs of random words with links. Sentences have up to `most` words. With only_runs() all batches
+// are small and have the same sizes, because tools that check each memory access are slow.
 PairBatch random_batch(int64_t pairs, uint64_t most, Random& random) {
   PairBatch batch;
   for (int64_t i = 0; i < (only_runs() ? 6 : pairs); ++i) {
@@ -75,7 +76,7 @@ PairBatch random_batch(int64_t pairs, uint64_t most, Random& random) {
   return batch;
 }
 
-// A model with all that trains it.
+// A model, its optimizer and its graphs.
 struct Trainee {
   std::unique_ptr<Model> model;
   ParameterStore& store = model->parameters();
@@ -95,21 +96,21 @@ struct Trainee {
 
 enum class Captures { yes, no };
 
-struct Trained {
+struct TrainingResult {
   std::vector<double> weights, losses;
   int64_t replays = 0;
 };
 
 int64_t updates() { return only_runs() ? 5 : 18; }
 
-// Updates with batches of three sizes that come again and again, with other words each time.
+// Makes updates with batches of three sizes that repeat, always with other words.
 using Halfway = std::function<void(const Model& model, StepGraphs& steps)>;
-Trained train(const ModelConfig& config, const LossOptions& options, Captures captures,
-              const Halfway& halfway = nullptr) {
+TrainingResult train(const ModelConfig& config, const LossOptions& options, Captures captures,
+                     const Halfway& halfway = nullptr) {
   Trainee t(config, options);
   if (captures == Captures::no) t.steps.disable_capture();
   Random random(7);
-  Trained trained;
+  TrainingResult trained;
   for (int64_t step = 1; step <= updates(); ++step) {
     const PairBatch batch = random_batch(8 + 16 * (step % 3), 9, random);
     const auto [cost, norm] = t.steps.update(batch, {5, step}, step, 1e-3);
@@ -124,11 +125,11 @@ Trained train(const ModelConfig& config, const LossOptions& options, Captures ca
 void expect_same_bits(const ModelConfig& config, const LossOptions& options, Precision precision,
                       bool replayed) {
   const PrecisionScope scope(precision);
-  const Trained with = train(config, options, Captures::yes);
+  const TrainingResult with = train(config, options, Captures::yes);
   EXPECT_EQ(with.replays > 3, replayed && can_capture(device())) << with.replays;
   if (only_runs()) return;
-  const Trained again = train(config, options, Captures::yes),
-                without = train(config, options, Captures::no);
+  const TrainingResult again = train(config, options, Captures::yes),
+                       without = train(config, options, Captures::no);
   EXPECT_EQ(without.replays, 0);
   EXPECT_EQ(with.losses, without.losses);
   EXPECT_EQ(with.weights, without.weights);
@@ -136,8 +137,9 @@ void expect_same_bits(const ModelConfig& config, const LossOptions& options, Pre
   EXPECT_EQ(with.weights, again.weights);
 }
 
-// On the host, where nothing is captured, one precision is enough to look for errors of memory.
-bool left_out(Precision precision) {
+// Whether to skip this precision: if nothing is captured, one precision suffices to find memory
+// errors.
+bool skips(Precision precision) {
   return only_runs() && precision == Precision::bf16 && !can_capture(device());
 }
 
@@ -147,12 +149,12 @@ const char* name_of(Precision precision) { return precision == Precision::f32 ? 
 class TransformerStepGraphs : public ::testing::TestWithParam<Precision> {};
 
 TEST_P(TransformerStepGraphs, HaveTheSameBits) {
-  if (left_out(GetParam())) GTEST_SKIP() << "left out where tests only run";
+  if (skips(GetParam())) GTEST_SKIP() << "skipped with FOVEA_ONLY_RUN";
   expect_same_bits(transformer(), {0.1}, GetParam(), true);
 }
 
-TEST_P(TransformerStepGraphs, HaveTheSameBitsWhereGuided) {
-  if (left_out(GetParam())) GTEST_SKIP() << "left out where tests only run";
+TEST_P(TransformerStepGraphs, HaveTheSameBitsWithGuidedAttention) {
+  if (skips(GetParam())) GTEST_SKIP() << "skipped with FOVEA_ONLY_RUN";
   expect_same_bits(guided(), {.label_smoothing = 0.1, .guided_weight = 0.3}, GetParam(), true);
 }
 
@@ -162,13 +164,14 @@ INSTANTIATE_TEST_SUITE_P(, TransformerStepGraphs, kPrecisions,
 class RecurrentStepGraphs
     : public ::testing::TestWithParam<std::tuple<DecoderForm, std::string, Precision>> {};
 
-// What is drawn is rewarded on the host, and static attention asks for the ends of sentences there.
+// The host computes the reward of samples, and static attention reads the ends of sentences on the
+// host. So these steps cannot be replayed.
 TEST_P(RecurrentStepGraphs, HaveTheSameBits) {
   const auto& [decoder, kind, precision] = GetParam();
   const bool replayed = kind != "hard-sample" && kind != "static";
-  const bool alike = decoder == DecoderForm::bahdanau || (replayed && kind != "global");
-  if (left_out(precision) || (only_runs() && alike && !can_capture(device())))
-    GTEST_SKIP() << "left out where tests only run";
+  const bool redundant = decoder == DecoderForm::bahdanau || (replayed && kind != "global");
+  if (skips(precision) || (only_runs() && redundant && !can_capture(device())))
+    GTEST_SKIP() << "skipped with FOVEA_ONLY_RUN";
   expect_same_bits(recurrent(kind, decoder), {0.1}, precision, replayed);
 }
 
@@ -187,20 +190,21 @@ INSTANTIATE_TEST_SUITE_P(
 
 std::vector<double> scores_of(const Model& model) {
   const std::vector<int32_t> source{5, 6, 7, 2}, offsets{0, 4};
-  const auto state = model.start({source, offsets});
+  const Decodable& decoder = *model.as<Decodable>();
+  const auto state = decoder.start({source, offsets});
   std::vector<double> all;
   for (const int32_t word : {1, 5, 6, 7, 8}) {
-    const std::vector<double> scores = model.step(*state, std::vector{word}).values();
+    const std::vector<double> scores = decoder.step(*state, std::vector{word}).values();
     all.insert(all.end(), scores.begin(), scores.end());
   }
   return all;
 }
 
-// A search has graphs as well, which may not go on with memory that was given back.
-TEST(StepGraphs, GivenUpTheyGiveMemoryBackAndLeaveTheSameBits) {
-  const Trained wanted = train(transformer(), {0.1}, Captures::no);
+// A search has graphs as well. They must not use memory that has been released.
+TEST(StepGraphs, DisablingReleasesMemoryAndKeepsTheBits) {
+  const TrainingResult wanted = train(transformer(), {0.1}, Captures::no);
   int64_t replays = 0;
-  const Trained found =
+  const TrainingResult found =
       train(transformer(), {0.1}, Captures::yes, [&](const Model& model, StepGraphs& steps) {
         const std::vector<double> before = scores_of(model);
         const size_t reserved = memory_use(device()).reserved;
@@ -210,14 +214,14 @@ TEST(StepGraphs, GivenUpTheyGiveMemoryBackAndLeaveTheSameBits) {
         EXPECT_TRUE(memory_use(device()).reserved < reserved || !can_capture(device()));
         EXPECT_EQ(scores_of(model), before);
       });
-  EXPECT_EQ(found.replays, replays) << "none is captured any more";
+  EXPECT_EQ(found.replays, replays) << "no more captures";
   EXPECT_EQ(found.weights, wanted.weights);
   EXPECT_EQ(found.losses, wanted.losses);
 }
 
-// In one graph or in two calls.
-TEST(StepGraphs, UpdateIsThatOfTheOptimizer) {
-  const Trained wanted = train(transformer(), {0.1}, Captures::yes);
+// One graph makes the same update as add_gradient() and the optimizer.
+TEST(StepGraphs, UpdateEqualsThatOfTheOptimizer) {
+  const TrainingResult wanted = train(transformer(), {0.1}, Captures::yes);
   Trainee t(transformer(), {0.1});
   Random random(7);
   for (int64_t step = 1; step <= updates(); ++step) {
@@ -229,16 +233,16 @@ TEST(StepGraphs, UpdateIsThatOfTheOptimizer) {
   EXPECT_EQ(t.store.values().values(), wanted.weights);
 }
 
-// Weights that are no numbers any more give no loss, and no update.
-TEST(StepGraphs, LeavesWeightsAloneThatHaveNoLoss) {
+// If the loss is not finite, the weights do not change.
+TEST(StepGraphs, DoNotChangeWeightsWithoutAFiniteLoss) {
   Trainee t(transformer(), {0.1});
   Random random(7);
   const PairBatch batch = random_batch(24, 9, random);
   const std::vector<double> before = t.store.values().values();
-  std::vector<double> spoilt = before;
-  for (double& number : spoilt) number *= 1e37;
-  for (int64_t time = 1; time <= 4; ++time) {  // from the second on replayed
-    t.store.values().assign(time == 4 ? before : spoilt);
+  std::vector<double> too_large = before;
+  for (double& number : too_large) number *= 1e37;
+  for (int64_t time = 1; time <= 4; ++time) {  // replayed from the second step on
+    t.store.values().assign(time == 4 ? before : too_large);
     parameters_changed();
     const std::vector<double> given = t.store.values().values();
     const auto [cost, norm] = t.steps.update(batch, {5, time}, time, 1e-3);
@@ -247,8 +251,8 @@ TEST(StepGraphs, LeavesWeightsAloneThatHaveNoLoss) {
   }
 }
 
-// What add_gradient() alone gives, but for how batches are filled up.
-TEST(StepGraphs, GradientIsThatOfTheBatch) {
+// The gradient equals that of add_gradient(), except for the effect of padding.
+TEST(StepGraphs, GradientEqualsThatOfTheBatch) {
   Trainee t(transformer(), {});
   Random random(7);
   const PairBatch batch = random_batch(24, 9, random);

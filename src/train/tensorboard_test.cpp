@@ -45,7 +45,7 @@ TEST(TensorBoard, ResumedRunsGetTheirOwnFile) {
   EXPECT_TRUE(all[1].ends_with(std::string("\x10\xf5\x03\x3a\x02\x08\x01")));
 }
 
-TEST(TensorBoard, NameIsWhatTensorBoardLooksFor) {
+TEST(TensorBoard, FileNameIsRecognisedByTensorBoard) {
   const TemporaryFolder folder;
   const std::string name = std::filesystem::path(TensorBoard(folder.path()).path()).filename();
   EXPECT_TRUE(name.starts_with("events.out.tfevents.1") ||
@@ -53,7 +53,7 @@ TEST(TensorBoard, NameIsWhatTensorBoardLooksFor) {
   EXPECT_TRUE(name.ends_with("." + std::to_string(getpid()) + ".0")) << name;
 }
 
-TEST(TensorBoard, AMissingPlaceDoesNotStopTheRun) {
+TEST(TensorBoard, AMissingFolderDoesNotStopTheRun) {
   const TemporaryFolder folder;
   { AppendFile file(folder / "plain", AppendFile::Open::only_new); }
   TensorBoard board(folder / "plain/below");
@@ -61,7 +61,7 @@ TEST(TensorBoard, AMissingPlaceDoesNotStopTheRun) {
   EXPECT_FALSE(board.scalar("loss", 1, 2));
 }
 
-// All that metrics.jsonl tells is there too, number by number, also after a run went on.
+// TensorBoard has all figures of metrics.jsonl, also after the run was resumed.
 TEST_F(TrainerTest, TensorBoardHasEveryMetric) {
   for (const int64_t stop : {30, 1000}) {
     train("a", [&](int64_t drawn, ParameterStore&) {
@@ -81,7 +81,7 @@ TEST_F(TrainerTest, TensorBoardHasEveryMetric) {
       if (!event.tag.empty())
         found.push_back(event);
       else
-        EXPECT_TRUE(event.step == 0 || event.step == 15 + 1);  // a new run, and one that goes on
+        EXPECT_TRUE(event.step == 0 || event.step == 15 + 1);  // a new run, or a resumed one
     }
   size_t at = 0;
   for (const MetricsLine& line : read_metrics(directory("a") + "/metrics.jsonl")) {
@@ -100,7 +100,7 @@ TEST_F(TrainerTest, TensorBoardHasEveryMetric) {
   EXPECT_GT(at, 30u);
 }
 
-// Files may grow to `bytes` while it lives, as on a disk that fills up.
+// A scope that limits the size of files to `bytes`, like a full disk.
 class FullDisk {
  public:
   explicit FullDisk(rlim_t bytes) {
@@ -120,7 +120,7 @@ class FullDisk {
   void (*handler_)(int);
 };
 
-TEST(AppendFile, AFullDiskLeavesWholeRecords) {
+TEST(AppendFile, AFullDiskLeavesCompleteRecords) {
   const TemporaryFolder folder;
   TensorBoard board(folder.path());
   ASSERT_TRUE(board.scalar("loss", 1, 1));
@@ -133,7 +133,7 @@ TEST(AppendFile, AFullDiskLeavesWholeRecords) {
   EXPECT_EQ(messages(read_file(board.path())).size(), 3u);
 }
 
-TEST(AppendFile, DoesNotWaitOnAPipe) {
+TEST(AppendFile, DoesNotBlockOnAPipe) {
   const TemporaryFolder folder;
   ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
   AppendFile file(folder / "pipe", AppendFile::Open::existing_or_new);

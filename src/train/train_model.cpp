@@ -92,7 +92,7 @@ PreparedRun prepare(const TrainingRun& run, const TrainOptions& options, const T
   made.model->parameters().allocate_gradients();
   if (fresh && !options.train.from.empty()) start_from(options.train.from, data, *made.model);
   const VectorOptions& vectors = options.vectors;
-  // A run that resumes must still know which rows are frozen.
+  // A resumed run needs the frozen rows, too.
   if (vectors.given() && (fresh || vectors.frozen))
     made.first = take_vectors(options, data.source, data.target, made.model->parameters());
   return made;
@@ -100,26 +100,22 @@ PreparedRun prepare(const TrainingRun& run, const TrainOptions& options, const T
 
 // Throws if the first update of a new run fails: for lack of memory, or with a loss that is not
 // finite. The weights are the same afterwards.
-void try_first_update(const TrainingRun& run, const TrainOptions& options, const TrainData& data,
-                      const PreparedRun& made) {
+void try_first_update(const TrainOptions& options, const TrainData& data, const PreparedRun& made) {
   log_info("trying the first update before removing the earlier run");
   const ParameterStore& store = made.model->parameters();
   const Tensor before = Tensor::like(store.values());
   before.copy_from(store.values());
-  const HeldOut none;
-  Trainer({.options = options,
-           .model = *made.model,
-           .text = data.train,
-           .valid = none,
-           .test = none,
-           .directory = run.directory,
-           .identity = {},
-           .frozen = made.first.frozen,
-           .translate = {},
-           .write_model = [] {},
-           .read_model = [] {}},
-          {})
-      .try_update();
+  const PrecisionScope precision(options.train.precision);
+  Optimizer optimizer(made.model->parameters(), options.optimizer);
+  optimizer.freeze(made.first.frozen);
+  UpdateExecutor executor(*made.model, optimizer, data.train, options);
+  BatchStream stream(data.train, options.batch, 0, 0);
+  const std::vector<PairBatch> batches = stream.take(options.train.accumulate);
+  const double rate = learning_rate(options.schedule, 1, options.model.size);
+  TrainState state;
+  const std::string fault = find_fault(executor.update(batches, rate, state), store);
+  check(fault.empty(), ExitCode::diverged, "the first update failed: ", fault,
+        " (sentences of lines ", first_lines(batches), ")");
   store.values().copy_from(before);
   parameters_changed();
 }
@@ -141,10 +137,10 @@ RunEnd train_model(const TrainingRun& run, const TrainData& data, const HeldOut&
   PreparedRun made = prepare(run, options, data, fresh);
   Model& model = *made.model;
   log_info("{} parameters", with_commas(model.parameters().size()));
-  const std::string doubt = doubt_of_size(model.parameters().size(), data.train);
+  const std::string doubt = warning_about_size(model.parameters().size(), data.train);
   if (!doubt.empty()) log_warning("{}", doubt);
   if (run.remove_earlier) {
-    try_first_update(run, options, data, made);
+    try_first_update(options, data, made);
     run.remove_earlier();
   }
   RunIdentity identity = identity_of(options, data);

@@ -13,15 +13,15 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kSize = 8, kKnown = 6;  // numbers of a vector; words that have one
+constexpr int64_t kSize = 8, kKnown = 6;  // size of a vector; number of words with a vector
 
 std::string word(uint64_t i) { return "w" + std::to_string(i); }
 
-// Sentences of 12 words; half of these have a vector.
+// Trains on sentences with 12 different words; half of these have a vector.
 class VectorRun : public testing::Test {
  protected:
   VectorRun() {
-    omp_set_num_threads(1);  // nothing here is worth a second thread
+    omp_set_num_threads(1);  // a second thread would not help here
     Random random(1);
     std::string text, labelled, vectors;
     for (int i = 0; i < 80; ++i) {
@@ -41,7 +41,7 @@ class VectorRun : public testing::Test {
   }
   ~VectorRun() override { request_stop(0); }
 
-  // A small model of a type, with all that might move a weight.
+  // Options of a small model of a type, with every setting that could change a weight.
   TrainOptions options(const std::string& type) const {
     TrainOptions o;
     o.data.root = folder_.path();
@@ -77,7 +77,7 @@ class VectorRun : public testing::Test {
     return read_file(series.path(series.numbers().back()));
   }
 
-  // Whether the rows of words with a vector are the file's, and all others not what they were.
+  // Checks that words with a vector have it in their rows, and that all other rows have changed.
   void expect_frozen(const std::string& name, const std::string& table) {
     const ModelBundle package = load_package(folder_ / name);
     const auto& vocabulary = table == "target/E" ? package.target : package.source;
@@ -102,7 +102,8 @@ class VectorRun : public testing::Test {
     EXPECT_EQ(found, kKnown);
   }
 
-  // Straight and stopped runs end with the same bits, and frozen rows are as they were.
+  // Checks that an uninterrupted and a stopped run end with the same bits and have not changed
+  // frozen rows.
   void expect_all(const std::string& name, const std::string& table) {
     testing::internal::CaptureStderr();
     EXPECT_EQ(train(name, options_).outcome, RunOutcome::finished);
@@ -124,7 +125,7 @@ class VectorRun : public testing::Test {
 
 TEST_F(VectorRun, FrozenRowsOfATransformer) {
   options_ = options("transformer");
-  expect_all("tied", "source/E");  // the one table of embeddings and output layer
+  expect_all("tied", "source/E");  // one table for embeddings and output layer
   options_ = options("transformer");
   options_.model.tied = TiedEmbeddings::none;
   std::swap(options_.vectors.source, options_.vectors.target);
@@ -147,7 +148,7 @@ TEST_F(VectorRun, FrozenRowsOfAReader) {
   expect_all("model", "source/E");
 }
 
-TEST_F(VectorRun, TunedRowsMove) {
+TEST_F(VectorRun, RowsThatAreNotFrozenChange) {
   options_ = options("recurrent");
   options_.vectors.frozen = false;
   train("tuned", options_);
@@ -165,10 +166,10 @@ TEST_F(VectorRun, TunedRowsMove) {
     length += first * first;
   }
   EXPECT_GT(apart, 0);
-  EXPECT_LT(apart, length);  // it began there
+  EXPECT_LT(apart, length);  // the row is still near the vector
 }
 
-// past_end() as a program finds it that has read the text anew.
+// The number of updates of past_end() in a new process.
 std::optional<int64_t> ended_at(const std::string& directory, TrainOptions o) {
   o.complete(ExitCode::data);
   TrainData data;
@@ -179,7 +180,7 @@ std::optional<int64_t> ended_at(const std::string& directory, TrainOptions o) {
   return end ? std::optional(end->updates) : std::nullopt;
 }
 
-TEST_F(VectorRun, ARunIsPastItsEndWhenNothingIsLeftToDo) {
+TEST_F(VectorRun, ARunIsPastItsEndAfterItsLastUpdate) {
   options_ = options("recurrent");
   options_.vectors = {};
   const std::string directory = folder_ / "model";
@@ -190,16 +191,16 @@ TEST_F(VectorRun, ARunIsPastItsEndWhenNothingIsLeftToDo) {
   EXPECT_EQ(ended_at(directory, options_), 12);
   TrainOptions other = options_;
   other.train.updates = 13;
-  EXPECT_EQ(ended_at(directory, other), std::nullopt) << "more is asked for";
+  EXPECT_EQ(ended_at(directory, other), std::nullopt) << "more updates are requested";
   other = options_;
   other.train.seed = 99;
   EXPECT_EQ(ended_at(directory, other), std::nullopt) << "another run";
   const FileSeries series(directory + "/checkpoints", "checkpoint");
   write_atomically(series.path(series.numbers().back()), "damaged");
-  EXPECT_EQ(ended_at(directory, options_), std::nullopt) << "only train_model can tell";
+  EXPECT_EQ(ended_at(directory, options_), std::nullopt) << "only train_model can detect this";
 }
 
-TEST_F(VectorRun, ARunWithFrozenVectorsIsPastItsEndWithThese) {
+TEST_F(VectorRun, OtherFrozenVectorsAreAnotherRun) {
   options_ = options("recurrent");
   train("model", options_);
   EXPECT_EQ(ended_at(folder_ / "model", options_), 12);
@@ -207,11 +208,11 @@ TEST_F(VectorRun, ARunWithFrozenVectorsIsPastItsEndWithThese) {
   EXPECT_EQ(ended_at(folder_ / "model", options_), std::nullopt);
 }
 
-TEST_F(VectorRun, OtherVectorsAreRefusedOnResuming) {
+TEST_F(VectorRun, ResumingRefusesOtherVectors) {
   options_ = options("transformer");
   const RunEnd end = train("model", options_, 5);
   write_atomically(folder_ / "vectors", "w1 1 2 3 4 5 6 7 8\n");
-  // Results kept of a model must tell its vectors from others.
+  // The identity of results must depend on the vectors of the model.
   const RunEnd other = train("other", options_, 5);
   EXPECT_NE(difference(end.identity, other.identity).find("vectors.source has changed"),
             std::string::npos);

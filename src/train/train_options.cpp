@@ -6,22 +6,12 @@
 
 namespace fovea {
 
-std::pair<std::string, std::string> DataOptions::example_of_use(const std::string& sentence) const {
-  switch (task) {
-    case TaskKind::translate:
-      return {"fovea translate", "\"" + sentence + "\""};
-    case TaskKind::classify:
-      return {"fovea classify", "\"A text.\""};
-    case TaskKind::read:
-      return {"fovea classify", "--question \"A question?\" \"A document.\""};
-  }
-  return {};
-}
-
 void DataOptions::describe(Settings& s) {
-  s.field("root", root,
-          "folder of the files below; if relative, it is below --data, or else below the first of "
-          "$FOVEA_DATA, the current folder and the recipe's folder that has the training text");
+  s.field(
+      "root", root,
+      "folder of the files below; if relative, it is below the data folder of the command, or "
+      "else below the first of $FOVEA_DATA, the current folder and the recipe's folder that has "
+      "the training text");
   s.when([this] { return !labelled(); }, "task: translate",
          [&] {
            s.field("train_source", train_source, "training text, source side");
@@ -236,8 +226,9 @@ void TrainOptions::check_parallel(ExitCode code) const {
         "to classify or read, or model.type to transformer or recurrent");
   const bool none = data.train_source.empty() && data.train_target.empty();
   check(!data.train_source.empty() && !data.train_target.empty(), none ? ExitCode::usage : code,
-        "data.train_source and data.train_target name no files; set both in a recipe (-c FILE) or "
-        "with --set; fovea train --help has an example");
+        "data.train_source and data.train_target name no files; set both in a recipe (`config` "
+        "FILE) or "
+        "with `set`; 'fovea help train' has an example");
   check(data.valid_source.empty() == data.valid_target.empty(), code,
         "data.valid_source and data.valid_target: only one is set; set both or none");
   check(data.test_source.empty() == data.test_target.empty(), code,

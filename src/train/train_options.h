@@ -41,9 +41,6 @@ struct DataOptions {
 
   void describe(Settings& s);
   bool labelled() const { return task != TaskKind::translate; }
-  // An example command for a model of this task: "fovea classify" and the arguments after the
-  // model, quoted for a shell. `sentence` is an example for translation and must need no escapes.
-  std::pair<std::string, std::string> example_of_use(const std::string& sentence) const;
   ExampleFiles examples(const std::vector<std::string>& paths, StorySelection share = {}) const;
   // Resolves `root`. `folder` is the argument of --data. If it is given, a relative root is a
   // folder below it, and it replaces an absolute root. Otherwise a relative root is below

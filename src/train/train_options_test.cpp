@@ -29,7 +29,7 @@ TEST(OptionsTest, EveryRecipeCanBeRead) {
   EXPECT_GE(count, 2);
 }
 
-TEST(OptionsTest, WhatCannotWorkIsRefused) {
+TEST(OptionsTest, RefusesContradictorySettings) {
   const auto fails = [](const char* assignment) {
     TrainOptions options;
     Settings settings;
@@ -44,7 +44,7 @@ TEST(OptionsTest, WhatCannotWorkIsRefused) {
   fails("data.test_target=c");
   fails("valid.metrics=[ppl, meteor]");
   fails("vocabulary.size=3");
-  fails("vocabulary.joint=false");  // with model.tied=all
+  fails("vocabulary.joint=false");  // contradicts model.tied=all
   fails("model.heads=7");
   TrainOptions endless;
   endless.data.train_source = endless.data.train_target = {"x"};
@@ -68,7 +68,7 @@ TrainOptions with(std::initializer_list<const char*> assignments) {
   return options;
 }
 
-TEST(OptionsTest, AlignmentsGuideTheLastLayerButOne) {
+TEST(OptionsTest, AlignmentsGuideTheSecondToLastLayer) {
   const TrainOptions plain = with({});
   EXPECT_EQ(plain.train.guided_weight, 0);
   EXPECT_FALSE(plain.model.aligns());
@@ -84,13 +84,13 @@ TEST(OptionsTest, AlignmentsGuideTheLastLayerButOne) {
   const TrainOptions reads = with({"data.alignments=l", "train.guided_step=reads"});
   EXPECT_EQ(reads.model.alignment_step, AlignmentStep::reads);
   EXPECT_EQ(guided.model.alignment_step, AlignmentStep::writes);
-  // The recipe.yml of such a run can be read again.
+  // The recipe.yml that such a run writes can be read.
   EXPECT_NO_THROW(
       with({"data.alignments=l", "train.guided_layer=4", "model.alignment_layer=4",
             "model.alignment_head=0", "train.guided_step=reads", "model.alignment_step=reads"}));
 }
 
-TEST(OptionsTest, WhatCannotBeGuidedIsRefused) {
+TEST(OptionsTest, RefusesGuidanceThatIsImpossible) {
   const auto says = [](const char* what, std::initializer_list<const char*> assignments) {
     const std::string message = message_of(ExitCode::data, [&] { with(assignments); });
     EXPECT_EQ(message.find(what), 0u) << message;
@@ -112,14 +112,14 @@ TEST(OptionsTest, WhatCannotBeGuidedIsRefused) {
   message_of(ExitCode::usage, [&] { settings.set("data.alignments=l"); });
 }
 
-TEST(OptionsTest, DefaultsKeepAllCharactersAndEnd) {
+TEST(OptionsTest, DefaultsKeepAllCharactersAndLimitUpdates) {
   const TrainOptions options;
   EXPECT_EQ(options.vocabulary.character_coverage, 1);
   EXPECT_EQ(SentencePieceOptions().character_coverage, 1);
   EXPECT_EQ(options.train.updates, 20'000);
 }
 
-TEST(OptionsTest, TheTargetLanguageDecidesHowBleuFindsWords) {
+TEST(OptionsTest, TheTargetLanguageSelectsTheTokenizerOfBleu) {
   EXPECT_EQ(with({"model.languages=[en, zh]"}).valid.tokenize, BleuTokenizer::zh);
   EXPECT_EQ(with({"model.languages=[en, ja]"}).valid.tokenize, BleuTokenizer::chars);
   EXPECT_EQ(with({"model.languages=[zh, en]"}).valid.tokenize, BleuTokenizer::mteval13);
@@ -128,7 +128,7 @@ TEST(OptionsTest, TheTargetLanguageDecidesHowBleuFindsWords) {
   EXPECT_EQ(with({}).valid.tokenize, BleuTokenizer::automatic) << "the references decide later";
 }
 
-// Sets $FOVEA_DATA, which other tests look at, and restores it at the end.
+// Removes $FOVEA_DATA, which other tests read, and restores it at the end.
 class DataFolder : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -150,19 +150,19 @@ class DataFolder : public ::testing::Test {
   std::optional<std::string> before_;
 };
 
-TEST_F(DataFolder, GivenWithDataStandsBeforeTheRecipesOwn) {
+TEST_F(DataFolder, GivenWithDataPrecedesTheRootOfTheRecipe) {
   EXPECT_EQ(root_of("", ""), "");
   EXPECT_EQ(root_of("toy", "/data"), "/data/toy");
   EXPECT_EQ(root_of("/old", "/data"), "/data");
   EXPECT_EQ(root_of("", "data"), "data");
-  EXPECT_EQ(root_of("data", "data"), "data");  // as a run has written it
+  EXPECT_EQ(root_of("data", "data"), "data");  // as in a recipe that a run has written
   EXPECT_EQ(root_of("data/toy", "data"), "data/toy");
   setenv("FOVEA_DATA", "/usual", 1);
   EXPECT_EQ(root_of("toy", "/data"), "/data/toy");
   EXPECT_EQ(root_of("/old", ""), "/old");
 }
 
-// None has the text: the first is where it is missed.
+// If no folder has the text, it is the first one. Errors name this folder.
 TEST_F(DataFolder, IsTheFirstOfThreeThatHasTheText) {
   const TemporaryFolder usual, recipes;
   setenv("FOVEA_DATA", usual.path().c_str(), 1);
@@ -177,7 +177,7 @@ TEST_F(DataFolder, IsTheFirstOfThreeThatHasTheText) {
   EXPECT_EQ(root_of("toy", "", recipes / "toy.yml"), in_usual);
 }
 
-TEST(OptionsTest, IdentityNamesWhatMustNotChange) {
+TEST(OptionsTest, IdentityHasTheSettingsThatMustNotChange) {
   TrainData data;
   const auto identity = [&](const char* assignment) {
     TrainOptions options;
@@ -200,7 +200,7 @@ TEST(OptionsTest, IdentityNamesWhatMustNotChange) {
   EXPECT_EQ(difference(plain, identity("")), "the training text has changed (0 → 1 pairs)");
 }
 
-TEST(StreamTest, GivesTheBatchesOfAllEpochsFromAnywhere) {
+TEST(StreamTest, GivesTheSameBatchesFromAnyPosition) {
   Corpus corpus;
   for (int32_t i = 0; i < 30; ++i) {
     const std::vector<int32_t> words(static_cast<size_t>(1 + i % 5), 4 + i);

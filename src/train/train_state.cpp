@@ -122,7 +122,7 @@ class RangeCheck {
   [[noreturn]] void reject(const char* name, const std::string& found,
                            const std::string& allowed) const {
     fail(ExitCode::data, path_, ": state.", name, ": found ", found, ", allowed: ", allowed,
-         "; the file is not a checkpoint of a run: remove it, or start over with --restart");
+         "; the file is not a checkpoint of a run: remove it, or start over with `restart`");
   }
 
  private:

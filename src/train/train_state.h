@@ -38,6 +38,10 @@ struct TrainState {
 
   bool save_waits = false;  // a save was due at an update whose loss was too high
   bool asked = false;       // saved on request, not because a save was due
+
+  int64_t last_epoch() const {  // of the last update, from 1
+    return update > 0 && epoch_ended == update ? epoch : epoch + 1;
+  }
 };
 
 std::string format_state(const TrainState& state);  // as JSON

@@ -36,7 +36,7 @@ TrainState usual_state() {
   return state;
 }
 
-TEST(TrainStateTest, ComesBackAsItWas) {
+TEST(TrainStateTest, ReadsBackWhatItWrites) {
   const std::string text = format_state(usual_state());
   EXPECT_EQ(format_state(parse_state(text, "file")), text);
   TrainState none = usual_state();
@@ -80,7 +80,7 @@ TEST(TrainStateTest, ValuesOutsideTheirRangeAreNamed) {
     json[name] = value;
     const std::string said =
         message_of(ExitCode::data, [&] { parse_state(json.dump(), "dir/checkpoint"); });
-    // Another field may be the first that contradicts the changed one.
+    // For some fields, another field is the first that contradicts the change.
     const bool drawn = std::string(name) == "drawn";
     const std::string field = std::string("dir/checkpoint: state.") + (drawn ? "drawn" : name);
     EXPECT_NE(said.find(field + ": found "), said.npos) << name << " " << value << ": " << said;
@@ -90,7 +90,7 @@ TEST(TrainStateTest, ValuesOutsideTheirRangeAreNamed) {
   }
 }
 
-TEST(TrainStateTest, MissingFieldsAreNamedUnlessTheyCameLater) {
+TEST(TrainStateTest, MissingFieldsAreNamedUnlessOptional) {
   const std::set<std::string> later{"asked",     "best",      "guided",    "guided_words",
                                     "loss_high", "loss_mean", "loss_seen", "loss_variance",
                                     "parts",     "rises",     "save_waits"};
@@ -122,8 +122,8 @@ TEST(TrainStateTest, ValuesOfAnotherTypeAreNamed) {
     message_of(ExitCode::model, [&] { parse_state(text, "file"); });
 }
 
-// A checkpoint with any value in any field trains on or ends with an Error: it never crashes.
-TEST_F(TrainerTest, NoValueOfACheckpointsStateCrashes) {
+// Any value in any field of a checkpoint gives a training or an Error, never a crash.
+TEST_F(TrainerTest, NoValueInACheckpointCausesACrash) {
   options_.train.updates = 6;
   options_.valid.every = 3;
   train("a");

@@ -2,14 +2,12 @@
 #include <utility>
 
 #include "base/log.h"
-#include "base/signals.h"
 #include "ops/matmul.h"
 #include "train/trainer.h"
 
 namespace fovea {
 namespace {
 
-constexpr int64_t kMostFailedSaves = 3;
 constexpr double kMebibyte = 1 << 20;
 
 }  // namespace
@@ -17,14 +15,13 @@ constexpr double kMebibyte = 1 << 20;
 // Sets state_ to the state of a checkpoint. Its weights are in the store already.
 void Trainer::resume(const RestoredCheckpoint& restored) {
   state_ = restored.state;
-  ever_saved_ = true;
   save_tried_ = state_.update;
   parameters_changed();
   const std::string before = restored.skipped.empty() ? "" : restored.skipped + "; ";
   log_info("{}resumed from update {}", before, state_.update);
   if (restored.changed.empty()) return;
   log_warning(
-      "--resume-anyway: {}; the result differs from that of an uninterrupted run; if the text or "
+      "`resume_anyway`: {}; the result differs from that of an uninterrupted run; if the text or "
       "the batches differ, the epoch starts again",
       restored.changed);
   save_tried_ = kNone;  // saves again, because the next run compares with these settings
@@ -45,7 +42,8 @@ void Trainer::check_free_space() const {
                       weights * static_cast<double>(options_.train.average + 2);
   const std::string found = fmt::format("{}: {:.1f} MiB are free", task_.directory, available);
   check(available >= one, ExitCode::files, found, ", a checkpoint needs ",
-        fmt::format("{:.1f}", one), " MiB; free some space, or choose another directory with -o");
+        fmt::format("{:.1f}", one),
+        " MiB; free some space, or choose another directory with `output`");
   if (available < most)
     log_warning(
         "{}, this run needs up to {:.1f} MiB ({} checkpoints of {:.1f}); free some space, or "
@@ -56,7 +54,7 @@ void Trainer::check_free_space() const {
 // Returns the checkpoints up to `latest` that an uninterrupted run would have too. A rollback uses
 // only these, so that interruptions do not change the result.
 std::vector<int64_t> Trainer::scheduled_checkpoints(int64_t latest) const {
-  std::vector<int64_t> updates = checkpoints_.numbers();
+  std::vector<int64_t> updates = files_.checkpoints().numbers();
   std::erase_if(updates, [&](int64_t n) { return n > latest || expendable_.contains(n); });
   return updates;
 }
@@ -65,8 +63,8 @@ std::vector<int64_t> Trainer::scheduled_checkpoints(int64_t latest) const {
 // identity. They are kept until the next save, are never rolled back to, and do not count for
 // checkpoint.keep.
 void Trainer::find_expendable() {
-  for (const int64_t update : checkpoints_.numbers()) {
-    const auto note = note_of(checkpoints_.path(update));
+  for (const int64_t update : files_.checkpoints().numbers()) {
+    const auto note = note_of(files_.checkpoints().path(update));
     const bool damaged = !note || update > state_.update;  // restoring skipped newer ones
     if (damaged || note->state.asked || !difference(note->identity, task_.identity).empty())
       expendable_.insert(update);
@@ -75,45 +73,34 @@ void Trainer::find_expendable() {
 
 void Trainer::remove_expendable() {
   expendable_.erase(state_.update);  // has just been overwritten
-  for (const int64_t update : std::exchange(expendable_, {})) checkpoints_.remove(update);
+  for (const int64_t update : std::exchange(expendable_, {})) files_.checkpoints().remove(update);
   if (state_.asked) expendable_.insert(state_.update);
 }
 
-void Trainer::save() {
+// Returns whether the state is on the disk.
+bool Trainer::save() {
   save_tried_ = state_.update;
   state_.save_waits = state_.save_waits && state_.asked;
   if (const auto* p = first_not_finite(store_, store_.values())) {
-    return roll_back({.fault = "weight " + p->name + " is not finite"});
+    roll_back({.fault = "weight " + p->name + " is not finite"});
+    return false;  // the rollback has saved
   }
-  for (auto& observer : observers_) observer->saving();
-  const bool saved = try_write([&] {
-    write_checkpoint(checkpoints_.path(state_.update), {state_, task_.identity}, store_,
+  reporter_.saving();
+  const bool saved = files_.try_write(state_, [&] {
+    write_checkpoint(files_.checkpoints().path(state_.update), {state_, task_.identity}, store_,
                      optimizer_);
   });
-  if (!saved) return;
+  if (!saved) return false;
   if (std::exchange(logged_save_, state_.update) != state_.update)
     log_info("saved update {}", state_.update);
   remove_expendable();
-  if (state_.asked) return;           // a requested checkpoint does not replace a scheduled one
-  if (state_.watch.high > 0) return;  // the loss may be rising: a rollback may need an older one
+  // A requested checkpoint does not replace a scheduled one. If the loss may be rising, a rollback
+  // may need an older one.
+  if (state_.asked || state_.watch.high > 0) return true;
   // The loss of these weights is known only after the next update. Until then keep one more.
   const int64_t fewest = at_the_end() ? 1 : 2;
-  checkpoints_.prune(state_.update, std::max(options_.checkpoint.keep, fewest));
-}
-
-// Returns false if the write failed and the run can continue without it.
-bool Trainer::try_write(const std::function<void()>& write) {
-  try {
-    write();
-    failed_saves_ = 0;
-    ever_saved_ = true;
-    return true;
-  } catch (const Error& error) {
-    const bool last = !ever_saved_ || at_the_end() || stop_requested();
-    if (error.code() != ExitCode::files || last || ++failed_saves_ >= kMostFailedSaves) throw;
-    log_warning("{}; training continues, and the next save tries again", error.what());
-    return false;
-  }
+  files_.checkpoints().prune(state_.update, std::max(options_.checkpoint.keep, fewest));
+  return true;
 }
 
 }  // namespace fovea

@@ -12,7 +12,7 @@
 namespace fovea {
 namespace {
 
-TEST_F(TrainerTest, LearnsAndWritesWhatItShould) {
+TEST_F(TrainerTest, LearnsAndWritesItsFiles) {
   EXPECT_EQ(train("a"), RunOutcome::finished);
   EXPECT_EQ(state_.update, 60);
   EXPECT_TRUE(state_.finished);
@@ -22,11 +22,11 @@ TEST_F(TrainerTest, LearnsAndWritesWhatItShould) {
   EXPECT_LT(*log.back().value("ppl"), 6);
   EXPECT_GT(*log.front().value("ppl"), 8);
   EXPECT_EQ(checkpoints("a").numbers(), (std::vector<int64_t>{54, 56, 60}));
-  EXPECT_EQ(train("a"), RunOutcome::finished);  // nothing is left to do, nothing changes
+  EXPECT_EQ(train("a"), RunOutcome::finished);  // the run has ended, so nothing changes
   EXPECT_EQ(read_metrics(directory("a") + "/metrics.jsonl").size(), log.size());
 }
 
-TEST_F(TrainerTest, StoppedAnywhereItEndsWithTheSameBits) {
+TEST_F(TrainerTest, AStoppedRunEndsWithTheSameBits) {
   train("straight");
   const std::string wanted = result("straight");
   for (int64_t at : {1, 2, 7, 16, 17, 18, 27, 54, 55, 107, 108, 119, 120}) {
@@ -44,7 +44,7 @@ TEST_F(TrainerTest, StoppedAnywhereItEndsWithTheSameBits) {
   }
 }
 
-TEST_F(TrainerTest, KilledAgainAndAgainItEndsWithTheSameBits) {
+TEST_F(TrainerTest, AnOftenKilledRunEndsWithTheSameBits) {
   train("straight");
   const std::string wanted = result("straight");
   Random random(3);
@@ -56,9 +56,9 @@ TEST_F(TrainerTest, KilledAgainAndAgainItEndsWithTheSameBits) {
       int64_t left = steps;
       try {
         done = train(name, [&](int64_t, ParameterStore&) {
-                 if (--left == 0) throw Killed();
+                 if (--left == 0) throw ProcessKilled();
                }) == RunOutcome::finished;
-      } catch (const Killed&) {
+      } catch (const ProcessKilled&) {
         ++kills;
       }
     }
@@ -67,7 +67,7 @@ TEST_F(TrainerTest, KilledAgainAndAgainItEndsWithTheSameBits) {
   EXPECT_GE(kills, 20);
 }
 
-TEST_F(TrainerTest, DamagedCheckpointsArePassedOver) {
+TEST_F(TrainerTest, SkipsDamagedCheckpoints) {
   train("straight");
   const std::string wanted = result("straight");
   const auto truncate = [](std::string& bytes) { bytes.resize(bytes.size() / 2); };
@@ -88,9 +88,9 @@ TEST_F(TrainerTest, DamagedCheckpointsArePassedOver) {
     const std::string name = "damaged-" + std::to_string(kind);
     EXPECT_THROW(train(name,
                        [](int64_t drawn, ParameterStore&) {
-                         if (drawn >= 60) throw Killed();
+                         if (drawn >= 60) throw ProcessKilled();
                        }),
-                 Killed);
+                 ProcessKilled);
     const std::string newest = checkpoints(name).path(checkpoints(name).numbers().back());
     std::string bytes = read_file(newest);
     damages[kind](bytes);
@@ -104,7 +104,7 @@ TEST_F(TrainerTest, DamagedCheckpointsArePassedOver) {
   }
 }
 
-TEST_F(TrainerTest, WhatCannotBeGoneBackToPushesOutNoGoodCheckpoint) {
+TEST_F(TrainerTest, UnusableCheckpointsDoNotReplaceGoodOnes) {
   options_.checkpoint.every = 5;
   options_.checkpoint.keep = 1;
   const auto stop_at = [](int64_t update) {
@@ -115,14 +115,14 @@ TEST_F(TrainerTest, WhatCannotBeGoneBackToPushesOutNoGoodCheckpoint) {
   train("a", stop_at(12));
   request_stop(0);
   EXPECT_EQ(checkpoints("a").numbers(), (std::vector<int64_t>{9, 10, 12}));
-  // A program that was killed before it removed one that it had been asked for leaves two.
+  // If a program is killed before it removes a requested checkpoint, there are two of them.
   fs::copy_file(checkpoints("a").path(12), checkpoints("a").path(7));
   write_atomically(checkpoints("a").path(12), "damaged");
   train("a", stop_at(16));
   EXPECT_EQ(checkpoints("a").numbers(), (std::vector<int64_t>{10, 15, 16}));
 }
 
-TEST_F(TrainerTest, StoppedWhileUpdatesAreSkippedItEndsWithTheSameBits) {
+TEST_F(TrainerTest, ARunStoppedAmongSkippedUpdatesEndsWithTheSameBits) {
   options_.checkpoint.every = 10;
   const auto bad = [](int64_t drawn, ParameterStore& store) {  // 13 updates
     if (drawn > 60 && drawn <= 86)
@@ -151,11 +151,11 @@ TEST_F(TrainerTest, AllCheckpointsDamagedIsAnError) {
     FAIL();
   } catch (const Error& error) {
     EXPECT_EQ(error.code(), ExitCode::model);
-    EXPECT_NE(std::string(error.what()).find("--restart"), std::string::npos);
+    EXPECT_NE(std::string(error.what()).find("`restart`"), std::string::npos);
   }
 }
 
-TEST_F(TrainerTest, OtherDataIsRefusedByName) {
+TEST_F(TrainerTest, RefusesOtherDataByName) {
   train("a");
   try {
     train("a", nullptr, {{"data", "2"}});
@@ -183,7 +183,7 @@ TEST_F(TrainerTest, UpdatesThatAreNotFiniteAreSkipped) {
 }
 
 TEST_F(TrainerTest, ABrokenWeightRollsBack) {
-  const int64_t unused = 5, used = kBos * kWords + 5;  // the row of <pad> takes part in nothing
+  const int64_t unused = 5, used = kBos * kWords + 5;  // the row of <pad> has no effect
   for (const int64_t at : {unused, used}) {
     const std::string name = "bad-" + std::to_string(at);
     train(name, [at, done = false](int64_t drawn, ParameterStore& store) mutable {
@@ -200,7 +200,7 @@ TEST_F(TrainerTest, ABrokenWeightRollsBack) {
   }
 }
 
-TEST_F(TrainerTest, LastingDivergenceEndsWithTheTensorAndTheLines) {
+TEST_F(TrainerTest, LastingDivergenceIsAnErrorWithTensorAndLines) {
   try {
     train("bad", [](int64_t drawn, ParameterStore& store) {
       if (drawn > 20)
@@ -216,8 +216,8 @@ TEST_F(TrainerTest, LastingDivergenceEndsWithTheTensorAndTheLines) {
   }
 }
 
-TEST_F(TrainerTest, AModelThatMakesNoSenseIsGoneOnWith) {
-  options_.schedule.lr = 1e6;  // at once its perplexity is infinite
+TEST_F(TrainerTest, ResumesWithAnInfinitePerplexity) {
+  options_.schedule.lr = 1e6;  // makes the perplexity infinite
   options_.train.average = 0;
   train("straight");
   train("stopped", [](int64_t drawn, ParameterStore&) {
@@ -232,7 +232,7 @@ TEST_F(TrainerTest, AModelThatMakesNoSenseIsGoneOnWith) {
   EXPECT_EQ(result("stopped"), result("straight"));
 }
 
-TEST_F(TrainerTest, TooLittleMemoryMeansSmallerParts) {
+TEST_F(TrainerTest, TooLittleMemoryGivesSmallerParts) {
   train("straight");
   most_ = 25;
   testing::internal::CaptureStderr();
@@ -246,7 +246,7 @@ TEST_F(TrainerTest, TooLittleMemoryMeansSmallerParts) {
   const auto last = [&](const std::string& name) {
     return *read_metrics(directory(name) + "/metrics.jsonl").back().value("ppl");
   };
-  EXPECT_NEAR(last("small"), last("straight"), 0.3);  // only dropout differs
+  EXPECT_NEAR(last("small"), last("straight"), 0.3);  // they differ only in dropout
   const std::string wanted = result("small");
   for (const int64_t at : {1, 2, 40}) {
     const std::string name = "stopped-" + std::to_string(at);
@@ -259,13 +259,13 @@ TEST_F(TrainerTest, TooLittleMemoryMeansSmallerParts) {
   }
 }
 
-TEST_F(TrainerTest, MemoryInPiecesIsGivenBackBeforeBatchesAreCut) {
+TEST_F(TrainerTest, ReleasesFragmentedMemoryBeforeItSplitsBatches) {
   train("straight");
   in_pieces_ = 1;
   EXPECT_EQ(train("in pieces"), RunOutcome::finished);
   EXPECT_EQ(state_.parts, 1);
   EXPECT_EQ(result("in pieces"), result("straight"));
-  in_pieces_ = 2;  // also after it was given back
+  in_pieces_ = 2;  // fails also after the release
   train("cut");
   EXPECT_EQ(state_.parts, 2);
 }
@@ -278,11 +278,11 @@ TEST_F(TrainerTest, TooLittleMemoryForOnePairEndsTheRun) {
   most_ = 3;
   message_of(ExitCode::memory, [&] { train("a"); });
   most_ = 1000;
-  EXPECT_EQ(train("a"), RunOutcome::finished);  // nothing was lost
+  EXPECT_EQ(train("a"), RunOutcome::finished);  // no update was lost
   EXPECT_EQ(state_.parts, 1);
 }
 
-TEST_F(TrainerTest, TooLittleMemoryToValidateMeansSmallerBatches) {
+TEST_F(TrainerTest, TooLittleMemoryToValidateGivesSmallerBatches) {
   train("straight");
   most_read_ = 25;
   testing::internal::CaptureStderr();
@@ -291,14 +291,14 @@ TEST_F(TrainerTest, TooLittleMemoryToValidateMeansSmallerBatches) {
   EXPECT_NE(log.find("validation with batches of 40 tokens: out of memory; trying half that size"),
             std::string::npos)
       << log;
-  EXPECT_EQ(state_.parts, 1);  // updates had enough
+  EXPECT_EQ(state_.parts, 1);  // there was enough memory for updates
   const auto last = [&](const std::string& name) {
     return *read_metrics(directory(name) + "/metrics.jsonl").back().value("ppl");
   };
   EXPECT_NEAR(last("small"), last("straight"), 1e-4);
 }
 
-TEST_F(TrainerTest, TooLittleMemoryToTranslateMeansSmallerBatches) {
+TEST_F(TrainerTest, TooLittleMemoryToTranslateGivesSmallerBatches) {
   valid_.sources = valid_.references = {"a b c d e f"};
   options_.valid.metrics = {"bleu"};
   std::vector<int64_t> asked;
@@ -310,7 +310,7 @@ TEST_F(TrainerTest, TooLittleMemoryToTranslateMeansSmallerBatches) {
   EXPECT_EQ(train("a"), RunOutcome::finished);
   ASSERT_GT(asked.size(), 3u);
   EXPECT_EQ(asked[0], 40);
-  for (size_t i = 1; i < asked.size(); ++i) EXPECT_EQ(asked[i], 20);  // what fits is remembered
+  for (size_t i = 1; i < asked.size(); ++i) EXPECT_EQ(asked[i], 20);  // keeps the size that fits
 }
 
 TEST_F(TrainerTest, TooLittleMemoryToValidateLosesNoUpdate) {
@@ -320,7 +320,7 @@ TEST_F(TrainerTest, TooLittleMemoryToValidateLosesNoUpdate) {
   EXPECT_EQ(checkpoints("a").numbers().back(), options_.valid.every);
 }
 
-TEST(Parts, HoldEveryPairOnceAndInOrder) {
+TEST(Parts, HaveEveryPairOnceInOrder) {
   const Corpus text = random_text(50, 3);
   const BatchPlan plan(text, {.tokens = 60}, 0);
   for (int64_t i = 0; i < plan.size(); ++i) {
@@ -342,14 +342,14 @@ TEST(Parts, HoldEveryPairOnceAndInOrder) {
 TEST_F(TrainerTest, EarlyStoppingCountsValidations) {
   options_.valid = {.every = 2, .patience = 3};
   options_.train.updates = 5000;
-  options_.schedule.lr = 0.5;  // soon overfits
+  options_.schedule.lr = 0.5;  // overfits soon
   train("a");
   EXPECT_EQ(state_.since_best, 3);
   EXPECT_LT(state_.update, 5000);
   EXPECT_EQ(state_.update, state_.best_update + 6);
 }
 
-TEST_F(TrainerTest, ShortEpochsAreNotValidatedEach) {
+TEST_F(TrainerTest, NotEveryShortEpochIsValidated) {
   options_.valid = {.every = 0, .patience = 0};
   options_.checkpoint.every = 0;
   options_.train.updates = 250;
@@ -362,7 +362,7 @@ TEST_F(TrainerTest, ShortEpochsAreNotValidatedEach) {
     return updates;
   };
   const std::vector<int64_t> few = validated("few");
-  ASSERT_EQ(few.size(), 3u);  // two ends of epochs, and the end
+  ASSERT_EQ(few.size(), 3u);  // the ends of two epochs and of the run
   EXPECT_GE(few[0], 100);
   EXPECT_GE(few[1], few[0] + 100);
   EXPECT_EQ(few[2], 250);
@@ -370,7 +370,8 @@ TEST_F(TrainerTest, ShortEpochsAreNotValidatedEach) {
   EXPECT_GT(validated("all").size(), 10u);
 }
 
-// Of a metric that should rise, the best value is kept, and later ones that are no better end it.
+// If a higher value is better, the trainer keeps the highest one, and values that are not higher
+// end the run.
 TEST_F(TrainerTest, EarlyStoppingKeepsTheBestModel) {
   const std::vector<std::string> lines{"a b x d e f", "a b c d e f", "a b c d e x", "a b c d e f"};
   valid_.sources = valid_.references = {"a b c d e f"};
@@ -380,12 +381,12 @@ TEST_F(TrainerTest, EarlyStoppingKeepsTheBestModel) {
   };
   options_.valid = {.every = 2, .metrics = {}, .stop_metric = "bleu", .patience = 3};
   options_.train.updates = 5000;
-  options_.train.average = 50;  // that many snapshots stay
+  options_.train.average = 50;  // keeps up to 50 snapshots
   train("a");
   EXPECT_EQ(state_.best_update, 4);
   EXPECT_EQ(state_.update, 4 + 3 * 2);
   EXPECT_NEAR(state_.best.value_or(0), 100, 1e-9);
-  EXPECT_EQ(asked, 6u);  // five validations and the mean of their weights, which is no better
+  EXPECT_EQ(asked, 6u);  // five validations, and the mean of their weights, which is not better
   EXPECT_EQ(read_file(directory("a") + "/model.safetensors"), read_file(snapshots("a").path(4)));
 }
 
@@ -394,7 +395,7 @@ TEST_F(TrainerTest, FailedSavesDoNotStopTrainingAtOnce) {
   const std::string at = directory("a") + "/checkpoints";
   const auto block = [&](int64_t drawn, ParameterStore&) {
     if (drawn != 20) return;
-    fs::create_directory(at + "/checkpoint-00000012.safetensors");  // rename onto it fails
+    fs::create_directory(at + "/checkpoint-00000012.safetensors");  // the rename fails
     ++blocked;
   };
   EXPECT_EQ(train("a", block), RunOutcome::finished);

@@ -90,7 +90,7 @@ std::string looked_in(const DataOptions& data, const std::string& path) {
   for (const std::string& folder : data.looked_in)
     folders += (folders.empty() ? "" : ", ") + name_of(folder);
   if (folders.empty()) folders = name_of(data.root);
-  return "; searched in " + folders + "; set the folder of the text with --data DIR";
+  return "; searched in " + folders + "; set the folder of the text with `data` DIR";
 }
 
 // Opens the file and reads its first line, which detects a wrong encoding or compression.
@@ -178,7 +178,8 @@ void check_directory(const std::string& directory, const ModelConfig& model) {
   const auto has = [&](const char* name) {
     return std::filesystem::exists(directory + "/" + name, error);
   };
-  const char* const advice = "; choose another directory with -o, or start over with --restart";
+  const char* const advice =
+      "; choose another directory with `output`, or start over with `restart`";
   const bool begun = !FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty();
   check(
       begun || !has(kWeightsFile), ExitCode::usage, directory,

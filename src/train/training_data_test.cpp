@@ -21,7 +21,7 @@ ModelConfig small_model() {
   return model;
 }
 
-TEST(DataTest, FilesAreMissedBeforeAnythingIsDone) {
+TEST(DataTest, ReportsMissingFilesFirst) {
   const Folder folder;
   folder.write("train.en", "a\n");
   folder.write("train.de", "b\n");
@@ -43,7 +43,7 @@ TEST(DataTest, FilesAreMissedBeforeAnythingIsDone) {
   options.data.root.clear();
   const std::string here = message_of(ExitCode::files, [&] { check_files(options); });
   EXPECT_NE(here.find(std::filesystem::current_path().string()), here.npos) << here;
-  EXPECT_NE(here.find("--data DIR"), here.npos) << here;
+  EXPECT_NE(here.find("`data` DIR"), here.npos) << here;
 
   options.data.root = folder / "";
   options.data.valid_source = {"wide.de"};
@@ -54,30 +54,32 @@ TEST(DataTest, FilesAreMissedBeforeAnythingIsDone) {
   EXPECT_EQ(words.find("vocabulary.source: "), 0u) << words;
 }
 
-TEST(DataTest, AModelIsNotReplacedUnasked) {
+TEST(DataTest, DoesNotReplaceAModelUnlessRequested) {
   const Folder folder;
   const std::string at = folder / "model";
   const ModelConfig model = small_model();
   EXPECT_NO_THROW(check_directory(at, model));
   std::filesystem::create_directories(at + "/checkpoints");
-  EXPECT_NO_THROW(check_directory(at, model));  // begun, nothing saved
+  EXPECT_NO_THROW(check_directory(at, model));  // a run has begun and saved nothing
 
   save_model(at, model, make_model(model, 1)->parameters());
-  const std::string lone = message_of(ExitCode::usage, [&] { check_directory(at, model); });
-  EXPECT_NE(lone.find("no checkpoint"), lone.npos) << lone;
-  EXPECT_NE(lone.find("--restart"), lone.npos) << lone;
+  const std::string without_checkpoint =
+      message_of(ExitCode::usage, [&] { check_directory(at, model); });
+  EXPECT_NE(without_checkpoint.find("no checkpoint"), without_checkpoint.npos)
+      << without_checkpoint;
+  EXPECT_NE(without_checkpoint.find("`restart`"), without_checkpoint.npos) << without_checkpoint;
 
   folder.write("model/checkpoints/checkpoint-00000003.safetensors", "");
   ModelConfig now = model;
   now.dropout = 0.7;
-  now.source_words = now.target_words = 0;  // not known before the vocabulary is
+  now.source_words = now.target_words = 0;  // not known before the vocabulary exists
   EXPECT_NO_THROW(check_directory(at, now));
   now.size = 16;
   const std::string other = message_of(ExitCode::usage, [&] { check_directory(at, now); });
   EXPECT_NE(other.find("model.size was 8, now it is 16"), other.npos) << other;
 }
 
-TEST(DataTest, UnequalFilesAreFoundBeforeAVocabularyIsLearnt) {
+TEST(DataTest, ReportsUnequalFilesBeforeItLearnsAVocabulary) {
   const Folder folder;
   folder.write("text", samples::corpus(200));
   folder.write("longer", samples::corpus(200) + "one more\n");
@@ -104,7 +106,7 @@ TEST(DataTest, UnequalFilesAreFoundBeforeAVocabularyIsLearnt) {
   expect("even longer has 202 lines and ");
 }
 
-TEST(DataTest, ASmallVocabularyIsSaid) {
+TEST(DataTest, ReportsASmallVocabulary) {
   const Folder folder;
   folder.write("text", samples::corpus(200));
   TrainOptions options;

@@ -129,8 +129,8 @@ MetricsTail::News MetricsTail::read() {
   const std::unique_ptr<FILE, int (*)(FILE*)> in(std::fopen(path_.c_str(), "rb"), std::fclose);
   struct stat about;
   if (!in || fstat(fileno(in.get()), &about) != 0) return news;
-  news.anew = about.st_ino != file_ || about.st_size < read_;
-  if (news.anew) read_ = lines_ = 0;
+  news.replaced = about.st_ino != file_ || about.st_size < read_;
+  if (news.replaced) read_ = lines_ = 0;
   file_ = about.st_ino;
   if (about.st_size <= read_) return news;
   std::string text(static_cast<size_t>(about.st_size - read_), '\0');

@@ -68,7 +68,7 @@ class MetricsTail {
   // no lines. Throws ExitCode::data as read_metrics().
   struct News {
     std::vector<MetricsLine> lines = {};
-    bool anew = false;  // `lines` are all lines: the file was replaced, as a resumed run may do
+    bool replaced = false;  // `lines` are all lines: the file was replaced, as a resumed run may do
   };
   News read();
 

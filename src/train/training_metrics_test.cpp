@@ -29,7 +29,7 @@ std::string stripped(const std::string& text) {
   return out;
 }
 
-TEST(MetricsLine, OneObjectPerLineClockLast) {
+TEST(MetricsLine, IsOneObjectWithTheClockLast) {
   EXPECT_EQ(metrics_line(at(100, 1.5)),
             "{\"kind\":\"train\",\"update\":100,\"epoch\":2,\"loss\":0.0425,\"lr\":0.0005,"
             "\"wall\":{\"tokens_per_s\":1234.5,\"time\":1.5}}\n");
@@ -40,7 +40,7 @@ TEST(MetricsLine, OneObjectPerLineClockLast) {
   EXPECT_EQ(without_wall("{\"update\":3}\n"), "{\"update\":3");
 }
 
-TEST(MetricsLine, NumbersComeBackExactly) {
+TEST(MetricsLine, KeepsNumbersExactly) {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
   std::vector<float> floats{0.1f, 1.0f / 3, 1e-38f, 3.4e38f, 16777217.0f, -0.0f, 4.2499995f};
@@ -63,7 +63,7 @@ TEST(MetricsLine, NumbersComeBackExactly) {
   EXPECT_EQ(*all.back().value("tokens"), 9'007'199'254'740'991.0);
 }
 
-TEST(MetricsLine, WhatIsNotFiniteIsNull) {
+TEST(MetricsLine, NumbersThatAreNotFiniteAreNull) {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
   MetricsLog(path).write({.values = {{"loss", std::nan("")}, {"ppl", HUGE_VAL}}});
@@ -72,7 +72,7 @@ TEST(MetricsLine, WhatIsNotFiniteIsNull) {
   EXPECT_FALSE(read_metrics(path)[0].value("bleu").has_value());
 }
 
-TEST(MetricsLine, ReadsBackWhatWasWritten) {
+TEST(MetricsLine, ReadsBackWhatItWrites) {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
   MetricsLog(path).write(at(100, 1.5));
@@ -95,7 +95,7 @@ TEST(MetricsLine, AResumedRunHasTheLogOfAnUninterruptedOne) {
     MetricsLog log(resumed);
     for (int update = 1; update <= 37; ++update) log.write(at(update, update));
   }
-  std::ofstream(resumed, std::ios::app) << "{\"kind\":\"train\",\"upd";  // killed while writing
+  std::ofstream(resumed, std::ios::app) << "{\"kind\":\"train\",\"upd";  // killed during a write
   EXPECT_EQ(read_metrics(resumed).size(), 37u);
   drop_metrics_after(resumed, 30);
   EXPECT_EQ(read_metrics(resumed).size(), 30u);
@@ -107,7 +107,7 @@ TEST(MetricsLine, AResumedRunHasTheLogOfAnUninterruptedOne) {
   EXPECT_EQ(stripped(read_file(resumed)), stripped(read_file(whole)));
 }
 
-TEST(MetricsLine, DroppingNothingTouchesNothing) {
+TEST(MetricsLine, DroppingNothingDoesNotWrite) {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
   drop_metrics_after(path, 5);
@@ -121,7 +121,7 @@ TEST(MetricsLine, DroppingNothingTouchesNothing) {
   EXPECT_EQ(read_file(path), "");
 }
 
-TEST(MetricsLine, AFileThatGrowsIsFollowed) {
+TEST(MetricsLine, TailFollowsAGrowingFile) {
   const TemporaryFolder dir;
   const std::string path = dir / "metrics.jsonl";
   MetricsTail tail(path);
@@ -131,29 +131,29 @@ TEST(MetricsLine, AFileThatGrowsIsFollowed) {
   };
   add(metrics_line(at(1, 0)) + metrics_line(at(2, 0)));
   MetricsTail::News news = tail.read();
-  EXPECT_TRUE(news.anew);
+  EXPECT_TRUE(news.replaced);
   EXPECT_EQ(news.lines.size(), 2u);
   EXPECT_TRUE(tail.read().lines.empty());
   const std::string third = metrics_line(at(3, 0));
   add(third.substr(0, 10));
-  EXPECT_TRUE(tail.read().lines.empty()) << "not whole yet";
+  EXPECT_TRUE(tail.read().lines.empty()) << "the line is not complete";
   add(third.substr(10));
   news = tail.read();
-  EXPECT_FALSE(news.anew);
+  EXPECT_FALSE(news.replaced);
   ASSERT_EQ(news.lines.size(), 1u);
   EXPECT_EQ(news.lines[0].update, 3);
 
-  drop_metrics_after(path, 1);  // resumed
+  drop_metrics_after(path, 1);  // the run was resumed
   add(metrics_line(at(2, 1)) + metrics_line(at(3, 1)) + metrics_line(at(4, 1)));
   news = tail.read();
-  EXPECT_TRUE(news.anew);
+  EXPECT_TRUE(news.replaced);
   EXPECT_EQ(news.lines.size(), 4u);
   add("nonsense\n");
   const std::string wrong = message_of(ExitCode::data, [&] { tail.read(); });
   EXPECT_NE(wrong.find("metrics.jsonl:5: not a line"), std::string::npos) << wrong;
 }
 
-TEST(MetricsLine, NamesTheLineThatIsWrong) {
+TEST(MetricsLine, NamesTheWrongLine) {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
   for (const char* bad : {"", "[]", "{", "{\"kind\":1,\"update\":1}", "{\"kind\":\"train\"}",

@@ -19,8 +19,8 @@ TrainOptions with(std::initializer_list<const char*> assignments) {
 // The names of the settings that are reported to have no effect.
 std::vector<std::string> unused(std::initializer_list<const char*> assignments) {
   std::vector<std::string> names;
-  for (const std::string& told : unused_settings(with(assignments)))
-    names.push_back(told.substr(0, told.find(':')));
+  for (const std::string& message : unused_settings(with(assignments)))
+    names.push_back(message.substr(0, message.find(':')));
   return names;
 }
 
@@ -64,7 +64,7 @@ TEST(UnusedSettings, OfOneMechanismWithAnother) {
   EXPECT_EQ(recurrent("model.score=location", "model.location_length=600"), Names{});
 }
 
-TEST(UnusedSettings, OfAttentionWithoutAny) {
+TEST(UnusedSettings, OfAttentionWithoutAttention) {
   const char *type = "model.type=recurrent", *none = "model.attention=none";
   EXPECT_EQ(unused({type, none, "model.decoder=luong"}), Names{"model.decoder"});
   EXPECT_EQ(unused({type, none, "model.readout=512"}), Names{"model.readout"});
@@ -73,7 +73,7 @@ TEST(UnusedSettings, OfAttentionWithoutAny) {
   EXPECT_EQ(unused({type, "model.decoder=luong", "model.input_feeding=false"}), Names{});
 }
 
-TEST(UnusedSettings, VocabulariesThatCannotBeMeantAreRefused) {
+TEST(UnusedSettings, ContradictoryVocabulariesAreRefused) {
   const auto refused = [](const char* setting, std::initializer_list<const char*> assignments) {
     try {
       with(assignments);

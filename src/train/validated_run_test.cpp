@@ -16,11 +16,12 @@
 namespace fovea {
 namespace {
 
-// Whole runs on sentences of 12 words: what validation tells is of the settings of the recipe.
+// Complete runs on sentences with 12 different words. They check that validation follows the
+// recipe.
 class ValidatedRun : public ::testing::Test {
  protected:
   ValidatedRun() {
-    omp_set_num_threads(1);  // nothing here is worth a second thread
+    omp_set_num_threads(1);  // a second thread would not help here
     Random random(1);
     std::string text;
     for (int i = 0; i < 80; ++i) {
@@ -46,7 +47,7 @@ class ValidatedRun : public ::testing::Test {
   }
   ~ValidatedRun() override { request_stop(0); }
 
-  // What the model that was kept gives in a search of its own.
+  // The chrF of the saved model in a separate search.
   double chrf_of(const std::string& name, const SearchOptions& search) const {
     const ModelBundle package = load_package(folder_ / name);
     const Translator translator({package.model.get()}, package.source, package.target,
@@ -73,7 +74,7 @@ TEST_F(ValidatedRun, TranslatesWithTheBeamAndTheLengthPenaltyOfTheRecipe) {
     EXPECT_NEAR(*log.back().value("chrf"), wanted, 1e-4) << beam << " " << penalty;
     different.insert(wanted);
   }
-  EXPECT_EQ(different.size(), 3u) << "the searches find the same: the test says nothing";
+  EXPECT_EQ(different.size(), 3u) << "the searches agree: the test shows nothing";
 }
 
 TEST_F(ValidatedRun, PrecisionChangesTheWeights) {
@@ -91,7 +92,7 @@ TEST_F(ValidatedRun, PrecisionChangesTheWeights) {
   double apart = 0;
   for (size_t i = 0; i < first.size(); ++i)
     apart = std::max(apart, std::abs(first[i] - rounded[i]));
-  EXPECT_LT(apart, 0.3);  // and yet it learnt the same
+  EXPECT_LT(apart, 0.3);  // but the model learnt almost the same
 }
 
 }  // namespace

@@ -1,10 +1,12 @@
 #include "train/validation.h"
 
 #include <algorithm>
+#include <cassert>
 #include <cmath>
 
 #include "eval/bleu.h"
 #include "eval/chrf.h"
+#include "models/label_predictor.h"
 #include "train/gradient.h"
 
 namespace fovea {
@@ -21,26 +23,26 @@ std::optional<BatchCost> total_cost(const Model& model, const Corpus& corpus, in
   return total;
 }
 
-// Returns the most probable first target word of each source.
-std::vector<int32_t> first_words(const Model& model, const PairBatch& batch) {
-  const auto state = model.start({batch.source.ids, batch.source.offsets});
-  const std::vector<int32_t> begin(static_cast<size_t>(batch.source.sentences()), kBos);
-  const Tensor scores = model.step(*state, begin);
+// Returns the most probable label of each source.
+std::vector<int32_t> best_labels(const LabelPredictor& model, const PairBatch& batch) {
+  const Tensor scores = model.predict_labels({batch.source.ids, batch.source.offsets}).logits;
   const std::vector<double> values = scores.values();
   std::vector<int32_t> best;
-  for (auto row = values.begin(); row != values.end(); row += scores.cols())
-    best.push_back(static_cast<int32_t>(std::max_element(row, row + scores.cols()) - row));
+  for (auto row = values.begin(); row != values.end(); row += scores.cols()) {
+    const auto label = std::max_element(row, row + scores.cols()) - row;
+    best.push_back(kFirstLabel + static_cast<int32_t>(label));
+  }
   return best;
 }
 
-std::optional<double> accuracy(const Model& model, const Corpus& corpus, int64_t batch_tokens,
-                               const std::function<bool()>& stop) {
+std::optional<double> accuracy(const LabelPredictor& model, const Corpus& corpus,
+                               int64_t batch_tokens, const std::function<bool()>& stop) {
   const BatchPlan plan(corpus, {.tokens = batch_tokens}, 0);
   int64_t right = 0;
   for (int64_t i = 0; i < plan.size(); ++i) {
     if (stop()) return {};
     const PairBatch batch = plan.batch(i);
-    const std::vector<int32_t> found = first_words(model, batch);
+    const std::vector<int32_t> found = best_labels(model, batch);
     for (size_t b = 0; b < found.size(); ++b)
       right += found[b] == batch.target_out[static_cast<int64_t>(b)].front();
   }
@@ -58,7 +60,9 @@ std::optional<std::vector<MetricValue>> measure(const Model& model, const HeldOu
   const double loss = cost->nll / static_cast<double>(cost->words);
   std::vector<MetricValue> values{{"loss", loss}, {"ppl", std::exp(loss)}};
   if (options.wants("accuracy")) {
-    const std::optional<double> right = accuracy(model, text.corpus, batch_tokens, stop);
+    const auto* const labels = model.as<LabelPredictor>();
+    assert(labels);  // the options of training name a metric only for models that have it
+    const std::optional<double> right = accuracy(*labels, text.corpus, batch_tokens, stop);
     if (!right) return {};
     values.push_back({"accuracy", *right});
   }

@@ -4,46 +4,28 @@
 
 #include <cmath>
 
-#include "models/model_config.h"
+#include "models/label_predictor.h"
 
 namespace fovea {
 namespace {
 
-// Finds the word that the source begins with most probable.
-class Echo : public Model {
+// A model that gives a text the label of the same number as its first word.
+class Echo : public Model, public LabelPredictor {
  public:
-  Echo() : Model(ElementType::f32, Cpu{}) {}
-  int64_t target_words() const override { return 8; }
-  int64_t max_length() const override { return 100; }
-  BatchLoss loss(const TokenBatch&, const TokenBatch&, std::span<const int32_t> target_out,
-                 double) const override {
-    const std::vector<double> half(target_out.size(), std::log(0.5));
-    const auto words = static_cast<int64_t>(half.size());
+  Echo() : Model(ElementType::f32, Cpu{}, {.target_words = 8, .max_length = 100}) {}
+  BatchLoss loss(const TrainingBatch& batch, double) const override {
+    const std::vector<double> half(batch.target_out.size(), std::log(0.5));
     return {Tensor::of({1}, std::vector<double>{1}, ElementType::f32),
-            Tensor::of({words}, half, ElementType::f32)};
+            Tensor::of({std::ssize(half)}, half, ElementType::f32)};
   }
-  struct State : DecoderState {
-    std::vector<int32_t> first;
-  };
-  std::unique_ptr<DecoderState> start(const TokenBatch& source) const override {
-    auto state = std::make_unique<State>();
-    for (int64_t b = 0; b < source.sentences(); ++b)
-      state->first.push_back(
-          source.ids[static_cast<size_t>(source.offsets[static_cast<size_t>(b)])]);
-    return state;
-  }
-  Tensor step(DecoderState& state, std::span<const int32_t> words) const override {
-    std::vector<double> scores(8 * words.size(), -1);
-    for (size_t i = 0; i < words.size(); ++i) {
-      EXPECT_EQ(words[i], kBos);
-      scores[8 * i + static_cast<size_t>(static_cast<State&>(state).first[i])] = 2;
+  LabelScores predict_labels(const TokenBatch& texts) const override {
+    constexpr int64_t kLabels = 8 - kFirstLabel;
+    std::vector<double> scores(static_cast<size_t>(kLabels * texts.sentences()), -1);
+    for (int64_t b = 0; b < texts.sentences(); ++b) {
+      const int32_t first = texts.ids[static_cast<size_t>(texts.offsets[static_cast<size_t>(b)])];
+      scores[static_cast<size_t>(kLabels * b + first - kFirstLabel)] = 2;
     }
-    return Tensor::of({static_cast<int64_t>(words.size()), 8}, scores, ElementType::f32);
-  }
-  void reorder(DecoderState&, std::span<const int32_t>) const override {}
-  std::vector<std::vector<AttentionMap>> attention(const TokenBatch&,
-                                                   const TokenBatch&) const override {
-    return {};
+    return {Tensor::of({texts.sentences(), kLabels}, scores, ElementType::f32), {}};
   }
 };
 
@@ -54,14 +36,14 @@ HeldOut examples() {
     text.corpus.add(words, std::vector{label}, text.corpus.size() + 1);
   };
   add({4, 5}, 4);
-  add({5}, 4);  // wrong
+  add({5}, 4);  // this label is wrong
   add({6, 4, 7, 5, 4, 4, 4, 4}, 6);
   add({7}, 7);
   return text;
 }
 
 const TranslateLines kNoLines = [](const Model&, const Lines&, int64_t) -> Lines {
-  ADD_FAILURE() << "nothing is to be translated";
+  ADD_FAILURE() << "there is nothing to translate";
   return {};
 };
 
@@ -80,7 +62,7 @@ TEST(Validation, AccuracyCountsLabels) {
   EXPECT_TRUE(higher_is_better("accuracy"));
 }
 
-// 13a takes each of these lines for one word, so no n-gram of two words exists.
+// For 13a each of these lines is one word, so there are no bigrams.
 TEST(Validation, BleuOfChineseIsNotZero) {
   HeldOut text = examples();
   text.sources = {"x", "y"};
@@ -98,8 +80,8 @@ TEST(Validation, BleuOfChineseIsNotZero) {
   EXPECT_EQ(ValidOptions().tokenize, BleuTokenizer::automatic);
 }
 
-// 13a cuts punctuation off; the translation differs in the case of one of seven words.
-TEST(Validation, BleuIsOfTheWordsAndTheCaseAskedFor) {
+// 13a splits off punctuation. The translation differs in the case of one of seven words.
+TEST(Validation, BleuUsesTheRequestedTokenizerAndCase) {
   HeldOut text = examples();
   text.sources = {"x"};
   text.references = {"Hello, small world of words!"};
@@ -126,9 +108,9 @@ TEST(Validation, BleuIsOfTheWordsAndTheCaseAskedFor) {
   EXPECT_NEAR(uncut_chrf, 100, 1e-9);
 }
 
-TEST(Validation, IsLeftForLaterWhereAskedToStop) {
+TEST(Validation, HasNoResultIfAskedToStop) {
   const ValidOptions options{.metrics = {"accuracy"}, .stop_metric = "accuracy"};
-  int asked = 0;  // loss and accuracy ask once per batch: two batches each
+  int asked = 0;  // loss and accuracy check once per batch: two batches each
   const auto late = [&] { return ++asked > 3; };
   EXPECT_FALSE(measure(Echo(), examples(), options, 5, kNoLines, late).has_value());
 }

@@ -124,7 +124,7 @@ class SkipGramTraining {
 
   bool report() {
     check(std::isfinite(loss_), ExitCode::diverged, "the loss is not finite after ", done_,
-          " words; set a lower --rate than ", options_.rate);
+          " words; set a lower `rate` than ", options_.rate);
     const double mean = pairs_ == 0 ? 0 : loss_ / static_cast<double>(pairs_);
     const int64_t pairs = pairs_;
     loss_ = 0, pairs_ = 0;

@@ -67,7 +67,7 @@ class WordStreamReader {
     std::iota(order.begin(), order.end(), 0);
     std::erase_if(order, [&](int32_t id) { return counts[id] < options_.min_count; });
     check(!order.empty(), ExitCode::data, first_file, ": no word occurs at least ",
-          options_.min_count, " times; give more text or a lower --min-count");
+          options_.min_count, " times; give more text or a lower `min_count`");
     std::sort(order.begin(), order.end(), [&](int32_t a, int32_t b) {
       return counts[a] != counts[b] ? counts[a] > counts[b] : table_.word(a) < table_.word(b);
     });

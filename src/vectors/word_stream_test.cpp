@@ -74,7 +74,7 @@ TEST_F(WordStreamTest, PreparesLinesAndSplitsThemWithAVocabulary) {
 TEST_F(WordStreamTest, RefusesTextWithoutWords) {
   const auto message =
       message_of(ExitCode::data, [&] { read_words({file("a", "a b\n")}, {.min_count = 2}); });
-  EXPECT_NE(message.find("--min-count"), std::string::npos) << message;
+  EXPECT_NE(message.find("lower `min_count`"), std::string::npos) << message;
   message_of(ExitCode::data, [&] { read_words({file("e", "")}); });
   message_of(ExitCode::files, [&] { read_words({folder / "none"}); });
 }

@@ -147,7 +147,7 @@ void VectorSink::add(std::string_view word, std::span<const float> values,
   if (!is_utf8(word)) {
     check(options_.bad_utf8 != BadUtf8::fail, ExitCode::data, where, ": the word '",
           printable(word, 40), "' is not UTF-8; convert the file, or skip such words with ",
-          "--bad-utf8 skip");
+          "`bad_utf8` skip");
     if (counts.first_bad_utf8.empty()) counts.first_bad_utf8 = where;
     if (options_.bad_utf8 == BadUtf8::skip) {
       ++counts.bad_utf8;

@@ -6,8 +6,8 @@
 
 namespace fovea {
 
-// The first row of the matrix as an SVG file: one bar over each source word, for attention that is
-// the same for every target word.
+// The first row of the matrix as an SVG file with a bar above each source word. For attention that
+// is the same for all target words.
 std::string svg_bars(const AttentionMatrix& matrix, const SvgOptions& options = {});
 
 }  // namespace fovea

@@ -27,7 +27,7 @@ constexpr std::array<Colour, 9> kOnDark{{{24, 30, 40},
                                          {154, 199, 237},
                                          {219, 237, 255}}};
 
-// Chosen by eye: rounding to the 6 × 6 × 6 cube would wander through green and violet.
+// Chosen by eye: rounding to the 6 × 6 × 6 cube would give green and violet steps.
 constexpr std::array<int, 9> kIndexedOnLight{231, 189, 153, 110, 68, 25, 19, 18, 17};
 constexpr std::array<int, 9> kIndexedOnDark{234, 17, 18, 19, 25, 68, 74, 117, 195};
 

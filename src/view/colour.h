@@ -10,17 +10,18 @@ struct Colour {
 
 constexpr int kColourSteps = 64;
 
-// What a weight of `step` / kColourSteps of the scale is painted with. On a light ground: white to
-// dark blue; on a dark ground: near black to light blue. Both grow evenly in perceived contrast.
+// The colour of a weight of `step` / kColourSteps of the scale. On a light background: white to
+// dark blue; on a dark background: near black to light blue. The perceived contrast grows evenly.
 Colour scale_colour(int step, bool dark_ground);
 
-// The nearest to it in hue and brightness among the 256 colours of older terminals.
+// The colour of the 256-colour palette of older terminals that is closest in hue and brightness.
 int indexed_colour(int step, bool dark_ground);
 
-// The colour that text on `ground` is readable in: near black or white.
+// The colour of readable text on `ground`: near black or white.
 Colour ink_on(Colour ground);
 
-// The step of a weight on a scale that ends at `top`; never 0 for a weight that rounds to ≥ 0.01.
+// The step of a weight on a scale up to `top`. It is positive for a weight that rounds to at least
+// 0.01.
 int scale_step(float weight, float top);
 
 }  // namespace fovea

@@ -15,8 +15,9 @@ namespace {
 
 constexpr double kWidth = 680, kPlotHeight = 300, kPad = 20;
 constexpr size_t kStyles = 6;
-constexpr double kLargest = 1e100;  // leaves room for differences and steps
-// Told apart by all kinds of colour vision; from the seventh curve on by dashes, then by dots.
+constexpr double kLargest = 1e100;  // small enough for differences and steps
+// Colours that people with any kind of colour vision can distinguish. From the seventh curve on,
+// lines are also dashed, later dotted.
 constexpr std::array<const char*, kStyles> kLight{"#0b5cad", "#d9480f", "#2b8a3e",
                                                   "#7048e8", "#c2255c", "#5c636a"};
 constexpr std::array<const char*, kStyles> kDark{"#6cb2f5", "#ff922b", "#69db7c",
@@ -36,11 +37,11 @@ class Axis {
     high_ = std::max(high_, scaled(v));
   }
 
-  // Fixes the range, widened to whole ticks where `rounded`, and the pixels it lies on.
+  // Sets the range of values and of pixels. If `rounded`, extends the values to whole ticks.
   void settle(double from, double to, bool rounded) {
     if (low_ > high_) low_ = 0, high_ = 1;
     const double size = std::max(std::abs(low_), std::abs(high_));
-    if (high_ - low_ < size * 1e-9 + 1e-12) {  // all values alike
+    if (high_ - low_ < size * 1e-9 + 1e-12) {  // all values are equal
       low_ -= std::max(0.5, size * 0.05);
       high_ += std::max(0.5, size * 0.05);
     }
@@ -86,7 +87,7 @@ class Axis {
     all.push_back({place_scaled(s), text(value)});
   }
 
-  // Less than two decades: ticks at 1, 2 and 5 of each.
+  // Whether the range is less than two decades: then there are ticks at 1, 2 and 5 of each.
   bool narrow() const { return log_ && high_ - low_ < 2; }
   static double digit_below(double s) {
     double best = std::floor(s);
@@ -108,7 +109,7 @@ class Axis {
     return 10 * power;
   }
 
-  // One unit for a whole linear axis: 5k beside 10k, not 5000.
+  // All labels of a linear axis have the same unit: 5k and 10k, not 5000 and 10k.
   std::string text(double value) const {
     const double size = log_ ? value : std::max(std::abs(low_), std::abs(high_));
     const double unit = size >= 2e6 && size < 1e9 ? 1e6 : size >= 1e4 && size < 1e9 ? 1e3 : 1;
@@ -124,7 +125,7 @@ class Axis {
   double step_ = 1, from_ = 0, to_ = 1;
 };
 
-// The points of one curve gathered by columns of pixels.
+// The points of one curve, grouped by columns of two pixels.
 class Line {
  public:
   void point(double x, double y) {
@@ -147,12 +148,12 @@ class Line {
     for (const auto& run : runs_) {
       out += "M";
       for (const Span& span : run) out += coordinates(span, span.mean_y());
-      if (run.size() == 1) out += "h0.01";  // a lone point shows as a dot
+      if (run.size() == 1) out += "h0.01";  // a single point becomes a dot
     }
     return out;
   }
 
-  // Upper edge forward, lower edge back; empty where no column holds two points.
+  // The upper edge from left to right, then the lower edge back. Empty if no column has two points.
   std::string band() const {
     std::string out;
     for (const auto& run : runs_) {
@@ -259,7 +260,7 @@ class ChartPicture {
     }
     drawing_.add("<path class=\"frame\" d=\"M" + number(left_) + " " + number(bottom_) + "H" +
                  number(kWidth - kPad) + "\"/>\n");
-    double free_from = -100;  // ticks of a logarithmic axis may stand close together
+    double free_from = -100;  // ticks of a logarithmic axis may be close together
     for (const Axis::Tick& tick : x_.ticks()) {
       drawing_.add("<path class=\"frame\" d=\"M" + number(tick.place) + " " + number(bottom_) +
                    "v5\"/>\n");

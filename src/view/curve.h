@@ -8,17 +8,17 @@ namespace fovea {
 struct Curve {
   std::string name;
   std::vector<double> x,
-      y;  // as many of each; a point beyond ±1e100 or not a number breaks the line
+      y;  // as long as x; a point beyond ±1e100 or NaN interrupts the line
 };
 
 struct Chart {
   std::string title, x_name, y_name;
   std::vector<Curve> curves;
-  bool log_x = false, log_y = false;  // points that are not positive are then left out
+  bool log_x = false, log_y = false;  // if set, points that are not positive are omitted
 };
 
-// The curves as an SVG file with axes, ticks at round numbers and a legend. Where several points
-// share a column of pixels the line shows their mean and a pale band their range.
+// The curves as an SVG file with axes, ticks at round numbers and a legend. If several points share
+// a column of pixels, the line shows their mean and a pale band shows their range.
 std::string svg_chart(const Chart& chart);
 
 }  // namespace fovea

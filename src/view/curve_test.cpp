@@ -60,7 +60,7 @@ TEST(Curve, ManyCurvesLookDifferent) {
   for (std::string line; std::getline(lines, line);)
     if (const size_t at = line.find("<path class=\"k"); at != std::string::npos)
       looks.insert(line.substr(at, line.find(" d=") - at));
-  EXPECT_EQ(looks.size(), 2 * kCurves);  // in the legend, and drawn
+  EXPECT_EQ(looks.size(), 2 * kCurves);  // in the legend and in the plot
 }
 
 TEST(Curve, StaysSmallForManyPoints) {

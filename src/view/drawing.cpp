@@ -9,7 +9,8 @@
 namespace fovea {
 namespace {
 
-constexpr double kLetterWidth = 0.58;  // of the size: the mean of the sans-serif fonts named below
+constexpr double kLetterWidth = 0.58;  // of the font size: the mean width in the sans-serif fonts
+                                       // below
 
 constexpr std::string_view kLightRules =
     ".fovea{font-family:Inter,'Segoe UI','Helvetica Neue',Helvetica,Arial,'Noto Sans',"

@@ -7,9 +7,9 @@
 
 namespace fovea {
 
-// An SVG picture under construction. Text stays text; colours are classes, so that one picture
-// suits light and dark pages (prefers-color-scheme), also inside <img>. Every string handed over
-// may hold any bytes: it is shortened, made visible and escaped here and nowhere else.
+// An SVG picture under construction. Text remains text. Colours are CSS classes, so that one
+// picture fits light and dark pages (prefers-color-scheme), also inside <img>. All strings may have
+// any bytes: this class alone shortens, sanitizes and escapes them.
 class Drawing {
  public:
   struct Size {
@@ -23,22 +23,22 @@ class Drawing {
     double turn = 0;               // degrees, around (x, y)
   };
 
-  // Shapes in SVG's own words, numbers and class names only.
+  // Adds SVG markup: shapes with numbers and class names only.
   void add(std::string_view markup) { body_ += markup; }
   void text(std::string_view words, const Text& how);
-  void tooltip(std::string_view words);  // for the group or shape that is open
+  void tooltip(std::string_view words);  // for the open group or shape
 
-  // The class that paints a shape, or text lying on it, in a step of the colour scale.
+  // The class that fills a shape, or text on it, with a step of the colour scale.
   std::string paint(int step);
   std::string ink_on(int step);
 
-  // A bar of the colour scale from 0 to `top`, `width` wide, its upper left corner at (x, y).
+  // Adds a bar of the colour scale from 0 to `top`. (x, y) is its upper left corner.
   void scale_bar(double x, double y, double width, float top);
 
-  // A rule of CSS for light and, if not empty, another for dark pages.
+  // Adds a CSS rule for light pages and, if `dark` is not empty, one for dark pages.
   void rule(std::string_view light, std::string_view dark = {});
 
-  // The finished file. `title` and `description` are for readers that cannot see it.
+  // Returns the finished file. `title` and `description` are for screen readers.
   std::string finish(Size size, std::string_view title, std::string_view description) const;
 
  private:
@@ -46,14 +46,14 @@ class Drawing {
   std::set<int> painted_, inked_;
 };
 
-// "12.5": at most two decimals, no trailing zeros.
+// "12.5": a number with at most two decimals and without trailing zeros.
 std::string number(double value);
 
-// How wide a label will be, near enough for the fonts named in the drawing.
+// The approximate width of a label in the fonts of the drawing.
 double text_width(std::string_view label, double size);
 
-// The text cut at spaces into lines of at most `width`; a longer word is shortened. At most `limit`
-// lines, the last of which ends in … if there would be more.
+// Splits the text at spaces into lines of at most `width`. Shortens longer words. If there are more
+// than `limit` lines, the last one ends with ….
 std::vector<std::string> wrap(std::string_view text, double width, double size, size_t limit);
 
 }  // namespace fovea

@@ -32,7 +32,7 @@ constexpr const char* kStyle =
 
 std::string safe(const std::string& words) { return xml(label(words, kLongest)); }
 
-// Nothing where there are no words.
+// An element with the given text, or "" if the text is empty.
 std::string element(const std::string& tag, const std::string& words) {
   return words.empty() ? "" : "<" + tag + ">" + safe(words) + "</" + tag + ">";
 }
@@ -66,7 +66,7 @@ struct Html {
   }
 };
 
-// A table's cell, or words, that Markdown reads as they are.
+// Escapes a text for Markdown, also for cells of tables.
 std::string plain(const std::string& words) {
   std::string out;
   for (const char c : label(words, kLongest)) {

@@ -8,15 +8,15 @@ namespace fovea {
 
 struct PageTable {
   std::vector<std::string> head;
-  std::vector<std::vector<std::string>> rows;  // cells; a row may be shorter than the head
-  size_t text_columns = 1;                     // the first ones; the others are numbers, set right
+  std::vector<std::vector<std::string>> rows;  // a row may have fewer cells than the head
+  size_t text_columns = 1;                     // the first columns; the others are right-aligned
 };
 
-// Pictures side by side where there is room.
+// Pictures side by side if there is enough space.
 struct PageFigures {
   struct Figure {
     std::string title;
-    std::string svg;         // as Drawing::finish makes it; empty: only words
+    std::string svg;         // from Drawing::finish(); may be empty
     std::string words = {};  // below it
   };
   std::vector<Figure> figures;
@@ -32,17 +32,17 @@ struct PageHeading {
 
 using PageBlock = std::variant<PageHeading, PageText, PageTable, PageFigures>;
 
-// A page that is one file: no scripts, nothing from elsewhere, light or dark as
-// the reader's system is. Every string but svg may hold any bytes.
+// A page in one file: it has no scripts and loads nothing. It is light or dark as the reader's
+// system. All strings except svg may have any bytes.
 struct HtmlReport {
   std::string title;
   std::vector<PageBlock> blocks;
 };
 
-// HTML that is well-formed XML as well.
+// The page as HTML that is also well-formed XML.
 std::string html_page(const HtmlReport& page);
 
-// The same without the pictures' drawings, for reading as text.
+// The page as Markdown, without the pictures.
 std::string markdown_page(const HtmlReport& page);
 
 }  // namespace fovea

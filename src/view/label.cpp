@@ -10,7 +10,8 @@
 namespace fovea {
 namespace {
 
-constexpr int kMarksPerLetter = 6;  // more is an attack on the neighbouring lines, not a language
+constexpr int kMarksPerLetter = 6;  // no language needs more; an attacker could cover the
+                                    // neighbouring lines
 constexpr int kPartsPerLetter = 12;
 
 UChar32 next(std::string_view text, size_t& at) {
@@ -19,10 +20,10 @@ UChar32 next(std::string_view text, size_t& at) {
   return static_cast<UChar32>(c.value);
 }
 
-// Format characters that languages need inside words; all others are shown by their number.
+// Format characters that languages need inside words. All others appear as their numbers.
 bool joiner(UChar32 c) { return c == 0x200C || c == 0x200D; }
 
-// Flags of nations' parts are spelt with tag characters, which are format characters too.
+// Tag characters, which spell the flags of parts of countries. They are format characters, too.
 bool tag(UChar32 c) { return c >= 0xE0020 && c <= 0xE007F; }
 
 std::string visible(UChar32 c) {
@@ -57,7 +58,8 @@ bool hidden(UChar32 c) {
 
 int break_class(UChar32 c) { return u_getIntPropertyValue(c, UCHAR_GRAPHEME_CLUSTER_BREAK); }
 
-// Whether c belongs to the letter that ends in `last`; `flags` counts its regional indicators.
+// Whether c continues the letter that ends in `last`. `flags` is the number of its regional
+// indicators.
 bool continues(UChar32 last, UChar32 c, int flags) {
   const int before = break_class(last), now = break_class(c);
   if (now == U_GCB_EXTEND || now == U_GCB_ZWJ || now == U_GCB_SPACING_MARK) return true;
@@ -69,7 +71,7 @@ bool continues(UChar32 last, UChar32 c, int flags) {
   return (before == U_GCB_LVT || before == U_GCB_T) && now == U_GCB_T;
 }
 
-// The end of the letter that starts at `at`.
+// The end of the letter that begins at `at`.
 size_t letter_end(std::string_view text, size_t at) {
   UChar32 last = next(text, at);
   int flags = break_class(last) == U_GCB_REGIONAL_INDICATOR;
@@ -84,7 +86,7 @@ size_t letter_end(std::string_view text, size_t at) {
   return at;
 }
 
-// An emoji sequence is drawn as one wide sign, so a letter is never wider than two columns.
+// Terminals draw an emoji sequence as one wide sign, so a letter has at most two columns.
 int letter_columns(std::string_view letter) {
   int width = 0;
   for (size_t at = 0; at < letter.size();) {
@@ -94,8 +96,8 @@ int letter_columns(std::string_view letter) {
   return std::min(width, 2);
 }
 
-// One letter as it may be shown. A mark without a letter to sit on gets a dotted circle; a letter
-// may become several (\u{202E}).
+// The visible form of a letter. A mark without a base letter gets a dotted circle. The result may
+// have several letters (\u{202E}).
 std::string shown(std::string_view letter) {
   std::string text;
   int marks = 0, parts = 0;
@@ -117,10 +119,10 @@ std::string shown(std::string_view letter) {
 
 std::string label(std::string_view word, int columns_allowed) {
   std::string text;
-  size_t cut = 0;  // the longest beginning that leaves room for …
+  size_t cut = 0;  // length of the longest prefix that leaves space for …
   int width = 0;
   for (size_t at = 0; at < word.size();) {
-    // No letter that anyone reads is longer than this; it bounds the look-ahead.
+    // No real letter is longer than this. The limit bounds the look-ahead.
     const std::string_view ahead = word.substr(0, std::min(word.size(), at + 256));
     const size_t end = letter_end(ahead, at);
     for (const std::string& letter : letters(shown(word.substr(at, end - at)))) {

@@ -6,25 +6,26 @@
 
 namespace fovea {
 
-// A word made fit to be shown in a terminal or a picture: valid UTF-8, control characters and
-// direction overrides replaced by visible signs, runs of combining marks cut, and shortened with …
-// to at most `columns` (≥ 2) terminal columns. Costs time in the length shown, not in that given.
+// Makes a word safe to print in a terminal or picture. The result is valid UTF-8 with at most
+// `columns` (≥ 2) terminal columns. Control characters and direction overrides are replaced by
+// visible signs, long runs of combining marks are truncated, and … ends a shortened word. The time
+// depends on the length of the result, not of the word.
 std::string label(std::string_view word, int columns = 24);
 
-// The pieces of a label that must stay together: a letter with its marks, an emoji sequence.
+// The parts of a label that must not be separated: a letter with its marks, an emoji sequence.
 std::vector<std::string> letters(std::string_view label);
 
-// How many terminal columns a label takes.
+// The number of terminal columns of a label.
 int columns(std::string_view label);
 
-// Whether the label holds letters written from right to left.
+// Whether the label has letters of right-to-left scripts.
 bool right_to_left(std::string_view label);
 
-// Whether the label's letters change or join with their neighbours (Arabic, Indic scripts), so that
-// it cannot be written one letter below the other.
+// Whether the letters of the label change or join with their neighbours (Arabic, Indic scripts).
+// Such a label cannot be written vertically.
 bool joined_script(std::string_view label);
 
-// The label with the five characters escaped that mean something in XML text and attributes.
+// Escapes the five special characters of XML text and attributes.
 std::string xml(std::string_view label);
 
 }  // namespace fovea

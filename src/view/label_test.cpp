@@ -8,13 +8,13 @@
 namespace fovea {
 namespace {
 
-TEST(Label, LeavesWordsAlone) {
+TEST(Label, DoesNotChangeWords) {
   for (const char* word :
        {"dog", "▁Hund", "日本語", "cafe\u0301", "שלום", "👨‍👩‍👧", "<s>", "@@", ""})
     EXPECT_EQ(label(word), word);
 }
 
-TEST(Label, ShowsWhatWouldAct) {
+TEST(Label, ReplacesControlCharacters) {
   EXPECT_EQ(label("\x1b[31mred"), "␛[31mred");
   EXPECT_EQ(label("a\nb\tc\rd"), "a␊b␉c␍d");
   EXPECT_EQ(label("\x7f"), "␡");
@@ -36,7 +36,7 @@ TEST(Label, ShortensByColumns) {
   EXPECT_LE(label(std::string(100'000, 'x'), 24).size(), 30u);
 }
 
-TEST(Label, CutsPilesOfMarks) {
+TEST(Label, LimitsTheMarksOfALetter) {
   const std::string six = "\u0301\u0302\u0303\u0304\u0305\u0306";
   EXPECT_EQ(label("e" + six + "\u0307\u0308x"), "e" + six + "x");
   EXPECT_EQ(label("\u0301"), "◌\u0301");

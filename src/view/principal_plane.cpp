@@ -19,8 +19,8 @@ double dot(const Numbers& a, const Numbers& b) {
   return sum;
 }
 
-// The products of all centred points with each other. Their eigenvectors are the coordinates we
-// want, and there are fewer points than numbers in one.
+// The matrix of the dot products of all centred points. Its eigenvectors give the coordinates. It
+// is small, because there are fewer points than dimensions.
 std::vector<Numbers> products_of_centred(std::vector<Numbers> points) {
   const size_t n = points.size(), size = points.front().size();
   for (size_t j = 0; j < size; ++j) {
@@ -39,11 +39,11 @@ struct Axis {
   double length = 0;  // its eigenvalue
 };
 
-// The eigenvector of the largest eigenvalue that is at right angles to `first`, by power iteration.
+// The eigenvector of the largest eigenvalue, orthogonal to `first`, by power iteration.
 Axis largest(const std::vector<Numbers>& matrix, const Axis* first) {
   const size_t n = matrix.size();
   Axis axis{Numbers(n), 0};
-  // A start that no symmetry of the points makes orthogonal to the answer.
+  // A start vector that no symmetry of the points makes orthogonal to the result.
   for (size_t i = 0; i < n; ++i) axis.direction[i] = std::sin(1.0 + 1.7 * static_cast<double>(i));
   Numbers next(n);
   for (int round = 0; round < kIterations; ++round) {
@@ -53,7 +53,7 @@ Axis largest(const std::vector<Numbers>& matrix, const Axis* first) {
       for (size_t i = 0; i < n; ++i) next[i] -= along * first->direction[i];
     }
     const double norm = std::sqrt(dot(next, next));
-    if (!(norm > 1e-300)) return {Numbers(n), 0};  // nothing differs in this direction
+    if (!(norm > 1e-300)) return {Numbers(n), 0};  // the points do not differ in this direction
     double change = 0;
     for (size_t i = 0; i < n; ++i) {
       change += std::abs(next[i] / norm - axis.direction[i]);

@@ -6,12 +6,12 @@
 
 namespace fovea {
 
-// Where each point falls in the plane that shows most of their differences (principal component
-// analysis): coordinates along the first and second axis, the mean at (0, 0). An axis is turned
-// such that its farthest point lies on its positive side. All points must have as many numbers.
+// Projects points on the plane of their largest variance (principal component analysis). Returns
+// coordinates along the first and second axis; the mean is (0, 0). The farthest point of an axis is
+// on its positive side. REQUIRES: all points have the same number of coordinates.
 std::vector<std::array<double, 2>> principal_plane(const std::vector<std::vector<double>>& points);
 
-// The vector made as long as 1; one of zeros stays.
+// The vector scaled to length 1; a zero vector does not change.
 std::vector<double> direction(std::span<const float> vector);
 
 }  // namespace fovea

@@ -10,7 +10,8 @@ namespace fovea {
 namespace {
 
 TEST(PrincipalPlane, FindsThePlaneThatPointsLieIn) {
-  // Points 5 a + 2 b in a turned plane of seven dimensions: the axes are found, longest first.
+  // Points 5 a + 2 b in a rotated plane of seven dimensions: the function finds the axes, longest
+  // first.
   const std::vector<double> a{0.5, 0.5, 0.5, 0.5, 0, 0, 0}, b{0.5, -0.5, 0.5, -0.5, 0, 0, 0};
   Random random(3);
   std::vector<std::vector<double>> points;
@@ -24,7 +25,7 @@ TEST(PrincipalPlane, FindsThePlaneThatPointsLieIn) {
   const auto plane = principal_plane(points);
   ASSERT_EQ(plane.size(), 60u);
   for (int i = 0; i < 60; ++i)
-    for (int k = 0; k < i; ++k) {  // distances are kept
+    for (int k = 0; k < i; ++k) {  // the projection preserves distances
       const double was = std::hypot(u[i] - u[k], v[i] - v[k]);
       const double is = std::hypot(plane[i][0] - plane[k][0], plane[i][1] - plane[k][1]);
       EXPECT_NEAR(is, was, 1e-6);
@@ -36,7 +37,7 @@ TEST(PrincipalPlane, FindsThePlaneThatPointsLieIn) {
   EXPECT_NEAR(x, 0, 1e-6);
 }
 
-TEST(PrincipalPlane, TakesDegeneratePoints) {
+TEST(PrincipalPlane, AcceptsDegeneratePoints) {
   EXPECT_TRUE(principal_plane({}).empty());
   for (const auto& points : std::vector<std::vector<std::vector<double>>>{
            {{1, 2, 3}}, {{1, 1}, {1, 1}, {1, 1}}, {{0}, {1}, {2}}, {{0, 0}, {1, 1}, {3, 3}}})

@@ -13,14 +13,14 @@
 namespace fovea {
 namespace {
 
-constexpr double kLongestSide = 32'000;  // cairo's images end at 32,767 pixels
+constexpr double kLongestSide = 32'000;  // the maximum size of cairo's images is 32,767 pixels
 
 // Note [A library on demand]
-// librsvg brings some fifty libraries along. Linked, they would be loaded by every command, and
-// their headers needed by everyone who builds Fovea; so it is loaded when a picture is asked for.
-// What follows is the part of its interface that is used, and cairo's (librsvg-2.so.2 since 2.52,
-// libcairo.so.2): C functions whose types have not changed since then and must not within these
-// names.
+// librsvg depends on about fifty libraries. If the program were linked with it, each command would
+// load them, and each build would need their headers. So the program loads it only for PNG
+// pictures. The declarations below are the used part of its interface and of cairo's
+// (librsvg-2.so.2 since 2.52, libcairo.so.2). They are C functions, whose types cannot change under
+// these names.
 struct Rectangle {
   double x, y, width, height;
 };
@@ -35,11 +35,11 @@ constexpr int kSuccess = 0, kNoMemory = 1;
 void* opened() {
   void* const found = dlopen("librsvg-2.so.2", RTLD_NOW | RTLD_LOCAL);
   check(found != nullptr, ExitCode::files, "PNG pictures are painted by librsvg, which cannot be ",
-        "loaded (", dlerror(), "); install it (Debian: librsvg2-2), or write --svg instead");
+        "loaded (", dlerror(), "); install it (Debian: librsvg2-2), or write `svg` instead");
   return found;
 }
 
-// The functions by what they do here.
+// The functions, with short names.
 struct Library {
   void* handle = opened();  // never closed: GLib cannot be unloaded
 
@@ -63,12 +63,12 @@ struct Library {
   End end_brush = symbol<End>("cairo_destroy");
   Write write = symbol<Write>("cairo_surface_write_to_png_stream");
 
-  // dlsym looks through the libraries that this one needs as well: cairo and GObject.
+  // dlsym also searches the libraries that librsvg depends on: cairo and GObject.
   template <class Function>
   Function symbol(const char* name) const {
     void* const found = dlsym(handle, name);
     check(found != nullptr, ExitCode::files, "this system's librsvg has no ", name,
-          "; version 2.52 or later is needed for PNG pictures, or write --svg instead");
+          "; version 2.52 or later is needed for PNG pictures, or write `svg` instead");
     return reinterpret_cast<Function>(found);
   }
 };
@@ -85,7 +85,7 @@ void check_done(bool done, const GlibError* error) {
         "librsvg: ", error && error->message ? error->message : "no reason");
 }
 
-// Called by cairo, which is C: nothing may be thrown.
+// A callback of cairo, which is written in C: it must not throw.
 int append(void* bytes, const unsigned char* data, unsigned count) {
   try {
     static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), count);
@@ -98,7 +98,7 @@ int append(void* bytes, const unsigned char* data, unsigned count) {
 void check_memory(bool there, const Rectangle& picture) {
   check(there, ExitCode::memory, "there is no memory for a picture of ", picture.width, " × ",
         picture.height, " pixels (", std::ceil(picture.width * picture.height * 4 / (1 << 20)),
-        " MiB); end other programs, write --svg instead of --png, or draw a shorter pair");
+        " MiB); end other programs, write `svg` instead of `png`, or draw a shorter pair");
 }
 
 }  // namespace

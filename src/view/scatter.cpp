@@ -15,7 +15,8 @@ constexpr double kWidth = 760, kPad = 20, kMargin = 56;
 constexpr double kLeastHeight = 260, kMostHeight = 620;
 constexpr int kLabelColumns = 24;
 constexpr size_t kStyles = 6;
-// Told apart by all kinds of colour vision; from the seventh group on they come again.
+// Colours that people with any kind of colour vision can distinguish. The seventh group has the
+// first colour again.
 constexpr std::array<const char*, kStyles> kLight{"#0b5cad", "#d9480f", "#2b8a3e",
                                                   "#7048e8", "#c2255c", "#5c636a"};
 constexpr std::array<const char*, kStyles> kDark{"#6cb2f5", "#ff922b", "#69db7c",
@@ -31,7 +32,7 @@ struct Box {
   }
 };
 
-struct Placed {
+struct PlacedName {
   const ScatterPoint* point;
   std::string name;
   double x, y, size;  // of the point, and of its letters
@@ -42,15 +43,15 @@ struct Placed {
   double radius() const { return point->centre ? 5.5 : 3.5; }
 };
 
-// Finds a place for each name: the free one nearest to its point, or where it hides least.
+// Chooses a position for each name: a free one near its point, or the one that hides least.
 class Placement {
  public:
-  Placement(std::vector<Placed>& all, const Box& area) : all_(all), area_(area) {
-    for (Placed& p : all_) place(p);
+  Placement(std::vector<PlacedName>& all, const Box& area) : all_(all), area_(area) {
+    for (PlacedName& p : all_) place(p);
   }
 
  private:
-  void place(Placed& p) {
+  void place(PlacedName& p) {
     double best = std::numeric_limits<double>::infinity();
     const double wide = p.width(), high = p.size;
     for (int ring = 0; ring < 4; ++ring) {
@@ -69,10 +70,10 @@ class Placement {
     names_.push_back(p.box);
   }
 
-  double hidden(const Box& box, const Placed& own) const {
+  double hidden(const Box& box, const PlacedName& own) const {
     double area = 0;
     for (const Box& name : names_) area += box.overlap(name);
-    for (const Placed& p : all_) {
+    for (const PlacedName& p : all_) {
       if (&p == &own) continue;
       const double r = p.radius() + 1;
       area += 1.5 * box.overlap({p.x - r, p.y - r, p.x + r, p.y + r});
@@ -83,7 +84,7 @@ class Placement {
 
   static constexpr std::array<std::array<double, 2>, 8> kDirections{
       {{1, 0}, {-1, 0}, {0, -1}, {0, 1}, {0.8, -0.9}, {-0.8, -0.9}, {0.8, 0.9}, {-0.8, 0.9}}};
-  std::vector<Placed>& all_;
+  std::vector<PlacedName>& all_;
   Box area_;
   std::vector<Box> names_;
 };
@@ -100,9 +101,9 @@ class ScatterPicture {
     drawing_.add("<rect class=\"frame\" x=\"" + number(kPad / 2) + "\" y=\"" + number(y) +
                  "\" width=\"" + number(kWidth - kPad) + "\" height=\"" + number(height) +
                  "\" rx=\"6\"/>\n");
-    for (const Placed& p : points_) spoke(p);
-    for (const Placed& p : points_) point(p);
-    for (const Placed& p : points_) name(p);
+    for (const PlacedName& p : points_) spoke(p);
+    for (const PlacedName& p : points_) point(p);
+    for (const PlacedName& p : points_) name(p);
     return drawing_.finish({kWidth, y + height + kPad}, scatter_.title, description());
   }
 
@@ -138,8 +139,8 @@ class ScatterPicture {
     return y + 10;
   }
 
-  // Places the points below `top`, centres first so that their names get the best places;
-  // returns the height of the map.
+  // Sets the positions of the points below `top`, centres first, so that their names get the best
+  // positions. Returns the height of the map.
   double fit(double top) {
     double low_x = 0, high_x = 0, low_y = 0, high_y = 0;
     bool any = false;
@@ -166,8 +167,8 @@ class ScatterPicture {
     return height;
   }
 
-  const Placed* centre_of(const Placed& p) const {
-    for (const Placed& c : points_)
+  const PlacedName* centre_of(const PlacedName& p) const {
+    for (const PlacedName& c : points_)
       if (c.point->centre && c.point->group == p.point->group) return &c;
     return nullptr;
   }
@@ -177,12 +178,12 @@ class ScatterPicture {
                  number(to_x) + " " + number(to_y) + "\"/>\n");
   }
 
-  void spoke(const Placed& p) {
-    const Placed* centre = p.point->centre ? nullptr : centre_of(p);
+  void spoke(const PlacedName& p) {
+    const PlacedName* centre = p.point->centre ? nullptr : centre_of(p);
     if (centre) line(style(*p.point) + "\" stroke-opacity=\"0.28", centre->x, centre->y, p.x, p.y);
   }
 
-  void point(const Placed& p) {
+  void point(const PlacedName& p) {
     if (p.moved)
       line("lead", p.x, p.y, std::clamp(p.x, p.box.left, p.box.right),
            std::clamp(p.y, p.box.top, p.box.bottom));
@@ -192,7 +193,7 @@ class ScatterPicture {
     drawing_.add("</circle>\n");
   }
 
-  void name(const Placed& p) {
+  void name(const PlacedName& p) {
     drawing_.text(p.name, {.x = (p.box.left + p.box.right) / 2,
                            .y = p.box.bottom - p.size * 0.18,
                            .size = p.size,
@@ -202,12 +203,12 @@ class ScatterPicture {
 
   std::string description() const {
     std::string text;
-    for (const Placed& p : points_) text += (text.empty() ? "" : ", ") + p.name;
+    for (const PlacedName& p : points_) text += (text.empty() ? "" : ", ") + p.name;
     return text;
   }
 
   const ScatterPlot& scatter_;
-  std::vector<Placed> points_;
+  std::vector<PlacedName> points_;
   Drawing drawing_;
 };
 

@@ -8,9 +8,9 @@ namespace fovea {
 
 struct ScatterPoint {
   std::string name;
-  double x, y;          // a point that is not finite is left out
-  size_t group;         // 0, 1, …: its colour
-  bool centre = false;  // drawn larger; the others of its group are joined to it
+  double x, y;          // a point that is not finite is omitted
+  size_t group;         // 0, 1, …: selects the colour
+  bool centre = false;  // drawn larger; lines join it with the others of its group
 };
 
 // Points in a plane, such as a map of words.
@@ -19,8 +19,8 @@ struct ScatterPlot {
   std::vector<ScatterPoint> points;
 };
 
-// The map as an SVG file, both axes on one scale, each point with its name beside it. Names move
-// out of each other's way; a name that has moved far is joined to its point by a line.
+// The map as an SVG file, with the same scale on both axes and a name beside each point. Names are
+// placed to avoid each other. A line joins a name with a distant point.
 std::string svg_scatter(const ScatterPlot& scatter);
 
 }  // namespace fovea

@@ -27,13 +27,13 @@ TEST(ScatterPlot, ShowsEveryPointWithItsName) {
                                                   {"vier", -2.1, 1, 1}}});
   EXPECT_EQ(XmlScan(svg).run(), "");
   EXPECT_EQ(count(svg, "<circle"), 4u);
-  EXPECT_EQ(count(svg, "stroke-opacity"), 2u);  // each neighbour is joined to its centre
+  EXPECT_EQ(count(svg, "stroke-opacity"), 2u);  // a line connects each neighbour with its centre
   for (const char* part : {">Haus</text>", ">H\u00FCtte</text>", ">drei</text>", ">vier</text>",
                            "prefers-color-scheme:dark"})
     EXPECT_NE(svg.find(part), std::string::npos) << part;
 }
 
-TEST(ScatterPlot, TakesAnyWordsAndNumbers) {
+TEST(ScatterPlot, AcceptsAnyWordsAndNumbers) {
   const double inf = std::numeric_limits<double>::infinity(), nan = std::nan("");
   const double huge = std::numeric_limits<double>::max();
   const std::vector<std::vector<ScatterPoint>> cases{
@@ -52,7 +52,7 @@ TEST(ScatterPlot, TakesAnyWordsAndNumbers) {
   }
 }
 
-// Where the names of a crowd stand: read back from the picture.
+// Reads the positions of the names from the picture.
 TEST(ScatterPlot, NamesHardlyOverlap) {
   Random random(5);
   ScatterPlot scatter{.title = "", .note = "", .points = {}};

@@ -14,9 +14,9 @@ namespace fovea {
 namespace {
 
 constexpr double kPad = 20;
-constexpr double kSlant = 0.7071;           // sin 45°: source words stand at this angle
+constexpr double kSlant = 0.7071;           // sin 45°: the angle of source words
 constexpr double kValueCell = 28;           // cells at least this large show their weight
-constexpr size_t kEveryCellLimit = 40'000;  // above it cells that would be blank are left out
+constexpr size_t kEveryCellLimit = 40'000;  // if a map has more cells, blank cells are omitted
 
 double cell_size(size_t words) {
   if (words <= 14) return 36;
@@ -43,7 +43,7 @@ std::string square(const std::string& style, double x, double y, double side) {
          number(side) + "\" height=\"" + number(side) + "\"/>";
 }
 
-// The words along both edges of a map whose first cell has its corner at (x, y).
+// The words at both edges of a map. (x, y) is the corner of its first cell.
 struct Words {
   std::vector<std::string> source, target;
   double cell, size;
@@ -198,7 +198,8 @@ class MapPicture {
   Drawing drawing_;
 };
 
-// A map without words: one path for each step of the scale keeps forty-eight of them small.
+// Draws a map without words. One path per step of the scale keeps the file small if there are many
+// maps.
 void thumbnail(Drawing& drawing, const AttentionMatrix& matrix, double cell, float top) {
   std::vector<std::string> squares(kColourSteps + 1);
   const std::string side = number(cell), back = "h-" + side + "z";
@@ -223,7 +224,8 @@ float common_top(const AttentionGrid& grid) {
   return top > 0 ? top : 1;
 }
 
-// Thumbnails of all heads at equal distances, words along the left and upper edge if legible.
+// A picture with thumbnails of all heads at equal distances. If there is enough space, it has the
+// words at the left and upper edges.
 class GridPicture {
  public:
   GridPicture(const AttentionGrid& grid, const SvgOptions& options)

@@ -41,14 +41,14 @@ const std::vector<std::string> kNasty{"<script>alert(1)</script>",
                                       "",
                                       std::string(100'000, 'x')};
 
-TEST(XmlScanner, CatchesWhatIsWrong) {
+TEST(XmlScanner, DetectsErrors) {
   EXPECT_EQ(XmlScan("<a b=\"c\"><d/>x&lt;</a>\n").run(), "");
   for (const char* bad : {"", "<a>", "<a></b>", "<a>&</a>", "<a b=c></a>", "<a b=\"<\"></a>",
                           "<a/><b/>", "x<a/>", "<a>\x01</a>", "<a>\xff</a>", "<a b=\"1></a>"})
     EXPECT_NE(XmlScan(bad).run(), "") << bad;
 }
 
-TEST(Svg, HoldsEveryWordAndWeight) {
+TEST(Svg, HasEveryWordAndWeight) {
   const AttentionMatrix m{.source = {"the", "dog"},
                           .target = {"der", "Hund"},
                           .weights = {0.9f, 0.1f, 0.25f, 0.75f},
@@ -70,7 +70,7 @@ TEST(Svg, HoldsEveryWordAndWeight) {
     EXPECT_EQ(count(svg, foreign), std::string(foreign) == "http" ? 1u : 0u);  // the namespace
 }
 
-TEST(Svg, SurvivesNastyWords) {
+TEST(Svg, EscapesAnyWords) {
   AttentionMatrix m = diagonal(kNasty);
   m.title = kNasty[0] + kNasty[6] + kNasty[14];
   const std::string svg = svg_map(m, {.caption = kNasty[4] + " " + kNasty[1]});
@@ -105,7 +105,7 @@ TEST(Svg, StaysUsableForLongSentences) {
   EXPECT_EQ(count(svg, "class=\"best\""), 301u);
 }
 
-TEST(Svg, GridHoldsAllHeads) {
+TEST(Svg, GridHasAllHeads) {
   const AttentionMatrix m = diagonal({"a", "b", "c"});
   const std::string svg = svg_grid({.layers = {{m, m, m}, {m, m, m}}});
   EXPECT_EQ(XmlScan(svg).run(), "");

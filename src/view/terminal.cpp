@@ -16,7 +16,7 @@ namespace {
 
 constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr const char* kAscii[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
-constexpr int kCell = 2;  // a terminal's characters are twice as high as wide
+constexpr int kCell = 2;  // a character cell is twice as high as wide
 constexpr size_t kStairsLimit = 20;
 constexpr int kNarrowest = 20, kWidest = 1000;  // terminals
 
@@ -25,7 +25,7 @@ std::string shade_of(int step, const TerminalOptions& options) {
   return (options.shades == TerminalShades::ascii ? kAscii : kBlocks)[level];
 }
 
-// The escape sequence for a cell's ground and the ink on it.
+// The escape sequence for the background of a cell and for the text on it.
 std::string paint_of(int step, const TerminalOptions& options) {
   const Colour ground = scale_colour(step, options.dark_ground);
   const bool light_ink = ink_on(ground).red > 128;
@@ -36,7 +36,7 @@ std::string paint_of(int step, const TerminalOptions& options) {
          std::to_string(ground.blue) + (light_ink ? ";38;2;255;255;255m" : ";38;2;22;27;34m");
 }
 
-// A line without the blanks at its end.
+// The text without trailing blanks, as a line.
 std::string line(std::string text) {
   text.erase(text.find_last_not_of(' ') + 1);
   return text + "\n";
@@ -44,14 +44,14 @@ std::string line(std::string text) {
 
 std::string spaces(int count) { return std::string(static_cast<size_t>(std::max(count, 0)), ' '); }
 
-// Terminals that reorder right-to-left text would carry cells along with a word: marks of direction
-// around it keep each word, and each single letter, in its place.
+// A terminal that reorders right-to-left text would move cells together with a word. Direction
+// marks around each word and each single letter prevent this.
 std::string fixed_in_place(const std::string& text) {
   if (!right_to_left(text)) return text;
   return "\u200E" + text + "\u200E";
 }
 
-// One sentence pair laid out for one terminal.
+// A drawing of one attention map for one terminal.
 class Map {
  public:
   Map(const AttentionMatrix& matrix, const TerminalOptions& options)
@@ -91,7 +91,8 @@ class Map {
            std::any_of(source_.begin(), source_.end(), joined_script);
   }
 
-  // As many words as fit, at least one; with stairs the words themselves must fit too.
+  // The end of the panel: it has as many words as fit, at least one. With stairs the words
+  // themselves must fit, too.
   size_t panel_end(size_t first) const {
     const auto words_fit = [&](size_t last) {
       for (size_t j = first; j < last; ++j)
@@ -130,7 +131,7 @@ class Map {
     for (size_t depth = 0; depth < height; ++depth) {
       std::string text = spaces(margin_ + 1);
       for (const auto& word : words) {
-        const size_t above = height - word.size();  // words stand on the cells
+        const size_t above = height - word.size();  // words end directly above the cells
         const std::string letter = depth < above ? "" : word[depth - above];
         text += fixed_in_place(letter) + spaces(kCell - columns(letter));
       }
@@ -164,7 +165,7 @@ class Map {
     return painted(step) + (best ? "[" : " ") + (!sign.empty() ? sign : best ? "]" : " ");
   }
 
-  // Where the mechanism does not look.
+  // The sign of a cell outside the window of the mechanism.
   std::string barred() const { return plain() + faint(" " + signs_.barred); }
 
   std::string shade(int step) const { return shade_of(step, options_); }
@@ -179,9 +180,9 @@ class Map {
     const std::string mark = coloured() ? "[]" : shade(kColourSteps) + "<";
     const std::string scale = "0 " + bar + plain() + " " + top;
     const std::string meaning = "   " + mark + " largest of its row";
-    constexpr int kScaleColumns = 25, kMeaningColumns = 24;  // at most
+    constexpr int kScaleColumns = 25, kMeaningColumns = 24;  // maximum widths
     const bool both = kScaleColumns + kMeaningColumns <= options_.width &&
-                      matrix_.marks.chosen.empty();  // which tell of themselves
+                      matrix_.marks.chosen.empty();  // chosen words have their own legend
     const int used = kScaleColumns + (both ? kMeaningColumns : 0);
     return "\n" + indent(used) + scale + (both ? meaning : "") + "\n" + mark_legend();
   }
@@ -196,7 +197,7 @@ class Map {
     return out;
   }
 
-  // Brings a line of so many columns in line with the cells, if it fits there.
+  // The indentation that aligns a line of `used` columns with the cells, if the line fits there.
   std::string indent(int used) const {
     return margin_ + 1 + used <= options_.width ? spaces(margin_ + 1) : "";
   }
@@ -241,7 +242,8 @@ TerminalOptions terminal_options(const Environment& environment, bool to_termina
     else if (holds(term, "256color"))
       options.shades = TerminalShades::colours_256;
   }
-  const std::string ground = get("COLORFGBG");  // "15;0": ink;ground, 7 and 9 … 15 are light
+  const std::string ground = get("COLORFGBG");  // "15;0": foreground;background. 7 and 9 … 15 are
+                                                // light.
   if (const size_t at = ground.rfind(';'); at != std::string::npos) {
     const int number = std::atoi(ground.c_str() + at + 1);
     options.dark_ground = number < 7 || number == 8;

@@ -52,7 +52,7 @@ TEST(Terminal, ShadesRunningWords) {
   AttentionMatrix one = small();
   one.weights[0] = 0;
   const std::string text = shaded_words(one, 0, {.shades = TerminalShades::colours_24_bit});
-  EXPECT_EQ(text.find("the \x1b[48;2;"), 0u) << "no ground where nothing looks: " << text;
+  EXPECT_EQ(text.find("the \x1b[48;2;"), 0u) << "no background for weight 0: " << text;
   EXPECT_TRUE(text.ends_with("dog\x1b[0m"));
 }
 
@@ -132,7 +132,7 @@ TEST(Terminal, FitsNarrowTerminalsWithWideCharacters) {
   }
 }
 
-TEST(Terminal, NeverPassesOnEscapes) {
+TEST(Terminal, NeverPrintsEscapesOfTheInput) {
   AttentionMatrix m = small();
   m.source[0] = "\x1b]0;owned\x07";
   m.target[1] = "\x1b[2J\r\n\b\u009B31m";
@@ -150,7 +150,7 @@ TEST(Terminal, KeepsRightToLeftWordsInPlace) {
   EXPECT_NE(text.find("\u200Eש\u200E"), std::string::npos);
 }
 
-TEST(Terminal, SaysWhatItCannotDraw) {
+TEST(Terminal, MarksUndefinedAndRejectsMissingWeights) {
   AttentionMatrix m = small();
   m.weights[1] = std::nanf("");
   EXPECT_NE(terminal_map(m, {}).find("??"), std::string::npos);

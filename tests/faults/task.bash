@@ -1,14 +1,14 @@
-# What the scripts of this folder train: sourced, with DIR, FOVEA and UPDATES set, and where it is
-# to be no Transformer, ATTENTION: that of a recurrent model.
+# The training of the scripts in this folder. To be sourced, with DIR, FOVEA and UPDATES set.
+# ATTENTION, if set, is the attention of a recurrent model; otherwise the model is a Transformer.
 
-# A corpus of sentences to be reversed: enough to shuffle, small enough to be quick.
+# A corpus of sentences to reverse: large enough to shuffle, small enough to be fast.
 awk 'BEGIN { srand(7); for (i = 0; i < 600; i++) { n = 1 + int(7 * rand()); s = t = ""
   for (k = 0; k < n; k++) { w = "w" int(20 * rand()); s = s w " "; t = w " " t }
   print s > "'"$DIR"'/train.src"; print t > "'"$DIR"'/train.tgt" } }'
 head -50 "$DIR/train.src" >"$DIR/valid.src"
 head -50 "$DIR/train.tgt" >"$DIR/valid.tgt"
 
-network() {  # the keys that one type of network has and the other has not
+network() {  # the settings that only one type of network has
   if [[ -n ${ATTENTION:-} ]]; then
     echo --set model.type=recurrent --set model.cell=lstm --set model.decoder=luong \
       --set model.attention="$ATTENTION"
@@ -17,8 +17,8 @@ network() {  # the keys that one type of network has and the other has not
   fi
 }
 
-train() {  # MODEL_DIR LOG: runs until it ends or is killed; the lines of all runs gather in LOG
-  # Runs take one and two threads in turn: the number must not show in the result.
+train() {  # MODEL_DIR LOG: runs until it ends or is killed; appends to the log
+  # Runs alternate between one and two threads: the number must not affect the result.
   exec env OMP_NUM_THREADS=$((1 + ${runs:-0} % 2)) \
     "$FOVEA" train -o "$1" --data "$DIR" --log-format plain \
     --set data.train_source=train.src --set data.train_target=train.tgt \
@@ -33,7 +33,7 @@ train() {  # MODEL_DIR LOG: runs until it ends or is killed; the lines of all ru
     --set checkpoint.every=5 ${FOVEA_KILL_SET:-} 2>>"$2"
 }
 
-result() {  # MODEL_DIR: what must be the same bytes after every run
+result() {  # MODEL_DIR: the files that must have the same bytes after every run
   (cd "$1" && sha256sum "$(printf 'checkpoints/checkpoint-%08d.safetensors' "$UPDATES")" \
     model.safetensors \
     vocab.txt && sed 's/,"wall":.*/}/' metrics.jsonl | sha256sum)

@@ -1,5 +1,5 @@
-// The input is two files, divided at the first 0xFE. Reading them as parallel text either
-// refuses the data or accounts for every line once, and batches then hold every pair once.
+// The input is two files, divided at the first 0xFE. Reading them as parallel text either fails
+// with a data error or counts every line once. Then batches have every pair once.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

@@ -27,8 +27,8 @@ void check_text(std::string_view text) {
 
 }  // namespace
 
-// Any bytes are lines or ExitCode::data; plain bytes have as many lines as line feeds say. The
-// first byte chooses gzip or plain, the second the limit.
+// Any bytes give lines or ExitCode::data. Uncompressed bytes have as many lines as line feeds. The
+// first byte selects gzip or plain, the second the limit.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
   const std::string_view bytes(reinterpret_cast<const char*>(data) + 2, size - 2);

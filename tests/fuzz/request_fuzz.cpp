@@ -1,5 +1,6 @@
-// What a request brings, by the first byte: a form, JSON, markup, text to cut into sentences, text
-// whose language is asked. Anything is either refused with 400 or read without losing a byte.
+// The parts of a request, selected by the first byte: a form, JSON, markup, text to split into
+// sentences, text for language detection. The parser either refuses the input with 400 or loses no
+// byte.
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
@@ -27,7 +28,7 @@ void require(bool ok) {
   if (!ok) std::abort();
 }
 
-// What `action` refuses it refuses with 400 and words that are UTF-8.
+// If `action` refuses the input, it does so with status 400 and a message in UTF-8.
 template <class Action>
 void accept_or_400(Action action) {
   try {
@@ -75,7 +76,7 @@ std::string escaped(std::string_view text) {
   return all;
 }
 
-// Fields written again with every byte escaped read the same.
+// Fields whose bytes are all escaped give the same values.
 void check_urlencoded(std::string_view text) {
   accept_or_400([&] {
     const auto fields = parse_urlencoded(text);
@@ -90,7 +91,7 @@ void check_urlencoded(std::string_view text) {
   check_parameters({"POST", "/translate", std::string(text), {}, std::string(text)});
 }
 
-// Everything after the first line is the body, the line itself the end of the Content-Type.
+// The first line is the end of the Content-Type, and the rest is the body.
 void check_multipart(std::string_view text) {
   const size_t line = std::min(text.find('\n'), text.size());
   const std::string type = "multipart/form-data;" + std::string(text.substr(0, line));
@@ -123,7 +124,7 @@ Translation unchanged(const std::string& sentence, bool reversed, bool aligned) 
   return {.text = best.text, .n_best = {best}, .source_ids = {}, .source_pieces = {}};
 }
 
-// The tokens together are the markup, and every tag comes out of a translation.
+// The tokens together are the markup, and every tag is in the translation.
 void check_markup(std::string_view html, unsigned way) {
   std::string joined;
   for (const MarkupToken& token : cut_markup(html)) joined += token.bytes;
@@ -139,7 +140,7 @@ void check_markup(std::string_view html, unsigned way) {
   require(is_utf8(result));
   const auto before = tags_of(html), after = tags_of(result);
   require(std::ranges::includes(after, before));
-  document->render(std::vector<Translation>(translations.size()), 1);  // nothing was found
+  document->render(std::vector<Translation>(translations.size()), 1);  // no translation
 }
 
 void check_sentences(std::string_view text, const std::string& language) {
@@ -171,7 +172,7 @@ void check_detector(std::string_view text) {
     require(std::ranges::binary_search(known, d.language));
     total += last = d.confidence;
   }
-  // Letters of other scripts count for no language; each confidence is rounded to a tenth.
+  // Letters of other scripts count for no language. Each confidence is rounded to a tenth.
   require(total <= 100 + 0.05 * static_cast<double>(found.size()) + 1e-9);
   const std::string code = canonical_code(text);
   require(code == canonical_code(code));

@@ -7,8 +7,9 @@ using namespace fovea;
 
 namespace {
 
-// A length before a header is hard to hit by chance. So the first byte chooses: the rest is a
-// whole file, or it is a header to which we add the length and as many bytes as the second says.
+// A valid length before the header is improbable at random. So the first byte selects the form: the
+// rest is a complete file, or it is a header, to which we add its length and the number of bytes in
+// the second byte.
 std::string file_of(const uint8_t* data, size_t size) {
   const std::string rest(reinterpret_cast<const char*>(data) + 2, size - 2);
   if (data[0] % 2 == 0) return rest;
@@ -22,7 +23,7 @@ std::string file_of(const uint8_t* data, size_t size) {
 // A file is refused with ExitCode::model, or every tensor of it can be read and written again.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 2) return 0;
-  // Exactly as long as the file, so that the sanitizer sees any byte read beyond it.
+  // The string has exactly the size of the file, so that the sanitizer detects any read beyond it.
   const std::string text = file_of(data, size);
   const std::vector<std::byte> bytes(as_byte_span(text).begin(), as_byte_span(text).end());
   try {

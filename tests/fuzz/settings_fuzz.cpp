@@ -24,21 +24,21 @@ struct Options {
   }
 };
 
-struct All {
+struct AllSettings {
   Options model;
   Settings settings;
-  All() { settings.group("model", model, "model"); }
+  AllSettings() { settings.group("model", model, "model"); }
 };
 
 }  // namespace
 
-// Settings are refused with the code asked for, or their dump reads back to the same values.
-// The first byte chooses between a file and --set.
+// Settings are refused with the expected code, or their dump reads back to the same values. The
+// first byte selects a file or --set.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   const bool file = data[0] % 2 == 0;
-  All a, b;
+  AllSettings a, b;
   try {
     if (file)
       a.settings.read_text(text, "fuzz.yml", ExitCode::model);

@@ -19,7 +19,7 @@ void require(bool ok, const std::string& what) {
   std::abort();
 }
 
-// The input as a stream: small numbers, words up to a space, floats.
+// A reader of the input: small numbers, words up to a space, floats.
 class Input {
  public:
   Input(const uint8_t* data, size_t size) : data_(data), size_(size) {}

@@ -1,6 +1,6 @@
-// Whatever a vocabulary file holds, it is refused as a bad model or can be used: no text gives
-// an id out of range or a control piece, what is decoded is one line of UTF-8, and where no
-// piece is unknown it is the text that was encoded. The first byte chooses the kind of file.
+// Any vocabulary file is refused as a bad model or is usable. No text gives an id out of range or a
+// control piece. Decoding gives one line of UTF-8, which is the encoded text if no piece is
+// unknown. The first byte selects the kind of file.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>

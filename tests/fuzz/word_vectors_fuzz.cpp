@@ -1,5 +1,5 @@
-// Whatever a file of word vectors holds, it is refused as bad data or can be used: every word is
-// UTF-8 and found where it stands, every number is finite. The first byte chooses the format.
+// Any file of word vectors is refused as bad data or is usable. Each word is UTF-8 and is found at
+// its index, and each number is finite. The first byte selects the format.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>

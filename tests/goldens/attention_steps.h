@@ -46,7 +46,7 @@ class Steps {
   std::vector<AttentionState> before_;
 };
 
-// Compares the gradient of x; it is zero if nothing flowed in.
+// Compares the gradient of x, which is zero if there was no contribution.
 void expect_gradient(Case& c, const std::string& key, const std::string& mask, const Tensor& x);
 
 // The sentence of each word that the mask keeps. i32 [words]

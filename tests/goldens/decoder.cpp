@@ -70,12 +70,12 @@ class Parameters {
   }
 
  private:
-  struct Joined {
+  struct JoinedWeights {
     std::string name;
     Tensor W, C;
   };
   Case& c_;
-  std::vector<Joined> joined_;
+  std::vector<JoinedWeights> joined_;
   std::vector<std::pair<std::string, Tensor>> summed_;
 };
 
@@ -96,7 +96,7 @@ struct Example {
     c.assign("b_o", model.b_o);
   }
 
-  void expect_steps(const RecurrentModel::Encoded& source) {
+  void expect_steps(const RecurrentModel::EncoderOutput& source) {
     const auto target = RecurrentModel::Target::of({in, offsets}, c.device());
     const auto found = model.decode(source, target);
     auto expect = [&](const char* key, const Tensor& x) {
@@ -116,8 +116,8 @@ struct Example {
   }
 
   // REQUIRES: a tape existed when `source` was computed.
-  void expect_loss(Tape& tape, const RecurrentModel::Encoded& source) {
-    const BatchLoss loss = model.loss_after(source, {in, offsets}, out, 0);
+  void expect_loss(Tape& tape, const RecurrentModel::EncoderOutput& source) {
+    const BatchLoss loss = model.loss_after(source, {{}, {in, offsets}, out}, 0);
     const double count = static_cast<double>(out.size()), sum = loss.loss.values()[0];
     c.expect("out.loss_sum", std::vector<double>{sum});
     c.expect("out.main", std::vector<double>{sum / count});
@@ -146,7 +146,8 @@ void bahdanau(Case& c) {
   auto encoded = [&] {
     const int64_t half = h.cols() / 2;
     const Tensor h_1 = rows_at(columns(h, half, half), c.of(first));  // ←h_1
-    return RecurrentModel::Encoded{m.attend->remember(h, sentences), m.first_states({h_1, h_1})};
+    return RecurrentModel::EncoderOutput{m.attend->remember(h, sentences),
+                                         m.first_states({h_1, h_1})};
   };
   const auto source = encoded();
   c.expect("out.s0", source.states[0]);

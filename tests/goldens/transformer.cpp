@@ -290,7 +290,7 @@ void transformer_model(Case& c) {
   c.expect_kept("out.logits", "in.tgt_mask", model.logits(y));
   Tape tape;
   const BatchLoss loss =
-      model.loss({src, source}, {in, target}, out, c.number("in.label_smoothing"));
+      model.loss({{src, source}, {in, target}, out}, c.number("in.label_smoothing"));
   const double words = static_cast<double>(out.size());
   c.expect("out.main", std::vector<double>{loss.loss.values()[0] / words});
   tape.backward(loss.loss, c.number("in.loss_weight") / words);

@@ -6,6 +6,7 @@
 
 #include "base/random.h"
 #include "decode/search.h"
+#include "models/explainable.h"
 #include "train/gradient.h"
 #include "train/optimizer.h"
 #include "train/schedule.h"
@@ -41,7 +42,8 @@ double share(const std::vector<bool>& of) {
 // Whether the highest weight of each word, except the end, is at its source word.
 std::vector<bool> aligned(const Model& model, const PairBatch& test, Task task) {
   std::vector<bool> on_line;
-  for (const auto& maps : model.attention(tokens(test.source), tokens(test.target_in))) {
+  for (const auto& maps :
+       model.as<Attentive>()->attention(tokens(test.source), tokens(test.target_in))) {
     if (maps.empty()) continue;
     const AttentionMap& map = maps[0];
     for (int64_t t = 0; t + 1 < map.rows; ++t) {

@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "decode/search.h"
+#include "models/decodable.h"
 #include "support/parity.h"
 
 // Long decodings of a Transformer with changing rows. On a GPU the key/value cache is enlarged
@@ -30,7 +31,7 @@ ModelConfig config_of(const Sizes& n) {
 }
 
 void decode(Trial& t, const Sizes& n) {
-  const Model& model = t.model(config_of(n));
+  const Decodable& model = *t.model(config_of(n)).as<Decodable>();
   const auto word = [&] { return static_cast<int32_t>(3 + t.random().below(37)); };
   const std::vector<int32_t> offsets = Trial::offsets(t.lengths(n[0], n[1]));
   std::vector<int32_t> ids(static_cast<size_t>(offsets.back()));
@@ -53,7 +54,7 @@ void decode(Trial& t, const Sizes& n) {
 // rows of one sentence, until the first sentence has lost a row.
 void decode_with_beams(Trial& t, const Sizes& n) {
   constexpr int32_t kBeam = 4;
-  const Model& model = t.model(config_of(n));
+  const Decodable& model = *t.model(config_of(n)).as<Decodable>();
   const std::vector<int32_t> offsets = Trial::offsets(t.lengths(n[0], n[1]));
   const auto word = [&] { return static_cast<int32_t>(3 + t.random().below(37)); };
   std::vector<int32_t> ids(static_cast<size_t>(offsets.back())), parents, next;
@@ -73,7 +74,7 @@ void decode_with_beams(Trial& t, const Sizes& n) {
 
 // Two searches of the same model that alternate their steps.
 void decode_concurrently(Trial& t, const Sizes& n) {
-  const Model& model = t.model(config_of(n));
+  const Decodable& model = *t.model(config_of(n)).as<Decodable>();
   const auto words = [&](int64_t count) {
     std::vector<int32_t> ids(static_cast<size_t>(count));
     std::ranges::generate(ids, [&] { return static_cast<int32_t>(3 + t.random().below(37)); });
@@ -113,7 +114,9 @@ void expect_search(Trial& t, const Sizes& n) {
   const Model* const models[] = {&model};
   if (t.device() != Device{Cpu{}} && n[2] <= kMostSteered) {
     const BeamRules rules{n[2], 1, 8, 2, {}, 1, true, std::vector<int32_t>(numbers.size(), 9)};
-    EXPECT_TRUE(model.start_device_search(*model.start({ids, offsets}), rules));
+    const auto* const device = model.as<DeviceDecodable>();
+    ASSERT_TRUE(device);
+    device->start_device_search(*model.as<Decodable>()->start({ids, offsets}), rules);
   }
   SearchOptions given_up{.beam = 1 + n[2] / 2};
   given_up.each_step = [left = 3](int64_t, const Beam&) mutable {

@@ -6,7 +6,8 @@
 namespace fovea::parity {
 namespace {
 
-// Rows, words of the table, width, places: with few words most are asked for many times.
+// Rows, words of the table, width, words of the input: with a small table most words occur several
+// times.
 const Shapes kTables{
     .largest = {300, 100, 130, 40},
     .large = {{3000, 4000, 64, 100}, {3000, 1, 64, 7}, {1000, 32003, 33, 60}, {400, 50, 600, 9}}};

@@ -94,7 +94,7 @@ void poison(Device device) {
 }  // namespace
 
 // The worst of many results: its error as a share of the tolerance.
-struct Worst {
+struct WorstResult {
   double share = -1, found = 0, allowed = 0;
   std::string where = {};
 
@@ -107,7 +107,7 @@ struct Worst {
 struct Family::Summary {
   Precision precision;
   int64_t cases = 0, shapes = 0, results = 0, rounded = 0, jumped = 0;
-  Worst by_itself = {}, by_rounding = {};
+  WorstResult by_itself = {}, by_rounding = {};
   std::vector<std::string> failures = {};
 
   const char* name() const { return precision == Precision::f32 ? "f32" : "bf16"; }

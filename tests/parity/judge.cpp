@@ -81,7 +81,7 @@ Limit limit_of(Bar bar, Precision precision) {
   return {precision, own, bf16 ? 0x1p-8 : 0x1p-22, jumps ? kMostIfRough : kMostBars * own, jumps};
 }
 
-Reference::Reference(const Results& results, Rounded run)
+Reference::Reference(const Results& results, RoundedRun run)
     : results_(results), run_(std::move(run)) {
   for (const auto& r : results_) largest_[r.kind] = std::max(largest_[r.kind], size_of(r.values));
 }

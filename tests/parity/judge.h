@@ -26,9 +26,9 @@ Limit limit_of(Bar bar, Precision precision);
 // they are first needed. `results` must outlive the object.
 class Reference {
  public:
-  using Rounded =
+  using RoundedRun =
       std::function<Results(uint64_t number)>;  // a run with a RoundingNoise of this number
-  Reference(const Results& results, Rounded run);
+  Reference(const Results& results, RoundedRun run);
 
   const Results& results() const { return results_; }
   // The effect of at least this many roundings on a result: root mean squares, and the largest
@@ -45,7 +45,7 @@ class Reference {
   void draw_until(int roundings);
 
   const Results& results_;
-  Rounded run_;
+  RoundedRun run_;
   std::map<Trial::Result::Kind, double> largest_;
   int drawn_ = 0;
   std::vector<RoundingEffect> sums_;  // of squares

@@ -69,8 +69,8 @@ TEST(Parity, RecurrentLayers) {
   }
 }
 
-// Rows, in, H − 7, steps: so many rows that weights do not wait for the end of all steps (Note
-// [Late weight gradients]).
+// Rows, in, H − 7, steps. The number of rows is large enough that weight gradients are computed
+// before the end of all steps (Note [Late weight gradients]).
 TEST(Parity, LateGradients) {
   Family family("late gradients");
   const Shapes shapes{.largest = {12, 9, 5, 4}, .large = {{500, 7, 2, 18}}, .few = 8};

@@ -34,8 +34,8 @@ TEST(Parity, Linear) {
         for (const char* time : {"first", "second"})  // kept after the first
           t.expect(time, linear(t.constant({n[0], n[1]}), W));
       });
-  // So many rows that the gradient of W is computed before the last of them (Note [Late weight
-  // gradients]). The reference computes one product.
+  // The number of rows is large enough that the gradient of W is computed before the last of them
+  // (Note [Late weight gradients]). The reference computes one product.
   const Shapes many{.largest = {20, 9, 7, 5}, .large = {{500, 9, 7, 18}}, .few = 8};
   family.check("of parameters, many times", Bar::products, many, [](Trial& t, const Sizes& n) {
     const Tensor W = t.store().declare("W", {n[2], n[1]}, ParameterInit::glorot(n[1], n[2]));

@@ -1,6 +1,8 @@
 #include <algorithm>
 
-#include "models/model.h"
+#include "models/decodable.h"
+#include "models/explainable.h"
+#include "models/label_predictor.h"
 #include "support/parity.h"
 #include "support/sentences.h"
 
@@ -31,34 +33,27 @@ void expect_loss(Trial& t, const BatchLoss& found) {
 }
 
 void expect_training(Trial& t, const ModelConfig& config, const testing::Sentences& s) {
-  expect_loss(t, t.model(config).loss(s.sources(), s.targets(), s.out, 0.1));
-}
-
-// Replaces the scores of impossible words: they are so low that they would hide all other
-// differences.
-std::vector<double> possible(const Tensor& scores) {
-  std::vector<double> values = scores.values();
-  for (double& v : values) v = v < -1e8 ? 0 : v;
-  return values;
+  expect_loss(t, t.model(config).loss({s.sources(), s.targets(), s.out}, 0.1));
 }
 
 // Decodes word by word, as in search: rows are repeated and dropped.
 void expect_decoding(Trial& t, const ModelConfig& config, const testing::Sentences& s) {
   const Model& model = t.model(config);
-  const auto state = model.start(s.sources());
+  const Decodable& decoder = *model.as<Decodable>();
+  const auto state = decoder.start(s.sources());
   std::vector<int32_t> next(static_cast<size_t>(s.sources().sentences()), 1);
   for (int step = 0; step < 4; ++step) {
-    t.expect_numbers("scores", possible(model.step(*state, next)));
+    t.expect_numbers("scores", decoder.step(*state, next).values());
     std::vector<int32_t> parents(1 + t.random().below(2 * next.size()));
     for (int32_t& p : parents) p = static_cast<int32_t>(t.random().below(next.size()));
-    model.reorder(*state, parents);
+    decoder.reorder(*state, parents);
     next.assign(parents.size(), 0);
     for (int32_t& word : next)
       word = static_cast<int32_t>(
           3 + t.random().below(static_cast<uint64_t>(model.target_words() - 3)));
   }
   std::vector<double> weights;
-  for (const auto& maps : model.attention(s.sources(), s.targets()))
+  for (const auto& maps : model.as<Attentive>()->attention(s.sources(), s.targets()))
     for (const AttentionMap& map : maps)
       for (const auto* numbers : {&map.weights, &map.position, &map.kappa, &map.soft}) {
         if (map.mechanism == "window" && numbers == &map.weights) continue;  // may be all but 0
@@ -136,7 +131,7 @@ TEST(Parity, TransformerEnds) {
         offsets.push_back(static_cast<int32_t>(keys.size()));
       }
     const AlignmentGuidance guidance{offsets, keys, 0.3};
-    expect_loss(t, t.model(c).guided_loss(s.sources(), s.targets(), s.out, 0.1, guidance));
+    expect_loss(t, t.model(c).loss({s.sources(), s.targets(), s.out, guidance}, 0.1));
   });
 }
 
@@ -188,9 +183,14 @@ TEST(Parity, Luong) {
   });
 }
 
+struct LabelledTexts {
+  testing::Sentences texts;  // the start symbol is the whole target
+  std::vector<int32_t> labels;
+};
+
 // Documents consist of sentences, the last of which is a question.
-testing::Sentences texts(Trial& t, const Sizes& n, bool documents) {
-  testing::Sentences all;
+LabelledTexts texts(Trial& t, const Sizes& n, bool documents) {
+  LabelledTexts all;
   for (int64_t i = 0; i < n[0]; ++i) {
     std::vector<int32_t> text = words(t, n[1], n[4]);
     for (uint64_t more = 0; documents && more < 1 + t.random().below(3); ++more) {
@@ -198,7 +198,9 @@ testing::Sentences texts(Trial& t, const Sizes& n, bool documents) {
       const std::vector<int32_t> sentence = words(t, n[2], n[4]);
       text.insert(text.end(), sentence.begin(), sentence.end());
     }
-    all.add(text, {4 + static_cast<int32_t>(t.random().below(static_cast<uint64_t>(n[4])))});
+    all.texts.add(text, {});
+    all.labels.push_back(kFirstLabel +
+                         static_cast<int32_t>(t.random().below(static_cast<uint64_t>(n[4]))));
   }
   return all;
 }
@@ -224,11 +226,17 @@ TEST(Parity, Reader) {
     };
     const bool documents = kind.query == ReaderQuery::question;
     family.check(kind.name, Bar::products, kBatches, [&](Trial& t, const Sizes& n) {
-      expect_training(t, config(n), texts(t, n, documents));
+      const auto [s, labels] = texts(t, n, documents);
+      expect_loss(t, t.model(config(n)).loss({s.sources(), s.targets(), labels}, 0.1));
     });
-    family.check_forward(
-        std::string(kind.name) + ", read only", Bar::products, kBatches,
-        [&](Trial& t, const Sizes& n) { expect_decoding(t, config(n), texts(t, n, documents)); });
+    family.check_forward(std::string(kind.name) + ", read only", Bar::products, kBatches,
+                         [&](Trial& t, const Sizes& n) {
+                           const Model& model = t.model(config(n));
+                           const LabelScores found = model.as<LabelPredictor>()->predict_labels(
+                               texts(t, n, documents).texts.sources());
+                           t.expect_numbers("logits", found.logits.values());
+                           if (found.weights) t.expect_numbers("attention", found.weights.values());
+                         });
   }
 }
 

@@ -18,8 +18,8 @@ using Json = nlohmann::ordered_json;
 // Small limits, so that tests reach them.
 inline ServiceOptions options() {
   ServiceOptions o;
-  o.char_limit = 100;
-  o.text_limit = 10;
+  o.limits.char_limit = 100;
+  o.limits.text_limit = 10;
   return o;
 }
 

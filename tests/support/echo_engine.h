@@ -11,10 +11,10 @@
 
 namespace fovea {
 
-// A model that writes what it reads, letter by letter of a small alphabet, and aligns each word
-// with itself. `step` is called whenever the model scores a row, by any thread; it may
-// throw.
-inline ModelBundle echo_package(std::function<void()> step = nullptr) {
+// A model that copies its input, letter by letter of a small alphabet, and aligns each word with
+// itself. Each thread that scores a row calls `step`, which may throw.
+template <class Table = TableModel>
+ModelBundle echo_package(std::function<void()> step = nullptr) {
   std::vector<Vocabulary::Entry> letters;
   const std::string alphabet =
       "\u2581abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,!?'-()<>&;:/";
@@ -22,7 +22,7 @@ inline ModelBundle echo_package(std::function<void()> step = nullptr) {
     letters.push_back({alphabet.substr(i, i == 0 ? 3 : 1), 1});
   const Vocabulary vocabulary = Vocabulary::from_entries(Segmentation::characters, letters);
   const int32_t words = vocabulary.size();
-  auto model = std::make_unique<TableModel>(
+  auto model = std::make_unique<Table>(
       words, 400,
       [words, step](const TableModel::Words& read, const TableModel::Words& prefix) {
         if (step) step();
@@ -37,12 +37,10 @@ inline ModelBundle echo_package(std::function<void()> step = nullptr) {
   return {"echo", config, std::move(model), vocabulary, vocabulary};
 }
 
-// One whose batches nobody can join.
+// An echo model with closed batches: no sentence can join a running batch.
 inline std::shared_ptr<const ServedModel> closed_echo_model(const std::string& source,
                                                             const std::string& target) {
-  ModelBundle package = echo_package();
-  static_cast<TableModel&>(*package.model).forbid_joining();
-  return std::make_shared<ServedModel>("echo", source, target, std::move(package));
+  return std::make_shared<ServedModel>("echo", source, target, echo_package<ClosedTableModel>());
 }
 
 inline std::shared_ptr<const ServedModel> echo_model(const std::string& source,

@@ -11,7 +11,7 @@
 
 #include "base/crc32c.h"
 
-// TensorBoard's event files, read back.
+// A reader of TensorBoard's event files.
 namespace fovea::testing {
 
 inline uint64_t little_endian(std::string_view bytes, size_t at, size_t count) {
@@ -20,7 +20,7 @@ inline uint64_t little_endian(std::string_view bytes, size_t at, size_t count) {
   return value;
 }
 
-// Splits a file into its messages; fails where a length or a checksum does not fit.
+// Splits a file into its messages. Fails if a length or a checksum is wrong.
 inline std::vector<std::string> messages(std::string_view file) {
   const auto masked = [](std::string_view bytes) {
     const uint32_t crc = crc32c_portable(as_byte_span(bytes));
@@ -43,11 +43,11 @@ inline std::vector<std::string> messages(std::string_view file) {
 struct Event {
   double wall_time = 0;
   int64_t step = 0;
-  std::string tag;  // empty: no number
+  std::string tag;  // empty if the event has no number
   float value = 0;
 };
 
-// Calls visit(number, bytes) for every field; a varint or fixed number comes as eight bytes.
+// Calls visit(number, bytes) for every field. A varint or fixed number has eight bytes.
 template <class Visit>
 void for_each_field(std::string_view message, const Visit& visit) {
   size_t at = 0;
@@ -62,7 +62,7 @@ void for_each_field(std::string_view message, const Visit& visit) {
   while (at < message.size()) {
     const uint64_t key = varint();
     const uint64_t type = key & 7;
-    const uint64_t size = type == 1 ? 8 : type == 5 ? 4 : varint();  // of type 0 its value
+    const uint64_t size = type == 1 ? 8 : type == 5 ? 4 : varint();  // for type 0 the value
     if (type == 0) {
       visit(key >> 3, size, std::string_view());
       continue;

@@ -13,9 +13,9 @@
 #include "nn/params.h"
 #include "tensor/tape.h"
 
-// Gradient checks for the tests of every room: central differences in double against what
-// backward() gives, and, to show that the check can fail, every contribution to every gradient
-// spoilt in four ways (Note [Mutants] in tensor/tape.h).
+// Gradient checks for unit tests. They compare backward() with central differences in double. To
+// show that the check can fail, they also mutate each contribution to a gradient in four ways (Note
+// [Mutants] in tensor/tape.h).
 namespace fovea::testing {
 
 inline Tensor random_tensor(Shape shape, uint64_t seed, ElementType type = ElementType::f64,
@@ -32,7 +32,7 @@ inline Tensor random_input(Shape shape, uint64_t seed) {
   return t;
 }
 
-// How many mutants were tried and caught by all checks of this program.
+// The number of mutants that all checks of this program tried and detected.
 struct Mutants {
   int64_t tried = 0, caught = 0;
   static Mutants& all() {
@@ -43,7 +43,7 @@ struct Mutants {
 
 class GradientCheck {
  public:
-  // `f` computes a tensor from `inputs`, which gather gradients; L = Σ weight × f().
+  // `f` computes a tensor from `inputs`, which have gradients; L = Σ weight × f().
   GradientCheck(std::vector<Tensor> inputs, std::function<Tensor()> f)
       : inputs_(std::move(inputs)), f_(std::move(f)) {
     weight_ = random_tensor(f_().shape(), 4242);
@@ -51,9 +51,10 @@ class GradientCheck {
     for (const Tensor& x : inputs_) numeric_.push_back(differences(x));
   }
 
-  // The worst error over all inputs, relative to the largest entry of an input's gradient. Where
-  // that is nearly zero (a bias that softmax cancels), to a thousandth of the largest of all:
-  // differences cannot tell smaller numbers from rounding.
+  // The largest error over all inputs, relative to the largest entry of the input's gradient. If
+  // that gradient is nearly zero (a bias that softmax cancels), the error is relative to a
+  // thousandth of the largest gradient, because differences cannot distinguish smaller numbers from
+  // rounding.
   double error() const {
     for (const Tensor& x : inputs_) clear(x);
     {
@@ -91,7 +92,7 @@ class GradientCheck {
                               GradientMutation::Kind::scaled, GradientMutation::Kind::masked}) {
         GradientMutation mutation(kind, at);
         const double off = error();
-        if (!mutation.done) continue;  // the contribution was all zeros: nothing was spoilt
+        if (!mutation.done) continue;  // the contribution is 0, so there is no mutation
         Mutants::all().tried++;
         Mutants::all().caught += off > bound;
         if (off <= bound)
@@ -108,7 +109,7 @@ class GradientCheck {
     for (size_t i = 0; i < y.size(); ++i) sum += y[i] * w[i];
     return sum;
   }
-  // Central differences over two steps, whose error is of the fourth order.
+  // Central differences with two step sizes, so that the error has order four.
   std::vector<double> differences(const Tensor& x) const {
     constexpr double step = 1e-4;
     std::vector<double> values = x.values(), out(values.size());
@@ -152,7 +153,7 @@ inline std::vector<Tensor> parameters_of(const ParameterStore& store) {
   return all;
 }
 
-// Sum of squared differences over sum of squares.
+// The sum of squared differences divided by the sum of squares.
 inline double nmse(const Tensor& found, const Tensor& expected) {
   const auto a = found.values(), b = expected.values();
   double off = 0, all = 1e-300;
@@ -167,7 +168,7 @@ inline Tensor in_float(const Tensor& x) {
   return Tensor::of(x.shape(), x.values(), ElementType::f32);
 }
 
-// Prints the count at the end and fails under 99 %.
+// Prints the number of mutants at the end, and fails if less than 99 % were detected.
 class MutantReport : public ::testing::Environment {
  public:
   void TearDown() override {

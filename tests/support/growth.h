@@ -14,7 +14,7 @@
 
 namespace fovea::testing {
 
-// A text of any size: a head, one part many times, another as many times.
+// A text of any size: a head, many copies of one part, and the same number of copies of another.
 struct Pattern {
   std::string_view head, part, tail = {};
 
@@ -29,7 +29,7 @@ struct Pattern {
 
 using Reader = std::function<void(const std::string&)>;
 
-// The least CPU time of this thread that one of several calls takes: others cannot shorten it.
+// The minimum CPU time of this thread over several calls, because other programs only add time.
 inline double least_seconds(const Reader& read, const std::string& text, int calls) {
   double least = std::numeric_limits<double>::max(), total = 0;
   for (int i = 0; (i < calls && total < 1) || (i < 500 && total < 0.002); ++i) {
@@ -44,8 +44,9 @@ inline double least_seconds(const Reader& read, const std::string& text, int cal
 
 using TextOfSize = std::function<std::string(size_t bytes)>;
 
-// Twice the text takes less than 2.5 times the CPU time, in one of three attempts: noise passes
-// with more calls or at a larger size, quadratic cost does not. `name` describes the text.
+// Checks that a text of twice the size takes less than 2.5 times the CPU time, in one of three
+// attempts. With noise, a later attempt passes, because it has more calls or a larger size.
+// Quadratic cost always fails. `name` describes the text.
 inline void expect_linear(const Reader& read, const TextOfSize& text, const std::string& name) {
   constexpr double kMost = 2.5;
   const size_t size = only_runs() ? 6'000 : 48'000;

@@ -8,7 +8,7 @@
 
 namespace fovea::testing {
 
-// A client that keeps what it is answered, and waits until it is told that it left.
+// An exchange that stores the answer. The client has left if the test sets `left`.
 class HeldExchange : public HttpExchange {
  public:
   void answer(HttpReply reply) override { replies.push_back(std::move(reply)); }

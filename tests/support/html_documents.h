@@ -10,7 +10,7 @@ namespace fovea::testing {
 
 using namespace std::string_view_literals;
 
-// Parts of documents that browsers read otherwise than they look.
+// Parts of documents that browsers read differently than they look.
 inline constexpr std::string_view kHostileParts[] = {
     // Comments, bogus comments, doctypes, CDATA sections.
     "<!-- x -->", "<!-->", "<!--->", "<!--", "-->", "--!>", "<!-- a --!>", "<!--<!-->", "<!---!>",
@@ -30,14 +30,14 @@ inline constexpr std::string_view kHostileParts[] = {
     "<title/>", "<xmp>", "</xmp>", "<noembed>", "</noembed>", "<noframes>", "</noframes>",
     "<iframe>", "</iframe>", "<noscript>", "</noscript>", "<noscript><p title=\"</noscript>\">",
     "<plaintext>", "<listing>\n", "<TEXTAREA\f>", "</TextArea/>",
-    // Foreign content and what leaves it.
+    // Foreign content, and tags that end it.
     "<svg>", "</svg>", "<svg/>", "<math>", "</math>", "<math><mi>", "</mi>", "<mtext>", "</mtext>",
     "<svg><desc>", "</desc>", "<svg><title>", "<foreignObject>", "</foreignObject>",
     "<annotation-xml encoding='text/html'>", "</annotation-xml>", "<svg><style>",
     "<svg><path></svg>", "<svg><style><a title='</style><img src=s onerror=s()>'>",
     "<svg></p><style>", "<mglyph>", "<svg><script>a &lt; b</script></svg>", "<svg><p>",
     "<math><annotation-xml><svg>", "<path/>",
-    // Elements that change how others are read.
+    // Elements that change how other elements are parsed.
     "<select>", "</select>", "<option>", "</option>", "<select><option>a", "<keygen>", "<table>",
     "</table>", "<tr>", "<td>", "</td>", "<col>", "<colgroup>", "<caption>", "<template>",
     "</template>", "<template><col>", "<frameset onload=f()>", "<frame src=f>", "</frameset>",
@@ -51,10 +51,10 @@ inline constexpr std::string_view kHostileParts[] = {
     "</span>", "<u><s>", "</u></s>", "<nobr>", "<font color=red>", "</font>",
     "<sup><a href=3>[1]</a></sup>", "<sup><a></b>1<i></sup>", "<label>", "</label>", "<wbr>",
     "<img src=k>", "<em id=m>", "</em>",
-    // What would run.
+    // Scripts that would run.
     "<img src=x onerror=\"x()\">", "<script>x()</script>", "<svg onload=x()>", "<a onclick='x()'>",
     "<iframe srcdoc='<script>x()</script>'></iframe>", "<style>*{background:url(x)}</style>",
-    // Text that looks like markup once its references are read.
+    // Text that becomes markup if its references are decoded.
     "&lt;img src=x onerror=x()&gt;", "&lt;", "&#60;script&#62;", "&lt", "&#x3c", "&ltscript&gt",
     "&amp;lt;", "&quot;", "&apos;", "&#34;>", "&nope;", "&", "&#0;", "&rarr;", "&copy", "&not",
     "in;", "&LT;b&GT;", "<", ">", "<<", "< ", "1 < 2", "<3", "\"", "'", "=", "/", "`", "\0"sv, "\f",
@@ -73,7 +73,7 @@ inline constexpr std::string_view kWords[] = {"dog",         "small",
                                               "(see)",       "bed-and-breakfast",
                                               "-",           "a"};
 
-// Documents made at random, the same for each seed.
+// A generator of random documents, the same for each seed.
 class HtmlDocuments {
  public:
   explicit HtmlDocuments(uint64_t seed) : random_(seed) {}
@@ -85,7 +85,7 @@ class HtmlDocuments {
     return html;
   }
 
-  // Parts in any order, or a proper document into which some were put.
+  // Parts in any order, or a well-formed document with some parts inserted.
   std::string hostile() {
     std::string html = one_in(3) ? proper() : "";
     for (uint64_t n = 1 + random_.below(9); n > 0; --n) {

@@ -1,4 +1,4 @@
-"""Whether replies are what /openapi.json says: the part of JSON Schema that it uses.
+"""Checks a reply against /openapi.json, with the part of JSON Schema that it uses.
 
   python3 openapi.py SPEC PATH METHOD STATUS <REPLY
 """

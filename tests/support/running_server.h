@@ -17,16 +17,16 @@
 
 #include "http/server.h"
 
-// A server in this process and clients that send it any bytes.
+// A server in this process, and clients that send it any bytes.
 namespace fovea {
 
 using std::chrono::milliseconds;
 
-// A client that writes bytes, whatever they are.
+// A client that sends any bytes.
 class Client {
  public:
-  // From any address of the loopback network: 127.0.0.2 is another client than 127.0.0.1.
-  // `window`: bytes that its system receives before it reads; 0: the system's default.
+  // `from` is any address of the loopback network; the server counts each as a client. `window`:
+  // the size of the receive buffer in bytes; 0: the system's default.
   explicit Client(int port, const char* from = "127.0.0.1", int window = 0)
       : fd_(socket(AF_INET, SOCK_STREAM, 0)) {
     if (window > 0) setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &window, sizeof window);
@@ -48,7 +48,7 @@ class Client {
     taken_of(bytes);
     return *this;
   }
-  // How many bytes could be sent.
+  // Returns the number of sent bytes.
   size_t taken_of(std::string_view bytes) {
     size_t taken = 0;
     while (taken < bytes.size()) {
@@ -62,7 +62,7 @@ class Client {
     shutdown(fd_, SHUT_WR);
     return *this;
   }
-  // All that comes until the server closes, or until `mark` came.
+  // Reads until the server closes the connection, or until `mark` is received.
   std::string read(std::string_view mark = "\x01none") {
     std::string all;
     char buffer[4096];
@@ -101,8 +101,8 @@ inline void echo(HttpRequest request, std::shared_ptr<HttpExchange> exchange) {
        .type = "text/plain"});
 }
 
-struct Running {
-  explicit Running(HttpHandler handler = echo, ServerOptions options = small())
+struct RunningServer {
+  explicit RunningServer(HttpHandler handler = echo, ServerOptions options = small())
       : server(options, std::move(handler)) {
     server.start();
   }
@@ -116,9 +116,9 @@ inline bool wait_for(const std::function<bool()>& done) {
   return done();
 }
 
-// A server whose handler keeps what it is asked.
-struct Holding {
-  explicit Holding(ServerOptions options = small())
+// A server whose handler stores the exchanges instead of answering them.
+struct HoldingServer {
+  explicit HoldingServer(ServerOptions options = small())
       : running(
             [this](HttpRequest, std::shared_ptr<HttpExchange> exchange) {
               const std::lock_guard hold(mutex);
@@ -136,7 +136,7 @@ struct Holding {
 
   std::mutex mutex;
   std::vector<std::shared_ptr<HttpExchange>> held;
-  Running running;
+  RunningServer running;
 };
 
 inline constexpr const char* kGet = "GET /x?y=1 HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n";

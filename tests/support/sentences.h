@@ -7,8 +7,8 @@
 
 namespace fovea::testing {
 
-// Pairs of sentences as models take them: the end symbol after each source, the start symbol before
-// each target and the end symbol after it.
+// Pairs of sentences in the form of model inputs: the end symbol after each source, the start
+// symbol before and the end symbol after each target.
 struct Sentences {
   std::vector<int32_t> source, source_offsets{0}, in, out, offsets{0};
 
@@ -34,7 +34,7 @@ inline Sentences ragged() {
   return s;
 }
 
-// The n-th of thirty pairs of all lengths, words from 3 to 8.
+// Adds pair n of thirty pairs of all lengths, with words from 3 to 8.
 inline void add_pair(Sentences& to, int n) {
   to.add(std::vector<int32_t>(static_cast<size_t>(1 + n % 7), 3 + n % 6),
          std::vector<int32_t>(static_cast<size_t>(1 + n % 5), 3 + n % 6));

@@ -1,4 +1,4 @@
-"""A `fovea serve` to be tested, and the bytes that are sent to it."""
+"""A `fovea serve` under test, and the requests for it."""
 import atexit
 import json
 import os
@@ -17,7 +17,7 @@ def fail(why):
 
 
 class Server:
-    """Runs until stop(); `log` collects what it says."""
+    """A server that runs until stop(). `log` collects its log lines."""
 
     def __init__(self, arguments=(), under=(), descriptors=None):
         def limit():
@@ -43,7 +43,7 @@ class Server:
         return len(os.listdir(f'/proc/{self.process.pid}/fd'))
 
     def resident(self):
-        """MiB."""
+        """The resident memory in MiB."""
         with open(f'/proc/{self.process.pid}/statm') as file:
             return int(file.read().split()[1]) * os.sysconf('SC_PAGESIZE') / 2**20
 
@@ -52,12 +52,12 @@ class Server:
             file.write('5')
 
     def peak(self):
-        """MiB of memory at most since reset_peak()."""
+        """The peak of the memory since reset_peak(), in MiB."""
         with open(f'/proc/{self.process.pid}/status') as file:
             return int(re.search(r'VmHWM:\s+(\d+) kB', file.read())[1]) / 1024
 
     def connections_cpu(self):
-        """Seconds that the thread of the connections has run."""
+        """The processor time of the thread of the connections, in seconds."""
         tasks = f'/proc/{self.process.pid}/task'
         for task in os.listdir(tasks):
             with open(f'{tasks}/{task}/comm') as file:
@@ -77,7 +77,7 @@ class Server:
             fail(f'the server ended with {self.process.returncode}: {"".join(self.log[-20:])}')
 
     def end(self):
-        """At once, where a test has failed; with the program that traces it."""
+        """Ends the server immediately after a failure, with the program that traces it."""
         if self.process.poll() is None:
             os.killpg(self.process.pid, signal.SIGKILL)
 
@@ -94,7 +94,7 @@ def request(text, path='/translate'):
 
 
 def json_request(path, body, headers=''):
-    """`body` is JSON text, or what is to be written as such."""
+    """`body` is JSON text, or a value to convert to JSON."""
     data = (body if isinstance(body, str) else json.dumps(body)).encode('utf-8', 'surrogateescape')
     return (f'POST {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}'
             f'Content-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n').encode() + data
@@ -116,14 +116,14 @@ def read_all(s):
 
 
 def exchange(port, data):
-    """The whole answer; b'' where there was none."""
+    """The complete answer; b'' if there is none."""
     with connect(port) as s:
         s.sendall(data)
         return read_all(s)
 
 
 def status_of(answer):
-    """The status of an answer, 0 where there is none."""
+    """The status of an answer; 0 if there is none."""
     return int(answer[9:12]) if answer.startswith(b'HTTP/1.1 ') else 0
 
 

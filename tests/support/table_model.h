@@ -9,37 +9,29 @@
 #include <utility>
 #include <vector>
 
-#include "models/model.h"
+#include "models/decodable.h"
+#include "models/explainable.h"
 
 namespace fovea {
 
-// For tests: a model whose scores are looked up. `scores(source, prefix)` gives the row of logits
-// after the words `prefix` (with <s>) for a source sentence (with </s>).
-class TableModel : public Model {
+// A model for tests whose scores come from a function. `scores(source, prefix)` returns the logits
+// after the words `prefix` (with <s>) for a source sentence (with </s>). No sentences
+// can join a running batch.
+class ClosedTableModel : public Model, public Decodable, public Attentive {
  public:
   using Row = std::vector<double>;
   using Words = std::vector<int32_t>;
   using Scores = std::function<Row(const Words& source, const Words& prefix)>;
 
-  TableModel(int64_t words, int64_t max_length, Scores scores, ElementType type = ElementType::f64)
-      : Model(type, Cpu{}), words_(words), max_length_(max_length), scores_(std::move(scores)) {}
-
-  int64_t target_words() const override { return words_; }
-  int64_t max_length() const override { return max_length_; }
+  ClosedTableModel(int64_t words, int64_t max_length, Scores scores,
+                   ElementType type = ElementType::f64)
+      : Model(type, Cpu{}, {words, max_length}), scores_(std::move(scores)) {}
 
   std::unique_ptr<DecoderState> start(const TokenBatch& source) const override {
     auto state = std::make_unique<State>();
-    for (int64_t i = 0; i < source.sentences(); ++i)
-      state->rows.push_back({sentence(source, i), {}});
+    add_rows(*state, source);
     return state;
   }
-
-  bool can_extend() const override { return joins_; }
-  void join(DecoderState& state, const TokenBatch& source) const override {
-    auto& rows = static_cast<State&>(state).rows;
-    for (int64_t i = 0; i < source.sentences(); ++i) rows.push_back({sentence(source, i), {}});
-  }
-  void forbid_joining() { joins_ = false; }
 
   Tensor step(DecoderState& state, std::span<const int32_t> words) const override {
     auto& rows = static_cast<State&>(state).rows;
@@ -51,7 +43,7 @@ class TableModel : public Model {
       all.insert(all.end(), row.begin(), row.end());
     }
     steps += static_cast<int64_t>(rows.size());
-    return Tensor::of({static_cast<int64_t>(rows.size()), words_}, all, store_.type());
+    return Tensor::of({static_cast<int64_t>(rows.size()), target_words()}, all, store_.type());
   }
 
   void reorder(DecoderState& state, std::span<const int32_t> parents) const override {
@@ -61,8 +53,8 @@ class TableModel : public Model {
     rows = std::move(next);
   }
 
-  BatchLoss loss(const TokenBatch& source, const TokenBatch& target_in,
-                 std::span<const int32_t> target_out, double) const override {
+  BatchLoss loss(const TrainingBatch& batch, double) const override {
+    const auto& [source, target_in, target_out, guidance] = batch;
     Row log_probs;
     for (int64_t i = 0; i < source.sentences(); ++i) {
       Words prefix;
@@ -79,7 +71,7 @@ class TableModel : public Model {
             Tensor::of({std::ssize(log_probs)}, log_probs, store_.type())};
   }
 
-  // Target word i looks at source word i, at the last one where there is none.
+  // Target word i attends to source word i, or to the last one if there is none.
   std::vector<std::vector<AttentionMap>> attention(const TokenBatch& source,
                                                    const TokenBatch& target_in) const override {
     std::vector<std::vector<AttentionMap>> maps;
@@ -94,7 +86,13 @@ class TableModel : public Model {
     return maps;
   }
 
-  mutable std::atomic<int64_t> steps = 0;  // rows computed so far
+  mutable std::atomic<int64_t> steps = 0;  // number of computed rows
+
+ protected:
+  static void add_rows(DecoderState& state, const TokenBatch& source) {
+    auto& rows = static_cast<State&>(state).rows;
+    for (int64_t i = 0; i < source.sentences(); ++i) rows.push_back({sentence(source, i), {}});
+  }
 
  private:
   struct Live {
@@ -107,9 +105,16 @@ class TableModel : public Model {
     return {tokens.ids.begin() + tokens.offsets[i], tokens.ids.begin() + tokens.offsets[i + 1]};
   }
 
-  int64_t words_, max_length_;
   Scores scores_;
-  bool joins_ = true;
+};
+
+// Sentences can join its running batches.
+class TableModel : public ClosedTableModel, public Extendable {
+ public:
+  using ClosedTableModel::ClosedTableModel;
+  void extend(DecoderState& state, const TokenBatch& source) const override {
+    add_rows(state, source);
+  }
 };
 
 }  // namespace fovea

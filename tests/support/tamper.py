@@ -1,4 +1,4 @@
-"""Changes one field of the training state in a checkpoint and makes its checksums right again.
+"""Changes one field of the training state in a checkpoint and corrects its checksums.
 
   python3 tests/support/tamper.py CHECKPOINT FIELD VALUE
 """

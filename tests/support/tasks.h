@@ -11,7 +11,7 @@
 
 namespace fovea {
 
-// What became of a task.
+// The result of a task.
 struct Result {
   std::vector<std::string> texts;
   TaskOutcome outcome = TaskOutcome::failed;
@@ -36,7 +36,7 @@ inline std::shared_ptr<TranslationTask> task_of(const std::shared_ptr<const Serv
   return task;
 }
 
-// Something that is not a translation.
+// A task without a translation.
 inline std::shared_ptr<TranslationTask> job_of(int64_t cost, Result& result) {
   auto task = task_of(nullptr, {}, result);
   task->alone = true;

@@ -20,49 +20,39 @@
 #include "tensor/tape.h"
 #include "train/trainer.h"
 
-// A training so small that tests can make dozens of them.
+// A training that is small enough for dozens of runs in a test.
 namespace fovea {
 
 namespace fs = std::filesystem;
 inline constexpr int32_t kWords = 12;
 
-// The next word by the last one alone, with dropout: the smallest thing that can be trained.
+// The smallest trainable model: it predicts the next word from the last one, with dropout.
 class Bigrams : public Model {
  public:
-  explicit Bigrams(uint64_t seed) : Model(ElementType::f32, Cpu{}) {
+  explicit Bigrams(uint64_t seed) : Model(ElementType::f32, Cpu{}, {kWords, 100}) {
     first_ = store_.declare("first", {kWords, kWords}, ParameterInit::normal(0.1));
     rest_ = store_.declare("rest", {3}, ParameterInit::constant(0));
     store_.allocate(seed);
     store_.allocate_gradients();
   }
-  int64_t target_words() const override { return kWords; }
-  int64_t max_length() const override { return 100; }
-  BatchLoss loss(const TokenBatch&, const TokenBatch& target_in,
-                 std::span<const int32_t> target_out, double label_smoothing) const override {
-    check(std::ssize(target_in.ids) <= (Tape::live() ? most : most_read), ExitCode::memory,
+  BatchLoss loss(const TrainingBatch& batch, double label_smoothing) const override {
+    const std::span<const int32_t> words = batch.target_in.ids;
+    check(std::ssize(words) <= (Tape::live() ? most : most_read), ExitCode::memory,
           "out of memory");
     check(!Tape::live() || in_pieces-- <= 0, ExitCode::memory, "out of memory");
     precisions.insert(PrecisionScope::current());
-    const Tensor logits = embed(first_, {},
-                                {.ids = Tensor::of(target_in.ids),
-                                 .places = {},
-                                 .scale = 1,
-                                 .dropout = dropout_key(dropout)});
-    const CrossEntropy result = cross_entropy(logits, Tensor::of(target_out), label_smoothing);
+    const Tensor logits = embed(
+        first_, {},
+        {.ids = Tensor::of(words), .places = {}, .scale = 1, .dropout = dropout_key(dropout)});
+    const CrossEntropy result =
+        cross_entropy(logits, Tensor::of(batch.target_out), label_smoothing);
     return {result.loss, result.log_likelihood};
   }
-  std::unique_ptr<DecoderState> start(const TokenBatch&) const override { return nullptr; }
-  Tensor step(DecoderState&, std::span<const int32_t>) const override { return {}; }
-  void reorder(DecoderState&, std::span<const int32_t>) const override {}
-  std::vector<std::vector<AttentionMap>> attention(const TokenBatch&,
-                                                   const TokenBatch&) const override {
-    return {};
-  }
 
-  int64_t most = 1000, most_read = 1000;  // words of a batch to learn from, or read, that fit
-  mutable int64_t in_pieces = 0;  // so often memory is there, but in pieces too small for a batch
+  int64_t most = 1000, most_read = 1000;  // limits of the words of a batch: with a tape, without
+  mutable int64_t in_pieces = 0;          // number of failures because of fragmented memory
   double dropout = 0.2;
-  mutable std::set<Precision> precisions;  // that it was computed in
+  mutable std::set<Precision> precisions;  // the precisions of its computations
 
  private:
   Tensor first_, rest_;
@@ -74,7 +64,7 @@ inline Corpus random_text(int64_t sentences, uint64_t seed) {
   for (int64_t i = 0; i < sentences; ++i) {
     std::vector<int32_t> words(1 + random.below(6));
     int32_t last = 0;
-    for (int32_t& w : words)  // mostly the successor of the last word: something to learn
+    for (int32_t& w : words)  // most words are the successor of the last one
       last = w =
           kSpecials + static_cast<int32_t>(random.below(4) ? (last + 1) % 8 : random.below(8));
     corpus.add(words, words, i + 1);
@@ -82,12 +72,12 @@ inline Corpus random_text(int64_t sentences, uint64_t seed) {
   return corpus;
 }
 
-struct Killed {};  // stands for kill -9: nothing is saved on the way out
+struct ProcessKilled {};  // simulates kill -9: nothing is saved
 
 class TrainerTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    omp_set_num_threads(1);  // nothing here is worth a second thread
+    omp_set_num_threads(1);  // a second thread would not help here
     root_ = fs::temp_directory_path() / ("fovea-trainer-" + std::to_string(getpid()));
     fs::remove_all(root_);
     valid_.corpus = random_text(10, 2);
@@ -111,7 +101,7 @@ class TrainerTest : public ::testing::Test {
   RunOutcome train(const std::string& name, const Disturb& disturb = nullptr,
                    const RunIdentity& identity = {{"data", "1"}}) {
     fs::create_directories(root_ / name);
-    Bigrams model(seed_++);  // a resumed run must not hang on what the model began with
+    Bigrams model(seed_++);  // a resumed run must not depend on the initial weights
     model.most = most_;
     model.most_read = most_read_;
     model.in_pieces = in_pieces_;
@@ -150,7 +140,7 @@ class TrainerTest : public ::testing::Test {
     return {directory(name) + "/snapshots", "snapshot"};
   }
 
-  // All that must be the same bytes in two runs that had the same task.
+  // The results that must be equal for two runs of the same task.
   std::string result(const std::string& name) const {
     const std::string at = directory(name);
     std::string text = read_file(checkpoints(name).path(options_.train.updates));

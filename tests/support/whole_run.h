@@ -8,8 +8,8 @@
 
 namespace fovea {
 
-// Trains in `directory` as the program does, from files to model. Stops before update number
-// `stop`, as Ctrl-C does; 0: goes to the end.
+// Trains in `directory` like the program, from files to model. Stops before update number `stop`,
+// like Ctrl-C; 0: trains to the end.
 inline RunEnd whole_run(const std::string& directory, TrainOptions o, int64_t stop = 0) {
   o.complete(ExitCode::data);
   std::filesystem::create_directories(directory);

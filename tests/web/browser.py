@@ -7,8 +7,13 @@ import os
 import select
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
+
+if shutil.which("chromium") is None:
+    print("skipped: web: no Chromium, and it cannot be installed")
+    sys.exit(77)
 
 
 class Browser:

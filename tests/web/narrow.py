@@ -71,6 +71,26 @@ def read_out_moves_nothing(page):
             near([box(page, "#stage")[1]], [top], f"the stage below {text!r}", within=0.01)
 
 
+def the_stage_stays(page):
+    """The stage has the same place in all views, and the line above it says what users can do."""
+    page.open(text=SENTENCE)
+    top = box(page, "#stage")[1]
+    views = page.browser.value("[...document.querySelectorAll('#views button')]"
+                               ".map((tab) => tab.dataset.view)")
+    check(len(views) > 9, f"views {views}")
+    for view in views:
+        page.click(f"[data-view={view}]")
+        near([box(page, "#stage")[1]], [top], f"the stage of {view}", within=0.6)
+        told, hint = page.text("#read-out"), page.browser.value(
+            "getComputedStyle(document.querySelector('#read-out'), '::before').content")
+        # The bundled model has no training log.
+        check(told or len(hint) > 9 or view == "training", f"{view} says nothing: {hint}")
+    page.open(text="Two words.", view="positions")
+    page.browser.wait("document.querySelector('.positions').dataset.shown")
+    check("Point at a picture" in page.browser.value(
+        "getComputedStyle(document.querySelector('#read-out'), '::before').content"), "no hint")
+
+
 def a_long_search_is_a_low_tree(page):
     page.open(text=LONG, view="beam")
     page.browser.wait("document.querySelector('.search').dataset.state === 'done'")
@@ -160,6 +180,6 @@ def positions_have_numbers(page):
              [low + (mark[0] + 0.5) / count * (high - low) for mark in marks], side, within=2)
 
 
-SHIPPED = [nothing_is_wider_than_a_phone, read_out_moves_nothing, a_long_search_is_a_low_tree,
-           a_long_sentence_has_its_chart, names_stay_while_a_map_scrolls, long_words_are_cut,
-           positions_have_numbers]
+SHIPPED = [nothing_is_wider_than_a_phone, read_out_moves_nothing, the_stage_stays,
+           a_long_search_is_a_low_tree, a_long_sentence_has_its_chart,
+           names_stay_while_a_map_scrolls, long_words_are_cut, positions_have_numbers]

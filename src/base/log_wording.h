@@ -1,0 +1,13 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace fovea {
+
+// Sets a function that rewrites each message before it is logged; null for none. Call it before
+// other threads log.
+using LogWording = std::string (*)(std::string_view message);
+void set_log_wording(LogWording wording);
+
+}  // namespace fovea

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "decode/model_bundle.h"
+#include "explain/attention_picture.h"
+#include "view/svg.h"
+
+namespace fovea {
+
+// What to draw of the attention of a pair.
+struct FigureChoice {
+  std::string kind = "cross";     // or "encoder", "decoder"
+  int64_t layer = -1, head = -1;  // −1: the mean of all
+  PictureUnit unit = PictureUnit::words;
+};
+
+// The attention of one kind for a sentence pair, as matrices to draw. Ids end with </s>.
+class AttentionFigure {
+ public:
+  // Throws ExitCode::usage if the maps have no such kind, layer or head.
+  AttentionFigure(const ModelBundle& bundle, std::span<const int32_t> source,
+                  std::span<const int32_t> target, std::span<const AttentionMap> maps,
+                  FigureChoice choice);
+
+  AttentionMatrix matrix() const { return matrix(choice_.layer, choice_.head); }
+  AttentionGrid grid() const;  // all heads of all layers
+
+ private:
+  AttentionMatrix matrix(int64_t layer, int64_t head) const;
+  std::string title(int64_t layer, int64_t head) const;
+
+  FigureChoice choice_;
+  std::string score_;  // the score function of global attention
+  PictureSide rows_, cols_;
+  std::vector<AttentionMap> maps_;
+  int64_t layers_ = 0, heads_ = 0;
+};
+
+}  // namespace fovea

@@ -1,0 +1,26 @@
+#pragma once
+
+#include "serve/file_store.h"
+#include "serve/translation_queue.h"
+
+namespace fovea {
+
+// The files of LibreTranslate: translates them and keeps the results for download. Thread-safe. The
+// arguments of the constructor must outlive it.
+class FileApi {
+ public:
+  FileApi(const RequestLimits& limits, TranslationQueue& queue, bool enabled)
+      : limits_(limits), queue_(queue), enabled_(enabled) {}
+  std::vector<Route> routes();
+
+ private:
+  void translate(RequestContext& context);
+  void download(RequestContext& context);
+
+  const RequestLimits& limits_;
+  TranslationQueue& queue_;
+  bool enabled_;
+  FileStore store_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,28 @@
+#pragma once
+
+#include "serve/access_control.h"
+#include "serve/translation_queue.h"
+
+namespace fovea {
+
+// The API of LibreTranslate with additions, without its files. Thread-safe. The arguments of the
+// constructor must outlive it.
+class LibreTranslateApi {
+ public:
+  LibreTranslateApi(const RequestLimits& limits, const AccessControl& access,
+                    TranslationQueue& queue, bool files)
+      : limits_(limits), access_(access), queue_(queue), files_(files) {}
+  std::vector<Route> routes();
+
+ private:
+  void translate(RequestContext& context);
+  void detect(RequestContext& context) const;
+  void settings(RequestContext& context) const;
+
+  const RequestLimits& limits_;
+  const AccessControl& access_;
+  TranslationQueue& queue_;
+  bool files_;  // whether files are translated
+};
+
+}  // namespace fovea

@@ -1,0 +1,67 @@
+#pragma once
+
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/counted_exchange.h"
+#include "serve/request_parameters.h"
+#include "serve/served_model.h"
+
+namespace fovea {
+
+// A request, the exchange that answers it, and the models of the service when it arrived.
+struct RequestContext {
+  HttpRequest request;
+  std::shared_ptr<CountedExchange> exchange;
+  ServedModels models = {};
+  std::string client = {};  // the client for limits and fair queueing: "key K" or "address A"
+  std::shared_ptr<const RequestParameters> parsed = nullptr;
+
+  const RequestParameters& parameters();  // parsed once; throws HttpError 400
+};
+
+// The clients that may use an endpoint. key: needs a key if keys are required, and counts against
+// rate limits. operators: needs a key if there are keys, and has no rate limit.
+enum class Access { open, key, operators };
+
+// The way in which an endpoint answers. large: at once, and the answer may take long even if the
+// request is small. computed: a worker thread computes the answer, which may fail or be late.
+// events: worker threads send events, also about failures.
+enum class AnswerKind { small, large, computed, events };
+
+// An endpoint. A path that ends with '/' matches all paths below it.
+struct Route {
+  const char* method;
+  std::string_view path;
+  Access access;
+  AnswerKind answer;
+  std::function<void(RequestContext& context)> handler;  // answers, or throws an HttpError
+
+  bool has_paths_below() const { return path.size() > 1 && path.ends_with('/'); }
+};
+
+// The table of the endpoints of all APIs. Thread-safe.
+class Router {
+ public:
+  explicit Router(std::initializer_list<std::vector<Route>> apis);
+
+  struct Match {
+    const Route* route = nullptr;  // null if there is none
+    const Route* path = nullptr;   // the same, or one with another method
+    std::string endpoint() const { return std::string(route ? route->path : "other"); }
+    const Route& required() const;  // throws HttpError 404 or 405 if there is none
+  };
+  Match find(const HttpRequest& request) const;
+  // The description of all endpoints: OpenAPI 3.0.3 (openapi.cpp). The *.json files here describe
+  // the endpoints of each API, except errors that follow from the properties of a Route.
+  std::string openapi() const;
+
+ private:
+  std::vector<Route> routes_;
+};
+
+}  // namespace fovea

@@ -1,0 +1,58 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "text/corpus.h"
+#include "train/step_graphs.h"
+#include "train/train_options.h"
+#include "train/train_state.h"
+
+namespace fovea {
+
+// For tests: a function that may change gradients and weights before an update is made. `drawn` is
+// the number of batches drawn so far.
+using DisturbUpdate = std::function<void(int64_t drawn, ParameterStore& store)>;
+
+// Makes the updates of a run with the memory that is available. If memory runs out, it releases
+// unused memory, then disables CUDA graphs, then splits the batches into smaller and smaller parts.
+class UpdateExecutor {
+ public:
+  // All references outlive the UpdateExecutor.
+  UpdateExecutor(Model& model, Optimizer& optimizer, const Corpus& text,
+                 const TrainOptions& options, DisturbUpdate disturb = nullptr);
+
+  // Makes update state.update + 1 with the mean gradient of the batches, unless it has a fault (see
+  // find_fault). Increases state.parts if the batches need too much memory. Throws
+  // ExitCode::memory if single pairs do.
+  StepGraphs::StepResult update(const std::vector<PairBatch>& batches, double rate,
+                                TrainState& state);
+
+  // The largest number of tokens in a part of a batch.
+  int64_t part_tokens(const TrainState& state) const { return options_.batch.tokens / state.parts; }
+
+  // Leaves the memory of the graphs to other computations.
+  void disable_graphs() { steps_.disable_graphs(); }
+
+ private:
+  StepGraphs::StepResult update_in_parts(const std::vector<PairBatch>& batches, double rate,
+                                         const TrainState& state);
+  bool reduce_memory(const std::vector<PairBatch>& batches, TrainState& state, const char* why,
+                     int64_t tries);
+
+  ParameterStore& store_;
+  Optimizer& optimizer_;
+  StepGraphs steps_;
+  const Corpus& text_;
+  const TrainOptions& options_;
+  DisturbUpdate disturb_;
+  int64_t releases_ = 0;  // number of times that unused memory was released
+};
+
+// Describes why the loss, the gradient or the weights are not finite after an update. Empty if all
+// are finite.
+std::string find_fault(const StepGraphs::StepResult& result, const ParameterStore& store);
+
+}  // namespace fovea

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <vector>
+
+#include "train/run_files.h"
+#include "train/run_reporter.h"
+#include "train/train_task.h"
+#include "train/update_executor.h"
+
+namespace fovea {
+
+// Measures the model during a run and selects the weights that become the model: those of the best
+// validation, or in the end the mean of the last snapshots.
+class Validator {
+ public:
+  // The arguments outlive the Validator.
+  Validator(const TrainTask& task, const Optimizer& optimizer, UpdateExecutor& executor,
+            RunFiles& files, RunReporter& reporter);
+
+  // Validates the moving average, or else the weights, and writes the model if it is the best so
+  // far. Returns false if the program was asked to stop before the end.
+  bool validate(TrainState& state);
+
+  // Averages the snapshots and measures the model on the test text. Returns false if the program
+  // was asked to stop before the end.
+  bool finish(const TrainState& state);
+
+ private:
+  using Metrics = std::optional<std::vector<MetricValue>>;
+
+  Metrics measured(const HeldOut& text, const ValidOptions& options, const TrainState& state);
+  void keep_if_best(const std::vector<MetricValue>& values, TrainState& state);
+  void average(const TrainState& state);
+  bool test(const TrainState& state);
+
+  const TrainTask& task_;
+  const TrainOptions& options_;
+  const ParameterStore& store_;
+  const Optimizer& optimizer_;
+  UpdateExecutor& executor_;
+  RunFiles& files_;
+  RunReporter& reporter_;
+  int64_t most_tokens_ = std::numeric_limits<int64_t>::max();  // of a batch that fits into memory
+};
+
+}  // namespace fovea
