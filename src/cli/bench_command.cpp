@@ -117,15 +117,15 @@ void report(const BenchResult& r, const BenchOptions& o, const BenchModel& s, co
             {"parameters", model.parameters().size()},
             {"precision", o.precision == "bf16" && !gains_from_bf16(device) ? "f32" : o.precision},
             {"device", o.device},
-            {"threads", omp_get_max_threads()},
-            {"tokens_per_s", std::round(r.words_per_s)},
-            {"spread", {std::round(r.slowest), std::round(r.fastest)}},
-            {"gflops", std::round(r.gflops)},
-            {"peak_gflops", std::round(r.peak_gflops)},
-            {"share_of_peak", std::round(1000 * r.gflops / r.peak_gflops) / 1000},
-            {"arena_bytes", memory_use(device).reserved},
-            {"peak_memory_bytes", peak_memory()}};
+            {"threads", omp_get_max_threads()}};
   json.update(r.details);
+  json.update({{"tokens_per_s", std::round(r.words_per_s)},
+               {"spread", {std::round(r.slowest), std::round(r.fastest)}},
+               {"gflops", std::round(r.gflops)},
+               {"peak_gflops", std::round(r.peak_gflops)},
+               {"share_of_peak", std::round(1000 * r.gflops / r.peak_gflops) / 1000},
+               {"arena_bytes", memory_use(device).reserved},
+               {"peak_memory_bytes", peak_memory()}});
   print(json, o);
 }
 

@@ -16,7 +16,7 @@ double matrix_elements(const ModelConfig& config) {
   double elements = 0;
   for (const auto& p : model->parameters().all()) {
     const bool table = p.name.ends_with("/E") && config.tied == TiedEmbeddings::none;
-    if (p.tensor.dims().size() == 2 && !table) elements += static_cast<double>(p.tensor.elements());
+    if (p.tensor.rank() == 2 && !table) elements += static_cast<double>(p.tensor.elements());
   }
   return elements;
 }

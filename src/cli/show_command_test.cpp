@@ -117,7 +117,8 @@ TEST_F(Show, OptionsThatDoNotFitTogether) {
 }
 
 TEST_F(Show, AModelWithoutAttentionHasNoMap) {
-  expect_error(ExitCode::usage, "choose another model with -m", {"show", "-m", "none", "A dog."});
+  expect_error(ExitCode::usage, "no attention from target to source; choose another model with -m",
+               {"show", "-m", "none", "A dog."});
 }
 
 TEST_F(Show, MechanismsNameThemselves) {

@@ -23,8 +23,10 @@ AttentionFigure::AttentionFigure(const ModelBundle& bundle, std::span<const int3
   cols_ = reads_target ? rows_ : picture_side(bundle.source, source, choice_.unit);
   for (const AttentionMap& map : maps)
     if (map.kind == choice_.kind) maps_.push_back(map);
+  check(!maps_.empty() || choice_.kind != "cross", ExitCode::usage,
+        "the model has no attention from target to source; choose another model with `model`");
   check(!maps_.empty(), ExitCode::usage, "`kind` ", choice_.kind,
-        ": the model has no attention of this kind; choose another model with `model`");
+        ": the model has no attention of this kind");
   for (const AttentionMap& map : maps_) {
     layers_ = std::max(layers_, map.layer + 1);
     heads_ = std::max(heads_, map.head + 1);

@@ -86,9 +86,9 @@ TEST_F(AttentionFigureTest, ChoicesThatDoNotExist) {
   EXPECT_EQ(error({.head = 3}), "`head` 3: the model has heads 0 to 2");
   EXPECT_EQ(error({.kind = "encoder", .layer = 1}), "`layer` 1: the model has layers 0 to 0");
   maps_.clear();
+  EXPECT_EQ(error({.kind = "decoder"}), "`kind` decoder: the model has no attention of this kind");
   EXPECT_EQ(error({}),
-            "`kind` cross: the model has no attention of this kind; choose another model with "
-            "`model`");
+            "the model has no attention from target to source; choose another model with `model`");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/base64.h"
 #include "decode/attention_alignment.h"
 #include "decode/model_capabilities.h"
 #include "ops/topk.h"
@@ -17,8 +18,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int64_t kAlternatives = 5;  // the number of most probable words per step
-
-double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
 std::string as_bytes(std::span<const float> weights) {
   std::string bytes;
@@ -152,6 +151,8 @@ std::string score_of(const ModelConfig& config) {
 
 }  // namespace
 
+double rounded(double value) { return std::round(value * 1e6) / 1e6; }
+
 Json model_json(const ServedModel& model) {
   const ModelConfig& config = model.config();
   return {{"name", model.name()},
@@ -162,20 +163,6 @@ Json model_json(const ServedModel& model) {
           {"score", score_of(config)},
           {"gallery", model.of_gallery()},
           {"training", model.training() != nullptr}};
-}
-
-std::string base64(std::string_view bytes) {
-  static constexpr char kDigits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;
-    const size_t count = std::min<size_t>(3, bytes.size() - i);
-    for (size_t k = 0; k < 3; ++k)
-      group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    for (size_t k = 0; k < 4; ++k) text += k <= count ? kDigits[group >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
 }
 
 size_t bytes_of_maps(std::span<const AttentionMap> maps) {

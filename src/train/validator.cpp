@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "ops/matmul.h"
-#include "train/checkpoint_average.h"
+#include "train/checkpoint.h"
 #include "train/within_memory.h"
 
 namespace fovea {
