@@ -56,7 +56,7 @@ MetricPointer metric(const std::string& name) {
       {"bleu-floor", {.smooth = Smoothing::floor}},
       {"bleu-addk", {.smooth = Smoothing::add_k}}};
   static const std::map<std::string, ChrfOptions> kChrf{{"chrf2", {}},
-                                                        {"chrf2++", kChrfPlusPlus},
+                                                        {"chrf2++", {.word_order = 2}},
                                                         {"chrf2-lc", {.lowercase = true}},
                                                         {"chrf2-ws", {.whitespace = true}},
                                                         {"chrf2-eps", {.eps_smoothing = true}},

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "models/model.h"
+#include "attention/attention_map.h"
 #include "text/vocabulary.h"
 #include "view/labelled_matrix.h"
 

@@ -61,18 +61,70 @@ Json floats(std::span<const float> values) {
   return list;
 }
 
-// Additional values of the mechanism of a recurrent model.
+const char* name_of(NamedSeries::Kind kind) {
+  switch (kind) {
+    case NamedSeries::Kind::position:
+      return "position";
+    case NamedSeries::Kind::half_width:
+      return "half_width";
+    case NamedSeries::Kind::deviation:
+      return "deviation";
+    case NamedSeries::Kind::centres:
+      return "centres";
+    case NamedSeries::Kind::distribution:
+      return "distribution";
+    case NamedSeries::Kind::frontier:
+      break;
+  }
+  return "frontier";
+}
+
+Json values_of(const NamedSeries& series) {
+  switch (series.kind) {
+    case NamedSeries::Kind::distribution:
+      return as_bytes(series.values);
+    case NamedSeries::Kind::half_width:
+      return std::lround(series.values.front());
+    case NamedSeries::Kind::deviation:
+      return rounded(series.values.front());
+    case NamedSeries::Kind::frontier:
+      return std::vector<int64_t>(series.values.begin(), series.values.end());
+    case NamedSeries::Kind::position:
+    case NamedSeries::Kind::centres:
+      break;
+  }
+  return floats(series.values);
+}
+
+// The score function of the attention; "" if it has none.
+std::string score_of(const ModelConfig& config) {
+  const AttentionConfig& a = config.attention;
+  return config.type == "recurrent" && a.has_score() ? a.score_name() : "";
+}
+
+// The values of the series of a mechanism, by name.
 Json extra(std::span<const AttentionMap> maps) {
   Json found = Json::object();
-  for (const AttentionMap& map : maps) {
-    if (!map.position.empty()) found["p_t"] = floats(map.position);
-    if (map.window > 0) found["window"] = map.window;
-    if (map.sigma > 0) found["sigma"] = map.sigma;
-    if (!map.kappa.empty()) found["kappa"] = floats(map.kappa);
-    if (!map.soft.empty()) found["soft"] = as_bytes(map.soft);
-    if (!map.frontier.empty()) found["frontier"] = map.frontier;
-  }
+  for (const AttentionMap& map : maps)
+    for (const NamedSeries& series : map.series) found[series.name] = values_of(series);
   return found;
+}
+
+// The mechanism in words, and how to draw its series.
+Json mechanism_json(const ModelConfig& config, std::span<const AttentionMap> maps) {
+  const AttentionConfig& a = config.attention;
+  const AttentionMechanism* mechanism =
+      config.type == "recurrent" ? find_mechanism(a.kind) : nullptr;
+  const AttentionInfo& about = mechanism ? mechanism->about : multi_head_attention();
+  std::string note = about.note;
+  for (const AttentionInfo& score : attention_scores())
+    if (score_of(config) == score.name && a.kind == "global" && *score.note) note = score.note;
+  Json series = Json::array();
+  for (const AttentionMap& map : maps.first(std::min<size_t>(maps.size(), 1)))
+    for (const NamedSeries& each : map.series)
+      series.push_back({{"name", each.name}, {"label", each.label}, {"kind", name_of(each.kind)}});
+  return {{"name", about.name},   {"title", about.title}, {"text", about.text},
+          {"paper", about.paper}, {"note", note},         {"series", std::move(series)}};
 }
 
 Json about(const ModelConfig& config, std::span<const AttentionMap> maps) {
@@ -142,13 +194,6 @@ Json tree(const Vocabulary& target, const Translation& translation) {
   return list;
 }
 
-// The score function of the attention; "" if it has none.
-std::string score_of(const ModelConfig& config) {
-  const AttentionConfig& a = config.attention;
-  const bool compares = config.type == "recurrent" && a.attends() && a.kind != "window";
-  return compares ? a.score_name() : "";
-}
-
 }  // namespace
 
 double rounded(double value) { return std::round(value * 1e6) / 1e6; }
@@ -168,7 +213,8 @@ Json model_json(const ServedModel& model) {
 size_t bytes_of_maps(std::span<const AttentionMap> maps) {
   size_t bytes = 0;
   for (const AttentionMap& map : maps) {
-    bytes += (map.weights.size() + map.soft.size() + 2) / 3 * 4;
+    const NamedSeries* choice = map.find(NamedSeries::Kind::distribution);
+    bytes += (map.weights.size() + (choice ? choice->values.size() : 0) + 2) / 3 * 4;
     bytes += 7 * static_cast<size_t>(map.rows);  // the sum of each row: "0.9999,"
   }
   return bytes;
@@ -194,6 +240,7 @@ Json attention_json(const ServedModel& model, const std::string& sentence,
                           translation.text)},
           {"attention", std::move(maps)},
           {"extra", extra(translation.attention)},
+          {"mechanism", mechanism_json(package.config, translation.attention)},
           {"steps", best ? steps(model, translation, *best) : Json::array()},
           {"beam", tree(package.target, translation)}};
 }
