@@ -163,13 +163,16 @@ void print(const ShowCommand& c, const AttendedPair& attended, const AttentionFi
 void show_all(const ShowCommand& c, ModelBundle bundle, std::span<const InputPair> pairs) {
   std::vector<SavedPair> saved;
   InputWarnings warnings(bundle);
+  const std::string name = c.pairs.empty() ? "argument" : c.pairs;
   for (size_t i = 0; i < pairs.size(); ++i) {
-    warnings.check_lines(std::span(&pairs[i].source, 1), c.pairs.empty() ? "argument" : c.pairs,
-                         pairs[i].line);
+    warnings.check_lines(std::span(&pairs[i].source, 1), name, pairs[i].line);
     ShowCommand one = c;
     one.text = pairs[i].source;
     one.target = pairs[i].target;
     const AttendedPair attended = attend(one, bundle);
+    if (one.target.empty())
+      warnings.check_translations(std::span(&one.text, 1), std::span(&attended.translation, 1),
+                                  name, pairs[i].line);
     if (!c.html.empty())
       saved.push_back({one.text, attended.translation, attended.source, attended.target,
                        attended.maps, attended.tree});

@@ -1,5 +1,6 @@
 #include "decode/search.h"
 
+#include <fmt/format.h>
 #include <omp.h>
 
 #include <algorithm>
@@ -32,8 +33,8 @@ int number_of_shares(std::span<const Model* const> models, int64_t sentences) {
 
 void SearchOptions::check() const {
   const auto in_range = [](const char* name, double value, double low, double high) {
-    fovea::check(value >= low && value <= high, ExitCode::usage, "`", name, "`: ", value,
-                 " is not between ", low, " and ", high);
+    fovea::check(value >= low && value <= high, ExitCode::usage,
+                 fmt::format("`{}`: {} is not between {} and {}", name, value, low, high));
   };
   in_range("beam", static_cast<double>(beam), 1, 1024);
   in_range("n_best", static_cast<double>(n_best), 1, 1024);

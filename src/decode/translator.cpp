@@ -113,6 +113,10 @@ Alternative Translator::alternative(Hypothesis h) const {
 void Translator::fill_in(Translation& t, std::vector<Hypothesis> hypotheses) const {
   t.source_pieces = source_.pieces(t.source_ids);
   for (Hypothesis& h : hypotheses) t.n_best.push_back(alternative(std::move(h)));
+  if (source_.decode(t.source_ids).find("\uFFFD") == std::string::npos)
+    for (Alternative& a : t.n_best)
+      for (size_t at = 0; (at = a.text.find("\uFFFD", at)) != std::string::npos;)
+        a.text.erase(at, 3);
   if (!t.n_best.empty()) t.text = t.n_best.front().text;  // empty: no longer wanted
 }
 

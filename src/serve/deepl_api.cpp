@@ -61,7 +61,8 @@ void DeepLApi::translate(RequestContext& context) {
     for (size_t i = 0; i < done.texts.size(); ++i) {
       Json one{{"detected_source_language", upper(done.source)}, {"text", done.translated(all, i)}};
       Json warnings =
-          done.model ? warnings_of(*done.model, done.documents[i]->sentences()) : Json();
+          done.model ? warnings_of(*done.model, done.documents[i]->sentences(), done.part(all, i))
+                     : Json();
       if (!warnings.empty()) one["warnings"] = std::move(warnings);
       if (bills) one["billed_characters"] = count_code_points(done.texts[i]);
       list.push_back(std::move(one));

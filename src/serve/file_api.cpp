@@ -76,7 +76,7 @@ void FileApi::translate(RequestContext& context) {
                                                                   const TranslationList& all) {
                   const std::string id = store_.keep(name, done.translated(all, 0));
                   Json reply{{"translatedFileUrl", origin + "/download_file/" + id + "." + name}};
-                  if (const Json warnings = all_warnings(done); !warnings.empty())
+                  if (const Json warnings = all_warnings(done, all); !warnings.empty())
                     reply["warnings"] = warnings;
                   return json_reply(reply);
                 });

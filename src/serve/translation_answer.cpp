@@ -19,6 +19,10 @@ Json warning_json(const ReadingWarning& warning, const ServedModel& model) {
             {"language", warning.detected.language},
             {"confidence", warning.detected.confidence},
             {"message", describe_language(warning.detected, model.source())}};
+  if (warning.kind == ReadingWarning::Kind::not_copied)
+    return {{"code", warning.code()},
+            {"not_copied", warning.lost},
+            {"message", describe_lost(warning, vocabulary)}};
   return {{"code", warning.code()},
           {"unknown", coverage.unknown + coverage.spelt},
           {vocabulary.has_whole_words() ? "words" : "characters", coverage.units},
@@ -92,23 +96,29 @@ Json detected_json(const DetectedLanguage& detected) {
   return {{"confidence", detected.confidence}, {"language", detected.language}};
 }
 
-Json warnings_of(const ServedModel& model, std::span<const std::string> sentences) {
+Json warnings_of(const ServedModel& model, std::span<const std::string> sentences,
+                 std::span<const Translation> translations) {
   std::string beginning;
   for (const std::string& sentence : sentences) {
     if (beginning.size() >= kDetectedBytes) break;
     beginning += sentence + "\n";
   }
+  std::vector<std::string> texts;
+  for (const Translation& translation : translations) texts.push_back(translation.text);
+  const Vocabulary& vocabulary = model.package().source;
   Json list = Json::array();
-  for (const auto& some : {coverage_warnings(model.package().source, sentences),
-                           language_warnings(beginning, model.source())})
+  for (const auto& some :
+       {coverage_warnings(vocabulary, sentences), copy_warnings(vocabulary, sentences, texts),
+        language_warnings(beginning, model.source())})
     for (const ReadingWarning& warning : some) list.push_back(warning_json(warning, model));
   return list;
 }
 
-Json all_warnings(const TranslateRequest& request) {
+Json all_warnings(const TranslateRequest& request, const TranslationList& all) {
   Json list = Json::array();
   for (size_t i = 0; request.model && i < request.texts.size(); ++i)
-    for (Json& warning : warnings_of(*request.model, request.documents[i]->sentences())) {
+    for (Json& warning :
+         warnings_of(*request.model, request.documents[i]->sentences(), request.part(all, i))) {
       warning["text"] = i;
       list.push_back(std::move(warning));
     }
@@ -139,7 +149,8 @@ std::string answer_of(const TranslateRequest& request, const TranslationList& al
       return request.model ? n_best_of(*request.documents[i], request.part(all, i), request.n_best)
                            : Json::array({{{"text", request.texts[i]}, {"log_prob", 0.0}}});
     });
-  if (const Json warnings = all_warnings(request); !warnings.empty()) reply["warnings"] = warnings;
+  if (const Json warnings = all_warnings(request, all); !warnings.empty())
+    reply["warnings"] = warnings;
   std::string text = json_text(reply);
   if (request.decoding.attention) text.insert(text.size() - 1, attention_of(request));
   return text;
