@@ -14,9 +14,11 @@ export const shown = (piece) => (piece.length > 1 ? piece.replace('▁', '') : p
 export function read(json) {
   const maps = json.attention.map((map) => ({ ...map, weights: weights(map.data),
     muted: map.sums.every((sum) => sum === 0) }));
-  const extra = { ...json.extra };
-  if (extra.soft) extra.soft = weights(extra.soft);
-  return { ...json, maps, extra };
+  const series = json.mechanism.series.map((one) => {
+    const values = json.extra[one.name];
+    return { ...one, values: one.kind === 'distribution' ? weights(values) : values };
+  });
+  return { ...json, maps, series };
 }
 
 export const KIND_NAMES = {
@@ -41,9 +43,9 @@ export function heads(sentence, kind) {
 export const MEAN = -1;
 export const MAXIMUM = -2;  // over heads
 
-// Hard attention chooses one position for each piece. A word is the mean of its pieces and hides
-// the choice.
-export const isHard = (m) => Boolean(m?.mechanism.startsWith('hard'));
+// The distribution from which hard attention chooses one position for each piece, if there is one.
+// A word is the mean of its pieces and hides the choice.
+export const choices = (sentence) => sentence.series.find((one) => one.kind === 'distribution');
 
 // The choice, adapted to this sentence: a layer or head that it does not have becomes the mean. The
 // default unit is words, and pieces for hard attention.
@@ -53,7 +55,7 @@ export function fitted(sentence, choice) {
   const all = heads(sentence, kind);
   const head = all.includes(choice.head) || (choice.head === MAXIMUM && all.length > 1)
     ? choice.head : MEAN;
-  const unit = choice.unit || (isHard(sentence.maps[0]) ? 'pieces' : 'words');
+  const unit = choice.unit || (choices(sentence) ? 'pieces' : 'words');
   return { ...choice, kind, layer, head, unit };
 }
 

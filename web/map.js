@@ -2,7 +2,7 @@
 
 import { svg, widthOf, clear, cut, el, pixels } from './dom.js';
 import { blues, css, ink } from './colours.js';
-import { isHard, largest } from './attention.js';
+import { choices, largest } from './attention.js';
 import { errorRate, links } from './gold.js';
 import { windowed } from './overview.js';
 import { pin, point } from './state.js';
@@ -246,11 +246,11 @@ function judged(sentence, state, gold) {
 }
 
 // Notes that a reader needs to understand this map.
-function hint(m, unit) {
+function hint(m, unit, sentence) {
   if (m.masked)
     return 'Rows are queries, columns keys: the decoder’s inputs, which begin with <s>. A step '
       + 'cannot attend to later inputs: these cells are masked, and crossed out.';
-  if (isHard(m) && unit === 'words')
+  if (choices(sentence) && unit === 'words')
     return 'Hard attention chooses one position for each piece. The row of a word with several '
       + 'pieces is the mean of their choices; choose pieces to see each.';
   return '';
@@ -275,7 +275,8 @@ export const view = {
     } else {
       stage.append(drawing);
     }
-    if (hint(m, state.unit)) stage.append(el('p', { class: 'note' }, hint(m, state.unit)));
+    const text = hint(m, state.unit, sentence);
+    if (text) stage.append(el('p', { class: 'note' }, text));
     return { drawing, point: ({ row, col }) => drawing.mark(row, col) };
   },
 };

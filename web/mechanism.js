@@ -1,4 +1,5 @@
-// The state of a mechanism at one step (position, window, κ, frontier), drawn over the weights.
+// The series of a mechanism at one step, drawn over the weights. The service sends the name, label
+// and kind of each series; the kind defines the drawing.
 
 import { cut, svg, widthOf } from './dom.js';
 import { blues, css } from './colours.js';
@@ -13,28 +14,6 @@ const LEAST = 7;  // points per word; if there is less space, the chart scrolls
 const LABEL = 15;  // distance of slanted names, in points
 const LONGEST = 140;  // the longest name, in points
 const MARK = '#e07b00';
-
-const NOTES = {
-  global: 'The weights of all source words are computed again at each step.',
-  'multi-head': 'Each head computes the weights of all source words again at each step.',
-  'local-m': 'The window moves by one word at each step.',
-  'local-p': 'The model predicts a position p and attends to the window of ±D words around it. '
-    + 'The curve is the Gaussian factor: less weight farther from p. The weights sum to less '
-    + 'than 1.',
-  'hard-argmax': 'One piece is chosen. The outlines show the distribution behind the choice.',
-  'hard-sample': 'One piece is chosen. The outlines show the distribution behind the choice.',
-  forward: 'Words to the left of the frontier have no weight. The frontier follows the focus of '
-    + 'the previous step, by default one word behind it, so the model can go back by one word.',
-  window: 'Each κ is the middle of a soft window, which only moves forward. Graves’s weights φ '
-    + 'need not sum to 1. Maps and bars show φ divided by its sum.',
-  static: 'The weights are the same at every step: they depend only on the source.',
-};
-
-const LOCATION = 'The weights of all positions depend only on the state of the decoder, '
-  + 'a = softmax(W s). This score does not use the words at these positions.';
-
-export const note = (mechanism, score) => (score === 'location' && mechanism === 'global'
-  ? LOCATION : NOTES[mechanism] ?? '');
 
 // The end of the axis: the same at all steps of a sentence, so that bars are comparable.
 export function fullOf(...lists) {
@@ -70,38 +49,40 @@ function marker(x, text, name, width) {
   ];
 }
 
-function windowOf(extra, row, count) {
-  const p = extra.p_t[row] - 1;
+// local-m, local-p: the window of ±D words around p.
+function windowOf(p, half, count) {
   const middle = Math.floor(p + 0.5);
-  const half = extra.window ?? count;
-  return { p, from: Math.max(0, middle - half), to: Math.min(count - 1, middle + half) };
+  return { from: Math.max(0, middle - half), to: Math.min(count - 1, middle + half) };
 }
 
-// local-m, local-p: the window around p_t and the Gaussian inside it. The Gaussian is a factor: its
-// maximum is 1 and does not depend on the axis of the weights.
-function window(extra, row, count, { x, step }) {
-  const { p, from, to } = windowOf(extra, row, count);
-  const drawn = [svg('rect', {
+function window({ p, half, count }, { x, step }) {
+  const { from, to } = windowOf(p, half, count);
+  return [svg('rect', {
     x: x(from) - step / 2, width: Math.max(0, (to - from + 1) * step), y: TOP, height: BASE - TOP,
     fill: 'currentColor', 'fill-opacity': 0.07, class: 'window',
   })];
-  if (!(extra.sigma > 0)) return drawn;
+}
+
+// The Gaussian inside the window. It is a factor: its maximum is 1 and does not depend on the axis
+// of the weights.
+function gaussian({ p, half, count }, sigma, { x }) {
+  if (!(sigma > 0)) return [];
+  const { from, to } = windowOf(p, half, count);
   const points = [];
   for (let at = from - 0.5; at <= to + 0.5; at += 0.05)
     points.push(`${x(at).toFixed(1)},${(BASE - TALL
-      * Math.exp(-((at - p) ** 2) / (2 * extra.sigma ** 2))).toFixed(1)}`);
-  drawn.push(svg('polyline', {
+      * Math.exp(-((at - p) ** 2) / (2 * sigma ** 2))).toFixed(1)}`);
+  return [svg('polyline', {
     points: points.join(' '), fill: 'none', stroke: MARK, 'stroke-width': 1.5, class: 'gaussian',
-  }));
-  return drawn;
+  })];
 }
 
-// p, and next to its name the number of words of the window on each side.
-function position(extra, row, { x, width }) {
-  const text = `p = ${extra.p_t[row].toFixed(2)}`;
-  const drawn = marker(x(extra.p_t[row] - 1), text, 'position', width);
-  if (extra.window === undefined) return drawn;
-  const reach = `± D = ${extra.window}`;
+// A position, and next to its name the number of words of its window on each side.
+function position({ p, label, half, limited }, { x, width }) {
+  const text = `${label} = ${(p + 1).toFixed(2)}`;
+  const drawn = marker(x(p), text, 'position', width);
+  if (!limited) return drawn;
+  const reach = `± D = ${half}`;
   const at = Number(drawn[1].getAttribute('x'));
   const after = at + widthOf(text) / 2 + 10;
   const fits = after + widthOf(reach) < width;
@@ -112,10 +93,10 @@ function position(extra, row, { x, width }) {
 
 const below = (number) => [...String(number)].map((digit) => '₀₁₂₃₄₅₆₇₈₉'[digit]).join('');
 
-// Neighbouring κ share one label, κ₁ κ₂. A κ after the last word has an arrow.
-function kappaNames(places, width) {
+// Neighbouring centres share one label, κ₁ κ₂. A centre after the last word has an arrow.
+function centreNames(label, places, width) {
   const name = (x, k) => ({ x: Math.min(x, width),
-    text: `κ${below(k + 1)}${x > width ? '→' : ''}` });
+    text: `${label}${below(k + 1)}${x > width ? '→' : ''}` });
   const sorted = places.map(name).sort((a, b) => a.x - b.x);
   const groups = [];
   for (const one of sorted) {
@@ -127,30 +108,59 @@ function kappaNames(places, width) {
     x: Math.max(0, Math.min(x - 6, width - widthOf(text))), y: 10, class: 'soft' }, text));
 }
 
-function kappas(extra, row, rows, { x, width }) {
-  const count = extra.kappa.length / rows;
+function centres({ name, label, values }, row, rows, { x, width }) {
+  const count = values.length / rows;
   const drawn = [];
   const places = [];
   for (let k = 0; k < count; ++k) {
-    const at = x(extra.kappa[row * count + k] - 1);
+    const at = x(values[row * count + k] - 1);
     places.push(at);
-    drawn.push(...marker(at, null, 'kappa'));
+    drawn.push(...marker(at, null, name));
     drawn.push(svg('circle', { cx: at, cy: TOP + 1, r: 3, fill: MARK }));
     if (row === 0) continue;
-    const before = x(extra.kappa[(row - 1) * count + k] - 1);
+    const before = x(values[(row - 1) * count + k] - 1);
     drawn.push(svg('line', { x1: before, x2: at, y1: TOP + 1, y2: TOP + 1, stroke: MARK,
       'stroke-opacity': 0.5 }));
   }
-  return [...drawn, ...kappaNames(places, width)];
+  return [...drawn, ...centreNames(label, places, width)];
 }
 
-function frontier(extra, row, { x, step, width }) {
-  const edge = x(extra.frontier[row]) - step / 2;
+function frontier({ name, label, values }, row, { x, step, width }) {
+  const edge = x(values[row]) - step / 2;
   return [
     svg('rect', { x: LEFT, y: TOP, width: Math.max(0, edge - LEFT), height: BASE - TOP,
       fill: 'currentColor', 'fill-opacity': 0.1 }),
-    ...marker(edge, 'frontier', 'frontier', width),
+    ...marker(edge, label, name, width),
   ];
+}
+
+// The series of one step: those behind the bars, and those in front of them. half_width and
+// deviation belong to the position before them.
+function layers(series, row, rows, count, place) {
+  const behind = [];
+  const front = [];
+  const positions = [];
+  for (const one of series) {
+    const last = positions.at(-1);
+    if (one.kind === 'position')
+      positions.push({ p: one.values[row] - 1, label: one.label, half: count, count });
+    else if (one.kind === 'half_width')
+      Object.assign(last, { half: one.values, limited: true });
+    else if (one.kind === 'deviation')
+      last.sigma = one.values;
+    else if (one.kind === 'frontier')
+      behind.push(...frontier(one, row, place));
+    else if (one.kind === 'distribution')
+      front.push(...bars([...one.values.slice(row * count, (row + 1) * count)], place, false));
+    else if (one.kind === 'centres')
+      front.push(...centres(one, row, rows, place));
+  }
+  for (const one of positions) {
+    if (one.limited) behind.push(...window(one, place));
+    behind.push(...gaussian(one, one.sigma, place));
+    front.push(...position(one, place));
+  }
+  return { behind, front };
 }
 
 // The numbers of the axis, and the largest weight of this step.
@@ -190,19 +200,11 @@ function names(all, weights, { x, step }) {
   return { drawn, height: slanted ? HEIGHT + longest * Math.SQRT1_2 - 8 : HEIGHT };
 }
 
-// The weights of step `row` over the source pieces as bars, with the state of the mechanism.
-export function drawMechanism({ weights, names: all, extra, row, rows, room, full }) {
+// The weights of step `row` over the source pieces as bars, with the series of the mechanism.
+export function drawMechanism({ weights, names: all, series, row, rows, room, full }) {
   const place = scale(all.length, room, full);
-  const drawn = [];
-  if (extra.p_t) drawn.push(...window(extra, row, all.length, place));
-  if (extra.frontier) drawn.push(...frontier(extra, row, place));
-  drawn.push(...bars(weights, place, true));
-  if (extra.soft) {
-    const soft = [...extra.soft.slice(row * all.length, (row + 1) * all.length)];
-    drawn.push(...bars(soft, place, false));
-  }
-  if (extra.kappa) drawn.push(...kappas(extra, row, rows, place));
-  if (extra.p_t) drawn.push(...position(extra, row, place));
+  const { behind, front } = layers(series, row, rows, all.length, place);
+  const drawn = [...behind, ...bars(weights, place, true), ...front];
   const { drawn: words, height } = names(all, weights, place);
   return svg('svg', {
     width: place.width, height, viewBox: `0 0 ${place.width} ${height}`, class: 'mechanism',

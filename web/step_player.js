@@ -2,8 +2,8 @@
 
 import { el, word } from './dom.js';
 import { blues, css, ink } from './colours.js';
-import { fitted, largest, matrix, shown } from './attention.js';
-import { drawMechanism, fullOf, note } from './mechanism.js';
+import { choices, fitted, largest, matrix, shown } from './attention.js';
+import { drawMechanism, fullOf } from './mechanism.js';
 import { point, set } from './state.js';
 
 function sourceWords(m, row) {
@@ -110,20 +110,20 @@ function showIn(box, node) {
 // The width of the first column, which on a narrow screen is the only one.
 const columnOf = (body) => parseFloat(getComputedStyle(body).gridTemplateColumns);
 
-function fill(body, { m, sentence, row, score }) {
+function fill(body, { m, sentence, row }) {
   const weights = m.colNames.map((_, j) => m.at(row, j));
   const source = sourceWords(m, row);
   const target = targetWords(m, row);
   const drawing = drawMechanism({
-    weights, names: m.colNames, extra: sentence.extra, row, rows: m.rows, room: columnOf(body),
-    full: fullOf(m.weights, sentence.extra.soft),
+    weights, names: m.colNames, series: sentence.series, row, rows: m.rows, room: columnOf(body),
+    full: fullOf(m.weights, choices(sentence)?.values),
   });
   const chart = el('div', { class: 'scroll' }, drawing);
   body.replaceChildren(
     el('div', {}, el('h2', {}, 'The model reads'), source,
       el('h2', {}, 'and writes'), target,
       el('h2', {}, `Weights of this step (${m.mechanism})`), chart,
-      el('p', { class: 'note' }, note(m.mechanism, score))),
+      el('p', { class: 'note' }, sentence.mechanism.note)),
     el('div', {}, el('h2', {}, 'Next-token probabilities'), probable(sentence.steps[row])));
   const most = largest(m, row);
   showIn(source, source.children[most]);
@@ -141,7 +141,7 @@ export const view = {
   steps: true,  // ← → choose a step
   title: 'Step by step',
   tools: ['layer', 'head'],
-  draw(stage, { sentence, state, model }) {
+  draw(stage, { sentence, state }) {
     const choice = fitted(sentence, { ...state, kind: 'cross', unit: 'pieces' });
     const m = matrix(sentence, choice);
     const steps = slider(m.rows);
@@ -150,7 +150,7 @@ export const view = {
     drawn.step = (step) => {
       const row = Math.max(0, Math.min(m.rows - 1, step));
       steps.show(row);
-      Object.assign(drawn, fill(body, { m, sentence, row, score: model?.score }));
+      Object.assign(drawn, fill(body, { m, sentence, row }));
     };
     stage.append(steps.node, body);
     drawn.step(state.step);

@@ -5,31 +5,22 @@
 #include "ops/shape.h"
 
 namespace fovea {
-namespace {
-
-// Applies `select` to each tensor of the state that is present.
-template <class Select>
-AttentionState selected(const AttentionState& previous, Select select) {
-  auto present = [&](const Tensor& x) { return x ? select(x) : x; };
-  return {previous.steps, present(previous.weights), present(previous.covered),
-          present(previous.kappa), present(previous.context)};
-}
-
-}  // namespace
 
 AttentionState first_rows(const AttentionState& previous, int64_t count) {
-  return selected(previous,
-                  [&](const Tensor& x) { return x.rows() == count ? x : rows(x, 0, count); });
+  return {previous.steps, previous.tensors.selected([&](const Tensor& x) {
+            return x.rows() == count ? x : rows(x, 0, count);
+          })};
 }
 
 AttentionState chosen_rows(const AttentionState& previous, const Tensor& rows) {
-  return selected(previous, [&](const Tensor& x) { return rows_at(x, rows); });
+  return {previous.steps,
+          previous.tensors.selected([&](const Tensor& x) { return rows_at(x, rows); })};
 }
 
 void Attention::explain(const AttentionQuery&, const SourceMemory&, const AttentionState&,
                         const AttentionResult& result, ComputationSteps& steps) const {
   steps.column("α_tj", "α_tj: the weights of this mechanism", result.weights.values(),
-               ComputationStep::Shown::share);
+               ComputationStep::Display::share);
 }
 
 Tensor ScoredAttention::scores(const Tensor& s, const SourceMemory& memory,
@@ -51,13 +42,17 @@ void ScoredAttention::explain(const AttentionQuery& query, const SourceMemory& m
 void ScoredAttention::explain_focus(const DoubleRow&, const AttentionState&,
                                     const AttentionResult& result, ComputationSteps& steps) const {
   steps.column("α_tj", "α_tj = softmax of e_tj over the words: weights that sum to 1",
-               result.weights.values(), ComputationStep::Shown::share);
+               result.weights.values(), ComputationStep::Display::share);
+}
+
+std::vector<NamedSeries> choice_series() {
+  return {{"soft", "distribution", NamedSeries::Kind::distribution}};
 }
 
 void explain_choice(const AttentionResult& result, ComputationSteps& steps) {
-  steps.column("softmax", "softmax of e_tj over all words", result.soft.values());
+  steps.column("softmax", "softmax of e_tj over all words", result.shown["soft"].values());
   steps.column("α_tj", "α_tj = 1 for the most likely word, 0 for all others",
-               result.weights.values(), ComputationStep::Shown::share);
+               result.weights.values(), ComputationStep::Display::share);
 }
 
 }  // namespace fovea

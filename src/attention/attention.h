@@ -1,8 +1,13 @@
 #pragma once
 
+#include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "attention/attention_map.h"
 #include "attention/attention_steps.h"
 #include "nn/params.h"
 #include "ops/matmul.h"
@@ -21,14 +26,37 @@ struct SourceMemory {
   Tensor veto{};     // [sentences, longest]: added to scores to exclude words; may be absent
 };
 
-// The state that a mechanism carries from one decoder step to the next. Row i belongs to decoder
-// row i. A tensor is absent at the first step and if the mechanism does not use it.
+// A few tensors by name. The names are string literals.
+class NamedTensors {
+ public:
+  NamedTensors() = default;
+  NamedTensors(std::initializer_list<std::pair<const char*, Tensor>> tensors) : tensors_(tensors) {}
+
+  // The tensor of this name; an absent tensor if there is none.
+  Tensor operator[](std::string_view name) const {
+    for (const auto& [key, tensor] : tensors_)
+      if (name == key) return tensor;
+    return {};
+  }
+  // The same names with select(tensor).
+  template <class Select>
+  NamedTensors selected(Select select) const {
+    NamedTensors result = *this;
+    for (auto& [key, tensor] : result.tensors_) tensor = select(tensor);
+    return result;
+  }
+
+ private:
+  std::vector<std::pair<const char*, Tensor>> tensors_;
+};
+
+// The state that a mechanism carries from one decoder step to the next, with names of its own. Row
+// i of a tensor belongs to decoder row i. A tensor is absent before the first step.
 struct AttentionState {
   int64_t steps = 0;  // t − 1
-  Tensor weights{};   // α_{t−1}          forward; α of all steps: static
-  Tensor covered{};   // Σ_{u<t} α_u      forward
-  Tensor kappa{};     // κ_{t−1}          window
-  Tensor context{};   // c of all steps   static
+  NamedTensors tensors{};
+
+  Tensor operator[](std::string_view name) const { return tensors[name]; }
 };
 
 // A state with a selection of the rows of `previous`: the first `count` rows (sentences of a batch
@@ -42,8 +70,7 @@ struct AttentionResult {
   Tensor weights;      // α_t [rows, longest sentence], 0 beyond the end of a sentence
   AttentionState now;  // the `previous` state of the next step
 
-  Tensor soft{};                   // hard: the distribution of the choice; local-p: the softmax
-  Tensor position{};               // local-m, local-p: p_t [rows], counted from 1
+  NamedTensors shown{};            // values of series() and of explanations, one row per query
   Tensor log_choice{}, entropy{};  // hard-sample: log p(choice) and H of the distribution [rows, 1]
 };
 
@@ -72,6 +99,11 @@ class ScoreFunction {
   virtual void explain(const Tensor& /*s*/, const SourceMemory&, ComputationSteps&) const {}
 };
 
+// The names in explanations of c_t = Σ_j weight · value.
+struct ContextNames {
+  std::string weight = "α_tj", value = "h_j", values = "the encoder states h_j";
+};
+
 // An attention mechanism: computes weights over the source words, and a context vector from them.
 // Stateless after construction; AttentionState carries what a step passes to the next.
 class Attention {
@@ -80,16 +112,39 @@ class Attention {
   virtual SourceMemory remember(const Tensor& h, const SentenceOffsets& sentences) const = 0;
   virtual AttentionResult attend(const AttentionQuery& query, const SourceMemory& memory,
                                  const AttentionState& previous) const = 0;
+  // The state before the first step, row i for source sentence `sentence[i]`.
+  virtual AttentionState start(const SourceMemory&, const Tensor& /*sentence*/) const { return {}; }
+
+  // The series that pictures show, without the values of rows: those are in AttentionResult::shown,
+  // under the names of the series. Series that are not of_rows() have their values.
+  virtual std::vector<NamedSeries> series() const { return {}; }
+  // The weights as pictures show them. Has no gradient.
+  virtual Tensor drawn_weights(const Tensor& weights) const { return weights; }
+
+  // For interventions, which replace weights. context() is the context of the given weights.
+  // reweighted() is the state after a step whose weights were replaced. If keeps_weight() and no
+  // word has weight, the last word that is not masked gets all of it.
+  virtual Tensor context(const Tensor& weights, const SourceMemory& memory,
+                         const RaggedQueries& look) const {
+    return weighted_sum(weights, memory.h, look);
+  }
+  virtual AttentionState reweighted(const AttentionState& /*previous*/,
+                                    const AttentionResult& result) const {
+    return result.now;
+  }
+  virtual bool keeps_weight() const { return false; }
 
   // Appends the computation steps from one query to the weights in `result`, for a memory of one
   // sentence. The default appends only the weights.
   virtual void explain(const AttentionQuery& query, const SourceMemory& memory,
                        const AttentionState& previous, const AttentionResult& result,
                        ComputationSteps& steps) const;
+  virtual ContextNames context_names() const { return {}; }
 };
 
-// Appends the steps from scores to the one word that hard attention chooses: result.soft, then the
-// weights.
+// Hard attention: its series, and the steps from scores to the one word that it chooses:
+// shown["soft"], then the weights.
+std::vector<NamedSeries> choice_series();
 void explain_choice(const AttentionResult& result, ComputationSteps& steps);
 
 // An attention mechanism that computes its weights from a score function.

@@ -41,8 +41,8 @@ std::vector<double> AttentionWithIntervention::intervened(std::vector<double> al
   return alpha;
 }
 
-// If no weight is left, forward attention gives all weight to the last word. With masked words it
-// must be the last unmasked word.
+// If no weight is left, the mechanism gives all weight to the last word. With masked words it must
+// be the last unmasked word.
 void AttentionWithIntervention::fall_back(std::vector<double>& alpha, int64_t columns) const {
   int64_t last = columns - 1;
   while (std::ranges::find(intervention_.masked, last) != intervention_.masked.end()) --last;
@@ -56,14 +56,15 @@ AttentionResult AttentionWithIntervention::attend(const AttentionQuery& query,
   AttentionResult result = inner_.attend(query, memory, previous);
   const Tensor& original = result.weights;
   std::vector<double> values = intervened(original.values(), original.cols(), previous.steps);
-  if (result.now.covered && !intervention_.silent) fall_back(values, original.cols());
+  if (inner_.keeps_weight() && !intervention_.silent) fall_back(values, original.cols());
   const Tensor alpha = Tensor::of(original.shape(), values, original.type(), original.device());
   result.weights = alpha;
-  result.context = weighted_sum(alpha, memory.h, {memory.sentences, query.sentence});
-  if (result.now.covered) {  // forward: later steps must see the weights after the intervention
-    result.now.weights = alpha;
-    result.now.covered = previous.covered ? previous.covered + alpha : alpha;
-  }
+  const RaggedQueries look{memory.sentences, query.sentence};
+  result.context =
+      intervention_.silent
+          ? Tensor::zeros(result.context.shape(), result.context.type(), result.context.device())
+          : inner_.context(alpha, memory, look);
+  result.now = inner_.reweighted(previous, result);
   return result;
 }
 

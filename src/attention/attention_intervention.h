@@ -26,6 +26,13 @@ class AttentionWithIntervention : public Attention {
   SourceMemory remember(const Tensor& h, const SentenceOffsets& sentences) const override;
   AttentionResult attend(const AttentionQuery& query, const SourceMemory& memory,
                          const AttentionState& previous) const override;
+  AttentionState start(const SourceMemory& memory, const Tensor& sentence) const override {
+    return inner_.start(memory, sentence);
+  }
+  std::vector<NamedSeries> series() const override { return inner_.series(); }
+  Tensor drawn_weights(const Tensor& weights) const override {
+    return inner_.drawn_weights(weights);
+  }
 
  private:
   std::vector<double> intervened(std::vector<double> alpha, int64_t columns, int64_t step) const;

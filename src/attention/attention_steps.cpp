@@ -57,7 +57,7 @@ ComputationSteps scaled_dot_steps(const DoubleRow& q, const std::vector<DoubleRo
   steps.sums("q·k_j", "q·k_j: how well query and key agree", products, {"q", "k_j"});
   steps.column("÷ √d_k", fmt::format("q·k_j / √d_k, with √{} = {:.4g}", q.size(), root), scaled);
   steps.column("α_j", "α_j = softmax over the words: weights that sum to 1", alpha,
-               ComputationStep::Shown::share);
+               ComputationStep::Display::share);
   add_weighted_sum(steps, alpha, values,
                    {"v_j", "α_j v_j", "Σ_j α_j v_j",
                     "Σ_j α_j v_j: sum of the values v_j = W_V x_j + b_V, the output of this head"});

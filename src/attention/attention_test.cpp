@@ -16,8 +16,6 @@ using namespace testing;
 
 constexpr int64_t kSize = 4;  // of states and annotations
 
-const char* const kScores[] = {"dot", "scaled-dot", "general", "concat", "additive", "location"};
-
 // The rows of one step: for each row its parent row in the previous step, and its sentence.
 struct Step {
   std::vector<int32_t> parents, sentences;
@@ -89,17 +87,27 @@ AttentionConfig config_of(const std::string& kind, const std::string& score) {
   return config;
 }
 
-std::vector<AttentionConfig> configs(const std::vector<const char*>& kinds) {
+// Every mechanism with every score, or with none if it uses none.
+std::vector<AttentionConfig> all_configs() {
   std::vector<AttentionConfig> all;
-  for (const char* kind : kinds)
-    for (const char* score : kScores) all.push_back(config_of(kind, score));
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) {
+    const std::string kind = mechanism.about.name;
+    if (kind == "none") continue;
+    if (mechanism.scoring == AttentionMechanism::ScoreUse::none)
+      all.push_back(config_of(kind, "auto"));
+    else
+      for (const AttentionInfo& score : attention_scores())
+        all.push_back(config_of(kind, score.name));
+  }
   return all;
 }
 
+// Hard attention has no gradient that finite differences can check: it has tests of its own.
+bool is_hard(const AttentionConfig& config) { return config.kind.starts_with("hard"); }
+
 TEST(Attention, GradientOfEveryMechanismAndScore) {
-  auto all = configs({"global", "local-m", "local-p", "forward", "static"});
-  all.push_back(config_of("window", "auto"));
-  for (const AttentionConfig& config : all) {
+  for (const AttentionConfig& config : all_configs()) {
+    if (is_hard(config)) continue;
     SCOPED_TRACE(config.kind + " " + config.score);
     const Example ragged(config, kRagged, kTraining), search(config, kRagged, kSearch);
     const Example alone(config, {0, 3}, kAlone), one_word(config, {0, 1}, kAlone);
@@ -139,14 +147,15 @@ TEST(Attention, GradientOfAOneDirectionalSummary) {
 // The straight-through gradient is the gradient of hard + soft − stop(soft), where `hard` and
 // stop(soft) are constants. Finite differences exist for that function.
 TEST(Attention, GradientOfHardArgmaxIsStraightThrough) {
-  for (const char* score : kScores) {
-    SCOPED_TRACE(score);
-    const Example x(config_of("hard-argmax", score), kRagged, {kTraining[0]});
+  for (const AttentionInfo& score : attention_scores()) {
+    SCOPED_TRACE(score.name);
+    const Example x(config_of("hard-argmax", score.name), kRagged, {kTraining[0]});
     const auto& mechanism = dynamic_cast<const ScoredAttention&>(*x.attention);
     const RaggedQueries look{x.sentences, Tensor::of(kTraining[0].sentences)};
     const AttentionResult result = x.run()[0];
-    const Tensor fixed = result.weights.view(result.weights.shape()) +
-                         result.soft.view(result.soft.shape()) * -1.0;  // hard − stop(soft)
+    const Tensor fixed =
+        result.weights.view(result.weights.shape()) +
+        result.shown["soft"].view(result.weights.shape()) * -1.0;  // hard − stop(soft)
     auto surrogate = [&] {
       const SourceMemory memory = mechanism.remember(x.h, x.sentences);
       const Tensor soft = softmax_within(mechanism.score()(x.s[0], memory, look), full_range(look));
@@ -194,10 +203,9 @@ std::vector<double> row_of(const Tensor& weights, int64_t i) {
 }
 
 TEST(Attention, WeightsSumToOneAndNoneFallsOutside) {
-  auto all =
-      configs({"global", "local-m", "local-p", "hard-argmax", "hard-sample", "forward", "static"});
   for (const ElementType type : {ElementType::f32, ElementType::f64})
-    for (const AttentionConfig& config : all) {
+    for (const AttentionConfig& config : all_configs()) {
+      if (config.kind == "window") continue;  // φ need not sum to 1
       SCOPED_TRACE(config.kind + " " + config.score);
       const Example x(config, kRagged, kTraining, type);
       const auto steps = x.run();
@@ -219,7 +227,7 @@ TEST(Attention, WeightsSumToOneAndNoneFallsOutside) {
             EXPECT_LE(sum, 1 + 1e-6);
           else
             EXPECT_NEAR(sum, 1, 1e-6);
-          if (config.kind.starts_with("hard")) {
+          if (is_hard(config)) {
             EXPECT_EQ(std::ranges::count(alpha, 1.0), 1);
           }
         }
@@ -232,7 +240,7 @@ TEST(Attention, LocalWindowsAreExactlyZeroOutside) {
     const auto steps = x.run();
     for (size_t t = 0; t < steps.size(); ++t)
       for (size_t i = 0; i < x.plan[t].sentences.size(); ++i) {
-        const double p = std::floor(steps[t].position.values()[i] + 0.5);
+        const double p = std::floor(steps[t].shown["p_t"].values()[i] + 0.5);
         const auto alpha = row_of(steps[t].weights, static_cast<int64_t>(i));
         for (size_t j = 0; j < alpha.size(); ++j)
           if (std::abs(static_cast<double>(j + 1) - p) > 1) {
@@ -264,10 +272,7 @@ TEST(Attention, ForwardTakesNoWordTwiceAndEndsAtTheLast) {
 
 // The result of a row depends only on its own sentence.
 TEST(Attention, BatchEqualsSingleSentences) {
-  auto all =
-      configs({"global", "local-m", "local-p", "hard-argmax", "hard-sample", "forward", "static"});
-  all.push_back(config_of("window", "auto"));
-  for (const AttentionConfig& config : all) {
+  for (const AttentionConfig& config : all_configs()) {
     SCOPED_TRACE(config.kind + " " + config.score);
     const Example x(config, kRagged, {kTraining[0], {{0, 1, 2}, {1, 2, 0}}});
     const auto together = x.run();
@@ -286,17 +291,38 @@ TEST(Attention, BatchEqualsSingleSentences) {
   }
 }
 
+// Every series of rows has one row of numbers per query, under its name.
+TEST(Attention, ShowsTheSeriesOfEveryMechanism) {
+  for (const AttentionConfig& config : all_configs()) {
+    SCOPED_TRACE(config.kind + " " + config.score);
+    const Example x(config, kRagged, kTraining);
+    const auto steps = x.run();
+    for (const NamedSeries& series : x.attention->series()) {
+      SCOPED_TRACE(series.name);
+      EXPECT_EQ(series.values.size(), series.of_rows() ? 0u : 1u);
+      for (const AttentionResult& step : steps) {
+        const Tensor shown = step.shown[series.name];
+        ASSERT_EQ(bool(shown), series.of_rows());
+        if (!shown) continue;
+        EXPECT_EQ(shown.size(0), step.weights.rows());
+        if (series.kind == NamedSeries::Kind::distribution) {
+          EXPECT_EQ(shown.cols(), step.weights.cols());
+        }
+      }
+    }
+  }
+}
+
 TEST(Attention, SelectsRowsOfTheState) {
-  AttentionState state;
-  state.steps = 4;
-  state.kappa = random_tensor({3, 2}, 1);
+  const Tensor kappa = random_tensor({3, 2}, 1);
+  const AttentionState state{.steps = 4, .tensors = {{"kappa", kappa}}};
   const AttentionState first = first_rows(state, 2);
   EXPECT_EQ(first.steps, 4);
-  EXPECT_EQ(first.kappa.values(), state.kappa.window(0, 2).values());
-  EXPECT_FALSE(first.weights);
+  EXPECT_EQ(first["kappa"].values(), kappa.window(0, 2).values());
+  EXPECT_FALSE(first["weights"]);
   const AttentionState chosen = chosen_rows(state, Tensor::of(std::vector<int32_t>{2, 2, 0, 1}));
-  EXPECT_EQ(chosen.kappa.window(1, 1).values(), state.kappa.window(2, 1).values());
-  EXPECT_EQ(chosen.kappa.rows(), 4);
+  EXPECT_EQ(chosen["kappa"].window(1, 1).values(), kappa.window(2, 1).values());
+  EXPECT_EQ(chosen["kappa"].rows(), 4);
 }
 
 }  // namespace

@@ -26,19 +26,30 @@ class ForwardAttention : public ScoredAttention {
     const RaggedQueries look{memory.sentences, query.sentence};
     const ColumnRanges words = full_range(look, score().reach());
     const Tensor e = scores(query.s, memory, look);
-    const Tensor alpha = previous.weights ? softmax_uncovered(e, left(previous, words),
-                                                              words)   // α_t = β_t / Σ_j β_tj
-                                          : softmax_within(e, words);  // all is left
-    const Tensor covered = previous.covered ? previous.covered + alpha : alpha;  // Σ_{u≤t} α_u
+    const bool first = !previous["weights"];
+    const ColumnRanges ahead = first ? words : allowed(previous, words);
+    const Tensor alpha = first ? softmax_within(e, words)  // all is left
+                               : softmax_uncovered(e, uncovered(previous["covered"], ahead),
+                                                   words);   // α_t = β_t / Σ_j β_tj
     return {.context = weighted_sum(alpha, memory.h, look),  // c_t = Σ_j α_tj h_j
             .weights = alpha,
-            .now = {.steps = previous.steps + 1, .weights = alpha, .covered = covered}};
+            .now = after(previous, alpha),
+            .shown = {{"frontier", ahead.low}}};
   }
+
+  std::vector<NamedSeries> series() const override {
+    return {{"frontier", "frontier", NamedSeries::Kind::frontier}};
+  }
+  AttentionState reweighted(const AttentionState& previous,
+                            const AttentionResult& result) const override {
+    return after(previous, result.weights);
+  }
+  bool keeps_weight() const override { return true; }
 
   void explain_focus(const DoubleRow& e, const AttentionState& previous, const AttentionResult& a,
                      ComputationSteps& steps) const override {
     steps.column("softmax", "softmax of e_tj over all words", softmax_of(e));
-    if (previous.weights) {
+    if (previous["weights"]) {
       const ColumnRanges words{
           Tensor::of(std::vector<int32_t>{0}, a.weights.device()),
           Tensor::of(std::vector{static_cast<int32_t>(e.size())}, a.weights.device())};
@@ -48,15 +59,23 @@ class ForwardAttention : public ScoredAttention {
                    left(previous, words).values());
     }
     steps.column("α_tj", "α_tj = softmax · left_tj, normalised to sum to 1", a.weights.values(),
-                 ComputationStep::Shown::share);
+                 ComputationStep::Display::share);
   }
 
   // The columns with m_tj = 1. REQUIRES: `previous` is the state after at least one step.
   ColumnRanges allowed(const AttentionState& previous, const ColumnRanges& words) const {
-    return range_from(argmax(previous.weights, words), slack, words);
+    return range_from(argmax(previous["weights"], words), slack, words);
   }
   Tensor left(const AttentionState& previous, const ColumnRanges& words) const {
-    return uncovered(previous.covered, allowed(previous, words));
+    return uncovered(previous["covered"], allowed(previous, words));
+  }
+
+ private:
+  static AttentionState after(const AttentionState& previous, const Tensor& alpha) {
+    const Tensor covered = previous["covered"];
+    return {.steps = previous.steps + 1,
+            .tensors = {{"weights", alpha},
+                        {"covered", covered ? covered + alpha : alpha}}};  // Σ_{u≤t} α_u
   }
 };
 

@@ -23,8 +23,10 @@ class HardArgmaxAttention : public ScoredAttention {
     return {.context = weighted_sum(alpha, memory.h, look),         // c_t = h_k
             .weights = alpha,
             .now = {.steps = previous.steps + 1},
-            .soft = soft};
+            .shown = {{"soft", soft}}};
   }
+
+  std::vector<NamedSeries> series() const override { return choice_series(); }
 
   void explain_focus(const DoubleRow&, const AttentionState&, const AttentionResult& a,
                      ComputationSteps& steps) const override {

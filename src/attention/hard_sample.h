@@ -24,6 +24,8 @@ class HardSampleAttention : public ScoredAttention {
     return at(k, soft, memory, look, previous);
   }
 
+  std::vector<NamedSeries> series() const override { return choice_series(); }
+
   void explain_focus(const DoubleRow&, const AttentionState&, const AttentionResult& a,
                      ComputationSteps& steps) const override {
     explain_choice(a, steps);
@@ -36,7 +38,7 @@ class HardSampleAttention : public ScoredAttention {
     return {.context = weighted_sum(alpha, memory.h, look),  // c_t = h_k
             .weights = alpha,
             .now = {.steps = previous.steps + 1},
-            .soft = soft,
+            .shown = {{"soft", soft}},
             .log_choice = log_at(soft, k),
             .entropy = entropy(soft)};
   }

@@ -55,7 +55,7 @@ TEST(HardSample, SamplesOnlyInTrainingAndReproducibly) {
   EXPECT_NE(drawn(5, 9), drawn(6, 9));
   EXPECT_NE(drawn(5, 9), drawn(5, 10));
   const AttentionResult likely = x.attention.attend(query, x.memory, {});
-  const auto p = likely.soft.window(0, 1).values();
+  const auto p = likely.shown["soft"].window(0, 1).values();
   for (const double k : choices(likely))
     EXPECT_EQ(k, static_cast<double>(std::ranges::max_element(p) - p.begin()));
 }
@@ -70,8 +70,8 @@ TEST(HardSample, GradientOfTheSurrogateLoss) {
   expect_gradient({query.s, h}, [&] {
     const SourceMemory memory = x.attention.remember(h, sentences);
     const AttentionResult at = x.attention.attend(query, memory, {});
-    const AttentionResult given =
-        HardSampleAttention::at(k, at.soft, memory, {memory.sentences, query.sentence}, {});
+    const AttentionResult given = HardSampleAttention::at(k, at.shown["soft"], memory,
+                                                          {memory.sentences, query.sentence}, {});
     return surrogate_loss(given.log_choice, given.entropy, reward, {0.7, 0.3, 0.2}, 2);
   });
 }
@@ -108,7 +108,7 @@ TEST(HardSample, EstimatorMatchesTheExactGradient) {
     Tape tape;
     const AttentionResult at = x.attention.attend(one, x.memory, {});
     const Tensor rewards = Tensor::of({1, kWords}, R, ElementType::f64);
-    tape.backward(sum(at.soft * rewards) * -1.0 + sum(at.entropy) * -lambda_e);
+    tape.backward(sum(at.shown["soft"] * rewards) * -1.0 + sum(at.entropy) * -lambda_e);
   }
   const auto exact = one.s.grad().values();
 

@@ -25,15 +25,22 @@ class LocalMonotonicAttention : public ScoredAttention {
     return {.context = weighted_sum(alpha, memory.h, look),  // c_t = Σ_j α_tj h_j
             .weights = alpha,
             .now = {.steps = previous.steps + 1},
-            .position = p.view({p.rows()})};
+            .shown = {{"p_t", p.view({p.rows()})}}};
+  }
+
+  std::vector<NamedSeries> series() const override {
+    using Kind = NamedSeries::Kind;
+    return {{"p_t", "p_t", Kind::position},
+            {"window", "D", Kind::half_width, {static_cast<float>(D)}}};
   }
 
   void explain_focus(const DoubleRow&, const AttentionState&, const AttentionResult& a,
                      ComputationSteps& steps) const override {
-    steps.query("p_t", "p_t = t, or the last word: the centre of the window", a.position.values());
+    steps.query("p_t", "p_t = t, or the last word: the centre of the window",
+                a.shown["p_t"].values());
     steps.column(
         "α_tj", "α_tj = softmax over words at most " + std::to_string(D) + " from p_t, 0 elsewhere",
-        a.weights.values(), ComputationStep::Shown::share);
+        a.weights.values(), ComputationStep::Display::share);
   }
 };
 

@@ -38,19 +38,26 @@ class LocalPredictiveAttention : public ScoredAttention {
     return {.context = weighted_sum(alpha, memory.h, look),          // c_t = Σ_j α_tj h_j
             .weights = alpha,
             .now = {.steps = previous.steps + 1},
-            .soft = near,
-            .position = p.view({p.rows()})};
+            .shown = {{"near", near}, {"p_t", p.view({p.rows()})}}};
+  }
+
+  std::vector<NamedSeries> series() const override {
+    using Kind = NamedSeries::Kind;
+    const auto width = static_cast<float>(D);
+    return {{"p_t", "p_t", Kind::position},
+            {"window", "D", Kind::half_width, {width}},
+            {"sigma", "σ", Kind::deviation, {width / 2}}};  // σ = D / 2
   }
 
   void explain_focus(const DoubleRow&, const AttentionState&, const AttentionResult& a,
                      ComputationSteps& steps) const override {
     const std::string width = std::to_string(D);
     steps.query("p_t", "p_t = S sigmoid(v_p·tanh(W_p s_t)): the centre of the window",
-                a.position.values());
+                a.shown["p_t"].values());
     steps.column("softmax", "softmax over words at most " + width + " from p_t, 0 elsewhere",
-                 a.soft.values());
+                 a.shown["near"].values());
     steps.column("α_tj", "α_tj = softmax · exp(−(j − p_t)² / 2σ²), σ = " + width + " / 2",
-                 a.weights.values(), ComputationStep::Shown::share);
+                 a.weights.values(), ComputationStep::Display::share);
   }
 };
 

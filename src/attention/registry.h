@@ -1,7 +1,10 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "attention/attention.h"
 #include "attention/static.h"
@@ -38,7 +41,40 @@ struct AttentionConfig {
   void check(ExitCode code, const AttentionSizes& sizes) const;
   bool attends() const { return kind != "none"; }
   std::string score_name() const { return score == "auto" ? "additive" : score; }
+  bool has_score() const;  // whether the mechanism computes its weights from a score
 };
+
+// The texts about a mechanism or a score, and the settings that it reads. docs/mechanisms.md has
+// the same texts.
+struct AttentionInfo {
+  const char* name;                        // in recipes
+  const char* title;                       // "local attention, predictive"
+  const char* text;                        // the computation, in one or two sentences
+  const char* paper;                       // "Luong et al. 2015"
+  const char* note = "";                   // the explanation of its drawing
+  std::vector<const char*> settings = {};  // keys of `model:` that most others do not read
+};
+
+struct AttentionBuild;  // the arguments of the factories, private to the registry
+
+// A row of the registry of mechanisms: everything that the program knows about a mechanism besides
+// its own file.
+struct AttentionMechanism {
+  AttentionInfo about;
+  enum class ScoreUse { score, none } scoring;
+  enum class Query { decoder, sentence } query;  // the state that determines the weights
+  enum class Rows { own, same } rows;  // same: all steps have the same weights, drawn once
+  std::unique_ptr<Attention> (*make)(const AttentionBuild&);
+  // Bahdanau's s_0 = tanh(W_s x): x is ←h_1, or the tensor "context" of Attention::start().
+  enum class FirstState { encoder, context } first_state = FirstState::encoder;
+};
+
+// All mechanisms and all scores, in the order of documents. A new one is one more row.
+std::span<const AttentionMechanism> attention_mechanisms();
+std::vector<AttentionInfo> attention_scores();
+const AttentionMechanism* find_mechanism(std::string_view name);  // null if there is none
+// The attention of a Transformer, which is not a choice of recipes.
+const AttentionInfo& multi_head_attention();
 
 // Creates a mechanism and declares its parameters under `scope`, with the letters of its paper.
 // Returns null for "none". REQUIRES: config.check() passed.

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <set>
+
+#include "base/files.h"
 
 namespace fovea {
 namespace {
@@ -51,12 +54,53 @@ TEST(AttentionRegistry, ParametersHaveTheLettersOfTheirPapers) {
 }
 
 TEST(AttentionRegistry, EveryPossibleCombinationIsAccepted) {
-  for (const char* kind :
-       {"global", "local-m", "local-p", "hard-argmax", "hard-sample", "forward", "static"})
-    for (const char* score :
-         {"auto", "dot", "scaled-dot", "general", "concat", "additive", "location"})
-      EXPECT_EQ(error_of(config_of(kind, score), {8, 8, 20}), "") << kind << ' ' << score;
-  for (const char* kind : {"none", "window"}) EXPECT_EQ(error_of(config_of(kind), {6, 8, 20}), "");
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) {
+    const std::string kind = mechanism.about.name;
+    EXPECT_EQ(error_of(config_of(kind), {6, 8, 20}), "") << kind;
+    if (mechanism.scoring == AttentionMechanism::ScoreUse::none) continue;
+    for (const AttentionInfo& score : attention_scores())
+      EXPECT_EQ(error_of(config_of(kind, score.name), {8, 8, 20}), "") << kind << score.name;
+  }
+}
+
+// Every setting that a row names is a setting of AttentionConfig.
+TEST(AttentionRegistry, RowsNameTheirSettings) {
+  struct Model {
+    AttentionConfig attention;
+    void describe(Settings& s) { attention.describe(s); }
+  };
+  Model model;
+  Settings settings;
+  settings.group("model", model);
+  std::set<std::string> known;
+  for (const auto& [path, value] : settings.values()) known.insert(path);
+  for (const AttentionMechanism& mechanism : attention_mechanisms())
+    for (const char* key : mechanism.about.settings)
+      EXPECT_TRUE(known.contains(std::string("model.") + key)) << key;
+  for (const AttentionInfo& score : attention_scores())
+    for (const char* key : score.settings)
+      EXPECT_TRUE(known.contains(std::string("model.") + key)) << key;
+}
+
+// A row of a table of docs/mechanisms.md.
+std::string row_of(const AttentionInfo& about) {
+  std::string settings;
+  for (const char* key : about.settings)
+    settings += (settings.empty() ? "`" : ", `") + std::string(key) + "`";
+  return "\n| `" + std::string(about.name) + "` | " + about.title + " | " + about.text + " | " +
+         about.paper + " | " + settings + " |\n";
+}
+
+TEST(AttentionRegistry, TheDocumentHasEveryRow) {
+  const std::string text = read_file(FOVEA_SOURCE "/docs/mechanisms.md", 1 << 20);
+  std::vector<AttentionInfo> all = attention_scores();
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) all.push_back(mechanism.about);
+  all.push_back(multi_head_attention());
+  for (const AttentionInfo& about : all)
+    EXPECT_NE(text.find(row_of(about)), std::string::npos) << row_of(about);
+  size_t rows = 0;
+  for (size_t at = text.find("\n| `"); at != text.npos; at = text.find("\n| `", at + 1)) ++rows;
+  EXPECT_EQ(rows, all.size());
 }
 
 TEST(AttentionRegistry, ImpossibleCombinationsAreRejectedWithTheReason) {

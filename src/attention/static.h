@@ -34,14 +34,15 @@ class StaticAttention : public ScoredAttention {
                          const AttentionState& previous) const override {
     AttentionState now = previous;
     ++now.steps;
-    if (!previous.context) {
+    if (!previous["context"]) {
       const RaggedQueries look{memory.sentences, query.sentence};
       const Tensor u = rows_at(memory.summary, query.sentence);
-      const Tensor e = scores(u, memory, look);                            // e_j = score(u, h_j)
-      now.weights = softmax_within(e, full_range(look, score().reach()));  // α = softmax(e)
-      now.context = weighted_sum(now.weights, memory.h, look);             // c = Σ_j α_j h_j
+      const Tensor e = scores(u, memory, look);  // e_j = score(u, h_j)
+      const Tensor alpha = softmax_within(e, full_range(look, score().reach()));  // softmax(e)
+      const Tensor c = weighted_sum(alpha, memory.h, look);                       // Σ_j α_j h_j
+      now.tensors = {{"weights", alpha}, {"context", c}};
     }
-    return {.context = now.context, .weights = now.weights, .now = now};
+    return {.context = now["context"], .weights = now["weights"], .now = now};
   }
 
   void explain(const AttentionQuery& query, const SourceMemory& memory,

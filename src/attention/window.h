@@ -37,12 +37,29 @@ class WindowAttention : public Attention {
     const Tensor alpha_hat = columns(hat, 0, K), beta_hat = columns(hat, K, K);
     const Tensor step = exp(columns(hat, 2 * K, K));
     // κ_t = κ_{t−1} + exp(κ̂_t)
-    const Tensor kappa = previous.kappa ? previous.kappa + step : step;
+    const Tensor kappa = previous["kappa"] ? previous["kappa"] + step : step;
     const Tensor phi = mixture(alpha_hat, beta_hat, kappa, look);  // φ(t, j)
     return {.context = weighted_sum(phi, memory.h, look),          // c_t = Σ_j φ(t, j) h_j
             .weights = phi,
-            .now = {.steps = previous.steps + 1, .kappa = kappa}};
+            .now = {.steps = previous.steps + 1, .tensors = {{"kappa", kappa}}},
+            .shown = {{"kappa", kappa}}};
   }
+
+  std::vector<NamedSeries> series() const override {
+    return {{"kappa", "κ", NamedSeries::Kind::centres}};
+  }
+  // φ / Σ_j φ
+  Tensor drawn_weights(const Tensor& phi) const override {
+    std::vector<double> drawn = phi.values();
+    const size_t columns = static_cast<size_t>(phi.cols());
+    for (size_t row = 0; row + columns <= drawn.size() && columns; row += columns) {
+      double sum = 0;
+      for (size_t j = row; j < row + columns; ++j) sum += drawn[j];
+      for (size_t j = row; j < row + columns && sum > 0; ++j) drawn[j] /= sum;
+    }
+    return Tensor::of(phi.shape(), drawn, phi.type(), phi.device());
+  }
+  ContextNames context_names() const override { return {.weight = "φ_tj"}; }
 
   void explain(const AttentionQuery& query, const SourceMemory& memory, const AttentionState&,
                const AttentionResult& result, ComputationSteps& steps) const override {
@@ -54,7 +71,7 @@ class WindowAttention : public Attention {
     steps.query("β̂", "", columns(hat, K, K).values());
     steps.query("κ̂", "", columns(hat, 2 * K, K).values());
     steps.query("κ_t", "κ_t = κ_{t−1} + exp(κ̂): the centres, which only move forward",
-                result.now.kappa.values());
+                result.now["kappa"].values());
     explain_windows(hat.values(), result, memory.h.rows(), steps);
   }
 
@@ -62,7 +79,7 @@ class WindowAttention : public Attention {
   // Appends each Gaussian at each word, their sum φ, and φ / Σ_j φ.
   void explain_windows(const DoubleRow& hat, const AttentionResult& result, int64_t words,
                        ComputationSteps& steps) const {
-    const DoubleRow kappa = result.now.kappa.values(), phi = result.weights.values();
+    const DoubleRow kappa = result.now["kappa"].values(), phi = result.weights.values();
     std::vector<DoubleRow> each(static_cast<size_t>(words));
     for (size_t j = 0; j < each.size(); ++j)
       for (size_t k = 0; k < kappa.size(); ++k) {
@@ -73,26 +90,14 @@ class WindowAttention : public Attention {
     steps.words("φ_tjk", "φ_tjk = exp(α̂_k − exp(β̂_k) (κ_tk − j)²): Gaussian k at word j",
                 std::move(each));
     steps.sums("φ_tj", "φ_tj = Σ_k φ_tjk: weights that need not sum to 1", phi, {"φ_tjk"});
-    steps.all.back().shown = ComputationStep::Shown::share;
+    steps.all.back().shown = ComputationStep::Display::share;
     const double sum = std::accumulate(phi.begin(), phi.end(), 0.0);
     DoubleRow shares = phi;
     for (double& share : shares) share /= sum > 0 ? sum : 1;
     steps.column("share",
                  fmt::format("share = φ_tj / Σ_j φ_tj, Σ_j φ_tj = {:.3f}: as maps show it", sum),
-                 shares, ComputationStep::Shown::share);
+                 shares, ComputationStep::Display::share);
   }
 };
-
-// The normalised weights φ / Σ_j φ for attention maps. Has no gradient.
-inline Tensor drawn_weights(const Tensor& phi) {
-  std::vector<double> drawn = phi.values();
-  const size_t columns = static_cast<size_t>(phi.cols());
-  for (size_t row = 0; row + columns <= drawn.size() && columns; row += columns) {
-    double sum = 0;
-    for (size_t j = row; j < row + columns; ++j) sum += drawn[j];
-    for (size_t j = row; j < row + columns && sum > 0; ++j) drawn[j] /= sum;
-  }
-  return Tensor::of(phi.shape(), drawn, phi.type(), phi.device());
-}
 
 }  // namespace fovea

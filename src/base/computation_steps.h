@@ -10,13 +10,13 @@ namespace fovea {
 // One step of a computation: a number or a vector, or one of them for each word of the sentence.
 struct ComputationStep {
   enum class Of { query, words };
-  enum class Shown { numbers, share };  // share: weights, drawn as bars
+  enum class Display { numbers, share };  // share: weights, drawn as bars
 
   std::string name;     // "q·k_j"
   std::string formula;  // how it is computed; empty if it belongs to the previous step
   Of of = Of::query;
   std::vector<std::vector<double>> rows = {};  // one, or one for each word
-  Shown shown = Shown::numbers;
+  Display shown = Display::numbers;
   // Names of steps: each number is the sum of the products of their elements. Empty if it is no
   // such sum.
   std::vector<std::string> factors = {};
@@ -36,7 +36,7 @@ struct ComputationSteps {
   }
   // One number for each word.
   void column(std::string name, std::string formula, const std::vector<double>& numbers,
-              ComputationStep::Shown shown = ComputationStep::Shown::numbers) {
+              ComputationStep::Display shown = ComputationStep::Display::numbers) {
     words(std::move(name), std::move(formula), {});
     for (const double number : numbers) all.back().rows.push_back({number});
     all.back().shown = shown;

@@ -357,8 +357,6 @@ OutputFile::OutputFile(const std::string& path) : state_(std::make_unique<State>
   s.packing = true;
 }
 
-OutputFile::OutputFile(OutputFile&&) noexcept = default;
-OutputFile& OutputFile::operator=(OutputFile&&) noexcept = default;
 OutputFile::~OutputFile() = default;
 
 void OutputFile::write(std::string_view text) {

@@ -80,8 +80,6 @@ class LineReader {
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
-  OutputFile(OutputFile&&) noexcept;
-  OutputFile& operator=(OutputFile&&) noexcept;
   ~OutputFile();
   void write(std::string_view text);
   void write_line(std::string_view text);

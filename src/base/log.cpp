@@ -84,10 +84,7 @@ class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
     const char* level = error ? "error" : warning ? "warning" : "";
     if (format_ == LogFormat::json)
       return fmt::format("{{\"time\":\"{}\",\"level\":\"{}\",\"message\":{}}}\n",
-                         time_text(message.time, format_),
-                         error || warning                        ? level
-                         : message.level == spdlog::level::debug ? "debug"
-                                                                 : "info",
+                         time_text(message.time, format_), error || warning ? level : "info",
                          json_text(text));
     std::string mark = error || warning ? fmt::format("{}: ", level) : "";
     if (colour_ && !mark.empty()) mark = fmt::format("\x1b[1;{}m{}\x1b[0m", error ? 31 : 33, mark);
@@ -114,8 +111,6 @@ Log& the_log() {
 
 spdlog::level::level_enum spdlog_level(LogLevel level) {
   switch (level) {
-    case LogLevel::debug:
-      return spdlog::level::debug;
     case LogLevel::info:
       return spdlog::level::info;
     case LogLevel::warning:
@@ -151,8 +146,7 @@ void start_log(const LogOptions& options) {
   const bool colour = format == LogFormat::tty && (no_color == nullptr || *no_color == '\0');
   the_log().sink->configure(format, colour);
   the_log().quiet = options.quiet;
-  const LogLevel minimum = options.quiet ? LogLevel::warning : options.level;
-  the_log().logger.set_level(spdlog_level(std::max(minimum, options.level)));
+  the_log().logger.set_level(options.quiet ? spdlog::level::warn : spdlog::level::info);
 }
 
 LogFormat log_format() { return the_log().sink->format(); }

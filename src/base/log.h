@@ -12,15 +12,14 @@ namespace fovea {
 
 // All messages go to stderr; stdout carries results only.
 enum class LogFormat { automatic, tty, plain, json };
-enum class LogLevel { debug, info, warning, error };
+enum class LogLevel { info, warning, error };
 
 struct LogOptions {
   LogFormat format = LogFormat::automatic;  // tty when stderr is a terminal, else plain
-  LogLevel level = LogLevel::info;          // messages below this level are not shown
   bool quiet = false;                       // warnings and errors only, no progress
 };
 
-// Call once at the start of a command. Without this call messages are plain at level info.
+// Call once at the start of a command. Without this call, messages are plain.
 // Colours appear only in the tty format and not when NO_COLOR is set.
 void start_log(const LogOptions& options);
 
@@ -29,10 +28,6 @@ LogFormat log_format();
 
 void log_message(LogLevel level, std::string_view message);
 
-template <class... Args>
-void log_debug(fmt::format_string<Args...> text, Args&&... args) {
-  log_message(LogLevel::debug, fmt::format(text, std::forward<Args>(args)...));
-}
 template <class... Args>
 void log_info(fmt::format_string<Args...> text, Args&&... args) {
   log_message(LogLevel::info, fmt::format(text, std::forward<Args>(args)...));

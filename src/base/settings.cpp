@@ -227,11 +227,6 @@ SettingField* Settings::find(std::string_view path) const {
   return nullptr;
 }
 
-bool Settings::given(std::string_view path) const {
-  const SettingField* field = find(path);
-  return field != nullptr && field->given_;
-}
-
 std::string Settings::similar_keys(const std::string& path) const {
   std::vector<std::string> best;
   size_t smallest = too_many_edits(path.size());
@@ -274,7 +269,6 @@ void Settings::assign(SettingField& field, const std::vector<std::string>& items
   }
   check(field.in_range(), location.code, at, ": ", field.print_(), " is out of range, ",
         field.range(), " is expected");
-  field.given_ = true;
 }
 
 void Settings::read_text(std::string_view yaml, const std::string& source, ExitCode code) {

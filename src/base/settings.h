@@ -35,7 +35,7 @@ class SettingField {
   std::function<std::string()> print_;        // the value as YAML
   std::function<double()> number_;            // for the range; empty if there is none
   double low_, high_;
-  bool low_excluded_ = false, list_ = false, given_ = false;
+  bool low_excluded_ = false, list_ = false;
   std::optional<double> named_;    // the number that has a word
   std::function<bool()> applies_;  // empty: always
   std::string belongs_to_;         // the choice that it belongs to, in words
@@ -122,9 +122,6 @@ class Settings {
 
   // Path and value (as YAML) of every setting in order, to compare two configurations.
   std::vector<std::pair<std::string, std::string>> values() const;
-
-  // Whether read_text, read_file or set gave a value to this path.
-  bool given(std::string_view path) const;
 
  private:
   struct Location {

@@ -85,8 +85,6 @@ TEST(Settings, ReadsNestedAndDottedKeys) {
   EXPECT_EQ(f.options.data.inner.layers, 2);
   EXPECT_EQ(f.options.title, "a: b # c");
   EXPECT_EQ(f.options.seed, ~uint64_t{0});
-  EXPECT_TRUE(f.settings.given("model.layers"));
-  EXPECT_FALSE(f.settings.given("model.activation"));
 }
 
 TEST(Settings, EmptyFilesAndGroupsKeepDefaults) {

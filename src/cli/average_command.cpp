@@ -9,7 +9,7 @@
 #include "cli/model_options.h"
 #include "decode/model_bundle.h"
 #include "ops/matmul.h"
-#include "train/checkpoint_average.h"
+#include "train/checkpoint.h"
 #include "train/optimizer.h"
 
 namespace fovea {

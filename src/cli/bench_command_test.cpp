@@ -45,7 +45,7 @@ TEST_F(Bench, DecodingHasItsOwnFigures) {
   EXPECT_EQ(json["beam"], 2);
   EXPECT_EQ(json["new_words"], 5);
   EXPECT_EQ(json["precision"], "f32");
-  // Two sentences of five words take the latency.
+  // The latency is the time of two sentences of five words.
   const double seconds = json["latency_ms"].get<double>() / 1000;
   EXPECT_NEAR(10 / json["tokens_per_s"].get<double>(), seconds, 0.1 * seconds + 1e-4);
   EXPECT_FALSE(json.contains("ms_per_update"));

@@ -125,7 +125,26 @@ std::string reworded(const CLI::App& command, const CLI::ParseError& error) {
   return message;
 }
 
-[[noreturn]] void fail_usage(const CLI::App& app, const CLI::ParseError& error) {
+// An error of a value that comes from an environment variable has the name of the variable.
+std::string with_variable(const CLI::App& command, const std::string& message,
+                          const std::vector<std::string>& words) {
+  const size_t colon = message.find(':');
+  const CLI::Option* option = option_named(command, message.substr(0, colon));
+  if (colon == std::string::npos || !option || option->get_envname().empty()) return message;
+  const auto begins = [](const std::string& word, const std::string& name) {
+    return word == name || word.starts_with(name + (name.starts_with("--") ? "=" : ""));
+  };
+  for (const std::string& word : words) {
+    for (const std::string& name : option->get_lnames())
+      if (begins(word, "--" + name)) return message;
+    for (const std::string& name : option->get_snames())
+      if (begins(word, "-" + name)) return message;
+  }
+  return "$" + option->get_envname() + message.substr(colon);
+}
+
+[[noreturn]] void fail_usage(const CLI::App& app, const CLI::ParseError& error,
+                             const std::vector<std::string>& words) {
   const CLI::App* command = &app;
   std::string name = "fovea";
   while (!command->get_subcommands().empty()) {
@@ -139,7 +158,8 @@ std::string reworded(const CLI::App& command, const CLI::ParseError& error) {
   const bool unknown = incomplete && !extras.empty();
   std::string message = unknown ? misplaced_option(*command, extras.front()) : "";
   if (message.empty())
-    message = unknown ? unknown_word(*command, extras.front()) : reworded(*command, error);
+    message = unknown ? unknown_word(*command, extras.front())
+                      : with_variable(*command, reworded(*command, error), words);
   fail(ExitCode::usage, message, "\nTry '", name, " --help'.");
 }
 
@@ -302,7 +322,7 @@ Program::Program(const char* about, const char* footer)
     : Command(nullptr), owned_(std::make_unique<CLI::App>(about, "fovea")) {
   app_ = owned_.get();
   app_->formatter(std::make_shared<Help>());  // inherited by the commands
-  app_->set_version_flag("--version", "fovea " FOVEA_VERSION);
+  app_->set_version_flag("-V,--version", "fovea " FOVEA_VERSION);
   app_->footer(footer);
   app_->require_subcommand(0, 1);
   app_->fallthrough();  // inherited: global options may follow the name of a command
@@ -319,6 +339,8 @@ void Program::run(std::vector<std::string> words) {
     words.erase(words.begin());
     words.push_back("--help");
   }
+  if (words == std::vector<std::string>{"version"}) words = {"--version"};
+  const std::vector<std::string> given = words;
   std::ranges::reverse(words);  // CLI11 reads them from the back
   try {
     app_->parse(std::move(words));
@@ -329,7 +351,7 @@ void Program::run(std::vector<std::string> words) {
     app_->exit(request);
     return;
   } catch (const CLI::ParseError& error) {
-    fail_usage(*app_, error);
+    fail_usage(*app_, error, given);
   }
   if (app_->get_subcommands().empty()) std::fputs(app_->help().c_str(), stdout);
 }

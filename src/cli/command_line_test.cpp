@@ -48,6 +48,22 @@ class Options : public testing::Test {
 
 using Words = std::vector<std::string>;
 
+TEST_F(Options, FromTheEnvironmentAreReportedByTheirVariables) {
+  setenv("SPEAK_THREADS", "abc", 1);
+  EXPECT_EQ(usage_error({"speak"}).find("$SPEAK_THREADS: expected a whole number from 0 to 8"), 0u);
+  EXPECT_EQ(usage_error({"speak", "--threads", "x"}).find("--threads: expected"), 0u);
+  EXPECT_EQ(usage_error({"speak", "--threads=x"}).find("--threads: expected"), 0u);
+}
+
+TEST_F(Options, HaveTheVersionInThreeForms) {
+  for (const char* form : {"--version", "-V", "version"}) {
+    testing::internal::CaptureStdout();
+    program_.run({form});
+    EXPECT_EQ(testing::internal::GetCapturedStdout().find("fovea "), 0u) << form;
+  }
+  EXPECT_EQ(runs_, 0);
+}
+
 TEST_F(Options, ReachTheirVariables) {
   program_.run({"speak", "a", "--rate=1.5", "b", "--sing", "--tone", "quiet", "--threads", "3"});
   EXPECT_EQ(runs_, 1);

@@ -20,6 +20,7 @@
 #include "cli/flag_names.h"
 #include "cli/model_options.h"
 #include "decode/translator.h"
+#include "gemm/onednn_version.h"
 
 namespace fovea {
 namespace {
@@ -147,10 +148,10 @@ CheckResult models(const char* name, const std::vector<std::string>& found) {
 }
 
 std::string libraries() {
-  return fmt::format("fmt {}.{}.{}, nlohmann-json {}.{}.{}, CLI11 {}, ICU {}", FMT_VERSION / 10000,
-                     FMT_VERSION / 100 % 100, FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR,
-                     NLOHMANN_JSON_VERSION_MINOR, NLOHMANN_JSON_VERSION_PATCH, cli11_version(),
-                     U_ICU_VERSION);
+  return fmt::format("oneDNN {}, fmt {}.{}.{}, nlohmann-json {}.{}.{}, CLI11 {}, ICU {}",
+                     kernel::onednn_version(), FMT_VERSION / 10000, FMT_VERSION / 100 % 100,
+                     FMT_VERSION % 100, NLOHMANN_JSON_VERSION_MAJOR, NLOHMANN_JSON_VERSION_MINOR,
+                     NLOHMANN_JSON_VERSION_PATCH, cli11_version(), U_ICU_VERSION);
 }
 
 // The devices of this program. If one does not work on this machine, the finding gives the reason.

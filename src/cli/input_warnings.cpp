@@ -6,7 +6,8 @@
 namespace fovea {
 
 InputWarnings::InputWarnings(const ModelBundle& bundle)
-    : vocabulary_(bundle.source), lines_("lines with characters unknown to the model") {
+    : vocabulary_(bundle.source), lines_("lines with characters unknown to the model"),
+      lost_("lines with characters that are not in the translation") {
   if (const auto languages = languages_of_model(bundle.directory)) language_ = languages->first;
 }
 
@@ -35,6 +36,16 @@ void InputWarnings::check_lines(std::span<const std::string> lines, const std::s
       language.clear();
     }
   if (!language.empty()) log_warning("{}: {}; is -m right?", name, language);
+}
+
+void InputWarnings::check_translations(std::span<const std::string> lines,
+                                       std::span<const std::string> translations,
+                                       const std::string& name, int64_t first) {
+  for (size_t i = 0; i < lines.size(); ++i)
+    for (const ReadingWarning& warning :
+         copy_warnings(vocabulary_, lines.subspan(i, 1), translations.subspan(i, 1)))
+      lost_.add("{}:{}: {}", name, first + static_cast<int64_t>(i),
+                describe_lost(warning, vocabulary_));
 }
 
 }  // namespace fovea

@@ -10,13 +10,18 @@
 namespace fovea {
 
 // A checker of input. It warns about lines with characters that are not in the vocabulary of the
-// model, and about text that is not in the source language of the model.
+// model, about text that is not in the source language of the model, and about characters that are
+// lost in the translation.
 class InputWarnings {
  public:
   explicit InputWarnings(const ModelBundle& bundle);
 
   // Checks consecutive lines of the input `name`. `first` is the number of the first line.
   void check_lines(std::span<const std::string> lines, const std::string& name, int64_t first);
+  // The same for the translations of these lines.
+  void check_translations(std::span<const std::string> lines,
+                          std::span<const std::string> translations, const std::string& name,
+                          int64_t first);
 
  private:
   std::string language_warning(std::span<const std::string> lines) const;
@@ -24,7 +29,7 @@ class InputWarnings {
   Vocabulary vocabulary_;
   std::string language_;  // source language of the model; "" if unknown
   std::string warned_;    // the last input with a warning about its language: one is enough
-  LineWarnings lines_;
+  LineWarnings lines_, lost_;
 };
 
 }  // namespace fovea

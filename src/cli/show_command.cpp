@@ -61,9 +61,7 @@ local-p, whose Gaussian reduces the sum. Graves' window (window) has normalised 
 Layers and heads are counted from 0 (on the page of fovea serve from 1); by default their mean is
 shown. The steps of --force are counted from 0, the words of --explain and --mask from 1. Word
 weights are sums over the pieces of a source word and means over those of a target word. Recurrent
-models also show the state of their mechanism: p_t with its window and Gaussian (local-m, local-p),
-the means of Graves' Gaussians (window), the chosen words (hard-argmax, hard-sample), the frontier
-(forward), one bar for all words (static).
+models also show the state of their mechanism, such as p_t with its window and Gaussian (local-p).
 --explain takes a word of the sentence (self-attention of the encoder) or of its translation
 (cross-attention), a piece of a word, or the number of a word, from 1: --explain 1 is the first
 word. dog#2 is the second "dog". The result shows pieces, one layer and one head; for recurrent
@@ -165,13 +163,16 @@ void print(const ShowCommand& c, const AttendedPair& attended, const AttentionFi
 void show_all(const ShowCommand& c, ModelBundle bundle, std::span<const InputPair> pairs) {
   std::vector<SavedPair> saved;
   InputWarnings warnings(bundle);
+  const std::string name = c.pairs.empty() ? "argument" : c.pairs;
   for (size_t i = 0; i < pairs.size(); ++i) {
-    warnings.check_lines(std::span(&pairs[i].source, 1), c.pairs.empty() ? "argument" : c.pairs,
-                         pairs[i].line);
+    warnings.check_lines(std::span(&pairs[i].source, 1), name, pairs[i].line);
     ShowCommand one = c;
     one.text = pairs[i].source;
     one.target = pairs[i].target;
     const AttendedPair attended = attend(one, bundle);
+    if (one.target.empty())
+      warnings.check_translations(std::span(&one.text, 1), std::span(&attended.translation, 1),
+                                  name, pairs[i].line);
     if (!c.html.empty())
       saved.push_back({one.text, attended.translation, attended.source, attended.target,
                        attended.maps, attended.tree});

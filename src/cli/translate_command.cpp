@@ -62,11 +62,13 @@ are known if the input is a file. A sentence longer than the model accepts is tr
 warning; --split avoids this.
 
 Scores are log-probability / length^A; the length includes the end symbol. The coverage penalty (Wu
-et al. 2016) is applied to finished hypotheses, not during the search; an ensemble uses the
-attention of the first model.
+et al. 2016) is applied to finished hypotheses, not during the search; an ensemble uses the mean of
+the penalties of its models.
 
-Warnings on standard error name lines with characters unknown to the model, and input that is not in
-the source language of the model.)";
+Warnings on standard error name lines with characters unknown to the model, characters of a line
+that its translation lacks, and input that is not in the source language of the model. A character
+that the model does not know is replaced by its compatibility form if the model knows that ("ﬁ" by
+"fi").)";
 
 struct TranslateCommand {
   ModelChoice model;
@@ -196,10 +198,14 @@ class ChunkPipeline {
   void flush(const std::string& name, int64_t last) {
     if (lines_.empty()) return;
     const int64_t first = last - std::ssize(lines_) + 1;
-    warnings_.check_lines(texts(), name, first);
+    const std::vector<std::string> lines = texts();
+    warnings_.check_lines(lines, name, first);
     command_.chunk_lines = command_.chunk_units = std::ssize(lines_);
     const std::vector<Translation> translations =
         command_.splits() ? translate_sentences(name, first) : translate_lines(name, first);
+    std::vector<std::string> translated;
+    for (const Translation& translation : translations) translated.push_back(translation.text);
+    warnings_.check_translations(lines, translated, name, first);
     const OutputDetails details{.alignment = command_.options.alignment,
                                 .n_best = command_.options.search.n_best > 1};
     for (size_t i = 0; i < lines_.size(); ++i)

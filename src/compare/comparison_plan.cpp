@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string_view>
 
+#include "attention/registry.h"
 #include "base/files.h"
 #include "base/yaml.h"
 
@@ -127,11 +128,10 @@ void CompareOptions::describe(Settings& s) {
 
 std::vector<ComparisonVariant> known_variants() {
   std::vector<ComparisonVariant> all;
-  for (const char* kind : {"none", "global", "local-m", "local-p", "hard-argmax", "hard-sample",
-                           "forward", "window", "static"})
-    all.push_back({kind,
-                   std::string("model.type: recurrent\nmodel.attention: ") + kind + "\n",
-                   {std::string("model.attention: ") + kind}});
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) {
+    const std::string choice = std::string("model.attention: ") + mechanism.about.name;
+    all.push_back({mechanism.about.name, "model.type: recurrent\n" + choice + "\n", {choice}});
+  }
   return all;
 }
 

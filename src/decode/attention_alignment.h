@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "attention/attention_map.h"
 #include "models/model.h"
 #include "text/vocabulary.h"
 #include "text/word_alignment.h"

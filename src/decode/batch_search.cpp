@@ -364,7 +364,7 @@ void BatchSearch::end(const SentenceSearch& search, std::vector<Hypothesis> hypo
   if (--sentence.running > 0) return;
   std::ranges::sort(sentence.n_best, ranks_before);
   if (options_.coverage_penalty != 0 && !sentence.n_best.empty()) {
-    add_coverage(*models_.front(), sentence.source, options_.coverage_penalty, sentence.n_best);
+    add_coverage(models_, sentence.source, options_.coverage_penalty, sentence.n_best);
     const auto most = static_cast<size_t>(options_.n_best);
     if (sentence.n_best.size() > most) sentence.n_best.resize(most);
   }

@@ -63,7 +63,8 @@ ModelBundle load_package(const std::string& directory, Device device) {
   check_size(words.files.back(), words.target, directory, "model.target_words",
              config.target_words);
   LoadedModel loaded = load_model(directory, ElementType::f32, device);
-  return {directory, loaded.config, std::move(loaded.model), words.source, words.target};
+  return {directory, loaded.config, std::move(loaded.model),
+          words.source.with_compatible_characters(), words.target};
 }
 
 void check_ensemble(const std::vector<ModelBundle>& bundles) {

@@ -14,7 +14,7 @@ struct ModelBundle {
   std::string directory;
   ModelConfig config;
   std::unique_ptr<Model> model;
-  Vocabulary source, target;
+  Vocabulary source, target;  // `source` is with_compatible_characters()
 };
 
 // The vocabularies of both sides and their files.

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <mutex>
 #include <optional>
 #include <span>
 #include <vector>
@@ -51,10 +52,17 @@ std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models
                                             std::span<const int64_t> numbers,
                                             const SearchOptions& options);
 
+// Distributes the sentences of a batch over threads (Note [Shares]): calls `act` with the indices
+// of each share, one thread per share. Throws the first exception of a share.
+void in_shares(std::span<const Model* const> models, int64_t sentences,
+               const std::function<void(std::span<const int64_t> share)>& act);
+// The options with callbacks that one thread at a time calls.
+SearchOptions with_serial_callbacks(SearchOptions options, std::mutex& mutex);
+
 // Wu et al. 2016, section 7: cp = β Σ_j log(min(Σ_i a_ij, 1)) over source words j and target words
-// i; a is the mean cross attention. Adds cp to each score and sorts the hypotheses again. `source`
-// is one sentence with its </s>, which does not count.
-void add_coverage(const Model& model, std::span<const int32_t> source, double beta,
-                  std::vector<Hypothesis>& hypotheses);
+// i; a is the mean cross attention. Adds the mean cp of the models to each score and sorts the
+// hypotheses again. `source` is one sentence with its </s>, which does not count.
+void add_coverage(std::span<const Model* const> models, std::span<const int32_t> source,
+                  double beta, std::vector<Hypothesis>& hypotheses);
 
 }  // namespace fovea

@@ -11,6 +11,7 @@
 #include "models/model_config.h"
 #include "ops/matmul.h"
 #include "support/table_model.h"
+#include "temporary.h"
 #include "text/batch.h"
 
 namespace fovea {
@@ -358,6 +359,47 @@ TEST(Search, CoverageLiftsLongerTranslations) {
   const auto found = search_all(model, source, options).front();
   EXPECT_EQ(found.size(), 2u);
   EXPECT_EQ(found.front().words.size(), 3u);  // three rows cover three source words
+}
+
+// A model whose attention is always on the first source word.
+struct FirstWordModel : TableModel {
+  using TableModel::TableModel;
+  std::vector<std::vector<AttentionMap>> attention(const TokenBatch& source,
+                                                   const TokenBatch& target_in) const override {
+    auto all = TableModel::attention(source, target_in);
+    for (auto& maps : all)
+      for (AttentionMap& map : maps)
+        for (int64_t t = 0; t < map.rows; ++t)
+          for (int64_t j = 0; j < map.cols; ++j) map.weights[t * map.cols + j] = j == 0;
+    return all;
+  }
+};
+
+TEST(Search, CoverageOfAnEnsembleIsTheMeanOfItsModels) {
+  const auto uniform = [](const Words&, const Words&) { return TableModel::Row(8, 0.0); };
+  const TableModel diagonal(8, 20, uniform);
+  const FirstWordModel first(8, 20, uniform);
+  const Words source{4, 5, 6, kEos};
+  const auto scores = [&](std::vector<const Model*> models) {
+    std::vector<Hypothesis> hypotheses(2);
+    hypotheses[0].words = {4, 5, kEos};
+    hypotheses[1].words = {4, kEos};
+    add_coverage(models, source, 0.5, hypotheses);
+    std::ranges::sort(hypotheses, {}, [](const Hypothesis& h) { return h.words.size(); });
+    return std::pair(hypotheses[0].score, hypotheses[1].score);
+  };
+  const auto a = scores({&diagonal}), b = scores({&first}), both = scores({&diagonal, &first});
+  EXPECT_NE(a.first, b.first);
+  EXPECT_NEAR(both.first, (a.first + b.first) / 2, 1e-12);
+  EXPECT_NEAR(both.second, (a.second + b.second) / 2, 1e-12);
+  EXPECT_EQ(both, scores({&first, &diagonal}));
+}
+
+TEST(Search, ErrorsHaveNumbersWithoutExponents) {
+  SearchOptions options{.max_length = -5};
+  EXPECT_NE(message_of(ExitCode::usage, [&] { options.check(); })
+                .find("`max_length`: -5 is not between 0 and 1000000"),
+            std::string::npos);
 }
 
 // The common prefix at each step is a prefix of the best translation and never becomes shorter. In

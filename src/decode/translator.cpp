@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cassert>
 #include <limits>
+#include <mutex>
 #include <string>
 #include <utility>
 
@@ -55,45 +56,35 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
     sources.push_back(std::move(ids));
   }
 
-  std::vector<const Model*> models = models_;
-  if (!options_.what_if.empty() && !sources.empty()) {
-    const auto& altered = translations[line_indices.front()].altered =
-        this->with_intervention(sources);
-    models.assign(1, altered.get());
-  }
-  SearchOptions options = options_.search;
-  if (options_.tree)
-    options.watch = [&](int64_t number, const Beam& beam) {
-      translations[number - names.first + 1].tree = beam.nodes();
-    };
+  std::mutex mutex;
+  const SearchOptions options = with_serial_callbacks(options_.search, mutex);
   int64_t done = std::ssize(lines) - std::ssize(line_indices);
   const BatchOptions budget{.tokens = options_.batch_tokens, .sentences = options_.batch_sentences};
   for (const std::vector<int64_t>& batch : batches_by_length(lengths, budget)) {
-    const PackedSentences packed = pack_source(sources, batch);
-    std::vector<int64_t> numbers;
-    for (const int64_t i : batch) numbers.push_back(names.first - 1 + line_indices[i]);
-    auto results = search(models, {packed.ids, packed.offsets}, numbers, options);
-    for (size_t i = 0; i < batch.size(); ++i) {
-      Translation& t = translations[line_indices[batch[i]]];
-      const auto source = packed[static_cast<int64_t>(i)];
-      t.source_ids.assign(source.begin(), source.end());
-      fill_in(t, std::move(results[i]));
-    }
+    in_shares(models_, std::ssize(batch), [&](std::span<const int64_t> share) {
+      RollingTranslation rolling(*this, options);
+      std::vector<RollingTranslation::Source> own;
+      for (const int64_t i : share)
+        own.push_back({names.first - 1 + line_indices[batch[i]], sources[batch[i]]});
+      rolling.add(own);
+      while (!rolling.empty())
+        for (auto& [number, translation] : rolling.search_step())
+          translations[number - names.first + 1] = std::move(translation);
+    });
     done += std::ssize(batch);
     if (options_.progress && !options_.progress(done)) break;
   }
-  if (options_.alignment || options_.attention) attend(*models.front(), translations);
+  std::vector<Translation*> all;
+  for (Translation& translation : translations) all.push_back(&translation);
+  attend(all);
   return translations;
 }
 
-// The model for the single line.
-std::shared_ptr<const Model> Translator::with_intervention(
-    const std::vector<std::vector<int32_t>>& sources) const {
-  assert(sources.size() == 1 && models_.size() == 1);
-  std::vector<int32_t> ids = sources.front();
-  ids.push_back(kEos);
+std::shared_ptr<const Model> Translator::with_intervention(std::vector<int32_t> source) const {
+  assert(models_.size() == 1);
+  source.push_back(kEos);
   return explainable(*models_.front())
-      .with_intervention(options_.what_if.in_pieces(source_.words_of(ids)));
+      .with_intervention(options_.what_if.in_pieces(source_.words_of(source)));
 }
 
 std::vector<int32_t> Translator::encode(const std::string& line, const std::string& where) const {
@@ -122,16 +113,22 @@ Alternative Translator::alternative(Hypothesis h) const {
 void Translator::fill_in(Translation& t, std::vector<Hypothesis> hypotheses) const {
   t.source_pieces = source_.pieces(t.source_ids);
   for (Hypothesis& h : hypotheses) t.n_best.push_back(alternative(std::move(h)));
+  if (source_.decode(t.source_ids).find("\uFFFD") == std::string::npos)
+    for (Alternative& a : t.n_best)
+      for (size_t at = 0; (at = a.text.find("\uFFFD", at)) != std::string::npos;)
+        a.text.erase(at, 3);
   if (!t.n_best.empty()) t.text = t.n_best.front().text;  // empty: no longer wanted
 }
 
-void Translator::attend(const Model& model, std::span<Translation> translations) const {
-  const Attentive& network = attentive(model);
+void Translator::attend(std::span<Translation* const> translations) const {
+  if (!options_.alignment && !options_.attention) return;
   AttentionBatch pairs;
   const auto flush = [&] {
     if (pairs.members.empty()) return;
-    auto maps = network.attention({pairs.source.ids, pairs.source.offsets},
-                                  {pairs.target.ids, pairs.target.offsets});
+    const auto& altered = pairs.members.front().first->altered;
+    const Attentive& model = attentive(altered ? *altered : *models_.front());
+    auto maps = model.attention({pairs.source.ids, pairs.source.offsets},
+                                {pairs.target.ids, pairs.target.offsets});
     for (size_t i = 0; i < pairs.members.size(); ++i) {
       auto& [translation, n] = pairs.members[i];
       if (options_.alignment)
@@ -140,14 +137,14 @@ void Translator::attend(const Model& model, std::span<Translation> translations)
     }
     pairs = {};
   };
-  for (Translation& t : translations) {
+  for (Translation* t : translations) {
     const size_t wanted =
-        options_.alignment ? t.n_best.size() : std::min<size_t>(1, t.n_best.size());
+        options_.alignment ? t->n_best.size() : std::min<size_t>(1, t->n_best.size());
     for (size_t n = 0; n < wanted; ++n) {
-      const auto words = std::span(t.n_best[n].ids);
-      pairs.source.add(t.source_ids, PackedSentences::Mark::none);
+      const auto words = std::span(t->n_best[n].ids);
+      pairs.source.add(t->source_ids, PackedSentences::Mark::none);
       pairs.target.add(words.first(words.size() - 1), PackedSentences::Mark::bos_before);
-      pairs.members.emplace_back(&t, n);
+      pairs.members.emplace_back(t, n);
       if (pairs.source.tokens() + pairs.target.tokens() > kAttentionTokens) flush();
     }
   }
@@ -155,7 +152,10 @@ void Translator::attend(const Model& model, std::span<Translation> translations)
 }
 
 RollingTranslation::RollingTranslation(const Translator& translator)
-    : translator_(translator), options_(translator.options_.search), models_(translator.models_),
+    : RollingTranslation(translator, translator.options_.search) {}
+
+RollingTranslation::RollingTranslation(const Translator& translator, SearchOptions options)
+    : translator_(translator), options_(std::move(options)), models_(translator.models_),
       search_(models_, options_) {
   if (translator.options_.tree)
     options_.watch = [this](int64_t number, const Beam& beam) {
@@ -164,43 +164,51 @@ RollingTranslation::RollingTranslation(const Translator& translator)
 }
 
 void RollingTranslation::add(std::span<const Line> lines) {
+  std::vector<std::vector<int32_t>> encoded;
+  encoded.reserve(lines.size());  // `sources` refers to its elements
+  std::vector<Source> sources;
+  for (const Line& line : lines) {
+    encoded.push_back(translator_.encode(line.text, "input:" + std::to_string(line.number + 1)));
+    if (encoded.back().empty())
+      done_.push_back({line.number, {}});
+    else
+      sources.push_back({line.number, encoded.back()});
+  }
+  add(sources);
+}
+
+void RollingTranslation::add(std::span<const Source> sources) {
   PackedSentences packed;
   std::vector<int64_t> numbers;
-  for (const Line& line : lines) {
-    const std::vector<int32_t> ids =
-        translator_.encode(line.text, "input:" + std::to_string(line.number + 1));
-    if (ids.empty()) {
-      done_.push_back({line.number, {}});
-      continue;
-    }
-    packed.add(ids, PackedSentences::Mark::eos_after);
-    const auto source = packed[packed.sentences() - 1];
-    Translation& translation = in_progress_[line.number];
-    translation.source_ids.assign(source.begin(), source.end());
+  for (const Source& source : sources) {
+    packed.add(source.ids, PackedSentences::Mark::eos_after);
+    const auto with_end = packed[packed.sentences() - 1];
+    Translation& translation = in_progress_[source.number];
+    translation.source_ids.assign(with_end.begin(), with_end.end());
     if (!translator_.options_.what_if.empty()) {
-      translation.altered = translator_.with_intervention({ids});
+      translation.altered = translator_.with_intervention(source.ids);
       models_.front() = translation.altered.get();
     }
-    numbers.push_back(line.number);
+    numbers.push_back(source.number);
   }
   if (!numbers.empty()) search_.add({packed.ids, packed.offsets}, numbers);
 }
 
-std::vector<RollingTranslation::Done> RollingTranslation::step() {
+std::vector<RollingTranslation::Done> RollingTranslation::search_step() {
   std::vector<Done> done = std::exchange(done_, {});
   if (search_.empty()) return done;
-  std::vector<Translation> translations;
-  std::vector<int64_t> numbers;
   for (SearchResult& result : search_.step()) {
-    Translation t = std::move(in_progress_.extract(result.number).mapped());
-    translator_.fill_in(t, std::move(result.n_best));
-    translations.push_back(std::move(t));
-    numbers.push_back(result.number);
+    done.push_back({result.number, std::move(in_progress_.extract(result.number).mapped())});
+    translator_.fill_in(done.back().translation, std::move(result.n_best));
   }
-  const TranslateOptions& options = translator_.options_;
-  if (options.alignment || options.attention) translator_.attend(*models_.front(), translations);
-  for (size_t i = 0; i < numbers.size(); ++i)
-    done.push_back({numbers[i], std::move(translations[i])});
+  return done;
+}
+
+std::vector<RollingTranslation::Done> RollingTranslation::step() {
+  std::vector<Done> done = search_step();
+  std::vector<Translation*> translations;
+  for (Done& one : done) translations.push_back(&one.translation);
+  translator_.attend(translations);
   return done;
 }
 

@@ -76,12 +76,11 @@ class Translator {
  private:
   friend class RollingTranslation;
   std::vector<int32_t> encode(const std::string& line, const std::string& where) const;
-  std::shared_ptr<const Model> with_intervention(
-      const std::vector<std::vector<int32_t>>& sources) const;
+  std::shared_ptr<const Model> with_intervention(std::vector<int32_t> source) const;
   Alternative alternative(Hypothesis hypothesis) const;
   // Sets all fields that follow from the hypotheses. REQUIRES: source_ids are set.
   void fill_in(Translation& translation, std::vector<Hypothesis> hypotheses) const;
-  void attend(const Model& model, std::span<Translation> translations) const;
+  void attend(std::span<Translation* const> translations) const;  // if the options want attention
 
   std::vector<const Model*> models_;
   Vocabulary source_, target_;
@@ -117,6 +116,15 @@ class RollingTranslation {
   std::vector<Done> step();  // returns the lines that are complete after this step
 
  private:
+  friend class Translator;
+  struct Source {
+    int64_t number;
+    const std::vector<int32_t>& ids;  // not empty, without </s>
+  };
+  RollingTranslation(const Translator& translator, SearchOptions options);
+  void add(std::span<const Source> sources);
+  std::vector<Done> search_step();  // like step(), without attention and alignment
+
   const Translator& translator_;
   SearchOptions options_;
   std::vector<const Model*> models_;

@@ -177,10 +177,4 @@ double bleu(const Lines& hypotheses, const Lines& references, const BleuOptions&
   return corpus_score(Bleu(options), hypotheses, {&references, 1});
 }
 
-double sentence_bleu(const std::string& hypothesis, const std::string& reference,
-                     BleuOptions options) {
-  options.effective_order = true;
-  return bleu({hypothesis}, {reference}, options);
-}
-
 }  // namespace fovea

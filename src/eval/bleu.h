@@ -58,8 +58,4 @@ class Bleu : public TranslationMetric {
 // Corpus BLEU, 0 to 100, against one reference per hypothesis.
 double bleu(const Lines& hypotheses, const Lines& references, const BleuOptions& options = {});
 
-// BLEU of one sentence, with effective order.
-double sentence_bleu(const std::string& hypothesis, const std::string& reference,
-                     BleuOptions options = {});
-
 }  // namespace fovea

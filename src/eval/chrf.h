@@ -13,8 +13,6 @@ struct ChrfOptions {
   bool eps_smoothing = false;  // the mean of F over all orders instead of F of the means
 };
 
-inline constexpr ChrfOptions kChrfPlusPlus{.word_order = 2};
-
 // Popović: chrF: character n-gram F-score for automatic MT evaluation, WMT 2015, and chrF++:
 // words helping character n-grams, WMT 2017. A row of statistics: for each order, characters
 // first, the n-grams of the hypothesis, of its best reference, and their matches.
@@ -36,7 +34,7 @@ class Chrf : public TranslationMetric {
   ChrfOptions options_;
 };
 
-// Corpus chrF2, 0 to 100, against one reference per hypothesis; with kChrfPlusPlus chrF2++.
+// Corpus chrF2, 0 to 100, against one reference per hypothesis; with word_order 2 chrF2++.
 double chrf(const Lines& hypotheses, const Lines& references, const ChrfOptions& options = {});
 
 }  // namespace fovea

@@ -34,7 +34,7 @@ TEST(Chrf, WordsOfChrfPlusPlus) {
   EXPECT_EQ(words("(hi", "( hi"), 2.0);
   EXPECT_EQ(words("!", "!"), 1.0);
   EXPECT_EQ(words("a-b", "a - b"), 0.0);
-  EXPECT_EQ(Chrf(kChrfPlusPlus).name(), "chrF2++");
+  EXPECT_EQ(Chrf({.word_order = 2}).name(), "chrF2++");
 }
 
 TEST(Chrf, TheBestReferenceCounts) {

@@ -26,14 +26,4 @@ double corpus_score(const TranslationMetric& metric, const Lines& hypotheses,
   return metric.score(std::span<const double>(sums));
 }
 
-std::vector<double> sentence_scores(const TranslationMetric& metric, const Lines& hypotheses,
-                                    std::span<const Lines> references) {
-  check_parallel(hypotheses, references);
-  SegmentStatistics statistics = metric.statistics(hypotheses, references);
-  std::vector<double> scores;
-  for (size_t s = 0; s < statistics.segments(); ++s)
-    scores.push_back(metric.score(statistics.row(s)));
-  return scores;
-}
-
 }  // namespace fovea

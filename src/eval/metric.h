@@ -56,7 +56,4 @@ void check_parallel(const Lines& hypotheses, std::span<const Lines> references);
 double corpus_score(const TranslationMetric& metric, const Lines& hypotheses,
                     std::span<const Lines> references);
 
-std::vector<double> sentence_scores(const TranslationMetric& metric, const Lines& hypotheses,
-                                    std::span<const Lines> references);
-
 }  // namespace fovea

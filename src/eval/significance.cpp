@@ -117,8 +117,6 @@ ConfidenceInterval confidence_interval(std::vector<double> scores) {
   return {mean_of(scores), 0.5 * (scores[upper] - scores[lower])};
 }
 
-size_t default_trials(PairedTest test) { return test == PairedTest::bootstrap ? 1000 : 10000; }
-
 std::vector<TestedScore> paired_test(PairedTest test, const TranslationMetric& metric,
                                      const std::vector<SegmentStatistics>& systems, size_t trials) {
   std::vector<TestedScore> results;

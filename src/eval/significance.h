@@ -28,9 +28,6 @@ ConfidenceInterval confidence_interval(std::vector<double> scores);
 
 enum class PairedTest { bootstrap, approximate_randomization };
 
-// The usual number of samples or trials of the test.
-size_t default_trials(PairedTest test);
-
 // Compares each system with the first one, the baseline, which gets no p-value. A score equal to
 // that of the baseline has p = 1. Approximate randomisation (Riezler and Maxwell 2005) gives no
 // means or intervals. REQUIRES: at least one system; all systems have the same number of segments.

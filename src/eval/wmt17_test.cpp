@@ -52,7 +52,7 @@ TEST_F(Wmt17, BleuAndChrfToThePrintedDigits) {
           bleu(hypotheses, reference_, {.tokenize = BleuTokenizer::none}),
           bleu(hypotheses, reference_, {.tokenize = BleuTokenizer::intl}),
           bleu(hypotheses, reference_, {.tokenize = BleuTokenizer::chars}),
-          chrf(hypotheses, reference_), chrf(hypotheses, reference_, kChrfPlusPlus)}) {
+          chrf(hypotheses, reference_), chrf(hypotheses, reference_, {.word_order = 2})}) {
       double expected = 0;
       ASSERT_TRUE(row >> expected) << name;
       EXPECT_NEAR(score, expected, 0.5001e-4) << name;

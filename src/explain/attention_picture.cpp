@@ -6,12 +6,14 @@
 #include <cmath>
 #include <set>
 
+#include "attention/registry.h"
 #include "decode/attention_alignment.h"
 
 namespace fovea {
 namespace {
 
-// Places between pieces, from 0, as places between words. Beyond both ends a piece is a word.
+// Converts positions between pieces, from 0, to positions between words. Beyond both ends, a piece
+// counts as a word.
 class Places {
  public:
   explicit Places(const std::vector<int>& words) : words_(words) {}
@@ -31,107 +33,137 @@ class Places {
   const std::vector<int>& words_;
 };
 
-// Makes the marks of one map, target word by target word.
+// Converts the series of one map from pieces to words. A target word of several pieces gets their
+// mean.
 class MarkMaker {
  public:
   MarkMaker(const AttentionMap& map, const PictureSide& rows, const PictureSide& cols)
-      : map_(map), rows_(rows), cols_(cols), place_(cols.words) {}
-
-  MatrixAnnotations make() {
-    marks_.note = note();
-    if (map_.mechanism == "static") marks_.rows = MatrixAnnotations::Rows::same;
-    for (size_t first = 0; first < rows_.words.size();) {
+      : map_(map), cols_(cols), place_(cols.words) {
+    for (size_t first = 0; first < rows.words.size();) {
       size_t end = first;
-      while (end < rows_.words.size() && rows_.words[end] == rows_.words[first]) ++end;
-      add_word(first, end);
+      while (end < rows.words.size() && rows.words[end] == rows.words[first]) ++end;
+      words_.push_back({first, end});
       first = end;
     }
-    return std::move(marks_);
+  }
+
+  MatrixAnnotations make() {
+    MatrixAnnotations marks;
+    if (const AttentionMechanism* mechanism = find_mechanism(map_.mechanism)) {
+      marks.note = fmt::format("{}: {}", map_.mechanism, mechanism->about.note);
+      if (mechanism->rows == AttentionMechanism::Rows::same)
+        marks.rows = MatrixAnnotations::Rows::same;
+    }
+    for (const NamedSeries& series : map_.series) {
+      if (series.kind == Kind::position) position_ = &series, half_width_ = nullptr;
+      if (series.kind == Kind::half_width) half_width_ = &series;
+      MatrixSeries mark = empty_mark(series);
+      for (const TargetWord& word : words_) mark.places.push_back(places_of(series, word));
+      marks.series.push_back(std::move(mark));
+    }
+    return marks;
   }
 
  private:
-  // The target word that consists of rows first … end − 1.
-  void add_word(size_t first, size_t end) {
-    if (!map_.position.empty()) add_window(first, end);
-    if (!map_.kappa.empty()) add_kappa(first, end);
-    if (!map_.soft.empty()) add_choice(first, end);
-    if (!map_.frontier.empty()) {
-      const int32_t f = *std::min_element(map_.frontier.begin() + static_cast<int64_t>(first),
-                                          map_.frontier.begin() + static_cast<int64_t>(end));
-      marks_.frontier.push_back(static_cast<float>(place_(f - 0.5)));
+  using Kind = NamedSeries::Kind;
+  struct TargetWord {  // rows first … end − 1
+    size_t first, end;
+  };
+
+  MatrixSeries empty_mark(const NamedSeries& series) const {
+    using Mark = MatrixSeries::Kind;
+    switch (series.kind) {
+      case Kind::position:
+        return {Mark::position, series.name, series.label};
+      case Kind::half_width:
+        return {Mark::window, series.name, series.label};
+      case Kind::deviation:
+        return {Mark::gaussian, position_->name, position_->label};
+      case Kind::centres:
+        return {Mark::centres, series.name, series.label};
+      case Kind::distribution:
+        return {Mark::chosen, series.name, series.label};
+      case Kind::frontier:
+        break;
     }
+    return {Mark::frontier, series.name, series.label};
   }
 
-  void add_window(size_t first, size_t end) {
-    const double D = static_cast<double>(map_.window), pieces = static_cast<double>(map_.cols);
-    double mean = 0, low = pieces - 0.5, high = -0.5;
-    for (size_t i = first; i < end; ++i) {
-      const double p = static_cast<double>(map_.position[i]) - 1;  // counted from 0
-      mean += p / static_cast<double>(end - first);
-      low = std::min(low, std::max(-0.5, std::floor(p + 0.5) - D - 0.5));  // ⌊p_t + ½⌋ ± D
-      high = std::max(high, std::min(pieces - 0.5, std::floor(p + 0.5) + D + 0.5));
+  std::vector<float> places_of(const NamedSeries& series, TargetWord word) const {
+    switch (series.kind) {
+      case Kind::position:
+        return {place(mean(series, word, 0) - 1)};
+      case Kind::half_width:
+        return window(word);
+      case Kind::deviation:
+        return gaussian(static_cast<double>(series.values.front()), word);
+      case Kind::centres:
+        return centres(series, word);
+      case Kind::distribution:
+        return choices(word);
+      case Kind::frontier:
+        break;
     }
-    marks_.position.push_back(static_cast<float>(place_(mean)));
-    marks_.window.push_back({static_cast<float>(place_(low)), static_cast<float>(place_(high))});
-    if (map_.sigma > 0)
-      marks_.deviation.push_back(
-          static_cast<float>((place_(mean + map_.sigma) - place_(mean - map_.sigma)) / 2));
+    const auto at = series.values.begin();
+    return {place(static_cast<double>(*std::min_element(at + std::ptrdiff_t(word.first),
+                                                        at + std::ptrdiff_t(word.end))) -
+                  0.5)};
   }
 
-  void add_kappa(size_t first, size_t end) {
-    const size_t K = map_.kappa.size() / static_cast<size_t>(map_.rows);
+  float place(double piece) const { return static_cast<float>(place_(piece)); }
+
+  // The mean of number k of the rows of a word.
+  double mean(const NamedSeries& series, TargetWord word, size_t k) const {
+    const size_t each = series.values.size() / static_cast<size_t>(map_.rows);
+    double sum = 0;
+    for (size_t i = word.first; i < word.end; ++i)
+      sum += static_cast<double>(series.values[i * each + k]);
+    return sum / static_cast<double>(word.end - word.first);
+  }
+
+  // The edges of ⌊p_t + ½⌋ ± D; the whole sentence if there is no D.
+  std::vector<float> window(TargetWord word) const {
+    const double last = static_cast<double>(map_.cols) - 0.5;
+    if (!half_width_) return {place(-0.5), place(last)};
+    const auto D = static_cast<double>(half_width_->values.front());
+    double low = last, high = -0.5;
+    for (size_t i = word.first; i < word.end; ++i) {
+      const double middle = std::floor(static_cast<double>(position_->values[i]) - 0.5);  // from 0
+      low = std::min(low, std::max(-0.5, middle - D - 0.5));
+      high = std::max(high, std::min(last, middle + D + 0.5));
+    }
+    return {place(low), place(high)};
+  }
+
+  std::vector<float> gaussian(double sigma, TargetWord word) const {
+    const double p = mean(*position_, word, 0) - 1;
+    const std::vector<float> edges = window(word);
+    return {place(p), static_cast<float>((place_(p + sigma) - place_(p - sigma)) / 2), edges[0],
+            edges[1]};
+  }
+
+  std::vector<float> centres(const NamedSeries& series, TargetWord word) const {
+    const size_t K = series.values.size() / static_cast<size_t>(map_.rows);
     std::vector<float> places;
-    for (size_t k = 0; k < K; ++k) {
-      double mean = 0;
-      for (size_t i = first; i < end; ++i)
-        mean += static_cast<double>(map_.kappa[i * K + k]) / static_cast<double>(end - first);
-      places.push_back(static_cast<float>(place_(mean - 1)));
-    }
-    marks_.kappa.push_back(std::move(places));
+    for (size_t k = 0; k < K; ++k) places.push_back(place(mean(series, word, k) - 1));
+    return places;
   }
 
-  void add_choice(size_t first, size_t end) {
-    std::set<size_t> words;
-    for (size_t i = first; i < end; ++i) {
+  std::vector<float> choices(TargetWord word) const {
+    std::set<int> chosen;
+    for (size_t i = word.first; i < word.end; ++i) {
       const auto row = map_.weights.begin() + static_cast<int64_t>(i) * map_.cols;
       const auto piece = static_cast<size_t>(std::max_element(row, row + map_.cols) - row);
-      words.insert(static_cast<size_t>(cols_.words[piece]));
+      chosen.insert(cols_.words[piece]);
     }
-    marks_.chosen.emplace_back(words.begin(), words.end());
-  }
-
-  std::string note() const {
-    const std::string& kind = map_.mechanism;
-    if (kind == "local-m")
-      return fmt::format(
-          "local-m: piece t looks around piece t of the source, at most {} to each side.",
-          map_.window);
-    if (kind == "local-p")
-      return fmt::format(
-          "local-p: p_t is predicted; weights are a softmax over {} pieces to each side of it "
-          "times a Gaussian of deviation {} pieces, so that a row sums to less than 1.",
-          map_.window, map_.sigma);
-    if (kind == "window")
-      return fmt::format(
-          "window: the middles of {} Gaussians, which only move forward; weights are drawn "
-          "normalised.",
-          map_.kappa.size() / static_cast<size_t>(std::max<int64_t>(map_.rows, 1)));
-    if (kind.starts_with("hard"))
-      return kind +
-             ": each piece reads the one it chose; shades show the distribution behind the choice. "
-             "A word of several pieces is their mean; A picture of pieces shows each choice.";
-    if (kind == "forward")
-      return "forward: words before the frontier have no weight, and what earlier steps took is "
-             "missing. The frontier is attention.slack words (default 1) behind the last focus.";
-    if (kind == "static")
-      return "static: weights are computed once and are the same for every target word.";
-    return "";
+    return {chosen.begin(), chosen.end()};
   }
 
   const AttentionMap& map_;
-  const PictureSide &rows_, &cols_;
+  const PictureSide& cols_;
   Places place_;
-  MatrixAnnotations marks_;
+  std::vector<TargetWord> words_;
+  const NamedSeries *position_ = nullptr, *half_width_ = nullptr;  // of the series before
 };
 
 }  // namespace
@@ -147,9 +179,10 @@ PictureSide picture_side(const Vocabulary& vocabulary, std::span<const int32_t> 
 AttentionMatrix attention_picture(std::span<const AttentionMap> maps, const PictureSide& rows,
                                   const PictureSide& cols, const std::string& title) {
   const AttentionMap& only = maps.front();
-  const bool hard = maps.size() == 1 && !only.soft.empty();
-  const SoftAlignment pieces =
-      hard ? SoftAlignment{only.rows, only.cols, only.soft} : mean_attention(maps, only.kind);
+  const NamedSeries* choice =
+      maps.size() == 1 ? only.find(NamedSeries::Kind::distribution) : nullptr;
+  const SoftAlignment pieces = choice ? SoftAlignment{only.rows, only.cols, choice->values}
+                                      : mean_attention(maps, only.kind);
   AttentionMatrix matrix{
       cols.labels, rows.labels, by_word(pieces, rows.words, cols.words).weights, title, {}};
   if (maps.size() == 1) matrix.marks = MarkMaker(only, rows, cols).make();

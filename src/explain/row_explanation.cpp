@@ -9,7 +9,7 @@ std::string mechanism_of(const ModelConfig& config) {
   if (config.type != "recurrent") return "";
   check(config.attention.attends(), ExitCode::usage, "this model was trained without attention");
   std::string name = config.attention.kind + " attention";
-  if (config.attention.kind != "window") name += ", score " + config.attention.score_name();
+  if (config.attention.has_score()) name += ", score " + config.attention.score_name();
   return name;
 }
 

@@ -29,7 +29,7 @@ Json steps_json(const ComputationSteps& steps) {
              {"name", step.name},
              {"formula", step.formula},
              {"of", step.of == ComputationStep::Of::words ? "words" : "query"}};
-    if (step.shown == ComputationStep::Shown::share) one["weights"] = true;
+    if (step.shown == ComputationStep::Display::share) one["weights"] = true;
     if (!step.factors.empty()) one["factors"] = step.factors;
     one["values"] = values_of(step);
     list.push_back(std::move(one));

@@ -82,7 +82,7 @@ class StepsText {
     const size_t size = step.rows.empty() ? 0 : step.rows.front().size();
     int width = kNumber * static_cast<int>(std::min(size, kInColumn));
     if (size > kInColumn) width += columns(more_);
-    if (step.shown == ComputationStep::Shown::share) width += 1 + kBar;
+    if (step.shown == ComputationStep::Display::share) width += 1 + kBar;
     return std::max(width, columns(step.name) + 1) + kGap;
   }
 
@@ -120,8 +120,8 @@ class StepsText {
 
   std::string cell(const ComputationStep& step, size_t j) const {
     const std::string text = vector_text(step.rows[j], kInColumn, more_);
-    return step.shown == ComputationStep::Shown::share ? text + " " + bar(step.rows[j].front())
-                                                       : text;
+    return step.shown == ComputationStep::Display::share ? text + " " + bar(step.rows[j].front())
+                                                         : text;
   }
 
   std::string bar(double share) const {

@@ -18,7 +18,7 @@ ComputationSteps example(size_t size) {
   steps.words("k_j", "k_j: the keys",
               std::vector<std::vector<double>>(4, std::vector<double>(size, 0.25)));
   steps.column("q·k_j", "q·k_j: their product", {12.5, -0.125, 1234.5, -99.5});
-  steps.column("α_j", "α_j: weights", {0.5, 0.25, 0.25, 0}, ComputationStep::Shown::share);
+  steps.column("α_j", "α_j: weights", {0.5, 0.25, 0.25, 0}, ComputationStep::Display::share);
   steps.words("v_j", "Σ_j α_j v_j: the sum",
               std::vector<std::vector<double>>(4, std::vector<double>(size, 2)));
   steps.words("α_j v_j", "", std::vector<std::vector<double>>(4, std::vector<double>(size, 0.5)));

@@ -11,6 +11,7 @@
 #include "base/spin_lock.h"
 #include "gemm/gemm_kernel.h"
 #include "gemm/onednn.h"
+#include "gemm/onednn_version.h"
 
 namespace fovea::kernel {
 namespace {
@@ -281,5 +282,10 @@ float* room_for_half(size_t numbers) {
 
 void forget_packed(Cpu) { ++generation; }
 uint64_t packed_generation() { return generation; }
+
+std::string onednn_version() {
+  const dnnl_version_t* const v = dnnl_version();
+  return std::to_string(v->major) + '.' + std::to_string(v->minor) + '.' + std::to_string(v->patch);
+}
 
 }  // namespace fovea::kernel

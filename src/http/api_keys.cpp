@@ -3,7 +3,6 @@
 #include <sys/random.h>
 
 #include <algorithm>
-#include <bit>
 #include <charconv>
 
 #include "base/ascii.h"
@@ -96,34 +95,6 @@ void KeyGuard::reject(const std::string& address, Clock::time_point now) {
 size_t KeyGuard::known() const {
   const std::lock_guard hold(mutex_);
   return known_.size();
-}
-
-uint64_t sip_hash(const std::array<uint64_t, 2>& secret, std::string_view text) {
-  std::array<uint64_t, 4> v{secret[0] ^ 0x736f6d6570736575, secret[1] ^ 0x646f72616e646f6d,
-                            secret[0] ^ 0x6c7967656e657261, secret[1] ^ 0x7465646279746573};
-  const auto round = [&v] {
-    v[0] += v[1], v[1] = std::rotl(v[1], 13) ^ v[0], v[0] = std::rotl(v[0], 32);
-    v[2] += v[3], v[3] = std::rotl(v[3], 16) ^ v[2];
-    v[0] += v[3], v[3] = std::rotl(v[3], 21) ^ v[0];
-    v[2] += v[1], v[1] = std::rotl(v[1], 17) ^ v[2], v[2] = std::rotl(v[2], 32);
-  };
-  const auto word_at = [&](size_t at) {  // little-endian; bytes past the end are 0
-    uint64_t word = 0;
-    for (size_t i = 0; i < 8 && at + i < text.size(); ++i)
-      word |= uint64_t{static_cast<unsigned char>(text[at + i])} << (8 * i);
-    return word;
-  };
-  const auto absorb = [&](uint64_t word) {
-    v[3] ^= word;
-    round(), round();
-    v[0] ^= word;
-  };
-  size_t at = 0;
-  for (; at + 8 <= text.size(); at += 8) absorb(word_at(at));
-  absorb(word_at(at) | uint64_t{text.size()} << 56);
-  v[2] ^= 0xff;
-  round(), round(), round(), round();
-  return v[0] ^ v[1] ^ v[2] ^ v[3];
 }
 
 namespace {

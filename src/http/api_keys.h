@@ -11,6 +11,8 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/sip_hash.h"
+
 namespace fovea {
 
 // A token bucket per client. It limits the requests per minute; a burst may have as many requests
@@ -96,8 +98,5 @@ class ApiKeys {
   std::vector<ApiKey> keys_;
   std::unordered_multimap<uint64_t, size_t> indices_;  // in keys_, by tag
 };
-
-// SipHash-2-4 of Aumasson and Bernstein. Tags cannot be predicted without the secret.
-uint64_t sip_hash(const std::array<uint64_t, 2>& secret, std::string_view text);
 
 }  // namespace fovea

@@ -81,7 +81,7 @@ FormField parse_part(std::string_view part) {
 
 }  // namespace
 
-std::string percent_decoded(std::string_view text, PlusMeaning plus) {
+std::string percent_decoded(std::string_view text) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
     const int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
@@ -90,7 +90,7 @@ std::string percent_decoded(std::string_view text, PlusMeaning plus) {
       result += static_cast<char>(high * 16 + low);
       i += 2;
     } else {
-      result += text[i] == '+' && plus == PlusMeaning::blank ? ' ' : text[i];
+      result += text[i] == '+' ? ' ' : text[i];
     }
   }
   return result;
@@ -106,8 +106,7 @@ std::vector<FormField> parse_urlencoded(std::string_view text) {
     if (fields.size() == kMaxFields) refuse_form("too many fields");
     const size_t equals = std::min(item.find('='), item.size());
     const std::string_view value = item.substr(std::min(equals + 1, item.size()));
-    fields.push_back({percent_decoded(item.substr(0, equals), PlusMeaning::blank),
-                      percent_decoded(value, PlusMeaning::blank)});
+    fields.push_back({percent_decoded(item.substr(0, equals)), percent_decoded(value)});
   }
   return fields;
 }

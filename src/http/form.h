@@ -14,9 +14,8 @@ struct FormField {
   bool is_file = false;
 };
 
-// Decodes %41 and, if `plus` is blank, + as a space. Invalid escapes are kept unchanged.
-enum class PlusMeaning { blank, itself };
-std::string percent_decoded(std::string_view text, PlusMeaning plus);
+// Decodes %41, and + as a space. Invalid escapes are kept unchanged.
+std::string percent_decoded(std::string_view text);
 
 // Parses "a=1&b=2", a query or a body of type application/x-www-form-urlencoded.
 std::vector<FormField> parse_urlencoded(std::string_view text);

@@ -32,12 +32,20 @@ std::vector<AttentionMap> maps_of(const std::string& mechanism) {
   return maps;
 }
 
+// The values of a series of the map.
+const std::vector<float>& numbers(const AttentionMap& map, std::string_view name) {
+  const NamedSeries* series = map.find(name);
+  if (!series) throw std::runtime_error("no series " + std::string(name));
+  return series->values;
+}
+
 TEST(AttentionMaps, HaveTheRowsAndColumnsOfTheirPair) {
-  for (const char* mechanism :
-       {"global", "local-m", "local-p", "hard-argmax", "forward", "window", "static"}) {
-    const auto maps = maps_of(mechanism);
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) {
+    const std::string name = mechanism.about.name;
+    if (name == "none") continue;
+    const auto maps = maps_of(name);
     ASSERT_EQ(maps.size(), 2u);
-    EXPECT_EQ(maps[0].mechanism, mechanism);
+    EXPECT_EQ(maps[0].mechanism, name);
     EXPECT_EQ(maps[0].rows, 3);
     EXPECT_EQ(maps[0].cols, 4);
     EXPECT_EQ(maps[1].rows, 6);
@@ -50,24 +58,28 @@ TEST(AttentionMaps, HaveTheRowsAndColumnsOfTheirPair) {
 TEST(AttentionMaps, WeightsAreZeroOutsideTheWindow) {
   for (const char* mechanism : {"local-m", "local-p"})
     for (const AttentionMap& map : maps_of(mechanism)) {
-      ASSERT_EQ(std::ssize(map.position), map.rows);
-      EXPECT_EQ(map.window, 2);
-      EXPECT_EQ(map.sigma, map.mechanism == "local-p" ? 1 : 0);
+      const std::vector<float>& position = numbers(map, "p_t");
+      ASSERT_EQ(std::ssize(position), map.rows);
+      EXPECT_EQ(numbers(map, "window"), std::vector<float>{2});
+      EXPECT_EQ(map.find("sigma") != nullptr, map.mechanism == "local-p");
+      EXPECT_EQ(map.find("sigma") ? map.find("sigma")->values : std::vector<float>{1},
+                std::vector<float>{1});
       for (int64_t i = 0; i < map.rows; ++i)
         for (int64_t j = 0; j < map.cols; ++j) {
-          const double middle = std::floor(map.position[i] + 0.5) - 1;  // from 0
+          const double middle = std::floor(position[i] + 0.5) - 1;  // from 0
           const bool inside = std::abs(static_cast<double>(j) - middle) <= 2;
           EXPECT_EQ(map.weights[i * map.cols + j] > 0, inside) << mechanism << i << " " << j;
         }
     }
   const AttentionMap monotonic = maps_of("local-m")[1];
-  EXPECT_EQ(monotonic.position, (std::vector<float>{1, 2, 3, 4, 5, 6}));
+  EXPECT_EQ(numbers(monotonic, "p_t"), (std::vector<float>{1, 2, 3, 4, 5, 6}));
 }
 
 TEST(AttentionMaps, KappaOnlyMovesForwardAndWeightsAreNormalised) {
   for (const AttentionMap& map : maps_of("window")) {
-    ASSERT_EQ(std::ssize(map.kappa), map.rows * 3);
-    for (size_t k = 3; k < map.kappa.size(); ++k) EXPECT_GT(map.kappa[k], map.kappa[k - 3]);
+    const std::vector<float>& kappa = numbers(map, "kappa");
+    ASSERT_EQ(std::ssize(kappa), map.rows * 3);
+    for (size_t k = 3; k < kappa.size(); ++k) EXPECT_GT(kappa[k], kappa[k - 3]);
     for (auto row = map.weights.begin(); row != map.weights.end(); row += map.cols)
       EXPECT_NEAR(std::accumulate(row, row + map.cols, 0.0), 1, 1e-5);
   }
@@ -75,9 +87,10 @@ TEST(AttentionMaps, KappaOnlyMovesForwardAndWeightsAreNormalised) {
 
 TEST(AttentionMaps, TheChoiceIsTheMostLikelyWord) {
   for (const AttentionMap& map : maps_of("hard-argmax")) {
-    ASSERT_EQ(map.soft.size(), map.weights.size());
+    const std::vector<float>& all = numbers(map, "soft");
+    ASSERT_EQ(all.size(), map.weights.size());
     for (int64_t i = 0; i < map.rows; ++i) {
-      const auto soft = map.soft.begin() + i * map.cols, hard = map.weights.begin() + i * map.cols;
+      const auto soft = all.begin() + i * map.cols, hard = map.weights.begin() + i * map.cols;
       EXPECT_NEAR(std::accumulate(soft, soft + map.cols, 0.0), 1, 1e-5);
       EXPECT_EQ(std::max_element(soft, soft + map.cols) - soft,
                 std::max_element(hard, hard + map.cols) - hard);
@@ -88,13 +101,15 @@ TEST(AttentionMaps, TheChoiceIsTheMostLikelyWord) {
 
 TEST(AttentionMaps, TheFrontierStaysOneWordBehindTheFocus) {
   for (const AttentionMap& map : maps_of("forward")) {
-    ASSERT_EQ(std::ssize(map.frontier), map.rows);
-    EXPECT_EQ(map.frontier[0], 0);
+    const std::vector<float>& frontier = numbers(map, "frontier");
+    ASSERT_EQ(std::ssize(frontier), map.rows);
+    EXPECT_EQ(frontier[0], 0);
     for (int64_t i = 1; i < map.rows; ++i) {
       const auto last = map.weights.begin() + (i - 1) * map.cols;
       const int64_t focus = std::max_element(last, last + map.cols) - last;
-      EXPECT_EQ(map.frontier[i], std::max<int64_t>(0, focus - 1));
-      for (int64_t j = 0; j < map.frontier[i]; ++j) EXPECT_EQ(map.weights[i * map.cols + j], 0);
+      EXPECT_EQ(frontier[i], static_cast<float>(std::max<int64_t>(0, focus - 1)));
+      for (int64_t j = 0; j < static_cast<int64_t>(frontier[i]); ++j)
+        EXPECT_EQ(map.weights[i * map.cols + j], 0);
     }
   }
 }

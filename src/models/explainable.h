@@ -3,6 +3,7 @@
 #include <memory>
 #include <vector>
 
+#include "attention/attention_map.h"
 #include "base/computation_steps.h"
 #include "models/intervention.h"
 #include "models/model.h"

@@ -52,13 +52,12 @@ ModelConfig recurrent(const std::string& kind, DecoderForm decoder) {
   return c;
 }
 
-const std::vector<std::string> kKinds = {"global",  "local-m", "local-p", "hard-argmax",
-                                         "forward", "window",  "static"};
-
 template <class Use>
 void each_recurrent(Use use) {
-  for (const std::string& kind : kKinds)
+  for (const AttentionMechanism& mechanism : attention_mechanisms())
     for (const DecoderForm decoder : {DecoderForm::bahdanau, DecoderForm::luong}) {
+      const std::string kind = mechanism.about.name;
+      if (kind == "none") continue;
       SCOPED_TRACE(kind + (decoder == DecoderForm::luong ? ", luong" : ", bahdanau"));
       use(*make_model(recurrent(kind, decoder), 3, ElementType::f64), kind);
     }
@@ -201,8 +200,8 @@ TEST(Intervention, OtherWordsShareTheWeightOfTheMasked) {
     const AttentionMap before = maps_of(model, s).front();
     const AttentionMap after =
         maps_of(*model.as<Explainable>()->with_intervention({.masked = {2}}), s).front();
-    if (kind == "hard-argmax") {
-      std::vector<float> soft(before.soft.begin(), before.soft.begin() + kPieces);
+    if (const NamedSeries* choice = before.find(NamedSeries::Kind::distribution)) {
+      std::vector<float> soft(choice->values.begin(), choice->values.begin() + kPieces);
       soft[2] = 0;
       const auto best = std::ranges::max_element(soft) - soft.begin();
       for (int64_t j = 0; j < kPieces; ++j) EXPECT_EQ(after.weights[j], j == best ? 1 : 0);

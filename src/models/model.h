@@ -18,24 +18,6 @@ struct TokenBatch {
   int64_t sentences() const { return static_cast<int64_t>(offsets.size()) - 1; }
 };
 
-// One attention matrix of one sentence pair. Rows are queries, columns are keys. Each row sums to
-// 1, except for local-p, whose Gaussian reduces the sum.
-struct AttentionMap {
-  std::string kind;  // "encoder", "decoder", "cross"
-  int64_t layer = 0, head = 0;
-  int64_t rows = 0, cols = 0;
-  std::vector<float> weights;  // rows × cols
-
-  // Values of single mechanisms; the lists of other mechanisms are empty.
-  std::string mechanism = {};          // as in recipes: "local-p"; empty: multi-head
-  std::vector<float> position = {};    // local-m, local-p: p_t of each row, counted from 1
-  int64_t window = 0;                  // D: a row attends only to ⌊p_t + ½⌋ ± D
-  double sigma = 0;                    // local-p: σ of the Gaussian around p_t
-  std::vector<float> kappa = {};       // window: κ_t [rows, K], counted from 1
-  std::vector<float> soft = {};        // hard: the distribution of the choice, rows × cols
-  std::vector<int32_t> frontier = {};  // forward: the first column that a row may attend to
-};
-
 // The name of one row of one attention matrix.
 struct AttentionRow {
   std::string kind;  // as above

@@ -2,7 +2,6 @@
 #include <numeric>
 
 #include "attention/attention_intervention.h"
-#include "attention/window.h"
 #include "models/recurrent_model.h"
 #include "ops/matmul.h"
 
@@ -18,51 +17,45 @@ struct State : DecoderState {
 
 // The result of one attention step, as numbers on the host.
 struct StepValues {
-  std::vector<double> weights, soft, position, kappa;
-  int64_t columns, gaussians;
+  std::vector<double> weights;
+  std::vector<std::vector<double>> shown;  // of each series
+  int64_t rows, columns;
 
-  StepValues(const AttentionResult& step, const AttentionConfig& how)
-      : weights((how.kind == "window" ? drawn_weights(step.weights) : step.weights).values()),
-        soft(values_of(step.soft)), position(values_of(step.position)),
-        kappa(values_of(step.now.kappa)), columns(step.weights.cols()),
-        gaussians(step.now.kappa ? step.now.kappa.cols() : 0) {}
-
- private:
-  static std::vector<double> values_of(const Tensor& x) {
-    return x ? x.values() : std::vector<double>{};
+  StepValues(const AttentionResult& step, const Attention& attend,
+             const std::vector<NamedSeries>& series)
+      : weights(attend.drawn_weights(step.weights).values()), rows(step.weights.rows()),
+        columns(step.weights.cols()) {
+    for (const NamedSeries& each : series)
+      shown.push_back(each.of_rows() ? step.shown[each.name].values() : std::vector<double>{});
   }
 };
-
-AttentionMap empty_map(const ModelConfig& config, int64_t source_words) {
-  AttentionMap map{"cross", 0, 0, 0, source_words, {}};
-  map.mechanism = config.attention.kind;
-  const bool local = map.mechanism == "local-m" || map.mechanism == "local-p";
-  if (local) map.window = config.attention.window;
-  if (map.mechanism == "local-p") map.sigma = static_cast<double>(map.window) / 2;  // σ = D/2
-  return map;
-}
 
 void append(std::vector<float>& to, const std::vector<double>& from, int64_t first, int64_t count) {
   for (int64_t k = first; k < first + count; ++k)
     to.push_back(static_cast<float>(from[static_cast<size_t>(k)]));
 }
 
-// The first column that the next row may attend to: the focus of the last row minus `slack`.
-int32_t next_frontier(const AttentionMap& map, int64_t slack) {
-  if (map.rows == 0) return 0;
-  const auto last = map.weights.end() - map.cols;
-  const int64_t focus = std::max_element(last, map.weights.end()) - last;
-  return static_cast<int32_t>(std::max<int64_t>(0, focus - slack));
+// Appends row i of the step to the map. Steps have the columns of the longest sentence.
+void add_row(AttentionMap& map, const StepValues& step, int64_t i) {
+  append(map.weights, step.weights, i * step.columns, map.cols);
+  for (size_t k = 0; k < map.series.size(); ++k) {
+    const int64_t wide = std::ssize(step.shown[k]) / step.rows;
+    const bool of_words = map.series[k].kind == NamedSeries::Kind::distribution;
+    append(map.series[k].values, step.shown[k], i * wide, of_words ? map.cols : wide);
+  }
+  ++map.rows;
 }
 
-// Appends row i of the step to the map.
-void add_row(AttentionMap& map, const StepValues& step, int64_t i, const AttentionConfig& how) {
-  if (how.kind == "forward") map.frontier.push_back(next_frontier(map, how.slack));
-  append(map.weights, step.weights, i * step.columns, map.cols);
-  if (how.kind.starts_with("hard")) append(map.soft, step.soft, i * step.columns, map.cols);
-  if (!step.position.empty()) append(map.position, step.position, i, 1);
-  if (!step.kappa.empty()) append(map.kappa, step.kappa, i * step.gaussians, step.gaussians);
-  ++map.rows;
+// The context that each word gives if it has all the weight: h_j for most mechanisms. The memory
+// has one sentence.
+std::vector<DoubleRow> values_of_words(const Attention& attend, const SourceMemory& memory) {
+  const int64_t n = memory.h.rows();
+  std::vector<double> one_per_row(static_cast<size_t>(n * n), 0);
+  for (int64_t j = 0; j < n; ++j) one_per_row[static_cast<size_t>(j * n + j)] = 1;
+  const std::vector<int32_t> sentence(static_cast<size_t>(n), 0);
+  const Device device = memory.h.device();
+  return rows_of(attend.context(Tensor::of({n, n}, one_per_row, memory.h.type(), device), memory,
+                                {memory.sentences, Tensor::of(sentence, device)}));
 }
 
 }  // namespace
@@ -109,12 +102,21 @@ std::vector<std::vector<AttentionMap>> RecurrentModel::attention(
   const Target target = Target::of(target_in, store_.device());
   const DecoderOutput decoded = decode(encode(source), target);
   const TimeMajor& order = target.order;
+  const std::vector<NamedSeries> series = attend->series();
   for (int64_t t = 0; t < order.times(); ++t) {
-    const StepValues step(decoded.attended[static_cast<size_t>(t)], config_.attention);
+    const StepValues step(decoded.attended[static_cast<size_t>(t)], *attend, series);
     for (int64_t i = 0; i < order.alive(t); ++i) {
       const auto b = static_cast<size_t>(order.order[static_cast<size_t>(i)]);
-      if (t == 0) maps[b].push_back(empty_map(config_, source.offsets[b + 1] - source.offsets[b]));
-      add_row(maps[b].front(), step, i, config_.attention);
+      if (t == 0)
+        maps[b].push_back({"cross",
+                           0,
+                           0,
+                           0,
+                           source.offsets[b + 1] - source.offsets[b],
+                           {},
+                           config_.attention.kind,
+                           series});
+      add_row(maps[b].front(), step, i);
     }
   }
   return maps;
@@ -153,15 +155,16 @@ ComputationSteps RecurrentModel::explain(const TokenBatch& source, const TokenBa
   const AttentionResult result = attend->attend(query, state.memory, previous);
   ComputationSteps steps;
   attend->explain(query, state.memory, previous, result, steps);
-  const bool window = config_.attention.kind == "window";  // its weights are named φ
-  if (config_.decoder == DecoderForm::bahdanau && config_.attention.kind != "static")
+  const bool of_decoder =
+      find_mechanism(config_.attention.kind)->query == AttentionMechanism::Query::decoder;
+  if (config_.decoder == DecoderForm::bahdanau && of_decoder)
     steps.all.front().formula = "s_t: the decoder state before step t, s_{t−1} of Bahdanau et al.";
-  add_weighted_sum(
-      steps, result.weights.values(), rows_of(state.memory.h),
-      {"h_j", window ? "φ_tj h_j" : "α_tj h_j", "c_t",
-       window
-           ? "c_t = Σ_j φ_tj h_j: the context vector, a weighted sum of the encoder states h_j"
-           : "c_t = Σ_j α_tj h_j: the context vector, a weighted sum of the encoder states h_j"});
+  const ContextNames names = attend->context_names();
+  const std::string weighted = names.weight + " " + names.value,
+                    sum = "c_t = Σ_j " + weighted + ": the context vector, a weighted sum of " +
+                          names.values;
+  add_weighted_sum(steps, result.weights.values(), values_of_words(*attend, state.memory),
+                   {names.value.c_str(), weighted.c_str(), "c_t", sum.c_str()});
   return steps;
 }
 

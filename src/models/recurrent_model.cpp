@@ -51,7 +51,7 @@ RecurrentModel::RecurrentModel(const ModelConfig& c, ElementType type, Device de
   const int64_t D = c.annotation_size(), E = c.embedding_size(), n = c.size;
   const int64_t wide = state_width(c.cell, n), last = state_width(c.cell, D);
   const bool bahdanau = c.decoder == DecoderForm::bahdanau && c.attention.attends();
-  const int64_t from = bahdanau ? D / encoder.directions : last;
+  const int64_t from = !bahdanau ? last : starts_from_context() ? D : D / encoder.directions;
   for (int64_t l = 0; l < c.decoder_layers; ++l) {
     if (bahdanau || D != n)
       W_s.push_back(
@@ -77,6 +77,12 @@ RecurrentModel::RecurrentModel(const ModelConfig& c, ElementType type, Device de
     baseline = store_.declare("decoder/attend/baseline", {1}, ParameterInit::constant(0));
 }
 
+bool RecurrentModel::starts_from_context() const {
+  const AttentionMechanism* mechanism = find_mechanism(config_.attention.kind);
+  return config_.decoder == DecoderForm::bahdanau &&
+         mechanism->first_state == AttentionMechanism::FirstState::context;
+}
+
 bool RecurrentModel::feeds_back() const {
   return attend && (config_.decoder == DecoderForm::bahdanau || config_.input_feeding);
 }
@@ -89,7 +95,8 @@ RecurrentModel::EncoderOutput RecurrentModel::encode(const Source& source) const
   const auto read = encoder(embed_words(E_source, source.words), source.order);
   std::vector<Tensor> last;
   for (const Tensor& state : read.last) last.push_back(rows_at(state, source.sorted_positions));
-  EncoderOutput encoded{{}, first_states(last)};
+  EncoderOutput encoded{{}, {}};
+  if (!starts_from_context()) encoded.states = first_states(last);
   if (attend) {
     const Tensor h = dropped(read.h, dropout_key(config_.dropout));
     encoded.memory = attend->remember(rows_at(h, source.memory_rows), source.sentences);
@@ -175,7 +182,10 @@ Tensor RecurrentModel::readout(const Tensor& s, const Tensor& y, const Tensor& c
 DecoderRows RecurrentModel::first(const EncoderOutput& source, const Tensor& sentence) const {
   DecoderRows rows;
   for (const Tensor& state : source.states) rows.states.push_back(rows_at(state, sentence));
-  if (feeds_back() && config_.decoder == DecoderForm::luong)  // h̃_0 = 0
+  if (attend) rows.attention = attend->start(source.memory, sentence);
+  for (size_t l = 0; starts_from_context() && l < decoder.size(); ++l)
+    rows.states.push_back(tanh(linear(rows.attention["context"], W_s[l])));  // s_0 = tanh(W_s c)
+  if (feeds_back() && config_.decoder == DecoderForm::luong)                 // h̃_0 = 0
     rows.fed = Tensor::zeros({sentence.elements(), config_.readout_size()}, store_.type(),
                              store_.device());
   return rows;
@@ -232,7 +242,7 @@ RecurrentModel::DecoderOutput RecurrentModel::decode_at_once(const Tensor& y,
   DecoderOutput out;
   out.s = {s};
   std::vector<Tensor> c;
-  AttentionState previous;
+  AttentionState previous = attend->start(source.memory, target.sentence);
   for (int64_t t = 0; t < order.times(); ++t) {
     const int64_t alive = order.alive(t);
     const AttentionQuery query{rows(s, order.first[t], alive), target.sentence.window(0, alive)};

@@ -61,7 +61,7 @@ class RecurrentModel : public Model, public Decodable, public Explainable, publi
   // The encoder's output for the decoder; rows are sentences.
   struct EncoderOutput {
     SourceMemory memory;
-    std::vector<Tensor> states;  // the initial states of the decoder, per layer
+    std::vector<Tensor> states;  // s_0 per layer; empty if it is computed from the context
   };
   EncoderOutput encode(const Source& source) const;
   EncoderOutput encode(const TokenBatch& source) const {
@@ -116,7 +116,8 @@ class RecurrentModel : public Model, public Decodable, public Explainable, publi
                                const Target& target) const;
   Tensor readout(const Tensor& s, const Tensor& y, const Tensor& c) const;
   Tensor embed_words(const Tensor& E, const Tensor& ids) const;
-  bool feeds_back() const;  // whether the next state depends on the attention
+  bool feeds_back() const;           // whether the next state depends on the attention
+  bool starts_from_context() const;  // whether s_0 is computed from the context
   DecoderRows first(const EncoderOutput& source, const Tensor& sentence) const;
   Tensor surrogate(const DecoderOutput& decoded, const TimeMajor& order,
                    std::span<const int32_t> rows, const Tensor& scores) const;

@@ -29,18 +29,12 @@ ModelConfig small(const std::string& kind = "global", const std::string& score =
   return c;
 }
 
-const std::vector<std::string> kKinds = {"none",    "global",      "local-m",
-                                         "local-p", "hard-argmax", "hard-sample",
-                                         "forward", "window",      "static"};
-const std::vector<std::string> kScores = {"dot",    "scaled-dot", "general",
-                                          "concat", "additive",   "location"};
-
 // Every mechanism with both decoder forms.
 std::vector<ModelConfig> mechanisms() {
   std::vector<ModelConfig> all;
-  for (const std::string& kind : kKinds)
+  for (const AttentionMechanism& mechanism : attention_mechanisms())
     for (const DecoderForm decoder : {DecoderForm::bahdanau, DecoderForm::luong}) {
-      all.push_back(small(kind));
+      all.push_back(small(mechanism.about.name));
       all.back().decoder = decoder;
       all.back().cell = decoder == DecoderForm::luong ? Cell::lstm : Cell::gru;
     }
@@ -97,9 +91,30 @@ TEST(RecurrentModel, GradientOfEachMechanism) {
 
 TEST(RecurrentModel, GradientOfEachScore) {
   const Sentences s = ragged();
-  for (const std::string& score : kScores) {
-    SCOPED_TRACE(score);
-    EXPECT_LE(TestModel(small("global", score)).check(s).error(), 1e-6);
+  for (const AttentionInfo& score : attention_scores()) {
+    SCOPED_TRACE(score.name);
+    EXPECT_LE(TestModel(small("global", score.name)).check(s).error(), 1e-6);
+  }
+}
+
+// s_0 = tanh(W_s c) of mechanisms whose row says so (Cho et al. 2014), and s_1 = f(s_0, [E y; c]).
+TEST(RecurrentModel, StartsFromTheContext) {
+  const Sentences s = ragged();
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) {
+    if (mechanism.first_state != AttentionMechanism::FirstState::context) continue;
+    SCOPED_TRACE(mechanism.about.name);
+    const TestModel ready(small(mechanism.about.name));
+    const RecurrentModel& m = ready.recurrent();
+    const auto source = m.encode(s.sources());
+    const auto target = RecurrentModel::Target::of(s.targets());
+    const Tensor c = m.attend->start(source.memory, target.sentence)["context"];
+    const Tensor y = rows_at(m.E_target, target.words.window(0, c.rows()));
+    const RecurrentCell& cell = m.decoder[0];
+    const Tensor x = linear(y, cell.W, cell.b) + linear(c, m.C);
+    const Tensor s_1 = cell.h(recurrent_step(cell.recurrent(), x, tanh(linear(c, m.W_s[0]))));
+    const std::vector<double> found = m.decode(source, target).s[0].values(), want = s_1.values();
+    ASSERT_EQ(found.size(), want.size());
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_NEAR(found[i], want[i], 1e-12);
   }
 }
 

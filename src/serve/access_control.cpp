@@ -77,15 +77,15 @@ const ApiKey* AccessControl::check_key(const HttpRequest& request, const ApiKeys
   return key;
 }
 
-void AccessControl::admit(RequestContext& context, Access access) {
-  if (access == Access::open) return;
+void AccessControl::admit(RequestContext& context, AccessRule access) {
+  if (access == AccessRule::open) return;
   const std::shared_ptr<const ApiKeys> keys = this->keys();
   const ApiKey* const key =
       keys->empty() ? nullptr : check_key(context.request, *keys, key_of(context));
-  const bool needed = options_.keys_required || (access == Access::operators && !keys->empty());
+  const bool needed = options_.keys_required || (access == AccessRule::operators && !keys->empty());
   if (!key && needed) throw HttpError(400, "Please contact the server operator to get an API key");
   context.client = key ? "key " + key->key : "address " + address_of(context.request);
-  if (access == Access::operators) return;
+  if (access == AccessRule::operators) return;
   const int64_t per_minute = key ? key->per_minute : options_.requests_per_minute;
   if (const auto wait = limiter_.take(context.client, per_minute, Clock::now()))
     throw HttpError(429, fmt::format("Slowdown: {} per 1 minute", per_minute),

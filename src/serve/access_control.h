@@ -26,7 +26,7 @@ class AccessControl {
   // Throws HttpError 403 or 429 if the header Authorization contains a wrong key.
   void check_header(const HttpRequest& head);
   // Identifies the client. Throws HttpError 400, 403 or 429 if the request is not allowed.
-  void admit(RequestContext& context, Access access);
+  void admit(RequestContext& context, AccessRule access);
 
   void replace_keys(ApiKeys keys);  // for all later requests
   bool has_keys() const { return !keys()->empty(); }

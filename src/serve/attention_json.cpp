@@ -7,6 +7,7 @@
 #include <numeric>
 #include <set>
 
+#include "base/base64.h"
 #include "decode/attention_alignment.h"
 #include "decode/model_capabilities.h"
 #include "ops/topk.h"
@@ -17,8 +18,6 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr int64_t kAlternatives = 5;  // the number of most probable words per step
-
-double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
 std::string as_bytes(std::span<const float> weights) {
   std::string bytes;
@@ -62,18 +61,70 @@ Json floats(std::span<const float> values) {
   return list;
 }
 
-// Additional values of the mechanism of a recurrent model.
+const char* name_of(NamedSeries::Kind kind) {
+  switch (kind) {
+    case NamedSeries::Kind::position:
+      return "position";
+    case NamedSeries::Kind::half_width:
+      return "half_width";
+    case NamedSeries::Kind::deviation:
+      return "deviation";
+    case NamedSeries::Kind::centres:
+      return "centres";
+    case NamedSeries::Kind::distribution:
+      return "distribution";
+    case NamedSeries::Kind::frontier:
+      break;
+  }
+  return "frontier";
+}
+
+Json values_of(const NamedSeries& series) {
+  switch (series.kind) {
+    case NamedSeries::Kind::distribution:
+      return as_bytes(series.values);
+    case NamedSeries::Kind::half_width:
+      return std::lround(series.values.front());
+    case NamedSeries::Kind::deviation:
+      return rounded(series.values.front());
+    case NamedSeries::Kind::frontier:
+      return std::vector<int64_t>(series.values.begin(), series.values.end());
+    case NamedSeries::Kind::position:
+    case NamedSeries::Kind::centres:
+      break;
+  }
+  return floats(series.values);
+}
+
+// The score function of the attention; "" if it has none.
+std::string score_of(const ModelConfig& config) {
+  const AttentionConfig& a = config.attention;
+  return config.type == "recurrent" && a.has_score() ? a.score_name() : "";
+}
+
+// The values of the series of a mechanism, by name.
 Json extra(std::span<const AttentionMap> maps) {
   Json found = Json::object();
-  for (const AttentionMap& map : maps) {
-    if (!map.position.empty()) found["p_t"] = floats(map.position);
-    if (map.window > 0) found["window"] = map.window;
-    if (map.sigma > 0) found["sigma"] = map.sigma;
-    if (!map.kappa.empty()) found["kappa"] = floats(map.kappa);
-    if (!map.soft.empty()) found["soft"] = as_bytes(map.soft);
-    if (!map.frontier.empty()) found["frontier"] = map.frontier;
-  }
+  for (const AttentionMap& map : maps)
+    for (const NamedSeries& series : map.series) found[series.name] = values_of(series);
   return found;
+}
+
+// The mechanism in words, and how to draw its series.
+Json mechanism_json(const ModelConfig& config, std::span<const AttentionMap> maps) {
+  const AttentionConfig& a = config.attention;
+  const AttentionMechanism* mechanism =
+      config.type == "recurrent" ? find_mechanism(a.kind) : nullptr;
+  const AttentionInfo& about = mechanism ? mechanism->about : multi_head_attention();
+  std::string note = about.note;
+  for (const AttentionInfo& score : attention_scores())
+    if (score_of(config) == score.name && a.kind == "global" && *score.note) note = score.note;
+  Json series = Json::array();
+  for (const AttentionMap& map : maps.first(std::min<size_t>(maps.size(), 1)))
+    for (const NamedSeries& each : map.series)
+      series.push_back({{"name", each.name}, {"label", each.label}, {"kind", name_of(each.kind)}});
+  return {{"name", about.name},   {"title", about.title}, {"text", about.text},
+          {"paper", about.paper}, {"note", note},         {"series", std::move(series)}};
 }
 
 Json about(const ModelConfig& config, std::span<const AttentionMap> maps) {
@@ -143,14 +194,9 @@ Json tree(const Vocabulary& target, const Translation& translation) {
   return list;
 }
 
-// The score function of the attention; "" if it has none.
-std::string score_of(const ModelConfig& config) {
-  const AttentionConfig& a = config.attention;
-  const bool compares = config.type == "recurrent" && a.attends() && a.kind != "window";
-  return compares ? a.score_name() : "";
-}
-
 }  // namespace
+
+double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
 Json model_json(const ServedModel& model) {
   const ModelConfig& config = model.config();
@@ -164,24 +210,11 @@ Json model_json(const ServedModel& model) {
           {"training", model.training() != nullptr}};
 }
 
-std::string base64(std::string_view bytes) {
-  static constexpr char kDigits[] =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;
-    const size_t count = std::min<size_t>(3, bytes.size() - i);
-    for (size_t k = 0; k < 3; ++k)
-      group = group << 8 | (k < count ? static_cast<unsigned char>(bytes[i + k]) : 0u);
-    for (size_t k = 0; k < 4; ++k) text += k <= count ? kDigits[group >> (18 - 6 * k) & 63] : '=';
-  }
-  return text;
-}
-
 size_t bytes_of_maps(std::span<const AttentionMap> maps) {
   size_t bytes = 0;
   for (const AttentionMap& map : maps) {
-    bytes += (map.weights.size() + map.soft.size() + 2) / 3 * 4;
+    const NamedSeries* choice = map.find(NamedSeries::Kind::distribution);
+    bytes += (map.weights.size() + (choice ? choice->values.size() : 0) + 2) / 3 * 4;
     bytes += 7 * static_cast<size_t>(map.rows);  // the sum of each row: "0.9999,"
   }
   return bytes;
@@ -207,6 +240,7 @@ Json attention_json(const ServedModel& model, const std::string& sentence,
                           translation.text)},
           {"attention", std::move(maps)},
           {"extra", extra(translation.attention)},
+          {"mechanism", mechanism_json(package.config, translation.attention)},
           {"steps", best ? steps(model, translation, *best) : Json::array()},
           {"beam", tree(package.target, translation)}};
 }

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 #include <span>
 #include <string>
-#include <string_view>
 
 #include "serve/served_model.h"
 
@@ -19,12 +18,12 @@ nlohmann::ordered_json attention_json(const ServedModel& model, const std::strin
 // A model as /v1/models lists it.
 nlohmann::ordered_json model_json(const ServedModel& model);
 
+double rounded(double value);  // to 6 decimals
+
 // The limit of the attention in one answer, in bytes of JSON. The maps of a sentence grow with the
 // square of its length and with the number of heads, so that a limit of characters bounds nothing.
 inline constexpr size_t kMaxAttentionBytes = 8 << 20;
 size_t bytes_of_maps(std::span<const AttentionMap> maps);  // in JSON, without the other fields
 std::string attention_too_large();                         // the message of status 400
-
-std::string base64(std::string_view bytes);
 
 }  // namespace fovea

@@ -30,8 +30,8 @@ std::string request_id(const HttpRequest& request) {
 }
 
 CountedExchange::CountedExchange(std::shared_ptr<HttpExchange> inner, ServiceMetrics& metrics,
-                                 RequestNote note, Log log)
-    : inner_(std::move(inner)), metrics_(metrics), note_(std::move(note)), log_(log) {
+                                 RequestNote note)
+    : inner_(std::move(inner)), metrics_(metrics), note_(std::move(note)) {
   ++metrics_.in_flight;
 }
 
@@ -62,7 +62,7 @@ void CountedExchange::end_with(int status) {
   --metrics_.in_flight;
   const std::chrono::duration<double> seconds = Clock::now() - begin_;
   metrics_.answered(note_.endpoint, model_, status, seconds.count());
-  if (log_ == Log::line) write_line(status, seconds.count());
+  if (note_.logged) write_line(status, seconds.count());
 }
 
 void CountedExchange::write_line(int status, double seconds) const {

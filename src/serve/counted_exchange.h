@@ -15,19 +15,18 @@ struct RequestNote {
   std::string id, method, path;  // path: the route, or the printable path of an unknown one
   std::string endpoint;          // the route, or "other"
   size_t bytes = 0;              // of the body
+  bool logged = false;           // whether the log has a line for it
 };
 
 // The header X-Request-Id of the request if it is valid, else a random identifier. Valid: 1 to 64
 // letters, digits, '-', '_' and '.'.
 std::string request_id(const HttpRequest& request);
 
-// An exchange that counts the request in the metrics, writes a log line when it is answered, and
+// An exchange that counts the request in the metrics, writes the log line when it is answered, and
 // adds X-Request-Id to the reply. Thread-safe like HttpExchange. The metrics must outlive it.
 class CountedExchange : public HttpExchange {
  public:
-  enum class Log { none, line };
-  CountedExchange(std::shared_ptr<HttpExchange> inner, ServiceMetrics& metrics, RequestNote note,
-                  Log log);
+  CountedExchange(std::shared_ptr<HttpExchange> inner, ServiceMetrics& metrics, RequestNote note);
   ~CountedExchange() override { end_with(inner_->gone() ? 499 : 500); }
 
   // Sets the name of the model for metrics and the log. Call it before another thread may answer.
@@ -47,7 +46,6 @@ class CountedExchange : public HttpExchange {
   std::shared_ptr<HttpExchange> inner_;
   ServiceMetrics& metrics_;
   RequestNote note_;
-  Log log_;
   std::string model_;
   size_t sent_ = 0;  // bytes of the body
   std::atomic<bool> ended_{false};

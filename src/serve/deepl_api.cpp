@@ -1,11 +1,11 @@
 #include "serve/deepl_api.h"
 
-#include <algorithm>
+#include <set>
 
 #include "base/utf8.h"
 #include "http/http_error.h"
-#include "serve/json_reply.h"
-#include "serve/translation_warnings.h"
+#include "http/json_reply.h"
+#include "serve/translation_answer.h"
 #include "text/language.h"
 
 namespace fovea {
@@ -23,20 +23,19 @@ std::string upper(std::string text) {
 
 void languages(RequestContext& context) {
   const bool targets = context.parameters().text("type").value_or("source") == "target";
+  std::set<std::string> codes;
+  for (const auto& model : context.models)
+    codes.insert(targets ? model->target() : model->source());
   Json list = Json::array();
-  for (const std::string& code : known_languages(context.models)) {
-    const bool serves = std::ranges::any_of(context.models, [&](const auto& model) {
-      return (targets ? model->target() : model->source()) == code;
-    });
-    if (serves) list.push_back({{"language", upper(code)}, {"name", language_name(code)}});
-  }
+  for (const std::string& code : codes)
+    list.push_back({{"language", upper(code)}, {"name", language_name(code)}});
   context.exchange->answer(json_reply(list));
 }
 
 }  // namespace
 
 std::vector<Route> DeepLApi::routes() {
-  using enum Access;
+  using enum AccessRule;
   using enum AnswerKind;
   return {{"POST", "/v2/translate", key, computed, [this](auto& context) { translate(context); }},
           {"GET", "/v2/languages", key, small, languages}};
@@ -53,19 +52,18 @@ void DeepLApi::translate(RequestContext& context) {
   if (!tags.empty() && tags != "html" && tags != "xml")
     throw HttpError(400, "Value for 'tag_handling' not supported.");
   const TranslateRequestPtr request = new_request(texts->values, limits_);
-  request->is_list = true;
   request->html = !tags.empty();
-  const auto source = parameters.text("source_lang");
-  request->choose_languages(context.models, source ? *source : "auto", *target, "");
+  const std::string source = parameters.text("source_lang").value_or("auto");
+  request->choose_languages(context.models, source, *target, "");
   const bool bills = parameters.flag("show_billed_characters");  // DeepL's own clients set it
-  const auto reply = [bills](const TranslateRequest& done, const Translations& all) {
+  const auto reply = [bills](const TranslateRequest& done, const TranslationList& all) {
     Json list = Json::array();
     for (size_t i = 0; i < done.texts.size(); ++i) {
       Json one{{"detected_source_language", upper(done.source)}, {"text", done.translated(all, i)}};
-      if (done.model)
-        if (Json warnings = warnings_of(*done.model, done.documents[i]->sentences());
-            !warnings.empty())
-          one["warnings"] = std::move(warnings);
+      Json warnings =
+          done.model ? warnings_of(*done.model, done.documents[i]->sentences(), done.part(all, i))
+                     : Json();
+      if (!warnings.empty()) one["warnings"] = std::move(warnings);
       if (bills) one["billed_characters"] = count_code_points(done.texts[i]);
       list.push_back(std::move(one));
     }

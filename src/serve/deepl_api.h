@@ -4,8 +4,8 @@
 
 namespace fovea {
 
-// The part of DeepL's API that translates texts, for programs that were written for DeepL.
-// Thread-safe. The arguments of the constructor must outlive it.
+// The part of DeepL's API that translates texts, for programs that were written for DeepL. Thread-
+// safe.
 class DeepLApi {
  public:
   DeepLApi(const RequestLimits& limits, TranslationQueue& queue) : limits_(limits), queue_(queue) {}

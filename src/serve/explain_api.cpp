@@ -3,16 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <map>
 
+#include "base/base64.h"
 #include "explain/row_explanation.h"
 #include "explain/steps_json.h"
 #include "http/http_error.h"
+#include "http/json_reply.h"
 #include "models/transformer.h"
 #include "serve/attention_json.h"
-#include "serve/json_reply.h"
 #include "view/principal_plane.h"
 
 namespace fovea {
@@ -26,7 +26,8 @@ constexpr double kMostNeighbours = 50;
 constexpr size_t kMostWords = 40;
 constexpr int64_t kMostPoints = 400;  // of a map; its time grows with their square
 
-double rounded(double value) { return std::round(value * 1e6) / 1e6; }
+// The names of Positions, in their order.
+constexpr const char* kPositions[] = {"interleaved", "half", "half-m1", "learned", "none"};
 
 Json explained_json(const ServedModel& model, const Translation& translation,
                     const AttentionRow& row) {
@@ -50,22 +51,6 @@ LanguageSide side_of(const RequestParameters& parameters) {
   return side == "source" ? LanguageSide::source : LanguageSide::target;
 }
 
-const char* name_of(Positions positions) {
-  switch (positions) {
-    case Positions::interleaved:
-      return "interleaved";
-    case Positions::half:
-      return "half";
-    case Positions::half_m1:
-      return "half-m1";
-    case Positions::learned:
-      return "learned";
-    case Positions::none:
-      break;
-  }
-  return "none";
-}
-
 std::string float_bytes(std::span<const double> values) {
   std::string bytes(values.size() * sizeof(float), '\0');
   for (size_t i = 0; i < values.size(); ++i) {
@@ -85,7 +70,7 @@ Json positions_json(const ServedModel& model, LanguageSide side, int64_t count) 
   const int64_t rows = table ? std::min(count, table.size(0)) : 0;
   std::vector<double> values = table ? table.values() : std::vector<double>{};
   values.resize(static_cast<size_t>(rows * (table ? table.size(1) : 0)));
-  return {{"kind", name_of(kind)},
+  return {{"kind", kPositions[static_cast<size_t>(kind)]},
           {"rows", rows},
           {"size", table ? table.size(1) : 0},
           {"data", float_bytes(values)}};
@@ -133,7 +118,7 @@ Json neighbours_json(const WordIndex& words, const std::vector<std::string>& ask
 }  // namespace
 
 std::vector<Route> ExplainApi::routes() {
-  using enum Access;
+  using enum AccessRule;
   using enum AnswerKind;
   return {
       {"POST", "/v1/explain", key, computed, [this](auto& context) { explain(context); }},
@@ -151,10 +136,9 @@ void ExplainApi::explain(RequestContext& context) {
   };
   request->only = static_cast<size_t>(number("sentence"));
   request->decoding.attention = false;
-  request->alone = true;
   const AttentionRow row{parameters.text("kind").value_or("cross"), number("layer"), number("head"),
                          number("row")};
-  const auto render = [row](const TranslateRequest& done, const Translations& all) {
+  const auto render = [row](const TranslateRequest& done, const TranslationList& all) {
     if (!done.decoding.what_if.empty())  // explain_row does not support them
       throw HttpError(
           400, "Invalid request: mask_words, mask_heads and force_attention cannot be explained");

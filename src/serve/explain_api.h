@@ -4,8 +4,8 @@
 
 namespace fovea {
 
-// The content of a model: one row of attention number by number, its positions, its words.
-// Thread-safe. The arguments of the constructor must outlive it.
+// The content of a model: one row of attention number by number, its positions, its words. Thread-
+// safe.
 class ExplainApi {
  public:
   ExplainApi(const RequestLimits& limits, TranslationQueue& queue)

@@ -30,23 +30,24 @@ ModelBundle package_of(const std::string& type) {
   return {"", config, make_model(config, 1), words, words};
 }
 
-class Kept : public TrainingHistory {
+class FakeTrainingHistory : public TrainingHistory {
  public:
-  News news() const override { return std::exchange(next, {}); }
-  std::vector<int64_t> updates() const override { return kept; }
-  bool running() const override { return goes_on; }
+  MetricsTail::News news() const override { return std::exchange(next, {}); }
+  std::vector<int64_t> updates() const override { return saved; }
+  bool running() const override { return continues; }
   std::shared_ptr<const ServedModel> after(int64_t update) const override {
-    if (std::ranges::find(kept, update) == kept.end()) return nullptr;
+    if (std::ranges::find(saved, update) == saved.end()) return nullptr;
     return std::make_shared<ServedModel>("", "en", "de", package_of("transformer"));
   }
 
-  mutable News next{{{"train", 5, {{"loss", 2.5}, {"ppl", NAN}}}, {"valid", 10, {{"bleu", 30.0}}}}};
-  std::vector<int64_t> kept{0, 10};
-  bool goes_on = true;
+  mutable MetricsTail::News next{
+      {{"train", 5, 0, {{"loss", 2.5}, {"ppl", NAN}}}, {"valid", 10, 0, {{"bleu", 30.0}}}}};
+  std::vector<int64_t> saved{0, 10};
+  bool continues = true;
 };
 
-struct Asked {
-  explicit Asked(ServiceOptions options = {}, BatcherOptions batches = {})
+struct ServiceUnderTest {
+  explicit ServiceUnderTest(ServiceOptions options = {}, BatcherOptions batches = {})
       : service(std::move(options), batches,
                 {std::make_shared<ServedModel>("wide", "en", "de", package_of("transformer"), run),
                  std::make_shared<ServedModel>("deep", "de", "en", package_of("recurrent"))}) {}
@@ -72,33 +73,33 @@ struct Asked {
     return Json::parse(reply.body);
   }
 
-  std::shared_ptr<Kept> run = std::make_shared<Kept>();
+  std::shared_ptr<FakeTrainingHistory> run = std::make_shared<FakeTrainingHistory>();
   Service service;
 };
 
 TEST(Inside, ExplainsARow) {
-  Asked s;
-  const Json told = s.post(
+  ServiceUnderTest s;
+  const Json reply = s.post(
       "/v1/explain",
       {{"q", "the dog sees snow"}, {"kind", "encoder"}, {"layer", 1}, {"head", 1}, {"row", 2}});
-  EXPECT_EQ(told["asking"][2], "sees");
-  EXPECT_EQ(told["pieces"], Json({"the", "dog", "sees", "snow", "</s>"}));
+  EXPECT_EQ(reply["asking"][2], "sees");
+  EXPECT_EQ(reply["pieces"], Json({"the", "dog", "sees", "snow", "</s>"}));
   const ModelBundle package = package_of("transformer");
   std::vector<int32_t> source = package.source.encode("the dog sees snow");
   source.push_back(kEos);
   const RowExplanation found =
       explain_row(package, source, std::vector<int32_t>{kEos}, {"encoder", 1, 1, 2});
-  ASSERT_EQ(told["steps"].size(), found.steps.all.size());
+  ASSERT_EQ(reply["steps"].size(), found.steps.all.size());
   for (size_t i = 0; i < found.steps.all.size(); ++i) {
     if (found.steps.all[i].name != "α_j") continue;
     for (size_t j = 0; j < 5; ++j)
-      EXPECT_NEAR(told["steps"][i]["values"][j].get<double>(), found.steps.all[i].rows[j].front(),
+      EXPECT_NEAR(reply["steps"][i]["values"][j].get<double>(), found.steps.all[i].rows[j].front(),
                   1e-9);
   }
 }
 
 TEST(Inside, RejectsMissingRowsAndLayers) {
-  Asked s;
+  ServiceUnderTest s;
   const auto error = [&](Json more) -> std::string {
     Json body{{"q", "the dog"}};
     body.update(more);
@@ -117,7 +118,7 @@ TEST(Inside, RejectsMissingRowsAndLayers) {
 }
 
 TEST(Inside, FindsNeighbours) {
-  Asked s;
+  ServiceUnderTest s;
   const Json found = s.post("/v1/neighbours", {{"words", {"dog", "zebra", "dog"}}, {"count", 2}});
   ASSERT_EQ(found["words"].size(), 1u);
   ASSERT_EQ(found["words"][0]["neighbours"].size(), 2u);
@@ -134,7 +135,7 @@ TEST(Inside, FindsNeighbours) {
 }
 
 TEST(Inside, GivesPositions) {
-  Asked s;
+  ServiceUnderTest s;
   const auto ask = [&](const std::string& query) {
     return s.ask("GET", "/v1/positions", query, "");
   };
@@ -148,10 +149,10 @@ TEST(Inside, GivesPositions) {
 }
 
 TEST(Inside, DescribesTheTraining) {
-  Asked s;
-  const auto told = Json::parse(s.ask("GET", "/v1/training", "source=en&target=de", "").body);
-  EXPECT_EQ(told["updates"], Json({0, 10}));
-  EXPECT_EQ(told["curves"]["train"], Json({{"loss", Json::array({Json::array({5, 2.5})})}}));
+  ServiceUnderTest s;
+  const auto reply = Json::parse(s.ask("GET", "/v1/training", "source=en&target=de", "").body);
+  EXPECT_EQ(reply["updates"], Json({0, 10}));
+  EXPECT_EQ(reply["curves"]["train"], Json({{"loss", Json::array({Json::array({5, 2.5})})}}));
   EXPECT_EQ(s.ask("GET", "/v1/training", "source=de&target=en", "").status, 404);
   const Json pair{{"q", "the dog"}, {"translation", "a dog"}, {"update", 10}};
   const Json then = s.post("/v1/training/attention", pair);
@@ -171,23 +172,23 @@ TEST(Inside, DescribesTheTraining) {
 
 // The answer includes new data of a running training, and reports data that the run has deleted.
 TEST(Inside, FollowsATraining) {
-  Asked s;
+  ServiceUnderTest s;
   const auto json = [&] {
     return Json::parse(s.ask("GET", "/v1/training", "source=en&target=de", "").body);
   };
   Json first = json();
   EXPECT_EQ(json(), first) << "the data stay the same";
   EXPECT_EQ(first["running"], true);
-  s.run->goes_on = false;
+  s.run->continues = false;
   EXPECT_EQ(json()["running"], false);
-  s.run->next.lines = {{"train", 20, {{"loss", 1.5}}}, {"test", 20, {{"bleu", 31.0}}}};
-  s.run->kept = {10, 20};
+  s.run->next.lines = {{"train", 20, 0, {{"loss", 1.5}}}, {"test", 20, 0, {{"bleu", 31.0}}}};
+  s.run->saved = {10, 20};
   Json more = json();
   EXPECT_EQ(more["updates"], Json({10, 20}));
   EXPECT_EQ(more["curves"]["train"]["loss"], Json::parse("[[5,2.5],[20,1.5]]"));
   EXPECT_EQ(more["curves"]["test"]["bleu"], Json::parse("[[20,31.0]]"));
   EXPECT_EQ(more["curves"]["valid"], first["curves"]["valid"]);
-  s.run->next = {{{"train", 5, {{"loss", 2.25}}}}, true};
+  s.run->next = {{{"train", 5, 0, {{"loss", 2.25}}}}, true};
   EXPECT_EQ(json()["curves"], Json::parse(R"({"train":{"loss":[[5,2.25]]}})"));
 
   const Json pair{{"q", "a"}, {"translation", "a"}, {"update", 0}};
@@ -207,7 +208,7 @@ const std::vector<std::array<std::string, 4>> kWays = {
 
 TEST(Inside, EveryAnswerWaitsInTheQueue) {
   for (const auto& way : kWays) {
-    Asked s({}, {.queue_tokens = 3 * kAloneCost});
+    ServiceUnderTest s({}, {.queue_tokens = 3 * kAloneCost});
     const auto send = [&] { return s.send(way[0], way[1], way[2], way[3]); };
     std::vector<std::shared_ptr<HeldExchange>> asked;
     for (int i = 0; i < 4; ++i) asked.push_back(send());
@@ -222,9 +223,9 @@ TEST(Inside, EveryAnswerWaitsInTheQueue) {
 
 TEST(Inside, EveryAnswerHasADeadlineAndNeedsAClient) {
   for (const auto& [method, path, query, body] : kWays) {
-    Asked late({.timeout = milliseconds(-1)});
+    ServiceUnderTest late({.timeout = milliseconds(-1)});
     EXPECT_EQ(late.ask(method, path, query, body).status, 504) << path;
-    Asked s;
+    ServiceUnderTest s;
     const auto held = s.send(method, path, query, body);
     held->left = true;
     while (s.service.batcher().work(milliseconds(0))) continue;
@@ -234,7 +235,7 @@ TEST(Inside, EveryAnswerHasADeadlineAndNeedsAClient) {
 
 TEST(Inside, AtMostOneAnswerIsComputedBetweenTwoBatches) {
   for (const auto& [method, path, query, body] : kWays) {
-    Asked s;
+    ServiceUnderTest s;
     std::vector<std::shared_ptr<HeldExchange>> asked;
     for (int i = 0; i < 3; ++i) asked.push_back(s.send(method, path, query, body));
     const auto translation =

@@ -5,7 +5,7 @@
 #include "base/ascii.h"
 #include "base/utf8.h"
 #include "http/http_error.h"
-#include "serve/json_reply.h"
+#include "http/json_reply.h"
 #include "serve/translation_answer.h"
 
 namespace fovea {
@@ -49,7 +49,7 @@ std::string origin_of(const HttpRequest& request) {
 }  // namespace
 
 std::vector<Route> FileApi::routes() {
-  using enum Access;
+  using enum AccessRule;
   using enum AnswerKind;
   return {{"POST", "/translate_file", key, computed, [this](auto& context) { translate(context); }},
           {"GET", "/download_file/", open, large, [this](auto& context) { download(context); }}};
@@ -73,19 +73,19 @@ void FileApi::translate(RequestContext& context) {
   const std::string name = stem_of(file->file_name) + "_" + request->target + ending;
   queue_.submit(context, request,
                 [this, name, origin = origin_of(context.request)](const TranslateRequest& done,
-                                                                  const Translations& all) {
+                                                                  const TranslationList& all) {
                   const std::string id = store_.keep(name, done.translated(all, 0));
                   Json reply{{"translatedFileUrl", origin + "/download_file/" + id + "." + name}};
-                  if (const Json warnings = all_warnings(done); !warnings.empty())
+                  if (const Json warnings = all_warnings(done, all); !warnings.empty())
                     reply["warnings"] = warnings;
                   return json_reply(reply);
                 });
 }
 
 void FileApi::download(RequestContext& context) {
-  const std::string_view name =
-      std::string_view(context.request.path).substr(std::string_view("/download_file/").size());
-  auto file = store_.find(std::string(name.substr(0, kIdLength)));
+  const std::string id =
+      context.request.path.substr(std::string_view("/download_file/").size(), kIdLength);
+  auto file = store_.find(id);
   if (!file) throw HttpError(404, "Not Found");
   const bool html = !file->name.ends_with(".txt");
   context.exchange->answer(

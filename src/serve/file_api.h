@@ -5,8 +5,7 @@
 
 namespace fovea {
 
-// The files of LibreTranslate: translates them and keeps the results for download. Thread-safe. The
-// arguments of the constructor must outlive it.
+// The files of LibreTranslate: translates them and keeps the results for download. Thread-safe.
 class FileApi {
  public:
   FileApi(const RequestLimits& limits, TranslationQueue& queue, bool enabled)

@@ -30,8 +30,9 @@ std::shared_ptr<const ServedModel> model() {
       ModelBundle{"tiny", config, make_model(config, 5), vocabulary, vocabulary});
 }
 
-struct Asked {
-  explicit Asked(std::shared_ptr<const ServedModel> one = model()) : service({}, {}, {one}) {}
+struct ServiceUnderTest {
+  explicit ServiceUnderTest(std::shared_ptr<const ServedModel> one = model())
+      : service({}, {}, {one}) {}
   Service service;
 
   std::shared_ptr<HeldExchange> send(const std::string& q, const Json& fields) {
@@ -89,7 +90,7 @@ std::vector<int> map_of(const Json& reply, const std::string& kind, int layer, i
 }
 
 TEST(ServiceWhatIf, EmptyFieldsChangeNothing) {
-  Asked s;
+  ServiceUnderTest s;
   const Json plain = s.ask({});
   EXPECT_EQ(s.ask({{"mask_words", Json::array()}, {"mask_heads", nullptr}, {"prefix", ""}}), plain);
   s.ask({{"mask_words", {1}}});
@@ -97,7 +98,7 @@ TEST(ServiceWhatIf, EmptyFieldsChangeNothing) {
 }
 
 TEST(ServiceWhatIf, MasksWordsAndHeads) {
-  Asked s;
+  ServiceUnderTest s;
   const Json reply = s.ask(
       {{"mask_words", {1}}, {"mask_heads", {{{"kind", "cross"}, {"layer", 1}, {"head", 0}}}}});
   for (const char* kind : {"encoder", "cross"})
@@ -114,7 +115,7 @@ TEST(ServiceWhatIf, MasksWordsAndHeads) {
 }
 
 TEST(ServiceWhatIf, ForcesStepsAndPrefixes) {
-  Asked s;
+  ServiceUnderTest s;
   const Json plain = s.ask({});
   const Json reply =
       s.ask({{"prefix", {"c", "l"}},
@@ -140,7 +141,7 @@ TEST(ServiceWhatIf, ForcesStepsAndPrefixes) {
 }
 
 TEST(ServiceWhatIf, EqualInterventionsAreAnsweredSeparately) {
-  Asked s;
+  ServiceUnderTest s;
   const Json fields = {{"mask_words", {1}}};
   const Json first = s.ask(fields), second = s.ask(fields, "d c b");
   const auto a = s.send("a b c d", fields), b = s.send("d c b", fields), c = s.send("a b", {});
@@ -160,7 +161,7 @@ TEST(ServiceWhatIf, WorkerThreadsReadTheModel) {
           const ModelBundle& own = ready->package();
           return {"late", own.config, make_model(own.config, 5), own.source, own.target};
         });
-    Asked s(late);
+    ServiceUnderTest s(late);
     const auto good = s.send("a b c d", {{"prefix", "c"}, {"mask_words", {1}}}),
                bad = s.send("a b c d", {{"mask_words", {9}}});
     EXPECT_FALSE(late->loaded());
@@ -173,7 +174,7 @@ TEST(ServiceWhatIf, WorkerThreadsReadTheModel) {
 
 // The same for streams: an error is an answer, not an event.
 TEST(ServiceWhatIf, IsReadForStreams) {
-  Asked s;
+  ServiceUnderTest s;
   const auto stream = [&](const char* masked) {
     const auto held = std::make_shared<HeldExchange>();
     s.service.handle({"POST",
@@ -192,7 +193,7 @@ TEST(ServiceWhatIf, IsReadForStreams) {
 }
 
 TEST(ServiceWhatIf, RefusesWithFieldAndRange) {
-  Asked s;
+  ServiceUnderTest s;
   const std::string start = "Invalid request: ";
   EXPECT_EQ(s.error({{"mask_words", {5}}}),
             start +

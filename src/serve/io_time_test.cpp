@@ -13,9 +13,9 @@
 #include <list>
 
 #include "http/connection_table.h"
-#include "support/asked_service.h"
 #include "support/growth.h"
 #include "support/running_server.h"
+#include "support/service_under_test.h"
 #include "support/tasks.h"
 
 namespace fovea {

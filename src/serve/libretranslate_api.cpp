@@ -3,7 +3,7 @@
 #include <set>
 
 #include "http/http_error.h"
-#include "serve/json_reply.h"
+#include "http/json_reply.h"
 #include "serve/translation_answer.h"
 #include "text/language.h"
 
@@ -28,7 +28,7 @@ void suggest(RequestContext&) { throw HttpError(403, "Suggestions are disabled o
 }  // namespace
 
 std::vector<Route> LibreTranslateApi::routes() {
-  using enum Access;
+  using enum AccessRule;
   using enum AnswerKind;
   return {{"GET", "/languages", open, small, languages},
           {"GET", "/frontend/settings", open, small, [this](auto& context) { settings(context); }},
@@ -39,7 +39,7 @@ std::vector<Route> LibreTranslateApi::routes() {
 
 void LibreTranslateApi::translate(RequestContext& context) {
   queue_.submit(context, read_translate_request(context, limits_),
-                [](const TranslateRequest& done, const Translations& all) {
+                [](const TranslateRequest& done, const TranslationList& all) {
                   return HttpReply{.body = answer_of(done, all)};
                 });
 }

@@ -5,8 +5,7 @@
 
 namespace fovea {
 
-// The API of LibreTranslate with additions, without its files. Thread-safe. The arguments of the
-// constructor must outlive it.
+// The API of LibreTranslate with additions, without its files. Thread-safe.
 class LibreTranslateApi {
  public:
   LibreTranslateApi(const RequestLimits& limits, const AccessControl& access,

@@ -5,15 +5,15 @@
 #include <string>
 #include <vector>
 
-#include "support/asked_service.h"
+#include "support/service_under_test.h"
 
 namespace fovea {
 namespace {
 
-using testing::Asked;
 using testing::HeldExchange;
 using testing::Json;
 using testing::options;
+using testing::ServiceUnderTest;
 
 std::string header_of(const HttpReply& reply, const std::string& name) {
   for (const auto& [known, value] : reply.headers)
@@ -25,7 +25,7 @@ TEST(Service, RequiresKeysAndEnforcesLimits) {
   ServiceOptions o = options();
   o.access.keys = ApiKeys::parse("good 3\nfree 0\n", "keys", 0);
   o.access.keys_required = true;
-  Asked s(o);
+  ServiceUnderTest s(o);
   const Json question = {{"q", "x"}, {"source", "en"}, {"target", "de"}};
   const auto ask = [&](const std::string& key, const char* field = "api_key") {
     Json with = question;
@@ -69,7 +69,7 @@ TEST(Service, CountsByTheAddressThatTrustedProxiesName) {
   ServiceOptions o = options();
   o.access.requests_per_minute = 1;
   o.access.proxies = 1;
-  Asked s(o);
+  ServiceUnderTest s(o);
   const auto ask = [&](const std::string& from) {
     return s.ask("POST", "/detect", R"({"q":"x"})", "application/json", {{"x-forwarded-for", from}})
         .status;
@@ -86,7 +86,7 @@ TEST(Service, CountsByTheAddressThatTrustedProxiesName) {
 TEST(Service, AFloodLeavesRoomForOthers) {
   ServiceOptions o = options();
   o.access.keys = ApiKeys::parse("flood\nother\n", "keys", 0);
-  Asked s(o, {.queue_tokens = 200});
+  ServiceUnderTest s(o, {.queue_tokens = 200});
   std::vector<std::shared_ptr<HeldExchange>> held;
   const auto ask = [&](const std::string& address, const std::string& key, int beam = 4) {
     held.push_back(std::make_shared<HeldExchange>());
@@ -116,7 +116,7 @@ TEST(Service, AFloodLeavesRoomForOthers) {
 TEST(Service, SlowsDownWrongKeys) {
   ServiceOptions o = options();
   o.access.keys = ApiKeys::parse("good\nunused\n", "keys", 0);
-  Asked s(o);
+  ServiceUnderTest s(o);
   const auto head = [](const std::string& key, const std::string& address) {
     return HttpRequest{"POST", "/translate", "", {{"authorization", "Bearer " + key}}, "", address};
   };
@@ -143,7 +143,7 @@ TEST(Service, KeysCanBeReplaced) {
   ServiceOptions o = options();
   o.access.keys = ApiKeys::parse("old\n", "keys", 0);
   o.access.keys_required = true;
-  Asked s(o);
+  ServiceUnderTest s(o);
   const auto status = [&](const std::string& key) {
     const Json body = {{"q", "x"}, {"source", "en"}, {"target", "de"}, {"api_key", key}};
     return s.ask("POST", "/translate", body.dump()).status;
@@ -159,11 +159,11 @@ TEST(Service, MetricsNeedAKeyAndHaveNoLimit) {
   ServiceOptions o = options();
   o.access.requests_per_minute = 1;
   {
-    Asked s(o);
+    ServiceUnderTest s(o);
     for (int i = 0; i < 5; ++i) EXPECT_EQ(s.ask("GET", "/metrics").status, 200) << i;
   }
   o.access.keys = ApiKeys::parse("good 1\n", "keys", 0);
-  Asked s(o);  // keys are optional
+  ServiceUnderTest s(o);  // keys are optional
   EXPECT_EQ(s.ask("POST", "/detect", R"({"q":"x"})").status, 200);
   EXPECT_EQ(s.ask("GET", "/metrics").status, 400);
   for (int i = 0; i < 5; ++i) EXPECT_EQ(s.ask("GET", "/metrics?api_key=good").status, 200) << i;
@@ -171,7 +171,7 @@ TEST(Service, MetricsNeedAKeyAndHaveNoLimit) {
 }
 
 TEST(Service, CountsDurationsByEndpointAndModel) {
-  Asked s;
+  ServiceUnderTest s;
   const Json body = {{"q", "x"}, {"source", "en"}, {"target", "de"}};
   EXPECT_EQ(s.ask("POST", "/translate", body.dump()).status, 200);
   EXPECT_EQ(s.ask("GET", "/no/such/page").status, 404);
@@ -185,7 +185,7 @@ TEST(Service, CountsDurationsByEndpointAndModel) {
 }
 
 TEST(Service, RepliesHaveTheIdentifierOfTheRequest) {
-  Asked s;
+  ServiceUnderTest s;
   const auto id = [&](const std::string& given) {
     const Headers headers = {{"x-request-id", given}};
     return header_of(s.ask("GET", "/health", "", "text/plain", headers), "X-Request-Id");
@@ -207,7 +207,7 @@ TEST(Service, RepliesHaveTheIdentifierOfTheRequest) {
 }
 
 TEST(Service, RefusesRequestsIfTheQueueIsFull) {
-  Asked s(options(), {.queue_tokens = 10});
+  ServiceUnderTest s(options(), {.queue_tokens = 10});
   const auto held = std::make_shared<HeldExchange>(), refused = std::make_shared<HeldExchange>();
   const auto question = [](const std::string& text) {
     return HttpRequest{"POST", "/translate", "q=" + text + "&source=en&target=de", {}, "", "::1"};
@@ -227,7 +227,7 @@ TEST(Service, DescribesTheErrorsOfKeys) {
   ServiceOptions o = options();
   o.access.keys = ApiKeys::parse("good\n", "keys", 0);
   o.access.keys_required = true;
-  Asked s(o);
+  ServiceUnderTest s(o);
   const Json api = Json::parse(s.ask("GET", "/openapi.json").body);
   size_t closed = 0;
   for (const auto& [path, methods] : api["paths"].items())
@@ -254,9 +254,9 @@ TEST(Service, ChecksTheKeyInAHeaderBeforeItReadsTheBody) {
   const auto head = [](const std::string& path, const std::string& authorization) {
     return HttpRequest{"POST", path, "", {{"authorization", authorization}}};
   };
-  EXPECT_FALSE(Asked(o).service.screen(head("/translate", "Bearer bad")));
+  EXPECT_FALSE(ServiceUnderTest(o).service.screen(head("/translate", "Bearer bad")));
   o.access.keys = ApiKeys::parse("good\n", "keys", 0);
-  Asked s(o);
+  ServiceUnderTest s(o);
   for (const char* fine : {"Bearer good", "", "Basic bad"})
     EXPECT_FALSE(s.service.screen(head("/translate", fine))) << fine;
   EXPECT_FALSE(s.service.screen(head("/languages", "Bearer bad")));
@@ -269,7 +269,7 @@ TEST(Service, ChecksTheKeyInAHeaderBeforeItReadsTheBody) {
 TEST(Service, AttentionHasALimitOfCharacters) {
   ServiceOptions o = options();
   o.limits.char_limit = 0;
-  Asked s(o);
+  ServiceUnderTest s(o);
   const Json asked = {{"source", "en"}, {"target", "de"}, {"attention", true}};
   Json fits = asked, too_long = asked;
   fits["q"] = {"One two. Three.", "Four."};
@@ -286,7 +286,7 @@ TEST(Service, AttentionHasALimitOfCharacters) {
 TEST(Service, AttentionOfAnAnswerIsBounded) {
   ServiceOptions generous = options();
   generous.limits.char_limit = 0;
-  Asked s(generous);
+  ServiceUnderTest s(generous);
   const auto asked = [](size_t sentences) {
     Json body = {{"q", ""}, {"source", "en"}, {"target", "de"}, {"attention", true}};
     std::string text;

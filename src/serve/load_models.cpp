@@ -8,7 +8,6 @@
 #include "base/check.h"
 #include "decode/model_lookup.h"
 #include "models/decodable.h"
-#include "serve/training_directory.h"
 #include "text/language.h"
 
 namespace fovea {

@@ -20,7 +20,7 @@ void add_responses(const Route& route, Json& operation) {
       if (!operation["responses"].contains(status))
         operation["responses"][status] = {{"$ref", response}};
   };
-  if (route.access != Access::open) {
+  if (route.access != AccessRule::open) {
     add(route.path.starts_with("/v2/") ? kMessage : kError, {"400", "403", "429"});
     operation["security"] = Json::parse(R"([{"bearer": []}, {"field": []}, {}])");
   }
@@ -31,13 +31,9 @@ void add_responses(const Route& route, Json& operation) {
 }  // namespace
 
 std::string Router::openapi() const {
-  Json api{
-      {"openapi", "3.0.3"},
-      {"info",
-       {{"title", "Fovea"},
-        {"version", FOVEA_VERSION},
-        {"description", "Machine translation as LibreTranslate and, for texts, DeepL offer it."}}}};
+  Json api;
   for (const EmbeddedFile& file : openapi_files()) api.merge_patch(Json::parse(file.bytes));
+  api["info"]["version"] = FOVEA_VERSION;
   for (const Route& route : routes_) {
     const std::string path = std::string(route.path) + (route.has_paths_below() ? "{name}" : "");
     if (!api["paths"].contains(path)) continue;  // the page

@@ -26,18 +26,19 @@ struct RequestContext {
 
 // The clients that may use an endpoint. key: needs a key if keys are required, and counts against
 // rate limits. operators: needs a key if there are keys, and has no rate limit.
-enum class Access { open, key, operators };
+enum class AccessRule { open, key, operators };
 
 // The way in which an endpoint answers. large: at once, and the answer may take long even if the
 // request is small. computed: a worker thread computes the answer, which may fail or be late.
 // events: worker threads send events, also about failures.
 enum class AnswerKind { small, large, computed, events };
 
-// An endpoint. A path that ends with '/' matches all paths below it.
+// An endpoint. A path that ends with '/' matches all paths below it. The API that returns a route
+// must outlive it, and so must the arguments of the constructor of that API.
 struct Route {
   const char* method;
   std::string_view path;
-  Access access;
+  AccessRule access;
   AnswerKind answer;
   std::function<void(RequestContext& context)> handler;  // answers, or throws an HttpError
 

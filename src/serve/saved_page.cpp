@@ -1,9 +1,10 @@
 #include "serve/saved_page.h"
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
+#include "base/base64.h"
 #include "base/check.h"
+#include "http/json_reply.h"
 #include "serve/attention_json.h"
 #include "serve/embedded_files.h"
 #include "text/language.h"
@@ -37,9 +38,7 @@ std::string replaced_once(std::string text, std::string_view from, std::string_v
 }
 
 // JSON inside <script>: '<' is escaped, so that it cannot end the script.
-std::string script_json(const Json& value) {
-  return replaced(value.dump(-1, ' ', false, Json::error_handler_t::replace), "<", "\\u003c");
-}
+std::string script_json(const Json& value) { return replaced(json_text(value), "<", "\\u003c"); }
 
 std::string data_url(std::string_view type, std::string_view bytes) {
   return "data:" + std::string(type) + ";base64," + base64(bytes);

@@ -5,7 +5,7 @@
 #include "base/log_fields.h"
 #include "base/utf8.h"
 #include "http/http_error.h"
-#include "serve/json_reply.h"
+#include "http/json_reply.h"
 #include "serve/web_page.h"
 
 namespace fovea {
@@ -45,8 +45,8 @@ std::vector<Route> Service::openapi_routes() {
   const auto send = [this](RequestContext& context) {
     context.exchange->answer({.body = openapi_});
   };
-  return {{"GET", "/openapi.json", Access::open, AnswerKind::small, send},
-          {"GET", "/spec", Access::open, AnswerKind::small, send}};
+  return {{"GET", "/openapi.json", AccessRule::open, AnswerKind::small, send},
+          {"GET", "/spec", AccessRule::open, AnswerKind::small, send}};
 }
 
 void Service::replace(ServedModels models) {
@@ -63,7 +63,7 @@ void Service::count_refused(int status) {
 
 std::optional<HttpReply> Service::screen(const HttpRequest& head) {
   const Router::Match found = router_.find(head);
-  if (!found.route || found.route->access == Access::open) return std::nullopt;
+  if (!found.route || found.route->access == AccessRule::open) return std::nullopt;
   try {
     access_.check_header(head);
   } catch (const HttpError& error) {
@@ -86,10 +86,9 @@ void Service::handle(HttpRequest request, std::shared_ptr<HttpExchange> exchange
                    .method = printable(request.method),
                    .path = found.path ? std::string(found.path->path) : printable(request.path),
                    .endpoint = endpoint,
-                   .bytes = request.body.size()};
-  using Log = CountedExchange::Log;
-  auto counted = std::make_shared<CountedExchange>(std::move(exchange), metrics_, std::move(note),
-                                                   log_requests_ ? Log::line : Log::none);
+                   .bytes = request.body.size(),
+                   .logged = log_requests_};
+  auto counted = std::make_shared<CountedExchange>(std::move(exchange), metrics_, std::move(note));
   if (request.method == "OPTIONS") return counted->answer({.status = 204, .type = ""});
   try {
     const Route& route = found.required();

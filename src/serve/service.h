@@ -29,8 +29,8 @@ struct ServiceOptions {
   std::function<size_t()> connections = nullptr;
 };
 
-// The HTTP service: passes each request that access control admits to the API that the router finds.
-// docs/serve.md describes each endpoint. Thread-safe.
+// The HTTP service. It passes each request that access control admits to the API that the router
+// finds. docs/serve.md describes each endpoint. Thread-safe.
 class Service {
  public:
   Service(ServiceOptions options, const BatcherOptions& batches, ServedModels models);

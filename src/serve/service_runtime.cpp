@@ -111,26 +111,20 @@ ApiKeys read_keys(const ServiceSetup& c) {
   return keys;
 }
 
-void reload_keys(const ServiceSetup& c, Service& service) {
-  if (c.keys_file.empty()) return;
+void reload(const char* what, const std::function<void()>& act) {
   try {
-    service.replace_keys(read_keys(c));
-    log_info("reloaded the API keys");
+    act();
+    log_info("reloaded the {}", what);
   } catch (const std::exception& error) {
-    log_error("cannot reload the API keys, the old ones stay in use: {}", error.what());
+    log_error("cannot reload the {}, the old ones stay in use: {}", what, error.what());
   }
 }
 
-void reload(const ServiceSetup& c, Service& service) {
-  try {
-    ServedModels models = load_served_models(c.models, c.runs, c.device);
-    warm_up(models, c.service.limits.decoding);
-    service.replace(std::move(models));
-    malloc_trim(0);  // returns the memory of the old models to the system
-    log_info("reloaded the models");
-  } catch (const std::exception& error) {
-    log_error("cannot reload the models, the old ones stay in use: {}", error.what());
-  }
+void reload_models(const ServiceSetup& c, Service& service) {
+  ServedModels models = load_served_models(c.models, c.runs, c.device);
+  warm_up(models, c.service.limits.decoding);
+  service.replace(std::move(models));
+  malloc_trim(0);  // returns the memory of the old models to the system
 }
 
 // Translates until a signal stops the service. Then answers pending requests.
@@ -145,8 +139,9 @@ void run(const ServiceSetup& c, HttpServer& server, Service& service, SignalFlag
   const auto signalled = [&] { return late() || signals.stop || signals.reload; };
   while (!signals.stop) {
     if (signals.reload.exchange(false)) {
-      reload_keys(c, service);  // first: it is fast, and revoked keys must become invalid soon
-      service.batcher().pause([&] { reload(c, service); });
+      if (!c.keys_file.empty())  // first: it is fast, and revoked keys must become invalid soon
+        reload("API keys", [&] { service.replace_keys(read_keys(c)); });
+      service.batcher().pause([&] { reload("models", [&] { reload_models(c, service); }); });
     }
     service.batcher().work(kPatience, signalled);
   }

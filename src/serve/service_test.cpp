@@ -9,19 +9,19 @@
 #include <set>
 #include <sstream>
 
-#include "support/asked_service.h"
+#include "support/service_under_test.h"
 
 namespace fovea {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::Asked;
 using testing::HeldExchange;
 using testing::Json;
 using testing::options;
+using testing::ServiceUnderTest;
 
 TEST(Service, TranslatesAllFormsOfRequests) {
-  Asked s;
+  ServiceUnderTest s;
   EXPECT_EQ(s.post("/translate", {{"q", "One. Two!"}, {"source", "en"}, {"target", "de"}}),
             Json({{"translatedText", "One. Two!"}}));
   EXPECT_EQ(s.post("/translate", {{"q", {"a b", "", "c"}}, {"source", "en"}, {"target", "de"}}),
@@ -40,7 +40,7 @@ TEST(Service, TranslatesAllFormsOfRequests) {
 }
 
 TEST(Service, AnswersLikeLibreTranslate) {
-  Asked s;
+  ServiceUnderTest s;
   Json reply = s.post(
       "/translate",
       {{"q", "the weather is nice"}, {"source", "auto"}, {"target", "de"}, {"alternatives", 2}});
@@ -84,7 +84,7 @@ TEST(Service, AnswersLikeLibreTranslate) {
 }
 
 TEST(Service, HasTheErrorsOfLibreTranslate) {
-  Asked s;
+  ServiceUnderTest s;
   const Json good = {{"q", "x"}, {"source", "en"}, {"target", "de"}};
   const auto with = [&](const char* name, const Json& value) {
     Json changed = good;
@@ -112,14 +112,14 @@ TEST(Service, HasTheErrorsOfLibreTranslate) {
   EXPECT_EQ(s.ask("GET", "/nothing").status, 404);
   EXPECT_EQ(s.ask("GET", "/download_file/../../etc/passwd").status, 404);
   EXPECT_EQ(s.ask("POST", "/suggest", "{}").status, 403);
-  Asked one(options());
+  ServiceUnderTest one(options());
   one.service.replace({echo_model("en", "de")});
   EXPECT_EQ(one.error({{"q", "x"}, {"source", "de"}, {"target", "en"}}),
             "English (en) is not available as a target language from German (de)");
 }
 
 TEST(Service, TranslatesFilesInMemory) {
-  Asked s;
+  ServiceUnderTest s;
   const auto upload = [&](const std::string& name, const std::string& content) {
     return s.ask("POST", "/translate_file",
                  "--B\r\nContent-Disposition: form-data; name=\"source\"\r\n\r\nen\r\n"
@@ -140,11 +140,11 @@ TEST(Service, TranslatesFilesInMemory) {
             R"({"error":"Invalid request: missing file parameter"})");
   ServiceOptions without = options();
   without.files = false;
-  EXPECT_EQ(Asked(without).ask("POST", "/translate_file").status, 403);
+  EXPECT_EQ(ServiceUnderTest(without).ask("POST", "/translate_file").status, 403);
 }
 
 TEST(Service, SpeaksDeepL) {
-  Asked s;
+  ServiceUnderTest s;
   EXPECT_EQ(s.post("/v2/translate",
                    {{"text", {"one", "two"}}, {"target_lang", "DE"}, {"source_lang", "EN"}}),
             Json::parse(R"({"translations":[{"detected_source_language":"EN","text":"one"},
@@ -164,7 +164,7 @@ TEST(Service, SpeaksDeepL) {
 }
 
 TEST(Service, UntranslatedTextsHaveAllRequestedFields) {
-  Asked s;
+  ServiceUnderTest s;
   const Json asked = {{"source", "de"}, {"target", "de"},  {"alternatives", 2},
                       {"n_best", 3},    {"q", "ein Hund"}, {"attention", true}};
   EXPECT_EQ(s.post("/translate", asked),
@@ -185,7 +185,7 @@ TEST(Service, UntranslatedTextsHaveAllRequestedFields) {
 }
 
 TEST(Service, StreamsSentences) {
-  Asked s;
+  ServiceUnderTest s;
   const HttpReply reply =
       s.ask("POST", "/v1/translate/stream", R"({"q":"One. Two.","source":"en","target":"de"})");
   EXPECT_EQ(reply.type, "text/event-stream; charset=utf-8");
@@ -213,7 +213,7 @@ std::vector<Event> events_of(const std::string& body) {
 // the answer of /translate.
 TEST(Service, StreamsWords) {
   for (const int beam : {1, 3}) {
-    Asked s;
+    ServiceUnderTest s;
     const Json question = {{"q", {"one two three. Four five", "six"}},
                            {"source", "en"},
                            {"target", "de"},
@@ -249,7 +249,7 @@ TEST(Service, StreamsWords) {
 }
 
 TEST(Service, ShowsAttention) {
-  Asked s;
+  ServiceUnderTest s;
   const Json reply = s.post(
       "/translate",
       {{"q", "ab c. d"}, {"source", "en"}, {"target", "de"}, {"attention", true}, {"n_best", 2}});
@@ -274,7 +274,7 @@ TEST(Service, ShowsAttention) {
 }
 
 TEST(Service, DescribesItsEndpointsAndMetrics) {
-  Asked s;
+  ServiceUnderTest s;
   s.post("/translate", {{"q", "x"}, {"source", "en"}, {"target", "de"}});
   const Json api = Json::parse(s.ask("GET", "/openapi.json").body);
   EXPECT_TRUE(api["paths"].contains("/translate"));
@@ -292,7 +292,7 @@ TEST(Service, DescribesItsEndpointsAndMetrics) {
 }
 
 TEST(Service, CountsUnreadableRequests) {
-  Asked open;
+  ServiceUnderTest open;
   open.service.count_refused(415);
   EXPECT_NE(open.ask("GET", "/metrics").body.find(R"(_total{endpoint="other",code="415"} 1)"),
             std::string::npos);
@@ -305,7 +305,7 @@ std::string header_of(const HttpReply& reply, const std::string& name) {
 }
 
 TEST(Service, ThePageIsPartOfTheProgram) {
-  Asked s;
+  ServiceUnderTest s;
   const HttpReply index = s.ask("GET", "/");
   EXPECT_EQ(index.type, "text/html; charset=utf-8");
   EXPECT_EQ(header_of(index, "Content-Security-Policy").find("default-src 'self';"), 0u);
@@ -330,7 +330,7 @@ TEST(Service, ThePageIsPartOfTheProgram) {
 }
 
 TEST(Service, NamesItsModels) {
-  Asked s;
+  ServiceUnderTest s;
   const Json models = Json::parse(s.ask("GET", "/v1/models").body);
   ASSERT_EQ(models.size(), 2u);
   EXPECT_EQ(models[1]["source"], "de");

@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-HttpReply asked_json(const ServedModels& models, const std::string& path, const Json& body) {
+HttpReply reply_of(const ServedModels& models, const std::string& path, const Json& body) {
   Service service({}, {}, models);
   const auto held = std::make_shared<testing::HeldExchange>();
   const Headers headers{{"content-type", "application/json"}, {"host", "h"}};
@@ -54,18 +54,18 @@ TEST(SourceLanguage, WithoutEvidenceIsTheSourceOfAModelForTheTarget) {
 
 TEST(SourceLanguage, WithoutAModelIsRefusedByName) {
   const ServedModels models{echo_model("en", "de")};
-  const HttpReply reply = asked_json(models, "/translate", auto_question(kChinese, "de"));
+  const HttpReply reply = reply_of(models, "/translate", auto_question(kChinese, "de"));
   EXPECT_EQ(reply.status, 400) << reply.body;
   EXPECT_NE(reply.body.find("Chinese (zh-Hans) is not supported"), std::string::npos) << reply.body;
   const HttpReply deepl =
-      asked_json(models, "/v2/translate", {{"text", {kChinese}}, {"target_lang", "DE"}});
+      reply_of(models, "/v2/translate", {{"text", {kChinese}}, {"target_lang", "DE"}});
   EXPECT_EQ(deepl.status, 400) << deepl.body;
 }
 
 TEST(SourceLanguage, IsNotConfusedWithTheTarget) {
   const ServedModels models{echo_model("zh-Hans", "en"), echo_model("en", "zh-Hans")};
   const Json reply =
-      Json::parse(asked_json(models, "/translate", auto_question(kChinese, "en")).body);
+      Json::parse(reply_of(models, "/translate", auto_question(kChinese, "en")).body);
   EXPECT_EQ(reply["detectedLanguage"]["language"], "zh-Hans") << reply;
   EXPECT_GT(reply["detectedLanguage"]["confidence"], 90) << reply;
 }
@@ -73,7 +73,7 @@ TEST(SourceLanguage, IsNotConfusedWithTheTarget) {
 TEST(Warnings, NameWhatTheModelCannotRead) {
   const ServedModels models{echo_model("en", "de")};
   Json question = {{"q", kChinese}, {"source", "en"}, {"target", "de"}};
-  Json reply = Json::parse(asked_json(models, "/translate", question).body);
+  Json reply = Json::parse(reply_of(models, "/translate", question).body);
   ASSERT_EQ(reply["warnings"].size(), 2u) << reply;
   EXPECT_EQ(reply["warnings"][0]["code"], "unreadable");
   EXPECT_EQ(reply["warnings"][0]["text"], 0);
@@ -81,20 +81,20 @@ TEST(Warnings, NameWhatTheModelCannotRead) {
   EXPECT_EQ(reply["warnings"][1]["code"], "other_language");
   EXPECT_EQ(reply["warnings"][1]["language"], "zh-Hans");
   question["q"] = {"the dog is here", "das ist ein kleiner Hund und er läuft durch den Schnee"};
-  reply = Json::parse(asked_json(models, "/translate", question).body);
+  reply = Json::parse(reply_of(models, "/translate", question).body);
   ASSERT_GE(reply["warnings"].size(), 1u) << reply;
   EXPECT_EQ(reply["warnings"].back()["code"], "other_language");
   EXPECT_EQ(reply["warnings"].back()["language"], "de");
   EXPECT_EQ(reply["warnings"].back()["text"], 1);
   reply = Json::parse(
-      asked_json(
+      reply_of(
           models, "/v2/translate",
           {{"text", {"the dog is here", kChinese}}, {"source_lang", "EN"}, {"target_lang", "DE"}})
           .body);
   EXPECT_FALSE(reply["translations"][0].contains("warnings")) << reply;
   EXPECT_EQ(reply["translations"][1]["warnings"][0]["code"], "unreadable") << reply;
-  const HttpReply stream = asked_json(models, "/v1/translate/stream",
-                                      {{"q", kChinese}, {"source", "en"}, {"target", "de"}});
+  const HttpReply stream = reply_of(models, "/v1/translate/stream",
+                                    {{"q", kChinese}, {"source", "en"}, {"target", "de"}});
   EXPECT_NE(stream.body.find(R"("warnings":[{"code":"unreadable")"), std::string::npos)
       << stream.body;
 }
@@ -102,10 +102,10 @@ TEST(Warnings, NameWhatTheModelCannotRead) {
 TEST(Warnings, AreAbsentForReadableText) {
   const ServedModels models{echo_model("en", "de")};
   for (const char* text : {"the dog is here", "ok", "123", ""})
-    EXPECT_FALSE(Json::parse(asked_json(models, "/translate",
-                                        {{"q", text}, {"source", "en"}, {"target", "de"}})
-                                 .body)
-                     .contains("warnings"))
+    EXPECT_FALSE(
+        Json::parse(
+            reply_of(models, "/translate", {{"q", text}, {"source", "en"}, {"target", "de"}}).body)
+            .contains("warnings"))
         << text;
 }
 

@@ -1,6 +1,6 @@
 #include "serve/status_api.h"
 
-#include "serve/json_reply.h"
+#include "http/json_reply.h"
 
 namespace fovea {
 namespace {
@@ -12,7 +12,7 @@ void report_health(RequestContext& context) {
 }  // namespace
 
 std::vector<Route> StatusApi::routes() {
-  using enum Access;
+  using enum AccessRule;
   using enum AnswerKind;
   return {{"GET", "/health", open, small, report_health},
           {"GET", "/livez", open, small, report_health},

@@ -9,7 +9,7 @@
 
 namespace fovea {
 
-// Health, readiness and metrics. Thread-safe. The arguments of the constructor must outlive it.
+// Health, readiness and metrics. Thread-safe.
 class StatusApi {
  public:
   StatusApi(const Batcher& batcher, const ServiceMetrics& metrics,

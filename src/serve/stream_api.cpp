@@ -1,19 +1,17 @@
 #include "serve/stream_api.h"
 
+#include <fmt/format.h>
+
 #include <utility>
 
+#include "http/json_reply.h"
 #include "serve/attention_json.h"
-#include "serve/json_reply.h"
 #include "serve/translation_answer.h"
 
 namespace fovea {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string event(const char* name, const std::string& data) {
-  return std::string("event: ") + name + "\ndata: " + data + "\n\n";
-}
 
 using Documents = std::vector<std::unique_ptr<TextDocument>>;
 
@@ -30,7 +28,7 @@ Json position_of(const Documents& documents, size_t sentence) {
 }  // namespace
 
 std::vector<Route> StreamApi::routes() {
-  return {{"POST", "/v1/translate/stream", Access::key, AnswerKind::events,
+  return {{"POST", "/v1/translate/stream", AccessRule::key, AnswerKind::events,
            [this](auto& context) { stream(context); }}};
 }
 
@@ -44,7 +42,7 @@ void StreamApi::stream(RequestContext& context) {
     if (!std::exchange(*begun, true))
       exchange->begin(
           {.type = "text/event-stream; charset=utf-8", .headers = {{"X-Accel-Buffering", "no"}}});
-    exchange->send(event(name, data));
+    exchange->send(fmt::format("event: {}\ndata: {}\n\n", name, data));
   };
   const auto send = [send_text](const char* name, const Json& data) {
     send_text(name, json_text(data));
@@ -61,7 +59,7 @@ void StreamApi::stream(RequestContext& context) {
   };
   task->on_sentence = [request, send, exchange, task = task.get()](size_t sentence,
                                                                    Translation& found) {
-    if (!note_attention(*request, *task, sentence, found)) {
+    if (!note_attention(*request, sentence, task->sentences[sentence], found)) {
       send("error", {{"error", attention_too_large()}});
       return exchange->end();
     }
@@ -73,7 +71,7 @@ void StreamApi::stream(RequestContext& context) {
     send("sentence", data);
   };
   task->finish = [this, request, send, send_text, exchange](TaskOutcome outcome,
-                                                            const Translations& translations) {
+                                                            const TranslationList& translations) {
     if (request->too_large) return;
     if (outcome == TaskOutcome::done) {
       queue_.count(translations);

@@ -4,8 +4,7 @@
 
 namespace fovea {
 
-// The streaming endpoint: words and sentences as server-sent events. Thread-safe. The arguments of
-// the constructor must outlive it.
+// The streaming endpoint: words and sentences as server-sent events. Thread-safe.
 class StreamApi {
  public:
   StreamApi(const RequestLimits& limits, TranslationQueue& queue)

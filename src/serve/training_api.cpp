@@ -7,8 +7,8 @@
 #include "decode/model_capabilities.h"
 #include "explain/row_explanation.h"
 #include "http/http_error.h"
+#include "http/json_reply.h"
 #include "serve/attention_json.h"
-#include "serve/json_reply.h"
 #include "text/batch.h"
 
 namespace fovea {
@@ -51,7 +51,7 @@ Translation forced(const ModelBundle& package, const std::string& text, const st
 }  // namespace
 
 std::vector<Route> TrainingApi::routes() {
-  using enum Access;
+  using enum AccessRule;
   using enum AnswerKind;
   return {{"GET", "/v1/training", key, computed, [this](auto& context) { curves(context); }},
           {"POST", "/v1/training/attention", key, computed,

@@ -5,7 +5,7 @@
 namespace fovea {
 
 // The training history of a model: its curves, and the attention of a sentence pair after each
-// saved update. Thread-safe. The arguments of the constructor must outlive it.
+// saved update. Thread-safe.
 class TrainingApi {
  public:
   TrainingApi(const RequestLimits& limits, TranslationQueue& queue)

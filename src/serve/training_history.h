@@ -3,19 +3,15 @@
 #include <cstdint>
 #include <memory>
 #include <string>
-#include <utility>
 #include <vector>
+
+#include "tensor/device.h"
+#include "train/training_metrics.h"
 
 namespace fovea {
 
 class ServedModel;
-
-// A line of the metrics of a training run.
-struct TrainingLine {
-  std::string kind;  // "train", "valid", "average", "test"
-  int64_t update = 0;
-  std::vector<std::pair<std::string, double>> values = {};
-};
+struct ModelSpec;
 
 // The training history of a model: its metrics, and the model after those updates that were saved.
 // The run may still be in progress. Not thread-safe.
@@ -23,12 +19,7 @@ class TrainingHistory {
  public:
   virtual ~TrainingHistory() = default;
 
-  // The metrics since the last call; all metrics at the first call.
-  struct News {
-    std::vector<TrainingLine> lines = {};
-    bool restarted = false;  // the run was reset: these lines replace all earlier ones
-  };
-  virtual News news() const = 0;
+  virtual MetricsTail::News news() const = 0;        // the metrics since the last call
   virtual std::vector<int64_t> updates() const = 0;  // with a saved model, ascending
   virtual bool running() const = 0;                  // whether the run is in progress
   // The model after one of these updates; null if it was not saved or was deleted. Reads the file.
@@ -43,5 +34,10 @@ class TrainingHistory {
   struct Curves;
   mutable std::shared_ptr<Curves> curves_;
 };
+
+// Reads the training history from a directory of `fovea train`: metrics.jsonl, and the weights in
+// snapshots/ and checkpoints/. The run may be in progress: files are listed and read on demand.
+// Throws ExitCode::model if the directory is not that of a run.
+std::shared_ptr<const TrainingHistory> training_run(const ModelSpec& spec, Device device);
 
 }  // namespace fovea

@@ -106,13 +106,13 @@ PassageOptions TranslateRequest::document_options() const {
   return {source, target, limit};
 }
 
-std::span<const Translation> TranslateRequest::part(const Translations& all, size_t text) const {
+std::span<const Translation> TranslateRequest::part(const TranslationList& all, size_t text) const {
   size_t first = 0;
   for (size_t i = 0; i < text; ++i) first += documents[i]->sentences().size();
   return std::span(all).subspan(first, documents[text]->sentences().size());
 }
 
-std::string TranslateRequest::translated(const Translations& all, size_t text) const {
+std::string TranslateRequest::translated(const TranslationList& all, size_t text) const {
   return model ? documents[text]->render(part(all, text), 0) : texts[text];
 }
 
@@ -156,7 +156,6 @@ TranslateRequestPtr read_translate_request(RequestContext& context, const Reques
   request->choose_languages(context.models, source, target, parameters.text("model").value_or(""));
   if (request->model && asks_what_if(parameters)) {
     check_one_sentence(*request);
-    request->alone = true;
     request->intervention = context.parsed;
   }
   return request;

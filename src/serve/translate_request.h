@@ -24,7 +24,7 @@ struct RequestLimits {
   void check_size(const std::vector<std::string>& texts) const;  // throws HttpError 400
 };
 
-using Translations = std::vector<Translation>;
+using TranslationList = std::vector<Translation>;
 
 // A request to translate texts: the model, the options and, once it is queued, the documents.
 struct TranslateRequest {
@@ -38,7 +38,6 @@ struct TranslateRequest {
   DecodeOptions decoding;
   std::vector<std::unique_ptr<TextDocument>> documents;
   std::optional<size_t> only = {};  // the only sentence to translate
-  bool alone = false;               // shares no batch with other requests
   // Parameters with an intervention, to be parsed by read_what_if(); null: none.
   std::shared_ptr<const RequestParameters> intervention = {};
   std::vector<std::string> attention = {};  // JSON of each sentence, if requested
@@ -50,10 +49,11 @@ struct TranslateRequest {
   void choose_languages(const ServedModels& models, const std::string& from, const std::string& to,
                         const std::string& model_name);
   PassageOptions document_options() const;
+  bool alone() const { return only || intervention; }  // shares no batch with other requests
   // The translations of the sentences of one text.
-  std::span<const Translation> part(const Translations& all, size_t text) const;
+  std::span<const Translation> part(const TranslationList& all, size_t text) const;
   // The translation of one text; the text itself if the request has no model.
-  std::string translated(const Translations& all, size_t text) const;
+  std::string translated(const TranslationList& all, size_t text) const;
 };
 using TranslateRequestPtr = std::shared_ptr<TranslateRequest>;
 

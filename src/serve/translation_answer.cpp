@@ -2,22 +2,32 @@
 
 #include <set>
 
+#include "http/json_reply.h"
 #include "serve/attention_json.h"
-#include "serve/json_reply.h"
-#include "serve/translation_warnings.h"
+#include "text/readability.h"
 
 namespace fovea {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A single value for a single text, a list of values for a list of texts.
-template <class One>
-Json for_each_text(size_t texts, bool is_list, One one) {
-  if (!is_list) return one(size_t{0});
-  Json list = Json::array();
-  for (size_t i = 0; i < texts; ++i) list.push_back(one(i));
-  return list;
+Json warning_json(const ReadingWarning& warning, const ServedModel& model) {
+  const VocabularyCoverage& coverage = warning.coverage;
+  const Vocabulary& vocabulary = model.package().source;
+  if (warning.kind == ReadingWarning::Kind::other_language)
+    return {{"code", warning.code()},
+            {"language", warning.detected.language},
+            {"confidence", warning.detected.confidence},
+            {"message", describe_language(warning.detected, model.source())}};
+  if (warning.kind == ReadingWarning::Kind::not_copied)
+    return {{"code", warning.code()},
+            {"not_copied", warning.lost},
+            {"message", describe_lost(warning, vocabulary)}};
+  return {{"code", warning.code()},
+          {"unknown", coverage.unknown + coverage.spelt},
+          {vocabulary.has_whole_words() ? "words" : "characters", coverage.units},
+          {"examples", coverage.examples},
+          {"message", describe(warning, vocabulary)}};
 }
 
 // Distinct alternative translations of a text, without the best one.
@@ -66,12 +76,11 @@ std::string attention_of(const TranslateRequest& request) {
 // The JSON of a sentence is written when the sentence is translated. Writing all of it at the end
 // would block a worker thread for long, even if the client has left. Matrices in memory take
 // several times as many bytes as their JSON.
-bool note_attention(TranslateRequest& request, const TranslationTask& task, size_t sentence,
+bool note_attention(TranslateRequest& request, size_t sentence, const std::string& text,
                     Translation& translation) {
   if (!request.decoding.attention || request.too_large) return true;
   if (request.attention_bytes + bytes_of_maps(translation.attention) <= kMaxAttentionBytes) {
-    std::string json =
-        json_text(attention_json(*request.model, task.sentences[sentence], translation));
+    std::string json = json_text(attention_json(*request.model, text, translation));
     request.attention_bytes += json.size();
     request.attention[sentence] = std::move(json);
   } else {
@@ -87,19 +96,42 @@ Json detected_json(const DetectedLanguage& detected) {
   return {{"confidence", detected.confidence}, {"language", detected.language}};
 }
 
-Json all_warnings(const TranslateRequest& request) {
+Json warnings_of(const ServedModel& model, std::span<const std::string> sentences,
+                 std::span<const Translation> translations) {
+  std::string beginning;
+  for (const std::string& sentence : sentences) {
+    if (beginning.size() >= kDetectedBytes) break;
+    beginning += sentence + "\n";
+  }
+  std::vector<std::string> texts;
+  for (const Translation& translation : translations) texts.push_back(translation.text);
+  const Vocabulary& vocabulary = model.package().source;
+  Json list = Json::array();
+  for (const auto& some :
+       {coverage_warnings(vocabulary, sentences), copy_warnings(vocabulary, sentences, texts),
+        language_warnings(beginning, model.source())})
+    for (const ReadingWarning& warning : some) list.push_back(warning_json(warning, model));
+  return list;
+}
+
+Json all_warnings(const TranslateRequest& request, const TranslationList& all) {
   Json list = Json::array();
   for (size_t i = 0; request.model && i < request.texts.size(); ++i)
-    for (Json& warning : warnings_of(*request.model, request.documents[i]->sentences())) {
+    for (Json& warning :
+         warnings_of(*request.model, request.documents[i]->sentences(), request.part(all, i))) {
       warning["text"] = i;
       list.push_back(std::move(warning));
     }
   return list;
 }
 
-std::string answer_of(const TranslateRequest& request, const Translations& all) {
-  const auto for_text = [&](auto one) {
-    return for_each_text(request.texts.size(), request.is_list, one);
+std::string answer_of(const TranslateRequest& request, const TranslationList& all) {
+  // A single value for a single text, a list of values for a list of texts.
+  const auto for_text = [&](auto one) -> Json {
+    if (!request.is_list) return one(size_t{0});
+    Json list = Json::array();
+    for (size_t i = 0; i < request.texts.size(); ++i) list.push_back(one(i));
+    return list;
   };
   Json reply{
       {"translatedText", for_text([&](size_t i) -> Json { return request.translated(all, i); })}};
@@ -117,7 +149,8 @@ std::string answer_of(const TranslateRequest& request, const Translations& all) 
       return request.model ? n_best_of(*request.documents[i], request.part(all, i), request.n_best)
                            : Json::array({{{"text", request.texts[i]}, {"log_prob", 0.0}}});
     });
-  if (const Json warnings = all_warnings(request); !warnings.empty()) reply["warnings"] = warnings;
+  if (const Json warnings = all_warnings(request, all); !warnings.empty())
+    reply["warnings"] = warnings;
   std::string text = json_text(reply);
   if (request.decoding.attention) text.insert(text.size() - 1, attention_of(request));
   return text;

@@ -4,9 +4,9 @@
 
 #include "base/check.h"
 #include "http/http_error.h"
+#include "http/json_reply.h"
 #include "serve/attention_json.h"
 #include "serve/intervention_fields.h"
-#include "serve/json_reply.h"
 #include "serve/translation_answer.h"
 
 namespace fovea {
@@ -80,7 +80,7 @@ std::shared_ptr<TranslationTask> TranslationQueue::task_for(
     const RequestContext& context, const TranslateRequestPtr& request) const {
   const auto exchange = context.exchange;
   request->decoding.alignment = request->html;  // elements follow the aligned words
-  const int64_t own_cost = request->alone ? kAloneCost : 0;
+  const int64_t own_cost = request->alone() ? kAloneCost : 0;
   int64_t cost = own_cost;
   // A refusal must be cheap: it is decided before texts are split into sentences.
   for (const std::string& text : request->texts)
@@ -98,13 +98,13 @@ std::shared_ptr<TranslationTask> TranslationQueue::task_for(
   split_texts(*request, *task);
   if (request->decoding.attention)
     task->on_sentence = [request, exchange, own = task.get()](size_t sentence, Translation& found) {
-      if (!note_attention(*request, *own, sentence, found))
+      if (!note_attention(*request, sentence, own->sentences[sentence], found))
         exchange->answer(error_reply(400, attention_too_large()));
     };
   return task;
 }
 
-void TranslationQueue::count(const Translations& translations) {
+void TranslationQueue::count(const TranslationList& translations) {
   int64_t source = 0, target = 0;
   for (const Translation& t : translations) {
     source += std::ssize(t.source_ids);
@@ -122,8 +122,8 @@ void TranslationQueue::submit(const RequestContext& context, TranslateRequestPtr
   const auto exchange = context.exchange;
   if (!request->model) return exchange->answer(render(*request, {}));
   const auto task = task_for(context, request);
-  task->finish = [this, exchange, request, render = std::move(render)](TaskOutcome outcome,
-                                                                       Translations translations) {
+  task->finish = [this, exchange, request, render = std::move(render)](
+                     TaskOutcome outcome, TranslationList translations) {
     if (outcome == TaskOutcome::done) count(translations);
     answer(*exchange, outcome, [&] { return render(*request, translations); });
   };
@@ -134,7 +134,7 @@ void TranslationQueue::compute(const RequestContext& context, int64_t cost,
                                std::function<HttpReply()> make) {
   const auto task = new_task(context, cost);
   task->finish = [exchange = context.exchange, make = std::move(make)](TaskOutcome outcome,
-                                                                       const Translations&) {
+                                                                       const TranslationList&) {
     answer(*exchange, outcome, make);
   };
   add(task);

@@ -22,8 +22,8 @@ class TranslationQueue {
 
   // Translates the request and answers with the result of `render`, which a worker thread calls.
   // Without a model, answers at once. Throws HttpError 429 if the queue is full.
-  using Render =
-      std::function<HttpReply(const TranslateRequest& request, const Translations& translations)>;
+  using Render = std::function<HttpReply(const TranslateRequest& request,
+                                         const TranslationList& translations)>;
   void submit(const RequestContext& context, TranslateRequestPtr request, Render render);
   // Answers with the result of `make`, which a worker thread calls. The waiting task costs `cost`
   // tokens. If `make` throws an HttpError, that is the answer; an Error with ExitCode::usage is
@@ -35,7 +35,7 @@ class TranslationQueue {
   std::shared_ptr<TranslationTask> task_for(const RequestContext& context,
                                             const TranslateRequestPtr& request) const;
   void add(std::shared_ptr<TranslationTask> task);
-  void count(const Translations& translations);  // in the metrics
+  void count(const TranslationList& translations);  // in the metrics
 
  private:
   std::shared_ptr<TranslationTask> new_task(const RequestContext& context, int64_t cost) const;

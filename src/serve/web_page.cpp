@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "http/http_error.h"
+#include "http/json_reply.h"
 #include "serve/attention_json.h"
 #include "serve/embedded_files.h"
-#include "serve/json_reply.h"
 
 namespace fovea {
 namespace {
@@ -49,7 +49,7 @@ void list_models(RequestContext& context) {
 }  // namespace
 
 std::vector<Route> page_routes() {
-  using enum Access;
+  using enum AccessRule;
   using enum AnswerKind;
   return {{"GET", "/", open, small, send_file},
           {"GET", "/web/", open, small, send_file},

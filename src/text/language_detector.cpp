@@ -10,7 +10,9 @@
 #include <functional>
 #include <map>
 #include <unordered_map>
+#include <unordered_set>
 
+#include "base/sip_hash.h"
 #include "base/utf8.h"
 #include "text/language_profiles.h"
 
@@ -18,9 +20,10 @@
 // Korean counts as three letters. Some scripts have one language. For the other scripts,
 // language_profiles.txt has a bias of each language and weights of character n-grams. The score of
 // a language is its bias plus the sum of the weights of all n-grams of one to four characters in
-// the words of the text, and of whole words; '_' marks the beginning and end of a word. The
-// confidence is the softmax of the scores times the share of the script among all letters. The
-// weights are those of a logistic regression (tools/language_profile).
+// the distinct words of the text, and of whole words; '_' marks the beginning and end of a word.
+// The confidence is the softmax of the scores times the share of the script among all letters. The
+// weights are those of a logistic regression (tools/language_profile). If too few trigrams of a
+// Latin text have weights, its letters are random, and there is no evidence.
 namespace fovea {
 namespace {
 
@@ -29,6 +32,7 @@ constexpr size_t kLongestWord =
     12;                         // characters of a whole word that has a weight, including both _
 constexpr double kStep = 0.25;  // unit of the weights in the table
 constexpr size_t kFewestLetters = 3;  // of a script with several languages; fewer are no evidence
+constexpr double kKnownShare = 0.55;  // minimum share of known trigrams in Latin text
 constexpr double kKanaShare = 0.1;    // minimum share of kana in Japanese text
 constexpr double kJapaneseOdds =
     0.4;  // probability that a text of one Chinese character is Japanese
@@ -105,7 +109,8 @@ const Table& table() {
   return table;
 }
 
-// The words of a text in lower case as "_word_", and the number of letters of each script.
+// The distinct words of a text in lower case as "_word_", and the number of their letters of each
+// script.
 struct Letters {
   std::vector<std::string> words;
   std::map<UScriptCode, size_t> scripts;
@@ -113,6 +118,7 @@ struct Letters {
 
   explicit Letters(std::string_view text);
   void count(UChar32 c);
+  void count(std::string_view word);
 };
 
 void Letters::count(UChar32 c) {
@@ -125,10 +131,19 @@ void Letters::count(UChar32 c) {
   all += weight;
 }
 
+void Letters::count(std::string_view word) {
+  for (const char32_t c : code_points(word))
+    if (u_isalpha(static_cast<UChar32>(c))) count(static_cast<UChar32>(c));
+}
+
 Letters::Letters(std::string_view text) {
+  std::unordered_set<std::string, TableHash> seen;
   std::string word;
   const auto end_word = [&] {
-    if (!word.empty()) words.push_back(word + '_');
+    if (!word.empty() && seen.insert(word).second) {
+      count(word);
+      words.push_back(word + '_');
+    }
     word.clear();
   };
   const std::string composed = nfc(text.substr(0, kDetectedBytes));
@@ -139,14 +154,13 @@ Letters::Letters(std::string_view text) {
       end_word();
       continue;
     }
-    if (!mark) count(code);
     if (word.empty()) word += '_';
     append_utf8(word, static_cast<char32_t>(u_tolower(code)));
   }
   end_word();
 }
 
-// Calls `use` with each n-gram of a word that may have a weight.
+// Calls `use` with each n-gram of a word that may have a weight, and its number of characters.
 template <class Use>
 void for_each_ngram(std::string_view word, Use use) {
   std::vector<size_t> starts;
@@ -158,21 +172,28 @@ void for_each_ngram(std::string_view word, Use use) {
     return word.substr(starts[first], starts[first + count] - starts[first]);
   };
   for (size_t count = 1; count <= kMaxNgram; ++count)
-    for (size_t first = 0; first + count <= characters; ++first) use(ngram(first, count));
-  if (characters > kMaxNgram && characters <= kLongestWord) use(word);
+    for (size_t first = 0; first + count <= characters; ++first) use(ngram(first, count), count);
+  if (characters > kMaxNgram && characters <= kLongestWord) use(word, characters);
 }
 
-// The probabilities of the languages of a script that has several.
+// The probabilities of the languages of a script that has several; empty if the letters are random.
 std::vector<DetectedLanguage> by_profile(const Letters& letters, UScriptCode script) {
   const auto& languages = table().languages;
   std::vector<double> scores(languages.size());
   for (size_t i = 0; i < languages.size(); ++i) scores[i] = languages[i].bias;
+  size_t trigrams = 0, known = 0;
   for (const std::string& word : letters.words)
-    for_each_ngram(word, [&](std::string_view ngram) {
+    for_each_ngram(word, [&](std::string_view ngram, size_t characters) {
       const auto found = table().weights.find(ngram);
-      if (found == table().weights.end()) return;
+      const bool has_weights = found != table().weights.end();
+      trigrams += characters == 3;
+      known += characters == 3 && (has_weights || ngram.size() > 3);  // é is evidence itself
+      if (!has_weights) return;
       for (const Weight& weight : found->second) scores[weight.language] += weight.value;
     });
+  if (script == USCRIPT_LATIN &&
+      static_cast<double>(known) < kKnownShare * static_cast<double>(trigrams))
+    return {};
   std::vector<DetectedLanguage> found;
   double top = -INFINITY, total = 0;
   for (size_t i = 0; i < languages.size(); ++i)

@@ -8,6 +8,7 @@
 #include <filesystem>
 
 #include "base/lines.h"
+#include "base/random.h"
 #include "text/language.h"
 
 namespace fovea {
@@ -58,6 +59,33 @@ TEST(Detector, ReturnsUndWithoutEvidence) {
     EXPECT_EQ(found.language, "und") << text;
     EXPECT_EQ(found.confidence, 0) << text;
   }
+}
+
+TEST(Detector, CountsRepeatedWordsOnce) {
+  for (const char* text : {"A. A. A. A.", "a a a a a a", "Tom! Tom! Tom! Tom!"})
+    EXPECT_EQ(language_of(text), "und") << text;
+  const auto confidence = [](std::string_view text) {
+    return detect_language(text).front().confidence;
+  };
+  EXPECT_EQ(confidence("Hund. Hund, Hund."), confidence("hund!"));
+}
+
+TEST(Detector, FindsNoLanguageInRandomLetters) {
+  for (const char* text : {"asdf qwer zxcv", "asdf", "qwerty uiop asdfg", "xkcd", "hjkl",
+                           "dkfjg sldkfj", "wxqz vbnm jklh"})
+    EXPECT_EQ(language_of(text), "und") << text;
+  Random random(1);
+  int und = 0;
+  for (int i = 0; i < 1000; ++i) {
+    std::string text;
+    for (uint64_t words = 1 + random.below(6); words > 0; --words) {
+      for (uint64_t letters = 2 + random.below(7); letters > 0; --letters)
+        text += static_cast<char>('a' + random.below(26));
+      text += ' ';
+    }
+    und += language_of(text) == "und";
+  }
+  EXPECT_GE(und, 970);
 }
 
 TEST(Detector, ConfidencesAreOrderedProbabilities) {

@@ -2,15 +2,18 @@
 
 #include <fmt/format.h>
 #include <unicode/uchar.h>
+#include <unicode/uscript.h>
 
 #include <algorithm>
 #include <cstdint>
 #include <iterator>
+#include <map>
 #include <span>
 #include <string_view>
 #include <unordered_set>
 
 #include "base/ascii.h"
+#include "base/sip_hash.h"
 #include "base/utf8.h"
 #include "text/language.h"
 #include "text/tokenization.h"
@@ -25,18 +28,75 @@ const char* ReadingWarning::code() const {
       return "unreadable";
     case Kind::other_language:
       return "other_language";
+    case Kind::not_copied:
+      return "not_copied";
   }
   return "";
 }
 
+namespace {
+
+constexpr size_t kMostListed = 20;
+
+// " a b c", with "…" if there are more than kMostListed units.
+std::string listed(std::span<const std::string> units) {
+  std::string list;
+  for (const std::string& unit : units.first(std::min(units.size(), kMostListed)))
+    list += " " + printable(unit, 40);
+  return units.size() > kMostListed ? list + " …" : list;
+}
+
+// Whether a unit has an effect of its own. Joiners and variation selectors only change others.
+bool is_visible(std::string_view unit) {
+  return !std::ranges::all_of(code_points(unit), [](char32_t c) {
+    return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_DEFAULT_IGNORABLE_CODE_POINT) != 0;
+  });
+}
+
+// The script of a letter; Chinese and Japanese share one. USCRIPT_COMMON for all other characters.
+UScriptCode script_of(char32_t c) {
+  UErrorCode error = U_ZERO_ERROR;
+  const UScriptCode script = uscript_getScript(static_cast<UChar32>(c), &error);
+  if (U_FAILURE(error) || !u_isalpha(static_cast<UChar32>(c)) || script == USCRIPT_INHERITED)
+    return USCRIPT_COMMON;
+  const bool japanese =
+      script == USCRIPT_HIRAGANA || script == USCRIPT_KATAKANA || script == USCRIPT_BOPOMOFO;
+  return japanese ? USCRIPT_HAN : script;
+}
+
+// The letters of a sentence that are not in the script of most of its letters, such as those of a
+// Greek name in an English sentence. A model may have pieces for them, but it rarely saw them.
+std::vector<std::string> foreign_letters(std::string_view sentence) {
+  std::map<UScriptCode, size_t> counts;
+  for (const char32_t c : code_points(sentence))
+    if (const UScriptCode script = script_of(c); script != USCRIPT_COMMON) ++counts[script];
+  if (counts.size() < 2) return {};
+  const UScriptCode most =
+      std::ranges::max_element(counts, {}, [](const auto& entry) { return entry.second; })->first;
+  std::vector<std::string> letters;
+  for (const char32_t c : code_points(sentence))
+    if (const UScriptCode script = script_of(c); script != USCRIPT_COMMON && script != most)
+      append_utf8(letters.emplace_back(), c);
+  return letters;
+}
+
+using UnitSet = std::unordered_set<std::string_view, TableHash>;
+
+}  // namespace
+
 std::string describe(const ReadingWarning& warning, const Vocabulary& vocabulary) {
   const VocabularyCoverage& coverage = warning.coverage;
-  std::string examples;
-  for (const std::string& example : coverage.examples) examples += " " + printable(example, 40);
   const int64_t unknown = coverage.unknown + coverage.spelt;
   return fmt::format("{} of {} {} {} unknown to this model:{}", unknown, coverage.units,
                      vocabulary.has_whole_words() ? "words" : "characters",
-                     unknown == 1 ? "is" : "are", examples);
+                     unknown == 1 ? "is" : "are", listed(coverage.examples));
+}
+
+std::string describe_lost(const ReadingWarning& warning, const Vocabulary& vocabulary) {
+  const size_t count = warning.lost.size();
+  return fmt::format("the translation lacks {} {}{} of the text:{}", count,
+                     vocabulary.has_whole_words() ? "word" : "character", count == 1 ? "" : "s",
+                     listed(warning.lost));
 }
 
 std::string describe_language(const DetectedLanguage& detected, const std::string& language) {
@@ -55,6 +115,29 @@ std::vector<ReadingWarning> coverage_warnings(const Vocabulary& vocabulary,
   return {{.kind = ReadingWarning::Kind::unknown_characters, .coverage = all}};
 }
 
+std::vector<ReadingWarning> copy_warnings(const Vocabulary& vocabulary,
+                                          std::span<const std::string> sentences,
+                                          std::span<const std::string> translations) {
+  VocabularyCoverage all;
+  ReadingWarning warning{.kind = ReadingWarning::Kind::not_copied};
+  std::unordered_set<std::string, TableHash> lost;
+  for (size_t i = 0; i < sentences.size(); ++i) {
+    const VocabularyCoverage coverage = vocabulary.coverage(sentences[i]);
+    all.add(coverage);
+    std::vector<std::string> units = coverage.missing;
+    if (!vocabulary.has_whole_words())
+      std::ranges::move(foreign_letters(nfc(sentences[i])), std::back_inserter(units));
+    UnitSet seen;
+    for (const std::string& unit : units)
+      if (seen.insert(unit).second && is_visible(unit) &&
+          translations[i].find(unit) == std::string::npos && lost.insert(unit).second)
+        warning.lost.push_back(unit);
+  }
+  const bool unreadable = 2 * (all.unknown + all.spelt) > all.units;
+  if (unreadable || warning.lost.empty()) return {};
+  return {std::move(warning)};
+}
+
 namespace {
 
 bool has_letter(std::string_view word) {
@@ -64,7 +147,7 @@ bool has_letter(std::string_view word) {
 
 // The distinct words of a text: "A dog." a thousand times is no more evidence than once.
 std::vector<std::string_view> distinct_words(std::string_view text) {
-  std::unordered_set<std::string_view> seen;
+  UnitSet seen;
   std::vector<std::string_view> distinct;
   for (const std::string_view word : split_words(text))
     if (has_letter(word) && seen.insert(word).second) distinct.push_back(word);

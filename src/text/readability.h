@@ -14,11 +14,13 @@ struct ReadingWarning {
   enum class Kind {
     unknown_characters,  // some of the text is unknown to the vocabulary
     unreadable,          // more than half of the text is unknown
-    other_language       // the model reads another language, with confidence kCertain
+    other_language,      // the model reads another language, with confidence kCertain
+    not_copied           // units are not in the translation, see copy_warnings()
   };
   Kind kind;
-  VocabularyCoverage coverage = {};  // of unknown_characters and unreadable
-  DetectedLanguage detected = {};    // of other_language
+  VocabularyCoverage coverage = {};    // of unknown_characters and unreadable
+  DetectedLanguage detected = {};      // of other_language
+  std::vector<std::string> lost = {};  // of not_copied: distinct units
 
   const char* code() const;  // the name of the kind
 };
@@ -31,6 +33,16 @@ std::string describe_language(const DetectedLanguage& detected, const std::strin
 // Returns at most one warning about units of the sentences for which the vocabulary has no pieces.
 std::vector<ReadingWarning> coverage_warnings(const Vocabulary& vocabulary,
                                               std::span<const std::string> sentences);
+
+// Returns at most one warning about units that are not in the translation of their sentence, and
+// for which the vocabulary has no pieces, or which are letters of another script than the other
+// letters. None if the sentences are unreadable: that is a warning itself. REQUIRES: there is one
+// translation for each sentence.
+std::vector<ReadingWarning> copy_warnings(const Vocabulary& vocabulary,
+                                          std::span<const std::string> sentences,
+                                          std::span<const std::string> translations);
+// "the translation lacks 2 characters of the text: € ☃"
+std::string describe_lost(const ReadingWarning& warning, const Vocabulary& vocabulary);
 
 // Returns the language of a text; kUndetermined if it is a guess, or if names may be the only
 // evidence, as in "I know Jürgen Müller."

@@ -77,6 +77,35 @@ TEST(Readability, WarnsByShare) {
             "6 of 6 characters are unknown to this model: 我 是 一 个 学");
 }
 
+TEST(Readability, ListsWhatATranslationLacks) {
+  const Vocabulary vocabulary = characters_of("abcdefgh");
+  const auto lost = [&](std::vector<std::string> sentences, std::vector<std::string> translations) {
+    const auto found = copy_warnings(vocabulary, sentences, translations);
+    return found.empty() ? std::vector<std::string>() : found.front().lost;
+  };
+  using Units = std::vector<std::string>;
+  EXPECT_EQ(lost({"abc € abc ☃€"}, {"x"}), (Units{"€", "☃"}));
+  EXPECT_EQ(lost({"abc € abc ☃€"}, {"x€"}), Units{"☃"});
+  EXPECT_EQ(lost({"abc € abc ☃€"}, {"☃ €"}), Units());
+  EXPECT_EQ(lost({"abc €", "abc €"}, {"€", "y"}), Units{"€"});  // each sentence has its translation
+  EXPECT_EQ(lost({"我是一个学"}, {"x"}), Units()) << "unreadable text is reported as such";
+  const Vocabulary greek = Vocabulary::from_entries(
+      Segmentation::characters, {{"a", 1}, {"b", 1}, {"α", 1}, {"β", 1}, {"▁", 1}});
+  const std::vector<std::string> mixed{"ab αβ ab"}, other{"ab α"}, only{"αβ αβ"};
+  EXPECT_EQ(copy_warnings(greek, mixed, other).front().lost, Units{"β"}) << "another script";
+  EXPECT_TRUE(copy_warnings(greek, only, other).empty()) << "the script of the text";
+  EXPECT_EQ(lost({"abc \uFE0F\u200D"}, {"x"}), Units()) << "not visible";
+  const std::vector<std::string> text{"abc € abc ☃€"}, none{""};
+  const ReadingWarning warning = copy_warnings(vocabulary, text, none).front();
+  EXPECT_STREQ(warning.code(), "not_copied");
+  EXPECT_EQ(describe_lost(warning, vocabulary),
+            "the translation lacks 2 characters of the text: € ☃");
+  const auto words = Vocabulary::from_entries(Segmentation::words, {{"the", 2}, {"dog", 1}});
+  const std::vector<std::string> sentence{"the big dog"};
+  EXPECT_EQ(describe_lost(copy_warnings(words, sentence, none).front(), words),
+            "the translation lacks 1 word of the text: big");
+}
+
 TEST(Readability, WarnsOfOtherLanguages) {
   const std::string german = "Das ist ein kleiner Hund, und er läuft durch den Schnee.";
   const auto found = language_warnings(german, "en");

@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/sip_hash.h"
 #include "base/utf8.h"
 #include "text/sentencepiece_model.h"
 #include "text/vocabulary.h"
@@ -126,9 +127,10 @@ void check_piece(const StoredPiece& piece, size_t id, const std::string& name) {
     fail_piece("is a control or unknown piece, which only pieces 0 to 3 can be");
 }
 
+using PieceSet = std::unordered_set<std::string_view, TableHash>;
+
 // The library keeps the pieces that match at one position of the text in an array of fixed size.
-void check_nesting(const std::unordered_set<std::string_view>& user_defined,
-                   const std::string& name) {
+void check_nesting(const PieceSet& user_defined, const std::string& name) {
   constexpr int kMaxNesting = 32;
   for (const std::string_view piece : user_defined) {
     int prefixes = 0;
@@ -158,7 +160,7 @@ std::vector<StoredPiece> check_sentencepiece(std::string_view bytes, const std::
         " pieces, expected the four special pieces and at least one more; the file is truncated or "
         "not a SentencePiece model");
 
-  std::unordered_set<std::string_view> seen, user_defined;
+  PieceSet seen, user_defined;
   for (size_t id = 0; id < pieces.size(); ++id) {
     check_piece(pieces[id], id, name);
     check(seen.insert(pieces[id].text).second, ExitCode::model, name, ": piece ", id, " '",

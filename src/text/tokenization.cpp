@@ -122,14 +122,36 @@ std::vector<std::string_view> split(Segmentation segmentation, std::string_view 
   return segmentation == Segmentation::tokens ? split_tokens(text) : text_words(text);
 }
 
+namespace {
+
+// Appends the characters that consecutive byte pieces form, and clears the bytes.
+void add_bytes(SpelledText& spelled, std::string& bytes) {
+  for (size_t at = 0; at < bytes.size();) {
+    const CodePoint c = decode_utf8(bytes, at);
+    for (int i = 0; i < c.length; ++i, ++at) {
+      spelled.starts.push_back(spelled.text.size());
+      if (c.valid) spelled.text += bytes[at];
+    }
+  }
+  bytes.clear();
+}
+
+}  // namespace
+
 SpelledText spell(const std::vector<PieceText>& pieces) {
   SpelledText spelled;
+  std::string bytes;
   for (const PieceText& piece_text : pieces) {
+    if (piece_text.role == PieceRole::byte) {
+      bytes += static_cast<char>(piece_text.byte);
+      continue;
+    }
+    add_bytes(spelled, bytes);
     spelled.starts.push_back(spelled.text.size());
     if (piece_text.role == PieceRole::text) spelled.text += with_blanks(piece_text.piece);
     if (piece_text.role == PieceRole::unknown) spelled.text += kUnknown;
-    if (piece_text.role == PieceRole::byte) spelled.text += static_cast<char>(piece_text.byte);
   }
+  add_bytes(spelled, bytes);
   return spelled;
 }
 
@@ -140,8 +162,7 @@ std::string join(Segmentation segmentation, const std::vector<PieceText>& pieces
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';
   const size_t begin = std::min(text.find_first_not_of(' '), text.size());
-  text = text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
-  return is_utf8(text) ? text : replace_invalid_utf8(text);
+  return text.substr(begin, text.find_last_not_of(' ') + 1 - begin);
 }
 
 bool begins_word(Segmentation segmentation, const PieceText& before, const PieceText& piece) {

@@ -48,8 +48,9 @@ struct PieceText {
   unsigned char byte = 0;
 };
 
-// The text of pieces with "▁" as blanks, and the offset at which each piece begins. Blanks at the
-// ends are not yet removed. REQUIRES: pieces of SentencePiece or characters.
+// The text of pieces with "▁" as blanks, and the offset at which each piece begins. Byte pieces
+// that form no character are omitted. Blanks at the ends are not yet removed. REQUIRES: pieces of
+// SentencePiece or characters.
 struct SpelledText {
   std::string text;
   std::vector<size_t> starts;

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <functional>
 
 #include "base/ascii.h"
 #include "base/check.h"
@@ -175,7 +174,7 @@ int32_t Vocabulary::id(std::string_view piece) const {
 }
 
 std::vector<int32_t> Vocabulary::encode(std::string_view line) const {
-  const std::string text = prepared(cut(), line);
+  const std::string text = prepare(line);
   std::vector<int32_t> ids;
   if (cut() == Segmentation::sentencepiece) {
     ids = table_->model->encode(plain_blanks(break_runs(text)));
@@ -206,12 +205,17 @@ void add_example(VocabularyCoverage& coverage, std::string_view unit) {
     coverage.examples.emplace_back(unit);
 }
 
+void add_missing(VocabularyCoverage& coverage, std::string_view unit) {
+  coverage.missing.emplace_back(unit);
+  add_example(coverage, unit);
+}
+
 // Counts the characters of the bytes of consecutive byte pieces, and clears the bytes.
 void add_spelt(VocabularyCoverage& coverage, std::string& bytes) {
   for (auto at = code_points(bytes).begin(); at != code_points(bytes).end(); ++at) {
     ++coverage.units;
     ++coverage.spelt;
-    add_example(coverage, std::string_view(bytes).substr(at.offset(), at.length()));
+    add_missing(coverage, std::string_view(bytes).substr(at.offset(), at.length()));
   }
   bytes.clear();
 }
@@ -223,7 +227,7 @@ void add_characters(VocabularyCoverage& coverage, std::string_view text, PieceRo
     ++coverage.units;
     if (role != PieceRole::unknown) continue;
     ++coverage.unknown;
-    add_example(coverage, character);
+    add_missing(coverage, character);
   }
 }
 
@@ -242,7 +246,7 @@ bool Vocabulary::has_whole_words() const {
 
 VocabularyCoverage Vocabulary::coverage(std::string_view line) const {
   VocabularyCoverage result;
-  const std::string text = prepared(cut(), line);
+  const std::string text = prepare(line);
   if (cut() == Segmentation::sentencepiece) {
     std::string bytes;
     for (const auto& token : table_->model->tokens(break_runs(text))) {
@@ -262,13 +266,13 @@ VocabularyCoverage Vocabulary::coverage(std::string_view line) const {
     ++result.units;
     if (table_->find(piece) != kUnk) continue;
     ++result.unknown;
-    add_example(result, piece);
+    add_missing(result, piece);
   }
   return result;
 }
 
 std::string Vocabulary::normalise(std::string_view line) const {
-  const std::string text = prepared(cut(), line);
+  const std::string text = prepare(line);
   std::vector<PieceText> pieces;
   if (cut() == Segmentation::sentencepiece) {
     const auto tokens = table_->model->tokens(plain_blanks(break_runs(text)));

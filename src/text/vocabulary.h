@@ -36,6 +36,7 @@ struct VocabularyCoverage {
   int64_t unknown = 0;                // units without a piece: the model reads <unk>
   int64_t spelt = 0;                  // units that only byte pieces can spell
   std::vector<std::string> examples;  // distinct unknown and spelt units, at most five
+  std::vector<std::string> missing;   // all unknown and spelt units, in order; add() omits them
 
   void add(const VocabularyCoverage& other);
 };
@@ -71,6 +72,11 @@ class Vocabulary {
   // Entry i gets id kSpecials + i. REQUIRES: segmentation is not sentencepiece.
   static Vocabulary from_entries(Segmentation segmentation, const std::vector<Entry>& entries);
 
+  // A copy that replaces characters without a piece by their compatibility forms (NFKC) if these
+  // have pieces: "ﬁ" becomes "fi", "㎞" becomes "km". Forms that would change the meaning or the
+  // number of words are not used: "4²" stays. For translation; training uses the text as it is.
+  Vocabulary with_compatible_characters() const;
+
   // Writes a file for load() atomically. The name should end with extension().
   void save(const std::string& path) const;
   const char* extension() const;  // ".spm" or ".txt"
@@ -103,8 +109,8 @@ class Vocabulary {
   // One string per id, as stored (with "▁" or "@@").
   std::vector<std::string> pieces(std::span<const int32_t> ids) const;
 
-  // Joins the pieces of ids to text, without <pad>, <s> and </s>, and with "⁇" for <unk>. The
-  // result is valid UTF-8 without line ends.
+  // Joins the pieces of ids to text, without <pad>, <s> and </s>, and with "⁇" for <unk>. Byte
+  // pieces that form no character are omitted. The result is valid UTF-8 without line ends.
   std::string decode(std::span<const int32_t> ids) const;
 
   // The word number of each id, counted from 0. <pad>, <s> and </s> are separate words; an unknown
@@ -133,9 +139,13 @@ class Vocabulary {
 
  private:
   struct Table;
+  std::string prepare(std::string_view line) const;  // for split(), or for SentencePiece
+  std::string with_known_characters(std::string_view text) const;
+  std::string with_known_words(std::string_view text) const;
   std::vector<std::string> written_words(std::string_view line) const;
   explicit Vocabulary(std::shared_ptr<const Table> table);
   std::shared_ptr<const Table> table_;
+  bool compatible_ = false;  // see with_compatible_characters()
 };
 
 }  // namespace fovea

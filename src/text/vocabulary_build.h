@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/sip_hash.h"
 #include "text/vocabulary.h"
 
 namespace fovea {
@@ -53,7 +54,7 @@ class PieceCounter {
 
  private:
   Segmentation segmentation_;
-  std::unordered_map<std::string, int64_t> counts_;
+  std::unordered_map<std::string, int64_t, TableHash> counts_;
 };
 
 // Makes a vocabulary of the words (characters, split pieces, tokens) of all files: the most

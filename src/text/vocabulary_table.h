@@ -2,13 +2,13 @@
 
 #include <charconv>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/sip_hash.h"
 #include "text/sentencepiece_model.h"
 #include "text/tokenization.h"
 #include "text/vocabulary.h"
@@ -49,7 +49,7 @@ struct Vocabulary::Table {
 
   size_t slot_of(std::string_view piece) const {
     const size_t mask = slots.size() - 1;
-    size_t slot = std::hash<std::string_view>()(piece) & mask;
+    size_t slot = TableHash()(piece) & mask;
     while (slots[slot] >= 0 && name(slots[slot]) != piece) slot = (slot + 1) & mask;
     return slot;
   }

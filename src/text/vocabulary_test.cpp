@@ -5,6 +5,7 @@
 #include <unicode/unistr.h>
 
 #include "effort.h"
+#include "support/colliding_words.h"
 #include "support/growth.h"
 #include "text/tokenization.h"
 #include "text/word_breaks.h"
@@ -293,7 +294,50 @@ TEST(Vocabulary, SentencePieceNormalisesAsNfc) {
 TEST(Vocabulary, OutputHasNoLineEnds) {
   const Vocabulary v = samples::small_model(SubwordModel::unigram);
   const Ids ids{v.id("<0x0A>"), v.id("<0x41>"), v.id("<0x0D>"), v.id("<0xE2>"), v.id("<0x42>")};
-  EXPECT_EQ(v.decode(ids), "A \uFFFDB");
+  EXPECT_EQ(v.decode(ids), "A B");
+}
+
+TEST(Vocabulary, BytesThatFormNoCharacterAreOmitted) {
+  const Vocabulary v = samples::small_model(SubwordModel::unigram);
+  const auto bytes = [&](std::initializer_list<const char*> names) {
+    Ids ids;
+    for (const char* name : names) ids.push_back(v.id(std::string("<0x") + name + ">"));
+    return ids;
+  };
+  EXPECT_EQ(v.decode(bytes({"E2", "82", "AC"})), "\u20AC");
+  EXPECT_EQ(v.decode(bytes({"41", "E2", "82"})), "A");
+  EXPECT_EQ(v.decode(bytes({"E2", "82", "E2", "82", "AC", "80", "42"})), "\u20ACB");
+  EXPECT_EQ(v.decode(bytes({"EF", "BF", "BD"})), "\uFFFD");
+  Random random(3);
+  for (int i = 0; i < 2'000; ++i) {
+    Ids ids;
+    for (uint64_t n = random.below(8); n > 0; --n)
+      ids.push_back(v.id("<0x" + std::string(1, "0123456789ABCDEF"[random.below(16)]) +
+                         std::string(1, "0123456789ABCDEF"[random.below(16)]) + ">"));
+    ASSERT_TRUE(is_utf8(v.decode(ids)));
+    ASSERT_EQ(v.text_words_of(ids).size(), ids.size());
+  }
+}
+
+// As SentencePiece models do, this one has the characters but not their compatibility forms.
+TEST(Vocabulary, CompatibleCharactersReplaceUnknownOnes) {
+  std::vector<Vocabulary::Entry> letters{{std::string(kBlank), 1}, {"\u00B0", 1}, {"\u00BC", 1}};
+  for (char c = '!'; c <= '~'; ++c) letters.push_back({std::string(1, c), 1});
+  const Vocabulary exact = Vocabulary::from_entries(Segmentation::characters, letters);
+  const Vocabulary v = exact.with_compatible_characters();
+  const auto read = [&](std::string_view line) { return v.decode(v.encode(line)); };
+  EXPECT_EQ(read("The \uFB01rst o\uFB03ce"), "The first office");
+  EXPECT_EQ(read("25 \u2103 at 3 \u338F"), "25 \u00B0C at 3 kg");
+  EXPECT_EQ(read("\uFF21\uFF42 \u2026"), "Ab ...");
+  EXPECT_EQ(exact.decode(exact.encode("o\uFB03ce")), "o\u2047ce");  // training uses NFC only
+  // Forms that would change the meaning, or that have no pieces themselves.
+  EXPECT_EQ(read("4\u00B2 H\u2082O \u2464"), "4\u2047 H\u2047O \u2047");
+  EXPECT_EQ(read("1\u00BD 1\u00BC"), "1\u2047 1\u00BC");
+  EXPECT_EQ(read("5 \u00B5m"), "5 \u2047m");
+  EXPECT_EQ(v.coverage("o\uFB03ce \u20AC").missing, Words{"\u20AC"});
+  EXPECT_EQ(v.words_in("The \uFB01rst"), (std::vector<int>{0, 0, 0, 1, 1, 1, 1, 1, 1, 2}));
+  const Vocabulary whole = words().with_compatible_characters();
+  EXPECT_EQ(whole.encode("the \uFF44og, \uFF44og"), (Ids{4, kUnk, 5}));
 }
 
 TEST(Vocabulary, IsSavedAndLoaded) {
@@ -373,6 +417,19 @@ TEST(Vocabulary, EncodingTimeGrowsLinearly) {
   for (const Vocabulary& v : all_segmentations())
     for (const char* unit : {"a", "ba", "the ", "\u4E2D", "\u0301"})
       testing::expect_linear([&](const std::string& text) { v.encode(text); }, {"", unit});
+}
+
+TEST(Vocabulary, ReadingTimeOfCollidingWordsGrowsLinearly) {
+  const std::vector<std::string> colliding = testing::colliding_words(12'000);
+  if (colliding.empty()) GTEST_SKIP() << "no words with the same std::hash are known";
+  const auto file = [&](size_t bytes) {
+    std::string text = kWords;
+    for (size_t i = 0; i < colliding.size() && text.size() < bytes; ++i)
+      text += colliding[i] + "\t1\n";
+    return text;
+  };
+  const auto read = [](const std::string& text) { Vocabulary::parse_text(text, "vocab.txt"); };
+  testing::expect_linear(read, file, "words with the same std::hash");
 }
 
 }  // namespace

@@ -91,8 +91,8 @@ std::vector<int> Vocabulary::text_words_of(std::span<const int32_t> ids) const {
 }
 
 std::vector<int> Vocabulary::words_in(std::string_view line) const {
-  const std::string text = cut() == Segmentation::sentencepiece ? break_runs(prepared(cut(), line))
-                                                                : prepared(cut(), line);
+  const std::string text =
+      cut() == Segmentation::sentencepiece ? break_runs(prepare(line)) : prepare(line);
   if (cut() == Segmentation::pieces) return glued_words(split_words(text));
   const std::vector<size_t> breaks = word_breaks(text);
   const std::vector<std::string_view> words = text_words(text, breaks);
@@ -132,7 +132,7 @@ std::vector<std::string> Vocabulary::written_words(std::string_view line) const 
   std::vector<size_t> breaks = word_breaks(line);
   std::string text(line);
   if (!breaks.empty() && cut() == Segmentation::sentencepiece) {
-    text = break_runs(prepared(cut(), line));
+    text = break_runs(prepare(line));
     breaks = word_breaks(text);
     const std::vector<size_t> starts = starts_of(table_->model->tokens(plain_blanks(text)));
     std::erase_if(breaks, [&](size_t at) { return !std::ranges::binary_search(starts, at); });

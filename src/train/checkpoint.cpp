@@ -9,6 +9,7 @@
 
 #include "base/crc32c.h"
 #include "base/log.h"
+#include "models/model_directory.h"
 
 namespace fovea {
 namespace {
@@ -46,15 +47,6 @@ CheckpointNote read_note(const SafetensorsFile& file) {
   } catch (const Json::exception& error) {
     fail(ExitCode::model, file.path(), ": cannot read the metadata: ", error.what());
   }
-}
-
-// Returns the message without the path, for "skipped update 30: …; skipped update 20: …; resumed
-// from update 10".
-std::string reason_without_path(const Error& error, const std::string& path) {
-  std::string text = error.what();
-  for (size_t at; (at = text.find(path + ": ")) != std::string::npos;)
-    text.erase(at, path.size() + 2);
-  return text;
 }
 
 struct Difference {
@@ -126,6 +118,20 @@ TrainState adapted(TrainState state, const std::vector<Difference>& changes) {
     if (d.name.starts_with("data.train")) state.watch = {};
   }
   return state;
+}
+
+// Reads a model file, which has one tensor per parameter instead of a flat one.
+std::vector<float> read_named(const SafetensorsFile& file, const ParameterStore& store) {
+  const BorrowedValues own(store, store.values());  // restored at the end
+  load_parameters(file, store);
+  const float* values = store.values().data<float>();
+  return {values, values + store.size()};
+}
+
+std::vector<float> read_any(const std::string& path, const ParameterStore& store) {
+  const SafetensorsFile file = SafetensorsFile::open(path);
+  const bool flat = file.metadata().contains(kLayoutKey);
+  return flat ? read_weights(path, store) : read_named(file, store);
 }
 
 }  // namespace
@@ -202,41 +208,12 @@ RestoredCheckpoint read_checkpoint(const std::string& path, const RunIdentity& i
   return {.state = adapted(note.state, changes), .path = path, .changed = changed};
 }
 
-std::optional<RestoredCheckpoint> restore_newest(const FileSeries& series,
-                                                 std::vector<int64_t> updates,
-                                                 const ParameterStore& store,
-                                                 const Optimizer& optimizer,
-                                                 const RunIdentity& identity, ResumeMode mode) {
-  if (updates.empty()) return {};
-  std::string skipped;
-  for (; !updates.empty(); updates.pop_back()) {
-    const std::string path = series.path(updates.back());
-    try {
-      RestoredCheckpoint restored = read_checkpoint(path, identity, store, optimizer, mode);
-      restored.skipped = skipped;
-      return restored;
-    } catch (const Error& error) {
-      if (error.code() == ExitCode::data) throw;  // of another run, or edited by hand
-      if (!skipped.empty()) skipped += "; ";
-      skipped +=
-          fmt::format("skipped update {}: {}", updates.back(), reason_without_path(error, path));
-    }
-  }
-  fail(ExitCode::model, series.directory(), ": no checkpoint can be read: ", skipped,
-       "; start over with `restart`");
-}
-
 std::optional<CheckpointNote> note_of(const std::string& path) {
   try {
     return read_note(SafetensorsFile::open(path));
   } catch (const Error&) {
     return {};
   }
-}
-
-std::optional<CheckpointNote> newest_note(const FileSeries& series) {
-  const std::vector<int64_t> numbers = series.numbers();
-  return numbers.empty() ? std::nullopt : note_of(series.path(numbers.back()));
 }
 
 void write_weights(const std::string& path, const ParameterStore& store) {
@@ -248,8 +225,6 @@ void write_weights(const std::string& path, const ParameterStore& store) {
   writer.write(path);
 }
 
-bool is_flat(const SafetensorsFile& file) { return file.metadata().contains(kLayoutKey); }
-
 std::vector<float> read_weights(const std::string& path, const ParameterStore& store) {
   const SafetensorsFile file = SafetensorsFile::open(path);
   check_layout(file, store);
@@ -259,6 +234,16 @@ std::vector<float> read_weights(const std::string& path, const ParameterStore& s
   std::vector<float> values(static_cast<size_t>(store.size()));
   std::memcpy(values.data(), bytes.data(), bytes.size());
   return values;
+}
+
+Tensor mean_weights(const std::vector<std::string>& paths, const ParameterStore& store) {
+  std::vector<double> sums(static_cast<size_t>(store.size()), 0.0);
+  for (const std::string& path : paths) {
+    const std::vector<float> weights = read_any(path, store);
+    for (size_t i = 0; i < sums.size(); ++i) sums[i] += weights[i];
+  }
+  for (double& sum : sums) sum /= static_cast<double>(paths.size());
+  return Tensor::of({store.size()}, sums, store.type(), store.device());
 }
 
 }  // namespace fovea

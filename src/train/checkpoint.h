@@ -59,24 +59,19 @@ RestoredCheckpoint read_checkpoint(const std::string& path, const RunIdentity& i
                                    const ParameterStore& store, const Optimizer& optimizer,
                                    ResumeMode mode = ResumeMode::exact);
 
-// Restores the newest undamaged checkpoint among those of `updates` (ascending). Returns nothing if
-// the list is empty. Throws ExitCode::model if all are damaged, ExitCode::data as
-// read_checkpoint().
-std::optional<RestoredCheckpoint> restore_newest(
-    const FileSeries& series, std::vector<int64_t> updates, const ParameterStore& store,
-    const Optimizer& optimizer, const RunIdentity& identity, ResumeMode mode = ResumeMode::exact);
-
 // Reads the state and the identity of a checkpoint, without its tensors. Returns nothing if the
 // file cannot be read.
 std::optional<CheckpointNote> note_of(const std::string& path);
-std::optional<CheckpointNote> newest_note(const FileSeries& series);  // of the newest checkpoint
 
 // Writes only the flat weights, for averaging.
 void write_weights(const std::string& path, const ParameterStore& store);
-// Whether a file holds flat weights: a checkpoint or a file by write_weights.
-bool is_flat(const SafetensorsFile& file);
 // Reads and checks the weights of a file by write_weights or of a checkpoint. If the checkpoint has
 // a moving average, returns that.
 std::vector<float> read_weights(const std::string& path, const ParameterStore& store);
+
+// Returns the mean of the weights of several files as one flat tensor with the store's layout. Adds
+// the weights in double, in the order of `paths`. Each file is a checkpoint, a snapshot or a
+// model.safetensors with the same parameters as the store; otherwise throws ExitCode::model.
+Tensor mean_weights(const std::vector<std::string>& paths, const ParameterStore& store);
 
 }  // namespace fovea

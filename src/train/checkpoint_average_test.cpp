@@ -1,5 +1,3 @@
-#include "train/checkpoint_average.h"
-
 #include <gtest/gtest.h>
 
 #include "models/model_directory.h"

@@ -151,7 +151,7 @@ TEST_F(RisesTest, AreAcceptedIfCheckpointsAreDamaged) {
 
 TEST_F(RisesTest, AreAcceptedIfNoCheckpointIsOldEnough) {
   const auto remove = [&](int64_t update, ParameterStore&) {
-    if (update == 203) checkpoints("a").remove_all();
+    if (update == 203) checkpoints("a").prune(update, 0);
   };
   EXPECT_EQ(train_with_rises("a", {200}, remove), RunOutcome::finished);
   EXPECT_EQ(state_.rises, 0);

@@ -55,10 +55,6 @@ void FileSeries::prune(int64_t newest, int64_t keep) const {
   for (size_t i = 0; i + static_cast<size_t>(keep) < old.size(); ++i) remove(old[i]);
 }
 
-void FileSeries::remove_all() const {
-  for (const int64_t number : numbers()) remove(number);
-}
-
 void make_directory(const std::string& path) {
   std::vector<std::string> made;  // parents of new directories, which must be synced to the disk
   std::error_code error;

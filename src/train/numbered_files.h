@@ -19,7 +19,6 @@ class FileSeries {
   // Removes all but the last `keep` of the files numbered up to `newest`. A file that cannot be
   // removed is a warning. Call it only when the newest is safely on the disk.
   void prune(int64_t newest, int64_t keep) const;
-  void remove_all() const;
   void remove(int64_t number) const;
 
  private:

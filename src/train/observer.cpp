@@ -2,7 +2,6 @@
 
 #include <chrono>
 #include <cmath>
-#include <filesystem>
 #include <optional>
 
 #include "base/log.h"
@@ -121,11 +120,11 @@ class Console : public TrainObserver {
   int64_t start_ = 0, updates_ = 0, words_ = 0, last_ = 0;
 };
 
-// Whether a line of the checkpoint's own update was written after the checkpoint. The resumed run
-// writes it again.
-bool repeated(const MetricsLine& line, const TrainState& state) {
-  if (line.update != state.update || line.kind == "train") return false;
-  return line.kind == "valid" ? state.validated != state.update : !state.finished;
+// Whether a resumed run keeps a line. It writes the lines of later updates again, and those of the
+// checkpoint's own update that were written after the checkpoint.
+bool is_before(const MetricsLine& line, const TrainState& state) {
+  if (line.update != state.update || line.kind == "train") return line.update <= state.update;
+  return line.kind == "valid" ? state.validated == state.update : state.finished;
 }
 
 class MetricsFile : public TrainObserver {
@@ -135,8 +134,7 @@ class MetricsFile : public TrainObserver {
   void began(const TrainState& state) override {
     log_.reset();
     try {
-      drop_metrics_after(path_, state.update);
-      drop_repeated(state);
+      keep_metrics(path_, [&](const MetricsLine& line) { return is_before(line, state); });
     } catch (const Error& error) {
       log_warning("{}", error.what());  // an unreadable log must not stop the training
     }
@@ -146,19 +144,6 @@ class MetricsFile : public TrainObserver {
   void saving() override { log_->sync(); }
 
  private:
-  void drop_repeated(const TrainState& state) const {
-    if (!std::filesystem::exists(path_)) return;
-    std::string kept;
-    bool changed = false;
-    for (const MetricsLine& line : read_metrics(path_)) {
-      if (repeated(line, state))
-        changed = true;
-      else
-        kept += metrics_line(line);
-    }
-    if (changed) write_atomically(path_, kept);
-  }
-
   std::string path_;
   std::optional<MetricsLog> log_;
 };

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/crc32c.h"
 #include "base/log.h"
+#include "base/sip_hash.h"
 #include "text/tokenization.h"
 
 namespace fovea {
@@ -81,7 +82,7 @@ std::string FilledRows::summary() const {
 }
 
 WordVectors read_vectors_for(const std::string& path, const Vocabulary& vocabulary) {
-  std::unordered_set<std::string_view> wanted;
+  std::unordered_set<std::string_view, TableHash> wanted;
   for (int32_t id = 0; id < vocabulary.size(); ++id)
     for (const std::string_view name : spellings(vocabulary, id)) wanted.insert(name);
   VectorReadOptions options;

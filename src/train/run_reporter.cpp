@@ -26,25 +26,35 @@ void RunReporter::saving() {
   for (auto& observer : observers_) observer->saving();
 }
 
-void RunReporter::updated(TrainState& state, const UpdateReport& report, const BatchCost& cost) {
+void RunReporter::updated(TrainState& state, const StepGraphs::StepResult& step, double rate,
+                          int64_t updates) {
+  const BatchCost& cost = step.cost;
   state.loss += cost.loss;
   state.nll += cost.nll;
   state.words += cost.words;
   state.guided += cost.guided;
   state.guided_words += cost.guided_words;
+  const UpdateReport report{.update = state.update,
+                            .updates = updates,
+                            .epoch = state.last_epoch(),
+                            .loss = per_word(cost.loss, cost.words),
+                            .nll = per_word(cost.nll, cost.words),
+                            .rate = rate,
+                            .norm = per_word(step.norm, cost.words),
+                            .words = cost.words};
   for (auto& observer : observers_) observer->updated(report);
-  if (report.update % log_every_ == 0) log_training(state, report);
+  if (state.update % log_every_ == 0) log_training(state, rate, report.norm);
 }
 
-void RunReporter::log_training(TrainState& state, const UpdateReport& report) {
+void RunReporter::log_training(TrainState& state, double rate, double norm) {
   const auto now = Clock::now();
   const double seconds = std::chrono::duration<double>(now - logged_).count();
   logged_ = now;
   MetricsLine metrics{.kind = "train",
                       .values = {{"loss", per_word(state.loss, state.words)},
                                  {"ppl", std::exp(per_word(state.nll, state.words))},
-                                 {"lr", report.rate},
-                                 {"norm", report.norm},
+                                 {"lr", rate},
+                                 {"norm", norm},
                                  {"skipped", static_cast<double>(state.skipped)}},
                       .wall = {{"words_per_s", static_cast<double>(state.words) / seconds}}};
   if (state.guided_words > 0)

@@ -2,10 +2,9 @@
 
 #include <chrono>
 #include <cstdint>
-#include <optional>
 
-#include "train/gradient.h"
 #include "train/observer.h"
+#include "train/step_graphs.h"
 
 namespace fovea {
 
@@ -20,9 +19,9 @@ class RunReporter {
   void validating();
   void saving();
 
-  // Adds the cost of an update to the sums in `state`. Every `log_every` updates it reports the
-  // means and clears the sums.
-  void updated(TrainState& state, const UpdateReport& report, const BatchCost& cost);
+  // Reports the update that led to `state`, one of `updates` (0: no limit). Adds its cost to the
+  // sums in `state`. Every `log_every` updates reports the means and clears the sums.
+  void updated(TrainState& state, const StepGraphs::StepResult& step, double rate, int64_t updates);
 
   // Completes the line with the update, the epoch and the time.
   void measured(const TrainState& state, MetricsLine metrics);
@@ -31,7 +30,7 @@ class RunReporter {
   void exclude_time_since(Clock::time_point begin) { logged_ += Clock::now() - begin; }
 
  private:
-  void log_training(TrainState& state, const UpdateReport& report);
+  void log_training(TrainState& state, double rate, double norm);
 
   Observers observers_;
   int64_t log_every_;

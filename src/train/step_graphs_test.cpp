@@ -175,12 +175,17 @@ TEST_P(RecurrentStepGraphs, HaveTheSameBits) {
   expect_same_bits(recurrent(kind, decoder), {0.1}, precision, replayed);
 }
 
+std::vector<std::string> mechanism_names() {
+  std::vector<std::string> names;
+  for (const AttentionMechanism& mechanism : attention_mechanisms())
+    names.push_back(mechanism.about.name);
+  return names;
+}
+
 INSTANTIATE_TEST_SUITE_P(
     , RecurrentStepGraphs,
     ::testing::Combine(::testing::Values(DecoderForm::bahdanau, DecoderForm::luong),
-                       ::testing::Values("none", "global", "local-m", "local-p", "hard-argmax",
-                                         "hard-sample", "forward", "window", "static"),
-                       kPrecisions),
+                       ::testing::ValuesIn(mechanism_names()), kPrecisions),
     [](const auto& test) {
       std::string name =
           std::get<DecoderForm>(test.param) == DecoderForm::luong ? "luong_" : "bahdanau_";

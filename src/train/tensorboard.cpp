@@ -60,16 +60,6 @@ std::string tf_record(std::string_view message) {
   return out;
 }
 
-// Event { 1: wall_time, 2: step, 5: Summary { 1: Value } }
-std::string summary_record(std::string_view value, int64_t step, double wall_time) {
-  std::string summary, event;
-  put_bytes(summary, 1, value);
-  put_double(event, 1, wall_time);
-  put_integer(event, 2, step);
-  put_bytes(event, 5, summary);
-  return tf_record(event);
-}
-
 double now() {
   using namespace std::chrono;
   return duration<double>(system_clock::now().time_since_epoch()).count();
@@ -117,10 +107,14 @@ std::string session_record(int64_t step, double wall_time) {
 }
 
 std::string scalar_record(std::string_view tag, float value, int64_t step, double wall_time) {
-  std::string entry;
+  std::string entry, summary, event;
   put_bytes(entry, 1, tag);
   put_float(entry, 2, value);
-  return summary_record(entry, step, wall_time);
+  put_bytes(summary, 1, entry);  // Event { 1: wall_time, 2: step, 5: Summary { 1: Value } }
+  put_double(event, 1, wall_time);
+  put_integer(event, 2, step);
+  put_bytes(event, 5, summary);
+  return tf_record(event);
 }
 
 TensorBoard::TensorBoard(const std::string& directory, std::optional<int64_t> resumed_at)

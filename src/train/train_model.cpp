@@ -177,7 +177,10 @@ RunEnd train_model(const TrainingRun& run, const TrainData& data, const HeldOut&
 }
 
 std::optional<RunEnd> past_end(const TrainingRun& run, const TrainData& data) {
-  const auto note = newest_note(FileSeries(run.directory + "/checkpoints", "checkpoint"));
+  const FileSeries checkpoints(run.directory + "/checkpoints", "checkpoint");
+  const std::vector<int64_t> updates = checkpoints.numbers();
+  if (updates.empty()) return {};
+  const auto note = note_of(checkpoints.path(updates.back()));
   if (!note || !note->state.finished || !at_the_end(run.options, note->state)) return {};
   RunIdentity identity = identity_of(run.options, data);
   const RunIdentity vectors = identity_of_vectors(run.options, data.source, data.target);

@@ -104,14 +104,14 @@ std::string_view without_wall(std::string_view line) {
   return line;
 }
 
-void drop_metrics_after(const std::string& path, int64_t update) {
+void keep_metrics(const std::string& path, const std::function<bool(const MetricsLine&)>& keep) {
   struct stat about;
   if (stat(path.c_str(), &about) != 0 && errno == ENOENT) return;
   const std::string text = read_file(path);
   std::string kept;
   for_each_line(text, [&](std::string_view line, int64_t) {
     const auto metrics = parse(line);
-    if (metrics && metrics->update <= update) kept.append(line).append("\n");
+    if (metrics && keep(*metrics)) kept.append(line).append("\n");
   });
   if (kept != text) write_atomically(path, kept);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -49,11 +50,10 @@ class MetricsLog {
   AppendFile file_;
 };
 
-// Removes the lines of updates > `update` and incomplete lines, keeps the others byte for byte, and
+// Removes incomplete lines and those for which `keep` is false, keeps the others byte for byte, and
 // replaces the file atomically. Does nothing if the file does not exist. Call it on resume, before
-// a MetricsLog is opened. The lines of an update must be written before its checkpoint, because
-// they are kept.
-void drop_metrics_after(const std::string& path, int64_t update);
+// a MetricsLog is opened.
+void keep_metrics(const std::string& path, const std::function<bool(const MetricsLine&)>& keep);
 
 // Reads all lines in order; null becomes NaN. Ignores a last line without '\n' (a killed run).
 // Throws ExitCode::data with file and line for any other line that is not such an object.

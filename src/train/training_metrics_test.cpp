@@ -29,6 +29,10 @@ std::string stripped(const std::string& text) {
   return out;
 }
 
+void drop_after(const std::string& path, int64_t update) {
+  keep_metrics(path, [&](const MetricsLine& line) { return line.update <= update; });
+}
+
 TEST(MetricsLine, IsOneObjectWithTheClockLast) {
   EXPECT_EQ(metrics_line(at(100, 1.5)),
             "{\"kind\":\"train\",\"update\":100,\"epoch\":2,\"loss\":0.0425,\"lr\":0.0005,"
@@ -97,7 +101,7 @@ TEST(MetricsLine, AResumedRunHasTheLogOfAnUninterruptedOne) {
   }
   std::ofstream(resumed, std::ios::app) << "{\"kind\":\"train\",\"upd";  // killed during a write
   EXPECT_EQ(read_metrics(resumed).size(), 37u);
-  drop_metrics_after(resumed, 30);
+  drop_after(resumed, 30);
   EXPECT_EQ(read_metrics(resumed).size(), 30u);
   {
     MetricsLog log(resumed);
@@ -110,14 +114,14 @@ TEST(MetricsLine, AResumedRunHasTheLogOfAnUninterruptedOne) {
 TEST(MetricsLine, DroppingNothingDoesNotWrite) {
   const TemporaryFolder folder;
   const std::string path = folder / "metrics.jsonl";
-  drop_metrics_after(path, 5);
+  drop_after(path, 5);
   EXPECT_FALSE(std::filesystem::exists(path));
   MetricsLog(path).write(at(5, 1));
   const auto before = std::filesystem::last_write_time(path);
-  drop_metrics_after(path, 5);
+  drop_after(path, 5);
   EXPECT_EQ(std::filesystem::last_write_time(path), before);
   EXPECT_EQ(read_metrics(path).size(), 1u);
-  drop_metrics_after(path, -1);
+  drop_after(path, -1);
   EXPECT_EQ(read_file(path), "");
 }
 
@@ -143,7 +147,7 @@ TEST(MetricsLine, TailFollowsAGrowingFile) {
   ASSERT_EQ(news.lines.size(), 1u);
   EXPECT_EQ(news.lines[0].update, 3);
 
-  drop_metrics_after(path, 1);  // the run was resumed
+  drop_after(path, 1);  // the run was resumed
   add(metrics_line(at(2, 1)) + metrics_line(at(3, 1)) + metrics_line(at(4, 1)));
   news = tail.read();
   EXPECT_TRUE(news.replaced);
@@ -161,7 +165,7 @@ TEST(MetricsLine, NamesTheWrongLine) {
     std::ofstream(path) << metrics_line(at(1, 1)) << bad << "\n";
     const std::string message = message_of(ExitCode::data, [&] { read_metrics(path); });
     EXPECT_NE(message.find(path + ":2:"), std::string::npos) << message;
-    drop_metrics_after(path, 10);
+    drop_after(path, 10);
     EXPECT_EQ(read_metrics(path).size(), 1u);
   }
   message_of(ExitCode::files, [&] { read_metrics(folder / "missing"); });

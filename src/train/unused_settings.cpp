@@ -1,15 +1,17 @@
 #include "train/unused_settings.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <map>
+#include <set>
 
 namespace fovea {
 namespace {
 
 // A setting, whether it has an effect, and the settings that it applies to.
 struct SettingUse {
-  const char* path;
+  std::string path;
   bool used;
   std::string applies_to;
 };
@@ -26,30 +28,50 @@ std::vector<SettingUse> uses_of_vocabulary(const VocabularyOptions& v) {
            fmt::format("vocabulary.kind unigram and bpe{}", from_text)}};
 }
 
-// The settings that apply only to one attention mechanism of a recurrent model.
+// The names of the mechanisms or scores that read a setting.
+struct SettingReaders {
+  std::vector<const char*> scores, mechanisms;
+
+  std::string text() const {
+    std::string all;
+    if (!scores.empty()) all += fmt::format("model.score {}", fmt::join(scores, " and "));
+    if (!all.empty() && !mechanisms.empty()) all += " and ";
+    if (!mechanisms.empty())
+      all += fmt::format("model.attention {}", fmt::join(mechanisms, " and "));
+    return all;
+  }
+};
+
+// The settings that only some mechanisms and scores read, according to the registry.
+std::vector<SettingUse> uses_of_mechanisms(const AttentionConfig& a) {
+  std::map<std::string, SettingReaders> readers;
+  std::set<std::string> used;
+  const auto add = [&](const AttentionInfo& about, std::vector<const char*> SettingReaders::*list,
+                       bool chosen) {
+    for (const char* key : about.settings) {
+      const std::string path = std::string("model.") + key;
+      (readers[path].*list).push_back(about.name);
+      if (chosen) used.insert(path);
+    }
+  };
+  for (const AttentionInfo& score : attention_scores())
+    add(score, &SettingReaders::scores, a.has_score() && a.score_name() == score.name);
+  for (const AttentionMechanism& mechanism : attention_mechanisms())
+    add(mechanism.about, &SettingReaders::mechanisms, a.kind == mechanism.about.name);
+  std::vector<SettingUse> uses;
+  for (const auto& [path, who] : readers) uses.push_back({path, used.contains(path), who.text()});
+  return uses;
+}
+
+// The settings that only some recurrent models and readers use.
 std::vector<SettingUse> uses_of_attention(const ModelConfig& m) {
-  const AttentionConfig& a = m.attention;
-  const bool attends = a.attends(), scored = attends && a.kind != "window";
-  const bool local = a.kind == "local-m" || a.kind == "local-p";
-  const bool adds = scored && (a.score_name() == "additive" || a.score_name() == "concat");
-  const bool sample = a.kind == "hard-sample";
-  std::vector<SettingUse> uses{{"model.attention_size", adds || a.kind == "local-p",
-                                "model.score additive and concat and model.attention local-p"}};
+  std::vector<SettingUse> uses = uses_of_mechanisms(m.attention);
   if (m.type != "recurrent") return uses;
-  const std::vector<SettingUse> more{
-      {"model.decoder", attends, "models with attention"},
-      {"model.readout", attends, "models with attention"},
-      {"model.input_feeding", attends && m.decoder == DecoderForm::luong,
-       "model.decoder luong with attention"},
-      {"model.window", local, "model.attention local-m and local-p"},
-      {"model.slack", a.kind == "forward", "model.attention forward"},
-      {"model.gaussians", a.kind == "window", "model.attention window"},
-      {"model.location_length", scored && a.score == "location", "model.score location"},
-      {"model.reward_weight", sample, "model.attention hard-sample"},
-      {"model.reward_discount", sample, "model.attention hard-sample"},
-      {"model.entropy_weight", sample, "model.attention hard-sample"},
-      {"model.baseline_decay", sample, "model.attention hard-sample"}};
-  uses.insert(uses.end(), more.begin(), more.end());
+  const bool attends = m.attention.attends();
+  uses.push_back({"model.decoder", attends, "models with attention"});
+  uses.push_back({"model.readout", attends, "models with attention"});
+  uses.push_back({"model.input_feeding", attends && m.decoder == DecoderForm::luong,
+                  "model.decoder luong with attention"});
   return uses;
 }
 

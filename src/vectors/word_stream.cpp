@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/lines.h"
 #include "base/log.h"
+#include "base/sip_hash.h"
 #include "base/utf8.h"
 #include "text/tokenization.h"
 #include "text/word_breaks.h"
@@ -18,11 +19,6 @@ namespace fovea {
 namespace {
 
 constexpr int64_t kReportEvery = 10'000;
-
-struct Hash {
-  using is_transparent = void;
-  size_t operator()(std::string_view text) const { return std::hash<std::string_view>()(text); }
-};
 
 // A table of words, numbered in the order of their first occurrence.
 class WordTable {
@@ -39,7 +35,7 @@ class WordTable {
   const std::string& word(int32_t id) const { return *words_[id]; }
 
  private:
-  std::unordered_map<std::string, int32_t, Hash, std::equal_to<>> ids_;
+  std::unordered_map<std::string, int32_t, TableHash, std::equal_to<>> ids_;
   std::vector<const std::string*> words_;
 };
 

@@ -9,6 +9,7 @@
 
 #include "base/files.h"
 #include "base/log.h"
+#include "base/sip_hash.h"
 #include "base/utf8.h"
 #include "vectors/word_vectors_read.h"
 
@@ -119,7 +120,7 @@ int64_t WordVectors::find(std::string_view word) const { return slots_[slot_of(w
 
 size_t WordVectors::slot_of(std::string_view word) const {
   const size_t mask = slots_.size() - 1;
-  size_t slot = std::hash<std::string_view>()(word) & mask;
+  size_t slot = TableHash()(word) & mask;
   while (slots_[slot] >= 0 && this->word(slots_[slot]) != word) slot = (slot + 1) & mask;
   return slot;
 }

@@ -6,28 +6,38 @@
 
 namespace fovea {
 
-// What an attention mechanism has of its own, drawn over its weights. Places are counted in source
-// words: 0 is the middle of the first, −0.5 its left edge. Each list is empty or has one entry per
-// target word; a place that is not finite is not drawn.
-struct MatrixAnnotations {
-  struct Span {
-    float low, high;  // edges
+// One series of marks that an attention mechanism adds to the picture of its weights, with a list
+// of places per target word. Places are counted in source words: 0 is the middle of the first, −0.5
+// its left edge. A place that is not finite is not drawn.
+struct MatrixSeries {
+  enum class Kind {
+    position,  // {p}: a marker
+    window,    // {low, high}: the edges of the words that a target word may attend to
+    gaussian,  // {p, σ, low, high}: a curve between these edges
+    centres,   // {κ_1, κ_2, …}: dots that may lie beyond the end
+    chosen,    // {j, …}: numbers of source words, outlined
+    frontier,  // {f}: a target word attends to no word left of it
   };
+  Kind kind;
+  std::string name, label;  // in plain ASCII, and for terminals and pictures with Unicode
+  std::vector<std::vector<float>> places = {};
+};
 
-  std::vector<float> position = {};                // p_t, the middle of the window
-  std::vector<Span> window = {};                   // outside it nothing is looked at
-  std::vector<float> deviation = {};               // σ of the Gaussian around p_t
-  std::vector<std::vector<float>> kappa = {};      // middles of Gaussians that move forward
-  std::vector<std::vector<size_t>> chosen = {};    // the words looked at, where others have none
-  std::vector<float> frontier = {};                // nothing left of it is looked at
+// The marks over the weights of one attention matrix.
+struct MatrixAnnotations {
+  std::vector<MatrixSeries> series = {};
   enum class Rows { own, same } rows = Rows::own;  // same: one row stands for all
-  std::string note = {};                           // what is drawn, in words
+  std::string note = {};                           // an explanation of the picture
 
-  // Whether the mechanism bars target word i from looking at source word j.
+  // The series of one kind.
+  std::vector<const MatrixSeries*> all(MatrixSeries::Kind kind) const;
+  bool has(MatrixSeries::Kind kind) const { return !all(kind).empty(); }
+  // Whether target word i cannot attend to source word j.
   bool bars(size_t i, size_t j) const;
 };
 
-// Throws Exit::data where a list has not one entry per target word, or a choice is no source word.
+// Throws ExitCode::data if a series does not have the right count of places for each target word,
+// or if a choice is no source word.
 void check_marks(const MatrixAnnotations& marks, size_t target, size_t source);
 
 }  // namespace fovea

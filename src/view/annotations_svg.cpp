@@ -6,6 +6,8 @@
 namespace fovea {
 namespace {
 
+using Kind = MatrixSeries::Kind;
+
 constexpr const char* kLight =
     ".fovea .mark{stroke:#c2255c}.fovea .dot{fill:#c2255c;stroke:#fff}"
     ".fovea .far{fill:none;stroke:#c2255c}.fovea .bound{stroke:#495057}";
@@ -27,7 +29,7 @@ std::string line(const char* style, const std::string& path, double wide, const 
          "\" " + more + "stroke-linejoin=\"round\" d=\"" + path + "\"/>\n";
 }
 
-// The marks of one map, from words to pixels.
+// Draws the marks of one map: converts words to pixels.
 class MarkPicture {
  public:
   MarkPicture(Drawing& drawing, const AttentionMatrix& matrix, double cell)
@@ -35,61 +37,51 @@ class MarkPicture {
         words_(static_cast<float>(matrix.source.size())) {}
 
   void draw() {
-    bounds();
-    for (size_t i = 0; i < marks_.deviation.size(); ++i) bell(i);
-    positions();
-    for (size_t i = 0; i < marks_.kappa.size(); ++i) dots(i);
-    for (size_t i = 0; i < marks_.chosen.size(); ++i)
-      for (const size_t j : marks_.chosen[i]) outline(i, j);
+    for (const MatrixSeries* series : marks_.all(Kind::window)) window(*series);
+    for (const MatrixSeries* series : marks_.all(Kind::frontier))
+      drawing_.add(line("mark", steps(*series, 0), thick() * 1.25));
+    for (const MatrixSeries* series : marks_.all(Kind::gaussian))
+      for (size_t i = 0; i < series->places.size(); ++i) bell(i, series->places[i]);
+    for (const MatrixSeries* series : marks_.all(Kind::position)) positions(*series);
+    for (const MatrixSeries* series : marks_.all(Kind::centres))
+      for (size_t i = 0; i < series->places.size(); ++i) dots(i, series->places[i]);
+    for (const MatrixSeries* series : marks_.all(Kind::chosen))
+      for (size_t i = 0; i < series->places.size(); ++i)
+        for (const float j : series->places[i]) outline(i, static_cast<size_t>(j));
   }
 
  private:
-  double x(float place) const {  // of words, kept within the map
+  double x(float place) const {  // of words, clamped to the map
     return cell_ * (std::clamp(static_cast<double>(place), -0.5, words_ - 0.5) + 0.5);
   }
   double top(size_t i) const { return cell_ * static_cast<double>(i); }
   double level(size_t i) const { return top(i) + cell_ * 0.82; }  // below the weight's digits
   double thick() const { return cell_ >= 20 ? 2 : 1.2; }
 
-  // Edges that go straight down a row and level to the next.
-  template <class Edge>
-  std::string steps(size_t rows, Edge edge) const {
+  // A line along the edges places[k] of all rows: vertical in a row, then horizontal to the next.
+  std::string steps(const MatrixSeries& series, size_t k) const {
     std::string path;
     bool lifted = true;
-    for (size_t i = 0; i < rows; ++i) {
-      const bool known = std::isfinite(edge(i));
-      if (known)
-        path += (lifted ? "M" : "L") + point(x(edge(i)), top(i)) + "V" + number(top(i + 1));
+    for (size_t i = 0; i < series.places.size(); ++i) {
+      const float edge = series.places[i][k];
+      const bool known = std::isfinite(edge);
+      if (known) path += (lifted ? "M" : "L") + point(x(edge), top(i)) + "V" + number(top(i + 1));
       lifted = !known;
     }
     return path;
   }
 
-  void bounds() {
-    const auto& window = marks_.window;
-    if (!window.empty()) {
-      drawing_.add(line("bound", steps(window.size(), [&](size_t i) { return window[i].low; }),
-                        thick() * 0.75, kDashes));
-      drawing_.add(line("bound", steps(window.size(), [&](size_t i) { return window[i].high; }),
-                        thick() * 0.75, kDashes));
-    }
-    const auto& frontier = marks_.frontier;
-    if (!frontier.empty())
-      drawing_.add(line("mark", steps(frontier.size(), [&](size_t i) { return frontier[i]; }),
-                        thick() * 1.25));
+  void window(const MatrixSeries& series) {
+    for (const size_t edge : {0, 1})
+      drawing_.add(line("bound", steps(series, edge), thick() * 0.75, kDashes));
   }
 
-  // exp(−(x − p_t)² / 2σ²) standing on the lower edge of its row, within the window.
-  void bell(size_t i) {
-    const float p = i < marks_.position.size() ? marks_.position[i] : NAN, s = marks_.deviation[i];
+  // Draws exp(−(x − p)² / 2σ²) above the lower edge of its row, between the given edges.
+  void bell(size_t i, const std::vector<float>& places) {
+    const float p = places[0], s = places[1];
     if (!std::isfinite(p) || !std::isfinite(s) || s <= 0) return;
-    float low = p - 3 * s, high = p + 3 * s;
-    if (i < marks_.window.size()) {
-      low = std::max(low, marks_.window[i].low);
-      high = std::min(high, marks_.window[i].high);
-    }
-    low = std::max(low, -0.5f);
-    high = std::min(high, words_ - 0.5f);
+    const float low = std::max({p - 3 * s, places[2], -0.5f});
+    const float high = std::min({p + 3 * s, places[3], words_ - 0.5f});
     std::string path;
     for (int k = 0; k <= 2 * kSamples; ++k) {
       const float at = low + (high - low) * static_cast<float>(k) / (2 * kSamples);
@@ -100,11 +92,11 @@ class MarkPicture {
     drawing_.add(line("mark", path, thick() * 0.5, "stroke-opacity=\"0.85\" "));
   }
 
-  void positions() {
+  void positions(const MatrixSeries& series) {
     std::string path, dots;
     bool lifted = true;
-    for (size_t i = 0; i < marks_.position.size(); ++i) {
-      const float p = marks_.position[i];
+    for (size_t i = 0; i < series.places.size(); ++i) {
+      const float p = series.places[i][0];
       if (!std::isfinite(p)) {
         lifted = true;
         continue;
@@ -116,9 +108,9 @@ class MarkPicture {
     if (!path.empty()) drawing_.add(line("mark", path, thick()) + dots);
   }
 
-  void dots(size_t i) {
+  void dots(size_t i, const std::vector<float>& places) {
     const double radius = std::clamp(cell_ * 0.11, 1.2, 4.0);
-    for (const float k : marks_.kappa[i])
+    for (const float k : places)
       if (std::isfinite(k)) {
         const bool beyond = k > words_ - 0.5f;
         drawing_.add(circle(beyond ? "far" : "dot", x(k), level(i), radius));
@@ -140,30 +132,32 @@ class MarkPicture {
   float words_;
 };
 
-// A sign 22 wide, level with (0, 0), and what it means.
+// A sign of the legend with its meaning. It is 22 wide and vertically centred at (0, 0).
 struct Sign {
   std::string markup, meaning;
 };
 
-std::vector<Sign> signs_of(const MatrixAnnotations& marks) {
-  std::vector<Sign> signs;
-  if (!marks.position.empty())
-    signs.push_back({line("mark", "M0 0h22", 2) + circle("dot", 11, 0, 3), "p_t"});
-  if (!marks.deviation.empty())
-    signs.push_back({line("mark", "M0 5q6 0 9 -8q2 -4 4 0q3 8 9 8", 1.2), "Gaussian around it"});
-  if (!marks.window.empty())
-    signs.push_back({line("bound", "M0 0h22", 1.5, kDashes), "ends of the window"});
-  if (!marks.kappa.empty())
-    signs.push_back({circle("dot", 5, 0, 3.5) + circle("far", 17, 0, 3.5),
-                     "κ within the sentence, and beyond its end"});
-  if (!marks.chosen.empty())
-    signs.push_back(
-        {"<rect class=\"mark\" fill=\"none\" stroke-width=\"2.5\" x=\"5\" "
-         "y=\"-6\" width=\"12\" height=\"12\"/>\n",
-         "the word chosen"});
-  if (!marks.frontier.empty())
-    signs.push_back({line("mark", "M0 0h22", 2.5), "frontier: nothing left of it is looked at"});
-  return signs;
+Sign sign_of(const MatrixSeries& series) {
+  switch (series.kind) {
+    case Kind::position:
+      return {line("mark", "M0 0h22", 2) + circle("dot", 11, 0, 3), series.label};
+    case Kind::gaussian:
+      return {line("mark", "M0 5q6 0 9 -8q2 -4 4 0q3 8 9 8", 1.2),
+              "Gaussian around " + series.label};
+    case Kind::window:
+      return {line("bound", "M0 0h22", 1.5, kDashes), "ends of the window"};
+    case Kind::centres:
+      return {circle("dot", 5, 0, 3.5) + circle("far", 17, 0, 3.5),
+              series.label + " within the sentence, and beyond its end"};
+    case Kind::chosen:
+      return {
+          "<rect class=\"mark\" fill=\"none\" stroke-width=\"2.5\" x=\"5\" "
+          "y=\"-6\" width=\"12\" height=\"12\"/>\n",
+          "the word chosen"};
+    case Kind::frontier:
+      break;
+  }
+  return {line("mark", "M0 0h22", 2.5), "frontier: no weight left of it"};
 }
 
 }  // namespace
@@ -178,7 +172,8 @@ void draw_marks(Drawing& drawing, const AttentionMatrix& matrix, double cell) {
 double draw_mark_legend(Drawing& drawing, const MatrixAnnotations& marks, Drawing::Text at,
                         double width) {
   const double left = at.x, right = at.x + width;
-  for (const Sign& sign : signs_of(marks)) {
+  for (const MatrixSeries& series : marks.series) {
+    const Sign sign = sign_of(series);
     const double wide = 29 + text_width(sign.meaning, at.size) + 16;
     if (at.x > left && at.x + wide > right) at.x = left, at.y += 18;
     drawing.add("<g transform=\"translate(" + number(at.x) + " " + number(at.y - 4) + ")\">" +

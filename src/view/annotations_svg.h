@@ -5,11 +5,11 @@
 
 namespace fovea {
 
-// Draws the marks over a map of cells of this side whose first has its corner at (0, 0).
+// Draws the marks over a map with cells of this size. The corner of the first cell is (0, 0).
 void draw_marks(Drawing& drawing, const AttentionMatrix& matrix, double cell);
 
-// What the signs mean, in lines from (x, y) down that are at most `width` wide. Returns the y
-// below.
+// Draws the legend of the marks from (x, y) down, in lines of at most `width`. Returns the y below
+// it.
 double draw_mark_legend(Drawing& drawing, const MatrixAnnotations& marks, Drawing::Text at,
                         double width);
 

@@ -9,13 +9,15 @@
 namespace fovea {
 namespace {
 
-// Whether a place lies in source word j.
+using Kind = MatrixSeries::Kind;
+
+// Whether a position is in source word j.
 bool within(float place, size_t j) {
   const float middle = static_cast<float>(j);
   return place >= middle - 0.5f && place < middle + 0.5f;
 }
 
-// Words one after another in lines of at most `width` columns.
+// Wraps the words of a text into lines of at most `width` columns.
 std::vector<std::string> folded(const std::string& text, int width) {
   std::vector<std::string> lines;
   for (size_t at = 0; at < text.size();) {
@@ -34,59 +36,74 @@ std::vector<std::string> folded(const std::string& text, int width) {
 }  // namespace
 
 MarkSigns MarkSigns::blocks() {
-  return {"◆", "•", "■", "·", "κ", "σ", {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}};
+  return {"◆", "•", "■", "·", "σ", {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"}, Names::any};
 }
 
 MarkSigns MarkSigns::ascii() {
-  return {"o", "o", "X", "'", "kappa", "sigma", {".", ":", "-", "=", "+", "*", "#", "@"}};
+  return {"o", "o", "X", "'", "sigma", {".", ":", "-", "=", "+", "*", "#", "@"}, Names::ascii};
 }
 
 std::string MarkSigns::at(const MatrixAnnotations& marks, size_t i, size_t j) const {
-  if (i < marks.position.size() && within(marks.position[i], j)) return position;
-  if (i < marks.kappa.size()) {
-    const auto count = std::count_if(marks.kappa[i].begin(), marks.kappa[i].end(),
-                                     [&](float k) { return within(k, j); });
-    if (count > 0) return count == 1 ? kappa : count > 9 ? "+" : std::to_string(count);
+  for (const MatrixSeries& series : marks.series) {
+    const std::vector<float>& places = series.places[i];
+    const auto count = std::ranges::count_if(places, [&](float place) { return within(place, j); });
+    if (count == 0) continue;
+    if (series.kind == Kind::position) return position;
+    if (series.kind == Kind::centres)
+      return count == 1 ? centre : count > 9 ? "+" : std::to_string(count);
+    if (series.kind == Kind::chosen) return chosen;
   }
-  if (i < marks.chosen.size() && std::count(marks.chosen[i].begin(), marks.chosen[i].end(), j) > 0)
-    return chosen;
   return "";
 }
 
-// In the scale of the cells, which are two columns wide.
-std::string MarkSigns::gaussian(const MatrixAnnotations& marks, int width) const {
-  double sigma = 0, count = 0;
-  for (const float s : marks.deviation)
-    if (std::isfinite(s)) sigma += static_cast<double>(s), ++count;
-  if (count == 0 || sigma <= 0) return "";
-  sigma /= count;
-  const int reach = static_cast<int>(std::min(std::ceil(4 * sigma), (width - 32) / 2.0));
+// The Gaussian of the legend, at the scale of the map: two columns per word.
+std::string MarkSigns::gaussian(const MatrixSeries& series, int width) const {
+  double sigma_sum = 0, count = 0;
+  for (const std::vector<float>& places : series.places)
+    if (std::isfinite(places[1])) sigma_sum += static_cast<double>(places[1]), ++count;
+  if (count == 0 || sigma_sum <= 0) return "";
+  const double mean = sigma_sum / count;
+  const int reach = static_cast<int>(std::min(std::ceil(4 * mean), (width - 32) / 2.0));
   std::string bell;
   for (int k = -reach; k <= reach; ++k) {
-    const double off = k / 2.0 / sigma, last = static_cast<double>(heights.size() - 1);
+    const double off = k / 2.0 / mean, last = static_cast<double>(heights.size() - 1);
     bell += heights[static_cast<size_t>(std::lround(last * std::exp(-0.5 * off * off)))];
   }
   char size[16];
-  std::snprintf(size, sizeof size, "%.1f", sigma);
-  return bell + "  Gaussian around p_t, " + sigma_name + " " + size;
+  std::snprintf(size, sizeof size, "%.1f", mean);
+  return bell + "  Gaussian around " + name_of(series) + ", " + sigma + " " + size;
+}
+
+std::string MarkSigns::meaning(const MatrixSeries& series) const {
+  switch (series.kind) {
+    case Kind::position:
+      return position + " " + name_of(series);
+    case Kind::centres:
+      return centre + " " + name_of(series) + ", a number where there are several";
+    case Kind::chosen:
+      return chosen + " the word chosen";
+    case Kind::window:
+      return barred + " outside the window";
+    case Kind::frontier:
+      return barred + " behind the frontier";
+    case Kind::gaussian:
+      break;  // on a separate line
+  }
+  return "";
 }
 
 std::vector<std::string> MarkSigns::legend(const MatrixAnnotations& marks, int width) const {
-  std::vector<std::string> signs;
-  if (!marks.position.empty()) signs.push_back(position + " p_t");
-  if (!marks.kappa.empty())
-    signs.push_back(kappa + " " + kappa_name + ", a number where there are several");
-  if (!marks.chosen.empty()) signs.push_back(chosen + " the word chosen");
-  if (!marks.window.empty()) signs.push_back(barred + " outside the window");
-  if (!marks.frontier.empty()) signs.push_back(barred + " behind the frontier");
   std::vector<std::string> lines;
-  for (const std::string& sign : signs) {
+  for (const MatrixSeries& series : marks.series) {
+    const std::string sign = meaning(series);
+    if (sign.empty()) continue;
     if (!lines.empty() && columns(lines.back()) + 3 + columns(sign) <= width)
       lines.back() += "   " + sign;
     else
       lines.push_back(label(sign, std::max(width, 8)));
   }
-  if (const std::string bell = gaussian(marks, width); !bell.empty()) lines.push_back(bell);
+  for (const MatrixSeries* series : marks.all(Kind::gaussian))
+    if (const std::string bell = gaussian(*series, width); !bell.empty()) lines.push_back(bell);
   for (std::string& line : folded(marks.note, width)) lines.push_back(std::move(line));
   return lines;
 }

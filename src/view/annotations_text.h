@@ -9,22 +9,26 @@ namespace fovea {
 
 // Marks as single characters in the cells of a terminal.
 struct MarkSigns {
-  std::string position, kappa, chosen, barred;
-  std::string kappa_name, sigma_name;
+  std::string position, centre, chosen, barred, sigma;
   std::vector<std::string> heights;  // of a Gaussian, lowest first
+  enum class Names { ascii, any } names;
 
   static MarkSigns blocks();
   static MarkSigns ascii();
 
-  // What stands in the right half of a cell: p_t or κ that lies in it (a number where several κ
-  // do), or that it was chosen; empty mostly.
+  // The right half of a cell: the sign of the first series that has a mark in it, for several
+  // centres their number; empty if no series has one.
   std::string at(const MatrixAnnotations& marks, size_t i, size_t j) const;
 
-  // What the signs mean, and the marks' note, in lines of at most `width` columns.
+  // The meanings of the signs, and the marks' note, in lines of at most `width` columns.
   std::vector<std::string> legend(const MatrixAnnotations& marks, int width) const;
 
  private:
-  std::string gaussian(const MatrixAnnotations& marks, int width) const;
+  const std::string& name_of(const MatrixSeries& series) const {
+    return names == Names::ascii ? series.name : series.label;
+  }
+  std::string meaning(const MatrixSeries& series) const;
+  std::string gaussian(const MatrixSeries& series, int width) const;
 };
 
 }  // namespace fovea

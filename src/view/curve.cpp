@@ -23,18 +23,14 @@ constexpr std::array<const char*, kStyles> kLight{"#0b5cad", "#d9480f", "#2b8a3e
 constexpr std::array<const char*, kStyles> kDark{"#6cb2f5", "#ff922b", "#69db7c",
                                                  "#b197fc", "#f783ac", "#adb5bd"};
 
-constexpr std::array<double, 3> kDigits{1, 2, 5};
-
-// One axis: values to pixels, linear or logarithmic.
+// One axis: values to pixels.
 class Axis {
  public:
-  explicit Axis(bool logarithmic) : log_(logarithmic) {}
-
-  bool takes(double v) const { return std::abs(v) < kLargest && (!log_ || v > 0); }
+  static bool takes(double v) { return std::abs(v) < kLargest; }
   void include(double v) {
     if (!takes(v)) return;
-    low_ = std::min(low_, scaled(v));
-    high_ = std::max(high_, scaled(v));
+    low_ = std::min(low_, v);
+    high_ = std::max(high_, v);
   }
 
   // Sets the range of values and of pixels. If `rounded`, extends the values to whole ticks.
@@ -46,18 +42,14 @@ class Axis {
       high_ += std::max(0.5, size * 0.05);
     }
     step_ = round_step((high_ - low_) / 5);
-    if (log_) step_ = std::max(1.0, std::round(step_));
-    if (rounded && narrow()) {
-      low_ = digit_below(low_ + 1e-9);
-      high_ = digit_above(high_ - 1e-9);
-    } else if (rounded) {
+    if (rounded) {
       low_ = std::floor(low_ / step_ + 1e-9) * step_;
       high_ = std::ceil(high_ / step_ - 1e-9) * step_;
     }
     from_ = from, to_ = to;
   }
 
-  double place(double v) const { return place_scaled(scaled(v)); }
+  double place(double v) const { return from_ + (v - low_) / (high_ - low_) * (to_ - from_); }
 
   struct Tick {
     double place;
@@ -65,53 +57,28 @@ class Axis {
   };
   std::vector<Tick> ticks() const {
     std::vector<Tick> all;
-    if (narrow()) {
-      for (double decade = std::floor(low_); decade <= high_; ++decade)
-        for (double digit : kDigits) add_tick(all, decade + std::log10(digit));
-      return all;
-    }
     for (double k = std::ceil(low_ / step_ - 1e-6); k <= high_ / step_ + 1e-6; ++k)
       add_tick(all, k * step_);
     return all;
   }
 
  private:
-  double scaled(double v) const { return log_ ? std::log10(v) : v; }
-  double place_scaled(double s) const {
-    return from_ + (s - low_) / (high_ - low_) * (to_ - from_);
-  }
-
-  void add_tick(std::vector<Tick>& all, double s) const {
-    if (s < low_ - 1e-9 || s > high_ + 1e-9 * std::abs(high_) + 1e-12) return;
-    const double value = log_ ? std::pow(10.0, s) : (std::abs(s) < step_ * 1e-6 ? 0 : s);
-    all.push_back({place_scaled(s), text(value)});
-  }
-
-  // Whether the range is less than two decades: then there are ticks at 1, 2 and 5 of each.
-  bool narrow() const { return log_ && high_ - low_ < 2; }
-  static double digit_below(double s) {
-    double best = std::floor(s);
-    for (double digit : kDigits)
-      if (std::floor(s) + std::log10(digit) <= s) best = std::floor(s) + std::log10(digit);
-    return best;
-  }
-  static double digit_above(double s) {
-    for (double digit : kDigits)
-      if (std::floor(s) + std::log10(digit) >= s) return std::floor(s) + std::log10(digit);
-    return std::floor(s) + 1;
+  void add_tick(std::vector<Tick>& all, double v) const {
+    if (v < low_ - 1e-9 || v > high_ + 1e-9 * std::abs(high_) + 1e-12) return;
+    all.push_back({place(v), text(std::abs(v) < step_ * 1e-6 ? 0 : v)});
   }
 
   // 1, 2 or 5 times a power of ten, at least `rough`.
   static double round_step(double rough) {
     const double power = std::pow(10.0, std::floor(std::log10(rough)));
-    for (double digit : kDigits)
+    for (const double digit : {1.0, 2.0, 5.0})
       if (rough <= digit * power * 1.0000001) return digit * power;
     return 10 * power;
   }
 
-  // All labels of a linear axis have the same unit: 5k and 10k, not 5000 and 10k.
+  // All labels of an axis have the same unit: 5k and 10k, not 5000 and 10k.
   std::string text(double value) const {
-    const double size = log_ ? value : std::max(std::abs(low_), std::abs(high_));
+    const double size = std::max(std::abs(low_), std::abs(high_));
     const double unit = size >= 2e6 && size < 1e9 ? 1e6 : size >= 1e4 && size < 1e9 ? 1e3 : 1;
     char digits[32];
     std::snprintf(digits, sizeof digits, "%.6g%s", value / unit,
@@ -119,7 +86,6 @@ class Axis {
     return digits;
   }
 
-  bool log_;
   double low_ = std::numeric_limits<double>::infinity();
   double high_ = -std::numeric_limits<double>::infinity();
   double step_ = 1, from_ = 0, to_ = 1;
@@ -183,7 +149,7 @@ class Line {
 
 class ChartPicture {
  public:
-  explicit ChartPicture(const Chart& chart) : chart_(chart), x_(chart.log_x), y_(chart.log_y) {
+  explicit ChartPicture(const Chart& chart) : chart_(chart) {
     for (const Curve& curve : chart.curves)
       for (size_t i = 0; i < curve.x.size(); ++i)
         if (x_.takes(curve.x[i]) && y_.takes(curve.y[i]))

@@ -14,7 +14,6 @@ struct Curve {
 struct Chart {
   std::string title, x_name, y_name;
   std::vector<Curve> curves;
-  bool log_x = false, log_y = false;  // if set, points that are not positive are omitted
 };
 
 // The curves as an SVG file with axes, ticks at round numbers and a legend. If several points share

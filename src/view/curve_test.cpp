@@ -31,22 +31,17 @@ TEST(Curve, DrawsAnyNumbers) {
   const std::vector<std::vector<double>> cases{
       {},          {1},        {5, 5, 5},        {nan, inf, -inf}, {1, nan, 2}, {-huge, huge},
       {1e-300, 0}, {0, 1e-12}, {1e15, 1e15 + 1}, {-3, -2},         {huge, huge}};
-  for (const auto& y : cases)
-    for (bool log_axes : {false, true}) {
-      std::vector<double> x;
-      for (size_t i = 0; i < y.size(); ++i) x.push_back(static_cast<double>(i));
-      for (const Curve& curve : {Curve{"a", x, y}, Curve{"b", y, x}}) {
-        const std::string svg = svg_chart({.title = "<&>",
-                                           .x_name = "x",
-                                           .y_name = "y",
-                                           .curves = {curve},
-                                           .log_x = log_axes,
-                                           .log_y = log_axes});
-        EXPECT_EQ(XmlScan(svg).run(), "");
-        EXPECT_EQ(svg.find("nan"), std::string::npos);
-        EXPECT_EQ(svg.find("inf"), std::string::npos);
-      }
+  for (const auto& y : cases) {
+    std::vector<double> x;
+    for (size_t i = 0; i < y.size(); ++i) x.push_back(static_cast<double>(i));
+    for (const Curve& curve : {Curve{"a", x, y}, Curve{"b", y, x}}) {
+      const std::string svg =
+          svg_chart({.title = "<&>", .x_name = "x", .y_name = "y", .curves = {curve}});
+      EXPECT_EQ(XmlScan(svg).run(), "");
+      EXPECT_EQ(svg.find("nan"), std::string::npos);
+      EXPECT_EQ(svg.find("inf"), std::string::npos);
     }
+  }
   EXPECT_THROW(svg_chart({.title = "", .x_name = "", .y_name = "", .curves = {{"a", {1}, {}}}}),
                Error);
 }

@@ -105,7 +105,7 @@ class MapPicture {
     drawing_.add("<g transform=\"translate(" + number(left) + " " + number(top) +
                  ")\" stroke-width=\"" + (cell_ >= 12 ? "1" : "0.4") + "\">\n");
     cells();
-    if (matrix_.marks.chosen.empty()) outlines();
+    if (!matrix_.marks.has(MatrixSeries::Kind::chosen)) outlines();
     draw_marks(drawing_, matrix_, cell_);
     drawing_.add("</g>\n");
     y = footer(top + down + 16, width);
@@ -166,7 +166,7 @@ class MapPicture {
   double footer(double y, double width) {
     drawing_.rule(".fovea .cell{stroke:#e1e6ec}", ".fovea .cell{stroke:#262c36}");
     drawing_.scale_bar(kPad, y, 110, top_);
-    if (matrix_.marks.chosen.empty()) {
+    if (!matrix_.marks.has(MatrixSeries::Kind::chosen)) {
       drawing_.add("<g stroke-width=\"2\">" + square("best", kPad + 131, y - 2, 11) + "</g>\n");
       drawing_.text("largest of its row",
                     {.x = kPad + 148, .y = y + 7.5, .size = 11, .style = "faint"});

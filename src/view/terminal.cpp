@@ -180,9 +180,9 @@ class Map {
     const std::string mark = coloured() ? "[]" : shade(kColourSteps) + "<";
     const std::string scale = "0 " + bar + plain() + " " + top;
     const std::string meaning = "   " + mark + " largest of its row";
-    constexpr int kScaleColumns = 25, kMeaningColumns = 24;  // maximum widths
-    const bool both = kScaleColumns + kMeaningColumns <= options_.width &&
-                      matrix_.marks.chosen.empty();  // chosen words have their own legend
+    constexpr int kScaleColumns = 25, kMeaningColumns = 24;             // maximum widths
+    const bool chosen = matrix_.marks.has(MatrixSeries::Kind::chosen);  // has its own legend
+    const bool both = kScaleColumns + kMeaningColumns <= options_.width && !chosen;
     const int used = kScaleColumns + (both ? kMeaningColumns : 0);
     return "\n" + indent(used) + scale + (both ? meaning : "") + "\n" + mark_legend();
   }

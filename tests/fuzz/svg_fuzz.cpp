@@ -71,12 +71,8 @@ void check_chart(const AttentionMatrix& matrix, Input& input) {
     curve.x.push_back(static_cast<double>(input.weight()));
     curve.y.push_back(static_cast<double>(w));
   }
-  const std::string svg = svg_chart({.title = matrix.title,
-                                     .x_name = matrix.title,
-                                     .y_name = "y",
-                                     .curves = {curve, curve},
-                                     .log_x = input.number(2) == 0,
-                                     .log_y = input.number(2) == 0});
+  const std::string svg = svg_chart(
+      {.title = matrix.title, .x_name = matrix.title, .y_name = "y", .curves = {curve, curve}});
   require(XmlScan(svg).run().empty(), "chart: " + XmlScan(svg).run());
 }
 

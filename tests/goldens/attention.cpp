@@ -71,15 +71,15 @@ void global_case(Case& c) {
 void local_m_case(Case& c) {
   steps_case(c, "local-m", score_of(c, "attn_local_m"), [&](const Steps& steps) {
     const Tensor weights = steps.joined(&AttentionResult::weights);
-    c.expect_kept("out.p", kTarget, steps.joined(&AttentionResult::position));
+    c.expect_kept("out.p", kTarget, steps.shown("p_t"));
     c.expect_kept("out.window", kTarget, as_tensor(weights, inside(weights)));
   });
 }
 
 void local_p_case(Case& c) {
   steps_case(c, "local-p", score_of(c, "attn_local_p"), [&](const Steps& steps) {
-    const Tensor soft = steps.joined(&AttentionResult::soft);
-    c.expect_kept("out.p", kTarget, steps.joined(&AttentionResult::position));
+    const Tensor soft = steps.shown("near");
+    c.expect_kept("out.p", kTarget, steps.shown("p_t"));
     c.expect_kept("out.softmax_in_window", kTarget, soft);
     c.expect_kept("out.window", kTarget, as_tensor(soft, inside(soft)));
   });
@@ -93,7 +93,7 @@ void hard_argmax_case(Case& c) {
           as_tensor(Tensor({steps.ragged_queries(t).queries(), 1}, c.type(), c.device()),
                     argmax(steps.all()[t].weights, full_range(steps.ragged_queries(t))).values()));
     c.expect_kept("out.argmax", kTarget, steps.joined(k));
-    c.expect_kept("out.soft_weights", kTarget, steps.joined(&AttentionResult::soft));
+    c.expect_kept("out.soft_weights", kTarget, steps.shown("soft"));
   });
 }
 
@@ -106,9 +106,9 @@ void hard_sample_case(Case& c) {
   std::vector<int32_t> k;
   for (const double at : c.kept("in.sample", kTarget)) k.push_back(static_cast<int32_t>(at));
   const AttentionResult chosen =
-      HardSampleAttention::at(c.of(k), soft.soft, steps.memory(), queries, {});
+      HardSampleAttention::at(c.of(k), soft.shown["soft"], steps.memory(), queries, {});
   c.expect_kept("out.scores", kTarget, steps.scores());
-  c.expect_kept("out.soft_weights", kTarget, chosen.soft);
+  c.expect_kept("out.soft_weights", kTarget, chosen.shown["soft"]);
   c.expect_kept("out.weights", kTarget, chosen.weights);
   c.expect_kept("out.context", kTarget, chosen.context);
   c.expect_kept("out.log_prob", kTarget, chosen.log_choice);
@@ -164,10 +164,11 @@ void forward_case(Case& c) {
 void window_case(Case& c) {
   steps_case(c, "window", "auto", [&](const Steps& steps) {
     std::vector<Tensor> kappa;
-    for (const AttentionResult& at : steps.all()) kappa.push_back(at.now.kappa);
+    for (const AttentionResult& at : steps.all()) kappa.push_back(at.now["kappa"]);
     c.expect_kept("out.kappa", kTarget, steps.joined(kappa));
-    c.expect_kept("out.drawn_weights", kTarget,
-                  drawn_weights(steps.joined(&AttentionResult::weights)));
+    c.expect_kept(
+        "out.drawn_weights", kTarget,
+        steps.attention<WindowAttention>().drawn_weights(steps.joined(&AttentionResult::weights)));
   });
 }
 

@@ -112,6 +112,12 @@ Tensor Steps::joined(const std::vector<Tensor>& steps) const {
   return rows_at(concat_rows(parts), c_.of(place));
 }
 
+Tensor Steps::shown(const char* name) const {
+  std::vector<Tensor> steps;
+  for (const AttentionResult& step : at_) steps.push_back(step.shown[name]);
+  return joined(steps);
+}
+
 Tensor Steps::joined(Tensor AttentionResult::*part) const {
   std::vector<Tensor> steps;
   for (const AttentionResult& at : at_) steps.push_back(at.*part);

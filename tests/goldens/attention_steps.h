@@ -28,6 +28,7 @@ class Steps {
   // The rows of all steps, in the order of the sentences' words: [target words, …].
   Tensor joined(const std::vector<Tensor>& steps) const;
   Tensor joined(Tensor AttentionResult::*part) const;
+  Tensor shown(const char* name) const;  // joined
   // e of every target word, computed by the score function.
   Tensor scores() const;
 

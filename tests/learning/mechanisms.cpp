@@ -104,9 +104,20 @@ TEST_P(OneVector, IsEnoughForShortStringsOnly) {
   EXPECT_GE(measured(GetParam(), task).right, 0.95);
 }
 
-INSTANTIATE_TEST_SUITE_P(Attention, OneVector,
-                         ::testing::Values(Learner{"none", "auto", kLuong, Task::copy},
-                                           Learner{"static", "general", kLuong, Task::copy}));
+// The mechanisms whose weights depend only on the sentence.
+std::vector<Learner> one_vector_learners() {
+  std::vector<Learner> all;
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) {
+    if (mechanism.query != AttentionMechanism::Query::sentence) continue;
+    const bool scored = mechanism.scoring == AttentionMechanism::ScoreUse::score;
+    const bool cho = mechanism.first_state == AttentionMechanism::FirstState::context;
+    all.push_back(
+        {mechanism.about.name, scored ? "general" : "auto", cho ? kBahdanau : kLuong, Task::copy});
+  }
+  return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Attention, OneVector, ::testing::ValuesIn(one_vector_learners()));
 
 }  // namespace
 }  // namespace fovea::learning

@@ -54,11 +54,12 @@ void expect_decoding(Trial& t, const ModelConfig& config, const testing::Sentenc
   }
   std::vector<double> weights;
   for (const auto& maps : model.as<Attentive>()->attention(s.sources(), s.targets()))
-    for (const AttentionMap& map : maps)
-      for (const auto* numbers : {&map.weights, &map.position, &map.kappa, &map.soft}) {
-        if (map.mechanism == "window" && numbers == &map.weights) continue;  // may be all but 0
-        weights.insert(weights.end(), numbers->begin(), numbers->end());
-      }
+    for (const AttentionMap& map : maps) {
+      if (map.mechanism != "window")  // its weights may be all but 0
+        weights.insert(weights.end(), map.weights.begin(), map.weights.end());
+      for (const NamedSeries& series : map.series)
+        weights.insert(weights.end(), series.values.begin(), series.values.end());
+    }
   t.expect_numbers("attention", weights);
 }
 
@@ -152,8 +153,8 @@ ModelConfig recurrent(const Sizes& n, const std::string& attention, DecoderForm 
 }
 
 void check_attentions(Family& family, DecoderForm decoder) {
-  for (const std::string attention : {"none", "global", "local-m", "local-p", "hard-argmax",
-                                      "hard-sample", "forward", "window", "static"}) {
+  for (const AttentionMechanism& mechanism : attention_mechanisms()) {
+    const std::string attention = mechanism.about.name;
     const bool chooses =
         attention.starts_with("hard") || attention == "local-p" || attention == "forward";
     const Bar of_products = attention == "window" ? Bar::rough : Bar::products;

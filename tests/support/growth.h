@@ -42,24 +42,33 @@ inline double least_seconds(const Reader& read, const std::string& text, int cal
   return least;
 }
 
+using TextOfSize = std::function<std::string(size_t bytes)>;
+
 // Checks that a text of twice the size takes less than 2.5 times the CPU time, in one of three
 // attempts. With noise, a later attempt passes, because it has more calls or a larger size.
-// Quadratic cost always fails.
-inline void expect_linear(const Reader& read, const Pattern& pattern) {
+// Quadratic cost always fails. `name` describes the text.
+inline void expect_linear(const Reader& read, const TextOfSize& text, const std::string& name) {
   constexpr double kMost = 2.5;
   const size_t size = only_runs() ? 6'000 : 48'000;
   double ratio = 0;
   for (const auto& [bytes, calls] :
        {std::pair{size, 2}, std::pair{size, 6}, std::pair{2 * size, 10}}) {
-    const double one = least_seconds(read, pattern.of_size(bytes), calls);
-    const double two = least_seconds(read, pattern.of_size(2 * bytes), calls);
+    const double one = least_seconds(read, text(bytes), calls);
+    const double two = least_seconds(read, text(2 * bytes), calls);
     ratio = two / std::max(one, 1e-9);
     if (ratio < kMost) return;
   }
-  ADD_FAILURE() << ::testing::PrintToString(std::string(pattern.head)) << " + n × "
-                << ::testing::PrintToString(std::string(pattern.part)) << " + n × "
-                << ::testing::PrintToString(std::string(pattern.tail)) << ": twice the text takes "
-                << ratio << " times as long";
+  ADD_FAILURE() << name << ": twice the text takes " << ratio << " times as long";
+}
+
+inline void expect_linear(const Reader& read, const Pattern& pattern) {
+  const auto printed = [](std::string_view text) {
+    return ::testing::PrintToString(std::string(text));
+  };
+  expect_linear(
+      read, [&](size_t bytes) { return pattern.of_size(bytes); },
+      printed(pattern.head) + " + n × " + printed(pattern.part) + " + n × " +
+          printed(pattern.tail));
 }
 
 }  // namespace fovea::testing

@@ -331,6 +331,9 @@ def unreadable_input_is_reported(page):
     equal(warned(page), "6 of 6 characters are unknown to this model: 我 是 一 个 学."
           "The text looks like Chinese, and the model reads English. "
           "Switch to Simplified Chinese \u2192 English", "warnings about Chinese")
+    page.open(text="I know that Νίκος is here today.", model="en-de")
+    equal(warned(page), "The translation lacks 5 characters of the text: Ν ί κ ο ς.",
+          "warnings about lost characters")
     german = "Das ist ein kleiner Hund, und er läuft durch den Schnee."
     page.open(text=german, model="en-de")
     equal(warned(page), "The text looks like German, and the model reads English. "

@@ -41,7 +41,7 @@ def window_is_drawn(step):
     _, left, width = attributes(step.page, ".mechanism .window", "x", "width")[0]
     near((left, width), (step.x(low) - step.step / 2, (high - low + 1) * step.step), "window", 0.1)
     near(step.lines("position"), [step.x(p)], "p", within=0.1)
-    equal(attributes(step.page, ".mechanism text.soft")[0][0], f"p = {p + 1:.2f}", "the text of p")
+    equal(attributes(step.page, ".mechanism text.soft")[0][0], f"p_t = {p + 1:.2f}", "the text of p")
     equal(attributes(step.page, ".mechanism .reach")[0][0], f"\u00b1 D = {half}", "the text of D")
     check(step.page.browser.value("Boolean(document.querySelector('.weight:last-of-type')"
                                   ".compareDocumentPosition(document.querySelector('.position'))"

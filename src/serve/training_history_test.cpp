@@ -1,4 +1,4 @@
-#include "serve/training_directory.h"
+#include "serve/training_history.h"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,7 @@
 #include <fstream>
 
 #include "base/files.h"
+#include "serve/served_model.h"
 #include "temporary.h"
 
 namespace fovea {

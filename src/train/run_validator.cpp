@@ -1,4 +1,4 @@
-#include "train/validator.h"
+#include "train/run_validator.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/signals.h"
 #include "ops/matmul.h"
-#include "train/checkpoint_average.h"
+#include "train/checkpoint.h"
 #include "train/within_memory.h"
 
 namespace fovea {
@@ -28,14 +28,14 @@ bool better(const std::string& metric, double value, std::optional<double> best)
 
 }  // namespace
 
-Validator::Validator(const TrainTask& task, const Optimizer& optimizer, UpdateExecutor& executor,
-                     RunFiles& files, RunReporter& reporter)
+RunValidator::RunValidator(const TrainTask& task, const Optimizer& optimizer,
+                           UpdateExecutor& executor, RunFiles& files, RunReporter& reporter)
     : task_(task), options_(task.options), store_(task.model.parameters()), optimizer_(optimizer),
       executor_(executor), files_(files), reporter_(reporter) {}
 
 // Halves the batches until memory suffices.
-Validator::Metrics Validator::measured(const HeldOut& text, const ValidOptions& options,
-                                       const TrainState& state) {
+RunValidator::Metrics RunValidator::measured(const HeldOut& text, const ValidOptions& options,
+                                             const TrainState& state) {
   most_tokens_ = std::min(most_tokens_, executor_.part_tokens(state));
   const auto attempt = [&] {
     return measure(task_.model, text, options, most_tokens_, task_.translate, stop_requested);
@@ -50,7 +50,7 @@ Validator::Metrics Validator::measured(const HeldOut& text, const ValidOptions& 
   });
 }
 
-bool Validator::validate(TrainState& state) {
+bool RunValidator::validate(TrainState& state) {
   const BorrowedValues averaged(store_, optimizer_.ema());
   std::vector<MetricValue> values;
   if (!task_.valid.empty()) {
@@ -69,7 +69,7 @@ bool Validator::validate(TrainState& state) {
   return true;
 }
 
-void Validator::keep_if_best(const std::vector<MetricValue>& values, TrainState& state) {
+void RunValidator::keep_if_best(const std::vector<MetricValue>& values, TrainState& state) {
   const std::string& metric = options_.valid.stop_metric;
   const double value = named(values, metric);
   const bool best = values.empty() || better(metric, value, state.best);
@@ -79,14 +79,14 @@ void Validator::keep_if_best(const std::vector<MetricValue>& values, TrainState&
   state.best_update = state.update;
 }
 
-bool Validator::finish(const TrainState& state) {
+bool RunValidator::finish(const TrainState& state) {
   const BorrowedValues training(store_, store_.values());  // restored at the end
   average(state);
   return test(state);
 }
 
 // Makes the mean of the last snapshots the model, unless the best single one is better.
-void Validator::average(const TrainState& state) {
+void RunValidator::average(const TrainState& state) {
   std::vector<std::string> paths;
   for (const int64_t number : files_.snapshots().numbers())
     if (number <= state.update) paths.push_back(files_.snapshots().path(number));
@@ -109,7 +109,7 @@ void Validator::average(const TrainState& state) {
   if (best) files_.try_write(state, task_.write_model);
 }
 
-bool Validator::test(const TrainState& state) {
+bool RunValidator::test(const TrainState& state) {
   if (stop_requested() || task_.test.empty()) return !stop_requested();
   task_.read_model();
   parameters_changed();

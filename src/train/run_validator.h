@@ -14,11 +14,11 @@ namespace fovea {
 
 // Measures the model during a run and selects the weights that become the model: those of the best
 // validation, or in the end the mean of the last snapshots.
-class Validator {
+class RunValidator {
  public:
-  // The arguments outlive the Validator.
-  Validator(const TrainTask& task, const Optimizer& optimizer, UpdateExecutor& executor,
-            RunFiles& files, RunReporter& reporter);
+  // The arguments outlive the RunValidator.
+  RunValidator(const TrainTask& task, const Optimizer& optimizer, UpdateExecutor& executor,
+               RunFiles& files, RunReporter& reporter);
 
   // Validates the moving average, or else the weights, and writes the model if it is the best so
   // far. Returns false if the program was asked to stop before the end.

@@ -23,9 +23,9 @@ inline ServiceOptions options() {
   return o;
 }
 
-// A service whose models say what they read, and what it answers.
-struct Asked {
-  explicit Asked(ServiceOptions o = options(), BatcherOptions batches = {})
+// A service with models that copy their input, and functions that send requests to it.
+struct ServiceUnderTest {
+  explicit ServiceUnderTest(ServiceOptions o = options(), BatcherOptions batches = {})
       : service(std::move(o), batches, {echo_model("en", "de"), echo_model("de", "en")}) {}
 
   HttpReply ask(const std::string& method, const std::string& path, const std::string& body = "",
@@ -42,7 +42,7 @@ struct Asked {
     const auto held = std::make_shared<HeldExchange>();
     service.handle(std::move(request), held);
     while (service.batcher().work(std::chrono::milliseconds(0))) continue;
-    EXPECT_EQ(held->replies.size(), 1u) << "one answer each";
+    EXPECT_EQ(held->replies.size(), 1u) << "one answer per request";
     return held->replies.empty() ? HttpReply{} : held->replies.front();
   }
   Json post(const std::string& path, const Json& body) {
