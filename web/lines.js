@@ -58,13 +58,12 @@ function dim(drawing, { row, col }) {
 const ATTENDED = 'attended to';
 const querying = (kind) => (kind === 'cross' ? 'while generating' : 'attending from');
 
-// The positions of both columns. A narrow screen reduces the gap and cuts long words.
+// The positions of both columns. A narrow screen reduces the gap and cuts long words and headings.
 function placed(m, room) {
-  const least = widthOf(querying(m.kind));
-  const longest = Math.min(LONGEST, Math.max(least, (room - GAP.least) / 2 - 12));
+  const longest = Math.min(LONGEST, (room - GAP.least) / 2 - 12);
   const wide = (names) => Math.min(longest, Math.max(...names.map((name) => widthOf(name)))) + 12;
-  const left = Math.max(widthOf(ATTENDED) + 12, wide(m.colNames));
-  const after = Math.max(least + 12, wide(m.rowNames));
+  const left = wide([ATTENDED, ...m.colNames]);
+  const after = wide([querying(m.kind), ...m.rowNames]);
   const gap = Math.max(GAP.least, Math.min(GAP.most, room - left - after));
   return { longest, left, right: left + gap, width: left + gap + after, y: (i) => 42 + i * LINE };
 }
@@ -123,8 +122,9 @@ export const view = {
     const height = Math.max(m.rows, m.cols) * LINE + 34;
     const drawing = svg('svg', {
       width, height, viewBox: `0 0 ${width} ${height}`, class: 'lines', role: 'figure',
-    }, svg('text', { x: left - 8, y: 16, 'text-anchor': 'end', class: 'soft' }, ATTENDED),
-    svg('text', { x: right + 8, y: 16, class: 'soft' }, querying(m.kind)),
+    }, svg('text', { x: left - 8, y: 16, 'text-anchor': 'end', class: 'soft' },
+      cut(ATTENDED, place.longest)),
+    svg('text', { x: right + 8, y: 16, class: 'soft' }, cut(querying(m.kind), place.longest)),
     layersOfCurves(sentence, m, place, state),
     column(m.colNames, left - 8, 'end', place, 'col'),
     column(m.rowNames, right + 8, 'start', place, 'row'));

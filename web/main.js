@@ -206,6 +206,7 @@ function draw() {
 // The reason why there is nothing to draw.
 function why(s) {
   if (recorded) return 'This model has no attention to show.';
+  if (by('translation').getAttribute('aria-busy') === 'true') return 'Translating …';
   if (page.failed) return 'There is nothing to show: the sentence was not translated.';
   if (!state.text.trim()) return 'Type a sentence.';
   if (page.tooLarge) return 'The attention of this text is too large to show; shorten the text.';

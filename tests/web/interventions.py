@@ -2,7 +2,7 @@
 
 import urllib.parse
 
-from layout import TURNED, attributes, rgb
+from layout import FULL_TEXT, TURNED, attributes, rgb
 from expected import (SENTENCE, STEP, Reply, ask_service, check, equal, flat, near, picture,
                       saved_as)
 
@@ -39,7 +39,7 @@ def check_difference(page, before, now):
     """Checks the difference map. The name of a row starts with '+' if the row is only in the new
     translation, with '−' if it is only in the old one."""
     names = page.browser.value("[...document.querySelectorAll('.difference .names [data-row]')]"
-                               ".map((node) => node.textContent)")
+                               f".map((node) => {FULL_TEXT})")
     old, new = (one.json["target"]["words"] for one in (before, now))
     columns = len(before.words()[0])
     shown = in_map(page, "difference")
@@ -199,7 +199,7 @@ def a_word_is_edited(page):
     other = Reply(page, SENTENCE.replace("dog", "cat"))
     near(in_map(page, "now"), flat(other.words()), "with another word")
     names = page.browser.value("[...document.querySelectorAll('.difference .names [data-col]')]"
-                               ".map((node) => node.textContent)")
+                               f".map((node) => {FULL_TEXT})")
     equal(names[2], "dog \u21d2 cat", "the column of the difference")
 
 

@@ -38,10 +38,14 @@ def contrast(a, b):
     return (high + 0.05) / (low + 0.05)
 
 
+# The text of a label in JavaScript: its title if it is cut because the letters are wide.
+FULL_TEXT = "(node.querySelector('title') ?? node).textContent"
+
+
 def attributes(page, selector, *names):
     """The text and these attributes of each element; numeric attributes as numbers."""
     rows = page.browser.value(
-        f"[...document.querySelectorAll({json.dumps(selector)})].map((node) => [node.textContent,"
+        f"[...document.querySelectorAll({json.dumps(selector)})].map((node) => [{FULL_TEXT},"
         f" ...{json.dumps(names)}.map((name) => node.getAttribute(name))])")
     number = re.compile(r"-?\d+(\.\d+)?(e-?\d+)?")
     return [[row[0], *(float(x) if x and number.fullmatch(x) else x for x in row[1:])]

@@ -55,7 +55,9 @@ def nothing_is_wider_than_a_phone(page):
         check(box(page, ".lines")[2] < PHONE[0], f"lines end at {box(page, '.lines')[2]}")
         page.open(text=SENTENCE, view="whatif")
         left, _, right, _ = box(page, ".before .cells rect")
-        check(right - left > 18, f"cells of stacked maps are {right - left} wide")
+        check(right - left >= 14, f"cells of stacked maps are {right - left} wide")
+        left, _, right, _ = box(page, ".before svg")  # cells are narrow only beside wide names
+        check(right - left > 0.65 * PHONE[0], f"stacked maps are {right - left} wide")
         check(box(page, "header p")[3] > 0 and box(page, "#theme")[2] > PHONE[0] - 30,
               "the head of the page")
     equal(page.browser.logs[logged:], [], "what the browser logged")
@@ -89,6 +91,16 @@ def the_stage_stays(page):
     page.browser.wait("document.querySelector('.positions').dataset.shown")
     check("Point at a picture" in page.browser.value(
         "getComputedStyle(document.querySelector('#read-out'), '::before').content"), "no hint")
+
+
+def a_view_waits_for_the_translation(page):
+    page.open(text="...")  # nothing to translate, so that nothing is drawn
+    check("no words" in page.text("#stage"), page.text("#stage"))
+    page.browser.value("window.fetch = () => new Promise(() => {})")
+    page.browser.value("document.querySelector('#text').value = 'A dog.'")
+    page.browser.value("document.querySelector('#ask').requestSubmit()")
+    page.browser.value("document.querySelector('[data-view=lines]').click()")
+    equal(page.text("#stage"), "Translating \u2026", "the stage before the answer")
 
 
 def a_long_search_is_a_low_tree(page):
@@ -181,5 +193,6 @@ def positions_have_numbers(page):
 
 
 SHIPPED = [nothing_is_wider_than_a_phone, read_out_moves_nothing, the_stage_stays,
-           a_long_search_is_a_low_tree, a_long_sentence_has_its_chart,
-           names_stay_while_a_map_scrolls, long_words_are_cut, positions_have_numbers]
+           a_view_waits_for_the_translation, a_long_search_is_a_low_tree,
+           a_long_sentence_has_its_chart, names_stay_while_a_map_scrolls, long_words_are_cut,
+           positions_have_numbers]
