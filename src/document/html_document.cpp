@@ -36,8 +36,7 @@ namespace {
 // Translated text is escaped and never empty. Hence a browser ignores in the translation the markup
 // that it ignores in the source: `MarkupDifference` compares both with an HTML parser.
 //
-// Adjacent links (<a>Home</a><a>About</a>) are a menu: each is a sentence. The mark of a footnote
-// (<sup><a>[1]</a></sup>) is not a word of the sentence.
+// Adjacent links (<a>Home</a><a>About</a>) are a menu: each is a sentence.
 
 using Kind = MarkupToken::Kind;
 
@@ -93,36 +92,6 @@ std::vector<size_t> without_partners(size_t tokens) {
   return alone;
 }
 
-// The index of the last token of the footnote mark that begins with token i; 0 if none begins
-// there.
-size_t end_of_footnote(std::span<const MarkupToken> tokens, size_t i) {
-  constexpr size_t kMostTokens = 12, kMostBytes = 16;
-  if (tokens[i].kind != Kind::opening || tokens[i].name != "sup") return 0;
-  size_t bytes = 0;
-  bool link = false;
-  for (size_t j = i + 1; j < std::min(tokens.size(), i + kMostTokens); ++j) {
-    if (tokens[j].name == "sup") return tokens[j].kind == Kind::closing && link ? j : 0;
-    if (tokens[j].kind == Kind::text) bytes += tokens[j].bytes.size();
-    if (tokens[j].kind == Kind::fixed || bytes > kMostBytes) return 0;
-    link = link || tokens[j].name == "a";
-  }
-  return 0;
-}
-
-std::vector<MarkupToken> with_joined_footnotes(std::span<const MarkupToken> tokens) {
-  std::vector<MarkupToken> all;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    all.push_back(tokens[i]);
-    const size_t last = end_of_footnote(tokens, i);
-    if (last == 0) continue;
-    const char* const begin = tokens[i].bytes.data();
-    const std::string_view end = tokens[last].bytes;
-    all.back() = {Kind::lone, {begin, static_cast<size_t>(end.data() + end.size() - begin)}};
-    i = last;
-  }
-  return all;
-}
-
 bool begins_with_word(std::string_view html) {
   html.remove_prefix(std::min(html.find_first_not_of(kBlanks), html.size()));
   const std::string text = without_entities(html.substr(0, 64));
@@ -159,7 +128,7 @@ std::vector<size_t> ends_between_links(std::span<const MarkupToken> tokens) {
 class HtmlTextDocument : public TextDocument {
  public:
   HtmlTextDocument(const std::string& html, const PassageOptions& options) : options_(options) {
-    const std::vector<MarkupToken> tokens = with_joined_footnotes(cut_markup(html));
+    const std::vector<MarkupToken> tokens = cut_markup(html);
     const std::vector<size_t> ends = ends_between_links(tokens);
     size_t begin = 0;
     const auto end_run = [&](size_t end) {

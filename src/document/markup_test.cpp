@@ -157,14 +157,6 @@ TEST(Markup, WordsOfAdjacentElementsAreDistributed) {
   EXPECT_EQ(rendered("<b>a</b>-<i>b</i>", "- x"), "<b></b>- <i>x</i>");
 }
 
-TEST(Markup, FootnoteMarksStayWithTheirWords) {
-  const std::string marks = "<sup id=r><a href=1>[1]</a></sup><sup><a href=2>[2]</a></sup>";
-  const std::string html = "one two." + marks + " Three" + marks + " four.";
-  EXPECT_EQ(translated(html), "ONE TWO." + marks + " THREE" + marks + " FOUR.");
-  EXPECT_EQ(html_document(html, "en")->sentences(),
-            (std::vector<std::string>{"one two.", "Three four."}));
-}
-
 TEST(Markup, ElementsWithoutWordsStayInside) {
   EXPECT_EQ(translated("<a href=x><img src=y> one two</a>"), "<a href=x><img src=y> ONE TWO</a>");
   EXPECT_EQ(translated("one <a href=x><img src=y></a> two"), "ONE <a href=x><img src=y></a> TWO");
