@@ -1,17 +1,13 @@
-#include <unicode/uchar.h>
-
 #include <algorithm>
 #include <numeric>
 
 #include "base/ascii.h"
-#include "base/utf8.h"
 #include "document/document.h"
 #include "document/html_entities.h"
 #include "document/html_render.h"
 #include "document/html_span.h"
 #include "text/sentence_gap.h"
 #include "text/sentences.h"
-#include "text/tokenization.h"
 
 namespace fovea {
 namespace {
@@ -92,44 +88,12 @@ std::vector<size_t> without_partners(size_t tokens) {
   return alone;
 }
 
-bool begins_with_word(std::string_view html) {
-  html.remove_prefix(std::min(html.find_first_not_of(kBlanks), html.size()));
-  const std::string text = without_entities(html.substr(0, 64));
-  return !text.empty() && u_isalnum(static_cast<UChar32>(decode_utf8(text, 0).value));
-}
-
-// The tokens before which a sentence ends because two links with words are adjacent: the first
-// opening tag after the first link.
-std::vector<size_t> ends_between_links(std::span<const MarkupToken> tokens) {
-  std::vector<size_t> ends;
-  bool words = false;                 // in the previous link
-  bool closed = false, next = false;  // the previous link is closed; the next one is open
-  size_t split = 0;
-  for (size_t i = 0; i < tokens.size(); ++i) {
-    const MarkupToken& token = tokens[i];
-    const bool link = token.name == "a" || token.name == "label";
-    if (token.kind == Kind::text) {
-      if (next && begins_with_word(token.bytes)) ends.push_back(split);
-      words = token.bytes.find_first_not_of(kBlanks) != std::string_view::npos;
-    }
-    if (token.kind == Kind::text || token.kind == Kind::fixed) closed = next = false;
-    if (token.kind == Kind::closing && link && words) {
-      closed = true;
-      split = tokens.size();
-    }
-    if (token.kind == Kind::opening && link) words = false;
-    if (token.kind != Kind::opening || !closed) continue;
-    split = std::min(split, i);
-    next = next || link;
-  }
-  return ends;
-}
+bool is_link(const MarkupToken& token) { return token.name == "a" || token.name == "label"; }
 
 class HtmlTextDocument : public TextDocument {
  public:
   HtmlTextDocument(const std::string& html, const PassageOptions& options) : options_(options) {
     const std::vector<MarkupToken> tokens = cut_markup(html);
-    const std::vector<size_t> ends = ends_between_links(tokens);
     size_t begin = 0;
     const auto end_run = [&](size_t end) {
       add_run(std::span(tokens).subspan(begin, end - begin));
@@ -137,7 +101,9 @@ class HtmlTextDocument : public TextDocument {
     };
     for (size_t i = 0; i < tokens.size(); ++i) {
       const bool fixed = tokens[i].kind == Kind::fixed;
-      if (fixed || std::ranges::binary_search(ends, i)) end_run(i);
+      const bool next_link = i > 0 && tokens[i].kind == Kind::opening && is_link(tokens[i]) &&
+                             tokens[i - 1].kind == Kind::closing && is_link(tokens[i - 1]);
+      if (fixed || next_link) end_run(i);
       if (!fixed) continue;
       fixed_.back() += tokens[i].bytes;
       begin = i + 1;
