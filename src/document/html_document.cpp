@@ -17,9 +17,7 @@ namespace {
 // two of them is a run. Its inline elements (<b>, <a>) move with its words.
 //
 // The model translates a run without its tags. Each target word then gets the elements of its
-// source word according to the attention of the model, or by position if there is no attention. If
-// an element begins or ends inside a word, the translation of the word is split at matching
-// punctuation (split_like.h).
+// source word according to the attention of the model, or by position if there is no attention.
 //
 // An element is written with exactly the ancestors that it has in the source, so that tags are
 // always properly nested. An element without any target word receives the word that attends to it

@@ -1,14 +1,16 @@
 #include "document/html_render.h"
 
+#include <unicode/uchar.h>
+
 #include <algorithm>
 #include <functional>
 #include <set>
+#include <tuple>
 
 #include "base/ascii.h"
+#include "base/utf8.h"
 #include "document/html_entities.h"
-#include "document/split_like.h"
 #include "text/sentence_gap.h"
-#include "text/tokenization.h"
 #include "text/word_breaks.h"
 
 namespace fovea {
@@ -27,6 +29,11 @@ std::vector<int64_t> sources_of(const Alternative& best, size_t target_words, si
     if (source[i] < 0 && i > 0) source[i] = source[i - 1];
   }
   return source;
+}
+
+bool has_letters(std::string_view text) {
+  return std::ranges::any_of(code_points(text),
+                             [](char32_t c) { return u_isalpha(static_cast<UChar32>(c)); });
 }
 
 }  // namespace
@@ -54,10 +61,14 @@ void HtmlRunRenderer::add_sentence(std::string_view sentence, size_t begin,
     const size_t at = begin + static_cast<size_t>(word.data() - sentence.data());
     source_words.push_back({at, at + word.size(), first, first});
   }
-  const size_t targets = text_words(best.text).size();
-  if (targets > 0) {
-    const auto source = sources_of(best, targets, source_words.size());
-    auto words = target_words(best, source_words, source);
+  const std::vector<std::string_view> target = text_words(best.text);
+  if (!target.empty()) {
+    const auto source = sources_of(best, target.size(), source_words.size());
+    std::vector<TargetWord> words;
+    for (size_t i = 0; i < target.size(); ++i)
+      words.push_back(source[i] < 0
+                          ? TargetWord{{target[i], kNoElement}}
+                          : target_word(target[i], source_words[static_cast<size_t>(source[i])]));
     fill_elements(best, source_words, words);
     const bool spaced = spaced_before(sentence, begin, best);
     set_item_ranges(best, source, add_items(words, spaced), source_words);
@@ -83,35 +94,41 @@ bool HtmlRunRenderer::spaced_before(std::string_view sentence, size_t begin,
               .empty();
 }
 
-std::vector<HtmlRunRenderer::TargetWord> HtmlRunRenderer::target_words(
-    const Alternative& best, std::span<const SourceWord> source_words,
-    std::span<const int64_t> source) const {
-  const auto target = text_words(best.text);
-  std::vector<TargetWord> words;
-  for (size_t i = 0, end = 0; i < target.size(); i = end) {
-    while (end < target.size() && source[end] == source[i]) ++end;
-    // Target words of the same source word, with the spaces between them.
-    const std::string_view all(target[i].data(),
-                               static_cast<size_t>(target[end - 1].end() - target[i].begin()));
-    std::vector<HtmlPart> parts{{0, all.size(), kNoElement}};
-    if (source[i] >= 0) {
-      const SourceWord& source_word = source_words[static_cast<size_t>(source[i])];
-      parts = split_like(run_.parts(source_word.begin, source_word.end), run_.text(), all);
-    }
-    size_t p = 0;
-    for (const std::string_view word : std::span(target).subspan(i, end - i)) {
-      const auto begin = static_cast<size_t>(word.data() - all.data());
-      TargetWord& cut = words.emplace_back();
-      while (parts[p].end <= begin) ++p;
-      for (size_t at = begin; at < begin + word.size();) {
-        const size_t stop = std::min(parts[p].end, begin + word.size());
-        cut.emplace_back(all.substr(at, stop - at), parts[p].element);
-        at = stop;
-        if (at < begin + word.size()) ++p;
-      }
-    }
+// Distributes the translation of a word over the elements in it. Parts without letters that are
+// unchanged at its start or end keep their elements: "(<b>one</b>),". The rest gets the element of
+// the longest part with letters. An unchanged word is split as in the source: H<sub>2</sub>O.
+HtmlRunRenderer::TargetWord HtmlRunRenderer::target_word(std::string_view translation,
+                                                         const SourceWord& source) const {
+  const std::string_view text = run_.text();
+  const bool same = translation == text.substr(source.begin, source.end - source.begin);
+  const std::vector<HtmlPart> all = run_.parts(source.begin, source.end);
+  std::span<const HtmlPart> parts = all;
+  const auto text_of = [&](const HtmlPart& part) {
+    return text.substr(part.begin, part.end - part.begin);
+  };
+  const auto stays = [&](const HtmlPart& part) {
+    return parts.size() > 1 && (same || !has_letters(text_of(part)));
+  };
+  TargetWord word, reversed_end;
+  while (stays(parts.front()) && translation.starts_with(text_of(parts.front()))) {
+    const size_t size = text_of(parts.front()).size();
+    word.emplace_back(translation.substr(0, size), parts.front().element);
+    translation.remove_prefix(size);
+    parts = parts.subspan(1);
   }
-  return words;
+  while (stays(parts.back()) && translation.ends_with(text_of(parts.back()))) {
+    const size_t size = text_of(parts.back()).size();
+    reversed_end.emplace_back(translation.substr(translation.size() - size), parts.back().element);
+    translation.remove_suffix(size);
+    parts = parts.first(parts.size() - 1);
+  }
+  const auto longest = std::ranges::max_element(parts, {}, [&](const HtmlPart& part) {
+    const std::string_view bytes = text_of(part);
+    return std::tuple(part.element >= 0 && has_letters(bytes), bytes.size());
+  });
+  if (!translation.empty()) word.emplace_back(translation, longest->element);
+  word.insert(word.end(), reversed_end.rbegin(), reversed_end.rend());
+  return word;
 }
 
 // An element without any target word receives the word that attends to it most, unless that word

@@ -50,9 +50,7 @@ class HtmlRunRenderer {
   enum class Space { as_in_source, none, one };  // the space before an element
   using TargetWord = std::vector<std::pair<std::string_view, int64_t>>;  // parts with elements
 
-  std::vector<TargetWord> target_words(const Alternative& best,
-                                       std::span<const SourceWord> source_words,
-                                       std::span<const int64_t> source) const;
+  TargetWord target_word(std::string_view translation, const SourceWord& source) const;
   void fill_elements(const Alternative& best, std::span<const SourceWord> source_words,
                      std::span<TargetWord> words) const;
   std::vector<size_t> add_items(std::span<const TargetWord> words, bool spaced);

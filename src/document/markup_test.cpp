@@ -130,8 +130,9 @@ TEST(Markup, AdjacentLinksAreSeparateSentences) {
 }
 
 TEST(Markup, AdjacentElementsStaySeparate) {
-  EXPECT_EQ(translated("see <a href=1>one</a>/<a href=2>two</a>."),
-            "SEE <a href=1>ONE</a>/<a href=2>TWO</a>.");
+  EXPECT_EQ(translated("see <a href=1>one</a>."), "SEE <a href=1>ONE</a>.");
+  EXPECT_EQ(translated("one.<sup><a>[1]</a></sup>"), "ONE.<sup><a>[1]</a></sup>");
+  EXPECT_EQ(translated("<b>one</b>/<i>two</i>."), "<b>ONE/TWO</b>.<i></i>");
   EXPECT_EQ(translated("(<a>one</a>) <b>two</b>, <i>three</i>!", true),
             "<i>THREE</i>! <b>TWO</b>, (<a>ONE</a>)");
   EXPECT_EQ(translated("H<sub>2</sub>O and m<sup>2</sup>"), "H<sub>2</sub>O AND M<sup>2</sup>");
@@ -139,20 +140,6 @@ TEST(Markup, AdjacentElementsStaySeparate) {
   EXPECT_EQ(translated("<b>on</b><i>e</i> two"), "<b>ONE</b><i></i> TWO");
   EXPECT_EQ(translated("<u>o</u>ne"), "<u>ONE</u>");
   EXPECT_EQ(translated("<b>!</b><i>?</i> one"), "<b>!</b><i>?</i> ONE");
-}
-
-// "a/b" is translated as several words, none of which is in the source.
-TEST(Markup, WordsOfAdjacentElementsAreDistributed) {
-  const auto rendered = [](const std::string& html, const std::string& text) {
-    Alternative best{.text = text, .ids = {}, .pieces = {}, .log_probs = {}};
-    for (size_t i = 0; i < split_words(text).size(); ++i) best.alignment.emplace_back(0, i);
-    const Translation found{.text = text, .n_best = {best}, .source_ids = {}, .source_pieces = {}};
-    return html_document(html, "en")->render({&found, 1}, 0);
-  };
-  EXPECT_EQ(rendered("<b>a</b>/<i>b</i>.", "x or y."), "<b>x or</b> <i>y</i>.");
-  EXPECT_EQ(rendered("<b>a</b>/<i>b</i>.", "x / y z."), "<b>x</b> / <i>y z</i>.");
-  EXPECT_EQ(rendered("<b>a</b>/<i>b</i>.", "x"), "<b>x</b><i></i>");
-  EXPECT_EQ(rendered("<b>a</b>-<i>b</i>", "- x"), "<b></b>- <i>x</i>");
 }
 
 TEST(Markup, ElementsWithoutWordsStayInside) {
