@@ -25,7 +25,6 @@ constexpr size_t kMaxDiscarded = 1 << 20;
 constexpr size_t kRead = 16 << 10, kReadUnparsed = 64 << 10, kWrite = 256 << 10;
 constexpr size_t kSmallBody = 64 << 10;  // not counted, so that large bodies cannot exclude it
 constexpr size_t kCopied = 64 << 10;     // larger parts of an answer are written separately
-constexpr std::chrono::milliseconds kProbeInterval{1'000};  // of a client that ended its side
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 // Note [Time of the server's thread]
@@ -331,29 +330,15 @@ void Connection::watch(std::weak_ptr<ConnectionExchange> exchange) {
 // Note [End of input]
 // A client that ended its side of the connection has left, or waits for its answer. TCP does not
 // distinguish the two cases. But if the client has closed its socket, its system answers further
-// bytes with a reset. So the server probes it with `100 Continue`, which HTTP/1.1 allows before
-// every answer. The first probe is sent immediately, because most clients that end their side have
-// left. The intervals between further probes double, because a client that leaves later sends
-// nothing. Thus the work for a client that has left at most doubles. TCP keep-alive probes cannot
-// replace this: Linux acknowledges them for a minute after the client has closed its socket.
+// bytes with a reset. So the server sends `100 Continue` once, which HTTP/1.1 allows before every
+// answer. If the client leaves later, the server notices it when it writes the answer.
 void Connection::on_end_of_input(const std::shared_ptr<ConnectionExchange>& exchange) {
   stream_.socket().async_wait(Tcp::socket::wait_error,
                               [exchange = std::weak_ptr(exchange)](const Code& failed) {
                                 const auto locked = exchange.lock();
                                 if (!failed && locked) locked->leave();
                               });
-  probe_client(exchange, kProbeInterval);
-}
-
-void Connection::probe_client(std::weak_ptr<ConnectionExchange> exchange,
-                              std::chrono::milliseconds interval) {
-  const auto locked = exchange.lock();
-  if (!locked || !is_current(locked.get()) || locked->begun()) return;
-  write(locked.get(), std::string(kContinue), AnswerPart::more);
-  later_.expires_after(interval);
-  later_.async_wait([self = shared_from_this(), exchange, interval](const Code& error) {
-    if (!error) self->probe_client(exchange, 2 * interval);
-  });
+  write(exchange.get(), std::string(kContinue), AnswerPart::more);
 }
 
 void Connection::refuse(const ProtocolError& wrong) {

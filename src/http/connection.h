@@ -127,7 +127,6 @@ class Connection : public ConnectionWriter, public std::enable_shared_from_this<
   void handle(const std::shared_ptr<ConnectionExchange>& exchange);
   void watch(std::weak_ptr<ConnectionExchange> exchange);
   void on_end_of_input(const std::shared_ptr<ConnectionExchange>& exchange);
-  void probe_client(std::weak_ptr<ConnectionExchange> exchange, std::chrono::milliseconds interval);
   void refuse(const ProtocolError& wrong);
   void refuse(HttpReply reply);
   bool hold_for_client(size_t bytes);
@@ -149,8 +148,7 @@ class Connection : public ConnectionWriter, public std::enable_shared_from_this<
 
   std::shared_ptr<HttpServer::State> server_;
   boost::beast::tcp_stream stream_;
-  boost::asio::steady_timer later_;  // one use at a time: a pause of reading, or a probe
-  boost::asio::steady_timer write_later_;
+  boost::asio::steady_timer later_, write_later_;  // pauses of reading and of writing
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   std::unique_ptr<ConnectionTable::Entry> entry_;  // null after close()

@@ -1,7 +1,6 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
-#include <cmath>
 #include <deque>
 #include <latch>
 #include <set>
@@ -359,28 +358,6 @@ TEST(Connection, LargeRequestsOfClientsThatLeftAreNotHandled) {
   EXPECT_EQ(status_of(first.read()), 200);
   EXPECT_TRUE(wait_for([&] { return left == 1; }));
   EXPECT_EQ(handled, 1);
-}
-
-TEST(Connection, AClientThatEndsItsSideReceivesFewInterimAnswers) {
-  HoldingServer h;
-  Client waits(h.port());
-  const auto begin = std::chrono::steady_clock::now();
-  waits.send(kGet).end_sending();
-  ASSERT_TRUE(h.wait_for_count(1));
-  std::this_thread::sleep_for(milliseconds(3500));
-  EXPECT_FALSE(h.held[0]->gone());
-  h.held[0]->answer({.body = "late"});
-  const std::string reply = waits.read();
-  const double seconds =
-      std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-  const std::string interim = "HTTP/1.1 100 Continue\r\n\r\n";
-  size_t count = 0;
-  while (reply.substr(count * interim.size()).starts_with(interim)) ++count;
-  EXPECT_GE(count, 1u) << reply;
-  EXPECT_LE(static_cast<double>(count), 1 + std::floor(std::log2(1 + seconds))) << reply;
-  EXPECT_EQ(status_of(reply.substr(count * interim.size())), 200) << reply;
-  EXPECT_TRUE(reply.ends_with("late")) << reply;
-  h.held.clear();
 }
 
 TEST(Connection, LittleOfARefusedRequestIsRead) {
