@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <boost/asio/write.hpp>
 #include <boost/beast/core/read_size.hpp>
+#include <boost/beast/http/status.hpp>
 #include <cerrno>
 #include <utility>
 
@@ -71,6 +72,11 @@ void call_handler(const HttpServer::State& server, HttpRequest request,
 }
 
 }  // namespace
+
+std::string_view reason(int status) {
+  const boost::beast::string_view text = http::obsolete_reason(http::int_to_status(status));
+  return {text.data(), text.size()};
+}
 
 Connection::Connection(std::shared_ptr<HttpServer::State> server, Tcp::socket socket, Peer peer)
     : server_(std::move(server)), stream_(std::move(socket)), later_(server_->io),

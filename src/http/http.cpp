@@ -9,29 +9,6 @@
 namespace fovea {
 namespace {
 
-constexpr std::pair<int, const char*> kReasons[] = {
-    {200, "OK"},
-    {204, "No Content"},
-    {304, "Not Modified"},
-    {400, "Bad Request"},
-    {401, "Unauthorized"},
-    {403, "Forbidden"},
-    {404, "Not Found"},
-    {405, "Method Not Allowed"},
-    {408, "Request Timeout"},
-    {413, "Payload Too Large"},
-    {415, "Unsupported Media Type"},
-    {417, "Expectation Failed"},
-    {421, "Misdirected Request"},
-    {429, "Too Many Requests"},
-    {431, "Request Header Fields Too Large"},
-    {456, "Quota Exceeded"},
-    {500, "Internal Server Error"},
-    {503, "Service Unavailable"},
-    {504, "Gateway Timeout"},
-    {505, "HTTP Version Not Supported"},
-};
-
 constexpr const char* kForOtherOrigins =
     "Access-Control-Allow-Origin: *\r\n"
     "Access-Control-Allow-Headers: Authorization, Content-Type, X-Request-Id\r\n"
@@ -110,12 +87,6 @@ std::string HttpRequest::client(int64_t proxies) const {
   }
   const bool named = proxies > 0 && std::ssize(addresses) >= proxies;
   return named ? addresses[addresses.size() - static_cast<size_t>(proxies)] : address;
-}
-
-const char* reason(int status) {
-  for (const auto& [known, text] : kReasons)
-    if (known == status) return text;
-  return "";
 }
 
 std::string head_of(const HttpReply& reply) {

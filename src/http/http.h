@@ -49,7 +49,7 @@ struct HttpReply {
   CorsPolicy cors = CorsPolicy::any_origin;
 };
 
-const char* reason(int status);  // "Not Found"
+std::string_view reason(int status);  // "Not Found"
 // Status line and headers, without the empty line.
 std::string head_of(const HttpReply& reply);
 // The same with Content-Length, Connection: close if the connection is not reused, and the empty
