@@ -14,6 +14,16 @@ inline std::string lower_ascii(std::string_view text) {
   return result;
 }
 
+constexpr bool is_ascii_letter(char32_t c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+constexpr bool is_ascii_alnum(char32_t c) { return is_ascii_letter(c) || (c >= '0' && c <= '9'); }
+
+// Returns whether a list, such as " dog cat ", has the word. Blanks surround each word of the list.
+inline bool list_has(std::string_view list, std::string_view word) {
+  return list.find(" " + std::string(word) + " ") != std::string_view::npos;
+}
+
 // Space, tab, LF, VT, FF and CR.
 constexpr bool is_ascii_blank(char32_t c) { return c == ' ' || ('\t' <= c && c <= '\r'); }
 

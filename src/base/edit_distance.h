@@ -7,6 +7,8 @@
 #include <string>
 #include <vector>
 
+#include "base/ascii.h"
+
 namespace fovea {
 
 // The Levenshtein distance with swaps of neighbours: the number of letters to change, insert, omit
@@ -42,15 +44,11 @@ inline std::size_t too_many_edits(std::size_t letters) {
 // case. Returns "" if every name is at least `too_many` edits away.
 inline std::string nearest_name(const std::string& typed, const std::vector<std::string>& names,
                                 std::size_t too_many) {
-  const auto lower = [](std::string text) {
-    for (char& c : text) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c);
-    return text;
-  };
   std::string best;
   std::size_t fewest = too_many;
   if (typed.size() > 64) return best;
   for (const std::string& name : names) {
-    const std::size_t n = edit_distance(lower(typed), lower(name), fewest);
+    const std::size_t n = edit_distance(lower_ascii(typed), lower_ascii(name), fewest);
     if (n >= fewest) continue;
     fewest = n;
     best = name;

@@ -6,10 +6,10 @@
 #include <yaml-cpp/parser.h>
 
 #include <algorithm>
-#include <array>
 #include <set>
 #include <sstream>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace fovea {
@@ -171,16 +171,12 @@ std::string explain_error(const std::string& message) {
 }
 
 bool is_bare(std::string_view text) {
-  static constexpr std::array<std::string_view, 10> kReserved = {"true", "false", "yes", "no", "on",
-                                                                 "off",  "null",  "y",   "n",  "~"};
-  const auto letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); };
-  const auto plain = [&](char c) {
-    return letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '/' || c == '-';
+  constexpr std::string_view kReserved = " true false yes no on off null y n ";
+  const auto plain = [](char c) {
+    return is_ascii_alnum(c) || c == '_' || c == '.' || c == '/' || c == '-';
   };
-  if (text.empty() || !(letter(text[0]) || text[0] == '/')) return false;
-  std::string lower(text);
-  for (char& c : lower) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c + 32 : c);
-  return std::ranges::all_of(text, plain) && std::ranges::count(kReserved, lower) == 0;
+  if (text.empty() || !(is_ascii_letter(text[0]) || text[0] == '/')) return false;
+  return std::ranges::all_of(text, plain) && !list_has(kReserved, lower_ascii(text));
 }
 
 }  // namespace

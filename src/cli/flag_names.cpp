@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
+
 namespace fovea {
 namespace {
 
@@ -19,7 +21,7 @@ std::string flag_of(std::string_view name) {
   if (name == "model") return "-m";
   if (name == "output") return "-o";
   std::string flag(name);
-  if (name.find(' ') != name.npos || kFields.find(" " + flag + " ") == name.npos) return "";
+  if (name.find(' ') != name.npos || !list_has(kFields, name)) return "";
   std::ranges::replace(flag, '_', '-');
   return "--" + flag;
 }

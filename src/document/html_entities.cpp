@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 
 namespace fovea {
@@ -37,17 +38,13 @@ const Names& names() {
 // True for references of HTML 2 and 3: pages omit their ';', and browsers accept that.
 bool needs_no_semicolon(std::string_view name, std::string_view text) {
   static constexpr std::string_view kOld = " amp lt gt quot AMP LT GT QUOT ";
-  if (kOld.find(" " + std::string(name) + " ") != std::string_view::npos) return true;
+  if (list_has(kOld, name)) return true;
   static constexpr std::string_view kYounger =
       " NonBreakingSpace Dot DoubleDot die circledR strns pm PlusMinus DiacriticalAcute centerdot "
       "CenterDot Cedilla half angst div ";
   const char32_t c = decode_utf8(text, 0).value;
-  return c >= 0xA0 && c <= 0xFF && text.size() == 2 &&
-         kYounger.find(" " + std::string(name) + " ") == std::string_view::npos;
+  return c >= 0xA0 && c <= 0xFF && text.size() == 2 && !list_has(kYounger, name);
 }
-
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 
 // Reads a numeric reference such as "&#228;" or "&#xE4;".
 CharacterReference numeric(std::string_view html) {
@@ -75,7 +72,7 @@ CharacterReference reference_at(std::string_view html) {
   if (html.size() > 2 && html[1] == '#') return numeric(html.substr(0, kLongestName));
   size_t end = 1;
   const size_t most = std::min(html.size(), kLongestName + 2);
-  while (end < most && (is_letter(html[end]) || (end > 1 && is_digit(html[end])))) ++end;
+  while (end < most && (end > 1 ? is_ascii_alnum(html[end]) : is_ascii_letter(html[end]))) ++end;
   const char next = end < html.size() ? html[end] : ' ';
   if (end == 1 || end == kLongestName + 2 || next == '=') return {};
   const std::string_view name = html.substr(1, end - 1);

@@ -36,12 +36,6 @@ constexpr std::string_view kVoid =
     " area base br col embed hr img input link meta param source track wbr ";
 constexpr std::string_view kOfSelect = " option optgroup hr ";
 
-bool in_list(std::string_view list, const std::string& name) {
-  return list.find(" " + name + " ") != kNone;
-}
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 bool starts_at(std::string_view html, size_t at, std::string_view mark) {
   return html.substr(at).starts_with(mark);
 }
@@ -117,7 +111,7 @@ Item item_at(std::string_view html, size_t at) {
   const bool closing = next == '/';
   if (closing && at + 2 == html.size()) return {ItemKind::text, html.size()};
   const size_t name_at = closing ? at + 2 : at + 1;
-  const bool named = name_at < html.size() && is_letter(html[name_at]);
+  const bool named = name_at < html.size() && is_ascii_letter(html[name_at]);
   // </3 begins a comment; </> is ignored by browsers.
   if (closing && !named) return {ItemKind::comment, after_next(html, '>', at + 2)};
   if (!named) return {ItemKind::text, at + 1};
@@ -183,13 +177,13 @@ class Context {
   void lose() { lost_ = true; }
 
   void start(const std::string& name, bool self_closing) {
-    if (lost_ || (open_.empty() && !in_list(kUncertain, name)) || is_exempt(name)) return;
-    const bool foreign = in_list(kForeign, name);
+    if (lost_ || (open_.empty() && !list_has(kUncertain, name)) || is_exempt(name)) return;
+    const bool foreign = list_has(kForeign, name);
     const bool parent_foreign = !open_.empty() && open_.back().foreign;
     if (self_closing && (foreign || parent_foreign)) return;
     if (self_closing || name == "frameset") lost_ = true;
     const bool all_foreign = open_.empty() || open_.back().all_foreign;
-    const bool content_foreign = foreign || (parent_foreign && !in_list(kIntegration, name));
+    const bool content_foreign = foreign || (parent_foreign && !list_has(kIntegration, name));
     open_.push_back({name, content_foreign, all_foreign && content_foreign});
   }
 
@@ -197,7 +191,8 @@ class Context {
     if (lost_ || open_.empty() || is_exempt(name)) return;
     // </svg> also ends the elements of SVG that are open in it, unless one may hold HTML.
     while (open_.back().name != name) {
-      if (!open_.back().all_foreign || !in_list(kForeign, name) || open_.size() == 1) return lose();
+      if (!open_.back().all_foreign || !list_has(kForeign, name) || open_.size() == 1)
+        return lose();
       open_.pop_back();
     }
     open_.pop_back();
@@ -212,7 +207,7 @@ class Context {
 
   bool is_exempt(const std::string& name) const {
     const bool in_select = open_.size() == 1 && open_.back().name == "select";
-    return in_list(kVoid, name) || (in_select && in_list(kOfSelect, name));
+    return list_has(kVoid, name) || (in_select && list_has(kOfSelect, name));
   }
 
   std::vector<Element> open_;
@@ -232,11 +227,11 @@ bool readings_agree(std::string_view html, size_t from, size_t to, Context& cont
     if (item.kind == ItemKind::cdata) end = end_of_cdata(html, at, false);
     if (!end || item.kind == ItemKind::unfinished) return false;
     at = *end;
-    if (item.kind == ItemKind::start_tag && in_list(kRawText, item.name)) {
+    if (item.kind == ItemKind::start_tag && list_has(kRawText, item.name)) {
       const size_t next = html.find('<', at);
       if (next == kNone || !is_tag_of(html, next, "</", item.name)) return false;
     }
-    if (in_list(kVoid, item.name)) continue;
+    if (list_has(kVoid, item.name)) continue;
     if (item.self_closing) context.lose();
     if (item.kind == ItemKind::start_tag) open.push_back(item.name);
     if (item.kind != ItemKind::end_tag) continue;
@@ -314,10 +309,10 @@ class Tokenizer {
   void add_start_tag(Item item) {
     const std::string name = item.name;
     const bool is_certain = context_.is_certain();
-    if (item.self_closing && !is_certain && in_list(kRawText, name)) context_.lose();
+    if (item.self_closing && !is_certain && list_has(kRawText, name)) context_.lose();
     context_.start(name, item.self_closing);
     add_tag(Kind::start_tag, std::move(item));
-    if (!in_list(kRawText, name)) return;
+    if (!list_has(kRawText, name)) return;
     const size_t end = end_of_raw_text(html_, name, at_);
     if (end == kNone) return add_rest();
     const bool sure = is_certain && name != "noscript";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "document/html_entities.h"
 #include "document/html_tokens.h"
@@ -24,23 +25,17 @@ constexpr std::string_view kVerbatim = " template svg math code kbd samp var pre
 constexpr std::string_view kEmpty =
     " area base br col embed hr img input link meta source track wbr ";
 
-bool in_list(std::string_view list, const std::string& name) {
-  return list.find(" " + name + " ") != std::string_view::npos;
-}
-
-bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
-
 bool is_verbatim(const HtmlToken& tag) {
   if (tag.kind != HtmlToken::Kind::start_tag || tag.self_closing) return false;
-  return in_list(kVerbatim, tag.name) || (tag.translate_no && !in_list(kEmpty, tag.name));
+  return list_has(kVerbatim, tag.name) || (tag.translate_no && !list_has(kEmpty, tag.name));
 }
 
 // A tag moves with its words only if it is certainly an HTML tag at every position between two
 // fixed tokens (Note [Certain context]).
 Kind kind_of(const HtmlToken& tag) {
   if (!tag.in_certain_context) return Kind::fixed;
-  if (in_list(kLone, tag.name)) return Kind::lone;
-  if (!in_list(kInline, tag.name)) return Kind::fixed;
+  if (list_has(kLone, tag.name)) return Kind::lone;
+  if (!list_has(kInline, tag.name)) return Kind::fixed;
   return tag.kind == HtmlToken::Kind::start_tag ? Kind::opening : Kind::closing;
 }
 
@@ -52,7 +47,7 @@ bool is_symbol(const std::string& text) {
          (type == U_OTHER_SYMBOL || type == U_MATH_SYMBOL);
 }
 
-bool is_of_word(char c) { return is_letter(c) || (c >= '0' && c <= '9') || (c & 0x80) != 0; }
+bool is_of_word(char c) { return is_ascii_alnum(c) || (c & 0x80) != 0; }
 
 // The token at '&'. Unknown references are not translated. Symbols are not translated either,
 // except inside a word: 20&deg;C.

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <vector>
 
+#include "base/ascii.h"
 #include "base/log_fields.h"
 #include "serve/file_store.h"
 
@@ -15,10 +16,7 @@ namespace {
 constexpr const char* kIdHeader = "X-Request-Id";
 constexpr size_t kLongestId = 64;
 
-bool fits_into_id(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_' || c == '.';
-}
+bool fits_into_id(char c) { return is_ascii_alnum(c) || c == '-' || c == '_' || c == '.'; }
 
 }  // namespace
 

@@ -15,10 +15,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr size_t kIdLength = 36;
 
-bool plain(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-         c == '_';
-}
+bool plain(char c) { return is_ascii_alnum(c) || c == '-' || c == '_'; }
 
 // Returns "letter" for "C:\letters\letter.old.txt". Replaces characters that a URL cannot contain.
 std::string stem_of(std::string_view name) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/ascii.h"
+
 namespace fovea {
 namespace {
 
@@ -110,9 +112,7 @@ std::string language_name(std::string_view code) {
 }
 
 std::string canonical_code(std::string_view code) {
-  std::string lower(code);
-  for (char& c : lower)
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c + ('a' - 'A'));
+  const std::string lower = lower_ascii(code);
   for (const auto& [alias, known] : kAliases)
     if (alias == lower) return std::string(known);
   return lower;

@@ -9,6 +9,7 @@
 #include <map>
 #include <memory>
 
+#include "base/ascii.h"
 #include "base/utf8.h"
 #include "text/icu_breaks.h"
 #include "text/word_breaks.h"
@@ -68,7 +69,7 @@ bool is_title(std::string_view word) {
   static constexpr std::string_view kTitles =
       " Dr St Mt Mme Mlle MM Hr Hrn Fr Frl Nr Str bzw ca evtl vgl Abs Art Nos No ";
   if (word.size() == 1) return word[0] >= 'A' && word[0] <= 'Z' && word[0] != 'I';
-  return !word.empty() && kTitles.find(" " + std::string(word) + " ") != std::string_view::npos;
+  return !word.empty() && list_has(kTitles, word);
 }
 
 bool writes_ordinals(const std::string& language) {
