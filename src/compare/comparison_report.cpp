@@ -96,7 +96,7 @@ PageFigures attention_figures(const ComparisonReport& c) {
     if (model.attention) {
       AttentionMatrix matrix = *model.attention;
       matrix.title.clear();  // the figure has the title
-      figures.figures.push_back({model.name, svg_map(matrix, {.caption = ""}), words});
+      figures.figures.push_back({model.name, svg_map(matrix, ""), words});
     } else {
       figures.figures.push_back(
           {model.name, "",

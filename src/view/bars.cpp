@@ -10,17 +10,13 @@
 namespace fovea {
 namespace {
 
-constexpr double kPad = 20, kHigh = 120, kSlant = 0.7071, kWordSize = 13;
+constexpr double kPad = Drawing::kPad, kHigh = 120, kSlant = 0.7071, kWordSize = 13;
 
 class BarPicture {
  public:
-  BarPicture(const AttentionMatrix& matrix, const SvgOptions& options)
-      : matrix_(matrix), top_(scale_top(matrix)) {
-    for (const std::string& word : matrix.source)
-      words_.push_back(label(word, options.word_columns));
-    wide_ = options.cell > 0             ? std::clamp(options.cell, 4.0, 200.0)
-            : matrix.source.size() <= 24 ? 36
-                                         : 18;
+  explicit BarPicture(const AttentionMatrix& matrix)
+      : matrix_(matrix), top_(scale_top(matrix)), wide_(matrix.source.size() <= 24 ? 36 : 18) {
+    for (const std::string& word : matrix.source) words_.push_back(label(word));
   }
 
   std::string draw() {
@@ -30,21 +26,13 @@ class BarPicture {
       reach = std::max(reach, text_width(word, kWordSize) * kSlant + kWordSize);
     const double left = kPad + reach;
     const double width = std::max(320.0, left + across + kPad);
-    double y = kPad;
-    for (const std::string& line : wrap(matrix_.title, width - 2 * kPad, 16, 3)) {
-      drawing_.text(line, {.x = kPad, .y = y + 14, .size = 16, .style = "strong"});
-      y += 22;
-    }
-    const double base = y + 24 + kHigh;
+    const double base = drawing_.heading(matrix_.title, width) + 24 + kHigh;
     for (size_t j = 0; j < words_.size(); ++j) bar(j, left + wide_ * static_cast<double>(j), base);
     drawing_.add("<path class=\"frame\" d=\"M" + number(left) + " " + number(base) + "h" +
                  number(across) + "\"/>\n");
-    y = base + reach + 16;
-    for (const std::string& line : wrap(matrix_.marks.note, width - 2 * kPad, 11, 8)) {
-      drawing_.text(line, {.x = kPad, .y = y + 8, .size = 11, .style = "faint"});
-      y += 15;
-    }
-    return drawing_.finish({width, y + kPad - 8},
+    const Drawing::Text note{.x = kPad, .y = base + reach + 24, .size = 11, .style = "faint"};
+    const double y = drawing_.paragraph(matrix_.marks.note, note, width - 2 * kPad, 8, 15);
+    return drawing_.finish({width, y + kPad - 16},
                            matrix_.title.empty() ? "Attention to each word" : matrix_.title,
                            description());
   }
@@ -92,9 +80,9 @@ class BarPicture {
 
 }  // namespace
 
-std::string svg_bars(const AttentionMatrix& matrix, const SvgOptions& options) {
+std::string svg_bars(const AttentionMatrix& matrix) {
   check_shape(matrix);
-  return BarPicture(matrix, options).draw();
+  return BarPicture(matrix).draw();
 }
 
 }  // namespace fovea

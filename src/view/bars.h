@@ -2,12 +2,12 @@
 
 #include <string>
 
-#include "view/svg.h"
+#include "view/labelled_matrix.h"
 
 namespace fovea {
 
 // The first row of the matrix as an SVG file with a bar above each source word. For attention that
 // is the same for all target words.
-std::string svg_bars(const AttentionMatrix& matrix, const SvgOptions& options = {});
+std::string svg_bars(const AttentionMatrix& matrix);
 
 }  // namespace fovea

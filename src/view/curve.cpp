@@ -13,15 +13,8 @@
 namespace fovea {
 namespace {
 
-constexpr double kWidth = 680, kPlotHeight = 300, kPad = 20;
-constexpr size_t kStyles = 6;
+constexpr double kWidth = 680, kPlotHeight = 300, kPad = Drawing::kPad;
 constexpr double kLargest = 1e100;  // small enough for differences and steps
-// Colours that people with any kind of colour vision can distinguish. From the seventh curve on,
-// lines are also dashed, later dotted.
-constexpr std::array<const char*, kStyles> kLight{"#0b5cad", "#d9480f", "#2b8a3e",
-                                                  "#7048e8", "#c2255c", "#5c636a"};
-constexpr std::array<const char*, kStyles> kDark{"#6cb2f5", "#ff922b", "#69db7c",
-                                                 "#b197fc", "#f783ac", "#adb5bd"};
 
 // One axis: values to pixels.
 class Axis {
@@ -157,12 +150,7 @@ class ChartPicture {
   }
 
   std::string draw() {
-    double y = kPad;
-    for (const std::string& line : wrap(chart_.title, kWidth - 2 * kPad, 16, 3)) {
-      drawing_.text(line, {.x = kPad, .y = y + 14, .size = 16, .style = "strong"});
-      y += 22;
-    }
-    y = legend(y + 6);
+    double y = legend(drawing_.heading(chart_.title, kWidth) + 6);
     drawing_.text(chart_.y_name, {.x = kPad, .y = y + 12, .size = 12, .style = "faint"});
     top_ = y + 24, bottom_ = top_ + kPlotHeight;
     y_.settle(bottom_, top_, true);
@@ -183,22 +171,16 @@ class ChartPicture {
   }
 
  private:
-  static std::string style(size_t c) { return "k" + std::to_string(c % kStyles); }
+  static std::string style(size_t c) { return Drawing::group_style(c); }
+  // From the seventh curve on, lines are also dashed, later dotted.
   static std::string dashes(size_t c) {
     constexpr std::array<const char*, 4> kPatterns{"", "6 3", "1 5", "9 5 1 5"};
-    const std::string pattern = kPatterns[c / kStyles % kPatterns.size()];
+    const std::string pattern = kPatterns[c / Drawing::kGroupColours % kPatterns.size()];
     return pattern.empty() ? "" : " stroke-dasharray=\"" + pattern + "\"";
   }
 
   double legend(double y) {
-    for (size_t c = 0; c < std::min(chart_.curves.size(), kStyles); ++c) {
-      const std::string name = style(c);
-      const auto rules = [&](const char* colour) {
-        return ".fovea ." + name + "{stroke:" + colour + "}.fovea .f" + name + "{fill:" + colour +
-               "}";
-      };
-      drawing_.rule(rules(kLight[c]), rules(kDark[c]));
-    }
+    drawing_.group_rules();
     drawing_.rule(".fovea .grid{stroke:#eaeef2}", ".fovea .grid{stroke:#21262d}");
     if (chart_.curves.size() < 2 && (chart_.curves.empty() || chart_.curves[0].name.empty()))
       return y;

@@ -1,6 +1,7 @@
 #include "view/drawing.h"
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include "view/colour.h"
@@ -23,6 +24,11 @@ constexpr std::string_view kDarkRules =
     ".fovea .paper{fill:#0d1117}.fovea .ink{fill:#e6edf3}.fovea .faint{fill:#9198a1}"
     ".fovea .strong{fill:#f0f6fc}.fovea .frame{stroke:#30363d}.fovea .best{stroke:#ffa94d}"
     ".fovea .unknown{fill:#3d444d}";
+
+constexpr std::array<const char*, Drawing::kGroupColours> kOnLight{"#0b5cad", "#d9480f", "#2b8a3e",
+                                                                   "#7048e8", "#c2255c", "#5c636a"};
+constexpr std::array<const char*, Drawing::kGroupColours> kOnDark{"#6cb2f5", "#ff922b", "#69db7c",
+                                                                  "#b197fc", "#f783ac", "#adb5bd"};
 
 std::string hex(Colour c) {
   char text[8];
@@ -80,6 +86,21 @@ void Drawing::text(std::string_view words, const Text& how) {
   body_ += ">" + xml(label(words, 400)) + "</text>\n";
 }
 
+double Drawing::paragraph(std::string_view words, Text line, double width, size_t limit,
+                          double distance) {
+  for (const std::string& part : wrap(words, width, line.size, limit)) {
+    text(part, line);
+    line.y += distance;
+  }
+  return line.y;
+}
+
+double Drawing::heading(std::string_view title, double picture_width) {
+  constexpr double kAscent = 14;
+  const Text first{.x = kPad, .y = kPad + kAscent, .size = 16, .style = "strong"};
+  return paragraph(title, first, picture_width - 2 * kPad, 3, 22) - kAscent;
+}
+
 void Drawing::tooltip(std::string_view words) {
   body_ += "<title>" + xml(label(words, 400)) + "</title>";
 }
@@ -107,6 +128,17 @@ void Drawing::scale_bar(double x, double y, double width, float top) {
   std::snprintf(end, sizeof end, "%.3g", static_cast<double>(top));
   text("0", {.x = x, .y = y + 20, .size = 10, .style = "faint"});
   text(end, {.x = x + width, .y = y + 20, .size = 10, .style = "faint", .anchor = "end"});
+}
+
+void Drawing::group_rules() {
+  for (size_t group = 0; group < kGroupColours; ++group) {
+    const std::string style = group_style(group);
+    const auto rules = [&](const std::string& colour) {
+      return ".fovea ." + style + "{stroke:" + colour + "}.fovea .f" + style + "{fill:" + colour +
+             "}";
+    };
+    rule(rules(kOnLight[group]), rules(kOnDark[group]));
+  }
 }
 
 void Drawing::rule(std::string_view light, std::string_view dark) {

@@ -12,6 +12,7 @@ namespace fovea {
 // any bytes: this class alone shortens, sanitizes and escapes them.
 class Drawing {
  public:
+  static constexpr double kPad = 20;  // between the edge of a picture and its content
   struct Size {
     double width, height;
   };
@@ -26,6 +27,11 @@ class Drawing {
   // Adds SVG markup: shapes with numbers and class names only.
   void add(std::string_view markup) { body_ += markup; }
   void text(std::string_view words, const Text& how);
+  // Adds at most `limit` lines of text of at most `width`, `distance` apart. Returns the y of the
+  // next line.
+  double paragraph(std::string_view words, Text line, double width, size_t limit, double distance);
+  // Adds the title of a picture at its upper edge. Returns the y below it.
+  double heading(std::string_view title, double picture_width);
   void tooltip(std::string_view words);  // for the open group or shape
 
   // The class that fills a shape, or text on it, with a step of the colour scale.
@@ -34,6 +40,15 @@ class Drawing {
 
   // Adds a bar of the colour scale from 0 to `top`. (x, y) is its upper left corner.
   void scale_bar(double x, double y, double width, float top);
+
+  // The class that draws lines of group 0, 1, …; with "f" before it, the class that fills shapes.
+  // The groups share kGroupColours colours, which people with any kind of colour vision can
+  // distinguish. REQUIRES: group_rules() was called.
+  static std::string group_style(size_t group) {
+    return "k" + std::to_string(group % kGroupColours);
+  }
+  void group_rules();
+  static constexpr size_t kGroupColours = 6;
 
   // Adds a CSS rule for light pages and, if `dark` is not empty, one for dark pages.
   void rule(std::string_view light, std::string_view dark = {});

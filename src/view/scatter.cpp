@@ -11,16 +11,9 @@
 namespace fovea {
 namespace {
 
-constexpr double kWidth = 760, kPad = 20, kMargin = 56;
+constexpr double kWidth = 760, kPad = Drawing::kPad, kMargin = 56;
 constexpr double kLeastHeight = 260, kMostHeight = 620;
 constexpr int kLabelColumns = 24;
-constexpr size_t kStyles = 6;
-// Colours that people with any kind of colour vision can distinguish. The seventh group has the
-// first colour again.
-constexpr std::array<const char*, kStyles> kLight{"#0b5cad", "#d9480f", "#2b8a3e",
-                                                  "#7048e8", "#c2255c", "#5c636a"};
-constexpr std::array<const char*, kStyles> kDark{"#6cb2f5", "#ff922b", "#69db7c",
-                                                 "#b197fc", "#f783ac", "#adb5bd"};
 
 struct Box {
   double left, top, right, bottom;
@@ -95,7 +88,11 @@ class ScatterPicture {
 
   std::string draw() {
     styles();
-    double y = heading();
+    const Drawing::Text note{.x = kPad,
+                             .y = drawing_.heading(scatter_.title, kWidth) + 12,
+                             .size = 12,
+                             .style = "faint"};
+    const double y = drawing_.paragraph(scatter_.note, note, kWidth - 2 * kPad, 3, 17) - 2;
     const double height = fit(y);
     const Placement place(points_, {kPad / 2, y, kWidth - kPad / 2, y + height});
     drawing_.add("<rect class=\"frame\" x=\"" + number(kPad / 2) + "\" y=\"" + number(y) +
@@ -108,35 +105,14 @@ class ScatterPicture {
   }
 
  private:
-  static std::string style(const ScatterPoint& p) {
-    return "k" + std::to_string(p.group % kStyles);
-  }
+  static std::string style(const ScatterPoint& p) { return Drawing::group_style(p.group); }
 
   void styles() {
-    for (size_t c = 0; c < kStyles; ++c) {
-      const auto rules = [&](const char* colour) {
-        const std::string k = "k" + std::to_string(c);
-        return ".fovea ." + k + "{stroke:" + colour + "}.fovea .f" + k + "{fill:" + colour + "}";
-      };
-      drawing_.rule(rules(kLight[c]), rules(kDark[c]));
-    }
+    drawing_.group_rules();
     drawing_.rule(".fovea .name{paint-order:stroke;stroke:#fff;stroke-width:3px}",
                   ".fovea .name{stroke:#0d1117}");
     drawing_.rule(".fovea .bold{font-weight:700}");
     drawing_.rule(".fovea .lead{stroke:#8c959f}", ".fovea .lead{stroke:#767e88}");
-  }
-
-  double heading() {
-    double y = kPad;
-    for (const std::string& line : wrap(scatter_.title, kWidth - 2 * kPad, 16, 3)) {
-      drawing_.text(line, {.x = kPad, .y = y + 14, .size = 16, .style = "strong"});
-      y += 22;
-    }
-    for (const std::string& line : wrap(scatter_.note, kWidth - 2 * kPad, 12, 3)) {
-      drawing_.text(line, {.x = kPad, .y = y + 12, .size = 12, .style = "faint"});
-      y += 17;
-    }
-    return y + 10;
   }
 
   // Sets the positions of the points below `top`, centres first, so that their names get the best

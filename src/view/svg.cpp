@@ -13,7 +13,7 @@
 namespace fovea {
 namespace {
 
-constexpr double kPad = 20;
+constexpr double kPad = Drawing::kPad;
 constexpr double kSlant = 0.7071;           // sin 45°: the angle of source words
 constexpr double kValueCell = 28;           // cells at least this large show their weight
 constexpr size_t kEveryCellLimit = 40'000;  // if a map has more cells, blank cells are omitted
@@ -83,22 +83,16 @@ struct Words {
 // One large map.
 class MapPicture {
  public:
-  MapPicture(const AttentionMatrix& matrix, const SvgOptions& options)
-      : matrix_(matrix), options_(options),
-        cell_(options.cell > 0 ? std::clamp(options.cell, 2.0, 200.0)
-                               : cell_size(std::max(matrix.source.size(), matrix.target.size()))),
-        words_(matrix, options.word_columns, cell_), top_(scale_top(matrix)) {}
+  MapPicture(const AttentionMatrix& matrix, const std::string& caption)
+      : matrix_(matrix), caption_(caption),
+        cell_(cell_size(std::max(matrix.source.size(), matrix.target.size()))),
+        words_(matrix, 24, cell_), top_(scale_top(matrix)) {}
 
   std::string draw() {
     const double across = cell_ * static_cast<double>(matrix_.source.size());
     const double down = cell_ * static_cast<double>(matrix_.target.size());
     const double width = std::max(280.0, 2 * kPad + words_.left() + across + words_.overhang());
-    double y = kPad;
-    for (const std::string& line : wrap(matrix_.title, width - 2 * kPad, 16, 3)) {
-      drawing_.text(line, {.x = kPad, .y = y + 14, .size = 16, .style = "strong"});
-      y += 22;
-    }
-    if (!matrix_.title.empty()) y += 6;
+    double y = drawing_.heading(matrix_.title, width) + (matrix_.title.empty() ? 0 : 6);
     const double left = kPad + words_.left(), top = y + words_.above();
     words_.draw_source(drawing_, left, top);
     words_.draw_target(drawing_, left, top);
@@ -172,13 +166,11 @@ class MapPicture {
                     {.x = kPad + 148, .y = y + 7.5, .size = 11, .style = "faint"});
     }
     const Drawing::Text first_sign{.x = kPad, .y = y + 42, .size = 11, .style = "faint"};
-    y = draw_mark_legend(drawing_, matrix_.marks, first_sign, width - 2 * kPad) - 18;
-    const std::string caption = options_.caption + " " + matrix_.marks.note;
-    for (const std::string& line : wrap(caption, width - 2 * kPad, 11, 10)) {
-      drawing_.text(line, {.x = kPad, .y = y + 14, .size = 11, .style = "faint"});
-      y += 15;
-    }
-    return y + 4;
+    y = draw_mark_legend(drawing_, matrix_.marks, first_sign, width - 2 * kPad) - 4;
+    return drawing_.paragraph(caption_ + " " + matrix_.marks.note,
+                              {.x = kPad, .y = y, .size = 11, .style = "faint"}, width - 2 * kPad,
+                              10, 15) -
+           10;
   }
 
   std::string description() const {
@@ -191,7 +183,7 @@ class MapPicture {
   }
 
   const AttentionMatrix& matrix_;
-  const SvgOptions& options_;
+  const std::string& caption_;
   double cell_;
   Words words_;
   float top_;
@@ -228,10 +220,9 @@ float common_top(const AttentionGrid& grid) {
 // words at the left and upper edges.
 class GridPicture {
  public:
-  GridPicture(const AttentionGrid& grid, const SvgOptions& options)
-      : grid_(grid), first_(grid.layers[0][0]), cell_(cell_side(first_, options)),
-        words_(first_, std::min(options.word_columns, 14), cell_), legible_(cell_ >= 9),
-        wide_(cell_ * static_cast<double>(first_.source.size())),
+  explicit GridPicture(const AttentionGrid& grid)
+      : grid_(grid), first_(grid.layers[0][0]), cell_(cell_side(first_)), words_(first_, 14, cell_),
+        legible_(cell_ >= 9), wide_(cell_ * static_cast<double>(first_.source.size())),
         high_(cell_ * static_cast<double>(first_.target.size())), scale_(common_top(grid)) {
     for (const auto& layer : grid.layers) heads_ = std::max(heads_, layer.size());
   }
@@ -240,11 +231,7 @@ class GridPicture {
     left_ = kPad + 56 + (legible_ ? words_.left() : 0);
     const double right = x_of(heads_) - kGap;
     const double width = std::max(300.0, right + kPad + (legible_ ? words_.overhang() : 0));
-    double y = kPad;
-    for (const std::string& line : wrap(grid_.title, width - 2 * kPad, 16, 3)) {
-      drawing_.text(line, {.x = kPad, .y = y + 14, .size = 16, .style = "strong"});
-      y += 22;
-    }
+    double y = drawing_.heading(grid_.title, width);
     top_ = y + 26 + (legible_ ? words_.above() : 4);
     for (size_t h = 0; h < heads_; ++h) {
       drawing_.text("head " + std::to_string(h), {.x = x_of(h) + wide_ / 2,
@@ -266,9 +253,8 @@ class GridPicture {
  private:
   static constexpr double kGap = 14;
 
-  static double cell_side(const AttentionMatrix& first, const SvgOptions& options) {
+  static double cell_side(const AttentionMatrix& first) {
     const size_t words = std::max({first.source.size(), first.target.size(), size_t{1}});
-    if (options.cell > 0) return std::clamp(options.cell, 0.5, 200.0);
     return std::clamp(132 / static_cast<double>(words), 1.0, 14.0);
   }
 
@@ -306,14 +292,14 @@ class GridPicture {
 
 }  // namespace
 
-std::string svg_map(const AttentionMatrix& matrix, const SvgOptions& options) {
+std::string svg_map(const AttentionMatrix& matrix, const std::string& caption) {
   check_shape(matrix);
   if (matrix.marks.rows == MatrixAnnotations::Rows::same && !matrix.target.empty())
-    return svg_bars(matrix, options);
-  return MapPicture(matrix, options).draw();
+    return svg_bars(matrix);
+  return MapPicture(matrix, caption).draw();
 }
 
-std::string svg_grid(const AttentionGrid& grid, const SvgOptions& options) {
+std::string svg_grid(const AttentionGrid& grid) {
   check(!grid.layers.empty() && !grid.layers[0].empty(), ExitCode::data,
         "attention of no layer or no head cannot be drawn");
   const AttentionMatrix& first = grid.layers[0][0];
@@ -324,7 +310,7 @@ std::string svg_grid(const AttentionGrid& grid, const SvgOptions& options) {
                 matrix.target.size() == first.target.size(),
             ExitCode::data, "attention matrices of different sizes cannot share a grid");
     }
-  return GridPicture(grid, options).draw();
+  return GridPicture(grid).draw();
 }
 
 }  // namespace fovea

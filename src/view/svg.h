@@ -7,16 +7,13 @@
 
 namespace fovea {
 
-struct SvgOptions {
-  double cell = 0;        // side of a cell in pixels; 0: depends on the number of words
-  int word_columns = 24;  // longer words are shortened with …
-  std::string caption = "Each row shows how one target word spreads its attention over the source.";
-};
-
 // The matrix as an SVG file: target rows, source columns, white to dark blue. The largest weight of
 // each row has an outline, large cells show their weight, and all cells have tooltips. The file is
 // well-formed for any words and weights.
-std::string svg_map(const AttentionMatrix& matrix, const SvgOptions& options = {});
+std::string svg_map(
+    const AttentionMatrix& matrix,
+    const std::string& caption =
+        "Each row shows how one target word spreads its attention over the source.");
 
 struct AttentionGrid {
   std::vector<std::vector<AttentionMatrix>> layers;  // [layer][head], all for the same words
@@ -24,6 +21,6 @@ struct AttentionGrid {
 };
 
 // A grid of thumbnails, a row per layer and a column per head, with the same scale.
-std::string svg_grid(const AttentionGrid& grid, const SvgOptions& options = {});
+std::string svg_grid(const AttentionGrid& grid);
 
 }  // namespace fovea

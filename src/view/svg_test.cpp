@@ -73,7 +73,7 @@ TEST(Svg, HasEveryWordAndWeight) {
 TEST(Svg, EscapesAnyWords) {
   AttentionMatrix m = diagonal(kNasty);
   m.title = kNasty[0] + kNasty[6] + kNasty[14];
-  const std::string svg = svg_map(m, {.caption = kNasty[4] + " " + kNasty[1]});
+  const std::string svg = svg_map(m, kNasty[4] + " " + kNasty[1]);
   EXPECT_EQ(XmlScan(svg).run(), "");
   EXPECT_EQ(svg.find("<script"), std::string::npos);
   EXPECT_EQ(svg.find("\u202E"), std::string::npos);
@@ -100,7 +100,7 @@ TEST(Svg, DrawsAnyWeights) {
 
 TEST(Svg, StaysUsableForLongSentences) {
   const std::vector<std::string> words(300, "w");
-  const std::string svg = svg_map(diagonal(words), {.cell = 4});
+  const std::string svg = svg_map(diagonal(words));
   EXPECT_EQ(XmlScan(svg).run(), "");
   EXPECT_EQ(count(svg, "class=\"best\""), 301u);
 }

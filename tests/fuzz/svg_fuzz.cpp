@@ -88,8 +88,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   matrix.title = input.word();
   for (size_t i = 0; i < matrix.source.size() * matrix.target.size(); ++i)
     matrix.weights.push_back(input.weight());
-  const double cell = static_cast<double>(input.number(50));
-  const std::string svg = svg_map(matrix, {.cell = cell, .caption = matrix.title});
+  const std::string svg = svg_map(matrix, matrix.title);
   require(XmlScan(svg).run().empty(), "map: " + XmlScan(svg).run());
   const std::string grid =
       svg_grid({.layers = {{matrix, matrix}, {matrix}}, .title = matrix.title});
