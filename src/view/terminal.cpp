@@ -16,8 +16,8 @@ namespace {
 
 constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
 constexpr const char* kAscii[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
-constexpr int kCell = 2;  // a character cell is twice as high as wide
-constexpr size_t kStairsLimit = 20;
+constexpr int kCell = 2;                        // a character cell is twice as high as wide
+constexpr int kWordColumns = 20;                // longer words are shortened with …
 constexpr int kNarrowest = 20, kWidest = 1000;  // terminals
 
 std::string shade_of(int step, const TerminalOptions& options) {
@@ -56,12 +56,12 @@ class Map {
  public:
   Map(const AttentionMatrix& matrix, const TerminalOptions& options)
       : matrix_(matrix), options_(options), top_(scale_top(matrix)) {
-    const int room = std::max(4, std::min(options.word_columns, options.width / 3));
+    const int room = std::max(4, std::min(kWordColumns, options.width / 3));
     for (const auto& word : matrix.source) source_.push_back(label(word, room));
     for (const auto& word : matrix.target) target_.push_back(label(word, room));
+    stairs_ = source_.size() <= 20 || std::ranges::any_of(source_, joined_script);
     for (const auto& word : target_) margin_ = std::max(margin_, columns(word));
     for (size_t i = 0; i < target_.size(); ++i) strongest_.push_back(strongest(matrix, i));
-    stairs_ = choose_stairs();
     signs_ = options.shades == TerminalShades::ascii ? MarkSigns::ascii() : MarkSigns::blocks();
   }
 
@@ -84,12 +84,6 @@ class Map {
 
  private:
   int cells_width(size_t count) const { return margin_ + 1 + kCell * static_cast<int>(count); }
-
-  bool choose_stairs() const {
-    if (options_.labels != SourceLabels::automatic) return options_.labels == SourceLabels::stairs;
-    return source_.size() <= kStairsLimit ||
-           std::any_of(source_.begin(), source_.end(), joined_script);
-  }
 
   // The end of the panel: it has as many words as fit, at least one. With stairs the words
   // themselves must fit, too.
@@ -215,6 +209,8 @@ class Map {
   float top_;
   MarkSigns signs_;
   int margin_ = 0;
+  // Source words are horizontal, each on its own line with a leader to its column. Otherwise their
+  // letters are below each other.
   bool stairs_ = false;
 };
 
@@ -281,7 +277,7 @@ std::string shaded_words(const AttentionMatrix& matrix, size_t i, const Terminal
   const float top = scale_top(matrix);
   std::string out;
   for (size_t j = 0; j < matrix.source.size(); ++j) {
-    const std::string word = label(matrix.source[j], std::max(options.word_columns, 2));
+    const std::string word = label(matrix.source[j], kWordColumns);
     const float weight = matrix.at(i, j);
     const int step = drawable(weight) ? scale_step(weight, top) : 0;
     out += j > 0 ? " " : "";

@@ -10,17 +10,9 @@ namespace fovea {
 // The abilities of a terminal, weakest first.
 enum class TerminalShades { ascii, blocks, colours_256, colours_24_bit };
 
-enum class SourceLabels {
-  automatic,  // stairs for up to twenty words and for scripts that join letters, otherwise upright
-  stairs,     // each word is horizontal on its own line; a leader connects it with its column
-  upright,    // letters are below each other
-};
-
 struct TerminalOptions {
   TerminalShades shades = TerminalShades::blocks;
-  SourceLabels labels = SourceLabels::automatic;
   int width = 80;
-  int word_columns = 20;  // longer words are shortened with …
   bool dark_ground = true;
 };
 

@@ -55,7 +55,6 @@ class Input {
 void check_terminal(const AttentionMatrix& matrix, Input& input) {
   const TerminalOptions options{
       .shades = input.number(2) == 0 ? TerminalShades::ascii : TerminalShades::blocks,
-      .labels = static_cast<SourceLabels>(input.number(3)),
       .width = static_cast<int>(20 + input.number(200))};
   const std::string text = terminal_map(matrix, options);
   require(is_utf8(text), "terminal text is not UTF-8");
