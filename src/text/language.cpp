@@ -1,5 +1,8 @@
 #include "text/language.h"
 
+#include <unicode/locid.h>
+#include <unicode/unistr.h>
+
 #include <algorithm>
 #include <vector>
 
@@ -8,88 +11,11 @@
 namespace fovea {
 namespace {
 
+// Names that differ from those of ICU.
 constexpr std::pair<std::string_view, const char*> kNames[] = {
-    {"af", "Afrikaans"},
-    {"am", "Amharic"},
-    {"ar", "Arabic"},
-    {"as", "Assamese"},
-    {"az", "Azerbaijani"},
-    {"be", "Belarusian"},
-    {"bg", "Bulgarian"},
-    {"bn", "Bengali"},
-    {"br", "Breton"},
-    {"ca", "Catalan"},
-    {"cs", "Czech"},
-    {"cy", "Welsh"},
-    {"da", "Danish"},
-    {"de", "German"},
-    {"el", "Greek"},
-    {"en", "English"},
-    {"eo", "Esperanto"},
-    {"es", "Spanish"},
-    {"et", "Estonian"},
-    {"eu", "Basque"},
-    {"fa", "Persian"},
-    {"fi", "Finnish"},
-    {"fr", "French"},
-    {"ga", "Irish"},
-    {"gl", "Galician"},
-    {"gu", "Gujarati"},
-    {"he", "Hebrew"},
-    {"hi", "Hindi"},
-    {"hr", "Croatian"},
-    {"hu", "Hungarian"},
-    {"hy", "Armenian"},
-    {"id", "Indonesian"},
-    {"is", "Icelandic"},
-    {"it", "Italian"},
-    {"ja", "Japanese"},
-    {"ka", "Georgian"},
-    {"kk", "Kazakh"},
-    {"km", "Khmer"},
-    {"kn", "Kannada"},
-    {"ko", "Korean"},
-    {"la", "Latin"},
-    {"lo", "Lao"},
-    {"lt", "Lithuanian"},
-    {"lv", "Latvian"},
-    {"mk", "Macedonian"},
-    {"ml", "Malayalam"},
-    {"mn", "Mongolian"},
-    {"mr", "Marathi"},
-    {"ms", "Malay"},
-    {"my", "Burmese"},
-    {"nb", "Norwegian"},
-    {"ne", "Nepali"},
-    {"nl", "Dutch"},
-    {"or", "Odia"},
-    {"pa", "Punjabi"},
-    {"pl", "Polish"},
-    {"pt", "Portuguese"},
-    {"ro", "Romanian"},
-    {"ru", "Russian"},
-    {"si", "Sinhala"},
-    {"sk", "Slovak"},
-    {"sl", "Slovenian"},
-    {"sq", "Albanian"},
-    {"sr", "Serbian"},
-    {"sv", "Swedish"},
-    {"sw", "Swahili"},
-    {"ta", "Tamil"},
-    {"te", "Telugu"},
-    {"tg", "Tajik"},
-    {"th", "Thai"},
-    {"tl", "Tagalog"},
-    {"tr", "Turkish"},
-    {"ug", "Uyghur"},
-    {"uk", "Ukrainian"},
-    {"ur", "Urdu"},
-    {"uz", "Uzbek"},
-    {"vi", "Vietnamese"},
-    {"zu", "Zulu"},
-    {"pt-BR", "Portuguese (Brazil)"},
-    {"zh-Hans", "Chinese"},
-    {"zh-Hant", "Chinese (traditional)"},
+    {"bn", "Bengali"},      {"nb", "Norwegian"},
+    {"tl", "Tagalog"},      {"pt-BR", "Portuguese (Brazil)"},
+    {"zh-Hans", "Chinese"}, {"zh-Hant", "Chinese (traditional)"},
 };
 
 constexpr std::pair<std::string_view, std::string_view> kAliases[] = {
@@ -108,7 +34,11 @@ bool is_code(std::string_view text) {
 std::string language_name(std::string_view code) {
   for (const auto& [known, name] : kNames)
     if (known == code) return name;
-  return std::string(code);
+  if (code.empty() || code == "und") return std::string(code);
+  icu::UnicodeString name;
+  icu::Locale(std::string(code).c_str()).getDisplayName(icu::Locale::getEnglish(), name);
+  std::string utf8;
+  return name.toUTF8String(utf8);
 }
 
 std::string canonical_code(std::string_view code) {
