@@ -10,8 +10,8 @@
 #include <memory>
 
 #include "base/ascii.h"
+#include "base/icu_breaks.h"
 #include "base/utf8.h"
-#include "text/icu_breaks.h"
 #include "text/word_breaks.h"
 
 namespace fovea {
@@ -98,15 +98,8 @@ bool allows_cut(char32_t mark, char32_t next) {
 
 // The last boundary between graphemes before `size`; 0 if there is none.
 size_t grapheme_before(std::string_view text, size_t size) {
-  thread_local const std::unique_ptr<icu::BreakIterator> rules = [] {
-    UErrorCode status = U_ZERO_ERROR;
-    std::unique_ptr<icu::BreakIterator> made(
-        icu::BreakIterator::createCharacterInstance(icu::Locale::getRoot(), status));
-    if (U_FAILURE(status)) made.reset();
-    return made;
-  }();
   constexpr size_t kAhead = 64;  // enough to find the end of the grapheme at `size`
-  const std::vector<size_t> ends = icu_breaks(rules.get(), text.substr(0, size + kAhead));
+  const std::vector<size_t> ends = grapheme_ends(text.substr(0, size + kAhead));
   const auto after = std::ranges::upper_bound(ends, size);
   return after == ends.begin() ? 0 : *std::prev(after);
 }

@@ -9,8 +9,8 @@
 #include <memory>
 
 #include "base/ascii.h"
+#include "base/icu_breaks.h"
 #include "base/utf8.h"
-#include "text/icu_breaks.h"
 #include "text/tokenization.h"
 
 namespace fovea {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "base/icu_breaks.h"
 #include "base/utf8.h"
 
 namespace fovea {
@@ -56,36 +57,6 @@ bool hidden(UChar32 c) {
   }
 }
 
-int break_class(UChar32 c) { return u_getIntPropertyValue(c, UCHAR_GRAPHEME_CLUSTER_BREAK); }
-
-// Whether c continues the letter that ends in `last`. `flags` is the number of its regional
-// indicators.
-bool continues(UChar32 last, UChar32 c, int flags) {
-  const int before = break_class(last), now = break_class(c);
-  if (now == U_GCB_EXTEND || now == U_GCB_ZWJ || now == U_GCB_SPACING_MARK) return true;
-  if (before == U_GCB_ZWJ) return u_hasBinaryProperty(c, UCHAR_EXTENDED_PICTOGRAPHIC);
-  if (now == U_GCB_REGIONAL_INDICATOR) return before == now && flags % 2 == 1;
-  if (before == U_GCB_L)
-    return now == U_GCB_L || now == U_GCB_V || now == U_GCB_LV || now == U_GCB_LVT;
-  if (before == U_GCB_LV || before == U_GCB_V) return now == U_GCB_V || now == U_GCB_T;
-  return (before == U_GCB_LVT || before == U_GCB_T) && now == U_GCB_T;
-}
-
-// The end of the letter that begins at `at`.
-size_t letter_end(std::string_view text, size_t at) {
-  UChar32 last = next(text, at);
-  int flags = break_class(last) == U_GCB_REGIONAL_INDICATOR;
-  while (at < text.size()) {
-    size_t after = at;
-    const UChar32 c = next(text, after);
-    if (!continues(last, c, flags)) break;
-    flags += break_class(c) == U_GCB_REGIONAL_INDICATOR;
-    last = c;
-    at = after;
-  }
-  return at;
-}
-
 // Terminals draw an emoji sequence as one wide sign, so a letter has at most two columns.
 int letter_columns(std::string_view letter) {
   int width = 0;
@@ -118,30 +89,27 @@ std::string shown(std::string_view letter) {
 }  // namespace
 
 std::string label(std::string_view word, int columns_allowed) {
-  std::string text;
+  // Real letters have fewer bytes for each column. The limit bounds the time.
+  const size_t most_bytes = 256 * static_cast<size_t>(columns_allowed);
+  std::string safe, text;
+  for (const std::string& letter : letters(word.substr(0, most_bytes))) safe += shown(letter);
   size_t cut = 0;  // length of the longest prefix that leaves space for …
   int width = 0;
-  for (size_t at = 0; at < word.size();) {
-    // No real letter is longer than this. The limit bounds the look-ahead.
-    const std::string_view ahead = word.substr(0, std::min(word.size(), at + 256));
-    const size_t end = letter_end(ahead, at);
-    for (const std::string& letter : letters(shown(word.substr(at, end - at)))) {
-      width += letter_columns(letter);
-      if (width > columns_allowed) return text.substr(0, cut) + "…";
-      text += letter;
-      if (width < columns_allowed) cut = text.size();
-    }
-    at = end;
+  for (const std::string& letter : letters(safe)) {
+    width += letter_columns(letter);
+    if (width > columns_allowed) return text.substr(0, cut) + "…";
+    text += letter;
+    if (width < columns_allowed) cut = text.size();
   }
-  return text;
+  return word.size() <= most_bytes ? text : text.substr(0, cut) + "…";
 }
 
 std::vector<std::string> letters(std::string_view label) {
   std::vector<std::string> all;
-  for (size_t at = 0; at < label.size();) {
-    const size_t end = letter_end(label, at);
-    all.emplace_back(label.substr(at, end - at));
-    at = end;
+  size_t begin = 0;
+  for (const size_t end : grapheme_ends(label)) {
+    all.emplace_back(label.substr(begin, end - begin));
+    begin = end;
   }
   return all;
 }

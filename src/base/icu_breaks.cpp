@@ -1,7 +1,9 @@
-#include "text/icu_breaks.h"
+#include "base/icu_breaks.h"
 
 #include <unicode/brkiter.h>
 #include <unicode/utext.h>
+
+#include <memory>
 
 namespace fovea {
 
@@ -19,6 +21,17 @@ std::vector<size_t> icu_breaks(icu::BreakIterator* rules, std::string_view text)
   }
   utext_close(opened);
   return ends;
+}
+
+std::vector<size_t> grapheme_ends(std::string_view text) {
+  thread_local const std::unique_ptr<icu::BreakIterator> rules = [] {
+    UErrorCode status = U_ZERO_ERROR;
+    std::unique_ptr<icu::BreakIterator> made(
+        icu::BreakIterator::createCharacterInstance(icu::Locale::getRoot(), status));
+    if (U_FAILURE(status)) made.reset();
+    return made;
+  }();
+  return icu_breaks(rules.get(), text);
 }
 
 }  // namespace fovea

@@ -16,4 +16,7 @@ namespace fovea {
 // if `rules` is null, because ICU could not create them, or if ICU fails.
 std::vector<size_t> icu_breaks(icu::BreakIterator* rules, std::string_view text);
 
+// Returns the ends of the graphemes of a text: a letter with its marks, an emoji sequence.
+std::vector<size_t> grapheme_ends(std::string_view text);
+
 }  // namespace fovea
