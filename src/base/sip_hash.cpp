@@ -44,14 +44,14 @@ uint64_t hash(const std::array<uint64_t, 2>& secret, std::string_view text) {
   return a ^ b ^ c ^ d;
 }
 
+}  // namespace
+
 std::array<uint64_t, 2> random_secret() {
   std::array<uint64_t, 2> secret{};
   check(getrandom(secret.data(), sizeof secret, 0) == ssize_t{sizeof secret}, ExitCode::unexpected,
         "cannot read random numbers from the system");
   return secret;
 }
-
-}  // namespace
 
 uint64_t sip_hash(const std::array<uint64_t, 2>& secret, std::string_view text) {
   return hash<2, 4>(secret, text);

@@ -7,6 +7,8 @@
 
 namespace fovea {
 
+std::array<uint64_t, 2> random_secret();  // 128 random bits of the system
+
 // SipHash-2-4 of Aumasson and Bernstein. Results cannot be predicted without the secret.
 uint64_t sip_hash(const std::array<uint64_t, 2>& secret, std::string_view text);
 

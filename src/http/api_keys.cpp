@@ -1,7 +1,5 @@
 #include "http/api_keys.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <charconv>
 
@@ -138,9 +136,7 @@ const ApiKey* ApiKeys::find(std::string_view key) const {
 
 ApiKeys ApiKeys::parse(std::string_view text, const std::string& name, int64_t default_limit) {
   ApiKeys keys;
-  constexpr auto wanted = static_cast<ssize_t>(sizeof keys.secret_);
-  check(getrandom(keys.secret_.data(), sizeof keys.secret_, 0) == wanted, ExitCode::unexpected,
-        "cannot read random numbers from the system");
+  keys.secret_ = random_secret();
   LineReader reader = LineReader::over(text, name);
   for (TextLine line; reader.next(line);) {
     auto words = split_words(line.text);

@@ -1,5 +1,7 @@
 #include "http/form.h"
 
+#include <charconv>
+#include <cstdint>
 #include <optional>
 
 #include "base/ascii.h"
@@ -9,13 +11,6 @@ namespace fovea {
 namespace {
 
 constexpr size_t kMaxFields = 1000;
-
-int hex_digit(char c) {
-  if (c >= '0' && c <= '9') return c - '0';
-  if (c >= 'a' && c <= 'f') return c - 'a' + 10;
-  if (c >= 'A' && c <= 'F') return c - 'A' + 10;
-  return -1;
-}
 
 [[noreturn]] void refuse_form(const char* why) {
   throw HttpError(400, std::string("Invalid request: damaged form: ") + why);
@@ -84,10 +79,11 @@ FormField parse_part(std::string_view part) {
 std::string percent_decoded(std::string_view text) {
   std::string result;
   for (size_t i = 0; i < text.size(); ++i) {
-    const int high = text[i] == '%' && i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-    const int low = high >= 0 ? hex_digit(text[i + 2]) : -1;
-    if (low >= 0) {
-      result += static_cast<char>(high * 16 + low);
+    const char* const digits = text.data() + i + 1;
+    uint8_t byte = 0;
+    if (text[i] == '%' && i + 2 < text.size() &&
+        std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+      result += static_cast<char>(byte);
       i += 2;
     } else {
       result += text[i] == '+' ? ' ' : text[i];

@@ -1,27 +1,17 @@
 #include "serve/file_store.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 
-#include <array>
 #include <iterator>
 
-#include "base/check.h"
+#include "base/sip_hash.h"
 
 namespace fovea {
 
 std::string random_id() {
-  std::array<unsigned char, 16> b{};
-  check(getrandom(b.data(), b.size(), 0) == static_cast<ssize_t>(b.size()), ExitCode::unexpected,
-        "cannot read random numbers from the system");
-  b[6] = static_cast<unsigned char>((b[6] & 0x0F) | 0x40);  // version 4
-  b[8] = static_cast<unsigned char>((b[8] & 0x3F) | 0x80);
-  std::string id;
-  for (size_t i = 0; i < b.size(); ++i) {
-    if (i == 4 || i == 6 || i == 8 || i == 10) id += '-';
-    id += fmt::format("{:02x}", b[i]);
-  }
-  return id;
+  const auto [a, b] = random_secret();
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, a >> 16 & 0xFFFF, a & 0xFFF,
+                     (b >> 48 & 0x3FFF) | 0x8000, b & 0xFFFFFFFFFFFF);
 }
 
 std::string FileStore::keep(std::string name, std::string content, Clock::time_point now) {
