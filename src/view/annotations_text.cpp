@@ -17,22 +17,6 @@ bool within(float place, size_t j) {
   return place >= middle - 0.5f && place < middle + 0.5f;
 }
 
-// Wraps the words of a text into lines of at most `width` columns.
-std::vector<std::string> folded(const std::string& text, int width) {
-  std::vector<std::string> lines;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = label(text.substr(at, end - at), std::max(width, 8));
-    at = end + 1;
-    if (word.empty()) continue;
-    if (!lines.empty() && columns(lines.back()) + 1 + columns(word) <= width)
-      lines.back() += " " + word;
-    else
-      lines.push_back(word);
-  }
-  return lines;
-}
-
 }  // namespace
 
 MarkSigns MarkSigns::blocks() {
@@ -104,7 +88,7 @@ std::vector<std::string> MarkSigns::legend(const MatrixAnnotations& marks, int w
   }
   for (const MatrixSeries* series : marks.all(Kind::gaussian))
     if (const std::string bell = gaussian(*series, width); !bell.empty()) lines.push_back(bell);
-  for (std::string& line : folded(marks.note, width)) lines.push_back(std::move(line));
+  for (std::string& line : wrap_columns(marks.note, width)) lines.push_back(std::move(line));
   return lines;
 }
 

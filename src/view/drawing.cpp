@@ -55,26 +55,6 @@ double text_width(std::string_view label, double size) {
   return columns(label) * size * kLetterWidth;
 }
 
-std::vector<std::string> wrap(std::string_view text, double width, double size, size_t limit) {
-  const int room = std::max(4, static_cast<int>(width / (size * kLetterWidth)));
-  std::vector<std::string> lines;
-  for (size_t at = 0; at < text.size();) {
-    const size_t end = std::min(text.find(' ', at), text.size());
-    const std::string word = label(text.substr(at, end - at), room);
-    at = end + 1;
-    if (word.empty()) continue;
-    if (!lines.empty() && columns(lines.back()) + 1 + columns(word) <= room) {
-      lines.back() += " " + word;
-    } else if (lines.size() < limit) {
-      lines.push_back(word);
-    } else {
-      lines.back() = label(lines.back(), room - 1) + "…";
-      break;
-    }
-  }
-  return lines;
-}
-
 void Drawing::text(std::string_view words, const Text& how) {
   body_ += "<text class=\"" + std::string(how.style) + "\" x=\"" + number(how.x) + "\" y=\"" +
            number(how.y) + "\" font-size=\"" + number(how.size) + "\"";
@@ -88,7 +68,8 @@ void Drawing::text(std::string_view words, const Text& how) {
 
 double Drawing::paragraph(std::string_view words, Text line, double width, size_t limit,
                           double distance) {
-  for (const std::string& part : wrap(words, width, line.size, limit)) {
+  const int room = static_cast<int>(width / (line.size * kLetterWidth));
+  for (const std::string& part : wrap_columns(words, room, limit)) {
     text(part, line);
     line.y += distance;
   }

@@ -3,7 +3,6 @@
 #include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 namespace fovea {
 
@@ -66,9 +65,5 @@ std::string number(double value);
 
 // The approximate width of a label in the fonts of the drawing.
 double text_width(std::string_view label, double size);
-
-// Splits the text at spaces into lines of at most `width`. Shortens longer words. If there are more
-// than `limit` lines, the last one ends with ….
-std::vector<std::string> wrap(std::string_view text, double width, double size, size_t limit);
 
 }  // namespace fovea

@@ -120,6 +120,26 @@ int columns(std::string_view label) {
   return width;
 }
 
+std::vector<std::string> wrap_columns(std::string_view text, int width, size_t limit) {
+  width = std::max(width, 8);
+  std::vector<std::string> lines;
+  for (size_t at = 0; at < text.size();) {
+    const size_t end = std::min(text.find(' ', at), text.size());
+    const std::string word = label(text.substr(at, end - at), width);
+    at = end + 1;
+    if (word.empty()) continue;
+    if (!lines.empty() && columns(lines.back()) + 1 + columns(word) <= width) {
+      lines.back() += " " + word;
+    } else if (lines.size() < limit) {
+      lines.push_back(word);
+    } else {
+      lines.back() = label(lines.back(), width - 1) + "…";
+      break;
+    }
+  }
+  return lines;
+}
+
 bool right_to_left(std::string_view label) {
   for (size_t at = 0; at < label.size();) {
     const UCharDirection d = u_charDirection(next(label, at));

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -17,6 +19,10 @@ std::vector<std::string> letters(std::string_view label);
 
 // The number of terminal columns of a label.
 int columns(std::string_view label);
+
+// Splits the text at spaces into lines of at most `width` columns, at least 8. Shortens longer
+// words. If there are more than `limit` lines, the last one ends with ….
+std::vector<std::string> wrap_columns(std::string_view text, int width, size_t limit = SIZE_MAX);
 
 // Whether the label has letters of right-to-left scripts.
 bool right_to_left(std::string_view label);
