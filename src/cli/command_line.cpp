@@ -5,6 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/check.h"
@@ -141,6 +142,17 @@ std::string with_variable(const CLI::App& command, const std::string& message,
       if (begins(word, "-" + name)) return message;
   }
   return "$" + option->get_envname() + message.substr(colon);
+}
+
+// CLI11 2.4 and later ignore a variable whose value is invalid. Throws the error of the option.
+void check_variables(CLI::App* command) {
+  for (; command; command = command->get_parent())
+    for (CLI::Option* option : command->get_options()) {
+      const char* value = std::getenv(option->get_envname().c_str());
+      if (option->count() > 0 || !value || !*value) continue;
+      option->add_result(value);
+      option->run_callback();
+    }
 }
 
 [[noreturn]] void fail_usage(const CLI::App& app, const CLI::ParseError& error,
@@ -287,7 +299,12 @@ Option Command::under_heading(CLI::Option* option) {
 
 void Command::needs_command() { app_->require_subcommand(1); }
 void Command::footer(const char* text) { app_->footer(text); }
-void Command::runs(const std::function<void()>& action) { app_->callback(action); }
+void Command::runs(const std::function<void()>& action) {
+  app_->callback([app = app_, action] {
+    check_variables(app);
+    action();
+  });
+}
 
 template <class Value>
 Option Command::option(const char* names, Value& value, const char* help) {
