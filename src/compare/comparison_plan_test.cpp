@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "support/network_settings.h"
 #include "temporary.h"
 
 namespace fovea {
@@ -82,7 +83,7 @@ TEST_F(Plan, BaseIsARecipeBesideTheFile) {
   const ComparisonPlan p = plan("base: recipe.yml\nmodel.size: 48\nvariants: [static, window]\n");
   ASSERT_EQ(p.variants.size(), 2u);
   const TrainOptions options = p.options_of(p.variants[1], {});
-  EXPECT_EQ(options.model.attention.kind, "window");
+  EXPECT_EQ(recurrent_of(options.model).attention.kind, "window");
   EXPECT_EQ(options.model.size, 48);
   EXPECT_EQ(options.data.train_source, (std::vector<std::string>{"a", "b"}));
 }
@@ -102,7 +103,7 @@ TEST_F(Plan, BaseMayBeAComparison) {
   ASSERT_EQ(back.variants.size(), 2u);
   const TrainOptions options = back.options_of(back.variants[1], {});
   EXPECT_EQ(options.model.size, 24);
-  EXPECT_EQ(options.model.type, "recurrent");
+  EXPECT_STREQ(options.model.type(), "recurrent");
   EXPECT_EQ(options.data.train_source, (std::vector<std::string>{"b"}));
 
   const ComparisonPlan others = plan("base: there.yml\nvariants: [none, static]\n");
@@ -114,8 +115,10 @@ TEST_F(Plan, BaseMayBeAComparison) {
 TEST_F(Plan, WithoutVariantsAllMechanismsAreCompared) {
   const ComparisonPlan p = plan("model.type: recurrent\n");
   EXPECT_EQ(p.variants.size(), known_variants().size());
-  for (const ComparisonVariant& variant : p.variants)
-    EXPECT_EQ(p.options_of(variant, {}).model.attention.kind, variant.name);
+  for (const ComparisonVariant& variant : p.variants) {
+    const ModelConfig model = p.options_of(variant, {}).model;
+    EXPECT_EQ(recurrent_of(model).attention.kind, variant.name);
+  }
 }
 
 TEST_F(Plan, FaultsNameTheLineOfTheFile) {
