@@ -51,13 +51,13 @@ TEST_F(Plan, VariantsChangeTheirSettingsAndNothingElse) {
   const TrainOptions none = p.options_of(p.variants[0], {}),
                      local = p.options_of(p.variants[1], {}),
                      plain = p.options_of(p.variants[2], {"model.size=32"});
-  EXPECT_EQ(none.model.attention.kind, "none");
+  EXPECT_EQ(recurrent_of(none.model).attention.kind, "none");
   EXPECT_EQ(none.model.size, 24);
   EXPECT_EQ(none.train.seed, 7u);
-  EXPECT_EQ(local.model.attention.kind, "local-p");
-  EXPECT_EQ(local.model.attention.score, "general");
+  EXPECT_EQ(recurrent_of(local.model).attention.kind, "local-p");
+  EXPECT_EQ(recurrent_of(local.model).attention.score, "general");
   EXPECT_EQ(local.train.seed, 9u);
-  EXPECT_EQ(plain.model.attention.kind, "global");
+  EXPECT_EQ(recurrent_of(plain.model).attention.kind, "global");
   EXPECT_EQ(plain.model.size, 32);
 }
 
@@ -70,9 +70,10 @@ TEST_F(Plan, AVariantMayChangeNothing) {
       "  c: ~\n"
       "  d: {model: {}}\n");
   ASSERT_EQ(p.variants.size(), 4u);
-  for (const ComparisonVariant& variant : p.variants)
-    EXPECT_EQ(p.options_of(variant, {}).model.attention.kind,
-              variant.name == "b" ? "none" : "global");
+  for (const ComparisonVariant& variant : p.variants) {
+    const ModelConfig model = p.options_of(variant, {}).model;
+    EXPECT_EQ(recurrent_of(model).attention.kind, variant.name == "b" ? "none" : "global");
+  }
   EXPECT_TRUE(p.variants[0].changes.empty());
   EXPECT_NE(fault("variants:\n  a: {}\n  a: {}\n").find("twice"), std::string::npos);
   EXPECT_EQ(plan("variants: {}\n").variants.size(), known_variants().size());
