@@ -144,19 +144,23 @@ TEST(RecurrentModel, GradientBehindHardChoices) {
 TEST(RecurrentModel, GradientOfOptions) {
   std::vector<ModelConfig> configs(8, small());
   configs[0].encoder_layers = configs[0].decoder_layers = 2, configs[0].dropout = 0.2;
-  configs[1].decoder = DecoderForm::luong, configs[1].cell = Cell::lstm, configs[1].dropout = 0.2;
+  recurrent_of(configs[1]).decoder = DecoderForm::luong, recurrent_of(configs[1]).cell = Cell::lstm,
+  configs[1].dropout = 0.2;
   configs[1].encoder_layers = 1, configs[1].decoder_layers = 2;
-  configs[2].decoder = DecoderForm::luong, configs[2].input_feeding = false;
+  recurrent_of(configs[2]).decoder = DecoderForm::luong,
+  recurrent_of(configs[2]).input_feeding = false;
   configs[2].encoder_layers = configs[2].decoder_layers = 2, configs[2].dropout = 0.2;
-  configs[3].bidirectional = false, configs[3].cell = Cell::lstm;
-  configs[4].bidirectional = false, configs[4].attention.kind = "static";
-  configs[4].decoder = DecoderForm::luong, configs[4].size = 3;
-  configs[5].tied = TiedEmbeddings::output, configs[5].readout = 0;
-  configs[6].tied = TiedEmbeddings::all, configs[6].readout = 0,
-  configs[6].decoder = DecoderForm::luong;
-  configs[7].attention.kind = "none", configs[7].tied = TiedEmbeddings::all,
-  configs[7].embedding = 4;
-  configs[7].encoder_size = 3, configs[7].cell = Cell::lstm, configs[7].decoder_layers = 2;
+  recurrent_of(configs[3]).bidirectional = false, recurrent_of(configs[3]).cell = Cell::lstm;
+  recurrent_of(configs[4]).bidirectional = false,
+  recurrent_of(configs[4]).attention.kind = "static";
+  recurrent_of(configs[4]).decoder = DecoderForm::luong, configs[4].size = 3;
+  configs[5].tied = TiedEmbeddings::output, recurrent_of(configs[5]).readout = 0;
+  configs[6].tied = TiedEmbeddings::all, recurrent_of(configs[6]).readout = 0,
+  recurrent_of(configs[6]).decoder = DecoderForm::luong;
+  recurrent_of(configs[7]).attention.kind = "none", configs[7].tied = TiedEmbeddings::all,
+  recurrent_of(configs[7]).embedding = 4;
+  recurrent_of(configs[7]).encoder_size = 3, recurrent_of(configs[7]).cell = Cell::lstm,
+  configs[7].decoder_layers = 2;
   const Sentences s = ragged();
   for (size_t i = 0; i < configs.size(); ++i) {
     SCOPED_TRACE(i);

@@ -26,13 +26,15 @@ ModelConfig small() {
 // The gradient of the whole model, for every option that changes the computation.
 TEST(Transformer, Gradient) {
   std::vector<ModelConfig> configs(8, small());
-  configs[1].norm = NormPlace::pre;
-  configs[2].activation = Function::gelu, configs[2].tied = TiedEmbeddings::output;
-  configs[3].activation = Function::silu, configs[3].tied = TiedEmbeddings::none;
-  configs[4].positions = Positions::learned, configs[4].max_length = 5;
-  configs[5].positions = Positions::none, configs[5].output_bias = true;
-  configs[6].final_norm = true, configs[6].scale_embeddings = false;
-  configs[7].dropout = 0.2, configs[7].attention_dropout = 0.2, configs[7].activation_dropout = 0.2;
+  transformer_of(configs[1]).norm = NormPlace::pre;
+  transformer_of(configs[2]).activation = Function::gelu, configs[2].tied = TiedEmbeddings::output;
+  transformer_of(configs[3]).activation = Function::silu, configs[3].tied = TiedEmbeddings::none;
+  transformer_of(configs[4]).positions = Positions::learned, configs[4].max_length = 5;
+  transformer_of(configs[5]).positions = Positions::none,
+  transformer_of(configs[5]).output_bias = true;
+  transformer_of(configs[6]).final_norm = true, transformer_of(configs[6]).scale_embeddings = false;
+  configs[7].dropout = 0.2, transformer_of(configs[7]).attention_dropout = 0.2,
+  transformer_of(configs[7]).activation_dropout = 0.2;
   const Sentences s = ragged();
   for (const ModelConfig& config : configs) {
     const auto model = make_model(config, 3, ElementType::f64);

@@ -2,6 +2,7 @@
 #include "models/recurrent_model.h"
 #include "ops/matmul.h"
 #include "ops/shape.h"
+#include "support/network_settings.h"
 
 namespace fovea::goldens {
 namespace {
@@ -82,13 +83,14 @@ class Parameters {
 // A case's model and target words, and the comparisons that all cases share.
 struct Example {
   Case& c;
+  ModelConfig config;
   RecurrentModel model;
   Parameters parameters;
   std::vector<int32_t> offsets, in, out;
 
   explicit Example(Case& c)
-      : c(c), model(config_of(c), c.type(), c.device()), parameters(c),
-        offsets(c.offsets("in.tgt_mask")), in(ids(c, "in.y_in", "in.tgt_mask")),
+      : c(c), config(config_of(c)), model(config, recurrent_of(config), c.type(), c.device()),
+        parameters(c), offsets(c.offsets("in.tgt_mask")), in(ids(c, "in.y_in", "in.tgt_mask")),
         out(ids(c, "in.y_out", "in.tgt_mask")) {
     model.parameters().allocate(1);
     model.parameters().allocate_gradients();
