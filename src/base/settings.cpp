@@ -261,7 +261,10 @@ void Settings::assign(SettingField& field, const std::vector<std::string>& items
                       const Location& location) {
   const std::string at = located(location.source, location.line) + ": " + field.path_;
   check(!list || field.list_, location.code, at, ": expected ", field.expected_, ", found a list");
-  if (!field.assign_(items)) {
+  for (const auto& load : load_copies_) load();
+  const bool assigned = field.assign_(items);
+  for (const auto& store : store_copies_) store();
+  if (!assigned) {
     const std::string found = items.empty() ? "" : items[0];
     const std::string suggestion = nearest_name(found, field.names_);
     fail(location.code, at, ": expected ", field.expected_, ", found '", printable(found), "'",
@@ -315,6 +318,7 @@ void Settings::set(std::string_view assignment) {
 }
 
 std::vector<std::pair<std::string, std::string>> Settings::values() const {
+  for (const auto& load : load_copies_) load();
   std::vector<std::pair<std::string, std::string>> all;
   for (const auto& field : fields_)
     if (!field->applies_ || field->applies_()) all.emplace_back(field->path_, field->print_());
@@ -322,6 +326,7 @@ std::vector<std::pair<std::string, std::string>> Settings::values() const {
 }
 
 std::string Settings::dump() const {
+  for (const auto& load : load_copies_) load();
   std::string out, open;  // the current group, with a '.' at its end
   for (const auto& field : fields_) {
     if (field->applies_ && !field->applies_()) continue;

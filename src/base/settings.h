@@ -64,6 +64,12 @@ class Settings {
   static constexpr size_t kMaxBytes = size_t{1} << 20;
   static constexpr int kMaxDepth = 16;
 
+  Settings() = default;
+  template <class Options>
+  explicit Settings(Options& options) {  // with all settings that `options` describes
+    options.describe(*this);
+  }
+
   // The current value of the variable is the default. Types: bool, int, int64_t, uint64_t, float,
   // double, std::string, std::vector<std::string>.
   template <class T>
@@ -103,6 +109,17 @@ class Settings {
   // of them, and dump() and values() omit them.
   void when(const std::function<bool()>& condition, const std::string& belongs_to,
             const std::function<void()>& describe);
+
+  // Creates a copy of the options, whose fields can be settings although the options do not hold
+  // all of them, such as the fields of a variant. Before an access, copy.load(options) updates the
+  // copy. After an assignment, copy.store(options) takes over its values.
+  template <class Copy, class Options>
+  Copy& copy_of(Options& options) {
+    const auto copy = std::make_shared<Copy>();
+    load_copies_.push_back([copy, &options] { copy->load(options); });
+    store_copies_.push_back([copy, &options] { copy->store(options); });
+    return *copy;
+  }
 
   // Declares a key of other programs. If the input has this key or a key below it, the error
   // message is `why`.
@@ -145,6 +162,7 @@ class Settings {
 
   std::string prefix_;
   std::vector<std::unique_ptr<SettingField>> fields_;
+  std::vector<std::function<void()>> load_copies_, store_copies_;
   std::vector<std::pair<std::string, std::string>> groups_;   // path and help
   std::vector<std::pair<std::string, std::string>> foreign_;  // key and why
 };

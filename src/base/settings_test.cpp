@@ -310,6 +310,37 @@ TEST(Settings, KeysThatBelongToAChoice) {
   EXPECT_EQ(s.values().back().first, "wheels");
 }
 
+// Both fields are settings, although the options hold only one of them.
+struct WheelsOrSails {
+  bool sails = false;
+  int64_t count = 4;  // of the vehicle's kind
+};
+struct VehicleCopy {
+  bool sails = false;
+  int64_t wheel_count = 4, sail_count = 2;
+  void load(const WheelsOrSails& from) {
+    sails = from.sails;
+    (sails ? sail_count : wheel_count) = from.count;
+  }
+  void store(WheelsOrSails& to) const { to = {sails, sails ? sail_count : wheel_count}; }
+};
+
+TEST(Settings, CopiesHoldFieldsThatTheOptionsDoNot) {
+  WheelsOrSails options;
+  Settings s;
+  VehicleCopy& copy = s.copy_of<VehicleCopy>(options);
+  s.field("wheels", copy.wheel_count, "").between(0, 9);
+  s.field("sails", copy.sail_count, "");
+  s.field("has_sails", copy.sails, "");
+  s.read_text("sails: 3\nhas_sails: true", "r.yml");
+  EXPECT_EQ(options.count, 3);
+  options = {false, 6};
+  EXPECT_EQ(s.values().front().second, "6");
+  EXPECT_NE(s.dump().find("sails: 3\n"), std::string::npos);
+  EXPECT_NE(message_of(ExitCode::usage, [&] { s.set("wheels=10"); }).find("10 is out of range"),
+            std::string::npos);
+}
+
 TEST(Settings, FilesAndTheirErrors) {
   const TemporaryFolder folder;
   Fixture f;

@@ -299,10 +299,11 @@ void align(AlignCommand& c) {
   const PrecisionScope precision(c.model.matmul_precision());
   if (c.shift) c.attention.step = AlignmentStep::reads;
   const ModelBundle& bundle = bundles.front();
-  if (!c.chooses() && bundle.config.aligns()) {
-    c.attention.layer = bundle.config.alignment_layer;
-    c.attention.head = bundle.config.alignment_head;
-    if (!c.shift) c.attention.step = bundle.config.alignment_step;
+  const auto* own = bundle.config.as<TransformerConfig>();
+  if (!c.chooses() && own && own->alignment_layer >= 0) {
+    c.attention.layer = own->alignment_layer;
+    c.attention.head = own->alignment_head;
+    if (!c.shift) c.attention.step = own->alignment_step;
     log_info("using {}, which was trained on alignments; use --mean for all heads",
              c.attention.name());
   }

@@ -187,7 +187,8 @@ void bench_decode(BenchOptions o) {
   const PrecisionScope scope(precision_named(o.precision));
   const Device device = device_named(o.device);
   const double peak = machine_peak(device);
-  s.config.output_bias = true;  // its −1e9 prevents </s>, so every hypothesis has full length
+  if (auto* own = std::get_if<TransformerConfig>(&s.config.network))
+    own->output_bias = true;  // its −1e9 prevents </s>, so every hypothesis has full length
   const auto model = make_model(s.config, 1, ElementType::f32, device);
   std::vector<double> bias(static_cast<size_t>(s.config.target_words), 0.0);
   bias[kEos] = -1e9;

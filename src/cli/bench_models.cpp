@@ -18,10 +18,10 @@ struct TransformerShape {
 
   ModelConfig config() const {
     ModelConfig c;
+    c.network = TransformerConfig{.heads = heads, .inner = inner, .activation_dropout = dropout};
     c.source_words = c.target_words = words;
-    c.size = size, c.inner = inner, c.heads = heads;
     c.encoder_layers = c.decoder_layers = layers;
-    c.dropout = c.activation_dropout = dropout;
+    c.size = size, c.dropout = dropout;
     return c;
   }
 };
@@ -36,41 +36,40 @@ struct RecurrentShape {
 
   ModelConfig config() const {
     ModelConfig c;
-    c.type = "recurrent";
-    c.cell = cell, c.decoder = decoder, c.attention.score = score;
+    auto& own = c.network.emplace<RecurrentConfig>();
+    own.cell = cell, own.decoder = decoder, own.attention.score = score;
+    own.embedding = embedding, own.readout = readout;
+    own.bidirectional = reading == EncoderDirections::both_ways;
     c.source_words = c.target_words = words;
-    c.embedding = embedding, c.size = size, c.readout = readout;
     c.encoder_layers = c.decoder_layers = layers;
-    c.bidirectional = reading == EncoderDirections::both_ways;
-    c.dropout = dropout;
-    c.tied = TiedEmbeddings::none;
+    c.size = size, c.dropout = dropout, c.tied = TiedEmbeddings::none;
     return c;
   }
 };
 
-WordWork transformer_work(const ModelConfig& c, double length) {
-  const double D = static_cast<double>(c.size), F = static_cast<double>(c.inner);
+WordWork work_of(const ModelShape& m, const TransformerConfig& c, double length) {
+  const double D = static_cast<double>(m.size), F = static_cast<double>(c.inner);
   const double encoder = 4 * D * D + 2 * D * F + 2 * length * D, keys = 2 * D * D;
   const double decoder = 6 * D * D + 2 * D * F + 3 * length * D;
-  const double layers = static_cast<double>(c.decoder_layers);
-  return {static_cast<double>(c.encoder_layers) * encoder + layers * keys,
-          layers * decoder + D * static_cast<double>(c.target_words)};
+  const double layers = static_cast<double>(m.decoder_layers);
+  return {static_cast<double>(m.encoder_layers) * encoder + layers * keys,
+          layers * decoder + D * static_cast<double>(m.target_words)};
 }
 
-WordWork recurrent_work(const ModelConfig& c, double length) {
+WordWork work_of(const ModelShape& m, const RecurrentConfig& c, double length) {
   const bool bahdanau = c.decoder == DecoderForm::bahdanau,
              additive = c.attention.score == "additive";
-  const double n = static_cast<double>(c.size), E = static_cast<double>(c.embedding_size());
-  const double D = static_cast<double>(c.annotation_size()), G = static_cast<double>(gates(c.cell));
-  const double R = static_cast<double>(c.readout_size()), ways = c.bidirectional ? 2 : 1;
-  const double above_encoder = static_cast<double>(c.encoder_layers - 1),
-               above_decoder = static_cast<double>(c.decoder_layers - 1);
+  const double n = static_cast<double>(m.size), E = static_cast<double>(c.embedding_size(m));
+  const double D = static_cast<double>(c.annotation_size(m)), ways = c.bidirectional ? 2 : 1;
+  const double G = static_cast<double>(gates(c.cell)), R = static_cast<double>(c.readout_size(m));
+  const double above_encoder = static_cast<double>(m.encoder_layers - 1),
+               above_decoder = static_cast<double>(m.decoder_layers - 1);
   const double encoder = G * D * (E + D / ways) + above_encoder * G * D * (D + D / ways);
   const double keys = n * D;
   const double decoder = G * n * (E + n + (bahdanau ? D : R)) + above_decoder * G * n * 2 * n;
   const double attention = (additive ? n * n : 0) + length * (n + D);
   const double readout = R * (n + D + (bahdanau ? E : 0));
-  return {encoder + keys, decoder + attention + readout + R * static_cast<double>(c.target_words)};
+  return {encoder + keys, decoder + attention + readout + R * static_cast<double>(m.target_words)};
 }
 
 }  // namespace
@@ -118,7 +117,8 @@ std::vector<PairBatch> random_batches(const BenchModel& model, int64_t count) {
 }
 
 WordWork work_per_word(const ModelConfig& c, double length) {
-  return c.type == "recurrent" ? recurrent_work(c, length) : transformer_work(c, length);
+  if (const auto* own = c.as<RecurrentConfig>()) return work_of(c, *own, length);
+  return work_of(c, *c.as<TransformerConfig>(), length);
 }
 
 std::string label_of_key(std::string key) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "models/model.h"
+#include "support/network_settings.h"
 
 namespace fovea {
 namespace {
@@ -24,9 +25,8 @@ double matrix_elements(const ModelConfig& config) {
 // A small model of the same form.
 ModelConfig reduced(ModelConfig c) {
   c.source_words = c.target_words = 50;
-  c.size = 24, c.inner = 40, c.heads = 4;
-  if (c.embedding > 0) c.embedding = 12;
-  if (c.readout > 0) c.readout = 16;
+  c.size = 24;
+  transformer_of(c).inner = 40, transformer_of(c).heads = 4;
   return c;
 }
 
@@ -44,7 +44,7 @@ TEST(BenchModels, AttentionAddsWorkForEachWord) {
                    more = work_per_word(model.config, 20);
     EXPECT_GT(some.target, none.target) << name;
     EXPECT_DOUBLE_EQ(more.target - some.target, some.target - none.target) << name;
-    if (model.config.type == "recurrent")
+    if (model.config.as<RecurrentConfig>())
       EXPECT_EQ(some.source, none.source) << name << ": the encoder has no attention";
     else
       EXPECT_GT(some.source, none.source) << name;
@@ -55,19 +55,19 @@ TEST(BenchModels, ShapesAreThoseOfThePapers) {
   ASSERT_EQ(bench_models().size(), 6u);
   const ModelConfig& base = bench_models().at("base").config;
   EXPECT_EQ(base.size, 512);
-  EXPECT_EQ(base.inner, 2048);
-  EXPECT_EQ(base.heads, 8);
+  EXPECT_EQ(transformer_of(base).inner, 2048);
+  EXPECT_EQ(transformer_of(base).heads, 8);
   EXPECT_EQ(base.encoder_layers, 6);
   const ModelConfig& rnnsearch = bench_models().at("rnnsearch").config;
-  EXPECT_EQ(rnnsearch.embedding, 620);
+  EXPECT_EQ(recurrent_of(rnnsearch).embedding, 620);
   EXPECT_EQ(rnnsearch.size, 1000);
-  EXPECT_TRUE(rnnsearch.bidirectional);
-  EXPECT_EQ(rnnsearch.attention.score, "additive");
+  EXPECT_TRUE(recurrent_of(rnnsearch).bidirectional);
+  EXPECT_EQ(recurrent_of(rnnsearch).attention.score, "additive");
   const ModelConfig& luong = bench_models().at("luong").config;
-  EXPECT_EQ(luong.cell, Cell::lstm);
+  EXPECT_EQ(recurrent_of(luong).cell, Cell::lstm);
   EXPECT_EQ(luong.decoder_layers, 2);
-  EXPECT_FALSE(luong.bidirectional);
-  EXPECT_EQ(luong.attention.score, "general");
+  EXPECT_FALSE(recurrent_of(luong).bidirectional);
+  EXPECT_EQ(recurrent_of(luong).attention.score, "general");
 }
 
 TEST(BenchModels, RandomBatchesHaveTheirSizeAndRepeat) {

@@ -15,10 +15,10 @@ class Classify : public CommandTest {
     const Vocabulary labels =
         Vocabulary::from_entries(Segmentation::words, {{"home", 2}, {"out", 1}});
     ModelConfig c;
-    c.type = "reader";
+    ReaderConfig& own = c.network.emplace<ReaderConfig>();
     c.encoder_layers = 1, c.size = 6, c.max_length = 8;
-    c.attention.kind = "static";
-    c.query = query;
+    own.attention.kind = "static";
+    own.query = query;
     c.source_words = words.size(), c.target_words = labels.size();
     const std::string directory = folder_ / name;
     save_model(directory, c, make_model(c, 5)->parameters());

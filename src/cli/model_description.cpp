@@ -83,10 +83,8 @@ Json describe_model(const std::string& directory) {
   for (const TensorInfo& t : file.tensors()) types[std::string(stored_name(t.dtype))] += 1;
 
   ModelConfig config = bundle.config;
-  Settings settings;
-  config.describe(settings);
   Json shape = Json::object();
-  for (const auto& [key, value] : settings.values()) {
+  for (const auto& [key, value] : Settings(config).values()) {
     const Json parsed = Json::parse(value, nullptr, false);
     shape[key] = parsed.is_discarded() ? Json(value) : parsed;
   }

@@ -78,7 +78,7 @@ TEST_F(ModelOptions, LoadOneModelForEachName) {
   parse({"-m", "transformer", "-m", FOVEA_SOURCE "/models/gallery/transformer"});
   const auto bundles = load_models(choice_);
   ASSERT_EQ(bundles.size(), 2u);
-  EXPECT_EQ(bundles[0].config.type, "transformer");
+  EXPECT_STREQ(bundles[0].config.type(), "transformer");
   EXPECT_EQ(models_of(bundles)[1], bundles[1].model.get());
 }
 

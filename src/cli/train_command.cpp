@@ -94,8 +94,7 @@ std::atomic<bool> save_requested{false};
 
 TrainOptions read_options(const TrainCommand& command, std::string* dump) {
   TrainOptions options;
-  Settings settings;
-  options.describe(settings);
+  Settings settings(options);
   for (const char* key : {"base", "compare", "variants"})
     settings.foreign(key, "only 'fovea compare -c FILE' accepts this key; it trains each variant");
   if (!command.recipe.empty()) settings.read_file(command.recipe, ExitCode::data);

@@ -42,11 +42,7 @@ std::vector<std::string> assignments_of(const CompareSetup& c) {
   return all;
 }
 
-std::string recipe_of(TrainOptions options) {
-  Settings settings;
-  options.describe(settings);
-  return settings.dump();
-}
+std::string recipe_of(TrainOptions options) { return Settings(options).dump(); }
 
 Entry entry_of(const CompareSetup& c, const ComparisonPlan& plan,
                const ComparisonVariant& variant) {

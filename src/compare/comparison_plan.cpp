@@ -177,8 +177,7 @@ ComparisonPlan ComparisonPlan::read(const std::string& path, int bases) {
 TrainOptions ComparisonPlan::options_of(const ComparisonVariant& variant,
                                         const std::vector<std::string>& assignments) const {
   TrainOptions options;
-  Settings settings;
-  options.describe(settings);
+  Settings settings(options);
   for (const Layer& layer : layers_) settings.read_text(layer.settings, layer.file);
   for (const std::string& assignment : assignments) settings.set(assignment);
   settings.read_text(variant.settings,
@@ -188,9 +187,7 @@ TrainOptions ComparisonPlan::options_of(const ComparisonVariant& variant,
 
 void check_same_text(const TrainOptions& a, const TrainOptions& b, const std::string& variant) {
   const auto text_of = [](TrainOptions options) {
-    Settings settings;
-    options.describe(settings);
-    auto values = settings.values();
+    auto values = Settings(options).values();
     std::erase_if(values, [](const auto& value) {
       const std::string& path = value.first;
       return !path.starts_with("data.") && !path.starts_with("vocabulary.") &&

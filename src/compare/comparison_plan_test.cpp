@@ -4,6 +4,7 @@
 
 #include <fstream>
 
+#include "support/network_settings.h"
 #include "temporary.h"
 
 namespace fovea {
@@ -50,13 +51,13 @@ TEST_F(Plan, VariantsChangeTheirSettingsAndNothingElse) {
   const TrainOptions none = p.options_of(p.variants[0], {}),
                      local = p.options_of(p.variants[1], {}),
                      plain = p.options_of(p.variants[2], {"model.size=32"});
-  EXPECT_EQ(none.model.attention.kind, "none");
+  EXPECT_EQ(recurrent_of(none.model).attention.kind, "none");
   EXPECT_EQ(none.model.size, 24);
   EXPECT_EQ(none.train.seed, 7u);
-  EXPECT_EQ(local.model.attention.kind, "local-p");
-  EXPECT_EQ(local.model.attention.score, "general");
+  EXPECT_EQ(recurrent_of(local.model).attention.kind, "local-p");
+  EXPECT_EQ(recurrent_of(local.model).attention.score, "general");
   EXPECT_EQ(local.train.seed, 9u);
-  EXPECT_EQ(plain.model.attention.kind, "global");
+  EXPECT_EQ(recurrent_of(plain.model).attention.kind, "global");
   EXPECT_EQ(plain.model.size, 32);
 }
 
@@ -69,9 +70,10 @@ TEST_F(Plan, AVariantMayChangeNothing) {
       "  c: ~\n"
       "  d: {model: {}}\n");
   ASSERT_EQ(p.variants.size(), 4u);
-  for (const ComparisonVariant& variant : p.variants)
-    EXPECT_EQ(p.options_of(variant, {}).model.attention.kind,
-              variant.name == "b" ? "none" : "global");
+  for (const ComparisonVariant& variant : p.variants) {
+    const ModelConfig model = p.options_of(variant, {}).model;
+    EXPECT_EQ(recurrent_of(model).attention.kind, variant.name == "b" ? "none" : "global");
+  }
   EXPECT_TRUE(p.variants[0].changes.empty());
   EXPECT_NE(fault("variants:\n  a: {}\n  a: {}\n").find("twice"), std::string::npos);
   EXPECT_EQ(plan("variants: {}\n").variants.size(), known_variants().size());
@@ -82,7 +84,7 @@ TEST_F(Plan, BaseIsARecipeBesideTheFile) {
   const ComparisonPlan p = plan("base: recipe.yml\nmodel.size: 48\nvariants: [static, window]\n");
   ASSERT_EQ(p.variants.size(), 2u);
   const TrainOptions options = p.options_of(p.variants[1], {});
-  EXPECT_EQ(options.model.attention.kind, "window");
+  EXPECT_EQ(recurrent_of(options.model).attention.kind, "window");
   EXPECT_EQ(options.model.size, 48);
   EXPECT_EQ(options.data.train_source, (std::vector<std::string>{"a", "b"}));
 }
@@ -102,7 +104,7 @@ TEST_F(Plan, BaseMayBeAComparison) {
   ASSERT_EQ(back.variants.size(), 2u);
   const TrainOptions options = back.options_of(back.variants[1], {});
   EXPECT_EQ(options.model.size, 24);
-  EXPECT_EQ(options.model.type, "recurrent");
+  EXPECT_STREQ(options.model.type(), "recurrent");
   EXPECT_EQ(options.data.train_source, (std::vector<std::string>{"b"}));
 
   const ComparisonPlan others = plan("base: there.yml\nvariants: [none, static]\n");
@@ -114,8 +116,10 @@ TEST_F(Plan, BaseMayBeAComparison) {
 TEST_F(Plan, WithoutVariantsAllMechanismsAreCompared) {
   const ComparisonPlan p = plan("model.type: recurrent\n");
   EXPECT_EQ(p.variants.size(), known_variants().size());
-  for (const ComparisonVariant& variant : p.variants)
-    EXPECT_EQ(p.options_of(variant, {}).model.attention.kind, variant.name);
+  for (const ComparisonVariant& variant : p.variants) {
+    const ModelConfig model = p.options_of(variant, {}).model;
+    EXPECT_EQ(recurrent_of(model).attention.kind, variant.name);
+  }
 }
 
 TEST_F(Plan, FaultsNameTheLineOfTheFile) {

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "models/model_config.h"
 #include "ops/matmul.h"
+#include "support/network_settings.h"
 #include "support/table_model.h"
 #include "text/batch.h"
 
@@ -37,7 +38,8 @@ Table random_model() {
 std::unique_ptr<Model> small_transformer() {
   ModelConfig c;
   c.encoder_layers = c.decoder_layers = 2;
-  c.size = 32, c.heads = 2, c.inner = 48, c.max_length = 30;
+  auto& own = transformer_of(c);
+  c.size = 32, own.heads = 2, own.inner = 48, c.max_length = 30;
   c.source_words = c.target_words = 12;
   return make_model(c, 3, ElementType::f32);
 }

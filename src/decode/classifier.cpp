@@ -20,11 +20,11 @@ size_t question_start(std::span<const int32_t> ids) {
 }  // namespace
 
 Classifier::Classifier(const ModelBundle& bundle)
-    : bundle_(bundle), network_(bundle.model->as<LabelPredictor>()),
-      label_kind_(bundle.config.query == ReaderQuery::question ? LabelKind::answer
-                                                               : LabelKind::label) {
+    : bundle_(bundle), network_(bundle.model->as<LabelPredictor>()) {
   check(network_ != nullptr, ExitCode::model, bundle.directory, ": a model of type ",
-        bundle.config.type, " gives no labels; train one with task: classify or task: read");
+        bundle.config.type(), " gives no labels; train one with task: classify or task: read");
+  const auto* own = bundle.config.as<ReaderConfig>();
+  if (own && own->query == ReaderQuery::question) label_kind_ = LabelKind::answer;
 }
 
 std::vector<int32_t> Classifier::encode(const ClassificationInput& text, bool* cut) const {

@@ -47,7 +47,7 @@ class Classifier {
 
   const ModelBundle& bundle_;
   const LabelPredictor* network_;
-  LabelKind label_kind_;
+  LabelKind label_kind_ = LabelKind::label;
 };
 
 }  // namespace fovea

@@ -17,10 +17,10 @@ ModelBundle bundle_of(ReaderQuery query, const std::string& attention = "static"
   bundle.target =
       Vocabulary::from_entries(Segmentation::words, {{"home", 2}, {"out", 1}, {"here", 1}});
   ModelConfig& c = bundle.config;
-  c.type = "reader";
+  ReaderConfig& own = c.network.emplace<ReaderConfig>();
   c.encoder_layers = 1, c.size = 6, c.max_length = 8;
-  c.attention.kind = attention;
-  c.query = query;
+  own.attention.kind = attention;
+  own.query = query;
   c.source_words = bundle.source.size(), c.target_words = bundle.target.size();
   bundle.model = make_model(c, 5);
   return bundle;
@@ -80,9 +80,9 @@ TEST(Classifier, WithoutAttentionThereAreNoWeights) {
 
 TEST(Classifier, RefusesOtherModels) {
   ModelBundle bundle = bundle_of(ReaderQuery::summary);
-  bundle.config.type = "transformer";
+  TransformerConfig& own = bundle.config.network.emplace<TransformerConfig>();
   bundle.config.target_words = bundle.config.source_words;  // tied embeddings
-  bundle.config.heads = 2;
+  own.heads = 2;
   bundle.model = make_model(bundle.config, 5);
   message_of(ExitCode::model, [&] { Classifier classifier(bundle); });
 }

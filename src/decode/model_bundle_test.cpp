@@ -8,6 +8,7 @@
 
 #include "decode/scorer.h"
 #include "decode/translator.h"
+#include "support/network_settings.h"
 
 namespace fovea {
 namespace {
@@ -25,7 +26,8 @@ ModelConfig tiny() {
   ModelConfig config;
   ModelConfig& t = config;
   t.encoder_layers = t.decoder_layers = 2;
-  t.size = 16, t.heads = 2, t.inner = 32, t.max_length = 24;
+  auto& own = transformer_of(t);
+  t.size = 16, own.heads = 2, own.inner = 32, t.max_length = 24;
   t.source_words = t.target_words = 20;
   return config;
 }

@@ -3,6 +3,7 @@
 #include "models/label_predictor.h"
 #include "models/model_config.h"
 #include "models/replayable.h"
+#include "support/network_settings.h"
 #include "temporary.h"
 
 namespace fovea {
@@ -10,11 +11,11 @@ namespace {
 
 std::unique_ptr<Model> model_of(const std::string& type) {
   ModelConfig c;
-  c.type = type;
+  choose_network(c, type);
   c.encoder_layers = c.decoder_layers = 1;
-  c.size = 8, c.heads = 2, c.inner = 8;
+  c.size = 8;
   c.source_words = c.target_words = 10;
-  if (type == "reader") c.attention.kind = "static";
+  if (type == "reader") reader_of(c).attention.kind = "static";
   return make_model(c, 1);
 }
 

@@ -10,6 +10,7 @@
 #include "base/random.h"
 #include "models/model_config.h"
 #include "ops/matmul.h"
+#include "support/network_settings.h"
 #include "support/table_model.h"
 #include "temporary.h"
 #include "text/batch.h"
@@ -241,7 +242,7 @@ TEST(Search, ThreadsDoNotMatter) {
 TEST(Search, ThreadsDoNotMatterToModels) {
   ModelConfig config;
   config.encoder_layers = config.decoder_layers = 2;
-  config.size = 32, config.heads = 2, config.inner = 64, config.max_length = 30;
+  config.size = 32, config.max_length = 30;
   config.source_words = config.target_words = 12;
   PackedSentences packed;
   for (const Words& source : random_sources(40))
@@ -250,7 +251,9 @@ TEST(Search, ThreadsDoNotMatterToModels) {
   for (const char* type : {"transformer", "recurrent"})
     for (const Precision precision : {Precision::f32, Precision::bf16, Precision::int8}) {
       if (precision != Precision::int8 && !__builtin_cpu_supports("avx512f")) continue;
-      config.type = type;
+      choose_network(config, type);
+      if (config.as<TransformerConfig>())
+        transformer_of(config).heads = 2, transformer_of(config).inner = 64;
       const PrecisionScope scope(precision);
       std::vector<std::vector<Hypothesis>> alone;
       for (const int n : {1, 2, 4}) {

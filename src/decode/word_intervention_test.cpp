@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/check.h"
+#include "support/network_settings.h"
 
 namespace fovea {
 namespace {
@@ -15,7 +16,7 @@ constexpr int64_t kWords = 4;
 
 ModelConfig config() {
   ModelConfig c;
-  c.encoder_layers = 3, c.decoder_layers = 2, c.heads = 4, c.max_length = 20;
+  c.encoder_layers = 3, c.decoder_layers = 2, transformer_of(c).heads = 4, c.max_length = 20;
   return c;
 }
 
@@ -76,7 +77,7 @@ TEST(WordWhatIf, ErrorsHaveNameAndRange) {
 
 TEST(WordWhatIf, NeedsCrossAttention) {
   ModelConfig without = config();
-  without.type = "recurrent", without.attention.kind = "none";
+  without.network.emplace<RecurrentConfig>().attention.kind = "none";
   EXPECT_THROW((WordWhatIf{.masked = {0}}.check(without, kWords, kNames)), Error);
   EXPECT_THROW((WordWhatIf{.forced = {{.word = 0}}}.check(without, kWords, kNames)), Error);
 }

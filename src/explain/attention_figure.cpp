@@ -14,8 +14,8 @@ AttentionFigure::AttentionFigure(const ModelBundle& bundle, std::span<const int3
                                  std::span<const int32_t> target,
                                  std::span<const AttentionMap> maps, FigureChoice choice)
     : choice_(std::move(choice)) {
-  const AttentionConfig& attention = bundle.config.attention;
-  if (attention.kind == "global") score_ = ", score " + attention.score_name();
+  if (const auto* own = bundle.config.as<RecurrentConfig>(); own && own->attention.kind == "global")
+    score_ = ", score " + own->attention.score_name();
   const bool reads_target = choice_.kind == "decoder";
   rows_ = choice_.kind == "encoder" ? picture_side(bundle.source, source, choice_.unit)
           : reads_target            ? picture_side(bundle.target, read_before(target), choice_.unit)

@@ -73,8 +73,9 @@ TEST_F(AttentionFigureTest, TheGridHasAllHeads) {
 TEST_F(AttentionFigureTest, AMechanismNamesItself) {
   maps_.resize(1);
   maps_[0].mechanism = "global";
-  bundle_.config.attention.kind = "global";
-  bundle_.config.attention.score = "dot";
+  auto& own = bundle_.config.network.emplace<RecurrentConfig>();
+  own.attention.kind = "global";
+  own.attention.score = "dot";
   EXPECT_EQ(figure({}).matrix().title, "global attention, score dot");
 }
 

@@ -6,11 +6,11 @@
 namespace fovea {
 
 std::string mechanism_of(const ModelConfig& config) {
-  if (config.type != "recurrent") return "";
-  check(config.attention.attends(), ExitCode::usage, "this model was trained without attention");
-  std::string name = config.attention.kind + " attention";
-  if (config.attention.has_score()) name += ", score " + config.attention.score_name();
-  return name;
+  const auto* own = config.as<RecurrentConfig>();
+  if (!own) return "";
+  const AttentionConfig& a = own->attention;
+  check(a.attends(), ExitCode::usage, "this model was trained without attention");
+  return a.kind + " attention" + (a.has_score() ? ", score " + a.score_name() : "");
 }
 
 std::vector<int32_t> read_before(std::span<const int32_t> target) {

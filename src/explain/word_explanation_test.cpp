@@ -4,6 +4,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include "support/network_settings.h"
+
 namespace fovea {
 namespace {
 
@@ -65,10 +67,10 @@ TEST(WordExplanation, FindsTextInScriptsWithoutBlanks) {
 
 ModelBundle package_of(const char* type) {
   ModelConfig config;
-  config.type = type;
+  choose_network(config, type);
   config.encoder_layers = config.decoder_layers = 2;
   config.size = 8;
-  config.heads = 2;
+  if (config.as<TransformerConfig>()) transformer_of(config).heads = 2;
   config.max_length = 16;
   config.source_words = config.target_words = vocabulary().size();
   return {"", config, make_model(config, 1), vocabulary(), vocabulary()};

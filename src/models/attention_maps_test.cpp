@@ -13,14 +13,14 @@ namespace {
 // The maps of two pairs of different lengths.
 std::vector<AttentionMap> maps_of(const std::string& mechanism) {
   ModelConfig config;
-  config.type = "recurrent";
+  RecurrentConfig& own = config.network.emplace<RecurrentConfig>();
   config.encoder_layers = config.decoder_layers = 1;
   config.size = 8;
   config.max_length = 32;
   config.source_words = config.target_words = 20;
-  config.attention.kind = mechanism;
-  config.attention.window = 2;
-  config.attention.gaussians = 3;
+  own.attention.kind = mechanism;
+  own.attention.window = 2;
+  own.attention.gaussians = 3;
   const auto model = make_model(config, 7);
   const std::vector<int32_t> source{5, 6, 7, 2, 8, 9, 10, 11, 12, 13, 14, 15, 2},
       target{1, 5, 6, 1, 7, 8, 9, 10, 11};

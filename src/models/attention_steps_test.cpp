@@ -7,6 +7,7 @@
 #include "base/random.h"
 #include "models/recurrent_model.h"
 #include "models/transformer.h"
+#include "support/network_settings.h"
 
 // Compares the computation steps of attention with the equations, which are computed here from the
 // parameters in double precision.
@@ -21,11 +22,10 @@ TokenBatch target() { return {kTarget, kTargetOffsets}; }
 
 ModelConfig small(const std::string& type) {
   ModelConfig config;
-  config.type = type;
+  choose_network(config, type);
   config.encoder_layers = config.decoder_layers = 2;
   config.size = 8;
-  config.inner = 12;
-  config.heads = 2;
+  if (type == "transformer") transformer_of(config).inner = 12, transformer_of(config).heads = 2;
   config.max_length = 16;
   config.source_words = config.target_words = 20;
   return config;
@@ -151,7 +151,7 @@ TEST(Explain, SelfAttentionAgreesWithTheEquations) {
 TEST(Explain, WeightsAgreeWithTheMaps) {
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
     ModelConfig config = small("transformer");
-    config.norm = norm;
+    transformer_of(config).norm = norm;
     const auto model = make_model(config, 1, ElementType::f64);
     randomize(*model);
     const auto maps = model->as<Attentive>()->attention(source(), target()).front();
@@ -171,7 +171,7 @@ TEST(Explain, WeightsAgreeWithTheMaps) {
 TEST(Explain, AdditiveAttentionAgreesWithTheEquations) {
   ModelConfig config = small("recurrent");
   config.encoder_layers = config.decoder_layers = 1;
-  config.attention.inner = 5;
+  recurrent_of(config).attention.inner = 5;
   const auto model = make_model(config, 1, ElementType::f64);
   randomize(*model);
   const auto& net = dynamic_cast<const RecurrentModel&>(*model);
@@ -237,12 +237,13 @@ TEST(Explain, EveryMechanismEndsWithItsWeights) {
         if (mechanism.about.name == std::string("none")) continue;
         SCOPED_TRACE(std::string(mechanism.about.name) + " " + score.name);
         ModelConfig config = small("recurrent");
-        config.encoder_size = 4;  // states and annotations then have the same size
-        config.decoder = decoder;
-        config.attention.kind = mechanism.about.name;
-        config.attention.score = scored ? score.name : "auto";
-        config.attention.window = 1;
-        config.attention.gaussians = 3;
+        auto& own = recurrent_of(config);
+        own.encoder_size = 4;  // states and annotations then have the same size
+        own.decoder = decoder;
+        own.attention.kind = mechanism.about.name;
+        own.attention.score = scored ? score.name : "auto";
+        own.attention.window = 1;
+        own.attention.gaussians = 3;
         const auto model = make_model(config, 1, ElementType::f64);
         randomize(*model);
         const AttentionMap map =

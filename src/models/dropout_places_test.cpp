@@ -3,6 +3,7 @@
 #include "models/model_config.h"
 #include "models/text_classifier.h"
 #include "ops/dropout.h"
+#include "support/network_settings.h"
 #include "support/sentences.h"
 
 namespace fovea {
@@ -43,18 +44,18 @@ TEST(DropoutPlaces, OfATransformer) {
   constexpr int64_t encoder = 2, decoder = 3;
   ModelConfig none;
   none.encoder_layers = encoder, none.decoder_layers = decoder;
-  none.size = 8, none.heads = 2, none.inner = 12;
+  none.size = 8, transformer_of(none).heads = 2, transformer_of(none).inner = 12;
   none.source_words = none.target_words = 9;
   none.max_length = 20;
   none.dropout = 0;
   const Sentences s = ragged();
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
-    none.norm = norm;
+    transformer_of(none).norm = norm;
     EXPECT_EQ(dropout_sites(none, s), 0);
     ModelConfig plain = none, weights = none, inside = none;
     plain.dropout = 0.5;
-    weights.attention_dropout = 0.5;
-    inside.activation_dropout = 0.5;
+    transformer_of(weights).attention_dropout = 0.5;
+    transformer_of(inside).activation_dropout = 0.5;
     EXPECT_EQ(dropout_sites(plain, s), 2 + 2 * encoder + 3 * decoder);
     EXPECT_EQ(dropout_sites(weights, s), encoder + 2 * decoder);
     EXPECT_EQ(dropout_sites(inside, s), encoder + decoder);
@@ -65,27 +66,27 @@ TEST(DropoutPlaces, OfATransformer) {
 TEST(DropoutPlaces, OfARecurrentModel) {
   constexpr int64_t encoder = 2, decoder = 2, times = 3;  // words of the longest target
   ModelConfig c;
-  c.type = "recurrent";
+  RecurrentConfig& own = c.network.emplace<RecurrentConfig>();
   c.encoder_layers = encoder, c.decoder_layers = decoder;
-  c.size = 4, c.encoder_size = 4, c.embedding = 3, c.readout = 5;
+  c.size = 4, own.encoder_size = 4, own.embedding = 3, own.readout = 5;
   c.tied = TiedEmbeddings::none;
   c.source_words = c.target_words = 9;
   c.max_length = 20;
   const Sentences s = ragged();
   for (const DecoderForm kind : {DecoderForm::bahdanau, DecoderForm::luong}) {
-    c.decoder = kind;
-    c.attention.kind = "global";
-    c.input_feeding = true;
+    own.decoder = kind;
+    own.attention.kind = "global";
+    own.input_feeding = true;
     c.dropout = 0;
     EXPECT_EQ(dropout_sites(c, s), 0);
     c.dropout = 0.5;
     // With feedback of the readout, the decoder runs word by word, and each word is a site.
     EXPECT_EQ(dropout_sites(c, s), 2 + (encoder - 1) + 1 + (decoder - 1) * times + 1);
-    c.attention.kind = "none";
+    own.attention.kind = "none";
     EXPECT_EQ(dropout_sites(c, s), 2 + (encoder - 1) + (decoder - 1) + 1);
   }
-  c.attention.kind = "global";
-  c.input_feeding = false;
+  own.attention.kind = "global";
+  own.input_feeding = false;
   EXPECT_EQ(dropout_sites(c, s), 2 + (encoder - 1) + 1 + (decoder - 1) + 1);
 }
 
@@ -93,10 +94,10 @@ TEST(DropoutPlaces, OfARecurrentModel) {
 TEST(DropoutPlaces, OfAReader) {
   constexpr int64_t layers = 2;
   ModelConfig c;
-  c.type = "reader";
+  ReaderConfig& own = c.network.emplace<ReaderConfig>();
   c.encoder_layers = layers;
-  c.size = 5, c.embedding = 3, c.encoder_size = 4;
-  c.attention.kind = "static";
+  c.size = 5, own.embedding = 3, own.encoder_size = 4;
+  own.attention.kind = "static";
   c.source_words = 9, c.target_words = 7;
   c.max_length = 20;
   const std::vector<int32_t> source{4, 5, 6, 2, 7, 2, 8, 4, 2, 5, 3, 2}, offsets{0, 6, 12};
@@ -107,14 +108,14 @@ TEST(DropoutPlaces, OfAReader) {
       return model->loss({{source, offsets}, {in, in_offsets}, out}, 0.1).loss.values()[0];
     });
   };
-  c.query = ReaderQuery::summary;
+  own.query = ReaderQuery::summary;
   c.dropout = 0;
   EXPECT_EQ(found(), 0);
   c.dropout = 0.5;
   EXPECT_EQ(found(), 1 + (layers - 1) + 3);
-  c.query = ReaderQuery::learned;  // the summary of the text is not used
+  own.query = ReaderQuery::learned;  // the summary of the text is not used
   EXPECT_EQ(found(), 1 + (layers - 1) + 2);
-  c.query = ReaderQuery::question;  // a second encoder; only its summary is used
+  own.query = ReaderQuery::question;  // a second encoder; only its summary is used
   EXPECT_EQ(found(), 2 + 2 * (layers - 1) + 3);
 }
 

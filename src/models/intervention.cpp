@@ -24,11 +24,11 @@ const WhatIf::Row* WhatIf::forced_row(int64_t step, int64_t layer, int64_t head)
 }
 
 HeadCount heads_of(const ModelConfig& config, std::string_view kind) {
-  if (config.type == "recurrent")
-    return kind == "cross" && config.attention.attends() ? HeadCount{1, 1} : HeadCount{};
-  if (config.type != "transformer") return {};
-  if (kind == "encoder") return {config.encoder_layers, config.heads};
-  if (kind == "decoder" || kind == "cross") return {config.decoder_layers, config.heads};
+  if (const auto* own = config.as<RecurrentConfig>())
+    return kind == "cross" && own->attention.attends() ? HeadCount{1, 1} : HeadCount{};
+  const auto* own = config.as<TransformerConfig>();
+  if (own && kind == "encoder") return {config.encoder_layers, own->heads};
+  if (own && (kind == "decoder" || kind == "cross")) return {config.decoder_layers, own->heads};
   return {};
 }
 

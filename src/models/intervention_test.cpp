@@ -11,6 +11,7 @@
 #include "ops/recurrent.h"
 #include "ops/shape.h"
 #include "support/gradient_check.h"
+#include "support/network_settings.h"
 #include "support/sentences.h"
 
 namespace fovea {
@@ -29,26 +30,26 @@ constexpr int64_t kPieces = 5, kSteps = 4;
 ModelConfig transformer(NormPlace norm = NormPlace::pre) {
   ModelConfig c;
   c.encoder_layers = c.decoder_layers = 2;
-  c.size = 8, c.heads = 2, c.inner = 6;
+  c.size = 8, transformer_of(c).heads = 2, transformer_of(c).inner = 6;
   c.source_words = c.target_words = 9;
   c.max_length = 20;
   c.dropout = 0;
-  c.norm = norm;
+  transformer_of(c).norm = norm;
   return c;
 }
 
 ModelConfig recurrent(const std::string& kind, DecoderForm decoder) {
   ModelConfig c;
-  c.type = "recurrent";
+  RecurrentConfig& own = c.network.emplace<RecurrentConfig>();
   c.encoder_layers = c.decoder_layers = 1;
-  c.size = 4, c.encoder_size = 2, c.embedding = 3, c.readout = 5;
+  c.size = 4, own.encoder_size = 2, own.embedding = 3, own.readout = 5;
   c.tied = TiedEmbeddings::none;
   c.source_words = c.target_words = 9;
   c.max_length = 20;
   c.dropout = 0;
-  c.decoder = decoder;
-  c.attention.kind = kind;
-  c.attention.inner = 3, c.attention.window = 3, c.attention.gaussians = 2;
+  own.decoder = decoder;
+  own.attention.kind = kind;
+  own.attention.inner = 3, own.attention.window = 3, own.attention.gaussians = 2;
   return c;
 }
 
@@ -183,7 +184,7 @@ TEST(Intervention, MaskedWordsHaveNoWeightAndTheRestSumsToOne) {
 // Without positions, masking a word equals removing it.
 TEST(Intervention, MaskingAWordEqualsRemovingIt) {
   ModelConfig config = transformer();
-  config.positions = Positions::none;
+  transformer_of(config).positions = Positions::none;
   const auto model = make_model(config, 3, ElementType::f64);
   Sentences without;
   without.add({3, 5, 6}, {7, 8, 4});
@@ -317,7 +318,7 @@ TEST(Intervention, MapsShowForcedRowsOfTheirHeadOnly) {
 TEST(Intervention, ARecurrentModelReadsTheForcedWord) {
   const Sentences s = pair_of();
   ModelConfig config = recurrent("global", DecoderForm::luong);
-  config.input_feeding = false;
+  recurrent_of(config).input_feeding = false;
   const auto model = make_model(config, 3, ElementType::f64);
   const auto& r = dynamic_cast<const RecurrentModel&>(*model);
   const auto encoded = r.encode(s.sources());

@@ -56,10 +56,17 @@ struct TrainingBatch {
   AlignmentGuidance guidance = {};
 };
 
-// The sizes of a model that its callers need.
-struct ModelSizes {
-  int64_t target_words;  // number of target words; the length of a row of scores
-  int64_t max_length;    // of a sentence in pieces, on either side
+enum class TiedEmbeddings { none, output, all };  // output: E_tgt and W_out; all: also E_src
+
+// The settings that all types of network have. A reader uses no decoder_layers, tied and languages.
+struct ModelShape {
+  int64_t encoder_layers = 6, decoder_layers = 6;
+  int64_t size = 512;
+  TiedEmbeddings tied = TiedEmbeddings::all;
+  int64_t max_length = 512;                    // of a sentence in pieces, on either side
+  double dropout = 0.1;                        // of embeddings and of the outputs of layers
+  int64_t source_words = 0, target_words = 0;  // sizes of the vocabularies, specials included
+  std::vector<std::string> languages = {};     // codes of source and target; empty: unknown
 };
 
 // A model that can be trained. Its other capabilities are separate interfaces, which as() returns.
@@ -80,8 +87,9 @@ class Model {
 
   ParameterStore& parameters() { return store_; }
   const ParameterStore& parameters() const { return store_; }
-  int64_t target_words() const { return sizes_.target_words; }
-  int64_t max_length() const { return sizes_.max_length; }
+  const ModelShape& shape() const { return shape_; }
+  int64_t target_words() const { return shape_.target_words; }
+  int64_t max_length() const { return shape_.max_length; }
   // Prepares for inference only: from now on the parameters do not change, only this model reads
   // them, and there is no tape. The model may move its weights from parameters() to copies in the
   // memory layout that its products prefer.
@@ -94,12 +102,10 @@ class Model {
   virtual BatchLoss loss(const TrainingBatch& batch, double label_smoothing) const = 0;
 
  protected:
-  Model(ElementType type, Device device, const ModelSizes& sizes)
-      : store_(type, device), sizes_(sizes) {}
+  Model(ElementType type, Device device, const ModelShape& shape)
+      : store_(type, device), shape_(shape) {}
   ParameterStore store_;
-
- private:
-  ModelSizes sizes_;
+  ModelShape shape_;
 };
 
 }  // namespace fovea

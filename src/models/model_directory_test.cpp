@@ -9,6 +9,8 @@
 #include <functional>
 #include <limits>
 
+#include "support/network_settings.h"
+
 namespace fovea {
 namespace {
 
@@ -18,7 +20,8 @@ ModelConfig tiny() {
   ModelConfig config;
   ModelConfig& t = config;
   t.encoder_layers = t.decoder_layers = 1;
-  t.size = 8, t.heads = 2, t.inner = 16, t.max_length = 32;
+  auto& own = transformer_of(t);
+  t.size = 8, own.heads = 2, own.inner = 16, t.max_length = 32;
   t.source_words = t.target_words = 20;
   return config;
 }

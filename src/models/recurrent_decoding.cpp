@@ -123,11 +123,10 @@ std::vector<std::vector<AttentionMap>> RecurrentModel::attention(
 }
 
 RecurrentModel::RecurrentModel(const RecurrentModel& other, std::unique_ptr<Attention> attention)
-    : Model(other.store_.type(), other.store_.device(), {other.target_words(), other.max_length()}),
-      config_(other.config_), E_source(other.E_source), E_target(other.E_target),
-      encoder(other.encoder), W_s(other.W_s), decoder(other.decoder), C(other.C),
-      attend(std::move(attention)), W_r(other.W_r), W_o(other.W_o), b_o(other.b_o),
-      baseline(other.baseline) {}
+    : Model(other.store_.type(), other.store_.device(), other.shape_), config_(other.config_),
+      E_source(other.E_source), E_target(other.E_target), encoder(other.encoder), W_s(other.W_s),
+      decoder(other.decoder), C(other.C), attend(std::move(attention)), W_r(other.W_r),
+      W_o(other.W_o), b_o(other.b_o), baseline(other.baseline) {}
 
 std::unique_ptr<Model> RecurrentModel::with_intervention(const WhatIf& intervention) const {
   check(attend != nullptr, ExitCode::usage,

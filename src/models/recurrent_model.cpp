@@ -6,7 +6,6 @@
 #include <numeric>
 
 #include "attention/hard_sample.h"
-#include "models/encoder_sizes.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
 #include "ops/matmul.h"
@@ -36,31 +35,28 @@ std::vector<int32_t> gathered(std::span<const int32_t> index, std::span<const in
 
 }  // namespace
 
-RecurrentModel::RecurrentModel(const ModelConfig& c, ElementType type, Device device)
-    : Model(type, device, {c.target_words, c.max_length}), config_(c),
-      E_source(store_.declare(
-          "source/E", {c.source_words, c.embedding_size()},
-          ParameterInit::normal(1 / std::sqrt(static_cast<double>(c.embedding_size()))))),
-      E_target(c.tied == TiedEmbeddings::all
+RecurrentModel::RecurrentModel(const ModelShape& m, const RecurrentConfig& c, ElementType type,
+                               Device device)
+    : Model(type, device, m), config_(c),
+      E_source(store_.declare_words("source/E", m.source_words, c.embedding_size(m))),
+      E_target(m.tied == TiedEmbeddings::all
                    ? E_source
-                   : store_.declare("target/E", {c.target_words, c.embedding_size()},
-                                    ParameterInit::normal(
-                                        1 / std::sqrt(static_cast<double>(c.embedding_size()))))),
-      encoder(ParameterScope{store_, "encoder"}, encoder_sizes(c)) {
+                   : store_.declare_words("target/E", m.target_words, c.embedding_size(m))),
+      encoder(ParameterScope{store_, "encoder"}, c.sizes(m)) {
   const ParameterScope scope{store_, "decoder"};
-  const int64_t D = c.annotation_size(), E = c.embedding_size(), n = c.size;
+  const int64_t D = c.annotation_size(m), E = c.embedding_size(m), n = m.size;
   const int64_t wide = state_width(c.cell, n), last = state_width(c.cell, D);
   const bool bahdanau = c.decoder == DecoderForm::bahdanau && c.attention.attends();
   const int64_t from = !bahdanau ? last : starts_from_context() ? D : D / encoder.directions;
-  for (int64_t l = 0; l < c.decoder_layers; ++l) {
+  for (int64_t l = 0; l < m.decoder_layers; ++l) {
     if (bahdanau || D != n)
       W_s.push_back(
           scope.declare("W_s" + std::to_string(l), {wide, from}, ParameterInit::glorot(from, n)));
     decoder.emplace_back(scope / l, RecurrentCell::Sizes{c.cell, l == 0 ? E : n, n});
   }
-  const int64_t out = c.readout_size();
+  const int64_t out = c.readout_size(m);
   if (c.attention.attends()) {
-    attend = make_attention(scope / "attend", c.attention, c.attention_sizes());
+    attend = make_attention(scope / "attend", c.attention, c.attention_sizes(m));
     if (feeds_back()) {
       const int64_t back = bahdanau ? D : out;
       C = scope.declare("C", {gates(c.cell) * n, back}, ParameterInit::glorot(back, n));
@@ -69,10 +65,10 @@ RecurrentModel::RecurrentModel(const ModelConfig& c, ElementType type, Device de
     W_r =
         scope.declare(bahdanau ? "W_r" : "W_c", {out, joined}, ParameterInit::glorot(joined, out));
   }
-  W_o = c.tied == TiedEmbeddings::none ? store_.declare("output/W", {c.target_words, out},
-                                                        ParameterInit::glorot(out, c.target_words))
+  W_o = m.tied == TiedEmbeddings::none ? store_.declare("output/W", {m.target_words, out},
+                                                        ParameterInit::glorot(out, m.target_words))
                                        : E_target;
-  b_o = store_.declare("output/b", {c.target_words}, ParameterInit::constant(0));
+  b_o = store_.declare("output/b", {m.target_words}, ParameterInit::constant(0));
   if (c.attention.kind == "hard-sample")
     baseline = store_.declare("decoder/attend/baseline", {1}, ParameterInit::constant(0));
 }
@@ -88,7 +84,7 @@ bool RecurrentModel::feeds_back() const {
 }
 
 Tensor RecurrentModel::embed_words(const Tensor& E, const Tensor& ids) const {
-  return embed(E, {}, {ids, {}, 1, dropout_key(config_.dropout)});
+  return embed(E, {}, {ids, {}, 1, dropout_key(shape_.dropout)});
 }
 
 RecurrentModel::EncoderOutput RecurrentModel::encode(const Source& source) const {
@@ -98,7 +94,7 @@ RecurrentModel::EncoderOutput RecurrentModel::encode(const Source& source) const
   EncoderOutput encoded{{}, {}};
   if (!starts_from_context()) encoded.states = first_states(last);
   if (attend) {
-    const Tensor h = dropped(read.h, dropout_key(config_.dropout));
+    const Tensor h = dropped(read.h, dropout_key(shape_.dropout));
     encoded.memory = attend->remember(rows_at(h, source.memory_rows), source.sentences);
   }
   return encoded;
@@ -135,7 +131,7 @@ std::vector<Tensor> RecurrentModel::advance_states(Tensor x,
   for (size_t l = 0; l < decoder.size(); ++l) {
     if (l > 0) {
       const Tensor below = decoder[l - 1].h(states.back());
-      x = step_linear(dropped(below, dropout_key(config_.dropout)), decoder[l].W, decoder[l].b);
+      x = step_linear(dropped(below, dropout_key(shape_.dropout)), decoder[l].W, decoder[l].b);
     }
     states.push_back(recurrent_step(decoder[l].recurrent(), x, previous[l]));
   }
@@ -186,7 +182,7 @@ DecoderRows RecurrentModel::first(const EncoderOutput& source, const Tensor& sen
   for (size_t l = 0; starts_from_context() && l < decoder.size(); ++l)
     rows.states.push_back(tanh(linear(rows.attention["context"], W_s[l])));  // s_0 = tanh(W_s c)
   if (feeds_back() && config_.decoder == DecoderForm::luong)                 // h̃_0 = 0
-    rows.fed = Tensor::zeros({sentence.elements(), config_.readout_size()}, store_.type(),
+    rows.fed = Tensor::zeros({sentence.elements(), config_.readout_size(shape_)}, store_.type(),
                              store_.device());
   return rows;
 }
@@ -234,7 +230,7 @@ RecurrentModel::DecoderOutput RecurrentModel::decode_at_once(const Tensor& y,
   const TimeMajor& order = target.order;
   Tensor s = y;
   for (size_t l = 0; l < decoder.size(); ++l) {
-    if (l > 0) s = dropped(s, dropout_key(config_.dropout));
+    if (l > 0) s = dropped(s, dropout_key(shape_.dropout));
     const RecurrentLayer layer{decoder[l], Direction::forward};
     s = decoder[l].h(layer(s, rows_at(source.states[l], target.sentence), order));
   }
@@ -406,7 +402,7 @@ BatchLoss RecurrentModel::loss_after(const EncoderOutput& source, const ForcedTa
                                      double label_smoothing) const {
   const DecoderOutput decoded = decode(source, forced.target);
   const Tensor h = rows_at(decoded.readout, forced.read);
-  const CrossEntropy out = output_loss(dropped(h, dropout_key(config_.dropout)), W_o, b_o,
+  const CrossEntropy out = output_loss(dropped(h, dropout_key(shape_.dropout)), W_o, b_o,
                                        forced.labels, label_smoothing);
   const Tensor scores = out.log_likelihood.window(0, std::ssize(forced.rows));
   return {out.loss, out.log_likelihood,

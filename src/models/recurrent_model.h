@@ -8,7 +8,6 @@
 #include "models/explainable.h"
 #include "models/model_config.h"
 #include "models/replayable.h"
-#include "nn/recurrent_layers.h"
 
 namespace fovea {
 
@@ -30,8 +29,8 @@ struct DecoderRows {
 class RecurrentModel : public Model, public Decodable, public Explainable, public Replayable {
  public:
   // Declares the parameters; parameters().allocate() must follow.
-  explicit RecurrentModel(const ModelConfig& config, ElementType type = ElementType::f32,
-                          Device device = Cpu{});
+  RecurrentModel(const ModelShape& shape, const RecurrentConfig& config,
+                 ElementType type = ElementType::f32, Device device = Cpu{});
 
   BatchLoss loss(const TrainingBatch& batch, double label_smoothing) const override;
   std::unique_ptr<PreparedBatch> prepare(const TrainingBatch& batch,
@@ -122,7 +121,7 @@ class RecurrentModel : public Model, public Decodable, public Explainable, publi
   Tensor surrogate(const DecoderOutput& decoded, const TimeMajor& order,
                    std::span<const int32_t> rows, const Tensor& scores) const;
 
-  ModelConfig config_;
+  RecurrentConfig config_;
 
  public:
   Tensor E_source, E_target;

@@ -7,6 +7,7 @@
 
 #include "effort.h"
 #include "support/gradient_check.h"
+#include "support/network_settings.h"
 #include "support/sentences.h"
 
 namespace fovea {
@@ -17,15 +18,15 @@ using namespace testing;
 // States and annotations have the same size, so that every score is possible.
 ModelConfig small(const std::string& kind = "global", const std::string& score = "auto") {
   ModelConfig c;
-  c.type = "recurrent";
+  RecurrentConfig& own = c.network.emplace<RecurrentConfig>();
   c.encoder_layers = c.decoder_layers = 1;
-  c.size = 4, c.encoder_size = 2, c.embedding = 3, c.readout = 5;
+  c.size = 4, own.encoder_size = 2, own.embedding = 3, own.readout = 5;
   c.tied = TiedEmbeddings::none;
   c.source_words = c.target_words = 9;
   c.max_length = 20;
   c.dropout = 0;
-  c.attention.kind = kind, c.attention.score = score;
-  c.attention.inner = 3, c.attention.window = 1, c.attention.gaussians = 2;
+  own.attention.kind = kind, own.attention.score = score;
+  own.attention.inner = 3, own.attention.window = 1, own.attention.gaussians = 2;
   return c;
 }
 
@@ -35,14 +36,15 @@ std::vector<ModelConfig> mechanisms() {
   for (const AttentionMechanism& mechanism : attention_mechanisms())
     for (const DecoderForm decoder : {DecoderForm::bahdanau, DecoderForm::luong}) {
       all.push_back(small(mechanism.about.name));
-      all.back().decoder = decoder;
-      all.back().cell = decoder == DecoderForm::luong ? Cell::lstm : Cell::gru;
+      recurrent_of(all.back()).decoder = decoder;
+      recurrent_of(all.back()).cell = decoder == DecoderForm::luong ? Cell::lstm : Cell::gru;
     }
   return all;
 }
 
 std::string name_of(const ModelConfig& c) {
-  return c.attention.kind + (c.decoder == DecoderForm::luong ? ", luong" : ", bahdanau");
+  return recurrent_of(c).attention.kind +
+         (recurrent_of(c).decoder == DecoderForm::luong ? ", luong" : ", bahdanau");
 }
 
 // A model in double precision with gradients. Its biases are not 0, because zero biases would hide
@@ -75,7 +77,8 @@ TEST(RecurrentModel, GradientOfEachDecoderAndCell) {
   for (const DecoderForm decoder : {DecoderForm::bahdanau, DecoderForm::luong})
     for (const Cell cell : {Cell::rnn, Cell::lstm, Cell::gru, Cell::gru_after}) {
       ModelConfig c = small();
-      c.decoder = decoder, c.cell = cell;
+      auto& own = recurrent_of(c);
+      own.decoder = decoder, own.cell = cell;
       TestModel(c).check(s).expect();
     }
 }
@@ -83,7 +86,9 @@ TEST(RecurrentModel, GradientOfEachDecoderAndCell) {
 TEST(RecurrentModel, GradientOfEachMechanism) {
   const Sentences s = ragged();
   for (const ModelConfig& c : mechanisms()) {
-    if (c.attention.kind == "global" || c.attention.kind == "hard-argmax") continue;
+    if (recurrent_of(c).attention.kind == "global" ||
+        recurrent_of(c).attention.kind == "hard-argmax")
+      continue;
     SCOPED_TRACE(name_of(c));
     TestModel(c).check(s).expect();
   }
@@ -123,7 +128,8 @@ TEST(RecurrentModel, StartsFromTheContext) {
 TEST(RecurrentModel, GradientBehindHardChoices) {
   const Sentences s = ragged();
   ModelConfig c = small("hard-argmax");
-  c.decoder = DecoderForm::luong, c.input_feeding = false;
+  auto& own = recurrent_of(c);
+  own.decoder = DecoderForm::luong, own.input_feeding = false;
   const TestModel ready(c);
   const RecurrentModel& m = ready.recurrent();
   const GradientCheck check({m.W_r, m.W_o, m.b_o}, [&] {
@@ -138,19 +144,23 @@ TEST(RecurrentModel, GradientBehindHardChoices) {
 TEST(RecurrentModel, GradientOfOptions) {
   std::vector<ModelConfig> configs(8, small());
   configs[0].encoder_layers = configs[0].decoder_layers = 2, configs[0].dropout = 0.2;
-  configs[1].decoder = DecoderForm::luong, configs[1].cell = Cell::lstm, configs[1].dropout = 0.2;
+  recurrent_of(configs[1]).decoder = DecoderForm::luong, recurrent_of(configs[1]).cell = Cell::lstm,
+  configs[1].dropout = 0.2;
   configs[1].encoder_layers = 1, configs[1].decoder_layers = 2;
-  configs[2].decoder = DecoderForm::luong, configs[2].input_feeding = false;
+  recurrent_of(configs[2]).decoder = DecoderForm::luong,
+  recurrent_of(configs[2]).input_feeding = false;
   configs[2].encoder_layers = configs[2].decoder_layers = 2, configs[2].dropout = 0.2;
-  configs[3].bidirectional = false, configs[3].cell = Cell::lstm;
-  configs[4].bidirectional = false, configs[4].attention.kind = "static";
-  configs[4].decoder = DecoderForm::luong, configs[4].size = 3;
-  configs[5].tied = TiedEmbeddings::output, configs[5].readout = 0;
-  configs[6].tied = TiedEmbeddings::all, configs[6].readout = 0,
-  configs[6].decoder = DecoderForm::luong;
-  configs[7].attention.kind = "none", configs[7].tied = TiedEmbeddings::all,
-  configs[7].embedding = 4;
-  configs[7].encoder_size = 3, configs[7].cell = Cell::lstm, configs[7].decoder_layers = 2;
+  recurrent_of(configs[3]).bidirectional = false, recurrent_of(configs[3]).cell = Cell::lstm;
+  recurrent_of(configs[4]).bidirectional = false,
+  recurrent_of(configs[4]).attention.kind = "static";
+  recurrent_of(configs[4]).decoder = DecoderForm::luong, configs[4].size = 3;
+  configs[5].tied = TiedEmbeddings::output, recurrent_of(configs[5]).readout = 0;
+  configs[6].tied = TiedEmbeddings::all, recurrent_of(configs[6]).readout = 0,
+  recurrent_of(configs[6]).decoder = DecoderForm::luong;
+  recurrent_of(configs[7]).attention.kind = "none", configs[7].tied = TiedEmbeddings::all,
+  recurrent_of(configs[7]).embedding = 4;
+  recurrent_of(configs[7]).encoder_size = 3, recurrent_of(configs[7]).cell = Cell::lstm,
+  configs[7].decoder_layers = 2;
   const Sentences s = ragged();
   for (size_t i = 0; i < configs.size(); ++i) {
     SCOPED_TRACE(i);
@@ -161,7 +171,8 @@ TEST(RecurrentModel, GradientOfOptions) {
 TEST(RecurrentModel, FirstLossEqualsRandomGuessing) {
   for (ModelConfig c : mechanisms()) {
     SCOPED_TRACE(name_of(c));
-    c.size = 32, c.encoder_size = 16, c.embedding = 32, c.readout = 32;
+    auto& own = recurrent_of(c);
+    c.size = 32, own.encoder_size = 16, own.embedding = 32, own.readout = 32;
     c.target_words = c.source_words = 5000;
     const auto model = make_model(c, 1);
     const Sentences s = ragged();
@@ -209,7 +220,9 @@ TEST(RecurrentModel, StepsEqualTheWhole) {
   for (ModelConfig c : mechanisms()) {
     SCOPED_TRACE(name_of(c));
     expect_steps_equal_the_whole(c);
-    c.encoder_layers = 1, c.decoder_layers = 3, c.input_feeding = false, c.bidirectional = false;
+    auto& own = recurrent_of(c);
+    c.encoder_layers = 1, c.decoder_layers = 3, own.input_feeding = false,
+    own.bidirectional = false;
     expect_steps_equal_the_whole(c);
   }
 }
@@ -219,7 +232,8 @@ TEST(RecurrentModel, BatchDoesNotMatter) {
   if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "oneDNN's older kernels depend on it";
   for (ModelConfig c : mechanisms()) {
     SCOPED_TRACE(name_of(c));
-    c.size = 64, c.encoder_size = 32, c.embedding = 48, c.readout = 40;
+    auto& own = recurrent_of(c);
+    c.size = 64, own.encoder_size = 32, own.embedding = 48, own.readout = 40;
     const auto model = make_model(c, 1);
     Sentences all;
     for (int i = 0; i < 30; ++i) add_pair(all, i);
@@ -287,7 +301,8 @@ TEST(RecurrentModel, AttentionMapsAreDistributions) {
     const auto maps = model->as<Attentive>()->attention(s.sources(), s.targets());
     ASSERT_EQ(maps.size(), 3u);
     for (size_t b = 0; b < maps.size(); ++b) {
-      ASSERT_EQ(maps[b].size(), c.attention.attends() ? 1u : 0u);
+      auto& own = recurrent_of(c);
+      ASSERT_EQ(maps[b].size(), own.attention.attends() ? 1u : 0u);
       if (maps[b].empty()) continue;
       const AttentionMap& map = maps[b][0];
       EXPECT_EQ(map.kind, "cross");
@@ -298,7 +313,7 @@ TEST(RecurrentModel, AttentionMapsAreDistributions) {
         const auto row = map.weights.begin() + i * map.cols;
         const double sum = std::accumulate(row, row + map.cols, 0.0);
         EXPECT_LE(sum, 1 + 1e-6);
-        if (c.attention.kind != "local-p") {
+        if (own.attention.kind != "local-p") {
           EXPECT_NEAR(sum, 1, 1e-6);
         }
         EXPECT_GE(*std::min_element(row, row + map.cols), 0);
@@ -342,10 +357,11 @@ TEST(RecurrentModel, ImpossibleModelsAreRejected) {
   c = small();
   c.encoder_layers = 3;
   EXPECT_NO_THROW(c.check(ExitCode::data)) << "attention reads the upper ones";
-  c.tied = TiedEmbeddings::all, c.readout = 3, c.source_words = 8;
+  auto& own = recurrent_of(c);
+  c.tied = TiedEmbeddings::all, own.readout = 3, c.source_words = 8;
   expect_rejected(c, "8 source and 9 target words");
   c = small("local-m", "location");
-  c.attention.location_length = 10;
+  own.attention.location_length = 10;
   expect_rejected(c, "10 positions are fewer than model.max_length, 20");
 }
 
@@ -370,7 +386,7 @@ struct Samples {
 // loss Σ_c p(c) L_c, for any baseline.
 TEST(RecurrentModel, SurrogateGivesTheGradientOfTheExpectedLoss) {
   ModelConfig config = small("hard-sample");
-  config.attention.lambda_e = 0;
+  recurrent_of(config).attention.lambda_e = 0;
   const TestModel ready(config);
   const RecurrentModel& model = ready.recurrent();
   Sentences s;

@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
-#include "models/encoder_sizes.h"
 #include "ops/cross_entropy.h"
 #include "ops/embedding.h"
 #include "ops/matmul.h"
@@ -53,22 +51,21 @@ struct DocumentsAndQuestions {
 
 }  // namespace
 
-TextClassifier::TextClassifier(const ModelConfig& c, ElementType type, Device device)
-    : Model(type, device, {c.target_words, c.max_length}), config_(c),
-      E(store_.declare(
-          "source/E", {c.source_words, c.embedding_size()},
-          ParameterInit::normal(1 / std::sqrt(static_cast<double>(c.embedding_size()))))),
-      encoder(ParameterScope{store_, "encoder"}, encoder_sizes(c)) {
-  const int64_t D = encoder.out(), labels = c.target_words - kFirstLabel;
-  const int64_t G = c.attention.attends() ? c.size : D;
+TextClassifier::TextClassifier(const ModelShape& m, const ReaderConfig& c, ElementType type,
+                               Device device)
+    : Model(type, device, m),
+      E(store_.declare_words("source/E", m.source_words, c.embedding_size(m))),
+      encoder(ParameterScope{store_, "encoder"}, c.sizes(m)) {
+  const int64_t D = encoder.out(), labels = m.target_words - kFirstLabel;
+  const int64_t G = c.attention.attends() ? m.size : D;
   if (c.context == EncoderContext::sentence)
     P = store_.declare("encoder/P", {kFarthest, D}, ParameterInit::normal(0.1));
   if (c.attention.attends()) {
     if (c.query == ReaderQuery::question)
-      question.emplace(ParameterScope{store_, "question"}, encoder_sizes(c));
+      question.emplace(ParameterScope{store_, "question"}, c.sizes(m));
     if (c.query == ReaderQuery::learned)
       u = store_.declare("query/u", {1, D}, ParameterInit::glorot(D, 1));
-    const int64_t inner = c.attention.inner > 0 ? c.attention.inner : c.size;
+    const int64_t inner = c.attention.inner > 0 ? c.attention.inner : m.size;
     attend.emplace(ParameterScope{store_, "attend"}, ReaderAttention::Sizes{D, D, inner, G});
   }
   W_a = store_.declare("output/W", {labels, G}, ParameterInit::glorot(G, labels));
@@ -84,15 +81,15 @@ TextClassifier::EncodedText TextClassifier::encode(const RecurrentStack& stack,
   for (size_t i = 0; i < position.size(); ++i)  // of each sentence in the sorted order
     position[static_cast<size_t>(order.order[i])] = static_cast<int32_t>(i);
   const Tensor x =
-      embed(E, {}, {Tensor::of(ids, device), {}, 1, dropout_key(config_.dropout)});  // E w_j
+      embed(E, {}, {Tensor::of(ids, device), {}, 1, dropout_key(shape_.dropout)});  // E w_j
   const RecurrentStack::Read read = stack(x, order);
   std::vector<Tensor> ends;
   for (size_t i = stack.layers.size() - static_cast<size_t>(stack.directions);
        i < stack.layers.size(); ++i)
     ends.push_back(stack.layers[i].cell.h(read.last[i]));
   const Tensor summary = ends.size() == 1 ? ends[0] : concat_columns(ends);  // [→h_S ; ←h_1]
-  return {dropped(rows_at(read.h, order.to), dropout_key(config_.dropout)),
-          dropped(rows_at(summary, Tensor::of(position, device)), dropout_key(config_.dropout))};
+  return {dropped(rows_at(read.h, order.to), dropout_key(shape_.dropout)),
+          dropped(rows_at(summary, Tensor::of(position, device)), dropout_key(shape_.dropout))};
 }
 
 TextClassifier::Answer TextClassifier::read(const TokenBatch& source) const {
@@ -102,7 +99,7 @@ TextClassifier::Answer TextClassifier::read(const TokenBatch& source) const {
   const std::vector<int32_t> first(static_cast<size_t>(source.sentences()), 0);
   const Tensor query = u ? rows_at(u, Tensor::of(first, store_.device())) : y.summary;  // u
   const auto read = (*attend)(y.h, SentenceOffsets::of(source.offsets, store_.device()), query);
-  return {dropped(read.g, dropout_key(config_.dropout)), read.weights};
+  return {dropped(read.g, dropout_key(shape_.dropout)), read.weights};
 }
 
 TextClassifier::Answer TextClassifier::read_documents(const TokenBatch& source) const {
@@ -112,7 +109,7 @@ TextClassifier::Answer TextClassifier::read_documents(const TokenBatch& source) 
   if (P) h = h + rows_at(P, Tensor::of(split.follow, device));        // h_j + P_k
   const Tensor query = encode(*question, split.questions()).summary;  // u
   const auto read = (*attend)(h, SentenceOffsets::of(split.document_offsets, device), query);
-  return {dropped(read.g, dropout_key(config_.dropout)), read.weights};
+  return {dropped(read.g, dropout_key(shape_.dropout)), read.weights};
 }
 
 BatchLoss TextClassifier::loss(const TrainingBatch& batch, double label_smoothing) const {

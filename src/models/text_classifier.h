@@ -5,7 +5,6 @@
 #include "attention/attentive_reader.h"
 #include "models/label_predictor.h"
 #include "models/model_config.h"
-#include "nn/recurrent_layers.h"
 
 namespace fovea {
 
@@ -26,8 +25,8 @@ class TextClassifier : public Model, public LabelPredictor {
   static constexpr int64_t kFarthest = 64;  // distances from the end that P distinguishes
 
   // Declares the parameters; parameters().allocate() must follow.
-  explicit TextClassifier(const ModelConfig& config, ElementType type = ElementType::f32,
-                          Device device = Cpu{});
+  TextClassifier(const ModelShape& shape, const ReaderConfig& config,
+                 ElementType type = ElementType::f32, Device device = Cpu{});
 
   BatchLoss loss(const TrainingBatch& batch, double label_smoothing) const override;
   LabelScores predict_labels(const TokenBatch& texts) const override;
@@ -44,8 +43,6 @@ class TextClassifier : public Model, public LabelPredictor {
   };
   EncodedText encode(const RecurrentStack& stack, const TokenBatch& text) const;
   Answer read_documents(const TokenBatch& source) const;
-
-  ModelConfig config_;
 
  public:
   Tensor E;

@@ -1,6 +1,7 @@
 #include "models/text_classifier.h"
 
 #include "support/gradient_check.h"
+#include "support/network_settings.h"
 
 namespace fovea {
 namespace {
@@ -11,12 +12,12 @@ constexpr int32_t kEnd = 2;
 
 ModelConfig small(ReaderQuery query, const std::string& attention = "static") {
   ModelConfig c;
-  c.type = "reader";
+  ReaderConfig& own = c.network.emplace<ReaderConfig>();
   c.encoder_layers = 1;
-  c.size = 5, c.embedding = 3, c.encoder_size = 4;
-  c.cell = Cell::lstm;
-  c.attention.kind = attention;
-  c.query = query;
+  c.size = 5, own.embedding = 3, own.encoder_size = 4;
+  own.cell = Cell::lstm;
+  own.attention.kind = attention;
+  own.query = query;
   c.source_words = 9, c.target_words = 7;
   c.max_length = 20;
   c.dropout = 0;
@@ -72,7 +73,7 @@ TEST(TextClassifier, GradientOfEveryQuery) {
   expect_model_gradient(small(ReaderQuery::learned), texts());
   expect_model_gradient(small(ReaderQuery::question), documents());
   ModelConfig c = small(ReaderQuery::question);
-  c.context = EncoderContext::sentence;
+  reader_of(c).context = EncoderContext::sentence;
   expect_model_gradient(c, documents());
   expect_model_gradient(small(ReaderQuery::summary, "none"), texts());
   expect_model_gradient(small(ReaderQuery::question, "none"), documents());
@@ -80,9 +81,10 @@ TEST(TextClassifier, GradientOfEveryQuery) {
 
 TEST(TextClassifier, GradientWithOtherCellsLayersAndDropout) {
   ModelConfig c = small(ReaderQuery::summary);
-  c.cell = Cell::gru, c.encoder_layers = 2, c.dropout = 0.2;
+  auto& own = reader_of(c);
+  own.cell = Cell::gru, c.encoder_layers = 2, c.dropout = 0.2;
   expect_model_gradient(c, texts());
-  c.cell = Cell::rnn, c.bidirectional = false, c.encoder_layers = 1;
+  own.cell = Cell::rnn, own.bidirectional = false, c.encoder_layers = 1;
   expect_model_gradient(c, texts());
   Examples one;
   one.add({4}, 5);
@@ -147,7 +149,7 @@ TEST(TextClassifier, DoesNotDependOnItsBatch) {
 // If sentences are encoded separately, swapping two of them changes only their positions.
 TEST(TextClassifier, ReadsSentencesSeparately) {
   ModelConfig c = small(ReaderQuery::question);
-  c.context = EncoderContext::sentence;
+  reader_of(c).context = EncoderContext::sentence;
   const auto model = make_model(c, 3, ElementType::f64);
   const Tensor P = dynamic_cast<const TextClassifier&>(*model).P;
   Examples e;
@@ -173,13 +175,14 @@ TEST(TextClassifier, RejectsImpossibleConfigurations) {
   EXPECT_EQ(code(small(ReaderQuery::summary)), ExitCode::unexpected) << "this one is valid";
   EXPECT_EQ(code(small(ReaderQuery::summary, "global")), ExitCode::data);
   ModelConfig c = small(ReaderQuery::summary);
-  c.attention.score = "dot";
+  auto& own = reader_of(c);
+  own.attention.score = "dot";
   EXPECT_EQ(code(c), ExitCode::data);
   c = small(ReaderQuery::summary);
   c.target_words = 4;
   EXPECT_EQ(code(c), ExitCode::data);
   c = small(ReaderQuery::summary);
-  c.context = EncoderContext::sentence;
+  own.context = EncoderContext::sentence;
   EXPECT_EQ(code(c), ExitCode::data);
   const auto model = make_model(small(ReaderQuery::question), 3);
   EXPECT_THROW(model->as<LabelPredictor>()->predict_labels(texts().sources()), Error)

@@ -10,10 +10,10 @@
 
 namespace fovea {
 
-EncoderLayer::EncoderLayer(ParameterScope scope, const ModelConfig& c)
-    : attend(scope / "attend", {c.size, c.heads, c.attention_dropout}),
-      feed_forward(scope / "feed_forward", c), add_1(scope / "norm_1", c),
-      add_2(scope / "norm_2", c) {}
+EncoderLayer::EncoderLayer(ParameterScope scope, const ModelShape& m, const TransformerConfig& c)
+    : attend(scope / "attend", {m.size, c.heads, c.attention_dropout}),
+      feed_forward(scope / "feed_forward", m, c), add_1(scope / "norm_1", m, c),
+      add_2(scope / "norm_2", m, c) {}
 
 Tensor EncoderLayer::operator()(const Tensor& x, const SentenceOffsets& source) const {
   const Tensor a =
@@ -21,11 +21,11 @@ Tensor EncoderLayer::operator()(const Tensor& x, const SentenceOffsets& source) 
   return add_2(a, feed_forward);
 }
 
-DecoderLayer::DecoderLayer(ParameterScope scope, const ModelConfig& c)
-    : attend_self(scope / "attend_self", {c.size, c.heads, c.attention_dropout}),
-      attend_source(scope / "attend_source", {c.size, c.heads, c.attention_dropout}),
-      feed_forward(scope / "feed_forward", c), add_1(scope / "norm_1", c),
-      add_2(scope / "norm_2", c), add_3(scope / "norm_3", c) {}
+DecoderLayer::DecoderLayer(ParameterScope scope, const ModelShape& m, const TransformerConfig& c)
+    : attend_self(scope / "attend_self", {m.size, c.heads, c.attention_dropout}),
+      attend_source(scope / "attend_source", {m.size, c.heads, c.attention_dropout}),
+      feed_forward(scope / "feed_forward", m, c), add_1(scope / "norm_1", m, c),
+      add_2(scope / "norm_2", m, c), add_3(scope / "norm_3", m, c) {}
 
 Tensor DecoderLayer::operator()(const Tensor& y, const SentenceOffsets& target,
                                 const Tensor& memory, const SentenceOffsets& source,
@@ -74,39 +74,37 @@ std::optional<SinusoidLayout> sinusoid_layout(Positions positions) {
 }  // namespace
 
 WordEmbedder Transformer::embedder(const char* name, int64_t words, const Tensor& tied) {
-  const double root = std::sqrt(static_cast<double>(config_.size));
-  const Tensor E = tied ? tied
-                        : store_.declare(std::string(name) + "/E", {words, config_.size},
-                                         ParameterInit::normal(1 / root));
-  WordEmbedder embed{E, {}, {}, config_.scale_embeddings ? root : 1, config_.dropout};
+  const double root = std::sqrt(static_cast<double>(shape_.size));
+  const Tensor E = tied ? tied : store_.declare_words(std::string(name) + "/E", words, shape_.size);
+  WordEmbedder embed{E, {}, {}, config_.scale_embeddings ? root : 1, shape_.dropout};
   if (config_.positions == Positions::learned)
-    embed.P = store_.declare(std::string(name) + "/P", {config_.max_length + 1, config_.size},
+    embed.P = store_.declare(std::string(name) + "/P", {shape_.max_length + 1, shape_.size},
                              ParameterInit::normal(0.02));
   if (const auto layout = sinusoid_layout(config_.positions))
-    embed.waves.emplace(*layout, config_.size, store_.type(), store_.device());
+    embed.waves.emplace(*layout, shape_.size, store_.type(), store_.device());
   return embed;
 }
 
-Transformer::Transformer(const ModelConfig& config, ElementType type, Device device)
-    : Model(type, device, {config.target_words, config.max_length}), config_(config),
-      idle_(idle_memories()) {
+Transformer::Transformer(const ModelShape& m, const TransformerConfig& c, ElementType type,
+                         Device device)
+    : Model(type, device, m), config_(c), idle_(idle_memories()) {
   const ParameterScope root{store_, ""};
-  embed_source = embedder("source", config.source_words, {});
-  embed_target = embedder("target", config.target_words,
-                          config.tied == TiedEmbeddings::all ? embed_source.E : Tensor());
-  for (int64_t i = 0; i < config.encoder_layers; ++i)
-    encoder_layers.emplace_back(root / "encoder" / "layers" / i, config);
-  for (int64_t i = 0; i < config.decoder_layers; ++i)
-    decoder_layers.emplace_back(root / "decoder" / "layers" / i, config);
-  if (config.norm == NormPlace::pre || config.final_norm)
+  embed_source = embedder("source", m.source_words, {});
+  embed_target =
+      embedder("target", m.target_words, m.tied == TiedEmbeddings::all ? embed_source.E : Tensor());
+  for (int64_t i = 0; i < m.encoder_layers; ++i)
+    encoder_layers.emplace_back(root / "encoder" / "layers" / i, m, c);
+  for (int64_t i = 0; i < m.decoder_layers; ++i)
+    decoder_layers.emplace_back(root / "decoder" / "layers" / i, m, c);
+  if (c.norm == NormPlace::pre || c.final_norm)
     for (const char* stack : {"encoder", "decoder"})
-      final_norms.emplace_back(root / stack / "norm", config.size);
-  W_out = config.tied == TiedEmbeddings::none
-              ? store_.declare("output/W", {config.target_words, config.size},
-                               ParameterInit::glorot(config.size, config.target_words))
+      final_norms.emplace_back(root / stack / "norm", m.size);
+  W_out = m.tied == TiedEmbeddings::none
+              ? store_.declare("output/W", {m.target_words, m.size},
+                               ParameterInit::glorot(m.size, m.target_words))
               : embed_target.E;
-  if (config.output_bias)
-    b_out = store_.declare("output/b", {config.target_words}, ParameterInit::constant(0));
+  if (c.output_bias)
+    b_out = store_.declare("output/b", {m.target_words}, ParameterInit::constant(0));
 }
 
 void Transformer::freeze_for_inference() const {
@@ -178,7 +176,7 @@ std::unique_ptr<PreparedBatch> Transformer::prepare(const TrainingBatch& batch,
                                                     BatchPadding padding) const {
   const Device device = store_.device();
   PaddedSentences source(batch.source), target(batch.target_in);
-  fill(source, target, padding, config_.max_length + 1);
+  fill(source, target, padding, shape_.max_length + 1);
   std::vector<int32_t> labels(batch.target_out.begin(), batch.target_out.end());
   labels.resize(target.ids.size(), -1);
 

@@ -24,8 +24,8 @@ struct FeedForward {
   Function f;
   double inner_dropout;
 
-  FeedForward(ParameterScope scope, const ModelConfig& c)
-      : W_1(scope / "W_1", c.size, c.inner), W_2(scope / "W_2", c.inner, c.size), f(c.activation),
+  FeedForward(ParameterScope scope, const ModelShape& m, const TransformerConfig& c)
+      : W_1(scope / "W_1", m.size, c.inner), W_2(scope / "W_2", c.inner, m.size), f(c.activation),
         inner_dropout(c.activation_dropout) {}
   Tensor operator()(const Tensor& x) const {
     const Dropout dropout = dropout_key(inner_dropout);
@@ -42,8 +42,8 @@ struct SubLayer {
   NormPlace place;
   double dropout;
 
-  SubLayer(ParameterScope scope, const ModelConfig& c)
-      : norm(scope, c.size), place(c.norm), dropout(c.dropout) {}
+  SubLayer(ParameterScope scope, const ModelShape& m, const TransformerConfig& c)
+      : norm(scope, m.size), place(c.norm), dropout(m.dropout) {}
   template <class F>
   Tensor operator()(const Tensor& x, const F& f) const {
     if (place == NormPlace::post) return norm(x, f(x), dropout);
@@ -56,7 +56,7 @@ struct EncoderLayer {
   FeedForward feed_forward;
   SubLayer add_1, add_2;
 
-  EncoderLayer(ParameterScope scope, const ModelConfig& c);
+  EncoderLayer(ParameterScope scope, const ModelShape& m, const TransformerConfig& c);
   Tensor operator()(const Tensor& x, const SentenceOffsets& source) const;
 };
 
@@ -78,7 +78,7 @@ struct DecoderLayer {
   FeedForward feed_forward;
   SubLayer add_1, add_2, add_3;
 
-  DecoderLayer(ParameterScope scope, const ModelConfig& c);
+  DecoderLayer(ParameterScope scope, const ModelShape& m, const TransformerConfig& c);
   Tensor operator()(const Tensor& y, const SentenceOffsets& target, const Tensor& memory,
                     const SentenceOffsets& source, GuidedHead* guided = nullptr) const;
   // One decoding step with one word per row. `memory` holds the keys and values of the earlier
@@ -116,10 +116,10 @@ std::shared_ptr<IdleMemories> idle_memories();
 class Transformer : public Model, public Decodable, public Explainable, public Replayable {
  public:
   // Declares the parameters; parameters().allocate() must follow.
-  explicit Transformer(const ModelConfig& config, ElementType type = ElementType::f32,
-                       Device device = Cpu{});
+  Transformer(const ModelShape& shape, const TransformerConfig& config,
+              ElementType type = ElementType::f32, Device device = Cpu{});
 
-  const ModelConfig& config() const { return config_; }
+  const TransformerConfig& config() const { return config_; }
   void freeze_for_inference() const override;
 
   BatchLoss loss(const TrainingBatch& batch, double label_smoothing) const override;
@@ -162,7 +162,7 @@ class Transformer : public Model, public Decodable, public Explainable, public R
                       const std::function<void(const AttentionProjections&)>& visit) const;
   WordEmbedder embedder(const char* name, int64_t words, const Tensor& tied);
 
-  ModelConfig config_;
+  TransformerConfig config_;
   std::shared_ptr<IdleMemories> idle_;  // decoder memories for the next searches
 
  public:

@@ -80,7 +80,7 @@ std::unique_ptr<DecoderState> Transformer::start(const TokenBatch& source) const
   state->memory = idle_->take();
   if (!state->memory)
     state->memory =
-        decoder_memory({std::ssize(decoder_layers), config_.size, config_.heads}, store_.device());
+        decoder_memory({std::ssize(decoder_layers), shape_.size, config_.heads}, store_.device());
   state->memory->start(source_kv(source), source.offsets);
   return state;
 }
@@ -208,7 +208,7 @@ std::vector<std::vector<AttentionMap>> Transformer::attention(const TokenBatch& 
 
 ComputationSteps Transformer::explain(const TokenBatch& source, const TokenBatch& target_in,
                                       const AttentionRow& row) const {
-  const int64_t D = config_.size, d_k = D / config_.heads;
+  const int64_t D = shape_.size, d_k = D / config_.heads;
   const auto at = static_cast<size_t>(row.row);
   ComputationSteps steps;
   each_attention(source, target_in, [&](const AttentionProjections& p) {

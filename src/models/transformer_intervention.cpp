@@ -24,10 +24,9 @@ struct AttentionLayer {
 class TransformerWithIntervention : public Model, public Decodable, public Attentive {
  public:
   TransformerWithIntervention(const Transformer& model, WhatIf intervention)
-      : Model(model.parameters().type(), model.parameters().device(),
-              {model.target_words(), model.max_length()}),
-        model_(model), intervention_(std::move(intervention)), heads_(model.config().heads),
-        D_(model.config().size) {}
+      : Model(model.parameters().type(), model.parameters().device(), model.shape()), model_(model),
+        intervention_(std::move(intervention)), heads_(model.config().heads),
+        D_(model.shape().size) {}
 
   BatchLoss loss(const TrainingBatch& batch, double label_smoothing) const override;
   std::unique_ptr<DecoderState> start(const TokenBatch& source) const override;

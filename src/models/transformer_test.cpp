@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "support/gradient_check.h"
+#include "support/network_settings.h"
 #include "support/sentences.h"
 
 namespace fovea {
@@ -14,7 +15,8 @@ using namespace testing;
 ModelConfig small() {
   ModelConfig c;
   c.encoder_layers = c.decoder_layers = 1;
-  c.size = 4, c.heads = 2, c.inner = 6;
+  auto& own = transformer_of(c);
+  c.size = 4, own.heads = 2, own.inner = 6;
   c.source_words = c.target_words = 9;
   c.max_length = 20;
   c.dropout = 0;
@@ -24,13 +26,15 @@ ModelConfig small() {
 // The gradient of the whole model, for every option that changes the computation.
 TEST(Transformer, Gradient) {
   std::vector<ModelConfig> configs(8, small());
-  configs[1].norm = NormPlace::pre;
-  configs[2].activation = Function::gelu, configs[2].tied = TiedEmbeddings::output;
-  configs[3].activation = Function::silu, configs[3].tied = TiedEmbeddings::none;
-  configs[4].positions = Positions::learned, configs[4].max_length = 5;
-  configs[5].positions = Positions::none, configs[5].output_bias = true;
-  configs[6].final_norm = true, configs[6].scale_embeddings = false;
-  configs[7].dropout = 0.2, configs[7].attention_dropout = 0.2, configs[7].activation_dropout = 0.2;
+  transformer_of(configs[1]).norm = NormPlace::pre;
+  transformer_of(configs[2]).activation = Function::gelu, configs[2].tied = TiedEmbeddings::output;
+  transformer_of(configs[3]).activation = Function::silu, configs[3].tied = TiedEmbeddings::none;
+  transformer_of(configs[4]).positions = Positions::learned, configs[4].max_length = 5;
+  transformer_of(configs[5]).positions = Positions::none,
+  transformer_of(configs[5]).output_bias = true;
+  transformer_of(configs[6]).final_norm = true, transformer_of(configs[6]).scale_embeddings = false;
+  configs[7].dropout = 0.2, transformer_of(configs[7]).attention_dropout = 0.2,
+  transformer_of(configs[7]).activation_dropout = 0.2;
   const Sentences s = ragged();
   for (const ModelConfig& config : configs) {
     const auto model = make_model(config, 3, ElementType::f64);
@@ -48,8 +52,9 @@ const AlignmentGuidance kGuidance{kLinkOffsets, kLinkKeys, 0.3};
 
 ModelConfig guided(NormPlace norm) {
   ModelConfig c = small();
-  c.norm = norm, c.decoder_layers = 2;
-  c.alignment_layer = 0, c.alignment_head = 1;
+  auto& own = transformer_of(c);
+  own.norm = norm, c.decoder_layers = 2;
+  own.alignment_layer = 0, own.alignment_head = 1;
   return c;
 }
 
@@ -72,7 +77,7 @@ TEST(Transformer, GuidesTheStepThatReads) {
   const Sentences s = ragged();
   const auto loss = [&](AlignmentStep step, const AlignmentGuidance& guidance) {
     ModelConfig c = guided(NormPlace::post);
-    c.alignment_step = step;
+    transformer_of(c).alignment_step = step;
     const auto model = make_model(c, 3, ElementType::f64);
     return model->loss({s.sources(), s.targets(), s.out, guidance}, 0.1).guided.values().at(0);
   };
@@ -144,7 +149,8 @@ TEST(Transformer, GuidedLossAgreesWithTheMaps) {
 
 TEST(Transformer, FirstLossEqualsRandomGuessing) {
   ModelConfig c = small();
-  c.size = 32, c.heads = 4, c.inner = 64, c.target_words = c.source_words = 5000;
+  auto& own = transformer_of(c);
+  c.size = 32, own.heads = 4, own.inner = 64, c.target_words = c.source_words = 5000;
   c.tied = TiedEmbeddings::none;
   const auto model = make_model(c, 1);
   const Sentences s = ragged();
@@ -157,7 +163,7 @@ TEST(Transformer, FirstLossEqualsRandomGuessing) {
 TEST(Transformer, StepsEqualTheWhole) {
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
     ModelConfig c = small();
-    c.norm = norm, c.encoder_layers = c.decoder_layers = 2;
+    transformer_of(c).norm = norm, c.encoder_layers = c.decoder_layers = 2;
     const auto model = make_model(c, 1, ElementType::f64);
     Sentences s;
     s.add({3, 4, 5}, {6, 7, 8, 3});
@@ -187,7 +193,7 @@ TEST(Transformer, StepsEqualTheWhole) {
 // and destroyed.
 TEST(Transformer, FreezingDoesNotChangeResults) {
   ModelConfig config = small();
-  config.size = 64, config.inner = 128;
+  config.size = 64, transformer_of(config).inner = 128;
   const Sentences s = ragged();
   const auto model = make_model(config, 3);
   auto results = [&] {
@@ -212,7 +218,7 @@ TEST(Transformer, FreezingDoesNotChangeResults) {
 // work.
 TEST(Transformer, FrozenWeightsTakeAnyNumberOfRows) {
   ModelConfig config = small();
-  config.size = 64, config.inner = 128;
+  config.size = 64, transformer_of(config).inner = 128;
   const auto model = make_model(config, 3);
   std::vector<std::vector<double>> wanted;
   for (const bool frozen : {false, true})
@@ -237,7 +243,7 @@ TEST(Transformer, FrozenWeightsTakeAnyNumberOfRows) {
 TEST(Transformer, BatchDoesNotMatter) {
   if (!__builtin_cpu_supports("avx512f")) GTEST_SKIP() << "oneDNN's older kernels depend on it";
   ModelConfig c = small();
-  c.size = 64, c.inner = 128;
+  c.size = 64, transformer_of(c).inner = 128;
   const auto model = make_model(c, 1);
   Sentences all;
   for (int i = 0; i < 30; ++i) add_pair(all, i);
@@ -255,7 +261,7 @@ TEST(Transformer, BatchDoesNotMatter) {
 
 TEST(Transformer, AttentionMapsAreDistributions) {
   ModelConfig c = small();
-  c.norm = NormPlace::pre;
+  transformer_of(c).norm = NormPlace::pre;
   const auto model = make_model(c, 1);
   const Sentences s = ragged();
   const auto maps = model->as<Attentive>()->attention(s.sources(), s.targets());
@@ -272,22 +278,23 @@ TEST(Transformer, AttentionMapsAreDistributions) {
 
 TEST(Transformer, ImpossibleShapesAreRejected) {
   ModelConfig c = small();
-  c.heads = 3;
+  auto& own = transformer_of(c);
+  own.heads = 3;
   EXPECT_THROW(c.check(ExitCode::data), Error);
   c = small();
-  c.size = 5, c.heads = 1;
+  c.size = 5, own.heads = 1;
   EXPECT_THROW(c.check(ExitCode::data), Error);
   c = small();
   c.source_words = 8;
   EXPECT_THROW(c.check(ExitCode::data), Error);
   c = small();
-  c.alignment_layer = 1, c.alignment_head = 0;  // there is only layer 0
+  own.alignment_layer = 1, own.alignment_head = 0;  // there is only layer 0
   EXPECT_THROW(c.check(ExitCode::data), Error);
-  c.alignment_layer = 0, c.alignment_head = 2;
+  own.alignment_layer = 0, own.alignment_head = 2;
   EXPECT_THROW(c.check(ExitCode::data), Error);
-  c.alignment_head = -1;
+  own.alignment_head = -1;
   EXPECT_THROW(c.check(ExitCode::data), Error);
-  c.alignment_head = 1;
+  own.alignment_head = 1;
   EXPECT_NO_THROW(c.check(ExitCode::data));
 }
 

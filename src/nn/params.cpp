@@ -39,6 +39,11 @@ Tensor ParameterStore::declare(const std::string& name, Shape shape, ParameterIn
   return tensor;
 }
 
+Tensor ParameterStore::declare_words(const std::string& name, int64_t words, int64_t size) {
+  const double deviation = 1 / std::sqrt(static_cast<double>(size));
+  return declare(name, {words, size}, ParameterInit::normal(deviation));
+}
+
 Tensor ParameterStore::stack(const std::vector<Tensor>& parts) {
   const auto first = std::ranges::find_if(
       parameters_, [&](const Parameter& p) { return &p.tensor.shape() == &parts.front().shape(); });

@@ -37,6 +37,8 @@ class ParameterStore {
       : type_(type), device_(device) {}
 
   Tensor declare(const std::string& name, Shape shape, ParameterInit init);
+  // Word embeddings [words, size], initially with deviation 1 / √size.
+  Tensor declare_words(const std::string& name, int64_t words, int64_t size);
   // One tensor that covers several parameters, stacked along axis 0. REQUIRES: they were declared
   // directly one after another.
   Tensor stack(const std::vector<Tensor>& parts);

@@ -98,8 +98,8 @@ Json values_of(const NamedSeries& series) {
 
 // The score function of the attention; "" if it has none.
 std::string score_of(const ModelConfig& config) {
-  const AttentionConfig& a = config.attention;
-  return config.type == "recurrent" && a.has_score() ? a.score_name() : "";
+  const auto* own = config.as<RecurrentConfig>();
+  return own && own->attention.has_score() ? own->attention.score_name() : "";
 }
 
 // The values of the series of a mechanism, by name.
@@ -112,13 +112,13 @@ Json extra(std::span<const AttentionMap> maps) {
 
 // The mechanism in words, and how to draw its series.
 Json mechanism_json(const ModelConfig& config, std::span<const AttentionMap> maps) {
-  const AttentionConfig& a = config.attention;
-  const AttentionMechanism* mechanism =
-      config.type == "recurrent" ? find_mechanism(a.kind) : nullptr;
+  const auto* own = config.as<RecurrentConfig>();
+  const AttentionMechanism* mechanism = own ? find_mechanism(own->attention.kind) : nullptr;
   const AttentionInfo& about = mechanism ? mechanism->about : multi_head_attention();
   std::string note = about.note;
   for (const AttentionInfo& score : attention_scores())
-    if (score_of(config) == score.name && a.kind == "global" && *score.note) note = score.note;
+    if (score_of(config) == score.name && own->attention.kind == "global" && *score.note)
+      note = score.note;
   Json series = Json::array();
   for (const AttentionMap& map : maps.first(std::min<size_t>(maps.size(), 1)))
     for (const NamedSeries& each : map.series)
@@ -134,7 +134,7 @@ Json about(const ModelConfig& config, std::span<const AttentionMap> maps) {
     kinds.insert(map.kind);
     heads = std::max(heads, map.head + 1);
   }
-  return {{"type", config.type},
+  return {{"type", config.type()},
           {"layers", {{"encoder", config.encoder_layers}, {"decoder", config.decoder_layers}}},
           {"heads", heads},
           {"kinds", kinds}};
@@ -200,11 +200,12 @@ double rounded(double value) { return std::round(value * 1e6) / 1e6; }
 
 Json model_json(const ServedModel& model) {
   const ModelConfig& config = model.config();
+  const auto* own = config.as<RecurrentConfig>();
   return {{"name", model.name()},
           {"source", model.source()},
           {"target", model.target()},
-          {"type", config.type},
-          {"attention", config.type == "recurrent" ? config.attention.kind : "multi-head"},
+          {"type", config.type()},
+          {"attention", own ? own->attention.kind : "multi-head"},
           {"score", score_of(config)},
           {"gallery", model.of_gallery()},
           {"training", model.training() != nullptr}};

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "models/explainable.h"
+#include "support/network_settings.h"
 
 namespace fovea {
 namespace {
@@ -14,12 +15,16 @@ Json json_of(const std::string& kind, const std::string& score = "auto") {
   const Vocabulary words = Vocabulary::from_entries(
       Segmentation::words, {{"the", 9}, {"dog", 8}, {"sees", 7}, {"snow", 6}, {"a", 5}});
   ModelConfig config;
-  config.type = kind == "multi-head" ? "transformer" : "recurrent";
   config.encoder_layers = config.decoder_layers = 1;
-  config.size = 8, config.heads = 2, config.max_length = 16;
+  config.size = 8, config.max_length = 16;
   config.source_words = config.target_words = words.size();
-  if (kind != "multi-head") config.attention.kind = kind, config.attention.score = score;
-  config.attention.window = 3, config.attention.gaussians = 2;
+  if (kind == "multi-head") {
+    transformer_of(config).heads = 2;
+  } else {
+    AttentionConfig& attention = config.network.emplace<RecurrentConfig>().attention;
+    attention.kind = kind, attention.score = score;
+    attention.window = 3, attention.gaussians = 2;
+  }
   const ServedModel model("", "en", "de", {"", config, make_model(config, 1), words, words});
   Translation translation;
   translation.source_ids = {4, 5, 6, 2};

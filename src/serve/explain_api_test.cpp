@@ -8,6 +8,7 @@
 #include "explain/row_explanation.h"
 #include "serve/service.h"
 #include "support/held_exchange.h"
+#include "support/network_settings.h"
 
 // The endpoints that explain a model, tested with small models with random weights.
 namespace fovea {
@@ -21,10 +22,10 @@ ModelBundle package_of(const std::string& type) {
   const Vocabulary words = Vocabulary::from_entries(
       Segmentation::words, {{"the", 9}, {"dog", 8}, {"sees", 7}, {"snow", 6}, {"a", 5}});
   ModelConfig config;
-  config.type = type;
+  choose_network(config, type);
   config.encoder_layers = config.decoder_layers = 2;
   config.size = 8;
-  config.heads = 2;
+  if (type == "transformer") transformer_of(config).heads = 2;
   config.max_length = 16;
   config.source_words = config.target_words = words.size();
   return {"", config, make_model(config, 1), words, words};

@@ -16,11 +16,11 @@ std::shared_ptr<const ServedModel> model_without_attention() {
   const Vocabulary words =
       Vocabulary::from_entries(Segmentation::words, {{"the", 9}, {"dog", 8}, {"sees", 7}});
   ModelConfig config;
-  config.type = "recurrent";
+  RecurrentConfig& own = config.network.emplace<RecurrentConfig>();
   config.encoder_layers = config.decoder_layers = 1;
   config.size = 8;
   config.max_length = 16;
-  config.attention.kind = "none";
+  own.attention.kind = "none";
   config.source_words = config.target_words = words.size();
   return std::make_shared<ServedModel>(
       "none", "en", "de", ModelBundle{"", config, make_model(config, 1), words, words});

@@ -8,6 +8,7 @@
 #include "models/model_config.h"
 #include "serve/service.h"
 #include "support/held_exchange.h"
+#include "support/network_settings.h"
 
 namespace fovea {
 namespace {
@@ -23,7 +24,8 @@ std::shared_ptr<const ServedModel> model() {
   const Vocabulary vocabulary = Vocabulary::from_entries(Segmentation::words, letters);
   ModelConfig config;
   config.encoder_layers = config.decoder_layers = 2;
-  config.size = 8, config.heads = 2, config.inner = 8, config.max_length = 20;
+  auto& own = transformer_of(config);
+  config.size = 8, own.heads = 2, own.inner = 8, config.max_length = 20;
   config.source_words = config.target_words = vocabulary.size();
   return std::make_shared<ServedModel>(
       "tiny", "en", "de",

@@ -49,7 +49,7 @@ TranslateOptions TranslationSession::options(const ModelBundle& package,
       found->second.update(beam);
   };
   // A model without attention cannot align words; its translations come without alignments.
-  const bool can_align = package.config.type != "recurrent" || package.config.attention.attends();
+  const bool can_align = heads_of(package.config, "cross").layers > 0;
   options.alignment = decoding.alignment && can_align;
   options.attention = options.tree = decoding.attention;
   options.warn = false;

@@ -8,6 +8,7 @@
 
 #include "base/files.h"
 #include "serve/served_model.h"
+#include "support/network_settings.h"
 #include "temporary.h"
 
 namespace fovea {
@@ -22,7 +23,8 @@ struct RunDirectory {
         Vocabulary::from_entries(Segmentation::words, {{"the", 9}, {"dog", 8}});
     ModelConfig config;
     config.encoder_layers = config.decoder_layers = 1;
-    config.size = 8, config.heads = 2, config.inner = 8, config.max_length = 16;
+    auto& own = transformer_of(config);
+    config.size = 8, own.heads = 2, own.inner = 8, config.max_length = 16;
     config.source_words = config.target_words = words.size();
     save_model(path, config, make_model(config, 1)->parameters());
     save_vocabularies(path, words, words);

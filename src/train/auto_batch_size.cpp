@@ -134,16 +134,14 @@ int64_t batch_tokens(const TrainOptions& options, const Corpus& text, const std:
   if (FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty())
     return token_budget(options, text, device);
   TrainOptions earlier;
-  Settings settings;
-  earlier.describe(settings);
+  Settings settings(earlier);
   settings.read_file(directory + "/recipe.yml", ExitCode::data);
   return earlier.batch.tokens;
 }
 
 std::string with_batch_tokens(const std::string& text, int64_t tokens) {
   TrainOptions options;
-  Settings settings;
-  options.describe(settings);
+  Settings settings(options);
   settings.read_text(text, "recipe", ExitCode::unexpected);
   options.batch.tokens = tokens;
   return settings.dump();

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "base/files.h"
+#include "support/network_settings.h"
 #include "support/tiny_training.h"
 #include "temporary.h"
 #include "tensor/memory.h"
@@ -28,7 +29,8 @@ TrainOptions small_options() {
   options.data.train_source = options.data.train_target = {"x"};
   options.model.source_words = options.model.target_words = kWords;
   options.model.encoder_layers = options.model.decoder_layers = 1;
-  options.model.size = 64, options.model.heads = 2, options.model.inner = 1024;
+  auto& own = transformer_of(options.model);
+  options.model.size = 64, own.heads = 2, own.inner = 1024;
   options.batch.tokens = kAutomaticTokens;
   options.complete(ExitCode::usage);
   return options;

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "models/model_directory.h"
+#include "support/network_settings.h"
 #include "temporary.h"
 #include "train/checkpoint.h"
 
@@ -10,7 +11,8 @@ namespace {
 ModelConfig tiny() {
   ModelConfig c;
   c.encoder_layers = c.decoder_layers = 1;
-  c.size = 4, c.heads = 2, c.inner = 6;
+  auto& own = transformer_of(c);
+  c.size = 4, own.heads = 2, own.inner = 6;
   c.source_words = c.target_words = 9;
   c.max_length = 20;
   return c;
@@ -72,7 +74,7 @@ TEST(MeanWeights, IsTheMeanOfEachNumber) {
 TEST(MeanWeights, RefusesOtherParameters) {
   const Files files;
   ModelConfig larger = tiny();
-  larger.inner = 8;
+  transformer_of(larger).inner = 8;
   const auto model = make_model(larger, 1);
   for (const std::string& path : files.paths)
     message_of(ExitCode::model, [&] { mean_weights({path}, model->parameters()); });

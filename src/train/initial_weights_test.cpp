@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "decode/model_bundle.h"
+#include "support/network_settings.h"
 #include "temporary.h"
 
 namespace fovea {
@@ -19,12 +20,12 @@ Vocabulary words(const std::vector<std::string>& names) {
 class InitialWeights : public testing::Test {
  protected:
   InitialWeights() {
-    config_.type = "transformer";
+    TransformerConfig& own = config_.network.emplace<TransformerConfig>();
     config_.encoder_layers = config_.decoder_layers = 1;
-    config_.size = config_.inner = 8;
-    config_.heads = 2;
+    config_.size = own.inner = 8;
+    own.heads = 2;
     config_.tied = TiedEmbeddings::none;
-    config_.output_bias = true;
+    own.output_bias = true;
     old_ = save("old", words({"a", "b", "c"}), words({"x", "y"}), 1);
   }
 
@@ -91,12 +92,13 @@ TEST_F(InitialWeights, OfAnotherShapeAreRefused) {
   TrainData data;
   data.source = words({"a"});
   data.target = words({"x"});
-  config_.inner = 12;
+  auto& own = transformer_of(config_);
+  own.inner = 12;
   const std::string error = message_of(
       ExitCode::data, [&] { copy_weights(folder_ / "old", data, fresh(data)->parameters()); });
   EXPECT_NE(error.find("feed_forward"), error.npos) << error;
   EXPECT_NE(error.find("config.yml"), error.npos) << error;
-  config_.inner = 8;
+  own.inner = 8;
   config_.encoder_layers = 2;
   message_of(ExitCode::data,
              [&] { copy_weights(folder_ / "old", data, fresh(data)->parameters()); });

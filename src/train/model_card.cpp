@@ -72,13 +72,10 @@ std::string vectors_row(const VectorOptions& vectors) {
 // Describes the kind of network and the settings that differ from the defaults.
 std::string network(ModelConfig model) {
   ModelConfig usual;
-  Settings settings, defaults;
-  settings.group("model", model);
-  defaults.group("model", usual);
-  const auto known = defaults.values();
+  const auto known = Settings(usual).values();
   std::string text;
-  for (const auto& setting : settings.values()) {
-    const std::string key = setting.first.substr(std::string("model.").size());
+  for (const auto& setting : Settings(model).values()) {
+    const std::string& key = setting.first;
     const bool always = key == "type" || key == "size" || key.ends_with("_layers");
     if (key.ends_with("_words") || (!always && std::ranges::find(known, setting) != known.end()))
       continue;

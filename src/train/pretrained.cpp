@@ -35,11 +35,11 @@ int64_t find_piece(const WordVectors& vectors, const Vocabulary& vocabulary, int
 }
 
 void check_size(const WordVectors& vectors, const ParameterStore::Parameter& table,
-                const std::string& path, const std::string& type) {
+                const std::string& path, const ModelConfig& config) {
   const int64_t found = vectors.size(), wanted = table.tensor.size(1);
   check(found == wanted, ExitCode::data, path, ": the vectors have size ", found,
         ", the embeddings of the model have size ", wanted, "; set ",
-        type == "transformer" ? "model.size" : "model.embedding", " to ", found,
+        config.as<TransformerConfig>() ? "model.size" : "model.embedding", " to ", found,
         " or use vectors of size ", wanted);
 }
 
@@ -156,7 +156,7 @@ FirstVectors take_vectors(const TrainOptions& options, const Vocabulary& source,
       [&](const auto& setting, const auto& path, const Vocabulary& vocabulary) {
         const auto& table = own_table && setting == kTarget ? *own_table : *source_table;
         const WordVectors vectors = read_vectors_for(path, vocabulary);
-        check_size(vectors, table, path, options.model.type);
+        check_size(vectors, table, path, options.model);
         const FilledRows filled = fill_embeddings(
             vectors, vocabulary, table, from.rescale ? RowScale::like_table : RowScale::as_given);
         check(filled.found() > 0, ExitCode::data, path, ": ", filled.summary(),

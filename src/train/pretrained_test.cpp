@@ -113,13 +113,13 @@ TEST_F(InitialVectors, FillASharedTableFromBothFiles) {
 
 TEST_F(InitialVectors, OfAnotherSizeAreRefusedWithARemedy) {
   write_atomically(folder / "v", "Hund 1 2 3\n");
-  options.model.type = "recurrent";
+  options.model.network = RecurrentConfig();
   const std::string message = message_of(ExitCode::data, [&] { take(); });
   EXPECT_NE(message.find("the vectors have size 3, the embeddings of the model have size 2; set "
                          "model.embedding to 3"),
             std::string::npos)
       << message;
-  options.model.type = "transformer";
+  options.model.network = TransformerConfig();
   EXPECT_NE(message_of(ExitCode::data, [&] { take(); }).find("model.size to 3"), std::string::npos);
 }
 

@@ -12,6 +12,7 @@
 #include "models/decodable.h"
 #include "models/model_config.h"
 #include "ops/matmul.h"
+#include "support/network_settings.h"
 #include "tensor/memory.h"
 #include "train/optimizer.h"
 
@@ -28,30 +29,32 @@ Device device() {
 ModelConfig transformer() {
   ModelConfig c;
   c.encoder_layers = c.decoder_layers = 2;
-  c.size = 32, c.heads = 2, c.inner = 48;
+  auto& own = transformer_of(c);
+  c.size = 32, own.heads = 2, own.inner = 48;
   c.source_words = c.target_words = 40;
-  c.dropout = c.attention_dropout = c.activation_dropout = 0.2;
+  c.dropout = own.attention_dropout = own.activation_dropout = 0.2;
   return c;
 }
 
 ModelConfig guided() {
   ModelConfig c = transformer();
-  c.norm = NormPlace::pre, c.positions = Positions::learned, c.max_length = 20;
-  c.alignment_layer = 1, c.alignment_head = 0;
+  auto& own = transformer_of(c);
+  own.norm = NormPlace::pre, own.positions = Positions::learned, c.max_length = 20;
+  own.alignment_layer = 1, own.alignment_head = 0;
   return c;
 }
 
 ModelConfig recurrent(const std::string& kind, DecoderForm decoder) {
   ModelConfig c;
-  c.type = "recurrent";
+  RecurrentConfig& own = c.network.emplace<RecurrentConfig>();
   c.encoder_layers = c.decoder_layers = decoder == DecoderForm::luong ? 2 : 1;
-  c.decoder = decoder, c.cell = decoder == DecoderForm::luong ? Cell::lstm : Cell::gru;
-  c.size = 16, c.encoder_size = 8, c.embedding = 12, c.readout = 20;
+  own.decoder = decoder, own.cell = decoder == DecoderForm::luong ? Cell::lstm : Cell::gru;
+  c.size = 16, own.encoder_size = 8, own.embedding = 12, own.readout = 20;
   c.tied = TiedEmbeddings::none;
   c.source_words = c.target_words = 40;
   c.max_length = 20;
   c.dropout = 0.2;
-  c.attention.kind = kind;
+  own.attention.kind = kind;
   return c;
 }
 

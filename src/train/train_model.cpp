@@ -19,8 +19,7 @@ namespace {
 
 std::vector<std::pair<std::string, std::string>> values_of(const std::string& recipe) {
   TrainOptions options;
-  Settings settings;
-  options.describe(settings);
+  Settings settings(options);
   settings.read_text(recipe, "recipe.yml", ExitCode::data);
   return settings.values();
 }

@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/random.h"
 #include "decode/model_bundle.h"
+#include "support/network_settings.h"
 #include "support/whole_run.h"
 #include "temporary.h"
 #include "vectors/word_vectors.h"
@@ -47,10 +48,11 @@ class VectorRun : public testing::Test {
     o.data.root = folder_.path();
     o.vocabulary.kind = VocabularyKind::words;
     o.vocabulary.size = 0;
-    o.model.type = type;
+    choose_network(o.model, type);
     o.model.encoder_layers = o.model.decoder_layers = 1;
-    o.model.size = o.model.inner = kSize;
-    o.model.heads = 2;
+    o.model.size = kSize;
+    if (type == "transformer")
+      transformer_of(o.model).inner = kSize, transformer_of(o.model).heads = 2;
     o.vectors = {.source = "vectors", .target = {}, .frozen = true, .rescale = false};
     o.batch.tokens = 40;
     o.optimizer = {.weight_decay = 0.05, .clip = 1, .ema = 0.9};
@@ -59,7 +61,7 @@ class VectorRun : public testing::Test {
     o.valid = {.every = 4, .patience = 0};
     if (type == "reader") {
       o.data.task = TaskKind::classify;
-      o.model.attention.kind = "static";
+      reader_of(o.model).attention.kind = "static";
       o.data.train = o.data.valid = {"labelled"};
     } else {
       o.data.train_source = o.data.train_target = {"text"};
@@ -135,7 +137,7 @@ TEST_F(VectorRun, FrozenRowsOfATransformer) {
 TEST_F(VectorRun, FrozenRowsOfARecurrentModel) {
   options_ = options("recurrent");
   options_.model.tied = TiedEmbeddings::output;
-  options_.model.embedding = kSize;
+  recurrent_of(options_.model).embedding = kSize;
   options_.model.size = 12;
   options_.vectors.target = "vectors";
   expect_all("model", "source/E");

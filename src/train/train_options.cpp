@@ -222,8 +222,8 @@ void check_metrics(const ValidOptions& valid, TaskKind task, ExitCode code) {
 }  // namespace
 
 void TrainOptions::check_parallel(ExitCode code) const {
-  check(model.type != "reader", code, "model.type: found reader, which cannot translate; set task ",
-        "to classify or read, or model.type to transformer or recurrent");
+  check(!model.as<ReaderConfig>(), code, "model.type: found reader, which cannot translate; ",
+        "set task to classify or read, or model.type to transformer or recurrent");
   const bool none = data.train_source.empty() && data.train_target.empty();
   check(!data.train_source.empty() && !data.train_target.empty(), none ? ExitCode::usage : code,
         "data.train_source and data.train_target name no files; set both in a recipe (`config` "
@@ -240,14 +240,15 @@ void TrainOptions::check_parallel(ExitCode code) const {
 
 void TrainOptions::complete_guide(ExitCode code) {
   const bool guided = !data.alignments.empty();
+  auto* const own = std::get_if<TransformerConfig>(&model.network);
   if (!guided) {
     const char* const needs = " needs word links; set data.alignments to the files with the links";
     check(train.guided_weight == 0, code, "train.guided_weight", needs);
     check(train.guided_layer < 0, code, "train.guided_layer", needs);
     check(train.guided_step == AlignmentStep::writes, code, "train.guided_step", needs);
   } else {
-    check(model.type == "transformer", code, "data.alignments: only a Transformer can learn them, ",
-          "found model.type ", model.type, "; omit them or set model.type to transformer");
+    check(own != nullptr, code, "data.alignments: only a Transformer can learn them, ",
+          "found model.type ", model.type(), "; omit them or set model.type to transformer");
     check(data.alignments.size() == data.train_source.size(), code,
           "data.alignments: ", data.alignments.size(), " files, but data.train_source has ",
           data.train_source.size(), "; set one file of links for each source file");
@@ -257,23 +258,25 @@ void TrainOptions::complete_guide(ExitCode code) {
     if (train.guided_weight == 0) train.guided_weight = 0.1;
     if (train.guided_layer < 0) train.guided_layer = std::max<int64_t>(0, model.decoder_layers - 2);
   }
+  if (!own) return;
   const int64_t layer = guided ? train.guided_layer : -1, head = guided ? 0 : -1;
   const bool as_given =
-      (model.alignment_layer < 0 || model.alignment_layer == layer) &&
-      (model.alignment_head < 0 || model.alignment_head == head) &&
-      (model.alignment_step == AlignmentStep::writes || model.alignment_step == train.guided_step);
+      (own->alignment_layer < 0 || own->alignment_layer == layer) &&
+      (own->alignment_head < 0 || own->alignment_head == head) &&
+      (own->alignment_step == AlignmentStep::writes || own->alignment_step == train.guided_step);
   check(as_given, code, "model.alignment_layer, model.alignment_head, model.alignment_step: ",
         "training sets them from train.guided_layer and train.guided_step; omit them");
-  model.alignment_layer = layer;
-  model.alignment_head = head;
-  model.alignment_step = train.guided_step;
+  own->alignment_layer = layer;
+  own->alignment_head = head;
+  own->alignment_step = train.guided_step;
 }
 
 void TrainOptions::check_labelled(ExitCode code) const {
   const bool read = data.task == TaskKind::read;
-  check(model.type == "reader", code, "model.type: found ", model.type,
+  const auto* own = model.as<ReaderConfig>();
+  check(own != nullptr, code, "model.type: found ", model.type(),
         ", but the tasks classify and read need a reader; set model.type to reader");
-  check(read == (model.query == ReaderQuery::question), code, "model.query: task ",
+  check(read == (own->query == ReaderQuery::question), code, "model.query: task ",
         read ? "read attends with the question; set model.query to question"
              : "classify has no question; set model.query to summary or learned");
   check(!data.train.empty(), code, "data.train names no files; set it to the training examples");

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "base/files.h"
+#include "support/network_settings.h"
 #include "temporary.h"
 #include "train/batch_prefetch.h"
 #include "train/training_data.h"
@@ -71,19 +72,20 @@ TrainOptions with(std::initializer_list<const char*> assignments) {
 TEST(OptionsTest, AlignmentsGuideTheSecondToLastLayer) {
   const TrainOptions plain = with({});
   EXPECT_EQ(plain.train.guided_weight, 0);
-  EXPECT_FALSE(plain.model.aligns());
+  EXPECT_LT(transformer_of(plain.model).alignment_layer, 0);
   const TrainOptions guided = with({"data.alignments=l"});
   EXPECT_EQ(guided.train.guided_weight, 0.1);
-  EXPECT_EQ(guided.model.alignment_layer, 4);
-  EXPECT_EQ(guided.model.alignment_head, 0);
-  EXPECT_EQ(with({"data.alignments=l", "model.decoder_layers=1"}).model.alignment_layer, 0);
+  EXPECT_EQ(transformer_of(guided.model).alignment_layer, 4);
+  EXPECT_EQ(transformer_of(guided.model).alignment_head, 0);
+  const TrainOptions single = with({"data.alignments=l", "model.decoder_layers=1"});
+  EXPECT_EQ(transformer_of(single.model).alignment_layer, 0);
   const TrainOptions given =
       with({"data.alignments=l", "train.guided_layer=5", "train.guided_weight=0.5"});
-  EXPECT_EQ(given.model.alignment_layer, 5);
+  EXPECT_EQ(transformer_of(given.model).alignment_layer, 5);
   EXPECT_EQ(given.train.loss().guided_weight, 0.5);
   const TrainOptions reads = with({"data.alignments=l", "train.guided_step=reads"});
-  EXPECT_EQ(reads.model.alignment_step, AlignmentStep::reads);
-  EXPECT_EQ(guided.model.alignment_step, AlignmentStep::writes);
+  EXPECT_EQ(transformer_of(reads.model).alignment_step, AlignmentStep::reads);
+  EXPECT_EQ(transformer_of(guided.model).alignment_step, AlignmentStep::writes);
   // The recipe.yml that such a run writes can be read.
   EXPECT_NO_THROW(
       with({"data.alignments=l", "train.guided_layer=4", "model.alignment_layer=4",

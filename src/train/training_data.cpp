@@ -262,9 +262,7 @@ RunIdentity identity_of(const TrainOptions& options, const TrainData& data) {
       {"vocabulary.target (contents)", contents(data.target.fingerprint(), data.target.size())},
   };
   TrainOptions copy = options;
-  Settings settings;
-  copy.describe(settings);
-  for (const auto& [path, value] : settings.values()) {
+  for (const auto& [path, value] : Settings(copy).values()) {
     const bool shape = path.starts_with("model.") && is_shape(path);
     const bool built = options.vocabulary.source.empty() && path.starts_with("vocabulary.");
     const bool first = options.vectors.given() && path.starts_with("vectors.");

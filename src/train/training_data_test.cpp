@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "decode/model_bundle.h"
+#include "support/network_settings.h"
 #include "text_samples.h"
 
 namespace fovea {
@@ -15,8 +16,9 @@ using samples::Folder;
 ModelConfig small_model() {
   ModelConfig model;
   model.encoder_layers = model.decoder_layers = 1;
-  model.size = model.inner = 8;
-  model.heads = 2;
+  auto& own = transformer_of(model);
+  model.size = own.inner = 8;
+  own.heads = 2;
   model.source_words = model.target_words = 6;
   return model;
 }

@@ -63,23 +63,18 @@ std::vector<SettingUse> uses_of_mechanisms(const AttentionConfig& a) {
   return uses;
 }
 
-// The settings that only some recurrent models and readers use.
-std::vector<SettingUse> uses_of_attention(const ModelConfig& m) {
-  std::vector<SettingUse> uses = uses_of_mechanisms(m.attention);
-  if (m.type != "recurrent") return uses;
-  const bool attends = m.attention.attends();
-  uses.push_back({"model.decoder", attends, "models with attention"});
-  uses.push_back({"model.readout", attends, "models with attention"});
-  uses.push_back({"model.input_feeding", attends && m.decoder == DecoderForm::luong,
-                  "model.decoder luong with attention"});
-  return uses;
+// The settings that only some recurrent models use.
+std::vector<SettingUse> uses_of_decoder(const RecurrentConfig& c) {
+  const bool attends = c.attention.attends();
+  return {{"model.decoder", attends, "models with attention"},
+          {"model.readout", attends, "models with attention"},
+          {"model.input_feeding", attends && c.decoder == DecoderForm::luong,
+           "model.decoder luong with attention"}};
 }
 
 std::map<std::string, std::string> values_of(TrainOptions options) {
-  Settings settings;
-  options.describe(settings);
   std::map<std::string, std::string> values;
-  for (const auto& [path, value] : settings.values()) values[path] = value;
+  for (const auto& [path, value] : Settings(options).values()) values[path] = value;
   return values;
 }
 
@@ -87,13 +82,18 @@ std::map<std::string, std::string> values_of(TrainOptions options) {
 
 std::vector<std::string> unused_settings(const TrainOptions& options) {
   TrainOptions fresh;
-  fresh.model.type = options.model.type;  // so that both have the same settings
+  std::visit([&]<class Own>(const Own&) { fresh.model.network = Own(); },
+             options.model.network);  // so that both have the same settings
   fresh.data.task = options.data.task;
   const auto defaults = values_of(fresh), values = values_of(options);
   std::vector<SettingUse> uses = uses_of_vocabulary(options.vocabulary);
-  if (options.model.type != "transformer") {
-    const std::vector<SettingUse> more = uses_of_attention(options.model);
+  const auto add = [&](const std::vector<SettingUse>& more) {
     uses.insert(uses.end(), more.begin(), more.end());
+  };
+  if (const auto* own = options.model.as<ReaderConfig>()) add(uses_of_mechanisms(own->attention));
+  if (const auto* own = options.model.as<RecurrentConfig>()) {
+    add(uses_of_mechanisms(own->attention));
+    add(uses_of_decoder(*own));
   }
   std::vector<std::string> unused;
   for (const SettingUse& use : uses) {

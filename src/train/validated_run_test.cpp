@@ -9,6 +9,7 @@
 #include "decode/translator.h"
 #include "eval/chrf.h"
 #include "gemm/gemm_kernel.h"
+#include "support/network_settings.h"
 #include "support/whole_run.h"
 #include "temporary.h"
 #include "train/training_metrics.h"
@@ -38,8 +39,9 @@ class ValidatedRun : public ::testing::Test {
     options_.vocabulary.kind = VocabularyKind::words;
     options_.vocabulary.size = 0;
     options_.model.encoder_layers = options_.model.decoder_layers = 1;
-    options_.model.size = options_.model.inner = 16;
-    options_.model.heads = 2;
+    auto& own = transformer_of(options_.model);
+    options_.model.size = own.inner = 16;
+    own.heads = 2;
     options_.batch.tokens = 100;
     options_.schedule = {.lr = 0.01, .warmup = 2};
     options_.train = {.updates = 30};

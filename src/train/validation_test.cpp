@@ -12,7 +12,7 @@ namespace {
 // A model that gives a text the label of the same number as its first word.
 class Echo : public Model, public LabelPredictor {
  public:
-  Echo() : Model(ElementType::f32, Cpu{}, {.target_words = 8, .max_length = 100}) {}
+  Echo() : Model(ElementType::f32, Cpu{}, {.max_length = 100, .target_words = 8}) {}
   BatchLoss loss(const TrainingBatch& batch, double) const override {
     const std::vector<double> half(batch.target_out.size(), std::log(0.5));
     return {Tensor::of({1}, std::vector<double>{1}, ElementType::f32),

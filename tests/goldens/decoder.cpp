@@ -2,6 +2,7 @@
 #include "models/recurrent_model.h"
 #include "ops/matmul.h"
 #include "ops/shape.h"
+#include "support/network_settings.h"
 
 namespace fovea::goldens {
 namespace {
@@ -15,26 +16,26 @@ ModelConfig config_of(const Case& c) {
   const bool plain = c.name() == "seq2seq_plain", bahdanau = c.name() == "decoder_bahdanau";
   const std::string E = plain ? "param.E_tgt" : "param.E";
   ModelConfig m;
-  m.type = "recurrent";
-  m.cell = bahdanau ? Cell::gru : Cell::lstm;
-  m.decoder = bahdanau ? DecoderForm::bahdanau : DecoderForm::luong;
+  RecurrentConfig& own = m.network.emplace<RecurrentConfig>();
+  own.cell = bahdanau ? Cell::gru : Cell::lstm;
+  own.decoder = bahdanau ? DecoderForm::bahdanau : DecoderForm::luong;
   m.encoder_layers = 1;
   m.decoder_layers = c.name() == "decoder_luong_2layers" ? 2 : 1;
   m.size = plain      ? c.shape("param.W_o")[1]
            : bahdanau ? c.shape("param.W_s")[0]
                       : c.shape("in.h0")[2];
-  m.embedding = c.shape(E)[1];
+  own.embedding = c.shape(E)[1];
   m.target_words = c.shape(E)[0];
   m.source_words = plain ? c.shape("param.E_src")[0] : 4;
-  m.bidirectional = !plain;
-  m.encoder_size = plain ? m.size : c.shape("in.h")[2] / 2;
-  m.readout = c.shape("param.W_o")[1];
-  m.input_feeding = c.name() != "decoder_luong_nofeed";
+  own.bidirectional = !plain;
+  own.encoder_size = plain ? m.size : c.shape("in.h")[2] / 2;
+  own.readout = c.shape("param.W_o")[1];
+  own.input_feeding = c.name() != "decoder_luong_nofeed";
   m.tied = TiedEmbeddings::none;
   m.dropout = 0;
-  m.attention.kind = plain ? "none" : "global";
-  m.attention.score = plain ? "auto" : bahdanau ? "additive" : "general";
-  if (bahdanau) m.attention.inner = c.shape("param.v")[0];
+  own.attention.kind = plain ? "none" : "global";
+  own.attention.score = plain ? "auto" : bahdanau ? "additive" : "general";
+  if (bahdanau) own.attention.inner = c.shape("param.v")[0];
   return m;
 }
 
@@ -82,13 +83,14 @@ class Parameters {
 // A case's model and target words, and the comparisons that all cases share.
 struct Example {
   Case& c;
+  ModelConfig config;
   RecurrentModel model;
   Parameters parameters;
   std::vector<int32_t> offsets, in, out;
 
   explicit Example(Case& c)
-      : c(c), model(config_of(c), c.type(), c.device()), parameters(c),
-        offsets(c.offsets("in.tgt_mask")), in(ids(c, "in.y_in", "in.tgt_mask")),
+      : c(c), config(config_of(c)), model(config, recurrent_of(config), c.type(), c.device()),
+        parameters(c), offsets(c.offsets("in.tgt_mask")), in(ids(c, "in.y_in", "in.tgt_mask")),
         out(ids(c, "in.y_out", "in.tgt_mask")) {
     model.parameters().allocate(1);
     model.parameters().allocate_gradients();

@@ -8,6 +8,7 @@
 #include "nn/positions.h"
 #include "ops/shape.h"
 #include "ops/softmax.h"
+#include "support/network_settings.h"
 
 namespace fovea::goldens {
 namespace {
@@ -15,13 +16,14 @@ namespace {
 ModelConfig config_of(const Case& c, const std::string& inner_bias) {
   ModelConfig config;
   config.encoder_layers = config.decoder_layers = 2;
-  config.heads = static_cast<int64_t>(c.number("in.heads"));
-  config.inner = c.shape("param." + inner_bias)[0];
+  auto& own = transformer_of(config);
+  own.heads = static_cast<int64_t>(c.number("in.heads"));
+  own.inner = c.shape("param." + inner_bias)[0];
   config.dropout = 0;
   const std::string& name = c.name();
-  if (name.find("pre") != std::string::npos) config.norm = NormPlace::pre;
-  if (name.find("gelu") != std::string::npos) config.activation = Function::gelu;
-  if (name.find("silu") != std::string::npos) config.activation = Function::silu;
+  if (name.find("pre") != std::string::npos) own.norm = NormPlace::pre;
+  if (name.find("gelu") != std::string::npos) own.activation = Function::gelu;
+  if (name.find("silu") != std::string::npos) own.activation = Function::silu;
   return config;
 }
 
@@ -200,7 +202,7 @@ void encoder_layer(Case& c) {
   ModelConfig config = config_of(c, "linear1.bias");
   config.size = c.shape("in.x")[2];
   Store store(c.type(), c.device());
-  const EncoderLayer layer(ParameterScope{store, ""}, config);
+  const EncoderLayer layer(ParameterScope{store, ""}, config, transformer_of(config));
   store.ready();
   assign(c, "", layer);
   const Tensor x = c.packed("in.x", "in.src_mask");
@@ -216,7 +218,7 @@ void decoder_layer(Case& c) {
   ModelConfig config = config_of(c, "linear1.bias");
   config.size = c.shape("in.x")[2];
   Store store(c.type(), c.device());
-  const DecoderLayer layer(ParameterScope{store, ""}, config);
+  const DecoderLayer layer(ParameterScope{store, ""}, config, transformer_of(config));
   store.ready();
   assign(c, "", layer);
   const Tensor x = c.packed("in.x", "in.tgt_mask");
@@ -244,9 +246,9 @@ void assign_stacks(Case& c, const Transformer& model) {
 void transformer_stacks(Case& c) {
   ModelConfig config = config_of(c, "encoder.layers.0.linear1.bias");
   config.size = c.shape("in.src")[2];
-  config.final_norm = c.name() == "transformer_post_final";
+  transformer_of(config).final_norm = c.name() == "transformer_post_final";
   config.source_words = config.target_words = 4;
-  Transformer model(config, c.type(), c.device());
+  Transformer model(config, transformer_of(config), c.type(), c.device());
   model.parameters().allocate(1);
   model.parameters().allocate_gradients();
   assign_stacks(c, model);
@@ -274,7 +276,7 @@ void transformer_model(Case& c) {
   config.source_words = c.shape("param.E_src")[0];
   config.target_words = c.shape("param.E_tgt")[0];
   config.tied = TiedEmbeddings::output;
-  Transformer model(config, c.type(), c.device());
+  Transformer model(config, transformer_of(config), c.type(), c.device());
   model.parameters().allocate(1);
   model.parameters().allocate_gradients();
   c.assign("E_src", model.embed_source.E);

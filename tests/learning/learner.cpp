@@ -77,13 +77,13 @@ PairBatch Strings::batch(int64_t count, uint64_t seed, int64_t n) const {
 
 ModelConfig small_model(const std::string& attention, const std::string& score) {
   ModelConfig m;
-  m.type = "recurrent";
+  RecurrentConfig& own = m.network.emplace<RecurrentConfig>();
   m.encoder_layers = m.decoder_layers = 1;
-  m.size = 64, m.encoder_size = 32, m.embedding = 32;
+  m.size = 64, own.encoder_size = 32, own.embedding = 32;
   m.tied = TiedEmbeddings::none;
   m.max_length = 64;
   m.dropout = 0;
-  m.attention.kind = attention, m.attention.score = score;
+  own.attention.kind = attention, own.attention.score = score;
   return m;
 }
 

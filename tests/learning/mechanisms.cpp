@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "learning/learner.h"
+#include "support/network_settings.h"
 
 namespace fovea::learning {
 namespace {
@@ -28,9 +29,10 @@ std::ostream& operator<<(std::ostream& out, const Learner& p) {
 
 LearningTask task_of(const Learner& p) {
   LearningTask task{.model = small_model(p.attention, p.score)};
-  task.model.decoder = p.decoder;
-  task.model.cell = p.decoder == DecoderForm::luong ? Cell::lstm : Cell::gru;
-  if (task.model.attention.kind == "local-m") task.model.attention.window = 2;
+  auto& own = recurrent_of(task.model);
+  own.decoder = p.decoder;
+  own.cell = p.decoder == DecoderForm::luong ? Cell::lstm : Cell::gru;
+  if (own.attention.kind == "local-m") own.attention.window = 2;
   task.strings.task = p.task;
   task.updates = p.updates;
   task.seed = p.seed;
@@ -82,7 +84,7 @@ class CannotReverse : public ::testing::TestWithParam<Learner> {};
 
 TEST_P(CannotReverse, LongStrings) {
   LearningTask task = task_of(GetParam());
-  task.model.attention.slack = 0;
+  recurrent_of(task.model).attention.slack = 0;
   const Report r = measured(GetParam(), task);
   EXPECT_LE(r.right, 0.5);
   EXPECT_LE(r.longest, 0.05);

@@ -5,6 +5,7 @@
 
 #include "decode/search.h"
 #include "models/decodable.h"
+#include "support/network_settings.h"
 #include "support/parity.h"
 
 // Long decodings of a Transformer with changing rows. On a GPU the key/value cache is enlarged
@@ -22,8 +23,9 @@ ModelConfig config_of(const Sizes& n) {
     int64_t size, heads;
   } kHeads[] = {{36, 3}, {256, 4}, {256, 2}, {512, 8}, {1024, 16}, {1024, 8}};
   ModelConfig c;
-  c.size = kHeads[n[3] - 1].size, c.heads = kHeads[n[3] - 1].heads;
-  c.inner = 64;
+  auto& own = transformer_of(c);
+  c.size = kHeads[n[3] - 1].size, own.heads = kHeads[n[3] - 1].heads;
+  own.inner = 64;
   c.encoder_layers = c.decoder_layers = 1;
   c.source_words = c.target_words = 40;
   c.max_length = std::max(n[1], n[2]) + 5;

@@ -3,6 +3,7 @@
 #include "models/transformer.h"
 #include "nn/positions.h"
 #include "nn/recurrent_layers.h"
+#include "support/network_settings.h"
 #include "support/parity.h"
 
 namespace fovea::parity {
@@ -89,9 +90,10 @@ const Shapes kBatches{.largest = {6, 14, 14, 4, 20, 60}, .large = {{9, 20, 23, 6
 
 ModelConfig config_of(const Sizes& n, NormPlace norm, Function f) {
   ModelConfig c;
-  c.heads = n[3], c.size = n[3] * (n[4] + 7), c.inner = n[5];
-  c.norm = norm, c.activation = f;
-  c.dropout = c.attention_dropout = c.activation_dropout = 0.2;
+  auto& own = transformer_of(c);
+  own.heads = n[3], c.size = n[3] * (n[4] + 7), own.inner = n[5];
+  own.norm = norm, own.activation = f;
+  c.dropout = own.attention_dropout = own.activation_dropout = 0.2;
   return c;
 }
 
@@ -140,19 +142,21 @@ TEST(Parity, TransformerLayers) {
     const Bar bar = kind.f == Function::relu ? Bar::rough : Bar::products;
     family.check("feed forward, " + name, bar, kBatches, [&](Trial& t, const Sizes& n) {
       const ModelConfig c = config_of(n, kind.norm, kind.f);
-      const FeedForward layer(root(t), c);
-      const SubLayer add(root(t) / "norm", c);
+      const FeedForward layer(root(t), c, transformer_of(c));
+      const SubLayer add(root(t) / "norm", c, transformer_of(c));
       t.ready(t.store());
       t.expect("y", add(Batch(t, n).y, layer));
     });
     family.check("encoder layer, " + name, bar, kBatches, [&](Trial& t, const Sizes& n) {
-      const EncoderLayer layer(root(t), config_of(n, kind.norm, kind.f));
+      const ModelConfig c = config_of(n, kind.norm, kind.f);
+      const EncoderLayer layer(root(t), c, transformer_of(c));
       t.ready(t.store());
       const Batch b(t, n);
       t.expect("y", layer(b.memory, b.source));
     });
     family.check("decoder layer, " + name, bar, kBatches, [&](Trial& t, const Sizes& n) {
-      const DecoderLayer layer(root(t), config_of(n, kind.norm, kind.f));
+      const ModelConfig c = config_of(n, kind.norm, kind.f);
+      const DecoderLayer layer(root(t), c, transformer_of(c));
       t.ready(t.store());
       const Batch b(t, n);
       t.expect("y", layer(b.y, b.target, b.memory, b.source));

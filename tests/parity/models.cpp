@@ -3,6 +3,7 @@
 #include "models/decodable.h"
 #include "models/explainable.h"
 #include "models/label_predictor.h"
+#include "support/network_settings.h"
 #include "support/parity.h"
 #include "support/sentences.h"
 
@@ -75,11 +76,12 @@ void check_model(Family& family, const std::string& name, Bar bar,
 ModelConfig transformer(const Sizes& n) {
   ModelConfig c;
   c.encoder_layers = c.decoder_layers = 1 + n[3] % 2;
-  c.heads = 2, c.size = 2 * (n[3] + 7), c.inner = 3 * n[3] + 1;
+  auto& own = transformer_of(c);
+  own.heads = 2, c.size = 2 * (n[3] + 7), own.inner = 3 * n[3] + 1;
   c.source_words = c.target_words = n[4] + 19;
   c.max_length = std::max(n[1], n[2]) + 5;
-  c.activation = Function::gelu;
-  c.dropout = c.attention_dropout = c.activation_dropout = 0.2;
+  own.activation = Function::gelu;
+  c.dropout = own.attention_dropout = own.activation_dropout = 0.2;
   return c;
 }
 
@@ -101,28 +103,31 @@ void check_transformers(Family& family, const std::vector<TransformerKind>& kind
 
 TEST(Parity, Transformer) {
   Family family("transformer");
-  check_transformers(family,
-                     {{"post-norm", [](ModelConfig&) {}},
-                      {"pre-norm", [](ModelConfig& c) { c.norm = NormPlace::pre; }},
-                      {"relu", [](ModelConfig& c) { c.activation = Function::relu; }, Bar::rough},
-                      {"silu, own output", [](ModelConfig& c) {
-                         c.activation = Function::silu, c.tied = TiedEmbeddings::none;
-                       }}});
+  check_transformers(
+      family,
+      {{"post-norm", [](ModelConfig&) {}},
+       {"pre-norm", [](ModelConfig& c) { transformer_of(c).norm = NormPlace::pre; }},
+       {"relu", [](ModelConfig& c) { transformer_of(c).activation = Function::relu; }, Bar::rough},
+       {"silu, own output", [](ModelConfig& c) {
+          transformer_of(c).activation = Function::silu, c.tied = TiedEmbeddings::none;
+        }}});
 }
 
 TEST(Parity, TransformerEnds) {
   Family family("transformer's ends");
   check_transformers(
-      family,
-      {{"tied output, learned positions",
-        [](ModelConfig& c) { c.tied = TiedEmbeddings::output, c.positions = Positions::learned; }},
-       {"output bias, final norm, half-m1", [](ModelConfig& c) {
-          c.output_bias = c.final_norm = true, c.positions = Positions::half_m1;
-          c.scale_embeddings = false;
-        }}});
+      family, {{"tied output, learned positions",
+                [](ModelConfig& c) {
+                  c.tied = TiedEmbeddings::output, transformer_of(c).positions = Positions::learned;
+                }},
+               {"output bias, final norm, half-m1", [](ModelConfig& c) {
+                  transformer_of(c).output_bias = transformer_of(c).final_norm = true,
+                  transformer_of(c).positions = Positions::half_m1;
+                  transformer_of(c).scale_embeddings = false;
+                }}});
   family.check("guided", Bar::products, kBatches, [](Trial& t, const Sizes& n) {
     ModelConfig c = transformer(n);
-    c.alignment_layer = 0, c.alignment_head = 1;
+    transformer_of(c).alignment_layer = 0, transformer_of(c).alignment_head = 1;
     const testing::Sentences s = sentences(t, n);
     std::vector<int32_t> offsets{0}, keys;
     for (int64_t b = 0; b < n[0]; ++b)
@@ -138,17 +143,17 @@ TEST(Parity, TransformerEnds) {
 
 ModelConfig recurrent(const Sizes& n, const std::string& attention, DecoderForm decoder) {
   ModelConfig c;
-  c.type = "recurrent";
+  RecurrentConfig& own = c.network.emplace<RecurrentConfig>();
   c.encoder_layers = 1 + n[3] % 2, c.decoder_layers = 1 + n[3] % 3 / 2;
-  c.encoder_size = n[3] + 3, c.size = 2 * c.encoder_size;  // states and annotations of one size
-  c.embedding = n[3] + 4, c.readout = n[3] + 5, c.tied = TiedEmbeddings::none;
+  own.encoder_size = n[3] + 3, c.size = 2 * own.encoder_size;  // states and annotations of one size
+  own.embedding = n[3] + 4, own.readout = n[3] + 5, c.tied = TiedEmbeddings::none;
   c.source_words = c.target_words = n[4] + 19;
   c.max_length = std::max(n[1], n[2]) + 5;
   c.dropout = 0.2;
-  c.decoder = decoder, c.cell = decoder == DecoderForm::luong ? Cell::lstm : Cell::gru;
-  c.attention.kind = attention;
-  if (!c.attention.attends()) c.decoder_layers = std::max(c.decoder_layers, c.encoder_layers);
-  c.attention.inner = n[3], c.attention.window = 2, c.attention.gaussians = 3;
+  own.decoder = decoder, own.cell = decoder == DecoderForm::luong ? Cell::lstm : Cell::gru;
+  own.attention.kind = attention;
+  if (!own.attention.attends()) c.decoder_layers = std::max(c.decoder_layers, c.encoder_layers);
+  own.attention.inner = n[3], own.attention.window = 2, own.attention.gaussians = 3;
   return c;
 }
 
@@ -169,7 +174,7 @@ TEST(Parity, Bahdanau) {
   for (const auto& [name, cell] : {std::pair("rnn", Cell::rnn), {"gru-after", Cell::gru_after}})
     check_model(family, name, Bar::products, [cell = cell](const Sizes& n) {
       ModelConfig c = recurrent(n, "global", DecoderForm::bahdanau);
-      c.cell = cell;
+      recurrent_of(c).cell = cell;
       return c;
     });
 }
@@ -179,7 +184,7 @@ TEST(Parity, Luong) {
   check_attentions(family, DecoderForm::luong);
   check_model(family, "without input feeding", Bar::products, [](const Sizes& n) {
     ModelConfig c = recurrent(n, "global", DecoderForm::luong);
-    c.input_feeding = false, c.attention.score = "general";
+    recurrent_of(c).input_feeding = false, recurrent_of(c).attention.score = "general";
     return c;
   });
 }
@@ -221,7 +226,10 @@ TEST(Parity, Reader) {
   for (const auto& kind : kinds) {
     const auto config = [&](const Sizes& n) {
       ModelConfig c = recurrent(n, kind.attention, DecoderForm::luong);
-      c.type = "reader", c.query = kind.query, c.context = kind.context;
+      const EncoderConfig encoder = recurrent_of(c);
+      ReaderConfig& own = c.network.emplace<ReaderConfig>();
+      static_cast<EncoderConfig&>(own) = encoder;
+      own.query = kind.query, own.context = kind.context;
       c.target_words = n[4] + 4, c.max_length = 200;
       return c;
     };

@@ -2,6 +2,7 @@
 #include "models/transformer.h"
 #include "nn/recurrent_layers.h"
 #include "ops/attention.h"
+#include "support/network_settings.h"
 #include "support/parity.h"
 
 // The sensitivity of the comparison. Every contribution to a gradient that one shape of a case has
@@ -61,9 +62,10 @@ TEST(Parity, MutantsOfLayers) {
       "decoder layer", {5, 9, 8, 32},
       [](Trial& t, const Sizes& n) {
         ModelConfig c;
-        c.heads = 2, c.size = n[3], c.inner = 20, c.activation = Function::gelu;
-        c.dropout = c.attention_dropout = c.activation_dropout = 0.2;
-        const DecoderLayer layer(root(t), c);
+        auto& own = transformer_of(c);
+        own.heads = 2, c.size = n[3], own.inner = 20, own.activation = Function::gelu;
+        c.dropout = own.attention_dropout = own.activation_dropout = 0.2;
+        const DecoderLayer layer(root(t), c, own);
         t.ready(t.store());
         const SentenceOffsets target = t.packing(t.lengths(n[0], n[2])),
                               source = t.packing(t.lengths(n[0], n[1]));

@@ -25,7 +25,8 @@ class ClosedTableModel : public Model, public Decodable, public Attentive {
 
   ClosedTableModel(int64_t words, int64_t max_length, Scores scores,
                    ElementType type = ElementType::f64)
-      : Model(type, Cpu{}, {words, max_length}), scores_(std::move(scores)) {}
+      : Model(type, Cpu{}, {.max_length = max_length, .target_words = words}),
+        scores_(std::move(scores)) {}
 
   std::unique_ptr<DecoderState> start(const TokenBatch& source) const override {
     auto state = std::make_unique<State>();

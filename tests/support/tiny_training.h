@@ -29,7 +29,8 @@ inline constexpr int32_t kWords = 12;
 // The smallest trainable model: it predicts the next word from the last one, with dropout.
 class Bigrams : public Model {
  public:
-  explicit Bigrams(uint64_t seed) : Model(ElementType::f32, Cpu{}, {kWords, 100}) {
+  explicit Bigrams(uint64_t seed)
+      : Model(ElementType::f32, Cpu{}, {.max_length = 100, .target_words = kWords}) {
     first_ = store_.declare("first", {kWords, kWords}, ParameterInit::normal(0.1));
     rest_ = store_.declare("rest", {3}, ParameterInit::constant(0));
     store_.allocate(seed);
