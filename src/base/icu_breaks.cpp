@@ -7,6 +7,14 @@
 
 namespace fovea {
 
+std::unique_ptr<icu::BreakIterator> icu_rules(icu::BreakIterator* (*create)(const icu::Locale&,
+                                                                            UErrorCode&)) {
+  UErrorCode status = U_ZERO_ERROR;
+  std::unique_ptr<icu::BreakIterator> rules(create(icu::Locale::getRoot(), status));
+  if (U_FAILURE(status)) rules.reset();
+  return rules;
+}
+
 std::vector<size_t> icu_breaks(icu::BreakIterator* rules, std::string_view text) {
   std::vector<size_t> ends;
   if (!rules) return ends;
@@ -24,13 +32,7 @@ std::vector<size_t> icu_breaks(icu::BreakIterator* rules, std::string_view text)
 }
 
 std::vector<size_t> grapheme_ends(std::string_view text) {
-  thread_local const std::unique_ptr<icu::BreakIterator> rules = [] {
-    UErrorCode status = U_ZERO_ERROR;
-    std::unique_ptr<icu::BreakIterator> made(
-        icu::BreakIterator::createCharacterInstance(icu::Locale::getRoot(), status));
-    if (U_FAILURE(status)) made.reset();
-    return made;
-  }();
+  thread_local const auto rules = icu_rules(icu::BreakIterator::createCharacterInstance);
   return icu_breaks(rules.get(), text);
 }
 

@@ -62,18 +62,6 @@ bool is_segmented(std::string_view text) {
   return gaps > 0 && letters <= limit * (gaps + 1);
 }
 
-// ICU's word rules. Creating them takes milliseconds, so each thread keeps its own.
-icu::BreakIterator* word_rules() {
-  thread_local const std::unique_ptr<icu::BreakIterator> rules = [] {
-    UErrorCode status = U_ZERO_ERROR;
-    std::unique_ptr<icu::BreakIterator> made(
-        icu::BreakIterator::createWordInstance(icu::Locale::getRoot(), status));
-    if (U_FAILURE(status)) made.reset();
-    return made;
-  }();
-  return rules.get();
-}
-
 // Fast for text of other scripts, which is the common case.
 bool has_unspaced(std::string_view text) {
   constexpr unsigned char kLead = 0xE0;  // of U+0800 and above
@@ -116,7 +104,8 @@ char32_t last_code_point(std::string_view text) {
 
 std::vector<size_t> word_breaks(std::string_view text) {
   if (!has_unspaced(text) || is_segmented(text)) return {};
-  std::vector<size_t> breaks = icu_breaks(word_rules(), text);
+  thread_local const auto rules = icu_rules(icu::BreakIterator::createWordInstance);
+  std::vector<size_t> breaks = icu_breaks(rules.get(), text);
   std::erase_if(breaks, [&](size_t at) {
     if (at == text.size()) return true;
     const char32_t before = last_code_point(text.substr(0, at));
