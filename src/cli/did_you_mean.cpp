@@ -65,7 +65,6 @@ bool contains(const std::vector<std::string>& names, const std::string& ours) {
 std::string suggested_name(const std::string& typed, const std::vector<std::string>& names) {
   std::string spelled = typed;  // fairseq and SentencePiece write --beam_size
   std::ranges::replace(spelled, '_', '-');
-  if (contains(names, spelled)) return spelled;
   for (const auto& [theirs, ours] : kOtherToolkits)
     if (spelled == theirs && contains(names, ours)) return ours;
   return nearest_name(typed, names);
