@@ -11,14 +11,14 @@ namespace fovea {
 enum class BatchPadding { nothing, blocks, few_sizes };
 
 // Note [Filling]
-// In training, sentences of padding are added until the number of words is a multiple of a block
+// In training, fill() adds sentences of padding until the number of words is a multiple of 64
 // (BatchPadding::blocks). Products then have few different sizes, and each size is prepared once.
 // If steps are replayed as CUDA graphs (BatchPadding::few_sizes), the number of sentences and the
-// length of the longest sentence must take few different values too. Blocks then grow with the
-// batch, so that padding stays at a few percent. Padding attends only to itself and has no label,
+// length of the longest sentence must take few different values too. The multiples then grow with
+// the batch, but padding adds only a few percent. Padding attends only to itself and has no label,
 // so it contributes no gradient.
 struct PaddingUnit {
-  int64_t words, sentences, longest;  // the padded batch has multiples of these
+  int64_t words, sentences, longest;  // of which padded sizes are multiples
 };
 PaddingUnit padding_unit(BatchPadding padding, int64_t words, int64_t sentences);
 
@@ -33,8 +33,9 @@ struct PaddedSentences {
   int64_t words() const { return static_cast<int64_t>(ids.size()); }
   int64_t sentences() const { return static_cast<int64_t>(offsets.size()) - 1; }
 
-  // Whether `count` sentences of padding, each of at least one word, suffice to reach a multiple of
-  // unit.words without a sentence that is longer than the others or than `max_length`.
+  // Whether `count` sentences of padding, each of at least one word, can fill up the words to a
+  // multiple of unit.words. None of them may be longer than `longest`, rounded up to a multiple of
+  // unit.longest, or than `max_length`.
   bool can_add(int64_t count, const PaddingUnit& unit, int64_t max_length) const;
   void add(int64_t count, const PaddingUnit& unit);
 };

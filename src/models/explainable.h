@@ -13,8 +13,8 @@ namespace fovea {
 // A model whose attention can be read.
 class Attentive {
  public:
-  // All attention matrices of each pair under forced decoding: a list per pair, which is empty if
-  // the model has no attention.
+  // All attention matrices of each sentence pair under forced decoding. The result has one list per
+  // pair. The lists are empty if the model has no attention.
   virtual std::vector<std::vector<AttentionMap>> attention(const TokenBatch& source,
                                                            const TokenBatch& target_in) const = 0;
 
@@ -25,7 +25,7 @@ class Attentive {
 // A model whose attention can be explained and changed.
 class Explainable : public Attentive {
  public:
-  // The step-by-step explanation of one row of the attention matrices, for a single pair.
+  // The step-by-step explanation of one row of the attention matrices. The batch has one pair.
   // REQUIRES: attention() has such a row.
   virtual ComputationSteps explain(const TokenBatch& source, const TokenBatch& target_in,
                                    const AttentionRow& row) const = 0;

@@ -18,11 +18,11 @@ struct HeadName {
 };
 
 // An intervention: changes of a model's attention weights, to study their effect on the output.
-// Positions are those of source pieces, </s> included.
+// Positions count the source pieces from 0, including </s>.
 struct WhatIf {
   // Fixed weights of the cross-attention at one decoder step, which replace the computed weights.
   struct Row {
-    int64_t step = 0;                  // of the decoder, from 0
+    int64_t step = 0;                  // decoder step, from 0
     int64_t layer = -1, head = -1;     // −1: all
     std::vector<double> weights = {};  // one per source piece, Σ = 1
 

@@ -6,7 +6,7 @@
 
 namespace fovea {
 
-inline constexpr int32_t kFirstLabel = 4;  // target words below it are not labels
+inline constexpr int32_t kFirstLabel = 4;  // smaller ids are special words, not labels
 
 // The scores of all labels for each text of a batch.
 struct LabelScores {

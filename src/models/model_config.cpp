@@ -99,12 +99,12 @@ void check_languages(const ModelShape& m, ExitCode code) {
         "expected, source and target, for example [en, de]");
 }
 
-// The settings of all types of network. A recipe may name the type after the settings that belong
-// to it, and a change of the type keeps the settings of the other types.
+// The settings of all types of network. In a recipe, `type` may come after the settings of that
+// type. If the type changes, the settings of the other types are kept.
 struct NetworkSettings {
   std::string type;
   TransformerConfig transformer;
-  RecurrentConfig recurrent;  // its EncoderConfig is also that of the reader
+  RecurrentConfig recurrent;  // its EncoderConfig part serves the reader, too
   ReaderConfig reader;
 
   void load(const ModelConfig& m) {

@@ -16,9 +16,12 @@ namespace fovea {
 
 enum class NormPlace { post, pre };
 enum class Positions { interleaved, half, half_m1, learned, none };
-enum class DecoderForm { bahdanau, luong };    // attention before or after the recurrent step
-enum class EncoderContext { text, sentence };  // the unit that a document encoder reads at once
-enum class ReaderQuery { learned, summary, question };  // the query of a reader
+// bahdanau: attention precedes the recurrent step of the decoder; luong: it follows.
+enum class DecoderForm { bahdanau, luong };
+// The input of one encoder run in a reader: the whole document, or each of its sentences.
+enum class EncoderContext { text, sentence };
+// The query of a reader's attention: a parameter, the summary of the text, or that of the question.
+enum class ReaderQuery { learned, summary, question };
 
 // The settings of one type of network. check() throws Error(code) with the reason if the
 // combination is impossible.
@@ -26,14 +29,14 @@ struct TransformerConfig {
   static constexpr const char* kName = "transformer";
   int64_t heads = 8, inner = 2048;
   NormPlace norm = NormPlace::post;
-  bool final_norm = false;  // a norm after each stack; pre-norm always has it
+  bool final_norm = false;  // a norm after each stack; NormPlace::pre always has it
   Function activation = Function::relu;
   Positions positions = Positions::interleaved;
-  bool scale_embeddings = true;  // × √size, as published
+  bool scale_embeddings = true;  // multiply embeddings by √size, as published
   bool output_bias = false;
-  double attention_dropout = 0;   // of attention weights
+  double attention_dropout = 0;   // for attention weights
   double activation_dropout = 0;  // inside the feed-forward layer
-  // The decoder head that was trained on given alignments; −1: none.
+  // The cross-attention head that is trained on reference alignments; −1: none.
   int64_t alignment_layer = -1, alignment_head = -1;
   AlignmentStep alignment_step = AlignmentStep::writes;
 
@@ -45,13 +48,13 @@ struct TransformerConfig {
 struct EncoderConfig {
   Cell cell = Cell::gru;
   bool bidirectional = true;
-  int64_t embedding = 0, encoder_size = 0;  // 0: see the functions below
+  int64_t embedding = 0, encoder_size = 0;  // 0: default, see the functions below
   AttentionConfig attention;
 
   void describe(Settings& s);
-  // The sizes that result from the settings, with 0 replaced by its meaning.
+  // The sizes that result from the settings; a 0 is replaced by the default.
   int64_t embedding_size(const ModelShape& m) const { return embedding > 0 ? embedding : m.size; }
-  int64_t annotation_size(const ModelShape& m) const {  // of h_j
+  int64_t annotation_size(const ModelShape& m) const {  // size of h_j
     return (encoder_size > 0 ? encoder_size : m.size) * (bidirectional ? 2 : 1);
   }
   RecurrentStack::Sizes sizes(const ModelShape& m) const;
@@ -60,13 +63,13 @@ struct EncoderConfig {
 struct RecurrentConfig : EncoderConfig {
   static constexpr const char* kName = "recurrent";
   DecoderForm decoder = DecoderForm::bahdanau;
-  bool input_feeding = true;  // luong
-  int64_t readout = 0;        // 0: see readout_size()
+  bool input_feeding = true;  // only luong: h̃_{t−1} is an input of step t
+  int64_t readout = 0;        // 0: default, see readout_size()
 
   void describe(Settings& s);  // without the settings of EncoderConfig
   void check(const ModelShape& m, ExitCode code) const;
   int64_t readout_size(const ModelShape& m) const {
-    if (!attention.attends()) return m.size;  // the state itself
+    if (!attention.attends()) return m.size;  // the readout is the decoder state
     return readout > 0 ? readout : m.tied == TiedEmbeddings::none ? m.size : embedding_size(m);
   }
   AttentionSizes attention_sizes(const ModelShape& m) const {
@@ -91,10 +94,10 @@ struct ModelConfig : ModelShape {
 
   void describe(Settings& s);
   void check(ExitCode code) const;
-  const char* type() const {  // as in recipes
+  const char* type() const {  // the name of the type in recipes
     return std::visit([](const auto& own) { return own.kName; }, network);
   }
-  // The settings of the network if it is of this type, else null.
+  // The settings of the network if they have the type Own, else null.
   template <class Own>
   const Own* as() const {
     return std::get_if<Own>(&network);

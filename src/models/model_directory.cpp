@@ -23,7 +23,7 @@ std::string location(const SafetensorsFile& file, const std::string& tensor) {
   return file.path() + ": tensor '" + printable(tensor) + "': ";
 }
 
-// Checks that the file's header lists exactly the parameters. Reads no weights.
+// Checks that the file's header lists exactly the parameters of the model. Reads no weights.
 void check_header(const SafetensorsFile& file, const ParameterStore& parameters) {
   for (const ParameterStore::Parameter& p : parameters.all()) {
     const TensorInfo* found = file.find(p.name);

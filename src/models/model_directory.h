@@ -14,16 +14,16 @@ namespace fovea {
 inline constexpr const char* kWeightsFile = "model.safetensors";
 inline constexpr const char* kConfigFile = "config.yml";
 
-// Writes both files, each atomically; config.yml only if it changed. `stored` is F32 or BF16
-// (rounded to nearest even). Creates the directory if it does not exist. Fails with ExitCode::files
-// if the system refuses, and with ExitCode::diverged if a weight is not finite.
+// Writes both files, each atomically; config.yml only if it changed. `stored` is F32 or BF16 (the
+// weights are rounded to nearest even). Creates the directory if it does not exist. Fails with
+// ExitCode::files if the system refuses, and with ExitCode::diverged if a weight is not finite.
 void save_model(const std::string& directory, const ModelConfig& config,
                 const ParameterStore& parameters, StoredType stored = StoredType::F32);
 
 // Reads and checks config.yml. Errors are ExitCode::model and name the file, line and key.
 ModelConfig load_config(const std::string& directory);
 
-// The path of the weights of a model directory. Fails with ExitCode::model if there are none.
+// The path of the weights file of a model directory. Fails with ExitCode::model if there is none.
 std::string weights_file(const std::string& directory);
 
 struct LoadedModel {
@@ -38,7 +38,7 @@ struct LoadedModel {
 LoadedModel load_model(const std::string& directory, ElementType type = ElementType::f32,
                        Device device = Cpu{});
 
-// Copies the tensors of a file into the parameters of the same names, with the checks of
+// Copies the tensors of a file into the parameters of the same names. Makes the checks of
 // load_model().
 void load_parameters(const SafetensorsFile& file, const ParameterStore& parameters);
 

@@ -18,7 +18,7 @@ struct State : DecoderState {
 // The result of one attention step, as numbers on the host.
 struct StepValues {
   std::vector<double> weights;
-  std::vector<std::vector<double>> shown;  // of each series
+  std::vector<std::vector<double>> shown;  // the values of each series
   int64_t rows, columns;
 
   StepValues(const AttentionResult& step, const Attention& attend,
@@ -35,7 +35,8 @@ void append(std::vector<float>& to, const std::vector<double>& from, int64_t fir
     to.push_back(static_cast<float>(from[static_cast<size_t>(k)]));
 }
 
-// Appends row i of the step to the map. Steps have the columns of the longest sentence.
+// Appends row i of the step to the map. The rows of a step have columns for the longest sentence of
+// the batch; the map gets only the columns of its own sentence.
 void add_row(AttentionMap& map, const StepValues& step, int64_t i) {
   append(map.weights, step.weights, i * step.columns, map.cols);
   for (size_t k = 0; k < map.series.size(); ++k) {
@@ -46,8 +47,8 @@ void add_row(AttentionMap& map, const StepValues& step, int64_t i) {
   ++map.rows;
 }
 
-// The context that each word gives if it has all the weight: h_j for most mechanisms. The memory
-// has one sentence.
+// For each source word, the context vector that results if this word has weight 1: h_j for most
+// mechanisms. REQUIRES: the memory has one sentence.
 std::vector<DoubleRow> values_of_words(const Attention& attend, const SourceMemory& memory) {
   const int64_t n = memory.h.rows();
   std::vector<double> one_per_row(static_cast<size_t>(n * n), 0);

@@ -16,12 +16,12 @@
 namespace fovea {
 namespace {
 
-// The first `count` rows of x; x itself if it has no more.
+// The first `count` rows of x; x itself if it is absent or has exactly `count` rows.
 Tensor first_rows(const Tensor& x, int64_t count) {
   return !x || x.rows() == count ? x : rows(x, 0, count);
 }
 
-// The states stay whole: recurrent_step() itself uses only their first rows.
+// The recurrent states keep all their rows, because recurrent_step() uses only the first ones.
 DecoderRows first_rows(const DecoderRows& rows, int64_t count) {
   return {rows.states, first_rows(rows.fed, count), first_rows(rows.attention, count)};
 }
@@ -112,7 +112,7 @@ std::vector<Tensor> RecurrentModel::first_states(const std::vector<Tensor>& last
       states.push_back(tanh(linear(encoder.layers.back().cell.h(backward), W_s[l])));
       continue;
     }
-    Tensor joined = forward;  // [→h_S ; ←h_1], and the same for c
+    Tensor joined = forward;  // [→h_S ; ←h_1], the same order for the LSTM's c
     if (directions == 2 && config_.cell == Cell::lstm) {
       const int64_t H = forward.cols() / 2;
       joined = concat_columns({columns(forward, 0, H), columns(backward, 0, H),
@@ -138,8 +138,9 @@ std::vector<Tensor> RecurrentModel::advance_states(Tensor x,
   return states;
 }
 
-// x is W E y_{t−1} + b in the rows from `first` on. `sentence` has one entry per active row; the
-// other rows of `all` belong to sentences that have ended.
+// Computes one decoder step. Row first + i of x is W E y_{t−1} + b of active row i. sentence[i] is
+// its source sentence. `all` holds the previous states; its rows after the active rows belong to
+// sentences that have ended.
 RecurrentModel::StepResult RecurrentModel::advance(const Tensor& x, int64_t first,
                                                    const DecoderRows& all,
                                                    const SourceMemory& memory,
@@ -199,7 +200,7 @@ RecurrentModel::DecoderOutput RecurrentModel::decode(const EncoderOutput& source
   const TimeMajor& order = target.order;
   if (!feeds_back()) return decode_at_once(y, source, target);
   const bool luong = config_.decoder == DecoderForm::luong;
-  const Tensor x = linear(y, decoder[0].W, decoder[0].b);  // of all words at once
+  const Tensor x = linear(y, decoder[0].W, decoder[0].b);  // for all words at once
   DecoderRows now = first(source, target.sentence);
   DecoderOutput out;
   std::vector<Tensor>& s = out.s;
@@ -222,8 +223,8 @@ RecurrentModel::DecoderOutput RecurrentModel::decode(const EncoderOutput& source
   return out;
 }
 
-// If the next state does not depend on the attention, each layer runs over all words at once, and
-// attention runs afterwards.
+// The decoder if its next state does not depend on the attention. Each layer runs over all words at
+// once, and attention runs afterwards.
 RecurrentModel::DecoderOutput RecurrentModel::decode_at_once(const Tensor& y,
                                                              const EncoderOutput& source,
                                                              const Target& target) const {
@@ -253,20 +254,20 @@ RecurrentModel::DecoderOutput RecurrentModel::decode_at_once(const Tensor& y,
 namespace {
 
 // Note [Rows of eight]
-// In training, sentences are sorted by length and each group of eight is padded to its longest.
-// Sentences of padding are added until their number is a multiple of eight. Products then have few
-// different sizes, and each size is prepared once. The output layer reads only the words, padded to
-// a multiple of eight. Padding has no label, so it contributes no gradient. If steps are replayed
-// as CUDA graphs (Note [Filling]), all sentences are padded to the length of the longest, on the
-// source side too.
+// In training, target sentences are sorted by length, and each group of eight is padded to its
+// longest sentence. Sentences of padding fill up the last group. Products then have few different
+// sizes, and each size is prepared once. The output layer reads only the rows of words, and further
+// rows up to a multiple of eight. Padding has no label, so it contributes no gradient. If steps are
+// replayed as CUDA graphs (Note [Filling]), all sentences are padded to the length of the longest,
+// on the source side too.
 constexpr size_t kRows = 8;
 constexpr int32_t kTimes = 4;  // for replayed steps, the common length is a multiple of this
 
 // The sentences of a batch, one after another, each followed by its padding.
 struct PaddedLayout {
   std::vector<int32_t> ids, offsets{0};
-  std::vector<int32_t> lengths;    // of each sentence without padding
-  std::vector<int32_t> positions;  // of the words that are not padding, within ids
+  std::vector<int32_t> lengths;    // lengths without padding
+  std::vector<int32_t> positions;  // indices in `ids` of the words that are not padding
 
   PaddedLayout(const TokenBatch& in, BatchPadding padding) {
     const auto count = static_cast<size_t>(in.sentences());
@@ -287,7 +288,7 @@ struct PaddedLayout {
     lengths.insert(lengths.end(), padded.begin() + std::ssize(lengths), padded.end());
   }
 
-  // The time-major row of each word.
+  // The time-major row of each word that is not padding.
   std::vector<int32_t> rows(const TimeMajor& order) const {
     std::vector<int32_t> to(order.words.size());
     for (size_t row = 0; row < to.size(); ++row)
@@ -347,7 +348,7 @@ RecurrentModel::ForcedTarget RecurrentModel::ForcedTarget::of(const TrainingBatc
   const PaddedLayout layout(batch.target_in, padding);
   ForcedTarget forced{Target::of({layout.ids, layout.offsets}, device), {}, {}, {}};
   std::vector<int32_t> sentence = forced.target.order.order;
-  for (int32_t& b : sentence)  // padding attends to the first source sentence
+  for (int32_t& b : sentence)  // sentences of padding attend to source 0
     if (b >= batch.target_in.sentences()) b = 0;
   forced.target.sentence = Tensor::of(sentence, device);
 
@@ -409,8 +410,9 @@ BatchLoss RecurrentModel::loss_after(const EncoderOutput& source, const ForcedTa
           surrogate(decoded, forced.target.order, forced.rows, scores)};
 }
 
-// The reward of a choice is the discounted sum of log p − b over the words from its own step on.
-// Earlier words do not depend on the choice. The baseline b is the running mean of log p.
+// The surrogate loss of hard-sample attention; absent for other mechanisms. The reward of the
+// choice at step t is Σ_{u ≥ t} reward_discount^{u − t} (log p(y_u) − b), because earlier words do
+// not depend on the choice. The baseline b is the running mean of log p per word.
 Tensor RecurrentModel::surrogate(const DecoderOutput& decoded, const TimeMajor& order,
                                  std::span<const int32_t> rows, const Tensor& scores) const {
   if (!Tape::live() || decoded.attended.empty() || !decoded.attended[0].log_choice) return {};
@@ -438,8 +440,8 @@ Tensor RecurrentModel::surrogate(const DecoderOutput& decoded, const TimeMajor& 
     entropy.push_back(step.entropy);
   }
   const Shape column{order.tokens(), 1};
-  // Only in training steps (a DropoutScope is alive), not in gradient checks. The trainer skips a
-  // batch whose loss is not finite, so it must not change the baseline.
+  // The baseline changes only in training steps (a DropoutScope is alive), not in gradient checks.
+  // The trainer skips a batch whose loss is not finite, so this batch must not change the baseline.
   if (dropout_key(1).on() && std::isfinite(total))
     baseline.assign(std::vector<double>{next_baseline(b, total / words, a.baseline_decay)});
   return surrogate_loss(

@@ -11,14 +11,16 @@
 
 namespace fovea {
 
-// The state that a decoder carries from one word to the next. Row i is one sentence or hypothesis.
+// The state that a decoder carries from one word to the next. Row i belongs to one sentence or
+// hypothesis.
 struct DecoderRows {
   std::vector<Tensor> states;  // per layer [rows, state width]
-  Tensor fed;                  // h̃_{t−1} [rows, readout]: only with input feeding
+  Tensor fed;                  // h̃_{t−1} [rows, readout]; absent without input feeding
   AttentionState attention;
 };
 
-// A recurrent encoder-decoder. The encoder computes the annotations h_j. The decoder has a form:
+// A recurrent encoder-decoder. The encoder computes the annotations h_j. The decoder has one of two
+// forms (config.decoder):
 //   bahdanau  α from s_{t−1}; s_t = f(s_{t−1}, [E y_{t−1}; c_t]); tanh(W_r [s_t; E y_{t−1}; c_t])
 //             (Bahdanau, Cho, Bengio: ICLR 2015, sections 3.1 and A.2.2; the readout uses tanh
 //             instead of maxout, and s_t instead of s_{t−1})
@@ -52,12 +54,12 @@ class RecurrentModel : public Model, public Decodable, public Explainable, publi
     TimeMajor order;
     Tensor words;               // i32 [rows]
     Tensor sorted_positions;    // i32 [sentences]: the position of each sentence in `order`
-    SentenceOffsets sentences;  // of the memory
-    Tensor memory_rows;         // i32 [tokens of the memory]: the time-major row of each token
+    SentenceOffsets sentences;  // sentences of the attention memory
+    Tensor memory_rows;         // i32 [memory tokens]: the time-major row of each token
 
     static Source of(const TokenBatch& sentences, BatchPadding padding, Device device);
   };
-  // The encoder's output for the decoder; rows are sentences.
+  // The encoder's output for the decoder. A row of `states` belongs to one source sentence.
   struct EncoderOutput {
     SourceMemory memory;
     std::vector<Tensor> states;  // s_0 per layer; empty if it is computed from the context
@@ -66,20 +68,21 @@ class RecurrentModel : public Model, public Decodable, public Explainable, publi
   EncoderOutput encode(const TokenBatch& source) const {
     return encode(Source::of(source, BatchPadding::nothing, store_.device()));
   }
-  // s_0 of each decoder layer, from the last encoder states of each layer and direction.
+  // s_0 of each decoder layer. `last` holds the last encoder state of each layer and direction, in
+  // the order of RecurrentStack::layers.
   std::vector<Tensor> first_states(const std::vector<Tensor>& last) const;
 
   // The target words in time-major order, and the source sentence of each target sentence.
   struct Target {
     Tensor words;  // i32 [rows]
     TimeMajor order;
-    Tensor sentence;  // i32 [sentences], in the sorted order of `order`
+    Tensor sentence;  // i32 [sentences]: source sentence, in the order of order.order
 
-    // Sentence i translates source i.
+    // The target of source sentences with the same indices.
     static Target of(const TokenBatch& sentences, Device device = Cpu{});
   };
   struct DecoderOutput {
-    Tensor readout;                         // of all words, [rows, readout]
+    Tensor readout;                         // [rows, readout] for all target words
     std::vector<AttentionResult> attended;  // one per time step
     std::vector<Tensor> s = {};             // states of the top layer, by time step
   };
@@ -87,20 +90,20 @@ class RecurrentModel : public Model, public Decodable, public Explainable, publi
   // The decoder's inputs and labels under teacher forcing.
   struct ForcedTarget {
     Target target;
-    Tensor read, labels;        // i32: rows of the target, and their labels (−1 for padding)
-    std::vector<int32_t> rows;  // `read` without padding
+    Tensor read, labels;        // i32: rows of `target` that are scored, and their labels
+    std::vector<int32_t> rows;  // `read` without its padding, which has label −1
 
     static ForcedTarget of(const TrainingBatch& batch, BatchPadding padding, Device device);
   };
-  // The losses of loss_of() and loss() for sources that are already encoded.
+  // loss_of() and loss() for sources that are already encoded.
   BatchLoss loss_after(const EncoderOutput& source, const ForcedTarget& forced,
                        double label_smoothing) const;
   BatchLoss loss_after(const EncoderOutput& source, const TrainingBatch& batch,
                        double label_smoothing) const;
 
  private:
-  // A model that shares the parameters of `other` but has another attention, which may be absent.
-  // Its own parameters() is empty.
+  // A model that shares the parameter tensors of `other` but has another attention, which may be
+  // absent. Its parameters() is empty.
   RecurrentModel(const RecurrentModel& other, std::unique_ptr<Attention> attention);
 
   struct StepResult {
@@ -126,9 +129,9 @@ class RecurrentModel : public Model, public Decodable, public Explainable, publi
  public:
   Tensor E_source, E_target;
   RecurrentStack encoder;
-  std::vector<Tensor> W_s;             // per decoder layer; empty if s_0 is the encoder's state
+  std::vector<Tensor> W_s;             // per decoder layer; empty if s_0 is the last encoder state
   std::vector<RecurrentCell> decoder;  // per layer
-  Tensor C;  // from c_t (bahdanau) or h̃_{t−1} (luong) to the first layer
+  Tensor C;  // maps c_t (bahdanau) or h̃_{t−1} (luong) to the input of the first layer
   std::unique_ptr<Attention> attend;  // absent: without attention
   Tensor W_r;                         // W_r (bahdanau) or W_c (luong)
   Tensor W_o, b_o;

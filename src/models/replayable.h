@@ -15,18 +15,18 @@ class PreparedBatch {
  public:
   virtual ~PreparedBatch() = default;
   std::vector<int64_t> sizes;
-  int64_t scores = 0;  // length of log_likelihood
+  int64_t scores = 0;  // length of BatchLoss::log_likelihood, padding included
 };
 
-// A model whose loss has two halves, so that a training step can be replayed as a CUDA graph: the
-// first half reads host memory, and the graph contains only the second half.
+// A model that computes its loss in two parts, so that a training step can be replayed as a CUDA
+// graph. prepare() reads host memory. loss_of() does not, and only loss_of() is in the graph.
 class Replayable {
  public:
   // Creates all device tensors with Tensor::of().
   virtual std::unique_ptr<PreparedBatch> prepare(const TrainingBatch& batch,
                                                  BatchPadding padding) const = 0;
-  // Model::loss() of the batch, without reading host memory. Its log_likelihood is longer than the
-  // target if the batch was padded.
+  // Model::loss() of a prepared batch. `guided_weight` is AlignmentGuidance::weight. If the batch
+  // was padded, log_likelihood is longer than the target.
   virtual BatchLoss loss_of(const PreparedBatch& batch, double label_smoothing,
                             double guided_weight) const = 0;
 

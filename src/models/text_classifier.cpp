@@ -12,19 +12,20 @@ namespace fovea {
 namespace {
 
 constexpr int32_t kEnd = 2;
-constexpr double kNoLabel = -1e9;  // log p of words that are not labels
+constexpr double kNoLabel = -1e9;  // reported log p of a target word that is not a label
 
-// Sources, split into the sentences of a document and a question.
+// The sources of a batch, each split into a document and a question. Each sentence of a document
+// and each question ends with </s>.
 struct DocumentsAndQuestions {
   std::vector<int32_t> document, document_offsets{0}, question, question_offsets{0};
-  std::vector<int32_t> sentence_offsets{0};  // of all documents, into `document`
-  std::vector<int32_t> follow;  // per word: the number of later sentences, at most kFarthest − 1
+  std::vector<int32_t> sentence_offsets{0};  // sentences of all documents, in `document`
+  std::vector<int32_t> follow;  // per document word: sentences after its own, at most kFarthest − 1
 
   explicit DocumentsAndQuestions(const TokenBatch& source) {
     for (int64_t b = 0; b < source.sentences(); ++b) {
       const auto ids =
           source.ids.subspan(source.offsets[b], source.offsets[b + 1] - source.offsets[b]);
-      size_t cut = ids.empty() ? 0 : ids.size() - 1;  // the last word is the question's own </s>
+      size_t cut = ids.empty() ? 0 : ids.size() - 1;  // moves to the </s> before the question
       while (cut > 0 && ids[cut - 1] != kEnd) --cut;
       check(cut > 0, ExitCode::data, "text ", b + 1, " of the batch is a document without a ",
             "question, expected both; separate them by a tab ('fovea classify')");
@@ -78,7 +79,7 @@ TextClassifier::EncodedText TextClassifier::encode(const RecurrentStack& stack,
   const TimeMajor order = TimeMajor::of(text.offsets, device);
   std::vector<int32_t> ids, position(order.order.size());
   for (const int32_t p : order.words) ids.push_back(text.ids[static_cast<size_t>(p)]);
-  for (size_t i = 0; i < position.size(); ++i)  // of each sentence in the sorted order
+  for (size_t i = 0; i < position.size(); ++i)  // position[i]: index of sentence i in order.order
     position[static_cast<size_t>(order.order[i])] = static_cast<int32_t>(i);
   const Tensor x =
       embed(E, {}, {Tensor::of(ids, device), {}, 1, dropout_key(shape_.dropout)});  // E w_j

@@ -22,7 +22,7 @@ namespace fovea {
 // A source is a text and </s>, or sentences and a question with </s> after each of them.
 class TextClassifier : public Model, public LabelPredictor {
  public:
-  static constexpr int64_t kFarthest = 64;  // distances from the end that P distinguishes
+  static constexpr int64_t kFarthest = 64;  // number of rows of P
 
   // Declares the parameters; parameters().allocate() must follow.
   TextClassifier(const ModelShape& shape, const ReaderConfig& config,
@@ -47,7 +47,7 @@ class TextClassifier : public Model, public LabelPredictor {
  public:
   Tensor E;
   RecurrentStack encoder;
-  Tensor P;                                // [kFarthest, D]: row k: k sentences follow
+  Tensor P;                                // [kFarthest, D]; row k: k sentences follow
   std::optional<RecurrentStack> question;  // the encoder of questions
   Tensor u;                                // [1, U]: the learned query
   std::optional<ReaderAttention> attend;

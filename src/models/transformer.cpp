@@ -150,8 +150,9 @@ struct PreparedPairs : PreparedBatch {
   std::optional<AlignmentTargets> guide;
 };
 
-// The alignment links of all target rows: of the word that the row predicts (writes), or of the
-// word that is the row's input (reads). The start symbol and padding have no links.
+// The alignment links of each decoder row. With AlignmentStep::writes, a row has the links of the
+// word that it predicts. With `reads`, it has the links of its input word. The start symbol and
+// padding have no links. `words` is the number of rows, padding included.
 AlignmentTargets alignment_targets(const AlignmentGuidance& guidance, const TokenBatch& target,
                                    AlignmentStep step, int64_t words, Device device) {
   constexpr size_t kLinks = 1024;  // the number of keys is padded to a multiple of this

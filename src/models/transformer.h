@@ -67,7 +67,8 @@ struct GuidedHead {
   AlignmentTargets guide;
   Tensor loss = {};  // set by compute_loss()
 
-  // Computes the loss from h, the input of the queries of its layer's cross-attention.
+  // Computes the loss. `attend` is the cross-attention of `layer`, h the input of its query
+  // projection, and `memory` the encoder's output.
   void compute_loss(const MultiHeadAttention& attend, const Tensor& h,
                     const SentenceOffsets& target, const Tensor& memory,
                     const SentenceOffsets& source);
@@ -81,8 +82,8 @@ struct DecoderLayer {
   DecoderLayer(ParameterScope scope, const ModelShape& m, const TransformerConfig& c);
   Tensor operator()(const Tensor& y, const SentenceOffsets& target, const Tensor& memory,
                     const SentenceOffsets& source, GuidedHead* guided = nullptr) const;
-  // One decoding step with one word per row. `memory` holds the keys and values of the earlier
-  // words and of the source for layer `number`.
+  // One decoding step with one word per row. `number` is this layer's index. `memory` holds the
+  // keys and values of the earlier words and of the source.
   Tensor step(const Tensor& y, int64_t number, DecoderMemory& memory) const;
 };
 
@@ -107,12 +108,12 @@ struct WordEmbedder {
   }
 };
 
-// A pool of decoder memories that no search uses at the moment. Thread-safe.
+// A pool of decoder memories (key/value caches) that no search uses at the moment. Thread-safe.
 struct IdleMemories;
 std::shared_ptr<IdleMemories> idle_memories();
 
-// The Transformer. Searches in several threads may share one model. declare_model() chooses the
-// derived class of the device, which adds to the decoding.
+// The Transformer. Searches in several threads may share one model. declare_model() creates the
+// derived class for the device, which adds a decoding interface.
 class Transformer : public Model, public Decodable, public Explainable, public Replayable {
  public:
   // Declares the parameters; parameters().allocate() must follow.
@@ -145,19 +146,19 @@ class Transformer : public Model, public Decodable, public Explainable, public R
 
  protected:
   DecoderMemory::Next next(const DecoderMemory& memory, std::span<const int32_t> words) const;
-  // The keys and values of the cross-attention, per decoder layer [source tokens, 2D].
+  // The keys and values of the cross-attention for each decoder layer: [source tokens, 2D].
   std::vector<Tensor> source_kv(const TokenBatch& source) const;
   Tensor compute_step(const DecoderMemory::Rows& in, const Tensor& P, DecoderMemory& memory) const;
 
  private:
-  // The projections of one attention layer: q [queries, D] and kv [words, 2D] of cross-attention,
-  // or qkv [words, 3D] of self-attention.
+  // The projections of one attention layer. Cross-attention has q [queries, D] and kv [words, 2D];
+  // self-attention has qkv [words, 3D]. The other tensors are absent.
   struct AttentionProjections {
     const char* kind;
     int64_t layer;
     Tensor q, kv, qkv;
   };
-  // Visits every attention of the pairs in the order in which they are computed.
+  // Calls `visit` for each attention layer, in the order of computation.
   void each_attention(const TokenBatch& source, const TokenBatch& target_in,
                       const std::function<void(const AttentionProjections&)>& visit) const;
   WordEmbedder embedder(const char* name, int64_t words, const Tensor& tied);
@@ -169,7 +170,7 @@ class Transformer : public Model, public Decodable, public Explainable, public R
   WordEmbedder embed_source, embed_target;
   std::vector<EncoderLayer> encoder_layers;
   std::vector<DecoderLayer> decoder_layers;
-  std::vector<LayerNorm> final_norms;  // empty, or the norms of encoder and decoder
+  std::vector<LayerNorm> final_norms;  // empty, or the norms after the encoder and decoder
   Tensor W_out, b_out;
 };
 

@@ -8,12 +8,13 @@
 #include "ops/shape.h"
 #include "tensor/tape.h"
 
-// Decoding with the Transformer one word at a time. The key/value cache keeps the keys and values
-// of earlier words. Those of the source are computed once per sentence.
+// Decoding with the Transformer one word at a time. The key/value cache (DecoderMemory) keeps the
+// keys and values of earlier words. The keys and values of the source are computed once per
+// sentence.
 namespace fovea {
 
-// On a GPU, a memory also keeps the CUDA graphs of its steps. The pool lets the next sentences
-// reuse them.
+// On a GPU, a memory also keeps the CUDA graphs of its steps. With the pool, later searches can
+// reuse these graphs.
 struct IdleMemories {
   std::mutex mutex;
   std::vector<std::unique_ptr<DecoderMemory>> all;
@@ -131,7 +132,7 @@ void Transformer::reorder(DecoderState& state, std::span<const int32_t> parents)
 namespace {
 
 // Splits the weights of a packed batch into one map per head and appends the maps to the list of
-// each sentence.
+// each sentence. The weights are [heads, T, S] for each sentence, one sentence after another.
 void add_maps(const char* kind, int64_t layer, int64_t heads, const Tensor& weights,
               const TokenBatch& rows, const TokenBatch& cols,
               std::vector<std::vector<AttentionMap>>& maps) {
@@ -213,7 +214,7 @@ ComputationSteps Transformer::explain(const TokenBatch& source, const TokenBatch
   ComputationSteps steps;
   each_attention(source, target_in, [&](const AttentionProjections& p) {
     if (p.kind != row.kind || p.layer != row.layer) return;
-    // The head's columns of the n-th matrix in x, which holds several matrices side by side.
+    // x holds several matrices of D columns side by side. Returns the head's columns of matrix n.
     const auto part = [&](const Tensor& x, int64_t n) {
       return rows_of(columns(x, n * D + row.head * d_k, d_k));
     };

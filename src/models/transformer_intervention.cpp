@@ -46,15 +46,16 @@ class TransformerWithIntervention : public Model, public Decodable, public Atten
   };
   struct State : DecoderState {
     Source source;
-    std::vector<Tensor> kv;  // of the target words, per layer [rows · steps, 2D], row by row
+    std::vector<Tensor> kv;  // of the target words, per layer [rows · steps, 2D]
     int64_t rows = 1, steps = 0;
   };
-  // The queries to the one source: all words of one target, or one word of several hypotheses.
+  // The queries that attend to the one source: all words of one target, or one word of each
+  // hypothesis.
   struct SourceQueries {
     SentenceOffsets offsets;
     std::vector<int64_t> steps;  // the decoder step of each row
   };
-  // Concat(head_1, …, head_h) of a layer's self-attention.
+  // A function that computes Concat(head_1, …, head_h) of a layer's decoder self-attention.
   using AttendWords = std::function<Tensor(int64_t layer, const Tensor& qkv)>;
 
   Source encode(const TokenBatch& source, Maps* maps) const;
@@ -199,7 +200,7 @@ Tensor TransformerWithIntervention::silence_heads(const Tensor& heads,
   return heads * Tensor::of({1, D_}, scale, heads.type(), heads.device());
 }
 
-// Sets head_i = α V_i for rows with forced α.
+// Sets head_i = α V_i for the rows and heads whose weights α are forced.
 Tensor TransformerWithIntervention::force_weights(const Tensor& heads, int64_t layer,
                                                   const SourceQueries& queries,
                                                   const Source& source) const {
@@ -223,7 +224,8 @@ Tensor TransformerWithIntervention::force_weights(const Tensor& heads, int64_t l
   return V.empty() ? heads : Tensor::of(heads.shape(), values, heads.type(), heads.device());
 }
 
-// Appends weights [heads, rows, kept] as one map per head, with 0 for masked words.
+// Appends weights [heads, rows, kept] as one map per head with `cols` columns. Masked words and
+// silent heads get 0; forced weights replace the computed ones.
 void TransformerWithIntervention::add_maps(const Tensor& weights, const AttentionLayer& place,
                                            int64_t cols, std::span<const int32_t> kept,
                                            Maps& maps) const {
