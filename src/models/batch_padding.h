@@ -18,7 +18,7 @@ enum class BatchPadding { nothing, blocks, few_sizes };
 // the batch, but padding adds only a few percent. Padding attends only to itself and has no label,
 // so it contributes no gradient.
 struct PaddingUnit {
-  int64_t words, sentences, longest;  // of which padded sizes are multiples
+  int64_t words, sentences, longest;  // the sizes of a padded batch are multiples of these
 };
 PaddingUnit padding_unit(BatchPadding padding, int64_t words, int64_t sentences);
 

@@ -266,7 +266,7 @@ constexpr int32_t kTimes = 4;  // for replayed steps, the common length is a mul
 // The sentences of a batch, one after another, each followed by its padding.
 struct PaddedLayout {
   std::vector<int32_t> ids, offsets{0};
-  std::vector<int32_t> lengths;    // lengths without padding
+  std::vector<int32_t> lengths;    // of sentences without their padding
   std::vector<int32_t> positions;  // indices in `ids` of the words that are not padding
 
   PaddedLayout(const TokenBatch& in, BatchPadding padding) {
@@ -410,9 +410,9 @@ BatchLoss RecurrentModel::loss_after(const EncoderOutput& source, const ForcedTa
           surrogate(decoded, forced.target.order, forced.rows, scores)};
 }
 
-// The surrogate loss of hard-sample attention; absent for other mechanisms. The reward of the
-// choice at step t is Σ_{u ≥ t} reward_discount^{u − t} (log p(y_u) − b), because earlier words do
-// not depend on the choice. The baseline b is the running mean of log p per word.
+// The surrogate loss of hard-sample attention; absent for other mechanisms or without a tape. The
+// reward of the choice at step t is Σ_{u ≥ t} reward_discount^{u − t} (log p(y_u) − b), because
+// earlier words do not depend on the choice. The baseline b is the running mean of log p per word.
 Tensor RecurrentModel::surrogate(const DecoderOutput& decoded, const TimeMajor& order,
                                  std::span<const int32_t> rows, const Tensor& scores) const {
   if (!Tape::live() || decoded.attended.empty() || !decoded.attended[0].log_choice) return {};

@@ -19,8 +19,8 @@ struct DecoderRows {
   AttentionState attention;
 };
 
-// A recurrent encoder-decoder. The encoder computes the annotations h_j. The decoder has one of two
-// forms (config.decoder):
+// A recurrent encoder-decoder. The encoder computes the annotations h_j. The decoder has one of
+// these forms:
 //   bahdanau  α from s_{t−1}; s_t = f(s_{t−1}, [E y_{t−1}; c_t]); tanh(W_r [s_t; E y_{t−1}; c_t])
 //             (Bahdanau, Cho, Bengio: ICLR 2015, sections 3.1 and A.2.2; the readout uses tanh
 //             instead of maxout, and s_t instead of s_{t−1})

@@ -25,7 +25,7 @@ struct DocumentsAndQuestions {
     for (int64_t b = 0; b < source.sentences(); ++b) {
       const auto ids =
           source.ids.subspan(source.offsets[b], source.offsets[b + 1] - source.offsets[b]);
-      size_t cut = ids.empty() ? 0 : ids.size() - 1;  // moves to the </s> before the question
+      size_t cut = ids.empty() ? 0 : ids.size() - 1;  // then: the question's first word
       while (cut > 0 && ids[cut - 1] != kEnd) --cut;
       check(cut > 0, ExitCode::data, "text ", b + 1, " of the batch is a document without a ",
             "question, expected both; separate them by a tab ('fovea classify')");
