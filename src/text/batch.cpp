@@ -33,18 +33,18 @@ class TokenBudget {
 
  private:
   const BatchOptions& options_;
-  int64_t sentences_ = 0, source_ = 0, target_ = 0;  // sums, or the longest if padded
+  int64_t sentences_ = 0, source_ = 0, target_ = 0;  // source_, target_: sums; longest if padded
 };
 
 int64_t pair_length(const Corpus& corpus, int64_t i) {
   return std::max(corpus.source_length(i), corpus.target_length(i));
 }
 
-// Copies `pairs` to `sorted` by bucket of length; pairs of one bucket keep their order. This is a
-// counting sort: it reads each length twice, independent of the size of the corpus.
+// Sorts `pairs` into `sorted` by the bucket of their length (length / width). Pairs of one bucket
+// keep their order. This is a counting sort, which reads each length only twice.
 void sort_by_bucket(const Corpus& corpus, int64_t width, std::span<const int64_t> pairs,
                     std::span<int64_t> sorted) {
-  std::vector<size_t> begins(1);  // the begin of each bucket, and the end of the last one
+  std::vector<size_t> begins(1);  // first position of each bucket; end of the last bucket
   for (int64_t i = 0; i < std::ssize(pairs); ++i) {
     const auto bucket = static_cast<size_t>(pair_length(corpus, i) / width);
     if (bucket + 2 > begins.size()) begins.resize(bucket + 2);

@@ -17,7 +17,7 @@ struct PackedSentences {
   int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
   std::span<const int32_t> operator[](int64_t i) const;
 
-  // Appends a sentence; `mark` adds <s> before it or </s> after it.
+  // Appends a sentence. `mark` adds <s> before the sentence or </s> after it.
   enum class Mark { none, bos_before, eos_after };
   void add(std::span<const int32_t> sentence, Mark mark);
 };
@@ -25,7 +25,7 @@ struct PackedSentences {
 // The alignment links of a packed target: word n is linked to the positions
 // keys[offsets[n] … offsets[n + 1]) of its source sentence. A word may have no link.
 struct PackedLinks {
-  std::vector<int32_t> offsets = {}, keys = {};  // both are empty if the corpus has no links
+  std::vector<int32_t> offsets = {}, keys = {};  // both empty if the corpus has no links
 
   // Appends a sentence of `words` target words; links are (source, target), sorted by target.
   void add(std::span<const Link> links, int64_t words);
@@ -40,31 +40,31 @@ struct PairBatch {
   std::vector<int64_t> lines;         // the SentencePair::line of each pair
   std::vector<int64_t> members = {};  // the pairs, as indices into the corpus
   int64_t target_tokens = 0;          // target_out.tokens(): the divisor of a mean loss
-  PackedLinks links = {};             // of target_out, if the corpus has links
+  PackedLinks links = {};             // links of target_out, if the corpus has any
 };
 
-// How the token budget counts: the actual tokens, or the tokens after padding every sentence to the
-// longest one of its batch (as --max-tokens in fairseq).
+// How the token budget counts: `packed` counts the actual tokens. `padded` counts the tokens after
+// padding every sentence to the longest sentence of its batch, like --max-tokens in fairseq.
 enum class TokenCount { packed, padded };
 
-inline constexpr int64_t kAutomaticTokens = 0;  // the trainer finds the number of tokens
+inline constexpr int64_t kAutomaticTokens = 0;  // BatchOptions::tokens: the trainer finds it
 
 // The options of batches.
 struct BatchOptions {
-  int64_t tokens = 4096;  // maximum tokens of either side of a batch, including </s>
+  int64_t tokens = 4096;  // maximum tokens per side of a batch, </s> included
   int64_t sentences = 0;  // maximum number of sentences; 0 means no limit
   TokenCount counted = TokenCount::packed;
   int64_t bucket_width = 4;  // lengths that differ by less can share a bucket
   uint64_t seed = 1;
 
-  void describe(Settings& settings);  // all fields but the seed, which the run sets
+  void describe(Settings& settings);  // describes all fields but the seed, which the run sets
 };
 
 // The batches of one epoch. Pairs of similar length share a batch; the pairs of a bucket and the
 // batches are in random order. Every pair of the corpus is in exactly one batch. The plan depends
-// only on the corpus, the options and the epoch, and has random access to its batches: (epoch,
-// index) is all that a resumed run needs. A batch exceeds the budget only if it is a single pair
-// that exceeds the budget alone.
+// only on the corpus, the options and the epoch, and gives random access to its batches. So a
+// resumed run needs only the epoch and the index of the next batch. A batch exceeds the token
+// budget only if it has a single pair.
 //
 // REQUIRES: the corpus outlives the plan and does not change.
 class BatchPlan {
@@ -78,20 +78,21 @@ class BatchPlan {
  private:
   const Corpus* corpus_;
   std::vector<int64_t> pairs_;   // all pairs, batch after batch
-  std::vector<int64_t> starts_;  // batches + 1, into pairs_
-  std::vector<int64_t> order_;   // the index of the i-th batch
+  std::vector<int64_t> starts_;  // [batches + 1]: begin of each batch in pairs_
+  std::vector<int64_t> order_;   // batch i has the pairs from starts_[order_[i]] on
 };
 
 // Returns a batch of the pairs with these indices.
 PairBatch gather(const Corpus& corpus, std::span<const int64_t> members);
 
-// Returns batches for translation: indices of sentences of similar length, longest first, so that a
-// lack of memory shows in the first batch. Every index is in exactly one batch. Lengths are numbers
-// of pieces without </s>; seed and bucket_width have no effect.
+// Returns batches for translation: lists of indices of sentences of similar length. The longest
+// sentences come first, so that a lack of memory shows in the first batch. Every index is in
+// exactly one batch. Lengths are numbers of pieces without </s>; seed and bucket_width have no
+// effect.
 std::vector<std::vector<int64_t>> batches_by_length(std::span<const int64_t> lengths,
                                                     const BatchOptions& options);
 
-// Packs the source sentences of one such batch, each with </s>.
+// Packs the sentences of one batch of batches_by_length(), each with </s>.
 PackedSentences pack_source(std::span<const std::vector<int32_t>> sentences,
                             std::span<const int64_t> members);
 

@@ -20,12 +20,12 @@ struct DraftSide {
   bool bad_utf8 = false, cut = false;
   int64_t number = 0;
   std::vector<int32_t> ids = {};
-  std::vector<int> words = {};  // result of Vocabulary::words_in, if there are links
+  std::vector<int> words = {};  // result of Vocabulary::words_in(); empty without links
 };
 
 struct DraftPair {
   DraftSide source, target;
-  Links links;  // between words
+  Links links;  // links between words
 };
 
 DraftSide draft(const LineReader& reader, const TextLine& line, BadUtf8 policy) {
@@ -63,13 +63,13 @@ void check_counts(const std::vector<std::string>& sources, const std::vector<std
         " alignment files; give one alignment file for each source file");
 }
 
-// A pair of lines as read.
+// A pair of lines as they are in the files.
 struct LinePair {
   TextLine source, target;
   Links links = {};
 };
 
-// Reads the next line of all files; false at the end of all files.
+// Reads the next line of all files. Returns false at the end of all files.
 bool next_pair(const PairReaders& files, LinePair& pair) {
   LineReader &source = files.source, &target = files.target;
   const bool more_source = source.next(pair.source), more_target = target.next(pair.target);
@@ -82,7 +82,7 @@ bool next_pair(const PairReaders& files, LinePair& pair) {
   return more_source;
 }
 
-// Reads a chunk of pairs; an empty result means that all files are at their end.
+// Reads a chunk of pairs. The result is empty if all files are at their end.
 std::vector<DraftPair> read_chunk(const PairReaders& files, BadUtf8 policy) {
   std::vector<DraftPair> chunk;
   size_t bytes = 0;
@@ -95,7 +95,7 @@ std::vector<DraftPair> read_chunk(const PairReaders& files, BadUtf8 policy) {
   return chunk;
 }
 
-// The range of pieces of a word: [first, end).
+// The range [first, end) of the pieces of a word. `words` is a result of Vocabulary::words_in().
 std::pair<int, int> pieces_of(const std::vector<int>& words, int word) {
   const auto [first, last] = std::equal_range(words.begin(), words.end() - 1, word);
   return {static_cast<int>(first - words.begin()), static_cast<int>(last - words.begin())};
@@ -118,7 +118,7 @@ Links piece_links(const DraftPair& pair, const LineReader& reader) {
   return pieces;
 }
 
-// Opens the alignment file of pair i of files; none if there are no alignments.
+// Opens the alignment file of the i-th pair of files. Returns no reader if there are no alignments.
 std::optional<LineReader> open_links(const std::vector<std::string>& alignments, size_t i) {
   if (alignments.empty()) return {};
   return LineReader(alignments[i], kLongestLinks);
@@ -285,7 +285,8 @@ std::span<const int32_t> Corpus::Side::sentence(int64_t i) const {
   return std::span(ids).subspan(offsets[i], length(i));
 }
 
-// Grows by a quarter instead of doubling: while a vector grows, both buffers are in memory.
+// The vectors grow by a quarter instead of doubling, because a vector that grows keeps both buffers
+// in memory for a while.
 void Corpus::Side::add(std::span<const int32_t> sentence) {
   const size_t needed = ids.size() + sentence.size();
   if (needed > ids.capacity()) ids.reserve(std::max(needed, ids.capacity() + ids.capacity() / 4));
@@ -312,8 +313,8 @@ CleanLine clean_line(std::string_view line, int64_t max_bytes) {
   CleanLine clean;
   if (static_cast<int64_t>(line.size()) > max_bytes) {
     clean.cut = true;
-    // Goes back by at most the length of a character, so that invalid UTF-8 does not lose all
-    // bytes.
+    // Moves the end back to the start of a character, but by at most 3 bytes. Otherwise a long run
+    // of continuation bytes (invalid UTF-8) would all be lost.
     size_t end = static_cast<size_t>(max_bytes);
     for (int back = 0; back < 3 && end > 0 && (line[end] & 0xC0) == 0x80; ++back) --end;
     line = line.substr(0, end);

@@ -21,20 +21,20 @@ enum class BadUtf8 { skip, fail, replace };
 struct CorpusOptions {
   int64_t max_length = 0;      // pieces of either side without </s>; 0 means no limit
   double max_ratio = 0;        // longer side ÷ shorter side, in pieces; 0 means no limit
-  int64_t max_bytes = 65'536;  // a line with more bytes is too long, whatever its pieces
+  int64_t max_bytes = 65'536;  // longer lines count as too long, for any number of pieces
   BadUtf8 bad_utf8 = BadUtf8::skip;
-  std::function<void(int64_t lines)> progress = nullptr;  // called from time to time
+  std::function<void(int64_t lines)> progress = nullptr;  // every 10,000 lines, and at the end
 
   void describe(Settings& settings);
 };
 
-// The numbers of line pairs that were read, kept, and skipped by reason. Each skipped pair counts
-// once, under the first reason that applies, in the order bad_utf8, empty, too_long, ratio:
+// The numbers of line pairs that were read, kept, and skipped for each reason. Each skipped pair
+// counts once, under the first reason that applies, in the order bad_utf8, empty, too_long, ratio:
 //   read == kept + empty + too_long + bad_utf8 + ratio
 struct CorpusCounts {
   int64_t read = 0, kept = 0, empty = 0, too_long = 0, bad_utf8 = 0, ratio = 0;
-  int64_t carriage_returns = 0, byte_order_marks = 0;  // removed from lines, from files
-  std::string first_too_long;                          // "train.en:4711"
+  int64_t carriage_returns = 0, byte_order_marks = 0;  // numbers of removed ones
+  std::string first_too_long;                          // such as "train.en:4711"
 
   // "kept 998,120 of 1,000,000: 1,200 empty, 512 too long (first train.en:4711), 168 bad UTF-8"
   std::string summary() const;
@@ -55,7 +55,7 @@ struct SentencePair {
 // Open files whose lines with equal numbers belong together.
 struct PairReaders {
   LineReader &source, &target;
-  LineReader* links = nullptr;  // has the limit kLongestLinks; null if there are no links
+  LineReader* links = nullptr;  // its byte limit is kLongestLinks; null if there are no links
 };
 
 // The kind of the target side: sentences, which end with </s>, or labels of one piece each.
@@ -69,14 +69,14 @@ class Corpus {
   // Reads pairs: line k of sources[f] and line k of targets[f]. If there are alignments, line k of
   // alignments[f] has the links between the words of the pair (Pharaoh format). Files may be plain,
   // .gz or "-". Throws ExitCode::data if the numbers of lines differ (with the first line that has
-  // no partner), if links are malformed or out of range in a pair that is kept, and for UTF-16 and
+  // no partner), if the links of a kept pair are malformed or out of range, and for UTF-16 and
   // UTF-32. Throws ExitCode::files if a file cannot be read.
   static Corpus read(const std::vector<std::string>& sources,
                      const std::vector<std::string>& targets, const Vocabulary& source_vocabulary,
                      const Vocabulary& target_vocabulary, const CorpusOptions& options = {},
                      const std::vector<std::string>& alignments = {});
 
-  // Appends the pairs of open files, in the same way.
+  // Appends the pairs of open files. Otherwise like the read() above.
   void read(const PairReaders& files, const Vocabulary& source_vocabulary,
             const Vocabulary& target_vocabulary, const CorpusOptions& options = {});
   void read(LineReader& source, LineReader& target, const Vocabulary& source_vocabulary,
@@ -85,7 +85,8 @@ class Corpus {
   }
 
   void add(std::span<const int32_t> source, std::span<const int32_t> target, int64_t line);
-  // Adds the links between the pieces of the last pair. Call it for every pair or for no pair.
+  // Adds links between the pieces of the pair that was added last. Call link() for every pair or
+  // for no pair.
   void link(Links pieces);
   // Sets the counts, for a corpus that was made with add() alone.
   void account(const CorpusCounts& counts) { counts_ = counts; }
@@ -116,7 +117,7 @@ class Corpus {
   TargetKind targets_;
   Side source_, target_;
   std::vector<int64_t> lines_;
-  Links links_;  // of all pairs
+  Links links_;  // links of all pairs
   std::vector<int64_t> link_offsets_{0};
   CorpusCounts counts_;
 };
@@ -130,12 +131,12 @@ void check_partners(const std::vector<std::string>& sources,
 // A line that is ready for translation, and the changes that were made to it.
 struct CleanLine {
   std::string text;       // valid UTF-8, no line end, at most max_bytes; may be empty
-  bool replaced = false;  // bytes that are not UTF-8 became U+FFFD
-  bool cut = false;       // truncated to max_bytes
+  bool replaced = false;  // true: U+FFFD replaces bytes that are not UTF-8
+  bool cut = false;       // true: the text was truncated to max_bytes
 };
 
-// Makes a line valid UTF-8 of at most max_bytes. Replaces line ends inside by blanks, so that
-// output lines correspond to input lines.
+// Makes a line valid UTF-8 of at most max_bytes. Replaces CR and LF by blanks, so that output lines
+// correspond to input lines.
 CleanLine clean_line(std::string_view line, int64_t max_bytes = 65'536);
 
 }  // namespace fovea

@@ -22,7 +22,7 @@ std::vector<std::string> columns_of(const std::string& line) {
 
 bool is_blank(const std::string& text) { return split_words(text).empty(); }
 
-// The first labels: "0, 1, 2 and 3 more".
+// A list of the first 12 labels for messages, such as "0, 1, 2 and 3 more".
 std::string label_list(const Vocabulary& labels) {
   constexpr int32_t kShown = 12;
   std::string list;
@@ -93,7 +93,7 @@ void ExampleReader::read_tabs(const std::string& line, LabelledExample& example)
   example.label = one_word(columns.back(), label ? "label" : "answer");
 }
 
-// Returns whether the line is a question.
+// Reads a line of format babi. Returns whether the line is a question and `example` is complete.
 bool ExampleReader::read_babi(const std::string& line, LabelledExample& example) {
   const char* const last = line.data() + line.size();
   int64_t number = 0;

@@ -28,7 +28,7 @@ struct LabelledExample {
   std::string text, question;  // question: only for LabelKind::answer
   std::string label;           // the label, or the answer
   int64_t line = 0;            // in its file, counted from 1
-  int64_t story = 0;           // in its file, counted from 1; examples of a story share text
+  int64_t story = 0;           // from 1 in each file; babi only, else equal to `line`
 };
 
 // A reader of the examples of one file. Throws ExitCode::data with file and line if a label is
@@ -66,7 +66,7 @@ std::vector<std::string> sentences_of(const std::string& text);
 std::vector<int32_t> encode_example(const Vocabulary& words, const std::string& text,
                                     const std::string& question, LabelKind kind);
 
-// The stories whose examples are used: all, every n-th, or all but every n-th.
+// The stories whose examples are used: all, every n-th story, or all but every n-th.
 struct StorySelection {
   enum class Part { all, every_nth, all_but_every_nth } part = Part::all;
   int64_t n = 0;
@@ -89,7 +89,7 @@ void for_examples(const ExampleFiles& files,
                   const std::function<void(const LabelledExample&, const ExampleReader&)>& each);
 
 // Reads examples as pairs of text and label. Skips and counts texts that have no pieces or more
-// than `longest`. Throws ExitCode::data for a label that is not in `labels`.
+// than `longest` pieces. Throws ExitCode::data for a label that is not in `labels`.
 Corpus read_examples(const ExampleFiles& files, const Vocabulary& words, const Vocabulary& labels,
                      int64_t longest);
 

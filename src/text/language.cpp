@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-// Names that differ from those of ICU.
+// Languages whose name here differs from the name in ICU.
 constexpr std::pair<std::string_view, const char*> kNames[] = {
     {"bn", "Bengali"},      {"nb", "Norwegian"},
     {"tl", "Tagalog"},      {"pt-BR", "Portuguese (Brazil)"},

@@ -17,23 +17,24 @@
 #include "text/language_profiles.h"
 
 // Note [Detection]. The script of most letters decides first; a character of Chinese, Japanese or
-// Korean counts as three letters. Some scripts have one language. For the other scripts,
-// language_profiles.txt has a bias of each language and weights of character n-grams. The score of
-// a language is its bias plus the sum of the weights of all n-grams of one to four characters in
-// the distinct words of the text, and of whole words; '_' marks the beginning and end of a word.
-// The confidence is the softmax of the scores times the share of the script among all letters. The
-// weights are those of a logistic regression (tools/language_profile). If too few trigrams of a
-// Latin text have weights, its letters are random, and there is no evidence.
+// Korean counts as three letters. Some scripts have only one language. For languages of the other
+// scripts, language_profiles.txt has a bias per language and weights of character n-grams. The
+// score of a language is its bias plus the sum of the weights of all n-grams of one to four
+// characters in the distinct words of the text, and of whole words; '_' marks the beginning and end
+// of a word. The confidence is the softmax of the scores times the share of the script among all
+// letters. The weights are those of a logistic regression (tools/language_profile). If too few
+// trigrams of a Latin text have weights, its letters are taken as random, and no language is
+// returned.
 namespace fovea {
 namespace {
 
 constexpr size_t kMaxNgram = 4;  // characters
 constexpr size_t kLongestWord =
-    12;                         // characters of a whole word that has a weight, including both _
+    12;                         // longest whole word with a weight, in characters, including both _
 constexpr double kStep = 0.25;  // unit of the weights in the table
-constexpr size_t kFewestLetters = 3;  // of a script with several languages; fewer are no evidence
-constexpr double kKnownShare = 0.55;  // minimum share of known trigrams in Latin text
-constexpr double kKanaShare = 0.1;    // minimum share of kana in Japanese text
+constexpr size_t kFewestLetters = 3;  // minimum, if the script has several languages
+constexpr double kKnownShare = 0.55;  // minimum fraction of known trigrams in Latin text
+constexpr double kKanaShare = 0.1;    // minimum fraction of kana in Japanese text
 constexpr double kJapaneseOdds =
     0.4;  // probability that a text of one Chinese character is Japanese
 constexpr double kJapaneseDecay = 0.5;  // factor of this probability for each further character
@@ -86,7 +87,8 @@ std::string_view next_field(std::string_view& line, char separator) {
   return field;
 }
 
-// "de Latin -3" begins a language: code, script, bias. "+5 _und_ ich" has n-grams of one weight.
+// The line "de Latin -3" begins a language: code, script, bias. The line "+5 _und_ ich" gives
+// n-grams of that language and their weight. The unit of bias and weight is kStep.
 Table::Table() {
   std::string_view text = language_profiles();
   while (!text.empty()) {
@@ -109,8 +111,8 @@ const Table& table() {
   return table;
 }
 
-// The distinct words of a text in lower case as "_word_", and the number of their letters of each
-// script.
+// The distinct words of a text in lower case, as "_word_", and the number of their letters in each
+// script (a Chinese, Japanese or Korean character counts as three).
 struct Letters {
   std::vector<std::string> words;
   std::map<UScriptCode, size_t> scripts;
@@ -160,7 +162,7 @@ Letters::Letters(std::string_view text) {
   end_word();
 }
 
-// Calls `use` with each n-gram of a word that may have a weight, and its number of characters.
+// Calls use(n-gram, number of its characters) for each n-gram of a word that may have a weight.
 template <class Use>
 void for_each_ngram(std::string_view word, Use use) {
   std::vector<size_t> starts;
@@ -176,7 +178,8 @@ void for_each_ngram(std::string_view word, Use use) {
   if (characters > kMaxNgram && characters <= kLongestWord) use(word, characters);
 }
 
-// The probabilities of the languages of a script that has several; empty if the letters are random.
+// The probabilities of the languages of `script`, which has several; empty if the letters are
+// random.
 std::vector<DetectedLanguage> by_profile(const Letters& letters, UScriptCode script) {
   const auto& languages = table().languages;
   std::vector<double> scores(languages.size());
@@ -187,7 +190,7 @@ std::vector<DetectedLanguage> by_profile(const Letters& letters, UScriptCode scr
       const auto found = table().weights.find(ngram);
       const bool has_weights = found != table().weights.end();
       trigrams += characters == 3;
-      known += characters == 3 && (has_weights || ngram.size() > 3);  // é is evidence itself
+      known += characters == 3 && (has_weights || ngram.size() > 3);  // é makes a trigram known
       if (!has_weights) return;
       for (const Weight& weight : found->second) scores[weight.language] += weight.value;
     });
@@ -207,7 +210,7 @@ std::vector<DetectedLanguage> by_profile(const Letters& letters, UScriptCode scr
   return found;
 }
 
-// A short text of only Chinese characters may be Japanese.
+// The probabilities for a text of only Chinese characters. If it is short, it may be Japanese.
 std::vector<DetectedLanguage> by_characters(const Letters& letters, size_t characters) {
   std::vector<DetectedLanguage> found = by_profile(letters, USCRIPT_HAN);
   const double japanese =

@@ -9,14 +9,14 @@ namespace fovea {
 // A language of a text with its confidence.
 struct DetectedLanguage {
   std::string language;   // ISO 639 code; with the script if the language has two: zh-Hant
-  double confidence = 0;  // 0 to 100: the probability of the language among all known ones
+  double confidence = 0;  // 0 to 100: probability of the language among all known languages
 };
 
 // The code of an undetermined language in BCP 47.
 inline constexpr const char* kUndetermined = "und";
 
-// A confidence below kGuess is a guess: the text is in no known language, or too short. From
-// kCertain on, the language of a text can be the reason for an error or a warning.
+// Below the confidence kGuess, a result is only a guess: the text is too short or in no known
+// language. From kCertain on, a result is certain enough for an error or a warning.
 inline constexpr double kGuess = 40, kCertain = 95;
 
 // Returns the possible languages of a text, the most probable first; empty if there is no evidence.
@@ -25,7 +25,8 @@ inline constexpr double kGuess = 40, kCertain = 95;
 inline constexpr size_t kDetectedBytes = 4096;
 std::vector<DetectedLanguage> detect_language(std::string_view text);
 
-// Returns the first one, or kUndetermined with confidence 0 if it is a guess or there is none.
+// Returns the first candidate. If there is none or it is a guess, returns kUndetermined with
+// confidence 0.
 DetectedLanguage sure_language(const std::vector<DetectedLanguage>& candidates);
 
 // Codes of all languages that detect_language() may return, sorted.

@@ -46,14 +46,16 @@ std::string listed(std::span<const std::string> units) {
   return units.size() > kMostListed ? list + " …" : list;
 }
 
-// Whether a unit has an effect of its own. Joiners and variation selectors only change others.
+// Whether a unit is visible on its own. Joiners and variation selectors only change other
+// characters.
 bool is_visible(std::string_view unit) {
   return !std::ranges::all_of(code_points(unit), [](char32_t c) {
     return u_hasBinaryProperty(static_cast<UChar32>(c), UCHAR_DEFAULT_IGNORABLE_CODE_POINT) != 0;
   });
 }
 
-// The script of a letter; Chinese and Japanese share one. USCRIPT_COMMON for all other characters.
+// The script of a letter. Chinese and Japanese letters have the same result, USCRIPT_HAN.
+// USCRIPT_COMMON for characters that are not letters.
 UScriptCode script_of(char32_t c) {
   UErrorCode error = U_ZERO_ERROR;
   const UScriptCode script = uscript_getScript(static_cast<UChar32>(c), &error);
@@ -111,7 +113,7 @@ std::vector<ReadingWarning> coverage_warnings(const Vocabulary& vocabulary,
   if (2 * (all.unknown + all.spelt) > all.units)
     return {{.kind = ReadingWarning::Kind::unreadable, .coverage = all}};
   if (all.unknown == 0) return {};
-  all.spelt = 0;  // a model can read some characters byte by byte
+  all.spelt = 0;  // no warning about characters that byte pieces can spell
   return {{.kind = ReadingWarning::Kind::unknown_characters, .coverage = all}};
 }
 
@@ -145,7 +147,7 @@ bool has_letter(std::string_view word) {
                              [](char32_t c) { return u_isalpha(static_cast<UChar32>(c)); });
 }
 
-// The distinct words of a text: "A dog." a thousand times is no more evidence than once.
+// The distinct words of a text, because a repeated word is no further evidence.
 std::vector<std::string_view> distinct_words(std::string_view text) {
   UnitSet seen;
   std::vector<std::string_view> distinct;
@@ -154,7 +156,7 @@ std::vector<std::string_view> distinct_words(std::string_view text) {
   return distinct;
 }
 
-// The detected language of all words, or of all words but one.
+// The detected language of all words, or of all words except `skipped`.
 DetectedLanguage language_of(std::span<const std::string_view> words, size_t skipped = SIZE_MAX) {
   std::string text;
   for (size_t i = 0; i < words.size(); ++i)
@@ -166,8 +168,8 @@ bool is_capitalised(std::string_view word) {
   return u_isupper(static_cast<UChar32>(*code_points(word).begin()));
 }
 
-// Returns whether one word, such as a foreign name, is the only evidence for the language. Always
-// false for a single word and for more than kFew words.
+// Returns whether the language is no longer detected if one of the words, such as a foreign name,
+// is removed. Always false for a single word and for more than kFew words.
 bool depends_on_one_word(std::span<const std::string_view> words, const std::string& language) {
   constexpr size_t kFew = 8;
   if (words.size() < 2 || words.size() > kFew) return false;
@@ -176,8 +178,8 @@ bool depends_on_one_word(std::span<const std::string_view> words, const std::str
   return false;
 }
 
-// The same for the capitalised words, which include names. Always false if all words are
-// capitalised.
+// Returns whether the language is no longer detected if all capitalised words, which include names,
+// are removed. Always false if all words are capitalised.
 bool depends_on_capitalised(std::span<const std::string_view> words, const std::string& language) {
   std::vector<std::string_view> others;
   std::ranges::remove_copy_if(words, std::back_inserter(others), is_capitalised);

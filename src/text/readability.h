@@ -12,15 +12,15 @@ namespace fovea {
 // A warning that a model may not be able to read a text, because of its characters or its language.
 struct ReadingWarning {
   enum class Kind {
-    unknown_characters,  // some of the text is unknown to the vocabulary
-    unreadable,          // more than half of the text is unknown
+    unknown_characters,  // the vocabulary has no pieces for some units
+    unreadable,          // more than half of the units are unknown or spelt from bytes
     other_language,      // the model reads another language, with confidence kCertain
-    not_copied           // units are not in the translation, see copy_warnings()
+    not_copied           // units are missing in the translation, see copy_warnings()
   };
   Kind kind;
-  VocabularyCoverage coverage = {};    // of unknown_characters and unreadable
-  DetectedLanguage detected = {};      // of other_language
-  std::vector<std::string> lost = {};  // of not_copied: distinct units
+  VocabularyCoverage coverage = {};    // if unknown_characters or unreadable
+  DetectedLanguage detected = {};      // if other_language
+  std::vector<std::string> lost = {};  // if not_copied: the distinct missing units
 
   const char* code() const;  // the name of the kind
 };
@@ -34,22 +34,23 @@ std::string describe_language(const DetectedLanguage& detected, const std::strin
 std::vector<ReadingWarning> coverage_warnings(const Vocabulary& vocabulary,
                                               std::span<const std::string> sentences);
 
-// Returns at most one warning about units that are not in the translation of their sentence, and
-// for which the vocabulary has no pieces, or which are letters of another script than the other
-// letters. None if the sentences are unreadable: that is a warning itself. REQUIRES: there is one
-// translation for each sentence.
+// Returns at most one warning about units that are missing in the translation of their sentence. It
+// concerns units without a piece, and letters whose script differs from most letters of the
+// sentence. There is no warning if the sentences are unreadable, because coverage_warnings()
+// reports this. REQUIRES: there is one translation for each sentence.
 std::vector<ReadingWarning> copy_warnings(const Vocabulary& vocabulary,
                                           std::span<const std::string> sentences,
                                           std::span<const std::string> translations);
-// "the translation lacks 2 characters of the text: € ☃"
+// The message of a warning of copy_warnings(): "the translation lacks 2 characters of the text: €
+// ☃"
 std::string describe_lost(const ReadingWarning& warning, const Vocabulary& vocabulary);
 
-// Returns the language of a text; kUndetermined if it is a guess, or if names may be the only
-// evidence, as in "I know Jürgen Müller."
+// Returns the language of a text. Returns kUndetermined if the language is a guess, or if names may
+// be the only evidence, as in "I know Jürgen Müller."
 DetectedLanguage language_despite_names(std::string_view text);
 
-// Returns a warning if a text is in another language than `language`, the one that the model reads.
-// None if `language` is "" or cannot be detected.
+// Returns a warning if a text is in another language than `language`, which the model reads.
+// Returns no warning if detect_language() does not know `language`, or if it is "".
 std::vector<ReadingWarning> language_warnings(std::string_view text, const std::string& language);
 
 }  // namespace fovea

@@ -11,16 +11,17 @@ namespace fovea {
 namespace {
 
 // Note [Sentence gaps]
-// The text between two sentences stays between their translations, except for blanks if only one of
-// the two languages separates sentences by them.
+// The text between two sentences stays between their translations. Blanks are an exception if only
+// one of the two languages separates sentences by blanks.
 // - From Chinese or Japanese to other languages: sentences that touch get a blank, and an
-//   ideographic space becomes one.
-// - From other languages to Chinese or Japanese: blanks are dropped. They stay between two
+//   ideographic space becomes a blank.
+// - From other languages to Chinese or Japanese: blanks are dropped. But blanks stay between two
 //   translations that both are in another script, such as two copied names.
-// The script of the characters on both sides decides for the source. The target language decides
-// for the translation; if it is unknown, the script decides. Text that is cut without a blank
-// inside Thai, Lao, Khmer or Myanmar is treated as Chinese. Line ends, tabs and signs always stay.
-// All callers join sentences by this rule: the command line, the service, its streams and markup.
+// In the source, the script of the characters on both sides of the gap decides which rule applies.
+// In the translation, the target language decides, or the script if the language is unknown. Thai,
+// Lao, Khmer or Myanmar text that was cut without a blank is treated as Chinese. Line ends, tabs
+// and signs always stay. All callers join sentences by this rule: the command line, the service,
+// its streams and markup.
 
 constexpr char32_t kIdeographicSpace = 0x3000;
 
@@ -29,12 +30,13 @@ bool only_blanks(std::string_view text) {
                              [](char32_t c) { return c == ' ' || c == kIdeographicSpace; });
 }
 
-// Letters, digits and punctuation of scripts that separate sentences by blanks.
+// Whether a character is ASCII, or a letter or digit of a script that separates sentences by
+// blanks.
 bool is_spaced(char32_t c) {
   return c < 0x80 || (u_isalnum(static_cast<UChar32>(c)) && !is_east_asian(c));
 }
 
-// Returns whether the scripts on both sides of a gap write no blank there.
+// Returns whether the scripts on both sides of a gap are written without a blank in this gap.
 bool touches(std::string_view before, std::string_view after, bool no_text_between) {
   const char32_t left = last_code_point(before), right = first_code_point(after);
   if (no_text_between) return is_unspaced_or_wide(left) || is_unspaced_or_wide(right);

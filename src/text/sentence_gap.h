@@ -9,7 +9,7 @@ namespace fovea {
 struct SentenceGap {
   std::string_view text;
   std::string_view source_before, source_after;
-  std::string_view before, after;  // translations; empty if unknown
+  std::string_view before, after;  // translations of both sentences; empty if unknown
 };
 
 // Returns whether a language writes no blank between sentences: Chinese and Japanese. The code may

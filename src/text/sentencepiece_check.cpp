@@ -22,7 +22,8 @@ struct WireField {
   std::string_view bytes;
 };
 
-// A reader of the fields of a message. Throws ExitCode::model with the byte offset in the file.
+// A reader of the fields of a message. Errors are ExitCode::model and name the byte offset in the
+// file.
 class WireReader {
  public:
   WireReader(std::string_view message, const std::string& name, const char* file)
@@ -129,7 +130,8 @@ void check_piece(const StoredPiece& piece, size_t id, const std::string& name) {
 
 using PieceSet = std::unordered_set<std::string_view, TableHash>;
 
-// The library keeps the pieces that match at one position of the text in an array of fixed size.
+// Limits the number of user-defined pieces that are prefixes of each other. The library stores all
+// that match at one text position in an array of fixed size.
 void check_nesting(const PieceSet& user_defined, const std::string& name) {
   constexpr int kMaxNesting = 32;
   for (const std::string_view piece : user_defined) {

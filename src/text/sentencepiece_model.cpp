@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 
-// The library exports this function, but no installed header declares it.
+// The library exports the function below, but no installed header declares it.
 namespace sentencepiece::logging {
 void SetMinLogLevel(int level);
 }

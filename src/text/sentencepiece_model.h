@@ -21,19 +21,19 @@ enum class PieceType {
 
 // A piece of a SentencePiece model file.
 struct StoredPiece {
-  std::string_view text;  // a view of the bytes of the file
+  std::string_view text;  // points into the bytes of the file
   float score = 0;
   PieceType type = PieceType::normal;
 };
 
 // Parses a SentencePiece model file and returns its pieces. Throws ExitCode::model for files on
 // which the library would crash, read out of bounds, or load something else than the file says:
-// broken framing, overlong, duplicate or non-UTF-8 pieces, non-finite scores, a damaged
+// damaged fields, overlong, duplicate or non-UTF-8 pieces, non-finite scores, a damaged
 // normalisation table, or special pieces other than <pad> <s> </s> <unk> at ids 0 to 3.
 std::vector<StoredPiece> check_sentencepiece(std::string_view bytes, const std::string& name);
 
 // Checks a normalisation table: a double-array trie and its replacements. Throws ExitCode::model if
-// any text could lead the library out of its bounds.
+// for some text the library would read or write out of bounds.
 void check_character_map(std::string_view map, const std::string& name);
 
 // A SentencePiece model. Hides the headers of the library and its output to stderr.
@@ -41,9 +41,9 @@ class SentencePieceModel {
  public:
   // A piece of an encoded line.
   struct Token {
-    std::string text;  // normalised, with "▁"
+    std::string text;  // the piece: normalised, blanks are "▁"
     int32_t id;
-    size_t end;  // byte offset in the line behind the text of the piece
+    size_t end;  // byte offset in the line where the text of the piece ends
   };
 
   // REQUIRES: check_sentencepiece accepted the bytes.

@@ -40,8 +40,8 @@ std::string_view trimmed(std::string_view text) {
 }
 
 // The word before the final period of a text, without an opening bracket: "Dr" of "saw (Dr. ".
-// Empty if the text does not end with a period. Reads only the end of the text: otherwise a line of
-// many abbreviations would take quadratic time.
+// Empty if the text does not end with a period. Reads only the end of the text, because otherwise a
+// line of many abbreviations would take quadratic time.
 std::string_view last_word(std::string_view text) {
   constexpr size_t kLongest = 64;  // longer words are not abbreviations
   for (auto at = static_cast<int32_t>(text.size()); at > 0;) {
@@ -58,13 +58,14 @@ std::string_view last_word(std::string_view text) {
   return text;
 }
 
-// "am 3." of a date: in many languages ordinal numbers end with a period.
+// Whether a word is an ordinal number such as "3" in the date "am 3. Mai". In many languages
+// ordinal numbers end with a period.
 bool is_ordinal(std::string_view word) {
   return (word.size() == 1 || word.size() == 2) &&
          std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
 }
 
-// Titles and initials that ICU's lists lack.
+// Whether a word is a title or an initial that ICU's lists of abbreviations lack.
 bool is_title(std::string_view word) {
   static constexpr std::string_view kTitles =
       " Dr St Mt Mme Mlle MM Hr Hrn Fr Frl Nr Str bzw ca evtl vgl Abs Art Nos No ";
@@ -78,7 +79,8 @@ bool writes_ordinals(const std::string& language) {
   return false;
 }
 
-// A mark after which a long sentence may be cut. ASCII marks inside numbers (3,000) do not count.
+// Whether a long sentence may be cut after `mark`. It may not after ASCII marks inside numbers
+// (3,000).
 bool allows_cut(char32_t mark, char32_t next) {
   switch (mark) {
     case U'，':
@@ -96,7 +98,7 @@ bool allows_cut(char32_t mark, char32_t next) {
   }
 }
 
-// The last boundary between graphemes before `size`; 0 if there is none.
+// The last grapheme boundary at or before the offset `size`; 0 if there is none.
 size_t grapheme_before(std::string_view text, size_t size) {
   constexpr size_t kAhead = 64;  // enough to find the end of the grapheme at `size`
   const std::vector<size_t> ends = grapheme_ends(text.substr(0, size + kAhead));
@@ -104,8 +106,9 @@ size_t grapheme_before(std::string_view text, size_t size) {
   return after == ends.begin() ? 0 : *std::prev(after);
 }
 
-// Returns the offset at which to cut a sentence that is too long, in the second half of the allowed
-// size: after the last comma, else after the last blank, else after a word, else between graphemes.
+// Returns the offset at which a sentence that is too long is cut. `size` is the allowed size. The
+// cut is in its second half after the last comma, else after the last blank, else after a word. If
+// there is none of these, it is after the last grapheme.
 size_t cut_position(std::string_view text, size_t size) {
   size_t comma = 0, blank = 0;
   const CodePoints points = code_points(text.substr(0, size));
@@ -130,9 +133,9 @@ bool closes(char32_t c) {
   return type == U_END_PUNCTUATION || type == U_FINAL_PUNCTUATION || c == '"' || c == '\'';
 }
 
-// Moves the end of a sentence before an opening quote or bracket that touches it (。「) if a Chinese
-// or Japanese letter follows: it belongs to the next sentence, but UAX 29 leaves it with the first
-// one.
+// Moves the end of a sentence before an opening quote or bracket that touches the end (。「), if a
+// Chinese or Japanese letter follows. The bracket belongs to the next sentence, but UAX 29 assigns
+// it to the first one.
 size_t before_opening(std::string_view line, size_t end) {
   if (!is_east_asian(first_code_point(line.substr(end)))) return end;
   for (;;) {
@@ -163,8 +166,8 @@ std::vector<size_t> ends_at_dots(std::string_view line) {
   return ends;
 }
 
-// The sentence rules of a language. Creating them takes a millisecond, so each thread caches its
-// own.
+// ICU's sentence rules of a language; null if ICU has none. Each thread caches its own rules,
+// because their creation takes a millisecond.
 icu::BreakIterator* rules_of(const std::string& language) {
   thread_local std::map<std::string, std::unique_ptr<icu::BreakIterator>> cache;
   auto& rules = cache[language];
@@ -253,7 +256,7 @@ size_t SentenceLimit::head(std::string_view text) const {
     const size_t found = vocabulary->encode(text.substr(0, size)).size();
     if (found <= pieces) break;
     const size_t smaller = at_code_point(std::max<size_t>(1, size * pieces / found));
-    if (smaller >= size) break;  // a single character with too many pieces
+    if (smaller >= size) break;  // a single character already has too many pieces
     size = smaller;
   }
   return size;

@@ -23,13 +23,14 @@ std::string with_blanks(std::string_view text) {
   return result;
 }
 
-// Returns whether two words with these adjacent characters are written without a blank.
+// Returns whether two words are written without a blank between them, if the first word ends with
+// `before` and the second begins with `after`.
 bool join_without_blank(char32_t before, char32_t after) {
   return is_wide_punctuation(before) || is_wide_punctuation(after) ||
          (is_unspaced(before) && is_unspaced(after));
 }
 
-// Joins words by blanks, and pieces that end with "@@" to the next piece.
+// Joins words by blanks. Joins a piece that ends with "@@" to the next piece without a blank.
 std::string join_words(Segmentation segmentation, const std::vector<PieceText>& pieces) {
   std::string text;
   bool glued = true;
@@ -124,7 +125,7 @@ std::vector<std::string_view> split(Segmentation segmentation, std::string_view 
 
 namespace {
 
-// Appends the characters that consecutive byte pieces form, and clears the bytes.
+// Appends the characters that the bytes of consecutive byte pieces form, and clears `bytes`.
 void add_bytes(SpelledText& spelled, std::string& bytes) {
   for (size_t at = 0; at < bytes.size();) {
     const CodePoint c = decode_utf8(bytes, at);

@@ -210,7 +210,7 @@ void add_missing(VocabularyCoverage& coverage, std::string_view unit) {
   add_example(coverage, unit);
 }
 
-// Counts the characters of the bytes of consecutive byte pieces, and clears the bytes.
+// Counts the characters that the bytes of consecutive byte pieces form, and clears `bytes`.
 void add_spelt(VocabularyCoverage& coverage, std::string& bytes) {
   for (auto at = code_points(bytes).begin(); at != code_points(bytes).end(); ++at) {
     ++coverage.units;

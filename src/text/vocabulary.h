@@ -29,12 +29,12 @@ enum class Segmentation { sentencepiece, words, characters, pieces, tokens };
 // "sentencepiece", "words", "characters", "pieces", "tokens".
 const char* name_of(Segmentation segmentation);
 
-// The share of a text for which a vocabulary has pieces. Units are the characters of the text
+// Counts of how much of a text a vocabulary has pieces for. Units are the characters of the text
 // without blanks, or its words if the vocabulary has whole words.
 struct VocabularyCoverage {
   int64_t units = 0;
   int64_t unknown = 0;                // units without a piece: the model reads <unk>
-  int64_t spelt = 0;                  // units that only byte pieces can spell
+  int64_t spelt = 0;                  // units without a piece that byte pieces spell
   std::vector<std::string> examples;  // distinct unknown and spelt units, at most five
   std::vector<std::string> missing;   // all unknown and spelt units, in order; add() omits them
 
@@ -56,7 +56,7 @@ class Vocabulary {
     int64_t count;  // occurrences in the training text; 0 if unknown
   };
 
-  static constexpr size_t kMaxPieceBytes = 1024;  // longer words are unknown
+  static constexpr size_t kMaxPieceBytes = 1024;  // longer words become <unk>
 
   // Makes a vocabulary of only the four special pieces.
   Vocabulary();
@@ -65,7 +65,7 @@ class Vocabulary {
   // Throws ExitCode::model with file and line (or piece) if the file is damaged.
   static Vocabulary load(const std::string& path);
 
-  // The same from memory; error messages use `name` as the name of the file.
+  // Like load(), but from memory. Error messages use `name` as the name of the file.
   static Vocabulary parse_text(std::string_view bytes, const std::string& name);
   static Vocabulary parse_sentencepiece(std::string_view bytes, const std::string& name);
 
@@ -74,10 +74,11 @@ class Vocabulary {
 
   // A copy that replaces characters without a piece by their compatibility forms (NFKC) if these
   // have pieces: "ﬁ" becomes "fi", "㎞" becomes "km". Forms that would change the meaning or the
-  // number of words are not used: "4²" stays. For translation; training uses the text as it is.
+  // number of words are not used: "4²" stays. Use this copy for translation; training uses the text
+  // as it is.
   Vocabulary with_compatible_characters() const;
 
-  // Writes a file for load() atomically. The name should end with extension().
+  // Writes a file that load() can read, atomically. The name should end with extension().
   void save(const std::string& path) const;
   const char* extension() const;  // ".spm" or ".txt"
 
@@ -95,18 +96,18 @@ class Vocabulary {
   // Encodes a line, without <s> and </s>; empty for an empty or blank line.
   std::vector<int32_t> encode(std::string_view line) const;
 
-  // The text of each id of encode(line) as written in the line, also for unknown words. For a
-  // SentencePiece model, the pieces.
+  // The text of each id of encode(line) as it is in the line, also for unknown words. For a
+  // SentencePiece model, the result is the pieces.
   std::vector<std::string> spelt(std::string_view line) const;
 
-  // The share of the line for which encode() finds pieces.
+  // Counts of the units of the line for which encode() finds pieces or not.
   VocabularyCoverage coverage(std::string_view line) const;
-  bool has_whole_words() const;  // true if units of coverage() are words
+  bool has_whole_words() const;  // if true, the units of coverage() are words
 
-  // The result of decode(encode(line)) if no piece were unknown.
+  // The text that decode(encode(line)) would give if the vocabulary had all pieces of the line.
   std::string normalise(std::string_view line) const;
 
-  // One string per id, as stored (with "▁" or "@@").
+  // One string per id: the piece as it is in the vocabulary (with "▁" or "@@").
   std::vector<std::string> pieces(std::span<const int32_t> ids) const;
 
   // Joins the pieces of ids to text, without <pad>, <s> and </s>, and with "⁇" for <unk>. Byte
@@ -115,23 +116,23 @@ class Vocabulary {
 
   // The word number of each id, counted from 0. <pad>, <s> and </s> are separate words; an unknown
   // character is part of the word around it. In scripts without blanks, a word boundary inside a
-  // piece does not count: the piece joins the words that it is part of.
+  // piece does not count: all words that share a piece count as one word.
   std::vector<int> words_of(std::span<const int32_t> ids) const;
 
-  // Like words_of, but with the words text_words(decode(ids)). The results differ if a piece is
-  // part of several words: it belongs to the word in which it starts, and the other words may have
-  // no piece. REQUIRES: the only control piece is </s> at the end; its number is the number of
-  // words.
+  // Like words_of(), but the words are those of text_words(decode(ids)). The results differ if a
+  // piece is part of several words. It then belongs to the word in which it starts, and the other
+  // words may have no piece. REQUIRES: the only control piece is </s> at the end. Its word number
+  // is the number of words.
   std::vector<int> text_words_of(std::span<const int32_t> ids) const;
 
-  // The word number of each id of encode(line), followed by the number of words. Words are those of
-  // the line as written: text_words(line), or pieces joined at "@@" for Segmentation::pieces. A
-  // word may have no piece.
+  // The word number of each id of encode(line), followed by the number of words. The words are
+  // text_words(line) or, for Segmentation::pieces, pieces joined at "@@". A word may have no piece.
   std::vector<int> words_in(std::string_view line) const;
 
   // The words of words_of() as text for display; control pieces have their names.
   std::vector<std::string> words(std::span<const int32_t> ids) const;
-  // The same for the ids of a line: a word with an unknown piece is as in the line.
+  // Like words(ids), where ids = encode(line). A word with an unknown piece is copied from the
+  // line.
   std::vector<std::string> words(std::span<const int32_t> ids, std::string_view line) const;
 
   // A hash of the pieces, their order and the segmentation.
@@ -139,7 +140,7 @@ class Vocabulary {
 
  private:
   struct Table;
-  std::string prepare(std::string_view line) const;  // for split(), or for SentencePiece
+  std::string prepare(std::string_view line) const;  // the input of split() or SentencePiece
   std::string with_known_characters(std::string_view text) const;
   std::string with_known_words(std::string_view text) const;
   std::vector<std::string> written_words(std::string_view line) const;

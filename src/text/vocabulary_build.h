@@ -22,12 +22,12 @@ using LinesRead = std::function<void(int64_t lines)>;
 struct SentencePieceOptions {
   SubwordModel model = SubwordModel::unigram;
   int32_t size = 8000;            // including the four special pieces
-  double character_coverage = 1;  // share of the text that is covered by characters with a piece
-  bool byte_fallback = true;      // 256 pieces for bytes, which spell unknown characters
+  double character_coverage = 1;  // fraction of the text whose characters get a piece
+  bool byte_fallback = true;      // adds 256 pieces of bytes, which spell unknown characters
   int64_t max_lines = 2'000'000;  // if there are more, a random sample is used
   uint64_t seed = 1;
   LinesRead progress = nullptr;
-  std::function<void()> learning = nullptr;  // called when all lines are read
+  std::function<void()> learning = nullptr;  // called after all lines were read
 };
 
 // Trains one model on all files. The same files and options give the same bytes.
@@ -41,15 +41,15 @@ struct CountOptions {
   LinesRead progress = nullptr;
 };
 
-// A counter of the pieces of lines, which makes a vocabulary of them.
+// Counts the pieces of lines and makes a vocabulary of these pieces.
 class PieceCounter {
  public:
   // REQUIRES: segmentation is not sentencepiece.
   explicit PieceCounter(Segmentation segmentation) : segmentation_(segmentation) {}
 
   void add(std::string_view line);
-  // The most frequent pieces first, equally frequent ones in byte order. Error messages use `name`
-  // as the name of the text.
+  // Sorts the pieces by descending frequency, and pieces of equal frequency in byte order. Error
+  // messages use `name` as the name of the text.
   Vocabulary vocabulary(const CountOptions& options, const std::string& name) const;
 
  private:
@@ -57,9 +57,8 @@ class PieceCounter {
   std::unordered_map<std::string, int64_t, TableHash> counts_;
 };
 
-// Makes a vocabulary of the words (characters, split pieces, tokens) of all files: the most
-// frequent first, equally frequent ones in byte order. Omits names of special pieces that occur in
-// the text.
+// Make a vocabulary of the words, characters, split pieces or tokens of all files, in the order of
+// PieceCounter::vocabulary(). Words of the text that are names of special pieces are omitted.
 Vocabulary build_word_vocabulary(const std::vector<std::string>& files,
                                  const CountOptions& options = {});
 Vocabulary build_character_vocabulary(const std::vector<std::string>& files,

@@ -15,7 +15,7 @@ namespace {
 // The NFKC form of a character, such as "fi" of "ﬁ"; "" if the form would change the meaning or the
 // number of words: 4² would become 42, 1½ would become 11⁄2, ⑤ would become 5.
 std::string compatible_form(char32_t c) {
-  if (c == U'\u00B5') return "";  // the sign of micro, which is not the Greek letter
+  if (c == U'\u00B5') return "";  // the micro sign: its NFKC form is a Greek letter
   switch (u_getIntPropertyValue(static_cast<UChar32>(c), UCHAR_DECOMPOSITION_TYPE)) {
     case U_DT_NONE:
     case U_DT_CANONICAL:
@@ -38,7 +38,7 @@ std::string compatible_form(char32_t c) {
   return U_FAILURE(status) || has_blank ? "" : form;
 }
 
-// Calls `use` with each character of a text and its code point.
+// Calls use(bytes of the character, code point) for each character of a text.
 template <class Use>
 void for_each_character(std::string_view text, Use use) {
   const CodePoints points = code_points(text);
@@ -54,7 +54,7 @@ Vocabulary Vocabulary::with_compatible_characters() const {
   return result;
 }
 
-// Replaces characters of a text by their compatible forms if that gives characters with pieces.
+// Replaces characters of a text without a piece by their compatible forms if these have pieces.
 std::string Vocabulary::with_known_characters(std::string_view text) const {
   const auto has_piece = [&](std::string_view piece) { return table_->find(piece) != kUnk; };
   std::string result;
@@ -67,7 +67,7 @@ std::string Vocabulary::with_known_characters(std::string_view text) const {
   return result;
 }
 
-// The same for whole words.
+// Replaces words of a text without a piece by their compatible forms if these have pieces.
 std::string Vocabulary::with_known_words(std::string_view text) const {
   std::string result;
   size_t end = 0;

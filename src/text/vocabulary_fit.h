@@ -7,7 +7,7 @@
 
 namespace fovea {
 
-// Counts of how well a vocabulary covers text.
+// Counts that show how well a vocabulary covers text.
 struct VocabularyFit {
   int64_t lines = 0, words = 0, whole_words = 0, pieces = 0, unknown = 0;
 

@@ -25,8 +25,8 @@ inline int byte_of(std::string_view piece) {
   return end == piece.data() + 5 ? static_cast<int>(value) : -1;
 }
 
-// The data of a vocabulary: all pieces in one string, and an open-addressing hash table of ids. A
-// vocabulary of ten million words needs little more memory than its text.
+// The data of a vocabulary: all pieces in one string, and an open-addressing hash table of ids. So
+// a vocabulary of ten million words needs little more memory than its text.
 struct Vocabulary::Table {
   Segmentation segmentation = Segmentation::words;
   std::string text, file;  // `file`: the bytes of a SentencePiece model
@@ -54,7 +54,7 @@ struct Vocabulary::Table {
     return slot;
   }
 
-  // The id of a piece of text: never a special one except kUnk.
+  // The id of a piece of text; kUnk if there is none. Never the id of another special piece.
   int32_t find(std::string_view piece) const {
     const int32_t id = slots[slot_of(piece)];
     return id < kSpecials ? kUnk : id;

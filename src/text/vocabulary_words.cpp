@@ -27,8 +27,8 @@ std::vector<int> Vocabulary::words_of(std::span<const int32_t> ids) const {
 
 namespace {
 
-// The number of the word in which each piece starts, ignoring blanks at its start. Pieces without
-// text at the end, such as </s>, have the number of words.
+// For each piece, the number of the word in which it starts, after blanks at its start. Pieces
+// without text at the end, such as </s>, get the number of words.
 std::vector<int> words_at_starts(std::string_view text, std::span<const std::string_view> words,
                                  std::span<const size_t> starts) {
   std::vector<int> numbers;
@@ -42,8 +42,8 @@ std::vector<int> words_at_starts(std::string_view text, std::span<const std::str
   return numbers;
 }
 
-// The number of the word in which each piece ends. A piece may begin with the blank before its
-// word, but it ends inside the word.
+// For each piece, the number of the word in which it ends. A piece may begin with the blank before
+// its word, but it ends inside the word.
 std::vector<int> words_at_ends(std::string_view text, std::span<const std::string_view> words,
                                const std::vector<SentencePieceModel::Token>& tokens) {
   const auto end_of = [&](size_t w) {
@@ -127,7 +127,7 @@ std::vector<std::string> Vocabulary::words(std::span<const int32_t> ids) const {
   return result;
 }
 
-// The words of words_of() for the ids of a line, as written in the line.
+// The words that words_of(encode(line)) numbers, as they are in the line.
 std::vector<std::string> Vocabulary::written_words(std::string_view line) const {
   std::vector<size_t> breaks = word_breaks(line);
   std::string text(line);
@@ -153,7 +153,7 @@ std::vector<std::string> Vocabulary::words(std::span<const int32_t> ids,
     control[word[i]] = table_->piece_text(ids[i]).role == PieceRole::control;
   }
   const auto controls = static_cast<size_t>(std::ranges::count(control, true));
-  if (written.size() + controls != result.size()) return result;  // truncated, or other words
+  if (written.size() + controls != result.size()) return result;  // truncated ids, or another line
   for (size_t at = 0, next = 0; at < result.size(); ++at) {
     if (control[at]) continue;
     if (unknown[at]) result[at] = written[next];

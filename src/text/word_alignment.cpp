@@ -8,10 +8,10 @@
 namespace fovea {
 namespace {
 
-constexpr int kLargest = 1'000'000;  // words of a sentence
+constexpr int kLargest = 1'000'000;  // maximum word number
 constexpr std::string_view kBlanks = " \t";
 
-// A link of a line: two numbers and the character between them.
+// A link of a line, and the character between its two numbers.
 struct Token {
   Link link;
   char mark;
@@ -37,7 +37,8 @@ bool is_probability(std::string_view text) {
   return parsed.ec == std::errc() && parsed.ptr == text.data() + text.size();
 }
 
-// "3-5", "3p5" or "3-5:0.25".
+// Parses a link such as "3-5", "3p5" or "3-5:0.25". `marks` are the allowed characters between the
+// numbers.
 Token parse_token(std::string_view text, std::string_view marks, const std::string& where,
                   CountedFrom from) {
   const std::string found(text.substr(0, 40));

@@ -19,12 +19,12 @@ struct GoldLinks {
   Links sure = {}, possible = {};
 };
 
-// The number of the first word of a sentence.
+// The number of the first word of a sentence in an alignment file.
 enum class CountedFrom { zero = 0, one = 1 };
 
-// Parses a line of the Pharaoh format, "0-0 1-2 2-1": source-target. Ignores a probability after a
-// link, as in "0-0:0.731". Returns sorted links without duplicates. Throws ExitCode::data, with a
-// message that begins with `where`, for other text.
+// Parses a line of the Pharaoh format: links source-target, as in "0-0 1-2 2-1". Ignores a
+// probability after a link, as in "0-0:0.731". Returns sorted links without duplicates. Throws
+// ExitCode::data if the line has other text; the message begins with `where`.
 Links parse_pharaoh(std::string_view line, const std::string& where,
                     CountedFrom from = CountedFrom::zero);
 
@@ -38,7 +38,7 @@ std::vector<Links> read_pharaoh(const std::string& path, CountedFrom from = Coun
 std::vector<GoldLinks> read_talp(const std::string& path, CountedFrom from = CountedFrom::one);
 
 // Reads the next line of an open Pharaoh file that counts from 0; returns false at its end.
-// REQUIRES: the reader has the limit kLongestLinks.
+// REQUIRES: the reader has the line limit kLongestLinks (bytes).
 inline constexpr size_t kLongestLinks = size_t{1} << 24;
 bool next_pharaoh(LineReader& reader, Links& links);
 

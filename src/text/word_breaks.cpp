@@ -17,9 +17,10 @@ namespace fovea {
 namespace {
 
 // Note [Segmented text]
-// Corpora of unspaced scripts are often already segmented: blanks separate words. Such text keeps
-// its words, so that existing alignments of these words stay valid. A text counts as segmented if
-// blanks separate its unspaced letters into runs of at most four letters on average (eight in
+// Corpora of unspaced scripts are often already segmented: blanks separate words. The words of such
+// text are not split further, so that existing alignments of these words stay valid. A text counts
+// as segmented if blanks separate its unspaced letters into runs of at most four letters on average
+// (eight in
 // Thai, Lao, Khmer and Myanmar). Blanks next to other letters do not count: many authors write
 // blanks around Latin words in Chinese text.
 constexpr int64_t kSegmentLetters = 4, kSegmentLettersOfAlphabets = 8;
@@ -46,7 +47,7 @@ bool is_mark(char32_t c) { return U_GET_GC_MASK(static_cast<UChar32>(c)) & U_GC_
 bool is_segmented(std::string_view text) {
   int64_t letters = 0, gaps = 0, limit = kSegmentLettersOfAlphabets;
   bool unspaced = false,
-       blank = false;  // of the last non-blank character; whether a blank follows it
+       blank = false;  // is the last non-blank character unspaced; does a blank follow it
   for (const char32_t c : code_points(text)) {
     if (is_ascii_blank(c)) {
       blank = true;
@@ -62,9 +63,9 @@ bool is_segmented(std::string_view text) {
   return gaps > 0 && letters <= limit * (gaps + 1);
 }
 
-// Fast for text of other scripts, which is the common case.
+// Whether a text has an unspaced letter. Fast for text of other scripts, which is the common case.
 bool has_unspaced(std::string_view text) {
-  constexpr unsigned char kLead = 0xE0;  // of U+0800 and above
+  constexpr unsigned char kLead = 0xE0;  // lead byte of U+0800 and above in UTF-8
   if (std::ranges::none_of(text, [](char c) { return static_cast<unsigned char>(c) >= kLead; }))
     return false;
   return std::ranges::any_of(code_points(text), is_unspaced);
@@ -110,7 +111,7 @@ std::vector<size_t> word_breaks(std::string_view text) {
     if (at == text.size()) return true;
     const char32_t before = last_code_point(text.substr(0, at));
     const char32_t after = first_code_point(text.substr(at));
-    // Other spaces (U+3000) stay at the end of the word before them.
+    // Spaces that are not ASCII (U+3000) stay at the end of the word before them.
     const bool blank = is_ascii_blank(before) || u_isUWhiteSpace(static_cast<UChar32>(after));
     return blank || !(is_unspaced_or_wide(before) || is_unspaced_or_wide(after));
   });

@@ -15,10 +15,11 @@ bool is_unspaced(char32_t c);
 // blanks.
 bool is_wide_punctuation(char32_t c);
 
-bool is_unspaced_or_wide(char32_t c);  // either of the two above
+bool is_unspaced_or_wide(char32_t c);  // is_unspaced(c) || is_wide_punctuation(c)
 
-// Returns whether a character belongs to Chinese or Japanese text, in which also sentences are not
-// separated by blanks: a letter of Han, Hiragana or Katakana, or wide East Asian punctuation.
+// Returns whether a character belongs to Chinese or Japanese text: a letter of Han, Hiragana or
+// Katakana, or wide East Asian punctuation. In such text, blanks separate neither words nor
+// sentences.
 bool is_east_asian(char32_t c);
 
 // The first and the last code point of a text; 0 if the text is empty.
