@@ -8,13 +8,13 @@
 #include "tensor/cuda.h"
 #include "tensor/warp.cuh"
 
-// The attention of cached_attention_cuda.cu for the common shapes: whole rows of bf16, all heads at
-// once.
+// The attention of cached_attention_cuda.cu for the common shapes. A warp processes whole rows of
+// bf16, that is all heads of a word at once.
 namespace fovea::kernel {
 namespace {
 
 constexpr int kWarps = 4;
-constexpr int kNumbers = 8;  // of bf16 in 16 bytes
+constexpr int kNumbers = 8;  // number of bf16 values in 16 bytes
 constexpr float kLog2e = 1.44269504f;
 
 struct Chunk {
@@ -72,10 +72,10 @@ struct OnlineSoftmax {
 };
 
 // Note [Whole rows]
-// A warp reads rows of k and v in the order of memory, all heads of a word. Lane l has the chunks
-// l, l + 32, …, and neighbouring lanes that share a head sum its scores. Each lane computes the
-// address of one word, and the other lanes get it by a shuffle. If there are few rows, four warps
-// share the words of one row.
+// A warp reads whole rows of k and v, that is all heads of a word. Lane l reads the chunks l, l +
+// 32, … of a row. The kLanes neighbouring lanes that read one head add their parts of its score.
+// Each lane computes the address of one word, and the other lanes get this address by a shuffle. If
+// there are few rows, four warps divide the words of one row among themselves.
 template <int kChunks>
 struct RowReader {
   static constexpr int kAtOnce = kChunks > 2 ? 2 : 4;  // words whose loads are in flight together
@@ -94,7 +94,8 @@ struct RowReader {
       for (int k = 0; k < kNumbers; ++k) q[c][k] = chunk.at(k) * scale;
     }
   }
-  // Reads the words first … of `count`. Each lane has the address of one word. Word `first` exists.
+  // Adds the words first … first + kAtOnce − 1 to the softmax, but only words below `count`. Lane l
+  // has the address of word l. REQUIRES: first < count.
   template <int kLanes>
   __device__ void read(const bf16* lane_address, int first, int count) {
     Chunk k[kAtOnce][kChunks] = {}, v[kAtOnce][kChunks] = {};
@@ -141,7 +142,7 @@ struct RowReader {
 
 enum class Words { own, source };
 
-// Returns the address of the key of word u of a row. Its value is D numbers after it.
+// Returns the address of the key of word u of a row. The value of the word is D numbers after it.
 template <Words kWords>
 struct WordAddress {
   const StepAttention<bf16>& in;
@@ -177,7 +178,8 @@ __device__ void store_new_word(const StepAttention<bf16>& in, const StepHeader& 
   }
 }
 
-// Reads the runs share, share + shares, … of a row's words.
+// Reads the part of a row's words that belongs to one of `shares` warps. The words are divided into
+// groups of kAtOnce words; the warp reads the groups share, share + shares, … .
 template <int kLanes, int kChunks, Words kWords>
 __device__ void read_words(RowReader<kChunks>& reader, const WordAddress<kWords>& address_of,
                            int share, int shares) {
@@ -193,15 +195,15 @@ __device__ void read_words(RowReader<kChunks>& reader, const WordAddress<kWords>
 
 // Note [Rows of one sentence]
 // Hypotheses of a sentence are adjacent rows and attend to the same source. If all rows of a block
-// have the same source, the block reads each word once for all of them. Each warp has one chunk of
-// the columns and a share of the words, for all rows.
+// have the same source, the block reads each word once for all of them. Each warp computes, for all
+// rows, one chunk of the columns over one of kShares parts of the words.
 template <int kChunks>
 struct SameSourceRows {
   static constexpr int kShares = kWarps / kChunks, kAtOnce = 4, kRows = kWarps;
   float4 q[kRows][kChunks][2][kWarp];  // in shared memory, because there are not enough registers
   OnlineSoftmax partial_sums[kShares > 1 ? kShares - 1 : 1][kChunks][kRows][kWarp];
 
-  // Whether the rows first … of a block belong to one sentence.
+  // Whether all rows of a block, which begins at row `first`, belong to one sentence.
   __device__ static bool have_same_source(const StepAttention<bf16>& in, const StepHeader& at,
                                           int first) {
     for (int r = 1; r < kRows && first + r < at.rows; ++r)
@@ -258,7 +260,7 @@ struct SameSourceRows {
     write(in, first, count, softmax);
   }
 
-  // Merges the partial sums of the shares and writes the result.
+  // Merges the partial sums of the kShares warps of each chunk and writes the result.
   __device__ void write(const StepAttention<bf16>& in, int first, int count,
                         OnlineSoftmax (&softmax)[kRows]) {
     const int warp = static_cast<int>(threadIdx.x) / kWarp;

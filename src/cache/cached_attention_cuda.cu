@@ -15,7 +15,7 @@ __device__ inline uint32_t bits(bf16 x) { return x.bits; }
 __device__ inline void set(float& to, float value) { to = value; }
 __device__ inline void set(bf16& to, float value) { to = to_bf16(value); }
 
-// As many neighbouring numbers of a row as 16 bytes hold, in the format of memory.
+// 16 bytes of neighbouring numbers of a row, in the format that they have in memory.
 template <class T>
 struct Chunk {
   static constexpr int kCount = 16 / sizeof(T), kOfWord = 4 / sizeof(T);
@@ -26,7 +26,8 @@ struct Chunk {
     if constexpr (kOfWord == 1) return __uint_as_float(word);
     return __uint_as_float(k % 2 ? word & 0xFFFF0000u : word << 16);
   }
-  // Columns col … of a row of `cols`, 0 beyond its end. kAligned REQUIRES cols % kCount == 0.
+  // Loads the columns col … col + kCount − 1 of a row of `cols` columns; 0 beyond its end. If
+  // kAligned, REQUIRES: cols % kCount == 0 and the row begins at a multiple of 16 bytes.
   template <bool kAligned>
   __device__ static Chunk load(const T* row, int col, int cols) {
     Chunk chunk{};
@@ -56,20 +57,21 @@ struct Chunk {
 };
 
 // Note [Groups and segments]
-// A group has as many lanes as a row of a head has chunks, at most 32, and reads whole rows of k
-// and v. The words of a row are divided into runs of four segments. Group g of segment w has the
-// words g, g + groups, … of it. The partial sums are merged in the same order whether a warp reads
-// one segment of each run or all of them. So results do not depend on the number of rows.
+// A group of lanes reads one head of one word at a time: d_k columns of k and of v. It has one lane
+// per chunk of these columns, but at most 32 lanes. The words of a row are divided into segments of
+// kSegment words, and four segments (w = 0 … 3) form a run. In segment w, group g reads the words
+// g, g + kStep, … . There is one partial sum for each w. A warp computes one or all of the four,
+// but they are always merged in the same order. So results do not depend on the number of rows.
 constexpr int kSegments = 4;
-constexpr int kAtOnce = 4;  // words of a group whose loads are in flight at the same time
+constexpr int kAtOnce = 4;  // words per group whose loads are in flight at the same time
 
 template <class T, int kCols>
 struct Groups {
   static constexpr int kCount = Chunk<T>::kCount;
   static constexpr int kLanes = kCols / kCount < kWarp ? kCols / kCount : kWarp;
-  static constexpr int kChunks = kCols / (kCount * kLanes);  // per lane
+  static constexpr int kChunks = kCols / (kCount * kLanes);  // chunks per lane
   static constexpr int kEach = kChunks * kCount;
-  static constexpr int kStep = kWarp / kLanes;  // groups of a warp
+  static constexpr int kStep = kWarp / kLanes;  // groups per warp
   static constexpr int kSegment = kAtOnce * kStep, kRun = kSegments * kSegment;
 
   __device__ static int lane() { return static_cast<int>(threadIdx.x) % kLanes; }
@@ -84,7 +86,7 @@ struct OnlineSoftmax {
   float max = -INFINITY, sum = 0;
   float y[kEach] = {};
 
-  // Changes the reference of all terms from max to new_max.
+  // Replaces max by new_max and scales the sums accordingly.
   __device__ void raise_max(float new_max) {
     const float by = max > -INFINITY ? expf(max - new_max) : 0;
     max = new_max;
@@ -92,7 +94,7 @@ struct OnlineSoftmax {
 #pragma unroll
     for (int c = 0; c < kEach; ++c) y[c] *= by;
   }
-  // Merges with the lane `step` away. Both lanes get the result.
+  // Merges the softmax of this lane with that of lane `lane ^ step`. Both lanes get the result.
   __device__ void merge_lane(int step) {
     raise_max(fmaxf(max, __shfl_xor_sync(~0u, max, step)));
     sum += __shfl_xor_sync(~0u, sum, step);
@@ -101,12 +103,12 @@ struct OnlineSoftmax {
   }
 };
 
-// Returns the address of the key of a word of the row, the columns of one head. Values are D
-// numbers after keys.
+// Returns the address of the key of word u of the row, at the first column of the head. The value
+// of the word is D numbers after its key.
 template <class T>
 struct OwnWords {
-  const T* new_key;          // of the new word
-  const void* const* pages;  // of this layer, every `layers`-th
+  const T* new_key;          // key of the new word
+  const void* const* pages;  // pages[u · layers]: page of word u for this layer
   const int32_t* slots;
   int layers, step, column;
   int64_t stride;
@@ -130,7 +132,7 @@ struct HeadLayout {  // the same for all threads of a row and head
   float scale;       // 1 / √d_k
 };
 
-// Reads the words first + t · groups, n in all.
+// Adds the words first + t · kStep, t < kAtOnce, to the softmax, but only words below n.
 template <class T, int kCols, bool kAligned, class Words>
 __device__ void read_words(OnlineSoftmax<Groups<T, kCols>::kEach>& softmax, const HeadLayout& head,
                            const float* q, const Words& word, int first, int n) {
@@ -167,7 +169,8 @@ __device__ void read_words(OnlineSoftmax<Groups<T, kCols>::kEach>& softmax, cons
   }
 }
 
-// The partial sums of all segments, which result() merges and divides by the sum.
+// The partial sums for w = 0 … 3 (Note [Groups and segments]). result() merges them and divides by
+// the total of the exponentials.
 template <int kCols>
 struct PartialSums {
   float sums[kSegments][kCols];
@@ -176,7 +179,7 @@ struct PartialSums {
   __device__ float result(int column) const {
     OnlineSoftmax<1> whole;
     for (int w = 0; w < kSegments; ++w) {
-      if (totals[w] == 0) continue;  // the segment had no words
+      if (totals[w] == 0) continue;  // the segments w had no words
       whole.raise_max(fmaxf(whole.max, maxima[w]));
       const float by = expf(maxima[w] - whole.max);
       whole.sum += totals[w] * by;
@@ -186,7 +189,7 @@ struct PartialSums {
   }
 };
 
-// The work of a thread: its row and head, and its share of the segments. Neighbouring warps have
+// The work of a thread: its row, its head and its first segment. Neighbouring warps have
 // neighbouring rows and the same head, because rows of a sentence read the same words.
 struct WarpRole {
   int row, head, in_block, segment, thread, threads;
@@ -243,7 +246,7 @@ __device__ HeadLayout head_of(const StepAttention<T>& in, float scale) {
   return {static_cast<int>(in.y.cols / in.heads), static_cast<int>(in.y.cols), scale};
 }
 
-// Each group of `warps` warps (1 or kWarps) computes one row and head.
+// `warps` warps (1 or kWarps) together compute one head of one row.
 template <class T, int kCols, bool kAligned>
 __global__ void __launch_bounds__(kWarps* kWarp)
     attend_own(const __grid_constant__ StepAttention<T> in, float scale, int warps) {
@@ -255,7 +258,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   const bool alive = role.row < at.rows;
   const int row = alive ? role.row : 0, column = role.head * head.size;
   const T* q = in.q.row(row) + column;
-  const void* const* pages = at.pages + layers + in.layer;  // after those of the source
+  const void* const* pages = at.pages + layers + in.layer;  // skips the pointers to the source
   if (alive && role.segment == 0 && G::group() == 0) {
     T* page = static_cast<T*>(const_cast<void*>(pages[int64_t{at.step} * layers]));
     T* to = page + int64_t{row} * 2 * D + column;
@@ -291,8 +294,8 @@ bool aligned_in_chunks(const T* data, int64_t step) {
   return reinterpret_cast<uintptr_t>(data) % 16 == 0 && step % Chunk<T>::kCount == 0;
 }
 
-// Calls launch(width, whether rows are aligned in chunks, 1 / √d_k, warps, blocks). If there are
-// few rows and heads, each of them gets four warps, to reduce the latency.
+// Calls launch(width, whether rows are aligned in chunks, 1 / √d_k, warps, blocks). If rows · heads
+// is small, each head of a row gets four warps instead of one, to reduce the latency.
 template <class T, class Launch>
 void with_plan(const StepAttention<T>& in, Launch launch) {
   const int64_t size = in.y.cols / in.heads, rows = (in.y.rows + kWarps - 1) / kWarps * kWarps;

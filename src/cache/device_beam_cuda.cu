@@ -21,15 +21,15 @@ static_assert(kMostSteered <= kWarp);  // one lane per hypothesis
 // The state of each sentence. A sentence without live hypotheses has finished.
 struct Sentences {
   int count, width, n_best;
-  double* log_probs;  // [count, width]: of live hypotheses
-  double* ended;      // [count, n_best]: the best scores so far, best first
-  double* limits;     // max_length^α
+  double* log_probs;  // [count, width]: log-probabilities of live hypotheses
+  double* ended;      // [count, n_best]: best scores of finished hypotheses, descending
+  double* limits;     // [count]: max_length^α
   int32_t *max_lengths, *source_first, *source_words;
-  int32_t *alive, *first;    // number of live rows, and the first of them
-  int32_t *words, *parents;  // [count, width]: of the rows of the next step
+  int32_t *alive, *first;    // [count]: number of live rows, index of the first
+  int32_t *words, *parents;  // [count, width]: rows of the next step
 };
 
-// The rows of a step and their best words.
+// The rows of a step and the k best words of each: their scores (values) and ids (columns).
 struct RankedRows {
   const float *log_sum, *values;
   const int32_t* columns;
@@ -41,7 +41,7 @@ struct RankedRows {
 struct StepRules {
   int step;                    // number of words before the selected ones
   double length, next_length;  // length^α, including the selected words
-  bool early_stop, rising;     // α ≥ 0
+  bool early_stop, rising;     // rising: α ≥ 0
   int32_t end, banned_count;
   int32_t banned[kMaxBanned];
 
@@ -54,13 +54,13 @@ struct StepRules {
 
 // The possible next words of a row, best first.
 struct Continuations {
-  double before;  // log-probability of the hypothesis
+  double before;  // log-probability of the hypothesis so far
   float log_sum, ending;
   const float* values;
   const int32_t* columns;
-  int left;          // remaining columns
+  int left;          // remaining candidates
   bool none = true;  // no word has been selected so far
-  bool any = false;  // whether sum and word hold a candidate
+  bool any = false;  // whether `sum` and `word` hold the next candidate
   double sum = 0;
   int32_t word = -1;
 
@@ -85,7 +85,8 @@ struct Continuations {
   }
 };
 
-// The lane with the largest sum, the first of equal ones; kWarp if no lane has a candidate.
+// The lane with the largest sum, or the lowest of several such lanes; kWarp if no lane has a
+// candidate.
 __device__ int best_lane(const Continuations& own) {
   int lane = own.any ? static_cast<int>(threadIdx.x) % kWarp : kWarp;
   double sum = own.sum;
@@ -100,7 +101,8 @@ __device__ int best_lane(const Continuations& own) {
   return lane;
 }
 
-// Each warp selects words for one sentence, each lane for one of its rows, like Beam::advance().
+// Selects the next words, like Beam::advance(). Each warp works for one sentence, each lane for one
+// row of that sentence.
 __global__ void choose_words(const Sentences all, const RankedRows in, const StepRules rules) {
   const int s = static_cast<int>(blockIdx.x * kWarps + threadIdx.x / kWarp);
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -145,7 +147,7 @@ __global__ void choose_words(const Sentences all, const RankedRows in, const Ste
     }
   }
   if (lane != 0) return;
-  // Note [Early stop]
+  // see Note [Early stop]
   const double bound = leading / (rules.rising ? all.limits[s] : rules.next_length);
   const bool finished = rules.early_stop && ended[all.n_best - 1] > bound;
   all.alive[s] = finished ? 0 : alive;
@@ -155,7 +157,7 @@ struct ReportedRows {
   int32_t *rows, *words, *parents;
 };
 
-// One block writes the rows of all sentences one after another.
+// Writes the next rows of all sentences, one sentence after another. REQUIRES: one block.
 __global__ void __launch_bounds__(kThreads)
     collect_rows(const Sentences all, const NextRows to, const ReportedRows reported) {
   __shared__ int prefix_sums[kThreads];
@@ -215,7 +217,7 @@ struct ArrayCutter {
   }
 };
 
-// The bytes of all arrays of a block. Arrays of 8-byte numbers come first.
+// The size in bytes of the block that cut() divides. Arrays of 8-byte numbers come first.
 std::size_t bytes_for(int count, const BeamRules& rules) {
   const auto wide = static_cast<std::size_t>(count * (rules.width + rules.n_best + 1));
   const auto narrow = static_cast<std::size_t>(count * (2 * rules.width + 5));
@@ -256,7 +258,7 @@ class CudaDeviceBeam : public DeviceBeam {
     step_ = 0;
     const auto count = static_cast<int>(offsets.size()) - 1;
     start_sentences(count, offsets);
-    const int64_t most = count * rules.width;  // padding at most doubles the rows, or gives 4
+    const int64_t most = count * rules.width;  // padded rows: at most 2 · most or 4
     device_bytes_ = HostCopyLayout{most, rules.candidates, 2 * most + 4}.bytes();
     device_result_ = allocate(device_bytes_, on_);
     if (host_bytes_ >= device_bytes_) return;
@@ -364,7 +366,7 @@ class CudaDeviceBeam : public DeviceBeam {
   BeamRules rules_{};
   Sentences all_{};
   Buffer sentences_, device_result_, host_result_;  // host_result_: pinned host memory
-  std::size_t device_bytes_ = 0, host_bytes_ = 0;   // sizes of the two results
+  std::size_t device_bytes_ = 0, host_bytes_ = 0;   // sizes of both
   HostCopyLayout layout_, sent_layout_;
   Matrix<const float> scores_{};
   cudaEvent_t copied_ = nullptr;

@@ -14,18 +14,19 @@ struct NextRows {
   int32_t *words = nullptr, *places = nullptr, *parents = nullptr;
   int32_t *source_first = nullptr, *source_words = nullptr;
   int64_t capacity = 0;
-  int32_t place = 0;  // position of the next words, the same for all rows
+  int32_t place = 0;  // position of the next words in their sentences; the same for all rows
 };
 
-// A beam search on a GPU: see Note [Ahead]. For each step call rank() and choose(). After the
-// launch of the next step call result().
+// A beam search on a GPU: see Note [Ahead]. For each step, call rank() and choose(), launch the
+// next step, and then call result().
 class DeviceBeam {
  public:
   virtual ~DeviceBeam() = default;
-  // Starts a new search with one row per sentence. The source of sentence i is offsets[i] …
-  // offsets[i + 1].
+  // Starts a new search with one row per sentence. The source words of sentence i are offsets[i] …
+  // offsets[i + 1] − 1 of the batch.
   virtual void start(const BeamRules& rules, std::span<const int32_t> offsets) = 0;
-  // The scores must stay at their address until choose() has finished on the device.
+  // Finds the best words of each row of `scores` [rows, words]. The scores must stay at their
+  // address until choose() has finished on the device.
   virtual void rank(Matrix<const float> scores) = 0;
   virtual void choose(const NextRows& next) = 0;
   // Waits for the results of the last choose() and returns them.

@@ -102,11 +102,11 @@ class HostKvCache : public DecoderMemory {
 
  private:
   struct Row {
-    int32_t source;              // index in sources_
-    std::vector<int32_t> words;  // index of each word in kv_
+    int32_t source;              // index into sources_
+    std::vector<int32_t> words;  // row of each word in kv_
   };
   struct Source {
-    int32_t first, words;  // in source_kv_
+    int32_t first, words;  // first row and number of rows in source_kv_
   };
 
   int32_t source_end() const {
@@ -128,8 +128,8 @@ class HostKvCache : public DecoderMemory {
     source_ = {};
   }
 
-  // Copies the sources to larger matrices, without those of sentences that have no rows. The new
-  // matrices have twice the size that is needed with `words` more words.
+  // Copies the sources to larger matrices, but omits sources that no row uses. The new matrices
+  // have twice the size that the kept words and `words` further words need.
   void compact_sources(int32_t words) {
     std::vector<int32_t> new_index(sources_.size(), -1), kept;
     std::vector<Source> sources;
@@ -153,7 +153,7 @@ class HostKvCache : public DecoderMemory {
     }
   }
 
-  // Reserves memory for one more word per row.
+  // Reserves space in kv_ for one more word per row.
   void reserve_words() {
     if (kv_[0] && used_ + rows() <= kv_[0].size(0)) return;
     std::vector<int32_t> new_index(static_cast<size_t>(used_), -1), kept;
@@ -176,7 +176,7 @@ class HostKvCache : public DecoderMemory {
     }
   }
 
-  // Adds one word to every row. Its index follows the existing words.
+  // Adds one word to every row: rows used_, used_ + 1, … of kv_.
   void add_words() {
     auto place = static_cast<int32_t>(used_);
     for (Row& row : rows_) row.words.push_back(place++);
@@ -194,7 +194,8 @@ class HostKvCache : public DecoderMemory {
     });
   }
 
-  // The table of the words that each row attends to. `add` appends the indices of one row.
+  // The table of the words that each row attends to. add(row, index) appends the indices of one
+  // row.
   template <class Add>
   CachedRows table(int64_t width, const Add& add) const {
     std::vector<int32_t> index, lengths;
@@ -214,7 +215,7 @@ class HostKvCache : public DecoderMemory {
   std::vector<Tensor> kv_;         // per layer [capacity, 2D], the first `used_` rows are filled
   int64_t used_ = 0;
   std::vector<Row> rows_;
-  CachedRows own_, source_;  // source_ is absent if the sources of rows have changed
+  CachedRows own_, source_;  // source_.index is absent if sources of rows changed
 };
 
 }  // namespace

@@ -14,21 +14,21 @@ struct DecoderShape {
   int64_t layers, size, heads;  // size = D
 };
 
-// The key/value cache of a Transformer decoder: keys and values of each live row's previous words
-// and of its source. It also runs the steps that use them. It supports decoding only, so it has no
-// gradients. Not thread-safe.
+// The key/value cache of a Transformer decoder: for each live row, the keys and values of its
+// previous words and of its source. It also runs the decoding steps. It supports decoding only, so
+// it has no gradients. Not thread-safe.
 class DecoderMemory {
  public:
-  // The rows of a step, as the computation sees them. There may be more rows than live ones; their
-  // results are ignored.
+  // The rows of a step, as the computation sees them. After the live rows there may be rows of
+  // padding, whose results are ignored.
   struct Rows {
     Tensor words, places;  // i32: the input words, and the position of each in its sentence
   };
-  // The inputs of a step: words, and a tensor that the computation reads. The tensor may be another
-  // one in the next step.
+  // The inputs of a step: the words, and a tensor that the computation reads. The next step may
+  // have another tensor.
   struct Next {
     std::span<const int32_t> words;
-    int32_t place;  // position in rows with steps() words; no other row has a higher one
+    int32_t place;  // position of the new word in rows that have steps() words
     Tensor constant;
   };
   // Computes a step. It calls attend_words and attend_source once for each layer and scores at the
@@ -44,7 +44,7 @@ class DecoderMemory {
   // Starts a new batch with a row for each sentence. source_kv: per layer [source tokens, 2D], as
   // activations.
   virtual void start(std::vector<Tensor> source_kv, std::span<const int32_t> offsets) = 0;
-  // Adds rows for new sentences after the existing rows. Only on the host.
+  // Adds rows for new sentences after the existing rows. Only on the CPU.
   virtual void join(std::vector<Tensor> source_kv, std::span<const int32_t> offsets);
   // Releases the memory of the cached keys and values.
   virtual void forget() = 0;
@@ -53,23 +53,23 @@ class DecoderMemory {
   // Adds one word to each row. Returns the scores [rows, …], which are valid until the next step.
   virtual Tensor step(const Next& next, const Compute& compute) = 0;
 
-  // Search on the device. Only on a GPU: see Note [Ahead]. Call these from the first step on
-  // instead of reorder() and step(). device_step() selects the rows of the next step and starts it
-  // for at most `capacity` rows. Only the first call uses next.words. With a capacity of 0 there is
-  // no next step. It returns the results of the previous step; the first call returns empty
-  // results.
+  // Search on the device. Only on a GPU: see Note [Ahead]. Call these two functions instead of
+  // reorder() and step(), from the first step on. device_step() selects the rows of the next step,
+  // at most `capacity`, and starts that step. If `capacity` is 0, there is no next step. It returns
+  // the results of the previous step; the first call returns empty results. Only the first call
+  // uses next.words.
   virtual void start_device_search(const BeamRules& rules);
   virtual const BeamStepResult& device_step(int64_t capacity, const Next& next,
                                             const Compute& compute);
 
-  // For each row Concat_i(softmax(q_i k_iᵀ / √d_k) v_i). qkv [rows, 3D] belongs to the new words,
-  // whose keys and values are cached; q [rows, D].
+  // Both return, for each row, Concat_i(softmax(q_i k_iᵀ / √d_k) v_i): [rows, D]. qkv [rows, 3D]
+  // belongs to the new words; attend_words() caches their keys and values. q is [rows, D].
   virtual Tensor attend_words(int64_t layer, const Tensor& qkv) = 0;
   virtual Tensor attend_source(int64_t layer, const Tensor& q) = 0;
-  // x Wᵀ + b.
+  // Returns x Wᵀ + b.
   virtual Tensor scores(const Tensor& x, const Tensor& W, const Tensor& b) = 0;
 
-  virtual int64_t rows() const = 0;   // during a search on the device: the number at its start
+  virtual int64_t rows() const = 0;   // in a search on the device: the number at its start
   virtual int64_t steps() const = 0;  // number of words of the longest row
 };
 

@@ -12,9 +12,10 @@
 namespace fovea::kernel {
 namespace {
 
-constexpr int64_t kStepsPerChunk = 8;  // covered by a chunk of pages
+constexpr int64_t kStepsPerChunk = 8;  // number of steps whose pages are allocated together
 
-// Pads the number of rows to one of a few values. Each of them has its own captured graph.
+// Rounds the number of rows up to one of a few values. Each of these values has its own captured
+// graph.
 int64_t padded_rows(int64_t rows) {
   if (rows > 256) return (rows + 127) / 128 * 128;
   int64_t capacity = 4;
@@ -22,11 +23,11 @@ int64_t padded_rows(int64_t rows) {
   return capacity >= 32 && rows <= capacity / 4 * 3 ? capacity / 4 * 3 : capacity;
 }
 
-// A step for a number of rows: the memory of its inputs, and its captured computation.
+// The plan of a step with `capacity` rows: the memory of its inputs, and its captured computation.
 struct StepPlan {
   enum Array { words, places, parents, source_first, source_words, kArrays };
   int64_t capacity;
-  Buffer control;  // a StepHeader, then the arrays
+  Buffer control;  // on the device: a StepHeader, then the arrays
   std::vector<std::byte> image;
   int uses = 0;
   uint64_t version = 0;
@@ -68,7 +69,7 @@ struct StepPlan {
             capacity,
             place};
   }
-  // Discards the capture if parameters or the constant have moved to another address.
+  // Discards the captured graph if parameters have changed or the constant has another address.
   void discard_if_stale(const Tensor& now, uint64_t parameters) {
     const bool same = version == parameters && constant.data<float>() == now.data<float>();
     if (uses > 0 && same) return;
@@ -90,7 +91,7 @@ struct Table {
     const int64_t more = std::max(rows, needed_rows);
     const int64_t longer =
         std::max<int64_t>({64, stride, needed_stride > stride ? 2 * needed_stride : 0});
-    // If the allocation throws, the table does not change: another search may use it.
+    // If the allocation throws, the table does not change, because another search may use it.
     data = allocate(static_cast<std::size_t>(more * longer) * sizeof(int32_t), device);
     rows = more;
     stride = longer;
@@ -206,8 +207,8 @@ class CudaKvCache : public DecoderMemory {
     return plan;
   }
 
-  // Reserves pages for the words of this step and the next ones. Before the search starts, only for
-  // this step, because the search will need more rows.
+  // Reserves pages for kStepsPerChunk steps, beginning with this one. In the first step, reserves
+  // them only for this step, because later steps of a search have more rows.
   void reserve_pages(int64_t rows) {
     table_.reserve(rows, steps_ + 1, on_);
     if (steps_ < reserved_steps_ && rows <= reserved_rows_) return;
@@ -255,7 +256,8 @@ class CudaKvCache : public DecoderMemory {
     upload(plan.image.data(), plan.control.get(), plan.image.size(), on_);
   }
 
-  // Runs the work the first time, captures it the second time, and then replays it.
+  // Runs the work of a plan the first time, captures it as a graph the second time, and replays the
+  // graph from then on.
   void run_step(StepPlan& plan, const Compute& compute) {
     const auto work = [&] {
       extend_table(on_, plan.step_control());
@@ -295,7 +297,7 @@ class CudaKvCache : public DecoderMemory {
   Buffer device_pages_;
   Table previous_table_, table_;
   int64_t steps_ = 0, reserved_steps_ = 0, reserved_rows_ = 0;
-  Tensor scores_;  // for the maximum number of rows so far
+  Tensor scores_;  // all plans share this memory
   std::map<std::pair<int64_t, Precision>, StepPlan> plans_;
   StepPlan* current_ = nullptr;
   std::unique_ptr<DeviceBeam> device_beam_;

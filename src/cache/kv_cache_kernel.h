@@ -3,38 +3,38 @@
 #include "cache/kv_cache.h"
 #include "tensor/matrix.h"
 
-// Kernels of the cache on a GPU, one word per row. They read everything that changes between steps
-// from the device's memory, so that a step can be captured once and replayed.
+// Kernels of the cache on a GPU. Each row of a step has one new word. They read everything that
+// changes between steps from the device's memory, so that a step can be captured once and replayed.
 namespace fovea::kernel {
 
 // Note [Pages of steps]
-// The keys and values of the words of step t are in page t, one page per layer. A word is in the
-// line of its row number in that step: its slot. A table gives for each row the slots of its words,
-// column t for step t. When the search reorders rows, it copies their rows of the table and adds
-// one column. Keys and values never move.
+// Page t has the keys and values of the words of step t; there is one such page per layer. The word
+// of row r is line r of the page; r is called its slot. A table has one row per live row: column t
+// is the slot of its word of step t. If the search reorders rows, only the rows of the table are
+// copied, and keys and values never move. Each step adds a column.
 struct StepHeader {
   int32_t rows, step;     // live rows, number of previous words
-  const int32_t* before;  // the table of the previous step
+  const int32_t* before;  // the table of slots of the previous step
   int32_t* table;
   int32_t before_stride, stride;
-  const void* const* pages;  // [1 + steps, layers]: the first row is that of the source
+  const void* const* pages;  // [1 + steps, layers]: row 0 is the source, row 1 + t page t
 };
 
 // Pointers to the inputs of a step in the device's memory.
 struct StepControl {
   const StepHeader* header;
-  const int32_t* parents;                      // rows of the previous step
-  const int32_t *source_first, *source_words;  // of each row
-  int64_t rows;                                // capacity
+  const int32_t* parents;                      // per row: its row in the previous step
+  const int32_t *source_first, *source_words;  // per row: its words in the source
+  int64_t rows;                                // number of rows, padding included
 };
 
-// table[r] = before[parents[r]], and the slot of the new word, which is r.
+// table[r] = before[parents[r]], followed by the slot of the new word, which is r.
 void extend_table(Cuda on, const StepControl& control);
 
 template <class T>
 struct StepAttention {
   StepControl control;
-  Matrix<const T> q;  // [rows, D], or qkv [rows, 3D] for the row's own words
+  Matrix<const T> q;  // [rows, D]; for attend_words() qkv [rows, 3D]
   int64_t layers, layer, heads;
   Matrix<T> y;  // [rows, D]
 };
@@ -42,7 +42,8 @@ template <class T>
 void attend_words(Cuda on, const StepAttention<T>& in);
 template <class T>
 void attend_source(Cuda on, const StepAttention<T>& in);
-// The same for common shapes. Returns false without a launch for any other shape.
+// Like attend_words() and attend_source(), but only for common shapes of whole rows. Return false
+// without a launch for any other shape.
 bool attend_words_whole(Cuda on, const StepAttention<bf16>& in);
 bool attend_source_whole(Cuda on, const StepAttention<bf16>& in);
 
