@@ -46,16 +46,6 @@ uint64_t little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
-// Number of bytes for the shape and type. nullopt if it is not a whole number or exceeds 64 bits.
-std::optional<uint64_t> bytes_needed(StoredType type, const std::vector<int64_t>& shape) {
-  uint64_t n = 1;
-  for (int64_t d : shape)
-    if (d < 0 || __builtin_mul_overflow(n, static_cast<uint64_t>(d), &n)) return std::nullopt;
-  if (__builtin_mul_overflow(n, static_cast<uint64_t>(stored_bits(type)), &n)) return std::nullopt;
-  if (n % 8 != 0) return std::nullopt;
-  return n / 8;
-}
-
 // The checksum of length and header, computed with zeros for the eight digits of the checksum.
 uint32_t header_sum(std::string_view before, std::string_view after) {
   const uint32_t sum = crc32c(as_byte_span(before));
@@ -71,6 +61,15 @@ std::optional<StoredType> stored_type(std::string_view name) {
   const auto at = std::ranges::find(kTypes, name, &TypeRow::name);
   if (at == kTypes.end()) return std::nullopt;
   return static_cast<StoredType>(at - kTypes.begin());
+}
+
+std::optional<uint64_t> stored_bytes(StoredType type, const std::vector<int64_t>& shape) {
+  uint64_t n = 1;
+  for (int64_t d : shape)
+    if (d < 0 || __builtin_mul_overflow(n, static_cast<uint64_t>(d), &n)) return std::nullopt;
+  if (__builtin_mul_overflow(n, static_cast<uint64_t>(stored_bits(type)), &n)) return std::nullopt;
+  if (n % 8 != 0) return std::nullopt;
+  return n / 8;
 }
 
 int64_t TensorInfo::elements() const {
@@ -129,7 +128,7 @@ void SafetensorsFile::check_layout() {
           ", expected ", end, t.begin < end ? " (overlap)" : " (hole)");
     check(t.end <= buffer_.size(), ExitCode::model, where, "its data ends at byte ", t.end,
           " of the data, which has ", buffer_.size(), " (truncated?)");
-    const auto needed = bytes_needed(t.dtype, t.shape);
+    const auto needed = stored_bytes(t.dtype, t.shape);
     check(needed.has_value(), ExitCode::model, where,
           "its shape and type give no whole number of bytes below 2^64");
     check(*needed == t.end - t.begin, ExitCode::model, where, "shape and type need ", *needed,
@@ -205,7 +204,7 @@ void SafetensorsWriter::add(std::string name, StoredType dtype, std::vector<int6
   check(names_.insert(name).second, ExitCode::unexpected, "tensor '", name, "' is added twice");
   check(shape.size() <= SafetensorsFile::kMaxRank, ExitCode::unexpected, "tensor '", name,
         "': rank ", shape.size());
-  check(bytes_needed(dtype, shape) == bytes.size(), ExitCode::unexpected, "tensor '", name,
+  check(stored_bytes(dtype, shape) == bytes.size(), ExitCode::unexpected, "tensor '", name,
         "': ", bytes.size(), " bytes do not fit its shape and type");
   entries_.push_back({{std::move(name), dtype, std::move(shape), 0, 0}, bytes});
 }

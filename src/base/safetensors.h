@@ -45,6 +45,9 @@ int stored_bits(StoredType type);
 std::string_view stored_name(StoredType type);
 std::optional<StoredType> stored_type(std::string_view name);
 
+// Number of bytes for the shape and type. nullopt if it is not a whole number or exceeds 64 bits.
+std::optional<uint64_t> stored_bytes(StoredType type, const std::vector<int64_t>& shape);
+
 struct TensorInfo {
   std::string name;
   StoredType dtype;

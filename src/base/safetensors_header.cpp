@@ -5,60 +5,19 @@
 
 #include <charconv>
 #include <limits>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <set>
 
+#include "base/strict_json.h"
 #include "base/utf8.h"
 
 namespace fovea {
 namespace {
 
-using Json = nlohmann::json;
-
-// Refuses every event. A derived class overrides the events that its format allows.
-class StrictEvents : public nlohmann::json_sax<Json> {
- public:
-  StrictEvents(const std::string& path, std::string what, uint64_t offset)
-      : path_(path), what_(std::move(what)), offset_(offset) {}
-
-  bool null() override { return refuse("null"); }
-  bool boolean(bool) override { return refuse("true or false"); }
-  bool number_integer(number_integer_t) override { return refuse("a negative number"); }
-  bool number_unsigned(number_unsigned_t) override { return refuse("a number"); }
-  bool number_float(number_float_t, const string_t&) override { return refuse("a fraction"); }
-  bool string(string_t&) override { return refuse("a string"); }
-  bool binary(binary_t&) override { return refuse("binary data"); }
-  bool start_object(size_t) override { return refuse("an object"); }
-  bool key(string_t&) override { return refuse("a key"); }
-  bool end_object() override { return refuse("the end of an object"); }
-  bool start_array(size_t) override { return refuse("an array"); }
-  bool end_array() override { return refuse("the end of an array"); }
-
-  bool parse_error(size_t position, const std::string&, const Json::exception& e) override {
-    const std::string_view text = e.what();
-    const size_t colon = text.find(": ", text.find("column"));
-    fail(ExitCode::model, path_, ": byte ", offset_ + position - std::min<size_t>(position, 1),
-         ": ", what_, " is not valid JSON: ",
-         printable(text.substr(colon == std::string_view::npos ? 0 : colon + 2), 120));
-  }
-
- protected:
-  virtual std::string location() const { return what_; }
-  [[noreturn]] void fault(const std::string& problem) const {
-    fail(ExitCode::model, path_, ": ", location(), ": ", problem);
-  }
-  bool refuse(const char* found) const { fault(fmt::format("found {}, not expected here", found)); }
-
-  const std::string& path_;
-  std::string what_;
-  uint64_t offset_;
-};
-
-class HeaderEvents : public StrictEvents {
+class HeaderEvents : public StrictJson {
  public:
   HeaderEvents(const std::string& path, SafetensorsHeader& header)
-      : StrictEvents(path, "the header", 8), header_(header) {}
+      : StrictJson(path, "the header", 8), header_(header) {}
 
   bool start_object(size_t) override {
     if (in_ == Location::nothing && !ended_) return enter(Location::root);
@@ -169,10 +128,10 @@ class HeaderEvents : public StrictEvents {
   std::optional<std::vector<uint64_t>> shape_, offsets_;
 };
 
-class ChecksumEvents : public StrictEvents {
+class ChecksumEvents : public StrictJson {
  public:
   ChecksumEvents(const std::string& path, std::map<std::string, uint32_t, std::less<>>& table)
-      : StrictEvents(path, "metadata 'crc32c'", 0), table_(table) {}
+      : StrictJson(path, "metadata 'crc32c'"), table_(table) {}
 
   bool start_object(size_t) override { return ++depth_ == 1 || refuse("an object"); }
   bool end_object() override { return true; }
@@ -197,18 +156,7 @@ class ChecksumEvents : public StrictEvents {
   int depth_ = 0;
 };
 
-void parse_events(std::string_view json, StrictEvents& events, const std::string& path,
-                  uint64_t offset) {
-  // nlohmann treats a NUL as the end of the text and skips a byte order mark.
-  const size_t nul = json.find('\0');
-  check(nul == std::string_view::npos, ExitCode::model, path, ": byte ", offset + nul,
-        ": a NUL byte in the JSON");
-  check(!json.starts_with("\xEF\xBB\xBF"), ExitCode::model, path, ": byte ", offset,
-        ": a byte order mark before the JSON");
-  Json::sax_parse(json, &events);
-}
-
-std::string quoted(const std::string& text) { return Json(text).dump(); }
+std::string quoted(const std::string& text) { return nlohmann::json(text).dump(); }
 
 std::string json_object(const std::map<std::string, std::string>& map) {
   std::string out;
@@ -232,7 +180,7 @@ void check_tensor_name(const std::string& name, ExitCode code, const std::string
 SafetensorsHeader parse_safetensors_header(std::string_view json, const std::string& path) {
   SafetensorsHeader header;
   HeaderEvents events(path, header);
-  parse_events(json, events, path, 8);
+  events.read(json);
   return header;
 }
 
@@ -251,7 +199,7 @@ std::map<std::string, uint32_t, std::less<>> parse_checksum_table(std::string_vi
                                                                   const std::string& path) {
   std::map<std::string, uint32_t, std::less<>> table;
   ChecksumEvents events(path, table);
-  parse_events(json, events, path, 0);
+  events.read(json);
   return table;
 }
 
