@@ -158,6 +158,8 @@ void ModelConfig::describe(Settings& s) {
          [&] { own.recurrent.describe(s); });
   s.when([this] { return as<ReaderConfig>(); }, "model.type: reader",
          [&] { own.reader.describe(s); });
+  s.when([this] { return !as<ReaderConfig>(); }, "model.type: transformer or recurrent",
+         [&] { s.group("generation", generation, "defaults of the translation of texts"); });
 }
 
 void ModelConfig::check(ExitCode code) const {
@@ -166,6 +168,7 @@ void ModelConfig::check(ExitCode code) const {
                  "model.tied: all needs one joint vocabulary, found ", source_words, " source and ",
                  target_words, " target words; set model.tied to output or none");
     check_languages(*this, code);
+    generation.check(code);
   }
   std::visit([&](const auto& own) { own.check(*this, code); }, network);
 }

@@ -8,6 +8,7 @@
 
 #include "attention/registry.h"
 #include "base/settings.h"
+#include "models/generation_config.h"
 #include "models/model.h"
 #include "nn/recurrent_layers.h"
 #include "ops/elementwise.h"
@@ -91,6 +92,7 @@ struct ReaderConfig : EncoderConfig {
 // other types of network are rejected.
 struct ModelConfig : ModelShape {
   std::variant<TransformerConfig, RecurrentConfig, ReaderConfig> network;
+  GenerationConfig generation = {};  // not of a reader
 
   void describe(Settings& s);
   void check(ExitCode code) const;

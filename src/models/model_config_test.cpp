@@ -64,5 +64,17 @@ TEST(ModelConfig, KeysOfOtherTypesAreRejected) {
     EXPECT_THROW(Fixture().settings.read_text(text, "r"), Error) << text;
 }
 
+TEST(ModelConfig, HasTheSettingsOfGeneration) {
+  Fixture f;
+  f.settings.read_text("model: {generation: {beam: 6, suppress: [<pad>], early_stopping: never}}",
+                       "r");
+  EXPECT_EQ(f.config.generation.beam, 6);
+  EXPECT_EQ(f.config.generation.suppress, std::vector<std::string>{"<pad>"});
+  EXPECT_EQ(f.config.generation.early_stopping, EarlyStopping::never);
+  EXPECT_EQ(f.value("model.generation.start"), "<s>");
+  f.set({"model.type=reader"});
+  EXPECT_EQ(f.value("model.generation.start"), "absent");
+}
+
 }  // namespace
 }  // namespace fovea
