@@ -10,9 +10,9 @@ namespace fovea::kernel {
 namespace {
 
 constexpr int kThreads = 256;
-constexpr int64_t kMostBlocks = 1024;  // of kernels with grid-stride loops
+constexpr int64_t kMostBlocks = 1024;  // maximum for kernels with grid-stride loops
 
-// The factors of a step, computed in double by one thread for all others.
+// The factors of a step. One thread computes them in double for all other threads.
 struct AdamFactors {
   float scale, beta1, beta2, rest1, rest2, keep, rate, correct2, eps, decay, fresh;
   bool applied;  // false: the step changes nothing

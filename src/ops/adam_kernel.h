@@ -13,11 +13,11 @@ struct AdamStep {
   int64_t step = 1;      // k, from 1
   double scale = 1;      // the factor of every gradient, applied first: 1 / words
   double clip = 0;       // largest norm of the scaled gradient; 0: no limit
-  double ema_decay = 0;  // of the moving average of the parameters
+  double ema_decay = 0;  // decay of the moving average of the parameters
 };
 
-// The arrays that a step reads and changes, of n numbers each. `ema` may be absent. decayed[i] is 1
-// if value i has weight decay, otherwise 0. If `decayed` is absent, all values have weight decay.
+// The arrays that a step reads and changes. Each has n numbers. `ema` may be absent. decayed[i] is
+// 1 if value i has weight decay, otherwise 0. If `decayed` is absent, all values have weight decay.
 template <class T>
 struct AdamBuffers {
   const T* gradient;

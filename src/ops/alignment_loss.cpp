@@ -73,7 +73,7 @@ Tensor guide_loss_reference(const Tensor& q, const Tensor& k, const SentenceOffs
     const int64_t T = from[b + 1] - from[b], S = to[b + 1] - to[b];
     if (T == 0 || S == 0) continue;
     const Tensor s = matmul(rows(q, from[b], T), transpose(rows(k, to[b], S))) * scale;
-    // Labels: the r-th link of every query that has c links.
+    // The labels are the r-th links of the queries with c links; other queries have no label (−1).
     for (int32_t c = 1; c <= S; ++c)
       for (int32_t r = 0; r < c; ++r) {
         std::vector<int32_t> labels(static_cast<size_t>(T), -1);

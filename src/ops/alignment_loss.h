@@ -4,8 +4,8 @@
 
 namespace fovea {
 
-// The reference alignment of a packed batch: the keys that each query should attend to, all in its
-// own sentence and with equal weight. The loss omits queries without keys.
+// The reference alignment of a packed batch: for each query, the keys of its sentence that it
+// should attend to, with equal weights. The loss omits queries without keys.
 struct AlignmentTargets {
   Tensor offsets;  // i32 [queries + 1]
   Tensor keys;     // i32 [links]: positions within the sentence, without repeats
@@ -22,7 +22,7 @@ struct AlignmentTargets {
 Tensor guide_loss(const Tensor& q, const Tensor& k, const SentenceOffsets& queries,
                   const SentenceOffsets& keys, const AlignmentTargets& targets);
 
-// The same from plain operations, one sentence after another: the reference for tests.
+// guide_loss() from plain operations, one sentence after another: the reference for tests.
 Tensor guide_loss_reference(const Tensor& q, const Tensor& k, const SentenceOffsets& queries,
                             const SentenceOffsets& keys, const AlignmentTargets& targets);
 

@@ -9,7 +9,7 @@
 namespace fovea::kernel {
 namespace {
 
-// One sentence: its queries, its keys and the links between them.
+// The queries and keys of one sentence, and the links between them.
 template <class T>
 struct Sentence {
   const AlignmentLossInput<T>& in;

@@ -6,8 +6,8 @@
 #include "tensor/warp.cuh"
 
 // A warp computes the loss or the gradient of one row. It has four groups of eight lanes. Each
-// group multiplies the row with every fourth row of the other matrix; lane x of a group has the
-// quads x + 8c.
+// group multiplies the row with every fourth row of the other matrix. Lane x of a group has the
+// quads (four columns) x + 8c of a row.
 namespace fovea::kernel {
 namespace {
 
@@ -37,7 +37,7 @@ struct QuadRow {
   float4 quads[kQuads] = {};
 
   QuadRow() = default;
-  // Zeros if the row is not `present`.
+  // Loads this lane's quads of a row, or zeros if the row is not `present`.
   __device__ QuadRow(const LanePosition& at, Matrix<const float> from, int64_t row, bool present,
                      bool aligned) {
 #pragma unroll
@@ -60,8 +60,8 @@ __device__ float product(const QuadRow<kCols>& a, const QuadRow<kCols>& b) {
   return across_lanes(sum, kLanes, WarpSum{});
 }
 
-// Reduces the values of the four groups: of lanes with the same x, or with equal values in a group.
-// Every lane gets the result.
+// Reduces the values of the four lanes (one per group) that have the same x. Every lane gets the
+// result.
 template <class Reduce>
 __device__ float across_groups(float value, Reduce reduce) {
   for (int step = kLanes; step < kWarp; step *= 2)
@@ -69,7 +69,7 @@ __device__ float across_groups(float value, Reduce reduce) {
   return value;
 }
 
-// Stores the sum of the rows of the four groups.
+// Stores the sum of the four groups' rows as row at.row of `to`.
 template <int kCols>
 __device__ void store_sum(const LanePosition& at, const QuadRow<kCols>& row, Matrix<float> to,
                           OutputMode fold, bool aligned) {
@@ -120,7 +120,7 @@ __global__ void losses_of(const __grid_constant__ LossArgs g, float* losses, flo
   if (at.row >= g.in.q.rows) return;
   const SentenceKeys keys(g.in, at.row);
   const QuadRow<kCols> q(at, g.in.q, at.row, keys.links > 0, g.aligned);
-  float top = -INFINITY, sum = 0;  // of the group's scores
+  float top = -INFINITY, sum = 0;  // maximum and Σ exp of the group's scores
   for (int first = 0; first < (keys.links > 0 ? keys.count : 0); first += kGroups) {
     const int j = first + at.group;
     const QuadRow<kCols> k(at, g.in.k, keys.first + j, j < keys.count, g.aligned);

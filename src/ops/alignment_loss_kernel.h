@@ -20,8 +20,8 @@ void guide_loss(Cpu, const AlignmentLossInput<T>& in, T* losses, T* log_sums);
 template <class T>
 void guide_loss(Cuda, const AlignmentLossInput<T>& in, T* losses, T* log_sums);
 
-// ds_nj = scale[0] (a_nj − [j ∈ G_n] / |G_n|) for queries with links, 1 without a scale;
-// dq = ds k / √d_k, dk = dsᵀ q / √d_k.
+// ds_nj = scale[0] (a_nj − [j ∈ G_n] / |G_n|) for queries with links, 0 for other queries. If
+// `scale` is null, the factor is 1. dq = ds k / √d_k, dk = dsᵀ q / √d_k.
 template <class T>
 void guide_loss_grad_q(Cpu, const AlignmentLossInput<T>& in, const T* scale, const T* log_sums,
                        Matrix<T> dq, OutputMode fold);

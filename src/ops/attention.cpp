@@ -12,10 +12,10 @@
 namespace fovea {
 namespace {
 
-// The tensors and columns that hold queries, keys and values.
+// The arguments of attention: the tensors and columns with queries, keys and values, and options.
 struct Operands {
   Tensor q, kv;
-  int64_t key_column;  // of kv
+  int64_t key_column;  // first column of the keys in kv; the values follow
   SentenceOffsets queries, keys;
   HeadsOptions options;
   int64_t size;  // D

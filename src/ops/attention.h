@@ -10,7 +10,7 @@ enum class AttentionMask { none, causal };  // causal: no key after the query's 
 struct HeadsOptions {
   int64_t heads = 1;
   AttentionMask mask = AttentionMask::none;
-  Dropout dropout;  // of the weights
+  Dropout dropout;  // applied to the weights
 };
 
 // softmax(Q Kᵀ / √d_k) V for every head of every sentence of a packed batch. A query attends only
@@ -22,7 +22,8 @@ Tensor self_attention(const Tensor& qkv, const SentenceOffsets& sentences,
 Tensor cross_attention(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
                        const SentenceOffsets& keys, const HeadsOptions& options);
 
-// The same from plain operations, one sentence and head after another: the reference for tests.
+// cross_attention() from plain operations, one sentence and head after another: the reference for
+// tests.
 Tensor cross_attention_reference(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
                                  const SentenceOffsets& keys, const HeadsOptions& options);
 
@@ -32,9 +33,9 @@ Tensor self_attention_weights(const Tensor& qkv, const SentenceOffsets& sentence
 Tensor cross_attention_weights(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
                                const SentenceOffsets& keys, const HeadsOptions& options);
 
-// Cached keys and values, and the rows of them that each query attends to: row r of q [R, D]
-// attends to the rows index[r, 0 … lengths[r]) of kv [capacity, 2D]. There is no gradient: this is
-// for decoding on the CPU.
+// Cached keys and values, and the index of the rows that each query attends to. Row r of q [R, D]
+// attends to the rows index[r, 0 … lengths[r]) of kv [capacity, 2D]. Used for decoding on the CPU;
+// there is no gradient.
 struct CachedRows {
   Tensor kv;       // [capacity, 2D]
   Tensor index;    // i32 [R, width]

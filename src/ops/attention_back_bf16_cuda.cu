@@ -8,8 +8,8 @@
 namespace fovea::kernel {
 namespace {
 
-constexpr int kMostGroups = 4;           // of 16 keys
-constexpr int kScoreStride = kTile + 8;  // of weights and gradients of scores
+constexpr int kMostGroups = 4;           // maximum number of groups of 16 keys in a block
+constexpr int kScoreStride = kTile + 8;  // row stride of weights and of gradients of scores
 
 __device__ uint4 eight_at(const bf16* row, int col, int cols, bool aligned) {
   if (aligned) return col < cols ? *reinterpret_cast<const uint4*>(row + col) : uint4{};
@@ -27,11 +27,11 @@ __device__ float dot_eights(uint4 a, uint4 b) {
   return dot_pairs(a.x, b.x) + dot_pairs(a.y, b.y) + dot_pairs(a.z, b.z) + dot_pairs(a.w, b.w);
 }
 
-// Loads a tile of dy, and computes deltas[i] = ⟨y_i, dy_i⟩.
+// Loads a tile of dy and computes deltas[i] = ⟨y_i, dy_i⟩ for its rows.
 template <int kCols>
 __device__ void load_outputs(StridedRows<const bf16> dy, StridedRows<const bf16> y, int present,
                              const Bf16Attention& a, Bf16* to, float* deltas) {
-  constexpr int kLanes = kCols / 8, kInFlight = 4;  // lanes of a row
+  constexpr int kLanes = kCols / 8, kInFlight = 4;  // lanes per row
   const int size = static_cast<int>(a.in.size), col = static_cast<int>(threadIdx.x) % kLanes * 8;
   const int step = static_cast<int>(blockDim.x) / kLanes;
   for (int first = static_cast<int>(threadIdx.x) / kLanes; first < kTile;
@@ -57,7 +57,8 @@ __device__ void load_outputs(StridedRows<const bf16> dy, StridedRows<const bf16>
 // Note [Two warps to a group]
 // A block processes a tile of keys in groups of 16, and the queries in tiles of 32. Each group has
 // two warps. For each tile of queries, each of the two first computes the weights of 16 queries.
-// When all weights are in shared memory, each adds to half of the columns of dk and dv.
+// When all weights are in shared memory, each warp adds the products to half of the columns of dk
+// and dv of its group.
 struct WarpRole {
   int group, half;
   __device__ WarpRole()
@@ -72,8 +73,8 @@ template <int kCols>
 struct SharedTiles {
   static constexpr int kWords = kMostGroups * kWarpRows / kWarp;
   Bf16 *k, *v, *q, *dy, *w, *ds;
-  float *log_sums, *deltas, *parts;  // log_sums to base 2; parts: each group's part of deltas
-  uint32_t* kept;                    // for each query one word per 32 keys
+  float *log_sums, *deltas, *parts;  // log_sums to base 2; parts: the deltas of each group's keys
+  uint32_t* kept;                    // bits of draw_kept(): kWords words per query
 
   __device__ SharedTiles(Bf16* memory, int keys) {
     k = memory;
@@ -115,7 +116,7 @@ __device__ void load_queries(const Bf16Attention& a, const Bf16AttentionGrad& ba
               tiles.kept + first * SharedTiles<kCols>::kWords + word, SharedTiles<kCols>::kWords);
 }
 
-// For a group of keys (rows) and 16 queries (columns): the weights, and the gradients of the
+// For a group of keys (rows) and 16 queries (columns): the weights w, and the gradients da of the
 // weights after dropout.
 struct Scores {
   MmaSums w[2] = {}, da[2] = {};
@@ -202,7 +203,7 @@ struct Scores {
   }
 };
 
-// Adds a tile of queries to half of the columns of dk and dv of a group.
+// Adds the products with a tile of queries to half of the columns of dk and dv of a group.
 template <int kCols>
 __device__ void add_products(const SharedTiles<kCols>& tiles, const WarpRole& role, int queries,
                              MmaSums (&dk)[kCols / 16], MmaSums (&dv)[kCols / 16]) {

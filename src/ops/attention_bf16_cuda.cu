@@ -12,14 +12,14 @@ namespace {
 constexpr int kMostWarps = 4;
 
 // The running softmax sums of the 16 queries of a warp, updated for one tile of keys after another.
-// Index h stands for the lane's rows g and g + 8. Scores are base-2 logarithms.
+// Index h = 0, 1 stands for the lane's rows g and g + 8 (MmaLane). Scores are base-2 logarithms.
 template <int kCols>
 struct SoftmaxSums {
   float top[2] = {-INFINITY, -INFINITY}, sum[2] = {};  // `sum` is this lane's part
   MmaSums y[kCols / 8] = {};
 
-  // Turns the scores of query i for the keys j + 8n and j + 8n + 1 into weights, relative to the
-  // highest score so far.
+  // Turns the scores s of query i for the keys j + 8n and j + 8n + 1 into weights 2^(s − highest
+  // score so far).
   __device__ void normalise(const SentenceHead& head, int h, int i, int j, float scale,
                             MmaSums (&s)[kParts]) {
     float high = -INFINITY, part = 0;
@@ -70,7 +70,7 @@ __device__ void drop(const Bf16Attention& a, uint32_t kept, int h, MmaSums (&w)[
       w[n][2 * h + e] *= kept >> (8 * n + 2 * lane.t + e) & 1 ? a.dropout.scale() : 0;
 }
 
-// Processes the tile of keys at `key` for the warp whose first query is `query`.
+// Processes the tile of keys that begins at `key`, for the warp whose first query is `query`.
 template <int kCols>
 __device__ void accumulate(SoftmaxSums<kCols>& sums, const Bf16Attention& a,
                            const SentenceHead& head, const SharedTiles<kCols>& tiles,

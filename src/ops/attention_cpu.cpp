@@ -64,7 +64,7 @@ struct Job {
   StridedMatrix<C> rows(StridedRows<C> all, int64_t first) const {
     return {all.data + first * all.stride + head * in.size, all.stride};
   }
-  // The first lane that may attend to key j if query i is in lane 0.
+  // The first lane whose query may attend to key j, if query i is in lane 0.
   int first_lane(int64_t j, int64_t i) const {
     return in.mask == AttentionMask::causal
                ? static_cast<int>(std::clamp<int64_t>(j - i, 0, kQueryBlock))
@@ -86,7 +86,8 @@ std::pair<int64_t, int64_t> jobs_of_thread(const AttentionInput<T>& in) {
   return {job_at(me), me + 1 == threads ? in.sentences * in.heads : job_at(me + 1)};
 }
 
-// HeadRows of one head as an operand of products. They are not copied if they are whole vectors.
+// The rows of one head as an operand of products. The rows are copied and padded unless they are
+// whole vectors.
 template <class T>
 struct HeadRows {
   Block<T> copy = {};
@@ -102,7 +103,8 @@ struct HeadRows {
   }
 };
 
-// to (+)= A B. If the rows of `to` are not whole vectors, the product goes to `spare` first.
+// to = A B or to += A B, as `fold` says. If the rows of `to` are not whole vectors, the product
+// goes to `spare` first.
 template <class T>
 void product_into(StridedMatrix<T> to, int64_t m, int64_t n, int64_t k, StridedMatrix<const T> A,
                   StridedMatrix<const T> B, OutputMode fold, Block<T>& spare) {
@@ -161,7 +163,7 @@ struct Scratch {
   Block<T> qt, dyt, s, ds, dropped, factors, factors_t, spare;
 };
 
-// to = from with dropout applied to the weights. Both may be the same block.
+// Sets `to` to the weights `from` after dropout. Both may be the same block.
 template <class T>
 void drop(const Job<T>& job, int64_t block, int64_t queries, const DropoutMask& mask,
           Block<T>& from, Block<T>& to, Scratch<T>& w) {

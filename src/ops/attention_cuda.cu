@@ -9,19 +9,19 @@ namespace fovea::kernel {
 namespace {
 
 // Note [Lanes of a tile]
-// A warp computes 4 kRows rows of 32 weights. The lane at (x, y) of 8 × 4 computes the weights x +
-// 8c of the rows y + 4r, or the quads x + 8c of a result. So a warp computes all rows of weights
-// that its rows of the result need. With the strides below, shared memory accesses have no bank
-// conflicts, except that lanes may read the same number.
+// A warp computes 4 kRows rows of 32 weights. Its lanes are 8 × 4; lane (x, y) computes the weights
+// x + 8c of the rows y + 4r, or the quads (four columns) x + 8c of these rows of a result. So a
+// warp computes all rows of weights that its rows of the result need. With the strides below,
+// accesses to shared memory have no bank conflicts.
 template <int kCols>
 struct TileSizes {
-  static constexpr int kRows = kCols <= 64 ? 4 : 2;  // of a lane
+  static constexpr int kRows = kCols <= 64 ? 4 : 2;  // rows per lane
   static constexpr int kWarpRows = 4 * kRows;
-  static constexpr int kQuads = kCols / kTile;  // of a lane and row
+  static constexpr int kQuads = kCols / kTile;  // quads per lane and row
   static constexpr int kStride = kCols + 4;
 };
-constexpr int kStride = kTile + 8;            // of rows of weights
-constexpr int kTransposedStride = kTile + 4;  // of columns of weights, kept as rows
+constexpr int kStride = kTile + 8;            // row stride of weights
+constexpr int kTransposedStride = kTile + 4;  // row stride of transposed weights
 constexpr int kMostWarps = 4;
 
 struct TileLane {
@@ -41,8 +41,7 @@ __device__ void load_tile(StridedRows<const float> from, int present, int rows,
 
 __device__ float4 quad_at(const float* from) { return *reinterpret_cast<const float4*>(from); }
 
-// s_rc = ⟨a_4r, b_8c⟩: the products of the rows y + 4r of a and x + 8c of b. a points at row y, b
-// at row x.
+// s_rc = the product of row y + 4r of a and row x + 8c of b. The pointer a is at row y, b at row x.
 template <int kCols, int kRows>
 __device__ void multiply(const float* a, const float* b, float (&s)[kRows][4]) {
   constexpr int kStride = TileSizes<kCols>::kStride;
@@ -64,8 +63,9 @@ __device__ void multiply(const float* a, const float* b, float (&s)[kRows][4]) {
   }
 }
 
-// y_r += Σ_j w_rj v_j over j < n. w points at row y of rows 4 kStep apart, v at quad x of its first
-// row. REQUIRES: weights are 0 up to the next multiple of 4 after n.
+// y_r += Σ_j w_rj v_j over j < n, for the rows y + 4r of this lane. w points at row y of the
+// weights, whose rows are kStep numbers long; v points at quad x of its row 0. REQUIRES: the
+// weights from n to the next multiple of 4 are 0.
 template <int kCols, int kStep, int kRows, int kQuads>
 __device__ void add_weighted(const float* w, const float* v, int n, float4 (&y)[kRows][kQuads]) {
   for (int j = 0; j < n; j += 4) {
@@ -97,7 +97,7 @@ __device__ void clear(float4 (&y)[kRows][kQuads]) {
     for (int c = 0; c < kQuads; ++c) y[r][c] = float4{};
 }
 
-// Stores the rows y + 4r of a tile that has `present` rows. `first` is the lane's y in the tile.
+// Stores this lane's quads of the rows first + 4r that are below `present`.
 template <int kRows, int kQuads>
 __device__ void store_rows(StridedRows<float> to, int first, int present,
                            const AttentionArgs<float>& a, int x, OutputMode fold,
@@ -128,8 +128,7 @@ struct SoftmaxSums {
     for (int r = 0; r < kRows; ++r) top[r] = -INFINITY, sum[r] = 0;
   }
 
-  // Turns the scores of query i for the keys j + 8c into weights, relative to the highest score so
-  // far.
+  // Turns the scores s of query i for the keys j + 8c into weights exp(s − highest score so far).
   __device__ void normalise(const SentenceHead& head, int r, int i, int j, float scale,
                             float (&s)[4]) {
     float high = -INFINITY, part = 0;
@@ -162,7 +161,7 @@ struct SoftmaxSums {
 };
 
 // The layout of shared memory in the forward pass: q of the block's queries, k and v of a tile of
-// keys, the weights of these, and the bits of weights that dropout keeps.
+// keys, their weights, and bits that say which weights dropout keeps.
 template <int kCols>
 struct SharedTiles {
   float *q, *k, *v, *w;
@@ -182,7 +181,7 @@ struct SharedTiles {
   }
 };
 
-// Processes the tile of keys at `key` for the warp whose first query is `query`.
+// Processes the tile of keys that begins at `key`, for the warp whose first query is `query`.
 template <int kCols>
 __device__ void accumulate(SoftmaxSums<kCols>& sums, const AttentionArgs<float>& a,
                            const SentenceHead& head, const SharedTiles<kCols>& tiles, int query,
@@ -247,8 +246,8 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
   }
 }
 
-// The layout of shared memory in the backward pass: a tile of keys and a tile of queries; for these
-// the weights and the gradients of scores by columns, the latter also by rows.
+// The layout of shared memory in the backward pass: a tile of keys, a tile of queries, the
+// transposed weights between them, and the gradients of scores, both transposed and not.
 template <int kCols>
 struct BackwardTiles {
   float *k, *v, *q, *dy, *transposed_w, *transposed_ds, *ds, *log_sums, *deltas;
@@ -292,8 +291,9 @@ __device__ void load_queries(const AttentionArgs<float>& a, const AttentionGradA
   }
 }
 
-// Computes the weights and the gradients of scores for the queries of one warp: a from s and log Σ
-// exp, and ds = a (da − ⟨y, dy⟩) / √d_k. ⟨a, da⟩ = ⟨y, dy⟩ holds also with dropout.
+// Computes, for the queries of one warp, the weights a from the scores and log Σ exp, and the
+// gradients of scores ds = a (da − ⟨y, dy⟩) / √d_k. The equation ⟨a, da⟩ = ⟨y, dy⟩ holds also with
+// dropout.
 template <int kCols>
 __device__ void score_gradient(const AttentionArgs<float>& a, const SentenceHead& head,
                                const BackwardTiles<kCols>& tiles, int query, int key) {
@@ -369,7 +369,8 @@ __global__ void __launch_bounds__(kTile / TileSizes<kCols>::kWarpRows * kWarp)
   }
 }
 
-// Computes the matrices of weights, for pictures and alignments: a warp per query, a lane per key.
+// Computes the matrices of weights, for pictures and alignments. A warp processes one query, and
+// each lane every 32nd key.
 __global__ void __launch_bounds__(kMostWarps* kWarp)
     weights_of_rows(const __grid_constant__ AttentionArgs<float> a, float* weights) {
   const SentenceHead head(a.in, blockIdx.x);

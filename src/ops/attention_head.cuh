@@ -15,7 +15,7 @@
 // to kCols.
 namespace fovea::kernel {
 
-inline constexpr int kTile = 32;  // keys of a tile of weights; in the backward pass also queries
+inline constexpr int kTile = 32;  // keys per tile; in the backward pass also queries per tile
 
 template <class T>
 struct AttentionArgs {
@@ -32,7 +32,8 @@ struct AttentionGradArgs {
   AttentionGrad<T> out;
 };
 
-// The arguments of a launch. `others` are the matrices that it reads or writes besides q, k and v.
+// The arguments of a launch. `others` are the matrices that the kernel reads or writes besides q, k
+// and v.
 template <class T>
 AttentionArgs<T> attention_args(const AttentionInput<T>& in,
                                 std::initializer_list<StridedRows<const T>> others) {
@@ -87,7 +88,7 @@ struct SentenceHead {
   __device__ int64_t entry(int i) const { return int64_t{first_query + i} * heads + index; }
 };
 
-// Clears the gradient of queries in a sentence without keys.
+// Sets the gradient of a sentence's queries to 0, because the sentence has no keys.
 template <class T>
 __device__ void clear_queries(const SentenceHead& head, const AttentionGrad<T>& out) {
   if (out.fold_q == OutputMode::add) return;

@@ -27,7 +27,7 @@ template <class T>
 void attention(Cpu, const AttentionInput<T>& in, StridedRows<T> y, T* log_sums, T* weights);
 template <class T>
 void attention(Cuda, const AttentionInput<T>& in, StridedRows<T> y, T* log_sums, T* weights);
-// The same with products in bf16. REQUIRES: `weights` is absent.
+// attention() with products in bf16. REQUIRES: `weights` is absent.
 void attention(Cuda, const AttentionInput<bf16>& in, StridedRows<bf16> y, float* log_sums,
                float* weights);
 
@@ -47,7 +47,7 @@ void attention_grad(Cuda, const AttentionInput<bf16>& in, StridedRows<const bf16
                     StridedRows<const bf16> dy, const float* log_sums,
                     const AttentionGrad<bf16>& out);
 
-// For the CPU only. The GPU's version is in kv_cache_kernel.h.
+// The kernel of attend_remembered(), see CachedRows. The GPU's version is in kv_cache_kernel.h.
 template <class T>
 void attend_remembered(Cpu, Matrix<const T> q, Matrix<const T> kv, Matrix<const int32_t> index,
                        const int32_t* lengths, int64_t heads, Matrix<T> y);

@@ -5,9 +5,9 @@
 // How the float32 attention kernels read tiles: four columns at a time.
 namespace fovea::kernel {
 
-// Calls put(row, col, quad) for all quads of `rows` rows of kCols columns. Rows from `present` on
-// are not read and get 0. Each thread starts kInFlight loads before it stores the first quad, to
-// hide the latency.
+// Calls put(row, col, quad) for all quads of `rows` rows of kCols columns. For rows from `present`
+// on, the quads are 0. Each thread starts kInFlight loads before it stores the first quad, to hide
+// the latency.
 template <int kCols, bool kAligned, class Put>
 __device__ void put_quads(StridedRows<const float> from, int present, int rows, int size, Put put) {
   constexpr int kAcross = kCols / 4, kInFlight = kAligned ? 8 : 1;
@@ -39,11 +39,11 @@ __device__ void put_quads(StridedRows<const float> from, int present, int rows,
     put_quads<kCols, false>(from, present, rows, size, put);
 }
 
-// The same for a tile of dy; also computes deltas[i] = ⟨y_i, dy_i⟩.
+// Like put_quads() for a tile of dy. Also computes deltas[i] = ⟨y_i, dy_i⟩ for its rows.
 template <int kCols, class Put>
 __device__ void put_outputs(StridedRows<const float> dy, StridedRows<const float> y, int present,
                             const AttentionArgs<float>& a, float* deltas, Put put) {
-  constexpr int kLanes = kCols < 128 ? kCols / 4 : kWarp;  // of a row
+  constexpr int kLanes = kCols < 128 ? kCols / 4 : kWarp;  // lanes per row
   constexpr int kQuads = kCols / (4 * kLanes), kInFlight = 4 / kQuads;
   const int size = static_cast<int>(a.in.size), lane = static_cast<int>(threadIdx.x) % kLanes;
   const int step = static_cast<int>(blockDim.x) / kLanes;

@@ -62,7 +62,7 @@ __device__ void load_tile_async(StridedRows<const bf16> from, int present, int r
   }
 }
 
-// Stores a lane's entries of 16 rows and 8 · kCount columns, if they exist. Rows 0 … 7 are
+// Stores a lane's entries of 16 rows and 8 · kCount columns, as far as these exist. Rows 0 … 7 are
 // multiplied by by[0], rows 8 … 15 by by[1].
 template <int kCount>
 __device__ void store_parts(StridedRows<bf16> to, int present, int col, const Bf16Attention& a,

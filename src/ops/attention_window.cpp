@@ -62,6 +62,7 @@ Tensor argmax(const Tensor& x, const ColumnRanges& ranges) {
   return at;
 }
 
+// The key of Dropout serves as the seed: the sampled column depends only on p, the key and the row.
 Tensor draw(const Tensor& p, const ColumnRanges& ranges, const Dropout& key) {
   Tensor at = columns_for(p.rows(), p.device());
   run(p, [&]<class T>(auto on, T) {

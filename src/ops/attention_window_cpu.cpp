@@ -17,7 +17,8 @@ T position(int64_t column) {
   return static_cast<T>(column + 1);
 }
 
-// Uniform in [0, 1), for one row. The constant separates the key from other users of the same seed.
+// A random number in [0, 1) for one row. The constant separates its stream from other users of the
+// same seed.
 double uniform(const Dropout& key, int64_t row) {
   const PhiloxCounter bits = philox(
       {{static_cast<uint32_t>(row), static_cast<uint32_t>(row >> 32), key.step, key.op}},
@@ -85,8 +86,8 @@ void one_hot(Cpu, const int32_t* at, Matrix<T> y) {
     if (at[i] >= 0) y.row(i)[at[i]] = 1;
 }
 
-// A chosen column has a positive probability, but the caller may pass any column. The bound keeps
-// its logarithm finite.
+// A sampled column has a positive probability, but the caller may pass any column. The bound keeps
+// the logarithm finite.
 template <class T>
 T bounded(T p) {
   return std::max(p, std::numeric_limits<T>::min());
@@ -230,7 +231,7 @@ void softmax_uncovered(Cpu, Matrix<const T> e, Matrix<const T> left, RangesIn ra
       out[high - 1] = 1;
       continue;
     }
-    T top = -std::numeric_limits<T>::infinity();  // over uncovered columns, so sum > 0
+    T top = -std::numeric_limits<T>::infinity();  // maximum over uncovered columns, so that sum > 0
     for (int64_t j = low; j < high; ++j)
       if (rest[j] > 0) top = std::max(top, in[j]);
     double sum = 0;

@@ -6,8 +6,8 @@
 #include "tensor/cuda.h"
 #include "tensor/warp.cuh"
 
-// Rows are short (a sentence). A warp works on a row if its columns are independent. A thread does
-// so if the row needs one value or the order of the columns matters.
+// Rows are short (a sentence). A warp computes a row if the columns of the row are independent. A
+// single thread computes it if the result is one value or depends on the order of the columns.
 namespace fovea::kernel {
 namespace {
 
@@ -27,7 +27,7 @@ __global__ void by_warps(int64_t rows, Body body) {
   if (i < rows) body(i, int64_t{threadIdx.x});
 }
 
-// body(row)
+// Calls body(row) in one thread per row.
 template <class Body>
 void each_row(Cuda on, int64_t rows, const char* name, const Body& body) {
   if (rows == 0) return;
@@ -35,7 +35,7 @@ void each_row(Cuda on, int64_t rows, const char* name, const Body& body) {
   check_launch(name);
 }
 
-// body(row, lane). A lane works on the columns lane, lane + kWarp, …
+// Calls body(row, lane) in one warp per row. A lane computes the columns lane, lane + kWarp, …
 template <class Body>
 void each_row_in_warps(Cuda on, int64_t rows, const char* name, const Body& body) {
   if (rows == 0) return;
@@ -114,8 +114,8 @@ struct Draw {
   Dropout key;
   int32_t* at;
 
-  // Uniform in [0, 1), for one row. The constant separates the key from other users of the same
-  // seed.
+  // A random number in [0, 1) for one row. The constant separates its stream from other users of
+  // the same seed.
   __device__ double uniform(int64_t row) const {
     const uint32_t step = key.step_at ? static_cast<uint32_t>(*key.step_at) : key.step;
     const PhiloxCounter bits = philox(
@@ -145,8 +145,8 @@ struct OneHot {
   }
 };
 
-// A chosen column has a positive probability, but the caller may pass any column. The bound keeps
-// its logarithm finite.
+// A sampled column has a positive probability, but the caller may pass any column. The bound keeps
+// the logarithm finite.
 __device__ float bounded(float p) { return p < FLT_MIN ? FLT_MIN : p; }
 
 struct LogAt {
@@ -254,7 +254,7 @@ struct Mixture {
   }
 };
 
-// Each warp works on one Gaussian of one row.
+// The gradient of mixture(). Each warp computes it for one Gaussian of one row.
 struct MixtureGrad {
   WindowMixture<float> in;
   Matrix<const float> dphi;
@@ -306,7 +306,8 @@ struct UncoveredPartGrad {
   }
 };
 
-// Whether no column of low … high has an uncovered part. Every lane gets the result.
+// Whether all columns in [low, high) are covered, that is left[j] ≤ kMinUncovered. Every lane gets
+// the result.
 __device__ bool all_covered(const float* left, int64_t low, int64_t high, int64_t lane) {
   bool some = false;
   for (int64_t j = low + lane; j < high; j += kWarp)

@@ -17,8 +17,8 @@ struct RangeArrays {
 using RangesIn = RangeArrays<const int32_t>;
 using RangesOut = RangeArrays<int32_t>;
 
-// low = 0, high = the number of words in the sentence of query i, at most `reach` if that is not
-// negative.
+// low = 0; high = the number of words in the sentence of query i. If `reach` is not negative, high
+// is at most `reach`.
 void full_range(Cpu, const RaggedIndex& ragged, int64_t reach, RangesOut out);
 void full_range(Cuda, const RaggedIndex& ragged, int64_t reach, RangesOut out);
 template <class T>
@@ -64,7 +64,8 @@ void entropy_grad(Cpu, Matrix<const T> p, const T* dy, Matrix<T> dp, OutputMode 
 template <class T>
 void entropy_grad(Cuda, Matrix<const T> p, const T* dy, Matrix<T> dp, OutputMode fold);
 
-// to[i, j] = from[i, j] for j below lengths[i] and both widths; 0, or nothing added, elsewhere.
+// to[i, j] = from[i, j], or += for OutputMode::add, if j is below lengths[i] and both widths. Other
+// entries become 0, or stay unchanged for OutputMode::add.
 template <class T>
 void copy_first(Cpu, Matrix<const T> from, const int32_t* lengths, Matrix<T> to, OutputMode fold);
 template <class T>
@@ -92,7 +93,7 @@ void mixture(Cpu, const WindowMixture<T>& in, Matrix<T> phi);
 template <class T>
 void mixture(Cuda, const WindowMixture<T>& in, Matrix<T> phi);
 // With g = exp(α̂ − exp(β̂) (κ − j)²): dα̂ = Σ_j dφ g, dβ̂ = −Σ_j dφ g exp(β̂) (κ − j)²,
-// dκ = −2 Σ_j dφ g exp(β̂) (κ − j). Every output is set.
+// dκ = −2 Σ_j dφ g exp(β̂) (κ − j). All outputs are overwritten.
 template <class T>
 void mixture_grad(Cpu, const WindowMixture<T>& in, Matrix<const T> dphi, Matrix<T> dalpha_hat,
                   Matrix<T> dbeta_hat, Matrix<T> dkappa);
@@ -115,7 +116,8 @@ template <class T>
 void softmax_uncovered(Cpu, Matrix<const T> e, Matrix<const T> left, RangesIn ranges, Matrix<T> y);
 template <class T>
 void softmax_uncovered(Cuda, Matrix<const T> e, Matrix<const T> left, RangesIn ranges, Matrix<T> y);
-// With d = dy − ⟨y, dy⟩: de = y d, dleft = (y / left) d. An output without data is not computed.
+// With d = dy − ⟨y, dy⟩: de = y d, dleft = (y / left) d. An output whose data is null is not
+// computed.
 template <class T>
 struct UncoveredGradients {
   Matrix<T> de, dleft;

@@ -19,8 +19,9 @@ struct Axis {
   int64_t size, y, a, b;
 };
 
-// Axes from the slowest to the fastest. Neighbouring axes are merged if all three arrays traverse
-// them like a single axis. Then most shapes need no division, and a bias needs one.
+// Axes from the slowest to the fastest. append() merges neighbouring axes if one stride describes
+// both in each of the three arrays. So the index computation needs no division for most shapes, and
+// one for a bias.
 struct AxisList {
   int count = 0;
   Axis axis[4];
@@ -56,7 +57,7 @@ void each_axis(const Broadcast& shape, Body body) {
   }
 }
 
-// An AxisList in the form that kernels use, with 32-bit indices if they suffice.
+// An AxisList in the form that kernels use. Index has 32 bits if that suffices.
 template <class Index>
 struct Axes {
   struct Offsets {
@@ -76,7 +77,7 @@ struct Axes {
       b[k] = static_cast<Index>(axis.b);
     }
   }
-  // The same for a list of one axis, without branches.
+  // Like offsets(), but only for a list of one axis, and without branches.
   __device__ Offsets step(Index n) const { return {n * y[0], n * a[0], n * b[0]}; }
   __device__ Offsets offsets(Index n) const {
     Offsets at{0, 0, 0};
@@ -168,12 +169,12 @@ void binary(Cuda on, Binary what, const Broadcast& shape, const T* a, const T* b
 
 namespace {
 
-// How the sums over repeated axes are split. A block of kThreads computes some of the outputs from
-// one strip of their terms. A second kernel adds the strips in their order.
+// How the sums over repeated axes are divided among blocks. A block of kThreads threads adds one
+// strip of the terms for some of the outputs. A second kernel adds the strips in their order.
 struct Split {
-  bool outputs_first;       // whether neighbouring threads compute neighbouring outputs, or terms
-  unsigned outputs, terms;  // of a block at a time, powers of two
-  int64_t strip;            // all terms of a block
+  bool outputs_first;       // neighbouring threads: outputs (true) or terms
+  unsigned outputs, terms;  // of a block at the same time; powers of two
+  int64_t strip;            // number of terms that a block adds per output
   unsigned strips;
 };
 
@@ -190,7 +191,7 @@ Split split_of(const AxisList& kept, const AxisList& repeated) {
     s.terms = terms > 1024 ? kThreads : at_most(terms, kWarp);
   s.outputs = kThreads / s.terms;
   constexpr int64_t kFill = 1056,
-                    kLeast = 8;  // blocks that fill a GPU; terms that pay for a thread
+                    kLeast = 8;  // blocks that fill a GPU; minimum terms per thread
   const int64_t across = (outputs + s.outputs - 1) / s.outputs;
   const int64_t wanted = std::min((kFill + across - 1) / across, terms / (kLeast * s.terms));
   const int64_t turns = (terms + s.terms - 1) / s.terms;
@@ -206,8 +207,8 @@ struct Gradient {
 };
 
 // Adds the sums of one strip to da, or stores them in `parts` [outputs, strips]. The sums are in
-// double, because few outputs have many terms each. Reading the terms takes longer than adding
-// them.
+// double, because few outputs have many terms each. This costs no time, because reading the terms
+// takes longer than adding them.
 template <class Op, class Index>
 __global__ void __launch_bounds__(kThreads)
     sum_repeated(Axes<Index> kept, Index outputs, Axes<Index> repeated, Index terms, Split split,
@@ -248,7 +249,7 @@ __global__ void __launch_bounds__(kThreads)
     in.da[kept.offsets(output).a] += static_cast<float>(*mine);
 }
 
-// A warp per output.
+// Adds the strips of each output, with one warp per output.
 template <class Index>
 __global__ void __launch_bounds__(kThreads)
     add_strips(Axes<Index> kept, Index outputs, const double* parts, unsigned strips, float* da) {
@@ -286,7 +287,7 @@ void sum_all(Cuda on, const AxisList& kept, const AxisList& repeated, const Grad
 template <class Op>
 void gradient(Cuda on, const AxisList& kept, const AxisList& repeated, const Gradient& in) {
   if (repeated.count > 0) return sum_all<Op>(on, kept, repeated, in);
-  AxisList list;  // da is indexed like dy
+  AxisList list;  // da has the strides of dy
   for (int k = 0; k < kept.count; ++k) {
     Axis axis = kept.axis[k];
     axis.a = axis.y;

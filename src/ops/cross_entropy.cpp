@@ -17,8 +17,8 @@ namespace {
 thread_local int64_t most_logits = std::numeric_limits<int64_t>::max();
 
 // The number of rows per chunk. On the CPU the logits of a chunk fit in the cache (3 Mi numbers).
-// With wide weights, however, another pass over the weights and their gradient costs more than
-// logits outside the cache; then a chunk has up to `width` rows and 16 Mi logits (64 MiB). A GPU
+// Each chunk passes over the weights and their gradient once. With wide weights, this costs more
+// than logits outside the cache, so a chunk has up to `width` rows and 16 Mi logits (64 MiB). A GPU
 // needs more rows to be busy: a chunk has up to 128 Mi logits (512 MiB), and all chunks have the
 // same size.
 int64_t rows_at_a_time(int64_t rows, int64_t words, int64_t width, Device device) {
@@ -72,7 +72,7 @@ struct Gradients {
 };
 
 struct Output {
-  Tensor x, W;  // as operands
+  Tensor x, W;  // as operands of products
   Tensor b, labels;
   int64_t words;
   double smoothing;
@@ -82,7 +82,7 @@ struct Output {
 // Note [Rows of whole packs]
 // A GPU product is many times slower if rows do not begin at multiples of 16 bytes. Rows of logits
 // do so only if the number of words is a multiple of 8. So padded() adds words with zero weights.
-// They are not part of the loss, and their gradients are discarded.
+// These words are not part of the loss, and their gradients are discarded.
 Tensor padded(const Tensor& x, int64_t rows) {
   if (!x || x.size(0) == rows) return x;
   Shape shape = x.shape();
@@ -105,8 +105,8 @@ void run_on(const Tensor& x, Launch launch) {
       x.device());
 }
 
-// One chunk of rows: computes logits and loss, and adds the chunk's part to the gradients of W and
-// b. A GPU rounds the logits to bf16 as well.
+// Computes the logits and losses of a chunk of rows, and adds the chunk's part to the gradients of
+// W and b. On a GPU, bf16 operands also give bf16 logits.
 template <class In, class On>
 void loss_of_rows(On on, const Output& in, int64_t first, int64_t count, const Gradients& to,
                   OutputMode fold) {
@@ -150,7 +150,8 @@ void add_to(const Tensor& y, const Tensor& x) {
       [&]<class T>(auto on, T) { kernel::scale(on, x.in<T>(), 1, y.out<T>(), OutputMode::add); });
 }
 
-// The two halves of the rows have separate logits and gradients (Note [Halves]).
+// Computes the two halves of the rows in parallel, with separate logits and gradients (Note
+// [Halves]).
 void loss_in_halves(const Output& in, const Gradients& to) {
   Gradients second = to;
   if (to.dx) second.dW = Tensor::like(to.dW);

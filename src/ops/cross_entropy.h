@@ -4,9 +4,9 @@
 
 namespace fovea {
 
-// The cross entropy against q = (1 − ε) one-hot(label) + ε / V, summed over the rows with a label ≥
-// 0, and log softmax(logits)[label] of every row. Rows with a negative label are omitted; their
-// log-likelihood is 0.
+// The results of cross_entropy(). The loss is the cross entropy against q = (1 − ε) one-hot(label)
+// + ε / V, summed over the rows with a label ≥ 0. The log-likelihood of a row is log
+// softmax(logits)[label], or 0 if its label is negative.
 struct CrossEntropy {
   Tensor loss;            // [1]
   Tensor log_likelihood;  // [N], without gradient
@@ -14,16 +14,16 @@ struct CrossEntropy {
 
 CrossEntropy cross_entropy(const Tensor& logits, const Tensor& labels, double smoothing);
 
-// The same for the logits x Wᵀ + b, without storing all of them: a few rows at a time are
-// multiplied, reduced to loss and gradient, and discarded. x [N, D], W [V, D], b [V] or absent.
+// The cross entropy of the logits x Wᵀ + b, without storing all logits: those of a chunk of rows
+// are computed, reduced to loss and gradient, and discarded. x [N, D], W [V, D], b [V] or absent.
 CrossEntropy output_loss(const Tensor& x, const Tensor& W, const Tensor& b, const Tensor& labels,
                          double smoothing);
 CrossEntropy output_loss_reference(const Tensor& x, const Tensor& W, const Tensor& b,
                                    const Tensor& labels, double smoothing);
 
-// A test hook: while one lives, output_loss() on this thread computes at most `most` logits at a
-// time, so that tests of several chunks need no large batch. A chunk has at least 64 rows, on a GPU
-// 128.
+// A test hook: while a LogitsScope lives, output_loss() on its thread computes at most `most`
+// logits at a time, so that tests of several chunks need no large batch. A chunk has at least 64
+// rows, on a GPU 128.
 class LogitsScope {
  public:
   explicit LogitsScope(int64_t most);

@@ -12,8 +12,9 @@ namespace {
 // The number of entries that a thread loads at once, in packs of kWide.
 constexpr int kBatch = 16;
 
-// A row in batches. Pack k of a batch begins at the thread's column(batch, k), if the row has that
-// column. Past the end of the row, read() loads the last pack and write() stores nothing.
+// A row that a block reads in batches. For each thread, pack k of a batch begins at column(batch,
+// k), if the row has that column. Past the end of the row, read() loads the last pack and write()
+// stores nothing.
 template <int kThreads, int kWide>
 struct Batches {
   static constexpr int kPacks = kBatch / kWide;
@@ -75,18 +76,19 @@ struct GradientOutput {
   Matrix<Out> dlogits;
   OutputMode fold;
 
-  __device__ bool adds() const {  // bf16 gradients are always set
+  __device__ bool adds() const {  // bf16 gradients are never added to
     return std::is_same_v<Out, float> && fold == OutputMode::add;
   }
 };
 
-// The gradient of a row is by · exp(z − top) − less, minus at_label in the column of the label.
+// The gradient of a row is by · exp(z − top) − less. In the column of the label, at_label is
+// subtracted, too.
 struct GradientFactors {
   float top, by, less, at_label;
   int label, words;
 };
 
-// Begins at the end of the row, which is still in the caches.
+// Writes the gradient of a row. Begins at the end of the row, because that is still in the caches.
 template <int kThreads, int kWide, class T, class Out>
 __device__ void gradient_of_row(const T* row, const GradientFactors& factors,
                                 const GradientOutput<Out>& gradient, Out* to,
@@ -110,7 +112,7 @@ __device__ void gradient_of_row(const T* row, const GradientFactors& factors,
   }
 }
 
-// A block per row. It reads the row once for the loss and once for the gradient.
+// A block processes one row. It reads the row once for the loss and once for the gradient.
 template <int kThreads, int kWide, class T, class Out>
 __global__ void __launch_bounds__(kThreads)
     cross_entropy_rows(LabelledLogits<T> in, Losses out, GradientOutput<Out> gradient) {

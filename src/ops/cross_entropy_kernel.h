@@ -11,18 +11,18 @@ struct LabelledLogits {
   Matrix<const T> logits;
   const int32_t* labels;  // one per row; a row with a negative label is omitted
   double smoothing;
-  int64_t words;  // GPU only: words have the first columns; all other gradients are 0
+  int64_t words;  // GPU only: further columns are padding with gradient 0
 };
 
-// losses[i] and log_likelihood[i] of every row.
+// Computes losses[i] and log_likelihood[i] for every row i.
 template <class T>
 void cross_entropy(Cpu, const LabelledLogits<T>& in, T* losses, T* log_likelihood);
 template <class T>
 void cross_entropy(Cuda, const LabelledLogits<T>& in, SumType<T>* losses,
                    SumType<T>* log_likelihood);
 
-// The same, and dlogits = scale[0] · (softmax − q); without `scale` the factor is 1. Out may be
-// bf16, for products in bf16; then `fold` must be OutputMode::set.
+// Like cross_entropy(). Also computes dlogits = scale[0] · (softmax − q); the factor is 1 if
+// `scale` is null. If Out is bf16, `fold` must be OutputMode::set.
 template <class T, class Out>
 void cross_entropy_grad(Cpu, const LabelledLogits<T>& in, const T* scale, T* losses,
                         T* log_likelihood, Matrix<Out> dlogits, OutputMode fold);

@@ -8,7 +8,8 @@ namespace fovea::kernel {
 template <class Index>
 class Divider;
 
-// Both below 2^31: one multiplication and a shift (Granlund and Montgomery, PLDI 1994, section 4).
+// Dividend and divisor below 2^31: one multiplication and a shift (Granlund and Montgomery, PLDI
+// 1994, section 4).
 template <>
 class Divider<uint32_t> {
  public:

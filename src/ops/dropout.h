@@ -4,14 +4,14 @@
 
 namespace fovea {
 
-// The key of one dropout operation. Which elements it keeps is a pure function of (seed, step, op,
-// element). So the gradient recomputes the mask instead of storing it, and a resumed run draws the
-// same masks.
+// The key of one dropout operation. Whether an element is kept is a pure function of (seed, step,
+// op, element). So the backward pass recomputes the mask instead of storing it, and a resumed run
+// has the same masks.
 struct Dropout {
-  float rate = 0;  // 0 keeps everything
+  float rate = 0;  // probability of dropping an element
   uint64_t seed = 0;
   uint32_t step = 0, op = 0;
-  const int32_t* step_at = nullptr;  // GPU: the step is read from here instead, see Note [Replays]
+  const int32_t* step_at = nullptr;  // GPU: address of the step, instead of `step`: Note [Replays]
 
   bool on() const { return rate > 0; }
 };
@@ -26,7 +26,7 @@ class DropoutScope {
   DropoutScope(const DropoutScope&) = delete;
   DropoutScope& operator=(const DropoutScope&) = delete;
 
-  uint32_t places() const { return next_; }  // the number of keys given so far
+  uint32_t places() const { return next_; }  // the number of keys returned so far
 
  private:
   friend Dropout dropout_key(double rate);
@@ -36,8 +36,8 @@ class DropoutScope {
   DropoutScope* outer_;
 };
 
-// A test hook to find the dropouts of a model: while one lives, only the dropout with this op
-// number drops elements.
+// A test hook to find the dropouts of a model: while an OnlyDropout lives, only the dropout with
+// this op number drops elements.
 class OnlyDropout {
  public:
   explicit OnlyDropout(uint32_t op);

@@ -6,10 +6,10 @@
 
 namespace fovea::kernel {
 
-// The factors of DropoutMask (ops/dropout_mask.h), bit for bit, in the layout that the threads of a
-// warp need. A run is 8 · kLanes columns of a row. One draw of lane i serves its columns i + kLanes
-// · k for k < 8, so neighbouring lanes have neighbouring columns. Rows of at most 128 columns are
-// one run of 16 lanes; longer rows are runs of 32 lanes.
+// The same factors as those of DropoutMask (ops/dropout_mask.h), in the layout that the threads of
+// a warp need. A run is 8 · kLanes columns of a row. One call of the generator (a draw) gives lane
+// i the factors of its columns i + kLanes · k, k < 8. So neighbouring lanes have neighbouring
+// columns. Rows of at most 128 columns are one run of 16 lanes; longer rows are runs of 32 lanes.
 class DropoutLane {
  public:
   static constexpr int kShort = 16, kLong = 32, kShortRow = 8 * kShort;
@@ -21,7 +21,7 @@ class DropoutLane {
         scale_(65536.0f / static_cast<float>(65536u - threshold_)) {}
 
   __host__ __device__ bool on() const { return threshold_ > 0; }  // otherwise all factors are 1
-  __host__ __device__ float scale() const { return scale_; }      // of elements that are kept
+  __host__ __device__ float scale() const { return scale_; }      // factor of kept elements
 
   // out[k] is the factor of column 8 · kLanes · run + kLanes · k + lane. REQUIRES: kLanes is kShort
   // if the row has at most kShortRow columns, otherwise kLong.
@@ -42,7 +42,7 @@ class DropoutLane {
   }
 
  private:
-  // Philox4x32-7 of one counter.
+  // Sets c to the output of Philox4x32-7 for one counter.
   __device__ void draw(uint64_t counter, uint32_t (&c)[4]) const {
     c[0] = static_cast<uint32_t>(counter);
     c[1] = static_cast<uint32_t>(counter >> 32);

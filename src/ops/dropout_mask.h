@@ -21,7 +21,7 @@ class DropoutMask {
   // The factors of run number `run`, which is 8 · kLanes elements long.
   template <int kLanes, class T>
   void factors(int64_t run, T* out) const {
-    static_assert((kLanes & (kLanes - 1)) == 0);  // so that adding the lane never carries
+    static_assert((kLanes & (kLanes - 1)) == 0);  // so that low + i has no carry
     uint32_t c0[kLanes], c1[kLanes], c2[kLanes], c3[kLanes];
     const uint64_t counter = static_cast<uint64_t>(run) * kLanes;
     const auto low = static_cast<uint32_t>(counter), high = static_cast<uint32_t>(counter >> 32);
@@ -63,8 +63,8 @@ class DropoutMask {
   float scale_;
 };
 
-// The factors of one row. Each row has its own 2^20 run numbers. So any thread can draw any row
-// alone, and rows of different lengths share no numbers.
+// The factors of one row. Each row has its own 2^20 run numbers. So any thread can compute the
+// factors of any row alone, and no two rows use the same random numbers.
 template <int kLanes, class T>
 void dropout_runs(const DropoutMask& mask, int64_t row, int64_t cols, T* factors) {
   constexpr int64_t kRun = 8 * kLanes;
@@ -76,7 +76,8 @@ void dropout_runs(const DropoutMask& mask, int64_t row, int64_t cols, T* factors
   }
 }
 
-// Longer runs have more parallelism; shorter runs waste less work on short rows.
+// The factors of one row. Longer runs have more parallelism; shorter runs waste less work on short
+// rows.
 template <class T>
 void dropout_row(const DropoutMask& mask, int64_t row, int64_t cols, T* factors) {
   if (cols <= 128)

@@ -10,7 +10,7 @@ Tensor apply(Function f, const Tensor& x, const Dropout& dropout) {
   run_activation(
       x, [&]<class T>(auto on, T) { kernel::apply(on, f, x.in<T>(), dropout, y.out<T>()); });
   if (f == Function::relu)
-    return record(y, {x}, [=, slot = x.slot()](const Tensor& dy) {  // y > 0 where x > 0
+    return record(y, {x}, [=, slot = x.slot()](const Tensor& dy) {  // y > 0 exactly where x > 0
       gather(slot, [&](const Tensor& dx, OutputMode fold) {
         run_activation(y, [&]<class T>(auto on, T) {
           kernel::relu_grad(on, y.in<T>(), dy.in<T>(), dropout, dx.out<T>(), fold);

@@ -7,7 +7,7 @@ namespace fovea {
 
 enum class Function { tanh, sigmoid, relu, gelu, silu, exp };
 
-// dropout(f(x)), in one pass.
+// Returns dropout(f(x)), computed in one pass.
 Tensor apply(Function f, const Tensor& x, const Dropout& dropout = {});
 inline Tensor tanh(const Tensor& x) { return apply(Function::tanh, x); }
 inline Tensor sigmoid(const Tensor& x) { return apply(Function::sigmoid, x); }

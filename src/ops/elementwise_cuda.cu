@@ -28,10 +28,11 @@ __device__ Pack<kWide> map_entries(F f, const Pack<kWide>& first, const Packs&..
   return out;
 }
 
-// y = value(index, factors) for every element, or y += value(…). A few threads share a run of 8 ·
-// kLanes columns; each has 8 packs. Packs of two require rows that are whole runs. With packs of
-// one, a thread past the end of a row computes the last column again and does not store it. So no
-// load waits for a branch, and all loads of a thread are in flight together.
+// y = value(index, factors) or y += value(index, factors) for every element. kLanes / kWide threads
+// process a run of 8 · kLanes columns; each has 8 packs of kWide columns. With kWide = 2, rows must
+// be whole runs. With kWide = 1, a thread past the end of a row computes the last column again and
+// does not store it. So no load waits for a branch, and all loads of a thread are in flight
+// together.
 template <int kLanes, int kWide, class T, class Value>
 __global__ void __launch_bounds__(kThreads)
     fold_runs(Target<T> to, Dropout dropout, uint32_t runs_of_row, Value value) {
@@ -76,7 +77,8 @@ void launch_runs(Cuda on, const Target<T>& to, const Dropout& dropout, Value val
   check_launch(Value::kName);
 }
 
-// Without dropout the row does not matter, so all elements are treated as one row.
+// Computes all elements of `to`. Without dropout, a value does not depend on its row, so all
+// elements are treated as one row.
 template <class T, class Value>
 void fold_all(Cuda on, Target<T> to, const Dropout& dropout, Value value) {
   constexpr int kShort = DropoutLane::kShort, kLong = DropoutLane::kLong;
@@ -116,7 +118,7 @@ template <class T>
 struct ReluGrad {
   static constexpr const char* kName = "relu_grad";
   const T *y, *dy;
-  float scale;  // of kept elements; dropped ones have y = 0
+  float scale;  // factor of kept elements; dropped elements have y = 0
   bool in_pairs() const { return at_packs<2>(y, dy); }
   template <int kWide>
   __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>&) const {
@@ -241,7 +243,7 @@ namespace {
 
 constexpr int kSumThreads = 512, kSumEach = 8, kMostParts = 1024;
 
-// One part per block. As on the CPU, the sum is in double.
+// Each block stores one partial sum. As on the CPU, the sum is in double.
 template <class From, class To>
 __global__ void __launch_bounds__(kSumThreads) sum_parts(const From* x, int64_t n, To* y) {
   constexpr int64_t kTurn = kSumThreads * kSumEach;

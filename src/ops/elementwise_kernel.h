@@ -18,7 +18,7 @@ void apply_grad(Cpu, Function f, Matrix<const T> x, Matrix<const T> dy, const Dr
 template <class T>
 void apply_grad(Cuda, Function f, Matrix<const T> x, Matrix<const T> dy, const Dropout& dropout,
                 Matrix<T> dx, OutputMode fold);
-// dx = dropout(dy) where y is not 0: the gradient of dropout(max(0, x)) needs no x.
+// dx = dropout(dy) where y is not 0, otherwise 0: the gradient of dropout(max(0, x)) without x.
 template <class T>
 void relu_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropout, Matrix<T> dx,
                OutputMode fold);

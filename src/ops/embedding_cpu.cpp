@@ -24,8 +24,8 @@ void embed(Cpu, const EmbeddingInput<T>& in, Matrix<T> y, Matrix<bf16>) {
   }
 }
 
-// Each job owns a part of the table and scans all words in order. So no two threads write the same
-// row, and the additions follow the order of the words.
+// Each job scans all words in order, but adds only the gradients of its own part of the table. So
+// no two threads write the same row, and the additions follow the order of the words.
 template <class T>
 void embed_grad(Cpu, const int32_t* ids, Matrix<const T> dy, double scale, const Dropout& dropout,
                 Matrix<T> dE) {

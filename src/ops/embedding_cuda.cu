@@ -11,13 +11,13 @@ namespace fovea::kernel {
 namespace {
 
 constexpr int kThreads = 128;
-constexpr int kEach = 8;   // columns of a thread, for one draw of the mask
+constexpr int kEach = 8;   // columns per thread: one draw of DropoutLane gives 8 factors
 constexpr int kTile = 16;  // words whose gradients one thread sums
 
-// The columns first + kLanes · k of a thread, in the layout of the mask's runs.
+// The columns of a thread, first + kLanes · k with k < kEach, in the layout of DropoutLane's runs.
 template <int kLanes>
 struct ThreadColumns {
-  int64_t item, run;  // item: a word or a tile; run: of its columns
+  int64_t item, run;  // item: word or tile; run: run of its columns
   int lane;
   int64_t first;
 
@@ -57,18 +57,18 @@ __global__ void embed_words(EmbeddingInput<float> in, float scale, DropoutLane m
 }
 
 // Note [Gradient of a table]
-// Words are sorted by the row of the table that they read; words of the same row keep their order.
-// So the words of each row are adjacent: they form a span. The sorted words are cut into tiles of
-// 16. A span within a tile is summed and added to the table at once. If a span crosses edges of
-// tiles, each tile stores its part separately, and another kernel adds the parts. So the order of
-// each sum depends only on the words, and the host need not read a size from the device.
+// The words are sorted by the row of the table that they read; words of the same row keep their
+// order. So the words of each row are adjacent: they form a span. The sorted words are cut into
+// tiles of 16. A span within a tile is summed and added to the table at once. If a span crosses
+// edges of tiles, each tile stores its part separately, and another kernel adds the parts. So the
+// order of each sum depends only on the words, and the host need not read a size from the device.
 struct SortedWords {
-  const uint64_t* keys;  // row of the table, then number of the word
+  const uint64_t* keys;  // high 32 bits: row of the table; low 32 bits: word
   int64_t count;
 
   __device__ int64_t row(int64_t at) const { return static_cast<int64_t>(keys[at] >> 32); }
   __device__ int64_t word(int64_t at) const { return static_cast<int64_t>(keys[at] & 0xFFFFFFFFu); }
-  // Whether a span crosses the edge before `at`.
+  // Whether a span crosses the edge between the words at − 1 and at.
   __device__ bool joined(int64_t at) const {
     return at > 0 && at < count && row(at - 1) == row(at);
   }
@@ -81,8 +81,8 @@ __global__ void make_keys(const int32_t* ids, int64_t count, uint64_t* keys) {
   if (i < count) keys[i] = uint64_t{static_cast<uint32_t>(ids[i])} << 32 | static_cast<uint64_t>(i);
 }
 
-// The parts of spans that cross edges. Each tile has two: the part of a span that begins before the
-// tile, and the part of a span that begins in the tile and continues after it.
+// The partial sums of spans that cross edges of tiles. Each tile has two: `leading` for a span that
+// begins before the tile, `trailing` for a span that begins in the tile and continues after it.
 struct SpanParts {
   float* data;
   int64_t cols;
@@ -94,7 +94,7 @@ struct SpanParts {
 template <int kLanes>
 __global__ void sum_tiles(SortedWords words, Matrix<const float> dy, float scale, DropoutLane mask,
                           Matrix<float> dE, SpanParts parts) {
-  constexpr int kAhead = 4;  // words whose gradients are in flight
+  constexpr int kAhead = 4;  // words whose gradients are loaded at the same time
   const ThreadColumns<kLanes> at;
   if (at.item >= words.tiles()) return;
   const int64_t begin = at.item * kTile, end = words.end_of(at.item);
@@ -133,7 +133,8 @@ __global__ void sum_tiles(SortedWords words, Matrix<const float> dy, float scale
   }
 }
 
-// One block column per tile. It works only if a span begins in the tile and continues.
+// Adds the parts of the span that begins in a tile and continues after it. blockIdx.x is the tile.
+// If there is no such span, the block does nothing.
 __global__ void join_parts(SortedWords words, SpanParts parts, Matrix<float> dE) {
   const int64_t tile = blockIdx.x, begin = tile * kTile, end = words.end_of(tile);
   if (!words.joined(end)) return;

@@ -7,8 +7,9 @@ namespace fovea {
 // The type of the inputs of matrix products. Sums are always float32, or double for double inputs.
 enum class Precision { f32, bf16, int8 };
 
-// While one lives, products of float tensors on its thread use inputs of this precision. bf16 falls
-// back to f32 on processors where it is not faster. int8 applies to linear() without a tape only.
+// While a PrecisionScope lives, products of float tensors on its thread use inputs of this
+// precision. bf16 falls back to f32 on processors where it is not faster. int8 applies to linear()
+// without a tape only.
 class PrecisionScope {
  public:
   explicit PrecisionScope(Precision precision);
@@ -21,8 +22,8 @@ class PrecisionScope {
   Precision outer_;
 };
 
-// The matrix product over the last two axes. The axes before them are batch axes and must agree, or
-// b is a plain matrix that all matrices of a share.
+// The matrix product over the last two axes. The other axes are batch axes. They must agree, unless
+// b is a single matrix, by which all matrices of a are multiplied.
 Tensor matmul(const Tensor& a, const Tensor& b);
 Tensor transpose(const Tensor& a);  // swaps the last two axes
 
@@ -39,11 +40,11 @@ bool bf16_activations(Device device);
 Tensor linear(const Tensor& x, const Tensor& W, const Tensor& b = {},
               OutputType give = OutputType::sums);
 
-// max(0, x Wᵀ + b) as an activation.
+// max(0, x Wᵀ + b), with OutputType::activation.
 Tensor linear_relu(const Tensor& x, const Tensor& W, const Tensor& b);
 
-// x as an operand of products in the current precision: converted to bf16, or x itself. All
-// parameters of a store are converted at once; the copies are valid until parameters_changed().
+// x as an operand of products in the current precision: a bf16 copy, or x itself. All parameters of
+// a store are converted at once; the copies are valid until parameters_changed().
 Tensor as_operand(const Tensor& x);
 // If bf16_activations() is true, stores a bf16 copy of x as Tensor::rounded(). This saves
 // conversions of a tensor that many operations read.

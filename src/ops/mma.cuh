@@ -11,15 +11,16 @@
 //   c: (g, 2t), (g, 2t + 1), (g + 8, 2t), (g + 8, 2t + 1)
 //   a: pairs at (g, 2t), (g + 8, 2t), (g, 2t + 8), (g + 8, 2t + 8)
 //   b: pairs at (2t, g), (2t + 8, g), down the column
-// So two adjacent c, once rounded to bf16, form an a. Tiles in shared memory are rows of `stride`
-// entries. Strides of 8 more than a multiple of 16 let eight rows be read without bank conflicts.
+// So two adjacent matrices c, rounded to bf16, form an a. Tiles in shared memory are rows of
+// `stride` entries. Strides of 8 more than a multiple of 16 let eight rows be read without bank
+// conflicts.
 namespace fovea::kernel {
 
 using Bf16 = __nv_bfloat16;
 using MmaSums = float[4];
 
 struct MmaFragment {
-  uint32_t pairs[4];  // an a, or two adjacent b: b_0 = pairs 0 and 1, b_1 = pairs 2 and 3
+  uint32_t pairs[4];  // a matrix a, or two adjacent b: pairs 0, 1 and pairs 2, 3
 };
 
 __device__ inline uint32_t pair(float low, float high) {
@@ -34,7 +35,7 @@ __device__ inline void multiply_add(MmaSums& c, const MmaFragment& a, uint32_t b
       : "r"(a.pairs[0]), "r"(a.pairs[1]), "r"(a.pairs[2]), "r"(a.pairs[3]), "r"(b_0), "r"(b_1));
 }
 
-// Two adjacent products.
+// Computes two adjacent products: left += a b_0 and right += a b_1.
 __device__ inline void multiply_add(MmaSums& left, MmaSums& right, const MmaFragment& a,
                                     const MmaFragment& b) {
   multiply_add(left, a, b.pairs[0], b.pairs[1]);

@@ -8,7 +8,8 @@
 namespace fovea {
 namespace {
 
-// The data that the gradient needs: n and 1 / √(σ² + ε), but not the sum that was normalised.
+// The tensors that the gradient needs: n, 1 / √(σ² + ε) and g, see norm_kernel.h. The input of the
+// norm is not needed.
 struct SavedTensors {
   Tensor normalised, inverse_deviation, g;
 };

@@ -21,14 +21,14 @@ __device__ float across_lanes(float value) {
 }
 
 // Note [Pairs of columns]
-// kAcross neighbouring threads share a row. One draw of DropoutLane serves columns that are kLanes
-// apart. A thread takes two neighbouring draws of each of its kSets runs, so it has pairs of
-// neighbouring columns. kWhole: the row has exactly kCols columns, and every row of every matrix
-// can be read in pairs.
+// kAcross neighbouring threads process a row. One draw of DropoutLane gives the factors of columns
+// that are kLanes apart. A thread uses two neighbouring draws in each of its kSets runs, so it has
+// pairs of neighbouring columns. If kWhole, rows have exactly kCols columns, and every row of every
+// matrix can be read in pairs.
 template <int kLanes, int kAcross_, int kSets, bool kWhole>
 struct ThreadColumns {
   static constexpr int kAcross = kAcross_, kPairs = 8 * kSets, kCols = 2 * kPairs * kAcross;
-  static constexpr int kDraws = kLanes / 2;  // threads of a run
+  static constexpr int kDraws = kLanes / 2;  // threads per run
   int lane, cols;
 
   __device__ explicit ThreadColumns(int64_t columns)
@@ -143,8 +143,8 @@ __device__ float number(const T* from) {
   return load<1>(from).at[0];
 }
 
-// A block per row. It reads the row and draws the dropout three times: for the mean, the variance
-// and the result.
+// A block processes one row. It reads the row and computes the dropout factors three times: for the
+// mean, the variance and the result.
 template <class T>
 __global__ void __launch_bounds__(kBackThreads) norm_wide(NormInput<T> in, NormOutput<T> out) {
   const int64_t row = blockIdx.x;
@@ -171,20 +171,21 @@ __global__ void __launch_bounds__(kBackThreads) norm_wide(NormInput<T> in, NormO
   if (out.inverse_deviation && threadIdx.x == 0) out.inverse_deviation[row] = scale;
 }
 
-// The sums dg and db over rows, by strips of rows. Row s of `sums` holds dg of strip s in its first
-// half and db in its second half.
+// The partial sums of dg and db. Each strip of rows has one partial sum: row s of `sums` holds dg
+// of strip s in its first half and db in its second half.
 struct Strips {
-  int64_t each;  // rows of a strip
+  int64_t each;  // rows per strip
   Matrix<float> sums;
 };
 
-// Sums each column over the block's groups of threads, each of which processed different rows.
+// Sums each column over the block's groups of kAcross threads, because each group processed other
+// rows.
 template <class S>
 __device__ void sum_groups(const S& at, const Pack<2> (&own)[S::kPairs], float* to) {
   constexpr int kGroups = kBackThreads / S::kAcross;
   __shared__ Pack<2> of_group[kGroups][S::kCols / 2];
   const int group = static_cast<int>(threadIdx.x) / S::kAcross;
-  __syncthreads();  // the previous call may still read it
+  __syncthreads();  // threads may still read of_group of the previous call
 #pragma unroll
   for (int k = 0; k < S::kPairs; ++k) of_group[group][at.column(k) / 2] = own[k];
   __syncthreads();
@@ -264,7 +265,7 @@ __global__ void __launch_bounds__(kBackThreads) norm_back_wide(NormGrad<T> in) {
   });
 }
 
-// dg and db of each strip, for rows that norm_back_wide processed: a thread per column.
+// Computes dg and db of each strip for wide rows (see norm_back_wide), with one thread per column.
 template <class T>
 __global__ void __launch_bounds__(kThreads) sum_wide(NormGrad<T> in, Strips strips) {
   const int64_t j = int64_t{blockIdx.x} * kThreads + threadIdx.x;

@@ -5,14 +5,15 @@
 #include "tensor/matrix.h"
 #include "tensor/tensor.h"
 
-// T is the type of f and of the tensors stored for the gradient. All other tensors are SumType<T>.
+// The kernels of layer norm. T is the type of f and of the tensors stored for the gradient. All
+// other tensors are SumType<T>.
 namespace fovea::kernel {
 
 template <class T>
 struct NormInput {
   Matrix<const SumType<T>> x;
   Matrix<const T> f;  // may be absent
-  Dropout dropout;    // of f
+  Dropout dropout;    // applied to f
   const SumType<T>*g, *b;
   double epsilon;
 };

@@ -14,8 +14,9 @@ inline bool in_quads(const float* data, int64_t stride) {
   return reinterpret_cast<uintptr_t>(data) % 16 == 0 && stride % 4 == 0;
 }
 
-// Columns col … col + 3 of a row of `cols` columns, 0 beyond its end. No thread may write them at
-// the same time. `aligned` reads 16 bytes at a time and REQUIRES cols % 4 == 0.
+// Loads the columns col … col + 3 of a row of `cols` columns; 0 beyond its end. No thread may write
+// the row in the same kernel. If `aligned`, reads 16 bytes at a time; REQUIRES: in_quads() and cols
+// % 4 == 0.
 __device__ inline float4 load_quad(const float* row, int col, int cols, bool aligned) {
   float4 quad{};
   if (aligned) {
@@ -29,7 +30,7 @@ __device__ inline float4 load_quad(const float* row, int col, int cols, bool ali
   return quad;
 }
 
-// Writes or adds the columns that exist.
+// Writes a quad to the columns col … col + 3 that exist, or adds it to them.
 __device__ inline void store_quad(float* row, int col, int cols, bool aligned, OutputMode fold,
                                   float4 quad) {
   if (aligned) {

@@ -34,8 +34,8 @@ void run_words(const Tensor& q, const Tensor& words, Launch launch) {
   });
 }
 
-// The three products between queries, words and the matrix e. Each is the gradient of the other
-// two.
+// The three products between queries q, words k and the matrix e. Each computes the gradients of
+// the other two.
 void dot(const RaggedQueries& ragged, const Tensor& q, const Tensor& k, const Tensor& e,
          OutputMode fold) {
   run_words(q, k, [&]<class T>(auto on, T, auto words) {
@@ -56,7 +56,7 @@ void sum_over_queries(const RaggedQueries& ragged, const Tensor& e, const Tensor
   });
 }
 
-// Like gather(), but calls write with an absent tensor if there is no slot. For kernels that
+// Like gather(), but if there is no slot, calls write with an absent tensor. Used with kernels that
 // compute several gradients.
 void gather_or_skip(GradientSlot* slot,
                     const std::function<void(const Tensor& dx, OutputMode fold)>& write) {
@@ -64,16 +64,16 @@ void gather_or_skip(GradientSlot* slot,
 }
 
 // Note [Deferred word gradients]
-// A recurrent decoder attends to the same words at each of its steps. Their gradient is not updated
-// at each step. Instead, the backward pass collects the queries until it reaches the words, and
-// then computes the gradient for all queries at once.
+// A recurrent decoder attends to the same words at each of its steps. The gradient of the words is
+// not updated at each step. Instead, the backward pass collects the queries until it reaches the
+// words, and then computes the gradient from all queries at once.
 struct PendingGradient {
   using Write = void (*)(const PendingGradient& all);
-  GradientSlot* words;  // of the result; this slot owns the object
+  GradientSlot* words;  // slot of the words; owns this object
   SentenceOffsets memory;
   Write write;
-  std::vector<Tensor> sentence, e, q;  // of the queries, one entry per call
-  Tensor keys = {}, v = {};            // of additive scores; keys without a slot
+  std::vector<Tensor> sentence, e, q;  // one entry per call of defer()
+  Tensor keys = {}, v = {};            // only for additive scores; keys has no slot
 
   RaggedQueries ragged() const { return {memory, joined(sentence)}; }
   static Tensor joined(const std::vector<Tensor>& parts) {
@@ -148,7 +148,8 @@ Tensor dot_scores(const Tensor& q, const Tensor& keys, const RaggedQueries& ragg
 
 namespace {
 
-// Computes the required gradients of queries, words and v. All need the same tanh.
+// Computes those gradients of queries, words and v that are required. One kernel does this, because
+// all three need the same tanh.
 void additive_backward(const PendingGradient& all, GradientSlot* queries) {
   const Tensor q = all.joined(all.q), de = all.joined(all.e);
   const RaggedQueries ragged = all.ragged();

@@ -36,7 +36,8 @@ Tensor softmax_within(const Tensor& e, const ColumnRanges& ranges);
 // sentence are not read.
 Tensor weighted_sum(const Tensor& alpha, const Tensor& h, const RaggedQueries& ragged);
 
-// The same from plain operations, one query after another: the reference for tests.
+// additive_scores() and weighted_sum() from plain operations, one query after another: the
+// reference for tests.
 Tensor additive_scores_reference(const Tensor& q, const Tensor& keys, const Tensor& v,
                                  const RaggedQueries& ragged);
 Tensor weighted_sum_reference(const Tensor& alpha, const Tensor& h, const RaggedQueries& ragged);

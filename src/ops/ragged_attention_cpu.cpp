@@ -9,7 +9,8 @@
 namespace fovea::kernel {
 namespace {
 
-// The queries of each sentence in order: those of b are at[first[b]] … at[first[b + 1]].
+// The queries of each sentence in order: sentence b has the queries at[first[b]] … at[first[b + 1]
+// − 1].
 struct SentenceQueries {
   std::vector<int64_t> first, at;
 
@@ -73,7 +74,7 @@ void sum_over_words(Cpu, const RaggedIndex& ragged, Matrix<const T> e, Matrix<co
     if (fold == OutputMode::set) std::fill_n(to, q.cols, T{0});
     for (int64_t j = 0; j < words; ++j) {
       const T weight = e.row(i)[j];
-      if (weight == 0) continue;  // true for most words if attention is hard or local
+      if (weight == 0) continue;  // most words have weight 0 if attention is hard or local
       const T* from = k.row(first + j);
       fold_row(to, q.cols, OutputMode::add, [=](int64_t a) { return weight * from[a]; });
     }
@@ -121,7 +122,7 @@ void additive_scores(Cpu, const RaggedIndex& ragged, Matrix<const T> q, Matrix<c
 
 namespace {
 
-// The gradients that one query and one word add to.
+// The rows of the gradients to which one query and one word contribute.
 template <class T>
 struct GradientRows {
   T *dq, *dk, *dv;

@@ -10,8 +10,8 @@ namespace fovea::kernel {
 namespace {
 
 constexpr int kThreads = 128, kWarps = kThreads / kWarp, kIndexWarps = 8;
-constexpr int kWords = 16;             // the number of words whose sums a thread holds
-constexpr int64_t kFewQueries = 1024;  // up to this number, each sentence scans all queries
+constexpr int kWords = 16;             // number of words whose sums a thread keeps in registers
+constexpr int64_t kFewQueries = 1024;  // up to this number, each block scans all queries
 
 // Relative error below 5e-7, without branches. Near 0: an odd polynomial, fitted for the smallest
 // relative error. Elsewhere: 1 − 2 / (e²ˣ + 1).
@@ -53,7 +53,7 @@ __global__ void words_as(RaggedIndex ragged, int64_t most, float* n) {
 
 enum class Score { dot, additive };
 
-// One warp per query and kWarpWords words, for which it reads the query once.
+// One warp computes the scores of one query and kWarpWords words. It reads the query once.
 constexpr int kWarpWords = 4;
 template <Score kScore, int kWide, class K>
 __global__ void __launch_bounds__(kThreads)
@@ -64,7 +64,7 @@ __global__ void __launch_bounds__(kThreads)
       (static_cast<int>(blockIdx.y) * kWarps + static_cast<int>(threadIdx.y)) * kWarpWords;
   const int lane = static_cast<int>(threadIdx.x), cols = static_cast<int>(q.cols);
   if (first >= e.cols) return;
-  const int words = static_cast<int>(ragged.words(i)) - first;  // from the first on
+  const int words = static_cast<int>(ragged.words(i)) - first;  // number of words from `first` on
   const float* query = q.row(i);
   const K* key = k.row(ragged.first(i) + first);
   float sum[kWarpWords] = {};
@@ -106,7 +106,7 @@ void score(Cuda on, const RaggedIndex& ragged, Matrix<const float> q, Matrix<con
   kernel<<<blocks, dim3(kWarp, kWarps), 0, stream(on)>>>(ragged, q, k, v, e, fold);
 }
 
-// One thread per query and kWide columns. It does not read words of weight 0, which are the
+// One thread computes kWide columns of q for one query. It skips words of weight 0, which are the
 // majority if attention is hard or local.
 template <int kWide, class K>
 __global__ void __launch_bounds__(kThreads)
@@ -140,8 +140,8 @@ __global__ void __launch_bounds__(kThreads)
   if (rounded.data) store(rounded.row(i) + a, sum);
 }
 
-// The queries of each sentence in order: those of sentence b are at[first[b]] … at[first[b + 1]].
-// Without an index, each() scans all queries.
+// The queries of each sentence in order: sentence b has at[first[b]] … at[first[b + 1] − 1]. If
+// `at` is null, each() scans all queries.
 struct SentenceQueries {
   const int32_t* sentence;
   int count;
@@ -166,8 +166,8 @@ struct SentenceQueries {
   }
 };
 
-// One block per sentence. Its warps scan equal parts of all queries. They first count, to determine
-// where each writes.
+// Fills SentenceQueries, one block per sentence. Its warps scan equal parts of all queries. They
+// first count their queries to determine where each warp writes.
 __global__ void index_queries(const int32_t* sentence, int count, int32_t* first, int32_t* at) {
   __shared__ int own[kIndexWarps], smaller[kIndexWarps];
   const int b = static_cast<int>(blockIdx.x), lane = static_cast<int>(threadIdx.x) % kWarp;
@@ -198,7 +198,7 @@ __global__ void index_queries(const int32_t* sentence, int count, int32_t* first
   }
 }
 
-// An index of queries with its memory. `queries` is valid as long as this object lives.
+// A SentenceQueries with the memory of its index. `queries` is valid as long as this object lives.
 struct QueryIndex {
   Buffer buffer;
   SentenceQueries queries;
@@ -218,13 +218,14 @@ struct QueryIndex {
   }
 };
 
-// One thread per kWide columns of kWords words of a sentence. It adds the queries in order.
+// k_j = Σ_i e_ij q_i, in the order of i. One thread has kWide columns of kWords words of a
+// sentence.
 template <int kWide>
 __global__ void __launch_bounds__(kThreads)
     spread_queries(RaggedIndex ragged, SentenceQueries queries, Matrix<const float> e,
                    Matrix<const float> q, Matrix<float> k, OutputMode fold) {
   const int b = static_cast<int>(blockIdx.x), begin = static_cast<int>(blockIdx.z) * kWords;
-  const int words = ragged.offsets[b + 1] - ragged.offsets[b] - begin;  // from `begin` on
+  const int words = ragged.offsets[b + 1] - ragged.offsets[b] - begin;  // words from `begin` on
   if (words <= 0) return;
   const int64_t a = (int64_t{blockIdx.y} * kThreads + threadIdx.x) * kWide;
   const bool here = a < k.cols;
@@ -259,7 +260,7 @@ struct WordChunk {
       dk[m] = 0;
     }
   }
-  // The contribution of one query with gradients `de`: returns its dq / v, and adds to dk and dv.
+  // Adds a query whose scores have the gradients `de` to dk / v and dv. Returns its dq / v.
   template <class K>
   __device__ float flow(float query, const float* de, float& dv) {
     float dq = 0;
@@ -280,8 +281,8 @@ struct WordChunk {
   }
 };
 
-// One thread per sentence and column. It processes the words in chunks, and for each chunk the
-// queries in order. `parts` receives the sentence's part of dv.
+// The gradients of additive scores: one thread per sentence and column. It processes the words in
+// chunks, and for each chunk the queries in order. `parts` receives the sentence's part of dv.
 template <class K>
 __global__ void __launch_bounds__(kThreads)
     additive_backward(RaggedIndex ragged, SentenceQueries queries, Matrix<const float> q,
@@ -309,7 +310,7 @@ __global__ void __launch_bounds__(kThreads)
   if (parts && here) parts[b * A + a] = dv;
 }
 
-// The special case in which only dq is required: one thread per query and kWide columns.
+// dq of additive scores if only dq is required: one thread per query and kWide columns.
 template <int kWide, class K>
 __global__ void __launch_bounds__(kThreads)
     additive_queries_backward(RaggedIndex ragged, Matrix<const float> q, Matrix<const K> k,
@@ -323,7 +324,7 @@ __global__ void __launch_bounds__(kThreads)
   const Pack<kWide> query = here ? load<kWide>(q.row(i) + a) : Pack<kWide>{};
   const Pack<kWide> by = here ? load<kWide>(v + a) : Pack<kWide>{};
   Pack<kWide> sum{};
-  for (int run = 0; run < words; run += kWarp) {  // one de per lane
+  for (int run = 0; run < words; run += kWarp) {  // each lane loads one de
     const float own = run + lane < words ? de.row(i)[run + lane] : 0.0f;
     for (int first = 0; first < min(words - run, kWarp); first += kAhead) {
       Pack<kWide> x[kAhead];
@@ -366,7 +367,7 @@ __global__ void sum_rows(const float* rows, int64_t count, int64_t cols, float* 
   fold_into(y[a], fold, sum);
 }
 
-// One warp per row.
+// softmax within the ranges, with one warp per row.
 __global__ void softmax_ranges(Matrix<const float> e, const int32_t* low, const int32_t* high,
                                Matrix<float> y) {
   const int64_t i = int64_t{blockIdx.x} * kWarps + threadIdx.y;

@@ -24,9 +24,9 @@ void lengths_as(Cpu, const RaggedIndex& ragged, int64_t most, T* n);
 template <class T>
 void lengths_as(Cuda, const RaggedIndex& ragged, int64_t most, T* n);
 
-// Three products, each the gradient of the other two. Columns of e beyond the end of a sentence are
-// not read. With OutputMode::set, such columns of e become 0, and so do words of k that no query
-// attends to.
+// Three products; each computes the gradients of the other two. Columns of e beyond the end of a
+// sentence are not read. With OutputMode::set, such columns of e become 0, and so do words of k
+// that no query attends to.
 //
 // On a GPU the words k may be in bf16 (K), and `rounded`, if present, receives a bf16 copy of q.
 //
@@ -74,12 +74,12 @@ template <class T, class K>
 void additive_scores_grad(Cuda, const RaggedIndex& ragged, Matrix<const T> q, Matrix<const K> k,
                           const T* v, Matrix<const T> de, const AdditiveGrad<T>& out);
 
-// Whether the gradient of the source words is computed once for the queries of all steps. On a GPU,
-// one call per step would read and write the gradients of all words each time.
+// Whether the gradient of the source words is computed once from the queries of all steps. On a
+// GPU, a call per step would read and write the gradients of all words each time.
 constexpr bool defers_word_gradients(Cpu) { return false; }
 constexpr bool defers_word_gradients(Cuda) { return true; }
 
-// softmax over columns low[i] … high[i] of row i, 0 elsewhere.
+// softmax over the columns [low[i], high[i]) of row i; 0 elsewhere.
 template <class T>
 void softmax_within(Cpu, Matrix<const T> e, const int32_t* low, const int32_t* high, Matrix<T> y);
 template <class T>

@@ -82,7 +82,7 @@ namespace {
 using kernel::Transposition;
 
 // The first product of a new size takes long to prepare. So the number of rows is rounded up to a
-// multiple of this. The contents of the additional rows are not read.
+// multiple of kRowMultiple. The contents of the additional rows do not matter.
 constexpr int64_t kRowMultiple = 8;
 int64_t rounded(int64_t n) { return (n + kRowMultiple - 1) / kRowMultiple * kRowMultiple; }
 
@@ -99,7 +99,7 @@ struct Times {
   int64_t count() const { return static_cast<int64_t>(first.size()) - 1; }
   int64_t tokens() const { return first.back(); }
   int64_t sentences() const { return count() > 0 ? first[1] : 0; }
-  Rows step(int64_t k) const {  // no rows before the first step
+  Rows step(int64_t k) const {  // an empty range of rows if k is before the first step
     if (k < 0) return {0, 0};
     const int64_t t = direction == Direction::forward ? k : count() - 1 - k;
     return {first[t], first[t + 1] - first[t]};
@@ -109,7 +109,7 @@ struct Times {
 // The data that the gradient needs.
 struct Sequence {
   Cell cell;
-  std::vector<Tensor> weights;  // U as operands of products; for gru: U_r and U_z, then U_n
+  std::vector<Tensor> weights;  // operands of products: U; for gru [U_r; U_z], U_n
   Tensor start, y, kept;
   Times times;
 
@@ -137,13 +137,13 @@ void product(const Tensor& w, const Tensor& h, const Tensor& h_rounded, int64_t 
            OutputMode::set, WeightPacking::always);
 }
 
-// h in bf16 for the products of a GPU: `before` is read by the step, `after` is written by it.
+// h in bf16 for the products of a GPU. The step reads `before` and writes `after`.
 struct RoundedStates {
   Tensor before, after;
 
   RoundedStates(const Sequence& s, const Tensor& h) {
     if (!bf16_activations(h.device())) return;
-    const bool with_y = s.one_step() && s.y.cols() == s.H();  // the next step reads it from y
+    const bool with_y = s.one_step() && s.y.cols() == s.H();  // the next step reads h from y
     const Tensor known = with_y ? s.start.rounded() : Tensor();
     before = known && known.rows() >= h.rows() ? known : as_factor(h, s.weights[0]);
     after = with_y ? s.y.make_rounded() : before;
@@ -201,8 +201,8 @@ bool on_gpu(const Tensor& x) { return !std::holds_alternative<Cpu>(x.device()); 
 struct RecurrentProduct {
   Tensor w;        // the product's rows of U
   Tensor d;        // gradient of the product, [tokens (and more), rows of w]
-  Tensor operand;  // d as an operand of products; d itself if the kernel writes bf16
-  Tensor from;     // the operand of w in the forward pass, [tokens, H]
+  Tensor operand;  // d as an operand of products; d itself if d is bf16
+  Tensor from;     // [tokens, H]: the factor of w in the forward pass
 
   void backpropagate(Rows at, const Tensor& back,
                      OutputMode fold = OutputMode::set) const {  // back = wᵀ d
@@ -221,10 +221,10 @@ struct RecurrentProduct {
 
 struct Gradient {
   std::vector<RecurrentProduct> products;
-  Tensor dh, dc;  // of the start states
+  Tensor dh, dc;  // gradients of the start states
 };
 
-// Whether x and U h are only added, so that they have the same gradient.
+// Whether the cell uses only the sum of x and U h, so that both have the same gradient.
 bool shares_gradient(const Sequence& s) { return s.cell == Cell::rnn || s.cell == Cell::lstm; }
 
 Gradient empty_gradient(const Sequence& s, const Tensor& dx) {
@@ -250,7 +250,7 @@ struct BackwardPass {
   Gradient g;
   Tensor back;
 
-  // Step k. U is the type of operands of products.
+  // Computes step k. U is the type of the operands of products.
   template <class T, class U, class On>
   void step(On on, int64_t k) const {
     const Rows at = s.times.step(k), last = s.times.step(k - 1);
@@ -310,7 +310,7 @@ std::vector<Tensor> halves(const Tensor& U) {
       parts->back().bind_gradient(part(U.grad(), at));
     }
     known[U.slot().get()] = parts;
-    Tape::at_the_end([parts] {});  // owns them until then
+    Tape::at_the_end([parts] {});  // keeps `parts` alive until the end of the backward pass
   }
   return *parts;
 }
@@ -351,7 +351,8 @@ void backward(const Sequence& s, const Slots& to, const Tensor& U, const Tensor&
   const int64_t H = s.H(), tokens = s.times.tokens(), sentences = s.times.sentences();
   Gradient g;
   auto to_x = [&](const Tensor& dx, OutputMode fold) {
-    // A step's gradient is read once more at the end, when others may have been added to dx.
+    // The deferred product reads the step's gradient at the end of the backward pass. Other
+    // gradients may have been added to dx by then, so the step needs its own copy.
     const bool reads_dx = shares_gradient(s) && s.weights[0].type() == dx.type();
     const bool own = fold == OutputMode::add || (s.one_step() && reads_dx);
     const Tensor alone = own ? Tensor::like(dx) : dx;

@@ -8,14 +8,14 @@
 namespace fovea {
 
 // The row order of recurrent networks, without padding: the first words of all sentences, then all
-// second words, and so on, with sentences sorted by falling length. At time t the first alive(t)
-// sentences have a word; their rows first[t] … first[t + 1] are adjacent. No sentence is empty.
+// second words, and so on. The sentences are sorted by descending length. At time t, the first
+// alive(t) sentences have a word, in the rows first[t] … first[t + 1] − 1. No sentence is empty.
 struct TimeMajor {
-  std::vector<int64_t> first;  // times + 1
+  std::vector<int64_t> first;  // [times + 1]: first row of each time
   std::vector<int32_t> order;  // order[i]: the sentence of the batch at sorted position i
-  Tensor from;                 // i32 [tokens]: row r here is row from[r] in sentence order
-  Tensor to;                   // its inverse: row p in sentence order is row to[p] here
-  Tensor ends;                 // i32 [sentences]: the row of the last word of sentence order[i]
+  Tensor from;                 // i32 [tokens]: row r in this order is row from[r] in sentence order
+  Tensor to;                   // row p in sentence order is row to[p] in this order
+  Tensor ends;                 // i32 [sentences]: row of the last word of sentence order[i]
   std::vector<int32_t> words;  // a copy of `from` on the host
 
   // For sentences with padding: a permutation of rows that reverses the words of each sentence and
@@ -23,7 +23,7 @@ struct TimeMajor {
   Tensor turned;
 
   static TimeMajor of(std::span<const int32_t> offsets, Device device = Cpu{});
-  // The first lengths[b] rows of sentence b are its words, the others are padding. `ends` are the
+  // The first lengths[b] rows of sentence b are its words, the others are padding. `ends` has the
   // last words before the padding.
   static TimeMajor filled(std::span<const int32_t> offsets, std::span<const int32_t> lengths,
                           Device device);
@@ -36,20 +36,20 @@ struct TimeMajor {
 // Row i of the result is row index[i] of x. index is i32; rows may be repeated or omitted.
 Tensor rows_at(const Tensor& x, const Tensor& index);
 
-// The same if `index` is its own inverse, as TimeMajor::turned is. Then the gradient is a gather
-// too, which is faster.
+// Like rows_at(). REQUIRES: the permutation `index` is its own inverse, as TimeMajor::turned is. So
+// the gradient is a gather too, which is faster.
 Tensor permuted_rows(const Tensor& x, const Tensor& index);
 
 enum class Cell { rnn, lstm, gru, gru_after };
 
 // The number of gates, which are stacked as rows of W, U and b: LSTM i, f, g, o; GRU r, z, n.
 inline int64_t gates(Cell cell) { return cell == Cell::rnn ? 1 : cell == Cell::lstm ? 4 : 3; }
-// The columns of a state: h, and for an LSTM also c, as adjacent columns.
+// The number of columns of a state: h and, for an LSTM, also c next to it.
 inline int64_t state_width(Cell cell, int64_t H) { return cell == Cell::lstm ? 2 * H : H; }
 
-// The recurrent weights of a cell. `gru` (Cho 2014) resets before the product: U_n (r ∘ h).
-// `gru_after` (cuDNN, PyTorch) resets after it and is the only cell with a bias b_n [H] inside the
-// reset.
+// The recurrent weights of a cell. `gru` (Cho 2014) applies the reset gate before the product: U_n
+// (r ∘ h). `gru_after` (cuDNN, PyTorch) applies it after the product: r ∘ (U_n h + b_n). Only
+// gru_after has a bias b_n.
 struct RecurrentWeights {
   Cell cell;
   Tensor U;    // [gates · H, H]
@@ -58,12 +58,13 @@ struct RecurrentWeights {
 
 enum class Direction { forward, backward };
 
-// The states of every row, [tokens, state_width]. `x` is W x + b of every row, [tokens, gates · H],
-// computed beforehand as one product. `start` [sentences, state_width] is the state before the
-// first word in this direction, or absent for zeros. Backward starts at the end of each sentence.
+// The states of all rows, [tokens, state_width]. `x` is [tokens, gates · H]: the inputs of all
+// rows, already multiplied by W, plus b. `start` [sentences, state_width] is the state before the
+// first word in this direction; if it is absent, it is 0. Direction::backward starts at the end of
+// each sentence.
 Tensor recurrent(const RecurrentWeights& cell, const Tensor& x, const Tensor& start,
                  const TimeMajor& rows, Direction direction);
-// The same from plain operations, one time step after another: the reference for tests.
+// recurrent() from plain operations, one time step after another: the reference for tests.
 Tensor recurrent_reference(const RecurrentWeights& cell, const Tensor& x, const Tensor& start,
                            const TimeMajor& rows, Direction direction);
 

@@ -139,10 +139,10 @@ void lstm_step_grad(Cpu, const RecurrentStepGrad<T>& s) {
       const T t = math::tanh(y[H + j]);
       const T d = dy[j] + dh[j];                            // dh'
       const T e = dy[H + j] + dc[j] + d * o * (1 - t * t);  // dc'
-      dx[j] = e * g * i * (1 - i);                          // of i, before σ
-      dx[H + j] = e * before[H + j] * f * (1 - f);          // of f
+      dx[j] = e * g * i * (1 - i);                          // gradient of i, before σ
+      dx[H + j] = e * before[H + j] * f * (1 - f);          // of f, before σ
       dx[2 * H + j] = e * i * (1 - g * g);                  // of g, before tanh
-      dx[3 * H + j] = d * t * o * (1 - o);                  // of o
+      dx[3 * H + j] = d * t * o * (1 - o);                  // of o, before σ
       dc[j] = e * f;
       dh[j] = 0;
       from[j] = before[j];

@@ -11,7 +11,7 @@ __device__ void put(float& to, float value) { to = value; }
 __device__ void put(bf16& to, float value) { to = to_bf16(value); }
 
 // Calls step(i, j) for unit j of sentence i. A step is a struct that reads all its inputs before it
-// writes. So the compiler need not order reads after writes that could alias them.
+// writes. So no read has to wait for a write that may alias it.
 template <class Step>
 __global__ void each_unit(Step step, int64_t H) {
   const int64_t j = int64_t{blockIdx.y} * blockDim.x + threadIdx.x;
@@ -132,7 +132,7 @@ struct LstmStepGrad {
     const float t = tanhf(s.y.row(row)[H + j]);
     const float d = dy[0] + *dh;                        // dh'
     const float e = dy[H] + *dc + d * o * (1 - t * t);  // dc'
-    const float gates[] = {e * g * i * (1 - i),         // of i, before σ
+    const float gates[] = {e * g * i * (1 - i),         // gradient of i, before σ
                            e * c * f * (1 - f),         // of f
                            e * i * (1 - g * g),         // of g, before tanh
                            d * t * o * (1 - o)};        // of o

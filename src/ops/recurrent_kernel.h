@@ -7,8 +7,8 @@
 
 namespace fovea::kernel {
 
-// The number of columns that a step stores for its gradient: LSTM i, f, g, o; gru r, z, n;
-// gru_after r, z, n and U_n h + b_n. An RNN needs only its states.
+// The number of columns that a step stores for its gradient: i, f, g, o for an LSTM; r, z, n for
+// gru; r, z, n and U_n h + b_n for gru_after. An RNN needs only its states.
 inline int64_t kept_columns(Cell cell, int64_t H) {
   return cell == Cell::rnn ? 0 : cell == Cell::gru ? 3 * H : 4 * H;
 }
@@ -19,7 +19,7 @@ struct RecurrentStep {
   Matrix<const T> x;          // [n, gates · H]
   Matrix<const T> u;          // the recurrent product: U h
   const T* b_n;               // gru_after only
-  Matrix<T> h, c;             // states, updated in place; c for an LSTM only
+  Matrix<T> h, c;             // states, states, updated in place; c only for an LSTM
   Matrix<T> y;                // [n, width]: a copy of the new states
   Matrix<T> kept;             // [n, kept_columns]
   Matrix<bf16> rounded = {};  // on a GPU: a bf16 copy of the new h, or absent
@@ -37,8 +37,8 @@ template <class T>
 void gru_after_step(Cpu, const RecurrentStep<T>& s);
 template <class T>
 void gru_after_step(Cuda, const RecurrentStep<T>& s);
-// gru in two halves. gru_reset computes r and z from u = (U_r h, U_z h), and `reset` = r ∘ h.
-// gru_step computes the rest from u = U_n (r ∘ h).
+// A step of gru has two parts. gru_reset() computes r and z from u = (U_r h, U_z h), and `reset` =
+// r ∘ h. gru_step() computes the rest from u = U_n (r ∘ h).
 template <class T>
 void gru_reset(Cpu, const RecurrentStep<T>& s, Matrix<T> reset);
 template <class T>
@@ -48,8 +48,8 @@ void gru_step(Cpu, const RecurrentStep<T>& s);
 template <class T>
 void gru_step(Cuda, const RecurrentStep<T>& s);
 
-// The states before a step: those of the neighbouring time step, and the start states of sentences
-// that begin at this step.
+// The states before a step: the states of the neighbouring time step, and the start states of
+// sentences that begin at this step.
 template <class T>
 struct PreviousStates {
   Matrix<const T> states, start;
@@ -57,8 +57,8 @@ struct PreviousStates {
 };
 
 // The backward pass of one time step. On entry dh and dc are the gradients of the new states from
-// later steps. On return they are the gradients of the previous states, except the part through U.
-// A GPU may write the operands of products in bf16 (U).
+// later steps. On return they are the gradients of the previous states, except for the part through
+// the recurrent product. U is the type of the operands of products; on a GPU it may be bf16.
 template <class T, class U = T>
 struct RecurrentStepGrad {
   Matrix<const T> y, kept, dy;
@@ -81,8 +81,9 @@ template <class T>
 void gru_after_step_grad(Cpu, const RecurrentStepGrad<T>& s);
 template <class T, class U>
 void gru_after_step_grad(Cuda, const RecurrentStepGrad<T, U>& s);
-// gru in two halves. gru_step_grad sets du = d(U_n (r ∘ h)) and from = r ∘ h. gru_reset_grad takes
-// `dreset`, the gradient of r ∘ h through U_n, and sets du = d(U_r h, U_z h) and from = h.
+// The backward pass of gru has two parts. gru_step_grad() sets du = d(U_n (r ∘ h)) and from = r ∘
+// h. gru_reset_grad() reads `dreset`, the gradient of r ∘ h through U_n, and sets du = d(U_r h, U_z
+// h) and from = h.
 template <class T>
 void gru_step_grad(Cpu, const RecurrentStepGrad<T>& s);
 template <class T, class U>

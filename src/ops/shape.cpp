@@ -10,7 +10,8 @@ struct Place {
   int64_t row, column;
 };
 
-// Copies between `part` and the block of `whole` that starts at `place` and has the size of `part`.
+// take() copies a block of `whole` to `part`; put() copies `part` to a block of `whole`. The block
+// starts at `place` and has the size of `part`.
 void take(const Tensor& whole, Place place, const Tensor& part, OutputMode fold) {
   run(whole, [&]<class T>(auto on, T) {
     const T* from = whole.data<T>() + place.row * whole.cols() + place.column;
@@ -37,7 +38,7 @@ Tensor part_of(const Tensor& x, Place place, int64_t row_count, int64_t column_c
   });
 }
 
-// One matrix with the parts at the given places.
+// A matrix of the given shape that consists of the parts. Part i begins at places[i].
 Tensor joined(Shape shape, const std::vector<Tensor>& parts, const std::vector<Place>& places) {
   Tensor y(std::move(shape), parts.front().type(), parts.front().device());
   std::vector<std::shared_ptr<GradientSlot>> slots;

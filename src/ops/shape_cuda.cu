@@ -14,7 +14,8 @@ constexpr int kThreads = 256, kEach = 4, kTile = 32, kTileRows = 8;
 __device__ float plus(float a, float b) { return a + b; }
 __device__ float4 plus(float4 a, float4 b) { return {a.x + b.x, a.y + b.y, a.z + b.z, a.w + b.w}; }
 
-// A copy in words of one or four floats. All sizes are counted in words.
+// A copy of a block of a matrix in words of one or four floats. All sizes and strides are counted
+// in words.
 template <class Word>
 struct WordCopy {
   const Word* from;

@@ -9,8 +9,9 @@ namespace {
 
 constexpr int kWarps = 4, kWideThreads = 256;
 
-// Attention rows are short (a sentence): a warp works on a row, and each lane keeps up to kEach
-// columns in registers. Masked columns are −∞ there and so 0 after exp.
+// Attention rows are short (a sentence). So a warp processes one row, and each lane keeps up to
+// kEach columns in registers. Masked columns are −∞ in registers, so that they are 0 after exp.
+// `share` is the number of rows of x per row of `keep`.
 template <int kEach>
 __global__ void __launch_bounds__(kWarps* kWarp)
     softmax_rows(Matrix<const float> x, Matrix<const float> keep, int64_t share, Matrix<float> y) {
@@ -52,7 +53,7 @@ __global__ void __launch_bounds__(kWarps* kWarp)
     if (k * kWarp + lane < cols) out[k * kWarp + lane] = z[k] * scale;
 }
 
-// A block per row. It reads the row three times.
+// For longer rows: a block processes one row and reads it three times.
 __global__ void __launch_bounds__(kWideThreads)
     softmax_wide(Matrix<const float> x, Matrix<const float> keep, int64_t share, Matrix<float> y) {
   const int64_t i = blockIdx.x;

@@ -9,14 +9,14 @@ struct Sizes {
   int64_t rows, k;
   ElementType type;
 
-  int64_t numbers() const { return rows * (1 + k); }  // of log_sum and values
+  int64_t numbers() const { return rows * (1 + k); }  // size of log_sum and values
   std::size_t bytes() const {
     return static_cast<std::size_t>(numbers()) * bytes_of(type) +
            static_cast<std::size_t>(rows * k) * sizeof(int32_t);
   }
 };
 
-// The three tensors as parts of one buffer.
+// A TopK whose three tensors are parts of one buffer.
 TopK in_buffer(const Sizes& s, const Buffer& buffer, Device device) {
   const auto columns_at = static_cast<std::size_t>(s.numbers()) * bytes_of(s.type);
   return {Tensor({s.rows}, s.type, device, buffer, 0),

@@ -11,15 +11,15 @@ namespace fovea {
 struct TopK {
   Tensor log_sum;  // [rows]: log Σ exp
   Tensor values;   // [rows, k], largest first
-  Tensor columns;  // [rows, k] i32, equal values by column; −1 where there is no entry
+  Tensor columns;  // [rows, k] i32; lower column first if values are equal; −1: no entry
 };
 
-// x [rows, n]; k may exceed n.
+// The k largest entries of each row of x [rows, n]. k may exceed n.
 TopK top_k(const Tensor& x, int64_t k);
 // A copy of the result of top_k in host memory, made with one transfer.
 TopK on_host(const TopK& best);
 
-// softmax(x) row by row, averaged over several tensors of scores.
+// The mean of softmax(x), row by row, over several tensors of scores x.
 Tensor mean_probabilities(std::span<const Tensor> scores);
 
 }  // namespace fovea

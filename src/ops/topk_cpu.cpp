@@ -17,8 +17,8 @@ struct Entry {
   int32_t column;
 };
 
-// A list of the largest `capacity` entries offered, in falling order. Equal entries must be offered
-// in the order of their columns, and keep that order.
+// A list of the largest `capacity` entries that were offered, in descending order. Equal entries
+// must be offered in the order of their columns, and the list keeps that order.
 template <class T>
 class LargestEntries {
  public:
@@ -52,9 +52,9 @@ T sum_of_exp(const T* x, int64_t n, T top) {
 
 // Note [Top k by blocks]
 // The k largest entries lie in the k blocks with the largest maxima (of equal maxima: the earlier
-// block). Consider an entry of another block. The maxima of those k blocks are all better: larger,
-// or equal and in an earlier column. So one pass finds the maxima, and only k blocks are searched.
-// None of their entries below the smallest of these k maxima is among the k largest.
+// block). The reason: for an entry of any other block, all maxima of those k blocks are better,
+// that is larger, or equal and in an earlier column. So one pass finds the maxima, and then only k
+// blocks are searched. Entries below the smallest of these k maxima are skipped.
 template <class T>
 void top_of_row(const T* x, int64_t cols, LargestEntries<T>& blocks, LargestEntries<T>& best) {
   blocks.clear();

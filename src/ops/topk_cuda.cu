@@ -12,8 +12,8 @@ constexpr int kThreads = 256;
 constexpr int kPool = 4 * kThreads;  // candidates in shared memory
 constexpr float kLog2e = 1.44269504f;
 
-// The rank of an entry in its row: larger values first, equal values by column. No two entries of a
-// row have the same rank. NaN has rank 0.
+// The rank of an entry in its row. A larger value has a higher rank; of equal values, the lower
+// column has the higher rank. No two entries of a row have the same rank. NaN has rank 0.
 using Rank = unsigned long long;
 
 __device__ Rank rank_of(float value, int column) {
@@ -60,11 +60,11 @@ __device__ float largest_of(const Pack<kWide>& x) {
   return largest;
 }
 
-// A row as a block reads it. Packs go to the threads in turn. Each thread starts kAhead loads
-// before it uses the first pack.
+// A reader of one row for a block. The packs of the row go to the threads in turn. Each thread
+// starts kAhead loads before it uses the first pack.
 template <int kWide, int kAhead>
 struct RowReader {
-  static constexpr int kTurn = kThreads * kWide;  // columns
+  static constexpr int kTurn = kThreads * kWide;  // columns per turn of all threads
   const float* x;
   int cols;
 
@@ -94,7 +94,7 @@ struct RowReader {
       running.add(values, largest);
       if (column >= 0 && !(largest > best)) return;
 #pragma unroll
-      for (int m = 0; m < kWide; ++m) {  // columns rise: of equal values the first is kept
+      for (int m = 0; m < kWide; ++m) {  // columns ascend: the first of equal values is kept
         const float value = values.at[m];
         if (column >= 0 ? !(value > best) : value != value) continue;
         if (rank_of(value, at + m) >= limit) continue;
@@ -105,14 +105,14 @@ struct RowReader {
     return column < 0 ? 0 : rank_of(best, column);
   }
 
-  // Entry `number` of the entries of thread `owner`.
+  // The rank of entry `number` of thread `owner`; 0 if there is no such entry.
   __device__ Rank of_owner(int owner, int number) const {
     const int column = number / kWide * kTurn + owner * kWide + number % kWide;
     return column < cols ? rank_of(x[column], column) : 0;
   }
 };
 
-// A bitonic sort, highest rank first. REQUIRES: count is a power of two.
+// A bitonic sort in descending order. REQUIRES: count is a power of two.
 __device__ void sort(Rank* pool, int count) {
   for (int size = 2; size <= count; size *= 2)
     for (int step = size / 2; step > 0; step /= 2) {
@@ -138,7 +138,7 @@ __device__ void sort_up_to(Rank* pool, int count, int at_least) {
 }
 
 // Note [Top k by owners]
-// Each of 256 threads finds the best entry of its share, in one pass over the row. Consider the k
+// Each of 256 threads finds its best entry, in one pass over its packs of the row. Consider the k
 // threads with the highest best entries. The k best entries of the row all belong to them, and none
 // ranks below the lowest of these k best entries. So only the entries of these threads are read
 // again, and few of them are candidates. The order of the candidates does not matter, because they
@@ -189,9 +189,9 @@ __device__ void select(const RowReader<kWide, kAhead>& row, Rank limit, int want
   sort_up_to(w.pool, w.count, wanted);
 }
 
-// With many rows, the number of resident blocks matters: they run in rounds, in which all blocks
-// first read and then sort. So 8 blocks per multiprocessor prefetch little. With few rows, latency
-// matters: 2 blocks per multiprocessor prefetch more.
+// With many rows, the number of resident blocks matters, because in each round all blocks first
+// read and then sort. So there are 8 blocks per multiprocessor, which prefetch little. With few
+// rows, latency matters, so there are 2 blocks per multiprocessor, which prefetch more.
 constexpr int kManyRows = 264;
 template <int kWide, int kAhead>
 __global__ void __launch_bounds__(kThreads, kAhead > 2 ? 2 : 8)

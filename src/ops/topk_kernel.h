@@ -7,8 +7,9 @@
 
 namespace fovea::kernel {
 
-// For each row of x: log_sum = log Σ_j exp(x_j), and its values.cols largest entries, largest
-// first, equal entries by column. Missing entries (short rows, NaN) have column −1.
+// For each row of x, computes log_sum = log Σ_j exp(x_j) and the values.cols largest entries, the
+// largest first. Of equal entries, the lower column is first. Missing entries (short rows, NaN)
+// have column −1.
 template <class T>
 void top_k(Cpu, Matrix<const T> x, T* log_sum, Matrix<T> values, Matrix<int32_t> columns);
 template <class T>

@@ -5,15 +5,17 @@
 #include <cmath>
 #include <cstdint>
 
-// Functions of one number that the compiler can vectorise: no branches, no calls. The versions for
-// double call the standard library, so that checks in double do not depend on these approximations.
-// The versions for float are constexpr because CUDA kernels may call constexpr functions.
+// Functions of one number that the compiler can vectorise: they have no branches and no calls. The
+// versions for double call the standard library, so that checks in double do not depend on
+// approximations. The versions for float are constexpr because CUDA kernels may call constexpr
+// functions.
 namespace fovea::math {
 
 inline double exp(double x) { return std::exp(x); }
 
-// 2^n e^r with |r| ≤ ln 2 / 2 and the minimax polynomial of degree 6 for e^r that begins with 1 + r
-// (relative error below 2e-7). Below −87 it stays at the smallest normal number.
+// Computes 2^n e^r with |r| ≤ ln 2 / 2. e^r is the minimax polynomial of degree 6 that begins with
+// 1 + r (relative error below 2e-7). For x below −87.3 the result is about the smallest normal
+// number.
 constexpr float exp(float x) {
   x = x < -87.3f ? -87.3f : x;  // written so that NaN stays NaN
   x = x > 88.3f ? 88.3f : x;
