@@ -71,7 +71,7 @@ void WholeFile::open_temporary() {
   if (fs::is_symlink(path_, error)) path_ = fs::weakly_canonical(path_, error).string();
   const char* ending = path_.ends_with(".gz") ? ".gz" : "";  // makes OutputFile compress
   temporary_ = path_ + ".tmp-" + std::to_string(getpid()) + ending;
-  watch_signals_for(temporary_);  // before it exists: a signal may arrive at any time
+  watch_signals_for(temporary_);  // before the file exists: a signal may come at any time
   const FileDescriptor created(
       open(temporary_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666));
   if (created.get() >= 0) {
@@ -82,8 +82,8 @@ void WholeFile::open_temporary() {
   const int reason = errno;
   restore_signals();
   temporary_.clear();
-  if (!fs::exists(path_, error))
-    fail_errno(path_, "create", reason);  // else: the directory is not writable
+  // If the file exists, only the directory is not writable. Then the file is written directly.
+  if (!fs::exists(path_, error)) fail_errno(path_, "create", reason);
 }
 
 WholeFile::~WholeFile() {

@@ -16,9 +16,10 @@ void check_not_overwritten(const std::string& input, const std::string& output);
 void check_writable(const std::string& output);
 
 // A file that appears under its name only when it is complete. Lines go to a temporary file in the
-// same directory, and close() renames it. If the program fails or a signal ends it, the temporary
-// file is removed and the old file does not change. Pipes, devices and "-" get the bytes directly.
-// At most one object may exist at a time, because the signal handler knows one file name.
+// same directory, and close() renames that file. If the program fails or a signal ends the program,
+// the temporary file is removed and the old file does not change. Pipes, devices and "-" get the
+// bytes directly. At most one object may exist at a time, because the signal handler knows only one
+// file name.
 class WholeFile {
  public:
   // Throws ExitCode::files if the file cannot be written.

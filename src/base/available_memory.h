@@ -6,8 +6,8 @@
 
 namespace fovea {
 
-// Returns whether the system can allocate `bytes` more. Call it before a library that does not
-// survive a failed allocation, such as oneDNN, which generates code for each new shape. The test
+// Returns whether the system can allocate `bytes` more. Call this before a call of a library that
+// crashes if an allocation fails, such as oneDNN, which generates code for each new shape. The test
 // maps writable pages, because only these count against every memory limit.
 inline bool system_has(std::size_t bytes) {
   void* const start =

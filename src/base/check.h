@@ -30,7 +30,8 @@ class Error : public std::runtime_error {
   ExitCode code_;
 };
 
-// fail(ExitCode::data, path, ":", line, ": the two files differ in length")
+// Throws an Error whose message joins the parts: fail(ExitCode::data, path, ":", line, ": the two
+// files differ in length").
 template <class... Parts>
 [[noreturn]] void fail(ExitCode code, const Parts&... parts) {
   std::ostringstream message;

@@ -7,18 +7,19 @@
 
 namespace fovea {
 
-// One step of a computation: a number or a vector, or one of them for each word of the sentence.
+// One step of a computation. Its result is a number or a vector for the query (Of::query), or a
+// number or a vector for each word of the sentence (Of::words).
 struct ComputationStep {
   enum class Of { query, words };
-  enum class Display { numbers, share };  // share: weights, drawn as bars
+  enum class Display { numbers, share };  // share: weights; views draw them as bars
 
-  std::string name;     // "q·k_j"
-  std::string formula;  // how it is computed; empty if it belongs to the previous step
+  std::string name;     // such as "q·k_j"
+  std::string formula;  // empty if the formula of the previous step covers it
   Of of = Of::query;
-  std::vector<std::vector<double>> rows = {};  // one, or one for each word
+  std::vector<std::vector<double>> rows = {};  // one row, or one per word
   Display shown = Display::numbers;
-  // Names of steps: each number is the sum of the products of their elements. Empty if it is no
-  // such sum.
+  // If each number is a sum of products, such as Σ_i a_i b_i: the names of the steps a and b.
+  // Otherwise empty.
   std::vector<std::string> factors = {};
 };
 
@@ -34,14 +35,14 @@ struct ComputationSteps {
     all.push_back(
         {std::move(name), std::move(formula), ComputationStep::Of::words, std::move(rows)});
   }
-  // One number for each word.
+  // Appends a step with one number for each word.
   void column(std::string name, std::string formula, const std::vector<double>& numbers,
               ComputationStep::Display shown = ComputationStep::Display::numbers) {
     words(std::move(name), std::move(formula), {});
     for (const double number : numbers) all.back().rows.push_back({number});
     all.back().shown = shown;
   }
-  // Like column(), but each number is a sum of products of the steps `factors`.
+  // Like column(), but each number is a sum of products of elements of the steps `factors`.
   void sums(std::string name, std::string formula, const std::vector<double>& numbers,
             std::vector<std::string> factors) {
     column(std::move(name), std::move(formula), numbers);

@@ -10,7 +10,7 @@ namespace {
 
 constexpr uint32_t kPolynomial = 0x82F63B78u;  // Castagnoli, bits reversed
 
-// table[k][b]: the remainder of byte b followed by k zero bytes.
+// kTable[k][b] is the CRC remainder of byte b followed by k zero bytes.
 constexpr auto kTable = [] {
   std::array<std::array<uint32_t, 256>, 8> table{};
   for (uint32_t b = 0; b < 256; ++b) {

@@ -28,7 +28,7 @@ std::size_t edit_distance(const Text& a, const Text& b,
         row[j] = std::min(row[j], before[j - 2] + 1);
     }
     const std::size_t least = std::min(std::ranges::min(row), std::ranges::min(last));
-    if (least >= limit) return limit;  // a swap also reads the row before the last
+    if (least >= limit) return limit;  // the next row reads `row` and, for swaps, `last`
     std::swap(before, last);
     std::swap(last, row);
   }
@@ -40,8 +40,8 @@ inline std::size_t too_many_edits(std::size_t letters) {
   return std::max<std::size_t>(2, letters / 3) + 1;
 }
 
-// The name that the user probably meant by `typed`: the nearest by single-letter edits, ignoring
-// case. Returns "" if every name is at least `too_many` edits away.
+// The name that the user probably meant by `typed`: the name with the smallest edit_distance(),
+// ignoring case. Returns "" if every name is at least `too_many` edits away.
 inline std::string nearest_name(const std::string& typed, const std::vector<std::string>& names,
                                 std::size_t too_many) {
   std::string best;

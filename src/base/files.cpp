@@ -86,7 +86,7 @@ FileDescriptor open_once(const std::string& path) {
 }
 
 FileDescriptor open_regular(const std::string& path) {
-  // Opening a FIFO for reading would otherwise wait for a writer.
+  // Without O_NONBLOCK, opening a FIFO for reading would wait for a writer.
   FileDescriptor fd = open_to_read(path, O_NONBLOCK);
   struct stat status {};
   if (fstat(fd.get(), &status) != 0) fail_errno(path, "inspect", errno);
@@ -217,8 +217,9 @@ DirectoryLock::DirectoryLock(const std::string& directory) : path_(directory + "
 
 DirectoryLock::~DirectoryLock() { ::unlink(path_.c_str()); }
 
-// Returns false if the previous holder removed the file after we opened it and before we locked it.
-// Then other processes would not find the file that we hold.
+// Opens and locks the file. Returns false if the previous holder removed the file between our
+// open() and our lock. Other processes would not find the file that we locked, so the caller tries
+// again.
 bool DirectoryLock::take(const std::string& directory) {
   const std::string& path = path_;
   fd_ = FileDescriptor(

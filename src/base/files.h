@@ -32,11 +32,11 @@ class FileDescriptor {
 // Throws ExitCode::files: "PATH: cannot WHAT: No space left on device".
 [[noreturn]] void fail_errno(const std::string& path, std::string_view what, int error);
 
-// Opens a regular file for reading. Throws ExitCode::files with the path for anything else. Does
-// not wait for a directory, FIFO, device or socket.
+// Opens a regular file for reading. For anything else (directory, FIFO, device, socket), throws
+// ExitCode::files with the path, without waiting.
 FileDescriptor open_regular(const std::string& path);
 
-// Like open_regular(), but also opens a FIFO, as the shell's <(…) creates it. For files that are
+// Like open_regular(), but also opens a FIFO, such as the shell's <(…). Use it for files that are
 // read once, from start to end. Waits until another process opens the FIFO for writing.
 FileDescriptor open_once(const std::string& path);
 
@@ -48,8 +48,8 @@ std::string read_file(const std::string& path, size_t limit = size_t{1} << 30,
 void write_fully(int fd, std::span<const std::byte> bytes, const std::string& path);
 
 // A regular file mapped read-only. An empty file gives an empty span. If another program shortens
-// the mapped file, access past its new end is a bus error. Therefore replace files by rename, as
-// AtomicFile does.
+// the mapped file, access past its new end is a bus error. Therefore programs must replace files by
+// rename, as AtomicFile does.
 class MappedFile {
  public:
   explicit MappedFile(const std::string& path);
@@ -91,7 +91,7 @@ void write_atomically(const std::string& path, std::string_view text);
 // Makes a rename or unlink in `directory` survive a power failure.
 void sync_directory(const std::string& directory);
 
-// The part of a path before its last '/', "." if there is none.
+// The part of a path before its last '/', or "." if the path has no '/'.
 std::string parent_directory(const std::string& path);
 
 // A lock on a directory: holds DIR/.lock with flock until its destructor, so that two programs

@@ -14,16 +14,18 @@ U_NAMESPACE_END
 
 namespace fovea {
 
-// Creates rules for the text of all languages, for example by BreakIterator::createWordInstance;
-// null if ICU cannot. This takes milliseconds, so each thread should keep its own.
+// Creates language-independent rules, for example by BreakIterator::createWordInstance. Returns
+// null if ICU cannot create them. This takes milliseconds, so each thread should keep its own
+// rules.
 std::unique_ptr<icu::BreakIterator> icu_rules(icu::BreakIterator* (*create)(const icu::Locale&,
                                                                             UErrorCode&));
 
-// Returns all boundaries of a text in bytes, without its beginning; the last one is its end. Empty
-// if `rules` is null, because ICU could not create them, or if ICU fails.
+// Returns the byte offsets of all boundaries of a text, except 0. The last offset is the end of the
+// text. The result is empty if `rules` is null (see icu_rules()) or if ICU fails.
 std::vector<size_t> icu_breaks(icu::BreakIterator* rules, std::string_view text);
 
-// Returns the ends of the graphemes of a text: a letter with its marks, an emoji sequence.
+// Returns the byte offsets at which the graphemes of a text end. A grapheme is, for example, a
+// letter with its marks or an emoji sequence.
 std::vector<size_t> grapheme_ends(std::string_view text);
 
 }  // namespace fovea

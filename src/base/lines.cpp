@@ -29,12 +29,12 @@ Bytef* zlib_bytes(std::string_view text) {
 
 }  // namespace
 
-// A source of bytes in pieces. An empty piece means the end.
+// A source that returns bytes in pieces. An empty piece means the end.
 class ByteSource {
  public:
   virtual ~ByteSource() = default;
   virtual std::string_view read() = 0;
-  // Returns whether read() would wait for longer than this.
+  // Returns whether read() would wait for longer than this time.
   virtual bool pauses(int /*milliseconds*/) const { return false; }
 };
 
@@ -78,8 +78,8 @@ class MemorySource : public ByteSource {
   std::string_view bytes_;
 };
 
-// Inflates one or more consecutive gzip members. Ignores zeros after a member, which pad the last
-// block of a tape, as gzip and Python's gzip do.
+// Inflates one or more consecutive gzip members. Like gzip and Python's gzip, ignores zeros after a
+// member, which pad the last block of a tape.
 class GzipSource : public ByteSource {
  public:
   GzipSource(std::unique_ptr<ByteSource> from, std::string name)
@@ -167,12 +167,13 @@ std::string_view whole_characters(std::string_view text) {
   return text;
 }
 
-// Detects UTF-16 without a byte order mark. In Latin text every other byte is NUL, which is very
-// rare in UTF-8. Some characters beyond Latin, such as quotation marks, may occur among them.
+// Detects UTF-16 without a byte order mark; null if there is none. In Latin text in UTF-16, every
+// other byte is NUL, which is very rare in UTF-8. Half of the pairs of bytes suffice, because other
+// characters, such as quotation marks, may occur.
 const char* unmarked_utf16(std::string_view bytes) {
   constexpr size_t kFewestPairs = 4;
   const size_t pairs = std::min(bytes.size(), kCheckedBytes) / 2;
-  size_t first = 0, second = 0;  // NULs of the pairs
+  size_t first = 0, second = 0;  // NULs as first, as second byte of a pair
   for (size_t i = 0; i < pairs; ++i) {
     first += bytes[2 * i] == '\0';
     second += bytes[2 * i + 1] == '\0';
@@ -220,7 +221,7 @@ bool LineReader::refill() {
   } catch (const Error& error) {
     fail(error.code(), error.what(), " (after line ", counts_.lines, ")");
   }
-  if (ahead_.empty()) source_.reset();  // do not ask a terminal for its end of file twice
+  if (ahead_.empty()) source_.reset();  // so that a terminal's end of file is read only once
   return !ahead_.empty();
 }
 
@@ -266,8 +267,8 @@ void LineReader::finish(TextLine& line) {
   line.number = counts_.lines;
 }
 
-// The caller handles single bad lines. If most lines are bad, the file has another encoding, and
-// one error says so.
+// Throws an Error if most of the first lines are not UTF-8, because then the file has another
+// encoding. The caller handles single bad lines.
 void LineReader::check_is_text() const {
   const bool text = bad_lines_ < kFewBadLines || 2 * bad_lines_ <= counts_.lines;
   check(text, ExitCode::data, name_, ": ", bad_lines_, " of the first ", counts_.lines,

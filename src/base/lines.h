@@ -13,7 +13,7 @@ namespace fovea {
 struct TextLine {
   std::string_view text;  // without its LF and one CR before it; lives until the next read
   int64_t number = 0;     // from 1
-  bool cut = false;       // longer than the limit: text is its beginning, whole characters only
+  bool cut = false;       // true: longer than the limit, so text is only its beginning
 };
 
 // Counts of lines that the reader read, cut or changed, for the summary that every command prints.
@@ -26,7 +26,7 @@ class ByteSource;
 // A reader of the lines of a plain file, a gzip file (name ends in .gz) or standard input ("-"). It
 // needs memory for `limit` bytes of a line. Only LF ends a line. A last line without LF counts.
 //
-// It removes and counts a CR before the LF and a UTF-8 byte order mark at the start. It throws
+// It removes and counts each CR before an LF, and a UTF-8 byte order mark at the start. It throws
 // ExitCode::data for a file that is not text:
 // - a UTF-16 or UTF-32 byte order mark, or NUL in every other byte at the start,
 // - the first bytes of a compressed file,
@@ -38,9 +38,9 @@ class LineReader {
   static constexpr size_t kLimit = size_t{1} << 20;
 
   explicit LineReader(const std::string& path, size_t limit = kLimit);
-  // Also opens a FIFO, for commands that read their input once.
+  // Like the constructor, but also opens a FIFO, for commands that read their input once.
   static LineReader once(const std::string& path, size_t limit = kLimit);
-  // Reads from memory. `name` appears in messages; the bytes are gzip if it ends in .gz.
+  // Reads from memory. `name` appears in messages. If `name` ends in .gz, the bytes are gzip.
   static LineReader over(std::string_view bytes, std::string name, size_t limit = kLimit);
   LineReader(LineReader&&) noexcept;
   LineReader& operator=(LineReader&&) noexcept;
@@ -49,13 +49,13 @@ class LineReader {
   // Returns false at the end of the file. Throws ExitCode::files if the system cannot read.
   bool next(TextLine& line);
 
-  // Returns true if no complete line is buffered and the writer of a pipe or a terminal sends
-  // nothing for this time. Returns false at the end, for regular files and for gzip.
+  // Returns true if no complete line is buffered and a pipe or a terminal sends nothing for this
+  // time. Returns false at the end, for regular files and for gzip.
   bool pauses(int milliseconds) const;
 
   const LineCounts& counts() const { return counts_; }
   const std::string& name() const { return name_; }
-  std::string where() const;  // "train.en:4711", the line read last
+  std::string where() const;  // the location of the line read last: "train.en:4711"
 
  private:
   LineReader(std::unique_ptr<ByteSource> source, std::string name, size_t limit);
@@ -70,20 +70,20 @@ class LineReader {
   std::string_view ahead_;  // read but not yet returned
   size_t limit_;
   LineCounts counts_;
-  int64_t bad_lines_ = 0;  // of the first lines, that are not UTF-8
+  int64_t bad_lines_ = 0;  // number of the first lines that are not UTF-8
 };
 
 // A writer of a plain file, a gzip file (name ends in .gz) or standard output ("-"). It buffers
 // bytes. close() writes the rest and throws ExitCode::files on failure. A destructor without
-// close() discards the buffer. If the reader of standard output closes it (`| head`), that is an
-// Error too. The file does not appear atomically, so that pipes and /dev/stdout work.
+// close() discards the buffer. If the reader of a pipe closes it (`| head`), close() or a write
+// throws an Error, too. The file does not appear atomically, so that pipes and /dev/stdout work.
 class OutputFile {
  public:
   explicit OutputFile(const std::string& path);
   ~OutputFile();
   void write(std::string_view text);
   void write_line(std::string_view text);
-  void flush();  // passes all bytes to the system, for programs that read at the same time
+  void flush();  // passes all bytes to the system, for readers that wait for them
   void close();
 
  private:

@@ -59,7 +59,7 @@ class StderrSink : public spdlog::sinks::base_sink<std::mutex> {
     write_stderr("\r\x1b[K" + bar);
     bar_ = bar;
   }
-  void end_progress_line() {  // keeps the progress line; the next text begins below it
+  void end_progress_line() {  // the next text begins below the progress line
     const std::lock_guard lock(mutex_);
     if (!bar_.empty()) write_stderr("\n");
     bar_.clear();
@@ -120,7 +120,7 @@ spdlog::level::level_enum spdlog_level(LogLevel level) {
   }
 }
 
-// `text` cut to `columns` columns, whole characters only.
+// `text`, cut after a whole character to at most `columns` columns.
 std::string fit(const std::string& text, int columns) {
   int used = 0;
   const CodePoints points = code_points(text);
@@ -243,7 +243,7 @@ double Progress::rate(double seconds) const {
   return seconds > 0 ? static_cast<double>(done_ - begun_at_) / seconds : 0;
 }
 
-// "train 1,200/10,000 (12 %) | 41.3 updates/s | eta 3m33s | loss 3.21"
+// Returns "train 1,200/10,000 (12 %) | 41.3 updates/s | eta 3m33s | loss 3.21".
 std::string Progress::text(double seconds) const {
   const double per_second = rate(seconds);
   std::string out = what_ + " " + with_commas(done_);

@@ -15,7 +15,7 @@ enum class LogFormat { automatic, tty, plain, json };
 enum class LogLevel { info, warning, error };
 
 struct LogOptions {
-  LogFormat format = LogFormat::automatic;  // tty when stderr is a terminal, else plain
+  LogFormat format = LogFormat::automatic;  // automatic: tty if stderr is a terminal, else plain
   bool quiet = false;                       // warnings and errors only, no progress
 };
 
@@ -64,31 +64,31 @@ class LineWarnings {
 // Columns of the terminal on stderr: TIOCGWINSZ, else $COLUMNS, else 80.
 int terminal_width();
 
-// 1,234,567
+// Returns a number as "1,234,567".
 std::string with_commas(int64_t number);
 
-// 42s, 3m07s, 2h05m
+// Returns a duration as "42s", "3m07s" or "2h05m".
 std::string short_duration(double seconds);
 
 struct ProgressOptions {
-  std::string unit;      // "updates", "lines": shown as a rate
+  std::string unit;      // such as "updates", "lines"; shown as a rate
   double interval = 10;  // seconds between lines if stderr is not a terminal
 };
 
-// The progress display of a long loop. On a terminal it is one line, redrawn at most ten times a
-// second, that log messages do not break. Otherwise it writes one line per interval, as JSON in the
-// json format. If the log is quiet, it writes nothing. `total` 0 means unknown. At most one may
+// The progress display of a long loop. On a terminal it is one line below the log messages, redrawn
+// at most ten times a second. Otherwise it writes one line per interval, as JSON in the json
+// format. If the log is quiet, it writes nothing. `total` 0 means unknown. At most one Progress may
 // exist at a time.
 class Progress {
  public:
   Progress(std::string what, int64_t total, ProgressOptions options = {});
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
-  ~Progress();                  // finishes
+  ~Progress();                  // calls finish()
   void begin_at(int64_t done);  // a resumed loop: rate and ETA count from here
   void set(int64_t done);
   void advance(int64_t n = 1) { set(done_ + n); }
-  void note(std::string text) { note_ = std::move(text); }  // "loss 3.21 | lr 3.0e-4"
+  void note(std::string text) { note_ = std::move(text); }  // such as "loss 3.21 | lr 3.0e-4"
   void finish();                                            // shows the last state
 
  private:

@@ -172,7 +172,7 @@ void run_at_once(const std::vector<ProcessJob>& jobs, const AtOnce& how) {
 }
 
 std::vector<std::string> words_of_this_program() {
-  std::ifstream file("/proc/self/cmdline", std::ios::binary);  // read_file() would see size 0
+  std::ifstream file("/proc/self/cmdline", std::ios::binary);  // its size is reported as 0
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
   check(!words.empty(), ExitCode::files, "/proc/self/cmdline: cannot be read; omit `at_once`");

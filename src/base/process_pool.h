@@ -7,7 +7,8 @@
 
 namespace fovea {
 
-// A program that runs at the same time as others. Its output is appended to its log.
+// A program that the pool runs at the same time as others. The output is appended to the file
+// `log`.
 struct ProcessJob {
   std::string name;
   std::vector<std::string> words;  // arguments, the program's name first

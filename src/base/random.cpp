@@ -5,7 +5,8 @@
 namespace fovea {
 namespace {
 
-// ln x for x > 0 by explicit fused operations: unlike std::log it has the same bits everywhere.
+// ln x for x > 0, computed by explicit fused operations. Unlike std::log, the result has the same
+// bits on every machine.
 // x = m·2^e with √½ ≤ m < √2, and ln m = 2 artanh z = 2 (z + z³/3 + z⁵/5 + …), z = (m−1)/(m+1).
 double portable_log(double x) {
   int e = 0;
@@ -22,7 +23,8 @@ double portable_log(double x) {
 
 }  // namespace
 
-// Marsaglia's polar method; it uses one of the two results: x √(−2 ln s / s), s = x² + y² < 1.
+// Marsaglia's polar method. Of its two results, this function uses one: x √(−2 ln s / s), where s =
+// x² + y² < 1.
 double Random::normal() {
   for (;;) {
     const double x = std::fma(2.0, uniform(), -1.0), y = std::fma(2.0, uniform(), -1.0);

@@ -27,8 +27,8 @@ constexpr PhiloxCounter philox(PhiloxCounter c, PhiloxKey k) {
   return c;
 }
 
-// A sequence of random numbers that (seed, stream) determine: the same values on every platform. A
-// copy continues from the same position. position() and seek() save and restore it.
+// A sequence of random numbers. (seed, stream) determine the values, which are the same on every
+// platform. A copy continues from the same position. position() and seek() save and restore it.
 class Random {
  public:
   explicit constexpr Random(uint64_t seed, uint64_t stream = 0)
@@ -49,7 +49,7 @@ class Random {
 
   // Uniform in {0, …, n−1}, without bias. REQUIRES: n > 0.
   constexpr uint64_t below(uint64_t n) {
-    const uint64_t rest = (0 - n) % n;  // 2^64 mod n; draws below it would be counted twice
+    const uint64_t rest = (0 - n) % n;  // 2^64 mod n; numbers below it are rejected: no bias
     for (;;) {
       const uint64_t x = bits64();
       if (x >= rest) return x % n;
@@ -59,7 +59,7 @@ class Random {
   // Standard normal. Does not keep the second number of a pair, so position() is the whole state.
   double normal();
 
-  // Makes every order of the range equally likely (Fisher-Yates).
+  // Shuffles a range (Fisher-Yates). Every order is equally likely.
   template <class Range>
   constexpr void shuffle(Range& range) {
     for (size_t i = range.size(); i > 1; --i) {
@@ -68,7 +68,7 @@ class Random {
     }
   }
 
-  constexpr uint64_t position() const { return position_; }  // numbers of 32 bits drawn
+  constexpr uint64_t position() const { return position_; }  // 32-bit numbers drawn so far
   constexpr void seek(uint64_t position) {
     position_ = position;
     if (position_ % 4 != 0) fill();

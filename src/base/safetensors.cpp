@@ -32,7 +32,7 @@ static_assert(kTypes.size() == static_cast<size_t>(StoredType::U64) + 1);
 
 constexpr std::string_view kTableKey = "crc32c", kHeaderKey = "header_crc32c";
 constexpr std::string_view kBlank = "00000000";
-constexpr uint64_t kPrefix = 8;  // the header's length
+constexpr uint64_t kPrefix = 8;  // bytes that hold the header's length
 
 std::string hex(uint32_t sum) { return fmt::format("{:08x}", sum); }
 
@@ -46,7 +46,8 @@ uint64_t little_endian(std::span<const std::byte> bytes) {
   return value;
 }
 
-// The checksum of length and header, computed with zeros for the eight digits of the checksum.
+// The checksum of the prefix and the header. `before` and `after` are the bytes around the eight
+// digits of the checksum itself, which count as zeros.
 uint32_t header_sum(std::string_view before, std::string_view after) {
   const uint32_t sum = crc32c(as_byte_span(before));
   return crc32c(as_byte_span(after), crc32c(as_byte_span(kBlank), sum));
@@ -231,7 +232,8 @@ std::vector<SafetensorsWriter::Entry> SafetensorsWriter::sorted() const {
   return entries;
 }
 
-// The length and the JSON, padded with spaces so that the data begins at a multiple of 8.
+// Returns the prefix and the JSON header, padded with spaces so that the data begins at a multiple
+// of 8 bytes.
 std::string SafetensorsWriter::header(const std::vector<Entry>& entries) const {
   std::map<std::string, std::string> metadata = metadata_;
   std::vector<TensorInfo> tensors;

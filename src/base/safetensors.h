@@ -14,8 +14,8 @@
 
 namespace fovea {
 
-// Element types of a safetensors file, in the order of the reference implementation. Its writer
-// sorts tensors by type in this order, widest first.
+// Element types of a safetensors file, in the order of the reference implementation. That
+// implementation sorts tensors by type when it writes a file, widest type first.
 enum class StoredType {
   BOOL,
   F4,
@@ -52,7 +52,7 @@ struct TensorInfo {
   std::string name;
   StoredType dtype;
   std::vector<int64_t> shape;
-  uint64_t begin, end;  // bytes within the data section
+  uint64_t begin, end;  // byte range within the data section
 
   int64_t elements() const;
 };
@@ -67,13 +67,13 @@ class SafetensorsFile {
   static constexpr size_t kMaxTensors = 100'000, kMaxName = 256, kMaxRank = 8;
 
   static SafetensorsFile open(const std::string& path);
-  // Checks bytes in memory. They must outlive the result.
+  // Like open(), but for bytes in memory, which must outlive the result.
   static SafetensorsFile parse(std::span<const std::byte> bytes, std::string path);
 
-  // In the order of their data.
+  // The tensors in the order of their data.
   const std::vector<TensorInfo>& tensors() const { return tensors_; }
   const TensorInfo* find(std::string_view name) const;  // nullptr if there is none
-  const TensorInfo& get(std::string_view name) const;   // ExitCode::model if there is none
+  const TensorInfo& get(std::string_view name) const;   // throws ExitCode::model if there is none
 
   // The bytes of a tensor, little-endian, row-major. Not aligned to the element's size.
   std::span<const std::byte> data(const TensorInfo& tensor) const;
@@ -82,8 +82,8 @@ class SafetensorsFile {
   const std::string& path() const { return path_; }
 
   bool has_checksums() const { return !checksums_.empty(); }
-  void verify(const TensorInfo& tensor) const;  // ExitCode::model "checksum of tensor X"
-  void verify() const;                          // all tensors
+  void verify(const TensorInfo& tensor) const;  // throws ExitCode::model "checksum of tensor X"
+  void verify() const;                          // verifies all tensors
 
  private:
   void read_header(std::string_view json);
@@ -116,7 +116,7 @@ class SafetensorsWriter {
   void set_metadata(std::string key, std::string value);
 
   void write(const std::string& path) const;
-  std::string to_string() const;  // the same bytes in memory, for tests
+  std::string to_string() const;  // the bytes of the file, for tests
 
  private:
   struct Entry {

@@ -13,7 +13,7 @@ namespace fovea {
 // The parsed JSON header of a safetensors file. The parser reads it event by event and checks
 // nesting, duplicates, counts, names and types before it builds anything.
 struct SafetensorsHeader {
-  std::vector<TensorInfo> tensors;  // as written, offsets not yet checked
+  std::vector<TensorInfo> tensors;  // as in the file; offsets are not yet checked
   std::map<std::string, std::string> metadata;
 };
 
@@ -22,7 +22,7 @@ SafetensorsHeader parse_safetensors_header(std::string_view json, const std::str
 std::string format_safetensors_header(const std::vector<TensorInfo>& tensors,
                                       const std::map<std::string, std::string>& metadata);
 
-// The metadata entry "crc32c": {"tensor name":"8 hex digits", …}.
+// Parses the metadata entry "crc32c": {"tensor name":"8 hex digits", …}.
 std::map<std::string, uint32_t, std::less<>> parse_checksum_table(std::string_view json,
                                                                   const std::string& path);
 std::string format_checksum_table(const std::map<std::string, std::string>& table);

@@ -18,7 +18,8 @@ namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// Uses from_chars: unlike strtod it does not depend on the locale.
+// Parses the whole text as a number. Uses from_chars because, unlike strtod, it does not depend on
+// the locale.
 template <class Number>
 bool parse(const std::string& text, Number& value) {
   const char* end = text.data() + text.size();
@@ -232,8 +233,8 @@ std::string Settings::similar_keys(const std::string& path) const {
   size_t smallest = too_many_edits(path.size());
   for (const auto& field : fields_) {
     size_t distance = edit_distance(path, field->path_);
-    // The right key in the wrong group, or in none: "layers" for "model.layers". If several groups
-    // have the key, suggest all of them.
+    // The key may be right but its group wrong or missing: "layers" for "model.layers". If several
+    // groups have the key, the message suggests all of them.
     if (last_key(path) == last_key(field->path_)) distance = std::min<size_t>(distance, 1);
     const bool as_near = distance == smallest && path == last_key(field->path_);
     if (distance >= smallest && !as_near) continue;
@@ -327,7 +328,7 @@ std::vector<std::pair<std::string, std::string>> Settings::values() const {
 
 std::string Settings::dump() const {
   for (const auto& load : load_copies_) load();
-  std::string out, open;  // the current group, with a '.' at its end
+  std::string out, open;  // the group that is open in `out`, with a '.' at its end
   for (const auto& field : fields_) {
     if (field->applies_ && !field->applies_()) continue;
     const std::string& path = field->path_;

@@ -20,7 +20,7 @@ class SettingField {
   SettingField& between(double low, double high);  // both ends allowed
   SettingField& at_least(double low);
   SettingField& above(double low);  // low itself is not allowed
-  // `word` stands for `number`, which may be out of range. print shows the word.
+  // `word` is accepted and printed instead of `number`, which may be out of range.
   SettingField& or_word(const std::string& word, int64_t number);
 
  private:
@@ -30,15 +30,15 @@ class SettingField {
   std::string range() const;
 
   std::string path_, help_, expected_;
-  std::vector<std::string> names_;            // of a choice
-  std::function<bool(const Items&)> assign_;  // false: the text is not of this type
+  std::vector<std::string> names_;            // the allowed names of a choice
+  std::function<bool(const Items&)> assign_;  // returns false if the text has another type
   std::function<std::string()> print_;        // the value as YAML
-  std::function<double()> number_;            // for the range; empty if there is none
+  std::function<double()> number_;            // the value, for the range check; may be empty
   double low_, high_;
   bool low_excluded_ = false, list_ = false;
-  std::optional<double> named_;    // the number that has a word
-  std::function<bool()> applies_;  // empty: always
-  std::string belongs_to_;         // the choice that it belongs to, in words
+  std::optional<double> named_;    // the number of or_word()
+  std::function<bool()> applies_;  // whether when() allows the setting; empty: always
+  std::string belongs_to_;         // the `belongs_to` of when()
 };
 
 // The settings of a program. Each options struct describes itself once. YAML input, `--set
@@ -66,7 +66,7 @@ class Settings {
 
   Settings() = default;
   template <class Options>
-  explicit Settings(Options& options) {  // with all settings that `options` describes
+  explicit Settings(Options& options) {  // has all settings that `options` describes
     options.describe(*this);
   }
 
@@ -79,7 +79,7 @@ class Settings {
   SettingField& choice(std::string_view name, std::string& value, std::vector<std::string> names,
                        std::string_view help);
 
-  // An enum whose values are given by a table of names.
+  // An enum. A table gives the name of each value.
   template <class Enum>
   SettingField& choice(std::string_view name, Enum& value,
                        std::initializer_list<std::pair<const char*, Enum>> table,
@@ -104,15 +104,15 @@ class Settings {
     close_group();
   }
 
-  // The settings that `describe` describes belong to one choice of another setting, named by
-  // `belongs_to` ("model.type: transformer"). If `condition` is false, it is an error to give one
-  // of them, and dump() and values() omit them.
+  // The settings that `describe` describes belong to one choice of another setting, which
+  // `belongs_to` names ("model.type: transformer"). If `condition` is false, it is an error to give
+  // one of these settings, and dump() and values() omit them.
   void when(const std::function<bool()>& condition, const std::string& belongs_to,
             const std::function<void()>& describe);
 
-  // Creates a copy of the options, whose fields can be settings although the options do not hold
-  // all of them, such as the fields of a variant. Before an access, copy.load(options) updates the
-  // copy. After an assignment, copy.store(options) takes over its values.
+  // Creates a Copy, whose fields can be settings even if `options` does not always have these
+  // fields, such as the alternatives of a variant. Before an access, copy.load(options) updates the
+  // copy. After an assignment, copy.store(options) writes the values to `options`.
   template <class Copy, class Options>
   Copy& copy_of(Options& options) {
     const auto copy = std::make_shared<Copy>();
@@ -134,7 +134,8 @@ class Settings {
   // Assigns "model.layers=4" from --set; lists as "[a, b]" or "a,b". Errors are ExitCode::usage.
   void set(std::string_view assignment);
 
-  // The whole configuration as YAML with the help texts as comments. Reads back to the same values.
+  // The whole configuration as YAML with the help texts as comments. Reading this YAML gives the
+  // same values.
   std::string dump() const;
 
   // Path and value (as YAML) of every setting in order, to compare two configurations.

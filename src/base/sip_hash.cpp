@@ -12,7 +12,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "the words of a text are little-endian");
 
-// `per_word` rounds for each eight bytes, `last` at the end.
+// SipHash with `per_word` rounds for each eight bytes and `last` rounds at the end.
 template <int per_word, int last>
 uint64_t hash(const std::array<uint64_t, 2>& secret, std::string_view text) {
   uint64_t a = secret[0] ^ 0x736f6d6570736575, b = secret[1] ^ 0x646f72616e646f6d,

@@ -12,9 +12,9 @@ std::array<uint64_t, 2> random_secret();  // 128 random bits of the system
 // SipHash-2-4 of Aumasson and Bernstein. Results cannot be predicted without the secret.
 uint64_t sip_hash(const std::array<uint64_t, 2>& secret, std::string_view text);
 
-// The hash function of tables of strings from files and requests: SipHash-1-3 with a secret that
-// the process draws on first use. With a known function, such as std::hash, the author of a file
-// could choose strings of equal hash, and the time of a table would be quadratic.
+// The hash function for tables of strings from files and requests: SipHash-1-3 with a random secret
+// of the process. With a known function, such as std::hash, the author of a file could choose
+// strings of equal hash. Then operations on the table would take quadratic time.
 struct TableHash {
   using is_transparent = void;
   size_t operator()(std::string_view text) const;

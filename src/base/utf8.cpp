@@ -11,9 +11,9 @@
 namespace fovea {
 namespace {
 
-// The length of the sequence that a lead byte begins, and the range of its second byte. This range
-// excludes overlong forms, surrogates and values beyond U+10FFFF (Unicode, table 3-7). size 0: not
-// a lead byte.
+// The length of the sequence that a lead byte begins, and the range of the second byte. This range
+// excludes overlong forms, surrogates and values beyond U+10FFFF (Unicode, table 3-7). If size is
+// 0, the byte is not a lead byte.
 struct LeadByte {
   int size;
   uint8_t low, high;

@@ -66,13 +66,13 @@ class CodePoints {
 inline CodePoints code_points(std::string_view text) { return CodePoints(text); }
 int64_t count_code_points(std::string_view text);
 
-// Columns a terminal uses for the text: 2 for East Asian wide and emoji, 0 for combining marks
-// and controls, else 1.
+// The number of columns that a terminal uses for a character or a text. A character uses 2 columns
+// if it is East Asian wide or an emoji, 0 if it is a combining mark or a control, else 1.
 int display_width(char32_t c);
 int display_width(std::string_view text);
 
-// The text in a form for messages: controls and invalid bytes as \xNN, at most `limit` bytes and
-// "…".
+// The text in a form for messages: controls and invalid bytes as \xNN; if it is longer than `limit`
+// bytes, its beginning and "…".
 std::string printable(std::string_view text, size_t limit = 80);
 
 // Unicode normalisation form C (ICU). Invalid bytes become U+FFFD.

@@ -17,7 +17,8 @@ namespace {
 
 constexpr size_t kMaxKey = 256;
 
-// Handles the parser's events one by one, so that it builds nothing that it has not checked.
+// A receiver of the parser's events that produces YamlEntry values. It checks each event before it
+// stores anything.
 class Flattener : public YAML::EventHandler {
  public:
   Flattener(const std::string& source, ExitCode code, int max_depth)
@@ -71,7 +72,7 @@ class Flattener : public YAML::EventHandler {
     const Level level = std::move(levels_.back());
     pop();
     if (levels_.empty() || level.path.size() > level.stem) return;
-    add(level.begin, level.path, YamlEntry::Kind::null);  // `key: {}` is `key:`
+    add(level.begin, level.path, YamlEntry::Kind::null);  // `key: {}` means the same as `key:`
     entries_.back().items.push_back("");
   }
 
@@ -80,7 +81,7 @@ class Flattener : public YAML::EventHandler {
   }
 
  private:
-  // An open map or list; in a map, `path` ends with the key last seen.
+  // An open map or list. In a map, `path` ends with the last key so far.
   struct Level {
     std::string path;
     bool list, key_seen;
@@ -145,7 +146,8 @@ bool tab_indents(std::string_view text, int64_t line) {
 }
 
 // Translates an error of yaml-cpp into a message with a remedy. yaml-cpp notices an unclosed
-// bracket at the end of the file or at the next item, so the line is the last possible one.
+// bracket only at the next item or at the end of the file. So the reported line may be later than
+// the bracket.
 std::string explain_error(const std::string& message) {
   namespace Errors = YAML::ErrorMsg;
   const std::pair<const char*, const char*> kMessages[] = {
@@ -196,7 +198,7 @@ std::vector<YamlEntry> read_yaml(std::string_view text, const std::string& sourc
   } catch (const YAML::Exception& error) {
     const bool tab = tab_indents(text, error.mark.line);
     const size_t end = std::min(text.find_last_not_of(" \t\r\n"), text.size());
-    YAML::Mark mark = error.mark;  // not beyond the last line with text
+    YAML::Mark mark = error.mark;  // is moved back to the last line with text
     mark.line =
         std::min(mark.line, static_cast<int>(std::ranges::count(text.substr(0, end), '\n')));
     events.fault(mark, tab ? kTab : explain_error(error.msg));

@@ -9,20 +9,20 @@
 
 namespace fovea {
 
-// One leaf of a YAML document: its keys joined by '.', and its value. An empty map, `{}`, is a
+// One leaf of a YAML document: its keys joined by '.', and its value. An empty map, `{}`, counts as
 // null.
 struct YamlEntry {
   enum class Kind { scalar, list, null };
   std::string path;
   int64_t line;
   Kind kind;
-  std::vector<std::string> items;  // one for a scalar
+  std::vector<std::string> items;  // one item for a scalar
 };
 
-// Returns the leaves of a document of nested maps, in order. Every fault is an Error with `code`,
-// `source` and the line: bad syntax or UTF-8, a duplicate key, a second document, a list of
-// anything but scalars, nesting beyond `max_depth`. Anchors and aliases are refused, because a few
-// lines of them can expand to gigabytes.
+// Returns the leaves of a document of nested maps, in order. Throws an Error with `code`, `source`
+// and the line for bad syntax or UTF-8, a duplicate key, a second document, a list whose items are
+// not scalars, and nesting beyond `max_depth`. Anchors and aliases are refused, because a few lines
+// of them can expand to gigabytes.
 std::vector<YamlEntry> read_yaml(std::string_view text, const std::string& source, ExitCode code,
                                  int max_depth);
 
