@@ -19,10 +19,10 @@ namespace fovea {
 // after another, and values that are computed from them once per batch.
 struct SourceMemory {
   Tensor h;     // [words, D]
-  Tensor keys;  // [words, A]: computed by the score; absent if the score needs no keys
+  Tensor keys;  // [words, A]: result of ScoreFunction::keys(); absent if there is no score
   SentenceOffsets sentences;
-  Tensor W_s{};      // concat: the columns of W that multiply s
-  Tensor summary{};  // static: u [sentences, D]
+  Tensor W_s{};      // only for concat: the columns of W that multiply s
+  Tensor summary{};  // only for static: u [sentences, D]
   Tensor veto{};     // [sentences, longest]: added to scores to exclude words; may be absent
 };
 
@@ -38,7 +38,7 @@ class NamedTensors {
       if (name == key) return tensor;
     return {};
   }
-  // The same names with select(tensor).
+  // A copy in which select(tensor) replaces each tensor.
   template <class Select>
   NamedTensors selected(Select select) const {
     NamedTensors result = *this;
@@ -50,10 +50,11 @@ class NamedTensors {
   std::vector<std::pair<const char*, Tensor>> tensors_;
 };
 
-// The state that a mechanism carries from one decoder step to the next, with names of its own. Row
-// i of a tensor belongs to decoder row i. A tensor is absent before the first step.
+// The state that a mechanism carries from one decoder step to the next. Each mechanism chooses the
+// names of its tensors. Row i of a tensor belongs to decoder row i. A tensor is absent before the
+// first step.
 struct AttentionState {
-  int64_t steps = 0;  // t − 1
+  int64_t steps = 0;  // number of earlier steps, t − 1
   NamedTensors tensors{};
 
   Tensor operator[](std::string_view name) const { return tensors[name]; }
@@ -70,7 +71,7 @@ struct AttentionResult {
   Tensor weights;      // α_t [rows, longest sentence], 0 beyond the end of a sentence
   AttentionState now;  // the `previous` state of the next step
 
-  NamedTensors shown{};            // values of series() and of explanations, one row per query
+  NamedTensors shown{};            // values for series() and explain(), one row per query
   Tensor log_choice{}, entropy{};  // hard-sample: log p(choice) and H of the distribution [rows, 1]
 };
 
@@ -88,10 +89,10 @@ class ScoreFunction {
   virtual Tensor query_weights() const { return {}; }       // SourceMemory::W_s
   virtual Tensor operator()(const Tensor& s, const SourceMemory& memory,
                             const RaggedQueries& look) const = 0;
-  virtual int64_t reach() const { return -1; }  // number of positions it can score; −1: all
+  virtual int64_t reach() const { return -1; }  // number of positions that have a score; −1: all
 
   // For step-by-step explanations: the formula of e_tj, and the computation steps that lead from
-  // s_t and h_j to it. s is [1, state]; the memory has one sentence.
+  // s_t and h_j to e_tj. s is [1, state]; the memory has one sentence.
   virtual std::string formula() const { return "e_tj = score(s_t, h_j)"; }
   virtual std::vector<std::string> factors() const {
     return {};
@@ -105,7 +106,7 @@ struct ContextNames {
 };
 
 // An attention mechanism: computes weights over the source words, and a context vector from them.
-// Stateless after construction; AttentionState carries what a step passes to the next.
+// The object is constant after construction; AttentionState carries values from step to step.
 class Attention {
  public:
   virtual ~Attention() = default;
@@ -115,15 +116,16 @@ class Attention {
   // The state before the first step, row i for source sentence `sentence[i]`.
   virtual AttentionState start(const SourceMemory&, const Tensor& /*sentence*/) const { return {}; }
 
-  // The series that pictures show, without the values of rows: those are in AttentionResult::shown,
-  // under the names of the series. Series that are not of_rows() have their values.
+  // The series that pictures show. The values of a series that is of_rows() are in
+  // AttentionResult::shown, under the name of the series. The other series have their values here.
   virtual std::vector<NamedSeries> series() const { return {}; }
-  // The weights as pictures show them. Has no gradient.
+  // The weights as pictures show them. The result has no gradient.
   virtual Tensor drawn_weights(const Tensor& weights) const { return weights; }
 
-  // For interventions, which replace weights. context() is the context of the given weights.
-  // reweighted() is the state after a step whose weights were replaced. If keeps_weight() and no
-  // word has weight, the last word that is not masked gets all of it.
+  // These three functions are for interventions, which replace weights. context() is the context of
+  // the given weights. reweighted() is the state after a step whose weights were replaced. If
+  // keeps_weight() is true and the intervention leaves no word with a weight above 0, the last
+  // unmasked word gets weight 1.
   virtual Tensor context(const Tensor& weights, const SourceMemory& memory,
                          const RaggedQueries& look) const {
     return weighted_sum(weights, memory.h, look);
@@ -142,8 +144,8 @@ class Attention {
   virtual ContextNames context_names() const { return {}; }
 };
 
-// Hard attention: its series, and the steps from scores to the one word that it chooses:
-// shown["soft"], then the weights.
+// For hard attention: its series, and the computation steps from the scores to the chosen word,
+// that is shown["soft"] and the weights.
 std::vector<NamedSeries> choice_series();
 void explain_choice(const AttentionResult& result, ComputationSteps& steps);
 

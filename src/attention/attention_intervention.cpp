@@ -8,7 +8,7 @@
 namespace fovea {
 namespace {
 
-constexpr double kExcluded = -1e30;  // added to a score, it makes exp 0
+constexpr double kExcluded = -1e30;  // exp(score + kExcluded) is 0
 
 }  // namespace
 
@@ -27,8 +27,9 @@ SourceMemory AttentionWithIntervention::remember(const Tensor& h,
   return memory;
 }
 
-// Masked words can still have weight here: if the mechanism ignores scores (window), or if all
-// words of its local window are masked.
+// Applies the intervention to the weights of step `step` (from 0). Masked words can still have
+// weight here, if the mechanism ignores scores (window), or if all words of its local window are
+// masked.
 std::vector<double> AttentionWithIntervention::intervened(std::vector<double> alpha,
                                                           int64_t columns, int64_t step) const {
   if (intervention_.silent) std::ranges::fill(alpha, 0.0);
@@ -41,8 +42,8 @@ std::vector<double> AttentionWithIntervention::intervened(std::vector<double> al
   return alpha;
 }
 
-// If no weight is left, the mechanism gives all weight to the last word. With masked words it must
-// be the last unmasked word.
+// For mechanisms with keeps_weight(): if a row of alpha has no weight left, gives weight 1 to the
+// last unmasked word. Without the intervention, the mechanism gives it to the last word.
 void AttentionWithIntervention::fall_back(std::vector<double>& alpha, int64_t columns) const {
   int64_t last = columns - 1;
   while (std::ranges::find(intervention_.masked, last) != intervention_.masked.end()) --last;

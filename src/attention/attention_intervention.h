@@ -12,10 +12,10 @@ namespace fovea {
 class AttentionWithIntervention : public Attention {
  public:
   struct Intervention {
-    std::vector<int32_t> masked = {};  // words with weight 0; the other words share their weight
+    std::vector<int32_t> masked = {};  // words with weight 0; the other weights sum to 1
     bool silent = false;               // α = 0, c = 0
     struct Row {
-      int64_t step;                 // from 0
+      int64_t step;                 // decoder step, from 0
       std::vector<double> weights;  // α of this step, one per word
     };
     std::vector<Row> forced = {};

@@ -8,13 +8,13 @@
 
 namespace fovea {
 
-// Numbers of an attention mechanism that pictures show with its weights. The kind defines the count
+// Numbers of an attention mechanism that pictures show with its weights. The kind defines the shape
 // of the numbers and how they are drawn. Positions count from 1, columns from 0.
 struct NamedSeries {
   enum class Kind {
-    position,  // [rows]: a marker; a position may lie between two words
-    half_width,  // [1]: D; a row attends only to ⌊p + ½⌋ ± D, p of the position series before it
-    deviation,     // [1]: σ of the Gaussian around that p, a factor of the weights
+    position,      // [rows]: a marker; a position may lie between two words
+    half_width,    // [1]: D; a row attends only to ⌊p + ½⌋ ± D; p: the position series before
+    deviation,     // [1]: σ of a Gaussian around that p, a factor of the weights
     centres,       // [rows, K]: markers that may lie beyond the last word
     distribution,  // [rows, columns]: the distribution from which the weights choose one word
     frontier,      // [rows]: the first column that a row may attend to
@@ -35,8 +35,8 @@ struct AttentionMap {
   int64_t rows = 0, cols = 0;
   std::vector<float> weights;  // rows × cols
 
-  std::string mechanism = {};            // as in recipes: "local-p"; empty: multi-head
-  std::vector<NamedSeries> series = {};  // of the mechanism
+  std::string mechanism = {};            // name in recipes, such as "local-p"; empty: multi-head
+  std::vector<NamedSeries> series = {};  // series of the mechanism
 
   // The first series of this kind or name; null if there is none.
   const NamedSeries* find(NamedSeries::Kind wanted) const {

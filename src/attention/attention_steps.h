@@ -17,7 +17,8 @@ double dot(std::span<const double> a, std::span<const double> b);
 
 DoubleRow softmax_of(const DoubleRow& e);  // REQUIRES: e is not empty
 
-// Appends q, k_j and tanh(q + k_j) of the scores additive and concat, with names such as "W_a s_t".
+// Appends q, k_j and tanh(q + k_j) for the scores additive and concat. The names are such as "W_a
+// s_t".
 struct AddedNames {
   const char *query, *key;
 };

@@ -39,7 +39,7 @@ struct ReaderAttention {
 
   // h [words, D] are the states of all documents, u [documents, U] their questions.
   Read operator()(const Tensor& h, const SentenceOffsets& documents, const Tensor& u) const {
-    std::vector<int32_t> document(static_cast<size_t>(documents.sentences));  // of each query
+    std::vector<int32_t> document(static_cast<size_t>(documents.sentences));  // per query
     std::iota(document.begin(), document.end(), 0);
     const RaggedQueries look{documents, Tensor::of(document, h.device())};
     const Tensor q = linear(u, W_um), keys = linear(h, W_ym);

@@ -18,10 +18,10 @@ namespace fovea {
 //   c = tanh(V h_S),  s_0 = tanh(V' c),  s_t = f(s_{t−1}, E y_{t−1}, c)
 //
 // Cho's encoder reads forward only (model.bidirectional: false). With a bidirectional encoder, c is
-// tanh(V [→h_S ; ←h_1]). The decoder is that of RecurrentModel, form bahdanau: V' is W_s, the
-// readout uses tanh instead of maxout, and a reset gate does not multiply the term of c.
+// tanh(V [→h_S ; ←h_1]). The decoder is RecurrentModel with DecoderForm::bahdanau: V' is W_s, the
+// readout uses tanh instead of maxout, and the reset gate does not multiply the term of c.
 //
-// c is the summary v_S of v_j = tanh(V [→h_j ; ←h_1]), so the last word has all the weight.
+// With v_j = tanh(V [→h_j ; ←h_1]), c is v_S. So the last word S has weight 1.
 class FixedContext : public Attention {
  public:
   SummaryStates what;
@@ -37,7 +37,7 @@ class FixedContext : public Attention {
   AttentionState start(const SourceMemory& memory, const Tensor& sentence) const override {
     const RaggedQueries look{memory.sentences, sentence};
     const ColumnRanges words = full_range(look);
-    const Tensor last = range_from(words.high, 1, words).low;  // the column before the end
+    const Tensor last = range_from(words.high, 1, words).low;  // the last column of the sentence
     const Tensor alpha = one_hot(last, weights_like(memory, look));
     return {.tensors = {{"weights", alpha}, {"context", context(alpha, memory, look)}}};
   }
@@ -62,7 +62,7 @@ class FixedContext : public Attention {
     return ends;
   }
 
-  // v_j for the word j with weight 1.
+  // tanh(V [Σ_j α_j →h_j ; ←h_1]), which is v_j if word j has weight 1.
   Tensor context(const Tensor& alpha, const SourceMemory& memory,
                  const RaggedQueries& look) const override {
     const Tensor read = weighted_sum(alpha, memory.h, look);

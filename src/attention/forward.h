@@ -7,8 +7,8 @@
 namespace fovea {
 
 // Forced-forward attention. The weight that a word received at earlier steps (its coverage, Tu et
-// al.: Modeling Coverage for Neural Machine Translation, ACL 2016) reduces the weight that it can
-// receive now. The focus moves back by at most `slack` words:
+// al.: Modeling Coverage for Neural Machine Translation, ACL 2016) reduces the weight that the word
+// can receive now. The focus moves back by at most `slack` words:
 //
 //   left_tj = (1 − min(1, Σ_{u<t} α_uj)) m_tj,  m_tj = 0 for j < arg max α_{t−1} − slack
 //   β_tj    = softmax(e_t)_j left_tj,           α_t = β_t / Σ_j β_tj
@@ -28,7 +28,7 @@ class ForwardAttention : public ScoredAttention {
     const Tensor e = scores(query.s, memory, look);
     const bool first = !previous["weights"];
     const ColumnRanges ahead = first ? words : allowed(previous, words);
-    const Tensor alpha = first ? softmax_within(e, words)  // all is left
+    const Tensor alpha = first ? softmax_within(e, words)  // left_1j = 1
                                : softmax_uncovered(e, uncovered(previous["covered"], ahead),
                                                    words);   // α_t = β_t / Σ_j β_tj
     return {.context = weighted_sum(alpha, memory.h, look),  // c_t = Σ_j α_tj h_j
@@ -62,7 +62,7 @@ class ForwardAttention : public ScoredAttention {
                  ComputationStep::Display::share);
   }
 
-  // The columns with m_tj = 1. REQUIRES: `previous` is the state after at least one step.
+  // The columns j with m_tj = 1. REQUIRES: `previous` is the state after at least one step.
   ColumnRanges allowed(const AttentionState& previous, const ColumnRanges& words) const {
     return range_from(argmax(previous["weights"], words), slack, words);
   }

@@ -19,7 +19,7 @@ class HardSampleAttention : public ScoredAttention {
     const RaggedQueries look{memory.sentences, query.sentence};
     const ColumnRanges words = full_range(look, score().reach());
     const Tensor soft = softmax_within(scores(query.s, memory, look), words);
-    const Dropout key = dropout_key(1);  // on during training; the rate is not used
+    const Dropout key = dropout_key(1);  // on() is true in training; the rate is not used
     const Tensor k = key.on() ? draw(soft, words, key) : argmax(soft, words);  // k ~ soft_t
     return at(k, soft, memory, look, previous);
   }
@@ -44,15 +44,15 @@ class HardSampleAttention : public ScoredAttention {
   }
 };
 
-// The weights of the two terms of the surrogate loss, and the baseline of the reward.
+// The weights of the two terms of surrogate_loss(), and the baseline b of the reward.
 struct ReinforceWeights {
   double lambda_r = 1, lambda_e = 0;
   double baseline = 0;
 };
 
-// L_s = −(1/B) Σ [λ_r (R − b) log p(choice) + λ_e H]. Its gradient is the REINFORCE estimate with
-// baseline b and an entropy bonus. The sum is over the given rows, of one step or of all steps.
-// log_choice, entropy and reward (a constant) are [rows, 1]. B is `sentences`.
+// L_s = −(1/B) Σ [λ_r (R − b) log p(choice) + λ_e H]. The gradient of L_s is the REINFORCE estimate
+// with baseline b and an entropy bonus. The sum is over the given rows, which belong to one step or
+// to all steps. log_choice, entropy and reward (a constant) are [rows, 1]. B is `sentences`.
 inline Tensor surrogate_loss(const Tensor& log_choice, const Tensor& entropy, const Tensor& reward,
                              const ReinforceWeights& weights, int64_t sentences) {
   const Tensor b =

@@ -7,8 +7,8 @@
 namespace fovea {
 
 // Luong et al.: Effective Approaches to Attention-based Neural Machine Translation, EMNLP 2015,
-// section 3.1, eq. 8: the scores depend on the state only. Words beyond the rows of W_a cannot be
-// attended to.
+// section 3.1, eq. 8: the scores depend on the state only. A word whose position has no row in W_a
+// gets no weight.
 class LocationScore : public ScoreFunction {
  public:
   Tensor W_a;  // [positions, state]

@@ -3,8 +3,9 @@
 namespace fovea {
 namespace {
 
-// Initialised as a part of one matrix [3 size, size], like the published systems. A separate
-// [size, size] matrix would get larger values, from which post-norm models learn far more slowly.
+// Declares a projection [size, size]. Its initial values are those of a part of one matrix [3 size,
+// size], as in the published systems. A separate [size, size] matrix would get larger values, from
+// which post-norm models learn far more slowly.
 Tensor projection(ParameterScope scope, const char* name, int64_t size) {
   return scope.declare(name, {size, size}, ParameterInit::glorot(size, 3 * size));
 }
@@ -14,7 +15,7 @@ Tensor bias(ParameterScope scope, const char* name, int64_t size) {
 
 }  // namespace
 
-// The declaration order of the members is the order in the store.
+// The members are declared in the order in which the store keeps the parameters.
 MultiHeadAttention::MultiHeadAttention(ParameterScope scope, const Shape& shape)
     : heads(shape.heads), weight_dropout(shape.weight_dropout),
       W_Q(projection(scope, "W_Q", shape.size)), W_K(projection(scope, "W_K", shape.size)),

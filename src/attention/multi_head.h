@@ -18,7 +18,7 @@ struct MultiHeadAttention {
   int64_t heads;
   double weight_dropout;
   Tensor W_Q, W_K, W_V, b_Q, b_K, b_V;
-  Tensor W_QKV, W_KV, b_QKV, b_KV;  // the same parameters, stacked; they share memory
+  Tensor W_QKV, W_KV, b_QKV, b_KV;  // the parameters stacked, in the same memory
   Affine W_O;
 
   struct Shape {
@@ -34,8 +34,8 @@ struct MultiHeadAttention {
   Tensor operator()(const Tensor& x, const SentenceOffsets& queries, const Tensor& memory,
                     const SentenceOffsets& keys) const;
 
-  // The projections of the two calls above, but not rounded to the activation type: Q K V
-  // [tokens, 3D], Q [tokens, D], and K V [tokens, 2D].
+  // The projections that the two calls above compute, but not rounded to the activation type: Q, K
+  // and V [tokens, 3D]; Q [tokens, D]; K and V [tokens, 2D].
   Tensor project(const Tensor& x) const { return linear(x, W_QKV, b_QKV); }
   Tensor queries(const Tensor& x) const { return linear(x, W_Q, b_Q); }
   Tensor keys_and_values(const Tensor& memory) const { return linear(memory, W_KV, b_KV); }

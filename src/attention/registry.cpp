@@ -241,7 +241,8 @@ std::vector<std::string> names_of(const Table& table) {
   return names;
 }
 
-// The query of static attention is the summary of a sentence, which has the size of the memory.
+// The sizes with `state` as the size of the query. The query of static attention is the summary of
+// a sentence, which has the size of the memory.
 AttentionSizes sizes_of_query(const AttentionMechanism& mechanism, AttentionSizes sizes) {
   if (mechanism.query == Query::sentence) sizes.state = sizes.memory;
   return sizes;

@@ -21,14 +21,14 @@ struct AttentionSizes {
 
 // The choice of an attention mechanism and its options, with the names that recipes use.
 struct AttentionConfig {
-  std::string kind = "global";  // or none
-  std::string score = "auto";   // auto: additive, or no score if the mechanism uses none
-  int64_t inner = 0;            // A of additive and concat, P of local-p; 0: the size of the state
+  std::string kind = "global";  // name of the mechanism, or "none"
+  std::string score = "auto";   // auto: additive if the mechanism uses a score
+  int64_t inner = 0;            // A of additive and concat, P of local-p; 0: size of state
   int64_t window = 10;          // D of local-m and local-p
-  int64_t slack = 1;            // forward
+  int64_t slack = 1;            // slack of forward
   int64_t gaussians = 10;       // K of window
-  int64_t location_length = 0;  // positions of the score location; 0: max_length
-  // hard-sample
+  int64_t location_length = 0;  // rows of W_a of the score location; 0: max_length
+  // Only for hard-sample:
   double lambda_r = 1, reward_discount = 1, lambda_e = 0.01, baseline_decay = 0.9;
 
   void describe_choice(Settings& s);   // kind, score and the width of the score
@@ -47,29 +47,30 @@ struct AttentionConfig {
 // The texts about a mechanism or a score, and the settings that it reads. docs/mechanisms.md has
 // the same texts.
 struct AttentionInfo {
-  const char* name;                        // in recipes
+  const char* name;                        // name in recipes
   const char* title;                       // "local attention, predictive"
   const char* text;                        // the computation, in one or two sentences
   const char* paper;                       // "Luong et al. 2015"
-  const char* note = "";                   // the explanation of its drawing
+  const char* note = "";                   // what the drawing shows
   std::vector<const char*> settings = {};  // keys of `model:` that most others do not read
 };
 
 struct AttentionBuild;  // the arguments of the factories, private to the registry
 
-// A row of the registry of mechanisms: everything that the program knows about a mechanism besides
-// its own file.
+// A row of the registry of mechanisms. Besides this row, the program knows a mechanism only from
+// the file of its class.
 struct AttentionMechanism {
   AttentionInfo about;
   enum class ScoreUse { score, none } scoring;
-  enum class Query { decoder, sentence } query;  // the state that determines the weights
-  enum class Rows { own, same } rows;  // same: all steps have the same weights, drawn once
+  enum class Query { decoder, sentence } query;  // the query: decoder or sentence summary
+  enum class Rows { own, same } rows;            // same: all steps have equal weights, drawn once
   std::unique_ptr<Attention> (*make)(const AttentionBuild&);
   // Bahdanau's s_0 = tanh(W_s x): x is ←h_1, or the tensor "context" of Attention::start().
   enum class FirstState { encoder, context } first_state = FirstState::encoder;
 };
 
-// All mechanisms and all scores, in the order of documents. A new one is one more row.
+// All mechanisms and all scores, in the order of docs/mechanisms.md. A new mechanism or score needs
+// one more row.
 std::span<const AttentionMechanism> attention_mechanisms();
 std::vector<AttentionInfo> attention_scores();
 const AttentionMechanism* find_mechanism(std::string_view name);  // null if there is none

@@ -9,14 +9,14 @@
 
 namespace fovea {
 
-// The encoder states that summarize a sentence. both_ends: →h of the last word and ←h of the first.
-// last_word: h of the last word, for an encoder that reads forward only.
+// The encoder states that summarize a sentence. both_ends: →h of the last word and ←h of the first
+// word. last_word: h of the last word, for an encoder that reads forward only.
 enum class SummaryStates { both_ends, last_word };
 
-// Static attention for a decoder: one query per sentence, so the weights are computed once and used
-// at every step. Hermann et al. (Teaching Machines to Read and Comprehend, NIPS 2015, section 3.2)
-// use the encoded question as the query instead: attention/attentive_reader.h. The query has the
-// size of h.
+// Static attention for a decoder. The query u is the summary of the source sentence, so the weights
+// are computed once and used at every step. In attention/attentive_reader.h (Hermann et al.:
+// Teaching Machines to Read and Comprehend, NIPS 2015, section 3.2), the query is the encoded
+// question instead.
 class StaticAttention : public ScoredAttention {
  public:
   SummaryStates what;
@@ -60,8 +60,8 @@ class StaticAttention : public ScoredAttention {
       first.push_back(static_cast<int32_t>(begin));
       last.push_back(first.back() - 1);
     }
-    first.pop_back();          // the end of the last sentence
-    last.erase(last.begin());  // the word in front of the first sentence
+    first.pop_back();          // the last offset begins no sentence
+    last.erase(last.begin());  // the first offset ends no sentence
     const Tensor to_last = Tensor::of(last, h.device()), to_first = Tensor::of(first, h.device());
     if (what == SummaryStates::last_word) return rows_at(h, to_last);  // u = h_S
     const int64_t half = h.cols() / 2;

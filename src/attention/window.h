@@ -14,8 +14,8 @@
 
 namespace fovea {
 
-// Window attention: K Gaussian windows that only move forward. The weights φ are not normalised, as
-// published. Graves: Generating Sequences With Recurrent Neural Networks, 2013, section 5.1,
+// Window attention: K Gaussian windows that only move forward. As published, the weights φ are not
+// normalised. Graves: Generating Sequences With Recurrent Neural Networks, 2013, section 5.1,
 // eq. 46–51.
 class WindowAttention : public Attention {
  public:

@@ -6,7 +6,7 @@
 
 namespace fovea {
 
-// An affine layer: x Wᵀ + b, with the output in the activation type. W is [out, in].
+// An affine layer: x Wᵀ + b, computed with OutputType::activation. W is [out, in].
 struct Affine {
   Tensor W, b;
 
@@ -16,7 +16,7 @@ struct Affine {
   Tensor operator()(const Tensor& x) const { return linear(x, W, b, OutputType::activation); }
 };
 
-// Layer normalization over the last axis: g (x − μ) / σ + b.
+// Layer normalization over the last axis: g (x − μ) / √(σ² + ε) + b.
 struct LayerNorm {
   Tensor g, b;
 

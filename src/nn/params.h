@@ -30,14 +30,14 @@ class ParameterStore {
     std::string name;
     Tensor tensor;
     ParameterInit init;
-    int64_t offset;  // in elements, within values()
+    int64_t offset;  // index of the first element in values()
   };
 
   explicit ParameterStore(ElementType type = ElementType::f32, Device device = Cpu{})
       : type_(type), device_(device) {}
 
   Tensor declare(const std::string& name, Shape shape, ParameterInit init);
-  // Word embeddings [words, size], initially with deviation 1 / √size.
+  // Declares word embeddings [words, size]. Their initial standard deviation is 1 / √size.
   Tensor declare_words(const std::string& name, int64_t words, int64_t size);
   // One tensor that covers several parameters, stacked along axis 0. REQUIRES: they were declared
   // directly one after another.
@@ -46,7 +46,7 @@ class ParameterStore {
   void place();  // allocates memory for all parameters and leaves it uninitialized
   // Allocates and initializes. The values depend only on the seed and the parameter's name.
   void allocate(uint64_t seed);
-  void allocate_gradients();  // zeros; backward passes then accumulate into gradients()
+  void allocate_gradients();  // all 0; backward passes add to gradients()
 
   const std::vector<Parameter>& all() const { return parameters_; }
   const Parameter* find(const std::string& name) const;
@@ -69,7 +69,7 @@ class ParameterStore {
   Tensor values_, gradients_;
 };
 
-// A path in the store, under which a layer declares its parameters: `scope / "attend" / "W_Q"`.
+// A path in the store. A layer declares its parameters under this path: `scope / "attend" / "W_Q"`.
 struct ParameterScope {
   ParameterStore& store;
   std::string path;

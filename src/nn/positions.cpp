@@ -31,7 +31,7 @@ struct SinusoidTable::Shared {
   ElementType type;
   Device device;
   std::mutex mutex;
-  std::vector<Tensor> tables;  // the longest is last; CUDA graphs may still read the others
+  std::vector<Tensor> tables;  // by length; CUDA graphs may still read shorter tables
 };
 
 SinusoidTable::SinusoidTable(SinusoidLayout layout, int64_t D, ElementType type, Device device)

@@ -14,9 +14,8 @@ enum class SinusoidLayout { interleaved, half, half_m1 };
 Tensor sinusoids(SinusoidLayout layout, int64_t count, int64_t D, ElementType type,
                  Device device = Cpu{});
 
-// A table of sinusoids that grows with the longest sentence so far. A model with a large maximum
-// length therefore uses little memory until a long sentence arrives. Copies share the table.
-// Thread-safe.
+// A table of sinusoids that grows with the longest sentence so far. So a model with a large maximum
+// length needs little memory until a long sentence arrives. Copies share the table. Thread-safe.
 class SinusoidTable {
  public:
   SinusoidTable(SinusoidLayout layout, int64_t D, ElementType type, Device device);

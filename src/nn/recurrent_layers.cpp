@@ -18,8 +18,9 @@ Tensor biases(ParameterScope scope, const RecurrentCell::Sizes& n) {
 
 }  // namespace
 
-// The declaration order of the members is the order in the store. ParameterInit::glorot takes the
-// sizes of one gate, so each gate is initialised like a separate layer.
+// The members are declared in the order in which the store keeps the parameters.
+// ParameterInit::glorot gets the sizes of one gate, so each gate is initialised like a separate
+// layer.
 RecurrentCell::RecurrentCell(ParameterScope scope, const Sizes& n)
     : kind(n.kind),
       W(scope.declare("W", {gates(kind) * n.H, n.in}, ParameterInit::glorot(n.in, n.H))),

@@ -8,7 +8,8 @@ namespace fovea {
 // A recurrent cell of H units with its parameters. Elman 1990 (rnn), Hochreiter and Schmidhuber
 // 1997 (lstm), Cho et al. 2014 (gru). The biases of an LSTM are the parameters b_i, b_f, b_g and
 // b_o, so that the biases of its forget gates can start at 1 (Jozefowicz et al. 2015). The other
-// cells have one parameter b; gru_after also has b_n.
+// cells have one parameter b. gru_after, the GRU that applies the reset gate after the product with
+// U, also has b_n.
 struct RecurrentCell {
   Cell kind;
   Tensor W;    // [gates · H, in]
@@ -26,7 +27,7 @@ struct RecurrentCell {
   int64_t width() const { return state_width(kind, H()); }
   RecurrentWeights recurrent() const { return {kind, U, b_n}; }
 
-  // One step from x [R, in] to states [R, width]. `previous` has R or more rows of that width; the
+  // One step from x [R, in] to states [R, width]. `previous` has R or more rows of width(); the
   // step uses the first R.
   Tensor operator()(const Tensor& x, const Tensor& previous) const;
   // The part h of the states, without the c of an LSTM.
@@ -55,7 +56,7 @@ struct RecurrentStack {
     int64_t in, H;  // H units in each direction
     int64_t layers = 1;
     EncoderDirections reading = EncoderDirections::both_ways;
-    double dropout = 0;  // of the output of each layer but the last
+    double dropout = 0;  // for the output of each layer except the last
   };
   std::vector<RecurrentLayer> layers;  // layer l, direction d: index l · directions + d
   int64_t directions;
