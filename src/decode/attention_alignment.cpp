@@ -38,8 +38,8 @@ Extent extent_of(std::span<const AttentionMap> maps) {
   return extent;
 }
 
-// Replaces row i by row i + 1: the row of a word is that of the step that reads the word. No step
-// reads </s>, so </s> keeps its row.
+// Replaces row i by row i + 1, so that each target word gets the attention of the step that reads
+// it instead of the step that writes it. No step reads </s>, so the last row stays.
 void shift_rows(SoftAlignment& pieces) {
   std::copy(pieces.weights.begin() + std::min(pieces.cols, std::ssize(pieces.weights)),
             pieces.weights.end(), pieces.weights.begin());

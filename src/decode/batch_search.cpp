@@ -14,7 +14,7 @@ namespace fovea {
 namespace {
 
 constexpr int64_t kExtraLength = 10;
-constexpr int64_t kMinParallelSearches = 64;  // with fewer, waking more threads does not pay
+constexpr int64_t kMinParallelSearches = 64;  // for fewer, waking more threads takes longer
 
 std::vector<int32_t> banned_words(const SearchOptions& options) {
   std::vector<int32_t> banned{kPad, kBos};
@@ -62,7 +62,8 @@ bool BatchSearch::open() const {
   return empty() || (samples() == 1 && std::ranges::all_of(decoders_, &BatchDecoder::extendable));
 }
 
-// Appends the rows of these sentences to the batch, one row per sample of each sentence.
+// Appends the first rows of new sentences to the batch: one row per sentence, or one per sample of
+// it.
 void BatchSearch::add_states(const TokenBatch& source) {
   if (!empty()) {
     for (const BatchDecoder& d : decoders_) d.extendable->extend(*d.state, source);
@@ -119,7 +120,7 @@ BeamOptions BatchSearch::beam_options(int64_t source_pieces) const {
   int64_t limit = std::numeric_limits<int64_t>::max();
   for (const Model* model : models_)
     limit = std::min(limit, length_limit(*model, source_pieces, options_));
-  const bool all = options_.coverage_penalty != 0;  // coverage may move any of them to the top
+  const bool all = options_.coverage_penalty != 0;  // the coverage penalty may change their order
   return {.size = width(),
           .n_best = options_.sampling ? 1
                     : all             ? options_.beam
@@ -129,7 +130,7 @@ BeamOptions BatchSearch::beam_options(int64_t source_pieces) const {
           .early_stop = options_.early_stop};
 }
 
-// Lets the device run the search if it can (Note [Ahead]). Otherwise returns null.
+// Starts the search on the device (Note [Ahead]). Returns null if the device cannot run it.
 const DeviceDecodable* BatchSearch::start_device_search() {
   const auto* const device = models_.front()->as<DeviceDecodable>();
   if (!device || models_.size() != 1 || options_.sampling || !options_.prefix.empty() ||
@@ -150,8 +151,8 @@ const DeviceDecodable* BatchSearch::start_device_search() {
   return device;
 }
 
-// If the device runs the search, rows stay until their search ends or until the caller wants no
-// sentence of the batch any more.
+// Ends the searches of unwanted sentences. If the device runs the search, it ends either all
+// searches or none: they stay until the caller wants no sentence of the batch any more.
 void BatchSearch::drop_unwanted(std::vector<SearchResult>& results) {
   const auto wanted = [&](const SentenceSearch& search) { return options_.wanted(search.number); };
   if (device_ && std::ranges::any_of(searches_, wanted)) return;
@@ -221,7 +222,8 @@ BatchSearch::StepScores BatchSearch::next_scores() {
   return result;
 }
 
-// Searches are independent, so threads share the large number of them that a GPU batch has.
+// Advances all searches by one step. Searches are independent, and a batch on a GPU has many of
+// them, so threads share them.
 void BatchSearch::advance(const StepScores& scores) {
   bool at_limit = false;
   for (int64_t s = 0; s < std::ssize(searches_); ++s) {
@@ -256,7 +258,8 @@ void BatchSearch::check_row(const StepScores& scores, int64_t s, int64_t row) co
        "; the weights are damaged or training diverged");
 }
 
-// `candidates` is working memory that a thread reuses for all its searches.
+// Advances search s by one step. `candidates` is working memory, which a thread reuses for all its
+// searches.
 void BatchSearch::advance(const StepScores& scores, int64_t s,
                           std::vector<std::vector<Candidate>>& candidates) {
   SentenceSearch& search = searches_[s];
@@ -290,8 +293,8 @@ void BatchSearch::update_rows(int64_t s) {
   }
 }
 
-// The word of the prefix. Its log-probability is at least kImpossible, so that sums stay finite
-// even if the model gives the word no probability.
+// Returns the word of the forced prefix at this step as the only candidate. Its log-probability is
+// at least kImpossible, so that sums stay finite even if the model gives the word probability 0.
 Candidate BatchSearch::prefix_word(const StepScores& scores, int64_t row, int64_t step) const {
   const int32_t word = options_.prefix[static_cast<size_t>(step)];
   const double stored = columns(scores.scores.window(row, 1), word, 1).values()[0];
@@ -330,7 +333,8 @@ Candidate BatchSearch::draw(const StepScores& scores, int64_t row, const Sentenc
   return sampler_->draw(words, scores.log_sum(row), banned_, which);
 }
 
-// Collects the results of finished searches and reorders the states to the rows of the others.
+// Collects the results of finished searches, and reorders the states of the models so that only the
+// rows of the other searches remain.
 void BatchSearch::keep_live(std::vector<SearchResult>& results) {
   std::vector<int32_t> parents;
   words_.clear();

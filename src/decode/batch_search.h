@@ -15,9 +15,9 @@ namespace fovea {
 
 // The result of a sentence whose search has ended.
 struct SearchResult {
-  int64_t index;                   // the number of sentences that were added before it
+  int64_t index;                   // how many sentences were added before this one
   int64_t number;                  // as given to add()
-  std::vector<Hypothesis> n_best;  // best first; empty if the sentence was no longer wanted
+  std::vector<Hypothesis> n_best;  // best first; empty if the caller stopped wanting it
 };
 
 // A search for several sentences at once, step by step (continuous batching). Finished sentences
@@ -30,7 +30,7 @@ class BatchSearch {
 
   bool empty() const { return searches_.empty(); }
   bool open() const;  // whether sentences may be added now
-  // `numbers` are as in search(). REQUIRES: open().
+  // Adds sentences. `numbers` has one number per sentence, as in search(). REQUIRES: open().
   void add(const TokenBatch& source, std::span<const int64_t> numbers);
   // Extends each hypothesis by one word; returns the sentences whose search ended with this step.
   std::vector<SearchResult> step();
@@ -42,47 +42,56 @@ class BatchSearch {
     const Extendable* extendable;  // null if no sentences can join the batch
     std::unique_ptr<DecoderState> state;
   };
-  // The scores of the next word of each row, at one step.
+  // The scores of the possible next words of each row (live hypothesis) at one step.
   struct StepScores {
-    Tensor scores;  // [rows, words]: logits, or probabilities of an ensemble; none on a device
+    Tensor scores;  // [rows, words]: logits, of an ensemble probabilities; none on a GPU
     bool ensemble = false;
     int64_t k = 0;
-    TopK best;                               // on the host
-    mutable std::vector<double> end_scores;  // [rows]: scores of </s>, fetched on first use
+    TopK best;                               // the best k words of each row, on the host
+    mutable std::vector<double> end_scores;  // [rows]: </s>, fetched on first use
 
     double score(double stored) const;
     double value(int64_t row, int64_t j) const;
     double log_sum(int64_t row) const;
     int32_t word(int64_t row, int64_t j) const;
   };
-  // The search for one sentence or for one sample of it. It has consecutive rows of the batch.
+  // The search for the translations of one sentence, or for one sample of it. Its live hypotheses
+  // are consecutive rows of the batch.
   struct SentenceSearch {
     int64_t index, number, sample;
     Beam beam;
   };
-  // The rows of one search. Kept apart from SentenceSearch because one thread reads all ranges
-  // after a step: reading the searches, which other threads have just written, would be slow.
+  // The rows of one search: count rows from row `first` on. A separate array, because one thread
+  // reads all ranges after a step: reading the searches, which other threads have just written,
+  // would be slow.
   struct RowRange {
     int32_t first, count;
     bool at_limit;
   };
-  // A sentence that still has running searches: one, or one per sample.
+  // A sentence with a running search: at most one, or one per sample.
   struct OpenSentence {
     std::vector<int32_t> source;  // empty without a coverage penalty
-    int64_t running;              // searches
+    int64_t running;              // number of running searches
     std::vector<Hypothesis> n_best = {};
   };
 
+  // Number of searches per sentence; maximum number of live hypotheses per search; number of
+  // hypotheses that an ended search returns.
   int64_t samples() const { return options_.sampling ? options_.n_best : 1; }
   int64_t width() const { return options_.sampling ? 1 : options_.beam; }
   int64_t kept() const { return options_.coverage_penalty != 0 ? options_.beam : options_.n_best; }
+  // Number of words per row that a step ranks: `width` and the banned words, which may be among the
+  // best.
   int64_t candidates() const;
   BeamOptions beam_options(int64_t source_pieces) const;
   void add_states(const TokenBatch& source);
   const DeviceDecodable* start_device_search();
   void drop_unwanted(std::vector<SearchResult>& results);
+  // Moves a search to position `to` of searches_ and sets its rows. truncate() removes the searches
+  // from position `count` on.
   void move_search(size_t from, size_t to, const RowRange& rows);
   void truncate(size_t count);
+  // Makes row i of all model states the former row parents[i].
   void reorder(std::span<const int32_t> parents);
   StepScores device_scores();
   StepScores next_scores();
@@ -90,6 +99,8 @@ class BatchSearch {
   void advance(const StepScores& scores, int64_t s,
                std::vector<std::vector<Candidate>>& candidates);
   void check_row(const StepScores& scores, int64_t s, int64_t row) const;
+  // Copies the last words and the parents of the live hypotheses of search s to next_words_ and
+  // next_parents_.
   void update_rows(int64_t s);
   Candidate prefix_word(const StepScores& scores, int64_t row, int64_t step) const;
   void rank_words(const StepScores& scores, int64_t row, std::vector<Candidate>& candidates) const;
@@ -97,6 +108,8 @@ class BatchSearch {
   Candidate end_candidate(const StepScores& scores, int64_t row) const;
   Candidate draw(const StepScores& scores, int64_t row, const SentenceSearch& search);
   void keep_live(std::vector<SearchResult>& results);
+  // Moves the hypotheses of an ended search to its sentence. After the last search of the sentence,
+  // sorts them, applies the coverage penalty and appends the result.
   void end(const SentenceSearch& search, std::vector<Hypothesis> hypotheses,
            std::vector<SearchResult>& results);
   void check_device_choices(const std::vector<int32_t>& parents) const;
@@ -104,17 +117,17 @@ class BatchSearch {
   std::span<const Model* const> models_;
   const SearchOptions& options_;
   std::vector<int32_t> banned_, words_;
-  std::vector<BatchDecoder> decoders_;  // one per model; empty if there is no sentence
+  std::vector<BatchDecoder> decoders_;  // one per model; empty if the batch is empty
   std::vector<SentenceSearch> searches_;
   std::vector<RowRange> row_ranges_;
   std::vector<int32_t> next_words_, next_parents_;  // [searches, width]
-  std::map<int64_t, OpenSentence> open_sentences_;  // by index
+  std::map<int64_t, OpenSentence> open_sentences_;  // by SearchResult::index
   mutable std::mutex mutex_;
   std::optional<Sampler> sampler_;
   int64_t rows_ = 0, added_ = 0;
   bool started_ = false;
   const DeviceDecodable* device_ = nullptr;        // null: the host searches
-  const BeamStepResult* device_result_ = nullptr;  // of the last step
+  const BeamStepResult* device_result_ = nullptr;  // the result of the last step
 };
 
 }  // namespace fovea

@@ -31,7 +31,7 @@ void Beam::advance(std::span<const std::vector<Candidate>> candidates) {
                             [](const Extension& a, const Extension& b) {
                               if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
                               if (a.hypothesis != b.hypothesis) return a.hypothesis < b.hypothesis;
-                              return a.word < b.word;  // the order in `candidates`
+                              return a.word < b.word;  // as in `candidates`
                             });
   extensions_.resize(kept);
 
@@ -57,12 +57,14 @@ void Beam::advance(std::span<const std::vector<Candidate>> candidates) {
 }
 
 // Note [Early stop]
-// A live hypothesis of log-probability s ≤ 0 ends with s' ≤ s at some length l, with
-// length < l ≤ max_length. For α ≥ 0, l^α ≤ max_length^α and so
+// A live hypothesis has `length` words and the log-probability s ≤ 0. It will finish with a
+// log-probability s' ≤ s at some length l with length < l ≤ max_length. Its score will be s' / l^α.
+// For α ≥ 0, l^α ≤ max_length^α and so
 //   s' / l^α ≤ s / l^α ≤ s / max_length^α,
-// and for α < 0 the bound is s / (length + 1)^α in the same way. When n finished hypotheses score
-// strictly above this bound for every live one, the n best are known: further steps would only add
-// hypotheses that rank behind them. Live hypotheses are sorted, so the first has the largest bound.
+// and for α < 0 the bound is s / (length + 1)^α in the same way. If n finished hypotheses have
+// scores strictly above the bounds of all live hypotheses, the n best are known: further steps
+// would only add hypotheses that rank behind them. Live hypotheses are sorted by s, so the first
+// has the largest bound.
 bool Beam::n_best_known() const {
   const auto n = static_cast<size_t>(options_.n_best);
   if (live_.empty() || finished_.size() < n) return false;

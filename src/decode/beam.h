@@ -20,21 +20,22 @@ bool ranks_before(const Hypothesis& a, const Hypothesis& b);
 // A possible next word of a live hypothesis.
 struct Candidate {
   int32_t word;
-  double log_prob;  // of the word, ≤ 0
+  double log_prob;  // log p of this word after the hypothesis, ≤ 0
 };
 
-// A node of the search tree: the last word of a hypothesis and the node of the words before it.
+// A node of the search tree. It stands for a hypothesis: its last word, and as `parent` the index
+// of the node of the hypothesis without this word.
 struct BeamNode {
-  int32_t parent, word;  // the first node, <s>, has no parent: −1
+  int32_t parent, word;  // the first node is <s>, with parent −1
   float log_prob;
 };
 
 struct BeamOptions {
-  int64_t size = 4;           // k: hypotheses kept at each step
-  int64_t n_best = 1;         // finished hypotheses for which best() must be exact, ≤ size
+  int64_t size = 4;           // k: maximum number of hypotheses that a step keeps
+  int64_t n_best = 1;         // best(n) is exact up to this n; ≤ size
   double length_penalty = 1;  // α
-  int64_t max_length = 256;   // words of a hypothesis, including </s>
-  bool early_stop = true;     // stop when the n best cannot change any more
+  int64_t max_length = 256;   // maximum words of a hypothesis, including </s>
+  bool early_stop = true;     // end when the n_best best cannot change any more
 };
 
 // The beam search for one sentence (Sutskever et al. 2014). Each step extends every live hypothesis
@@ -51,26 +52,27 @@ class Beam {
   int64_t length() const { return length_; }  // words of each live hypothesis
   int64_t live() const { return static_cast<int64_t>(live_.size()); }
   int32_t last_word(int64_t i) const { return nodes_[live_[i].node].word; }  // <s> at first
-  // True if the length limit requires that the next word is </s>.
+  // Whether the next word must be </s> because of the length limit.
   bool at_limit() const { return length_ + 1 >= options_.max_length; }
 
-  // candidates[i]: the possible next words of live hypothesis i, most probable first, equally
-  // probable ones by id; the best k suffice. After the call, live hypothesis i extends the earlier
-  // live hypothesis parents()[i].
+  // Makes one step. candidates[i] has the possible next words of live hypothesis i, the most
+  // probable first, and equally probable words in the order of their ids. The best k words suffice.
+  // After the call, live hypothesis i extends the former live hypothesis parents()[i].
   void advance(std::span<const std::vector<Candidate>> candidates);
   std::span<const int32_t> parents() const { return parents_; }
 
-  // No hypothesis is alive, or no live one can enter the n best (Note [Early stop]).
+  // Whether no hypothesis is alive. advance() removes all live hypotheses when none of them can
+  // enter the n best any more (Note [Early stop]).
   bool finished() const { return live_.empty(); }
 
-  // All hypotheses that any step kept, as a tree; parents come before their children.
+  // The tree of all hypotheses that any step kept. Parents come before their children.
   const std::vector<BeamNode>& nodes() const { return nodes_; }
 
   // The longest common prefix of all live hypotheses and the best finished one. The final best
   // hypothesis begins with these words, and the prefix never becomes shorter in a later step.
   std::vector<int32_t> common_prefix() const;
 
-  // The best n finished hypotheses, best first; fewer if fewer have finished.
+  // Returns the best n finished hypotheses, best first, or fewer if fewer have finished.
   std::vector<Hypothesis> best(int64_t n) const;
 
  private:

@@ -11,7 +11,8 @@
 
 namespace fovea {
 
-// A text to classify. `question` is the question about it if the model answers questions.
+// A text to classify. `question` is a question about the text, if the model answers questions;
+// otherwise it is empty.
 struct ClassificationInput {
   std::string text, question;
 };
@@ -21,16 +22,16 @@ struct ClassificationResult {
   double probability = 0;
   std::vector<std::pair<std::string, double>> labels;  // all, most probable first
   std::vector<std::string>
-      words;  // of the text as written, with </s> at the end of the text or of each sentence
+      words;  // of the text as written; </s> ends the text or, with a question, each sentence
   std::vector<float> weights;  // attention weight of each word; empty if the model has no attention
-  bool cut = false;            // the text was longer than the limit of the model
+  bool cut = false;            // the text was shortened to the limit of the model
 };
 
 // A text classifier: finds labels, or answers to questions, with a model that was trained for it.
 // The bundle must outlive it. Each text has one result, which does not depend on the other texts.
 class Classifier {
  public:
-  // ExitCode::model if the bundle has another type of model.
+  // Throws ExitCode::model if the model is not a text classifier.
   explicit Classifier(const ModelBundle& bundle);
 
   LabelKind asked() const { return label_kind_; }

@@ -10,8 +10,8 @@ namespace fovea {
 // A side of a translation model.
 enum class LanguageSide { source, target };
 
-// Returns the embeddings of one side of a model, or of the other side if both share one table.
-// ExitCode::model if there is no such table.
+// Returns the embeddings of the words of one side of a model, also if both sides share one table.
+// Throws ExitCode::model if the model has no such table.
 WordVectors embeddings_of(const ModelBundle& bundle, LanguageSide side);
 
 // Returns the row of a word that a user typed, or −1. Tries the word as typed, then in NFC, then

@@ -5,7 +5,7 @@
 namespace fovea {
 namespace {
 
-// The vocabulary file NAME.spm or NAME.txt; "" if there is none.
+// Returns the path of the vocabulary file NAME.spm or NAME.txt, or "" if there is none.
 std::string vocabulary_file(const std::string& directory, const std::string& name) {
   std::string found;
   for (const char* ending : {".spm", ".txt"}) {

@@ -23,11 +23,11 @@ struct VocabularyPair {
   std::vector<std::string> files;  // one if the vocabulary is joint, otherwise two
 };
 
-// Loads vocab.spm or vocab.txt for both sides, or source.* and target.*. ExitCode::model if there
-// is no vocabulary, or if the choice is ambiguous.
+// Loads vocab.spm or vocab.txt for both sides, or source.* and target.*. Throws ExitCode::model if
+// there is no vocabulary, or if there are several files for one side.
 VocabularyPair load_vocabularies(const std::string& directory);
 
-// Writes the vocabularies under these names; one file if both are equal.
+// Writes the vocabularies under the same names: one file if both are equal, otherwise two.
 void save_vocabularies(const std::string& directory, const Vocabulary& source,
                        const Vocabulary& target);
 
@@ -35,7 +35,7 @@ void save_vocabularies(const std::string& directory, const Vocabulary& source,
 // row of the embeddings.
 ModelBundle load_package(const std::string& directory, Device device = Cpu{});
 
-// ExitCode::model if the models of an ensemble do not have the same vocabularies.
+// Throws ExitCode::model if the models of an ensemble have different vocabularies.
 void check_ensemble(const std::vector<ModelBundle>& bundles);
 
 }  // namespace fovea

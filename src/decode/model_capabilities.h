@@ -5,7 +5,8 @@
 
 namespace fovea {
 
-// The model as the interface that a task needs. ExitCode::usage if the model does not implement it.
+// These functions return the interface of the model that a task needs. They throw ExitCode::usage
+// if the model does not implement it.
 const Decodable& decodable(const Model& model);
 const Attentive& attentive(const Model& model);
 const Explainable& explainable(const Model& model);

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 constexpr const char* kDefaultModel = "models/en-de";
 constexpr const char* kGallery = "gallery";  // a folder beside the default model
 
-// The model directories in a folder, in alphabetical order.
+// Returns the model directories in a folder, in alphabetical order.
 std::vector<std::string> models_in(const fs::path& folder) {
   std::vector<std::string> found;
   std::error_code error;
@@ -27,7 +27,8 @@ std::vector<std::string> models_in(const fs::path& folder) {
   return found;
 }
 
-// The names are short, so two edits already connect unrelated ones such as "toy" and "dot".
+// A name is proposed only if it needs fewer edits than this. The names are short, so two edits
+// already turn a name into an unrelated one, such as "toy" into "dot".
 constexpr size_t kTooManyEdits = 2;
 
 std::string names_of(const std::vector<std::string>& directories) {
@@ -60,7 +61,8 @@ std::string bundled_models() {
   fail(ExitCode::model, name, ": there is no such model directory; ", advice, bundled_models());
 }
 
-// The name of the other program that made this model directory; "" if no program is recognised.
+// Returns the name of the other toolkit that made this model directory, or "" if none is
+// recognised.
 std::string other_program(const fs::path& directory) {
   std::error_code error;
   const auto has = [&](const char* file) { return fs::exists(directory / file, error); };

@@ -12,7 +12,8 @@
 namespace fovea {
 namespace {
 
-// The bundled models, the default one first. Skips models that cannot be read, with a warning.
+// Returns the bundled models, the default model first. Skips models that it cannot read, with a
+// warning.
 std::vector<BundledModel> bundled_models() {
   const std::string first = find_default_model();
   std::vector<BundledModel> models;

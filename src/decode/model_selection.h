@@ -7,25 +7,25 @@
 
 namespace fovea {
 
-// A model directory and the languages of its config.yml.
+// The directory of a bundled model and the languages of its config.yml.
 struct BundledModel {
   std::string directory, source, target;
 };
 
-// The options --from and --to; "" is any language.
+// The languages of the options --from and --to; "" means any language.
 struct LanguageChoice {
   std::string from = {}, to = {};
 
   bool empty() const { return from.empty() && to.empty(); }
 };
 
-// The first model that translates in the chosen direction. Without --from, one that reads the
-// language of `text` comes first. Null if there is none.
+// Returns the first model that translates in the chosen direction, or null. Without --from, models
+// that read the language of `text` come first.
 const BundledModel* choose_model(std::span<const BundledModel> models, const LanguageChoice& choice,
                                  std::string_view text);
 
-// Directory of the bundled model for the choice and the text; ExitCode::model if there is none.
-// Logs the choice if the language of the text decided against the default model.
+// Returns the directory of the bundled model for the choice and the text. Throws ExitCode::model if
+// there is none. Logs the model if it is not the default model because of the language of the text.
 std::string bundled_model_for(const LanguageChoice& choice, std::string_view text);
 
 }  // namespace fovea

@@ -19,7 +19,8 @@ double uniform(uint64_t seed, const RandomDraw& which) {
 
 }  // namespace
 
-// Truncates words_ to the top k, then to the top p of the remaining words.
+// Truncates words_ to the `top_k` most probable words, then to the most probable of these whose
+// probabilities sum to at least `top_p`.
 void Sampler::keep_probable() {
   const bool by_count = options_.top_k > 0 && options_.top_k < std::ssize(words_);
   if (!by_count && options_.top_p >= 1) return;

@@ -10,16 +10,17 @@ namespace fovea {
 
 // The options of sampling.
 struct SamplerOptions {
-  double temperature = 1;  // > 0; below 1 sharper, above 1 flatter
-  int64_t top_k = 0;       // only the k most probable words; 0: all
-  double top_p = 1;        // only the smallest set of words with at least this probability
+  double temperature = 1;  // > 0; below 1 makes the distribution sharper, above 1 flatter
+  int64_t top_k = 0;       // draws only from the k most probable words; 0: from all
+  double top_p = 1;        // draws only from the fewest words whose probabilities sum to this
   uint64_t seed = 1;
 };
 
-// The position of a random number. It does not depend on the batch that has the sentence.
+// The position of a random number in the stream of a run. It does not depend on how sentences are
+// distributed over batches.
 struct RandomDraw {
-  int64_t sentence = 0;  // its number in the whole input
-  int64_t sample = 0;    // the index of this translation of the sentence
+  int64_t sentence = 0;  // the number of the sentence in the whole input
+  int64_t sample = 0;    // the index of the sample of this sentence
   int64_t step = 0;
 };
 
@@ -28,8 +29,9 @@ class Sampler {
  public:
   explicit Sampler(const SamplerOptions& options) : options_(options) {}
 
-  // `scores` are logits; `banned` words are never drawn. The log-probability of the result is that
-  // of the model over all words at temperature 1. REQUIRES: at least one word is not banned.
+  // Draws one word. `scores` are the logits of all words, `log_sum` is log Σ exp of them. `banned`
+  // words are never drawn. The log-probability of the result is that of the model over all words,
+  // at temperature 1. REQUIRES: at least one word is not banned.
   Candidate draw(std::span<const double> scores, double log_sum, std::span<const int32_t> banned,
                  const RandomDraw& which);
 

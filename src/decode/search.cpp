@@ -17,7 +17,7 @@ namespace {
 // Note [Shares]
 // Threads that share one step wait for each other after each of its many small operations. So if
 // there are sentences for at least half of the threads, each thread translates its own share. The
-// sentences of a batch are sorted by length: with n shares, a share has every n-th sentence, so
+// sentences of a batch are sorted by length. With n shares, each share gets every n-th sentence, so
 // that all shares have about the same work.
 
 int number_of_shares(std::span<const Model* const> models, int64_t sentences) {

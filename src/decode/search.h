@@ -20,33 +20,35 @@ struct SearchOptions {
   int64_t n_best = 1;
   double length_penalty = 0.6;   // α: score = log-probability / length^α
   double coverage_penalty = 0;   // β of Wu et al. 2016, applied to the finished hypotheses
-  double max_length_factor = 2;  // at most this × source pieces + 10 pieces, with </s>
-  int64_t max_length = 0;        // and at most this many pieces; 0: the model's limit
+  double max_length_factor = 2;  // f: at most f × source pieces + 10 pieces, with </s>
+  int64_t max_length = 0;        // at most this number of pieces; 0: the model's limit
   bool allow_unknown = false;    // translations may contain <unk>
   bool early_stop = true;        // never changes the result: Note [Early stop]; off only in tests
-  std::vector<int32_t> prefix = {};  // each translation begins with these pieces, even improbable
+  std::vector<int32_t> prefix = {};             // forced first pieces of each translation
   std::optional<SamplerOptions> sampling = {};  // n_best samples instead of a search
-  // Called before each step with the number of a sentence; several threads may call it at the same
-  // time. If it returns false, the sentence leaves the batch and has no translations. On a GPU it
-  // is not called for every sentence, and an unwanted sentence may stay while others are wanted:
-  // then it has callbacks and translations.
+  // The search calls `wanted` before each step with the number of each sentence. Several threads
+  // may call it at the same time. If it returns false, the sentence leaves the batch and has no
+  // translations. On a GPU the search does not call it for every sentence, and an unwanted sentence
+  // may stay while others are wanted: then it still has callbacks and translations.
   std::function<bool(int64_t number)> wanted = nullptr;
-  // Called after each step with the number of a sentence and the current state of its search. Any
-  // thread may call this and `watch`, but only one at a time.
+  // The search calls `each_step` after each step with the number of each sentence and the current
+  // state of its search. Any thread may call `each_step` and `watch`, but only one thread at a
+  // time.
   std::function<void(int64_t number, const Beam& beam)> each_step = nullptr;
-  // Called with the number of a sentence and its search when that search has ended.
+  // The search calls `watch` with the number of a sentence and its search when that search has
+  // ended.
   std::function<void(int64_t number, const Beam& beam)> watch = nullptr;
 
   // Throws ExitCode::usage with the name of the option if a value is out of range.
   void check() const;
 };
 
-// Returns the n best translations of each source, best first; each wanted source has at least one.
-// Several models are an ensemble: the search uses the mean of their probabilities. `numbers` are
-// the numbers of the sentences in the whole input; random numbers depend on them. The result of a
-// sentence does not depend on the others (docs/design.md, "Determinism", says on which processors
-// the bits are equal). On the host, threads share the sentences. Throws ExitCode::model if a
-// model's scores are not finite.
+// Returns the n best translations of each source sentence, best first. Each wanted sentence has at
+// least one. Several models are an ensemble: the search uses the mean of their probabilities.
+// `numbers` has the number of each sentence in the whole input; random numbers depend on it. The
+// result of a sentence does not depend on the other sentences (docs/design.md, "Determinism", says
+// on which processors the bits are equal). On the host, threads share the sentences. Throws
+// ExitCode::model if a model's scores are not finite.
 std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models,
                                             const TokenBatch& source,
                                             std::span<const int64_t> numbers,
@@ -56,12 +58,14 @@ std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models
 // of each share, one thread per share. Throws the first exception of a share.
 void in_shares(std::span<const Model* const> models, int64_t sentences,
                const std::function<void(std::span<const int64_t> share)>& act);
-// The options with callbacks that one thread at a time calls.
+// Returns the options with `each_step` and `watch` wrapped so that only one thread at a time calls
+// them. Both lock `mutex`, which must outlive the result.
 SearchOptions with_serial_callbacks(SearchOptions options, std::mutex& mutex);
 
-// Wu et al. 2016, section 7: cp = β Σ_j log(min(Σ_i a_ij, 1)) over source words j and target words
-// i; a is the mean cross attention. Adds the mean cp of the models to each score and sorts the
-// hypotheses again. `source` is one sentence with its </s>, which does not count.
+// Adds the coverage penalty of Wu et al. 2016, section 7, to the scores of the hypotheses of one
+// sentence and sorts them again: cp = β Σ_j log(min(Σ_i a_ij, 1)) over source words j and target
+// words i, with the mean cross attention a. Uses the mean cp of the models. `source` is the
+// sentence with its </s>, which is not one of the words j.
 void add_coverage(std::span<const Model* const> models, std::span<const int32_t> source,
                   double beta, std::vector<Hypothesis>& hypotheses);
 

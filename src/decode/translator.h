@@ -26,10 +26,10 @@ struct TranslateOptions {
   bool alignment = false;   // word alignment of every translation
   bool attention = false;   // all attention maps of the best translation
   bool tree = false;        // the search tree of every translation
-  bool warn = true;         // about lines that were truncated or repaired
+  bool warn = true;         // logs warnings about truncated or repaired lines
   WordWhatIf what_if = {};  // REQUIRES: one model, one line that is not empty
-  // Called after each batch with the number of translated lines; if it returns false, translate()
-  // stops.
+  // translate() calls `progress` after each batch with the number of translated lines. If it
+  // returns false, translate() stops.
   std::function<bool(int64_t done)> progress = nullptr;
 };
 
@@ -40,8 +40,8 @@ struct Alternative {
   std::vector<int32_t> ids;         // with </s>
   std::vector<std::string> pieces;  // of ids
   std::vector<float> log_probs;     // of ids
-  Links alignment = {};             // between words; if options.alignment is set
-  std::vector<int> nearest = {};    // nearest_targets() of each source word; likewise
+  Links alignment = {};             // links of words; empty without options.alignment
+  std::vector<int> nearest = {};    // nearest_targets(); empty without options.alignment
 };
 
 // The translation of a line.
@@ -55,11 +55,11 @@ struct Translation {
   std::shared_ptr<const Model> altered = {};  // the model with the intervention, if any
 };
 
-// The file name and line numbers of the lines, for warnings.
+// The file name of the lines to translate, and their line numbers. Warnings name them.
 struct LineNames {
   std::string file = "input";
-  int64_t first = 1;  // the number of the first line; random numbers depend on it too
-  std::span<const int64_t> lines = {};  // for warnings, if the texts are parts of lines
+  int64_t first = 1;  // the number of the first line; random numbers depend on it, too
+  std::span<const int64_t> lines = {};  // line number of each text if the texts are parts of lines
 };
 
 // A translator of lines of text. The models must outlive it. Each line has one translation, which
@@ -80,12 +80,12 @@ class Translator {
   Alternative alternative(Hypothesis hypothesis) const;
   // Sets all fields that follow from the hypotheses. REQUIRES: source_ids are set.
   void fill_in(Translation& translation, std::vector<Hypothesis> hypotheses) const;
-  void attend(std::span<Translation* const> translations) const;  // if the options want attention
+  void attend(std::span<Translation* const> translations) const;  // only if options.attention
 
   std::vector<const Model*> models_;
   Vocabulary source_, target_;
   TranslateOptions options_;
-  int64_t longest_;  // pieces of a source without </s>
+  int64_t longest_;  // maximum number of pieces of a source, without </s>
   mutable LineWarnings repaired_{"lines that are not UTF-8"},
       truncated_{"lines that were truncated"};
 };
@@ -102,8 +102,9 @@ class RollingTranslation {
 
   bool empty() const { return search_.empty() && done_.empty(); }
   bool open() const { return search_.open(); }  // whether lines may be added now
-  // `number` identifies the line in callbacks and random numbers; warnings show number + 1. Lines
-  // in translation must have different numbers.
+  // A line to translate. `number` identifies it in callbacks and selects its random numbers;
+  // warnings show number + 1. Lines that are in translation at the same time must have different
+  // numbers.
   struct Line {
     int64_t number;
     const std::string& text;
@@ -123,14 +124,14 @@ class RollingTranslation {
   };
   RollingTranslation(const Translator& translator, SearchOptions options);
   void add(std::span<const Source> sources);
-  std::vector<Done> search_step();  // like step(), without attention and alignment
+  std::vector<Done> search_step();  // step() without attention and alignment
 
   const Translator& translator_;
   SearchOptions options_;
   std::vector<const Model*> models_;
   BatchSearch search_;
   std::map<int64_t, Translation> in_progress_;  // by number
-  std::vector<Done> done_;                      // empty lines, which need no search
+  std::vector<Done> done_;                      // empty lines, ready without a search
 };
 
 }  // namespace fovea

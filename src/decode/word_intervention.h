@@ -16,8 +16,8 @@ namespace fovea {
 struct WordWhatIf {
   struct Row {
     int64_t step = 0;                  // decoder step: index of a target piece, from 0
-    int64_t word = -1;                 // this word gets all the weight,
-    std::vector<double> weights = {};  // or each word gets its weight, Σ = 1
+    int64_t word = -1;                 // the word that gets all the weight,
+    std::vector<double> weights = {};  // or the weight of each word, Σ = 1
     int64_t layer = -1, head = -1;     // −1: all
 
     bool operator==(const Row&) const = default;
@@ -30,23 +30,24 @@ struct WordWhatIf {
   bool empty() const { return masked.empty() && silent.empty() && forced.empty(); }
   bool operator==(const WordWhatIf&) const = default;
 
-  // The names of the parts in error messages: options of a command or fields of a request.
+  // The names of the three members in error messages: options of a command or fields of a request.
   struct Names {
     const char *masked, *silent, *forced;
   };
   // Throws ExitCode::usage if words, layers or heads do not exist, weights are not a distribution,
-  // or no word remains unmasked. The message has the name of the part and the possible values.
+  // or no word remains unmasked. `words` is the number of words of the source, including </s>. The
+  // message has the name of the member and the possible values.
   void check(const ModelConfig& config, int64_t words, const Names& names) const;
 
-  // Converts words to pieces: the pieces of a word share its weight equally. `words_of` has the
-  // word number of each source piece, including </s>. REQUIRES: check() passed.
+  // Returns the intervention in terms of pieces: the pieces of a word share its weight equally.
+  // `words_of` has the word number of each source piece, including </s>. REQUIRES: check() passed.
   WhatIf in_pieces(std::span<const int> words_of) const;
 
  private:
   void check_row(const Row& row, const ModelConfig& config, int64_t words, const char* name) const;
 };
 
-// The ids of a line, truncated to the limit of the model, with </s>.
+// Returns the ids of a line as the model reads them: truncated to its limit, with </s>.
 std::vector<int32_t> ids_read(const Vocabulary& source, const Model& model,
                               const std::string& line);
 
