@@ -13,8 +13,8 @@ bool has_tiles();
 // The layout of b [k, n] that multiply_tiles() reads.
 dnnl::memory::desc order_of_tiles(int64_t k, int64_t n);
 
-// Like matmul(). `kept_b` is p.b in the layout order_of_tiles(), or null. REQUIRES: has_tiles(),
-// the depth is at least 1.
+// Computes the product p, like matmul(). `kept_b` is p.b in the layout order_of_tiles(), or null.
+// REQUIRES: has_tiles(), and the depth (the length k of each sum) is at least 1.
 void multiply_tiles(const GemmCall<float, bf16>& p, const void* kept_b);
 
 }  // namespace fovea::kernel

@@ -14,12 +14,12 @@
 namespace fovea::kernel {
 namespace {
 
-constexpr int64_t kDepth = kTileRowBytes / 2;  // numbers of bf16 in a row
-constexpr int64_t kMostDepth = 2048;           // of sums that stay in tile registers
-constexpr int64_t kCachedBytes = 1024 * 1024;  // of b that stay in the cache for all rows of a
-constexpr int64_t kWorthSharing = 1 << 20;     // multiply-adds
+constexpr int64_t kDepth = kTileRowBytes / 2;  // bf16 numbers per row of a tile
+constexpr int64_t kMostDepth = 2048;           // maximum depth k that is summed in tile registers
+constexpr int64_t kCachedBytes = 1024 * 1024;  // bytes of b that stay cached for all rows of a
+constexpr int64_t kWorthSharing = 1 << 20;     // minimum multiply-adds for several threads
 
-// An operand in memory. Its lanes are the rows of a or the columns of b.
+// An operand in memory: op(a) or op(b). Its lanes are the rows of op(a) or the columns of op(b).
 struct Operand {
   Matrix<const bf16> values;
   bool lanes_are_rows;
@@ -30,7 +30,7 @@ struct Operand {
 
 using TileRow [[gnu::vector_size(64)]] = uint32_t;  // a row of a tile: 16 pairs of numbers
 
-// out[i] = 32 numbers of lane + i from k on, zeros beyond the end.
+// out[i] = the numbers k … k + 31 of lane `lane` + i, 0 beyond the end. REQUIRES: lanes_are_rows.
 void read_lanes(const Operand& f, int64_t lane, int64_t k, TileRow* out) {
   const int64_t length = std::min(kDepth, f.depth() - k);
   for (int64_t i = 0; i < kTile; ++i) {
@@ -44,7 +44,8 @@ void read_lanes(const Operand& f, int64_t lane, int64_t k, TileRow* out) {
   }
 }
 
-// out[p] = numbers k + 2p and k + 2p + 1 of 16 lanes.
+// out[p] = the numbers k + 2p and k + 2p + 1 of the lanes `lane` … `lane` + 15, 0 beyond the end.
+// REQUIRES: !lanes_are_rows.
 void read_pairs(const Operand& f, int64_t lane, int64_t k, TileRow* out) {
   const bool whole = lane + kTile <= f.lanes() && k + kDepth <= f.depth();
   const auto number = [&](int64_t row, int64_t l) -> uint32_t {
@@ -65,7 +66,8 @@ void read_pairs(const Operand& f, int64_t lane, int64_t k, TileRow* out) {
   }
 }
 
-// Transposes 16 × 16 pairs: exchanges pairs, then pairs of pairs, fours and eights.
+// Transposes a matrix of 16 × 16 elements, each a pair of bf16. Exchanges off-diagonal blocks of 1
+// × 1 elements, then of 2 × 2, 4 × 4 and 8 × 8.
 void transpose(TileRow* x) {
   for (int i = 0; i < 16; i += 2) {
     const TileRow a = x[i], b = x[i + 1];
@@ -93,11 +95,12 @@ void transpose(TileRow* x) {
   }
 }
 
-// The content of the rows of a tile.
+// The layout of a tile. lanes: a row has 32 numbers of one lane. pairs: a row has a pair of numbers
+// of each of 16 lanes.
 enum class TileContent { lanes, pairs };
 
-// Packs `count` × 16 lanes from `lane` on and `depth` × 32 numbers from k on, tile after tile in
-// depth.
+// Packs the lanes `lane` … `lane` + 16 count − 1 and their numbers k … k + 32 depth − 1 as tiles.
+// The `depth` tiles of the same 16 lanes are adjacent.
 void pack(const Operand& f, TileContent rows, int64_t lane, int64_t count, int64_t k, int64_t depth,
           char* to) {
   for (int64_t l = 0; l < count; ++l)
@@ -131,7 +134,7 @@ struct Range {
   int64_t first, last;
 };
 
-// The product of some rows of a and some columns of b.
+// Computes the product of some rows of a and some columns of b.
 class ProductPart {
  public:
   ProductPart(const GemmCall<float, bf16>& p, const void* kept_b, Range rows, Range columns)
@@ -167,7 +170,7 @@ class ProductPart {
     }
   }
 
-  // The stored copy of b, or a copy packed by this call.
+  // The given columns of b, from kept_b_ or from a copy that this call packs.
   PanelOfTiles panel_of_b(Range columns) const {
     if (kept_b_) {
       const int64_t next = blocks(a_.depth(), kDepth) * kTileBytes;
@@ -181,7 +184,7 @@ class ProductPart {
     return {to, depth_ * kTileBytes, columns.last - columns.first};
   }
 
-  // Rows of a in place if they form whole tiles, or a packed copy.
+  // Rows of a: in place if they form whole tiles, otherwise a packed copy.
   TileSource rows_of_a(int64_t i, int64_t rows) const {
     if (a_.lanes_are_rows && k_ + depth_ * kDepth <= a_.depth()) {
       const int64_t row = a_.values.cols * static_cast<int64_t>(sizeof(bf16));
@@ -195,7 +198,7 @@ class ProductPart {
     return {{to, to + depth_ * kTileBytes}, 64, kTileBytes};
   }
 
-  // Sums of 32 × 32, or of 16 × 64 for the last rows.
+  // The sums in the four tile registers: square 32 × 32; strip 16 × 64, for the last rows.
   enum class Form { square, strip };
 
   template <Form form>
@@ -215,7 +218,7 @@ class ProductPart {
 
   bool adds() const { return k_ > 0 || p_.fold == OutputMode::add; }
   const float* bias() const { return k_ == 0 ? p_.bias : nullptr; }
-  // Whether a tile can be stored to c directly from its register.
+  // Whether a tile of sums can be stored to c directly from its register.
   bool in_place(Range columns) const {
     return columns.first + kTile <= columns.last && !(adds() && bias());
   }
@@ -247,7 +250,7 @@ class ProductPart {
   Operand a_, b_;
   Range rows_, columns_;
   TilesInUse use_;
-  int64_t k_ = 0, depth_ = 0;  // numbers summed so far, tiles of the next sums
+  int64_t k_ = 0, depth_ = 0;  // numbers of k summed so far; number of next tiles
   alignas(64) float edge_[4][kTile * kTile];
 };
 
@@ -269,8 +272,8 @@ dnnl::memory::desc order_of_tiles(int64_t k, int64_t n) {
   return {{k, n}, dnnl::memory::data_type::bf16, dnnl::memory::format_tag::BA16a16b2a};
 }
 
-// Each thread computes its own rows, so that with two threads each half of the rows stays with its
-// thread (Note [Halves]). If there are few rows, each thread computes its own columns.
+// The rows are divided among the threads, so that with two threads each half of the rows stays with
+// its thread (Note [Halves]). If there are few rows, the columns are divided instead.
 void multiply_tiles(const GemmCall<float, bf16>& p, const void* kept_b) {
   const int64_t m = p.c.rows, n = p.c.cols;
   const int64_t k = p.a_side == Transposition::as_is ? p.a.cols : p.a.rows;

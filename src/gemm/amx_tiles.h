@@ -13,10 +13,10 @@ namespace fovea::kernel {
 // by 32 rows of 16 and adds the product to 16 × 16 float32 sums. In the second operand two rows
 // share one tile row:
 //   c_ij += Σ_p a_i,2p b_2p,j + a_i,2p+1 b_2p+1,j
-// For int8 it multiplies rows of 64 numbers, four rows of the second operand share one tile row,
-// and the sums are integers. Four tiles hold sums of 32 × 32, and the other four hold two tiles of
-// a and two of b. For the last rows, four tiles hold sums of 16 × 64. A sum runs over all of k in
-// order, so it depends only on its row of a and its column of b.
+// For int8 the instruction multiplies rows of 64 numbers, four rows of the second operand share one
+// tile row, and the sums are integers. Four tiles hold 32 × 32 sums, and the other four hold two
+// tiles of a and two of b. For the last rows, four tiles hold 16 × 64 sums. A sum runs over all k
+// in order, so it depends only on its row of a and its column of b.
 //
 // oneDNN uses AMX, too, but it reads the shape of a tile from CPUID leaf 0x1D. Some virtual
 // machines have AMX and hide that leaf; oneDNN then ends the program with an illegal instruction.
@@ -27,7 +27,8 @@ inline constexpr int64_t kSquare = 2 * kTile, kStrip = 4 * kTile;
 
 inline int64_t blocks(int64_t n, int64_t size) { return (n + size - 1) / size; }
 
-// The configuration of the tiles. Tiles 0 to 3 (sums) and 4 and 5 (a) may have fewer rows.
+// The configuration of the tiles. The tiles 0 to 3 (sums) and 4 to 5 (a) have fewer than 16 rows
+// for the last rows of a.
 struct alignas(64) Shapes {
   uint8_t palette = 1, start_row = 0, reserved[14] = {};
   uint16_t row_bytes[16] = {64, 64, 64, 64, 64, 64, 64, 64};
@@ -42,12 +43,11 @@ class TilesInUse {
   [[gnu::target("amx-tile")]] void set_rows(int64_t rows) {
     Shapes shapes;
     std::fill_n(shapes.rows, 6, static_cast<uint8_t>(rows));
-    asm volatile("" ::
-                     : "memory");  // GCC 12 assumes that it reads only 8 bytes, and tile loads none
+    asm volatile("" ::: "memory");  // GCC 12 ignores memory that tile instructions read
     _tile_loadconfig(&shapes);
   }
-  // GCC 12 does not see that the upper halves of vectors are in use. They would slow down other
-  // code.
+  // GCC 12 does not see that the upper halves of vector registers are in use, so it does not clear
+  // them. Without _mm256_zeroupper() they would slow down other code.
   [[gnu::target("amx-tile,avx")]] ~TilesInUse() {
     _tile_release();
     _mm256_zeroupper();
@@ -56,15 +56,16 @@ class TilesInUse {
   TilesInUse& operator=(const TilesInUse&) = delete;
 };
 
-// Up to four tiles of an operand, and the tiles that follow each of them in the direction of k.
+// Up to four columns of tiles of an operand. first[q] is the first tile of column q; the next tiles
+// follow in the direction of k.
 struct TileSource {
   const char* first[4];
   int64_t row;         // bytes from one row of a tile to the next
-  int64_t depth_step;  // bytes from a tile to the next one in the direction of k
+  int64_t depth_step;  // bytes from a tile to the next tile in the direction of k
 };
 
-// The source (null: zeros) and the destination of the sums of a tile. from_row and to_row are the
-// bytes between rows.
+// The initial values (null: zeros) and the destination of the sums of a tile. from_row and to_row
+// are bytes from one row to the next.
 struct TileSums {
   const void* from;
   int64_t from_row;
@@ -178,12 +179,13 @@ template <TileType numbers>
   end_sums(c);
 }
 
-// Columns of b in tiles. The next 16 columns begin `next` bytes later.
+// Columns of b in tiles. The tiles of the next 16 columns begin `next` bytes later.
 struct PanelOfTiles {
   const char* first;
   int64_t next, columns;
 
-  // The tiles from column j on. Beyond the last column it repeats the tile of column j.
+  // The first `count` tiles from column j on. Instead of tiles beyond the last column, returns the
+  // tile of column j.
   TileSource tiles(int64_t j, int64_t count) const {
     TileSource t{{}, kTileRowBytes, kTileBytes};
     for (int64_t q = 0; q < count; ++q)

@@ -33,7 +33,7 @@ void write_empty_sums(const GemmCall<float, In>& p) {
       fold_into(p.c.row(i)[j], p.fold, p.bias ? p.bias[j] : 0.0f);
 }
 
-// b as it is, or its stored copy in the layout `order`.
+// b as it is or, if it is stored, its copy in the layout `order`.
 template <class In>
 PackedMatrix factor_b(const GemmCall<float, In>& p, const memory::desc& order) {
   const int64_t k = depth(p), n = p.c.cols;
@@ -62,9 +62,9 @@ void product_by_onednn(const GemmCall<float, In>& p) {
   execute(kept, p.a.data, b.values, p.bias, p.c.data);
 }
 
-// oneDNN 3 sums a single row of a deep product in another order than the same row among others. A
-// second row of zeros keeps the bits. It costs little, because most of the time goes into reading
-// the weights.
+// If a product has a single row and k > kDeep, oneDNN 3 sums the row in another order than the same
+// row among other rows. A second row of zeros avoids this. It costs little, because most of the
+// time goes into reading the weights.
 constexpr int64_t kDeep = 1024;
 
 template <class In>
@@ -94,16 +94,16 @@ Matrix<T> rows_of(Matrix<T> x, int64_t first, int64_t count) {
   return {x.row(first), count, x.cols};
 }
 
-// The product of some rows of a.
+// Computes the rows first … first + count − 1 of the product.
 template <class In>
 void product_of_rows(GemmCall<float, In> p, int64_t first, int64_t count) {
   p.a = rows_of(p.a, first, count), p.c = rows_of(p.c, first, count);
   product_of_part(p);
 }
 
-// Decoding multiplies any number of rows by weights, and oneDNN would need a product for each
-// number. Two parts, one of them of whole blocks of rows, need only a few different products. They
-// are as fast if the weights come from a cache.
+// Decoding multiplies any number of rows by weights, and oneDNN would need a compiled product for
+// each number. So the rows are divided into two parts: whole blocks of kRowsOfBlock rows, and the
+// rest. This needs fewer different products, and is as fast if the weights fit in a cache.
 constexpr int64_t kRowsOfBlock = 16, kCachedBytes = 16 << 20;
 
 template <class In>
@@ -149,7 +149,7 @@ void product(const GemmCall<float, In>& p) {
 void matmul(Cpu, const GemmCall<float, float>& p) { product(p); }
 void matmul(Cpu, const GemmCall<float, bf16>& p) { product(p); }
 
-// For checks in double only: plain loops that sum over k in order.
+// For checks in double precision only: plain loops that sum over k in order.
 void matmul(Cpu, const GemmCall<double, double>& p) {
   const bool ta = p.a_side == Transposition::transposed, tb = p.b_side == Transposition::transposed;
   const int64_t k = ta ? p.a.rows : p.a.cols;
@@ -183,8 +183,8 @@ T number(T x) {
 }
 float number(bf16 x) { return std::bit_cast<float>(uint32_t{x.bits} << 16); }
 
-// Rows are summed in blocks of fixed size, and the blocks in order: the result does not depend
-// on the number of threads.
+// Rows are summed in blocks of fixed size, and then the sums of the blocks in order. So the result
+// does not depend on the number of threads.
 template <class T, class In>
 void sum_columns(Matrix<const In> x, T* sums, OutputMode fold) {
   constexpr int64_t kBlock = 256;

@@ -31,13 +31,13 @@ struct ProductShape {
   int64_t a_pitch, b_pitch;  // numbers from one row to the next
   bool a_transposed, b_transposed, bias, relu, add;
   cudaDataType in, out;
-  std::array<uint32_t, 4> alignment;  // of a, b, c, and of the output, c with its bias
+  std::array<uint32_t, 4> alignment;  // of a, b, the matrix added, and the output with its bias
   auto operator<=>(const ProductShape&) const = default;
 };
 
 // Note [Row-major products]
-// cuBLASLt stores matrices by columns: there a row-major matrix is its transpose. c = a b in rows
-// is cᵀ = bᵀ aᵀ in columns. So b comes first, and an operand is transposed exactly if ours is.
+// cuBLASLt stores matrices by columns, so it sees a row-major matrix as its transpose. It computes
+// cᵀ = bᵀ aᵀ for c = a b. So b is its first operand, and it transposes an operand exactly if we do.
 struct PreparedProduct {
   cublasLtMatmulDesc_t operation = nullptr;
   cublasLtMatrixLayout_t first = nullptr, second = nullptr, result = nullptr;
@@ -45,7 +45,7 @@ struct PreparedProduct {
 };
 
 cublasLtMatrixLayout_t layout(cudaDataType type, int64_t rows, int64_t cols, int64_t pitch) {
-  cublasLtMatrixLayout_t made = nullptr;  // of our rows × cols: its columns have length `cols`
+  cublasLtMatrixLayout_t made = nullptr;  // cuBLASLt's columns have length `cols`
   check_cublas(cublasLtMatrixLayoutCreate(&made, type, static_cast<uint64_t>(cols),
                                           static_cast<uint64_t>(rows), pitch),
                "cannot describe a matrix");
@@ -127,7 +127,7 @@ class CublasProducts {
   std::map<ProductShape, PreparedProduct> kept_;
 };
 
-// Never destroyed: the driver may be unloaded before static objects are destroyed.
+// Never destroyed, because the driver may be unloaded before static objects are destroyed.
 CublasProducts& products(Cuda on) {
   static CublasProducts* const only = new CublasProducts(on);
   return *only;
@@ -159,12 +159,12 @@ void start_with_bias(Cuda on, Matrix<T> c, const T* bias, OutputMode fold) {
 // Note [Factors of whole packs]
 // cuBLASLt multiplies three times more slowly if rows of bf16 do not begin at multiples of 16
 // bytes, or if a side is not a multiple of 8, such as 620. For a large product such an operand is
-// copied. The copy has its rows along the depth, and both operands are padded with zeros to a depth
-// of whole packs. If the number of columns of c is not a multiple of 8, b gets additional zero
-// rows, and the sums first go to a buffer with wider rows. All this takes a few per cent of the
-// product's time.
+// copied. In the copy, a row has the numbers of one sum (k = 0, 1, …), padded with zeros to whole
+// packs of 8. Both operands get this depth. If the number of columns of c is not a multiple of 8, b
+// gets additional zero rows, and the sums first go to a buffer with wider rows. All this takes a
+// few per cent of the product's time.
 constexpr int kPack = 8, kRowsOfBlock = 8;
-constexpr int64_t kLarge = int64_t{1} << 29;  // multiplications
+constexpr int64_t kLarge = int64_t{1} << 29;  // multiplications; larger products copy such operands
 int64_t whole_packs(int64_t count) { return (count + kPack - 1) / kPack * kPack; }
 
 // Copies x to y [rows, pitch] and fills the rest with zeros.
@@ -225,7 +225,7 @@ struct CublasOperand {
 
 CublasOperand in_place(const auto& x, bool along_depth) { return {x.data, x.cols, along_depth}; }
 
-// A copy with `rows` rows along the depth, padded to whole packs.
+// A copy with `rows` rows along the depth k. Rows are padded with zeros to whole packs.
 CublasOperand padded_copy(Cuda on, Matrix<const bf16> x, bool along_depth, int64_t rows) {
   const int64_t pitch = whole_packs(along_depth ? x.cols : x.rows);
   Buffer copy = allocate(static_cast<std::size_t>(rows * pitch) * sizeof(bf16), on);
@@ -273,7 +273,7 @@ CublasOperands cublas_operands(Cuda on, const GemmCall<T, bf16>& p, int64_t dept
       whole_packs(depth), cols};
 }
 
-// c = the sums in wider rows + bias + onto.
+// c = sums + bias + onto. The rows of `sums` are `pitch` numbers apart; bias and onto may be null.
 template <int kWide, class T>
 __global__ void __launch_bounds__(kWarp* kRowsOfBlock)
     finish_sums(const T* sums, int64_t pitch, const T* bias, const T* onto, Matrix<T> c) {
@@ -337,7 +337,7 @@ void product(Cuda on, const GemmCall<T, In>& p) {
   const int64_t depth = p.a_side == Transposition::transposed ? p.a.rows : p.a.cols;
   assert(!p.onto || (depth > 0 && !p.bias));
   if (depth == 0) return start_with_bias(on, p.c, p.bias, p.fold);
-  // cuBLASLt may have no product with a bias for unaligned rows.
+  // cuBLASLt may have no product with a bias for unaligned rows, so the bias goes to c first.
   if (std::is_same_v<T, bf16> && p.bias && (p.c.cols % 8 != 0 || alignment_of(p.bias) < 16)) {
     start_with_bias(on, p.c, p.bias, p.fold);
     assert(!p.relu);
@@ -368,8 +368,8 @@ bool has_fast_bf16(Cuda) { return true; }
 
 namespace {
 
-// Converts eight numbers at a time if both addresses are aligned, as in memory of the arena; then
-// the rest.
+// Converts eight numbers at a time if both addresses are aligned, as memory of the arena is, and
+// the rest one by one.
 __global__ void cast_all(const float* x, bf16* y, int64_t n, bool aligned) {
   const int64_t thread = int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
   const int64_t threads = int64_t{gridDim.x} * blockDim.x, eights = aligned ? n / 8 : 0;
@@ -378,9 +378,10 @@ __global__ void cast_all(const float* x, bf16* y, int64_t n, bool aligned) {
 }
 
 // Note [The last block sums]
-// A block sums kWarp packs of columns over a strip of rows: part[strip, column]. The last block
-// that finishes its columns adds the strips in order, so that the sum does not depend on which
-// block is last. `done` counts the finished blocks of each group of columns and ends at 0.
+// A block sums kWarp packs of columns over a strip of rows, and stores part[strip, column]. The
+// block that finishes last among the blocks of the same columns adds the strips in order. So the
+// sum does not depend on which block is last. `done` counts the finished blocks of each group of
+// columns and ends at 0.
 constexpr int kRowsPerBlock = 8;   // rows that a block reads at a time
 constexpr int kRowsPerThread = 4;  // loads in flight per thread
 template <int kWide, class In>
@@ -410,7 +411,7 @@ __global__ void __launch_bounds__(kWarp* kRowsPerBlock)
   }
   of_row[threadIdx.y][threadIdx.x] = sum;
   __syncthreads();
-  const int64_t j = begin + thread;  // the column that this thread sums next
+  const int64_t j = begin + thread;  // the column whose sum this thread completes
   const bool has = thread < kCols && j < x.cols;
   if (has) {
     float total = 0;
@@ -436,7 +437,7 @@ __global__ void __launch_bounds__(kWarp* kRowsPerBlock)
 unsigned* counters(Cuda on, unsigned needed) {
   constexpr unsigned kCapacity = 1 << 16;
   static unsigned* const all = [&] {
-    refuse_while_capturing();  // a capture would clear them in each replay, but not now
+    refuse_while_capturing();  // a captured fill_words() would not run now
     void* start = nullptr;
     check_cuda(cudaMalloc(&start, kCapacity * sizeof(unsigned)),
                "cannot allocate memory for counters");

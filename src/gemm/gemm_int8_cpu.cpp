@@ -24,11 +24,12 @@ namespace {
 using dnnl::memory;
 
 // Note [Eight bits]
-// x_ik ≈ s_i (u_ik − l) and W_jk ≈ t_j q_jk. s and t are such that the maximum of |u − l| and |q|
-// of a row is 127, and l = 128. u is unsigned, because processors multiply unsigned bytes by signed
-// bytes:
+// x_ik ≈ s_i (u_ik − l) and W_jk ≈ t_j q_jk. s_i and t_j are such that the maxima of |u_ik − l| and
+// of |q_jk| over k are 127, and l = 128 (kLift). u is unsigned, because processors multiply
+// unsigned bytes by signed bytes:
 //   y_ij = s_i t_j (Σ_k u_ik q_jk − l Σ_k q_jk) + b_j
-// Both sums are integers. They are the same in any order, in any tile and on any processor.
+// Both sums are integers, so they are the same in any order and on any processor. The second term l
+// Σ_k q_jk is called `lifted`.
 constexpr int32_t kLift = 128;
 
 enum class Instructions { tiles, vnni, avx2, plain };
@@ -42,10 +43,11 @@ Instructions instructions() {
   return best;
 }
 
-// Tiles of y. The sums of a tile are scaled while they are in the cache of the core that made them.
+// The size of tiles of y. The sums of a tile are scaled while they are in the cache of the core
+// that computed them.
 constexpr int64_t kTileRows = 64, kTileColumns = 256;
 
-// Minimum number of products for several threads; waking threads takes time, too.
+// Minimum number of multiplications for several threads, because waking threads takes time.
 constexpr int64_t kWorthTiles = 1 << 19;
 
 // A scope in which OpenMP regions on this thread use one thread. Otherwise oneDNN would start a
@@ -61,8 +63,8 @@ class SingleThreadScope {
   int before_;
 };
 
-// Writes x / scale + lifted_by, rounded. Returns the scale, which maps the largest |x| to `most`.
-// If x has a number that is not finite, the scale is not finite.
+// Writes to = x / scale + lifted_by, rounded. Returns the scale; it is such that max |x| / scale =
+// `most`. If x has a number that is not finite, the scale is not finite.
 float quantise(const float* x, int64_t n, int32_t most, int32_t lifted_by, uint8_t* to) {
   int32_t top_bits = 0;  // the bits of |x|, which compare as integers
 #pragma omp simd reduction(max : top_bits)
@@ -70,21 +72,23 @@ float quantise(const float* x, int64_t n, int32_t most, int32_t lifted_by, uint8
     top_bits = std::max(top_bits, std::bit_cast<int32_t>(x[j]) & 0x7fffffff);
   const float top = std::bit_cast<float>(top_bits);
   const float by = top > 1e-30f ? static_cast<float>(most) / top : 0.0f;
-  // 1.5 · 2^23: a sum with it has the nearest integer in its low bits.
+  // 1.5 · 2^23: x + shift has the integer nearest to x in its low bits.
   const float shift = 12582912.0f;
   for (int64_t j = 0; j < n; ++j)
     to[j] = static_cast<uint8_t>(std::bit_cast<int32_t>(x[j] * by + shift) + lifted_by);
   return top / static_cast<float>(most);
 }
 
-// W in 8 bits. Each panel has kTileColumns columns of y in the order of ByteFactors::b.
+// W in 8 bits. Each panel has the weights of kTileColumns columns of y, in the layout of
+// ByteFactors::b.
 struct Weights {
   std::vector<float> scales;    // t_j
   std::vector<int32_t> lifted;  // l Σ_k q_jk
   std::vector<PackedMatrix> panels;
 };
 
-// Bytes of a row of x in 8 bits, padded to whole rows of AMX tiles. Columns of W are padded, too.
+// The number of bytes of a row of x in 8 bits, padded to whole rows of AMX tiles. The columns of W
+// are padded to the same size.
 int64_t stride(int64_t k) { return blocks(k, kTileRowBytes) * kTileRowBytes; }
 
 std::shared_ptr<const Weights> packed_weights(Matrix<const float> W) {
@@ -113,7 +117,7 @@ std::shared_ptr<const Weights> packed_weights(Matrix<const float> W) {
   return weights;
 }
 
-// Weights by address and size, for all threads.
+// The packed weights by address and size of W, shared by all threads.
 struct KeptWeights {
   std::mutex mutex;
   std::map<std::tuple<const float*, int64_t, int64_t>, std::shared_ptr<const Weights>> all;
@@ -133,7 +137,8 @@ std::shared_ptr<const Weights> weights(Matrix<const float> W) {
   return found;
 }
 
-// The buffers of a thread: some rows of x in 8 bits and the sums of a tile.
+// The buffers of a thread: the rows of one block of x in 8 bits, their scales, and the sums of a
+// tile.
 struct ThreadBuffers {
   int64_t block = -1;
   std::vector<uint8_t> values;
@@ -141,7 +146,7 @@ struct ThreadBuffers {
   int32_t sums[kTileRows * kTileColumns];
 };
 
-// Computes the sums of some rows by AMX, kTileColumns apart.
+// Computes the sums of `rows` rows by AMX. The rows of `sums` are kTileColumns numbers apart.
 void sum_in_tiles(const ThreadBuffers& buffers, int64_t rows, int64_t k, const PanelOfTiles& b,
                   int32_t* sums) {
   TilesInUse use;
@@ -172,14 +177,14 @@ void sum_in_tiles(const ThreadBuffers& buffers, int64_t rows, int64_t k, const P
 template <int kRows>
 using Count = std::integral_constant<int, kRows>;
 
-// Calls f with the number of rows, at most kMaxRows, as a constant.
+// Calls f(Count<rows>()): the number of rows, at most kMaxRows, as a compile-time constant.
 template <int kMaxRows, class F>
 void with_rows(int64_t rows, F f) {
   if (rows == kMaxRows) return f(Count<kMaxRows>());
   if constexpr (kMaxRows > 1) with_rows<kMaxRows - 1>(rows, f);
 }
 
-// Some of the rows and columns of y.
+// The rows first_row … first_row + rows − 1 and columns first … first + columns − 1 of y.
 struct OutputPart {
   int64_t first_row, rows, first, columns;
 };
@@ -213,8 +218,8 @@ struct Int8Gemm {
     }
   }
 
-  // Computes a strip of columns of y, from column j of its panel. VNNI scales the sums in
-  // registers. Other sums are scaled while they are in the first-level cache.
+  // Computes a strip of columns of y, from column j of its panel. With VNNI, the sums are scaled in
+  // registers; otherwise while they are in the first-level cache.
   void multiply_strip(const OutputPart& part, const PanelOfTiles& panel, int64_t j,
                       ThreadBuffers& buffers) const {
     const TileSource b = panel.tiles(j, kBlocksOfStrip);
@@ -281,8 +286,9 @@ struct Int8Gemm {
   }
 };
 
-// Computes part `me` of `threads` of all tiles. A thread gets neighbouring tiles of the same rows.
-// Few rows are divided by columns; with many rows each thread has its own rows.
+// Computes the tiles of thread `me` of `threads`. A thread gets adjacent tiles in the order block
+// of rows, panel of columns. So with many rows, each thread has its own rows; with few rows, its
+// own columns.
 void multiply_part(const Int8Gemm& gemm, int64_t me, int64_t threads) {
   const int64_t tiles = gemm.count();
   thread_local ThreadBuffers buffers;

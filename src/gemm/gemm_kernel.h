@@ -8,10 +8,10 @@ namespace fovea::kernel {
 
 enum class Transposition { as_is, transposed };
 
-// A matrix product c = op(a) op(b) + bias, or added to c. `bias` has one element per column of c,
-// or no data. A row of the product does not depend on the number of threads. With tiles or oneDNN's
-// AVX-512 kernels it does not depend on the other rows of a, either (docs/design.md,
-// "Determinism").
+// A matrix product c = op(a) op(b) + bias, or c += this, as `fold` says. `bias` has one element per
+// column of c, or is null. A row of the product does not depend on the number of threads. With
+// tiles or oneDNN's AVX-512 kernels it does not depend on the other rows of a, either
+// (docs/design.md, "Determinism").
 template <class T, class In>
 struct GemmCall {
   Matrix<const In> a;
@@ -21,13 +21,15 @@ struct GemmCall {
   Matrix<T> c;
   const T* bias = nullptr;
   OutputMode fold = OutputMode::set;
-  // The product is added to this instead of c. REQUIRES on a GPU: OutputMode::add.
+  // If not null, c = op(a) op(b) + onto: the product is added to `onto` instead of c. REQUIRES on a
+  // GPU: OutputMode::add.
   const T* onto = nullptr;
-  // b stays the same over many calls (until forget_packed()). A packed copy of b is stored in the
-  // layout that the inner loops read fastest.
+  // Says that b stays the same over many calls (until forget_packed()). Then a packed copy of b is
+  // stored, in the layout that the inner loops read fastest.
   bool keep_b = false;
-  std::shared_ptr<void>* home = nullptr;  // stores the copy permanently; then b may have no data
-  // Computes max(0, c). REQUIRES on a GPU: c is bf16 and set, with a bias and whole packs.
+  std::shared_ptr<void>* home = nullptr;  // stores the copy permanently; b may then be empty
+  // Stores max(0, result). REQUIRES on a GPU: T is bf16, fold is OutputMode::set, there is a bias
+  // that begins at a multiple of 16 bytes, and c.cols is a multiple of 8.
   bool relu = false;
 };
 
@@ -40,15 +42,16 @@ void matmul(Cuda on, const GemmCall<bf16, bf16>& p);
 void forget_packed(Cpu);
 void forget_packed(Cuda);
 
-// y = s_row s_col (q_x · q_W) + bias. x is quantised to 8 bits row by row, and so is W [out, in].
-// The 8-bit copy of W is stored until forget_packed(). Only for CPUs: GPUs have bf16 products.
+// y = x Wᵀ + bias with 8-bit operands: Note [Eight bits]. The rows of x and of W [out, in] are
+// quantised to 8 bits, each row with its own scale. The 8-bit copy of W is stored until
+// forget_packed(). Only for CPUs, because GPUs have bf16 products.
 void matmul_int8(Cpu, Matrix<const float> x, Matrix<const float> W, const float* bias,
                  Matrix<float> y);
 
 bool has_fast_bf16(Cpu);  // whether bf16 products are faster than float products
 bool has_fast_bf16(Cuda);
 
-void cast(Cpu, Matrix<const float> x, Matrix<bf16> y);  // to nearest, ties to even
+void cast(Cpu, Matrix<const float> x, Matrix<bf16> y);  // rounds to nearest, ties to even
 void cast(Cuda on, Matrix<const float> x, Matrix<bf16> y);
 
 // sums[j] = Σ_i x_ij, in a fixed order.

@@ -12,8 +12,9 @@ namespace fovea::kernel {
 inline constexpr int64_t kColumnsOfBlock = 16, kBlocksOfStrip = 4;
 inline constexpr int64_t kColumnsOfStrip = kColumnsOfBlock * kBlocksOfStrip;
 
-// The operands. b has blocks of 16 columns. A block has `quads` quads of 64 bytes, one after
-// another. A quad has four numbers of the first column, then four of the second column, and so on.
+// The operands. b has blocks of 16 columns. A block has `quads` adjacent groups of 64 bytes, called
+// quads. Quad n has the numbers k = 4n … 4n + 3 of the first column, then those of the second
+// column, and so on.
 struct ByteFactors {
   const uint8_t* a;
   int64_t a_row;  // bytes from one row to the next
@@ -27,13 +28,14 @@ struct ByteFactors {
   }
 };
 
-// The destination of sums. `row` is the number of elements between rows.
+// The destination of sums. `row` is the number of elements from one row to the next.
 struct ByteSums {
   int32_t* to;
   int64_t row;
 };
 
-// The destination of results: y_ij = s_i t_j (sum_ij − lifted_j) + bias_j.
+// The destination of results: y_ij = s_i t_j (sum_ij − lifted_j) + bias_j. The bytes of a have a
+// constant added, so that they are unsigned. lifted_j is what this adds to the sums of column j.
 struct ByteResults {
   float* y;
   int64_t row;            // numbers from one row to the next
@@ -43,9 +45,9 @@ struct ByteResults {
   int64_t columns;
 };
 
-// VNNI adds four products to a sum in one instruction. The registers hold 6 × 4 sums at a time, and
-// the results are stored directly from registers: the stores of some rows overlap with the sums of
-// the next rows.
+// VNNI adds four products to a sum in one instruction. The registers hold the sums of 6 rows × 4
+// blocks of columns at a time. The results are stored directly from registers, so the stores of
+// some rows overlap with the sums of the next rows.
 inline constexpr int kVnniRows = 6;
 
 template <int kRows>
@@ -84,13 +86,14 @@ template <int kRows>
   }
 }
 
-// AVX2 adds products of 16-bit operands in pairs to 32-bit sums. With 8-bit operands the pair sum
-// would overflow 16 bits. A register holds two partial sums per column until the end.
+// AVX2 multiplies 16-bit operands and adds pairs of products as 32-bit sums. Its instruction for
+// 8-bit operands would overflow, because it adds pairs of products as 16-bit sums. A register holds
+// two partial sums per column until the end.
 inline constexpr int kAvx2Rows = 4;
 
 template <int kRows>
 [[gnu::target("avx2")]] void sum_bytes_avx2(const ByteFactors& f, ByteSums sums) {
-  constexpr int64_t kColumns = 4;  // their four 16-bit numbers fill a register
+  constexpr int64_t kColumns = 4;  // four 16-bit numbers per column fill a register
   for (int64_t j = 0; j < kColumnsOfStrip; j += 2 * kColumns) {
     const char* const b = f.b[j / kColumnsOfBlock] + j % kColumnsOfBlock * 4;
     __m256i left[kRows], right[kRows];

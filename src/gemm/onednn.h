@@ -20,7 +20,7 @@ struct ProductShape {
 struct KeptProduct {
   dnnl::matmul primitive;
   dnnl::memory::desc order;                                 // layout of b
-  size_t scratch_bytes;                                     // that execute() needs
+  size_t scratch_bytes;                                     // scratch memory that execute() needs
   mutable std::unordered_map<int, dnnl::memory> arguments;  // execute() sets their data
 };
 
@@ -39,11 +39,12 @@ PackedMatrix reordered(const dnnl::memory& from, const dnnl::memory::desc& order
 // forget_packed().
 PackedMatrix packed(const dnnl::memory::desc& order, const dnnl::memory& plain);
 
-// The same, stored permanently in `home`. REQUIRES: `plain` has data unless `home` is filled.
+// `plain` in the layout `order`, stored permanently in `home`. REQUIRES: `plain` has data, or
+// `home` already has a copy.
 PackedMatrix packed(const dnnl::memory::desc& order, const dnnl::memory& plain,
                     std::shared_ptr<void>& home);
 
-// Increases with every forget_packed(): copies of an older generation are stale.
+// Increases with every forget_packed(). Stored copies of an older generation are stale.
 uint64_t packed_generation();
 
 void execute(const KeptProduct& product, const void* a, const dnnl::memory& b, const void* bias,

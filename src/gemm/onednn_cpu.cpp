@@ -39,9 +39,9 @@ size_t in_huge_pages(size_t bytes) { return (bytes + kHugePage - 1) / kHugePage 
 
 std::shared_ptr<void> allocate_huge(size_t bytes) { return {huge_pages(bytes), std::free}; }
 
-// Allocates memory for weights. A decoding step reads all of them, and with small pages it would
-// wait for address translations. All weights of a model are freed together, so small ones share a
-// chunk.
+// Allocates memory for weights in huge pages. A decoding step reads all weights, and with small
+// pages it would wait for address translations. All weights of a model are freed together, so small
+// matrices share a chunk.
 std::shared_ptr<void> allocate_weights(size_t bytes) {
   constexpr size_t kChunk = 4 * kHugePage, kLine = 64;
   if (bytes >= kHugePage) return allocate_huge(in_huge_pages(bytes));
@@ -84,10 +84,10 @@ class Scratch {
 };
 thread_local Scratch scratch;
 
-// One set per thread, because a product stores its arguments.
+// The products of this thread. Each thread has its own, because a product stores its arguments.
 thread_local std::map<ProductShape, KeptProduct> kept_products;
 
-// By address, for all threads.
+// The stored weights by address, shared by all threads.
 struct KeptWeights {
   std::mutex mutex;
   std::multimap<const void*, PackedWeights> all;
@@ -155,7 +155,8 @@ KeptProduct create(const ProductShape& s) {
   return {dnnl::matmul(description), order, scratch_desc.get_size(), std::move(arguments)};
 }
 
-// Turns exceptions of oneDNN into Errors. The user can do something about exhausted memory.
+// Turns exceptions of oneDNN into Errors. If memory is exhausted, the message says what the user
+// can do.
 [[noreturn]] void explain(const dnnl::error& e) {
   if (e.status == dnnl_out_of_memory)
     fail(ExitCode::memory,
@@ -184,7 +185,7 @@ const KeptProduct& kept_product(const ProductShape& shape) {
   auto found = kept_products.find(shape);
   if (found == kept_products.end()) {
     if (kept_products.size() >= cache_capacity) kept_products.clear();
-    static std::mutex creating;  // oneDNN's own cache is shared by all threads
+    static std::mutex creating;  // because all threads share oneDNN's own cache
     const std::lock_guard hold(creating);
     try {
       found = kept_products.emplace(shape, create(shape)).first;
@@ -221,8 +222,8 @@ PackedMatrix reordered(const memory& from, const memory::desc& order) {
   }
 }
 
-// Refills stale copies in place: weights change with every update, and new memory from the system
-// costs more than the conversion.
+// Refills stale copies in place, because weights change with every update, and new memory from the
+// system costs more than the conversion.
 PackedMatrix packed(const memory::desc& order, const memory& plain) {
   KeptWeights& kept = kept_weights();
   const BriefLock hold(kept.mutex);
@@ -265,7 +266,7 @@ void execute(const KeptProduct& product, const void* a, const memory& b, const v
     product.arguments.at(DNNL_ARG_WEIGHTS) = b;
     product.primitive.execute(stream(), product.arguments);
     stream().wait();
-    product.arguments.at(DNNL_ARG_WEIGHTS) = {};  // the product may outlive b
+    product.arguments.at(DNNL_ARG_WEIGHTS) = {};  // because the product may outlive b
   } catch (const dnnl::error& e) {
     explain(e);
   }

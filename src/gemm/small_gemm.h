@@ -76,7 +76,7 @@ void tile_rows(int64_t n, int64_t k, StridedMatrix<const T> A, StridedMatrix<con
   }
 }
 
-// The last rows, at most kRows of them.
+// tile_rows() for the last `rows` rows. REQUIRES: 0 ≤ rows ≤ kRows.
 template <class T, int kRows>
 void tile_rest(int64_t rows, int64_t n, int64_t k, StridedMatrix<const T> A,
                StridedMatrix<const T> B, StridedMatrix<T> C, SumKind kind) {
@@ -98,14 +98,15 @@ void tile_product(int64_t m, int64_t n, int64_t k, StridedMatrix<const T> A,
   tile_rest<T, kRows - 1>(m, n, k, A, B, C, kind);
 }
 
-// Alternating elements of two vectors, starting with those at kFirst.
+// Alternating elements of a and b: a[kFirst], b[kFirst], a[kFirst + 1], …
 template <int kFirst, class V, int... I>
 V interleaved(V a, V b, std::integer_sequence<int, I...>) {
   return __builtin_shufflevector(a, b,
                                  (kFirst + I / 2 + (I % 2) * static_cast<int>(sizeof...(I)))...);
 }
 
-// The transpose of kLanes rows and columns. Only `rows` rows exist; the others count as zero.
+// Transposes kLanes × kLanes elements. Only `rows` rows of `from` exist; further rows count as
+// zeros.
 template <class T>
 void tile_transpose(int64_t rows, StridedMatrix<const T> from, StridedMatrix<T> to) {
   using V = typename SimdVector<T>::type;

@@ -9,9 +9,10 @@ namespace fovea::kernel {
 
 // Note [Halves]
 // If two cores share no cache, a cache line that one core wrote costs the other core several times
-// as much as its own lines. Therefore all kernels split rows in two at the same row. With two
-// threads, each half stays with its thread through a whole step. A sum over many rows is always the
-// sum of its halves, so that the bits do not depend on the number of threads.
+// as much as its own lines. Therefore all kernels divide the rows into two halves at the same row.
+// With two threads, each half stays with its thread through a whole step. A sum over many rows is
+// always computed as the sum of its halves, so that the bits do not depend on the number of
+// threads.
 
 // The number of rows from which kernels compute the halves as separate products.
 inline constexpr int64_t kWorthHalves = 512;

@@ -53,7 +53,7 @@ std::size_t Arena::release_blocks(Less less) {
   for (auto block = blocks_.begin(); less && block != blocks_.end();) {
     const auto [start, bytes] = *block;
     auto free = by_address_.upper_bound(start);
-    const bool any = free != by_address_.begin();  // a free piece begins at or before this block
+    const bool any = free != by_address_.begin();  // a free piece begins at or before `start`
     if (any) --free;
     if (!any || free->first + free->second < start + bytes) {
       ++block;

@@ -11,19 +11,19 @@
 namespace fovea {
 
 // Note [Best fit]
-// The arena keeps free blocks by address, to join neighbours, and by size, to find the smallest
-// that fits. Among equal sizes it takes the lowest address, so that the choice does not depend on
-// history alone.
+// The arena keeps free pieces by address, to join neighbours, and by size, to find the smallest
+// piece that fits. Among pieces of equal size it takes the lowest address. So the choice depends
+// only on the free pieces, not on the order in which they became free.
 //
-// A memory allocator for one device. Thread-safe. The caller passes the size of a piece to
-// give_back(), as it passed it to take().
+// A memory allocator for one device. Thread-safe. The caller must pass the same size of a piece to
+// take() and to give_back().
 class Arena {
  public:
-  // Gets memory from the device in blocks of a multiple of `chunk` bytes. more(bytes, use) throws
-  // if the device has no memory. The arena then returns completely free blocks by less(), if it has
-  // one, and tries again. Without less() all addresses stay valid for the graphs that use them,
-  // until release(less). Blocks::joined merges free blocks that touch. With Blocks::apart no piece
-  // crosses from one block into another.
+  // The arena gets memory from the device by more(bytes, use), in blocks of a multiple of `chunk`
+  // bytes. If more() throws because the device has no memory, the arena returns completely free
+  // blocks by less() and tries again. If less is null, all addresses stay valid for the graphs that
+  // use them, until release(less). With Blocks::joined, adjacent free blocks are merged. With
+  // Blocks::apart, no piece crosses from one block into another.
   using More = std::byte* (*)(std::size_t bytes, const MemoryUse& use);
   using Less = void (*)(std::byte* start, std::size_t bytes);
   enum class Blocks { apart, joined };
@@ -33,11 +33,12 @@ class Arena {
   std::byte* take(std::size_t bytes);
   void give_back(std::byte* start, std::size_t bytes);
   MemoryUse use();
-  void release() { release(less_); }  // all blocks that are completely free
-  void release(Less less);            // the same by this function, for an arena without less()
+  void release() { release(less_); }  // returns all completely free blocks
+  void release(Less less);            // returns them by `less`, for an arena without less_
 
-  // For tools that look for accesses beyond the end of a piece: from now on the arena gets every
-  // piece from the device separately, in the requested size. give_back() returns it immediately.
+  // For tools that look for accesses beyond the end of a piece. From now on, the arena gets every
+  // piece from the device separately, in the requested size. give_back() returns it to the device
+  // immediately.
   void take_singly();
   bool singly() const { return singly_; }
 
@@ -46,7 +47,7 @@ class Arena {
   std::byte* block_of(std::size_t bytes);
   std::size_t release_blocks(Less less);  // returns the number of bytes
   void join(std::byte* start,
-            std::size_t bytes);  // adds a free block and joins it with free neighbours
+            std::size_t bytes);  // adds a free piece and joins it with free neighbours
   void insert(std::byte* start, std::size_t bytes);
   void remove(std::byte* start, std::size_t bytes);
 
@@ -56,7 +57,7 @@ class Arena {
   Blocks blocks_kind_;
   std::atomic<bool> singly_ = false;
   std::mutex mutex_;
-  std::map<std::byte*, std::size_t> blocks_;  // as the device returned them
+  std::map<std::byte*, std::size_t> blocks_;  // start and size, as more() returned them
   std::set<std::byte*> single_;
   std::map<std::byte*, std::size_t> by_address_;
   std::set<std::pair<std::size_t, std::byte*>> by_size_;

@@ -12,7 +12,7 @@ cudaStream_t stream(Cuda device);
 // Throws Error(ExitCode::memory) if memory is exhausted and Error(ExitCode::unexpected) for other
 // errors. `what` names the operation in the message.
 void check_cuda(cudaError_t result, const char* what);
-void check_launch(const char* kernel);  // checks the last launch
+void check_launch(const char* kernel);  // throws if the last launch failed
 
 // Whether this thread captures a graph. The device then records work and does not run it.
 bool capturing();

@@ -6,9 +6,9 @@
 
 namespace fovea {
 
-// A device is a tag that selects the specialisation of a kernel. In a build without CUDA the
-// variant has no Cuda, so no code refers to CUDA kernels. Therefore there are no stubs and no other
-// #ifdef.
+// A device is a tag type; overload resolution selects the version of a kernel by this type. In a
+// build without CUDA the variant has no Cuda, so no code refers to CUDA kernels. Therefore there
+// are no stubs and no other #ifdef.
 struct Cpu {
   static constexpr const char* kName = "cpu";
   friend bool operator==(Cpu, Cpu) = default;

@@ -3,7 +3,7 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kCapacity = 4 << 20;  // numbers; larger batches gain nothing from graphs
+constexpr int64_t kCapacity = 4 << 20;  // in numbers; larger batches gain nothing from graphs
 constexpr size_t kAlignedNumbers = 64;  // windows begin at multiples of this number
 
 thread_local BatchInputs* active = nullptr;

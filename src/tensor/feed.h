@@ -16,8 +16,8 @@ class BatchInputs {
   explicit BatchInputs(Device device);
 
   // While a Scope exists on this thread, Tensor::of() of integers on this device returns a window
-  // on the BatchInputs. The window has the numbers after send(). The constructor discards the
-  // earlier numbers.
+  // on the memory of the BatchInputs. The windows have their numbers only after send(). The
+  // constructor of Scope discards the earlier numbers.
   class Scope {
    public:
     explicit Scope(BatchInputs& feed);
@@ -30,12 +30,13 @@ class BatchInputs {
   };
 
   void send() const;
-  const std::vector<int64_t>& sizes() const { return sizes_; }  // of the windows, in their order
+  const std::vector<int64_t>& sizes() const { return sizes_; }  // of the windows
   bool overflowed() const {
     return overflowed_;
-  }  // some numbers did not fit and have their own tensors
+  }  // true: some numbers did not fit and have their own tensors
 
-  // For Tensor::of(): a window with these numbers, or an absent tensor if there is no Scope.
+  // For Tensor::of(): a window with these numbers. Returns an absent tensor if there is no Scope
+  // for the device, or if the numbers do not fit.
   static Tensor window_with(std::span<const int32_t> values, Device device);
 
  private:

@@ -42,7 +42,8 @@ class Graph {
 // Makes all existing graphs absent, so that their memory can be released.
 void forget_graphs();
 
-// The implementation of the class for each kind of device.
+// The implementation of Graph for each kind of device. capture() returns the captured work, which
+// replay() runs.
 namespace graph {
 bool can_capture(Cpu);
 bool can_capture(Cuda on);

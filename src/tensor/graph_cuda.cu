@@ -53,7 +53,7 @@ std::shared_ptr<void> capture(Cuda on, const std::function<void()>& work) {
     return {made, [](void* graph) { cudaGraphExecDestroy(static_cast<cudaGraphExec_t>(graph)); }};
   } catch (const NotCapturable&) {
     return nullptr;
-  } catch (const Error&) {  // nothing has run: without a graph the caller gets the error again
+  } catch (const Error&) {  // no work has run; the caller gets the error when it runs the work
     return nullptr;
   }
 }

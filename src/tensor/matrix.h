@@ -15,7 +15,8 @@ struct Matrix {
   constexpr operator Matrix<const T>() const { return {data, rows, cols}; }
 };
 
-// Minimum amount of numbers for which a kernel uses several threads. Waking them takes time, too.
+// Minimum number of elements for which a kernel uses several threads. For fewer elements, waking
+// the threads would take longer than the work.
 inline constexpr int64_t kWorthThreads = 1 << 14;
 
 // Whether a kernel overwrites its output or adds to it. Gradients use both modes.
@@ -26,8 +27,8 @@ constexpr void fold_into(T& to, OutputMode fold, T value) {
   to = fold == OutputMode::add ? to + value : value;
 }
 
-// to[j] = value(j) for j < n, or added to to[j]. The branch is outside the loops, and value() must
-// not read memory that overlaps `to`. So the compiler can vectorise both loops.
+// to[j] = value(j) or to[j] += value(j) for j < n. REQUIRES: value() reads no memory that overlaps
+// `to`. The branch is outside the loops, so the compiler can vectorise both loops.
 template <class T, class Value>
 void fold_row(T* to, int64_t n, OutputMode fold, Value value) {
   if (fold == OutputMode::add) {

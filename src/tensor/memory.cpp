@@ -26,8 +26,8 @@ void* map(void* wanted, std::size_t bytes) {
   return mmap(wanted, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 }
 
-// Maps memory right below `above` if that range is free, so that both blocks can be joined.
-// Otherwise maps it anywhere, at the start of a huge page.
+// Maps memory that ends at `above` if that range is free, so that both blocks can be joined.
+// Otherwise maps memory at any address that begins a huge page.
 void* map_below(std::byte* above, std::size_t bytes) {
   if (const auto end = reinterpret_cast<std::uintptr_t>(above); end > bytes) {
     void* const below = map(reinterpret_cast<void*>(end - bytes), bytes);
@@ -78,7 +78,7 @@ void give_up(std::byte* start, std::size_t bytes) {
   if (end <= first) return;
   auto* const pages = reinterpret_cast<void*>(first);
   madvise(pages, end - first,
-          MADV_NOHUGEPAGE);  // otherwise the system allocates the whole huge page again
+          MADV_NOHUGEPAGE);  // otherwise the next access allocates a huge page again
   madvise(pages, end - first, MADV_DONTNEED);
 }
 

@@ -14,36 +14,36 @@ using Buffer = std::shared_ptr<std::byte>;
 
 // Allocates at least `bytes` bytes, aligned to kAlignment, from the device's arena. The arena is
 // best-fit over large chunks. Chunks go back to the system only if memory is short or
-// release_memory() is called. A training step that allocates the same sizes in the same order gets
-// the same addresses, and the reserved memory is the peak of one step. Throws
+// release_memory() is called. A training step that allocates the same sizes in the same order as an
+// earlier step gets the same addresses. So the reserved memory is the peak of one step. Throws
 // Error(ExitCode::memory) with a remedy if the machine has no more memory.
-inline constexpr std::size_t kAlignment = 64;  // on the host; a GPU's is kCudaAlignment
+inline constexpr std::size_t kAlignment = 64;  // on the host; on a GPU kCudaAlignment
 Buffer allocate(std::size_t bytes, Device device);
 inline constexpr const char* kNeedsLess =  // the remedy in messages about exhausted memory
     "lower the batch size (batch.tokens, `batch_tokens`) or `beam`, or use a smaller model";
 
 // Copies bytes on `device`. The ranges must not overlap.
 void copy_bytes(const std::byte* from, std::byte* to, std::size_t bytes, Device device);
-// Several such copies. No copy may read or write bytes that another one writes.
+// Several copies on `device`. No copy may read or write bytes that another copy writes.
 struct ByteCopy {
   const std::byte* from;
   std::byte* to;
   std::size_t bytes;
 };
 void copy_all(std::span<const ByteCopy> moves, Device device);
-// Copies between the host and the device. After the return the caller may change and read the
-// host's memory.
+// Copy between the host and the device. After the return the caller may change and read the memory
+// on the host.
 void upload(const std::byte* from, std::byte* to, std::size_t bytes, Device device);
 void download(const std::byte* from, std::byte* to, std::size_t bytes, Device device);
 // Waits until the device has finished all its work.
 void finish(Device device);
-// Discards the contents of these bytes on the host. Whole pages go back to the system and read as
-// zeros afterwards.
+// Discards the contents of `bytes` bytes on the host. Whole pages go back to the system; their
+// bytes are 0 afterwards.
 void give_up(std::byte* start, std::size_t bytes);
 // Writes the 4-byte value `word` `count` times.
 void fill_words(std::byte* to, std::size_t count, uint32_t word, Device device);
 
-// Bytes taken from the system, bytes in use now, and the maximum of the latter.
+// Bytes taken from the system, bytes in use now, and the maximum of the bytes in use so far.
 struct MemoryUse {
   std::size_t reserved = 0, in_use = 0, peak = 0;
 };
@@ -73,9 +73,9 @@ constexpr std::size_t alignment(Cpu) { return kAlignment; }
 constexpr std::size_t alignment(Cuda) { return kCudaAlignment; }
 }  // namespace memory
 
-// The arena from which the calling thread allocates.
+// arena() returns the arena from which the calling thread allocates.
 class Arena;
 Arena& arena(Cpu);
-Arena& arena(Cuda on);  // during a capture the arena of the graphs, see Note [Replays]
+Arena& arena(Cuda on);  // during a capture: the arena of the graphs (Note [Replays])
 
 }  // namespace fovea

@@ -15,7 +15,8 @@ constexpr std::size_t kChunk = std::size_t{64} << 20;
 constexpr std::size_t kStaging = std::size_t{16} << 20;
 constexpr int kThreads = 256;
 
-// Pinned host memory. Uploads wait here while the host continues.
+// Pinned host memory. The bytes of uploads stay here until the device has copied them, while the
+// host continues.
 struct StagingBuffer {
   std::byte* start = nullptr;
   std::size_t used = 0;
@@ -25,7 +26,8 @@ struct StagingBuffer {
     check_cuda(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), "cannot create a stream");
     check_cuda(cudaMallocHost(&start, kStaging), "cannot allocate pinned memory");
   }
-  // Returns `bytes` bytes whose earlier contents have been copied.
+  // Returns `bytes` free bytes. If there is no space, waits until the device has copied all earlier
+  // bytes.
   std::byte* reserve(std::size_t bytes) {
     if (used + bytes > kStaging) {
       check_cuda(cudaStreamSynchronize(stream), "cannot wait for the device");
@@ -37,19 +39,20 @@ struct StagingBuffer {
   }
 };
 
-// Never destroyed: tensors in static storage may outlive it.
+// Never destroyed, because tensors in static storage may outlive a static object.
 StagingBuffer& staging(Cuda on) {
   check_cuda(cudaSetDevice(on.index), "cannot select the device");
   static StagingBuffer* const only = new StagingBuffer;
   return *only;
 }
 
-// Bytes that stay free for drivers and libraries if there is no limit.
+// Bytes that stay free for drivers and libraries if limit_memory() sets no limit.
 constexpr std::size_t kReservedForDrivers = std::size_t{512} << 20;
 constexpr int kMinCapability = 8;  // major compute capability that the kernels need
 std::atomic<std::size_t> limit_of_device{0}, taken_of_device{0};
 
-// The arena keeps blocks apart: a copy must not cross from one allocation into another.
+// REQUIRES of the arena: Blocks::apart, because a copy must not cross from one allocation into
+// another.
 std::byte* allocate_on_device(std::size_t bytes, const MemoryUse&) {
   const std::size_t limit = limit_of_device, taken = taken_of_device;
   check(limit == 0 || taken + bytes <= limit, ExitCode::memory, "out of GPU memory: another ",
@@ -79,9 +82,9 @@ __global__ void fill_all(uint32_t* to, std::size_t count, uint32_t word) {
     to[i] = word;
 }
 
-constexpr int kWords = 4;  // words per thread; it reads all of them before it writes any
+constexpr int kWords = 4;  // words per thread, which reads all of them before it writes
 
-// The copies of one launch.
+// The copies that one launch makes.
 struct CopyBatch {
   static constexpr std::size_t kMost = 64;
   ByteCopy at[kMost];
@@ -103,7 +106,7 @@ __global__ void __launch_bounds__(kThreads) copy_batch(const __grid_constant__ C
     if (first + k * kThreads < count) to[first + k * kThreads] = word[k];
 }
 
-// 16, 4 or 1: all addresses and lengths are multiples of it.
+// Returns the largest of 16, 4 and 1 of which all addresses and lengths are multiples.
 std::size_t word_size_of(std::span<const ByteCopy> moves) {
   std::uintptr_t bits = sizeof(uint4);
   for (const ByteCopy& m : moves)
@@ -146,7 +149,7 @@ namespace {
 
 struct Arenas {
   Arena regular{kChunk, allocate_on_device, free_on_device, Arena::Blocks::apart};
-  // Keeps its addresses until forget_graphs().
+  // This arena keeps its addresses valid until forget_graphs().
   Arena of_graphs{kChunk, allocate_on_device, nullptr, Arena::Blocks::apart};
 };
 Arenas& arenas(Cuda on) {
@@ -204,7 +207,7 @@ void download(Cuda on, const std::byte* from, std::byte* to, std::size_t bytes) 
   check_cuda(cudaMemcpyAsync(pinned, from, bytes, cudaMemcpyDeviceToHost, stream(on)),
              "cannot download");
   finish(on);
-  if (pinned != to) std::memcpy(to, pinned, bytes);  // the device writes pinned memory much faster
+  if (pinned != to) std::memcpy(to, pinned, bytes);  // pinned memory makes the copy faster
 }
 
 void finish(Cuda on) {

@@ -8,7 +8,7 @@
 
 namespace fovea::kernel {
 
-// kWide neighbouring numbers that one instruction reads or writes.
+// kWide neighbouring numbers of a row, which one instruction reads or writes.
 template <int kWide>
 struct alignas(kWide * sizeof(float)) Pack {
   float at[kWide];
@@ -23,7 +23,7 @@ __device__ void store(float* to, const Pack<kWide>& pack) {
   *reinterpret_cast<Pack<kWide>*>(to) = pack;
 }
 
-// bf16 numbers in memory. Kernels convert them to float for all computations.
+// kWide bf16 numbers in memory. Kernels convert them to float for all computations.
 template <int kWide>
 struct alignas(kWide * sizeof(bf16)) Pairs {
   uint32_t at[kWide / 2];
@@ -59,7 +59,7 @@ __device__ void store(bf16* to, const Pack<kWide>& pack) {
   }
 }
 
-// Overwrites the numbers at `to` or adds to them.
+// Stores a pack at `to`, or adds it to the numbers there.
 template <int kWide, class T>
 __device__ void fold_pack(T* to, OutputMode fold, Pack<kWide> pack) {
   if (fold == OutputMode::add) {

@@ -8,13 +8,13 @@
 namespace fovea {
 
 // Note [Rounding]
-// The size of a result does not show how much rounding changes it: if terms cancel, the rest is
-// small compared with them, but its rounding error is not. An experiment shows it. While a
-// RoundingNoise exists, every number of every result of an operation, and of every gradient at each
-// addition, changes by ±`unit` of its size, at random. The change of a result in double precision
-// then equals the effect of one rounding of that unit after each operation.
+// The size of a result does not show how large its rounding error is: if large terms cancel, the
+// result is small, but its rounding error is not. An experiment measures the error. While a
+// RoundingNoise exists, every number that an operation computes changes at random by ±`unit` times
+// its size. The same applies to gradients after each addition. The change of a final result in
+// double precision then equals the effect of one rounding with that unit after each operation.
 //
-// Adds rounding noise to the operations of this thread until its destructor.
+// Adds rounding noise to the operations of this thread until the object is destroyed.
 class RoundingNoise {
  public:
   RoundingNoise(double unit, uint64_t seed);

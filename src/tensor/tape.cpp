@@ -13,7 +13,7 @@ thread_local Tape* live_tape = nullptr;
 thread_local std::vector<std::function<void()>>* end_of_backward = nullptr;
 thread_local GradientMutation* live_mutation = nullptr;
 
-// The values of the contribution in the mutant.
+// Returns the values of a contribution after the mutation.
 std::vector<double> apply_mutation(GradientMutation& mutation, std::vector<double> values,
                                    int64_t cols) {
   const auto before = values;
@@ -30,14 +30,14 @@ std::vector<double> apply_mutation(GradientMutation& mutation, std::vector<doubl
     case GradientMutation::Kind::masked:  // treats the last row as padding
       std::fill(values.end() - cols, values.end(), 0.0);
       break;
-    case GradientMutation::Kind::one: {  // adds the root mean square of all to one in the middle
+    case GradientMutation::Kind::one: {  // adds the root mean square of all to the middle one
       double sum = 0;
       for (const double v : values) sum += v * v;
       values[values.size() / 2] += std::sqrt(sum / static_cast<double>(values.size()));
       break;
     }
   }
-  for (size_t i = 0; i < values.size(); ++i)  // smaller changes are rounding, not a mutant
+  for (size_t i = 0; i < values.size(); ++i)  // smaller changes do not count as a mutation
     mutation.done = mutation.done || std::abs(values[i] - before[i]) > 1e-9;
   return values;
 }
@@ -70,7 +70,7 @@ void GradientSlot::gather(const std::function<void(const Tensor& dx, OutputMode 
 }
 
 void GradientSlot::at_last(std::function<void()> last) {
-  if (last_.empty())  // if no pull reads the gradient
+  if (last_.empty())  // completes the slot even if no pull reads it
     Tape::at_the_end([slot = shared_from_this()] { slot->complete(); });
   last_.push_back(std::move(last));
 }
@@ -119,7 +119,7 @@ void Tape::backward(const Tensor& result, const Tensor& seed) {
     if (!step.slot->holds()) continue;
     const Tensor grad = step.slot->value();
     step.pull(grad);
-    step.slot->release();  // no remaining pull can read it
+    step.slot->release();  // no remaining pull reads this gradient
   }
   for (const auto& last : last_) last();
   last_.clear();

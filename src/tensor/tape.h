@@ -8,13 +8,14 @@
 
 namespace fovea {
 
-// The place where the gradient of a tensor is summed. A slot outlives the tensor's values: if no
-// gradient needs the values of a result, their memory is free immediately.
+// The object in which the contributions to a tensor's gradient are summed. The functions that
+// compute a contribution are called pulls. A slot does not keep the tensor's values alive: if no
+// pull needs these values, their memory is free immediately.
 class GradientSlot : public std::enable_shared_from_this<GradientSlot> {
  public:
   GradientSlot(Shape shape, ElementType type, Device device)
       : shape_(std::move(shape)), type_(type), device_(device) {}
-  explicit GradientSlot(Tensor bound)  // a parameter: every contribution is added
+  explicit GradientSlot(Tensor bound)  // for a parameter: every contribution is added
       : shape_(bound.shape()), type_(bound.type()), device_(bound.device()), value_(bound),
         bound_(true) {}
 
@@ -25,11 +26,12 @@ class GradientSlot : public std::enable_shared_from_this<GradientSlot> {
     if (!bound_) value_ = {};
   }
 
-  // Calls write(dx, fold): the kernel sets dx, or adds to it if there was an earlier contribution.
+  // Calls write(dx, fold). `fold` says whether `write` must set dx or, after an earlier
+  // contribution, add to it.
   void gather(const std::function<void(const Tensor& dx, OutputMode fold)>& write);
 
-  // A pull calls this function. `last` adds to this slot after all other pulls that contribute to
-  // it have run.
+  // A pull calls this function. `last` runs after all pulls that contribute to this slot, and adds
+  // its own contribution.
   void at_last(std::function<void()> last);
   void complete();  // runs the functions of at_last()
 
@@ -52,9 +54,9 @@ class Tape {
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  // Adds the gradient of `seed` · loss (a tensor of one element) to every slot on which the loss
-  // depends. With a tensor as seed it is the gradient of the sum over all elements of seed ×
-  // result.
+  // Adds the gradient of seed · loss to the slot of every tensor on which the loss depends. The
+  // loss has one element. With a tensor as seed, the gradient is that of the sum of all elements of
+  // seed × result.
   void backward(const Tensor& loss, double seed = 1);
   void backward(const Tensor& result, const Tensor& seed);
 
@@ -79,7 +81,7 @@ class Tape {
 Tensor record(Tensor result, const std::vector<Tensor>& inputs,
               std::function<void(const Tensor& grad)> pull);
 
-// Adds to `slot` if there is one.
+// Calls slot->gather() if there is a slot.
 inline void gather(const std::shared_ptr<GradientSlot>& slot,
                    const std::function<void(const Tensor& dx, OutputMode fold)>& write) {
   if (slot) slot->gather(write);
@@ -99,8 +101,8 @@ struct GradientMutation {
   Kind kind;
   int64_t at;
   double by;          // the factor of Kind::scaled
-  int64_t seen = 0;   // contributions so far
-  bool done = false;  // the n-th was reached and changed something
+  int64_t seen = 0;   // number of contributions so far
+  bool done = false;  // the n-th contribution was changed
 };
 
 }  // namespace fovea

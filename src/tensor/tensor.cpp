@@ -107,7 +107,8 @@ Tensor Tensor::make_rounded() const {
 
 namespace {
 
-// Converts the elements of `bytes`, which have type T, to double. narrow() does the reverse.
+// widen() converts the elements of `bytes`, which have type T, to double. narrow() does the
+// reverse.
 template <class T>
 void widen(const std::vector<std::byte>& bytes, std::vector<double>& to) {
   const T* const from = reinterpret_cast<const T*>(bytes.data());

@@ -29,12 +29,13 @@ struct Shape : std::vector<int64_t> {
 
 std::ostream& operator<<(std::ostream& out, const Shape& shape);
 
-// The upper half of a float. Matrix products can read their inputs in this form.
+// A number in bfloat16: the upper 16 bits of a float. Matrix products can read their inputs in this
+// form.
 struct bf16 {
   uint16_t bits;
 };
 
-// The type in which numbers of type T are summed.
+// The type in which kernels sum numbers of type T.
 template <class T>
 using SumType = std::conditional_t<std::is_same_v<T, bf16>, float, T>;
 
@@ -65,12 +66,12 @@ class Tensor {
  public:
   Tensor() = default;
   Tensor(Shape shape, ElementType type, Device device = Cpu{});  // values are not set
-  // A window on an existing buffer, starting at `offset` elements.
+  // A window on an existing buffer, which begins `offset` elements after its start.
   Tensor(Shape shape, ElementType type, Device device, Buffer buffer, int64_t offset);
 
   static Tensor zeros(Shape shape, ElementType type, Device device = Cpu{});
   static Tensor like(const Tensor& other) { return {other.shape(), other.type(), other.device()}; }
-  // The given numbers, converted to `type`, on `device`.
+  // A tensor on `device` with the given numbers, converted to `type`.
   static Tensor of(Shape shape, std::span<const double> values, ElementType type,
                    Device device = Cpu{});
   static Tensor of(std::span<const int32_t> values, Device device = Cpu{});
@@ -104,43 +105,44 @@ class Tensor {
     return {data<T>(), shape().cols() ? rows() : 0, shape().cols()};
   }
 
-  // The same numbers with another shape, without a gradient (reshape() has one).
+  // The same memory with another shape, without a gradient (reshape() has a gradient).
   Tensor view(Shape shape) const;
-  // Rows first … first + count of the first axis: a window without a gradient.
+  // The indices first … first + count − 1 of the first axis: a window on the same memory, without a
+  // gradient.
   Tensor window(int64_t first, int64_t count) const;
 
   std::vector<double> values() const;  // a copy on the host
   void assign(std::span<const double> values) const;
   void fill(double value) const;
-  void copy_from(const Tensor& other) const;               // of the same type, size and device
+  void copy_from(const Tensor& other) const;               // REQUIRES: same type, size and device
   void copy_from(const std::vector<Tensor>& parts) const;  // one after another, in one launch
-  Tensor to(Device device) const;  // itself, or a copy on `device` without a gradient
-  void assign_bytes(std::span<const std::byte> bytes) const;  // in the order of memory
+  Tensor to(Device device) const;  // this tensor, or a copy on `device` without a gradient
+  void assign_bytes(std::span<const std::byte> bytes) const;  // in the order and type of memory
   std::span<const std::byte> bytes() const;                   // REQUIRES: the tensor is on the host
 
-  // The same numbers in bf16 for products, if the kernel that computed the tensor also wrote them.
-  // Otherwise absent.
+  // A copy in bf16 for products. Absent unless the kernel that computed the tensor also wrote this
+  // copy to make_rounded().
   Tensor rounded() const;
-  Tensor make_rounded() const;  // allocates the memory for them
+  Tensor make_rounded() const;  // allocates the memory of rounded()
 
   // Whether this tensor is a parameter (its slot is bound to the store's gradient).
   bool is_parameter() const { return array_ && array_->parameter; }
-  void mark_parameter() const { array_->parameter = true; }  // marks a copy of a parameter
-  void mark_parameter(const Tensor& store) const;            // a part of the store's flat tensor
+  void mark_parameter() const { array_->parameter = true; }  // this is a copy of a parameter
+  void mark_parameter(const Tensor& store) const;            // this is a part of `store`
   Tensor whole() const;  // the flat tensor that a parameter is part of, or itself
-  // Declares that only products will read this parameter on the host. Products keep it in packed()
-  // in their own order, and then its values are discarded.
+  // Declares that only products will read this parameter on the host. The products keep a copy in
+  // packed() in their own layout, and then the values of this tensor are discarded.
   void settle() const { array_->settled = true; }
   bool is_settled() const { return array_ && array_->settled; }
   std::shared_ptr<void>& packed() const { return array_->packed; }
   void give_up_values() const;
   bool needs_grad() const { return array_ && array_->slot != nullptr; }
   const std::shared_ptr<GradientSlot>& slot() const;
-  void track() const;                     // creates an empty slot, which will receive the gradient
+  void track() const;                     // creates an empty slot for the gradient
   void bind_gradient(Tensor grad) const;  // makes this a parameter; `grad` receives its gradient
   Tensor grad() const;                    // REQUIRES: its slot has a gradient
 
-  // For the parameter store: a declared tensor gets its memory later, by place().
+  // For the parameter store: a tensor without memory. place() gives it memory later.
   static Tensor declared(Shape shape, ElementType type, Device device);
   void place(Buffer buffer, int64_t offset) const;
   const Buffer& buffer() const { return array_->buffer; }
@@ -177,8 +179,8 @@ void run(const Tensor& x, Launch launch) {
       x.device());
 }
 
-// The same for activations, which a GPU may store in bf16. Kernels then read and write T and sum in
-// SumType<T>.
+// Like run(), but for activations, which a GPU may store in bf16. Kernels read and write T, and sum
+// in SumType<T>.
 template <class Launch>
 void run_activation(const Tensor& x, Launch launch) {
   std::visit(

@@ -17,7 +17,8 @@ struct WarpMax {
   __device__ float operator()(float a, float b) const { return fmaxf(a, b); }
 };
 
-// Every lane gets the fold of the values of all 32 lanes, always in the same order.
+// Combines the values of all 32 lanes by `fold`, always in the same order. Every lane gets the
+// result.
 template <class T, class Fold>
 __device__ T across_warp(T value, Fold fold) {
   for (int step = kWarp / 2; step > 0; step /= 2)
@@ -25,8 +26,8 @@ __device__ T across_warp(T value, Fold fold) {
   return value;
 }
 
-// Every thread of a block of whole warps gets the fold of the values of all threads, always in the
-// same order. fold(x, none) must be x.
+// Combines the values of all threads of a block by `fold`, always in the same order. Every thread
+// gets the result. REQUIRES: the block consists of whole warps, and fold(x, none) is x.
 template <class T, class Fold>
 __device__ T across_block(T value, Fold fold, T none) {
   __shared__ T of_warp[kWarp];

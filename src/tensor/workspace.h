@@ -12,9 +12,10 @@ void limit_memory(Device device, std::size_t bytes);
 // The total memory that the program can use: the limit, or the sum of used and free memory. 0 if it
 // is not known.
 std::size_t memory_at_most(Device device);
-// Returns unused blocks to the device, also those of graphs. All graphs become absent.
+// Returns unused blocks to the device, including those of graphs. This discards all captured
+// graphs.
 void release_memory(Device device);
-// For tools that look for accesses beyond the end: see Arena::take_singly().
+// For tools that look for accesses beyond the end of an allocation: see Arena::take_singly().
 void allocate_singly(Device device);
 
 // The implementation of the functions above for each kind of device.
