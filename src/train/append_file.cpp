@@ -12,7 +12,7 @@
 namespace fovea {
 
 AppendFile::AppendFile(std::string path, Open how) : path_(std::move(path)) {
-  // O_NONBLOCK: if a FIFO has this name, opening it must not block the run.
+  // O_NONBLOCK: if the path is a FIFO, opening it must not block the run.
   const int flags = O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NONBLOCK;
   fd_ = FileDescriptor(open(path_.c_str(), flags | (how == Open::only_new ? O_EXCL : 0), 0644));
   if (!is_open()) {

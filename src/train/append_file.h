@@ -16,7 +16,7 @@ class AppendFile {
   AppendFile(std::string path, Open how);
 
   bool append(std::string_view record);
-  bool sync();  // makes the appended records survive a power cut
+  bool sync();  // writes the appended records to the disk (fsync)
   bool is_open() const { return fd_.get() >= 0; }
   const std::string& path() const { return path_; }
 

@@ -20,13 +20,13 @@ constexpr int64_t kSteps = 16;       // the search stops at 1/16 of the smallest
 constexpr int64_t kFewBatches = 32;  // fewer batches per epoch cause a warning
 constexpr double kGibibyte = 1 << 30;
 
-int64_t tokens_of(const Corpus& text) {  // </s> counted
+int64_t tokens_of(const Corpus& text) {  // both sides, with </s>
   return std::max(text.source_tokens(), text.target_tokens()) + text.size();
 }
 
-// The batches that need the most memory: those with the most tokens, with the most words to
-// predict, with the longest sentences, and with the most tokens after padding to the longest
-// sentence.
+// Returns the numbers of the batches that may need the most memory: those with the most tokens,
+// with the most words to predict, with the longest sentences, and with the most tokens after
+// padding to the longest sentence.
 std::set<int64_t> hardest(const BatchPlan& plan, const Corpus& text) {
   int64_t most[4] = {-1, -1, -1, -1}, at[4] = {0, 0, 0, 0};
   for (int64_t i = 0; i < plan.size(); ++i) {
@@ -44,7 +44,7 @@ std::set<int64_t> hardest(const BatchPlan& plan, const Corpus& text) {
   return {std::begin(at), std::end(at)};
 }
 
-// A test of whether batches of a size fit into memory. It makes real updates of a temporary model.
+// Tests whether batches of a given size fit into memory, by real updates of a temporary model.
 class MemoryTrial {
  public:
   MemoryTrial(const TrainOptions& options, const Corpus& text, Device device)
@@ -53,7 +53,7 @@ class MemoryTrial {
     model_->parameters().allocate_gradients();
     optimizer_ = std::make_unique<Optimizer>(model_->parameters(), options.optimizer);
     steps_ = std::make_unique<StepGraphs>(*model_, *optimizer_, options.train.loss());
-    steps_->disable_capture();  // graphs are captured only if there is memory to spare
+    steps_->disable_capture();  // training captures graphs only if memory is left
   }
 
   bool fits(int64_t tokens) {
@@ -61,7 +61,7 @@ class MemoryTrial {
     BatchOptions batch = options_.batch;
     batch.tokens = tokens;
     const BatchPlan plan(text_, batch, 0);
-    release_memory(device_);  // buffers of other sizes are useless for this one
+    release_memory(device_);  // frees buffers of the sizes tried before
     try {
       for (const int64_t i : hardest(plan, text_)) update(plan.batch(i));
       return true;
@@ -93,7 +93,8 @@ class MemoryTrial {
 
 int64_t in_units(int64_t tokens) { return std::max(kUnit, tokens / kUnit * kUnit); }
 
-// Doubles the size until it no longer fits or the whole text is one batch, then bisects.
+// Returns the batch size in tokens. Doubles it until a batch does not fit or the whole text (`all`
+// tokens) is one batch, then bisects.
 int64_t search(MemoryTrial& trial, int64_t all) {
   int64_t fits = 0, too_many = 0;
   for (int64_t next = kFirst; too_many == 0 && fits < all; next *= 2)
@@ -105,7 +106,7 @@ int64_t search(MemoryTrial& trial, int64_t all) {
   }
   check(fits > 0, ExitCode::memory, "batch.tokens: auto: even batches of ", too_many,
         " tokens do not fit: ", trial.why_not());
-  return in_units(fits - fits / kSteps);  // other batches of that size may need a little more
+  return in_units(fits - fits / kSteps);  // other batches of this size may need more
 }
 
 }  // namespace

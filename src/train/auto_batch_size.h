@@ -15,8 +15,8 @@ namespace fovea {
 int64_t token_budget(const TrainOptions& options, const Corpus& text, Device device);
 
 // Returns the value of `batch.tokens: auto` for a run that trains in `directory`. A run that
-// resumes keeps the value that it began with, because the batches decide the result. A new run uses
-// token_budget().
+// resumes keeps the value that it began with, because the result depends on the batches. A new run
+// uses token_budget().
 int64_t batch_tokens(const TrainOptions& options, const Corpus& text, const std::string& directory,
                      Device device);
 

@@ -11,7 +11,8 @@
 namespace fovea {
 
 // An endless sequence of the batches of all epochs. A second thread prepares the next batch. From
-// the middle of an epoch on, another one prepares the plan of the next epoch.
+// the middle of an epoch on, a third thread prepares the plan of the next epoch, which assigns
+// pairs to batches.
 //
 // Thread safety: call the methods from one thread.
 // REQUIRES: the corpus is not empty and outlives the stream.
@@ -31,7 +32,7 @@ class BatchStream {
   // The position of the batch that next() returns; both from 0.
   int64_t epoch() const { return epoch_; }
   int64_t batch() const { return batch_; }
-  int64_t batches() const { return batches_; }  // in the epoch of the last batch returned
+  int64_t batches() const { return batches_; }  // number of batches in the epoch of the last batch
 
  private:
   struct PrefetchedBatch {
@@ -50,7 +51,7 @@ class BatchStream {
   std::future<PrefetchedBatch> prefetched_;
 };
 
-// The line numbers of the first ten sentences of the batches: "4, 17, 3, …".
+// Returns the line numbers of the first ten sentences of the batches: "4, 17, 3, …".
 std::string first_lines(const std::vector<PairBatch>& batches);
 
 }  // namespace fovea

@@ -56,7 +56,8 @@ struct Difference {
 
 constexpr std::string_view kContents = " (contents)";
 
-// Parses "a6fb9045f3a970ab 2000": a fingerprint, and the number of pairs, entries or words.
+// Parses the value of a "(contents)" entry of a RunIdentity, "a6fb9045f3a970ab 2000": a
+// fingerprint, and the number of pairs, entries or words.
 std::pair<std::string, int64_t> parse_contents(const std::string& value) {
   const size_t blank = value.find(' ');
   int64_t count = -1;
@@ -84,7 +85,8 @@ std::vector<Difference> differences(const RunIdentity& saved, const RunIdentity&
   return all;
 }
 
-// Names the contents and the unit of their count.
+// Returns the words for a message about a "(contents)" entry: the name of the contents, and the
+// unit of their count.
 std::pair<std::string, std::string> describe_contents(const std::string& name) {
   if (name.starts_with("data.train")) return {"the training text", "pairs"};
   if (name.starts_with("data.valid")) return {"the validation text", "pairs"};
@@ -120,7 +122,7 @@ TrainState adapted(TrainState state, const std::vector<Difference>& changes) {
   return state;
 }
 
-// Reads a model file, which has one tensor per parameter instead of a flat one.
+// Reads the weights of a model file, which has one tensor per parameter instead of one flat tensor.
 std::vector<float> read_named(const SafetensorsFile& file, const ParameterStore& store) {
   const BorrowedValues own(store, store.values());  // restored at the end
   load_parameters(file, store);
@@ -154,7 +156,7 @@ std::string layout_of(const ParameterStore& store) {
 }
 
 int64_t checkpoint_bytes(const ParameterStore& store, const Optimizer& optimizer) {
-  constexpr int64_t kHeader = 64 << 10;  // more than names, state and identity need
+  constexpr int64_t kHeader = 64 << 10;  // upper bound for names, state and identity
   return kHeader + (optimizer.ema() ? 4 : 3) * store.size() * static_cast<int64_t>(sizeof(float));
 }
 

@@ -14,13 +14,13 @@
 
 namespace fovea {
 
-// The settings and contents that a run and the checkpoint it resumes from must have in common, as
-// names and values. If a name ends in "(contents)", its value is a fingerprint, a blank and a
-// count. Then only the fingerprints are compared.
+// The settings and the contents of files that a run and the checkpoint it resumes from must have in
+// common, as names and values. If a name ends in "(contents)", its value is a fingerprint, a blank
+// and a count. Then only the fingerprints are compared.
 using RunIdentity = std::vector<std::pair<std::string, std::string>>;
 
-// Describes all differences, separated by "; ": "batch.tokens was 512, now it is 1024; the training
-// text has changed (2,000 → 500 pairs)". Empty if there are none.
+// Returns a description of all differences, separated by "; ": "batch.tokens was 512, now it is
+// 1024; the training text has changed (2,000 → 500 pairs)". The result is empty if there are none.
 std::string difference(const RunIdentity& saved, const RunIdentity& now);
 
 // Whether a run may resume from a checkpoint with another identity.
@@ -32,11 +32,11 @@ struct CheckpointNote {
   RunIdentity identity;
 };
 
-// A checksum over the names and shapes of all parameters in order. Flat weights fit a store only if
-// both have the same checksum.
+// Returns a checksum over the names and shapes of all parameters in order. Flat weights fit a store
+// only if they were written with the same checksum.
 std::string layout_of(const ParameterStore& store);
 
-// The number of bytes that write_checkpoint writes for this model, rounded up.
+// Returns an upper bound of the number of bytes that write_checkpoint writes for this model.
 int64_t checkpoint_bytes(const ParameterStore& store, const Optimizer& optimizer);
 
 // Writes weights, m, v and the moving average as flat tensors with checksums. The write is atomic.
@@ -46,15 +46,15 @@ void write_checkpoint(const std::string& path, const CheckpointNote& note,
 struct RestoredCheckpoint {
   TrainState state;
   std::string path = {};
-  std::string changed = {};  // the differences of identity that ResumeMode::changed accepted
+  std::string changed = {};  // differences that ResumeMode::changed accepted
   std::string skipped = {};  // damaged files: "skipped update 30: reason; skipped update 20: …"
 };
 
 // Checks the whole checkpoint first, then sets the values of store and optimiser. Throws
 // ExitCode::model with the reason if the file is damaged. Throws ExitCode::data if its state is
-// impossible or it has another identity. ResumeMode::changed accepts another identity, except of
-// the model. If text or batches differ, the epoch starts again. If the validation text differs, the
-// best result so far no longer counts.
+// impossible or if it has another identity. ResumeMode::changed accepts another identity, unless
+// the model differs. If text or batches differ, the run starts the epoch again. If the validation
+// text differs, the best result so far no longer counts.
 RestoredCheckpoint read_checkpoint(const std::string& path, const RunIdentity& identity,
                                    const ParameterStore& store, const Optimizer& optimizer,
                                    ResumeMode mode = ResumeMode::exact);
@@ -65,8 +65,8 @@ std::optional<CheckpointNote> note_of(const std::string& path);
 
 // Writes only the flat weights, for averaging.
 void write_weights(const std::string& path, const ParameterStore& store);
-// Reads and checks the weights of a file by write_weights or of a checkpoint. If the checkpoint has
-// a moving average, returns that.
+// Reads and checks the weights of a checkpoint or of a file that write_weights() wrote. If the
+// checkpoint has a moving average, returns the average.
 std::vector<float> read_weights(const std::string& path, const ParameterStore& store);
 
 // Returns the mean of the weights of several files as one flat tensor with the store's layout. Adds

@@ -6,7 +6,7 @@ namespace fovea {
 
 // Makes the vocabularies of words and labels. If vocabulary.source is set, the words come from that
 // file, otherwise from the training examples. The labels always come from the training examples,
-// sorted by falling frequency.
+// the most frequent first.
 void build_labelled_vocabularies(TrainData& data, const TrainOptions& options);
 
 // Reads all examples with the vocabularies of `data`. Throws ExitCode::data for bad examples, and

@@ -9,11 +9,11 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kCompared = 100, kFewest = 10;              // lines
-constexpr int64_t kFewPairs = 10'000, kManyParameters = 100;  // for each piece of the target text
+constexpr int64_t kCompared = 100, kFewest = 10;              // numbers of lines
+constexpr int64_t kFewPairs = 10'000, kManyParameters = 100;  // per piece of target text
 
-// Returns the number of lines at the beginning of both files, at most kCompared. Returns 0 if one
-// of them differs, if all are empty, or if there are fewer than kFewest.
+// Compares the first lines of two files, at most kCompared. Returns their number if all are equal.
+// Returns 0 if a line differs, if all are empty, or if there are fewer than kFewest.
 int64_t same_lines(const std::string& a, const std::string& b) {
   LineReader first(a), second(b);
   bool words = false;
@@ -32,7 +32,7 @@ bool is_same_file(const std::string& a, const std::string& b) {
   return a != "-" && b != "-" && std::filesystem::equivalent(a, b, error);
 }
 
-// Returns "A and B begin with the same N lines", or "" if they do not.
+// Returns "A and B begin with the same N lines", or "" if same_lines() returns 0.
 std::string same_beginning(const std::string& a, const std::string& b) {
   const int64_t lines = a == "-" || b == "-" ? 0 : same_lines(a, b);
   return lines == 0 ? "" : fmt::format("{} and {} begin with the same {} lines", a, b, lines);

@@ -8,14 +8,15 @@
 
 namespace fovea {
 
-// Warnings about likely mistakes in the data, for the time before training. Both functions return
-// "" if there is nothing to report.
+// Warnings before training about likely mistakes in the data. Both functions return "" if there is
+// nothing to report.
 
-// Reports a text that is on both sides, and validation or test text that is also training text.
-// Two texts count as the same if they are one file, or if the files begin with the same lines.
+// Reports a text that is both source and target, and validation or test text that is also training
+// text. Two texts count as the same if they are one file, or if the files begin with the same
+// lines.
 std::string warning_about_files(const DataOptions& data);
 
-// Reports a training text so small that the model will memorise it.
+// Reports a training text that is so small that the model will memorise it.
 std::string warning_about_size(int64_t parameters, const Corpus& text);
 
 }  // namespace fovea

@@ -10,8 +10,8 @@ namespace {
 
 using Parameter = ParameterStore::Parameter;
 
-// Returns the vocabulary whose pieces are the rows of a parameter; null for all other parameters.
-// With tied embeddings, `source/E` and `target/E` also serve as the output layer.
+// If each row of a parameter belongs to a piece of a vocabulary, returns this vocabulary, otherwise
+// null. With tied embeddings, `source/E` and `target/E` also serve as the output layer.
 const Vocabulary* vocabulary_of(const std::string& parameter, const Vocabulary& source,
                                 const Vocabulary& target) {
   if (parameter == "source/E") return &source;
@@ -20,7 +20,7 @@ const Vocabulary* vocabulary_of(const std::string& parameter, const Vocabulary& 
   return of_target ? &target : nullptr;
 }
 
-// Copies the rows of pieces that both vocabularies have.
+// Copies the rows of the pieces that both vocabularies have.
 void copy_rows(const Parameter& from, const Vocabulary& old_pieces, const Parameter& to,
                const Vocabulary& new_pieces, CopiedWeights& copied) {
   const std::vector<double> old_values = from.tensor.values();

@@ -69,7 +69,7 @@ std::string vectors_row(const VectorOptions& vectors) {
                      vectors.frozen ? ", frozen" : "");
 }
 
-// Describes the kind of network and the settings that differ from the defaults.
+// Returns a description of the network: its type and the settings that differ from the defaults.
 std::string network(ModelConfig model) {
   ModelConfig usual;
   const auto known = Settings(usual).values();

@@ -14,10 +14,10 @@ class FileSeries {
 
   const std::string& directory() const { return directory_; }
   std::string path(int64_t number) const;
-  std::vector<int64_t> numbers() const;  // ascending; empty if there is no directory
+  std::vector<int64_t> numbers() const;  // of existing files, ascending
 
-  // Removes all but the last `keep` of the files numbered up to `newest`. A file that cannot be
-  // removed is a warning. Call it only when the newest is safely on the disk.
+  // Of the files with numbers up to `newest`, keeps the last `keep` and removes the others. If it
+  // cannot remove a file, it logs a warning. Call it only when file `newest` is safely on the disk.
   void prune(int64_t newest, int64_t keep) const;
   void remove(int64_t number) const;
 

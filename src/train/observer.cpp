@@ -86,8 +86,8 @@ class Console : public TrainObserver {
   using Clock = std::chrono::steady_clock;
   static constexpr std::chrono::seconds kSilence{30};
 
-  // Logs a line if there was none for a while, so that the user sees progress between the lines of
-  // train.log_every updates.
+  // Logs a line if there was none for a while, so that the user sees progress between the regular
+  // lines, which come every train.log_every updates.
   void log_after_silence(const UpdateReport& r) {
     if (Clock::now() - last_line_ < kSilence) return;
     last_line_ = Clock::now();
@@ -120,8 +120,9 @@ class Console : public TrainObserver {
   int64_t start_ = 0, updates_ = 0, words_ = 0, last_ = 0;
 };
 
-// Whether a resumed run keeps a line. It writes the lines of later updates again, and those of the
-// checkpoint's own update that were written after the checkpoint.
+// Whether a run that resumes at `state` keeps a line of metrics.jsonl. The run itself writes again
+// the lines of later updates, and the lines of the same update that were written after the
+// checkpoint.
 bool is_before(const MetricsLine& line, const TrainState& state) {
   if (line.update != state.update || line.kind == "train") return line.update <= state.update;
   return line.kind == "valid" ? state.validated == state.update : state.finished;

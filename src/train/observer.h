@@ -12,19 +12,19 @@ namespace fovea {
 
 // The figures of one update.
 struct UpdateReport {
-  int64_t update, updates, epoch;  // epoch from 1; updates of the whole run, 0: no limit
+  int64_t update, updates, epoch;  // epoch from 1; `updates`: of the whole run, 0: no limit
   double loss, nll;                // per target word, of this update
   double rate, norm;
   int64_t words;
 };
 
-// A set of callbacks that a run calls. Observers do not change the run.
+// An interface of callbacks for the events of a run. Observers do not change the run.
 class TrainObserver {
  public:
   virtual ~TrainObserver() = default;
 
-  // Called before the first update of this process and after each rollback. Records of updates
-  // after `state` are no longer valid.
+  // The run calls this before the first update of this process and after each rollback. Records of
+  // updates after `state` are no longer valid.
   virtual void began(const TrainState& state) { (void)state; }
   virtual void updated(const UpdateReport& report) { (void)report; }
   virtual void validating() {}  // a validation starts, which may take long
@@ -37,7 +37,7 @@ using Observers = std::vector<std::unique_ptr<TrainObserver>>;
 // Writes log lines, or a progress bar on a terminal. With label smoothing it calls the training
 // loss "smoothed loss", because that is higher than the validation loss, which is not smoothed.
 std::unique_ptr<TrainObserver> console_observer(double label_smoothing);
-// Write DIRECTORY/metrics.jsonl and DIRECTORY/tensorboard/.
+// Observers that write DIRECTORY/metrics.jsonl and DIRECTORY/tensorboard/.
 std::unique_ptr<TrainObserver> metrics_observer(const std::string& directory);
 std::unique_ptr<TrainObserver> tensorboard_observer(const std::string& directory);
 

@@ -54,7 +54,7 @@ void Optimizer::freeze(std::vector<StoreRange> ranges) {
   });
 }
 
-// Calls each(range, its offset in kept_).
+// Calls each(range, offset of its values in kept_) for every frozen range.
 void Optimizer::for_each_frozen(
     const std::function<void(const StoreRange& range, int64_t at)>& each) const {
   int64_t at = 0;
@@ -82,7 +82,7 @@ double Optimizer::update(const UpdateScale& u) {
   return norm.values()[0];
 }
 
-// Returns the bytes of a kernel::AdamStep.
+// Returns the parameters of an update as the bytes of a kernel::AdamStep.
 Tensor Optimizer::note(const UpdateScale& u) const {
   const auto t = static_cast<double>(u.step);
   const kernel::AdamStep adam{.lr = u.lr,

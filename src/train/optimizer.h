@@ -27,7 +27,7 @@ struct StoreRange {
 struct UpdateScale {
   int64_t step = 1;  // from 1
   double lr = 0;
-  double scale = 1;  // factor of the gradient before clipping: 1 / words
+  double scale = 1;  // factor of the gradient before clipping: 1 / target words
 };
 
 // Adam over all parameters of a store at once. The moments, and the moving average if there is
@@ -46,13 +46,14 @@ class Optimizer {
   // update and no weight decay, and their moving average equals them.
   void freeze(std::vector<StoreRange> ranges);
 
-  // Makes an update with scale · gradient, clipped by its norm. Returns ‖gradient‖ of the whole
-  // store, which is finite if and only if all gradients are. If it is not finite, nothing changes.
+  // Makes an update with u.scale · gradient, clipped by its norm. Returns the norm of the gradient
+  // of the whole store, which is finite if and only if all gradients are finite. If it is not
+  // finite, the update changes nothing.
   double update(const UpdateScale& u);
 
-  // The same in a form that a graph can replay: reads the parameters of the update from `noted`, a
-  // result of note(), and writes the norm to `norm`. If `loss` is given and not finite, nothing
-  // changes either.
+  // Makes the same update in a form that a graph can replay. Reads the parameters of the update
+  // from `noted`, a result of note(), and writes the norm to `norm`. If `loss` is given and not
+  // finite, the update changes nothing either.
   void update(const Tensor& noted, const Tensor& loss, const Tensor& norm);
   Tensor note(const UpdateScale& u) const;
 
@@ -69,7 +70,7 @@ class Optimizer {
   ParameterStore& store_;
   OptimizerOptions options_;
   Tensor m_, v_, ema_;
-  Tensor decayed_;  // a byte per value of the store, see kernel::AdamBuffers
+  Tensor decayed_;  // a byte per value: decay or not, see kernel::AdamBuffers
   std::vector<StoreRange> frozen_;
   Tensor kept_;  // the values of all frozen ranges, concatenated
 };

@@ -14,8 +14,8 @@
 
 namespace fovea {
 
-// The scale of the rows that are copied from a file. `as_given` keeps their values. `like_table`
-// scales them to the mean square of the initial table, because the layer expects that size.
+// How vectors from a file are scaled. `as_given` keeps their values. `like_table` scales them to
+// the mean square of the initial table, because the next layer expects values of this size.
 enum class RowScale { as_given, like_table };
 
 // The rows of a table that fill_embeddings() filled, and the pieces without a vector.
@@ -29,7 +29,7 @@ struct FilledRows {
   std::string summary() const;
 };
 
-// Reads only the vectors of pieces in the vocabulary, which bounds the memory.
+// Reads only the vectors of pieces in the vocabulary, which limits the memory.
 WordVectors read_vectors_for(const std::string& path, const Vocabulary& vocabulary);
 
 // Copies the vectors of the vocabulary's pieces into the rows of an embedding table
@@ -43,7 +43,7 @@ FilledRows fill_embeddings(const WordVectors& vectors, const Vocabulary& vocabul
 // Embeddings that were initialised from word vectors.
 struct FirstVectors {
   std::vector<StoreRange> frozen;  // the rows with a vector, if vectors.frozen is set
-  RunIdentity identity;            // of the frozen vectors: a resumed run must find the same
+  RunIdentity identity;            // of the frozen vectors; a resumed run must have the same
 };
 
 // Fills the tables `source/E` and `target/E` of a model from the files that options.vectors names,

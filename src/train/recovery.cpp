@@ -20,8 +20,8 @@ void count_skip(const BadUpdate& bad, TrainState& state) {
   log_warning("update {} skipped: {} (lines {})", state.update + 1, bad.fault, bad.lines);
 }
 
-// Sets the state to that of `good`, whose weights and moments are in place already, but keeps the
-// position in the data and the counts.
+// Sets the state to that of the checkpoint `good`, whose weights and moments have already been
+// restored. Keeps the position in the data and the counts of skipped updates and rollbacks.
 void restart_from(const RestoredCheckpoint& good, const BadUpdate& bad, TrainState& state) {
   TrainState next = good.state;
   next.epoch = state.epoch;
@@ -30,7 +30,8 @@ void restart_from(const RestoredCheckpoint& good, const BadUpdate& bad, TrainSta
   next.skipped = state.skipped;
   next.rollbacks = state.rollbacks;
   next.rises = state.rises;
-  // The checkpoint may include skipped updates or not, because a stopped run saves it again.
+  // A run that stops saves its last checkpoint again, so skipped_in_a_row of the checkpoint depends
+  // on interruptions.
   next.skipped_in_a_row = 0;
   next.epoch_ended = std::min(state.epoch_ended, next.update);
   next.rate_factor = state.rate_factor * kSlowerAfterRollback;
@@ -40,8 +41,9 @@ void restart_from(const RestoredCheckpoint& good, const BadUpdate& bad, TrainSta
   state = next;
 }
 
-// Changes the weights only if it returns a checkpoint. `high` is the number of high losses: the
-// update before the first one looked good, but its weights were already bad.
+// Restores a checkpoint from before the last `high` updates, whose losses were high. Changes the
+// weights only if it returns a checkpoint; otherwise sets *why_not. The update before the first
+// high loss is excluded, too: its own loss was good, but its weights caused the next, high loss.
 std::optional<RestoredCheckpoint> restore_before_rise(const RunCheckpoints& checkpoints,
                                                       const TrainState& state, int64_t high,
                                                       std::string* why_not) {

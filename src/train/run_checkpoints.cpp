@@ -14,8 +14,8 @@ namespace {
 
 constexpr double kMebibyte = 1 << 20;
 
-// Returns the message without the path, for "skipped update 30: …; skipped update 20: …; resumed
-// from update 10".
+// Returns the message of an error without the path of the checkpoint, for the log line "skipped
+// update 30: …; skipped update 20: …; resumed from update 10".
 std::string reason_without_path(const Error& error, const std::string& path) {
   std::string text = error.what();
   for (size_t at; (at = text.find(path + ": ")) != std::string::npos;)
@@ -43,7 +43,7 @@ std::string RunCheckpoints::resume(TrainState& state) {
         "`resume_anyway`: {}; the result differs from that of an uninterrupted run; if the text or "
         "the batches differ, the epoch starts again",
         restored->changed);
-    forget_save();  // saves again, because the next run compares with these settings
+    forget_save();  // so that the checkpoint gets the new identity
     state.save_waits = true;
     state.finished = false;
   }
@@ -64,7 +64,7 @@ std::optional<RestoredCheckpoint> RunCheckpoints::restore_newest(std::vector<int
       parameters_changed();
       return restored;
     } catch (const Error& error) {
-      if (error.code() == ExitCode::data) throw;  // of another run, or edited by hand
+      if (error.code() == ExitCode::data) throw;  // not damaged: of another run, or edited by hand
       if (!skipped.empty()) skipped += "; ";
       skipped +=
           fmt::format("skipped update {}: {}", updates.back(), reason_without_path(error, path));
@@ -81,8 +81,8 @@ std::optional<RestoredCheckpoint> RunCheckpoints::restore(int64_t latest) const 
   return restore_newest(std::move(updates), ResumeMode::exact);
 }
 
-// A run that cannot save its first checkpoint would lose its work. Some file systems do not report
-// their size; then the first save finds out.
+// Throws if there is no space for the first checkpoint, because the run would lose its work. Some
+// file systems do not report their free space; then the first save fails instead.
 void RunCheckpoints::check_free_space() const {
   std::error_code error;
   const auto space = std::filesystem::space(task_.directory, error);
@@ -104,8 +104,8 @@ void RunCheckpoints::check_free_space() const {
         found, most, keep + 1, one);
 }
 
-// Weights that a rollback may discard are not saved: a save that is due waits until the loss is in
-// its usual range.
+// Whether the schedule requires a save now. While the loss is too high, a rollback may discard the
+// weights, so a save that is due waits until the loss is normal again.
 bool RunCheckpoints::scheduled(TrainState& state) const {
   const int64_t every = task_.options.checkpoint.every;
   state.save_waits = state.save_waits || state.update == 0 || state.validated == state.update ||
@@ -124,13 +124,13 @@ void RunCheckpoints::plan_unscheduled(TrainState& state) {
   if (!tried(state)) state.asked = !scheduled(state);
 }
 
-// Finds checkpoints that an uninterrupted run would not have, damaged ones, and those of another
-// identity. They are kept until the next save, are never rolled back to, and do not count for
-// checkpoint.keep.
+// Finds the expendable checkpoints: those that an uninterrupted run would not have, damaged ones,
+// and those of another identity. They stay until the next save. The run never rolls back to them,
+// and they do not count for checkpoint.keep.
 void RunCheckpoints::find_expendable(const TrainState& state) {
   for (const int64_t update : files_.checkpoints().numbers()) {
     const auto note = note_of(files_.checkpoints().path(update));
-    const bool damaged = !note || update > state.update;  // restoring skipped newer ones
+    const bool damaged = !note || update > state.update;  // resume() skipped newer ones
     if (damaged || note->state.asked || !difference(note->identity, task_.identity).empty())
       expendable_.insert(update);
   }
@@ -153,10 +153,11 @@ bool RunCheckpoints::save(TrainState& state) {
   if (std::exchange(logged_, state.update) != state.update)
     log_info("saved update {}", state.update);
   remove_expendable(state);
-  // A requested checkpoint does not replace a scheduled one. If the loss may be rising, a rollback
-  // may need an older one.
+  // Older checkpoints stay after a requested save, because it does not replace a scheduled one.
+  // They also stay while the loss may be rising, because a rollback may need one of them.
   if (state.asked || state.watch.high > 0) return true;
-  // The loss of these weights is known only after the next update. Until then keep one more.
+  // The loss of these weights is known only after the next update, so the checkpoint before this
+  // one must stay, too.
   const int64_t fewest = at_the_end(task_.options, state) ? 1 : 2;
   files.prune(state.update, std::max(task_.options.checkpoint.keep, fewest));
   return true;

@@ -18,28 +18,30 @@ class RunCheckpoints {
   // The arguments outlive the RunCheckpoints.
   RunCheckpoints(const TrainTask& task, const Optimizer& optimizer, RunFiles& files);
 
-  // Restores the newest checkpoint and its weights. Returns its path; "" for a new run. Throws
-  // ExitCode::data if it has another identity, ExitCode::model if all checkpoints are damaged,
-  // ExitCode::files if there is no space for the first checkpoint of a new run.
+  // Restores the state, weights and moments of the newest checkpoint. Returns its path, or "" for a
+  // new run. Throws ExitCode::data if it has another identity, ExitCode::model if all checkpoints
+  // are damaged, ExitCode::files if there is no space for the first checkpoint of a new run.
   std::string resume(TrainState& state);
 
   // Whether a save is due at this update: by the schedule, or because the user requested one. Sets
   // state.asked accordingly.
   bool due(TrainState& state);
-  // Sets state.asked for a save at any time: true if no save is due.
+  // Sets state.asked for a save outside of the schedule, for example at the end: true if no
+  // scheduled save is due.
   void plan_unscheduled(TrainState& state);
 
   // Saves the state, the weights and the moments. Returns false if the write failed and the run can
   // continue. Removes checkpoints that are no longer needed.
   bool save(TrainState& state);
-  // Whether save() was called, with or without success, since the state reached this update.
+  // Whether save() was called since the state reached this update, with or without success.
   bool tried(const TrainState& state) const { return tried_ == state.update; }
-  // Makes tried() false: the state has changed within the update.
+  // Makes tried() false, because the state has changed since the save although the update is the
+  // same.
   void forget_save() { tried_ = kNone; }
 
-  // Restores the weights of the newest checkpoint up to update `latest` that an uninterrupted run
-  // would have too, so that interruptions do not change the result. Returns nothing, and changes
-  // nothing, if there is none. Throws like resume().
+  // Restores the weights and moments of the newest checkpoint up to update `latest`. Uses only
+  // checkpoints that an uninterrupted run would have, too, so that interruptions do not change the
+  // result. Returns nothing, and changes nothing, if there is none. Throws like resume().
   std::optional<RestoredCheckpoint> restore(int64_t latest) const;
 
  private:
@@ -56,7 +58,7 @@ class RunCheckpoints {
   const ParameterStore& store_;
   const Optimizer& optimizer_;
   RunFiles& files_;
-  int64_t tried_ = kNone, logged_ = kNone;  // the last updates that were saved, and logged as saved
+  int64_t tried_ = kNone, logged_ = kNone;  // the last update: save() was called; logged as saved
   // Checkpoints to remove after the next save, see find_expendable().
   std::set<int64_t> expendable_;
 };

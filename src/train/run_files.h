@@ -10,7 +10,7 @@
 namespace fovea {
 
 // The checkpoints and snapshots in the directory of a run, and the rule for failed writes: a run
-// that has saved its work once may continue without a file.
+// that has saved a checkpoint may continue if a later write fails.
 class RunFiles {
  public:
   explicit RunFiles(const TrainTask& task);
@@ -22,8 +22,8 @@ class RunFiles {
   void prepare();
 
   // Calls `write`. Returns false if it failed and the run can continue without the file. Throws
-  // ExitCode::files if nothing was saved yet, if no later write is to come, or if this was the
-  // third failure in a row.
+  // ExitCode::files if no checkpoint was saved yet, if the run ends or stops now, so that no later
+  // write follows, or if this was the third failure in a row.
   bool try_write(const TrainState& state, const std::function<void()>& write);
 
   // Removes the files of later updates, which a rollback has undone.
@@ -32,8 +32,8 @@ class RunFiles {
  private:
   const TrainTask& task_;
   FileSeries checkpoints_, snapshots_;
-  bool ever_saved_ = false;  // the directory holds a checkpoint of this run
-  int64_t failures_ = 0;     // in a row
+  bool ever_saved_ = false;  // a checkpoint of this run exists
+  int64_t failures_ = 0;     // failed writes in a row
 };
 
 }  // namespace fovea

@@ -23,10 +23,10 @@ class RunReporter {
   // sums in `state`. Every `log_every` updates reports the means and clears the sums.
   void updated(TrainState& state, const StepGraphs::StepResult& step, double rate, int64_t updates);
 
-  // Completes the line with the update, the epoch and the time.
+  // Adds the update, the epoch and the time to the line and passes it to the observers.
   void measured(const TrainState& state, MetricsLine metrics);
 
-  // The time since `begin` does not count in words per second.
+  // Excludes the time from `begin` until now from the words per second of the next line.
   void exclude_time_since(Clock::time_point begin) { logged_ += Clock::now() - begin; }
 
  private:

@@ -33,7 +33,7 @@ RunValidator::RunValidator(const TrainTask& task, const Optimizer& optimizer,
     : task_(task), options_(task.options), store_(task.model.parameters()), optimizer_(optimizer),
       executor_(executor), files_(files), reporter_(reporter) {}
 
-// Halves the batches until memory suffices.
+// Measures the model on `text`. If memory is short, tries again with batches of half the size.
 RunValidator::Metrics RunValidator::measured(const HeldOut& text, const ValidOptions& options,
                                              const TrainState& state) {
   most_tokens_ = std::min(most_tokens_, executor_.part_tokens(state));
@@ -85,7 +85,7 @@ bool RunValidator::finish(const TrainState& state) {
   return test(state);
 }
 
-// Makes the mean of the last snapshots the model, unless the best single one is better.
+// Writes the mean of the last snapshots as the model, unless the best weights so far are better.
 void RunValidator::average(const TrainState& state) {
   std::vector<std::string> paths;
   for (const int64_t number : files_.snapshots().numbers())

@@ -20,12 +20,13 @@ class RunValidator {
   RunValidator(const TrainTask& task, const Optimizer& optimizer, UpdateExecutor& executor,
                RunFiles& files, RunReporter& reporter);
 
-  // Validates the moving average, or else the weights, and writes the model if it is the best so
-  // far. Returns false if the program was asked to stop before the end.
+  // Validates the weights, or their moving average if the run keeps one. Writes them as the model
+  // if they are the best so far. Returns false if a signal asked the program to stop before the end
+  // of the validation.
   bool validate(TrainState& state);
 
-  // Averages the snapshots and measures the model on the test text. Returns false if the program
-  // was asked to stop before the end.
+  // Averages the snapshots and measures the model on the test text. Returns false if a signal asked
+  // the program to stop before the end of the test.
   bool finish(const TrainState& state);
 
  private:
@@ -43,7 +44,7 @@ class RunValidator {
   UpdateExecutor& executor_;
   RunFiles& files_;
   RunReporter& reporter_;
-  int64_t most_tokens_ = std::numeric_limits<int64_t>::max();  // of a batch that fits into memory
+  int64_t most_tokens_ = std::numeric_limits<int64_t>::max();  // per batch, to fit into memory
 };
 
 }  // namespace fovea

@@ -12,20 +12,20 @@ enum class ScheduleKind { constant, inverse_sqrt, noam, linear, cosine };
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::inverse_sqrt;
   double lr = 0.0005;     // the highest rate; for noam the factor
-  int64_t warmup = 4000;  // updates of linear rise from 0
-  int64_t total = 0;      // update at which linear and cosine end; 0: train.updates
-  double floor = 0;       // the rate that linear and cosine end at
+  int64_t warmup = 4000;  // w: number of updates of linear rise from 0
+  int64_t total = 0;      // the update at which linear and cosine reach `floor`; 0: train.updates
+  double floor = 0;       // the last rate of linear and cosine
 
   void describe(Settings& s);
 };
 
-// The rate of update t, counted from 1.
+// Returns the learning rate of update t, counted from 1, with w = `warmup`:
 //   constant      lr · min(1, t/w)
 //   inverse_sqrt  lr · min(t/w, √(w/t))
 //   noam          lr · d^(−½) · min(t^(−½), t · w^(−3/2))          Vaswani et al. 2017, eq. 3
 //   linear        lr · t/w, then in a straight line to `floor`
 //   cosine        lr · t/w, then along half a cosine to `floor`    Loshchilov and Hutter 2017
-// A warm-up of 0 means none. Only noam uses the model's size d.
+// Without a warm-up, w is 0. Only noam uses d, the size of the model.
 double learning_rate(const ScheduleOptions& schedule, int64_t update, int64_t model_size);
 
 }  // namespace fovea

@@ -17,13 +17,13 @@ namespace {
 constexpr int64_t kMostGraphs = 128;
 constexpr size_t kMostCached = 4096;
 
-// The indices of the results of a step: the loss, the guided loss, the gradient's norm, and log p
-// of each word.
+// The positions of the results of a step in one tensor: the loss, the guided loss, the norm of the
+// gradient, and from kWords on log p of each target word.
 constexpr int64_t kLoss = 0, kGuided = 1, kNorm = 2, kWords = 3;
 
-// A scope for capturing. A graph makes its own bf16 copies of parameters, which are valid only
-// while it runs. So no earlier copy may be used inside the scope, and no copy made in it may be
-// used after it.
+// A scope for capturing a graph. A graph makes its own bf16 copies of parameters, which are valid
+// only while it runs. So the captured step must not use an earlier copy, and no later step may use
+// a copy that was made in this scope.
 struct PrivateCopiesScope {
   PrivateCopiesScope() { parameters_changed(); }
   ~PrivateCopiesScope() { parameters_changed(); }
@@ -108,15 +108,15 @@ Tensor StepGraphs::allocate_results(const StagedBatch& staged) const {
   return Tensor::zeros({kWords + staged.prepared->scores}, store.type(), store.device());
 }
 
-// A graph needs as much memory again as its step. Steps so large that this memory could be scarce
-// do not become faster with graphs.
+// The arena of the graphs needs as much memory again as a step without a graph. If memory could
+// become short, the steps are so large that graphs would not make them faster.
 bool StepGraphs::may_capture() const {
   const Device device = model_.parameters().device();
   return capturing_ && !inputs_->overflowed() &&
          2 * memory_use(device).reserved < memory_at_most(device);
 }
 
-// The part of a step that is captured. stage() has done the work of the host.
+// Makes the part of a step that is captured as a graph. stage() has done the work of the host.
 void StepGraphs::compute(const StagedBatch& staged, const Tensor& results) {
   if (staged.update) model_.parameters().gradients().fill(0);
   const DropoutScope dropout(staged.key.seed, static_cast<uint32_t>(staged.key.drawn),
@@ -144,7 +144,7 @@ void StepGraphs::capture(const StagedBatch& staged, CachedGraph& cached) {
     captured_ = true;
   } else {
     capturing_ = false;
-    // The memory that the aborted capture took.
+    // Frees the memory that the aborted capture used.
     if (graphs_ == 0) release_memory(model_.parameters().device());
   }
 }

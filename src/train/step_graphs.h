@@ -13,11 +13,11 @@
 
 namespace fovea {
 
-// An executor of training steps: the forward pass, the backward pass and the update. On a GPU the
-// second batch with the same sizes is captured as a graph (Note [Replays]), and later batches with
-// these sizes replay it. All other batches launch their kernels one by one, with the same bits. A
-// model whose step depends on values of the host, such as sampled attention, aborts the first
-// capture. Capturing is then disabled.
+// An executor of training steps: the forward pass, the backward pass and the update. On a GPU it
+// captures the step of the second batch with the same sizes as a graph (Note [Replays]). Later
+// batches with these sizes replay the graph. For all other batches it launches the kernels one by
+// one, with the same bits. If the step of a model reads values on the host, as sampled attention
+// does, the first capture fails, and capturing is then disabled.
 //
 // REQUIRES: the model, which has gradients, and its optimiser outlive this object. The precision of
 // products does not change.
@@ -25,7 +25,7 @@ class StepGraphs {
  public:
   StepGraphs(Model& model, Optimizer& optimizer, const LossOptions& options);
 
-  // The same as add_gradient() of train/gradient.h.
+  // Has the same result as add_gradient() of train/gradient.h.
   BatchCost add_gradient(const PairBatch& batch, DropoutKey key);
 
   // Sets the gradients to those of this batch. Then makes update number `step` (from 1) with their
@@ -37,19 +37,19 @@ class StepGraphs {
   };
   StepResult update(const PairBatch& batch, DropoutKey key, int64_t step, double lr);
 
-  int64_t replays() const { return replays_; }  // number so far
+  int64_t replays() const { return replays_; }  // number of replays so far
   void disable_capture() { capturing_ = false; }
-  // Releases unused memory and all graphs. Graphs are captured again when their sizes come back.
+  // Releases unused memory and all graphs. A graph is captured again when its sizes occur again.
   void release();
   // Calls disable_capture() and release(). Returns false if there was no graph.
   bool disable_graphs();
 
  private:
-  // A batch whose values are in the buffer of inputs_.
+  // A batch on the device, ready for compute(). Its values are in the buffer of inputs_.
   struct StagedBatch {
     DropoutKey key;
-    Tensor step;    // i32 [1]: key.drawn
-    Tensor update;  // absent if only the gradient is needed
+    Tensor step;    // i32 [1]: key.drawn, for dropout
+    Tensor update;  // parameters of the update; absent: gradient only
     std::unique_ptr<PreparedBatch> prepared;
   };
   // The graph of all batches with the same sizes.
@@ -74,8 +74,8 @@ class StepGraphs {
   Optimizer& optimizer_;
   LossOptions options_;
   bool capturing_, captured_ = false;
-  std::unique_ptr<BatchInputs> inputs_;  // absent if nothing is ever captured
-  // By all values that determine the work of the device.
+  std::unique_ptr<BatchInputs> inputs_;  // absent if the model is never captured
+  // The key has all sizes that determine which kernels a step launches.
   std::map<std::vector<int64_t>, CachedGraph> cache_;
   int64_t steps_ = 0, replays_ = 0, graphs_ = 0;
 };

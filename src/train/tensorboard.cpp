@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-// Protobuf wire format: a field is its number and type as a varint, then the value.
+// The wire types of Protobuf. A field is encoded as number and type in one varint, then the value.
 enum Wire : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
 
 void put_little_endian(std::string& out, uint64_t value, int bytes) {
@@ -74,7 +74,8 @@ std::string host_name() {
   return host;
 }
 
-// Two runs of one process may start within one second; then the last number differs.
+// Creates the file. Two runs of one process may start within one second; then the last number of
+// the file name differs.
 AppendFile new_event_file(const std::string& directory) {
   std::error_code ignored;  // AppendFile reports a missing directory
   std::filesystem::create_directories(directory, ignored);

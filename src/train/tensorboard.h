@@ -9,8 +9,9 @@
 
 namespace fovea {
 
-// Return records of a TensorBoard event file as bytes (docs/formats.md). Each is a TFRecord:
-// length, masked CRC-32C of the length, an Event message, masked CRC-32C of the message.
+// These functions return one record of a TensorBoard event file as bytes (docs/formats.md). A
+// record is a TFRecord: length, masked CRC-32C of the length, an Event message, masked CRC-32C of
+// the message.
 std::string version_record(double wall_time);
 std::string session_record(int64_t step, double wall_time);
 std::string scalar_record(std::string_view tag, float value, int64_t step, double wall_time);
@@ -19,8 +20,8 @@ std::string scalar_record(std::string_view tag, float value, int64_t step, doubl
 // throws: if it cannot write, it returns false, and the first failure is logged as a warning.
 class TensorBoard {
  public:
-  // `resumed_at`: the update of the checkpoint that this run resumes from. TensorBoard then hides
-  // later records in older files of the directory.
+  // `resumed_at` is the update of the checkpoint that this run resumes from. TensorBoard then hides
+  // the records of later updates in older files of the directory.
   explicit TensorBoard(const std::string& directory, std::optional<int64_t> resumed_at = {});
 
   bool scalar(std::string_view tag, double value, int64_t step);

@@ -24,8 +24,9 @@ std::vector<std::pair<std::string, std::string>> values_of(const std::string& re
   return settings.values();
 }
 
-// An observer that writes the settings and the vocabularies when the run begins, because only then
-// is it certain that the run uses them. Logs the settings that have changed since the run began.
+// An observer that writes the settings and the vocabularies when the first update begins. Before
+// that, the run may still fail or be refused. Logs the settings that have changed since the run
+// first started.
 class RecipeWriter : public TrainObserver {
  public:
   RecipeWriter(std::string path, std::string settings, std::function<void()> write_vocabularies)
@@ -53,8 +54,8 @@ class RecipeWriter : public TrainObserver {
   std::function<void()> write_vocabularies_;
 };
 
-// Translates with the beam and the length penalty of `valid`. Stops early if the program is asked
-// to stop.
+// Returns a function that translates with the beam and the length penalty of `valid`. It stops
+// early if a signal asks the program to stop.
 TranslateLines translator(const TrainData& data, const ValidOptions& valid) {
   TranslateOptions how;
   how.search.beam = valid.beam;
@@ -91,14 +92,14 @@ PreparedRun prepare(const TrainingRun& run, const TrainOptions& options, const T
   made.model->parameters().allocate_gradients();
   if (fresh && !options.train.from.empty()) start_from(options.train.from, data, *made.model);
   const VectorOptions& vectors = options.vectors;
-  // A resumed run needs the frozen rows, too.
+  // A resumed run needs the vectors again to freeze the same rows.
   if (vectors.given() && (fresh || vectors.frozen))
     made.first = take_vectors(options, data.source, data.target, made.model->parameters());
   return made;
 }
 
-// Throws if the first update of a new run fails: for lack of memory, or with a loss that is not
-// finite. The weights are the same afterwards.
+// Makes the first update of a new run as a trial. Throws if memory is short or if the loss is not
+// finite. Afterwards the weights are the same as before.
 void try_first_update(const TrainOptions& options, const TrainData& data, const PreparedRun& made) {
   log_info("trying the first update before removing the earlier run");
   const ParameterStore& store = made.model->parameters();

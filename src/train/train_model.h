@@ -19,9 +19,9 @@ struct RunEnd {
 
 // The input of train_model().
 struct TrainingRun {
-  TrainOptions options;   // completed, with the model fitted to the vocabularies
+  TrainOptions options;   // after complete() and fit_model()
   std::string settings;   // all settings as text, for recipe.yml
-  std::string directory;  // of the model; the caller holds its lock
+  std::string directory;  // of the run; the caller holds its lock
   Device device = Cpu{};
   std::function<bool()> save_requested = [] { return false; };
   ResumeMode resume = ResumeMode::exact;
@@ -30,12 +30,12 @@ struct TrainingRun {
   std::function<void()> remove_earlier = nullptr;
 };
 
-// Trains one model on loaded text. Measures it on `test` at the end, unless that is empty. If the
-// directory holds a run, resumes it. Throws like Trainer::run().
+// Trains one model on loaded text. At the end measures it on `test`, unless `test` is empty. If the
+// directory has a run, resumes that run. Throws like Trainer::run().
 RunEnd train_model(const TrainingRun& run, const TrainData& data, const HeldOut& test);
 
 // Returns the result of a run that is already finished, with 0 for `parameters`. Returns nothing if
-// the run is not finished, or if only train_model() can find out.
+// the run is not finished, or if only train_model() can determine this.
 std::optional<RunEnd> past_end(const TrainingRun& run, const TrainData& data);
 
 }  // namespace fovea

@@ -64,7 +64,7 @@ void DataOptions::start_at(const std::string& folder, const std::string& recipe)
     return base + "/" + root;
   };
   if (!folder.empty()) {
-    // The root in a recipe.yml written by a run begins with the folder already.
+    // A run writes the complete root to its recipe.yml, so it may begin with the folder already.
     if (!(root + "/").starts_with(folder + "/"))
       root = root.starts_with('/') ? folder : below(folder);
     looked_in = {root};

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Limits that no run reaches, far enough below 2^63 that sums and products cannot overflow.
+// Limits that no run reaches. They are so far below 2^63 that sums and products cannot overflow.
 constexpr int64_t kMostUpdates = 1'000'000'000'000, kMostEpochs = 1'000'000'000,
                   kMostWords = 1'000'000'000'000'000, kMostParts = int64_t{1} << 20;
 
@@ -39,7 +39,7 @@ void for_each_number(State& s, Visit visit) {
   visit("rate_factor", s.rate_factor);
 }
 
-// The same for members that a checkpoint of an older version may lack.
+// Calls visit(name, member) for members that a checkpoint of an older version may lack.
 template <class State, class Visit>
 void for_each_late_number(State& s, Visit visit) {
   visit("loss_mean", s.watch.mean);
@@ -54,13 +54,13 @@ void for_each_late_number(State& s, Visit visit) {
   visit("guided_words", s.guided_words);
 }
 
-// Reads the fields of one state.
+// A reader of the fields of one state from JSON.
 class StateReader {
  public:
   StateReader(const Json& json, const std::string& path) : json_(json), path_(path) {}
 
-  // A whole number that int64_t cannot hold becomes the limit it exceeds, so that the range check
-  // rejects it.
+  // A whole number that does not fit into int64_t becomes the nearest int64_t, which the range
+  // check then rejects.
   void read(const char* name, int64_t& value) const {
     const Json& field = find(name);
     check_type(name, field.is_number_integer(), "a whole number");
@@ -78,7 +78,8 @@ class StateReader {
     check_type(name, field.is_boolean(), "true or false");
     value = field.get<bool>();
   }
-  // JSON has no infinity. An infinite perplexity, as of an untrained model, is written as null.
+  // JSON has no infinity. format_state() writes an infinite perplexity, as of an untrained model,
+  // as null.
   void read(const char* name, std::optional<double>& value) const {
     if (!json_.contains(name)) return;
     value = std::numeric_limits<double>::infinity();
@@ -111,7 +112,7 @@ class RangeCheck {
       reject(name, with_commas(value),
              fmt::format("{} to {}", with_commas(least), with_commas(most)));
   }
-  // `most` is the value of the field `limit`.
+  // Checks value ≤ most, which is the value of the field `limit`.
   void at_most(const char* name, int64_t value, const char* limit, int64_t most) const {
     if (value < 0 || value > most)
       reject(name, with_commas(value), fmt::format("0 to {} ({})", with_commas(most), limit));
@@ -132,7 +133,7 @@ class RangeCheck {
 void check_ranges(const TrainState& s, const std::string& path) {
   const RangeCheck range(path);
   range.within("update", s.update, 0, kMostUpdates);
-  range.within("drawn", s.drawn, s.update, kMostUpdates * 65536);  // train.accumulate: up to 65536
+  range.within("drawn", s.drawn, s.update, kMostUpdates * 65536);  // train.accumulate ≤ 65536
   range.within("epoch", s.epoch, 0, std::min(s.drawn, kMostEpochs));
   range.at_most("batch", s.batch, "drawn", s.drawn);
   range.within("words", s.words, 0, kMostWords);

@@ -30,7 +30,8 @@ struct TrainTask {
   std::function<void()> write_model;  // writes the model's weights to the directory
   std::function<void()> read_model;   // reads the model's weights from the directory
 
-  // Called between two updates. True requests a checkpoint now; the call clears the request.
+  // The trainer calls this between two updates. Returns true once for each request of a checkpoint,
+  // for example by a signal.
   std::function<bool()> save_requested = [] { return false; };
   DisturbUpdate disturb = nullptr;  // for tests
 };

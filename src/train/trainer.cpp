@@ -27,7 +27,7 @@ RunOutcome Trainer::run() {
       validate();
     } else if (checkpoints_.due(state_)) {
       save();
-      if (!state_.asked) task_.save_requested();  // this save also answers a request
+      if (!state_.asked) task_.save_requested();  // this save also fulfils a request
     } else if (!at_the_end(options_, state_)) {
       make_update();
     } else {
@@ -63,7 +63,8 @@ void Trainer::make_update() {
   }
 }
 
-// Updates the weights with the gradient of the next batches, unless it has a fault.
+// Updates the weights with the gradient of the next batches, unless the loss or the gradient has a
+// fault.
 Trainer::Step Trainer::compute() {
   const int64_t t = state_.update + 1, epoch = stream_->epoch();
   const std::vector<PairBatch> batches = stream_->take(options_.train.accumulate);
@@ -79,8 +80,8 @@ Trainer::Step Trainer::compute() {
   return step;
 }
 
-// The update at which train.updates or train.epochs end the run. For epochs this is an estimate,
-// because the number of batches per epoch varies slightly. 0: neither of them is set.
+// Returns the update at which train.updates or train.epochs end the run, or 0 if neither of them is
+// set. For epochs it is an estimate, because the number of batches per epoch varies slightly.
 int64_t Trainer::updates_in_all() const {
   const LoopOptions& loop = options_.train;
   if (loop.epochs == 0) return loop.updates;
@@ -123,7 +124,7 @@ bool Trainer::save() {
   return checkpoints_.save(state_);
 }
 
-// Continues from the state of a rollback.
+// Continues training from the state that a rollback restored.
 void Trainer::restart() {
   reporter_.began(state_);
   if (save()) files_.remove_after(state_.update);

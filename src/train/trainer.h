@@ -16,25 +16,27 @@ namespace fovea {
 
 enum class RunOutcome { finished, interrupted };
 
-// The training loop: it decides whether to update, to validate, to save or to end. The same task
-// gives the same bits, however often it is interrupted and resumed, unless memory was short.
+// The training loop. In each round it decides whether to update, to validate, to save or to end.
+// The same task gives the same bits, regardless of the number of interruptions, unless memory was
+// short.
 class Trainer {
  public:
   Trainer(TrainTask task, Observers observers);
 
-  // Resumes from the newest checkpoint of the directory and runs to the end or to a signal. Throws
-  // ExitCode::files if the first save fails, or later three in a row. Throws ExitCode::diverged if
-  // rollbacks did not help. Throws ExitCode::data if the checkpoint has another identity.
+  // Resumes from the newest checkpoint of the directory and trains until the end of the run or a
+  // signal. Throws ExitCode::files if the first save fails, or three later saves in a row. Throws
+  // ExitCode::diverged if rollbacks did not help. Throws ExitCode::data if the checkpoint has
+  // another identity.
   RunOutcome run();
 
   const TrainState& state() const { return state_; }
 
  private:
-  // A computed update.
+  // The result of computing an update.
   struct Step {
     StepGraphs::StepResult result = {};
     double rate = 0;
-    std::string fault = {};  // empty: no fault, and the weights are updated
+    std::string fault = {};  // empty: no fault, and the weights changed
   };
 
   void begin();
@@ -59,7 +61,7 @@ class Trainer {
   RunValidator validator_;
   TrainState state_;
   std::unique_ptr<BatchStream> stream_;
-  std::string lines_;  // of the sentences of the newest update, see first_lines()
+  std::string lines_;  // line numbers of the newest update, see first_lines()
 };
 
 }  // namespace fovea

@@ -65,19 +65,19 @@ HeldOut read_held_out(const TrainData& data, const std::vector<std::string>& sou
   text.corpus = Corpus::read(sources, targets, data.source, data.target, how);
   text.sources = read_lines(sources);
   text.references = read_lines(targets);
-  if (data.target.cut() == Segmentation::pieces)  // translations are words, not pieces
+  if (data.target.cut() == Segmentation::pieces)  // pieces of translations are joined to words
     for (std::string& line : text.references) line = data.target.normalise(line);
   check(!text.empty(), ExitCode::data, sources.front(),
         ": no line is left for validation or testing: ", text.corpus.counts().summary());
   return text;
 }
 
-// Returns the value of a "(contents)" entry of a RunIdentity.
+// Returns the value of a "(contents)" entry of a RunIdentity: fingerprint, blank, count.
 std::string contents(uint64_t fingerprint, int64_t count) {
   return fmt::format("{:016x} {}", fingerprint, count);
 }
 
-// For an error message: the folders that were searched for a missing file.
+// Returns the part of an error message that names the folders in which a file was looked for.
 std::string looked_in(const DataOptions& data, const std::string& path) {
   std::error_code error;
   if (path.starts_with('/') || std::filesystem::exists(data.under_root({path}).front(), error))
@@ -93,7 +93,7 @@ std::string looked_in(const DataOptions& data, const std::string& path) {
   return "; searched in " + folders + "; set the folder of the text with `data` DIR";
 }
 
-// Opens the file and reads its first line, which detects a wrong encoding or compression.
+// Opens a text file and reads its first line. Throws if the encoding or the compression is wrong.
 void check_readable(const DataOptions& data, const char* setting, const std::string& path) {
   if (path == "-") return;
   try {
@@ -105,7 +105,7 @@ void check_readable(const DataOptions& data, const char* setting, const std::str
   }
 }
 
-// The same for a file that may not be text.
+// Throws if the file cannot be read. It need not be text.
 void check_exists(const DataOptions& data, const char* setting, const std::string& path) {
   try {
     const MappedFile file(data.under_root({path}).front());
@@ -114,8 +114,8 @@ void check_exists(const DataOptions& data, const char* setting, const std::strin
   }
 }
 
-// Checks that the files of a pair have the same number of lines. Learning a vocabulary takes
-// minutes, so this error must come before.
+// Checks that source and target files have the same number of lines. Making a vocabulary takes
+// minutes, so this error must be reported before.
 void check_lines(const DataOptions& data) {
   check_partners(data.under_root(data.train_source), data.under_root(data.train_target),
                  data.under_root(data.alignments));
@@ -190,7 +190,7 @@ void check_directory(const std::string& directory, const ModelConfig& model) {
   try {
     saved = shape_of(load_config(directory));
   } catch (const Error&) {
-    return;  // the checkpoints have the shape too, and training writes this file again
+    return;  // checkpoints have the shape, too; training writes config.yml again
   }
   const std::string other = difference(saved, shape_of(model));
   check(other.empty(), ExitCode::usage, directory,

@@ -17,17 +17,17 @@ struct TrainData {
   HeldOut valid, test;
 };
 
-// Checks quickly that all files that the options name can be read. Throws otherwise; the message
-// names the setting and the folders that were searched.
+// Throws if a file that the options name cannot be read. The message names the setting and the
+// folders that were searched. Reads at most the first line of each file and counts lines.
 void check_files(const TrainOptions& options);
 
 // Throws ExitCode::usage if training in this directory would overwrite a model that has no
 // checkpoint to resume from or has another shape. Accepts a directory that does not exist.
 void check_directory(const std::string& directory, const ModelConfig& model);
 
-// Loads the vocabularies that the options name. If there are none, loads those of the model
-// directory. If there are none either, makes new ones from the training text. `model_directory` may
-// be empty.
+// Loads the vocabularies that the options name. If they name none, loads those of the model
+// directory. If it has none either, makes new vocabularies from the training text.
+// `model_directory` may be empty.
 void load_vocabularies(TrainData& data, const TrainOptions& options,
                        const std::string& model_directory);
 
@@ -35,8 +35,8 @@ void load_vocabularies(TrainData& data, const TrainOptions& options,
 // line is left for training, validation or testing.
 void load_text(TrainData& data, const TrainOptions& options);
 
-// Sets the sizes that depend on the vocabularies. Throws ExitCode::data if the recipe has other
-// sizes.
+// Sets the sizes of the model that depend on the vocabularies. Throws ExitCode::data if the recipe
+// has other sizes.
 void fit_model(ModelConfig& model, const TrainData& data);
 
 // Returns the properties that a run and the checkpoint it resumes from must have in common: the

@@ -42,7 +42,7 @@ std::vector<MetricValue> numbers(const Json& object, bool top_level) {
   return all;
 }
 
-// Returns nothing if metrics_line() could not have written the line.
+// Parses a line. Returns nothing if metrics_line() could not have written it.
 std::optional<MetricsLine> parse(std::string_view line) {
   const Json json = Json::parse(line, nullptr, false);
   if (!json.is_object()) return {};
@@ -57,7 +57,8 @@ std::optional<MetricsLine> parse(std::string_view line) {
   return metrics;
 }
 
-// Calls call(line, number from 1) for each complete line. A tail without '\n' is not a line.
+// Calls call(line, line number from 1) for each complete line. Text after the last '\n' is not a
+// line.
 template <class Call>
 void for_each_line(std::string_view text, Call call) {
   int64_t number = 0;

@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-// A setting, whether it has an effect, and the settings that it applies to.
+// A setting, whether it has an effect, and the values of other settings for which it has one.
 struct SettingUse {
   std::string path;
   bool used;
@@ -28,7 +28,7 @@ std::vector<SettingUse> uses_of_vocabulary(const VocabularyOptions& v) {
            fmt::format("vocabulary.kind unigram and bpe{}", from_text)}};
 }
 
-// The names of the mechanisms or scores that read a setting.
+// A setting and the names of the mechanisms or scores that read it.
 struct SettingReaders {
   std::vector<const char*> scores, mechanisms;
 
@@ -42,7 +42,7 @@ struct SettingReaders {
   }
 };
 
-// The settings that only some mechanisms and scores read, according to the registry.
+// Returns the settings that only some mechanisms and scores read, according to the registry.
 std::vector<SettingUse> uses_of_mechanisms(const AttentionConfig& a) {
   std::map<std::string, SettingReaders> readers;
   std::set<std::string> used;
@@ -63,7 +63,7 @@ std::vector<SettingUse> uses_of_mechanisms(const AttentionConfig& a) {
   return uses;
 }
 
-// The settings that only some recurrent models use.
+// Returns the settings that only some recurrent models read.
 std::vector<SettingUse> uses_of_decoder(const RecurrentConfig& c) {
   const bool attends = c.attention.attends();
   return {{"model.decoder", attends, "models with attention"},
@@ -83,7 +83,7 @@ std::map<std::string, std::string> values_of(TrainOptions options) {
 std::vector<std::string> unused_settings(const TrainOptions& options) {
   TrainOptions fresh;
   std::visit([&]<class Own>(const Own&) { fresh.model.network = Own(); },
-             options.model.network);  // so that both have the same settings
+             options.model.network);  // the defaults of the same type of network
   fresh.data.task = options.data.task;
   const auto defaults = values_of(fresh), values = values_of(options);
   std::vector<SettingUse> uses = uses_of_vocabulary(options.vocabulary);

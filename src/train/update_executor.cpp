@@ -12,7 +12,7 @@ namespace fovea {
 namespace {
 
 constexpr int64_t kMostReleases = 8;
-constexpr uint64_t kPartSeeds = 0x9E3779B97F4A7C15u;  // difference of the seeds of two parts
+constexpr uint64_t kPartSeeds = 0x9E3779B97F4A7C15u;  // between the dropout seeds of two parts
 
 }  // namespace
 
@@ -59,7 +59,8 @@ StepGraphs::StepResult UpdateExecutor::update_in_parts(const std::vector<PairBat
   return result;
 }
 
-// Prepares the next try with less memory. Returns false if the parts are single pairs already.
+// Prepares the next attempt, which needs less memory. Returns false if the parts are already single
+// pairs.
 bool UpdateExecutor::reduce_memory(const std::vector<PairBatch>& batches, TrainState& state,
                                    const char* why, int64_t tries) {
   if (tries == 0 && releases_ < kMostReleases) {

@@ -12,8 +12,8 @@
 
 namespace fovea {
 
-// For tests: a function that may change gradients and weights before an update is made. `drawn` is
-// the number of batches drawn so far.
+// For tests: a function that may change gradients and weights before an update. `drawn` is the
+// number of batches taken so far.
 using DisturbUpdate = std::function<void(int64_t drawn, ParameterStore& store)>;
 
 // Makes the updates of a run with the memory that is available. If memory runs out, it releases
@@ -25,15 +25,15 @@ class UpdateExecutor {
                  const TrainOptions& options, DisturbUpdate disturb = nullptr);
 
   // Makes update state.update + 1 with the mean gradient of the batches, unless it has a fault (see
-  // find_fault). Increases state.parts if the batches need too much memory. Throws
-  // ExitCode::memory if single pairs do.
+  // find_fault). Increases state.parts if the batches need too much memory. Throws ExitCode::memory
+  // if even parts of single pairs need too much.
   StepGraphs::StepResult update(const std::vector<PairBatch>& batches, double rate,
                                 TrainState& state);
 
-  // The largest number of tokens in a part of a batch.
+  // Returns the maximum number of tokens in a part of a batch.
   int64_t part_tokens(const TrainState& state) const { return options_.batch.tokens / state.parts; }
 
-  // Leaves the memory of the graphs to other computations.
+  // Releases the memory of the graphs for other computations, and captures no further graph.
   void disable_graphs() { steps_.disable_graphs(); }
 
  private:
@@ -51,8 +51,8 @@ class UpdateExecutor {
   int64_t releases_ = 0;  // number of times that unused memory was released
 };
 
-// Describes why the loss, the gradient or the weights are not finite after an update. Empty if all
-// are finite.
+// Returns a description of what is not finite after an update: the loss, the gradient or a weight.
+// Returns "" if all are finite.
 std::string find_fault(const StepGraphs::StepResult& result, const ParameterStore& store);
 
 }  // namespace fovea

@@ -8,8 +8,8 @@
 namespace fovea {
 
 // Calls attempt() until it does not run out of memory, and returns its result. After each failure,
-// reduce(reason, tries) prepares an attempt that needs less memory; `tries` counts from 0. If it
-// returns false, the error is thrown on.
+// reduce(reason, tries) prepares an attempt that needs less memory; `tries` counts from 0. If
+// reduce() returns false, the error is thrown again.
 template <class Attempt, class Reduce>
 auto within_memory(const Attempt& attempt, const Reduce& reduce) {
   for (int64_t tries = 0;; ++tries) {
