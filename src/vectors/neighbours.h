@@ -21,8 +21,9 @@ class NeighbourSearch {
  public:
   explicit NeighbourSearch(const WordVectors& vectors);
 
-  // Returns the `count` nearest words by cosine, nearest first, equal ones in the order of the
-  // file. Omits word `except` (-1: none). A zero vector has cosine 0 with every vector.
+  // Returns the `count` words with the largest cosines, the largest first. Words with equal cosines
+  // are in the order of the file. Omits word `except` (-1: none). A zero vector has cosine 0 with
+  // every vector.
   std::vector<Neighbour> nearest(std::span<const float> query, int64_t count,
                                  int64_t except = -1) const;
 
@@ -31,7 +32,7 @@ class NeighbourSearch {
   std::vector<float> inverse_norms_;
 };
 
-// Returns the word with the fewest single-letter edits from `typed`, counted in code points; -1 if
+// Returns the index of the word with the smallest edit_distance() to `typed`, in code points; -1 if
 // no word is near.
 int64_t nearest_spelling(const WordVectors& vectors, std::string_view typed);
 

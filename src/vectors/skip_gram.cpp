@@ -11,12 +11,12 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kMaxChunkWords = 524'288;  // maximum of a chunk; its pairs take about 50 MiB
+constexpr int64_t kMaxChunkWords = 524'288;  // maximum per chunk; its pairs take about 50 MiB
 constexpr int64_t kMinChunkWords = 1'000,
-                  kMinChunks = 50;  // minimum of a chunk, minimum number of chunks of a short text
+                  kMinChunks = 50;  // minimum words per chunk; minimum chunks of a short text
 constexpr int64_t kMinSharedWords = 1'500;  // with fewer words, waking threads does not pay
-constexpr int64_t kSlices = 16;             // of a chunk, sampled in parallel
-constexpr double kLastRate = 1e-4;          // share of the initial rate
+constexpr int64_t kSlices = 16;             // slices per chunk, sampled in parallel
+constexpr double kLastRate = 1e-4;          // final rate as a fraction of the initial rate
 constexpr int64_t kLanes = kernel::kSkipGramLanes;
 
 // Both tables of vectors. Their rows begin at multiples of 64 bytes.
@@ -44,7 +44,7 @@ class VectorTables {
   Buffer memory_;
 };
 
-// Trains on one chunk after another: see Note [Parts of the vocabulary].
+// Trains on one chunk of the text after another: see Note [Parts of the vocabulary].
 class SkipGramTraining {
  public:
   SkipGramTraining(const WordStream& text, const SkipGramOptions& options)
@@ -84,13 +84,14 @@ class SkipGramTraining {
     return options_.rate * std::max(kLastRate, 1 - share);
   }
 
-  // The first sentence with at least `words` words before it.
+  // The index of the first sentence with at least `words` words before it.
   int64_t sentence_at(int64_t words) const {
     return std::lower_bound(text_.offsets.begin(), text_.offsets.end(), words) -
            text_.offsets.begin();
   }
 
-  // Samples the pairs of a chunk. The sample depends on the position of a slice, not on its thread.
+  // Samples the training pairs of a chunk: sentences [first, last). The random numbers of a slice
+  // depend on its position in the text, not on its thread.
   void sample(int64_t first, int64_t last, int64_t epoch) {
     const int64_t begin = text_.offsets[first], words = text_.offsets[last] - begin;
     const auto start_of = [&](int64_t slice) {

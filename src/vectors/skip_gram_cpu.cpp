@@ -14,7 +14,7 @@ using V = SimdVector<float>::type;
 constexpr int64_t kStep = kLanes<float>;
 constexpr size_t kPrefetchDistance =
     4;                        // distance in pairs between the prefetch of a row and its use
-constexpr int kFactors = 32;  // probabilities per logarithm
+constexpr int kFactors = 32;  // number of probabilities per logarithm
 constexpr double kMinProbability =
     0x1p-30;  // lower bound of a probability, so that products of 32 do not underflow
 constexpr size_t kMinSharedPairs = 2000;  // with fewer pairs, waking threads does not pay

@@ -21,20 +21,20 @@ struct SkipGramTables {
   int64_t stride;
 };
 
-// Pairs to train on in order, with one learning rate.
+// Pairs that are trained in order, with one learning rate.
 struct SkipGramRun {
   std::span<const SkipGramPair> pairs;
   float rate;
 };
-// Runs to train on in order.
+// Runs that are trained in order.
 struct SkipGramBlock {
   std::span<const SkipGramRun> runs;
 };
 
 // Makes one step of gradient descent for each pair of each block, in order, on
 //   −log σ(s v′_o · v_i),  s = 1 for a context word, −1 for a random word.
-// Returns the sum of these losses. Threads share the blocks.
-// REQUIRES: no row is in two blocks.
+// Returns the sum of these losses. The threads divide the blocks among themselves.
+// REQUIRES: no row of a table is in two blocks.
 double skip_gram(Cpu, const SkipGramTables& tables, std::span<const SkipGramBlock> blocks);
 
 }  // namespace fovea::kernel

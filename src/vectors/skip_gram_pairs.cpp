@@ -33,7 +33,7 @@ AliasTable::AliasTable(std::span<const double> weights) : columns_(weights.size(
     (left[i] < 1 ? small : large).push_back(static_cast<int32_t>(i));
     columns_[i] = {UINT32_MAX, static_cast<int32_t>(i)};
   }
-  while (!small.empty() && !large.empty()) {  // fill the column of a small weight from a large one
+  while (!small.empty() && !large.empty()) {  // a large weight fills the column of a small weight
     const int32_t s = small.back(), l = large.back();
     small.pop_back();
     columns_[s] = {scaled(left[s]), l};

@@ -26,7 +26,7 @@ class AliasTable {
 
  private:
   struct Column {
-    uint32_t share;  // of the outcome of this column, in 2^-32
+    uint32_t share;  // probability of this column's own index, in units of 2^-32
     int32_t other;
   };
   std::vector<Column> columns_;
@@ -48,19 +48,20 @@ class FastRandom {
 };
 
 // Note [Parts of the vocabulary]
-// Gradient descent processes pairs in sequence, and each pair changes the tables. Threads that do
-// so on shared tables (Hogwild) race, and no two runs give the same bits. Here the words are
-// divided into kParts parts, and the pairs of some thousand sentences into kParts × kParts buckets
-// by the parts of their two words. Buckets (i, i + r mod kParts), for one r and all i, share no row
-// of either table: threads process them in parallel, then continue with the next r. The result is
-// that of one thread that processes the buckets in sequence, for any number of threads (stratified
-// descent: Gemulla et al., KDD 2011). The rows of a bucket fit in the cache.
+// Gradient descent processes pairs in sequence, and each pair changes the tables. If threads
+// process pairs on shared tables (Hogwild), they race, and no two runs give the same bits. Here the
+// words are divided into kParts parts, and the pairs of some thousand sentences into kParts ×
+// kParts buckets by the parts of their two words. For one r, the buckets (i, i + r mod kParts) of
+// all i have no row of either table in common. Threads process these buckets in parallel, and then
+// continue with the next r. So for any number of threads, the result is the same as if one thread
+// processed the buckets in sequence (stratified descent: Gemulla et al., KDD 2011). The rows of a
+// bucket fit in the cache.
 inline constexpr int32_t kParts = 16;
 
 // The mapping of words to parts and to rows of the tables. It assigns the most frequent words to
 // the parts in alternating order (0 … 15, 15 … 0), so that all parts have a similar weight. The
-// rows of a part are adjacent: otherwise the hardware prefetch would load rows that another thread
-// changes.
+// rows of a part are adjacent, because otherwise the hardware prefetch would load rows that another
+// thread changes.
 class WordPartition {
  public:
   explicit WordPartition(int64_t words)
@@ -73,10 +74,10 @@ class WordPartition {
   int32_t row_of(int32_t word) const { return part_of(word) * rows_ + word / kParts; }
   int64_t rows() const {
     return int64_t{kParts} * rows_;
-  }  // of all parts; at least the number of words
+  }  // rows of all parts; at least the number of words
 
  private:
-  int32_t rows_;  // of a part
+  int32_t rows_;  // rows per part
 };
 
 // The pairs of some sentences as rows of the tables, grouped by the parts of their words.
@@ -101,13 +102,14 @@ class PairSampler {
  public:
   PairSampler(const WordStream& text, const SkipGramOptions& options);
 
-  // Adds the pairs of sentences [first, last). The same arguments give the same pairs.
+  // Adds random training pairs of the sentences [first, last). The same arguments give the same
+  // pairs.
   void sample(int64_t first, int64_t last, uint64_t key, PairBuckets& buckets) const;
 
  private:
   const WordStream& text_;
   int64_t window_, negatives_;
-  std::vector<uint32_t> kept_;  // the probability of keeping each word, in 2^-32
+  std::vector<uint32_t> kept_;  // probability of keeping each word, in units of 2^-32
   AliasTable noise_;
 };
 

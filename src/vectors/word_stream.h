@@ -15,7 +15,7 @@ namespace fovea {
 // removed, so that the words around them become adjacent.
 struct WordStream {
   std::vector<std::string> words;  // most frequent first, equally frequent ones in byte order
-  std::vector<int64_t> counts;     // of each word
+  std::vector<int64_t> counts;     // occurrences of each word
   std::vector<int32_t> ids;
   std::vector<int64_t> offsets{0};     // sentence i is ids[offsets[i] … offsets[i + 1])
   int64_t lines = 0, rare = 0;         // lines read; occurrences of removed words
@@ -32,16 +32,16 @@ struct WordStream {
 struct WordStreamOptions {
   static constexpr size_t kMaxLine = size_t{1} << 27;  // bytes; longer lines are skipped
   static constexpr int64_t kMaxSentence =
-      1000;  // words; longer lines are split into several sentences
+      1000;  // in words; longer lines are split into several sentences
 
   int64_t min_count = 5;
-  // If set, splits lines into its pieces instead of words.
+  // If set, lines are split into the pieces of this vocabulary instead of words.
   const Vocabulary* vocabulary = nullptr;
-  std::function<std::string(std::string_view line)> prepare = nullptr;  // for example, lower case
-  std::function<void(int64_t lines)> progress = nullptr;                // called from time to time
+  std::function<std::string(std::string_view line)> prepare = nullptr;  // changes a line first
+  std::function<void(int64_t lines)> progress = nullptr;                // called every 10,000 lines
 };
 
-// Reads files once: plain, .gz or "-". ExitCode::data if no word is frequent enough.
+// Reads files once: plain, .gz or "-". Throws ExitCode::data if no word is frequent enough.
 WordStream read_words(const std::vector<std::string>& files, const WordStreamOptions& options = {});
 
 }  // namespace fovea

@@ -16,7 +16,7 @@
 namespace fovea {
 namespace {
 
-// Appends the shortest digits that give the same float.
+// Appends the shortest decimal number that reads back as the same float.
 void append_number(std::string& line, float value) {
   char digits[32];
   const auto end = std::to_chars(digits, digits + sizeof digits, value).ptr;

@@ -19,8 +19,9 @@ enum class VectorFormat { automatic, text, binary };
 // The options of reading vectors.
 struct VectorReadOptions {
   VectorFormat format = VectorFormat::automatic;
-  BadUtf8 bad_utf8 = BadUtf8::fail;  // for words
-  // If set, keeps only words for which it returns true, which limits memory. All words are checked.
+  BadUtf8 bad_utf8 = BadUtf8::fail;  // for the bytes of words
+  // If set, the reader keeps only words for which wanted(word) is true, which limits memory. It
+  // still checks all words.
   std::function<bool(std::string_view word)> wanted = nullptr;
 };
 
@@ -47,12 +48,13 @@ class WordVectors {
   // another number of words than in the first line, for empty words, and for words that are not
   // UTF-8 (unless options.bad_utf8 allows them). Memory use is bounded by the size of the file.
   static WordVectors read(const std::string& path, const VectorReadOptions& options = {});
-  // The same from memory; error messages use `name` as the name of the file.
+  // Like read(), but from memory. Error messages use `name` as the name of the file.
   static WordVectors parse(std::string_view bytes, const std::string& name,
                            const VectorReadOptions& options = {});
 
-  // Writes a file for read() atomically. Text has the shortest digits that give the same bits.
-  // Throws ExitCode::data for a word with a blank, because both formats separate fields by blanks.
+  // Writes a file that read() can read, atomically. In text, numbers have the shortest digits that
+  // give the same bits. Throws ExitCode::data for a word with a blank, because both formats
+  // separate fields by blanks.
   void write(const std::string& path, VectorFormat format) const;
 
   // Adds a word; returns false if it already exists. REQUIRES: the vector has size() numbers.

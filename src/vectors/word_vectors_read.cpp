@@ -62,7 +62,8 @@ std::optional<double> number(std::string_view field) {
   return value;
 }
 
-// `width`: the minimum number of bytes per number.
+// Checks the sizes in the header against the size of the file. `width` is the minimum number of
+// bytes per number.
 void check_header(const Header& header, const std::string& name, size_t bytes, int64_t width) {
   check(header.size >= 1 && header.size <= WordVectors::kMaxSize, ExitCode::data, name,
         ":1: vectors ", "of ", header.size, " numbers, expected 1 to ", WordVectors::kMaxSize);
@@ -108,7 +109,7 @@ class TextReader {
 
   float value_of(std::string_view field, std::string_view line) const {
     const auto value = number(field);
-    if (!value)  // not check(): a message for each number would cost more than reading it
+    if (!value)  // not check(), which would build a message for each number
       fail(ExitCode::data, lines_.where(), ": '", printable(field.empty() ? line : field, 40),
            "' is not a number; ", expected());
     const float narrow = static_cast<float>(*value);
@@ -176,7 +177,7 @@ bool looks_binary(std::string_view bytes) {
   for (const char c : rest)
     if (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') return true;
   const size_t invalid = find_invalid_utf8(rest);
-  return invalid != rest.npos && invalid + 4 < rest.size();  // not a character cut at the end
+  return invalid != rest.npos && invalid + 4 < rest.size();  // otherwise the end cuts a character
 }
 
 WordVectors read_text_vectors(LineReader& lines, size_t bytes, const VectorReadOptions& options) {

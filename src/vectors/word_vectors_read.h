@@ -8,12 +8,12 @@
 
 namespace fovea {
 
-// The two readers of WordVectors::read and the choice between them.
+// The two readers of WordVectors::read(), and the function that chooses between them.
 
 // Returns whether the first vector has bytes that do not occur in text files.
 bool looks_binary(std::string_view bytes);
 
-// `bytes` is the size of the file, or 0 if it is unknown.
+// Reads vectors in text format. `bytes` is the size of the file, or 0 if it is unknown.
 WordVectors read_text_vectors(LineReader& lines, size_t bytes, const VectorReadOptions& options);
 
 WordVectors read_binary_vectors(std::string_view bytes, const std::string& name,
