@@ -12,10 +12,10 @@ namespace fovea {
 // of the numbers and how they are drawn. Positions count from 1, columns from 0.
 struct NamedSeries {
   enum class Kind {
-    position,      // [rows]: a marker; a position may lie between two words
-    half_width,    // [1]: D; a row attends only to ⌊p + ½⌋ ± D; p: the position series before
-    deviation,     // [1]: σ of a Gaussian around that p, a factor of the weights
-    centres,       // [rows, K]: markers that may lie beyond the last word
+    position,    // [rows]: a marker; a position may lie between two words
+    half_width,  // [1]: D; a row attends to ⌊p + ½⌋ ± D; p is in the series of kind position
+    deviation,   // [1]: σ of a Gaussian around p, by which weights are multiplied
+    centres,     // [rows, K]: markers that may lie beyond the last word
     distribution,  // [rows, columns]: the distribution from which the weights choose one word
     frontier,      // [rows]: the first column that a row may attend to
   };

@@ -7,9 +7,9 @@
 namespace fovea {
 
 // Stochastic hard attention (Xu et al.: Show, Attend and Tell, ICML 2015, section 4.1). During
-// training (a DropoutScope is alive) it samples one word from the distribution; otherwise it takes
-// the most likely word. No gradient passes through the choice: the scores learn from
-// surrogate_loss().
+// training (a DropoutScope is alive), the mechanism samples one word from the distribution.
+// Otherwise it takes the most likely word. No gradient passes through the choice: the scores learn
+// from surrogate_loss().
 class HardSampleAttention : public ScoredAttention {
  public:
   using ScoredAttention::ScoredAttention;

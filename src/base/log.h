@@ -57,7 +57,7 @@ class LineWarnings {
 
  private:
   static constexpr int64_t kShown = 10;
-  std::string what_;  // "lines that are not UTF-8"
+  std::string what_;  // such as "lines that are not UTF-8"
   int64_t count_ = 0;
 };
 

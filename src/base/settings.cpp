@@ -200,7 +200,7 @@ void Settings::open_group(std::string_view name, std::string_view help) {
 
 void Settings::close_group() {
   prefix_.pop_back();
-  prefix_.resize(prefix_.rfind('.') + 1);  // npos + 1 = 0
+  prefix_.resize(prefix_.rfind('.') + 1);  // without a '.': npos + 1 = 0
 }
 
 void Settings::when(const std::function<bool()>& condition, const std::string& belongs_to,

@@ -40,7 +40,7 @@ struct RankedRows {
 
 struct StepRules {
   int step;                    // number of words before the selected ones
-  double length, next_length;  // length^α, including the selected words
+  double length, next_length;  // length^α with the selected words; with one more
   bool early_stop, rising;     // rising: α ≥ 0
   int32_t end, banned_count;
   int32_t banned[kMaxBanned];

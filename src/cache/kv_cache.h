@@ -41,8 +41,8 @@ class DecoderMemory {
   DecoderMemory(const DecoderMemory&) = delete;
   DecoderMemory& operator=(const DecoderMemory&) = delete;
 
-  // Starts a new batch with a row for each sentence. source_kv: per layer [source tokens, 2D], as
-  // activations.
+  // Starts a new batch with a row for each sentence. source_kv has one tensor per layer: [source
+  // tokens, 2D], in the element type of activations.
   virtual void start(std::vector<Tensor> source_kv, std::span<const int32_t> offsets) = 0;
   // Adds rows for new sentences after the existing rows. Only on the CPU.
   virtual void join(std::vector<Tensor> source_kv, std::span<const int32_t> offsets);

@@ -3,8 +3,9 @@
 #include "cache/kv_cache.h"
 #include "tensor/matrix.h"
 
-// Kernels of the cache on a GPU. Each row of a step has one new word. They read everything that
-// changes between steps from the device's memory, so that a step can be captured once and replayed.
+// Kernels of the cache on a GPU. Each row of a step has one new word. The kernels read everything
+// that changes between steps from the device's memory, so that a step can be captured once and
+// replayed.
 namespace fovea::kernel {
 
 // Note [Pages of steps]

@@ -250,7 +250,7 @@ class ProductPart {
   Operand a_, b_;
   Range rows_, columns_;
   TilesInUse use_;
-  int64_t k_ = 0, depth_ = 0;  // numbers of k summed so far; number of next tiles
+  int64_t k_ = 0, depth_ = 0;  // k summed so far; tiles of the next part of k
   alignas(64) float edge_[4][kTile * kTile];
 };
 

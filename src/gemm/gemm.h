@@ -37,8 +37,8 @@ Tensor as_factor(const Tensor& x, const Tensor& w);
 void gather_weight_gradient(const Tensor& W, const Tensor& d, const Tensor& x,
                             const std::shared_ptr<GradientSlot>& b = {});
 
-// Adds Σ d over all rows to b, or over the last columns if b has fewer. REQUIRES: d is not a bf16
-// operand on the CPU.
+// Adds the sum of the rows of d to the slot b. If b has fewer columns than d, only the last columns
+// of d are summed. REQUIRES: d is not a bf16 operand on the CPU.
 void gather_sums(const std::shared_ptr<GradientSlot>& b, const Tensor& d);
 
 }  // namespace fovea

@@ -451,7 +451,7 @@ unsigned* counters(Cuda on, unsigned needed) {
 
 template <int kWide, class In>
 void sum_columns(Cuda on, Matrix<const In> x, float* sums, OutputMode fold) {
-  constexpr int64_t kMinRows = 64, kFill = 264;  // blocks that fill a GPU
+  constexpr int64_t kMinRows = 64, kFill = 264;  // kFill: number of blocks that fill a GPU
   const unsigned across = blocks_for(x.cols, kWarp * kWide);
   const int64_t strips = (kFill + across - 1) / across;
   const int64_t strip = std::max(kMinRows, (x.rows + strips - 1) / strips);

@@ -92,7 +92,7 @@ struct ReaderConfig : EncoderConfig {
 // other types of network are rejected.
 struct ModelConfig : ModelShape {
   std::variant<TransformerConfig, RecurrentConfig, ReaderConfig> network;
-  GenerationConfig generation = {};  // not of a reader
+  GenerationConfig generation = {};  // a reader does not use it
 
   void describe(Settings& s);
   void check(ExitCode code) const;

@@ -266,7 +266,7 @@ constexpr int32_t kTimes = 4;  // for replayed steps, the common length is a mul
 // The sentences of a batch, one after another, each followed by its padding.
 struct PaddedLayout {
   std::vector<int32_t> ids, offsets{0};
-  std::vector<int32_t> lengths;    // of sentences without their padding
+  std::vector<int32_t> lengths;    // length of each sentence without its padding
   std::vector<int32_t> positions;  // indices in `ids` of the words that are not padding
 
   PaddedLayout(const TokenBatch& in, BatchPadding padding) {

@@ -27,7 +27,8 @@ Tensor cross_attention(const Tensor& q, const Tensor& kv, const SentenceOffsets&
 Tensor cross_attention_reference(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
                                  const SentenceOffsets& keys, const HeadsOptions& options);
 
-// Only the attention weights: for each sentence [heads, queries, keys], one sentence after another.
+// Return only the attention weights: [heads, queries, keys] of each sentence, one sentence after
+// another.
 Tensor self_attention_weights(const Tensor& qkv, const SentenceOffsets& sentences,
                               const HeadsOptions& options);
 Tensor cross_attention_weights(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,

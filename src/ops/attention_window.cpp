@@ -162,7 +162,7 @@ Tensor uncovered(const Tensor& covered, const ColumnRanges& ranges) {
   run(covered, [&]<class T>(auto on, T) {
     kernel::uncovered(on, covered.in<T>(), in(ranges), left.out<T>());
   });
-  return record(left, {covered}, [=](const Tensor& dleft) {  // −dleft where covered < 1
+  return record(left, {covered}, [=](const Tensor& dleft) {  // dcovered = −dleft where covered < 1
     gather(covered.slot(), [&](const Tensor& dx, OutputMode fold) {
       run(covered, [&]<class T>(auto on, T) {
         kernel::uncovered_grad(on, covered.in<T>(), in(ranges), dleft.in<T>(), dx.out<T>(), fold);

@@ -13,7 +13,7 @@ namespace fovea {
 ColumnRanges full_range(const RaggedQueries& ragged, int64_t reach = -1);
 // The columns of `within` whose position is ⌊p + ½⌋ − D … ⌊p + ½⌋ + D. p [rows, 1] are positions.
 ColumnRanges window_around(const Tensor& p, int64_t D, const ColumnRanges& within);
-// `within` without the columns more than `slack` to the left of from[i]. `from` is i32 [rows].
+// The columns of `within` that are at least from[i] − slack. `from` is i32 [rows].
 ColumnRanges range_from(const Tensor& from, int64_t slack, const ColumnRanges& within);
 
 // The column of the highest entry in each row's range, or the leftmost of several such columns. −1

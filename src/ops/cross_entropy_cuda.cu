@@ -76,7 +76,7 @@ struct GradientOutput {
   Matrix<Out> dlogits;
   OutputMode fold;
 
-  __device__ bool adds() const {  // bf16 gradients are never added to
+  __device__ bool adds() const {  // bf16 gradients are always overwritten
     return std::is_same_v<Out, float> && fold == OutputMode::add;
   }
 };

@@ -68,7 +68,7 @@ struct SortedWords {
 
   __device__ int64_t row(int64_t at) const { return static_cast<int64_t>(keys[at] >> 32); }
   __device__ int64_t word(int64_t at) const { return static_cast<int64_t>(keys[at] & 0xFFFFFFFFu); }
-  // Whether a span crosses the edge between the words at − 1 and at.
+  // Whether the sorted words `at` − 1 and `at` belong to the same span.
   __device__ bool joined(int64_t at) const {
     return at > 0 && at < count && row(at - 1) == row(at);
   }

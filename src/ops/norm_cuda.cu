@@ -346,7 +346,7 @@ template <class T>
 void norm_grad(Cuda on, const NormGrad<T>& in) {
   const int64_t rows = in.dy.rows, cols = in.dy.cols;
   if (cols == 0) return;
-  constexpr int64_t kFill = 264, kLeast = 32;  // blocks that fill a GPU; rows of a strip
+  constexpr int64_t kFill = 264, kLeast = 32;  // blocks that fill a GPU; minimum rows per strip
   const int64_t each = std::max(kLeast, (rows + kFill - 1) / kFill);
   const unsigned count = blocks_for(rows, each);
   const Buffer scratch = allocate(2 * count * static_cast<size_t>(cols) * sizeof(float), on);

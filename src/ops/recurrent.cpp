@@ -444,8 +444,8 @@ Tensor recurrent_reference(const RecurrentWeights& cell, const Tensor& x, const 
     Tensor before = fovea::rows(first, 0, n);
     if (k > 0 && forward) before = fovea::rows(states[t - 1], 0, n);
     if (k > 0 && !forward) {
-      const int64_t going = rows.alive(t + 1);  // the other sentences end at t: the backward
-                                                // direction starts them here
+      // Sentences whose last word is at t begin here, because the words are read backward.
+      const int64_t going = rows.alive(t + 1);
       before = concat_rows({states[t + 1], fovea::rows(first, going, n - going)});
     }
     states[t] = step_reference(cell, fovea::rows(x, rows.first[t], n), before);

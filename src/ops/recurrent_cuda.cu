@@ -133,9 +133,9 @@ struct LstmStepGrad {
     const float d = dy[0] + *dh;                        // dh'
     const float e = dy[H] + *dc + d * o * (1 - t * t);  // dc'
     const float gates[] = {e * g * i * (1 - i),         // gradient of i, before σ
-                           e * c * f * (1 - f),         // of f
+                           e * c * f * (1 - f),         // of f, before σ
                            e * i * (1 - g * g),         // of g, before tanh
-                           d * t * o * (1 - o)};        // of o
+                           d * t * o * (1 - o)};        // of o, before σ
 #pragma unroll
     for (int k = 0; k < 4; ++k) {
       dx[k * H] = gates[k];

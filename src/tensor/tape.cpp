@@ -107,7 +107,7 @@ void Tape::backward(const Tensor& loss, double seed) {
 
 void Tape::backward(const Tensor& result, const Tensor& seed) {
   if (!result.needs_grad()) return;
-  struct EndOfBackward {  // resets the pointer also if a pull throws
+  struct EndOfBackward {  // resets the pointer even if a pull throws
     explicit EndOfBackward(std::vector<std::function<void()>>& last) { end_of_backward = &last; }
     ~EndOfBackward() { end_of_backward = nullptr; }
   } const run(last_);

@@ -92,7 +92,7 @@ class Tensor {
   T* data() const {
     assert(!array_ || type() == type_of<T>());
     if (!array_) return nullptr;
-    // Another thread may discard the values at the same time.
+    // Atomic, because another thread may discard the values at the same time.
     return reinterpret_cast<T*>(std::atomic_ref(array_->start).load(std::memory_order_relaxed));
   }
   template <class T>

@@ -28,7 +28,7 @@
 namespace fovea {
 namespace {
 
-constexpr size_t kMaxNgram = 4;  // characters
+constexpr size_t kMaxNgram = 4;  // maximum number of characters
 constexpr size_t kLongestWord =
     12;                         // longest whole word with a weight, in characters, including both _
 constexpr double kStep = 0.25;  // unit of the weights in the table

@@ -25,9 +25,9 @@ struct ReadingWarning {
   const char* code() const;  // the name of the kind
 };
 
-// "6 of 6 characters are unknown to this model: 我 是 一 个 学"
+// The message of a warning: "6 of 6 characters are unknown to this model: 我 是 一 个 学"
 std::string describe(const ReadingWarning& warning, const Vocabulary& vocabulary);
-// "the text looks like German, and the model reads English"
+// The message about another language: "the text looks like German, and the model reads English"
 std::string describe_language(const DetectedLanguage& detected, const std::string& language);
 
 // Returns at most one warning about units of the sentences for which the vocabulary has no pieces.

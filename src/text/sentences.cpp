@@ -116,7 +116,7 @@ size_t cut_position(std::string_view text, size_t size) {
     const size_t end = c.offset() + static_cast<size_t>(c.length());
     if (allows_cut(*c, first_code_point(text.substr(end)))) comma = end;
     if (u_isUWhiteSpace(static_cast<UChar32>(*c)))
-      blank = end;  // not u_iscntrl: U+200D joins emoji
+      blank = end;  // U+200D, which joins emoji, is no white space
   }
   const size_t half = size / 2;
   if (comma > half) return comma;
