@@ -53,13 +53,13 @@ AlignmentCounts count_links(const Links& links, const GoldLinks& gold) {
 // neighbour if the union contains it and it joins two words without a link. It repeats this until
 // it adds no link. `final` then visits the links of the forward direction, then of the backward
 // direction, and adds each link that joins two words without a link.
-//
-// If both words must be without a link, a horizontal or vertical neighbour cannot qualify, so only
-// the four diagonal neighbours matter. If two of them share a word, the first one wins. The order
+//A horizontal or vertical neighbour of a link shares a word with it. So if both words must be
+//without a link, only the four diagonal neighbours can qualify. If two of them share a word, the
+//first one wins. The order
 // of kNeighbours reproduces the published symmetrisations of the English-French Hansards exactly.
-//
-// Other programs differ. Moses lets grow-diag add a link if only one of its words is without a
-// link, and calls the `final` that requires both "final-and". This is our grow_diag_final_and.
+//Other programs differ. In Moses, grow-diag already adds a link if one of its two words is without
+//a link. The `final` of Moses requires one such word, and its "final-and" requires two. Our
+//grow_diag_final_and is the grow-diag-final-and of Moses.
 namespace {
 
 constexpr Link kNeighbours[] = {{-1, 0}, {0, -1},  {1, 0},  {0, 1},

@@ -9,12 +9,13 @@
 
 namespace fovea {
 
-// Exchanges the two sides of all links: (target, source), sorted.
+// Returns the links with both sides exchanged, (target, source), sorted.
 Links reversed(const Links& links);
 
 // The counts for the alignment error rate (Och and Ney: A Systematic Comparison of Various
-// Statistical Alignment Models, Computational Linguistics 29 (2003), section 5). The counts of
-// several pairs are added.
+// Statistical Alignment Models, Computational Linguistics 29 (2003), section 5). A is the set of
+// links found, S the set of sure gold links, P that of possible gold links. The counts of several
+// pairs are added.
 struct AlignmentCounts {
   int64_t links = 0;           // |A|
   int64_t sure = 0;            // |S|
@@ -27,20 +28,20 @@ struct AlignmentCounts {
   double error_rate() const;  // AER = 1 − (|A ∩ S| + |A ∩ P|) / (|A| + |S|); 0 if both are empty
 };
 
-// REQUIRES: links are sorted without duplicates.
+// Counts the links of one pair. REQUIRES: `links` are sorted and have no duplicates.
 AlignmentCounts count_links(const Links& links, const GoldLinks& gold);
 
 // How the links of two directions are merged.
 enum class Symmetrization {
   intersection,         // links of both directions
   union_,               // links of either direction
-  grow_diag,            // the intersection and, iteratively, neighbouring links
-  grow_diag_final,      // then also links of either direction that join two words without links
-  grow_diag_final_and,  // as in Moses: for growing, one word without a link suffices
+  grow_diag,            // the intersection, to which neighbouring links are added
+  grow_diag_final,      // then also links of either direction between two unlinked words
+  grow_diag_final_and,  // as in Moses: for growing, one unlinked word suffices
 };
 
-// "grow-diag" and so on. Throws ExitCode::usage for an unknown name; the message has the valid
-// names.
+// Parses a name such as "grow-diag". Throws ExitCode::usage for an unknown name; the message lists
+// the valid names.
 Symmetrization symmetry_of(std::string_view name);
 
 // Merges two sets of links (source, target). The sets and the result are sorted without duplicates.

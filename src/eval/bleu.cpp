@@ -23,11 +23,12 @@ double value_of(const BleuOptions& options) {
   return options.smooth_value.value_or(options.smooth == BleuSmoothing::floor ? 0.1 : 1.0);
 }
 
-// log 0 is a large negative number, not −∞: one order without a match makes the score 0.
+// Returns log x, and for x = 0 a large negative number instead of −∞, so that one n-gram order
+// without a match makes the score 0.
 double floored_log(double x) { return x == 0.0 ? -9999999999.0 : std::log(x); }
 
-// The reference length nearest to the length of the hypothesis. If two are equally near, the
-// shorter one.
+// Returns the reference length that is nearest to the length of the hypothesis, the shorter one if
+// two are equally near. texts: the hypothesis, then its references.
 size_t closest_length(size_t hypothesis, std::span<const std::vector<std::u32string_view>> texts) {
   auto distance = [=](size_t length) {
     return length > hypothesis ? length - hypothesis : hypothesis - length;
@@ -41,7 +42,7 @@ size_t closest_length(size_t hypothesis, std::span<const std::vector<std::u32str
   return best;
 }
 
-// Counts n-grams one segment at a time. Reuses its memory for the next segment.
+// A counter of the n-grams of one segment at a time. It reuses its memory for the next segment.
 class SegmentCounter {
  public:
   explicit SegmentCounter(const BleuOptions& options) : options_(options) {}

@@ -8,18 +8,18 @@
 
 namespace fovea {
 
-// The replacement of the precision of an order without a match (Chen and Cherry, WMT 2014).
+// How the precision of an n-gram order without a match is replaced (Chen and Cherry, WMT 2014).
 enum class BleuSmoothing { none, floor, add_k, exp };
 
-// "exp", "floor", "add-k", "none". Throws ExitCode::usage for any other name.
+// Parses "exp", "floor", "add-k" or "none". Throws ExitCode::usage for any other name.
 BleuSmoothing bleu_smoothing(std::string_view name);
 
 struct BleuOptions {
   BleuTokenizer tokenize = BleuTokenizer::mteval13;
   BleuSmoothing smooth = BleuSmoothing::exp;
-  std::optional<double> smooth_value = std::nullopt;  // floor: 0.1, add_k: 1
+  std::optional<double> smooth_value = std::nullopt;  // default: 0.1 for floor, 1 for add_k
   bool lowercase = false;
-  bool effective_order = false;  // omit orders longer than the text: for single sentences
+  bool effective_order = false;  // omits orders longer than the text; for single sentences
   size_t max_order = 4;
 };
 
@@ -27,7 +27,7 @@ struct BleuOptions {
 struct BleuScore {
   double score = 0;
   double brevity_penalty = 0;
-  std::vector<double> matches, totals, precisions;  // per order, from 1
+  std::vector<double> matches, totals, precisions;  // [n − 1] is that of order n
   double hypothesis_length = 0, reference_length = 0;
 };
 

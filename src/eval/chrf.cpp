@@ -13,8 +13,8 @@ bool is_mark(char32_t c) {
          (c >= '{' && c <= '~');
 }
 
-// Splits off one punctuation mark of each word: the mark at its end, otherwise the mark at its
-// beginning.
+// Returns the words of a line. Of each word, one punctuation mark becomes a word of its own: the
+// mark at its end, or else the mark at its beginning.
 std::vector<std::u32string_view> words_and_marks(std::u32string_view line) {
   std::vector<std::u32string_view> result;
   for (std::u32string_view word : words_of(line)) {
@@ -30,7 +30,7 @@ std::vector<std::u32string_view> words_and_marks(std::u32string_view line) {
   return result;
 }
 
-// The n-gram counts of one segment: of its hypothesis and its references, for each order.
+// A counter of the n-grams of one segment: of its hypothesis and of each reference, for each order.
 class SegmentCounter {
  public:
   explicit SegmentCounter(const ChrfOptions& options)
@@ -59,7 +59,7 @@ class SegmentCounter {
       if (n > 0) ngrams_.advance();
       for (size_t r = 0; r < rows_.size(); ++r) {
         const NgramTable::Sequence& reference = ngrams_.of(r + 1);
-        if (reference.empty()) continue;  // an absent order counts on neither side
+        if (reference.empty()) continue;  // orders that one side lacks are omitted
         count_ngrams(reference, ngrams_.distinct(), left_);
         long matches = 0;
         for (uint32_t g : ngrams_.of(0))
@@ -113,8 +113,9 @@ SegmentStatistics Chrf::statistics(const Lines& hypotheses,
   return result;
 }
 
-// For each order P = matches / hypothesis, R = matches / reference. F = (1 + β²) P R / (β² P + R)
-// of their means over the orders that both sides have.
+// For each order, P = matches / n-grams of the hypothesis and R = matches / n-grams of the
+// reference. F = (1 + β²) P R / (β² P + R) with the means of P and R over the orders that both
+// sides have.
 template <class Real>
 double Chrf::compute(std::span<const Real> sums) const {
   constexpr double kEpsilon = 1e-16;

@@ -10,12 +10,13 @@ struct ChrfOptions {
   int beta = 2;           // recall counts β times as much as precision
   bool lowercase = false;
   bool whitespace = false;     // keep white space in character n-grams
-  bool eps_smoothing = false;  // the mean of F over all orders instead of F of the means
+  bool eps_smoothing = false;  // the mean of F over all orders, not F of the means
 };
 
 // Popović: chrF: character n-gram F-score for automatic MT evaluation, WMT 2015, and chrF++:
-// words helping character n-grams, WMT 2017. A row of statistics: for each order, characters
-// first, the n-grams of the hypothesis, of its best reference, and their matches.
+// words helping character n-grams, WMT 2017. A row of statistics has three numbers for each order,
+// those of characters first: the n-grams of the hypothesis, those of its best reference, and the
+// matches.
 class Chrf : public TranslationMetric {
  public:
   explicit Chrf(ChrfOptions options = {}) : options_(options) {}

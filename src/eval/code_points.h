@@ -9,19 +9,20 @@ namespace fovea {
 // A line as Unicode code points. The metrics count and compare characters, not bytes.
 using Characters = std::u32string;
 
-// Replaces each ill-formed byte sequence by one U+FFFD, as Unicode recommends.
+// Decodes UTF-8. Replaces each ill-formed byte sequence by one U+FFFD, as Unicode recommends.
 Characters characters_of(std::string_view utf8);
 std::string utf8_of(std::u32string_view characters);
 
 // Whether c is white space for sacreBLEU: a character at which Python's str.split() splits.
 bool is_blank(char32_t c);
 
-// The full Unicode lower case without a language: final sigma, İ → i̇.
+// Returns the text in full Unicode lower case, without the rules of a language. Includes the final
+// sigma, and İ → i̇.
 Characters lower_case(const Characters& text);
 
 Characters without_trailing_blanks(Characters text);
 
-// The words of the text, separated by blanks. `text` must outlive the views.
+// Returns the words of the text, which blanks separate. `text` must outlive the views.
 std::vector<std::u32string_view> words_of(std::u32string_view text);
 
 }  // namespace fovea

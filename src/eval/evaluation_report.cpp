@@ -31,7 +31,7 @@ std::string in_columns(const std::vector<std::vector<std::string>>& rows) {
   return text;
 }
 
-// The metrics of one system, one per line, aligned at the "=".
+// Returns the scores of one system, one metric per line, aligned at the "=".
 std::string score_lines(const std::vector<ScoreReport>& reports, const EvaluationOptions& options) {
   std::vector<std::string> lines;
   size_t widest = 0;
@@ -60,7 +60,7 @@ nlohmann::ordered_json or_null(const std::optional<double>& x) {
   return x ? nlohmann::ordered_json(*x) : nlohmann::ordered_json();
 }
 
-// Several systems: [system][metric].
+// The scores of several systems: [system][metric].
 using ReportTable = std::vector<std::vector<ScoreReport>>;
 
 std::string table_json(const std::vector<std::string>& names, const ReportTable& table, bool paired,

@@ -10,7 +10,7 @@ namespace fovea {
 
 using Lines = std::vector<std::string>;
 
-// The statistics of each segment that a metric needs, one row per segment. The score of any
+// The numbers from which a metric computes its score, one row per segment (line). The score of any
 // selection of segments depends only on the sum of their rows, so resampling does not read the text
 // again.
 struct SegmentStatistics {
@@ -41,12 +41,12 @@ class TranslationMetric {
   virtual SegmentStatistics statistics(const Lines& hypotheses,
                                        std::span<const Lines> references) const = 0;
 
-  // The score for summed rows. The second form is for resampled sums. They have single precision,
-  // because the published confidence intervals are computed so.
+  // Returns the score for a sum of rows. The second form is for the sums of resampling, which have
+  // single precision, because sacreBLEU computes confidence intervals in single precision.
   virtual double score(std::span<const double> sums) const = 0;
   virtual double score(std::span<const float> sums) const = 0;
 
-  // The text after the score in the report, such as BLEU's precisions; may be empty.
+  // Returns the text after the score in the report, such as BLEU's precisions. It may be empty.
   virtual std::string details(std::span<const double> sums) const;
 };
 

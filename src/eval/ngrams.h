@@ -8,9 +8,9 @@
 
 namespace fovea {
 
-// Assigns numbers to the n-grams of one segment (a hypothesis and its references). Equal n-grams
-// have equal numbers. Order n is built from order n − 1 by exact pairs, not by hashes of the
-// content, so different n-grams never have the same number.
+// A table that gives numbers to the n-grams of one segment (a hypothesis and its references), for
+// one order n at a time. Equal n-grams have equal numbers. The number of an n-gram is that of the
+// exact pair of its (n − 1)-grams, not a hash, so different n-grams never have the same number.
 class NgramTable {
  public:
   using Sequence = std::vector<uint32_t>;
@@ -23,7 +23,8 @@ class NgramTable {
   // Continues with the next order.
   void advance();
 
-  // The number of the n-gram at each position of a sequence. All numbers are below distinct().
+  // Returns the number of the n-gram at each position of a sequence. All numbers are below
+  // distinct().
   const Sequence& of(size_t sequence) const { return numbers_[sequence]; }
   uint32_t distinct() const { return distinct_; }
 

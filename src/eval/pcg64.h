@@ -4,9 +4,9 @@
 
 namespace fovea {
 
-// O'Neill's PCG XSL RR 128/64, with the initial state of NumPy's default_rng(12345). Published
-// confidence intervals and p-values use this generator and seed, so ours must draw the same
-// numbers.
+// The random number generator PCG XSL RR 128/64 by O'Neill, with the initial state of NumPy's
+// default_rng(12345). sacreBLEU uses this generator and seed for confidence intervals and p-values,
+// so ours must draw the same numbers.
 class Pcg64 {
  public:
   static constexpr int kSeed = 12345;
@@ -19,7 +19,7 @@ class Pcg64 {
     return mixed >> turn | mixed << ((64 - turn) & 63);
   }
 
-  // Returns the low half of a 64-bit number, and the high half in the next call.
+  // Returns 32 random bits: the low half of a 64-bit number, and in the next call its high half.
   uint32_t next32() {
     if (has_half_) {
       has_half_ = false;
@@ -31,7 +31,7 @@ class Pcg64 {
     return static_cast<uint32_t>(both);
   }
 
-  // Uniform in [0, n), without bias (Lemire 2019). REQUIRES: n > 0.
+  // Returns a uniform random number in [0, n), without bias (Lemire 2019). REQUIRES: n > 0.
   uint32_t below(uint32_t n) {
     uint64_t product = uint64_t{next32()} * n;
     if (static_cast<uint32_t>(product) < n) {

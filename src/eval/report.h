@@ -10,14 +10,14 @@
 
 namespace fovea {
 
-// The items of a signature besides the settings of the metric.
+// The items of a signature that do not come from the metric.
 struct SignatureContext {
   size_t references = 1;
   std::optional<size_t> bootstrap, randomization;  // the number of samples or trials
 };
 
-// Returns the signature with sacreBLEU's items in sacreBLEU's order. The version is ours, followed
-// by the version of sacreBLEU that defines the score.
+// Returns the signature with sacreBLEU's items in sacreBLEU's order. The item `version` has the
+// version of Fovea, followed by that of the sacreBLEU that defines the score.
 Signature signature(const TranslationMetric& metric, const SignatureContext& context);
 
 enum class SignatureStyle { full, abbreviated };

@@ -14,8 +14,8 @@ namespace {
 // Note [Order of additions]
 // A p-value depends on the number of resampled differences that exceed the observed one, so a
 // difference in the last bit can change it. Therefore sums have NumPy's order. Resampled rows are
-// added one after another in single precision. Means are computed by pairwise summation, with eight
-// running sums in each block.
+// added one after another in single precision. Means are computed by pairwise summation with eight
+// running sums in each block, as NumPy does.
 double pairwise_sum(std::span<const double> x) {
   constexpr size_t kBlock = 128;
   if (x.size() < 8) {
@@ -46,9 +46,10 @@ double observed(const TranslationMetric& metric, const SegmentStatistics& statis
   return metric.score(std::span<const double>(statistics.sum()));
 }
 
-// Numerator and denominator are increased by one, so that a p-value is never 0. Equal scores have p
-// = 1. sacreBLEU counts only larger differences, so it would report a significant difference
-// between two copies of one system.
+// Returns the share of differences that are larger than the observed one. Numerator and denominator
+// are increased by one, so that a p-value is never 0. Equal scores have p = 1. (sacreBLEU counts
+// only larger differences, so it would report a significant difference between two copies of one
+// system.)
 double p_value(std::span<const double> differences, double observed_difference) {
   if (observed_difference == 0) return 1;
   auto larger = std::count_if(differences.begin(), differences.end(),
@@ -65,8 +66,9 @@ double paired_bootstrap(const std::vector<double>& baseline, const std::vector<d
   return p_value(differences, observed_difference);
 }
 
-// Swaps the segments of the two systems at random. If the systems are alike, this changes the
-// difference only a little.
+// Returns the p-value of approximate randomisation: each trial swaps the segments of the two
+// systems at random. If the systems are alike, this changes the difference of their scores only a
+// little.
 double paired_randomization(const TranslationMetric& metric, const SegmentStatistics& a,
                             const SegmentStatistics& b, size_t trials, double observed_difference) {
   std::vector<double> a_minus_b(a.values.size());

@@ -10,7 +10,7 @@ namespace fovea {
 // A score with the results of resampling.
 struct TestedScore {
   double score = 0;
-  std::optional<double> p_value;   // of the difference from the baseline
+  std::optional<double> p_value;   // of the difference to the baseline
   std::optional<double> mean, ci;  // resampled scores: mean, and half of the 95 % interval
 };
 

@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-// 100 edits / length. Without reference words the rate is 100, or 0 if there are no edits.
+// Returns 100 · edits / reference length. Without reference words it is 100, or 0 without edits.
 template <class Real>
 double rate(std::span<const Real> sums) {
   Real edits = sums[0], length = sums[1];

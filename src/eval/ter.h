@@ -6,7 +6,8 @@
 namespace fovea {
 
 // Translation edit rate as tercom computes it: lower is better, and more than 100 is possible. A
-// row of statistics has the fewest edits over the references, and the mean reference length.
+// row of statistics has two numbers: the number of edits to the reference with the fewest, and the
+// mean length of the references.
 class Ter : public TranslationMetric {
  public:
   explicit Ter(TercomOptions options = {}) : options_(options) {}

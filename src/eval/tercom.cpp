@@ -18,16 +18,17 @@ constexpr int kBeam = 25;
 constexpr int kMostCandidates = 1000;
 constexpr int kInfinity = 1 << 29;
 
-// Levenshtein distances between hypotheses of one length and one reference, inside a beam around
-// the diagonal. The table keeps the whole band of the current hypothesis. It yields the alignment.
-// A candidate that differs only in the middle need not be computed from the beginning.
+// A table of Levenshtein distances between hypotheses of one length and one reference, inside a
+// band around the diagonal. It keeps the whole band of the current hypothesis, for two purposes:
+// the alignment can be read from it, and the distance of a candidate need only be computed from the
+// first word that differs.
 class EditTable {
  public:
   EditTable(std::span<const uint32_t> reference, int hypothesis_length)
       : reference_(reference), H_(hypothesis_length), R_(static_cast<int>(reference.size())) {
     ratio_ = H_ > 0 ? static_cast<double>(R_) / H_ : 1.0;
     beam_ = kBeam < ratio_ / 2 ? static_cast<int>(std::ceil(ratio_ / 2 + kBeam)) : kBeam;
-    width_ = 3 * beam_ + 2;  // row 0 needs all columns that row 1 reads; other rows need their beam
+    width_ = 3 * beam_ + 2;  // row 0 needs all columns that row 1 reads
     table_.resize(at(H_ + 1) * at(width_));
     std::iota(row(0), row(1), 0);
     for (auto& candidate : rows_) candidate.resize(at(width_));
@@ -52,11 +53,11 @@ class EditTable {
     return cost(H_, R_, above);
   }
 
-  // The best path of the table. Of equal costs, substitution is preferred to deletion, and deletion
-  // to insertion.
+  // The best path of the table. If costs are equal, it prefers substitution to deletion, and
+  // deletion to insertion.
   struct Alignment {
-    std::vector<int> hypothesis_of;  // per reference word: the last hypothesis word used, or −1
-    std::vector<int> hypothesis_errors, reference_errors;  // [i] = errors among the first i words
+    std::vector<int> hypothesis_of;  // per reference word: last word used before or at it, −1: none
+    std::vector<int> hypothesis_errors, reference_errors;  // [i]: errors among the first i words
   };
 
   Alignment align(const Words& hypothesis) {
@@ -93,7 +94,8 @@ class EditTable {
   int first_column(int i) const { return std::max(0, diagonal(i) - beam_); }
   int diagonal(int i) const { return i == 0 ? 0 : static_cast<int>(std::floor(i * ratio_)); }
 
-  // d_ij of row i, which begins at first_column(i). Outside the band the cost is infinite.
+  // Returns d_ij from row i, whose first element is column first_column(i). Outside the band the
+  // cost is infinite.
   int cost(int i, int j, const int* row) const {
     int column = j - first_column(i);
     return column >= 0 && column < width_ ? row[column] : kInfinity;
@@ -119,7 +121,7 @@ class EditTable {
   int H_, R_, beam_, width_;
   double ratio_;
   std::vector<int> table_;                // [H + 1, width]
-  std::array<std::vector<int>, 2> rows_;  // of a candidate
+  std::array<std::vector<int>, 2> rows_;  // two rows of a candidate
 };
 
 struct Shift {
@@ -133,8 +135,8 @@ struct Shift {
   }
 };
 
-// Moves the run before `target`. If the target is inside the run, it moves right by target − start
-// words.
+// Moves the run of words to the position before word `target`. If `target` is inside the run, the
+// run moves right by target − start words.
 void move_run(const Shift& shift, Words& words) {
   auto at = [&](int i) { return words.begin() + i; };
   int end = shift.start + shift.length;
@@ -161,10 +163,11 @@ class ShiftSearch {
   }
 
  private:
-  // Prefers a larger gain, then a longer run, then an earlier start, then an earlier target.
+  // The order of shifts: a larger gain is better, then a longer run, then an earlier start, then an
+  // earlier target.
   using Rank = std::tuple<int, int, int, int>;
 
-  // Returns nothing if no shift reduces the edits, or if too many have been tried.
+  // Returns the best shift, or nothing if no shift reduces the edits or too many have been tried.
   std::optional<Shift> best_shift() {
     before_ = table_.compute(words_);
     alignment_ = table_.align(words_);

@@ -9,10 +9,10 @@
 
 namespace fovea {
 
-// What to draw of the attention of a pair.
+// The kind, layer and head of attention that a figure shows.
 struct FigureChoice {
   std::string kind = "cross";     // or "encoder", "decoder"
-  int64_t layer = -1, head = -1;  // −1: the mean of all
+  int64_t layer = -1, head = -1;  // −1: the mean of all layers, of all heads
   PictureUnit unit = PictureUnit::words;
 };
 

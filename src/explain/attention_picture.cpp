@@ -12,8 +12,8 @@
 namespace fovea {
 namespace {
 
-// Converts positions between pieces, from 0, to positions between words. Beyond both ends, a piece
-// counts as a word.
+// A converter of positions in pieces to positions in words. Positions count from 0 and need not be
+// whole numbers. Beyond both ends of the sentence, a piece counts as a word.
 class Places {
  public:
   explicit Places(const std::vector<int>& words) : words_(words) {}
@@ -33,8 +33,8 @@ class Places {
   const std::vector<int>& words_;
 };
 
-// Converts the series of one map from pieces to words. A target word of several pieces gets their
-// mean.
+// A converter of the series of one map from pieces to words. A target word of several pieces gets
+// the mean of their values.
 class MarkMaker {
  public:
   MarkMaker(const AttentionMap& map, const PictureSide& rows, const PictureSide& cols)
@@ -66,7 +66,7 @@ class MarkMaker {
 
  private:
   using Kind = NamedSeries::Kind;
-  struct TargetWord {  // rows first … end − 1
+  struct TargetWord {  // the rows first … end − 1 of the map
     size_t first, end;
   };
 
@@ -112,7 +112,7 @@ class MarkMaker {
 
   float place(double piece) const { return static_cast<float>(place_(piece)); }
 
-  // The mean of number k of the rows of a word.
+  // Returns the mean over the rows of a word of the k-th number of the series.
   double mean(const NamedSeries& series, TargetWord word, size_t k) const {
     const size_t each = series.values.size() / static_cast<size_t>(map_.rows);
     double sum = 0;
@@ -121,7 +121,8 @@ class MarkMaker {
     return sum / static_cast<double>(word.end - word.first);
   }
 
-  // The edges of ⌊p_t + ½⌋ ± D; the whole sentence if there is no D.
+  // Returns the edges of the window ⌊p_t + ½⌋ ± D in words, or of the whole sentence if there is no
+  // D.
   std::vector<float> window(TargetWord word) const {
     const double last = static_cast<double>(map_.cols) - 0.5;
     if (!half_width_) return {place(-0.5), place(last)};
@@ -163,7 +164,7 @@ class MarkMaker {
   const PictureSide& cols_;
   Places place_;
   std::vector<TargetWord> words_;
-  const NamedSeries *position_ = nullptr, *half_width_ = nullptr;  // of the series before
+  const NamedSeries *position_ = nullptr, *half_width_ = nullptr;  // the last of each so far
 };
 
 }  // namespace

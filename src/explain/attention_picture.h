@@ -21,10 +21,11 @@ enum class PictureUnit { words, pieces };
 PictureSide picture_side(const Vocabulary& vocabulary, std::span<const int32_t> ids,
                          PictureUnit unit);
 
-// The mean of attention maps of one kind and one pair, as a matrix to draw. Word weights are sums
-// over the pieces of a source word and means over the pieces of a target word. If there is only one
-// map, the matrix has the marks of its mechanism: positions between pieces become positions between
-// words, and a target word of several pieces has their mean. REQUIRES: there is a map.
+// Returns the mean of attention maps of one kind and one pair, as a matrix to draw. The weight of a
+// word is the sum over the pieces of a source word and the mean over the pieces of a target word.
+// If there is only one map, the matrix also has the marks of its mechanism, such as p_t. Their
+// positions are converted from pieces to words, and a target word of several pieces gets the mean
+// of their values. REQUIRES: there is a map.
 AttentionMatrix attention_picture(std::span<const AttentionMap> maps, const PictureSide& rows,
                                   const PictureSide& cols, const std::string& title);
 

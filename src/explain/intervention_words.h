@@ -15,8 +15,8 @@ struct InterventionWords {
   std::vector<std::string> force = {};      // STEP=WORD: "2=dog"
 
   bool given() const { return !mask.empty() || !mask_head.empty() || !force.empty(); }
-  // The interventions for a sentence. Throws ExitCode::usage with the name of the field if a word,
-  // layer, head or step does not exist.
+  // Returns the interventions for the sentence `text`. Throws ExitCode::usage with the name of the
+  // field if a word, layer, head or step does not exist.
   WordWhatIf read(const ModelBundle& bundle, const std::string& text) const;
 };
 

@@ -8,7 +8,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// A list of numbers if each word has one number, otherwise a list of lists.
+// Returns the values of a step: a list of numbers if each word has one number, otherwise a list of
+// lists.
 Json values_of(const ComputationStep& step) {
   if (step.of == ComputationStep::Of::query) return step.rows.front();
   const auto one = [](const auto& row) { return row.size() == 1; };

@@ -10,9 +10,9 @@
 namespace fovea {
 namespace {
 
-constexpr size_t kInColumn = 3;  // maximum of numbers of a vector in a column
+constexpr size_t kInColumn = 3;  // maximum number of elements of a vector in a column
 constexpr int kNumber = 7;       // terminal columns of a number, with the blank before it
-constexpr int kGap = 2;          // between columns
+constexpr int kGap = 2;          // blanks between columns
 constexpr int kBar = 8;
 constexpr int kIndent = 3;
 constexpr int kMostMargin = 14;
@@ -29,7 +29,7 @@ std::string padded(const std::string& text, int width) {
   return text + spaces(width - columns(text));
 }
 
-// The first `most` numbers, followed by … if there are more.
+// Returns the first `most` numbers, followed by `more` if there are more numbers.
 std::string vector_text(const std::vector<double>& row, size_t most, const std::string& more) {
   std::string text;
   for (size_t i = 0; i < std::min(most, row.size()); ++i) text += number(row[i]);
@@ -86,8 +86,8 @@ class StepsText {
     return std::max(width, columns(step.name) + 1) + kGap;
   }
 
-  // The end of the columns from `first` on that fit side by side, at least one. Keeps the columns
-  // of one step together if possible.
+  // Returns one past the last column of those that fit side by side, beginning with `first`; at
+  // least one fits. Keeps the columns of one step together if possible.
   size_t table_end(size_t first) const {
     int width = margin_;
     size_t step = first;  // the first column of the last step

@@ -18,7 +18,8 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The word without ASCII punctuation around it. If nothing else remains, the word itself.
+// Returns the word without the ASCII punctuation around it, or the word itself if it is only
+// punctuation.
 std::string_view bare(std::string_view word) {
   const auto mark = [](char c) { return std::ispunct(static_cast<unsigned char>(c)) != 0; };
   std::string_view inner = word;
@@ -27,7 +28,7 @@ std::string_view bare(std::string_view word) {
   return inner.empty() ? word : inner;
 }
 
-// n of a text "n"; 0 if the text is not a number.
+// Parses a word number from 1. Returns 0 if the text is not a number.
 size_t number_in(const std::string& text) {
   const bool digits = std::ranges::all_of(
       text, [](char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; });
@@ -50,14 +51,14 @@ std::string FoundWord::note(const std::string& word) const {
 
 namespace {
 
-// The pieces of a sentence and the words that consist of them.
+// A search for words in the pieces of one sentence.
 class WordSearch {
  public:
   WordSearch(const Vocabulary& vocabulary, std::span<const int32_t> ids)
       : vocabulary_(vocabulary), ids_(ids),
         side_(picture_side(vocabulary, ids, PictureUnit::words)) {}
 
-  // The first piece of each occurrence, in order.
+  // Returns the first piece of each occurrence of the word, in order.
   std::vector<size_t> occurrences(const std::string& word) const {
     if (std::ranges::any_of(code_points(word), is_unspaced)) return in_text(word);
     std::vector<size_t> found;
@@ -70,8 +71,8 @@ class WordSearch {
     return found;
   }
 
-  // The word exactly as written, otherwise its first occurrence, otherwise the word with this
-  // number.
+  // Returns the first piece of the word. Tries the word exactly as written, then its first
+  // occurrence without punctuation, then the word with this number.
   std::optional<size_t> find(const std::string& word) const {
     const auto same = std::ranges::find(side_.labels, word);
     if (same != side_.labels.end())
@@ -89,7 +90,8 @@ class WordSearch {
     return static_cast<size_t>(first - side_.words.begin());
   }
 
-  // The pieces in which an occurrence of the word begins.
+  // Returns the pieces in which an occurrence of the word in the text begins, also inside other
+  // words.
   std::vector<size_t> in_text(const std::string& word) const {
     const std::string text = vocabulary_.decode(ids_), sought = nfc(word);
     std::vector<size_t> found;

@@ -16,8 +16,9 @@ struct ExplainedPair {
   std::vector<int32_t> source, target;
 };
 
-// The word to explain and its attention. If the kind is empty, it is the encoder for a word of the
-// source, and cross for a word of the translation. Layer and head −1 are the first ones.
+// The word to explain, and the attention whose computation is shown. If the kind is empty, it is
+// "encoder" for a word of the source and "cross" for a word of the translation. Layer −1 is the
+// first layer, and head −1 the first head.
 struct ExplainedWord {
   std::string word, kind;
   int64_t layer = -1, head = -1;
@@ -29,7 +30,7 @@ struct FoundWord {
   std::optional<size_t> piece;
   size_t occurrences = 0;
 
-  // "; 'dog' occurs 2 times" if this explains why the piece is missing, otherwise "".
+  // Returns "; 'dog' occurs 2 times" if this is the reason why no piece was found, otherwise "".
   std::string note(const std::string& word) const;
 };
 
@@ -39,8 +40,8 @@ struct FoundWord {
 FoundWord find_word(const Vocabulary& vocabulary, std::span<const int32_t> ids,
                     const std::string& word);
 
-// The computation of the attention of one word, step by step: as text, or as one line of JSON.
-// Throws ExitCode::usage if there is no such word, layer or head. `pair` must outlive the object.
+// An explanation of the attention of one word, step by step, as text or as one line of JSON. Throws
+// ExitCode::usage if there is no such word, layer or head. `pair` must outlive the object.
 class WordExplanation {
  public:
   WordExplanation(const ModelBundle& package, const ExplainedPair& pair,
@@ -55,7 +56,7 @@ class WordExplanation {
 
   const ExplainedPair& pair_;
   ExplainedWord asked_;
-  std::vector<std::string> parts_;  // of the word
+  std::vector<std::string> parts_;  // the pieces of the word
   RowExplanation found_;
 };
 
