@@ -9,9 +9,11 @@ find_package(ICU REQUIRED COMPONENTS uc i18n)
 find_package(ZLIB REQUIRED)
 find_package(CLI11 REQUIRED)
 find_library(DNNL dnnl REQUIRED)
+find_library(ZIP zip REQUIRED)  # Debian 12's CMake file of libzip needs programs that are elsewhere
 find_library(SENTENCEPIECE sentencepiece REQUIRED)
 find_library(SENTENCEPIECE_TRAIN sentencepiece_train REQUIRED)
 find_path(DNNL_HEADERS oneapi/dnnl/dnnl.hpp REQUIRED)
+find_path(ZIP_HEADERS zip.h REQUIRED)
 find_path(SENTENCEPIECE_HEADERS sentencepiece_processor.h REQUIRED)
 find_path(BOOST_HEADERS boost/beast/http/parser.hpp REQUIRED)
 
@@ -35,7 +37,7 @@ if(TARGET yaml-cpp::yaml-cpp)  # the name from version 0.8 on
 endif()
 add_library(fovea_headers INTERFACE)
 target_include_directories(fovea_headers SYSTEM INTERFACE
-  ${DNNL_HEADERS} ${SENTENCEPIECE_HEADERS} ${BOOST_HEADERS})
+  ${DNNL_HEADERS} ${ZIP_HEADERS} ${SENTENCEPIECE_HEADERS} ${BOOST_HEADERS})
 set(FOVEA_LIBRARIES fovea_headers
   OpenMP::OpenMP_CXX fmt::fmt spdlog::spdlog nlohmann_json::nlohmann_json ${YAML}
-  ICU::uc ICU::i18n ZLIB::ZLIB CLI11::CLI11 ${SENTENCEPIECE_TRAIN} ${SENTENCEPIECE})
+  ICU::uc ICU::i18n ZLIB::ZLIB ${ZIP} CLI11::CLI11 ${SENTENCEPIECE_TRAIN} ${SENTENCEPIECE})

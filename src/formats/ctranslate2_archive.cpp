@@ -131,7 +131,7 @@ bool CTranslate2Archive::recognises(std::span<const std::byte> bytes) {
   if (reader.left() < 8) return false;
   const auto version = reader.number<uint32_t>("");
   const auto next = reader.number<uint32_t>("");
-  return version >= 1 && version <= kNewestVersion && (version > 1 || next > 0);
+  return version >= 1 && version <= kNewestVersion && next > 0;  // else a file of Marian
 }
 
 }  // namespace fovea

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/safetensors.h"
+#include "formats/file_bytes.h"
 
 namespace fovea {
 
@@ -22,11 +23,11 @@ struct ArchivedTensor {
   int64_t elements() const;
 };
 
-// The bytes of a tensor: little-endian, row-major. A part of the file, or a copy if the file stores
-// them in another form. Copies share the bytes. A part of the file lives as long as the archive.
+// The bytes of a tensor: little-endian, row-major. A part of the file, or memory if the file stores
+// them in another form. A part of the file lives as long as the archive.
 struct TensorBytes {
   std::span<const std::byte> bytes;
-  std::shared_ptr<const std::vector<std::byte>> copy;
+  std::shared_ptr<const void> owner;  // of memory; nullptr for a part of the file
 };
 
 // The tensors of a model file of another program. The constructor of a derived class checks
@@ -83,8 +84,9 @@ class TensorArchive {
 // Number of bytes of a tensor. ExitCode::model if it is not a whole number below 2^63.
 uint64_t checked_size(const ArchivedTensor& tensor, const std::string& path);
 
-// Opens a model file by its content: safetensors, the index of a sharded model
-// (*.safetensors.index.json), CTranslate2's model.bin.
+// Opens a model file by its content: safetensors, CTranslate2's model.bin, Marian's .npz and .bin.
+// The index of a sharded model is recognised by its name, *.index.json.
 std::unique_ptr<TensorArchive> open_tensor_archive(const std::string& path);
+std::unique_ptr<TensorArchive> open_tensor_archive(FileBytes file);
 
 }  // namespace fovea
