@@ -16,7 +16,7 @@ struct NamedSeries {
     half_width,  // [1]: D; a row attends to ⌊p + ½⌋ ± D; p is in the series of kind position
     deviation,   // [1]: σ of a Gaussian around p, by which weights are multiplied
     centres,     // [rows, K]: markers that may lie beyond the last word
-    distribution,  // [rows, columns]: the distribution from which the weights choose one word
+    distribution,  // [rows, columns]: the distribution from which one word is chosen
     frontier,      // [rows]: the first column that a row may attend to
   };
   std::string name;   // the key in the JSON of the service, plain ASCII

@@ -18,7 +18,7 @@ class LocalMonotonicAttention : public ScoredAttention {
   AttentionResult attend(const AttentionQuery& query, const SourceMemory& memory,
                          const AttentionState& previous) const override {
     const RaggedQueries look{memory.sentences, query.sentence};
-    const Tensor p = look.lengths_as(query.s.type(), previous.steps + 1);  // t, or the last word
+    const Tensor p = look.lengths_as(query.s.type(), previous.steps + 1);  // min(t, last word)
     const ColumnRanges window =
         window_around(p, D, full_range(look, score().reach()));  // [p_t − D, p_t + D]
     const Tensor alpha = softmax_within(scores(query.s, memory, look), window);

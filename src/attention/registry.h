@@ -52,7 +52,7 @@ struct AttentionInfo {
   const char* text;                        // the computation, in one or two sentences
   const char* paper;                       // "Luong et al. 2015"
   const char* note = "";                   // what the drawing shows
-  std::vector<const char*> settings = {};  // keys of `model:` that most others do not read
+  std::vector<const char*> settings = {};  // keys of `model:` that few others read
 };
 
 struct AttentionBuild;  // the arguments of the factories, private to the registry

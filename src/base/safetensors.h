@@ -48,6 +48,7 @@ std::optional<StoredType> stored_type(std::string_view name);
 // Number of bytes for the shape and type. nullopt if it is not a whole number or exceeds 64 bits.
 std::optional<uint64_t> stored_bytes(StoredType type, const std::vector<int64_t>& shape);
 
+// The entry of a tensor in the header.
 struct TensorInfo {
   std::string name;
   StoredType dtype;

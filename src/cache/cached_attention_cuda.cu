@@ -65,6 +65,7 @@ struct Chunk {
 constexpr int kSegments = 4;
 constexpr int kAtOnce = 4;  // words per group whose loads are in flight at the same time
 
+// The sizes in Note [Groups and segments], for heads of at most kCols columns.
 template <class T, int kCols>
 struct Groups {
   static constexpr int kCount = Chunk<T>::kCount;
@@ -119,6 +120,7 @@ struct OwnWords {
     return page + __ldg(slots + u) * stride + column;
   }
 };
+// Like OwnWords, but for the words of the source.
 template <class T>
 struct SourceWords {
   const T* first;
@@ -127,7 +129,7 @@ struct SourceWords {
   __device__ const T* operator()(int u) const { return first + u * stride; }
 };
 
-struct HeadLayout {  // the same for all threads of a row and head
+struct HeadLayout {  // the layout of q, k and v for one head of a row
   int size, values;  // d_k, and the distance from k to v
   float scale;       // 1 / √d_k
 };

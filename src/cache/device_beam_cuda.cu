@@ -38,6 +38,7 @@ struct RankedRows {
   int k;
 };
 
+// The BeamRules of one step, in the form that kernels use.
 struct StepRules {
   int step;                    // number of words before the selected ones
   double length, next_length;  // length^α with the selected words; with one more
@@ -153,6 +154,7 @@ __global__ void choose_words(const Sentences all, const RankedRows in, const Ste
   all.alive[s] = finished ? 0 : alive;
 }
 
+// The copy of the next rows for the host.
 struct ReportedRows {
   int32_t *rows, *words, *parents;
 };

@@ -98,6 +98,7 @@ struct Table {
   }
 };
 
+// The key/value cache on a GPU: Note [Pages of steps].
 class CudaKvCache : public DecoderMemory {
  public:
   CudaKvCache(Cuda on, const DecoderShape& shape) : on_(on), shape_(shape) {}

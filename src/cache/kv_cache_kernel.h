@@ -32,6 +32,7 @@ struct StepControl {
 // table[r] = before[parents[r]], followed by the slot of the new word, which is r.
 void extend_table(Cuda on, const StepControl& control);
 
+// The arguments of attend_words() and attend_source().
 template <class T>
 struct StepAttention {
   StepControl control;

@@ -130,6 +130,7 @@ class TileBuffer {
   std::vector<Tile> tiles_;
 };
 
+// The indices first … last − 1.
 struct Range {
   int64_t first, last;
 };

@@ -189,6 +189,7 @@ struct OutputPart {
   int64_t first_row, rows, first, columns;
 };
 
+// A product y = x Wᵀ + bias in 8 bits. Its tiles are numbered by block of rows, then by panel.
 struct Int8Gemm {
   Matrix<const float> x;
   const Weights& w;

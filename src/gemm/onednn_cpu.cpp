@@ -20,6 +20,7 @@ using dnnl::memory;
 
 std::atomic<size_t> cache_capacity = 4096;
 
+// A stored copy of weights in the layout `order`. `plain` is the layout of the weights themselves.
 struct PackedWeights {
   memory::desc plain, order;
   PackedMatrix kept;

@@ -314,6 +314,7 @@ struct PaddedLayout {
   }
 };
 
+// A prepared batch of a RecurrentModel.
 struct PreparedSequences : PreparedBatch {
   RecurrentModel::Source source;
   RecurrentModel::ForcedTarget target;

@@ -21,10 +21,12 @@ struct DecoderRows {
 
 // A recurrent encoder-decoder. The encoder computes the annotations h_j. The decoder has one of
 // these forms:
-//   bahdanau  α from s_{t−1}; s_t = f(s_{t−1}, [E y_{t−1}; c_t]); tanh(W_r [s_t; E y_{t−1}; c_t])
+//   bahdanau  α from s_{t−1}; s_t = f(s_{t−1}, [E y_{t−1}; c_t]);
+//             readout tanh(W_r [s_t; E y_{t−1}; c_t])
 //             (Bahdanau, Cho, Bengio: ICLR 2015, sections 3.1 and A.2.2; the readout uses tanh
 //             instead of maxout, and s_t instead of s_{t−1})
-//   luong     s_t = f(s_{t−1}, [E y_{t−1}; h̃_{t−1}]); α from s_t; h̃_t = tanh(W_c [c_t; s_t])
+//   luong     s_t = f(s_{t−1}, [E y_{t−1}; h̃_{t−1}]); α from s_t;
+//             readout h̃_t = tanh(W_c [c_t; s_t])
 //             (Luong, Pham, Manning: EMNLP 2015, sections 3 and 3.3)
 //   without attention, s_t = f(s_{t−1}, E y_{t−1}) is the input of the output layer
 //             (Sutskever, Vinyals, Le: NIPS 2014)

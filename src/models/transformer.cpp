@@ -144,6 +144,7 @@ Tensor Transformer::decode(Tensor y, const SentenceOffsets& target, const Tensor
 
 namespace {
 
+// A prepared batch of a Transformer. `from` and `to` are the offsets of `source` and `target`.
 struct PreparedPairs : PreparedBatch {
   SentenceOffsets from, to;
   Tensor source, target, labels;  // i32, one for each word

@@ -15,6 +15,7 @@ namespace fovea {
 
 namespace {
 
+// The arguments of guide_loss().
 struct Operands {
   Tensor q, k;
   SentenceOffsets queries, keys;

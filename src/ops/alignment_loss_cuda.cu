@@ -22,6 +22,7 @@ struct LossArgs {
   __device__ float scaled() const { return by * (scale ? *scale : 1); }
 };
 
+// The row of this warp, and the group and the x of this lane.
 struct LanePosition {
   int row, group, x;
   __device__ LanePosition()
@@ -31,6 +32,7 @@ struct LanePosition {
   __device__ bool is_first() const { return group == 0 && x == 0; }
 };
 
+// The quads of a row that one lane holds.
 template <int kCols>
 struct QuadRow {
   static constexpr int kQuads = kCols / (4 * kLanes);

@@ -5,6 +5,7 @@
 
 namespace fovea::kernel {
 
+// The kernels' view of the arguments of guide_loss().
 template <class T>
 struct AlignmentLossInput {
   Matrix<const T> q, k;

@@ -38,6 +38,7 @@ kernel::AttentionInput<T> kernel_input(const Operands& in) {
           in.keys.longest};
 }
 
+// The results of the forward pass: y [N, D], and log_sums [N, heads] for the gradient.
 struct Forward {
   Tensor y, log_sums;
 };

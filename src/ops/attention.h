@@ -7,6 +7,7 @@ namespace fovea {
 
 enum class AttentionMask { none, causal };  // causal: no key after the query's position
 
+// The options of attention.
 struct HeadsOptions {
   int64_t heads = 1;
   AttentionMask mask = AttentionMask::none;

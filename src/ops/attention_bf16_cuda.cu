@@ -44,6 +44,8 @@ struct SoftmaxSums {
   }
 };
 
+// The layout of shared memory: q of the block's queries, k and v of a tile of keys, and bits that
+// say which weights dropout keeps.
 template <int kCols>
 struct SharedTiles {
   Bf16 *q, *k, *v;

@@ -157,6 +157,8 @@ void normalise(const Job<T>& job, int64_t block, int64_t queries, Block<T>& S, T
   }
 }
 
+// The buffers of a thread. s: scores, then weights; ds: gradients of weights, then of scores;
+// factors: dropout factors; qt, dyt and factors_t are transposed.
 template <class T>
 struct Scratch {
   HeadRows<T> q, k, v, dy;

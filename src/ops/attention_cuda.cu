@@ -24,6 +24,7 @@ constexpr int kStride = kTile + 8;            // row stride of weights
 constexpr int kTransposedStride = kTile + 4;  // row stride of transposed weights
 constexpr int kMostWarps = 4;
 
+// The warp of this thread, and its lane (x, y) in Note [Lanes of a tile].
 struct TileLane {
   int warp, x, y;
   __device__ TileLane()

@@ -17,6 +17,7 @@ namespace fovea::kernel {
 
 inline constexpr int kTile = 32;  // keys per tile; in the backward pass also queries per tile
 
+// The arguments of all attention kernels.
 template <class T>
 struct AttentionArgs {
   AttentionInput<T> in;
@@ -25,6 +26,7 @@ struct AttentionArgs {
   bool aligned;  // every row of every matrix can be read 16 bytes at a time
 };
 
+// The further arguments of kernels for the gradient.
 template <class T>
 struct AttentionGradArgs {
   StridedRows<const T> y, dy;

@@ -11,6 +11,7 @@ struct StridedRows {
   int64_t stride = 0;
 };
 
+// The kernels' view of the arguments of attention (ops/attention.h).
 template <class T>
 struct AttentionInput {
   StridedRows<const T> q, k, v;
@@ -31,6 +32,7 @@ void attention(Cuda, const AttentionInput<T>& in, StridedRows<T> y, T* log_sums,
 void attention(Cuda, const AttentionInput<bf16>& in, StridedRows<bf16> y, float* log_sums,
                float* weights);
 
+// The results of attention_grad(). fold_q is for dq, fold_kv for dk and dv.
 template <class T>
 struct AttentionGrad {
   StridedRows<T> dq, dk, dv;

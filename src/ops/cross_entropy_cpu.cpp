@@ -63,7 +63,7 @@ void cross_entropy_grad(Cpu, const LabelledLogits<T>& in, const T* scale, T* los
       losses[i] = log_sum - (1 - smooth) * z[label] - each * s.logits;
       if (!d) continue;
       const T by = upstream / s.exponentials, less = upstream * each;
-      p[label] -= (1 - smooth) * s.exponentials;  // now every entry is by · p − less
+      p[label] -= (1 - smooth) * s.exponentials;  // the row's gradient is by · p − less
       for (int64_t j = 0; j < n; ++j) store(d[j], fold, by * p[j] - less);
     }
   }

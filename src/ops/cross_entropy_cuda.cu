@@ -66,6 +66,7 @@ struct RowSums {
   }
 };
 
+// The results per row, see cross_entropy_kernel.h.
 struct Losses {
   float *loss, *log_likelihood;
 };

@@ -6,6 +6,7 @@
 
 namespace fovea::kernel {
 
+// The arguments of cross_entropy().
 template <class T>
 struct LabelledLogits {
   Matrix<const T> logits;

@@ -13,6 +13,7 @@ namespace {
 
 constexpr int kThreads = 128;
 
+// The output y, which kernels set or add to, as `fold` says.
 template <class T>
 struct Target {
   Matrix<T> y;

@@ -7,6 +7,7 @@
 
 namespace fovea::kernel {
 
+// The kernels' view of an Embedding (ops/embedding.h).
 template <class T>
 struct EmbeddingInput {
   const int32_t *ids, *places;

@@ -195,6 +195,7 @@ namespace {
 constexpr int64_t kManyRows = 8192;
 int64_t few_rows(Device device) { return std::holds_alternative<Cpu>(device) ? 512 : 1024; }
 
+// The collected operands of the gradient of one weight matrix.
 struct PendingProduct {
   std::shared_ptr<GradientSlot> slot, b;
   std::vector<Tensor> d, x;

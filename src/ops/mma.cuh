@@ -19,6 +19,7 @@ namespace fovea::kernel {
 using Bf16 = __nv_bfloat16;
 using MmaSums = float[4];
 
+// The part of an operand that one lane holds.
 struct MmaFragment {
   uint32_t pairs[4];  // a matrix a, or two adjacent b: pairs 0, 1 and pairs 2, 3
 };

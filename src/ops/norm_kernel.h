@@ -34,6 +34,7 @@ void norm(Cpu, const NormInput<T>& in, const NormOutput<T>& out);
 template <class T>
 void norm(Cuda, const NormInput<T>& in, const NormOutput<T>& out);
 
+// The arguments and results of norm_grad().
 template <class T>
 struct NormGrad {
   Matrix<const T> normalised;

@@ -60,6 +60,7 @@ template <class T, class K>
 void additive_scores(Cuda, const RaggedIndex& ragged, Matrix<const T> q, Matrix<const K> k,
                      const T* v, Matrix<T> e);
 
+// The results of the gradient of additive scores.
 template <class T>
 struct AdditiveGrad {
   Matrix<T> dq = {}, dk = {};  // no data: not computed

@@ -244,6 +244,7 @@ Gradient empty_gradient(const Sequence& s, const Tensor& dx) {
   return g;
 }
 
+// The backward pass through a Sequence. run_backward() calls step() for the last time step first.
 struct BackwardPass {
   const Sequence& s;
   Tensor dy, dx;
@@ -343,6 +344,7 @@ void gather_recurrent(const Tensor& U, const std::shared_ptr<GradientSlot>& b_n,
   });
 }
 
+// The slots to which the backward pass adds gradients.
 struct Slots {
   std::shared_ptr<GradientSlot> x, start, b_n;
 };

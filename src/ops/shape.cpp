@@ -6,6 +6,7 @@
 namespace fovea {
 namespace {
 
+// The first row and column of a block in a matrix.
 struct Place {
   int64_t row, column;
 };

@@ -96,7 +96,7 @@ template <class T>
 void copy(Cuda on, const BlockCopy<T>& what) {
   BlockCopy<float> c = what;
   if (c.rows <= 0 || c.cols <= 0) return;
-  if (c.rows == 1 || (c.from_stride == c.cols && c.to_stride == c.cols)) {  // one row
+  if (c.rows == 1 || (c.from_stride == c.cols && c.to_stride == c.cols)) {  // without gaps
     c.cols *= c.rows;
     c.rows = 1;
     c.from_stride = c.to_stride = c.cols;

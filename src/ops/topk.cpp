@@ -5,6 +5,7 @@
 namespace fovea {
 namespace {
 
+// The sizes of a TopK, and of the one buffer that holds it.
 struct Sizes {
   int64_t rows, k;
   ElementType type;

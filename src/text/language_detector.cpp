@@ -65,6 +65,7 @@ struct ProfiledLanguage {
   double bias;
 };
 
+// The content of language_profiles.txt.
 struct Table {
   std::vector<ProfiledLanguage> languages;
   std::unordered_map<std::string_view, std::vector<Weight>> weights;
