@@ -25,15 +25,15 @@ namespace {
 
 constexpr const char* kDiverged = "diverged";
 
-// A variant to train. If this command does not select it, it may have results of an earlier
-// command.
+// A variant of the comparison. If this command does not select it for training, it may still have
+// results of an earlier command.
 struct Entry {
   std::string name;
   TrainingRun run;
   std::vector<std::string> changes;
   bool selected = true;
-  std::optional<int64_t> measured_at = {};  // the update of existing results
-  bool reported = false;                    // its row is in the report
+  std::optional<int64_t> measured_at = {};  // the number of updates at its earlier results
+  bool reported = false;                    // the report has its row
 };
 
 std::vector<std::string> assignments_of(const CompareSetup& c) {
@@ -66,7 +66,8 @@ Entry entry_of(const CompareSetup& c, const ComparisonPlan& plan,
   return entry;
 }
 
-// The selected variants in training order, then the other variants, which may have earlier results.
+// Returns the selected variants in the order of training, then the other variants, which may have
+// earlier results.
 std::vector<Entry> entries_of(const CompareSetup& c, const ComparisonPlan& plan) {
   std::vector<std::string> names;
   for (const ComparisonVariant& variant : plan.variants) names.push_back(variant.name);
@@ -85,13 +86,13 @@ std::vector<Entry> entries_of(const CompareSetup& c, const ComparisonPlan& plan)
           check_same_text(entries.front().run.options, run.options, variant.name);
         entries.push_back(std::move(entry));
       } catch (const Error&) {
-        if (selected) throw;  // other variants then have no results
+        if (selected) throw;  // a variant that is not selected has no results then
       }
     }
   return entries;
 }
 
-// Loads text and vocabularies, which all models share. Stores learned vocabularies in DIR.
+// Loads text and vocabularies, which all models share. Stores vocabularies that it made in DIR.
 void load_shared(TrainData& data, std::vector<Entry>& entries, const CompareSetup& c) {
   const TrainOptions& options = entries.front().run.options;
   load_vocabularies(data, options, c.directory);
@@ -124,7 +125,8 @@ void print_plan(const std::vector<Entry>& entries) {
   }
 }
 
-// The conditions of a result: it is valid only for the same text, model and search.
+// The functions key_of() return the key of a result, or a part of it, as text: all conditions on
+// which the result depends. It is valid only for the same text, model and search.
 std::string key_of(const RunIdentity& identity) {
   std::string text;
   for (const auto& [name, value] : identity) text += name + ": " + value + "\n";
@@ -144,8 +146,9 @@ std::string key_of(const RunEnd& end, const TestBench& bench, const CompareOptio
   return fmt::format("updates: {}\n", end.updates) + key_of(end.identity) + key_of(bench, compare);
 }
 
-// Keeps the results of variants that this command does not select, if an earlier command measured
-// them with the same settings, text and test. Their order is that of the file.
+// Removes the variants that this command does not select from `entries`, except those that an
+// earlier command measured with the same settings, text and test. The remaining entries get the
+// order of the file.
 void keep_earlier_results(std::vector<Entry>& entries, const ComparisonPlan& plan,
                           const TestBench& bench) {
   const std::string test = key_of(bench, plan.options);
@@ -208,7 +211,7 @@ class CompareRun {
                  .ended = [this](const ProcessJob& job, int code) { part_ended(job.name, code); }});
   }
 
-  // Adds the results of variants that are not selected.
+  // Adds the earlier results of variants that are not selected.
   void add_earlier_results() {
     for (size_t i = 0; i < entries_.size(); ++i)
       if (!entries_[i].selected) add_earlier_result(i);
@@ -219,7 +222,8 @@ class CompareRun {
       if (entries_[i].selected && do_one(i)) request_stop(0);  // as at the end of run()
   }
 
-  // Throws ExitCode::diverged at the end if a model diverged.
+  // Trains and measures the selected models. Throws ExitCode::diverged at the end if a model
+  // diverged.
   void run() {
     const auto selected = std::ranges::count(entries_, true, &Entry::selected);
     int64_t number = 0;
@@ -251,7 +255,7 @@ class CompareRun {
     return vocabulary.decode(vocabulary.encode(line));
   }
 
-  // Returns false if a signal stops the program first.
+  // Trains and measures model i. Returns false if a signal stops the program before the end.
   bool do_one(size_t i) {
     const Entry& entry = entries_[i];
     ComparedModel& row = report_.models[i];
@@ -286,8 +290,8 @@ class CompareRun {
              with_commas(static_cast<int64_t>(found.decode_words_per_s)));
   }
 
-  // Adds the result of another process to the report and writes the report. A diverged model would
-  // diverge again.
+  // Adds the result of another process, which ended with exit code `code`, to the report and writes
+  // the report. A diverged model is not trained again, because it would diverge again.
   void part_ended(const std::string& name, int code) {
     const auto i =
         static_cast<size_t>(std::ranges::find(entries_, name, &Entry::name) - entries_.begin());
@@ -300,7 +304,8 @@ class CompareRun {
     write_comparison(c_.directory, report_);
   }
 
-  // Returns false if the model is not completely trained, or not measured on this bench.
+  // Adds the stored result of model i to the report. Returns false if the training is not finished,
+  // or if the model was not measured on this bench.
   bool take_result(size_t i) {
     Entry& entry = entries_[i];
     const auto end = past_end(entry.run, bench_.data);
@@ -312,8 +317,8 @@ class CompareRun {
     return entry.reported;
   }
 
-  // Adds the earlier result of a model; returns false if its files no longer exist. Draws on the
-  // CPU, because other processes may use all memory of the device.
+  // Adds the earlier result of a model. Returns false if its files no longer exist. Computes the
+  // attention for the picture on the CPU, because other processes may use all memory of the device.
   bool add_earlier_result(size_t i) {
     const Entry& entry = entries_[i];
     ComparedModel& row = report_.models[i];
@@ -376,7 +381,7 @@ void run_comparison(CompareSetup c) {
   load_shared(data, entries, c);
   const TestBench bench = make_bench(data, entries.front().run.options, plan.options);
   keep_earlier_results(entries, plan, bench);
-  watch_signals();  // from here on, a signal saves the state
+  watch_signals();  // from here on, a signal saves and stops
   CompareRun run(c, plan, std::move(entries), bench);
   if (!c.part.empty()) return run.run_one();
   run.add_earlier_results();

@@ -10,15 +10,15 @@ namespace fovea {
 struct CompareSetup {
   std::string file, directory, data, precision, device = "cpu";
   std::vector<std::string> assignments, only;
-  std::string part;  // the one variant that this process trains; the parent process does the rest
-  // The arguments of a process that trains one variant. Required if at_once is above 1.
+  std::string part;  // the only variant that this process trains; its parent makes the report
+  // Returns the arguments of a process that trains one variant. Required if at_once is above 1.
   std::function<std::vector<std::string>(const std::string& variant)> part_words;
   int at_once = 1;
   bool dry_run = false, threads_given = false;
 };
 
-// Trains and measures the variants of a comparison file, and writes the report after each. Resumes
-// an earlier run. Throws ExitCode::diverged at the end if a model diverged.
+// Trains and measures the variants of a comparison file, and writes the report after each variant.
+// Resumes an earlier run. Throws ExitCode::diverged at the end if a model diverged.
 void run_comparison(CompareSetup setup);
 
 }  // namespace fovea

@@ -18,8 +18,8 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kFewestSentences = 20;  // per bucket: BLEU of fewer sentences means little
-constexpr int64_t kMediumWords = 12;      // length of the sentence in the picture
+constexpr int64_t kFewestSentences = 20;  // per bucket, for a meaningful BLEU
+constexpr int64_t kMediumWords = 12;      // preferred length of the chosen sentence
 constexpr int64_t kBatchTokens = 1024;
 
 std::vector<int64_t> source_lengths(const TrainData& data) {
@@ -29,7 +29,8 @@ std::vector<int64_t> source_lengths(const TrainData& data) {
   return lengths;
 }
 
-// The requested line, or else the first line whose length is closest to a medium length.
+// Returns the index of the requested line (counted from 1), or for 0 the first line whose length is
+// closest to a medium length.
 size_t choose_sentence(const TrainData& data, const std::vector<int64_t>& lengths, int64_t line) {
   const auto lines = static_cast<int64_t>(lengths.size());
   check(line <= lines, ExitCode::data, "compare.sentence: line ", line, ", but the test text has ",
@@ -73,12 +74,13 @@ void read_gold(TestBench& bench, const TrainOptions& options, const CompareOptio
   }
 }
 
-// AER of the mean of all attention to the source. No value if the model has no such attention.
+// Returns the AER of the links from the mean of all attention to the source, or nothing if the
+// model has no such attention.
 std::optional<double> alignment_error(const Model& model, const TestBench& bench) {
   if (bench.gold.empty()) return {};
   AlignmentCounts counts;
   bool attends = false;
-  for (size_t i = 0; i < bench.gold.size(); ++i)  // pairs that attend_pairs() omits
+  for (size_t i = 0; i < bench.gold.size(); ++i)  // counts the pairs that attend_pairs() omits
     if (bench.gold_pairs[i].source.ids.empty() || bench.gold_pairs[i].target.ids.empty())
       counts += count_links({}, bench.gold[i]);
   attend_pairs(model, bench.gold_pairs, kBatchTokens,

@@ -19,7 +19,8 @@ std::string quoted(std::string_view text) {
 
 std::string as_it_is(std::string_view text) { return std::string(text); }
 
-// The entries as YAML text, each on its original line, so that errors name that line.
+// A part of the comparison file as YAML text. Each entry is on its original line, so that error
+// messages name that line.
 class YamlPart {
  public:
   void add(const YamlEntry& entry, std::string_view path) {
@@ -55,7 +56,7 @@ void check_name(const std::string& name, const std::string& where) {
         name, "'");
 }
 
-// Collects the variants in the order of the entries.
+// A reader that collects the variants in the order of the file.
 class VariantReader {
  public:
   explicit VariantReader(std::string file) : file_(std::move(file)) {}
@@ -78,7 +79,7 @@ class VariantReader {
           ": expected settings, such as {model.attention: local-p}");
   }
 
-  // The variants; empty if the file names none.
+  // Returns the variants; empty if the file names none.
   std::vector<ComparisonVariant> variants() const {
     if (names_.empty()) return known_;
     std::vector<ComparisonVariant> all;

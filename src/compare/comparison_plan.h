@@ -11,10 +11,10 @@ namespace fovea {
 
 // The `compare:` section of a comparison file: how the models are measured.
 struct CompareOptions {
-  int64_t sentence = 0;     // test line whose attention is drawn; 0: one of medium length
-  int64_t length_step = 5;  // words: width of a bucket of source lengths
-  std::string gold, gold_source, gold_target;  // manual links, and their sentences
-  int64_t gold_from = 1;                       // the number of the first word in `gold`
+  int64_t sentence = 0;     // number of the test line to draw, from 1; 0: one of medium length
+  int64_t length_step = 5;  // width of a bucket of source lengths, in words
+  std::string gold, gold_source, gold_target;  // files: manual links, and their sentences
+  int64_t gold_from = 1;                       // the number of the first word in a gold line
 
   void describe(Settings& s);
 };
@@ -22,8 +22,8 @@ struct CompareOptions {
 // One model of a comparison: its changes to the common recipe.
 struct ComparisonVariant {
   std::string name;
-  std::string settings;                   // YAML; its line numbers are those of the file
-  std::vector<std::string> changes = {};  // the same for the report: "model.attention: local-p"
+  std::string settings;                   // YAML; entries have the line numbers of the file
+  std::vector<std::string> changes = {};  // for the report: "model.attention: local-p"
   std::string file = {};                  // the file that defines the variant
 };
 
@@ -41,8 +41,9 @@ struct ComparisonPlan {
   CompareOptions options;
   std::vector<ComparisonVariant> variants;
 
-  // Returns the settings. Later ones override earlier ones: defaults, base, the file's own keys,
-  // `assignments` ("train.seed=2"), the variant. complete() has not been called.
+  // Returns the settings of a variant before complete(). They are merged from the defaults, the
+  // base, the keys of the file itself, `assignments` ("train.seed=2") and the variant. Of two
+  // values for a key, that of the later source in this list counts.
   TrainOptions options_of(const ComparisonVariant& variant,
                           const std::vector<std::string>& assignments) const;
 
@@ -51,16 +52,16 @@ struct ComparisonPlan {
   static ComparisonPlan read(const std::string& path);
 
  private:
-  static constexpr int kMostBases = 2;  // a base may have a base
+  static constexpr int kMostBases = 2;  // a base may have a base itself
   static ComparisonPlan read(const std::string& path, int bases);
 
   struct Layer {
     std::string file, settings;  // YAML
   };
-  std::vector<Layer> layers_;  // the base is first
+  std::vector<Layer> layers_;  // first the base, then the file
 };
 
-// One variant for each mechanism of the recurrent models, by the mechanism's name.
+// Returns one variant for each mechanism of the recurrent models, with the name of the mechanism.
 std::vector<ComparisonVariant> known_variants();
 
 // Throws ExitCode::data with the name of the setting if two variants would not be trained and

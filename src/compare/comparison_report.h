@@ -12,10 +12,10 @@ namespace fovea {
 // One row of a comparison.
 struct ComparedModel {
   std::string name;
-  std::vector<std::string> settings;  // changes of the variant: "model.attention: local-p"
+  std::vector<std::string> settings;  // changes to the recipe: "model.attention: local-p"
   int64_t parameters = 0, updates = 0;
   std::optional<double> train_words_per_s;
-  std::optional<ModelResults> measured;           // absent: not yet measured, or see `failure`
+  std::optional<ModelResults> measured;           // absent: not yet measured, or failed
   std::optional<AttentionMatrix> attention = {};  // of the chosen sentence
   std::string failure = {};
 };
@@ -23,9 +23,9 @@ struct ComparedModel {
 // The results of a comparison so far.
 struct ComparisonReport {
   std::string title;
-  std::string sentence, reference;  // the chosen pair
-  size_t line = 0;                  // of the test text, from 1
-  bool aer = false;                 // whether there are gold links
+  std::string sentence, reference;  // the chosen pair of the test text
+  size_t line = 0;                  // the line of the chosen pair, from 1
+  bool aer = false;                 // whether there are gold links for the AER
   std::vector<LengthBucket> buckets;
   std::vector<ComparedModel> models;
 };
