@@ -60,8 +60,9 @@ struct AttentionState {
   Tensor operator[](std::string_view name) const { return tensors[name]; }
 };
 
-// A state with a selection of the rows of `previous`: the first `count` rows (sentences of a batch
-// have ended) or the listed rows (search continues some hypotheses). `rows` is i32.
+// Both return a state with some rows of `previous`. first_rows() returns the first `count` rows,
+// because the other sentences of the batch have ended. chosen_rows() returns the rows in the list
+// `rows` (i32), because a search continues only some hypotheses.
 AttentionState first_rows(const AttentionState& previous, int64_t count);
 AttentionState chosen_rows(const AttentionState& previous, const Tensor& rows);
 

@@ -31,8 +31,8 @@ struct AttentionConfig {
   // Only for hard-sample:
   double lambda_r = 1, reward_discount = 1, lambda_e = 0.01, baseline_decay = 0.9;
 
-  void describe_choice(Settings& s);   // kind, score and the width of the score
-  void describe_details(Settings& s);  // options of single mechanisms
+  void describe_choice(Settings& s);   // describes kind, score and inner
+  void describe_details(Settings& s);  // describes the options of single mechanisms
   void describe(Settings& s) {
     describe_choice(s);
     describe_details(s);

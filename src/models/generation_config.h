@@ -21,9 +21,9 @@ enum class EarlyStopping { no, yes, never };
 // of a vocabulary of the model.
 struct GenerationConfig {
   std::string start = "<s>";               // the piece that the decoder reads first
-  std::vector<std::string> source_prefix;  // before each source
-  std::vector<std::string> source_suffix;  // after each source, before </s> of source_end
-  bool source_end = true;                  // </s> after each source
+  std::vector<std::string> source_prefix;  // pieces before each source
+  std::vector<std::string> source_suffix;  // pieces after each source, before its </s>
+  bool source_end = true;                  // whether </s> follows each source
   std::vector<std::string> target_prefix;  // begins each translation; not part of its text
   int64_t beam = 4;
   double length_penalty = 0.6;

@@ -46,7 +46,7 @@ class TransformerWithIntervention : public Model, public Decodable, public Atten
   };
   struct State : DecoderState {
     Source source;
-    std::vector<Tensor> kv;  // of the target words, per layer [rows · steps, 2D]
+    std::vector<Tensor> kv;  // keys, values of target words, per layer [rows · steps, 2D]
     int64_t rows = 1, steps = 0;
   };
   // The queries that attend to the one source: all words of one target, or one word of each

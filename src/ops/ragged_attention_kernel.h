@@ -6,8 +6,8 @@
 
 namespace fovea::kernel {
 
-// The kernels' view of RaggedQueries: query i attends to the words offsets[b] … offsets[b + 1] of
-// sentence b = sentence[i].
+// The kernels' view of RaggedQueries: query i attends to the words offsets[b] … offsets[b + 1] − 1,
+// which are those of sentence b = sentence[i].
 struct RaggedIndex {
   const int32_t* offsets;
   const int32_t* sentence;

@@ -60,11 +60,11 @@ struct BatchOptions {
   void describe(Settings& settings);  // describes all fields but the seed, which the run sets
 };
 
-// The batches of one epoch. Pairs of similar length share a batch; the pairs of a bucket and the
-// batches are in random order. Every pair of the corpus is in exactly one batch. The plan depends
-// only on the corpus, the options and the epoch, and gives random access to its batches. So a
-// resumed run needs only the epoch and the index of the next batch. A batch exceeds the token
-// budget only if it has a single pair.
+// The batches of one epoch. Pairs of similar length share a batch; the order of the pairs in a
+// bucket and the order of the batches are random. Every pair of the corpus is in exactly one batch.
+// The plan depends only on the corpus, the options and the epoch, and gives random access to its
+// batches. So a resumed run needs only the epoch and the index of the next batch. A batch exceeds
+// the token budget only if it has a single pair.
 //
 // REQUIRES: the corpus outlives the plan and does not change.
 class BatchPlan {

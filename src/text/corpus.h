@@ -36,10 +36,12 @@ struct CorpusCounts {
   int64_t carriage_returns = 0, byte_order_marks = 0;  // numbers of removed ones
   std::string first_too_long;                          // such as "train.en:4711"
 
-  // "kept 998,120 of 1,000,000: 1,200 empty, 512 too long (first train.en:4711), 168 bad UTF-8"
+  // Returns, for example, "kept 998,120 of 1,000,000: 1,200 empty, 512 too long (first
+  // train.en:4711), 168 bad UTF-8".
   std::string summary() const;
 
-  // "removed 12 carriage returns and 1 byte order mark"; empty if nothing was removed.
+  // Returns, for example, "removed 12 carriage returns and 1 byte order mark". Empty if nothing was
+  // removed.
   std::string removed() const;
 
   bool operator==(const CorpusCounts&) const = default;

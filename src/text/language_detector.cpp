@@ -21,9 +21,9 @@
 // scripts, language_profiles.txt has a bias per language and weights of character n-grams. The
 // score of a language is its bias plus the sum of the weights of all n-grams of one to four
 // characters in the distinct words of the text, and of whole words; '_' marks the beginning and end
-// of a word. The confidence is the softmax of the scores times the share of the script among all
-// letters. The weights are those of a logistic regression (tools/language_profile). If too few
-// trigrams of a Latin text have weights, its letters are taken as random, and no language is
+// of a word. The confidence is the softmax of the scores times the fraction of all letters that are
+// in the script. The weights are those of a logistic regression (tools/language_profile). If too
+// few trigrams of a Latin text have weights, its letters are taken as random, and no language is
 // returned.
 namespace fovea {
 namespace {

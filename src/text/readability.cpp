@@ -38,7 +38,7 @@ namespace {
 
 constexpr size_t kMostListed = 20;
 
-// " a b c", with "…" if there are more than kMostListed units.
+// Returns a list such as " a b c", with "…" if there are more than kMostListed units.
 std::string listed(std::span<const std::string> units) {
   std::string list;
   for (const std::string& unit : units.first(std::min(units.size(), kMostListed)))

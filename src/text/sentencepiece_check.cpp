@@ -131,7 +131,7 @@ void check_piece(const StoredPiece& piece, size_t id, const std::string& name) {
 using PieceSet = std::unordered_set<std::string_view, TableHash>;
 
 // Limits the number of user-defined pieces that are prefixes of each other. The library stores all
-// that match at one text position in an array of fixed size.
+// pieces that match at one text position in an array of fixed size.
 void check_nesting(const PieceSet& user_defined, const std::string& name) {
   constexpr int kMaxNesting = 32;
   for (const std::string_view piece : user_defined) {

@@ -107,8 +107,8 @@ size_t grapheme_before(std::string_view text, size_t size) {
 }
 
 // Returns the offset at which a sentence that is too long is cut. `size` is the allowed size. The
-// cut is in its second half after the last comma, else after the last blank, else after a word. If
-// there is none of these, it is after the last grapheme.
+// cut is in the second half of `size`: after the last comma, else after the last blank, else after
+// the last word. If there is none of these, the cut is after the last grapheme.
 size_t cut_position(std::string_view text, size_t size) {
   size_t comma = 0, blank = 0;
   const CodePoints points = code_points(text.substr(0, size));
@@ -148,7 +148,7 @@ size_t before_opening(std::string_view line, size_t end) {
   }
 }
 
-// Sentence ends that are not in UAX 29: …… before a Chinese or Japanese letter.
+// Returns the sentence ends that UAX 29 lacks: after …… before a Chinese or Japanese letter.
 std::vector<size_t> ends_at_dots(std::string_view line) {
   std::vector<size_t> ends;
   int dots = 0;

@@ -26,7 +26,7 @@ inline constexpr int32_t kSpecials = 4;
 // text/word_breaks.h.
 enum class Segmentation { sentencepiece, words, characters, pieces, tokens };
 
-// "sentencepiece", "words", "characters", "pieces", "tokens".
+// Returns "sentencepiece", "words", "characters", "pieces" or "tokens".
 const char* name_of(Segmentation segmentation);
 
 // Counts of how much of a text a vocabulary has pieces for. Units are the characters of the text

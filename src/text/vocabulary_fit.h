@@ -12,7 +12,8 @@ struct VocabularyFit {
   int64_t lines = 0, words = 0, whole_words = 0, pieces = 0, unknown = 0;
 
   void add(const Vocabulary& vocabulary, std::string_view line);
-  // "3 lines: 4.33 pieces per line, 7.692 % unknown pieces, 88.89 % of words covered"
+  // Returns, for example, "3 lines: 4.33 pieces per line, 7.692 % unknown pieces, 88.89 % of words
+  // covered".
   std::string summary() const;
 };
 

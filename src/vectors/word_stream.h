@@ -25,7 +25,7 @@ struct WordStream {
   std::span<const int32_t> sentence(int64_t i) const {
     return std::span(ids).subspan(offsets[i], offsets[i + 1] - offsets[i]);
   }
-  std::string summary() const;  // "9 words, 3 different, in 5 lines; 1 too rare"
+  std::string summary() const;  // such as "9 words, 3 different, in 5 lines; 1 too rare"
 };
 
 // The options of reading text for word vectors.

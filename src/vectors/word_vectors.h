@@ -29,9 +29,9 @@ struct VectorReadOptions {
 // read == kept + unwanted + duplicates + bad_utf8.
 struct VectorCounts {
   int64_t read = 0, kept = 0, unwanted = 0, duplicates = 0, bad_utf8 = 0;
-  std::string first_duplicate, first_bad_utf8;  // "vectors.vec:4711" or "vectors.bin, byte 4711"
+  std::string first_duplicate, first_bad_utf8;  // "vectors.vec:4711", "vectors.bin, byte 4711"
 
-  // "kept 9,998 of 10,000 words: 2 duplicates (first vectors.vec:17)"
+  // Returns, for example, "kept 9,998 of 10,000 words: 2 duplicates (first vectors.vec:17)".
   std::string summary() const;
 };
 
