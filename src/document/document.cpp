@@ -36,7 +36,8 @@ class PlainTextDocument : public TextDocument {
   std::string before(size_t sentence) const override { return gap(sentence, "", ""); }
 
  private:
-  // The text before sentence i. The text before the first sentence is copied unchanged.
+  // Returns the text before the translation of sentence i. The text before the first sentence is
+  // copied unchanged.
   std::string gap(size_t i, std::string_view left, std::string_view right) const {
     if (i == 0) return between_.front();
     return translated_gap({.text = between_[i],
@@ -47,7 +48,7 @@ class PlainTextDocument : public TextDocument {
                           target_);
   }
 
-  std::vector<std::string> between_{""};  // before the first sentence, after each
+  std::vector<std::string> between_{""};  // text before the first sentence and after each one
   std::string target_;
 };
 

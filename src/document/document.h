@@ -30,28 +30,28 @@ class TextDocument {
  public:
   virtual ~TextDocument() = default;
   const std::vector<std::string>& sentences() const { return sentences_; }
-  // The n-th best translation of the text. A sentence with fewer translations contributes its last
-  // one.
+  // Returns the translation of the text that consists of the nth best translations of its
+  // sentences, counted from 0. If a sentence has fewer translations, its last one is used.
   // REQUIRES: one translation per sentence.
   virtual std::string render(std::span<const Translation> translations, size_t nth) const = 0;
-  // The text between the translations of the previous sentence and of this one, as far as it is
-  // known before both are translated.
+  // Returns the text between the translations of the previous sentence and of this one, as far as
+  // it is known before both sentences are translated.
   virtual std::string before(size_t sentence) const = 0;
 
  protected:
   std::vector<std::string> sentences_;
 };
 
-// The n-th best translation of a sentence, counted from 0, or the last one if there are fewer; null
-// if the search found none.
+// Returns the nth best translation of a sentence, counted from 0, or the last one if there are
+// fewer. Returns null if the search found none.
 const Alternative* nth_best(const Translation& translation, size_t nth);
 
-// A document of plain text. translated_gap() decides about the text between sentences.
+// Returns a document of plain text. translated_gap() determines the text between sentences.
 std::unique_ptr<TextDocument> plain_document(const std::string& text,
                                              const PassageOptions& options);
 
-// A document of HTML or XML: see Note [Markup]. If a translation has no alignment, its words are
-// assigned to elements in proportion to their positions.
+// Returns a document of HTML or XML: see Note [Markup]. If a translation has no alignment, its
+// words are assigned to elements in proportion to their positions.
 std::unique_ptr<TextDocument> html_document(const std::string& text, const PassageOptions& options);
 
 }  // namespace fovea

@@ -24,13 +24,13 @@ namespace {
 // most, if no other element contains that word. Otherwise it is written empty, beside the words
 // next to which it was in the source.
 //
-// Tags without a partner in their run are copied unchanged and end a sentence, as blocks do. So do
-// all tags in an uncertain context (Note [Certain context]).
+// Tags without a partner in their run are copied unchanged and end a sentence, as blocks do. The
+// same is true for all tags in an uncertain context (Note [Certain context]).
 //
 // Translated text is escaped and never empty. Hence a browser ignores in the translation the markup
 // that it ignores in the source: `MarkupDifference` compares both with an HTML parser.
-//
-// Adjacent links (<a>Home</a><a>About</a>) are a menu: each is a sentence.
+//Links that follow each other without a blank (<a>Home</a><a>About</a>) are a menu: each is a
+//sentence.
 
 using Kind = MarkupToken::Kind;
 
@@ -43,13 +43,14 @@ struct Run {
   Run(std::span<const MarkupToken> tokens, size_t first) : html(tokens), first_sentence(first) {}
 
   HtmlRun html;
-  std::string before = {}, after = {};  // white space at both ends
-  std::vector<size_t> starts = {};      // offsets of the sentences in its text
+  std::string before = {}, after = {};  // white space around the run
+  std::vector<size_t> starts = {};      // offsets of the sentences in the text of the run
   size_t first_sentence;
 };
 
-// Whether a browser sees a character in it. Removing all text could change the meaning of the
-// markup after it: for example, a browser ignores <frameset> after text.
+// Whether the text has a character that is not white space for a browser. If a translation removed
+// all such text, the meaning of the markup after it could change: for example, a browser ignores
+// <frameset> after text.
 bool is_visible(std::string_view text) {
   return text.find_first_not_of(std::string_view(" \t\r\n\v\f\0", 7)) != std::string_view::npos;
 }
@@ -62,8 +63,8 @@ Alternative unchanged(const std::string& sentence) {
   return same;
 }
 
-// For each token of a run the index of its partner, which is the closing tag of an opening tag and
-// vice versa; its own index if there is none.
+// Returns for each token of a run the index of its partner: the closing tag of an opening tag and
+// vice versa. A token without a partner gets its own index.
 std::vector<size_t> partners(std::span<const MarkupToken> run) {
   std::vector<size_t> partner(run.size()), open;
   for (size_t i = 0; i < run.size(); ++i) {
@@ -123,7 +124,8 @@ class HtmlTextDocument : public TextDocument {
   }
 
  private:
-  // Splits the run at tags without a partner; in the last round at all tags.
+  // Splits the run at the tags without a partner and adds the parts. In the last round, splits it
+  // at all tags.
   void add_run(std::span<const MarkupToken> tokens, int rounds = kMaxRounds) {
     const auto partner = rounds > 0 ? partners(tokens) : without_partners(tokens.size());
     size_t begin = 0;
@@ -137,7 +139,7 @@ class HtmlTextDocument : public TextDocument {
     add_balanced(tokens.subspan(begin), rounds - 1);
   }
 
-  // Adds a part of a run. Splitting may have separated partners; then the part is split again.
+  // Adds a part of a run. If the splitting has separated partners, splits the part again.
   void add_balanced(std::span<const MarkupToken> tokens, int rounds) {
     const std::vector<size_t> partner = partners(tokens);
     for (size_t i = 0; i < tokens.size(); ++i) {
@@ -157,8 +159,8 @@ class HtmlTextDocument : public TextDocument {
     if (run.starts.empty()) {  // nothing to translate
       for (const MarkupToken& token : tokens)
         if (token.kind == Kind::text)
-          // References are kept. < and > are escaped, so that they cannot form a tag with the
-          // text that follows.
+          // Keeps references. Escapes < and >, so that they cannot form a tag with the text that
+          // follows.
           fixed_.back() += with_entities(token.bytes, AmpersandMode::kept);
         else
           fixed_.back() += token.bytes;
@@ -194,7 +196,7 @@ class HtmlTextDocument : public TextDocument {
 
   PassageOptions options_;
   std::vector<Run> runs_;
-  std::vector<std::string> fixed_{""};  // before the first run, after each
+  std::vector<std::string> fixed_{""};  // markup before the first run and after each one
 };
 
 }  // namespace

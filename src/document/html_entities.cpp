@@ -14,7 +14,7 @@ namespace {
 
 using Names = std::vector<std::pair<std::string_view, std::string>>;
 
-// Names with their texts, sorted by name.
+// Returns the names of the references of HTML 5 with their texts, sorted by name.
 const Names& names() {
   static const Names all = [] {
     Names found;
@@ -35,7 +35,8 @@ const Names& names() {
   return all;
 }
 
-// True for references of HTML 2 and 3: pages omit their ';', and browsers accept that.
+// Whether a reference is one of HTML 2 or 3. Old pages omit the ';' of these, and browsers accept
+// that.
 bool needs_no_semicolon(std::string_view name, std::string_view text) {
   static constexpr std::string_view kOld = " amp lt gt quot AMP LT GT QUOT ";
   if (list_has(kOld, name)) return true;

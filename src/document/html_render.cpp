@@ -16,8 +16,9 @@
 namespace fovea {
 namespace {
 
-// Returns the source word of each target word, −1 for none: the aligned word, or the source word of
-// the previous target word. Without an alignment, assigns words in proportion to their positions.
+// Returns the source word of each target word: the aligned word, or else the source word of the
+// previous target word, or −1. Without an alignment, assigns words in proportion to their
+// positions.
 std::vector<int64_t> sources_of(const Alternative& best, size_t target_words, size_t source_words) {
   std::vector<int64_t> source(target_words, -1);
   for (const auto& [from, to] : best.alignment)
@@ -73,7 +74,7 @@ void HtmlRunRenderer::add_sentence(std::string_view sentence, size_t begin,
     const bool spaced = spaced_before(sentence, begin, best);
     set_item_ranges(best, source, add_items(words, spaced), source_words);
   }
-  source_words.front().before = first;  // an element at the start of the sentence stays there
+  source_words.front().before = first;  // elements at the start of the sentence stay there
   source_words.back().after = items_.size();
   source_words_.insert(source_words_.end(), source_words.begin(), source_words.end());
   last_sentence_ = sentence;
@@ -94,9 +95,10 @@ bool HtmlRunRenderer::spaced_before(std::string_view sentence, size_t begin,
               .empty();
 }
 
-// Distributes the translation of a word over the elements in it. Parts without letters that are
-// unchanged at its start or end keep their elements: "(<b>one</b>),". The rest gets the element of
-// the longest part with letters. An unchanged word is split as in the source: H<sub>2</sub>O.
+// Distributes the translation of a word over the elements in the word. Unchanged parts without
+// letters at its start or end keep their elements: "(<b>one</b>),". The rest gets the element of
+// the longest part with letters. If the translation is equal to the word, it is split as in the
+// source: H<sub>2</sub>O.
 HtmlRunRenderer::TargetWord HtmlRunRenderer::target_word(std::string_view translation,
                                                          const SourceWord& source) const {
   const std::string_view text = run_.text();
@@ -159,7 +161,7 @@ void HtmlRunRenderer::fill_elements(const Alternative& best,
 // Returns the first item of each word, followed by the number of items.
 std::vector<size_t> HtmlRunRenderer::add_items(std::span<const TargetWord> words, bool spaced) {
   std::vector<size_t> starts;
-  const char* end = nullptr;  // of the previous word
+  const char* end = nullptr;  // end of the previous word
   for (const TargetWord& word : words) {
     starts.push_back(items_.size());
     if (end) spaced = word.front().first.data() != end;
@@ -173,8 +175,9 @@ std::vector<size_t> HtmlRunRenderer::add_items(std::span<const TargetWord> words
   return starts;
 }
 
-// The items of a source word are those of its target words. If it has none, they are those of the
-// target word that attends to it most, or else of the word at the proportional position.
+// Sets the items of each source word to those of its target words. If it has no target word, they
+// are those of the target word that attends to it most, or else those of the target word at the
+// proportional position.
 void HtmlRunRenderer::set_item_ranges(const Alternative& best, std::span<const int64_t> source,
                                       std::span<const size_t> starts,
                                       std::span<SourceWord> source_words) {
@@ -220,9 +223,9 @@ bool HtmlRunRenderer::fits(const InsertionPoint& point, int64_t element) const {
   return item < items_.size() && run_.is_inside(items_[item].element, element);
 }
 
-// Where to insert an element that has no words, or received none. An element at the start or end of
-// its parent stays there. Otherwise it goes after the word that it touches, or before the next
-// word.
+// Returns where to insert an element without words, or one that received no word. An element at the
+// start or end of its parent stays there. Otherwise it goes after the word before it if no space is
+// between them, or else before the next word.
 HtmlRunRenderer::InsertionPoint HtmlRunRenderer::insertion_point(
     const HtmlElement& element, std::span<const ItemRange> item_ranges) const {
   const int64_t outer = element.parent;
@@ -269,14 +272,14 @@ HtmlRunRenderer::EmptyElements HtmlRunRenderer::place_empty_elements() const {
   return placed;
 }
 
-// Returns the space that follows the element.
+// Appends an element without words to `items`. Returns the space that follows the element.
 HtmlRunRenderer::Space HtmlRunRenderer::append_empty_element(size_t element, Space space,
                                                              std::vector<Item>& items) const {
   const auto& elements = run_.elements();
   Space space_after = Space::none;
   for (size_t e = element; e < elements[element].last; ++e) {
     const bool lone = elements[e].closing.empty();
-    if (!lone && elements[e].last > e + 1) continue;  // its descendants open it
+    if (!lone && elements[e].last > e + 1) continue;  // its descendants write its tags
     const bool spaced =
         space == Space::as_in_source ? elements[e].space_before : space == Space::one;
     if (lone)

@@ -11,15 +11,15 @@
 
 namespace fovea {
 
-// A renderer that turns the translation of a run into HTML. The caller adds the sentences and the
-// text between them in order, each with its offset in the text of the run.
+// A renderer that turns the translation of a run (HtmlRun) into HTML. The caller adds the sentences
+// and the text between them in order, each with its offset in the text of the run.
 class HtmlRunRenderer {
  public:
   // The run must outlive the renderer. An empty target language means unknown.
   HtmlRunRenderer(const HtmlRun& run, std::string target_language)
       : run_(run), target_language_(std::move(target_language)) {}
 
-  void add_unchanged(std::string_view between, size_t begin);  // text that is not translated
+  void add_unchanged(std::string_view between, size_t begin);  // adds text as it is
   void add_sentence(std::string_view sentence, size_t begin, const Alternative& best);
   std::string html() const;
 
@@ -45,7 +45,7 @@ class HtmlRunRenderer {
     size_t first = 0, end = 0;  // indices of items; 0, 0: none
   };
   struct EmptyElements {
-    std::vector<std::vector<size_t>> before, after_item;  // elements per item, and at the end
+    std::vector<std::vector<size_t>> before, after_item;  // elements per item, and after all items
   };
   enum class Space { as_in_source, none, one };  // the space before an element
   using TargetWord = std::vector<std::pair<std::string_view, int64_t>>;  // parts with elements
@@ -70,7 +70,7 @@ class HtmlRunRenderer {
   std::string target_language_;
   std::vector<Item> items_;
   std::vector<SourceWord> source_words_;
-  std::string_view last_sentence_;  // empty if text other than spaces was added after it
+  std::string_view last_sentence_;  // "" if other text than spaces was added since
   std::string last_translation_;
 };
 

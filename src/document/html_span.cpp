@@ -35,13 +35,14 @@ void HtmlRun::end_element(int64_t number, const MarkupToken& token) {
   if (space_before) space_pending_ = false;
 }
 
-// Records whether a space follows the last element without content, now that content follows it.
+// Records whether a space follows the last element without content. Call it when content follows
+// that element.
 void HtmlRun::set_space_after(bool space) {
   if (last_empty_ >= 0) elements_[static_cast<size_t>(last_empty_)].space_after = space;
   last_empty_ = kNoElement;
 }
 
-// Collapses white space to one space, as browsers do.
+// Appends text to the run. Collapses white space to one space, as browsers do.
 void HtmlRun::append(std::string_view text, int64_t element) {
   const size_t before = text_.size();
   for (const char c : text) {

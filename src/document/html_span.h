@@ -11,16 +11,16 @@ namespace fovea {
 
 inline constexpr int64_t kNoElement = -1;
 
-// An element inside a sentence. It may have no content, such as <img> or an unknown reference.
+// An inline element of a run. It may have no content, such as <img> or an unknown reference.
 struct HtmlElement {
-  std::string opening, closing = {};  // without a closing tag it has no content
+  std::string opening, closing = {};  // tags; without a closing tag it has no content
   int64_t parent = kNoElement;
   size_t depth = 0;                                // the number of ancestors
   size_t begin = 0, end = 0;                       // byte range in the text of the run
-  size_t last = 0;                                 // one past its last descendant
+  size_t last = 0;                                 // index one past its last descendant
   bool space_before = false, space_after = false;  // of an element without content: <img>, <i></i>
 
-  bool is_empty(std::string_view text) const;  // no words; `text` is that of the run
+  bool is_empty(std::string_view text) const;  // no words in it; `text`: of the run
 };
 
 // A byte range of a text and its innermost element.
@@ -35,10 +35,11 @@ class HtmlRun {
   // REQUIRES: each opening tag has its closing tag, and the tags are properly nested
   explicit HtmlRun(std::span<const MarkupToken> tokens);
 
-  // Without tags and references. A sequence of white space is one space.
+  // Returns the text of the run, without tags and with references decoded. A sequence of white
+  // space is one space.
   const std::string& text() const { return text_; }
   const std::vector<HtmlElement>& elements() const { return elements_; }  // parents first
-  // The bytes [begin, end), split where elements begin or end.
+  // Returns the bytes [begin, end) of the text, split where elements begin or end.
   std::vector<HtmlPart> parts(size_t begin, size_t end) const;
   std::vector<int64_t> around(int64_t element) const;  // its ancestors and itself, outermost first
   bool is_inside(int64_t element, int64_t outer) const;  // also true if they are equal

@@ -91,7 +91,7 @@ void read_attributes(std::string_view html, size_t at, Item& tag) {
   tag = {ItemKind::unfinished, html.size()};
 }
 
-// A comment ends at --> or --!>; <!--> and <!---> are whole comments.
+// Returns the end of a comment. It ends after --> or --!>. <!--> and <!---> are complete comments.
 size_t end_of_comment(std::string_view html, size_t at) {
   const size_t content = at + 4;
   for (size_t dashes = html.find("--", at + 2); dashes != kNone;
@@ -102,7 +102,7 @@ size_t end_of_comment(std::string_view html, size_t at) {
   return html.size();
 }
 
-// The item that begins with the '<' at `at`, regardless of its context.
+// Reads the item that begins with the '<' at `at`, without regard to its context.
 Item item_at(std::string_view html, size_t at) {
   const char next = at + 1 < html.size() ? html[at + 1] : ' ';
   if (starts_at(html, at, "<!--")) return {ItemKind::comment, end_of_comment(html, at)};
@@ -122,14 +122,15 @@ Item item_at(std::string_view html, size_t at) {
   return tag;
 }
 
-// Whether a tag of the element `name` is at `at`; `mark` is "<" or "</".
+// Whether a tag of the element `name` begins at `at`. `mark` is "<" or "</".
 bool is_tag_of(std::string_view html, size_t at, std::string_view mark, const std::string& name) {
   const size_t end = at + mark.size() + name.size();
   return end < html.size() && starts_at(html, at, mark) && kEndsName.find(html[end]) != kNone &&
          lower_ascii(html.substr(at + mark.size(), name.size())) == name;
 }
 
-// The offset of the end tag of a script. Between <!-- and --> a script may contain script elements.
+// Returns the offset of the end tag of a script. Between <!-- and --> a script may contain complete
+// script elements.
 size_t end_of_script(std::string_view html, size_t from) {
   enum class State { plain, escaped, double_escaped } state = State::plain;
   for (size_t at = from; at < html.size(); ++at) {
@@ -151,7 +152,7 @@ size_t end_of_script(std::string_view html, size_t from) {
   return kNone;
 }
 
-// The offset of the end tag of an element with raw text. `from` follows the start tag.
+// Returns the offset of the end tag of an element with raw text. `from` follows the start tag.
 size_t end_of_raw_text(std::string_view html, const std::string& name, size_t from) {
   if (name == "plaintext") return kNone;
   if (name == "script") return end_of_script(html, from);
@@ -160,8 +161,9 @@ size_t end_of_raw_text(std::string_view html, const std::string& name, size_t fr
   return kNone;
 }
 
-// The end of <![CDATA[, which is a comment in HTML and a section in SVG and MathML; nullopt if the
-// two interpretations differ.
+// Returns the end of an item that begins with <![CDATA[, which is a comment in HTML and a section
+// in SVG and MathML. Returns nullopt if the context is uncertain and the two interpretations have
+// different ends.
 std::optional<size_t> end_of_cdata(std::string_view html, size_t at, bool is_certain) {
   const size_t comment = after_next(html, '>', at);
   for (size_t i = comment - 1; i < html.size() && html[i] != '<'; ++i)
@@ -201,8 +203,8 @@ class Context {
  private:
   struct Element {
     std::string name;
-    bool foreign;      // its content is SVG or MathML, unless a tag inside ended it
-    bool all_foreign;  // the same holds for all its ancestors
+    bool foreign;      // its content is SVG or MathML, unless a tag in it ended that
+    bool all_foreign;  // the same is true for all its ancestors
   };
 
   bool is_exempt(const std::string& name) const {
@@ -214,8 +216,9 @@ class Context {
   bool lost_ = false;
 };
 
-// Whether the interpretation as markup from `from` on also has a token boundary at `to`, the end of
-// the raw text. If the tags in between are not properly nested, the context is lost.
+// Whether a token also ends at `to`, the end of the raw text, if the bytes from `from` on are read
+// as markup. If the tags between `from` and `to` are not properly nested, the context remains
+// uncertain to the end.
 bool readings_agree(std::string_view html, size_t from, size_t to, Context& context) {
   std::vector<std::string> open;
   size_t at = from;

@@ -9,7 +9,7 @@ namespace fovea {
 // A token of HTML. The boundaries are those of the tokenizer of the HTML standard (13.2.5).
 struct HtmlToken {
   enum class Kind {
-    text,       // characters and references; any '<' in it is a literal character
+    text,       // characters and references; a '<' in it is a literal character
     start_tag,  // <b class="x">
     end_tag,    // </b>
     opaque,     // neither text nor tag: comments, doctypes, CDATA sections, content of <script>
@@ -18,7 +18,7 @@ struct HtmlToken {
   std::string_view bytes;
   std::string name = {};            // of a tag, in lower case
   bool self_closing = false;        // <b/>, which HTML reads as <b>
-  bool translate_no = false;        // it has translate="no"
+  bool translate_no = false;        // the tag has translate="no"
   bool in_certain_context = false;  // Note [Certain context]
 };
 

@@ -30,8 +30,8 @@ bool is_verbatim(const HtmlToken& tag) {
   return list_has(kVerbatim, tag.name) || (tag.translate_no && !list_has(kEmpty, tag.name));
 }
 
-// A tag moves with its words only if it is certainly an HTML tag at every position between two
-// fixed tokens (Note [Certain context]).
+// Returns the kind of a tag. A tag may move with its words only if it is certainly an HTML tag at
+// every position between two fixed tokens (Note [Certain context]).
 Kind kind_of(const HtmlToken& tag) {
   if (!tag.in_certain_context) return Kind::fixed;
   if (list_has(kLone, tag.name)) return Kind::lone;
@@ -39,7 +39,7 @@ Kind kind_of(const HtmlToken& tag) {
   return tag.kind == HtmlToken::Kind::start_tag ? Kind::opening : Kind::closing;
 }
 
-// Symbols such as arrows and hearts: models drop them.
+// Whether the text is a symbol, such as an arrow or a heart. Models often omit symbols.
 bool is_symbol(const std::string& text) {
   const CodePoint c = decode_utf8(text, 0);
   const auto type = u_charType(static_cast<UChar32>(c.value));
@@ -49,8 +49,8 @@ bool is_symbol(const std::string& text) {
 
 bool is_of_word(char c) { return is_ascii_alnum(c) || (c & 0x80) != 0; }
 
-// The token at '&'. Unknown references are not translated. Symbols are not translated either,
-// except inside a word: 20&deg;C.
+// Returns the token that begins with the '&' at `at`. Unknown references are not translated.
+// Symbols are not translated either, except inside a word: 20&deg;C.
 MarkupToken sign_at(std::string_view html, size_t at) {
   const CharacterReference found = reference_at(html.substr(at));
   const size_t end = at + std::max<size_t>(found.length, 1);
@@ -84,7 +84,7 @@ void cut_text(std::string_view html, size_t begin, std::vector<MarkupToken>& tok
 
 std::vector<MarkupToken> cut_markup(std::string_view html) {
   std::vector<MarkupToken> tokens;
-  std::string verbatim;  // the open element whose content is copied unchanged
+  std::string verbatim;  // name of the open element whose content is copied
   size_t depth = 0;      // the number of open elements of that name
   for (const HtmlToken& token : html_tokens(html)) {
     const bool is_tag =

@@ -24,8 +24,8 @@ struct MarkupToken {
 // Splits HTML into tokens. Takes time proportional to its size.
 std::vector<MarkupToken> cut_markup(std::string_view html);
 
-// The visible text: without tags, scripts and styles, with references decoded. Fixed tokens become
-// line ends.
+// Returns the visible text of a document: without tags, scripts and styles, and with references
+// decoded. Fixed tokens become line ends.
 std::string text_of_markup(std::string_view html);
 
 }  // namespace fovea

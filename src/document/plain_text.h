@@ -9,18 +9,18 @@
 
 namespace fovea {
 
-// Lines of plain text, each split into sentences as `fovea serve` splits texts. It also joins their
-// translations.
+// Lines of plain text, each split into sentences in the same way as in `fovea serve`. It also joins
+// the translations of the sentences.
 class PlainTextLines {
  public:
   PlainTextLines(std::span<const std::string> lines, const PassageOptions& options);  // UTF-8
 
   const std::vector<std::string>& sentences() const { return sentences_; }
-  const std::vector<size_t>& lines() const { return lines_; }  // of each sentence, from 0
+  const std::vector<size_t>& lines() const { return lines_; }  // line of each sentence, from 0
 
-  // The best translation of each line. Line ends between sentences become spaces, and white space
-  // at both ends is removed; translated_gap() decides about other white space. REQUIRES: one
-  // translation per sentence.
+  // Returns the best translation of each line. Line ends between sentences become spaces, and white
+  // space at both ends of a line is removed. translated_gap() determines the other white space.
+  // REQUIRES: one translation per sentence.
   std::vector<std::string> join(std::span<const Translation> translations) const;
 
  private:

@@ -7,8 +7,8 @@
 namespace fovea {
 
 // One series of marks that an attention mechanism adds to the picture of its weights, with a list
-// of places per target word. Places are counted in source words: 0 is the middle of the first, −0.5
-// its left edge. A place that is not finite is not drawn.
+// of numbers per target word. Most of these are places, in units of source words: 0 is the middle
+// of the first word, −0.5 its left edge. A place that is not finite is not drawn.
 struct MatrixSeries {
   enum class Kind {
     position,  // {p}: a marker
@@ -19,25 +19,25 @@ struct MatrixSeries {
     frontier,  // {f}: a target word attends to no word left of it
   };
   Kind kind;
-  std::string name, label;  // in plain ASCII, and for terminals and pictures with Unicode
+  std::string name, label;  // in ASCII; the text in pictures, with Unicode
   std::vector<std::vector<float>> places = {};
 };
 
 // The marks over the weights of one attention matrix.
 struct MatrixAnnotations {
   std::vector<MatrixSeries> series = {};
-  enum class Rows { own, same } rows = Rows::own;  // same: one row stands for all
-  std::string note = {};                           // an explanation of the picture
+  enum class Rows { own, same } rows = Rows::own;  // same: row 0 is valid for all target words
+  std::string note = {};                           // a text that explains the picture
 
-  // The series of one kind.
+  // Returns the series of one kind.
   std::vector<const MatrixSeries*> all(MatrixSeries::Kind kind) const;
   bool has(MatrixSeries::Kind kind) const { return !all(kind).empty(); }
   // Whether target word i cannot attend to source word j.
   bool bars(size_t i, size_t j) const;
 };
 
-// Throws ExitCode::data if a series does not have the right count of places for each target word,
-// or if a choice is no source word.
+// Throws ExitCode::data if a series does not have the right number of places for each target word,
+// or if an entry of `chosen` is not the number of a source word.
 void check_marks(const MatrixAnnotations& marks, size_t target, size_t source);
 
 }  // namespace fovea

@@ -8,8 +8,8 @@ namespace fovea {
 // Draws the marks over a map with cells of this size. The corner of the first cell is (0, 0).
 void draw_marks(Drawing& drawing, const AttentionMatrix& matrix, double cell);
 
-// Draws the legend of the marks from (x, y) down, in lines of at most `width`. Returns the y below
-// it.
+// Draws the legend of the marks from the position of `at` downwards, in lines of at most `width`.
+// Returns the y below the legend.
 double draw_mark_legend(Drawing& drawing, const MatrixAnnotations& marks, Drawing::Text at,
                         double width);
 

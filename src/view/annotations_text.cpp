@@ -11,7 +11,7 @@ namespace {
 
 using Kind = MatrixSeries::Kind;
 
-// Whether a position is in source word j.
+// Whether a place is in source word j.
 bool within(float place, size_t j) {
   const float middle = static_cast<float>(j);
   return place >= middle - 0.5f && place < middle + 0.5f;
@@ -40,7 +40,7 @@ std::string MarkSigns::at(const MatrixAnnotations& marks, size_t i, size_t j) co
   return "";
 }
 
-// The Gaussian of the legend, at the scale of the map: two columns per word.
+// Returns a Gaussian for the legend, at the scale of the map: two columns per word.
 std::string MarkSigns::gaussian(const MatrixSeries& series, int width) const {
   double sigma_sum = 0, count = 0;
   for (const std::vector<float>& places : series.places)

@@ -7,20 +7,21 @@
 
 namespace fovea {
 
-// Marks as single characters in the cells of a terminal.
+// The characters that stand for marks in the cells of a terminal map.
 struct MarkSigns {
   std::string position, centre, chosen, barred, sigma;
-  std::vector<std::string> heights;  // of a Gaussian, lowest first
+  std::vector<std::string> heights;  // characters for a Gaussian, lowest first
   enum class Names { ascii, any } names;
 
   static MarkSigns blocks();
   static MarkSigns ascii();
 
-  // The right half of a cell: the sign of the first series that has a mark in it, for several
-  // centres their number; empty if no series has one.
+  // Returns the right half of a cell: the sign of the first series that has a mark in it, for
+  // several centres their number, or "" if no series has a mark in it.
   std::string at(const MatrixAnnotations& marks, size_t i, size_t j) const;
 
-  // The meanings of the signs, and the marks' note, in lines of at most `width` columns.
+  // Returns the meanings of the signs and the note of the marks, in lines of at most `width`
+  // columns.
   std::vector<std::string> legend(const MatrixAnnotations& marks, int width) const;
 
  private:

@@ -16,7 +16,7 @@ namespace {
 constexpr double kWidth = 680, kPlotHeight = 300, kPad = Drawing::kPad;
 constexpr double kLargest = 1e100;  // small enough for differences and steps
 
-// One axis: values to pixels.
+// One axis of a chart. It converts values to pixels.
 class Axis {
  public:
   static bool takes(double v) { return std::abs(v) < kLargest; }
@@ -26,7 +26,8 @@ class Axis {
     high_ = std::max(high_, v);
   }
 
-  // Sets the range of values and of pixels. If `rounded`, extends the values to whole ticks.
+  // Sets the range of values and of pixels. If `rounded` is true, extends the range of values to
+  // whole ticks.
   void settle(double from, double to, bool rounded) {
     if (low_ > high_) low_ = 0, high_ = 1;
     const double size = std::max(std::abs(low_), std::abs(high_));
@@ -61,7 +62,8 @@ class Axis {
     all.push_back({place(v), text(std::abs(v) < step_ * 1e-6 ? 0 : v)});
   }
 
-  // 1, 2 or 5 times a power of ten, at least `rough`.
+  // Returns the smallest number of the form 1, 2 or 5 times a power of ten that is at least
+  // `rough`.
   static double round_step(double rough) {
     const double power = std::pow(10.0, std::floor(std::log10(rough)));
     for (const double digit : {1.0, 2.0, 5.0})
@@ -69,7 +71,8 @@ class Axis {
     return 10 * power;
   }
 
-  // All labels of an axis have the same unit: 5k and 10k, not 5000 and 10k.
+  // Returns the label of a tick. All labels of an axis have the same unit: 5k and 10k, not 5000 and
+  // 10k.
   std::string text(double value) const {
     const double size = std::max(std::abs(low_), std::abs(high_));
     const double unit = size >= 2e6 && size < 1e9 ? 1e6 : size >= 1e4 && size < 1e9 ? 1e3 : 1;
@@ -112,7 +115,8 @@ class Line {
     return out;
   }
 
-  // The upper edge from left to right, then the lower edge back. Empty if no column has two points.
+  // Returns the outline of the band: the upper edge from left to right, then the lower edge back.
+  // Returns "" if no column has two points.
   std::string band() const {
     std::string out;
     for (const auto& run : runs_) {
@@ -208,7 +212,7 @@ class ChartPicture {
     }
     drawing_.add("<path class=\"frame\" d=\"M" + number(left_) + " " + number(bottom_) + "H" +
                  number(kWidth - kPad) + "\"/>\n");
-    double free_from = -100;  // ticks of a logarithmic axis may be close together
+    double free_from = -100;  // no label left of this; logarithmic ticks may be close
     for (const Axis::Tick& tick : x_.ticks()) {
       drawing_.add("<path class=\"frame\" d=\"M" + number(tick.place) + " " + number(bottom_) +
                    "v5\"/>\n");

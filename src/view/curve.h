@@ -8,7 +8,7 @@ namespace fovea {
 struct Curve {
   std::string name;
   std::vector<double> x,
-      y;  // as long as x; a point beyond ±1e100 or NaN interrupts the line
+      y;  // as long as x; NaN or a value beyond ±1e100 interrupts the line
 };
 
 struct Chart {
@@ -16,8 +16,9 @@ struct Chart {
   std::vector<Curve> curves;
 };
 
-// The curves as an SVG file with axes, ticks at round numbers and a legend. If several points share
-// a column of pixels, the line shows their mean and a pale band shows their range.
+// Returns the curves as an SVG file with axes, ticks at round numbers and a legend. If several
+// points are in one column of two pixels, the line shows their mean and a pale band shows their
+// range.
 std::string svg_chart(const Chart& chart);
 
 }  // namespace fovea

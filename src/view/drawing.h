@@ -26,23 +26,23 @@ class Drawing {
   // Adds SVG markup: shapes with numbers and class names only.
   void add(std::string_view markup) { body_ += markup; }
   void text(std::string_view words, const Text& how);
-  // Adds at most `limit` lines of text of at most `width`, `distance` apart. Returns the y of the
-  // next line.
+  // Adds a text in at most `limit` lines of at most `width`, which are `distance` apart. Returns
+  // the y of the next line.
   double paragraph(std::string_view words, Text line, double width, size_t limit, double distance);
   // Adds the title of a picture at its upper edge. Returns the y below it.
   double heading(std::string_view title, double picture_width);
-  void tooltip(std::string_view words);  // for the open group or shape
+  void tooltip(std::string_view words);  // of the open group or shape
 
-  // The class that fills a shape, or text on it, with a step of the colour scale.
+  // Returns the class that fills a shape, or text on it, with a step of the colour scale.
   std::string paint(int step);
   std::string ink_on(int step);
 
   // Adds a bar of the colour scale from 0 to `top`. (x, y) is its upper left corner.
   void scale_bar(double x, double y, double width, float top);
 
-  // The class that draws lines of group 0, 1, …; with "f" before it, the class that fills shapes.
-  // The groups share kGroupColours colours, which people with any kind of colour vision can
-  // distinguish. REQUIRES: group_rules() was called.
+  // Returns the class that draws the lines of group 0, 1, … With "f" before it, it is the class
+  // that fills the shapes of the group. The groups share kGroupColours colours, which people with
+  // any kind of colour vision can distinguish. REQUIRES: group_rules() was called.
   static std::string group_style(size_t group) {
     return "k" + std::to_string(group % kGroupColours);
   }
@@ -60,10 +60,10 @@ class Drawing {
   std::set<int> painted_, inked_;
 };
 
-// "12.5": a number with at most two decimals and without trailing zeros.
+// Returns a number as text with at most two decimals and without trailing zeros: "12.5".
 std::string number(double value);
 
-// The approximate width of a label in the fonts of the drawing.
+// Returns the approximate width of a label in the fonts of the drawing.
 double text_width(std::string_view label, double size);
 
 }  // namespace fovea

@@ -7,7 +7,7 @@
 namespace fovea {
 namespace {
 
-constexpr int kLongest = 2000;  // columns of any text
+constexpr int kLongest = 2000;  // maximum columns of a text
 
 constexpr const char* kStyle =
     ":root{color-scheme:light dark}"
@@ -32,7 +32,7 @@ constexpr const char* kStyle =
 
 std::string safe(const std::string& words) { return xml(label(words, kLongest)); }
 
-// An element with the given text, or "" if the text is empty.
+// Returns an HTML element with the given text, or "" if the text is empty.
 std::string element(const std::string& tag, const std::string& words) {
   return words.empty() ? "" : "<" + tag + ">" + safe(words) + "</" + tag + ">";
 }

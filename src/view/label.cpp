@@ -21,10 +21,12 @@ UChar32 next(std::string_view text, size_t& at) {
   return static_cast<UChar32>(c.value);
 }
 
-// Format characters that languages need inside words. All others appear as their numbers.
+// Whether c is a format character that languages need inside words. All other format characters
+// appear as their numbers.
 bool joiner(UChar32 c) { return c == 0x200C || c == 0x200D; }
 
-// Tag characters, which spell the flags of parts of countries. They are format characters, too.
+// Whether c is a tag character. These spell the flags of parts of countries and are format
+// characters, too.
 bool tag(UChar32 c) { return c >= 0xE0020 && c <= 0xE007F; }
 
 std::string visible(UChar32 c) {
@@ -57,7 +59,8 @@ bool hidden(UChar32 c) {
   }
 }
 
-// Terminals draw an emoji sequence as one wide sign, so a letter has at most two columns.
+// Returns the number of terminal columns of a letter. Terminals draw an emoji sequence as one wide
+// sign, so it is at most two.
 int letter_columns(std::string_view letter) {
   int width = 0;
   for (size_t at = 0; at < letter.size();) {
@@ -67,8 +70,8 @@ int letter_columns(std::string_view letter) {
   return std::min(width, 2);
 }
 
-// The visible form of a letter. A mark without a base letter gets a dotted circle. The result may
-// have several letters (\u{202E}).
+// Returns the visible form of a letter. A mark without a base letter gets a dotted circle. The
+// result may have several letters, for example the text \u{202E}.
 std::string shown(std::string_view letter) {
   std::string text;
   int marks = 0, parts = 0;
@@ -89,7 +92,7 @@ std::string shown(std::string_view letter) {
 }  // namespace
 
 std::string label(std::string_view word, int columns_allowed) {
-  // Real letters have fewer bytes for each column. The limit bounds the time.
+  // Real text has fewer bytes per column. The limit bounds the time.
   const size_t most_bytes = 256 * static_cast<size_t>(columns_allowed);
   std::string safe, text;
   for (const std::string& letter : letters(word.substr(0, most_bytes))) safe += shown(letter);

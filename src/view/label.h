@@ -14,14 +14,15 @@ namespace fovea {
 // depends on the length of the result, not of the word.
 std::string label(std::string_view word, int columns = 24);
 
-// The parts of a label that must not be separated: a letter with its marks, an emoji sequence.
+// Returns the letters of a label: the parts that must not be separated, for example a letter with
+// its marks, or an emoji sequence.
 std::vector<std::string> letters(std::string_view label);
 
-// The number of terminal columns of a label.
+// Returns the number of terminal columns of a label.
 int columns(std::string_view label);
 
-// Splits the text at spaces into lines of at most `width` columns, at least 8. Shortens longer
-// words. If there are more than `limit` lines, the last one ends with ….
+// Splits the text at spaces into lines of at most max(width, 8) columns. Shortens longer words. If
+// there are more than `limit` lines, omits the others and ends the last one with ….
 std::vector<std::string> wrap_columns(std::string_view text, int width, size_t limit = SIZE_MAX);
 
 // Whether the label has letters of right-to-left scripts.

@@ -26,15 +26,15 @@ void check_shape(const AttentionMatrix& matrix);
 // Whether a weight can be drawn: it is finite and, except for rounding, in [0, 1].
 bool drawable(float weight);
 
-// The column of the largest drawable weight of row i, the first of equal ones; source.size() if
-// there is none.
+// Returns the column of the largest drawable weight of row i, the first one if several are equal,
+// or source.size() if the row has no drawable weight.
 size_t strongest(const AttentionMatrix& matrix, size_t i);
 
-// The weight with the full colour: 1 if any weight is at least one half, otherwise the largest
-// weight rounded up to one digit, so that long, flat rows remain visible.
+// Returns the weight that gets the full colour: 1 if any weight is at least 0.5. Otherwise it is
+// the largest weight, rounded up to one digit, so that long, flat rows remain visible.
 float scale_top(const AttentionMatrix& matrix);
 
-// A weight in at most three characters: "1", ".87", "0".
+// Returns a weight as text of at most three characters: "1", ".87", "0".
 std::string short_weight(float weight);
 
 }  // namespace fovea

@@ -19,8 +19,8 @@ double dot(const Numbers& a, const Numbers& b) {
   return sum;
 }
 
-// The matrix of the dot products of all centred points. Its eigenvectors give the coordinates. It
-// is small, because there are fewer points than dimensions.
+// Returns the matrix of the dot products of all pairs of centred points. Its eigenvectors give the
+// coordinates of the points. It is small, because there are fewer points than dimensions.
 std::vector<Numbers> products_of_centred(std::vector<Numbers> points) {
   const size_t n = points.size(), size = points.front().size();
   for (size_t j = 0; j < size; ++j) {
@@ -39,7 +39,8 @@ struct Axis {
   double length = 0;  // its eigenvalue
 };
 
-// The eigenvector of the largest eigenvalue, orthogonal to `first`, by power iteration.
+// Returns the eigenvector of the largest eigenvalue by power iteration. If `first` is not null, the
+// result is orthogonal to it.
 Axis largest(const std::vector<Numbers>& matrix, const Axis* first) {
   const size_t n = matrix.size();
   Axis axis{Numbers(n), 0};
@@ -53,7 +54,7 @@ Axis largest(const std::vector<Numbers>& matrix, const Axis* first) {
       for (size_t i = 0; i < n; ++i) next[i] -= along * first->direction[i];
     }
     const double norm = std::sqrt(dot(next, next));
-    if (!(norm > 1e-300)) return {Numbers(n), 0};  // the points do not differ in this direction
+    if (!(norm > 1e-300)) return {Numbers(n), 0};  // the points do not vary further
     double change = 0;
     for (size_t i = 0; i < n; ++i) {
       change += std::abs(next[i] / norm - axis.direction[i]);

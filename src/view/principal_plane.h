@@ -6,12 +6,13 @@
 
 namespace fovea {
 
-// Projects points on the plane of their largest variance (principal component analysis). Returns
-// coordinates along the first and second axis; the mean is (0, 0). The farthest point of an axis is
-// on its positive side. REQUIRES: all points have the same number of coordinates.
+// Projects points onto the plane of their largest variance (principal component analysis). Returns
+// their coordinates along the first and the second axis; the mean is (0, 0). On each axis, the
+// point that is farthest from 0 has a positive coordinate. REQUIRES: all points have the same
+// number of coordinates.
 std::vector<std::array<double, 2>> principal_plane(const std::vector<std::vector<double>>& points);
 
-// The vector scaled to length 1; a zero vector does not change.
+// Returns the vector scaled to length 1. A zero vector does not change.
 std::vector<double> direction(std::span<const float> vector);
 
 }  // namespace fovea

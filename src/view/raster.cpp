@@ -18,9 +18,9 @@ constexpr double kLongestSide = 32'000;  // the maximum size of cairo's images i
 // Note [A library on demand]
 // librsvg depends on about fifty libraries. If the program were linked with it, each command would
 // load them, and each build would need their headers. So the program loads it only for PNG
-// pictures. The declarations below are the used part of its interface and of cairo's
-// (librsvg-2.so.2 since 2.52, libcairo.so.2). They are C functions, whose types cannot change under
-// these names.
+// pictures. The declarations below are the parts of the interfaces of librsvg and cairo that the
+// program uses (librsvg-2.so.2 since 2.52, libcairo.so.2). These are C functions, whose types
+// cannot change as long as they have these names.
 struct Rectangle {
   double x, y, width, height;
 };
@@ -39,7 +39,7 @@ void* opened() {
   return found;
 }
 
-// The functions, with short names.
+// The functions of both libraries, with short names.
 struct Library {
   void* handle = opened();  // never closed: GLib cannot be unloaded
 
@@ -85,7 +85,7 @@ void check_done(bool done, const GlibError* error) {
         "librsvg: ", error && error->message ? error->message : "no reason");
 }
 
-// A callback of cairo, which is written in C: it must not throw.
+// A callback for cairo, which is written in C: the callback must not throw.
 int append(void* bytes, const unsigned char* data, unsigned count) {
   try {
     static_cast<std::string*>(bytes)->append(reinterpret_cast<const char*>(data), count);

@@ -28,15 +28,16 @@ struct Box {
 struct PlacedName {
   const ScatterPoint* point;
   std::string name;
-  double x, y, size;  // of the point, and of its letters
-  Box box{};          // of the name
+  double x, y, size;  // x, y: of the point; size: of its letters
+  Box box{};          // the space of the name
   bool moved = false;
 
   double width() const { return text_width(name, size) * (point->centre ? 1.12 : 1); }  // bold
   double radius() const { return point->centre ? 5.5 : 3.5; }
 };
 
-// Chooses a position for each name: a free one near its point, or the one that hides least.
+// The placement of the names. Each name gets a free position near its point, or if none is free,
+// the position that hides least.
 class Placement {
  public:
   Placement(std::vector<PlacedName>& all, const Box& area) : all_(all), area_(area) {

@@ -10,7 +10,7 @@ struct ScatterPoint {
   std::string name;
   double x, y;          // a point that is not finite is omitted
   size_t group;         // 0, 1, …: selects the colour
-  bool centre = false;  // drawn larger; lines join it with the others of its group
+  bool centre = false;  // drawn larger, with lines to the other points of its group
 };
 
 // Points in a plane, such as a map of words.
@@ -19,8 +19,8 @@ struct ScatterPlot {
   std::vector<ScatterPoint> points;
 };
 
-// The map as an SVG file, with the same scale on both axes and a name beside each point. Names are
-// placed to avoid each other. A line joins a name with a distant point.
+// Returns the map as an SVG file, with the same scale on both axes and a name beside each point.
+// Names avoid each other. If a name is far from its point, a line joins them.
 std::string svg_scatter(const ScatterPlot& scatter);
 
 }  // namespace fovea

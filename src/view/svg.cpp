@@ -43,7 +43,7 @@ std::string square(const std::string& style, double x, double y, double side) {
          number(side) + "\" height=\"" + number(side) + "\"/>";
 }
 
-// The words at both edges of a map. (x, y) is the corner of its first cell.
+// The words at both edges of a map. (x, y) is the upper left corner of the first cell of the map.
 struct Words {
   std::vector<std::string> source, target;
   double cell, size;
@@ -190,8 +190,8 @@ class MapPicture {
   Drawing drawing_;
 };
 
-// Draws a map without words. One path per step of the scale keeps the file small if there are many
-// maps.
+// Draws a map without words. All cells with the same step of the colour scale are one path, which
+// keeps the file small if there are many maps.
 void thumbnail(Drawing& drawing, const AttentionMatrix& matrix, double cell, float top) {
   std::vector<std::string> squares(kColourSteps + 1);
   const std::string side = number(cell), back = "h-" + side + "z";
@@ -216,8 +216,8 @@ float common_top(const AttentionGrid& grid) {
   return top > 0 ? top : 1;
 }
 
-// A picture with thumbnails of all heads at equal distances. If there is enough space, it has the
-// words at the left and upper edges.
+// A picture with thumbnails of all heads at equal distances. If there is enough space, the words
+// are at its left and upper edges.
 class GridPicture {
  public:
   explicit GridPicture(const AttentionGrid& grid)

@@ -7,9 +7,10 @@
 
 namespace fovea {
 
-// The matrix as an SVG file: target rows, source columns, white to dark blue. The largest weight of
-// each row has an outline, large cells show their weight, and all cells have tooltips. The file is
-// well-formed for any words and weights.
+// Returns the matrix as an SVG file. Rows are target words, columns are source words, and the
+// colours go from white to dark blue. The largest weight of each row has an outline, large cells
+// show their weight as a number, and all cells have tooltips. The file is well-formed for any words
+// and weights.
 std::string svg_map(
     const AttentionMatrix& matrix,
     const std::string& caption =
@@ -20,7 +21,8 @@ struct AttentionGrid {
   std::string title = {};
 };
 
-// A grid of thumbnails, a row per layer and a column per head, with the same scale.
+// Returns an SVG file with a grid of thumbnails. It has a row per layer and a column per head, and
+// one colour scale for all.
 std::string svg_grid(const AttentionGrid& grid);
 
 }  // namespace fovea

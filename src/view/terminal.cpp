@@ -18,14 +18,14 @@ constexpr const char* kBlocks[] = {" ", "▁", "▂", "▃", "▄", "▅", "▆"
 constexpr const char* kAscii[] = {" ", ".", ":", "-", "=", "+", "*", "#", "@"};
 constexpr int kCell = 2;                        // a character cell is twice as high as wide
 constexpr int kWordColumns = 20;                // longer words are shortened with …
-constexpr int kNarrowest = 20, kWidest = 1000;  // terminals
+constexpr int kNarrowest = 20, kWidest = 1000;  // columns of a terminal
 
 std::string shade_of(int step, const TerminalOptions& options) {
   const int level = (step * 8 + kColourSteps - 1) / kColourSteps;
   return (options.shades == TerminalShades::ascii ? kAscii : kBlocks)[level];
 }
 
-// The escape sequence for the background of a cell and for the text on it.
+// Returns the escape sequence for the background of a cell and for the text on it.
 std::string paint_of(int step, const TerminalOptions& options) {
   const Colour ground = scale_colour(step, options.dark_ground);
   const bool light_ink = ink_on(ground).red > 128;
@@ -36,7 +36,7 @@ std::string paint_of(int step, const TerminalOptions& options) {
          std::to_string(ground.blue) + (light_ink ? ";38;2;255;255;255m" : ";38;2;22;27;34m");
 }
 
-// The text without trailing blanks, as a line.
+// Returns the text as a line, without trailing blanks.
 std::string line(std::string text) {
   text.erase(text.find_last_not_of(' ') + 1);
   return text + "\n";
@@ -45,7 +45,8 @@ std::string line(std::string text) {
 std::string spaces(int count) { return std::string(static_cast<size_t>(std::max(count, 0)), ' '); }
 
 // A terminal that reorders right-to-left text would move cells together with a word. Direction
-// marks around each word and each single letter prevent this.
+// marks around each label prevent this. A label is a word, or one letter of a word whose letters
+// are below each other.
 std::string fixed_in_place(const std::string& text) {
   if (!right_to_left(text)) return text;
   return "\u200E" + text + "\u200E";
@@ -85,8 +86,9 @@ class Map {
  private:
   int cells_width(size_t count) const { return margin_ + 1 + kCell * static_cast<int>(count); }
 
-  // The end of the panel: it has as many words as fit, at least one. With stairs the words
-  // themselves must fit, too.
+  // Returns one past the last source word of the panel that begins at `first`. A panel has as many
+  // columns as fit into the width, at least one. If stairs_ is set, the words above the columns
+  // must fit, too.
   size_t panel_end(size_t first) const {
     const auto words_fit = [&](size_t last) {
       for (size_t j = first; j < last; ++j)
@@ -159,7 +161,7 @@ class Map {
     return painted(step) + (best ? "[" : " ") + (!sign.empty() ? sign : best ? "]" : " ");
   }
 
-  // The sign of a cell outside the window of the mechanism.
+  // Returns the sign of a cell outside the window of the mechanism.
   std::string barred() const { return plain() + faint(" " + signs_.barred); }
 
   std::string shade(int step) const { return shade_of(step, options_); }
@@ -191,7 +193,8 @@ class Map {
     return out;
   }
 
-  // The indentation that aligns a line of `used` columns with the cells, if the line fits there.
+  // Returns the indentation that aligns a line of `used` columns with the cells, or "" if the line
+  // does not fit there.
   std::string indent(int used) const {
     return margin_ + 1 + used <= options_.width ? spaces(margin_ + 1) : "";
   }
@@ -209,8 +212,8 @@ class Map {
   float top_;
   MarkSigns signs_;
   int margin_ = 0;
-  // Source words are horizontal, each on its own line with a leader to its column. Otherwise their
-  // letters are below each other.
+  // true: source words are horizontal, each on its own line, with a line down to its column (a
+  // staircase). false: the letters of each word are below each other.
   bool stairs_ = false;
 };
 

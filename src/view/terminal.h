@@ -7,7 +7,7 @@
 
 namespace fovea {
 
-// The abilities of a terminal, weakest first.
+// How a terminal can show weights, the weakest ability first.
 enum class TerminalShades { ascii, blocks, colours_256, colours_24_bit };
 
 struct TerminalOptions {
@@ -21,16 +21,17 @@ struct TerminalOptions {
 using Environment = std::function<const char*(const char*)>;
 TerminalOptions terminal_options(const Environment& environment, bool to_terminal);
 
-// The options for standard output in this process. $COLUMNS overrides the width of the terminal.
+// Returns the options for standard output in this process. $COLUMNS overrides the width of the
+// terminal.
 TerminalOptions standard_output_options();
 
-// The matrix as lines of text, one row per target word, with source words across. The largest
-// weight of each row is marked and, if there is space, named at the right. A sentence that exceeds
-// the width is split into panels of source words, one below the other.
+// Returns the matrix as lines of text: a row per target word, a column per source word. The largest
+// weight of each row is marked and, if there is space, its source word is named at the right. If
+// the source words exceed the width, they are split into panels, one below the other.
 std::string terminal_map(const AttentionMatrix& matrix, const TerminalOptions& options);
 
-// The source words as running text, each with the colour of its weight for target word i. Without
-// colours, a block of proportional height follows each word.
+// Returns the source words as running text, each with the colour of its weight for target word i.
+// Without colours, a block follows each word, whose height is proportional to the weight.
 std::string shaded_words(const AttentionMatrix& matrix, size_t i, const TerminalOptions& options);
 
 }  // namespace fovea
