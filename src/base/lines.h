@@ -70,7 +70,7 @@ class LineReader {
   std::string_view ahead_;  // read but not yet returned
   size_t limit_;
   LineCounts counts_;
-  int64_t bad_lines_ = 0;  // number of the first lines that are not UTF-8
+  int64_t bad_lines_ = 0;  // how many of the first lines are not UTF-8
 };
 
 // A writer of a plain file, a gzip file (name ends in .gz) or standard output ("-"). It buffers

@@ -63,7 +63,7 @@ StridedRows<const T> read_only(StridedRows<T> columns) {
 // The head and the sentence that a block works on.
 struct SentenceHead {
   int index, size, heads;
-  int first_query, queries, first_key, keys;  // rows of the packed batch
+  int first_query, queries, first_key, keys;  // first_…: rows of the packed batch
   bool causal;
 
   template <class T>
