@@ -3,11 +3,12 @@
 namespace fovea {
 namespace {
 
-// Declares a projection [size, size]. Its initial values are those of a part of one matrix [3 size,
-// size], as in the published systems. A separate [size, size] matrix would get larger values, from
-// which post-norm models learn far more slowly.
-Tensor projection(ParameterScope scope, const char* name, int64_t size) {
-  return scope.declare(name, {size, size}, ParameterInit::glorot(size, 3 * size));
+// Declares a projection [inner, size]. Its initial values are those of a part of one matrix
+// [3 inner, size], as in the published systems. A separate [inner, size] matrix would get larger
+// values, from which post-norm models learn far more slowly.
+Tensor projection(ParameterScope scope, const char* name, const MultiHeadAttention::Shape& shape) {
+  return scope.declare(name, {shape.inner(), shape.size},
+                       ParameterInit::glorot(shape.size, 3 * shape.inner()));
 }
 Tensor bias(ParameterScope scope, const char* name, int64_t size) {
   return scope.declare(name, {size}, ParameterInit::constant(0));
@@ -18,12 +19,12 @@ Tensor bias(ParameterScope scope, const char* name, int64_t size) {
 // The members are declared in the order in which the store keeps the parameters.
 MultiHeadAttention::MultiHeadAttention(ParameterScope scope, const Shape& shape)
     : heads(shape.heads), weight_dropout(shape.weight_dropout),
-      W_Q(projection(scope, "W_Q", shape.size)), W_K(projection(scope, "W_K", shape.size)),
-      W_V(projection(scope, "W_V", shape.size)), b_Q(bias(scope, "b_Q", shape.size)),
-      b_K(bias(scope, "b_K", shape.size)), b_V(bias(scope, "b_V", shape.size)),
+      W_Q(projection(scope, "W_Q", shape)), W_K(projection(scope, "W_K", shape)),
+      W_V(projection(scope, "W_V", shape)), b_Q(bias(scope, "b_Q", shape.inner())),
+      b_K(bias(scope, "b_K", shape.inner())), b_V(bias(scope, "b_V", shape.inner())),
       W_QKV(scope.store.stack({W_Q, W_K, W_V})), W_KV(scope.store.stack({W_K, W_V})),
       b_QKV(scope.store.stack({b_Q, b_K, b_V})), b_KV(scope.store.stack({b_K, b_V})),
-      W_O(scope / "W_O", shape.size, shape.size) {}
+      W_O(scope / "W_O", shape.inner(), shape.size) {}
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const SentenceOffsets& sentences,
                                       AttentionMask mask) const {

@@ -13,7 +13,8 @@ namespace fovea {
 // Unlike the paper, every projection has a bias: Q W_i^Q + b_i^Q and so on.
 //
 // W_Q, W_K and W_V stack the projections of all heads by rows, and W_QKV stacks these three
-// matrices. One product thus computes all projections of one input.
+// matrices. One product thus computes all projections of one input. W_Q is [heads · d_k, size], and
+// W_O is [size, heads · d_k].
 struct MultiHeadAttention {
   int64_t heads;
   double weight_dropout;
@@ -24,6 +25,9 @@ struct MultiHeadAttention {
   struct Shape {
     int64_t size, heads;
     double weight_dropout = 0;
+    int64_t head_size = 0;  // d_k; 0: size / heads
+
+    int64_t inner() const { return head_size > 0 ? heads * head_size : size; }
   };
   MultiHeadAttention(ParameterScope scope, const Shape& shape);
 
@@ -35,7 +39,7 @@ struct MultiHeadAttention {
                     const SentenceOffsets& keys) const;
 
   // The projections that the two calls above compute, but not rounded to the activation type: Q, K
-  // and V [tokens, 3D]; Q [tokens, D]; K and V [tokens, 2D].
+  // and V [tokens, 3A]; Q [tokens, A]; K and V [tokens, 2A], with A = heads · d_k.
   Tensor project(const Tensor& x) const { return linear(x, W_QKV, b_QKV); }
   Tensor queries(const Tensor& x) const { return linear(x, W_Q, b_Q); }
   Tensor keys_and_values(const Tensor& memory) const { return linear(memory, W_KV, b_KV); }

@@ -11,7 +11,7 @@
 namespace fovea {
 
 struct DecoderShape {
-  int64_t layers, size, heads;  // size = D
+  int64_t layers, size, heads;  // size = D: the columns of queries, heads · d_k
 };
 
 // The key/value cache of a Transformer decoder: for each live row, the keys and values of its

@@ -49,8 +49,9 @@ struct RecurrentShape {
 
 WordWork work_of(const ModelShape& m, const TransformerConfig& c, double length) {
   const double D = static_cast<double>(m.size), F = static_cast<double>(c.inner);
-  const double encoder = 4 * D * D + 2 * D * F + 2 * length * D, keys = 2 * D * D;
-  const double decoder = 6 * D * D + 2 * D * F + 3 * length * D;
+  const double A = static_cast<double>(c.attention_size(m)), inner = (c.gated ? 3 : 2) * D * F;
+  const double encoder = 4 * D * A + inner + 2 * length * A, keys = 2 * D * A;
+  const double decoder = 6 * D * A + inner + 3 * length * A;
   const double layers = static_cast<double>(m.decoder_layers);
   return {static_cast<double>(m.encoder_layers) * encoder + layers * keys,
           layers * decoder + D * static_cast<double>(m.target_words)};

@@ -9,23 +9,48 @@
 namespace fovea {
 
 void TransformerConfig::describe(Settings& s) {
-  s.field("heads", heads, "attention heads; must divide size").between(1, 1024);
+  s.field("heads", heads, "attention heads; must divide size, unless head_size is set")
+      .between(1, 1024);
+  s.field("head_size", head_size, "width of one head; 0: size / heads").between(0, 1024);
   s.field("inner", inner, "width inside the feed-forward layer").between(1, 65536);
   s.choice("norm", norm, {{"post", NormPlace::post}, {"pre", NormPlace::pre}},
            "LayerNorm after each sub-layer (as published) or before it");
+  s.choice("norm_type", norm_type, {{"layer", NormType::layer}, {"rms", NormType::rms}},
+           "LayerNorm, or RMSNorm, which has no mean and no bias");
+  s.field("norm_epsilon", norm_epsilon, "number that norms add to the variance")
+      .between(1e-12, 0.1);
   s.field("final_norm", final_norm, "a norm after each stack (pre-norm always has one)");
+  s.field("embedding_norm", embedding_norm, "a norm after the sum of embeddings and positions");
   s.choice("activation", activation,
-           {{"relu", Function::relu}, {"gelu", Function::gelu}, {"silu", Function::silu}},
-           "function inside the feed-forward layer");
+           {{"relu", Function::relu},
+            {"gelu", Function::gelu},
+            {"gelu-tanh", Function::gelu_tanh},
+            {"silu", Function::silu}},
+           "function inside the feed-forward layer; gelu-tanh approximates gelu by tanh");
+  s.field("gated", gated,
+          "feed-forward layer that multiplies the activations by a second projection W_3");
+  s.choice("decoder_layer", decoder_layer,
+           {{"attention", DecoderLayerType::attention}, {"ssru", DecoderLayerType::ssru}},
+           "part of a decoder layer that reads earlier target words: self-attention, or the "
+           "recurrent unit SSRU");
   s.choice("positions", positions,
            {{"interleaved", Positions::interleaved},
             {"half", Positions::half},
             {"half-m1", Positions::half_m1},
             {"learned", Positions::learned},
+            {"relative", Positions::relative},
             {"none", Positions::none}},
            "sinusoids: sine and cosine in turn (as published), all sines then all cosines (half), "
            "the same with frequencies 10000^(-i/(size/2 - 1)) as in tensor2tensor and Marian "
-           "(half-m1); learned; or none");
+           "(half-m1); learned; a learned score per distance of two words, as in T5 (relative); "
+           "or none");
+  s.field("first_position", first_position, "number of the first position of sinusoids")
+      .between(0, 1024);
+  s.field("relative_buckets", relative_buckets, "ranges of distances of relative positions")
+      .between(4, 1024);
+  s.field("relative_distance", relative_distance,
+          "distance from which all distances share the last bucket")
+      .between(2, 65536);
   s.field("scale_embeddings", scale_embeddings, "multiply embeddings by the root of size");
   s.field("output_bias", output_bias, "a bias per word in the output layer");
   s.field("attention_dropout", attention_dropout, "dropout of attention weights").between(0, 0.95);
@@ -174,12 +199,22 @@ void ModelConfig::check(ExitCode code) const {
 }
 
 void TransformerConfig::check(const ModelShape& m, ExitCode code) const {
-  fovea::check(m.size % heads == 0, code, "model.heads: ", heads, " heads do not divide a size of ",
-               m.size, "; choose a divisor of model.size");
-  const bool sinusoids = positions != Positions::learned && positions != Positions::none;
+  fovea::check(head_size > 0 || m.size % heads == 0, code, "model.heads: ", heads,
+               " heads do not divide a size of ", m.size,
+               "; choose a divisor of model.size or set model.head_size");
+  const bool sinusoids = positions == Positions::interleaved || positions == Positions::half ||
+                         positions == Positions::half_m1;
   fovea::check(!sinusoids || m.size % 2 == 0, code,
                "model.size: sinusoidal positions need an even size, found ", m.size,
                "; or set model.positions to learned or none");
+  fovea::check(sinusoids || first_position == 0, code, "model.first_position: found ",
+               first_position,
+               ", but only sinusoids have numbers; omit it, or set model.positions ",
+               "to interleaved, half or half-m1");
+  fovea::check(positions != Positions::relative, code, "model.positions: this version cannot ",
+               "compute relative positions; choose interleaved, half, half-m1, learned or none");
+  fovea::check(decoder_layer == DecoderLayerType::attention, code,
+               "model.decoder_layer: this version cannot compute ssru; set it to attention");
   fovea::check(alignment_layer < m.decoder_layers && alignment_head < heads &&
                    (alignment_layer < 0) == (alignment_head < 0),
                code, "model.alignment_layer, model.alignment_head: there is no layer ",

@@ -10,13 +10,15 @@
 #include "base/settings.h"
 #include "models/generation_config.h"
 #include "models/model.h"
+#include "nn/layers.h"
 #include "nn/recurrent_layers.h"
 #include "ops/elementwise.h"
 
 namespace fovea {
 
 enum class NormPlace { post, pre };
-enum class Positions { interleaved, half, half_m1, learned, none };
+enum class Positions { interleaved, half, half_m1, learned, relative, none };
+enum class DecoderLayerType { attention, ssru };  // what reads the target words before a word
 // bahdanau: attention precedes the recurrent step of the decoder; luong: it follows.
 enum class DecoderForm { bahdanau, luong };
 // The input of one encoder run in a reader: the whole document, or each of its sentences.
@@ -30,10 +32,18 @@ struct TransformerConfig {
   static constexpr const char* kName = "transformer";
   int64_t heads = 8, inner = 2048;
   NormPlace norm = NormPlace::post;
-  bool final_norm = false;  // a norm after each stack; NormPlace::pre always has it
+  NormType norm_type = NormType::layer;
+  double norm_epsilon = kNormEpsilon;
+  bool final_norm = false;      // a norm after each stack; NormPlace::pre always has it
+  bool embedding_norm = false;  // a norm after embeddings and positions
+  int64_t head_size = 0;        // d_k; 0: size / heads
   Function activation = Function::relu;
+  bool gated = false;  // the activations are multiplied by a second projection
+  DecoderLayerType decoder_layer = DecoderLayerType::attention;
   Positions positions = Positions::interleaved;
-  bool scale_embeddings = true;  // multiply embeddings by √size, as published
+  int64_t first_position = 0;  // number of the first word's position (sinusoids)
+  int64_t relative_buckets = 32, relative_distance = 128;  // of relative positions
+  bool scale_embeddings = true;                            // multiply them by √size, as published
   bool output_bias = false;
   double attention_dropout = 0;   // for attention weights
   double activation_dropout = 0;  // inside the feed-forward layer
@@ -43,6 +53,11 @@ struct TransformerConfig {
 
   void describe(Settings& s);
   void check(const ModelShape& m, ExitCode code) const;
+  NormSettings norm_settings() const { return {norm_type, norm_epsilon}; }
+  // heads · d_k: the width of the queries, keys and values of an attention layer.
+  int64_t attention_size(const ModelShape& m) const {
+    return head_size > 0 ? heads * head_size : m.size;
+  }
 };
 
 // The settings that recurrent models and readers share.

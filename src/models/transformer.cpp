@@ -10,10 +10,17 @@
 
 namespace fovea {
 
+namespace {
+
+MultiHeadAttention::Shape attention_shape(const ModelShape& m, const TransformerConfig& c) {
+  return {m.size, c.heads, c.attention_dropout, c.head_size};
+}
+
+}  // namespace
+
 EncoderLayer::EncoderLayer(ParameterScope scope, const ModelShape& m, const TransformerConfig& c)
-    : attend(scope / "attend", {m.size, c.heads, c.attention_dropout}),
-      feed_forward(scope / "feed_forward", m, c), add_1(scope / "norm_1", m, c),
-      add_2(scope / "norm_2", m, c) {}
+    : attend(scope / "attend", attention_shape(m, c)), feed_forward(scope / "feed_forward", m, c),
+      add_1(scope / "norm_1", m, c), add_2(scope / "norm_2", m, c) {}
 
 Tensor EncoderLayer::operator()(const Tensor& x, const SentenceOffsets& source) const {
   const Tensor a =
@@ -22,8 +29,8 @@ Tensor EncoderLayer::operator()(const Tensor& x, const SentenceOffsets& source) 
 }
 
 DecoderLayer::DecoderLayer(ParameterScope scope, const ModelShape& m, const TransformerConfig& c)
-    : attend_self(scope / "attend_self", {m.size, c.heads, c.attention_dropout}),
-      attend_source(scope / "attend_source", {m.size, c.heads, c.attention_dropout}),
+    : attend_self(scope / "attend_self", attention_shape(m, c)),
+      attend_source(scope / "attend_source", attention_shape(m, c)),
       feed_forward(scope / "feed_forward", m, c), add_1(scope / "norm_1", m, c),
       add_2(scope / "norm_2", m, c), add_3(scope / "norm_3", m, c) {}
 
@@ -42,7 +49,7 @@ Tensor DecoderLayer::operator()(const Tensor& y, const SentenceOffsets& target,
 void GuidedHead::compute_loss(const MultiHeadAttention& attend, const Tensor& h,
                               const SentenceOffsets& target, const Tensor& memory,
                               const SentenceOffsets& source) {
-  const int64_t d_k = attend.W_Q.cols() / attend.heads, first = head * d_k;
+  const int64_t d_k = attend.W_Q.rows() / attend.heads, first = head * d_k;
   const auto project = [&](const Tensor& x, const Tensor& W, const Tensor& b) {
     return linear(x, rows(W, first, d_k), reshape(columns(b, first, d_k), {d_k}));
   };
@@ -51,9 +58,17 @@ void GuidedHead::compute_loss(const MultiHeadAttention& attend, const Tensor& h,
   loss = guide_loss(q, k, target, source, guide);  // −Σ_n 1/|G_n| Σ_{j∈G_n} log a_nj
 }
 
-Tensor WordEmbedder::operator()(const Tensor& ids, const Tensor& position_ids,
-                                int64_t longest) const {
-  return embed(E, positions(longest), {ids, position_ids, scale, dropout_key(dropout)});
+Tensor WordEmbedder::positions(int64_t longest) const {
+  if (!waves) return P;
+  const Tensor all = waves->rows(longest + first_position);
+  return first_position == 0 ? all : all.window(first_position, all.rows() - first_position);
+}
+
+Tensor WordEmbedder::embed_at(const Tensor& ids, const Tensor& position_ids,
+                              const Tensor& vectors) const {
+  const Dropout mask = dropout_key(dropout);
+  if (!norm) return embed(E, vectors, {ids, position_ids, scale, mask});
+  return dropped((*norm)(embed(E, vectors, {ids, position_ids, scale, {}})), mask);
 }
 
 namespace {
@@ -74,14 +89,18 @@ std::optional<SinusoidLayout> sinusoid_layout(Positions positions) {
 }  // namespace
 
 WordEmbedder Transformer::embedder(const char* name, int64_t words, const Tensor& tied) {
-  const double root = std::sqrt(static_cast<double>(shape_.size));
-  const Tensor E = tied ? tied : store_.declare_words(std::string(name) + "/E", words, shape_.size);
-  WordEmbedder embed{E, {}, {}, config_.scale_embeddings ? root : 1, shape_.dropout};
+  WordEmbedder embed;
+  embed.E = tied ? tied : store_.declare_words(std::string(name) + "/E", words, shape_.size);
+  if (config_.scale_embeddings) embed.scale = std::sqrt(static_cast<double>(shape_.size));
+  embed.dropout = shape_.dropout;
+  embed.first_position = config_.first_position;
   if (config_.positions == Positions::learned)
     embed.P = store_.declare(std::string(name) + "/P", {shape_.max_length + 1, shape_.size},
                              ParameterInit::normal(0.02));
   if (const auto layout = sinusoid_layout(config_.positions))
     embed.waves.emplace(*layout, shape_.size, store_.type(), store_.device());
+  if (config_.embedding_norm)
+    embed.norm.emplace(ParameterScope{store_, name} / "norm", shape_.size, config_.norm_settings());
   return embed;
 }
 
@@ -98,7 +117,7 @@ Transformer::Transformer(const ModelShape& m, const TransformerConfig& c, Elemen
     decoder_layers.emplace_back(root / "decoder" / "layers" / i, m, c);
   if (c.norm == NormPlace::pre || c.final_norm)
     for (const char* stack : {"encoder", "decoder"})
-      final_norms.emplace_back(root / stack / "norm", m.size);
+      final_norms.emplace_back(root / stack / "norm", m.size, c.norm_settings());
   W_out = m.tied == TiedEmbeddings::none
               ? store_.declare("output/W", {m.target_words, m.size},
                                ParameterInit::glorot(m.size, m.target_words))
@@ -112,6 +131,7 @@ void Transformer::freeze_for_inference() const {
   auto freeze = [](const FeedForward& f) {
     f.W_1.W.settle();
     f.W_2.W.settle();
+    if (f.W_3) f.W_3->W.settle();
   };
   for (const EncoderLayer& layer : encoder_layers) {
     layer.attend.W_QKV.settle();

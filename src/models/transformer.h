@@ -18,17 +18,22 @@ namespace fovea {
 // Vaswani et al.: Attention Is All You Need, NIPS 2017; section 3.
 
 // The feed-forward layer FFN(x) = f(x W_1 + b_1) W_2 + b_2, with f = max(0, ·) as published
-// (section 3.3).
+// (section 3.3). Gated: (f(x W_1 + b_1) ⊙ (x W_3 + b_3)) W_2 + b_2
+// (Shazeer: GLU Variants Improve Transformer, 2020).
 struct FeedForward {
   Affine W_1, W_2;
+  std::optional<Affine> W_3;  // gated
   Function f;
   double inner_dropout;
 
   FeedForward(ParameterScope scope, const ModelShape& m, const TransformerConfig& c)
       : W_1(scope / "W_1", m.size, c.inner), W_2(scope / "W_2", c.inner, m.size), f(c.activation),
-        inner_dropout(c.activation_dropout) {}
+        inner_dropout(c.activation_dropout) {
+    if (c.gated) W_3.emplace(scope / "W_3", m.size, c.inner);
+  }
   Tensor operator()(const Tensor& x) const {
     const Dropout dropout = dropout_key(inner_dropout);
+    if (W_3) return W_2(fovea::gated(f, W_1(x), (*W_3)(x), dropout));
     if (f == Function::relu && !dropout.on()) return W_2(linear_relu(x, W_1.W, W_1.b));
     return W_2(apply(f, W_1(x), dropout));
   }
@@ -43,7 +48,7 @@ struct SubLayer {
   double dropout;
 
   SubLayer(ParameterScope scope, const ModelShape& m, const TransformerConfig& c)
-      : norm(scope, m.size), place(c.norm), dropout(m.dropout) {}
+      : norm(scope, m.size, c.norm_settings()), place(c.norm), dropout(m.dropout) {}
   template <class F>
   Tensor operator()(const Tensor& x, const F& f) const {
     if (place == NormPlace::post) return norm(x, f(x), dropout);
@@ -88,17 +93,23 @@ struct DecoderLayer {
 };
 
 // The embedding layer: word embeddings scaled by √D, plus positions (sections 3.4, 3.5). Positions
-// are learned (P), sinusoidal (waves) or absent.
+// are learned (P), sinusoidal (waves) or absent. A norm may follow (Lewis et al.: BART, ACL 2020).
 struct WordEmbedder {
   Tensor E;  // [V, D]
   Tensor P;  // [max length + 1, D] or absent
   std::optional<SinusoidTable> waves;
   double scale = 1, dropout = 0;
+  int64_t first_position = 0;  // row of `waves` of the first position
+  std::optional<LayerNorm> norm;
 
   // At least `longest` rows of position vectors; absent if the model has no positions.
-  Tensor positions(int64_t longest) const { return waves ? waves->rows(longest) : P; }
+  Tensor positions(int64_t longest) const;
+  // Embeds ids at the given rows of `vectors`, a result of positions().
+  Tensor embed_at(const Tensor& ids, const Tensor& position_ids, const Tensor& vectors) const;
   // ids and position_ids are i32 [N]; every position is below `longest`.
-  Tensor operator()(const Tensor& ids, const Tensor& position_ids, int64_t longest) const;
+  Tensor operator()(const Tensor& ids, const Tensor& position_ids, int64_t longest) const {
+    return embed_at(ids, position_ids, positions(longest));
+  }
   Tensor operator()(std::span<const int32_t> ids, const Tensor& position_ids,
                     int64_t longest) const {
     return (*this)(Tensor::of(ids, E.device()), position_ids, longest);
@@ -146,13 +157,13 @@ class Transformer : public Model, public Decodable, public Explainable, public R
 
  protected:
   DecoderMemory::Next next(const DecoderMemory& memory, std::span<const int32_t> words) const;
-  // The keys and values of the cross-attention for each decoder layer: [source tokens, 2D].
+  // The keys and values of the cross-attention for each decoder layer: [source tokens, 2A].
   std::vector<Tensor> source_kv(const TokenBatch& source) const;
   Tensor compute_step(const DecoderMemory::Rows& in, const Tensor& P, DecoderMemory& memory) const;
 
  private:
-  // The projections of one attention layer. Cross-attention has q [queries, D] and kv [words, 2D];
-  // self-attention has qkv [words, 3D]. The other tensors are absent.
+  // The projections of one attention layer. Cross-attention has q [queries, A] and kv [words, 2A];
+  // self-attention has qkv [words, 3A], with A = heads · d_k. The other tensors are absent.
   struct AttentionProjections {
     const char* kind;
     int64_t layer;

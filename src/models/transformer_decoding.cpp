@@ -4,7 +4,6 @@
 
 #include "attention/attention_steps.h"
 #include "models/transformer.h"
-#include "ops/embedding.h"
 #include "ops/shape.h"
 #include "tensor/tape.h"
 
@@ -81,7 +80,8 @@ std::unique_ptr<DecoderState> Transformer::start(const TokenBatch& source) const
   state->memory = idle_->take();
   if (!state->memory)
     state->memory =
-        decoder_memory({std::ssize(decoder_layers), shape_.size, config_.heads}, store_.device());
+        decoder_memory({std::ssize(decoder_layers), config_.attention_size(shape_), config_.heads},
+                       store_.device());
   state->memory->start(source_kv(source), source.offsets);
   return state;
 }
@@ -98,7 +98,7 @@ DecoderMemory::Next Transformer::next(const DecoderMemory& memory,
 
 Tensor Transformer::compute_step(const DecoderMemory::Rows& in, const Tensor& P,
                                  DecoderMemory& memory) const {
-  Tensor y = embed(embed_target.E, P, {in.words, in.places, embed_target.scale, {}});
+  Tensor y = embed_target.embed_at(in.words, in.places, P);
   for (size_t i = 0; i < decoder_layers.size(); ++i)
     y = decoder_layers[i].step(y, static_cast<int64_t>(i), memory);
   return memory.scores(final_norms.empty() ? y : final_norms[1](y), W_out, b_out);
@@ -209,14 +209,14 @@ std::vector<std::vector<AttentionMap>> Transformer::attention(const TokenBatch& 
 
 ComputationSteps Transformer::explain(const TokenBatch& source, const TokenBatch& target_in,
                                       const AttentionRow& row) const {
-  const int64_t D = shape_.size, d_k = D / config_.heads;
+  const int64_t A = config_.attention_size(shape_), d_k = A / config_.heads;
   const auto at = static_cast<size_t>(row.row);
   ComputationSteps steps;
   each_attention(source, target_in, [&](const AttentionProjections& p) {
     if (p.kind != row.kind || p.layer != row.layer) return;
     // x holds several matrices of D columns side by side. Returns the head's columns of matrix n.
     const auto part = [&](const Tensor& x, int64_t n) {
-      return rows_of(columns(x, n * D + row.head * d_k, d_k));
+      return rows_of(columns(x, n * A + row.head * d_k, d_k));
     };
     const bool self = static_cast<bool>(p.qkv);
     const DoubleRow q = self ? part(p.qkv, 0)[at] : part(p.q, 0)[at];

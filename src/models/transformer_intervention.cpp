@@ -26,7 +26,7 @@ class TransformerWithIntervention : public Model, public Decodable, public Atten
   TransformerWithIntervention(const Transformer& model, WhatIf intervention)
       : Model(model.parameters().type(), model.parameters().device(), model.shape()), model_(model),
         intervention_(std::move(intervention)), heads_(model.config().heads),
-        D_(model.shape().size) {}
+        A_(model.config().attention_size(model.shape())) {}
 
   BatchLoss loss(const TrainingBatch& batch, double label_smoothing) const override;
   std::unique_ptr<DecoderState> start(const TokenBatch& source) const override;
@@ -40,13 +40,13 @@ class TransformerWithIntervention : public Model, public Decodable, public Atten
 
   // The cross-attention's keys and values of the one source sentence.
   struct Source {
-    std::vector<Tensor> kv;     // per layer [unmasked pieces, 2D]
+    std::vector<Tensor> kv;     // per layer [unmasked pieces, 2A]
     std::vector<int32_t> kept;  // positions of the unmasked pieces
     int64_t pieces = 0;         // number of pieces, masked ones included
   };
   struct State : DecoderState {
     Source source;
-    std::vector<Tensor> kv;  // keys, values of target words, per layer [rows · steps, 2D]
+    std::vector<Tensor> kv;  // keys, values of target words, per layer [rows · steps, 2A]
     int64_t rows = 1, steps = 0;
   };
   // The queries that attend to the one source: all words of one target, or one word of each
@@ -77,7 +77,7 @@ class TransformerWithIntervention : public Model, public Decodable, public Atten
 
   const Transformer& model_;
   WhatIf intervention_;
-  int64_t heads_, D_;
+  int64_t heads_, A_;  // A = heads · d_k
 };
 
 std::vector<int32_t> numbers_below(int64_t count) {
@@ -120,8 +120,8 @@ TransformerWithIntervention::Source TransformerWithIntervention::encode(const To
     const EncoderLayer& layer = model_.encoder_layers[i];
     const AttentionLayer place{"encoder", static_cast<int64_t>(i)};
     const Tensor a = layer.add_1(x, [&](const Tensor& h) {
-      const Tensor qkv = layer.attend.project(h), q = columns(qkv, 0, D_);
-      const Tensor kv = rows_of_list(columns(qkv, D_, 2 * D_), source.kept);
+      const Tensor qkv = layer.attend.project(h), q = columns(qkv, 0, A_);
+      const Tensor kv = rows_of_list(columns(qkv, A_, 2 * A_), source.kept);
       if (maps)
         add_maps(unmasked ? self_attention_weights(qkv, from, options)
                           : cross_attention_weights(q, kv, from, keys, options),
@@ -194,31 +194,31 @@ Tensor TransformerWithIntervention::silence_heads(const Tensor& heads,
                                                   const AttentionLayer& place) const {
   std::vector<double> scale;
   for (int64_t h = 0; h < heads_; ++h)
-    scale.insert(scale.end(), static_cast<size_t>(D_ / heads_),
+    scale.insert(scale.end(), static_cast<size_t>(A_ / heads_),
                  intervention_.silences(place.kind, place.layer, h) ? 0 : 1);
   if (std::ranges::find(scale, 0.0) == scale.end()) return heads;
-  return heads * Tensor::of({1, D_}, scale, heads.type(), heads.device());
+  return heads * Tensor::of({1, A_}, scale, heads.type(), heads.device());
 }
 
 // Sets head_i = α V_i for the rows and heads whose weights α are forced.
 Tensor TransformerWithIntervention::force_weights(const Tensor& heads, int64_t layer,
                                                   const SourceQueries& queries,
                                                   const Source& source) const {
-  const int64_t d_k = D_ / heads_;
+  const int64_t d_k = A_ / heads_;
   std::vector<double> values, V;
   for (int64_t row = 0; row < std::ssize(queries.steps); ++row)
     for (int64_t h = 0; h < heads_; ++h) {
       const WhatIf::Row* forced = intervention_.forced_row(queries.steps[row], layer, h);
       if (!forced) continue;
       if (V.empty()) {
-        V = columns(source.kv[static_cast<size_t>(layer)], D_, D_).values();
+        V = columns(source.kv[static_cast<size_t>(layer)], A_, A_).values();
         values = heads.values();
       }
       for (int64_t k = h * d_k; k < (h + 1) * d_k; ++k) {
         double sum = 0;  // Σ_j α_j V_j
         for (int64_t j = 0; j < std::ssize(source.kept); ++j)
-          sum += forced->weights[source.kept[j]] * V[j * D_ + k];
-        values[row * D_ + k] = sum;
+          sum += forced->weights[source.kept[j]] * V[j * A_ + k];
+        values[row * A_ + k] = sum;
       }
     }
   return V.empty() ? heads : Tensor::of(heads.shape(), values, heads.type(), heads.device());
@@ -273,9 +273,9 @@ Tensor TransformerWithIntervention::step(DecoderState& decoder_state,
   const SentenceOffsets keys = equal_sentences(steps + 1, rows);
   const auto attend_words = [&](int64_t layer, const Tensor& qkv) {
     Tensor& kv = state.kv[static_cast<size_t>(layer)];
-    const Tensor now = columns(qkv, D_, 2 * D_);
+    const Tensor now = columns(qkv, A_, 2 * A_);
     kv = kv ? rows_of_list(concat_rows({kv, now}), index) : now;
-    return cross_attention(columns(qkv, 0, D_), kv, queries.offsets, keys,
+    return cross_attention(columns(qkv, 0, A_), kv, queries.offsets, keys,
                            masked(AttentionMask::none));
   };
   const Tensor y = model_.embed_target(words, Tensor::of(positions, device()), position + 1);

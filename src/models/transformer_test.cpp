@@ -23,9 +23,37 @@ ModelConfig small() {
   return c;
 }
 
+// Networks with the parts of other published models.
+ModelConfig like_bart() {
+  ModelConfig c = small();
+  auto& own = transformer_of(c);
+  own.embedding_norm = true, own.positions = Positions::learned, own.activation = Function::gelu;
+  own.scale_embeddings = false, own.output_bias = true;
+  return c;
+}
+ModelConfig like_m2m100() {
+  ModelConfig c = small();
+  auto& own = transformer_of(c);
+  own.norm = NormPlace::pre, own.positions = Positions::half_m1, own.first_position = 2;
+  return c;
+}
+ModelConfig like_t5() {
+  ModelConfig c = small();
+  auto& own = transformer_of(c);
+  own.norm = NormPlace::pre, own.norm_type = NormType::rms, own.norm_epsilon = 1e-6;
+  own.gated = true, own.activation = Function::gelu_tanh, own.head_size = 3;
+  own.positions = Positions::none, own.scale_embeddings = false;
+  return c;
+}
+
 // The gradient of the whole model, for every option that changes the computation.
 TEST(Transformer, Gradient) {
   std::vector<ModelConfig> configs(8, small());
+  for (const auto& published : {like_bart, like_m2m100, like_t5}) {
+    configs.push_back(published());
+    configs.push_back(published());
+    configs.back().dropout = transformer_of(configs.back()).activation_dropout = 0.2;
+  }
   transformer_of(configs[1]).norm = NormPlace::pre;
   transformer_of(configs[2]).activation = Function::gelu, configs[2].tied = TiedEmbeddings::output;
   transformer_of(configs[3]).activation = Function::silu, configs[3].tied = TiedEmbeddings::none;
@@ -50,8 +78,7 @@ TEST(Transformer, Gradient) {
 const std::vector<int32_t> kLinkOffsets{0, 2, 2, 3, 4, 4, 6}, kLinkKeys{0, 2, 3, 0, 0, 1};
 const AlignmentGuidance kGuidance{kLinkOffsets, kLinkKeys, 0.3};
 
-ModelConfig guided(NormPlace norm) {
-  ModelConfig c = small();
+ModelConfig guided(NormPlace norm, ModelConfig c = small()) {
   auto& own = transformer_of(c);
   own.norm = norm, c.decoder_layers = 2;
   own.alignment_layer = 0, own.alignment_head = 1;
@@ -62,7 +89,8 @@ ModelConfig guided(NormPlace norm) {
 TEST(Transformer, GuidedGradient) {
   const Sentences s = ragged();
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
-    const auto model = make_model(guided(norm), 3, ElementType::f64);
+    const auto model =
+        make_model(guided(norm, norm == NormPlace::pre ? like_t5() : small()), 3, ElementType::f64);
     model->parameters().allocate_gradients();
     expect_gradient(parameters_of(model->parameters()), [&] {
       const BatchLoss found = model->loss({s.sources(), s.targets(), s.out, kGuidance}, 0.1);
@@ -116,7 +144,7 @@ TEST(Transformer, PaddingDoesNotMatter) {
 TEST(Transformer, GuidedLossAgreesWithTheMaps) {
   const Sentences s = ragged();
   for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
-    const auto model = make_model(guided(norm), 3);
+    const auto model = make_model(guided(norm, norm == NormPlace::pre ? like_t5() : small()), 3);
     double expected = 0;
     const auto maps = model->as<Attentive>()->attention(s.sources(), s.targets());
     size_t n = 0;
@@ -147,6 +175,57 @@ TEST(Transformer, GuidedLossAgreesWithTheMaps) {
   }
 }
 
+// Positions that begin at n are the positions of a sentence whose first n words are absent.
+TEST(Transformer, FirstPositionMovesTheTable) {
+  ModelConfig c = like_m2m100();
+  const Transformer from_2(c, transformer_of(c), ElementType::f64);
+  transformer_of(c).first_position = 0;
+  const Transformer from_0(c, transformer_of(c), ElementType::f64);
+  const auto wanted = from_0.embed_source.positions(9).window(2, 7).values();
+  const auto found = from_2.embed_source.positions(7).window(0, 7).values();
+  EXPECT_EQ(found, wanted);
+}
+
+// y = (f(x W_1 + b_1) ⊙ (x W_3 + b_3)) W_2 + b_2, for a width of 1.
+TEST(Transformer, GatedFeedForward) {
+  ModelConfig c = small();
+  c.size = 1, transformer_of(c).inner = 1, transformer_of(c).gated = true;
+  transformer_of(c).activation = Function::silu;
+  ParameterStore store(ElementType::f64);
+  const FeedForward layer(ParameterScope{store, ""}, c, transformer_of(c));
+  store.allocate(1);
+  for (const auto& [name, value] : {std::pair("W_1/W", 2.0),
+                                    {"W_1/b", -1.0},
+                                    {"W_2/W", 3.0},
+                                    {"W_2/b", 0.5},
+                                    {"W_3/W", -4.0},
+                                    {"W_3/b", 0.25}})
+    store.find(name)->tensor.fill(value);
+  const double x = 0.7, inner = 2 * x - 1;
+  const double wanted = inner / (1 + std::exp(-inner)) * (-4 * x + 0.25) * 3 + 0.5;
+  const Tensor y = layer(Tensor::of({1, 1}, std::vector<double>{x}, ElementType::f64));
+  EXPECT_NEAR(y.values()[0], wanted, 1e-14);
+}
+
+// Heads that are narrower or wider than size / heads have projections of heads · d_k columns.
+TEST(Transformer, HeadSizeSetsTheShapes) {
+  ModelConfig c = small();
+  transformer_of(c).head_size = 3;
+  const auto model = make_model(c, 1);
+  const auto shape = [&](const char* name) {
+    return model->parameters().find(name)->tensor.shape();
+  };
+  EXPECT_EQ(shape("encoder/layers/0/attend/W_Q"), (Shape{6, 4}));
+  EXPECT_EQ(shape("encoder/layers/0/attend/b_V"), (Shape{6}));
+  EXPECT_EQ(shape("decoder/layers/0/attend_source/W_O/W"), (Shape{4, 6}));
+  transformer_of(c).head_size = 2;  // size / heads
+  const Sentences s = ragged();
+  const auto loss = [&](const ModelConfig& config) {
+    return make_model(config, 1)->loss({s.sources(), s.targets(), s.out}, 0).loss.values()[0];
+  };
+  EXPECT_EQ(loss(c), loss(small()));
+}
+
 TEST(Transformer, FirstLossEqualsRandomGuessing) {
   ModelConfig c = small();
   auto& own = transformer_of(c);
@@ -161,9 +240,10 @@ TEST(Transformer, FirstLossEqualsRandomGuessing) {
 
 // Decoding step by step with cached keys and values must equal the whole sentence at once.
 TEST(Transformer, StepsEqualTheWhole) {
-  for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
-    ModelConfig c = small();
-    transformer_of(c).norm = norm, c.encoder_layers = c.decoder_layers = 2;
+  ModelConfig pre = small();
+  transformer_of(pre).norm = NormPlace::pre;
+  for (ModelConfig c : {small(), pre, like_bart(), like_m2m100(), like_t5()}) {
+    c.encoder_layers = c.decoder_layers = 2;
     const auto model = make_model(c, 1, ElementType::f64);
     Sentences s;
     s.add({3, 4, 5}, {6, 7, 8, 3});
@@ -191,8 +271,7 @@ TEST(Transformer, StepsEqualTheWhole) {
 
 // freeze_for_inference() does not change a bit of the results, also after another model was created
 // and destroyed.
-TEST(Transformer, FreezingDoesNotChangeResults) {
-  ModelConfig config = small();
+void expect_same_when_frozen(ModelConfig config) {
   config.size = 64, transformer_of(config).inner = 128;
   const Sentences s = ragged();
   const auto model = make_model(config, 3);
@@ -212,6 +291,11 @@ TEST(Transformer, FreezingDoesNotChangeResults) {
   EXPECT_EQ(results(), before);
   make_model(config, 4);
   EXPECT_EQ(results(), before);
+}
+TEST(Transformer, FreezingDoesNotChangeResults) {
+  expect_same_when_frozen(small());
+  expect_same_when_frozen(like_bart());
+  expect_same_when_frozen(like_t5());
 }
 
 // Products with frozen weights run in blocks of rows plus a remainder. Any number of rows must
@@ -296,6 +380,10 @@ TEST(Transformer, ImpossibleShapesAreRejected) {
   EXPECT_THROW(c.check(ExitCode::data), Error);
   own.alignment_head = 1;
   EXPECT_NO_THROW(c.check(ExitCode::data));
+  own.heads = 3, own.head_size = 5;  // heads of any width
+  EXPECT_NO_THROW(c.check(ExitCode::data));
+  own.first_position = 2, own.positions = Positions::learned;
+  EXPECT_THROW(c.check(ExitCode::data), Error);
 }
 
 }  // namespace

@@ -16,17 +16,26 @@ struct Affine {
   Tensor operator()(const Tensor& x) const { return linear(x, W, b, OutputType::activation); }
 };
 
-// Layer normalization over the last axis: g (x − μ) / √(σ² + ε) + b.
-struct LayerNorm {
-  Tensor g, b;
+struct NormSettings {
+  NormType type = NormType::layer;
+  double epsilon = kNormEpsilon;
+};
 
-  LayerNorm(ParameterScope scope, int64_t size)
-      : g(scope.declare("g", {size}, ParameterInit::constant(1))),
-        b(scope.declare("b", {size}, ParameterInit::constant(0))) {}
-  Tensor operator()(const Tensor& x) const { return layer_norm(x, g, b); }
+// Layer normalization over the last axis: g (x − μ) / √(σ² + ε) + b. RMSNorm is the variant without
+// μ and b.
+struct LayerNorm {
+  Tensor g, b;  // rms: b is absent
+  double epsilon;
+
+  LayerNorm(ParameterScope scope, int64_t size, const NormSettings& settings = {})
+      : g(scope.declare("g", {size}, ParameterInit::constant(1))), epsilon(settings.epsilon) {
+    if (settings.type == NormType::layer)
+      b = scope.declare("b", {size}, ParameterInit::constant(0));
+  }
+  Tensor operator()(const Tensor& x) const { return (*this)(x, {}, 0); }
   // LayerNorm(x + dropout(f))
   Tensor operator()(const Tensor& x, const Tensor& f, double rate) const {
-    return residual_norm(x, f, dropout_key(rate), g, b);
+    return residual_norm(x, f, dropout_key(rate), g, b, epsilon);
   }
 };
 

@@ -20,6 +20,17 @@ TEST(Layers, GradientOfAffineAndNorm) {
   expect_gradient(inputs, [&] { return norm(affine(x)); });
 }
 
+TEST(Layers, RmsNormHasNoBias) {
+  ParameterStore store(ElementType::f64);
+  const LayerNorm norm(ParameterScope{store, "n"}, 2, {NormType::rms, 0.25});
+  store.allocate(1);
+  EXPECT_EQ(store.size(), 2);
+  const Tensor x = Tensor::of({1, 2}, std::vector<double>{3, 4}, ElementType::f64);
+  const Tensor f = Tensor::of({1, 2}, std::vector<double>{1, 0}, ElementType::f64);
+  EXPECT_NEAR(norm(x).values()[0], 3 / std::sqrt(12.75), 1e-15);
+  EXPECT_NEAR(norm(x, f, 0).values()[0], 4 / std::sqrt(16.25), 1e-15);
+}
+
 TEST(Parameters, ValuesDependOnSeedAndNameAlone) {
   auto initial = [](uint64_t seed, bool extra) {
     ParameterStore store;

@@ -26,6 +26,27 @@ Tensor apply(Function f, const Tensor& x, const Dropout& dropout) {
   });
 }
 
+Tensor gated(Function f, const Tensor& x, const Tensor& z, const Dropout& dropout) {
+  assert(x.shape() == z.shape() && x.type() == z.type());
+  Tensor y = Tensor::like(x);
+  run_activation(x, [&]<class T>(auto on, T) {
+    kernel::gate(on, f, x.in<T>(), z.in<T>(), dropout, y.out<T>(), OutputMode::set);
+  });
+  return record(y, {x, z}, [=](const Tensor& dy) {
+    assert(!x.slot() || x.slot() != z.slot());
+    gather(x.slot(), [&](const Tensor& dx, OutputMode fold) {
+      run_activation(x, [&]<class T>(auto on, T) {
+        kernel::gate_grad<T>(on, f, {x.in<T>(), z.in<T>(), dy.in<T>(), dx.out<T>(), fold}, dropout);
+      });
+    });
+    gather(z.slot(), [&](const Tensor& dz, OutputMode fold) {  // dz = dropout(f(x) dy)
+      run_activation(x, [&]<class T>(auto on, T) {
+        kernel::gate(on, f, x.in<T>(), dy.in<T>(), dropout, dz.out<T>(), fold);
+      });
+    });
+  });
+}
+
 namespace {
 
 // The gradient of the input of a dropout, which may be an activation in bf16.

@@ -5,10 +5,13 @@
 
 namespace fovea {
 
-enum class Function { tanh, sigmoid, relu, gelu, silu, exp };
+enum class Function { tanh, sigmoid, relu, gelu, gelu_tanh, silu, exp };
 
 // Returns dropout(f(x)), computed in one pass.
 Tensor apply(Function f, const Tensor& x, const Dropout& dropout = {});
+// dropout(f(x) z), in one pass: a gated activation. REQUIRES: x and z have the same shape and are
+// different tensors.
+Tensor gated(Function f, const Tensor& x, const Tensor& z, const Dropout& dropout = {});
 inline Tensor tanh(const Tensor& x) { return apply(Function::tanh, x); }
 inline Tensor sigmoid(const Tensor& x) { return apply(Function::sigmoid, x); }
 inline Tensor relu(const Tensor& x) { return apply(Function::relu, x); }

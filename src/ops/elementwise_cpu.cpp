@@ -33,6 +33,8 @@ void choose(Function f, Body body) {
       return body(function::Relu{});
     case Function::gelu:
       return body(function::Gelu{});
+    case Function::gelu_tanh:
+      return body(function::GeluTanh{});
     case Function::silu:
       return body(function::Silu{});
     case Function::exp:
@@ -59,6 +61,28 @@ void apply_grad(Cpu, Function f, Matrix<const T> x, Matrix<const T> dy, const Dr
     each_row<T>(x.rows, x.cols, dropout, [&](int64_t i, const T* keep) {
       const T *in = x.row(i), *d = dy.row(i);
       fold_row(dx.row(i), x.cols, fold, [=](int64_t j) { return F::df(in[j]) * d[j] * keep[j]; });
+    });
+  });
+}
+
+template <class T>
+void gate(Cpu, Function f, Matrix<const T> x, Matrix<const T> z, const Dropout& dropout,
+          Matrix<T> y, OutputMode fold) {
+  choose(f, [&]<class F>(F) {
+    each_row<T>(x.rows, x.cols, dropout, [&](int64_t i, const T* keep) {
+      const T *in = x.row(i), *by = z.row(i);
+      fold_row(y.row(i), x.cols, fold, [=](int64_t j) { return F::f(in[j]) * by[j] * keep[j]; });
+    });
+  });
+}
+
+template <class T>
+void gate_grad(Cpu, Function f, const GateGrad<T>& in, const Dropout& dropout) {
+  choose(f, [&]<class F>(F) {
+    each_row<T>(in.x.rows, in.x.cols, dropout, [&](int64_t i, const T* keep) {
+      const T *x = in.x.row(i), *z = in.z.row(i), *dy = in.dy.row(i);
+      fold_row(in.dx.row(i), in.x.cols, in.fold,
+               [=](int64_t j) { return F::df(x[j]) * z[j] * dy[j] * keep[j]; });
     });
   });
 }
@@ -152,19 +176,22 @@ void add_constant(Cpu, const T* value, Matrix<T> dx, OutputMode fold) {
   for (int64_t i = 0; i < dx.size(); ++i) fold_into(dx.data[i], fold, *value);
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                \
-  template void apply(Cpu, Function, Matrix<const T>, const Dropout&, Matrix<T>);           \
-  template void apply_grad(Cpu, Function, Matrix<const T>, Matrix<const T>, const Dropout&, \
-                           Matrix<T>, OutputMode);                                          \
-  template void relu_grad(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, \
-                          OutputMode);                                                      \
-  template void residual(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>); \
-  template void drop(Cpu, Matrix<const T>, const Dropout&, Matrix<T>, OutputMode);          \
-  template void binary(Cpu, Binary, const Broadcast&, const T*, const T*, T*);              \
-  template void binary_grad(Cpu, Binary, const Broadcast&, const T*, const T*, T*);         \
-  template void scale(Cpu, Matrix<const T>, double, Matrix<T>, OutputMode);                 \
-  template void scale_by(Cpu, Matrix<const T>, const T*, Matrix<T>, OutputMode);            \
-  template void sum(Cpu, Matrix<const T>, T*);                                              \
+#define FOVEA_INSTANTIATE(T)                                                                     \
+  template void apply(Cpu, Function, Matrix<const T>, const Dropout&, Matrix<T>);                \
+  template void apply_grad(Cpu, Function, Matrix<const T>, Matrix<const T>, const Dropout&,      \
+                           Matrix<T>, OutputMode);                                               \
+  template void gate(Cpu, Function, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, \
+                     OutputMode);                                                                \
+  template void gate_grad(Cpu, Function, const GateGrad<T>&, const Dropout&);                    \
+  template void relu_grad(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>,      \
+                          OutputMode);                                                           \
+  template void residual(Cpu, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>);      \
+  template void drop(Cpu, Matrix<const T>, const Dropout&, Matrix<T>, OutputMode);               \
+  template void binary(Cpu, Binary, const Broadcast&, const T*, const T*, T*);                   \
+  template void binary_grad(Cpu, Binary, const Broadcast&, const T*, const T*, T*);              \
+  template void scale(Cpu, Matrix<const T>, double, Matrix<T>, OutputMode);                      \
+  template void scale_by(Cpu, Matrix<const T>, const T*, Matrix<T>, OutputMode);                 \
+  template void sum(Cpu, Matrix<const T>, T*);                                                   \
   template void add_constant(Cpu, const T*, Matrix<T>, OutputMode);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(double)

@@ -115,6 +115,28 @@ struct ApplyGrad {
                        load<kWide>(x + i), load<kWide>(dy + i), keep);
   }
 };
+template <class F, class T>
+struct Gate {
+  static constexpr const char* kName = "gate";
+  const T *x, *z;
+  bool in_pairs() const { return at_packs<2>(x, z); }
+  template <int kWide>
+  __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>& keep) const {
+    return map_entries([](float a, float b, float k) { return F::f(a) * b * k; },
+                       load<kWide>(x + i), load<kWide>(z + i), keep);
+  }
+};
+template <class F, class T>
+struct GateGradient {
+  static constexpr const char* kName = "gate_grad";
+  const T *x, *z, *dy;
+  bool in_pairs() const { return at_packs<2>(x, z, dy); }
+  template <int kWide>
+  __device__ Pack<kWide> operator()(int64_t i, const Pack<kWide>& keep) const {
+    return map_entries([](float a, float b, float d, float k) { return F::df(a) * b * d * k; },
+                       load<kWide>(x + i), load<kWide>(z + i), load<kWide>(dy + i), keep);
+  }
+};
 template <class T>
 struct ReluGrad {
   static constexpr const char* kName = "relu_grad";
@@ -182,6 +204,8 @@ void choose(Function f, Body body) {
       return body(function::Relu{});
     case Function::gelu:
       return body(function::Gelu{});
+    case Function::gelu_tanh:
+      return body(function::GeluTanh{});
     case Function::silu:
       return body(function::Silu{});
     case Function::exp:
@@ -203,6 +227,22 @@ void apply_grad(Cuda on, Function f, Matrix<const T> x, Matrix<const T> dy, cons
                 Matrix<T> dx, OutputMode fold) {
   choose(f, [&]<class F>(F) {
     fold_all(on, Target<T>{dx, fold}, dropout, ApplyGrad<F, T>{x.data, dy.data});
+  });
+}
+
+template <class T>
+void gate(Cuda on, Function f, Matrix<const T> x, Matrix<const T> z, const Dropout& dropout,
+          Matrix<T> y, OutputMode fold) {
+  choose(f, [&]<class F>(F) {
+    fold_all(on, Target<T>{y, fold}, dropout, Gate<F, T>{x.data, z.data});
+  });
+}
+
+template <class T>
+void gate_grad(Cuda on, Function f, const GateGrad<T>& in, const Dropout& dropout) {
+  choose(f, [&]<class F>(F) {
+    fold_all(on, Target<T>{in.dx, in.fold}, dropout,
+             GateGradient<F, T>{in.x.data, in.z.data, in.dy.data});
   });
 }
 
@@ -281,14 +321,17 @@ void sum(Cuda on, Matrix<const T> x, T* y) {
   check_launch("sum");
 }
 
-#define FOVEA_INSTANTIATE(T)                                                                 \
-  template void apply(Cuda, Function, Matrix<const T>, const Dropout&, Matrix<T>);           \
-  template void apply_grad(Cuda, Function, Matrix<const T>, Matrix<const T>, const Dropout&, \
-                           Matrix<T>, OutputMode);                                           \
-  template void relu_grad(Cuda, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, \
-                          OutputMode);                                                       \
-  template void residual(Cuda, Matrix<const float>, Matrix<const T>, const Dropout&,         \
-                         Matrix<float>);                                                     \
+#define FOVEA_INSTANTIATE(T)                                                                      \
+  template void apply(Cuda, Function, Matrix<const T>, const Dropout&, Matrix<T>);                \
+  template void apply_grad(Cuda, Function, Matrix<const T>, Matrix<const T>, const Dropout&,      \
+                           Matrix<T>, OutputMode);                                                \
+  template void gate(Cuda, Function, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>, \
+                     OutputMode);                                                                 \
+  template void gate_grad(Cuda, Function, const GateGrad<T>&, const Dropout&);                    \
+  template void relu_grad(Cuda, Matrix<const T>, Matrix<const T>, const Dropout&, Matrix<T>,      \
+                          OutputMode);                                                            \
+  template void residual(Cuda, Matrix<const float>, Matrix<const T>, const Dropout&,              \
+                         Matrix<float>);                                                          \
   template void drop(Cuda, Matrix<const float>, const Dropout&, Matrix<T>, OutputMode);
 FOVEA_INSTANTIATE(float)
 FOVEA_INSTANTIATE(bf16)

@@ -54,6 +54,23 @@ struct Gelu {  // x Φ(x)
   }
 };
 
+struct GeluTanh {  // x (1 + tanh u) / 2 with u = √(2/π) (x + 0.044715 x³) approximates x Φ(x)
+  static constexpr double kRoot = 0.79788456080286535588, kCubic = 0.044715;
+  template <class T>
+  static constexpr T tanh_u(T x) {
+    return math::tanh(T(kRoot) * (x + T(kCubic) * x * x * x));
+  }
+  template <class T>
+  static constexpr T f(T x) {
+    return T(0.5) * x * (T{1} + tanh_u(x));
+  }
+  template <class T>
+  static constexpr T df(T x) {
+    const T t = tanh_u(x), du = T(kRoot) * (T{1} + T(3 * kCubic) * x * x);
+    return T(0.5) * (T{1} + t + x * (T{1} - t * t) * du);
+  }
+};
+
 struct Silu {  // x σ(x)
   template <class T>
   static constexpr T f(T x) {

@@ -18,6 +18,24 @@ void apply_grad(Cpu, Function f, Matrix<const T> x, Matrix<const T> dy, const Dr
 template <class T>
 void apply_grad(Cuda, Function f, Matrix<const T> x, Matrix<const T> dy, const Dropout& dropout,
                 Matrix<T> dx, OutputMode fold);
+// y = dropout(f(x) z)
+template <class T>
+void gate(Cpu, Function f, Matrix<const T> x, Matrix<const T> z, const Dropout& dropout,
+          Matrix<T> y, OutputMode fold);
+template <class T>
+void gate(Cuda, Function f, Matrix<const T> x, Matrix<const T> z, const Dropout& dropout,
+          Matrix<T> y, OutputMode fold);
+// dx = dropout(dy) f'(x) z
+template <class T>
+struct GateGrad {
+  Matrix<const T> x, z, dy;
+  Matrix<T> dx;
+  OutputMode fold;
+};
+template <class T>
+void gate_grad(Cpu, Function f, const GateGrad<T>& in, const Dropout& dropout);
+template <class T>
+void gate_grad(Cuda, Function f, const GateGrad<T>& in, const Dropout& dropout);
 // dx = dropout(dy) where y is not 0, otherwise 0: the gradient of dropout(max(0, x)) without x.
 template <class T>
 void relu_grad(Cpu, Matrix<const T> y, Matrix<const T> dy, const Dropout& dropout, Matrix<T> dx,

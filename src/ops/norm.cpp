@@ -12,6 +12,7 @@ namespace {
 // norm is not needed.
 struct SavedTensors {
   Tensor normalised, inverse_deviation, g;
+  NormType type;
 };
 
 struct GradientTarget {
@@ -37,7 +38,7 @@ void backward(const SavedTensors& kept, const Tensor& dy, const Dropout& dropout
     kernel::norm_grad<T>(
         on, {kept.normalised.in<T>(), dy.in<W>(), kept.inverse_deviation.data<W>(),
              kept.g.data<W>(), dropout, to.x.to.out<W>(), to.f.to.out<T>(), to.g.to.data<W>(),
-             to.b.to.data<W>(), to.x.fold, to.f.fold, to.g.fold, to.b.fold});
+             to.b.to.data<W>(), to.x.fold, to.f.fold, to.g.fold, to.b.fold, kept.type});
   });
 }
 
@@ -45,17 +46,18 @@ void backward(const SavedTensors& kept, const Tensor& dy, const Dropout& dropout
 
 Tensor residual_norm(const Tensor& x, const Tensor& f, const Dropout& dropout, const Tensor& g,
                      const Tensor& b, double epsilon) {
-  assert(x.cols() == g.elements() && g.elements() == b.elements());
+  assert(x.cols() == g.elements() && (!b || g.elements() == b.elements()));
   Tensor y = Tensor::like(x);
   const Tensor rounded = bf16_activations(x.device()) ? y.make_rounded() : Tensor();
-  SavedTensors kept{{}, {}, g};
+  SavedTensors kept{{}, {}, g, b ? NormType::layer : NormType::rms};
   if (Tape::live()) {
     kept.normalised = Tensor::like(f ? f : x);
     kept.inverse_deviation = Tensor({x.rows()}, x.type(), x.device());
   }
   run_activation(f ? f : x, [&]<class T>(auto on, T) {
     using W = SumType<T>;
-    kernel::norm<T>(on, {x.in<W>(), f.in<T>(), dropout, g.data<W>(), b.data<W>(), epsilon},
+    kernel::norm<T>(on,
+                    {x.in<W>(), f.in<T>(), dropout, g.data<W>(), b.data<W>(), epsilon, kept.type},
                     {y.out<W>(), rounded.out<bf16>(), kept.normalised.out<T>(),
                      kept.inverse_deviation.data<W>()});
   });
@@ -78,9 +80,14 @@ Tensor layer_norm(const Tensor& x, const Tensor& g, const Tensor& b, double epsi
   return residual_norm(x, {}, {}, g, b, epsilon);
 }
 
+Tensor rms_norm(const Tensor& x, const Tensor& g, double epsilon) {
+  return residual_norm(x, {}, {}, g, {}, epsilon);
+}
+
 Tensor residual_norm_reference(const Tensor& x, const Tensor& f, const Dropout& dropout,
                                const Tensor& g, const Tensor& b, double epsilon) {
-  return layer_norm(residual(x, f, dropout), g, b, epsilon);
+  const Tensor z = residual(x, f, dropout);
+  return b ? layer_norm(z, g, b, epsilon) : rms_norm(z, g, epsilon);
 }
 
 }  // namespace fovea

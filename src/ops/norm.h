@@ -7,10 +7,16 @@ namespace fovea {
 
 inline constexpr double kNormEpsilon = 1e-5;
 
-// g (x − μ) / √(σ² + ε) + b over the last axis; σ² is the biased variance.
-Tensor layer_norm(const Tensor& x, const Tensor& g, const Tensor& b, double epsilon = kNormEpsilon);
+// Norms over the last axis:
+//   layer  g (x − μ) / √(σ² + ε) + b with the biased variance σ²  (Ba et al. 2016)
+//   rms    g x / √(mean(x²) + ε)                                  (Zhang and Sennrich 2019)
+enum class NormType { layer, rms };
 
-// LayerNorm(x + dropout(f)): the end of a post-norm sub-layer, in one pass.
+Tensor layer_norm(const Tensor& x, const Tensor& g, const Tensor& b, double epsilon = kNormEpsilon);
+Tensor rms_norm(const Tensor& x, const Tensor& g, double epsilon = kNormEpsilon);
+
+// LayerNorm(x + dropout(f)), or RMSNorm(x + dropout(f)) if b is absent: the end of a post-norm
+// sub-layer, in one pass.
 Tensor residual_norm(const Tensor& x, const Tensor& f, const Dropout& dropout, const Tensor& g,
                      const Tensor& b, double epsilon = kNormEpsilon);
 Tensor residual_norm_reference(const Tensor& x, const Tensor& f, const Dropout& dropout,

@@ -27,15 +27,20 @@ void norm(Cpu, const NormInput<T>& in, const NormOutput<T>& to) {
         std::copy_n(x, n, z.data());
       }
       T mean = 0, variance = 0;
+      if (in.type == NormType::layer) {
 #pragma omp simd reduction(+ : mean)
-      for (int64_t j = 0; j < n; ++j) mean += z[j];
-      mean /= static_cast<T>(n);
+        for (int64_t j = 0; j < n; ++j) mean += z[j];
+        mean /= static_cast<T>(n);
+      }
 #pragma omp simd reduction(+ : variance)
       for (int64_t j = 0; j < n; ++j) variance += (z[j] - mean) * (z[j] - mean);
       const T scale = 1 / std::sqrt(variance / static_cast<T>(n) + static_cast<T>(in.epsilon));
       T* out = to.y.row(i);
       for (int64_t j = 0; j < n; ++j) z[j] = (z[j] - mean) * scale;
-      for (int64_t j = 0; j < n; ++j) out[j] = in.g[j] * z[j] + in.b[j];
+      if (in.type == NormType::layer)
+        for (int64_t j = 0; j < n; ++j) out[j] = in.g[j] * z[j] + in.b[j];
+      else
+        for (int64_t j = 0; j < n; ++j) out[j] = in.g[j] * z[j];
       if (to.normalised.data) std::copy_n(z.data(), n, to.normalised.row(i));
       if (to.inverse_deviation) to.inverse_deviation[i] = scale;
     }
@@ -61,7 +66,7 @@ void input_gradients(const NormGrad<T>& in) {
         mean += d[j];
         along += d[j] * x[j];
       }
-      mean /= static_cast<T>(n);
+      mean = in.type == NormType::layer ? mean / static_cast<T>(n) : T{0};
       along /= static_cast<T>(n);
       const T scale = in.inverse_deviation[i];
       for (int64_t j = 0; j < n; ++j) d[j] = scale * (d[j] - mean - x[j] * along);

@@ -96,7 +96,9 @@ __global__ void __launch_bounds__(kThreads) norm_rows(NormInput<T> in, NormOutpu
   }
   float sum = 0, squares = 0;
   each_number<kPairs>([&](int k, int e) { sum += z[k].at[e] += f[k].at[e]; });
-  const float n = static_cast<float>(at.cols), mean = across_lanes<S::kAcross>(sum) / n;
+  const bool centred = in.type == NormType::layer;
+  const float n = static_cast<float>(at.cols);
+  const float mean = centred ? across_lanes<S::kAcross>(sum) / n : 0;
   each_number<kPairs>([&](int k, int e) {
     z[k].at[e] = at.has(at.column(k) + e) ? z[k].at[e] - mean : 0;
     squares += z[k].at[e] * z[k].at[e];
@@ -110,7 +112,7 @@ __global__ void __launch_bounds__(kThreads) norm_rows(NormInput<T> in, NormOutpu
     for (int k = 0; k < kPairs; ++k) at.write(out.normalised.row(row), k, OutputMode::set, z[k]);
 #pragma unroll
   for (int k = 0; k < kPairs; ++k) {
-    const Pack<2> g = at.read(in.g, k), b = at.read(in.b, k);
+    const Pack<2> g = at.read(in.g, k), b = centred ? at.read(in.b, k) : Pack<2>{};
     z[k] = {g.at[0] * z[k].at[0] + b.at[0], g.at[1] * z[k].at[1] + b.at[1]};
   }
 #pragma unroll
@@ -157,13 +159,15 @@ __global__ void __launch_bounds__(kBackThreads) norm_wide(NormInput<T> in, NormO
   };
   const float n = static_cast<float>(in.x.cols);
   float sum = 0, squares = 0;
-  each([&](int64_t, float z) { sum += z; });
-  const float mean = across_block(sum, WarpSum{}, 0.0f) / n;
+  const bool centred = in.type == NormType::layer;
+  if (centred) each([&](int64_t, float z) { sum += z; });
+  const float mean = centred ? across_block(sum, WarpSum{}, 0.0f) / n : 0;
   each([&](int64_t, float z) { squares += (z - mean) * (z - mean); });
   const float variance = across_block(squares, WarpSum{}, 0.0f) / n;
   const float scale = 1 / sqrtf(variance + static_cast<float>(in.epsilon));
   each([&](int64_t j, float z) {
-    const Pack<1> normalised{(z - mean) * scale}, y{in.g[j] * normalised.at[0] + in.b[j]};
+    const Pack<1> normalised{(z - mean) * scale},
+        y{in.g[j] * normalised.at[0] + (centred ? in.b[j] : 0)};
     store(out.y.row(row) + j, y);
     if (out.rounded.data) store(out.rounded.row(row) + j, y);
     if (out.normalised.data) store(out.normalised.row(row) + j, normalised);
@@ -203,6 +207,7 @@ __global__ void __launch_bounds__(kBackThreads) norm_back(NormGrad<T> in, Strips
   const S at(in.dy.cols);
   const int64_t first = blockIdx.x * strips.each, end = std::min(first + strips.each, in.dy.rows);
   const float width = static_cast<float>(at.cols);
+  const bool centred = in.type == NormType::layer;
   Pack<2> dg[kPairs] = {}, db[kPairs] = {};
   for (int64_t next = first; next < end; next += kGroups) {  // one row per group of threads
     const int64_t i = next + threadIdx.x / S::kAcross, row = std::min(i, end - 1);
@@ -226,7 +231,7 @@ __global__ void __launch_bounds__(kBackThreads) norm_back(NormGrad<T> in, Strips
       sum += d[k].at[e];
       along += d[k].at[e] * n[k].at[e];
     });
-    const float mean = across_lanes<S::kAcross>(sum) / width;
+    const float mean = centred ? across_lanes<S::kAcross>(sum) / width : 0;
     along = across_lanes<S::kAcross>(along) / width;
     each_number<kPairs>(
         [&](int k, int e) { d[k].at[e] = scale * (d[k].at[e] - mean - n[k].at[e] * along); });
@@ -255,7 +260,9 @@ __global__ void __launch_bounds__(kBackThreads) norm_back_wide(NormGrad<T> in) {
     sum += d;
     along += d * number(x + j);
   });
-  const float mean = across_block(sum, WarpSum{}, 0.0f) / static_cast<float>(in.dy.cols);
+  const float mean = in.type == NormType::layer
+                         ? across_block(sum, WarpSum{}, 0.0f) / static_cast<float>(in.dy.cols)
+                         : 0;
   along = across_block(along, WarpSum{}, 0.0f) / static_cast<float>(in.dy.cols);
   const float scale = in.inverse_deviation[row];
   each_wide(in.dy.cols, in.df.data ? in.dropout : Dropout{}, [&](int64_t j, float keep) {

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/dropout.h"
+#include "ops/norm.h"
 #include "tensor/device.h"
 #include "tensor/matrix.h"
 #include "tensor/tensor.h"
@@ -12,10 +12,11 @@ namespace fovea::kernel {
 template <class T>
 struct NormInput {
   Matrix<const SumType<T>> x;
-  Matrix<const T> f;  // may be absent
-  Dropout dropout;    // applied to f
-  const SumType<T>*g, *b;
+  Matrix<const T> f;       // may be absent
+  Dropout dropout;         // applied to f
+  const SumType<T>*g, *b;  // rms: b is absent
   double epsilon;
+  NormType type;
 };
 
 template <class T>
@@ -26,9 +27,9 @@ struct NormOutput {
   SumType<T>* inverse_deviation;
 };
 
-// y = g n + b, n = (z − μ) / √(σ² + ε), z = x + dropout(f). `normalised` receives n, and
-// `inverse_deviation` receives 1 / √(σ² + ε), both for the gradient. All outputs except y may be
-// absent.
+// y = g n + b, n = (z − μ) / √(σ² + ε), z = x + dropout(f). With NormType::rms μ = b = 0, so that
+// σ² is the mean of z². `normalised` receives n, and `inverse_deviation` receives 1 / √(σ² + ε),
+// both for the gradient. All outputs except y may be absent.
 template <class T>
 void norm(Cpu, const NormInput<T>& in, const NormOutput<T>& out);
 template <class T>
@@ -45,10 +46,12 @@ struct NormGrad {
   Matrix<T> df;
   SumType<T>*dg, *db;
   OutputMode fold_x, fold_f, fold_g, fold_b;
+  NormType type;
 };
 
-// dz = (d − mean(d) − n mean(d n)) / √(σ² + ε) with d = g dy; dx = dz, df = dropout(dz),
-// dg_j = Σ_i n_ij dy_ij and db_j = Σ_i dy_ij in a fixed order. Each of the four may be absent.
+// dz = (d − mean(d) − n mean(d n)) / √(σ² + ε) with d = g dy, without mean(d) for NormType::rms;
+// dx = dz, df = dropout(dz), dg_j = Σ_i n_ij dy_ij and db_j = Σ_i dy_ij in a fixed order. Each of
+// the four may be absent.
 template <class T>
 void norm_grad(Cpu, const NormGrad<T>& in);
 template <class T>

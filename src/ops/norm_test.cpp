@@ -12,6 +12,7 @@ TEST(Norm, Gradient) {
     const Tensor x = random_input(shape, 1), g = random_input({shape.back()}, 2),
                  b = random_input({shape.back()}, 3);
     if (shape[0] < 100) expect_gradient({x, g, b}, [&] { return layer_norm(x, g, b); });
+    if (shape[0] < 100) expect_gradient({x, g}, [&] { return rms_norm(x, g, 1e-6); });
   }
 }
 
@@ -21,6 +22,7 @@ TEST(Norm, GradientOfResidualNorm) {
   const Dropout dropout{0.3f, 1, 2, 3};
   expect_gradient({x, f, g, b}, [&] { return residual_norm(x, f, {}, g, b); });
   expect_gradient({x, f, g, b}, [&] { return residual_norm(x, f, dropout, g, b); });
+  expect_gradient({x, f, g}, [&] { return residual_norm(x, f, dropout, g, {}); });
   expect_gradient({f, g, b}, [&] { return residual_norm(x.view(x.shape()), f, dropout, g, b); });
 }
 
@@ -35,7 +37,20 @@ TEST(Norm, FusedEqualsItsReference) {
       const Tensor found =
           residual_norm(in_float(x), in_float(f), dropout, in_float(g), in_float(b));
       EXPECT_LE(nmse(found, expected), 1e-10);
+      const Tensor rms = residual_norm_reference(x, f, dropout, g, {});
+      EXPECT_LE(nmse(residual_norm(x, f, dropout, g, {}), rms), 1e-24);
+      EXPECT_LE(nmse(residual_norm(in_float(x), in_float(f), dropout, in_float(g), {}), rms),
+                1e-10);
     }
+}
+
+TEST(Norm, RmsNormHasNoMean) {
+  const Tensor x = Tensor::of({1, 2}, std::vector<double>{3, 4}, ElementType::f64);
+  const Tensor g = Tensor::of({2}, std::vector<double>{1, -2}, ElementType::f64);
+  const double root = std::sqrt(12.5 + 0.25);  // mean(x²) + ε
+  const auto y = rms_norm(x, g, 0.25).values();
+  EXPECT_NEAR(y[0], 3 / root, 1e-15);
+  EXPECT_NEAR(y[1], -8 / root, 1e-15);
 }
 
 TEST(Norm, AConstantRowIsNotDividedByZero) {

@@ -44,6 +44,16 @@ TEST(Parity, Activations) {
     const Tensor x = t.input({n[0], n[1]});
     t.expect("y", residual(x, activation(t, n[0], n[1]), t.dropout(0.3)));
   });
+  family.check("RMSNorm of a residual", Bar::products, kMatrices, [](Trial& t, const Sizes& n) {
+    const int64_t width = n[1] + 15;
+    const Tensor x = t.input({n[0], width}), g = t.input({width}, 0.2, 1);
+    t.expect("y", residual_norm(x, activation(t, n[0], width), t.dropout(0.3), g, {}));
+  });
+  family.check("gated", Bar::products, kMatrices, [](Trial& t, const Sizes& n) {
+    const Tensor x = activation(t, n[0], n[1]), z = activation(t, n[0], n[1]);
+    const Tensor y = gated(Function::gelu_tanh, x, z, t.dropout(0.3));
+    t.expect("y", linear(y, t.input({3, n[1]})));
+  });
   for (const Function f : {Function::gelu, Function::silu})
     family.check(f == Function::gelu ? "gelu" : "silu", Bar::products, kMatrices,
                  [f](Trial& t, const Sizes& n) {

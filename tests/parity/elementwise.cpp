@@ -11,8 +11,9 @@ const Shapes kMatrices{.largest = {200, 500},
 TEST(Parity, Elementwise) {
   Family family("elementwise");
   const std::pair<const char*, Function> functions[] = {
-      {"tanh", Function::tanh}, {"sigmoid", Function::sigmoid}, {"relu", Function::relu},
-      {"gelu", Function::gelu}, {"silu", Function::silu},       {"exp", Function::exp}};
+      {"tanh", Function::tanh}, {"sigmoid", Function::sigmoid},     {"relu", Function::relu},
+      {"gelu", Function::gelu}, {"gelu-tanh", Function::gelu_tanh}, {"silu", Function::silu},
+      {"exp", Function::exp}};
   for (const auto& [name, f] : functions) {
     family.check(name, Bar::elementwise, kMatrices, [f = f](Trial& t, const Sizes& n) {
       t.expect("y", apply(f, t.input({n[0], n[1]})));
@@ -20,6 +21,11 @@ TEST(Parity, Elementwise) {
     family.check(std::string(name) + ", dropped", Bar::elementwise, kMatrices,
                  [f = f](Trial& t, const Sizes& n) {
                    t.expect("y", apply(f, t.input({n[0], n[1]}), t.dropout(0.3)));
+                 });
+    family.check(std::string(name) + ", gated", Bar::elementwise, kMatrices,
+                 [f = f](Trial& t, const Sizes& n) {
+                   const Tensor x = t.input({n[0], n[1]}), z = t.input({n[0], n[1]});
+                   t.expect("y", gated(f, x, z, t.dropout(0.3)));
                  });
   }
   family.check("scaled", Bar::elementwise, kMatrices, [](Trial& t, const Sizes& n) {

@@ -113,6 +113,28 @@ TEST(Parity, Transformer) {
         }}});
 }
 
+TEST(Parity, PublishedTransformers) {
+  Family family("published transformers");
+  check_transformers(family, {{"BART",
+                               [](ModelConfig& c) {
+                                 auto& own = transformer_of(c);
+                                 own.embedding_norm = own.output_bias = true;
+                                 own.positions = Positions::learned;
+                               }},
+                              {"M2M100",
+                               [](ModelConfig& c) {
+                                 auto& own = transformer_of(c);
+                                 own.norm = NormPlace::pre, own.activation = Function::silu;
+                                 own.positions = Positions::half_m1, own.first_position = 2;
+                               }},
+                              {"T5", [](ModelConfig& c) {
+                                 auto& own = transformer_of(c);
+                                 own.norm = NormPlace::pre, own.norm_type = NormType::rms;
+                                 own.gated = true, own.activation = Function::gelu_tanh;
+                                 own.head_size = 9, own.positions = Positions::none;
+                               }}});
+}
+
 TEST(Parity, TransformerEnds) {
   Family family("transformer's ends");
   check_transformers(

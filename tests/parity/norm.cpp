@@ -37,6 +37,16 @@ TEST(Parity, Norm) {
     const Tensor f = t.input({n[0], n[1]}, scale_of(n[1]));
     t.expect("y", residual_norm(in.x, f, t.dropout(0.3), in.g, in.b));
   });
+  family.check("RMSNorm", Bar::elementwise, kMatrices, [](Trial& t, const Sizes& n) {
+    const Inputs in(t, n);
+    t.expect("y", rms_norm(in.x, in.g));
+  });
+  family.check("residual RMSNorm, dropped", Bar::elementwise, kMatrices,
+               [](Trial& t, const Sizes& n) {
+                 const Inputs in(t, n);
+                 const Tensor f = t.input({n[0], n[1]}, scale_of(n[1]));
+                 t.expect("y", residual_norm(in.x, f, t.dropout(0.3), in.g, {}));
+               });
   family.check_forward("layer norm alone", Bar::elementwise, kMatrices,
                        [](Trial& t, const Sizes& n) {
                          const Inputs in(t, n);
