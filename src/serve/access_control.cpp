@@ -17,7 +17,7 @@ std::string retry_after(double seconds) {
   return std::to_string(static_cast<int64_t>(std::ceil(seconds)));
 }
 
-// The key in the header Authorization; "" if there is none.
+// Returns the API key in the header Authorization, or "" if there is none.
 std::string key_in_header(const HttpRequest& head) {
   const std::string_view header = head.header("authorization");
   for (const std::string_view scheme : {"Bearer ", "DeepL-Auth-Key "})
@@ -26,7 +26,8 @@ std::string key_in_header(const HttpRequest& head) {
   return "";
 }
 
-// The key of a request: from the header Authorization, a field of the body, or the query.
+// Returns the API key of a request: from the header Authorization, a field of the body, or the
+// query.
 std::string key_of(RequestContext& context) {
   if (std::string key = key_in_header(context.request); !key.empty()) return key;
   for (const char* name : {"api_key", "apiKey", "auth_key"})
@@ -59,7 +60,8 @@ void AccessControl::check_header(const HttpRequest& head) {
   check_key(head, *keys(), key_in_header(head));
 }
 
-// Null without a key. Throws HttpError 403 if the key is wrong, 429 after too many wrong keys.
+// Returns the valid key of a request, or null if the request has none. Throws HttpError 403 if the
+// key is wrong, and 429 after too many wrong keys from the same address.
 const ApiKey* AccessControl::check_key(const HttpRequest& request, const ApiKeys& keys,
                                        const std::string& given) {
   if (keys.empty() || given.empty()) return nullptr;

@@ -34,7 +34,8 @@ Json side(const Vocabulary& vocabulary, std::span<const int32_t> ids, const std:
           {"word_of", vocabulary.words_of(ids)}};
 }
 
-// Σ_j of each row before rounding to bytes. It is 0 for a muted head, less than 1 for local-p.
+// Returns the sum of the weights of each row before rounding to bytes. It is 0 for a muted head and
+// less than 1 for local-p.
 Json row_sums(const AttentionMap& map) {
   Json sums = Json::array();
   for (int64_t i = 0; i < map.rows; ++i) {
@@ -96,13 +97,13 @@ Json values_of(const NamedSeries& series) {
   return floats(series.values);
 }
 
-// The score function of the attention; "" if it has none.
+// Returns the name of the score function of the attention, or "" if it has none.
 std::string score_of(const ModelConfig& config) {
   const auto* own = config.as<RecurrentConfig>();
   return own && own->attention.has_score() ? own->attention.score_name() : "";
 }
 
-// The values of the series of a mechanism, by name.
+// Returns the values of the series of a mechanism, by name.
 Json extra(std::span<const AttentionMap> maps) {
   Json found = Json::object();
   for (const AttentionMap& map : maps)
@@ -110,7 +111,7 @@ Json extra(std::span<const AttentionMap> maps) {
   return found;
 }
 
-// The mechanism in words, and how to draw its series.
+// Returns a description of the mechanism, and how to draw its series.
 Json mechanism_json(const ModelConfig& config, std::span<const AttentionMap> maps) {
   const auto* own = config.as<RecurrentConfig>();
   const AttentionMechanism* mechanism = own ? find_mechanism(own->attention.kind) : nullptr;
@@ -140,7 +141,7 @@ Json about(const ModelConfig& config, std::span<const AttentionMap> maps) {
           {"kinds", kinds}};
 }
 
-// Forced decoding of the translation: the most probable words of each step.
+// Returns the most probable words of each step, by forced decoding of the translation.
 Json steps(const ServedModel& model, const Translation& translation, const Alternative& best) {
   const ModelBundle& package = model.package();
   const Decodable& network = decodable(translation.altered ? *translation.altered : *package.model);
@@ -165,7 +166,7 @@ Json steps(const ServedModel& model, const Translation& translation, const Alter
   return list;
 }
 
-// The search tree: each hypothesis that was kept at a step; finished hypotheses have their rank.
+// Returns the search tree: each hypothesis that a step kept. Finished hypotheses have their rank.
 Json tree(const Vocabulary& target, const Translation& translation) {
   const std::vector<BeamNode>& nodes = translation.tree;
   std::vector<double> scores(nodes.size(), 0);

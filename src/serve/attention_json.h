@@ -15,7 +15,7 @@ namespace fovea {
 nlohmann::ordered_json attention_json(const ServedModel& model, const std::string& sentence,
                                       const Translation& translation);
 
-// A model as /v1/models lists it.
+// Returns the object of a model in the answer of /v1/models.
 nlohmann::ordered_json model_json(const ServedModel& model);
 
 double rounded(double value);  // to 6 decimals

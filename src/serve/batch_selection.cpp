@@ -13,30 +13,30 @@ namespace {
 // Only sentences with the same batch key (the same model and decode options) can share a batch. So
 // the tasks of a group of clients (one heavy client, or all light clients) form one request queue
 // per batch key.
-// Running batches: a batch admits more sentences of its queue as others finish, as long as a
-// running batch serves each of the other queues. Otherwise it admits no more, and when it ends,
-// another queue gets the next batch.
+// Running batches: when sentences of a batch finish, the batch admits more sentences of its queue,
+// as long as each of the other queues has a running batch, too. Otherwise the batch admits no more
+// sentences, and when it ends, another queue gets the next batch.
 // Next batch: two rules alternate. One batch goes to the next queue in round-robin order; each
 // queue that gets a batch moves to the back of that order. The following batch goes to the queue of
 // the oldest task. No queue gets two successive batches while others wait.
-// Consequently a queue waits for at most two batches per queue before it, regardless of their
-// lengths. The oldest task gets half of the batches, regardless of the number of newer tasks. A
-// load with a single batch key is served as if there were one queue.
+// Consequently a queue waits for at most two batches per queue before it, regardless of the lengths
+// of the queues. Half of the batches go to the queue of the oldest task, regardless of the number
+// of newer tasks. If all tasks have the same batch key, there is only one queue.
 // Within a queue: tasks are served in the order of arrival, with two exceptions, which delay the
-// overtaken tasks only slightly. A task of many sentences yields to the next task while enough of
-// its sentences are under way. Small tasks, for which a person may be waiting, have a fifth of the
-// slots reserved.
-// Tasks that share no batch (explanations and interventions) form one queue. At most one thread
-// runs one of these tasks at a time.
+// overtaken tasks only slightly. If enough sentences of a task are under way (in a batch), the next
+// task is served first. A fifth of the slots is reserved for small tasks, for which a person may be
+// waiting.
+// Tasks that cannot share a batch (explanations and interventions) form one queue. At most one
+// thread runs one of these tasks at a time.
 constexpr size_t kEnoughUnderWay = 48;  // sentences of one request under way while others wait
 constexpr size_t kSmallTask = 8;        // the maximum number of sentences of a small task
 constexpr int64_t kShareOfSmall = 5;  // 1 / the share of the slots that is reserved for small tasks
 
-constexpr int64_t kMostGroups = 4;       // heavy clients with batches; nested batches of one thread
+constexpr int64_t kMostGroups = 4;  // most heavy clients with batches; nested batches of a thread
 constexpr int64_t kLightPatience = 128;  // rows by which one light client may be ahead of another
 
-// A step cannot be interrupted, so other clients wait for its end. Encoding costs as much as a step
-// with the same number of rows, so only some sentences join per step.
+// The maximum cost of the sentences that join per step. A step cannot be interrupted, so other
+// clients wait for its end, and encoding costs as much as a step with the same number of rows.
 constexpr int64_t kMaxJoiningCost = 128;
 constexpr int64_t kShareWithOthers =
     4;  // divides the batch of a heavy client while other clients are active
@@ -63,7 +63,7 @@ int64_t Batcher::Batch::rank() const {
   return most;
 }
 
-// The load of all batches of the client, or of all light clients if it is light.
+// Returns the load of all batches of the client, or of all light clients if it is light.
 Batcher::Load Batcher::load_of(const ClientQueue& client, Load Batch::*which) const {
   Load all;
   for (const Batch* batch : batches_) {
@@ -104,7 +104,7 @@ bool Batcher::can_begin() const {
   });
 }
 
-// The client for which the next batch begins; null if there is none.
+// Returns the client for which the next batch begins, or null if there is none.
 const ClientQueue* Batcher::next_client() const {
   const ClientQueue* next = nullptr;
   const auto order = [](const ClientQueue& client) {
@@ -144,10 +144,11 @@ void Batcher::begin(Batch& batch, const ClientQueue& client) {
   std::vector<TranslationTask*> same_key = queue_.group_of(*batch.leader);
   std::erase_if(same_key, [&](const TranslationTask* task) { return !batch.key.matches(*task); });
   queue_.move_to_back(same_key);
-  if (can_begin()) arrived_.notify_one();  // another thread can begin a batch, too
+  if (can_begin()) arrived_.notify_one();  // wakes a thread for another batch
 }
 
-// The client whose batch must run before the next step of this one; null if there is none.
+// Returns the client whose batch must run before the next step of this batch, or null if there is
+// none.
 const ClientQueue* Batcher::interrupting_client(const Batch& batch) const {
   if (!options_.interrupts || paused_ || batch.depth() >= kMostGroups) return nullptr;
   int64_t least = batch.rank() - (batch.leader->light() ? kLightPatience : 0);
@@ -179,7 +180,7 @@ bool Batcher::must_end(const Batch& batch) const {
   });
 }
 
-// The number of slots that a batch may fill such that all threads get the same number.
+// Returns the number of slots that a batch may fill so that all threads get about the same number.
 int64_t Batcher::thread_share(const Batch& batch,
                               const std::vector<TranslationTask*>& tasks) const {
   int64_t all = load_of(*batch.leader, &Batch::load).sentences;
@@ -192,7 +193,7 @@ int64_t Batcher::thread_share(const Batch& batch,
   return (all + options_.workers - 1) / options_.workers;
 }
 
-// Adds the next part of the task to the batch.
+// Adds the next part (sentence) of the task to the batch.
 Batcher::TakeResult Batcher::take_part(Batch& batch, TranslationTask& task) {
   if (task.taken == task.parts()) return TakeResult::none;
   const Load load = load_of(*batch.leader, &Batch::load);
@@ -202,7 +203,7 @@ Batcher::TakeResult Batcher::take_part(Batch& batch, TranslationTask& task) {
       (first || tokens <= options_.batch_tokens) && load.sentences < options_.batch_sentences;
   if (!fits && !task.alone) return TakeResult::full;
   const Item item{task.shared_from_this(), task.taken};
-  batch.clients.try_emplace(task.queue.get(), 0);  // below, only the next line can throw
+  batch.clients.try_emplace(task.queue.get(), 0);  // after this only the next line can throw
   batch.items.emplace(batch.numbers, item);
   ++batch.numbers;
   queue_.take(task);
@@ -210,8 +211,8 @@ Batcher::TakeResult Batcher::take_part(Batch& batch, TranslationTask& task) {
   return TakeResult::one;
 }
 
-// Adds parts of the task while `fits_more`. False if a part does not fit: then later tasks must not
-// overtake this one.
+// Adds parts of the task while `fits_more` is true. Returns false if a part does not fit: then
+// later tasks must not overtake this one.
 bool Batcher::take_parts(Batch& batch, TranslationTask& task,
                          const std::function<bool()>& fits_more) {
   while (fits_more()) {
@@ -298,8 +299,9 @@ void Batcher::take_more(Batch& batch) {
   batch.steps = 0;
 }
 
-// The time until which a closed batch waits for more sentences: they arrive together, or not at
-// all.
+// Returns the time until which the start of a closed batch waits for more sentences. Sentences
+// usually arrive at the same time or not at all, so the wait also ends early
+// (BatcherOptions::delay).
 TranslationTask::Clock::time_point Batcher::batching_deadline() const {
   constexpr int kShareOfPause = 5;
   auto first = TranslationTask::Clock::time_point::max(),

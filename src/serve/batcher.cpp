@@ -16,7 +16,8 @@ bool unwanted(const TranslationTask& task) {
   return task.failed || task.abandoned() || TranslationTask::Clock::now() > task.deadline;
 }
 
-// The callback for words of one sentence; null if the client receives whole sentences only.
+// Returns the callback for the words of one sentence, or null if the client receives whole
+// sentences only.
 PrefixCallback prefix_callback(TranslationTask& task, size_t sentence) {
   if (!task.on_prefix) return nullptr;
   return [&task, sentence](const std::string& more) {
@@ -135,7 +136,7 @@ void Batcher::charge(const Batch& batch) {
   for (const auto& [number, item] : batch.items) queue_.charge_step(*item.task);
 }
 
-// Prepares a task. False if it has been answered and there is nothing to translate.
+// Prepares a task. Returns false if the client has been answered and there is nothing to translate.
 bool Batcher::prepare(TranslationTask& task) {
   if (!task.prepare || task.prepare(task)) return true;
   task.finish = nullptr;
@@ -187,7 +188,8 @@ void Batcher::translate(Batch& batch, TranslationSession& under_way, const Leave
   }
 }
 
-// An exception of the callback fails only its own task, not the others in the batch.
+// Calls the callback of a task for a translated sentence. If it throws, only this task fails, not
+// the others in the batch.
 void Batcher::notify(TranslationTask& task, size_t part, Translation& translation) {
   try {
     const std::lock_guard hold(task.callback_mutex);
@@ -231,7 +233,7 @@ void Batcher::complete(TranslationTask& task) {
   } catch (const std::exception& error) {
     log_error("could not write an answer: {}", error.what());
   }
-  task.finish = nullptr;  // the callbacks own the exchange: releases it
+  task.finish = nullptr;  // releases the exchange, which the callbacks own
   task.on_sentence = nullptr;
   task.on_prefix = nullptr;
   task.prepare = nullptr;

@@ -17,14 +17,15 @@ namespace fovea {
 // The options of a batcher.
 struct BatcherOptions {
   int64_t batch_tokens = 1024;      // maximum cost of the running batches of a group of clients
-  int64_t batch_sentences = 64;     // maximum slots of them; a sentence with the default beam has 1
+  int64_t batch_sentences = 64;     // their maximum slots; a sentence with the default beam has 1
   int64_t queue_tokens = 16 << 10;  // maximum cost of the waiting requests of one client
-  int64_t workers = 1;              // threads that call work()
-  // Maximum time the first sentence of a closed batch waits for more sentences. If a fifth of it
-  // passes without a new sentence, the batch begins. The time starts again when another batch ends,
-  // because its clients send their next requests then.
+  int64_t workers = 1;              // number of threads that call work()
+  // Maximum time that the first sentence of a closed batch waits for more sentences. (No sentence
+  // can join a closed batch after its start.) If a fifth of this time passes without a new
+  // sentence, the batch begins. The time starts again when another batch ends, because its clients
+  // then send their next requests.
   std::chrono::microseconds delay{5000};
-  bool interrupts = true;  // a thread may begin a batch while an older one of its own pauses
+  bool interrupts = true;  // a thread may pause its batch and run another batch
 };
 
 // One decoding step of a batch, for metrics.
@@ -45,25 +46,25 @@ class Batcher {
   explicit Batcher(const BatcherOptions& options)
       : options_(options), queue_(options.queue_tokens) {}
 
-  // Adds a task. False if the queue of its client is full. A task without parts is finished by the
-  // next call of work().
+  // Adds a task. Returns false if the queue of its client is full. The next call of work() finishes
+  // a task without parts.
   bool add(std::shared_ptr<TranslationTask> task);
 
-  // Waits at most `patience` for a task. Then translates a batch, including sentences that join it
-  // and batches that interrupt it; if `leave` is set, only until it returns true. False if there
-  // was no task. Does not throw: a task that cannot begin fails.
+  // Waits at most `patience` for a task. Then translates a batch, including the sentences that join
+  // it and the batches that interrupt it. If `leave` is set, stops when it returns true. Returns
+  // false if there was no task. Does not throw: if a task cannot begin, it fails.
   using Leave = std::function<bool()>;
   bool work(std::chrono::milliseconds patience, const Leave& leave = nullptr);
 
   bool would_accept(const std::string& client,
                     int64_t cost) const;  // whether add() would accept it
-  size_t waiting() const;                 // tasks
+  size_t waiting() const;                 // number of waiting tasks
   int64_t waiting_cost() const;
-  bool full() const;  // whether requests of new clients might be rejected: FairQueue::full
+  bool full() const;  // whether the queue might reject requests of new clients
   void wake();        // makes threads that wait in work() return, as after a timeout
   // Calls `act` while no batch runs. `act` must not throw.
   void pause(const std::function<void()>& act);
-  // If set, called after each step, by any worker thread. Set it before threads call work().
+  // If set, worker threads call this after each step. Set it before threads call work().
   std::function<void(const BatchStep&)> observe = nullptr;
 
  private:
@@ -81,9 +82,9 @@ class Batcher {
     bool matches(const TranslationTask& task) const;
   };
   struct Load {
-    int64_t sentences = 0, tokens = 0;  // slots and cost
+    int64_t sentences = 0, tokens = 0;  // number of slots; cost
   };
-  // A batch of a worker thread. Its clients are one heavy client or several light ones.
+  // A batch of a worker thread. It serves one heavy client or several light ones.
   struct Batch {
     BatchKey key = {};
     std::shared_ptr<ClientQueue> leader = {};  // the client for which it began
@@ -91,10 +92,10 @@ class Batcher {
     bool open = false;                         // sentences with its key can join it
     bool paused = false;                       // another batch interrupts it
     Load load = {}, small_load = {};           // of all items; of the items of small tasks
-    std::map<int64_t, Item> items = {};        // under way, by number
+    std::map<int64_t, Item> items = {};        // sentences under way, by number
     std::map<const ClientQueue*, int64_t> clients = {};  // the number of items of each client
-    int64_t numbers = 0;                                 // assigned so far
-    int64_t steps = 0;                                   // since sentences joined
+    int64_t numbers = 0;                                 // number of items so far
+    int64_t steps = 0;                                   // number of steps since sentences joined
 
     bool takes(const TranslationTask& task) const;  // whether it may join, if the batch is not full
     int64_t rank() const;                           // the highest rank of its clients
@@ -111,7 +112,7 @@ class Batcher {
   void end(Batch& batch);
   const ClientQueue* next_client() const;
   const TranslationTask& next_task(
-      const std::vector<TranslationTask*>& tasks);  // REQUIRES: one can begin
+      const std::vector<TranslationTask*>& tasks);  // REQUIRES: one of the tasks can begin
   bool must_end(const Batch& batch) const;
   bool can_join_running(const TranslationTask& task) const;
   const ClientQueue* interrupting_client(const Batch& batch) const;
@@ -141,10 +142,10 @@ class Batcher {
   std::condition_variable arrived_, ended_batch_;
   FairQueue queue_;
   std::vector<std::shared_ptr<TranslationTask>> ended_;  // tasks without remaining parts
-  std::vector<const Batch*> batches_;                    // under way
-  BatchKey last_;                                        // of the last batch that began
+  std::vector<const Batch*> batches_;                    // all batches under way
+  BatchKey last_;                                        // key of the last batch that began
   TranslationTask::Clock::time_point free_since_ = {};   // the end of the last closed batch
-  TranslationTask::Clock::time_point last_drop_ = {};    // of unwanted tasks
+  TranslationTask::Clock::time_point last_drop_ = {};    // last call of drop_unwanted()
   uint64_t wakes_ = 0;
   bool paused_ = false, round_robin_ = true;  // round_robin_: the rule of the last batch
 };

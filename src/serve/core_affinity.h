@@ -31,7 +31,7 @@ class OnAllCores {
 
  private:
   cpu_set_t own_ = {};
-  bool known_ = false;  // false with more than 1,024 cores
+  bool known_ = false;  // false if there are more than 1,024 cores
 };
 
 }  // namespace fovea

@@ -14,12 +14,12 @@ namespace fovea {
 struct RequestNote {
   std::string id, method, path;  // path: the route, or the printable path of an unknown one
   std::string endpoint;          // the route, or "other"
-  size_t bytes = 0;              // of the body
+  size_t bytes = 0;              // of the request body
   bool logged = false;           // whether the log has a line for it
 };
 
-// The header X-Request-Id of the request if it is valid, else a random identifier. Valid: 1 to 64
-// letters, digits, '-', '_' and '.'.
+// Returns the header X-Request-Id of the request if it is valid, else a random identifier. A valid
+// identifier has 1 to 64 letters, digits, '-', '_' and '.'.
 std::string request_id(const HttpRequest& request);
 
 // An exchange that counts the request in the metrics, writes the log line when it is answered, and

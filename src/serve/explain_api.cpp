@@ -24,7 +24,7 @@ constexpr double kMostRows = 1 << 20;
 constexpr double kMostPositions = 512;
 constexpr double kMostNeighbours = 50;
 constexpr size_t kMostWords = 40;
-constexpr int64_t kMostPoints = 400;  // of a map; its time grows with their square
+constexpr int64_t kMostPoints = 400;  // maximum points of a map; its time grows with their square
 
 // The names of Positions, in their order.
 constexpr const char* kPositions[] = {"interleaved", "half", "half-m1", "learned", "none"};
@@ -76,7 +76,8 @@ Json positions_json(const ServedModel& model, LanguageSide side, int64_t count) 
           {"data", float_bytes(values)}};
 }
 
-// The words of a request, their neighbours, and the coordinates of all of them on a map.
+// Returns the words of a request, their neighbours, and the coordinates of all these words on a
+// map.
 Json neighbours_json(const WordIndex& words, const std::vector<std::string>& asked, int64_t count) {
   Json list = Json::array(), unknown = Json::array(), map = Json::array();
   std::map<int64_t, size_t> groups;  // each word once, in the group that found it first

@@ -4,8 +4,8 @@
 
 namespace fovea {
 
-// The content of a model: one row of attention number by number, its positions, its words. Thread-
-// safe.
+// The endpoints that show the inside of a model: the computation of one row of attention, its
+// positions, the neighbours of words. Thread-safe.
 class ExplainApi {
  public:
   ExplainApi(const RequestLimits& limits, TranslationQueue& queue)

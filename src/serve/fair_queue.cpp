@@ -19,12 +19,12 @@ namespace {
 // pieces). The client with the lowest count is next (start-time fair queueing). A client that
 // becomes active again starts with at least the lowest count of the active clients, so that a pause
 // earns no credit.
-//
-// A client is light if its parts, waiting and in batches, have at most kLightSlots slots; otherwise
-// it is heavy. Light clients share batches and have a head start. A heavy client has its own
-// batches. A batch of a client with a lower count interrupts them between two steps of the search
-// (Batcher::run_interrupting_batches). They cannot share a batch: the time of a step depends on all
-// its rows, so a single sentence among the many of a flood would take many times its normal time.
+//A client is light if its parts (sentences), waiting and in batches, have at most kLightSlots
+//slots; otherwise it is heavy. Light clients share batches and have a head start. A heavy client
+//has its own batches. Between two steps of such a batch, a batch of a client with a lower count
+//interrupts it (Batcher::run_interrupting_batches). Heavy and light clients cannot share a batch:
+//the time of a step depends on all rows of the batch, so a single sentence among the many sentences
+//of a flood would take many times its normal time.
 constexpr int64_t kAllClients = 4;     // limit of all clients, in multiples of the limit of one
 constexpr int64_t kSmallRequest = 64;  // cost
 constexpr size_t kMostIdle = 1024;     // maximum number of stored clients without work
@@ -91,7 +91,7 @@ void FairQueue::add(std::shared_ptr<TranslationTask> task) {
   const int64_t served = std::max(client->served, least_served());
   std::multiset<int64_t> entry;
   if (client->slots == 0) entry.insert(served);
-  client->tasks.push_back(task);  // below, nothing throws
+  client->tasks.push_back(task);  // after this line, no call throws
   if (!entry.empty()) {
     client->served = served;
     served_.merge(entry);

@@ -15,10 +15,10 @@ namespace fovea {
 // The waiting tasks of one client, and the amount of work done for it.
 struct ClientQueue {
   std::string name;
-  std::deque<std::shared_ptr<TranslationTask>> tasks = {};  // with parts that no batch has taken
+  std::deque<std::shared_ptr<TranslationTask>> tasks = {};  // with parts that are not in a batch
   size_t alone = 0;     // the number of tasks that share no batch
   int64_t waiting = 0;  // cost of the waiting parts
-  int64_t slots = 0;    // of all parts, waiting or in a batch
+  int64_t slots = 0;    // slots of all parts, waiting or in a batch
   int64_t served = 0;   // rows computed for the client, plus its start value: Note [Fairness]
 
   bool light() const { return slots <= kLightSlots; }
@@ -34,12 +34,12 @@ inline bool same_group(const ClientQueue& a, const ClientQueue& b) {
   return &a == &b || (a.light() && b.light());
 }
 
-// A queue of waiting tasks by client, with limits of their cost. Not thread-safe: the mutex of the
-// batcher guards it.
+// A queue of the waiting tasks of all clients, with limits of their cost. Not thread-safe: the
+// mutex of the batcher guards it.
 class FairQueue {
  public:
-  // `most`: the maximum cost of the waiting tasks of one client. The limit of all clients together
-  // is four times as high.
+  // `most` is the maximum cost of the waiting tasks of one client. The limit of all clients
+  // together is four times as high.
   explicit FairQueue(int64_t most) : most_(most) {}
   ~FairQueue() {  // a client and its tasks own each other
     for (const auto& [name, client] : clients_) client->tasks.clear();
@@ -60,17 +60,18 @@ class FairQueue {
   // part in a batch either.
   std::vector<std::shared_ptr<TranslationTask>> drop(
       const std::function<bool(const TranslationTask&)>& unwanted);
-  // This number of parts of the task left their batch, or was dropped.
+  // Records that this number of parts of the task left their batch or were dropped.
   void release(const TranslationTask& task, size_t parts);
-  // The model computed one step of a part of the task.
+  // Records that the model computed one step of a part of the task.
   void charge_step(const TranslationTask& task);
 
   // Whether another client sent a request in the last ten seconds.
   bool has_other_clients(const ClientQueue& client) const;
 
-  // Clients with waiting tasks.
+  // Returns the clients with waiting tasks.
   const std::vector<ClientQueue*>& busy() const { return busy_; }
-  // The tasks of the client, or of all light clients if it is light, in the order of service.
+  // Returns the tasks of the client, or of all light clients if it is light, in the order of
+  // service.
   std::vector<TranslationTask*> group_of(const ClientQueue& client) const;
   // Moves these tasks to the end of the order of service.
   void move_to_back(const std::vector<TranslationTask*>& tasks);

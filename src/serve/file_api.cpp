@@ -26,7 +26,7 @@ std::string stem_of(std::string_view name) {
   return stem.empty() ? "text" : stem;
 }
 
-// ".txt", ".html" or ".htm"; "" for any other extension.
+// Returns the extension ".txt", ".html" or ".htm" of a file name, or "" for any other.
 std::string ending_of(std::string_view name) {
   const std::string small = lower_ascii(name);
   for (const char* known : {".txt", ".html", ".htm"})
@@ -34,7 +34,7 @@ std::string ending_of(std::string_view name) {
   return "";
 }
 
-// The origin of the service according to the headers of the request.
+// Returns the origin of the service (scheme and host) according to the headers of the request.
 std::string origin_of(const HttpRequest& request) {
   std::string host;
   for (const char c : request.header("host"))

@@ -5,7 +5,8 @@
 
 namespace fovea {
 
-// The files of LibreTranslate: translates them and keeps the results for download. Thread-safe.
+// The endpoints of LibreTranslate for files: they translate files and keep the results for
+// download. Thread-safe.
 class FileApi {
  public:
   FileApi(const RequestLimits& limits, TranslationQueue& queue, bool enabled)

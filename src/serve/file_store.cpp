@@ -31,8 +31,8 @@ std::optional<FileStore::File> FileStore::find(const std::string& id, Clock::tim
   return *found->second;
 }
 
-// Removes expired files, and the oldest ones beyond the limit except the newest file, whose id was
-// just returned.
+// Removes expired files, then the oldest files until the others are within the limit. Keeps the
+// newest file, because keep() returns its id.
 void FileStore::forget(Clock::time_point now) {
   while (!files_.empty() &&
          (now - files_.front().made > kAge || (bytes_ > kMostBytes && files_.size() > 1))) {

@@ -25,7 +25,7 @@ int64_t whole_number(const char* name, const Json& value, const std::string& wha
   return value.get<int64_t>();
 }
 
-// A whole number of an object, −1 if it is absent.
+// Returns a whole number of a JSON object, or −1 if it is absent.
 int64_t member(const char* name, const Json& object, const char* key) {
   const auto found = object.find(key);
   return found == object.end() ? -1 : whole_number(name, *found, key);
@@ -65,7 +65,7 @@ WordWhatIf::Row as_row(const Json& entry) {
   return row;
 }
 
-// The forced prefix: text, or pieces by their names as in answers.
+// Returns the ids of the forced prefix, which is a text or a list of pieces as in answers.
 std::vector<int32_t> prefix_of(const RequestParameters& parameters, const ModelBundle& package) {
   const auto given = parameters.texts(kPrefix);
   if (!given) return {};

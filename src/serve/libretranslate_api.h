@@ -5,7 +5,7 @@
 
 namespace fovea {
 
-// The API of LibreTranslate with additions, without its files. Thread-safe.
+// The endpoints of LibreTranslate with Fovea's additions, except those for files. Thread-safe.
 class LibreTranslateApi {
  public:
   LibreTranslateApi(const RequestLimits& limits, const AccessControl& access,
@@ -21,7 +21,7 @@ class LibreTranslateApi {
   const RequestLimits& limits_;
   const AccessControl& access_;
   TranslationQueue& queue_;
-  bool files_;  // whether files are translated
+  bool files_;  // whether the service translates files
 };
 
 }  // namespace fovea

@@ -13,7 +13,7 @@
 namespace fovea {
 namespace {
 
-// The bundled models that translate, the default model first.
+// Returns the bundled models that translate, the default model first.
 std::vector<ModelSpec> default_models() {
   const std::string first = find_default_model();
   check(!first.empty(), ExitCode::model,
@@ -25,7 +25,7 @@ std::vector<ModelSpec> default_models() {
   return models;
 }
 
-// "en-de=DIR", "DIR", or either with the name of a bundled model.
+// Parses "en-de=DIR" or "DIR". DIR may be the name of a bundled model.
 ModelSpec spec_of(const std::string& text) {
   if (text.find('=') != std::string::npos) {
     ModelSpec spec = parse_model_spec(text);
@@ -35,7 +35,7 @@ ModelSpec spec_of(const std::string& text) {
   const std::string found = model_directory(text);
   const auto pair = languages_of_model(found);
   if (pair) return {found, pair->first, pair->second};
-  load_config(found);  // a missing model is reported before missing languages
+  load_config(found);  // throws before missing languages are reported
   return parse_model_spec(found);
 }
 
@@ -50,8 +50,8 @@ void check_different(const std::vector<ModelSpec>& specs,
             specs[i].source, " to ", specs[i].target, "; give it once");
 }
 
-// The name of each model: the name of its folder, preceded by as many parent folders as are needed
-// to make it unique.
+// Returns the name of each model: the name of its folder, preceded by the parent folders that are
+// needed to make it unique.
 std::vector<std::string> names_of(const std::vector<ModelSpec>& specs) {
   namespace fs = std::filesystem;
   std::vector<fs::path> paths, names;

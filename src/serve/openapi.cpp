@@ -13,7 +13,8 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kError = "#/components/responses/Error";
 constexpr const char* kMessage = "#/components/responses/Message";
 
-// Adds the responses that every endpoint of a kind can give besides its own.
+// Adds the responses that follow from the properties of a route, for example errors of access
+// control.
 void add_responses(const Route& route, Json& operation) {
   const auto add = [&](const char* response, std::initializer_list<const char*> statuses) {
     for (const char* status : statuses)

@@ -15,7 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr int kMaxDepth = 32;
-constexpr int64_t kMaxValues = 100'000;  // of JSON: each value allocates memory
+constexpr int64_t kMaxValues = 100'000;  // limit of JSON values: each allocates memory
 
 [[noreturn]] void refuse(std::string_view name, std::string_view why) {
   throw HttpError(400, fmt::format("Invalid request: {} {}", name, why));

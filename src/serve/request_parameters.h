@@ -12,7 +12,8 @@
 
 namespace fovea {
 
-// Parses JSON within limits of depth and number of values. nullopt if it is invalid.
+// Parses JSON within limits of depth and number of values. Returns nullopt if it is invalid or
+// exceeds them.
 std::optional<nlohmann::json> parse_json(std::string_view text);
 
 // The parameters of a request from a JSON object, a form or the query. Numbers may be given as
@@ -22,7 +23,8 @@ class RequestParameters {
   explicit RequestParameters(const HttpRequest& request);
 
   bool has(std::string_view name) const;
-  // nullopt if absent, null or "". If a form contains a name several times, the first one counts.
+  // Returns nullopt if the parameter is absent, null or "". If a form contains a name several
+  // times, the first one counts.
   std::optional<std::string> text(std::string_view name) const;
   // A string or, in JSON, a list of strings. A form may contain the name several times.
   struct Texts {
@@ -30,7 +32,8 @@ class RequestParameters {
     bool is_list = false;
   };
   std::optional<Texts> texts(std::string_view name) const;
-  // A list as JSON; a form contains its text. Empty if absent.
+  // Returns a list as JSON. In a form the parameter is the text of the JSON. The result is empty if
+  // the parameter is absent.
   nlohmann::json list(std::string_view name) const;
   bool flag(std::string_view name) const;  // false if absent
   struct Range {

@@ -21,16 +21,17 @@ struct RequestContext {
   std::string client = {};  // the client for limits and fair queueing: "key K" or "address A"
   std::shared_ptr<const RequestParameters> parsed = nullptr;
 
-  const RequestParameters& parameters();  // parsed once; throws HttpError 400
+  const RequestParameters& parameters();  // parses the request once; throws HttpError 400
 };
 
-// The clients that may use an endpoint. key: needs a key if keys are required, and counts against
-// rate limits. operators: needs a key if there are keys, and has no rate limit.
+// The rule of access to an endpoint. open: no key is needed. key: a key is needed if the service
+// requires keys, and requests count against rate limits. operators: a key is needed if the service
+// has keys, and there is no rate limit.
 enum class AccessRule { open, key, operators };
 
-// The way in which an endpoint answers. large: at once, and the answer may take long even if the
-// request is small. computed: a worker thread computes the answer, which may fail or be late.
-// events: worker threads send events, also about failures.
+// The way in which an endpoint answers. small: at once. large: at once, but making the answer may
+// take long even if the request is small. computed: a worker thread computes the answer, which may
+// fail or be late. events: worker threads send events, also about failures.
 enum class AnswerKind { small, large, computed, events };
 
 // An endpoint. A path that ends with '/' matches all paths below it. The API that returns a route
@@ -51,14 +52,14 @@ class Router {
   explicit Router(std::initializer_list<std::vector<Route>> apis);
 
   struct Match {
-    const Route* route = nullptr;  // null if there is none
-    const Route* path = nullptr;   // the same, or one with another method
+    const Route* route = nullptr;  // null: no route
+    const Route* path = nullptr;   // the same, or a route with another method
     std::string endpoint() const { return std::string(route ? route->path : "other"); }
     const Route& required() const;  // throws HttpError 404 or 405 if there is none
   };
   Match find(const HttpRequest& request) const;
-  // The description of all endpoints: OpenAPI 3.0.3 (openapi.cpp). The *.json files here describe
-  // the endpoints of each API, except errors that follow from the properties of a Route.
+  // Returns the description of all endpoints in OpenAPI 3.0.3 (openapi.cpp). The *.json files here
+  // describe the endpoints of each API, except errors that follow from the properties of a Route.
   std::string openapi() const;
 
  private:

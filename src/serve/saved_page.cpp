@@ -37,7 +37,7 @@ std::string replaced_once(std::string text, std::string_view from, std::string_v
   return text.replace(at, from.size(), to);
 }
 
-// JSON inside <script>: '<' is escaped, so that it cannot end the script.
+// Returns JSON for the inside of <script>. Escapes '<', so that it cannot end the script.
 std::string script_json(const Json& value) { return replaced(json_text(value), "<", "\\u003c"); }
 
 std::string data_url(std::string_view type, std::string_view bytes) {
@@ -56,7 +56,7 @@ Json import_map() {
   return {{"imports", std::move(imports)}};
 }
 
-// The answers that the service would give.
+// Returns the answers that the service would give to the requests of the page.
 Json answers(const ServedModel& model, std::span<const SavedSentence> sentences) {
   Json attention = Json::array();
   std::string translation;

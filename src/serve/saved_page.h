@@ -13,9 +13,9 @@ struct SavedSentence {
   Translation translation;
 };
 
-// The web page of the service as one HTML file that needs no server and no network. It contains the
-// scripts, the style and the answers for these sentences, among which the reader can choose.
-// Sentences may contain any bytes.
+// Returns the web page of the service as one HTML file that needs no server and no network. It
+// contains the scripts, the style and the answers for these sentences, among which the reader can
+// choose. Sentences may contain any bytes.
 std::string saved_page(const ServedModel& model, std::span<const SavedSentence> sentences);
 
 }  // namespace fovea

@@ -24,13 +24,13 @@ struct DecodeOptions {
   double length_penalty = 0.6;
   bool alignment = false;  // ignored if the model has no attention
   bool attention = false;
-  std::vector<int32_t> prefix = {};  // of every translation
-  WordWhatIf what_if = {};           // for a single sentence that shares its batch with no other
+  std::vector<int32_t> prefix = {};  // forced first pieces of every translation
+  WordWhatIf what_if = {};           // only for a sentence with its own batch
 
   bool operator==(const DecodeOptions&) const = default;
 };
 
-// Returns whether a sentence is still wanted. Called before each step of the search.
+// Returns whether a client still waits for a sentence. The search calls it before each step.
 using StillWanted = std::function<bool(int64_t number)>;
 
 // Receives words of a translation as soon as they are final. At any time, the concatenated
@@ -63,11 +63,11 @@ class TranslationSession {
   struct Sentence {
     int64_t number;  // unique among the sentences under way
     const std::string& text;
-    PrefixCallback on_prefix = nullptr;  // optional
+    PrefixCallback on_prefix = nullptr;  // may be null
   };
   void add(std::span<const Sentence> sentences);
-  // Decodes one more word of each sentence. Returns the sentences that are done. Those that are no
-  // longer wanted may have no translations.
+  // Decodes one more word of each sentence. Returns the sentences that are done. Sentences that are
+  // no longer wanted may have no translations.
   std::vector<RollingTranslation::Done> step();
 
  private:
@@ -89,8 +89,8 @@ struct WordIndex {
 
 // The name by which clients select a model.
 struct ModelName {
-  std::string name, source, target;  // languages by their codes
-  bool gallery = false;              // one of the models that each demonstrate a mechanism
+  std::string name, source, target;  // source, target: language codes
+  bool gallery = false;              // one of the tiny models of the gallery
 };
 
 // A model that is served for one pair of languages. Thread-safe.
@@ -98,7 +98,7 @@ class ServedModel {
  public:
   ServedModel(std::string name, std::string source, std::string target, ModelBundle package,
               std::shared_ptr<const TrainingHistory> training = nullptr);
-  // A model whose weights are loaded when they are first needed.
+  // A function that loads the weights when they are first needed.
   using Load = std::function<ModelBundle()>;
   ServedModel(ModelName name, const ModelConfig& config, Load load);
 
@@ -108,12 +108,13 @@ class ServedModel {
   bool of_gallery() const { return name_.gallery; }
   const ModelConfig& config() const { return config_; }
   int64_t parameters() const { return parameters_; }
-  const ModelBundle& package() const;  // loads it if needed; ExitCode::model if it is unreadable
+  const ModelBundle& package() const;  // loads it if needed; throws ExitCode::model if unreadable
   bool loaded() const { return loaded_; }  // does not wait for a thread that loads the model
   // Whether sentences can join a running session. False before loaded().
   bool can_extend() const { return can_extend_; }
-  const TrainingHistory* training() const { return training_.get(); }  // null if it is not known
-  // A copy of the embeddings, made by the first call. Throws ExitCode::model if there are none.
+  const TrainingHistory* training() const { return training_.get(); }  // null without --run
+  // Returns a copy of the embeddings, which the first call makes. Throws ExitCode::model if there
+  // are none.
   const WordIndex& words(LanguageSide side) const;
 
  private:
@@ -132,7 +133,7 @@ class ServedModel {
 using ServedModels = std::vector<std::shared_ptr<const ServedModel>>;
 std::vector<std::string> known_languages(const ServedModels& models);  // sorted codes
 
-// The directory of a model and its languages.
+// The directory of a model and the languages that it translates.
 struct ModelSpec {
   std::string directory, source, target;
 };

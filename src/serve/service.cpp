@@ -11,7 +11,8 @@
 namespace fovea {
 namespace {
 
-// Clients of DeepL and of LibreTranslate expect different keys.
+// Returns the reply for an error. Clients of DeepL and of LibreTranslate expect different names of
+// its JSON field.
 HttpReply reply_for(const std::string& endpoint, const HttpError& error) {
   const char* const key = endpoint.starts_with("/v2/") ? "message" : "error";
   HttpReply reply = json_reply({{key, error.text()}}, error.status());

@@ -37,7 +37,8 @@ class Service {
 
   // The handler of an HttpServer.
   void handle(HttpRequest request, std::shared_ptr<HttpExchange> exchange);
-  // The answer to a request with a wrong key in its header; nullopt if its body should be read.
+  // Returns the answer to a request with a wrong key in its header, or nullopt if the server should
+  // read the body.
   std::optional<HttpReply> screen(const HttpRequest& head);
   // Whether the answer may take long even if the request is small.
   bool is_costly(const HttpRequest& head) const;

@@ -12,13 +12,14 @@
 
 namespace fovea {
 
-// A histogram of Prometheus: the counts of values up to each bound. Thread-safe.
+// A histogram of Prometheus: for each bound, the number of values up to this bound. Thread-safe.
 class Histogram {
  public:
   explicit Histogram(std::vector<double> bounds);
   void observe(double value);
   std::string text(const std::string& name, const char* help) const;
-  // The lines without HELP and TYPE, each with these labels: "a=\"x\"".
+  // Returns the lines of the histogram, without HELP and TYPE. Each line has these labels:
+  // "a=\"x\"".
   std::string lines(const std::string& name, const std::string& labels) const;
 
  private:
@@ -38,10 +39,10 @@ struct ModelLabel {
 // The metrics of the service in the text format of Prometheus (version 0.0.4). Thread-safe.
 class ServiceMetrics {
  public:
-  // The number of labels is bounded: endpoints and models are those of the service, never strings
-  // of requests. `model` is empty if no model was used.
+  // Counts an answer. The number of different labels is limited, because endpoints and models are
+  // those of the service, never strings of requests. `model` is empty if no model was used.
   void answered(const std::string& endpoint, const std::string& model, int status, double seconds);
-  void refused(int status);  // a request that did not reach an endpoint
+  void refused(int status);  // counts a request that did not reach an endpoint
   void add_tokens(int64_t source, int64_t target);
 
   Histogram queue_wait{{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}};
@@ -50,7 +51,7 @@ class ServiceMetrics {
   std::atomic<int64_t> in_flight{0};
   std::atomic<double> translate_seconds{0};
 
-  // Values at the time of the call.
+  // The values that text() reads at the time of the call.
   struct Now {
     int64_t queue = 0, connections = 0;
     std::vector<ModelLabel> models = {};

@@ -27,7 +27,7 @@
 namespace fovea {
 namespace {
 
-constexpr std::chrono::milliseconds kPatience{200};  // of a thread without work
+constexpr std::chrono::milliseconds kPatience{200};  // how long work() waits for a task
 // The contribution of each worker thread to the defaults of --batch-sentences, --batch-tokens and
 // --queue-tokens. The defaults are at least those of two threads.
 constexpr BatcherOptions kPerThread{
@@ -92,14 +92,14 @@ void allow_descriptors(size_t& max_connections) {
 // Set by a SIGHUP during start-up, before the server handles signals.
 volatile std::sig_atomic_t early_hangup = 0;
 
-// Flags that the server's thread sets on signals for the main thread.
+// Flags that the thread of the server sets when signals arrive. The main thread reads them.
 struct SignalFlags {
   using Clock = std::chrono::steady_clock;
   std::atomic<bool> stop{false}, reload{false};
   std::atomic<Clock::time_point> stopped{Clock::time_point()};  // set before stop
 };
 
-// ExitCode::data or ExitCode::usage if the file cannot be used.
+// Reads the file of API keys. Throws ExitCode::data or ExitCode::usage if it is not valid.
 ApiKeys read_keys(const ServiceSetup& c) {
   if (c.keys_file.empty()) return {};
   ApiKeys keys = ApiKeys::parse(read_file(c.keys_file, 16 << 20), c.keys_file,
@@ -130,7 +130,7 @@ void reload_models(const ServiceSetup& c, Service& service) {
 // Translates until a signal stops the service. Then answers pending requests.
 void run(const ServiceSetup& c, HttpServer& server, Service& service, SignalFlags& signals) {
   size_t cut = 0;
-  const auto late = [&] {  // after that no client waits, so that running batches end
+  const auto late = [&] {  // then no client waits any more, so running batches end
     const std::chrono::duration<double> since = SignalFlags::Clock::now() - signals.stopped.load();
     if (!signals.stop || since.count() < c.drain) return false;
     if (cut == 0 && (cut = server.connections()) > 0) server.cut();
@@ -155,8 +155,7 @@ void run(const ServiceSetup& c, HttpServer& server, Service& service, SignalFlag
     log_info("shut down");
 }
 
-// Allowed names in the Host header; empty: any. A proxy may forward its own host names, which must
-// be given as options.
+// Returns the names that are allowed in the Host header, or an empty list if any is allowed.
 std::vector<std::string> allowed_hosts(const ServiceSetup& c) {
   std::vector<std::string> names = default_hosts(c.server.host);
   if (c.hosts.empty() && (names.empty() || c.service.access.proxies > 0)) return {};
@@ -165,7 +164,7 @@ std::vector<std::string> allowed_hosts(const ServiceSetup& c) {
   return names;
 }
 
-// Checks options and derives further ones.
+// Checks the options and sets those that depend on others.
 void complete_options(ServiceSetup& c) {
   check(!c.service.access.keys_required || !c.keys_file.empty(), ExitCode::usage,
         "`require_api_key`: no keys are given; name a file of keys with `api_keys`");
@@ -206,7 +205,8 @@ void run_service(ServiceSetup c) {
   c.server.costly = [&](const HttpRequest& head) { return answering->is_costly(head); };
   c.server.screen = [&](const HttpRequest& head) { return answering->screen(head); };
   c.server.refused = [&](int status) { answering->count_refused(status); };
-  // Batches have all sizes. 512 cached products take 32 MiB, and each thread has its own cache.
+  // Batches have many different sizes, and each size needs its own prepared product. 512 cached
+  // products take 32 MiB, and each thread has its own cache.
   kernel::keep_products(std::max(64, 512 / static_cast<int>(c.batcher.workers)));
   HttpServer server(c.server, [&](HttpRequest request, std::shared_ptr<HttpExchange> exchange) {
     answering->handle(std::move(request), std::move(exchange));

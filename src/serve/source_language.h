@@ -8,9 +8,10 @@
 
 namespace fovea {
 
-// The source language for source=auto: the most probable of the languages of the models. If there
-// is no evidence, the source language of a model for `target`, with confidence 0. Throws HttpError
-// 400 if the text is certainly in a language without a model.
+// Returns the source language for source=auto: the most probable of the languages that the models
+// read. If the text gives no evidence, returns the source language of the first model for `target`,
+// with confidence 0. Throws HttpError 400 if the text is almost certainly in a language that no
+// model reads.
 DetectedLanguage source_language(std::string_view text, const ServedModels& models,
                                  const std::string& target);
 

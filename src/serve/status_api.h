@@ -9,7 +9,7 @@
 
 namespace fovea {
 
-// Health, readiness and metrics. Thread-safe.
+// The endpoints for health, readiness and metrics. Thread-safe.
 class StatusApi {
  public:
   StatusApi(const Batcher& batcher, const ServiceMetrics& metrics,
@@ -24,7 +24,7 @@ class StatusApi {
 
   const Batcher& batcher_;
   const ServiceMetrics& metrics_;
-  std::function<size_t()> connections_;  // may be empty
+  std::function<size_t()> connections_;  // number of connections; may be empty
   std::atomic<bool> draining_ = false;
 };
 

@@ -15,8 +15,8 @@ using Json = nlohmann::ordered_json;
 
 using Documents = std::vector<std::unique_ptr<TextDocument>>;
 
-// The position of a sentence: the index of its text, its index in the text, and the text before its
-// translation.
+// Returns the position of a sentence: the index of its text, its own index in that text, and the
+// text before its translation.
 Json position_of(const Documents& documents, size_t sentence) {
   size_t text = 0;
   while (sentence >= documents[text]->sentences().size())
@@ -35,8 +35,8 @@ std::vector<Route> StreamApi::routes() {
 void StreamApi::stream(RequestContext& context) {
   const TranslateRequestPtr request = read_translate_request(context, limits_);
   const auto exchange = context.exchange;
-  // The head is sent with the first event, so that an error before it can still be a status. Worker
-  // threads call this, one at a time.
+  // Sends text to the client. The header is sent with the first event, so that an error before it
+  // can still have an HTTP status. Worker threads call this, one at a time.
   const auto send_text = [exchange, begun = std::make_shared<bool>(false)](
                              const char* name, const std::string& data) {
     if (!std::exchange(*begun, true))

@@ -16,7 +16,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr int64_t kReadingCost = 4 * kAloneCost;  // of reading a model
+constexpr int64_t kReadingCost = 4 * kAloneCost;  // the cost of reading a checkpoint
 
 void check_trained(const ServedModel& model) {
   if (!model.training())
@@ -24,7 +24,7 @@ void check_trained(const ServedModel& model) {
                     "This model has no training history; give the server its directory with `run`");
 }
 
-// The given translation with the attention of the model, by forced decoding.
+// Returns the given translation with the attention of the model, by forced decoding.
 Translation forced(const ModelBundle& package, const std::string& text, const std::string& target) {
   const auto encoded = [&](const Vocabulary& vocabulary, const std::string& line) {
     std::vector<int32_t> ids = vocabulary.encode(line);

@@ -4,8 +4,8 @@
 
 namespace fovea {
 
-// The training history of a model: its curves, and the attention of a sentence pair after each
-// saved update. Thread-safe.
+// The endpoints of the training history of a model: its curves, and the attention of a sentence
+// pair after each saved update. Thread-safe.
 class TrainingApi {
  public:
   TrainingApi(const RequestLimits& limits, TranslationQueue& queue)

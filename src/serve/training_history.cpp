@@ -45,7 +45,7 @@ class TrainingRun : public TrainingHistory {
     const auto found = files();
     const auto file = found.find(update);
     if (file == found.end()) return nullptr;
-    last_ = nullptr;  // releases its memory first: at most one model is in memory
+    last_ = nullptr;  // frees its memory first: at most one model is loaded
     try {
       last_ = read(file->second);
     } catch (const Error&) {
@@ -58,7 +58,8 @@ class TrainingRun : public TrainingHistory {
   }
 
  private:
-  // Prefers snapshots: they contain only the weights and are faster to read than checkpoints.
+  // Returns the file of each saved update. Prefers snapshots: they contain only the weights and are
+  // faster to read than checkpoints.
   std::map<int64_t, std::string> files() const {
     std::map<int64_t, std::string> files;
     for (const char* name : {"snapshot", "checkpoint"}) {

@@ -13,21 +13,21 @@ namespace fovea {
 class ServedModel;
 struct ModelSpec;
 
-// The training history of a model: its metrics, and the model after those updates that were saved.
+// The training history of a model: its metrics, and the weights after each update that was saved.
 // The run may still be in progress. Not thread-safe.
 class TrainingHistory {
  public:
   virtual ~TrainingHistory() = default;
 
   virtual MetricsTail::News news() const = 0;        // the metrics since the last call
-  virtual std::vector<int64_t> updates() const = 0;  // with a saved model, ascending
+  virtual std::vector<int64_t> updates() const = 0;  // updates with saved weights, ascending
   virtual bool running() const = 0;                  // whether the run is in progress
-  // The model after one of these updates; null if it was not saved or was deleted. Reads the file.
+  // Reads the model after one of these updates. Returns null if it was not saved or was deleted.
   // Throws an Error if the file cannot be read.
   virtual std::shared_ptr<const ServedModel> after(int64_t update) const = 0;
 
-  // The answer of /v1/training: whether the run is in progress, the updates and all metrics. Each
-  // line is converted once.
+  // Returns the answer of /v1/training: whether the run is in progress, the updates and all
+  // metrics. It converts each line of the metrics only once.
   std::string json() const;
 
  private:

@@ -18,7 +18,7 @@ namespace {
   throw HttpError(400, fmt::format("{} is not supported", code));
 }
 
-// The beginning of the texts, from which their language is detected.
+// Returns the beginning of the texts, from which their language is detected.
 std::string beginning_of(const std::vector<std::string>& texts, bool html) {
   std::string beginning;
   for (const std::string& text : texts) {
@@ -34,7 +34,8 @@ int64_t characters_of(const std::vector<std::string>& texts) {
   return characters;
 }
 
-// The JSON of the attention takes hundreds of times as many bytes as the text.
+// Throws HttpError 400 if the texts are too long for an answer with attention. Its JSON takes
+// hundreds of times as many bytes as the text.
 void check_size_with_attention(const std::vector<std::string>& texts) {
   constexpr int64_t kMost = 10'000;
   const int64_t characters = characters_of(texts);
@@ -44,7 +45,7 @@ void check_size_with_attention(const std::vector<std::string>& texts) {
                                      kMost, characters));
 }
 
-// Checks a request with an intervention.
+// Throws HttpError 400 if a request with an intervention has more than one sentence.
 void check_one_sentence(const TranslateRequest& request) {
   if (request.texts.size() == 1 && !request.html &&
       plain_document(request.texts.front(), request.document_options())->sentences().size() == 1)

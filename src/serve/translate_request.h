@@ -16,8 +16,8 @@ namespace fovea {
 
 // The limits and defaults of requests to translate.
 struct RequestLimits {
-  int64_t char_limit = 50'000;  // maximum characters of a request; 0: no limit
-  int64_t text_limit = 1'000;   // maximum texts of a request
+  int64_t char_limit = 50'000;  // maximum number of characters of a request; 0: no limit
+  int64_t text_limit = 1'000;   // maximum number of texts of a request
   int64_t most_alternatives = 15;
   DecodeOptions decoding = {};  // defaults of a request
 
@@ -33,16 +33,16 @@ struct TranslateRequest {
   std::optional<DetectedLanguage> detected;
   std::vector<std::string> texts;
   bool is_list = false, html = false;
-  int64_t alternatives = 0;  // the requested number
-  int64_t n_best = 0;        // the requested number; 0: no list
+  int64_t alternatives = 0;  // the number of alternatives that the client requested
+  int64_t n_best = 0;        // requested length of the n-best list; 0: no list
   DecodeOptions decoding;
   std::vector<std::unique_ptr<TextDocument>> documents;
-  std::optional<size_t> only = {};  // the only sentence to translate
+  std::optional<size_t> only = {};  // index of the only sentence to translate, if set
   // Parameters with an intervention, to be parsed by read_what_if(); null: none.
   std::shared_ptr<const RequestParameters> intervention = {};
   std::vector<std::string> attention = {};  // JSON of each sentence, if requested
-  size_t attention_bytes = 0;               // of all of these
-  std::atomic<bool> too_large = false;      // more than kMaxAttentionBytes; answered
+  size_t attention_bytes = 0;               // bytes of all of these
+  std::atomic<bool> too_large = false;      // above kMaxAttentionBytes; the client was answered
 
   // Sets the languages and the model; the source "auto" is detected. Throws HttpError 400 if there
   // is no model. If source and target are the same and no model is named, the request has none.
@@ -50,20 +50,22 @@ struct TranslateRequest {
                         const std::string& model_name);
   PassageOptions document_options() const;
   bool alone() const { return only || intervention; }  // shares no batch with other requests
-  // The translations of the sentences of one text.
+  // Returns the translations of the sentences of one text.
   std::span<const Translation> part(const TranslationList& all, size_t text) const;
-  // The translation of one text; the text itself if the request has no model.
+  // Returns the translation of one text, or the text itself if the request has no model.
   std::string translated(const TranslationList& all, size_t text) const;
 };
 using TranslateRequestPtr = std::shared_ptr<TranslateRequest>;
 
-// A request of texts with the default options. Throws HttpError 400 if the texts are too large.
+// Returns a request for these texts with the default options. Throws HttpError 400 if the texts are
+// too large.
 TranslateRequestPtr new_request(std::vector<std::string> texts, const RequestLimits& limits);
 // Reads the parameters of /translate. Throws HttpError 400.
 TranslateRequestPtr read_translate_request(RequestContext& context, const RequestLimits& limits);
-// The model for the parameters source, target and model. Throws HttpError 400 if there is none.
+// Returns the model for the parameters source, target and model. Throws HttpError 400 if there is
+// none.
 std::shared_ptr<const ServedModel> model_of(RequestContext& context);
-// A parameter that a request must have. Throws HttpError 400.
+// Returns a parameter that the request must have. Throws HttpError 400 if it is missing.
 std::string needed(const RequestParameters& parameters, const char* name);
 
 }  // namespace fovea

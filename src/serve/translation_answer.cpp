@@ -30,7 +30,7 @@ Json warning_json(const ReadingWarning& warning, const ServedModel& model) {
           {"message", describe(warning, vocabulary)}};
 }
 
-// Distinct alternative translations of a text, without the best one.
+// Returns the different alternative translations of a text, without the best one.
 Json alternatives_of(const TextDocument& document, std::span<const Translation> translations,
                      int64_t wanted) {
   Json list = Json::array();
@@ -57,7 +57,8 @@ Json n_best_of(const TextDocument& document, std::span<const Translation> transl
   return list;
 }
 
-// ,"attention":[…]: an entry per sentence; nested lists for a list of texts.
+// Returns `,"attention":[…]` with an entry per sentence. For a list of texts, there is a list per
+// text.
 std::string attention_of(const TranslateRequest& request) {
   std::string text = R"(,"attention":[)";
   size_t sentence = 0;
@@ -126,7 +127,7 @@ Json all_warnings(const TranslateRequest& request, const TranslationList& all) {
 }
 
 std::string answer_of(const TranslateRequest& request, const TranslationList& all) {
-  // A single value for a single text, a list of values for a list of texts.
+  // Returns a single value for a single text, and a list of values for a list of texts.
   const auto for_text = [&](auto one) -> Json {
     if (!request.is_list) return one(size_t{0});
     Json list = Json::array();

@@ -33,7 +33,7 @@ void answer(HttpExchange& exchange, TaskOutcome outcome, const std::function<Htt
 }
 
 // Parses the intervention of a request. The worker thread calls it before the translation, because
-// it may have to load the model. False if it has answered the client with an error.
+// it may have to load the model. Returns false if it has answered the client with an error.
 bool read_intervention(TranslateRequest& request, TranslationTask& task, HttpExchange& exchange) {
   try {
     read_what_if(*request.intervention, *request.model, task.sentences.front(), request.decoding);

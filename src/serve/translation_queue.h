@@ -9,12 +9,12 @@
 
 namespace fovea {
 
-// The cost of a computation that shares no batch, in tokens: it delays others about as long as this
-// number of additional tokens in a batch.
+// The cost of a computation that shares no batch, in tokens: it delays other requests for about as
+// long as this number of additional tokens in a batch.
 inline constexpr int64_t kAloneCost = 64;
 
-// The requests that worker threads answer. Turns them into tasks of the batcher. Thread-safe. Tasks
-// refer to it: it must outlive the batcher's last call of work().
+// The queue of requests that worker threads answer. It makes them tasks of the batcher.
+// Thread-safe. Tasks refer to it, so it must outlive the last call of Batcher::work().
 class TranslationQueue {
  public:
   TranslationQueue(Batcher& batcher, ServiceMetrics& metrics, std::chrono::milliseconds timeout)
@@ -30,12 +30,12 @@ class TranslationQueue {
   // answered with 400. Throws HttpError 429 if the queue is full.
   void compute(const RequestContext& context, int64_t cost, std::function<HttpReply()> make);
 
-  // The task of a request; the caller sets its callbacks and calls add(). Both throw HttpError 429
-  // if the queue is full.
+  // Returns the task of a request. The caller sets its callbacks and calls add(). Both functions
+  // throw HttpError 429 if the queue is full.
   std::shared_ptr<TranslationTask> task_for(const RequestContext& context,
                                             const TranslateRequestPtr& request) const;
   void add(std::shared_ptr<TranslationTask> task);
-  void count(const TranslationList& translations);  // in the metrics
+  void count(const TranslationList& translations);  // adds them to the metrics
 
  private:
   std::shared_ptr<TranslationTask> new_task(const RequestContext& context, int64_t cost) const;

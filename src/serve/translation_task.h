@@ -34,38 +34,42 @@ struct TranslationTask : std::enable_shared_from_this<TranslationTask> {
   // computation is `finish`, of cost `cost`. All such tasks form one queue.
   bool alone = false;
   int64_t cost = 0;  // in addition to the cost of its sentences
-  // If set, called before the first sentence of a task with `alone` is translated. If it returns
-  // false, the client has been answered and the task ends.
+  // If set, the batcher calls this before it translates the first sentence of a task with `alone`.
+  // If it returns false, the client has been answered and the task ends.
   std::function<bool(TranslationTask& task)> prepare = nullptr;
-  // If set, called with each sentence as soon as it is translated, in no particular order. Calls of
-  // on_sentence and on_prefix are serialized. It may remove data that `finish` does not need.
+  // If set, the batcher calls this with each sentence as soon as it is translated, in no particular
+  // order. Calls of on_sentence and on_prefix are serialized. It may remove data that `finish` does
+  // not need.
   std::function<void(size_t sentence, Translation& translation)> on_sentence = nullptr;
-  // If set, called with words of a sentence that are final before its search ends: PrefixCallback.
+  // If set, the batcher calls this with words of a sentence that are final before its search ends
+  // (see PrefixCallback).
   std::function<void(size_t sentence, const std::string& more)> on_prefix = nullptr;
-  // Called once, with the translations of all sentences if the outcome is done.
+  // The batcher calls this once, with the translations of all sentences if the outcome is done.
   std::function<void(TaskOutcome outcome, std::vector<Translation> translations)> finish;
 
   // Private to the batcher.
   std::shared_ptr<ClientQueue> queue = {};
   std::vector<Translation> translations = {};
-  size_t taken = 0, under_way = 0;  // the number of parts; now in a batch
-  uint64_t position = 0;            // in the order of service
+  size_t taken = 0, under_way = 0;  // number of parts: taken so far; now in a batch
+  uint64_t position = 0;            // position in the order of service
   std::atomic<size_t> left = 0;
   std::atomic<bool> failed = false, missed = false;
   Clock::time_point arrived = {};
   std::mutex callback_mutex = {};
 
-  // The units that batches take: sentences, or the one computation of a task without any.
+  // Returns the number of parts, the units that batches take: sentences, or for a task without
+  // sentences its computation.
   size_t parts() const { return alone && sentences.empty() ? 1 : sentences.size(); }
   int64_t cost_of(size_t part) const;
-  // Slots of a part in a batch: 1 up to the default beam, above it in proportion to the beam.
+  // Returns the slots of a part in a batch: 1 up to the default beam, and above it in proportion to
+  // the beam.
   int64_t slots() const;
 };
 
-// The estimated number of source pieces of a sentence.
+// Returns an estimate of the number of source pieces of a sentence.
 int64_t estimated_tokens(std::string_view sentence);
-// The cost of translating this number of pieces: 1 each up to the default beam, above it in
-// proportion to the beam.
+// Returns the cost of translating this number of pieces: 1 per piece up to the default beam, and
+// above it in proportion to the beam.
 int64_t translation_cost(int64_t tokens, const DecodeOptions& decoding);
 
 }  // namespace fovea

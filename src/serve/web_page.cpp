@@ -39,7 +39,7 @@ void send_file(RequestContext& context) {
   context.exchange->answer(std::move(reply));
 }
 
-// The models among which the page can choose, in the order of the command line.
+// Answers with the models among which the page can choose, in the order of the command line.
 void list_models(RequestContext& context) {
   Json list = Json::array();
   for (const auto& model : context.models) list.push_back(model_json(*model));

@@ -6,7 +6,7 @@
 
 namespace fovea {
 
-// The web page, and the list of models among which it can choose.
+// Returns the routes of the web page, and of the list of models among which it can choose.
 std::vector<Route> page_routes();
 
 }  // namespace fovea
