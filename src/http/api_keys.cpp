@@ -97,7 +97,7 @@ size_t KeyGuard::known() const {
 
 namespace {
 
-// Compares in constant time: it always reads kLongest bytes.
+// Compares two keys in constant time: it always reads kLongest bytes.
 bool same_key(std::string_view a, std::string_view b) {
   unsigned char different = a.size() == b.size() ? 0 : 1;
   for (size_t i = 0; i < ApiKeys::kLongest; ++i) {
@@ -110,11 +110,12 @@ bool same_key(std::string_view a, std::string_view b) {
 }  // namespace
 
 // Note [Looking up keys]
-// The server's thread looks up keys, so the time of a lookup must not depend on the number of keys.
+// The I/O thread looks up keys, so the time of a lookup must not depend on the number of keys.
 // The time of a lookup in a table of keys would reveal how a guess is related to the keys. This
-// table contains tags instead: hashes of the keys under a secret that parse() draws. Without the
-// secret, the time of a lookup reveals nothing. A guess with a known tag is compared with the key
-// of the tag, any other guess with the first key. Both take the same time.
+// table contains tags instead: hashes of the keys under a random secret that parse() draws. To
+// clients that do not know the secret, the time of a lookup reveals nothing. A guess with a known
+// tag is compared with the key of the tag, any other guess with the first key. Both take the same
+// time.
 void ApiKeys::add(ApiKey key) {
   const uint64_t tag = sip_hash(secret_, key.key);
   const auto [first, last] = indices_.equal_range(tag);

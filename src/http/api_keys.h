@@ -15,8 +15,9 @@
 
 namespace fovea {
 
-// A token bucket per client. It limits the requests per minute; a burst may have as many requests
-// as a minute. The table is bounded: it drops the clients that were inactive longest. Thread-safe.
+// A limiter of the requests per minute, with a token bucket per client. A client may send the
+// requests of a whole minute at once. The number of clients in the table is limited: it drops the
+// clients that were inactive longest. Thread-safe.
 class RateLimiter {
  public:
   using Clock = std::chrono::steady_clock;
@@ -24,7 +25,7 @@ class RateLimiter {
   // Counts a request. Returns nullopt if it may proceed, else the seconds until a request may.
   // `per_minute` 0: no limit.
   std::optional<double> take(const std::string& client, int64_t per_minute, Clock::time_point now);
-  // Returns the same without counting a request.
+  // Returns the result of take() without counting a request.
   std::optional<double> wait(const std::string& client, int64_t per_minute,
                              Clock::time_point now) const;
   size_t clients() const;
@@ -45,9 +46,10 @@ class RateLimiter {
   std::list<std::string> recent_;  // the most recent client first
 };
 
-// Slows down clients that guess API keys. After kGuesses wrong keys from an address in a minute, no
-// key from this address is looked up until its bucket has a token, except keys that were accepted
-// from there before. So guesses are slow, and a client with a valid key keeps working. Thread-safe.
+// A guard that slows down clients that guess API keys. After kGuesses wrong keys from an address in
+// a minute, the service looks up no key from this address until the token bucket of the address has
+// a token. Keys that were accepted from this address before are exempt. So guesses are slow, and a
+// client with a valid key keeps working. Thread-safe.
 class KeyGuard {
  public:
   using Clock = RateLimiter::Clock;
@@ -58,7 +60,7 @@ class KeyGuard {
                              Clock::time_point now) const;
   void accept(const std::string& address, const std::string& key);
   void reject(const std::string& address, Clock::time_point now);
-  size_t known() const;  // pairs of address and accepted key
+  size_t known() const;  // number of pairs of address and accepted key
 
  private:
   static constexpr size_t kMostKnown = 10'000;
@@ -84,8 +86,8 @@ class ApiKeys {
   // ExitCode::data if a line has another form.
   static ApiKeys parse(std::string_view text, const std::string& name, int64_t default_limit);
 
-  // Takes constant time, for valid and for wrong keys: Note [Looking up keys]. If several lines
-  // have the same key, the last one counts.
+  // Returns the key with its limit, or null. Takes constant time, for valid and for wrong keys:
+  // Note [Looking up keys]. If several lines have the same key, the last one counts.
   const ApiKey* find(std::string_view key) const;
   bool empty() const { return keys_.empty(); }
 
@@ -96,7 +98,7 @@ class ApiKeys {
 
   Secret secret_{};
   std::vector<ApiKey> keys_;
-  std::unordered_multimap<uint64_t, size_t> indices_;  // in keys_, by tag
+  std::unordered_multimap<uint64_t, size_t> indices_;  // indices in keys_, by tag
 };
 
 }  // namespace fovea

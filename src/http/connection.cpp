@@ -21,30 +21,31 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
 constexpr size_t kMaxDiscarded = 1 << 20;
-// Maximum bytes of one operation; between operations other connections are served. Chunks are
-// parsed, other bodies are not.
+// Maximum bytes of one read or write; the thread serves other connections between these. kRead: of
+// headers and chunked bodies, which are parsed; kReadUnparsed: of other bodies.
 constexpr size_t kRead = 16 << 10, kReadUnparsed = 64 << 10, kWrite = 256 << 10;
-constexpr size_t kSmallBody = 64 << 10;  // not counted, so that large bodies cannot exclude it
-constexpr size_t kCopied = 64 << 10;     // larger parts of an answer are written separately
+constexpr size_t kSmallBody = 64 << 10;  // smaller bodies are not counted in server_->bodies
+constexpr size_t kCopied = 64 << 10;     // a larger part of an answer has a write of its own
 constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 // Note [Time of the server's thread]
-// One thread serves all connections. It may spend 5 ms of processor time on a request, and far less
-// without interruption: between two parts of a body, header or answer it serves other connections.
-// A body of 4 MiB with a Content-Length takes 1.5 ms: 64 reads of 64 KiB, about 5 µs each, and two
-// passes over the bytes, one to allocate the memory and one in which the system copies them.
-// A chunked body takes 2 ms: 256 reads of 16 KiB, and one pass more because the parser copies it.
-// The buffer grows by a factor of 64, so that its bytes move once.
-// A client that sends small parts causes a read for each part: ReadPace bounds the reads of a
-// request. HandlerPool handles large requests, and adjacent parts of a stream are written together.
-// Lookups of keys, connections and limits take time that does not grow with their number.
+// One thread, the I/O thread, serves all connections. It may spend 5 ms of processor time on a
+// request, and far less without interruption: between two parts of a body, header or answer it
+// serves other connections. A body of 4 MiB with a Content-Length takes 1.5 ms: 64 reads of 64 KiB,
+// about 5 µs each, and two passes over the bytes, one to allocate the memory and one in which the
+// system copies them. A chunked body takes 2 ms: 256 reads of 16 KiB, and one pass more because the
+// parser copies it. The buffer grows by a factor of 64, so that its bytes move once. A client that
+// sends small parts causes a read for each part: ReadPace bounds the reads of a request.
+// HandlerPool handles large requests, and adjacent parts of a stream are written together. Lookups
+// of keys, connections and limits take time that does not grow with their number.
 // `io_time_test.cpp` measures all of this.
 
-// The protocol error for a read or parser error. Status 0: the client has left or timed out.
+// Returns the protocol error for an error of a read or of the parser. Status 0 means that the
+// client has left or timed out.
 ProtocolError find_protocol_error(const Connection::Code& error) {
   if (error == http::error::header_limit) return {431, "the header is too large"};
   if (error == http::error::body_limit) return {413, "Payload Too Large"};
-  if (error == http::error::buffer_overflow)  // of a connection; a header has its own limit
+  if (error == http::error::buffer_overflow)  // not a header: header_limit is smaller
     return {413, "a chunk extension or the trailer is too large"};
   if (error == http::error::bad_version)
     return {505, "the HTTP version is not supported; use HTTP/1.1"};
@@ -96,7 +97,7 @@ Connection::~Connection() {
   server_->leave(this);
 }
 
-// A change of stage may allow the server to accept another connection.
+// Changes the stage. This may allow the server to accept another connection.
 void Connection::enter(ConnectionStage stage) {
   if (entry_) entry_->enter(stage);
   server_->accept();
@@ -117,8 +118,8 @@ void Connection::wait_for_request() {
                           });
 }
 
-// A client that has just connected may be about to send a request. It gets the time to send it and
-// to read status 503.
+// Closes the connection if it waits for its client. A client that has just connected may be about
+// to send a request, so it gets time to send it and to read status 503.
 void Connection::close_if_waiting(HttpServer::State::WaitingClients clients) {
   if (!entry_) return;
   Code ignored;
@@ -223,7 +224,7 @@ void Connection::read_body() {
   if (parser_->chunked()) return on_chunks({});
   const size_t length = *parser_->content_length();
   received_ = std::min(length, buffer_.size());
-  request_.body.reserve(length);  // the system assigns memory only as bytes arrive
+  request_.body.reserve(length);  // the system assigns memory when bytes arrive
   request_.body.assign(static_cast<const char*>(buffer_.data().data()), received_);
   buffer_.consume(received_);
   if (accept_body_bytes(received_)) after_pace(later_, pace_, &Connection::read_rest);
@@ -269,7 +270,8 @@ void Connection::on_chunks(const Code& error) {
   hand_over();
 }
 
-// Counts the body. Returns false and refuses the request if it exceeds the limits of all bodies.
+// Counts `bytes` of this body. Returns false and refuses the request if all bodies together exceed
+// the limits.
 bool Connection::accept_body_bytes(size_t bytes) {
   count_body(bytes);
   if (body_ == 0 || server_->bodies.allows(client_, body_)) return true;
@@ -298,7 +300,8 @@ void Connection::hand_over() {
   exchange->answer({.status = 503, .body = R"({"error":"The server is shutting down"})"});
 }
 
-// The time of a handler grows with the request. The handler pool runs the handlers of large ones.
+// Handles a complete request. The time of a handler grows with the request, so the handler pool
+// runs the handlers of large requests.
 void Connection::handle(const std::shared_ptr<ConnectionExchange>& exchange) {
   const ServerOptions& options = server_->options;
   const bool costly = options.costly && options.costly(request_);
@@ -316,8 +319,8 @@ void Connection::handle(const std::shared_ptr<ConnectionExchange>& exchange) {
   exchange->answer(too_many("large requests are waiting"));
 }
 
-// Detects that the client leaves. If the client sends its next request early, nothing is read
-// before the answer is written.
+// Detects that the client leaves. If the client sends its next request early, the connection does
+// not read it before the answer is written.
 void Connection::watch(std::weak_ptr<ConnectionExchange> exchange) {
   stream_.socket().async_wait(
       Tcp::socket::wait_read, [self = shared_from_this(), exchange](const Code& error) {
@@ -334,10 +337,10 @@ void Connection::watch(std::weak_ptr<ConnectionExchange> exchange) {
 }
 
 // Note [End of input]
-// A client that ended its side of the connection has left, or waits for its answer. TCP does not
-// distinguish the two cases. But if the client has closed its socket, its system answers further
-// bytes with a reset. So the server sends `100 Continue` once, which HTTP/1.1 allows before every
-// answer. If the client leaves later, the server notices it when it writes the answer.
+// A client that ended its side of the connection has either left or waits for its answer. TCP does
+// not distinguish the two cases. But if the client has closed its socket, its system answers
+// further bytes with a reset. So the server sends `100 Continue` once, which HTTP/1.1 allows before
+// every answer. If the client leaves later, the server notices it when it writes the answer.
 void Connection::on_end_of_input(const std::shared_ptr<ConnectionExchange>& exchange) {
   stream_.socket().async_wait(Tcp::socket::wait_error,
                               [exchange = std::weak_ptr(exchange)](const Code& failed) {
@@ -357,15 +360,15 @@ void Connection::refuse(HttpReply reply) {
   parser_.reset();
   {
     const HttpRequest refused = std::move(request_);
-  }  // releases its memory; an assignment would not
+  }  // releases the memory of the request; an assignment would not
   request_ = {};
   count_body(0);
   keep_alive_ = false;
   answer(nullptr, std::move(reply));
 }
 
-// Counts bytes that wait for the client to read them. False if they exceed the limit of this client
-// or of all clients.
+// Counts bytes that wait for the client to read them. Returns false if they exceed the limit of
+// this client or of all clients.
 bool Connection::hold_for_client(size_t bytes) {
   server_->answers.change(client_, held_, held_ + bytes);
   if (server_->answers.allows(client_, held_ + bytes)) {
@@ -376,7 +379,7 @@ bool Connection::hold_for_client(size_t bytes) {
   return false;
 }
 
-// Parts that arrive during a write are combined into the next write.
+// Adds bytes to the answer. Parts that arrive during a write are combined into the next write.
 void Connection::enqueue(std::string bytes) {
   if (waiting_.size() > 1 && waiting_.back().size() + bytes.size() <= kCopied)
     waiting_.back() += bytes;
@@ -402,8 +405,8 @@ void Connection::answer(const HttpExchange* exchange, HttpReply reply) {
   enqueue(std::move(body));
 }
 
-// If the socket accepts no bytes, the client has not read the previous ones. Otherwise this thread
-// is late.
+// Whether the socket accepts bytes. If not, the client has not read the previous ones. If it does,
+// this thread is late, not the client.
 bool Connection::socket_accepts_bytes() {
   pollfd socket{.fd = stream_.socket().native_handle(), .events = POLLOUT, .revents = 0};
   return poll(&socket, 1, 0) == 1 && (socket.revents & POLLOUT);
@@ -432,8 +435,8 @@ void Connection::write_now() {
                            });
 }
 
-// A client with a small receive window accepts an answer in small parts. The pace delays the next
-// part, so that the client can accept more bytes at once.
+// Continues after a write. A client with a small receive window accepts an answer in small parts.
+// The pace delays the next part, so that the client can accept more bytes at once.
 void Connection::on_written(const Code& error, size_t bytes) {
   if (error) return close();
   const size_t written = waiting_.front().size();

@@ -30,9 +30,9 @@ namespace fovea {
 class Connection;
 
 inline constexpr std::chrono::milliseconds kCloseTimeout{
-    2'000};  // for the client to read a refusal
+    2'000};  // time of the client to read a refusal
 
-// The state of a server. Only the server's thread may use it, except `options`, `handler`, `pool`
+// The state of a server. Only the I/O thread may use it, except `options`, `handler`, `pool`
 // and `count`.
 struct HttpServer::State : std::enable_shared_from_this<HttpServer::State> {
   using Code = boost::beast::error_code;
@@ -43,7 +43,7 @@ struct HttpServer::State : std::enable_shared_from_this<HttpServer::State> {
   State(ServerOptions o, HttpHandler h);
 
   void listen();
-  void accept();  // the next connection, unless it waits for one already or the table is full
+  void accept();  // the next connection, unless already waiting or the table is full
   void on_connection(Code error);
   void admit(Tcp::socket socket);
   void drain();
@@ -76,8 +76,8 @@ struct HttpServer::State : std::enable_shared_from_this<HttpServer::State> {
 
 // A connection to a client. It reads a request, writes the answer, and continues with the next
 // request. Buffered input is bounded: the buffer has a maximum size, and the connection reads
-// nothing while a request is being answered. Only the server's thread uses it. Note [Time of the
-// server's thread]
+// nothing while a request is being answered. Only the I/O thread uses it: see Note [Time of the
+// server's thread].
 class Connection : public ConnectionWriter, public std::enable_shared_from_this<Connection> {
  public:
   using Code = HttpServer::State::Code;
@@ -141,7 +141,8 @@ class Connection : public ConnectionWriter, public std::enable_shared_from_this<
   bool accepts_answer(const HttpExchange* exchange) const {
     return !closing_ && !ends_ && (!exchange || is_current(exchange));
   }
-  // Limits the time in which the client may send more; shortened while the server shuts down.
+  // Limits the time until the client sends more bytes. The limit is shorter while the server shuts
+  // down.
   void give_time(std::chrono::milliseconds limit) {
     stream_.expires_after(server_->draining ? std::min(limit, kCloseTimeout) : limit);
   }
@@ -152,17 +153,17 @@ class Connection : public ConnectionWriter, public std::enable_shared_from_this<
   boost::beast::flat_buffer buffer_;
   std::optional<boost::beast::http::request_parser<boost::beast::http::string_body>> parser_;
   std::unique_ptr<ConnectionTable::Entry> entry_;  // null after close()
-  ReadPace pace_;                                  // of reading the current request
-  ReadPace write_pace_;  // of writing its answer: counts incomplete writes
+  ReadPace pace_;                                  // pace of reading the current request
+  ReadPace write_pace_;  // pace of writing its answer: counts incomplete writes
   Next next_ = nullptr;  // read_more() calls it
   HttpRequest request_;
   size_t received_ = 0;  // bytes of request_.body, if the request has a Content-Length
   const Peer peer_;
-  std::string client_;  // the sender of the request; behind a proxy it is not the peer
+  std::string client_;  // sender of the request; not the peer if a proxy is between
   std::weak_ptr<ConnectionExchange> current_;
   std::deque<std::string> waiting_;  // parts of the answer; the first is being written
   size_t held_ = 0;                  // bytes in waiting_
-  size_t written_ = 0;               // bytes of the first part
+  size_t written_ = 0;               // bytes of the first part that are written
   bool first_request_ = true, keep_alive_ = false, head_only_ = false, ends_ = false,
        closing_ = false;
   unsigned version_ = 11;

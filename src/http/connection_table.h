@@ -18,10 +18,10 @@ namespace fovea {
 enum class ConnectionStage { idle, reading, writing, working };
 
 // A table of the open connections by client, within limits. If a new connection exceeds a limit,
-// the table evicts a connection that waits for its client. It chooses the client with the most
-// connections; first idle connections, then incomplete requests, then unread replies; and of these
-// the one that has waited longest. All operations take O(log clients). Not thread-safe: only the
-// server's thread uses it.
+// the table evicts a connection that waits for its client. It takes one of the client with the most
+// connections: first an idle connection, then one with an incomplete request, then one with an
+// unread reply, and in each of these groups the one that has waited longest. All operations take
+// O(log clients). Not thread-safe: only the I/O thread uses it.
 class ConnectionTable {
  public:
   struct Limits {
@@ -33,8 +33,9 @@ class ConnectionTable {
   explicit ConnectionTable(Limits limits) : limits_(limits) {}
   ~ConnectionTable();
 
-  // Evicts a connection if `client`, or all clients together, are at their limit. False if the
-  // client is at its limit and all its connections wait for the server: refuse the new connection.
+  // Evicts a connection if `client`, or all clients together, are at their limit. Returns false if
+  // the client is at its limit and all its connections wait for the server: then the caller must
+  // refuse the new connection.
   bool make_space(const std::string& client);
   // Adds a connection in stage idle. Destroying the entry removes it. `evict` must destroy the
   // entry before it returns.
@@ -46,20 +47,21 @@ class ConnectionTable {
 
  private:
   using Queue = std::list<Entry*>;
-  // The rank of a client's entry that has waited longest. The highest rank is evicted first.
+  // The rank of the longest waiting entry of a client. The entry with the highest rank is evicted
+  // first.
   using Rank = std::tuple<size_t, int, size_t, Entry*>;
   struct Client {
     size_t connections = 0;
     std::array<Queue, 3> waiting = {};  // by stage; longest waiting first
-    std::optional<Rank> rank = {};      // its entry in ranks_
+    std::optional<Rank> rank = {};      // the entry of the client in ranks_
   };
   static Entry* longest_waiting(const Client& client);
-  void rank(Client& client);  // updates its rank after a change
+  void rank(Client& client);  // updates the rank after a change
   static void evict(Entry& entry);
 
   Limits limits_;
   std::unordered_map<std::string, Client> clients_;
-  std::set<Rank> ranks_;  // of clients with an entry to evict
+  std::set<Rank> ranks_;  // of the clients with an entry that may be evicted
   size_t size_ = 0, working_ = 0;
   size_t order_ = 0;  // counts the changes of stage
 };
@@ -87,7 +89,7 @@ class ConnectionTable::Entry {
 
 // A counter of the bytes that the server holds for its clients, with a limit per client and one for
 // all clients. A limit never applies to the only holder, so that every single request fits. Not
-// thread-safe: only the server's thread uses it.
+// thread-safe: only the I/O thread uses it.
 class ByteBudget {
  public:
   struct Limits {
@@ -95,7 +97,7 @@ class ByteBudget {
   };
   explicit ByteBudget(Limits limits) : limits_(limits) {}
 
-  // A holder of `client` now holds `now` bytes instead of `before`.
+  // Records that a request of `client` now holds `now` bytes instead of `before`.
   void change(const std::string& client, size_t before, size_t now);
   bool allows(const std::string& client, size_t own) const;
   size_t all() const { return all_; }

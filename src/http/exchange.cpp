@@ -33,8 +33,8 @@ void ConnectionExchange::answer(HttpReply reply) {
   });
 }
 
-// The thread that produces an answer formats its parts: the server's thread must not copy large
-// ones.
+// The thread that produces an answer also formats its parts, because the I/O thread must not copy
+// large parts.
 void ConnectionExchange::begin(HttpReply head) {
   begun_ = true;
   std::string bytes = head_of(head) + "Cache-Control: no-cache\r\n";

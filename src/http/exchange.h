@@ -14,18 +14,18 @@ namespace fovea {
 // Whether more parts of the answer follow.
 enum class AnswerPart { more, last };
 
-// The interface of a connection for writing answers. Only the server's thread may call it, except
+// The interface of a connection for writing answers. Only the I/O thread may call it, except
 // post().
 class ConnectionWriter {
  public:
   virtual ~ConnectionWriter() = default;
-  virtual void post(std::function<void()> act) = 0;  // calls it on the server's thread
-  // Writes a part of an answer, or a complete answer. They do nothing if `exchange` is not that of
-  // the current request (null: any request), or if its answer has ended.
+  virtual void post(std::function<void()> act) = 0;  // calls act() on the I/O thread
+  // These functions write a part of an answer, or a complete answer. They do nothing if `exchange`
+  // is not that of the current request (null: any request), or if its answer has ended.
   virtual void write(const HttpExchange* exchange, std::string bytes, AnswerPart part) = 0;
   virtual void answer(const HttpExchange* exchange, HttpReply reply) = 0;
   virtual void release_body(
-      const HttpExchange* exchange) = 0;  // its body no longer counts in limits
+      const HttpExchange* exchange) = 0;  // the body no longer counts in limits
   virtual void close() = 0;
   virtual ConnectionReuse after_answer() const = 0;
   virtual bool chunked() const = 0;  // whether the client supports chunked answers
@@ -37,7 +37,7 @@ class ConnectionExchange : public HttpExchange,
  public:
   explicit ConnectionExchange(std::shared_ptr<ConnectionWriter> writer)
       : writer_(std::move(writer)), chunked_(writer_->chunked()) {}
-  ~ConnectionExchange() override;  // any thread; the server's thread releases the connection
+  ~ConnectionExchange() override;  // on any thread; the I/O thread releases the connection
 
   void answer(HttpReply reply) override;
   void begin(HttpReply head) override;
@@ -49,13 +49,13 @@ class ConnectionExchange : public HttpExchange,
   void release_body();
 
  private:
-  // Calls act(writer) on the server's thread.
+  // Calls act(writer) on the I/O thread.
   void later(std::function<void(ConnectionWriter& writer)> act);
 
   std::shared_ptr<ConnectionWriter> writer_;
   const bool chunked_;
   std::mutex mutex_;
-  std::vector<std::string> parts_;  // to be written by the server's thread; guarded by mutex_
+  std::vector<std::string> parts_;  // to be written by the I/O thread; guarded by mutex_
   std::atomic<bool> ended_{false}, begun_{false}, gone_{false};
 };
 

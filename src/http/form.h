@@ -14,7 +14,7 @@ struct FormField {
   bool is_file = false;
 };
 
-// Decodes %41, and + as a space. Invalid escapes are kept unchanged.
+// Decodes escapes such as %41, and + as a space. Keeps invalid escapes unchanged.
 std::string percent_decoded(std::string_view text);
 
 // Parses "a=1&b=2", a query or a body of type application/x-www-form-urlencoded.

@@ -13,7 +13,7 @@
 namespace fovea {
 
 // A pool of threads that run the handlers of large requests, so that parsing a large body never
-// blocks the connections thread. It serves clients round-robin: the requests of one client delay a
+// blocks the I/O thread. It serves clients round-robin: the requests of one client delay a
 // request of another by at most one handler per thread. Thread-safe.
 class HandlerPool {
  public:
@@ -24,7 +24,7 @@ class HandlerPool {
   ~HandlerPool() { stop(); }
 
   bool add(const std::string& client, Work work);  // false: the queue is full, or stop() was called
-  void stop();  // waits for running handlers and discards waiting requests
+  void stop();  // waits for running handlers, discards waiting requests
 
  private:
   void run();

@@ -100,8 +100,8 @@ std::string head_of(const HttpReply& reply) {
 
 std::string whole_head_of(const HttpReply& reply, ConnectionReuse after) {
   std::string head = head_of(reply);
-  // 204 must not have a Content-Length; that of 304 would have to be the length of the omitted
-  // body.
+  // A reply with status 204 must not have a Content-Length. With status 304 it would have to be the
+  // length of the omitted body.
   if (reply.status != 204 && reply.status != 304)
     head += fmt::format("Content-Length: {}\r\n", reply.body.size());
   return head + (after == ConnectionReuse::keep_alive ? "\r\n" : "Connection: close\r\n\r\n");

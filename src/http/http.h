@@ -18,12 +18,12 @@ struct HttpRequest {
   std::string body = {}, address = {};
 
   std::string_view header(std::string_view name) const;  // "" if absent
-  size_t count(std::string_view name) const;             // the number of headers of that name
+  size_t count(std::string_view name) const;             // number of headers with this name
   // Sets path and query from a request target, which may also be an absolute URL:
   // "http://host/path".
   void set_target(std::string_view target);
-  // The address of the client behind this number of proxies. Each proxy appends the address of its
-  // client to X-Forwarded-For. Entries before these are not trustworthy.
+  // Returns the address of the client behind this number of proxies. Each proxy appends the address
+  // of its client to X-Forwarded-For. Earlier entries of that header are not trustworthy.
   std::string client(int64_t proxies) const;
 };
 
@@ -35,7 +35,7 @@ struct ProtocolError {
 // Checks a parsed header. `version` is 10 for HTTP/1.0, 11 for HTTP/1.1.
 ProtocolError find_protocol_error(const HttpRequest& head, unsigned version);
 
-// The name or address in a Host header, in lower case, without port and brackets.
+// Returns the name or address in a Host header, in lower case, without port and brackets.
 std::string host_name(std::string_view host);
 
 // The web pages that may read a reply (CORS).
@@ -50,10 +50,10 @@ struct HttpReply {
 };
 
 std::string_view reason(int status);  // "Not Found"
-// Status line and headers, without the empty line.
+// Returns the status line and the headers of a reply, without the empty line.
 std::string head_of(const HttpReply& reply);
-// The same with Content-Length, Connection: close if the connection is not reused, and the empty
-// line.
+// Returns head_of() with a Content-Length and the empty line, and with "Connection: close" if the
+// connection is not reused.
 enum class ConnectionReuse { keep_alive, close };
 std::string whole_head_of(const HttpReply& reply, ConnectionReuse after);
 
@@ -63,9 +63,9 @@ std::string whole_head_of(const HttpReply& reply, ConnectionReuse after);
 class HttpExchange {
  public:
   virtual ~HttpExchange() = default;
-  virtual void answer(HttpReply reply) = 0;  // once
+  virtual void answer(HttpReply reply) = 0;  // call it at most once
 
-  // An answer in parts: the head, any number of parts, the end.
+  // These functions send an answer in parts: the head, any number of parts, the end.
   virtual void begin(HttpReply head) = 0;
   virtual void send(std::string part) = 0;
   virtual void end() = 0;
@@ -73,7 +73,8 @@ class HttpExchange {
   virtual bool gone() const = 0;  // whether the client has left
 };
 
-// Called by any thread of a server, including the connections thread: it must not block.
+// A function that handles a request. Any thread of a server may call it, also the I/O thread, so it
+// must not block.
 using HttpHandler =
     std::function<void(HttpRequest request, std::shared_ptr<HttpExchange> exchange)>;
 

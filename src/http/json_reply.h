@@ -7,7 +7,7 @@
 
 namespace fovea {
 
-// JSON as UTF-8. Replaces invalid bytes.
+// Returns JSON as UTF-8 text. Replaces invalid bytes.
 inline std::string json_text(const nlohmann::ordered_json& value) {
   return value.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }

@@ -6,7 +6,7 @@
 
 namespace fovea {
 
-// A limiter of the reads of a connection. Each read takes some microseconds of the server's thread,
+// A limiter of the reads of a connection. Each read takes some microseconds of the I/O thread,
 // even for one byte. A client that sent a request of 16 KiB in 16,384 parts could delay others by a
 // hundred milliseconds. So a fixed number of reads is free, and received bytes permit more. Each
 // further read waits longer than the previous one: n extra reads take 2n² ms.

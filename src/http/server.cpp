@@ -21,7 +21,7 @@ using Tcp = asio::ip::tcp;
 using Code = HttpServer::State::Code;
 
 constexpr std::chrono::milliseconds kNoDescriptors{100};  // before the next attempt to accept
-constexpr std::chrono::nanoseconds kSlice{100'000};       // the least that Linux accepts
+constexpr std::chrono::nanoseconds kSlice{100'000};       // the shortest slice that Linux accepts
 constexpr size_t kMuchMemory = 16 << 20;
 
 // struct sched_attr of sched_setattr(2), which the headers of Debian 12 do not declare.
@@ -105,7 +105,8 @@ void HttpServer::State::accept() {
   });
 }
 
-// Checks the limit again: the table may have become full while the server waited for a connection.
+// Handles a new connection. Checks the limit again, because the table may have become full while
+// the server waited for a connection.
 void HttpServer::State::on_connection(Code error) {
   accepting = false;
   if (error == asio::error::operation_aborted || !table.can_admit()) return;
@@ -114,7 +115,7 @@ void HttpServer::State::on_connection(Code error) {
   if (!error) admit(std::move(socket));
   if (!error || error == asio::error::would_block) return accept();
   if (error == asio::error::no_descriptors && table.evict_any()) return accept();
-  accepting = true;  // after a pause: all connections are being served
+  accepting = true;  // tries again after a pause: all connections are busy
   pause.expires_after(kNoDescriptors);
   pause.async_wait([self = shared_from_this()](const Code& failed) {
     self->accepting = false;
@@ -167,8 +168,9 @@ void HttpServer::State::cut() {
   for (Connection* each : std::vector(connections.begin(), connections.end())) each->close();
 }
 
-// When the last large body is released, returns the memory to the system. This takes long, so a
-// thread of the handler pool does it, after the current handler, which still holds the last body.
+// Counts a change of the bytes of a body. When the last large body is released, returns its memory
+// to the system. This takes long, so a thread of the handler pool does it, after the current
+// handler, which still holds the last body.
 void HttpServer::State::count_body(const std::string& client, size_t before, size_t now) {
   bodies.change(client, before, now);
   most_bodies = std::max(most_bodies, bodies.all());
@@ -190,8 +192,8 @@ HttpServer::HttpServer(const ServerOptions& options, HttpHandler handler)
   state_->listen();
 }
 
-// Connections, their handlers and the state own each other. close() ends them all, and then the
-// thread has no more work.
+// Connections, their handlers and the state own each other. close() ends them all, so that the I/O
+// thread has no more work and returns.
 void HttpServer::stop() {
   if (!state_->thread.joinable()) return;
   state_->pool->stop();
