@@ -84,7 +84,8 @@ class TensorArchive {
 // Number of bytes of a tensor. ExitCode::model if it is not a whole number below 2^63.
 uint64_t checked_size(const ArchivedTensor& tensor, const std::string& path);
 
-// Opens a model file by its content: safetensors, CTranslate2's model.bin, Marian's .npz and .bin.
+// Opens a model file by its content: safetensors, a checkpoint of PyTorch, CTranslate2's model.bin,
+// Marian's .npz and .bin.
 // The index of a sharded model is recognised by its name, *.index.json.
 std::unique_ptr<TensorArchive> open_tensor_archive(const std::string& path);
 std::unique_ptr<TensorArchive> open_tensor_archive(FileBytes file);
