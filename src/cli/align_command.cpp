@@ -65,7 +65,7 @@ struct AlignCommand {
   int gold_from = 1;
   int64_t batch_tokens = 1024;
 
-  // Whether the user chooses layers and heads.
+  // Whether an option chooses layers and heads.
   bool chooses() const {
     return mean || attention.layer >= 0 || attention.head >= 0 || !best_on.empty();
   }
@@ -80,7 +80,7 @@ class PairFiles {
   PairFiles(const std::string& source, const std::string& target, const ModelBundle& bundle)
       : bundle_(bundle), lines_(source, target) {}
 
-  // Reads at most `most` pairs; none at the end.
+  // Returns the next pairs, at most `most`; none at the end of the files.
   std::vector<PairPieces> next(size_t most) {
     std::vector<PairPieces> pairs;
     while (pairs.size() < most && lines_.next())
@@ -144,7 +144,7 @@ std::vector<GoldLinks> read_gold(const AlignCommand& c, const std::vector<PairPi
   return gold;
 }
 
-// The heads with the lowest alignment error rate on the development pairs.
+// Returns the choice of heads with the lowest alignment error rate on the development pairs.
 AttentionChoice best_attention(const AlignCommand& c, const ModelBundle& bundle) {
   const std::vector<PairPieces> pairs =
       PairFiles(c.best_on[0], c.best_on[1], bundle).next(static_cast<size_t>(-1));
@@ -238,15 +238,16 @@ void align_files(const AlignCommand& c, const ModelBundle& bundle, const Attenti
 
 // ---- joining two directions ----
 
-// The number of links off the diagonal that both have. Links on the diagonal are the same in both
-// directions.
+// Returns the number of links off the diagonal that both sets have. Links on the diagonal are the
+// same in both directions.
 int64_t shared_links(const Links& a, const Links& b) {
   return std::ranges::count_if(a, [&](const Link& link) {
     return link.first != link.second && std::ranges::count(b, link) > 0;
   });
 }
 
-// Warns if B has the opposite direction of A: the result would look like valid links.
+// Warns if the links of B seem to have the opposite direction of those of A. Joining them would
+// give wrong links that look valid.
 void warn_if_reversed(const AlignCommand& c, const std::vector<Links>& a,
                       const std::vector<Links>& b) {
   int64_t agree = 0, reversed_agree = 0;

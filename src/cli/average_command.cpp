@@ -43,8 +43,8 @@ std::string model_or_checkpoint(const std::string& name) {
   return name.ends_with(".safetensors") ? name : model_directory(name);
 }
 
-// The directory of the model or run that contains the input. If the run has not chosen a model yet,
-// load_config() throws an error with the remedy.
+// Returns the directory of the model or run that contains the input. If the run has not written a
+// model yet, load_config() throws an error with the remedy.
 std::string home_of(const std::string& input) {
   std::error_code error;
   const fs::path start = fs::absolute(input, error).lexically_normal();
@@ -55,7 +55,7 @@ std::string home_of(const std::string& input) {
        " in this folder or its parents; name a model directory, or ", "a checkpoint inside one");
 }
 
-// Replaces an existing model only with --force.
+// Throws if the output is an existing model and --force is not given.
 void check_output(const AverageCommand& command) {
   std::error_code error;
   for (const char* name : {kWeightsFile, kConfigFile})
@@ -65,8 +65,8 @@ void check_output(const AverageCommand& command) {
           "--force to replace it");
 }
 
-// Removes the vocabularies of the replaced model. If the new ones have other names, the directory
-// would otherwise hold both.
+// Removes the vocabularies of the replaced model. If the new vocabularies have other names, the
+// directory would otherwise hold both.
 void remove_vocabularies(const std::string& directory) {
   std::error_code error;
   for (const char* name : {"vocab", "source", "target"})

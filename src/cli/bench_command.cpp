@@ -38,16 +38,16 @@ double seconds_since(Clock::time_point begin) {
   return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// The rate of a large matrix product in the current precision.
+// Measures the rate of a large matrix product in the current precision, in GFLOP/s.
 double peak_gflops(Device device) {
   const int64_t n = device == Device{Cpu{}} ? 1536 : 8192;
   Tensor a({n, n}, ElementType::f32, device), b({n, n}, ElementType::f32, device);
-  Random random(1);  // a GPU multiplies zeros faster
+  Random random(1);  // random values, because a GPU multiplies zeros faster
   std::vector<double> numbers(static_cast<size_t>(n * n));
   for (double& number : numbers) number = random.uniform() - 0.5;
   a.assign(numbers);
   b.assign(numbers);
-  a.mark_parameter();  // so both are converted and packed only once
+  a.mark_parameter();  // so that conversion and packing happen only once
   b.mark_parameter();
   linear(a, b);
   double best = 0;
@@ -62,7 +62,8 @@ double peak_gflops(Device device) {
   return best;
 }
 
-// The same, and releases its memory, so that memory figures show the model alone.
+// Returns peak_gflops(), and releases the memory of that measurement, so that memory figures show
+// the model alone.
 double machine_peak(Device device) {
   const double peak = peak_gflops(device);
   release_memory(device);
@@ -84,8 +85,8 @@ void print(const Json& json, const BenchOptions& options) {
     fmt::print("{:<22} {}\n", label_of_key(key), readable_value(key, value));
 }
 
-// Median, minimum and maximum of `repeats` results of measure(). Shows progress only on terminals,
-// because programs read logs of measurements.
+// Returns median, minimum and maximum of `repeats` results of measure(). Shows progress only on
+// terminals, because programs read the logs of measurements.
 template <class Measure>
 std::vector<double> repeated(int64_t repeats, Measure measure) {
   std::optional<Progress> progress;
@@ -100,12 +101,12 @@ std::vector<double> repeated(int64_t repeats, Measure measure) {
   return {rates[rates.size() / 2], rates.front(), rates.back()};
 }
 
-// What both measurements report: median and range of the words per second, and the work done per
-// second.
+// The results that `train` and `decode` have in common: median and range of the words per second,
+// and the work per second.
 struct BenchResult {
   const char* figure;
   double words_per_s, slowest, fastest, gflops, peak_gflops;
-  Json details;  // of one of the measurements
+  Json details;  // further values of one measurement
 };
 
 void report(const BenchResult& r, const BenchOptions& o, const BenchModel& s, const Model& model) {
@@ -156,7 +157,7 @@ void bench_train(BenchOptions o) {
       device == Device{Cpu{}} ? 2 : 16;  // warm-up; on a GPU it captures the graphs of all sizes
   for (int64_t i = 0; i < before; ++i) train(batches[static_cast<size_t>(i % 8)]);
   const int64_t updates = o.updates ? o.updates : is_large(o.model) ? 2 : 8;
-  int64_t words = 0;  // of one measurement
+  int64_t words = 0;  // number of words in one measurement
   const auto rates = repeated(o.repeats, [&] {
     const auto begin = Clock::now();
     words = 0;
@@ -214,7 +215,7 @@ void bench_decode(BenchOptions o) {
     return seconds_since(begin);
   });
   const double words = static_cast<double>(s.batch * o.new_words);
-  const WordWork each = work_per_word(s.config, 0);  // without attention over the key/value cache
+  const WordWork each = work_per_word(s.config, 0);  // without attention to cached keys and values
   const double rows = words * static_cast<double>(o.beam);
   const double products =
       static_cast<double>(s.batch * s.length) * each.source + rows * each.target;

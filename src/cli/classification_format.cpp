@@ -12,10 +12,10 @@
 namespace fovea {
 namespace {
 
-constexpr size_t kTopWords = 3;      // words in a line of text output
-constexpr float kMinWeight = 0.05f;  // of all of these but the first
+constexpr size_t kTopWords = 3;      // maximum number of words in a line of text
+constexpr float kMinWeight = 0.05f;  // of all of these words but the first
 
-// "aspen .61, far .30"
+// Returns the words with the largest weights: "aspen .61, far .30".
 std::string top_words(const ClassificationResult& result) {
   std::vector<size_t> order(result.words.size());
   std::iota(order.begin(), order.end(), size_t{0});

@@ -25,18 +25,19 @@ struct QuestionRule {
   bool from_lines() const { return kind == LabelKind::answer && question.empty(); }
 };
 
-// The item of a line: the text, with a tab and its question if the rule says so. Throws
-// ExitCode::data if there is no question. A blank line needs none.
+// Parses a line of text. If each line has its own question, the text is followed by a tab and the
+// question. Throws ExitCode::data if the question is missing, unless the line is blank.
 ClassificationItem parse_text_item(const std::string& line, const QuestionRule& rule,
                                    const std::string& where);
-// The same for a line with a JSON object: "text" or "source", and "question".
+// Parses a line with a JSON object, whose keys are "text" or "source", and "question".
 ClassificationItem parse_json_item(const std::string& line, const QuestionRule& rule,
                                    const std::string& where);
 
-// A line with label, probability and attended words: the words with the largest weights, or all
-// words in `shades`. An empty text gives an empty line.
+// Returns a line with label, probability and attended words. If `shades` is null, these are the
+// words with the largest weights, otherwise all words, shaded by their weights. An empty text gives
+// an empty line.
 std::string classification_text(const ClassificationResult& result, const TerminalOptions* shades);
-// A line of JSON. `id` is used if the input has none.
+// Returns the result as a line of JSON. `id` is used if the input has none.
 std::string classification_json(const ClassificationItem& item, const ClassificationResult& result,
                                 LabelKind kind, int64_t id);
 

@@ -24,7 +24,7 @@ std::vector<std::string> commands_of(const CLI::App& app) {
   return names;
 }
 
-// The options of the command and of its parents.
+// Returns the names of the options of the command and of its parents.
 std::vector<std::string> options_of(const CLI::App& command) {
   std::vector<std::string> names;
   for (const CLI::App* app = &command; app; app = app->get_parent())
@@ -37,7 +37,7 @@ std::string with_hint(const std::string& message, const std::string& suggestion)
   return suggestion.empty() ? message : message + "; did you mean '" + suggestion + "'?";
 }
 
-// "unknown option '--bem'; did you mean '--beam'?"
+// Returns the error for an unknown word: "unknown option '--bem'; did you mean '--beam'?"
 std::string unknown_word(const CLI::App& command, const std::string& typed) {
   const bool option = typed.starts_with("-");
   const std::vector<std::string> names = option ? options_of(command) : commands_of(command);
@@ -48,9 +48,9 @@ std::string unknown_word(const CLI::App& command, const std::string& typed) {
                    suggested_name(typed.substr(0, typed.find('=')), names));
 }
 
-// The error for an option of a command that is given before the command's name, where only global
-// options are allowed: "option '-m' must follow the command: fovea translate -m ...". Returns ""
-// for any other word.
+// Returns the error for an option of a command that the user gave before the name of the command,
+// where only global options are allowed: "option '-m' must follow the command: fovea translate -m
+// ...". Returns "" for any other word.
 std::string misplaced_option(const CLI::App& command, const std::string& typed) {
   const std::string name = typed.substr(0, typed.find('='));
   const auto belongs = [&](const CLI::App* app) {
@@ -67,7 +67,8 @@ std::string misplaced_option(const CLI::App& command, const std::string& typed) 
   return fmt::format("option '{}' must follow the command: {} {} ...", name, after, name);
 }
 
-// The error for a missing option or argument: "TEXT is required: The sentence to translate".
+// Returns the error for a missing option or argument: "TEXT is required: The sentence to
+// translate".
 std::string missing_word(const CLI::App& command) {
   for (const CLI::Option* o : command.get_options()) {
     if (!o->get_required() || o->count() > 0) continue;
@@ -85,7 +86,8 @@ const CLI::Option* option_named(const CLI::App& command, const std::string& name
   return nullptr;
 }
 
-// The error for too few or too many values: "--port needs N from 0 to 65535: Port to listen on".
+// Returns the error for too few or too many values: "--port needs N from 0 to 65535: Port to listen
+// on".
 std::string wrong_count(const CLI::App& command, const std::string& message) {
   const std::string name = message.substr(0, message.find(':'));
   const CLI::Option* option = option_named(command, name);
@@ -95,7 +97,7 @@ std::string wrong_count(const CLI::App& command, const std::string& message) {
   return name + " needs " + option->get_type_name() + ": " + option->get_description();
 }
 
-// The error for CLI11's "Could not convert: --beam = many".
+// Returns the error for a wrong value, from CLI11's message "Could not convert: --beam = many".
 std::string wrong_value(const CLI::App& command, const std::string& message) {
   const std::string beginning = "Could not convert: ";
   const size_t equals = message.find(" = ");
@@ -107,7 +109,7 @@ std::string wrong_value(const CLI::App& command, const std::string& message) {
          message.substr(equals + 3) + "'";
 }
 
-// Rewrites an error of CLI11: the value found and the remedy.
+// Returns our message for an error of CLI11, with the value found and the remedy.
 std::string reworded(const CLI::App& command, const CLI::ParseError& error) {
   const std::string message = error.what();
   const auto with = [&](const char* theirs, const char* between, const char* after) {
@@ -126,7 +128,8 @@ std::string reworded(const CLI::App& command, const CLI::ParseError& error) {
   return message;
 }
 
-// An error of a value that comes from an environment variable has the name of the variable.
+// Returns the message about an invalid value. If the value comes from an environment variable, the
+// message names the variable instead of the option.
 std::string with_variable(const CLI::App& command, const std::string& message,
                           const std::vector<std::string>& words) {
   const size_t colon = message.find(':');
@@ -144,7 +147,8 @@ std::string with_variable(const CLI::App& command, const std::string& message,
   return "$" + option->get_envname() + message.substr(colon);
 }
 
-// CLI11 2.4 and later ignore a variable whose value is invalid. Throws the error of the option.
+// Throws the error of an option whose environment variable has an invalid value. CLI11 2.4 and
+// later ignore such a variable.
 void check_variables(CLI::App* command) {
   for (; command; command = command->get_parent())
     for (CLI::Option* option : command->get_options()) {
@@ -191,7 +195,8 @@ CLI::Option* restrict_number(CLI::Option* option, const std::string& range,
   });
 }
 
-// The help of CLI11, with defaults in brackets: "N from 1 to 9=4" reads like arithmetic.
+// A formatter of the help that shows defaults in brackets. CLI11's own form, "N from 1 to 9=4",
+// looks like arithmetic.
 class Help : public CLI::Formatter {
   std::string make_footer(const CLI::App* app) const override {
     const std::string text = CLI::Formatter::make_footer(app);

@@ -29,13 +29,14 @@ class Option {
   Option takes(const char* what);             // name of the value in the help: FILE
   Option count(int values);                   // number of values per use
   Option with_default();                      // the help shows the variable's current value
-  Option from_environment(const char* name);  // used if the option is not given
+  Option from_environment(const char* name);  // its value is used if the option is not given
   Option required();
   Option hidden();  // omitted from the help: for processes that the program itself starts
-  // May be given several times; takes all values up to the next option. The help does not show
-  // this.
+  // The option may be given several times and takes all values up to the next option. The help does
+  // not show this.
   Option repeated();
-  // May be given several times, with one value each. Words after the value are arguments.
+  // The option may be given several times, with one value each. Words after the value are
+  // arguments.
   Option one_value_each();
 
   Option among(std::initializer_list<const char*> words);

@@ -12,7 +12,8 @@ class Command;
 // standard error.
 int run_program(const std::vector<std::string>& words);
 
-// The result of the action, or the exit code of its exception, which the function prints.
+// Calls the action and returns its result. If the action throws, prints the error and returns its
+// exit code.
 int exit_code_of(const std::function<int()>& action);
 
 // Adds `fovea align`: aligns the words of sentence pairs by the attention of a model.
@@ -60,7 +61,7 @@ void add_train(Command& program);
 // Adds `fovea translate`: translates texts, files or a pipe.
 void add_translate(Command& program);
 
-// Adds `fovea vocab`: makes a vocabulary from text files, or shows how one splits a text.
+// Adds `fovea vocab`: makes a vocabulary from text files, or shows how a vocabulary splits a text.
 void add_vocab(Command& program);
 
 }  // namespace fovea

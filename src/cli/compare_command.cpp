@@ -48,7 +48,7 @@ the models share the machine. Without --threads, the cores are divided among the
 resumes a stopped or killed comparison and skips finished models. With --only, the report keeps
 earlier results of other variants. Ctrl-C saves and stops.)";
 
-// The arguments of this program with --part=VARIANT for its command.
+// Returns the arguments of this program with --part=VARIANT added.
 std::vector<std::string> part_words(const std::string& variant) {
   std::vector<std::string> words = words_of_this_program();
   words.insert(std::ranges::find(words, "compare") + 1, "--part=" + variant);

@@ -8,8 +8,8 @@
 namespace fovea {
 namespace {
 
-// Pairs of a name in another toolkit and the name in Fovea. A name may occur several times: the
-// first pair whose second name exists in the command is used.
+// Pairs of a name in another toolkit and the name in Fovea. A name of a toolkit may occur several
+// times: the first pair whose second name exists in the command is used.
 constexpr std::pair<const char*, const char*> kOtherToolkits[] = {
     // commands
     {"generate", "translate"},
@@ -55,7 +55,8 @@ constexpr std::pair<const char*, const char*> kOtherToolkits[] = {
     {"--arch", "--set model.type=KIND"},
 };
 
-// Whether an option is among the names: --set for "--set train.seed=N".
+// Whether the option of a suggestion is among the names. Of "--set train.seed=N" the option is
+// --set.
 bool contains(const std::vector<std::string>& names, const std::string& ours) {
   return std::ranges::count(names, ours.substr(0, ours.find(' '))) > 0;
 }

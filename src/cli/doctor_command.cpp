@@ -40,7 +40,7 @@ struct CheckResult {
   std::string name, text;
 };
 
-// A property of the first processor from /proc/cpuinfo; "" if it is not listed.
+// Returns a property of the first processor from /proc/cpuinfo, or "" if it is not listed.
 std::string processor_property(std::string_view name) {
   std::ifstream file("/proc/cpuinfo");
   for (std::string line; std::getline(file, line);)
@@ -54,7 +54,8 @@ std::string processor() {
   return uname(&system) == 0 ? system.machine : "unknown";
 }
 
-// The path of the loaded kernel library. The name of its folder is the instruction set level.
+// Returns the path of the loaded kernel library. The name of its folder is the instruction set
+// level.
 std::string kernel_library() {
   std::string path;
   dl_iterate_phdr(
@@ -138,7 +139,7 @@ CheckResult default_model() {
   }
 }
 
-// The names of bundled models, which -m accepts.
+// Reports the names of bundled models, which -m accepts.
 CheckResult models(const char* name, const std::vector<std::string>& found) {
   std::string names;
   for (const std::string& directory : found)
@@ -154,7 +155,8 @@ std::string libraries() {
                      NLOHMANN_JSON_VERSION_PATCH, cli11_version(), U_ICU_VERSION);
 }
 
-// The devices of this program. If one does not work on this machine, the finding gives the reason.
+// Reports the devices that this program supports. If a device does not work on this machine, the
+// result gives the reason.
 CheckResult devices() {
   std::string found;
   Verdict verdict = Verdict::ok;

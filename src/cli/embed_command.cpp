@@ -82,7 +82,7 @@ WordStream read_text(const EmbedCommand& c) {
   return text;
 }
 
-// Checks before the training, which may take hours, that the output can be written.
+// Throws if the output cannot be written. Call it before the training, which may take hours.
 void check_output(const EmbedCommand& c) {
   namespace fs = std::filesystem;
   check(!c.output.empty(), ExitCode::usage, "no output file; give one with -o FILE");

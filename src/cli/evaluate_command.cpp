@@ -36,7 +36,7 @@ of sacreBLEU 2.6.0, except that p is 1 if the scores are equal. Higher BLEU and 
 lower TER and AER are better.)";
 
 constexpr size_t kLongestLine = size_t{1} << 28;
-constexpr size_t kManyTokenized = 100;  // lines that end in " ."
+constexpr size_t kManyTokenized = 100;  // number of lines that end in " ."
 
 struct EvaluateCommand : EvaluationOptions {
   std::vector<std::string> references, inputs;
@@ -117,7 +117,8 @@ void evaluate_alignments(const EvaluateCommand& options) {
   out.close();
 }
 
-// With --tokenize auto: the tokenizer of the target language, or of the script of the references.
+// Returns the tokenizer. With --tokenize auto it is that of the target language, or of the script
+// of the references.
 BleuTokenizer choose_tokenizer(const EvaluateCommand& options, const NamedText& reference) {
   const std::string& pair = options.language_pair;
   const size_t dash = pair.find('-');

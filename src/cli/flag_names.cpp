@@ -7,7 +7,8 @@
 namespace fovea {
 namespace {
 
-// The fields that messages of the library name. Their flags have the same names, with hyphens.
+// The fields that messages of the library may name. The flag of a field has the same name, with
+// hyphens.
 constexpr std::string_view kFields =
     " allow_host api_keys at_once bad_utf8 batch_tokens beam coverage_penalty data device "
     "dump_config explain force from gold_from head host kind layer length_penalty mask mask_head "
@@ -15,7 +16,7 @@ constexpr std::string_view kFields =
     "max_length_factor min_count n_best only png port rate require_api_key restart resume_anyway "
     "run set svg temperature to top_k top_p workers workspace ";
 
-// The flag of a field; "" if the name is not one of a field.
+// Returns the flag of a field, or "" if the name is not that of a field.
 std::string flag_of(std::string_view name) {
   if (name == "config") return "-c";
   if (name == "model") return "-m";

@@ -11,7 +11,7 @@ InputWarnings::InputWarnings(const ModelBundle& bundle)
   if (const auto languages = languages_of_model(bundle.directory)) language_ = languages->first;
 }
 
-// A warning about the language of all lines together; "" if there is none.
+// Returns a warning about the language of all lines together, or "" if there is nothing to report.
 std::string InputWarnings::language_warning(std::span<const std::string> lines) const {
   std::string beginning;
   for (const std::string& line : lines) {

@@ -18,7 +18,7 @@ class InputWarnings {
 
   // Checks consecutive lines of the input `name`. `first` is the number of the first line.
   void check_lines(std::span<const std::string> lines, const std::string& name, int64_t first);
-  // The same for the translations of these lines.
+  // Checks the translations of lines that check_lines() has checked.
   void check_translations(std::span<const std::string> lines,
                           std::span<const std::string> translations, const std::string& name,
                           int64_t first);
@@ -28,7 +28,7 @@ class InputWarnings {
 
   Vocabulary vocabulary_;
   std::string language_;  // source language of the model; "" if unknown
-  std::string warned_;    // the last input with a warning about its language: one is enough
+  std::string warned_;    // the last input that got a warning about its language
   LineWarnings lines_, lost_;
 };
 

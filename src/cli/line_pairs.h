@@ -16,8 +16,8 @@ class LinePairs {
   LinePairs(const std::string& source, const std::string& target)
       : sources(LineReader::once(source)), targets(LineReader::once(target)) {}
 
-  // Reads the next pair into `source` and `target`; false at the end. Throws ExitCode::data, with
-  // the first line without a partner, if one file is longer.
+  // Reads the next pair into `source` and `target`. Returns false at the end. If one file is
+  // longer, throws ExitCode::data with the first line that has no partner.
   bool next();
 
   TextLine source, target;

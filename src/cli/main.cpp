@@ -9,8 +9,9 @@
 namespace {
 
 // Opens /dev/null for each standard descriptor that is closed. Otherwise the next opened file would
-// get its number, and output would be written into that file. The access mode is the opposite of
-// the usual one, so reading input and writing results still fail. Log lines are discarded.
+// get its number, and the program would write output into that file. The access mode is the
+// opposite of the usual one, so that reading input and writing results still fail. Log lines are
+// discarded.
 void reserve_standard_descriptors() {
   for (const int fd : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     if (fcntl(fd, F_GETFD) < 0) open("/dev/null", fd == STDOUT_FILENO ? O_RDONLY : O_WRONLY);

@@ -18,8 +18,8 @@ using Json = nlohmann::ordered_json;
 
 namespace {
 
-// The part of the model that a parameter belongs to: "encoder/layers/3" for
-// "encoder/layers/3/attend/W_Q". Without layers, it is the first component of the name.
+// Returns the part of the model that a parameter belongs to: "encoder/layers/3" for
+// "encoder/layers/3/attend/W_Q". If the name has no layer, it is the first component of the name.
 std::string part_of(const std::string& name) {
   size_t slashes = 0;
   const bool layered = name.find("layers/") != name.npos;
@@ -30,7 +30,7 @@ std::string part_of(const std::string& name) {
 
 // The numbers of parameters of the parts of a model.
 struct Parts {
-  std::vector<std::pair<std::string, int64_t>> sizes;  // in the model's order
+  std::vector<std::pair<std::string, int64_t>> sizes;  // in the order of the model
 
   explicit Parts(const ParameterStore& store) {
     for (const auto& p : store.all()) {
@@ -57,7 +57,8 @@ Json metrics_json(const MetricsLine& m) {
   return object;
 }
 
-// The last training line and all validations of metrics.jsonl; null if there is no such file.
+// Returns the last training line and all validations of metrics.jsonl, or null if there is no such
+// file.
 Json history_json(const std::string& directory) {
   const std::string path = (fs::path(directory) / "metrics.jsonl").string();
   std::error_code error;
@@ -115,7 +116,7 @@ std::string plain(const Json& value) {
   return value.is_string() ? value.get<std::string>() : value.dump();
 }
 
-// The items, separated by commas, in lines of at most kWidth columns.
+// Returns the items, separated by commas, in lines of at most kWidth columns.
 std::string listed(const std::vector<std::string>& items) {
   std::string text;
   int column = kIndent;

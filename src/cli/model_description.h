@@ -9,7 +9,7 @@ namespace fovea {
 // vocabulary and training history. Throws ExitCode::model if the model is damaged.
 nlohmann::ordered_json describe_model(const std::string& directory);
 
-// The description as text. Lists have lines of at most 80 columns.
+// Returns the description as text. Lists have lines of at most 80 columns.
 std::string description_text(const nlohmann::ordered_json& description);
 
 }  // namespace fovea

@@ -33,8 +33,9 @@ std::string model_help(ModelCount count, DefaultModel default_model) {
   return help + (count == ModelCount::one ? "" : "; repeat for an ensemble");
 }
 
-// Rejects ensembles of opposite directions: both may use the same vocabulary, but together they
-// give nonsense. Names that only look like languages ("run-one") are ignored.
+// Throws if the models of an ensemble translate in opposite directions. They may have the same
+// vocabulary, but together they would produce nonsense. Ignores names of folders that only look
+// like languages ("run-one").
 void check_directions(const std::vector<ModelBundle>& bundles) {
   const auto first = languages_of_model(bundles.front().directory);
   for (const ModelBundle& other : bundles) {

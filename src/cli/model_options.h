@@ -20,7 +20,7 @@ class Program;
 // name of a command. They take effect before the command runs.
 void add_global_options(Program& program);
 
-// The precision of the name "f32", "bf16" or "int8".
+// Returns the precision with the name "f32", "bf16" or "int8".
 Precision precision_named(const std::string& name);
 // Whether matrix products of the device use bf16. If not, they use f32 despite Precision::bf16.
 bool gains_from_bf16(Device device);
@@ -28,17 +28,17 @@ bool gains_from_bf16(Device device);
 // The options that choose models, device and precision of a command.
 struct ModelChoice {
   std::vector<std::string> directories;           // several: an ensemble; none: a bundled model
-  LanguageChoice languages = {};                  // of the bundled model
+  LanguageChoice languages = {};                  // to choose a bundled model
   std::string device = "cpu", precision = "f32";  // as on the command line
 
   Precision matmul_precision() const { return precision_named(precision); }
 };
 
-// Adds --device; device_named() gives the device of its value.
+// Adds --device. device_named() converts its value to a device.
 void add_device_option(Command& command, std::string& device);
 void add_precision_option(Command& command, std::string& precision);
 
-// Adds --batch-tokens of a command that computes given pairs.
+// Adds --batch-tokens to a command that computes with given sentence pairs.
 void add_batch_option(Command& command, int64_t& batch_tokens);
 // Adds -s and -t: two files with the same number of lines.
 std::pair<Option, Option> add_pair_options(Command& command, std::string& source,
@@ -58,8 +58,8 @@ enum class DefaultModel { english_german, by_text };
 void add_model_options(Command& command, ModelChoice& choice, ModelCount count,
                        DefaultModel default_model = DefaultModel::english_german);
 
-// The chosen device. Throws ExitCode::usage if the program or the machine does not support the
-// device or the precision.
+// Returns the chosen device. Throws ExitCode::usage if the program or the machine does not support
+// the device or the precision.
 Device device_of(const ModelChoice& choice);
 
 // Loads the chosen models, at least one, and checks that they can form an ensemble. If neither -m

@@ -12,7 +12,7 @@
 namespace fovea {
 namespace {
 
-// The pair in the form of a search result, with scores from forced decoding.
+// Returns the pair in the form of a search result, with scores from forced decoding.
 Translation as_translation(const ServedModel& engine, const SavedPair& pair) {
   const ModelBundle& bundle = engine.package();
   Corpus corpus;

@@ -12,7 +12,7 @@ namespace fovea {
 // A line of a file of sentence pairs. The translation is empty if the line has no tab.
 struct InputPair {
   std::string source, target;
-  int64_t line = 1;  // of the file
+  int64_t line = 1;  // line number in the file
 };
 
 // Reads a file of pairs; skips empty lines. Throws ExitCode::data if a line has more than one tab
@@ -34,10 +34,10 @@ struct SavedPair {
   std::string text, translation;
   std::vector<int32_t> source, target;  // with </s>
   std::vector<AttentionMap> maps;
-  std::vector<BeamNode> tree;  // of the search; empty if the user gave the translation
+  std::vector<BeamNode> tree;  // search tree; empty if the user gave the translation
 };
 
-// The web page of fovea serve as one file that shows these pairs.
+// Returns the web page of `fovea serve` as one file that shows these pairs.
 std::string pairs_page(ModelBundle bundle, std::span<const SavedPair> pairs);
 
 }  // namespace fovea

@@ -86,7 +86,7 @@ struct AttendedPair {
   std::string translation;
   std::vector<int32_t> source, target;  // with </s>
   std::vector<AttentionMap> maps;
-  std::vector<BeamNode> tree = {};  // of the search; empty if the translation is given
+  std::vector<BeamNode> tree = {};  // search tree; empty if the translation is given
 };
 
 void check_steps(const WordWhatIf& interventions, size_t pieces) {
@@ -95,7 +95,8 @@ void check_steps(const WordWhatIf& interventions, size_t pieces) {
           "=…: the translation has steps 0 to ", pieces - 1);
 }
 
-// Translates a sentence, or reads the given translation, and returns the attention.
+// Translates the sentence, unless its translation is given, and returns the pair with its
+// attention.
 AttendedPair attend(const ShowCommand& c, const ModelBundle& bundle) {
   TranslateOptions options{
       .search = {.beam = c.beam}, .attention = c.target.empty(), .tree = !c.html.empty()};

@@ -118,8 +118,8 @@ TrainOptions read_options(const TrainCommand& command, std::string* dump) {
   return options;
 }
 
-// Removes an earlier run. The files of its model are removed last, so the model works as long as
-// possible.
+// Removes an earlier run. Removes the files of its model last, so that an interruption before
+// leaves a model that works.
 void remove_old_run(const std::string& directory) {
   std::error_code error;
   for (const char* name : {"checkpoints", "snapshots", "tensorboard", "metrics.jsonl", "recipe.yml",
@@ -158,7 +158,7 @@ void load_all(TrainData& data, TrainOptions& options, const std::string& vocabul
            with_commas(data.target.size()));
 }
 
-// With --restart or without -o, the estimate is for a new run.
+// Prints the estimates of --dry-run. With --restart or without -o, they are those of a new run.
 void dry_run(TrainOptions options, const TrainCommand& command) {
   const bool fresh = command.restart || command.directory.empty();
   if (!fresh) check_directory(command.directory, options.model);
@@ -181,7 +181,7 @@ std::vector<MetricsLine> read_log(const std::string& directory) {
   try {
     return read_metrics(directory + "/metrics.jsonl");
   } catch (const Error&) {
-    return {};  // the summary is then shorter
+    return {};  // without figures the summary is shorter
   }
 }
 

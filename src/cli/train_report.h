@@ -8,15 +8,16 @@
 
 namespace fovea {
 
-// Shell commands that use a model, one per line. `sentence` is an example for a model that
-// translates and must need no escapes between double quotes.
+// Returns shell commands that use a model, one per line. `sentence` is an example for a model that
+// translates. It must not need escapes between double quotes.
 std::string usage_of_model(const std::string& directory, TaskKind task,
                            const std::string& sentence);
 
-// The lines of --dry-run: parameters, batches, memory and time.
+// Returns the lines of --dry-run: parameters, batches, memory and time.
 std::string estimate_text(const CostEstimate& cost, const TrainOptions& options);
 
-// Lines with ways to shorten a training that takes more than an hour; "" for a shorter one.
+// Returns lines with ways to shorten a training that takes more than an hour, or "" for a shorter
+// training.
 std::string ways_to_shorten(const CostEstimate& cost, const TrainOptions& options, Device device);
 
 }  // namespace fovea

@@ -81,10 +81,10 @@ struct TranslateCommand {
   std::string output = "-", format = "text", input_format = "text";
   int64_t chunk = 4096;
   bool split = false, no_split = false;
-  int64_t written = 0;                       // lines so far
+  int64_t written = 0;                       // number of lines so far
   int64_t chunk_lines = 0, chunk_units = 0;  // of the current chunk; units: lines or sentences
 
-  // The given option that applies only to whole lines, or "".
+  // Returns the name of a given option that applies only to whole lines, or "".
   std::string whole_line_option() const {
     if (options.search.n_best > 1) return "--n-best";
     if (options.attention) return "--attention";
@@ -98,11 +98,11 @@ struct TranslateCommand {
     return split || (!texts.empty() && !no_split && whole_line_option().empty());
   }
 
-  std::vector<std::string> input_files() const {  // used if no texts are given
+  std::vector<std::string> input_files() const {  // if no texts are given
     return inputs.empty() ? std::vector<std::string>{"-"} : inputs;
   }
 
-  // Progress is hidden if a user types the input, and if the terminal shows the translations.
+  // Returns false if a user types the input, or if the terminal shows the translations.
   bool shows_progress() const {
     const bool typed = inputs.empty() && isatty(STDIN_FILENO);
     return texts.empty() && !typed && !(output == "-" && isatty(STDOUT_FILENO));
@@ -115,8 +115,8 @@ struct TranslateCommand {
   }
 };
 
-// Whether a text looks like a path: "test.en", "./test", "/data/test". It has no blank, and a file
-// extension or a beginning that words do not have.
+// Whether a text looks like a path: "test.en", "./test", "/data/test". A path has no blank, and it
+// has a file extension or a beginning that words do not have.
 bool looks_like_a_path(const std::string& text) {
   if (text.find_first_of(" \t\n") != std::string::npos) return false;
   const std::string ending = std::filesystem::path(text).extension().string();
@@ -151,7 +151,7 @@ void check_usage(const TranslateCommand& c) {
 // A source of input lines.
 struct LineInput {
   std::function<bool(std::string&)> next;  // false at the end
-  // False if next() would wait because the writer pauses.
+  // Returns false if next() would wait for further input.
   std::function<bool()> ready = [] { return true; };
 };
 
@@ -258,7 +258,7 @@ class ChunkPipeline {
   std::vector<InputLine> lines_;
   LineWarnings repaired_{"lines that are not UTF-8"};
   int64_t id_ = 0;
-  int64_t sentences_ = 0;  // of this file so far
+  int64_t sentences_ = 0;  // number of sentences of this file so far
 };
 
 bool is_typed(const std::string& file) { return file == "-" && isatty(STDIN_FILENO); }
@@ -268,7 +268,8 @@ TranslateInput open_input(const std::string& file) {
   return TranslateInput(file);
 }
 
-// `first`: the first input, if the detection of its language has already opened it.
+// Translates the input files. `first` is the first input if language detection has already opened
+// it.
 void translate_files(const TranslateCommand& c, ChunkPipeline& pipeline,
                      std::optional<TranslateInput> first) {
   for (const std::string& file : c.input_files()) {
@@ -278,7 +279,7 @@ void translate_files(const TranslateCommand& c, ChunkPipeline& pipeline,
       ReadLine line;
       if (!input.next(line)) return false;
       text = std::move(line.text);
-      if (line.cut && c.splits())  // otherwise the translator warns, since models accept less
+      if (line.cut && c.splits())  // else the translator warns: its limit is lower
         log_warning(
             "{}: the line is longer than 1 MiB and was truncated; split it into several lines",
             line.where);
@@ -289,7 +290,7 @@ void translate_files(const TranslateCommand& c, ChunkPipeline& pipeline,
   }
 }
 
-// The maximum source length, in pieces, that all models of an ensemble accept.
+// Returns the maximum source length, in pieces, that all models of an ensemble accept.
 size_t longest_source(const std::vector<ModelBundle>& bundles) {
   int64_t longest = bundles.front().model->max_length();
   for (const ModelBundle& bundle : bundles) longest = std::min(longest, bundle.model->max_length());
@@ -300,7 +301,7 @@ size_t longest_source(const std::vector<ModelBundle>& bundles) {
 // standard error is not a terminal, the display begins after kSilence.
 class TranslationProgress {
  public:
-  // total: number of lines; 0 if unknown.
+  // `total` is the number of lines, 0 if it is unknown.
   TranslationProgress(const TranslateCommand& c, int64_t total)
       : command_(c), total_(total), begin_(std::chrono::steady_clock::now()) {
     if (log_format() == LogFormat::tty || (!c.inputs.empty() && c.output != "-")) show();
@@ -327,7 +328,7 @@ class TranslationProgress {
   std::optional<Progress> progress_;
 };
 
-// The beginning of the input, for the detection of its language.
+// Returns the beginning of the input, for the detection of its language.
 std::string sample(const TranslateCommand& c, std::optional<TranslateInput>& input) {
   std::string text;
   for (const std::string& given : c.texts) text += given + "\n";

@@ -18,7 +18,7 @@ namespace {
 constexpr int kPause = 20, kPatience = 1000;
 
 std::optional<int64_t> lines_of(const std::string& file) {
-  struct stat status {};  // read before opening: closing a FIFO would end its writer
+  struct stat status {};  // stat() first: opening and closing a FIFO would end its writer
   const bool piped = file == "-";
   if ((piped ? fstat(STDIN_FILENO, &status) : stat(file.c_str(), &status)) != 0) return {};
   if (!S_ISREG(status.st_mode) || file.ends_with(".gz")) return {};

@@ -23,12 +23,12 @@ class TranslateInput {
   explicit TranslateInput(const std::string& file);
 
   bool next(ReadLine& line);  // false at the end
-  // False if next() would wait because the writer pauses. Files are always ready.
+  // Returns false if next() would wait because the writer pauses. Files are always ready.
   bool ready() const;
 
   // Reads ahead, up to kDetectedBytes of text and at least one line unless the input is at its end.
-  // If the writer pauses, reading stops as soon as enough(lines) holds, otherwise after a second.
-  // next() returns the same lines again.
+  // If the writer pauses, stops reading when enough(lines) is true, or after a second. next()
+  // returns the same lines again.
   using Enough = std::function<bool(const std::deque<ReadLine>&)>;
   const std::deque<ReadLine>& look_ahead(const Enough& enough);
   const std::string& name() const { return reader_.name(); }
@@ -40,8 +40,8 @@ class TranslateInput {
   std::deque<ReadLine> ahead_ = {};
 };
 
-// The total number of lines of the files, including standard input ("-"). Empty if one of them is
-// compressed or is not a regular file.
+// Returns the total number of lines of the files, including standard input ("-"), or nothing if one
+// of them is compressed or is not a regular file.
 std::optional<int64_t> count_lines(const std::vector<std::string>& files);
 
 }  // namespace fovea

@@ -13,7 +13,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The pieces without the final </s>.
+// Returns the pieces without the final </s>.
 std::span<const std::string> words_only(const std::vector<std::string>& pieces) {
   return std::span(pieces).first(pieces.empty() ? 0 : pieces.size() - 1);
 }
@@ -65,7 +65,8 @@ std::string as_marian(const InputLine& line, const Translation& t, const OutputD
   return text;
 }
 
-// Scores are logarithms to the base 2, like those of fairseq-generate.
+// Returns the output in the format of fairseq-generate. Scores are logarithms to the base 2, as in
+// fairseq.
 std::string as_fairseq(const InputLine& line, const Translation& t, const OutputDetails& details) {
   const double base = std::numbers::ln2;
   const std::vector<Alternative> none(1);

@@ -17,25 +17,26 @@ struct InputLine {
   nlohmann::ordered_json fields = nullptr;  // the whole object if the input is JSON
 };
 
-// Parses a line of JSON: an object with the text in "source" (or "text"). Errors are ExitCode::data
-// and begin with `where`.
+// Parses a line of JSON: an object with the text in "source" (or "text"). Throws ExitCode::data
+// with a message that begins with `where`.
 InputLine parse_json_line(const std::string& line, int64_t id, const std::string& where);
 
-// The options of what is printed besides the translation.
+// The details that the output has besides the translation.
 struct OutputDetails {
   bool alignment = false, n_best = false;
 };
 
-// The translation of a line in the given format, with line ends. In `text` and `jsonl` it is
-// exactly one line.
+// Returns the translation of a line in the given format, with line ends. In the formats `text` and
+// `jsonl` it is exactly one line.
 std::string format_translation(TranslationFormat format, const InputLine& line,
                                const Translation& translation, const OutputDetails& details);
 
-// Rounds to 1 / digits. The default keeps six decimals, about the precision of a float.
+// Rounds to a multiple of 1 / digits. The default keeps six decimals, about the precision of a
+// float.
 double rounded(double value, double digits = 1e6);
 nlohmann::ordered_json rounded_list(std::span<const float> values, double digits = 1e6);
 
-// The object as one line. Bytes that are not UTF-8 become U+FFFD.
+// Returns the object as one line. Bytes that are not UTF-8 become U+FFFD.
 std::string json_line(const nlohmann::ordered_json& object);
 
 }  // namespace fovea

@@ -46,8 +46,8 @@ struct VocabOptions {
   bool subwords() const { return kind == "unigram" || kind == "bpe"; }
 };
 
-// The file to write: vocab.spm or vocab.txt in a folder, or a file with the extension of its
-// format.
+// Returns the path of the file to write: vocab.spm or vocab.txt in a folder, or the given file with
+// the extension of its format.
 std::string output_path(const VocabOptions& options) {
   namespace fs = std::filesystem;
   const std::string ending = options.subwords() ? ".spm" : ".txt";
@@ -94,7 +94,7 @@ Vocabulary build(const VocabOptions& options) {
 void log_fit(const Vocabulary& vocabulary, const std::vector<std::string>& files) {
   VocabularyFit fit;
   for (const std::string& path : files) {
-    if (path == "-") continue;  // can be read only once
+    if (path == "-") continue;  // standard input can be read only once
     LineReader reader(path);
     int64_t lines = 0;
     for (TextLine line; lines < kCheckedLines && reader.next(line); ++lines)
