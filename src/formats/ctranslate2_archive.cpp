@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -123,6 +124,12 @@ std::vector<float> CTranslate2Archive::scales_at(size_t index) const {
   if (const ArchivedTensor* scale = scale_of(tensor)) return floats(*scale);
   const bool weight = tensor.type == StoredType::I16 && tensor.name.ends_with("weight");
   return weight ? std::vector<float>{kGlobalScale} : std::vector<float>{};
+}
+
+std::optional<uint8_t> ctranslate2_type_id(StoredType type) {
+  const auto at = std::ranges::find(kTypes, type);
+  if (at == kTypes.end()) return std::nullopt;
+  return static_cast<uint8_t>(at - kTypes.begin());
 }
 
 bool CTranslate2Archive::recognises(std::span<const std::byte> bytes) {

@@ -35,4 +35,7 @@ class CTranslate2Archive : public TensorArchive {
   std::vector<std::span<const std::byte>> places_;
 };
 
+// The number of a type in model.bin from version 4 on. nullopt if the format has no such type.
+std::optional<uint8_t> ctranslate2_type_id(StoredType type);
+
 }  // namespace fovea

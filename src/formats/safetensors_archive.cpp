@@ -9,8 +9,6 @@
 namespace fovea {
 namespace {
 
-using WeightMap = std::map<std::string, std::string, std::less<>>;  // tensor → file
-
 // {"metadata": {…}, "weight_map": {"tensor": "file", …}}. The content of the metadata is ignored.
 class IndexEvents : public StrictJson {
  public:
@@ -74,6 +72,14 @@ void check_shard_name(const std::string& name, const std::string& path) {
 
 }  // namespace
 
+WeightMap read_weight_map(std::string_view json, const std::string& path) {
+  IndexEvents events(path);
+  events.read(json);
+  WeightMap map = events.take();
+  for (const auto& [tensor, shard] : map) check_shard_name(shard, path);
+  return map;
+}
+
 SafetensorsArchive::SafetensorsArchive(FileBytes file)
     : TensorArchive(file.path), bytes_(std::move(file)),
       file_(SafetensorsFile::parse(bytes_.bytes, bytes_.path)) {
@@ -86,14 +92,9 @@ TensorBytes SafetensorsArchive::bytes_at(size_t index) const {
 }
 
 ShardedSafetensors::ShardedSafetensors(const std::string& index_path) : TensorArchive(index_path) {
-  IndexEvents events(path());
-  events.read(read_file(index_path, kMaxIndex, ExitCode::model));
-  const WeightMap map = events.take();
+  const WeightMap map = read_weight_map(read_file(index_path, kMaxIndex, ExitCode::model), path());
   std::set<std::string> shards;
-  for (const auto& [tensor, shard] : map) {
-    check_shard_name(shard, path());
-    shards.insert(shard);
-  }
+  for (const auto& [tensor, shard] : map) shards.insert(shard);
   check(shards.size() <= kMaxShards, ExitCode::model, path(), ": ", shards.size(),
         " files, at most ", kMaxShards, " are allowed");
   size_t found = 0;

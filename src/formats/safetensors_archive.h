@@ -1,6 +1,8 @@
 #pragma once
 
+#include <map>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -20,6 +22,11 @@ class SafetensorsArchive : public TensorArchive {
   FileBytes bytes_;
   SafetensorsFile file_;
 };
+
+using WeightMap = std::map<std::string, std::string, std::less<>>;  // tensor → file
+
+// Reads the "weight_map" of `model.safetensors.index.json`. Refuses file names with a path.
+WeightMap read_weight_map(std::string_view json, const std::string& path);
 
 // The files that `model.safetensors.index.json` names, as one archive. They are in the folder of
 // the index. Each tensor of the index must be in the file that the index gives.
