@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <unordered_set>
@@ -6,13 +7,20 @@
 #include "base/sip_hash.h"
 #include "base/utf8.h"
 #include "text/sentencepiece_model.h"
-#include "text/vocabulary.h"
+#include "text/vocabulary_table.h"
 
 namespace fovea {
 namespace {
 
 constexpr size_t kMaxPieces = 1 << 20;
 constexpr float kMaxScore = 1e7f;
+
+// Note [Imported models]: the file of an imported model is the original file, to which Fovea
+// appends one field for each id: a message with the name (1) and the role (2) of the piece. The
+// library ignores the fields, because the format reserves numbers from 200 for extensions. So its
+// segmentation and normalisation are those of the original, whatever the order of the ids is.
+constexpr uint64_t kOrderField = 6'713'206;
+constexpr PieceRole kOrderRoles[] = {PieceRole::text, PieceRole::control, PieceRole::byte};
 
 // A field of a protocol buffer message: a number or a sequence of bytes.
 struct WireField {
@@ -117,15 +125,25 @@ void check_piece(const StoredPiece& piece, size_t id, const std::string& name) {
   if (!(std::abs(piece.score) <= kMaxScore))
     fail_piece("has a score that is not between -1e7 and 1e7");
 
-  const bool special = id < kSpecials;
-  const auto expected_type = id == kUnk ? PieceType::unknown : PieceType::control;
-  if (special &&
-      (piece.text != Vocabulary().name(static_cast<int32_t>(id)) || piece.type != expected_type))
-    fail(ExitCode::model, name, ": piece ", id, " is '", piece.text, "', expected ",
-         Vocabulary().name(static_cast<int32_t>(id)),
-         "; train it with pad_id=0, bos_id=1, eos_id=2, unk_id=3");
-  if (!special && (piece.type == PieceType::unknown || piece.type == PieceType::control))
-    fail_piece("is a control or unknown piece, which only pieces 0 to 3 can be");
+  if (piece.type == PieceType::byte && byte_of(piece.text) < 0)
+    fail(ExitCode::model, name, ": piece ", id, " '", piece.text,
+         "' has the type byte, expected a name such as <0xE2>; train the vocabulary again");
+}
+
+// Checks that the special pieces have the ids of Fovea.
+void check_special_ids(const std::vector<StoredPiece>& pieces, const std::string& name) {
+  for (size_t id = 0; id < pieces.size(); ++id) {
+    const StoredPiece& piece = pieces[id];
+    const auto expected_type = id == kUnk ? PieceType::unknown : PieceType::control;
+    if (id < kSpecials)
+      check(piece.text == kSpecialNames[id] && piece.type == expected_type, ExitCode::model, name,
+            ": piece ", id, " is '", piece.text, "', expected ", kSpecialNames[id],
+            "; train it with pad_id=0, bos_id=1, eos_id=2, unk_id=3");
+    check(id < kSpecials || (piece.type != PieceType::unknown && piece.type != PieceType::control),
+          ExitCode::model, name, ": piece ", id,
+          " is a control or unknown piece, which only pieces 0 to 3 can be; train the vocabulary "
+          "again");
+  }
 }
 
 using PieceSet = std::unordered_set<std::string_view, TableHash>;
@@ -144,33 +162,105 @@ void check_nesting(const PieceSet& user_defined, const std::string& name) {
   }
 }
 
-}  // namespace
+OrderedPiece read_ordered_piece(std::string_view message, const std::string& name,
+                                const char* file) {
+  OrderedPiece piece;
+  WireReader reader(message, name, file);
+  WireField field;
+  while (reader.next(field)) {
+    if (field.number == 1 && field.type == 2) piece.text = field.bytes;
+    if (field.number != 2 || field.type != 0) continue;
+    if (field.value >= std::size(kOrderRoles)) reader.fail_at("a piece of unknown role");
+    piece.role = kOrderRoles[field.value];
+  }
+  return piece;
+}
 
-std::vector<StoredPiece> check_sentencepiece(std::string_view bytes, const std::string& name) {
+void check_order(const std::vector<OrderedPiece>& order, const std::string& name) {
+  PieceSet seen;
+  for (size_t id = 0; id < order.size(); ++id) {
+    const OrderedPiece& piece = order[id];
+    const auto fail_piece = [&](const char* found) {
+      fail(ExitCode::model, name, ": id ", id, " ", found, "; import the model again");
+    };
+    if (piece.text.empty()) fail_piece("has an empty piece");
+    if (piece.text.size() > Vocabulary::kMaxPieceBytes) fail_piece("is longer than 1,024 bytes");
+    if (!is_utf8(piece.text)) fail_piece("is not UTF-8");
+    if (piece.text.find('\0') != std::string_view::npos) fail_piece("contains a NUL byte");
+    if (id < kSpecials && piece.text != kSpecialNames[id]) fail_piece("is not the special piece");
+    if (piece.role == PieceRole::byte && byte_of(piece.text) < 0) fail_piece("is not a byte");
+    if (!seen.insert(piece.text).second) fail_piece("has a piece that occurs twice");
+  }
+  check(order.empty() || order.size() > kSpecials, ExitCode::model, name,
+        ": expected more than the four special pieces; import the model again");
+}
+
+SentencePieceFile read_sentencepiece(std::string_view bytes, const std::string& name) {
   check(!bytes.empty(), ExitCode::model, name, ": the file is empty; train the vocabulary again");
-  std::vector<StoredPiece> pieces;
+  SentencePieceFile file;
   WireReader reader(bytes, name, bytes.data());
   WireField field;
   while (reader.next(field)) {
-    if (field.number < 1 || field.number > 5) continue;
+    const bool is_order = field.number == kOrderField;
+    if (field.number > 5 && !is_order) continue;
     if (field.type != 2) reader.fail_at("a part of the model that is not a message");
-    if (field.number == 1) pieces.push_back(read_piece(field.bytes, name, bytes.data()));
+    if (is_order) file.order.push_back(read_ordered_piece(field.bytes, name, bytes.data()));
+    if (field.number == 1) file.pieces.push_back(read_piece(field.bytes, name, bytes.data()));
     if (field.number == 3 || field.number == 5) read_normaliser(field.bytes, name, bytes.data());
-    if (pieces.size() > kMaxPieces) reader.fail_at("more than 1,048,576 pieces");
+    if (std::max(file.pieces.size(), file.order.size()) > kMaxPieces)
+      reader.fail_at("more than 1,048,576 pieces");
   }
-  check(pieces.size() > kSpecials, ExitCode::model, name, ": ", pieces.size(),
+  check(file.pieces.size() > kSpecials, ExitCode::model, name, ": ", file.pieces.size(),
         " pieces, expected the four special pieces and at least one more; the file is truncated or "
         "not a SentencePiece model");
 
   PieceSet seen, user_defined;
-  for (size_t id = 0; id < pieces.size(); ++id) {
-    check_piece(pieces[id], id, name);
-    check(seen.insert(pieces[id].text).second, ExitCode::model, name, ": piece ", id, " '",
-          pieces[id].text, "' occurs twice; train the vocabulary again");
-    if (pieces[id].type == PieceType::user_defined) user_defined.insert(pieces[id].text);
+  for (size_t id = 0; id < file.pieces.size(); ++id) {
+    const StoredPiece& piece = file.pieces[id];
+    check_piece(piece, id, name);
+    check(seen.insert(piece.text).second, ExitCode::model, name, ": piece ", id, " '", piece.text,
+          "' occurs twice; train the vocabulary again");
+    if (piece.type == PieceType::user_defined) user_defined.insert(piece.text);
   }
   check_nesting(user_defined, name);
-  return pieces;
+  check_order(file.order, name);
+  return file;
+}
+
+std::string varint(uint64_t value) {
+  std::string bytes;
+  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
+  return bytes + static_cast<char>(value);
+}
+
+std::string bytes_field(uint64_t number, std::string_view bytes) {
+  return varint(number << 3 | 2) + varint(bytes.size()) + std::string(bytes);
+}
+
+}  // namespace
+
+SentencePieceFile check_sentencepiece(std::string_view bytes, const std::string& name) {
+  SentencePieceFile file = read_sentencepiece(bytes, name);
+  if (file.order.empty()) check_special_ids(file.pieces, name);
+  return file;
+}
+
+SentencePieceFile check_foreign_sentencepiece(std::string_view bytes, const std::string& name) {
+  SentencePieceFile file = read_sentencepiece(bytes, name);
+  check(file.order.empty(), ExitCode::model, name,
+        ": the file was imported before; import the original file");
+  return file;
+}
+
+std::string with_order(std::string_view bytes, const std::vector<OrderedPiece>& order) {
+  std::string result(bytes);
+  for (const OrderedPiece& piece : order) {
+    const auto role = std::ranges::find(kOrderRoles, piece.role) - kOrderRoles;
+    std::string message = bytes_field(1, piece.text);
+    if (role > 0) message += varint(2 << 3) + varint(static_cast<uint64_t>(role));
+    result += bytes_field(kOrderField, message);
+  }
+  return result;
 }
 
 }  // namespace fovea

@@ -54,7 +54,7 @@ std::string trained() {
 Parts parts() {
   Parts parts;
   std::string bytes = trained();
-  const auto stored = check_sentencepiece(bytes, "v.spm");
+  const auto stored = check_sentencepiece(bytes, "v.spm").pieces;
   for (const StoredPiece& p : stored)
     parts.pieces.push_back(Parts::piece(std::string(p.text), p.score, static_cast<int>(p.type)));
   const StoredPiece& last = stored.back();

@@ -116,16 +116,25 @@ Vocabulary Vocabulary::parse_text(std::string_view bytes, const std::string& nam
 }
 
 Vocabulary Vocabulary::parse_sentencepiece(std::string_view bytes, const std::string& name) {
-  const std::vector<StoredPiece> pieces = check_sentencepiece(bytes, name);
+  const SentencePieceFile file = check_sentencepiece(bytes, name);
+  const std::vector<StoredPiece>& pieces = file.pieces;
   auto table = std::make_shared<Table>(Segmentation::sentencepiece);
-  table->roles.assign(pieces.size(), PieceRole::text);
-  for (size_t id = kSpecials; id < pieces.size(); ++id) {
-    table->append(pieces[id].text, 0);
-    if (pieces[id].type != PieceType::byte) continue;
-    check(byte_of(pieces[id].text) >= 0, ExitCode::model, name, ": piece ", id, " '",
-          pieces[id].text,
-          "' has the type byte, expected a name such as <0xE2>; train the vocabulary again");
-    table->roles[id] = PieceRole::byte;
+  if (file.order.empty()) {
+    table->roles.assign(pieces.size(), PieceRole::text);
+    for (size_t id = kSpecials; id < pieces.size(); ++id) {
+      table->append(pieces[id].text, 0);
+      if (pieces[id].type == PieceType::byte) table->roles[id] = PieceRole::byte;
+    }
+  } else {
+    for (size_t id = 0; id < file.order.size(); ++id) {
+      if (id >= kSpecials) table->append(file.order[id].text, 0);
+      table->roles.push_back(file.order[id].role);
+    }
+    for (const StoredPiece& piece : pieces) {
+      const bool control = piece.type == PieceType::control;
+      const int32_t id = control ? kUnk : table->text_id(piece.text);
+      table->library_ids.push_back(piece.type == PieceType::unknown ? -1 : id);
+    }
   }
   table->model = std::make_unique<SentencePieceModel>(bytes, name);
   table->file = bytes;
@@ -173,15 +182,34 @@ int32_t Vocabulary::id(std::string_view piece) const {
   return id < 0 ? kUnk : id;
 }
 
+std::vector<SentencePieceModel::Token> Vocabulary::Table::tokens(const std::string& line) const {
+  auto tokens = model->tokens(line);
+  if (!imported()) return tokens;
+  for (auto& token : tokens) {
+    token.id = library_ids[static_cast<size_t>(token.id)];
+    if (token.id < 0) token.id = text_id(token.text);
+  }
+  return tokens;
+}
+
+std::vector<int32_t> Vocabulary::Table::encode(const std::string& line) const {
+  std::vector<int32_t> ids = model->encode(line);
+  for (int32_t& id : ids) {
+    if (imported()) id = library_ids[static_cast<size_t>(id)];
+    if (id < 0) {  // the ids depend on the text of unknown pieces
+      ids.clear();
+      for (const auto& token : tokens(line)) ids.push_back(token.id);
+      return ids;
+    }
+    if (id < kSpecials || id >= size()) id = kUnk;
+  }
+  return ids;
+}
+
 std::vector<int32_t> Vocabulary::encode(std::string_view line) const {
   const std::string text = prepare(line);
   std::vector<int32_t> ids;
-  if (cut() == Segmentation::sentencepiece) {
-    ids = table_->model->encode(plain_blanks(break_runs(text)));
-    for (int32_t& id : ids)
-      if (id < kSpecials || id >= size()) id = kUnk;
-    return ids;
-  }
+  if (cut() == Segmentation::sentencepiece) return table_->encode(table_->blanks(break_runs(text)));
   const auto pieces = split(cut(), text);
   ids.reserve(pieces.size());
   for (const std::string_view piece : pieces) ids.push_back(table_->find(piece));
@@ -249,7 +277,7 @@ VocabularyCoverage Vocabulary::coverage(std::string_view line) const {
   const std::string text = prepare(line);
   if (cut() == Segmentation::sentencepiece) {
     std::string bytes;
-    for (const auto& token : table_->model->tokens(break_runs(text))) {
+    for (const auto& token : table_->tokens(break_runs(text))) {
       const PieceText piece_text = table_->piece_text(token.id);
       if (piece_text.role == PieceRole::byte) {
         bytes += static_cast<char>(piece_text.byte);
@@ -275,8 +303,7 @@ std::string Vocabulary::normalise(std::string_view line) const {
   const std::string text = prepare(line);
   std::vector<PieceText> pieces;
   if (cut() == Segmentation::sentencepiece) {
-    const auto tokens = table_->model->tokens(plain_blanks(break_runs(text)));
-    for (const auto& token : tokens) {
+    for (const auto& token : table_->tokens(table_->blanks(break_runs(text)))) {
       PieceText piece_text = table_->piece_text(token.id);
       if (piece_text.role == PieceRole::unknown) piece_text = {token.text, PieceRole::text};
       pieces.push_back(piece_text);

@@ -35,6 +35,8 @@ struct Vocabulary::Table {
   std::vector<int32_t> slots;
   std::vector<PieceRole> roles;  // only for SentencePiece
   std::unique_ptr<SentencePieceModel> model;
+  // For imported models: the id of each piece of the library, or -1 for its unknown piece.
+  std::vector<int32_t> library_ids;
 
   explicit Table(Segmentation s) : segmentation(s), slots(16, -1) {
     for (const std::string_view name : kSpecialNames) append(name, 0);
@@ -60,6 +62,12 @@ struct Vocabulary::Table {
     return id < kSpecials ? kUnk : id;
   }
 
+  // The id of a piece that is text in an imported vocabulary, or kUnk.
+  int32_t text_id(std::string_view piece) const {
+    const int32_t id = find(piece);
+    return id < kSpecials || roles[id] == PieceRole::control ? kUnk : id;
+  }
+
   // Adds a piece; returns false if it already exists.
   bool append(std::string_view piece, int64_t count) {
     const size_t slot = slot_of(piece);
@@ -76,6 +84,18 @@ struct Vocabulary::Table {
     slots.assign(2 * slots.size(), -1);
     for (int32_t id = 0; id < size(); ++id) slots[slot_of(name(id))] = id;
   }
+
+  // An imported model: the original program's own normalisation prepares the text.
+  bool imported() const { return !library_ids.empty(); }
+
+  // Own models treat every Unicode space as a blank. Imported models have their own rule.
+  std::string blanks(const std::string& line) const {
+    return imported() ? line : plain_blanks(line);
+  }
+
+  // The pieces of a line for the library, with ids of this vocabulary.
+  std::vector<SentencePieceModel::Token> tokens(const std::string& line) const;
+  std::vector<int32_t> encode(const std::string& line) const;
 
   PieceText piece_text(int32_t id) const {
     if (id < 0 || id >= size() || id == kUnk) return {"<unk>", PieceRole::unknown};

@@ -86,7 +86,10 @@ std::vector<int> Vocabulary::text_words_of(std::span<const int32_t> ids) const {
   if (cut() != Segmentation::sentencepiece && cut() != Segmentation::characters) return words;
   const SpelledText spelled = spell(table_->piece_text(ids));
   const std::vector<size_t> breaks = word_breaks(spelled.text);
-  if (breaks.empty()) return words;
+  const auto is_control = [&](int32_t id) {
+    return id >= kSpecials && table_->piece_text(id).role == PieceRole::control;
+  };
+  if (breaks.empty() && std::ranges::none_of(ids, is_control)) return words;
   return words_at_starts(spelled.text, text_words(spelled.text, breaks), spelled.starts);
 }
 
@@ -98,7 +101,7 @@ std::vector<int> Vocabulary::words_in(std::string_view line) const {
   const std::vector<std::string_view> words = text_words(text, breaks);
   std::vector<int> numbers;
   if (cut() == Segmentation::sentencepiece) {
-    const auto tokens = table_->model->tokens(plain_blanks(text));
+    const auto tokens = table_->tokens(table_->blanks(text));
     numbers = breaks.empty() ? words_at_ends(text, words, tokens)
                              : words_at_starts(text, words, starts_of(tokens));
     const int last = std::max(static_cast<int>(words.size()) - 1, 0);
@@ -134,7 +137,7 @@ std::vector<std::string> Vocabulary::written_words(std::string_view line) const 
   if (!breaks.empty() && cut() == Segmentation::sentencepiece) {
     text = break_runs(prepare(line));
     breaks = word_breaks(text);
-    const std::vector<size_t> starts = starts_of(table_->model->tokens(plain_blanks(text)));
+    const std::vector<size_t> starts = starts_of(table_->tokens(table_->blanks(text)));
     std::erase_if(breaks, [&](size_t at) { return !std::ranges::binary_search(starts, at); });
   }
   if (cut() == Segmentation::pieces) breaks.clear();
