@@ -7,6 +7,7 @@
 #include "base/sip_hash.h"
 #include "base/utf8.h"
 #include "text/sentencepiece_model.h"
+#include "text/sentencepiece_write.h"
 #include "text/vocabulary_table.h"
 
 namespace fovea {
@@ -227,16 +228,6 @@ SentencePieceFile read_sentencepiece(std::string_view bytes, const std::string& 
   return file;
 }
 
-std::string varint(uint64_t value) {
-  std::string bytes;
-  for (; value >= 0x80; value >>= 7) bytes += static_cast<char>(value | 0x80);
-  return bytes + static_cast<char>(value);
-}
-
-std::string bytes_field(uint64_t number, std::string_view bytes) {
-  return varint(number << 3 | 2) + varint(bytes.size()) + std::string(bytes);
-}
-
 }  // namespace
 
 SentencePieceFile check_sentencepiece(std::string_view bytes, const std::string& name) {
@@ -256,9 +247,9 @@ std::string with_order(std::string_view bytes, const std::vector<OrderedPiece>& 
   std::string result(bytes);
   for (const OrderedPiece& piece : order) {
     const auto role = std::ranges::find(kOrderRoles, piece.role) - kOrderRoles;
-    std::string message = bytes_field(1, piece.text);
-    if (role > 0) message += varint(2 << 3) + varint(static_cast<uint64_t>(role));
-    result += bytes_field(kOrderField, message);
+    std::string message = wire_field(1, piece.text);
+    if (role > 0) message += wire_field(2, static_cast<uint64_t>(role));
+    result += wire_field(kOrderField, message);
   }
   return result;
 }

@@ -6,6 +6,7 @@
 
 #include "base/ascii.h"
 #include "base/utf8.h"
+#include "text/foreign_segmentation.h"
 #include "text/word_breaks.h"
 
 namespace fovea {
@@ -30,6 +31,10 @@ bool join_without_blank(char32_t before, char32_t after) {
          (is_unspaced(before) && is_unspaced(after));
 }
 
+bool is_glued(Segmentation segmentation) {
+  return segmentation == Segmentation::pieces || segmentation == Segmentation::subwords;
+}
+
 // Joins words by blanks. Joins a piece that ends with "@@" to the next piece without a blank.
 std::string join_words(Segmentation segmentation, const std::vector<PieceText>& pieces) {
   std::string text;
@@ -37,10 +42,10 @@ std::string join_words(Segmentation segmentation, const std::vector<PieceText>& 
   for (const PieceText& piece_text : pieces) {
     if (piece_text.role == PieceRole::control) continue;
     std::string_view piece = piece_text.role == PieceRole::unknown ? kUnknown : piece_text.piece;
-    const bool joined = segmentation != Segmentation::pieces &&
+    const bool joined = !is_glued(segmentation) &&
                         join_without_blank(last_code_point(text), first_code_point(piece));
     if (!glued && !joined) text += ' ';
-    glued = segmentation == Segmentation::pieces && piece.ends_with(kGlue);
+    glued = is_glued(segmentation) && piece.ends_with(kGlue);
     if (glued) piece.remove_suffix(kGlue.size());
     text += piece;
   }
@@ -137,9 +142,33 @@ void add_bytes(SpelledText& spelled, std::string& bytes) {
   bytes.clear();
 }
 
+// The text of pieces whose characters are bytes. Bytes that form no character are omitted.
+SpelledText spell_bytes(const std::vector<PieceText>& pieces) {
+  std::string bytes;
+  std::vector<size_t> starts;
+  for (const PieceText& piece_text : pieces) {
+    starts.push_back(bytes.size());
+    if (piece_text.role == PieceRole::text) bytes += bytes_of_characters(piece_text.piece);
+    if (piece_text.role == PieceRole::unknown) bytes += kUnknown;
+  }
+  SpelledText spelled;
+  auto next = starts.begin();
+  for (size_t at = 0; at < bytes.size();) {
+    const CodePoint c = decode_utf8(bytes, at);
+    const auto length = static_cast<size_t>(c.length);
+    for (; next != starts.end() && *next < at + length; ++next)
+      spelled.starts.push_back(spelled.text.size() + (c.valid ? *next - at : 0));
+    if (c.valid) spelled.text.append(bytes, at, length);
+    at += length;
+  }
+  spelled.starts.resize(starts.size(), spelled.text.size());
+  return spelled;
+}
+
 }  // namespace
 
-SpelledText spell(const std::vector<PieceText>& pieces) {
+SpelledText spell(Segmentation segmentation, const std::vector<PieceText>& pieces) {
+  if (segmentation == Segmentation::bytes) return spell_bytes(pieces);
   SpelledText spelled;
   std::string bytes;
   for (const PieceText& piece_text : pieces) {
@@ -157,9 +186,9 @@ SpelledText spell(const std::vector<PieceText>& pieces) {
 }
 
 std::string join(Segmentation segmentation, const std::vector<PieceText>& pieces) {
-  const bool words = segmentation == Segmentation::words || segmentation == Segmentation::pieces ||
+  const bool words = segmentation == Segmentation::words || is_glued(segmentation) ||
                      segmentation == Segmentation::tokens;
-  std::string text = words ? join_words(segmentation, pieces) : spell(pieces).text;
+  std::string text = words ? join_words(segmentation, pieces) : spell(segmentation, pieces).text;
   for (char& c : text)
     if (c == '\n' || c == '\r') c = ' ';
   const size_t begin = std::min(text.find_first_not_of(' '), text.size());
@@ -173,7 +202,10 @@ bool begins_word(Segmentation segmentation, const PieceText& before, const Piece
     case Segmentation::tokens:
       return true;
     case Segmentation::pieces:
+    case Segmentation::subwords:
       return before.role == PieceRole::unknown || !before.piece.ends_with(kGlue);
+    case Segmentation::bytes:
+      return piece.role == PieceRole::text && piece.piece.starts_with(kByteBlank);
     default:
       return piece.role == PieceRole::text && piece.piece.starts_with(kBlank);
   }

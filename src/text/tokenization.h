@@ -11,7 +11,8 @@ namespace fovea {
 
 inline constexpr std::string_view kBlank = "\u2581";  // ▁, a blank inside pieces
 inline constexpr std::string_view kGlue = "@@";  // suffix of a piece that the next piece continues
-inline constexpr std::string_view kUnknown = "\u2047";  // ⁇, <unk> in decoded text
+inline constexpr std::string_view kByteBlank = "\u0120";  // Ġ, GPT-2's character for a blank
+inline constexpr std::string_view kUnknown = "\u2047";    // ⁇, <unk> in decoded text
 
 // Converts a line to NFC and each U+2581 to a blank. This is the input of every segmentation. Fast
 // for ASCII.
@@ -56,7 +57,7 @@ struct SpelledText {
   std::string text;
   std::vector<size_t> starts;
 };
-SpelledText spell(const std::vector<PieceText>& pieces);
+SpelledText spell(Segmentation segmentation, const std::vector<PieceText>& pieces);
 
 // Joins pieces to text: see Vocabulary::decode. Blanks separate words, but not two words of scripts
 // without blanks, and not next to wide punctuation.

@@ -39,6 +39,10 @@ const char* name_of(Segmentation segmentation) {
       return "pieces";
     case Segmentation::tokens:
       return "tokens";
+    case Segmentation::subwords:
+      return "subword-nmt";
+    case Segmentation::bytes:
+      return "byte-bpe";
   }
   return "";
 }
@@ -84,6 +88,7 @@ Vocabulary Vocabulary::load(const std::string& path) {
 Vocabulary Vocabulary::parse_text(std::string_view bytes, const std::string& name) {
   check(!bytes.empty(), ExitCode::model, name,
         ":1: the file is empty; create it with 'fovea vocab'");
+  if (bytes.starts_with(kForeignMagic)) return parse_foreign_text(bytes, name);
   std::shared_ptr<Table> table;
   for (int64_t line_number = 1; !bytes.empty(); ++line_number) {
     const size_t end = std::min(bytes.find('\n'), bytes.size());
@@ -136,6 +141,7 @@ Vocabulary Vocabulary::parse_sentencepiece(std::string_view bytes, const std::st
       table->library_ids.push_back(piece.type == PieceType::unknown ? -1 : id);
     }
   }
+  table->imported = !file.order.empty();
   table->model = std::make_unique<SentencePieceModel>(bytes, name);
   table->file = bytes;
   return Vocabulary(std::move(table));
@@ -154,7 +160,7 @@ Vocabulary Vocabulary::from_entries(Segmentation segmentation, const std::vector
 }
 
 void Vocabulary::save(const std::string& path) const {
-  if (cut() == Segmentation::sentencepiece) return write_atomically(path, table_->file);
+  if (table_->has_tokens()) return write_atomically(path, table_->file);
   write_atomically(path, [&](AtomicFile& file) {
     file.write(std::string(kMagic) + name_of(cut()) + "\n");
     for (int32_t id = kSpecials; id < size(); ++id)
@@ -182,42 +188,29 @@ int32_t Vocabulary::id(std::string_view piece) const {
   return id < 0 ? kUnk : id;
 }
 
-std::vector<SentencePieceModel::Token> Vocabulary::Table::tokens(const std::string& line) const {
-  auto tokens = model->tokens(line);
-  if (!imported()) return tokens;
-  for (auto& token : tokens) {
-    token.id = library_ids[static_cast<size_t>(token.id)];
-    if (token.id < 0) token.id = text_id(token.text);
-  }
-  return tokens;
-}
-
-std::vector<int32_t> Vocabulary::Table::encode(const std::string& line) const {
-  std::vector<int32_t> ids = model->encode(line);
-  for (int32_t& id : ids) {
-    if (imported()) id = library_ids[static_cast<size_t>(id)];
-    if (id < 0) {  // the ids depend on the text of unknown pieces
-      ids.clear();
-      for (const auto& token : tokens(line)) ids.push_back(token.id);
-      return ids;
-    }
-    if (id < kSpecials || id >= size()) id = kUnk;
-  }
-  return ids;
-}
-
 std::vector<int32_t> Vocabulary::encode(std::string_view line) const {
   const std::string text = prepare(line);
   std::vector<int32_t> ids;
-  if (cut() == Segmentation::sentencepiece) return table_->encode(table_->blanks(break_runs(text)));
+  if (table_->has_tokens()) return table_->encode(table_->blanks(break_runs(text)));
   const auto pieces = split(cut(), text);
   ids.reserve(pieces.size());
   for (const std::string_view piece : pieces) ids.push_back(table_->find(piece));
   return ids;
 }
 
+namespace {
+
+std::vector<std::string> texts_of(const std::vector<SentencePieceModel::Token>& tokens) {
+  std::vector<std::string> texts;
+  for (const auto& token : tokens) texts.push_back(token.text);
+  return texts;
+}
+
+}  // namespace
+
 std::vector<std::string> Vocabulary::spelt(std::string_view line) const {
   if (cut() == Segmentation::sentencepiece) return pieces(encode(line));
+  if (table_->has_tokens()) return texts_of(table_->tokens(prepare(line)));
   const std::string text = canonical(line);
   std::vector<std::string> result;
   for (const std::string_view piece : split(cut(), text)) result.emplace_back(piece);
@@ -269,13 +262,14 @@ void VocabularyCoverage::add(const VocabularyCoverage& other) {
 }
 
 bool Vocabulary::has_whole_words() const {
-  return cut() != Segmentation::sentencepiece && cut() != Segmentation::characters;
+  return cut() != Segmentation::sentencepiece && cut() != Segmentation::characters &&
+         cut() != Segmentation::subwords && cut() != Segmentation::bytes;
 }
 
 VocabularyCoverage Vocabulary::coverage(std::string_view line) const {
   VocabularyCoverage result;
   const std::string text = prepare(line);
-  if (cut() == Segmentation::sentencepiece) {
+  if (table_->has_tokens() && !has_whole_words()) {
     std::string bytes;
     for (const auto& token : table_->tokens(break_runs(text))) {
       const PieceText piece_text = table_->piece_text(token.id);
@@ -302,8 +296,9 @@ VocabularyCoverage Vocabulary::coverage(std::string_view line) const {
 std::string Vocabulary::normalise(std::string_view line) const {
   const std::string text = prepare(line);
   std::vector<PieceText> pieces;
-  if (cut() == Segmentation::sentencepiece) {
-    for (const auto& token : table_->tokens(table_->blanks(break_runs(text)))) {
+  if (table_->has_tokens()) {
+    const auto tokens = table_->tokens(table_->blanks(break_runs(text)));
+    for (const auto& token : tokens) {
       PieceText piece_text = table_->piece_text(token.id);
       if (piece_text.role == PieceRole::unknown) piece_text = {token.text, PieceRole::text};
       pieces.push_back(piece_text);

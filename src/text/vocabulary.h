@@ -22,11 +22,13 @@ inline constexpr int32_t kSpecials = 4;
 //   characters     single code points
 //   pieces         text that is already split; "@@" at the end joins a piece to the next one
 //   tokens         words in lower case, with the punctuation around them split off
+//   subwords       imported: words between blanks, cut by the merges of subword-nmt, with "@@"
+//   bytes          imported: the bytes of GPT-2's words, joined by merges
 // Scripts without blanks (Han, Kana, Thai, Lao, Khmer, Myanmar) also have words and tokens: see
 // text/word_breaks.h.
-enum class Segmentation { sentencepiece, words, characters, pieces, tokens };
+enum class Segmentation { sentencepiece, words, characters, pieces, tokens, subwords, bytes };
 
-// Returns "sentencepiece", "words", "characters", "pieces" or "tokens".
+// Returns "sentencepiece", "words", "characters", "pieces", "tokens", "subword-nmt" or "byte-bpe".
 const char* name_of(Segmentation segmentation);
 
 // Counts of how much of a text a vocabulary has pieces for. Units are the characters of the text
@@ -67,6 +69,7 @@ class Vocabulary {
 
   // Like load(), but from memory. Error messages use `name` as the name of the file.
   static Vocabulary parse_text(std::string_view bytes, const std::string& name);
+  static Vocabulary parse_foreign_text(std::string_view bytes, const std::string& name);
   static Vocabulary parse_sentencepiece(std::string_view bytes, const std::string& name);
 
   // Entry i gets id kSpecials + i. REQUIRES: segmentation is not sentencepiece.

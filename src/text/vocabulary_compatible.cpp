@@ -87,7 +87,7 @@ std::string Vocabulary::with_known_words(std::string_view text) const {
 }
 
 std::string Vocabulary::prepare(std::string_view line) const {
-  if (table_->imported()) return replace_invalid_utf8(line);
+  if (table_->imported) return replace_invalid_utf8(line);
   std::string text = prepared(cut(), line);
   if (!compatible_ || std::ranges::all_of(text, [](char c) { return c >= 0; })) return text;
   std::string known = has_whole_words() ? with_known_words(text) : with_known_characters(text);

@@ -9,12 +9,14 @@
 #include <vector>
 
 #include "base/sip_hash.h"
+#include "text/foreign_segmentation.h"
 #include "text/sentencepiece_model.h"
 #include "text/tokenization.h"
 #include "text/vocabulary.h"
 
 namespace fovea {
 
+inline constexpr std::string_view kForeignMagic = "fovea-vocabulary\t2\t";
 inline constexpr std::string_view kSpecialNames[kSpecials] = {"<pad>", "<s>", "</s>", "<unk>"};
 
 // The value of a byte piece: 0xE2 for "<0xE2>"; -1 for other pieces.
@@ -33,9 +35,13 @@ struct Vocabulary::Table {
   std::vector<size_t> ends;
   std::vector<int64_t> counts;
   std::vector<int32_t> slots;
-  std::vector<PieceRole> roles;  // only for SentencePiece
+  // Only for SentencePiece and imported vocabularies.
+  std::vector<PieceRole> roles;
   std::unique_ptr<SentencePieceModel> model;
-  // For imported models: the id of each piece of the library, or -1 for its unknown piece.
+  bool imported = false;  // the text is prepared as in the original program
+  std::unique_ptr<ForeignSegmentation> foreign;
+  // For imported SentencePiece models: the id of each piece of the library, or -1 for its unknown
+  // piece.
   std::vector<int32_t> library_ids;
 
   explicit Table(Segmentation s) : segmentation(s), slots(16, -1) {
@@ -85,17 +91,15 @@ struct Vocabulary::Table {
     for (int32_t id = 0; id < size(); ++id) slots[slot_of(name(id))] = id;
   }
 
-  // An imported model: the original program's own normalisation prepares the text.
-  bool imported() const { return !library_ids.empty(); }
+  bool has_tokens() const { return model || foreign; }
 
   // Own models treat every Unicode space as a blank. Imported models have their own rule.
-  std::string blanks(const std::string& line) const {
-    return imported() ? line : plain_blanks(line);
-  }
+  std::string blanks(const std::string& line) const { return imported ? line : plain_blanks(line); }
 
   // The pieces of a line for the library, with ids of this vocabulary.
   std::vector<SentencePieceModel::Token> tokens(const std::string& line) const;
   std::vector<int32_t> encode(const std::string& line) const;
+  std::vector<SentencePieceModel::Token> foreign_tokens(const std::string& line) const;
 
   PieceText piece_text(int32_t id) const {
     if (id < 0 || id >= size() || id == kUnk) return {"<unk>", PieceRole::unknown};

@@ -5,12 +5,21 @@
 #include "text/word_breaks.h"
 
 namespace fovea {
+namespace {
+
+// Returns whether pieces are parts of the text, so that their offsets in the text are known.
+bool is_spelled(Segmentation segmentation) {
+  return segmentation == Segmentation::sentencepiece || segmentation == Segmentation::characters ||
+         segmentation == Segmentation::bytes;
+}
+
+}  // namespace
 
 std::vector<int> Vocabulary::words_of(std::span<const int32_t> ids) const {
   const std::vector<PieceText> texts = table_->piece_text(ids);
   std::vector<size_t> starts, breaks;
-  if (cut() == Segmentation::sentencepiece || cut() == Segmentation::characters) {
-    SpelledText spelled = spell(texts);
+  if (is_spelled(cut())) {
+    SpelledText spelled = spell(cut(), texts);
     breaks = word_breaks(spelled.text);
     starts = std::move(spelled.starts);
   }
@@ -82,9 +91,16 @@ std::vector<int> glued_words(const std::vector<std::string_view>& pieces) {
 }  // namespace
 
 std::vector<int> Vocabulary::text_words_of(std::span<const int32_t> ids) const {
-  const std::vector<int> words = words_of(ids);
-  if (cut() != Segmentation::sentencepiece && cut() != Segmentation::characters) return words;
-  const SpelledText spelled = spell(table_->piece_text(ids));
+  std::vector<int> words = words_of(ids);
+  if (!is_spelled(cut())) {
+    int controls = 0;  // before </s>; words_of() numbers each of them
+    for (size_t i = 0; i < ids.size(); ++i) {
+      words[i] -= controls;
+      controls += ids[i] >= kSpecials && table_->piece_text(ids[i]).role == PieceRole::control;
+    }
+    return words;
+  }
+  const SpelledText spelled = spell(cut(), table_->piece_text(ids));
   const std::vector<size_t> breaks = word_breaks(spelled.text);
   const auto is_control = [&](int32_t id) {
     return id >= kSpecials && table_->piece_text(id).role == PieceRole::control;
@@ -96,11 +112,15 @@ std::vector<int> Vocabulary::text_words_of(std::span<const int32_t> ids) const {
 std::vector<int> Vocabulary::words_in(std::string_view line) const {
   const std::string text =
       cut() == Segmentation::sentencepiece ? break_runs(prepare(line)) : prepare(line);
+  if (cut() == Segmentation::subwords || (cut() == Segmentation::pieces && table_->imported)) {
+    const std::vector<std::string> pieces = spelt(line);
+    return glued_words({pieces.begin(), pieces.end()});
+  }
   if (cut() == Segmentation::pieces) return glued_words(split_words(text));
   const std::vector<size_t> breaks = word_breaks(text);
   const std::vector<std::string_view> words = text_words(text, breaks);
   std::vector<int> numbers;
-  if (cut() == Segmentation::sentencepiece) {
+  if (table_->has_tokens()) {
     const auto tokens = table_->tokens(table_->blanks(text));
     numbers = breaks.empty() ? words_at_ends(text, words, tokens)
                              : words_at_starts(text, words, starts_of(tokens));
@@ -134,13 +154,13 @@ std::vector<std::string> Vocabulary::words(std::span<const int32_t> ids) const {
 std::vector<std::string> Vocabulary::written_words(std::string_view line) const {
   std::vector<size_t> breaks = word_breaks(line);
   std::string text(line);
-  if (!breaks.empty() && cut() == Segmentation::sentencepiece) {
+  if (!breaks.empty() && table_->has_tokens() && is_spelled(cut())) {
     text = break_runs(prepare(line));
     breaks = word_breaks(text);
     const std::vector<size_t> starts = starts_of(table_->tokens(table_->blanks(text)));
     std::erase_if(breaks, [&](size_t at) { return !std::ranges::binary_search(starts, at); });
   }
-  if (cut() == Segmentation::pieces) breaks.clear();
+  if (cut() == Segmentation::pieces || cut() == Segmentation::subwords) breaks.clear();
   const std::vector<std::string_view> words = text_words(text, breaks);
   return {words.begin(), words.end()};
 }
