@@ -3,15 +3,18 @@
 #include <sys/stat.h>
 #include <zip.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "base/utf8.h"
 
 namespace fovea {
 namespace {
 
+constexpr size_t kEndSize = 22;  // of the last record, without the comment
+
 std::string text_of(zip_error_t& error) {
-  const bool twice = zip_error_code_zip(&error) == ZIP_ER_EXISTS;
-  std::string text = twice ? "an entry occurs twice" : zip_error_strerror(&error);
+  std::string text = zip_error_strerror(&error);
   zip_error_fini(&error);
   return text;
 }
@@ -46,15 +49,23 @@ void ZipFolder::open() {
   // libzip looks for the directory in the last 64 KB. The signature at the start makes sure that a
   // file of another kind gets a clear message.
   check(recognises(file_.bytes), ExitCode::model, path(), ": byte 0: not a zip file");
+  // Without ZIP_CHECKCONS, which refuses entries with the CRC-32 only behind the data. Packages of
+  // Argos have such entries.
   zip_error_t error;
   zip_error_init(&error);
   zip_source_t* source =
       zip_source_buffer_create(file_.bytes.data(), file_.bytes.size(), 0, &error);
-  if (source != nullptr)
-    zip_.reset(zip_open_from_source(source, ZIP_RDONLY | ZIP_CHECKCONS, &error));
+  if (source != nullptr) zip_.reset(zip_open_from_source(source, ZIP_RDONLY, &error));
   if (source != nullptr && zip_ == nullptr) zip_source_free(source);
   check(zip_ != nullptr, ExitCode::model, path(), ": damaged zip file: ", text_of(error));
   zip_error_fini(&error);
+  int comment = 0;
+  zip_get_archive_comment(zip_.get(), &comment, ZIP_FL_ENC_RAW);
+  const std::string_view text(reinterpret_cast<const char*>(file_.bytes.data()),
+                              file_.bytes.size());
+  const size_t tail = kEndSize + static_cast<size_t>(std::max(comment, 0));
+  check(text.size() >= tail && text.substr(text.size() - tail).starts_with("PK\5\6"),
+        ExitCode::model, path(), ": damaged zip file: bytes after its end");
 }
 
 void ZipFolder::check_entry(uint64_t index, std::string_view name) const {

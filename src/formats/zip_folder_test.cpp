@@ -46,6 +46,19 @@ TEST(ZipFolder, ReadsStoredAndDeflatedEntries) {
   EXPECT_EQ(message_of(ExitCode::model, [&] { zip.read("x"); }), "m.zip: there is no file 'x'");
 }
 
+// Programs that write without seeking store the CRC-32 behind the data. Packages of Argos have it.
+TEST(ZipFolder, ReadsEntriesWithALateCrc) {
+  ZipEntry entry{"a", kText, true};
+  entry.late_crc = true;
+  EXPECT_EQ(parse(zip_bytes({entry})).read_text("a", 100), kText);
+}
+
+TEST(ZipFolder, ReadsAComment) {
+  ZipEnd end;
+  end.comment = "a comment";
+  EXPECT_EQ(parse(zip_bytes(two_entries(), end)).names().size(), 2u);
+}
+
 TEST(ZipFolder, RemovesTheFolderOfAllFiles) {
   const auto root_of = [](const std::vector<ZipEntry>& entries) {
     return parse(zip_bytes(entries), ZipNames::without_root).root();
@@ -205,9 +218,7 @@ std::vector<DamagedFile> bad_ends() {
       {"directory beyond the file", end({.offset = 100'000}), "damaged zip file"},
       {"directory at 4 GiB", end({.offset = 0xFFFFFFF0}), "damaged zip file"},
       {"signature of the directory wrong", replaced("PK\1\2", "PKxx"), "damaged zip file"},
-      {"signature of an entry wrong", replaced("PK\3\4", "PKxx"), "damaged zip file"},
       {"signature of the end wrong", replaced("PK\5\6", "PKxx"), "damaged zip file"},
-      {"name in the entry is another", replaced("c.txt" + testing::deflate_bytes(kText), "d"), ""},
       {"zip64 with 2^60 entries",
        good.substr(0, good.size() - 22) + zip64 + locator + "PK\5\6" + le<uint32_t>(0) +
            le<uint32_t>(~0u) + le<uint64_t>(~uint64_t{0}) + le<uint16_t>(0),

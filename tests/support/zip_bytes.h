@@ -18,6 +18,7 @@ struct ZipEntry {
   std::optional<uint16_t> method = {}, flags = {};
   std::optional<uint32_t> crc = {}, packed_size = {}, size = {}, offset = {};
   uint32_t attributes = 0;  // 0xA1FF0000: a link of Unix
+  bool late_crc = false;    // behind the data, and 0 in the header of the entry
 };
 
 struct ZipEnd {
@@ -47,17 +48,22 @@ inline std::string zip_bytes(const std::vector<ZipEntry>& entries, const ZipEnd&
     const std::string data = e.deflated ? deflate_bytes(e.content) : e.content;
     const auto crc = static_cast<uint32_t>(crc32(
         0, reinterpret_cast<const Bytef*>(e.content.data()), static_cast<uInt>(e.content.size())));
-    const std::string fields = le<uint16_t>(20) + le<uint16_t>(e.flags.value_or(0)) +
-                               le<uint16_t>(e.method.value_or(e.deflated ? 8 : 0)) +
-                               le<uint32_t>(0x21) + le(e.crc.value_or(crc)) +
-                               le(e.packed_size.value_or(static_cast<uint32_t>(data.size()))) +
-                               le(e.size.value_or(static_cast<uint32_t>(e.content.size()))) +
-                               le(static_cast<uint16_t>(e.name.size()));
+    const auto fields = [&](uint32_t sum) {
+      return le<uint16_t>(20) + le<uint16_t>(e.flags.value_or(e.late_crc ? 8 : 0)) +
+             le<uint16_t>(e.method.value_or(e.deflated ? 8 : 0)) + le<uint32_t>(0x21) + le(sum) +
+             le(e.packed_size.value_or(static_cast<uint32_t>(data.size()))) +
+             le(e.size.value_or(static_cast<uint32_t>(e.content.size()))) +
+             le(static_cast<uint16_t>(e.name.size()));
+    };
     const auto offset = static_cast<uint32_t>(out.size());
-    out += "PK\3\4" + fields + le<uint16_t>(0) + e.name + data;
-    directory += "PK\1\2" + le<uint16_t>(0x031E) + fields + le<uint16_t>(0) + le<uint16_t>(0) +
-                 le<uint32_t>(0) + le<uint32_t>(e.attributes) + le(e.offset.value_or(offset)) +
-                 e.name;
+    out +=
+        "PK\3\4" + fields(e.late_crc ? 0 : e.crc.value_or(crc)) + le<uint16_t>(0) + e.name + data;
+    if (e.late_crc)
+      out += "PK\7\x08" + le(crc) + le(static_cast<uint32_t>(data.size())) +
+             le(static_cast<uint32_t>(e.content.size()));
+    directory += "PK\1\2" + le<uint16_t>(0x031E) + fields(e.crc.value_or(crc)) + le<uint16_t>(0) +
+                 le<uint16_t>(0) + le<uint32_t>(0) + le<uint32_t>(e.attributes) +
+                 le(e.offset.value_or(offset)) + e.name;
   }
   const auto count = end.count.value_or(static_cast<uint16_t>(entries.size()));
   const auto begin = static_cast<uint32_t>(out.size());
