@@ -67,6 +67,12 @@ std::vector<std::byte> transpose(std::span<const std::byte> in, size_t rows, siz
 
 }  // namespace
 
+std::optional<uint64_t> marian_type_id(StoredType type) {
+  for (const TypeRow& row : kTypes)
+    if (row.type == type && row.quantisation == Quantisation::none) return row.id;
+  return std::nullopt;
+}
+
 bool MarianArchive::recognises(std::span<const std::byte> bytes) {
   const std::string none;
   ByteReader reader(bytes, none);

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -38,5 +39,8 @@ class MarianArchive : public TensorArchive {
   FileBytes file_;
   std::vector<Place> places_;
 };
+
+// The number of a type that is not quantised. nullopt if Marian has no such type.
+std::optional<uint64_t> marian_type_id(StoredType type);
 
 }  // namespace fovea
