@@ -75,6 +75,11 @@ class Vocabulary {
   // Entry i gets id kSpecials + i. REQUIRES: segmentation is not sentencepiece.
   static Vocabulary from_entries(Segmentation segmentation, const std::vector<Entry>& entries);
 
+  // A copy with further pieces behind the others, which keep their ids. Pieces that the vocabulary
+  // already has are omitted. For SentencePiece they are user-defined: text is split at them first.
+  // Throws ExitCode::data for a piece that is empty, has a blank or is not UTF-8.
+  Vocabulary with_pieces(const std::vector<std::string>& pieces) const;
+
   // A copy that replaces characters without a piece by their compatibility forms (NFKC) if these
   // have pieces: "ﬁ" becomes "fi", "㎞" becomes "km". Forms that would change the meaning or the
   // number of words are not used: "4²" stays. Use this copy for translation; training uses the text
