@@ -1,6 +1,7 @@
 #include "text/batch.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "base/random.h"
@@ -40,19 +41,21 @@ int64_t pair_length(const Corpus& corpus, int64_t i) {
   return std::max(corpus.source_length(i), corpus.target_length(i));
 }
 
-// Sorts `pairs` into `sorted` by the bucket of their length (length / width). Pairs of one bucket
-// keep their order. This is a counting sort, which reads each length only twice.
-void sort_by_bucket(const Corpus& corpus, int64_t width, std::span<const int64_t> pairs,
-                    std::span<int64_t> sorted) {
-  std::vector<size_t> begins(1);  // first position of each bucket; end of the last bucket
-  for (int64_t i = 0; i < std::ssize(pairs); ++i) {
-    const auto bucket = static_cast<size_t>(pair_length(corpus, i) / width);
+int64_t bucket_of(const Corpus& corpus, int64_t width, int64_t i) {
+  return pair_length(corpus, i) / width;
+}
+
+// The first position of each bucket in a list of all pairs that is sorted by bucket.
+std::vector<size_t> bucket_begins(const Corpus& corpus, int64_t width,
+                                  std::span<const int64_t> pairs) {
+  std::vector<size_t> begins(1);
+  for (const int64_t i : pairs) {
+    const auto bucket = static_cast<size_t>(bucket_of(corpus, width, i));
     if (bucket + 2 > begins.size()) begins.resize(bucket + 2);
     ++begins[bucket + 1];
   }
   std::partial_sum(begins.begin(), begins.end(), begins.begin());
-  for (const int64_t i : pairs)
-    sorted[begins[static_cast<size_t>(pair_length(corpus, i) / width)]++] = i;
+  return begins;
 }
 
 }  // namespace
@@ -96,13 +99,51 @@ int64_t PackedLinks::linked_words() const {
   return count;
 }
 
+namespace {
+
+// Appends `count` of the pairs begin … end − 1. Successive epochs go through a fixed random order
+// of them, so that all pairs are used equally often.
+void append_share(int64_t begin, int64_t end, int64_t count, uint64_t seed, int64_t epoch,
+                  std::vector<int64_t>& pairs) {
+  constexpr uint64_t kStream = uint64_t{1} << 62;  // unlike all epochs
+  std::vector<int64_t> order(end - begin);
+  std::iota(order.begin(), order.end(), begin);
+  Random(seed, kStream + static_cast<uint64_t>(begin)).shuffle(order);
+  const int64_t first = epoch % (end - begin) * count % (end - begin);
+  for (int64_t k = 0; k < count; ++k) pairs.push_back(order[(first + k) % (end - begin)]);
+}
+
+// The pairs of an epoch in the order of the corpus, with the weights of its parts.
+std::vector<int64_t> pairs_of_epoch(const Corpus& corpus, uint64_t seed, int64_t epoch) {
+  std::vector<int64_t> pairs;
+  if (corpus.parts().empty()) {
+    pairs.resize(corpus.size());
+    std::iota(pairs.begin(), pairs.end(), 0);
+  }
+  int64_t begin = 0;
+  for (const auto& [end, weight] : corpus.parts()) {
+    double whole = 0;
+    const double share = std::modf(weight, &whole);
+    for (; whole > 0; --whole)
+      for (int64_t i = begin; i < end; ++i) pairs.push_back(i);
+    const auto count = std::llround(share * static_cast<double>(end - begin));
+    if (count > 0) append_share(begin, end, count, seed, epoch, pairs);
+    begin = end;
+  }
+  return pairs;
+}
+
+}  // namespace
+
 BatchPlan::BatchPlan(const Corpus& corpus, const BatchOptions& options, int64_t epoch)
-    : corpus_(&corpus), pairs_(corpus.size()) {
+    : corpus_(&corpus) {
   Random random(options.seed, static_cast<uint64_t>(epoch));
-  std::vector<int64_t> shuffled(pairs_.size());
-  std::iota(shuffled.begin(), shuffled.end(), 0);
+  // A counting sort by length. Pairs of one bucket keep their random order.
+  std::vector<int64_t> shuffled = pairs_of_epoch(corpus, options.seed, epoch);
+  std::vector<size_t> begins = bucket_begins(corpus, options.bucket_width, shuffled);
   random.shuffle(shuffled);
-  sort_by_bucket(corpus, options.bucket_width, shuffled, pairs_);
+  pairs_.resize(shuffled.size());
+  for (const int64_t i : shuffled) pairs_[begins[bucket_of(corpus, options.bucket_width, i)]++] = i;
 
   TokenBudget budget(options);
   for (size_t i = 0; i < pairs_.size(); ++i) {

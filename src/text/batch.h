@@ -61,10 +61,10 @@ struct BatchOptions {
 };
 
 // The batches of one epoch. Pairs of similar length share a batch; the order of the pairs in a
-// bucket and the order of the batches are random. Every pair of the corpus is in exactly one batch.
-// The plan depends only on the corpus, the options and the epoch, and gives random access to its
-// batches. So a resumed run needs only the epoch and the index of the next batch. A batch exceeds
-// the token budget only if it has a single pair.
+// bucket and the order of the batches are random. Every pair of the corpus is in exactly one batch,
+// unless the parts of the corpus have weights. The plan depends only on the corpus, the options and
+// the epoch, and gives random access to its batches. So a resumed run needs only the epoch and the
+// index of the next batch. A batch exceeds the token budget only if it has a single pair.
 //
 // REQUIRES: the corpus outlives the plan and does not change.
 class BatchPlan {
@@ -72,7 +72,8 @@ class BatchPlan {
   BatchPlan(const Corpus& corpus, const BatchOptions& options, int64_t epoch);
 
   int64_t size() const { return static_cast<int64_t>(order_.size()); }
-  std::span<const int64_t> members(int64_t i) const;  // indices into the corpus
+  int64_t pairs() const { return static_cast<int64_t>(pairs_.size()); }  // of the epoch
+  std::span<const int64_t> members(int64_t i) const;                     // indices into the corpus
   PairBatch batch(int64_t i) const;
 
  private:

@@ -188,6 +188,7 @@ Corpus Corpus::read(const std::vector<std::string>& sources,
     std::optional<LineReader> links = open_links(alignments, i);
     corpus.read({source, target, links ? &*links : nullptr}, source_vocabulary, target_vocabulary,
                 options);
+    if (!options.weights.empty()) corpus.parts_.push_back({corpus.size(), options.weights.at(i)});
   }
   return corpus;
 }

@@ -23,6 +23,7 @@ struct CorpusOptions {
   double max_ratio = 0;        // longer side ÷ shorter side, in pieces; 0 means no limit
   int64_t max_bytes = 65'536;  // longer lines count as too long, for any number of pieces
   BadUtf8 bad_utf8 = BadUtf8::skip;
+  std::vector<double> weights = {};                       // of the files, see CorpusPart; empty: 1
   std::function<void(int64_t lines)> progress = nullptr;  // every 10,000 lines, and at the end
 
   void describe(Settings& settings);
@@ -62,6 +63,13 @@ struct PairReaders {
 
 // The kind of the target side: sentences, which end with </s>, or labels of one piece each.
 enum class TargetKind { sentences, labels };
+
+// The pairs of one file of a corpus: those before `end` and after the part before. An epoch has
+// each of them `weight` times, on average over epochs if that is not a whole number.
+struct CorpusPart {
+  int64_t end = 0;
+  double weight = 1;
+};
 
 // A parallel corpus in memory, as ids of pieces.
 class Corpus {
@@ -107,6 +115,9 @@ class Corpus {
   // A hash of all ids, links and sentence ends. Shows whether training resumes on the same data.
   uint64_t fingerprint() const;
 
+  // The files that read(sources, …) read, in order. Empty if all pairs have weight 1.
+  const std::vector<CorpusPart>& parts() const { return parts_; }
+
  private:
   struct Side {
     std::vector<int32_t> ids;
@@ -121,6 +132,7 @@ class Corpus {
   std::vector<int64_t> lines_;
   Links links_;  // links of all pairs
   std::vector<int64_t> link_offsets_{0};
+  std::vector<CorpusPart> parts_;
   CorpusCounts counts_;
 };
 
