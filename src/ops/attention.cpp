@@ -1,6 +1,7 @@
 #include "ops/attention.h"
 
 #include <cmath>
+#include <functional>
 
 #include "ops/attention_kernel.h"
 #include "ops/elementwise.h"
@@ -107,14 +108,24 @@ Tensor self_attention(const Tensor& qkv, const SentenceOffsets& sentences,
   });
 }
 
+namespace {
+
+// Calls `write` with the gradient of x. If x needs none, with temporary memory: the kernel computes
+// both gradients.
+void gather_or_discard(const Tensor& x,
+                       const std::function<void(const Tensor& dx, OutputMode fold)>& write) {
+  x.slot() ? x.slot()->gather(write) : write(Tensor::like(x), OutputMode::set);
+}
+
+}  // namespace
+
 Tensor cross_attention(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
                        const SentenceOffsets& keys, const HeadsOptions& options) {
   const Operands in = cross_operands(q, kv, queries, keys, options);
   const Forward f = forward(in);
   return record(f.y, {q, kv}, [=](const Tensor& dy) {
-    assert(in.q.slot() && in.kv.slot());
-    gather(in.q.slot(), [&](const Tensor& dq, OutputMode fold_q) {
-      gather(in.kv.slot(), [&](const Tensor& dkv, OutputMode fold_kv) {
+    gather_or_discard(in.q, [&](const Tensor& dq, OutputMode fold_q) {
+      gather_or_discard(in.kv, [&](const Tensor& dkv, OutputMode fold_kv) {
         backward(in, f, dy, dq, fold_q, dkv, fold_kv);
       });
     });
