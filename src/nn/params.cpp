@@ -73,12 +73,24 @@ void ParameterStore::allocate(uint64_t seed) {
 }
 
 void ParameterStore::allocate_gradients() {
+  allocate_gradients([](const Parameter&) { return true; });
+}
+
+void ParameterStore::allocate_gradients(const std::function<bool(const Parameter&)>& wanted) {
   gradients_ = Tensor::zeros({size_}, type_, device_);
   auto bind = [&](const Tensor& t, int64_t offset) {
     t.bind_gradient({t.shape(), type_, device_, gradients_.buffer(), offset});
   };
-  for (const Parameter& p : parameters_) bind(p.tensor, p.offset);
-  for (const Stack& s : stacks_) bind(s.tensor, s.offset);
+  std::vector<bool> bound;
+  for (const Parameter& p : parameters_)
+    if (bound.push_back(wanted(p)); bound.back()) bind(p.tensor, p.offset);
+  for (const Stack& s : stacks_) {
+    const int64_t end = s.offset + s.tensor.elements();
+    bool any = false;
+    for (size_t i = 0; i < parameters_.size(); ++i)
+      any = any || (bound[i] && parameters_[i].offset >= s.offset && parameters_[i].offset < end);
+    if (any) bind(s.tensor, s.offset);
+  }
 }
 
 const ParameterStore::Parameter* ParameterStore::find(const std::string& name) const {

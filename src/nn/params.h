@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -47,6 +48,9 @@ class ParameterStore {
   // Allocates and initializes. The values depend only on the seed and the parameter's name.
   void allocate(uint64_t seed);
   void allocate_gradients();  // all 0; backward passes add to gradients()
+  // The same, but only the parameters that `wanted` accepts, and stacks with one of them, receive
+  // gradients. Backward passes omit the others.
+  void allocate_gradients(const std::function<bool(const Parameter&)>& wanted);
 
   const std::vector<Parameter>& all() const { return parameters_; }
   const Parameter* find(const std::string& name) const;
