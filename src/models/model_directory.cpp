@@ -1,10 +1,15 @@
 #include "models/model_directory.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <bit>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
+#include <map>
 
+#include "base/crc32c.h"
 #include "base/utf8.h"
 #include "ops/matmul.h"
 
@@ -134,10 +139,15 @@ void save_model(const std::string& directory, const ModelConfig& config,
   ModelConfig copy = config;
   Settings settings;
   settings.group("model", copy, "the network that model.safetensors holds the weights of");
-  const std::string text = settings.dump();
-  const std::string path = in(directory, kConfigFile);
-  if (!has_text(path, text)) write_atomically(path, text);
+  write_if_changed(in(directory, kConfigFile), settings.dump());
+  save_parameters(in(directory, kWeightsFile), parameters, stored);
+}
 
+void write_if_changed(const std::string& path, const std::string& text) {
+  if (!has_text(path, text)) write_atomically(path, text);
+}
+
+void save_parameters(const std::string& path, const ParameterStore& parameters, StoredType stored) {
   SafetensorsWriter writer;
   std::vector<std::vector<std::byte>> bytes;
   bytes.reserve(parameters.all().size());
@@ -146,7 +156,7 @@ void save_model(const std::string& directory, const ModelConfig& config,
     writer.add(p.name, stored, {p.tensor.shape().begin(), p.tensor.shape().end()}, bytes.back());
   }
   writer.set_metadata("producer", "fovea " FOVEA_VERSION);
-  writer.write(in(directory, kWeightsFile));
+  writer.write(path);
 }
 
 ModelConfig load_config(const std::string& directory) {
@@ -156,6 +166,9 @@ ModelConfig load_config(const std::string& directory) {
   ModelConfig config;
   Settings settings;
   settings.group("model", config);
+  settings.foreign("adapter",
+                   "this directory holds an adapter, a model is expected; give the "
+                   "model that it was trained for, and the directory as `adapter`");
   settings.read_file(path, ExitCode::model);
   const auto words = [&](const char* key, int64_t found) {
     check(found >= kSpecialWords, ExitCode::model, path, ": ", key, ": ", found,
@@ -170,6 +183,18 @@ ModelConfig load_config(const std::string& directory) {
     fail(ExitCode::model, path, ": ", error.what());
   }
   return config;
+}
+
+uint32_t fingerprint_of(const SafetensorsFile& file) {
+  std::map<std::string, const TensorInfo*> sorted;
+  for (const TensorInfo& t : file.tensors()) sorted[t.name] = &t;
+  uint32_t sum = 0;
+  for (const auto& [name, t] : sorted) {
+    const std::string header =
+        fmt::format("{} {} {}\n", name, stored_name(t->dtype), fmt::join(t->shape, " "));
+    sum = crc32c(file.data(*t), crc32c(as_byte_span(header), sum));
+  }
+  return sum;
 }
 
 std::string weights_file(const std::string& directory) {

@@ -23,6 +23,9 @@ void save_model(const std::string& directory, const ModelConfig& config,
 // Reads and checks config.yml. Errors are ExitCode::model and name the file, line and key.
 ModelConfig load_config(const std::string& directory);
 
+// A checksum over the names, types, shapes and bytes of all tensors of a file of weights.
+uint32_t fingerprint_of(const SafetensorsFile& file);
+
 // The path of the weights file of a model directory. Fails with ExitCode::model if there is none.
 std::string weights_file(const std::string& directory);
 
@@ -37,6 +40,12 @@ struct LoadedModel {
 // the tensor, the value found and the remedy.
 LoadedModel load_model(const std::string& directory, ElementType type = ElementType::f32,
                        Device device = Cpu{});
+
+// Writes one tensor per parameter, atomically. Fails with ExitCode::diverged if one is not finite.
+void save_parameters(const std::string& path, const ParameterStore& parameters,
+                     StoredType stored = StoredType::F32);
+// Writes a small file atomically, unless it has this text already.
+void write_if_changed(const std::string& path, const std::string& text);
 
 // Copies the tensors of a file into the parameters of the same names. Makes the checks of
 // load_model().
