@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/model_options.h"
 #include "decode/model_bundle.h"
+#include "models/adapter_directory.h"
 #include "ops/matmul.h"
 #include "train/checkpoint.h"
 #include "train/optimizer.h"
@@ -30,11 +31,14 @@ constexpr const char* kExamples = R"(Examples:
   The same, replacing the model in small:
     fovea average -o small --store bf16 --force model
 
+  Merge an adapter into its model:
+    fovea average -o merged --adapter adapter model
+
 Configuration and vocabulary come from the first model, or from the model directory of the first
 file. All inputs must have the same parameters.)";
 
 struct AverageCommand {
-  std::string output, store = "f32";
+  std::string output, store = "f32", adapter;
   std::vector<std::string> inputs;
   bool force = false;
 };
@@ -76,6 +80,11 @@ void remove_vocabularies(const std::string& directory) {
 
 void average(const AverageCommand& command) {
   check_output(command);
+  check(command.adapter.empty() || command.inputs.size() == 1, ExitCode::usage,
+        "--adapter belongs to one model, but ", command.inputs.size(),
+        " inputs are given; name only its model directory");
+  check(command.adapter.empty() || !command.inputs.front().ends_with(".safetensors"),
+        ExitCode::usage, command.inputs.front(), ": --adapter needs a model directory, not a file");
   std::vector<std::string> paths;
   for (const std::string& name : command.inputs) {
     const std::string input = model_or_checkpoint(name);
@@ -87,6 +96,7 @@ void average(const AverageCommand& command) {
   const VocabularyPair vocabularies = load_vocabularies(home);
   const auto model = make_model(config, 1);
   model->parameters().values().copy_from(mean_weights(paths, model->parameters()));
+  if (!command.adapter.empty()) merge_adapter(command.adapter, home, model->parameters());
   parameters_changed();
   const StoredType type = command.store == "bf16" ? StoredType::BF16 : StoredType::F32;
   save_model(command.output, config, model->parameters(), type);
@@ -99,7 +109,8 @@ void average(const AverageCommand& command) {
 }  // namespace
 
 void add_average(Command& program) {
-  Command command = program.command("average", "Average the weights of models or checkpoints");
+  Command command = program.command(
+      "average", "Average the weights of models or checkpoints, or merge an adapter");
   auto c = std::make_shared<AverageCommand>();
   command.option("-o,--output", c->output, "Model directory to write")
       .required()
@@ -107,6 +118,7 @@ void add_average(Command& program) {
   command.option("--store", c->store, "Data type of the stored weights")
       .among({"f32", "bf16"})
       .with_default();
+  add_adapter_option(command, c->adapter);
   command.flag("--force", c->force, "Replace an existing model in MODEL_DIR");
   command
       .option("inputs", c->inputs,

@@ -125,6 +125,13 @@ void add_recipe_options(Command& command, std::vector<std::string>& assignments,
       .among({"f32", "bf16"});
 }
 
+void add_adapter_option(Command& command, std::string& adapter) {
+  command
+      .option("--adapter", adapter,
+              "Adapter directory, made by 'fovea train' with train.lora.rank, for the model")
+      .takes("DIR");
+}
+
 void add_model_options(Command& command, ModelChoice& choice, ModelCount count,
                        DefaultModel default_model) {
   command.option("-m,--model", choice.directories, model_help(count, default_model).c_str())
@@ -132,6 +139,7 @@ void add_model_options(Command& command, ModelChoice& choice, ModelCount count,
       .one_value_each()
       .from_environment("FOVEA_MODEL");
   if (count != ModelCount::one_that_labels) {
+    add_adapter_option(command, choice.adapter);
     command.option("--from", choice.languages.from, "Language of the text, for a bundled model")
         .takes("CODE");
     command.option("--to", choice.languages.to, "Language of the translation, for a bundled model")
@@ -161,10 +169,13 @@ std::vector<ModelBundle> load_models(const ModelChoice& choice,
     const bool detects = sample && choice.languages.from.empty();
     directories.push_back(bundled_model_for(choice.languages, detects ? sample() : ""));
   }
+  check(choice.adapter.empty() || directories.size() == 1, ExitCode::usage,
+        "--adapter belongs to one model, but -m names several; give one of them, or merge the ",
+        "adapter with 'fovea average'");
   std::vector<ModelBundle> bundles;
   for (std::string directory : directories) {
     directory = model_directory(directory);
-    bundles.push_back(load_package(directory, device));
+    bundles.push_back(load_package(directory, device, choice.adapter));
     check(bundles.back().model->as<Decodable>(), ExitCode::model, directory,
           ": this model labels texts and cannot translate; use 'fovea classify -m ", directory,
           "'");

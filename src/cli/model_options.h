@@ -28,6 +28,7 @@ bool gains_from_bf16(Device device);
 // The options that choose models, device and precision of a command.
 struct ModelChoice {
   std::vector<std::string> directories;           // several: an ensemble; none: a bundled model
+  std::string adapter = {};                       // directory of an adapter of the only model
   LanguageChoice languages = {};                  // to choose a bundled model
   std::string device = "cpu", precision = "f32";  // as on the command line
 
@@ -54,7 +55,10 @@ enum class ModelCount { ensemble, one, one_that_labels };
 // The bundled model that a command uses without -m, --from and --to.
 enum class DefaultModel { english_german, by_text };
 
-// Adds -m, --from, --to, --device and --precision to a command.
+// Adds --adapter.
+void add_adapter_option(Command& command, std::string& adapter);
+
+// Adds -m, --adapter, --from, --to, --device and --precision to a command.
 void add_model_options(Command& command, ModelChoice& choice, ModelCount count,
                        DefaultModel default_model = DefaultModel::english_german);
 

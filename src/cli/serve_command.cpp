@@ -142,7 +142,7 @@ void add_serve(Command& program) {
   auto shared = std::make_shared<ServeCommand>();
   ServiceSetup& c = shared->setup;
   command
-      .option("-m,--model", c.models,
+      .option("-m,--model", c.directories.models,
               "Model directory, or the name of a bundled model, or FROM-TO=DIR if neither "
               "config.yml nor "
               "the directory name states the languages; can be repeated; default: all bundled "
@@ -152,11 +152,12 @@ void add_serve(Command& program) {
       .from_environment("FOVEA_MODEL");
   command
       .option(
-          "--run", c.runs,
+          "--run", c.directories.runs,
           "Like -m, for a directory of 'fovea train'; the page also shows its training curves and "
           "the attention at each kept checkpoint and snapshot")
       .takes("DIR")
       .one_value_each();
+  add_adapter_option(command, c.directories.adapter);
   command.option("--host", c.server.host, "Address to listen on; 0.0.0.0: all addresses")
       .with_default()
       .from_environment("FOVEA_HOST");

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "models/adapter_directory.h"
+
 namespace fovea {
 namespace {
 
@@ -55,7 +57,7 @@ void save_vocabularies(const std::string& directory, const Vocabulary& source,
   save("target", target);
 }
 
-ModelBundle load_package(const std::string& directory, Device device) {
+ModelBundle load_package(const std::string& directory, Device device, const std::string& adapter) {
   const ModelConfig config = load_config(directory);
   VocabularyPair words = load_vocabularies(directory);
   check_size(words.files.front(), words.source, directory, "model.source_words",
@@ -63,6 +65,7 @@ ModelBundle load_package(const std::string& directory, Device device) {
   check_size(words.files.back(), words.target, directory, "model.target_words",
              config.target_words);
   LoadedModel loaded = load_model(directory, ElementType::f32, device);
+  if (!adapter.empty()) merge_adapter(adapter, directory, loaded.model->parameters());
   return {directory, loaded.config, std::move(loaded.model),
           words.source.with_compatible_characters(), words.target};
 }

@@ -32,8 +32,9 @@ void save_vocabularies(const std::string& directory, const Vocabulary& source,
                        const Vocabulary& target);
 
 // Loads a model directory with the checks of load_model. Each vocabulary must have one piece per
-// row of the embeddings.
-ModelBundle load_package(const std::string& directory, Device device = Cpu{});
+// row of the embeddings. If `adapter` names an adapter directory, adds that to the weights.
+ModelBundle load_package(const std::string& directory, Device device = Cpu{},
+                         const std::string& adapter = "");
 
 // Throws ExitCode::model if the models of an ensemble have different vocabularies.
 void check_ensemble(const std::vector<ModelBundle>& bundles);

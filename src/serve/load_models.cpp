@@ -81,8 +81,9 @@ std::vector<std::string> names_of(const std::vector<ModelSpec>& specs) {
   return {names.begin(), names.end()};
 }
 
-ModelBundle load_bundle(const std::string& directory, Device device) {
-  ModelBundle package = load_package(directory, device);
+ModelBundle load_bundle(const std::string& directory, Device device,
+                        const std::string& adapter = "") {
+  ModelBundle package = load_package(directory, device, adapter);
   check(package.model->as<Decodable>(), ExitCode::model, directory,
         ": this model labels texts, a translation model is expected");
   package.model->freeze_for_inference();
@@ -91,8 +92,11 @@ ModelBundle load_bundle(const std::string& directory, Device device) {
 
 }  // namespace
 
-ServedModels load_served_models(const std::vector<std::string>& models,
-                                const std::vector<std::string>& runs, Device device) {
+ServedModels load_served_models(const ServedDirectories& directories, Device device) {
+  const auto& [models, runs, adapter] = directories;
+  check(adapter.empty() || (models.size() == 1 && runs.empty()), ExitCode::usage,
+        "`adapter` belongs to one model; give exactly one `model`, or merge the adapter with ",
+        "'fovea average'");
   ServedModels served;
   const bool none = models.empty() && runs.empty();
   std::vector<ModelSpec> specs = none ? default_models() : std::vector<ModelSpec>();
@@ -104,9 +108,9 @@ ServedModels load_served_models(const std::vector<std::string>& models,
   for (size_t i = 0; i < specs.size(); ++i) {
     const auto& [directory, source, target] = specs[i];
     if (i < first_of_gallery)
-      served.push_back(
-          std::make_shared<ServedModel>(names[i], source, target, load_bundle(directory, device),
-                                        i < first_run ? nullptr : training_run(specs[i], device)));
+      served.push_back(std::make_shared<ServedModel>(
+          names[i], source, target, load_bundle(directory, device, directories.adapter),
+          i < first_run ? nullptr : training_run(specs[i], device)));
     else
       served.push_back(std::make_shared<ServedModel>(
           ModelName{names[i], source, target, true}, load_config(directory),

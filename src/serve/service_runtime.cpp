@@ -121,7 +121,7 @@ void reload(const char* what, const std::function<void()>& act) {
 }
 
 void reload_models(const ServiceSetup& c, Service& service) {
-  ServedModels models = load_served_models(c.models, c.runs, c.device);
+  ServedModels models = load_served_models(c.directories, c.device);
   warm_up(models, c.service.limits.decoding);
   service.replace(std::move(models));
   malloc_trim(0);  // returns the memory of the old models to the system
@@ -212,7 +212,7 @@ void run_service(ServiceSetup c) {
     answering->handle(std::move(request), std::move(exchange));
   });
   const PrecisionScope precision(c.precision);
-  ServedModels models = load_served_models(c.models, c.runs, c.device);
+  ServedModels models = load_served_models(c.directories, c.device);
   warm_up(models, c.service.limits.decoding);
   announce(models);
   c.service.connections = [&] { return server.connections(); };

@@ -6,6 +6,7 @@
 
 #include "http/server.h"
 #include "ops/matmul.h"
+#include "serve/load_models.h"
 #include "serve/service.h"
 #include "tensor/device.h"
 
@@ -13,7 +14,7 @@ namespace fovea {
 
 // The options of `fovea serve`.
 struct ServiceSetup {
-  std::vector<std::string> models, runs;  // see load_models.h
+  ServedDirectories directories;
   std::vector<std::string> hosts = {};  // allowed names in the Host header besides the default ones
   Device device = Cpu{};
   Precision precision = Precision::f32;
