@@ -21,6 +21,7 @@
 #include "train/data_warnings.h"
 #include "train/model_card.h"
 #include "train/pretrained.h"
+#include "train/recipe_reader.h"
 #include "train/train_model.h"
 #include "train/training_data.h"
 #include "train/unused_settings.h"
@@ -48,6 +49,11 @@ constexpr const char* kExamples = R"(Examples:
 
   One attention head learns word alignments made by another program (then: fovea align):
     fovea train -c recipe.yml -o model --set data.alignments=train.links
+
+  Fine-tuning: start from a model, with its network and vocabulary; then the same as an adapter:
+    fovea train -c recipes/fine-tune/full.yml -o tuned --data /data --set train.from=model
+    fovea train -c recipes/fine-tune/adapter.yml -o adapter --data /data --set train.from=model
+    fovea translate -m model --adapter adapter "A sentence."
 
   The largest batches that fit in 8 GiB of memory; the log shows their size:
     fovea train -c recipe.yml -o model --device cuda --workspace 8 --set batch.tokens=auto
@@ -93,13 +99,15 @@ Device device_of(const TrainCommand& command) {
 std::atomic<bool> save_requested{false};
 
 TrainOptions read_options(const TrainCommand& command, std::string* dump) {
-  TrainOptions options;
-  Settings settings(options);
-  for (const char* key : {"base", "compare", "variants"})
-    settings.foreign(key, "only 'fovea compare -c FILE' accepts this key; it trains each variant");
-  if (!command.recipe.empty()) settings.read_file(command.recipe, ExitCode::data);
-  if (!command.precision.empty()) settings.set("train.precision=" + command.precision);
-  for (const std::string& assignment : command.assignments) settings.set(assignment);
+  const auto assign = [&](Settings& settings) {
+    for (const char* key : {"base", "compare", "variants"})
+      settings.foreign(key,
+                       "only 'fovea compare -c FILE' accepts this key; it trains each variant");
+    if (!command.recipe.empty()) settings.read_file(command.recipe, ExitCode::data);
+    if (!command.precision.empty()) settings.set("train.precision=" + command.precision);
+    for (const std::string& assignment : command.assignments) settings.set(assignment);
+  };
+  TrainOptions options = read_recipe(assign, ExitCode::data);
   options.data.start_at(command.data, command.recipe);
   if (!command.dump_config) options.complete(ExitCode::data);
   if (options.train.updates > 0 && options.schedule.warmup >= options.train.updates)
@@ -114,7 +122,7 @@ TrainOptions read_options(const TrainCommand& command, std::string* dump) {
         "whatever its quality; set {}",
         options.data.labelled() ? "data.valid or data.hold_out"
                                 : "data.valid_source and data.valid_target");
-  *dump = settings.dump();
+  *dump = Settings(options).dump();
   return options;
 }
 
@@ -123,8 +131,8 @@ TrainOptions read_options(const TrainCommand& command, std::string* dump) {
 void remove_old_run(const std::string& directory) {
   std::error_code error;
   for (const char* name : {"checkpoints", "snapshots", "tensorboard", "metrics.jsonl", "recipe.yml",
-                           "model.safetensors", "config.yml", "vocab.spm", "vocab.txt",
-                           "source.spm", "source.txt", "target.spm", "target.txt"})
+                           "model.safetensors", "adapter.safetensors", "config.yml", "vocab.spm",
+                           "vocab.txt", "source.spm", "source.txt", "target.spm", "target.txt"})
     if (std::filesystem::remove_all(directory + "/" + name, error); error)
       fail(ExitCode::files, directory, "/", name, ": cannot be removed: ", error.message());
 }
@@ -132,7 +140,8 @@ void remove_old_run(const std::string& directory) {
 bool holds_run(const std::string& directory) {
   std::error_code error;
   return std::filesystem::exists(directory + "/checkpoints", error) ||
-         std::filesystem::exists(directory + "/model.safetensors", error);
+         std::filesystem::exists(directory + "/model.safetensors", error) ||
+         std::filesystem::exists(directory + "/adapter.safetensors", error);
 }
 
 void warn_unless_empty(const std::string& warning) {
@@ -171,7 +180,8 @@ void dry_run(TrainOptions options, const TrainCommand& command) {
   log_info("creating the model");
   const auto model = make_model(options.model, options.train.seed, ElementType::f32, device);
   model->parameters().allocate_gradients();
-  warn_unless_empty(warning_about_size(model->parameters().size(), data.train));
+  if (options.train.from.empty())
+    warn_unless_empty(warning_about_size(model->parameters().size(), data.train));
   if (options.vectors.given()) take_vectors(options, data.source, data.target, model->parameters());
   const CostEstimate found = estimate(*model, data.train, options);
   fmt::print("{}{}", estimate_text(found, options), ways_to_shorten(found, options, device));
@@ -192,6 +202,7 @@ void conclude(const TrainOptions& options, const TrainData& data, const std::str
   const std::filesystem::path folder = std::filesystem::absolute(directory).lexically_normal();
   const std::string name = (folder / "").parent_path().filename().string();
   const auto usage = [&, sentence = example_sentence(data)](const std::string& model) {
+    if (options.train.lora.rank > 0) return usage_of_adapter(options.train.from, model, sentence);
     return usage_of_model(model, options.data.task, sentence);
   };
   write_card(directory, card_text({name, options, data, parameters, figures, usage("MODEL_DIR")}));

@@ -7,10 +7,27 @@
 
 namespace fovea {
 
+namespace {
+
+std::string quoted(const std::string& path) {
+  const char* quote = path.find(' ') == std::string::npos ? "" : "'";
+  return quote + path + quote;
+}
+
+}  // namespace
+
+std::string usage_of_adapter(const std::string& base, const std::string& adapter,
+                             const std::string& sentence) {
+  const std::string model = quoted(base), added = quoted(adapter);
+  return fmt::format(
+      "fovea translate -m {0} --adapter {1} \"{2}\"\n"
+      "fovea average -o MERGED_DIR --adapter {1} {0}\n",
+      model, added, sentence);
+}
+
 std::string usage_of_model(const std::string& directory, TaskKind task,
                            const std::string& sentence) {
-  const char* quote = directory.find(' ') == std::string::npos ? "" : "'";
-  const std::string model = quote + directory + quote;
+  const std::string model = quoted(directory);
   switch (task) {
     case TaskKind::classify:
       return fmt::format("fovea classify -m {} --show \"A text.\"\n", model);

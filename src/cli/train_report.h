@@ -12,6 +12,9 @@ namespace fovea {
 // translates. It must not need escapes between double quotes.
 std::string usage_of_model(const std::string& directory, TaskKind task,
                            const std::string& sentence);
+// The same for an adapter.
+std::string usage_of_adapter(const std::string& base, const std::string& adapter,
+                             const std::string& sentence);
 
 // Returns the lines of --dry-run: parameters, batches, memory and time.
 std::string estimate_text(const CostEstimate& cost, const TrainOptions& options);

@@ -6,6 +6,7 @@
 #include "attention/registry.h"
 #include "base/files.h"
 #include "base/yaml.h"
+#include "train/recipe_reader.h"
 
 namespace fovea {
 namespace {
@@ -177,12 +178,15 @@ ComparisonPlan ComparisonPlan::read(const std::string& path, int bases) {
 
 TrainOptions ComparisonPlan::options_of(const ComparisonVariant& variant,
                                         const std::vector<std::string>& assignments) const {
-  TrainOptions options;
-  Settings settings(options);
-  for (const Layer& layer : layers_) settings.read_text(layer.settings, layer.file);
-  for (const std::string& assignment : assignments) settings.set(assignment);
-  settings.read_text(variant.settings,
-                     variant.file.empty() ? "variant " + variant.name : variant.file);
+  const auto assign = [&](Settings& settings) {
+    for (const Layer& layer : layers_) settings.read_text(layer.settings, layer.file);
+    for (const std::string& assignment : assignments) settings.set(assignment);
+    settings.read_text(variant.settings,
+                       variant.file.empty() ? "variant " + variant.name : variant.file);
+  };
+  TrainOptions options = read_recipe(assign, ExitCode::data);
+  check(options.train.lora.rank == 0, ExitCode::data, "train.lora.rank: 'fovea compare' measures ",
+        "whole models; set it to 0, or train the adapter with 'fovea train'");
   return options;
 }
 

@@ -92,7 +92,9 @@ std::pair<std::string, std::string> describe_contents(const std::string& name) {
   if (name.starts_with("data.valid")) return {"the validation text", "pairs"};
   if (name.starts_with("vocabulary.source")) return {"the source vocabulary", "entries"};
   if (name.starts_with("vocabulary.target")) return {"the target vocabulary", "entries"};
-  return {name.substr(0, name.size() - kContents.size()), "vectors"};
+  const std::string setting = name.substr(0, name.size() - kContents.size());
+  if (setting == "train.from") return {"the model of train.from", "tensors"};
+  return {setting, "vectors"};
 }
 
 std::string in_words(const Difference& d) {

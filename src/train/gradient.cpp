@@ -55,12 +55,14 @@ BatchCost cost_from(const PairBatch& batch, const LossOptions& options,
   return cost;
 }
 
-BatchCost add_gradient(Model& model, const PairBatch& batch, const LossOptions& options,
+BatchCost add_gradient(TrainedWeights weights, const PairBatch& batch, const LossOptions& options,
                        DropoutKey key) {
   const DropoutScope dropout(key.seed, static_cast<uint32_t>(key.drawn));
+  weights.before_loss();
   Tape tape;
-  const BatchLoss result = loss_of(model, batch, options);
+  const BatchLoss result = loss_of(weights.model(), batch, options);
   tape.backward(result.surrogate ? result.loss + result.surrogate : result.loss);
+  weights.after_gradient();
   return read(result, batch, options);
 }
 

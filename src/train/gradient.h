@@ -5,6 +5,7 @@
 
 #include "models/model.h"
 #include "text/batch.h"
+#include "train/trained_weights.h"
 
 namespace fovea {
 
@@ -31,9 +32,9 @@ struct DropoutKey {
   int64_t drawn;  // number of batches that training took before this one
 };
 
-// Adds the gradient of the loss of the batch to the gradients of the store, and returns the loss.
-// The loss is a sum over words, not a mean.
-BatchCost add_gradient(Model& model, const PairBatch& batch, const LossOptions& options,
+// Adds the gradient of the loss of the batch to the gradients of the trained weights, and returns
+// the loss. The loss is a sum over words, not a mean.
+BatchCost add_gradient(TrainedWeights weights, const PairBatch& batch, const LossOptions& options,
                        DropoutKey key);
 
 // Converts a batch to the input of Model::loss(). Includes the alignments if guided_weight is not

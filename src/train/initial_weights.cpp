@@ -20,17 +20,36 @@ const Vocabulary* vocabulary_of(const std::string& parameter, const Vocabulary& 
   return of_target ? &target : nullptr;
 }
 
-// Copies the rows of the pieces that both vocabularies have.
-void copy_rows(const Parameter& from, const Vocabulary& old_pieces, const Parameter& to,
-               const Vocabulary& new_pieces, CopiedWeights& copied) {
-  const std::vector<double> old_values = from.tensor.values();
-  std::vector<double> values = to.tensor.values();
-  const int64_t width = std::ssize(values) / new_pieces.size();
+// For each piece, the rows of the old table whose mean is its row. Empty if there is none.
+std::vector<std::vector<int32_t>> rows_of(const Vocabulary& old_pieces,
+                                          const Vocabulary& new_pieces) {
+  std::vector<std::vector<int32_t>> rows;
   for (int32_t id = 0; id < new_pieces.size(); ++id) {
     const int32_t row = id < kSpecials ? id : old_pieces.id(new_pieces.name(id));
-    const bool found = id < kSpecials || row >= kSpecials;
-    ++(found ? copied.pieces : copied.new_pieces);
-    if (found) std::copy_n(old_values.begin() + row * width, width, values.begin() + id * width);
+    if (id < kSpecials || row >= kSpecials) {
+      rows.push_back({row});
+    } else {
+      rows.push_back(old_pieces.encode(new_pieces.decode(std::vector{id})));
+      std::erase(rows.back(), kUnk);
+    }
+  }
+  return rows;
+}
+
+// Copies the rows of pieces, or the means of rows.
+void copy_rows(const Parameter& from, const Parameter& to,
+               const std::vector<std::vector<int32_t>>& rows, CopiedWeights& copied) {
+  const std::vector<double> old_values = from.tensor.values();
+  std::vector<double> values = to.tensor.values();
+  const int64_t width = std::ssize(values) / std::ssize(rows);
+  for (size_t id = 0; id < rows.size(); ++id) {
+    const auto count = std::ssize(rows[id]);
+    ++(count == 0 ? copied.new_pieces : count == 1 ? copied.pieces : copied.means);
+    for (int64_t j = 0; count > 0 && j < width; ++j) {
+      double sum = 0;
+      for (const int32_t row : rows[id]) sum += old_values[row * width + j];
+      values[static_cast<int64_t>(id) * width + j] = sum / static_cast<double>(count);
+    }
   }
   to.tensor.assign(values);
 }
@@ -52,14 +71,15 @@ void check_shape(const std::string& directory, const Parameter& parameter, const
 CopiedWeights copy_weights(const std::string& directory, const TrainData& data,
                            const ParameterStore& store) {
   const ModelBundle bundle = load_package(directory, store.device());
+  const auto source = rows_of(bundle.source, data.source);
+  const auto target = rows_of(bundle.target, data.target);
   CopiedWeights copied;
   for (const Parameter& parameter : store.all()) {
     const Parameter* const other = bundle.model->parameters().find(parameter.name);
     const Vocabulary* const pieces = vocabulary_of(parameter.name, data.source, data.target);
     check_shape(directory, parameter, other, pieces ? 1 : 0);
     if (pieces)
-      copy_rows(*other, *vocabulary_of(parameter.name, bundle.source, bundle.target), parameter,
-                *pieces, copied);
+      copy_rows(*other, parameter, pieces == &data.source ? source : target, copied);
     else
       parameter.tensor.assign(other->tensor.values());
   }

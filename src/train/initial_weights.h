@@ -9,13 +9,16 @@
 namespace fovea {
 
 struct CopiedWeights {
-  int64_t pieces = 0, new_pieces = 0;  // numbers of embedding rows: copied; left at random values
+  // Rows of embeddings: copied, means of copied rows, and left as initialised.
+  int64_t pieces = 0, means = 0, new_pieces = 0;
 };
 
 // Copies the weights of the model in `directory` to the parameters of a new model (fine-tuning).
 // The rows of embeddings and of the output layer are matched by piece, so the vocabularies may
-// differ. If the other model does not have a piece, its row keeps its random initial values. All
-// other shapes must be equal. Throws ExitCode::data with the first parameter that differs.
+// differ. If the other model does not have a piece, its row is the mean of the rows of the pieces
+// into which the other vocabulary cuts its text. If these are unknown too, the row keeps its random
+// initial values. All other shapes must be equal. Throws ExitCode::data with the first parameter
+// that differs.
 CopiedWeights copy_weights(const std::string& directory, const TrainData& data,
                            const ParameterStore& store);
 

@@ -88,6 +88,23 @@ TEST_F(InitialWeights, AreTheOldOnesByPiece) {
   }
 }
 
+TEST_F(InitialWeights, OfNewPiecesAreTheMeansOfTheirFormerPieces) {
+  const Vocabulary letters =
+      Vocabulary::from_entries(Segmentation::characters, {{"a", 1}, {"b", 1}, {"c", 1}});
+  old_ = save("letters", letters, words({"x"}), 1);
+  TrainData data;
+  data.source = words({"c", "ab", "a?"});  // "?" is unknown
+  data.target = words({"x"});
+  const auto model = fresh(data);
+  const CopiedWeights copied = copy_weights(folder_ / "letters", data, model->parameters());
+  EXPECT_EQ(copied.means, 1);
+  EXPECT_EQ(copied.new_pieces, 0);
+  const auto a = row(*old_, "source/E", kSpecials, 8), b = row(*old_, "source/E", kSpecials + 1, 8);
+  const auto ab = row(*model, "source/E", kSpecials + 1, 8);
+  for (size_t j = 0; j < 8; ++j) EXPECT_NEAR(ab[j], (a[j] + b[j]) / 2, 1e-7);
+  EXPECT_EQ(row(*model, "source/E", kSpecials + 2, 8), a);
+}
+
 TEST_F(InitialWeights, OfAnotherShapeAreRefused) {
   TrainData data;
   data.source = words({"a"});

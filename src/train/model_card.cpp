@@ -84,6 +84,14 @@ std::string network(ModelConfig model) {
   return text;
 }
 
+std::string base_row(const LoopOptions& train) {
+  if (train.from.empty()) return "";
+  const std::string base = printable(fs::path(train.from).filename().string());
+  if (train.lora.rank == 0) return fmt::format("| started from | {} |\n", base);
+  return fmt::format("| adapter | of {}, with rank {} and alpha {:g} |\n", base, train.lora.rank,
+                     train.lora.alpha);
+}
+
 std::string date_of(const TrainingFigures& figures) {
   const std::time_t when =
       figures.seconds ? static_cast<std::time_t>(*figures.seconds) : std::time(nullptr);
@@ -169,6 +177,7 @@ std::string card_text(const ModelCard& card) {
                    data.test.corpus);
   text += vocabulary_row(data);
   text += vectors_row(o.vectors);
+  text += base_row(o.train);
   text += fmt::format("| network | {}; {} parameters |\n", network(o.model),
                       with_commas(card.parameters));
   text += fmt::format("| training | {} updates, {} epochs begun, seed {} |\n",

@@ -5,7 +5,6 @@
 #include <cstring>
 
 #include "ops/adam_kernel.h"
-#include "ops/matmul.h"
 
 namespace fovea {
 
@@ -120,19 +119,20 @@ void Optimizer::update(const Tensor& noted, const Tensor& loss, const Tensor& no
   parameters_changed();
 }
 
-BorrowedValues::BorrowedValues(const ParameterStore& store, const Tensor& other)
-    : values_(store.values()) {
+BorrowedValues::BorrowedValues(const ParameterStore& store, const Tensor& other,
+                               std::function<void()> changed)
+    : values_(store.values()), changed_(std::move(changed)) {
   if (!other) return;
   own_ = Tensor::like(values_);
   own_.copy_from(values_);
   values_.copy_from(other);
-  parameters_changed();
+  changed_();
 }
 
 BorrowedValues::~BorrowedValues() {
   if (!own_) return;
   values_.copy_from(own_);
-  parameters_changed();
+  changed_();
 }
 
 const ParameterStore::Parameter* first_not_finite(const ParameterStore& store, const Tensor& flat) {

@@ -6,6 +6,7 @@
 
 #include "base/settings.h"
 #include "nn/params.h"
+#include "ops/matmul.h"
 
 namespace fovea {
 
@@ -76,16 +77,19 @@ class Optimizer {
 };
 
 // A scope in which the values of the store are replaced by those of `other`, for example a moving
-// average. The destructor restores them. If `other` is absent, nothing changes.
+// average. The destructor restores them. Both call `changed` afterwards. If `other` is absent,
+// nothing changes.
 class BorrowedValues {
  public:
-  BorrowedValues(const ParameterStore& store, const Tensor& other);
+  BorrowedValues(const ParameterStore& store, const Tensor& other,
+                 std::function<void()> changed = parameters_changed);
   ~BorrowedValues();
   BorrowedValues(const BorrowedValues&) = delete;
   BorrowedValues& operator=(const BorrowedValues&) = delete;
 
  private:
   Tensor values_, own_;
+  std::function<void()> changed_;
 };
 
 // Returns the parameter of the first value in `flat` (with the layout of the store) that is

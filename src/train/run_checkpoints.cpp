@@ -26,7 +26,7 @@ std::string reason_without_path(const Error& error, const std::string& path) {
 }  // namespace
 
 RunCheckpoints::RunCheckpoints(const TrainTask& task, const Optimizer& optimizer, RunFiles& files)
-    : task_(task), store_(task.model.parameters()), optimizer_(optimizer), files_(files) {}
+    : task_(task), store_(task.weights.store()), optimizer_(optimizer), files_(files) {}
 
 std::string RunCheckpoints::resume(TrainState& state) {
   const auto restored = restore_newest(files_.checkpoints().numbers(), task_.resume);
@@ -61,7 +61,7 @@ std::optional<RestoredCheckpoint> RunCheckpoints::restore_newest(std::vector<int
     try {
       auto restored = read_checkpoint(path, task_.identity, store_, optimizer_, mode);
       restored.skipped = skipped;
-      parameters_changed();
+      task_.weights.changed();
       return restored;
     } catch (const Error& error) {
       if (error.code() == ExitCode::data) throw;  // not damaged: of another run, or edited by hand

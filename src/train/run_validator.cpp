@@ -30,15 +30,17 @@ bool better(const std::string& metric, double value, std::optional<double> best)
 
 RunValidator::RunValidator(const TrainTask& task, const Optimizer& optimizer,
                            UpdateExecutor& executor, RunFiles& files, RunReporter& reporter)
-    : task_(task), options_(task.options), store_(task.model.parameters()), optimizer_(optimizer),
-      executor_(executor), files_(files), reporter_(reporter) {}
+    : task_(task), options_(task.options), store_(task.weights.store()), optimizer_(optimizer),
+      executor_(executor), files_(files), reporter_(reporter),
+      changed_([weights = task.weights] { weights.changed(); }) {}
 
 // Measures the model on `text`. If memory is short, tries again with batches of half the size.
 RunValidator::Metrics RunValidator::measured(const HeldOut& text, const ValidOptions& options,
                                              const TrainState& state) {
   most_tokens_ = std::min(most_tokens_, executor_.part_tokens(state));
   const auto attempt = [&] {
-    return measure(task_.model, text, options, most_tokens_, task_.translate, stop_requested);
+    return measure(task_.weights.model(), text, options, most_tokens_, task_.translate,
+                   stop_requested);
   };
   return within_memory(attempt, [&](const char* why, int64_t) {
     if (most_tokens_ < kFewestTokens) return false;
@@ -51,7 +53,7 @@ RunValidator::Metrics RunValidator::measured(const HeldOut& text, const ValidOpt
 }
 
 bool RunValidator::validate(TrainState& state) {
-  const BorrowedValues averaged(store_, optimizer_.ema());
+  const BorrowedValues averaged(store_, optimizer_.ema(), changed_);
   std::vector<MetricValue> values;
   if (!task_.valid.empty()) {
     reporter_.validating();
@@ -80,7 +82,7 @@ void RunValidator::keep_if_best(const std::vector<MetricValue>& values, TrainSta
 }
 
 bool RunValidator::finish(const TrainState& state) {
-  const BorrowedValues training(store_, store_.values());  // restored at the end
+  const BorrowedValues training(store_, store_.values(), changed_);  // restored at the end
   average(state);
   return test(state);
 }
@@ -93,7 +95,7 @@ void RunValidator::average(const TrainState& state) {
   const size_t most = static_cast<size_t>(options_.train.average);
   if (paths.size() > most) paths.erase(paths.begin(), paths.end() - options_.train.average);
   if (paths.size() < 2) return;
-  const BorrowedValues averaged(store_, mean_weights(paths, store_));
+  const BorrowedValues averaged(store_, mean_weights(paths, store_), changed_);
   std::vector<MetricValue> values;
   if (!task_.valid.empty()) {
     const Metrics found = measured(task_.valid, options_.valid, state);
@@ -112,7 +114,7 @@ void RunValidator::average(const TrainState& state) {
 bool RunValidator::test(const TrainState& state) {
   if (stop_requested() || task_.test.empty()) return !stop_requested();
   task_.read_model();
-  parameters_changed();
+  changed_();
   ValidOptions options = options_.valid;
   options.metrics = options_.test_metrics();
   const Metrics values = measured(task_.test, options, state);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <vector>
@@ -44,7 +45,8 @@ class RunValidator {
   UpdateExecutor& executor_;
   RunFiles& files_;
   RunReporter& reporter_;
-  int64_t most_tokens_ = std::numeric_limits<int64_t>::max();  // per batch, to fit into memory
+  std::function<void()> changed_;  // after the values of store_ have changed
+  int64_t most_tokens_ = std::numeric_limits<int64_t>::max();  // of a batch that fits into memory
 };
 
 }  // namespace fovea

@@ -31,10 +31,12 @@ struct PrivateCopiesScope {
 
 }  // namespace
 
-StepGraphs::StepGraphs(Model& model, Optimizer& optimizer, const LossOptions& options)
-    : model_(model), replayable_(model.as<Replayable>()), optimizer_(optimizer), options_(options),
-      capturing_(replayable_ && can_capture(model.parameters().device())) {
-  if (capturing_) inputs_ = std::make_unique<BatchInputs>(model.parameters().device());
+StepGraphs::StepGraphs(const TrainedWeights& weights, Optimizer& optimizer,
+                       const LossOptions& options)
+    : weights_(weights), model_(weights_.model()), replayable_(model_.as<Replayable>()),
+      optimizer_(optimizer), options_(options),
+      capturing_(replayable_ && can_capture(model_.parameters().device())) {
+  if (capturing_) inputs_ = std::make_unique<BatchInputs>(model_.parameters().device());
 }
 
 BatchCost StepGraphs::add_gradient(const PairBatch& batch, DropoutKey key) {
@@ -58,7 +60,7 @@ StepGraphs::StepResult StepGraphs::run(const PairBatch& batch, DropoutKey key,
   const Tensor results = cached.graph ? cached.results : allocate_results(staged);
   if (cached.graph) {
     cached.graph.replay();
-    if (update) parameters_changed();
+    if (update || weights_.adapts()) parameters_changed();
     ++replays_;
   } else {
     compute(staged, results);
@@ -73,9 +75,10 @@ StepGraphs::StepResult StepGraphs::run(const PairBatch& batch, DropoutKey key,
 
 StepGraphs::StepResult StepGraphs::run_unprepared(const PairBatch& batch, DropoutKey key,
                                                   const UpdateScale* update) {
-  if (update) model_.parameters().gradients().fill(0);
-  StepResult result{fovea::add_gradient(model_, batch, options_, key), std::nan("")};
+  if (update) weights_.store().gradients().fill(0);
+  StepResult result{fovea::add_gradient(weights_, batch, options_, key), std::nan("")};
   if (update && std::isfinite(result.cost.loss)) result.norm = optimizer_.update(*update);
+  if (update) weights_.changed();
   return result;
 }
 
@@ -118,17 +121,21 @@ bool StepGraphs::may_capture() const {
 
 // Makes the part of a step that is captured as a graph. stage() has done the work of the host.
 void StepGraphs::compute(const StagedBatch& staged, const Tensor& results) {
-  if (staged.update) model_.parameters().gradients().fill(0);
+  if (staged.update) weights_.store().gradients().fill(0);
   const DropoutScope dropout(staged.key.seed, static_cast<uint32_t>(staged.key.drawn),
                              staged.step.data<int32_t>());
+  weights_.before_loss();
   Tape tape;
   const BatchLoss loss =
       replayable_->loss_of(*staged.prepared, options_.label_smoothing, options_.guided_weight);
   tape.backward(loss.surrogate ? loss.loss + loss.surrogate : loss.loss);
+  weights_.after_gradient();
   results.window(kLoss, 1).copy_from(loss.loss);
   if (loss.guided) results.window(kGuided, 1).copy_from(loss.guided);
   results.window(kWords, staged.prepared->scores).copy_from(loss.log_likelihood);
-  if (staged.update) optimizer_.update(staged.update, loss.loss, results.window(kNorm, 1));
+  if (!staged.update) return;
+  optimizer_.update(staged.update, loss.loss, results.window(kNorm, 1));
+  weights_.changed();
 }
 
 void StepGraphs::capture(const StagedBatch& staged, CachedGraph& cached) {

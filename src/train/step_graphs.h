@@ -19,11 +19,12 @@ namespace fovea {
 // one, with the same bits. If the step of a model reads values on the host, as sampled attention
 // does, the first capture fails, and capturing is then disabled.
 //
-// REQUIRES: the model, which has gradients, and its optimiser outlive this object. The precision of
-// products does not change.
+// REQUIRES: the weights, which have gradients, and their optimiser outlive this object. The
+// precision of products does not change.
 class StepGraphs {
  public:
-  StepGraphs(Model& model, Optimizer& optimizer, const LossOptions& options);
+  // The optimiser updates weights.store().
+  StepGraphs(const TrainedWeights& weights, Optimizer& optimizer, const LossOptions& options);
 
   // Has the same result as add_gradient() of train/gradient.h.
   BatchCost add_gradient(const PairBatch& batch, DropoutKey key);
@@ -69,6 +70,7 @@ class StepGraphs {
   void capture(const StagedBatch& staged, CachedGraph& cached);
   void remove_oldest();
 
+  TrainedWeights weights_;
   Model& model_;
   const Replayable* replayable_;  // null if the model cannot be replayed
   Optimizer& optimizer_;

@@ -15,6 +15,7 @@
 #include "support/network_settings.h"
 #include "tensor/memory.h"
 #include "train/optimizer.h"
+#include "train/parameter_selection.h"
 
 // Runs on the device that FOVEA_DEVICE names. On the CPU no graphs are captured, so the tests check
 // little.
@@ -79,21 +80,40 @@ PairBatch random_batch(int64_t pairs, uint64_t most, Random& random) {
   return batch;
 }
 
+// What training changes: all parameters, those outside of the encoder, or an adapter.
+enum class TrainedPart { all, decoder, adapter };
+
 // A model, its optimizer and its graphs.
 struct Trainee {
   std::unique_ptr<Model> model;
-  ParameterStore& store = model->parameters();
-  Optimizer optimizer = with_gradients(store);
+  std::unique_ptr<LowRankAdapter> adapter;
+  TrainedWeights weights;
+  ParameterStore& store = weights.store();
+  Optimizer optimizer{store, {.weight_decay = 0.01, .clip = 1}};
   StepGraphs steps;
 
-  Trainee(const ModelConfig& config, const LossOptions& options)
-      : model(make_model(config, 1, ElementType::f32, device())),
-        steps(*model, optimizer, options) {}
+  Trainee(const ModelConfig& config, const LossOptions& options,
+          TrainedPart trained = TrainedPart::all)
+      : model(make_model(config, 1, ElementType::f32, device())), weights(with_gradients(trained)),
+        steps(weights, optimizer, options) {
+    if (trained == TrainedPart::decoder)
+      optimizer.freeze(ranges_of(store, select_parameters(store, {"encoder/*"}, "freeze")));
+  }
 
  private:
-  static Optimizer with_gradients(ParameterStore& store) {
-    store.allocate_gradients();
-    return {store, {.clip = 1}};
+  TrainedWeights with_gradients(TrainedPart trained) {
+    ParameterStore& all = model->parameters();
+    all.allocate_gradients([&](const ParameterStore::Parameter& p) {
+      return trained != TrainedPart::decoder || !p.name.starts_with("encoder/");
+    });
+    if (trained != TrainedPart::adapter) return *model;
+    const std::vector<std::string> targets{"encoder/layers/0/attend/W_Q",
+                                           "decoder/layers/1/feed_forward/W_2/W"};
+    adapter = std::make_unique<LowRankAdapter>(all, targets, AdapterSize{.rank = 3});
+    adapter->parameters().allocate(2);
+    adapter->parameters().allocate_gradients();
+    adapter->keep_base();
+    return {*model, *adapter, 0.2};
   }
 };
 
@@ -109,8 +129,8 @@ int64_t updates() { return only_runs() ? 5 : 18; }
 // Makes updates with batches of three sizes that repeat, always with other words.
 using Halfway = std::function<void(const Model& model, StepGraphs& steps)>;
 TrainingResult train(const ModelConfig& config, const LossOptions& options, Captures captures,
-                     const Halfway& halfway = nullptr) {
-  Trainee t(config, options);
+                     const Halfway& halfway = nullptr, TrainedPart what = TrainedPart::all) {
+  Trainee t(config, options, what);
   if (captures == Captures::no) t.steps.disable_capture();
   Random random(7);
   TrainingResult trained;
@@ -120,19 +140,19 @@ TrainingResult train(const ModelConfig& config, const LossOptions& options, Capt
     trained.losses.insert(trained.losses.end(), {cost.loss, cost.nll, cost.guided, norm});
     if (step == updates() / 2 && halfway) halfway(*t.model, t.steps);
   }
-  trained.weights = t.store.values().values();
+  trained.weights = t.model->parameters().values().values();
   trained.replays = t.steps.replays();
   return trained;
 }
 
 void expect_same_bits(const ModelConfig& config, const LossOptions& options, Precision precision,
-                      bool replayed) {
+                      bool replayed, TrainedPart what = TrainedPart::all) {
   const PrecisionScope scope(precision);
-  const TrainingResult with = train(config, options, Captures::yes);
+  const TrainingResult with = train(config, options, Captures::yes, nullptr, what);
   EXPECT_EQ(with.replays > 3, replayed && can_capture(device())) << with.replays;
   if (only_runs()) return;
-  const TrainingResult again = train(config, options, Captures::yes),
-                       without = train(config, options, Captures::no);
+  const TrainingResult again = train(config, options, Captures::yes, nullptr, what),
+                       without = train(config, options, Captures::no, nullptr, what);
   EXPECT_EQ(without.replays, 0);
   EXPECT_EQ(with.losses, without.losses);
   EXPECT_EQ(with.weights, without.weights);
@@ -159,6 +179,16 @@ TEST_P(TransformerStepGraphs, HaveTheSameBits) {
 TEST_P(TransformerStepGraphs, HaveTheSameBitsWithGuidedAttention) {
   if (skips(GetParam())) GTEST_SKIP() << "skipped with FOVEA_ONLY_RUN";
   expect_same_bits(guided(), {.label_smoothing = 0.1, .guided_weight = 0.3}, GetParam(), true);
+}
+
+TEST_P(TransformerStepGraphs, HaveTheSameBitsWithFrozenParameters) {
+  if (skips(GetParam())) GTEST_SKIP() << "skipped with FOVEA_ONLY_RUN";
+  expect_same_bits(transformer(), {0.1}, GetParam(), true, TrainedPart::decoder);
+}
+
+TEST_P(TransformerStepGraphs, HaveTheSameBitsWithAnAdapter) {
+  if (skips(GetParam())) GTEST_SKIP() << "skipped with FOVEA_ONLY_RUN";
+  expect_same_bits(transformer(), {0.1}, GetParam(), true, TrainedPart::adapter);
 }
 
 INSTANTIATE_TEST_SUITE_P(, TransformerStepGraphs, kPrecisions,

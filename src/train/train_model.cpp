@@ -8,10 +8,12 @@
 #include "base/signals.h"
 #include "decode/model_bundle.h"
 #include "decode/translator.h"
+#include "models/adapter_directory.h"
 #include "ops/matmul.h"
 #include "train/auto_batch_size.h"
 #include "train/data_warnings.h"
 #include "train/initial_weights.h"
+#include "train/parameter_selection.h"
 #include "train/pretrained.h"
 
 namespace fovea {
@@ -75,26 +77,80 @@ TranslateLines translator(const TrainData& data, const ValidOptions& valid) {
 
 void start_from(const std::string& directory, const TrainData& data, Model& model) {
   const CopiedWeights copied = copy_weights(directory, data, model.parameters());
-  log_info("train.from: weights of {}; embedding rows: {} copied, {} new", directory,
-           with_commas(copied.pieces), with_commas(copied.new_pieces));
+  log_info("train.from: weights of {}; embedding rows: {} copied, {} means of others, {} new",
+           directory, with_commas(copied.pieces), with_commas(copied.means),
+           with_commas(copied.new_pieces));
 }
 
 // The model of a run before its first update.
 struct PreparedRun {
   std::unique_ptr<Model> model;
-  FirstVectors first;
+  std::unique_ptr<LowRankAdapter> adapter;  // absent unless train.lora.rank is given
+  double dropout = 0;                       // of the adapter
+  FirstVectors first;                       // with all frozen values
+
+  TrainedWeights weights() const {
+    return adapter ? TrainedWeights(*model, *adapter, dropout) : TrainedWeights(*model);
+  }
 };
+
+// The parameters that an adapter changes: matrices only.
+std::vector<bool> adapted(const ParameterStore& store, const LoraOptions& lora) {
+  std::vector<std::string> patterns = lora.targets;
+  if (patterns.empty()) {
+    for (const char* part : {"*attend*/*", "*feed_forward/*", "*ssru/*"})
+      if (std::ranges::any_of(store.all(),
+                              [&](const auto& p) { return fits_pattern(p.name, part); }))
+        patterns.emplace_back(part);
+    check(!patterns.empty(), ExitCode::data, "train.lora.targets: the model has no attention and ",
+          "no feed-forward layers; name the matrices to adapt");
+  }
+  std::vector<bool> chosen = select_parameters(store, patterns, "train.lora.targets");
+  for (size_t i = 0; i < chosen.size(); ++i)
+    chosen[i] = chosen[i] && store.all()[i].tensor.rank() == 2;
+  check(std::ranges::find(chosen, true) != chosen.end(), ExitCode::data,
+        "train.lora.targets: the patterns fit no matrix, only vectors; name matrices");
+  return chosen;
+}
+
+void add_adapter(PreparedRun& made, const TrainOptions& options) {
+  ParameterStore& store = made.model->parameters();
+  const std::vector<bool> chosen = adapted(store, options.train.lora);
+  std::vector<std::string> targets;
+  for (size_t i = 0; i < chosen.size(); ++i)
+    if (chosen[i]) targets.push_back(store.all()[i].name);
+  store.allocate_gradients([&](const auto& p) { return chosen[&p - store.all().data()]; });
+  made.dropout = options.train.lora.dropout;
+  made.adapter = std::make_unique<LowRankAdapter>(store, targets, options.train.lora.size());
+  made.adapter->parameters().allocate(options.train.seed);
+  made.adapter->parameters().allocate_gradients();
+  made.adapter->keep_base();
+}
+
+void allocate_gradients(PreparedRun& made, const std::vector<std::string>& freeze) {
+  ParameterStore& store = made.model->parameters();
+  const std::vector<bool> frozen = select_parameters(store, freeze, "train.freeze");
+  check(std::ranges::find(frozen, false) != frozen.end(), ExitCode::data,
+        "train.freeze: the patterns fit all parameters, so nothing is left to train; name fewer");
+  store.allocate_gradients([&](const auto& p) { return !frozen[&p - store.all().data()]; });
+  made.first.frozen = ranges_of(store, frozen);
+}
 
 PreparedRun prepare(const TrainingRun& run, const TrainOptions& options, const TrainData& data,
                     bool fresh) {
   PreparedRun made;
   made.model = make_model(options.model, options.train.seed, ElementType::f32, run.device);
-  made.model->parameters().allocate_gradients();
-  if (fresh && !options.train.from.empty()) start_from(options.train.from, data, *made.model);
+  const bool adapts = options.train.lora.rank > 0;
+  if ((fresh || adapts) && !options.train.from.empty())
+    start_from(options.train.from, data, *made.model);
+  adapts ? add_adapter(made, options) : allocate_gradients(made, options.train.freeze);
   const VectorOptions& vectors = options.vectors;
   // A resumed run needs the vectors again to freeze the same rows.
-  if (vectors.given() && (fresh || vectors.frozen))
-    made.first = take_vectors(options, data.source, data.target, made.model->parameters());
+  if (vectors.given() && (fresh || vectors.frozen)) {
+    FirstVectors first = take_vectors(options, data.source, data.target, made.model->parameters());
+    made.first.identity = std::move(first.identity);
+    made.first.frozen.insert(made.first.frozen.end(), first.frozen.begin(), first.frozen.end());
+  }
   return made;
 }
 
@@ -102,13 +158,14 @@ PreparedRun prepare(const TrainingRun& run, const TrainOptions& options, const T
 // finite. Afterwards the weights are the same as before.
 void try_first_update(const TrainOptions& options, const TrainData& data, const PreparedRun& made) {
   log_info("trying the first update before removing the earlier run");
-  const ParameterStore& store = made.model->parameters();
+  const TrainedWeights weights = made.weights();
+  ParameterStore& store = weights.store();
   const Tensor before = Tensor::like(store.values());
   before.copy_from(store.values());
   const PrecisionScope precision(options.train.precision);
-  Optimizer optimizer(made.model->parameters(), options.optimizer);
+  Optimizer optimizer(store, options.optimizer);
   optimizer.freeze(made.first.frozen);
-  UpdateExecutor executor(*made.model, optimizer, data.train, options);
+  UpdateExecutor executor(weights, optimizer, data.train, options);
   BatchStream stream(data.train, options.batch, 0, 0);
   const std::vector<PairBatch> batches = stream.take(options.train.accumulate);
   const double rate = learning_rate(options.schedule, 1, options.model.size);
@@ -117,7 +174,38 @@ void try_first_update(const TrainOptions& options, const TrainData& data, const 
   check(fault.empty(), ExitCode::diverged, "the first update failed: ", fault,
         " (sentences of lines ", first_lines(batches), ")");
   store.values().copy_from(before);
-  parameters_changed();
+  weights.changed();
+}
+
+void log_parameters(const PreparedRun& made) {
+  const int64_t all = made.model->parameters().size();
+  int64_t trained = made.weights().store().size();
+  for (const StoreRange& range : made.first.frozen) trained -= range.size;
+  if (trained == all) return log_info("{} parameters", with_commas(all));
+  log_info("{} parameters; training changes {} ({:.2f} %)", with_commas(all), with_commas(trained),
+           100.0 * static_cast<double>(trained) / static_cast<double>(all));
+}
+
+// Functions that write and read the trained weights: those of the model, or of the adapter.
+struct WeightFiles {
+  std::function<void()> write, read, write_vocabularies;
+};
+
+WeightFiles files_of(const TrainingRun& run, const TrainOptions& options, const TrainData& data,
+                     const PreparedRun& made) {
+  const std::string& directory = run.directory;
+  if (const LowRankAdapter* adapter = made.adapter.get()) {
+    const AdapterConfig config = adapter_of(options.train.from, options.train.lora.size());
+    return {.write = [=, &directory] { save_adapter(directory, config, *adapter); },
+            .read = [=, &directory] { load_adapter(directory, *adapter); },
+            .write_vocabularies = [] {}};
+  }
+  const ParameterStore& store = made.model->parameters();
+  return {
+      .write = [&] { save_model(directory, options.model, store); },
+      .read =
+          [&] { load_parameters(SafetensorsFile::open(directory + "/" + kWeightsFile), store); },
+      .write_vocabularies = [&] { save_vocabularies(directory, data.source, data.target); }};
 }
 
 }  // namespace
@@ -136,19 +224,21 @@ RunEnd train_model(const TrainingRun& run, const TrainData& data, const HeldOut&
       run.remove_earlier || FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty();
   PreparedRun made = prepare(run, options, data, fresh);
   Model& model = *made.model;
-  log_info("{} parameters", with_commas(model.parameters().size()));
-  const std::string doubt = warning_about_size(model.parameters().size(), data.train);
-  if (!doubt.empty()) log_warning("{}", doubt);
+  log_parameters(made);
+  if (options.train.from.empty())
+    if (const auto doubt = warning_about_size(model.parameters().size(), data.train);
+        !doubt.empty())
+      log_warning("{}", doubt);
   if (run.remove_earlier) {
     try_first_update(options, data, made);
     run.remove_earlier();
   }
   RunIdentity identity = identity_of(options, data);
   identity.insert(identity.end(), made.first.identity.begin(), made.first.identity.end());
-  const std::string weights = directory + "/" + kWeightsFile;
+  const WeightFiles files = files_of(run, options, data, made);
   TrainTask task{
       .options = options,
-      .model = model,
+      .weights = made.weights(),
       .text = data.train,
       .valid = data.valid,
       .test = test,
@@ -157,13 +247,12 @@ RunEnd train_model(const TrainingRun& run, const TrainData& data, const HeldOut&
       .resume = run.resume,
       .frozen = std::move(made.first.frozen),
       .translate = translator(data, options.valid),
-      .write_model = [&] { save_model(directory, options.model, model.parameters()); },
-      .read_model = [&] { load_parameters(SafetensorsFile::open(weights), model.parameters()); },
+      .write_model = files.write,
+      .read_model = files.read,
       .save_requested = run.save_requested,
   };
   const auto write_vocabularies = [&] {
-    if (fresh || run.resume == ResumeMode::changed)
-      save_vocabularies(directory, data.source, data.target);
+    if (fresh || run.resume == ResumeMode::changed) files.write_vocabularies();
   };
   Observers observers;
   observers.push_back(

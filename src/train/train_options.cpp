@@ -1,8 +1,11 @@
 #include "train/train_options.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <filesystem>
+
+#include "base/utf8.h"
 
 namespace fovea {
 
@@ -20,6 +23,10 @@ void DataOptions::describe(Settings& s) {
            s.field("valid_target", valid_target, "validation text, target side");
            s.field("test_source", test_source, "test text for the end of training, source side");
            s.field("test_target", test_target, "test text for the end of training, target side");
+           s.field("weights", weights,
+                   "for each of data.train_source the number of times that an epoch has its pairs, "
+                   "for example [1, 0.25]; a fraction selects other pairs in each epoch; []: all "
+                   "once");
            s.field("alignments", alignments,
                    "word links of the training text (Pharaoh format, one file for each of "
                    "data.train_source) that one head of a Transformer learns; see "
@@ -93,6 +100,22 @@ std::vector<std::string> DataOptions::under_root(const std::vector<std::string>&
   return full;
 }
 
+void DataOptions::parse_weights(ExitCode code) {
+  constexpr double kMost = 1000;
+  check(weights.empty() || weights.size() == train_source.size(), code, "data.weights: found ",
+        weights.size(), " weights, but data.train_source has ", train_source.size(),
+        " files; set one weight for each file");
+  corpus.weights.clear();
+  for (const std::string& text : weights) {
+    double weight = -1;
+    const char* const end = text.data() + text.size();
+    const bool number = std::from_chars(text.data(), end, weight).ptr == end;
+    check(number && weight >= 0 && weight <= kMost, code, "data.weights: found '", printable(text),
+          "', expected a number from 0 to ", kMost);
+    corpus.weights.push_back(weight);
+  }
+}
+
 void VocabularyOptions::describe(Settings& s) {
   s.field("source", source, "vocabulary file of the source side; empty: made from the text");
   s.field("target", target, "vocabulary file of the target side; empty and joint: same as source");
@@ -113,6 +136,10 @@ void VocabularyOptions::describe(Settings& s) {
       .between(0.5, 1);
   s.field("byte_fallback", byte_fallback,
           "256 of the pieces are bytes, which spell characters without a piece");
+  s.field(
+      "add", add,
+      "pieces to add to the vocabularies: symbols that are never cut, or words; with train.from "
+      "their first embeddings are the means of the pieces that they had");
 }
 
 void VectorOptions::describe(Settings& s) {
@@ -122,6 +149,16 @@ void VectorOptions::describe(Settings& s) {
   s.field("rescale", rescale, "scale the vectors to the size of the values they replace");
 }
 
+void LoraOptions::describe(Settings& s) {
+  s.field("rank", rank, "rank of the adapter's matrices A and B; 0: train the model itself")
+      .between(0, 4096);
+  s.field("alpha", alpha, "the scale of B A is alpha / rank").between(1e-6, 1e6);
+  s.field("dropout", dropout, "dropout of A, with one mask for a batch").between(0, 0.95);
+  s.field("targets", targets,
+          "patterns of the names of matrices to adapt, with * for any characters; []: those of "
+          "attention and feed-forward layers");
+}
+
 void LoopOptions::describe(Settings& s) {
   s.field("updates", updates,
           "maximum number of updates; 0: no limit; 20,000 read a million short pairs about seven "
@@ -129,8 +166,12 @@ void LoopOptions::describe(Settings& s) {
       .between(0, 1e12);
   s.field("epochs", epochs, "maximum number of epochs; 0: no limit").between(0, 1e9);
   s.field("from", from,
-          "model directory to start from (fine-tuning): copies its weights, embeddings by piece; "
-          "empty: random weights");
+          "model directory, or name of a bundled model, to start from (fine-tuning): its weights, "
+          "network and vocabulary; empty: random weights");
+  s.field("freeze", freeze,
+          "patterns of the names of parameters that training does not change, with * for any "
+          "characters, for example [encoder/*, source/E]");
+  s.group("lora", lora, "an adapter of the model in train.from, which then does not change");
   s.field("accumulate", accumulate, "batches per update, whose gradients are summed")
       .between(1, 65536);
   s.field("label_smoothing", label_smoothing, "share of the probability spread over all words")
@@ -258,17 +299,39 @@ void TrainOptions::complete_guide(ExitCode code) {
     if (train.guided_weight == 0) train.guided_weight = 0.1;
     if (train.guided_layer < 0) train.guided_layer = std::max<int64_t>(0, model.decoder_layers - 2);
   }
-  if (!own) return;
+  if (!own || (!guided && !train.from.empty())) return;  // the earlier model may have a guided head
   const int64_t layer = guided ? train.guided_layer : -1, head = guided ? 0 : -1;
   const bool as_given =
       (own->alignment_layer < 0 || own->alignment_layer == layer) &&
       (own->alignment_head < 0 || own->alignment_head == head) &&
       (own->alignment_step == AlignmentStep::writes || own->alignment_step == train.guided_step);
-  check(as_given, code, "model.alignment_layer, model.alignment_head, model.alignment_step: ",
+  check(as_given || !train.from.empty(), code,
+        "model.alignment_layer, model.alignment_head, model.alignment_step: ",
         "training sets them from train.guided_layer and train.guided_step; omit them");
   own->alignment_layer = layer;
   own->alignment_head = head;
   own->alignment_step = train.guided_step;
+}
+
+void TrainOptions::check_adapter(ExitCode code) const {
+  const LoraOptions none;
+  const LoraOptions& lora = train.lora;
+  if (lora.rank == 0) {
+    check(lora.dropout == none.dropout && lora.targets.empty(), code,
+          "train.lora: rank is 0, so no adapter is trained; set train.lora.rank, for example to 8");
+    return;
+  }
+  check(!train.from.empty(), code, "train.lora.rank: an adapter belongs to a trained model; set ",
+        "train.from to its directory, or train.lora.rank to 0");
+  const auto refuse = [&](bool given, const char* setting) {
+    check(!given, code, setting, ": an adapter belongs to the model of train.from and does not ",
+          "change its other weights; omit ", setting, ", or set train.lora.rank to 0");
+  };
+  refuse(!train.freeze.empty(), "train.freeze");
+  refuse(!vocabulary.source.empty(), "vocabulary.source");
+  refuse(!vocabulary.add.empty(), "vocabulary.add");
+  refuse(vectors.given(), "vectors");
+  refuse(data.labelled(), "task");
 }
 
 void TrainOptions::check_labelled(ExitCode code) const {
@@ -323,6 +386,7 @@ bool TrainOptions::validates() const {
 
 void TrainOptions::complete(ExitCode code) {
   data.labelled() ? check_labelled(code) : check_parallel(code);
+  data.parse_weights(code);
   check_metrics(valid, data.task, code);
   check(train.updates > 0 || train.epochs > 0 || (valid.patience > 0 && validates()), code,
         "the training would never end; set train.updates or train.epochs, or valid.patience ",
@@ -333,6 +397,7 @@ void TrainOptions::complete(ExitCode code) {
         " must be more than schedule.warmup, which is ", schedule.warmup,
         "; set schedule.total or train.updates to the update at which the schedule ends");
   check_vocabulary(code);
+  check_adapter(code);
   check(vectors.given() || !vectors.frozen, code,
         "vectors.frozen: there are no vectors; set vectors.source or vectors.target");
   const int64_t longest = model.max_length - 1;  // </s> takes one position

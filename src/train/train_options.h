@@ -6,6 +6,7 @@
 
 #include "base/settings.h"
 #include "eval/metric_tokenizers.h"
+#include "models/low_rank_adapter.h"
 #include "models/model_config.h"
 #include "ops/matmul.h"
 #include "text/batch.h"
@@ -31,6 +32,7 @@ struct DataOptions {
   std::vector<std::string> train_source, train_target;
   std::vector<std::string> valid_source, valid_target;
   std::vector<std::string> test_source, test_target;  // measured once, at the end
+  std::vector<std::string> weights;     // numbers, one for each file of train_source; empty: 1
   std::vector<std::string> alignments;  // word links of the training text, which guide attention
   CorpusOptions corpus;
 
@@ -48,6 +50,7 @@ struct DataOptions {
   // the first training file exists.
   void start_at(const std::string& folder, const std::string& recipe);
   std::vector<std::string> under_root(const std::vector<std::string>& paths) const;
+  void parse_weights(ExitCode code);  // sets corpus.weights; throws Error(code)
 };
 
 enum class VocabularyKind { unigram, bpe, words, characters, pieces, tokens };
@@ -61,7 +64,8 @@ struct VocabularyOptions {
   int64_t size = 8000;  // with the four special pieces; 0: all pieces (not for unigram, bpe)
   int64_t min_count = 1;
   double character_coverage = 1;
-  bool byte_fallback = true;  // only for SentencePiece
+  bool byte_fallback = true;          // only for SentencePiece
+  std::vector<std::string> add = {};  // further pieces
 
   void describe(Settings& s);
 };
@@ -76,11 +80,24 @@ struct VectorOptions {
   bool given() const { return !source.empty() || !target.empty(); }
 };
 
+// Training of an adapter instead of the model: see LowRankAdapter.
+struct LoraOptions {
+  int64_t rank = 0;  // 0: trains the model
+  double alpha = 16;
+  double dropout = 0;                     // of A
+  std::vector<std::string> targets = {};  // patterns; empty: attention and feed-forward layers
+
+  void describe(Settings& s);
+  AdapterSize size() const { return {rank, alpha}; }
+};
+
 // The options of the training loop.
 struct LoopOptions {
   int64_t updates = 20'000, epochs = 0;  // maximum numbers; 0: no limit
   std::string from = {};                 // a model directory with the initial weights
-  int64_t accumulate = 1;                // number of batches per update
+  std::vector<std::string> freeze = {};  // patterns of parameters that training does not change
+  LoraOptions lora = {};
+  int64_t accumulate = 1;  // batches per update
   double label_smoothing = 0.1;
   int64_t average = 0;  // N: the mean weights of the last N validations may become the model
   int64_t log_every = 100;
@@ -143,6 +160,7 @@ struct TrainOptions {
 
  private:
   void complete_guide(ExitCode code);
+  void check_adapter(ExitCode code) const;
   void check_parallel(ExitCode code) const;
   void check_labelled(ExitCode code) const;
   void check_vocabulary(ExitCode code) const;

@@ -9,6 +9,7 @@
 #include "train/checkpoint.h"
 #include "train/optimizer.h"
 #include "train/train_options.h"
+#include "train/trained_weights.h"
 #include "train/update_executor.h"
 #include "train/validation.h"
 
@@ -17,7 +18,7 @@ namespace fovea {
 // The input and the callbacks of a Trainer. All references must outlive the Trainer.
 struct TrainTask {
   const TrainOptions& options;
-  Model& model;  // with gradients allocated
+  TrainedWeights weights;  // with gradients allocated
   const Corpus& text;
   const HeldOut& valid;
   const HeldOut& test;
@@ -27,8 +28,8 @@ struct TrainTask {
   std::vector<StoreRange> frozen = {};  // parameters that training does not change
 
   TranslateLines translate;
-  std::function<void()> write_model;  // writes the model's weights to the directory
-  std::function<void()> read_model;   // reads the model's weights from the directory
+  std::function<void()> write_model;  // writes the trained weights to the directory
+  std::function<void()> read_model;   // reads the trained weights from the directory
 
   // The trainer calls this between two updates. Returns true once for each request of a checkpoint,
   // for example by a signal.

@@ -12,9 +12,9 @@
 namespace fovea {
 
 Trainer::Trainer(TrainTask task, Observers observers)
-    : task_(std::move(task)), options_(task_.options), store_(task_.model.parameters()),
+    : task_(std::move(task)), options_(task_.options), store_(task_.weights.store()),
       optimizer_(store_, options_.optimizer),
-      executor_(task_.model, optimizer_, task_.text, options_, task_.disturb),
+      executor_(task_.weights, optimizer_, task_.text, options_, task_.disturb),
       reporter_(std::move(observers), options_.train.log_every), files_(task_),
       checkpoints_(task_, optimizer_, files_),
       validator_(task_, optimizer_, executor_, files_, reporter_) {}

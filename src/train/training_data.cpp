@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "decode/model_bundle.h"
+#include "models/adapter_directory.h"
 #include "train/classification_data.h"
 
 namespace fovea {
@@ -126,20 +127,10 @@ void check_lines(const DataOptions& data) {
       check_partners(data.under_root(sources), data.under_root(targets));
 }
 
-// Whether the shapes of the parameters depend on this setting of the model.
+// Whether the parameters depend on this setting of the model.
 bool is_shape(const std::string& path) {
   return path.find("dropout") == std::string::npos && !path.starts_with("model.alignment_") &&
-         path != "model.languages";
-}
-
-// Returns the settings that the shapes of the parameters depend on.
-RunIdentity shape_of(ModelConfig model) {
-  Settings settings;
-  settings.group("model", model);
-  RunIdentity shape;
-  for (const auto& [path, value] : settings.values())
-    if (is_shape(path) && !path.ends_with("_words")) shape.emplace_back(path, value);
-  return shape;
+         !path.starts_with("model.generation.") && path != "model.languages";
 }
 
 void fit(int64_t& words, const char* name, const Vocabulary& vocabulary) {
@@ -182,48 +173,92 @@ void check_directory(const std::string& directory, const ModelConfig& model) {
       "; choose another directory with `output`, or start over with `restart`";
   const bool begun = !FileSeries(directory + "/checkpoints", "checkpoint").numbers().empty();
   check(
-      begun || !has(kWeightsFile), ExitCode::usage, directory,
+      begun || !(has(kWeightsFile) || has(kAdapterFile)), ExitCode::usage, directory,
       ": the directory holds a model, but no checkpoint to resume from; training would overwrite ",
       "the model", advice);
   if (!begun || !has(kConfigFile)) return;
   RunIdentity saved;
   try {
-    saved = shape_of(load_config(directory));
+    saved = network_settings(load_config(directory));
   } catch (const Error&) {
     return;  // checkpoints have the shape, too; training writes config.yml again
   }
-  const std::string other = difference(saved, shape_of(model));
+  const std::string other = difference(saved, network_settings(model));
   check(other.empty(), ExitCode::usage, directory,
         ": the directory holds a model with other settings: ", other, advice);
 }
 
-void load_vocabularies(TrainData& data, const TrainOptions& options,
-                       const std::string& model_directory) {
+RunIdentity network_settings(ModelConfig model) {
+  Settings settings;
+  settings.group("model", model);
+  RunIdentity shape;
+  for (const auto& [path, value] : settings.values())
+    if (is_shape(path) && !path.ends_with("_words")) shape.emplace_back(path, value);
+  return shape;
+}
+
+namespace {
+
+// Logs the shares of the files in an epoch. There must be a pair.
+void check_weights(const Corpus& text, const std::vector<std::string>& files) {
+  if (text.parts().empty()) return;
+  const auto all = static_cast<double>(BatchPlan(text, {}, 0).pairs());
+  check(all > 0, ExitCode::data, "data.weights: no pair is left for training; set a weight that ",
+        "is more than 0, and so large that an epoch has a pair");
+  int64_t begin = 0;
+  for (size_t i = 0; i < files.size(); ++i) {
+    const auto& [end, weight] = text.parts()[i];
+    const double pairs = weight * static_cast<double>(end - begin);
+    log_info("data.weights: {}: {} pairs × {:g}, {:.1f} % of the pairs of an epoch", files[i],
+             with_commas(end - begin), weight, 100 * pairs / all);
+    begin = end;
+  }
+}
+
+void take_vocabularies(TrainData& data, const std::string& directory) {
+  const VocabularyPair both = load_vocabularies(directory);
+  for (const std::string& file : both.files) log_info("using the existing vocabulary {}", file);
+  data.source = both.source;
+  data.target = both.target;
+}
+
+void make_vocabularies(TrainData& data, const TrainOptions& options) {
   const VocabularyOptions& how = options.vocabulary;
   const auto sources = options.data.under_root(options.data.train_source);
   const auto targets = options.data.under_root(options.data.train_target);
-  if (!how.source.empty() && !options.data.labelled()) {
+  check_lines(options.data);
+  if (how.joint) {
+    std::vector<std::string> files = sources;
+    files.insert(files.end(), targets.begin(), targets.end());
+    data.source = data.target = build(how, files, options.train.seed);
+  } else {
+    data.source = build(how, sources, options.train.seed);
+    data.target = build(how, targets, options.train.seed);
+  }
+}
+
+}  // namespace
+
+void load_vocabularies(TrainData& data, const TrainOptions& options,
+                       const std::string& model_directory) {
+  const VocabularyOptions& how = options.vocabulary;
+  const bool labelled = options.data.labelled();
+  if (!how.source.empty() && !labelled) {
     const std::string target = how.target.empty() ? how.source : how.target;
     data.source = Vocabulary::load(options.data.under_root({how.source}).front());
     data.target = Vocabulary::load(options.data.under_root({target}).front());
   } else if (has_vocabulary(model_directory)) {
-    const VocabularyPair both = load_vocabularies(model_directory);
-    for (const std::string& file : both.files) log_info("using the existing vocabulary {}", file);
-    data.source = both.source;
-    data.target = both.target;
-  } else if (options.data.labelled()) {
+    take_vocabularies(data, model_directory);
+  } else if (labelled) {
     build_labelled_vocabularies(data, options);
+  } else if (!options.train.from.empty()) {
+    take_vocabularies(data, options.train.from);
   } else {
-    check_lines(options.data);
-    if (how.joint) {
-      std::vector<std::string> files = sources;
-      files.insert(files.end(), targets.begin(), targets.end());
-      data.source = data.target = build(how, files, options.train.seed);
-    } else {
-      data.source = build(how, sources, options.train.seed);
-      data.target = build(how, targets, options.train.seed);
-    }
+    make_vocabularies(data, options);
   }
+  if (how.add.empty()) return;
+  data.source = data.source.with_pieces(how.add);
+  if (!labelled) data.target = data.target.with_pieces(how.add);
 }
 
 void load_text(TrainData& data, const TrainOptions& options) {
@@ -235,6 +270,7 @@ void load_text(TrainData& data, const TrainOptions& options) {
   data.train = Corpus::read(sources, targets, data.source, data.target, from.corpus, links);
   check(data.train.size() > 0, ExitCode::data, sources.front(),
         ": no line is left for training: ", data.train.counts().summary());
+  check_weights(data.train, sources);
   if (!links.empty()) {
     check(data.train.links() > 0, ExitCode::data, links.front(),
           ": no pair that is left for training has a link; omit data.alignments");
@@ -261,13 +297,20 @@ RunIdentity identity_of(const TrainOptions& options, const TrainData& data) {
       {"vocabulary.source (contents)", contents(data.source.fingerprint(), data.source.size())},
       {"vocabulary.target (contents)", contents(data.target.fingerprint(), data.target.size())},
   };
+  if (!options.train.from.empty()) {
+    const SafetensorsFile file = SafetensorsFile::open(weights_file(options.train.from));
+    identity.emplace_back("train.from (contents)",
+                          contents(fingerprint_of(file), std::ssize(file.tensors())));
+  }
   TrainOptions copy = options;
   for (const auto& [path, value] : Settings(copy).values()) {
+    if (path == "vocabulary.add") continue;  // its effect is in the contents of the vocabularies
     const bool shape = path.starts_with("model.") && is_shape(path);
     const bool built = options.vocabulary.source.empty() && path.starts_with("vocabulary.");
     const bool first = options.vectors.given() && path.starts_with("vectors.");
-    if (shape || built || first || path.starts_with("batch.") || path == "train.seed" ||
-        path == "train.accumulate")
+    const bool adapter = options.train.lora.rank > 0 && path.starts_with("train.lora.");
+    if (shape || built || first || adapter || path.starts_with("batch.") || path == "train.seed" ||
+        path == "train.accumulate" || (path == "data.weights" && !options.data.weights.empty()))
       identity.emplace_back(path, value);
   }
   return identity;

@@ -25,9 +25,13 @@ void check_files(const TrainOptions& options);
 // checkpoint to resume from or has another shape. Accepts a directory that does not exist.
 void check_directory(const std::string& directory, const ModelConfig& model);
 
-// Loads the vocabularies that the options name. If they name none, loads those of the model
-// directory. If it has none either, makes new vocabularies from the training text.
-// `model_directory` may be empty.
+// The settings of a network that the values of its parameters depend on, as names and values. The
+// sizes of the vocabularies are not among them.
+RunIdentity network_settings(ModelConfig model);
+
+// Loads the vocabularies that the options name. If there are none, loads those of the model
+// directory, else of the model in train.from (not for examples). If there are none either, makes
+// new ones from the training text. Then adds vocabulary.add. `model_directory` may be empty.
 void load_vocabularies(TrainData& data, const TrainOptions& options,
                        const std::string& model_directory);
 

@@ -16,10 +16,11 @@ constexpr uint64_t kPartSeeds = 0x9E3779B97F4A7C15u;  // between the dropout see
 
 }  // namespace
 
-UpdateExecutor::UpdateExecutor(Model& model, Optimizer& optimizer, const Corpus& text,
-                               const TrainOptions& options, DisturbUpdate disturb)
-    : store_(model.parameters()), optimizer_(optimizer),
-      steps_(model, optimizer, options.train.loss()), text_(text), options_(options),
+UpdateExecutor::UpdateExecutor(const TrainedWeights& weights, Optimizer& optimizer,
+                               const Corpus& text, const TrainOptions& options,
+                               DisturbUpdate disturb)
+    : weights_(weights), store_(weights_.store()), optimizer_(optimizer),
+      steps_(weights_, optimizer, options.train.loss()), text_(text), options_(options),
       disturb_(std::move(disturb)) {}
 
 StepGraphs::StepResult UpdateExecutor::update(const std::vector<PairBatch>& batches, double rate,
@@ -56,6 +57,7 @@ StepGraphs::StepResult UpdateExecutor::update_in_parts(const std::vector<PairBat
   const double scale = 1 / static_cast<double>(result.cost.words);
   if (std::isfinite(result.cost.loss))
     result.norm = optimizer_.update({state.update + 1, rate, scale});
+  weights_.changed();
   return result;
 }
 

@@ -21,7 +21,7 @@ using DisturbUpdate = std::function<void(int64_t drawn, ParameterStore& store)>;
 class UpdateExecutor {
  public:
   // All references outlive the UpdateExecutor.
-  UpdateExecutor(Model& model, Optimizer& optimizer, const Corpus& text,
+  UpdateExecutor(const TrainedWeights& weights, Optimizer& optimizer, const Corpus& text,
                  const TrainOptions& options, DisturbUpdate disturb = nullptr);
 
   // Makes update state.update + 1 with the mean gradient of the batches, unless it has a fault (see
@@ -42,6 +42,7 @@ class UpdateExecutor {
   bool reduce_memory(const std::vector<PairBatch>& batches, TrainState& state, const char* why,
                      int64_t tries);
 
+  TrainedWeights weights_;
   ParameterStore& store_;
   Optimizer& optimizer_;
   StepGraphs steps_;

@@ -115,7 +115,7 @@ class TrainerTest : public ::testing::Test {
     observers.push_back(metrics_observer(directory(name)));
     observers.push_back(tensorboard_observer(directory(name)));
     Trainer trainer({.options = options_,
-                     .model = model,
+                     .weights = model,
                      .text = text_,
                      .valid = valid_,
                      .test = none_,
