@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstring>
 #include <span>
 #include <string>
 #include <string_view>
@@ -42,6 +43,13 @@ class PairMerges {
   struct Node {  // a symbol of a word, in a list
     int32_t symbol, before, after;
   };
+  struct PairHash {  // with a secret: the author of a file chooses the numbers
+    size_t operator()(uint64_t key) const {
+      std::string bytes(sizeof key, '\0');
+      std::memcpy(bytes.data(), &key, sizeof key);
+      return TableHash()(bytes);
+    }
+  };
   struct Candidate {
     int32_t rank, at, symbol;
     bool operator>(const Candidate& o) const { return rank != o.rank ? rank > o.rank : at > o.at; }
@@ -54,7 +62,7 @@ class PairMerges {
   std::vector<Merge> merges_;
   MergeOrder order_;
   std::unordered_map<std::string, int32_t, TableHash, std::equal_to<>> symbols_;
-  std::unordered_map<uint64_t, Result> results_;  // keys are numbers of symbols, not text
+  std::unordered_map<uint64_t, Result, PairHash> results_;  // keys: numbers of two symbols
 };
 
 }  // namespace fovea

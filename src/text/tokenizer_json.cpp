@@ -168,6 +168,8 @@ TokenizerPieces tokenizer_pieces(std::string_view text, const std::string& name)
   TokenizerPieces pieces;
   size_t count = 0;
   const auto put = [&](const std::string& piece, int64_t id) {
+    if (piece.size() > Vocabulary::kMaxPieceBytes)
+      file.refuse("piece " + std::to_string(id) + " is longer than 1,024 bytes");
     const auto at = static_cast<size_t>(id);
     if (at >= pieces.names.size()) pieces.names.resize(at + 1);
     if (!pieces.names[at].empty() && pieces.names[at] != piece)

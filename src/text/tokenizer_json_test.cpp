@@ -176,6 +176,8 @@ TEST(TokenizerJson, RefusesOthersByName) {
   expect(bytes, "/model/vocab/h", 1000000000, "an id is not a number");
   expect(bytes, "/model/vocab/h", -1, "an id is not a number");
   expect(bytes, "/model/vocab/h", 5, "two pieces have the id 5");
+  expect(bytes, "/model/vocab/" + std::string(2000, 'h'), 300, "piece 300 is longer than");
+  expect(bytes, "/model/vocab/hh", 1000000, "most ids have no piece");
   expect(bytes, "/model/vocab", 5, "has no 'vocab'");
   expect(bytes, "/added_tokens", 5, "'added_tokens' is not a list");
   expect(bytes, "/added_tokens/0", 5, "expected an object");
