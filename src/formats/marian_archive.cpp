@@ -55,9 +55,9 @@ std::string_view packed_name(uint64_t id) {
   return id > 0x4000 ? "packed for intgemm" : "unknown";
 }
 
-// Copies a matrix with `rows` rows as its transpose.
+// Copies a matrix with `rows` rows as its transpose. REQUIRES: it is not empty.
 std::vector<std::byte> transpose(std::span<const std::byte> in, size_t rows, size_t width) {
-  const size_t columns = rows == 0 ? 0 : in.size() / width / rows;
+  const size_t columns = in.size() / width / rows;
   std::vector<std::byte> out(in.size());
   for (size_t i = 0; i < rows; ++i)
     for (size_t j = 0; j < columns; ++j)
@@ -168,7 +168,8 @@ void MarianArchive::read_data(ByteReader& reader, const Item& item, ArchivedTens
 TensorBytes MarianArchive::bytes_at(size_t index) const {
   const Place& place = places_[index];
   const ArchivedTensor& tensor = tensors()[index];
-  if (!place.transposed || tensor.shape.size() < 2) return {place.bytes, nullptr};
+  if (!place.transposed || tensor.shape.size() < 2 || place.bytes.empty())
+    return {place.bytes, nullptr};
   const auto columns = static_cast<size_t>(tensor.shape.back());  // rows of the stored matrix
   const auto width = static_cast<size_t>(stored_bits(tensor.type)) / 8;
   auto copy =

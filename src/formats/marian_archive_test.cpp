@@ -93,6 +93,14 @@ TEST(Marian, ReadsInt16AndTheTypesOfMarian112) {
   EXPECT_EQ(floats_of(0x104, le_list<int32_t>({1, -2})), (F{1, -2}));
 }
 
+// A loop over the rows of such a matrix would take seconds.
+TEST(Marian, ReadsEmptyMatricesWithManyRows) {
+  const MarianArchive archive(file_of(model({{"W", kGemm8, {0, 0x7FFFFFFF}, le(1.0F)}}), "m"));
+  const double begin = thread_seconds();
+  EXPECT_TRUE(archive.floats("W").empty());
+  EXPECT_LT(thread_seconds() - begin, time_limit(0.1));
+}
+
 std::vector<DamagedFile> bad_headers() {
   const std::string one = le<uint64_t>(1);
   const std::string good = model({weight()});
