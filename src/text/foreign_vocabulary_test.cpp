@@ -190,6 +190,24 @@ TEST(ForeignVocabulary, KeepsItsNormalisationInTheFile) {
   EXPECT_NE(again.find("imported before"), std::string::npos) << again;
 }
 
+TEST(ForeignVocabulary, TakesNewPieces) {
+  const std::string model = foreign_model("unigram");
+  std::vector<std::string> names = sentencepiece_names(model, "m");
+  const std::string dropped = names.back();  // the library knows it, but it has no id
+  names.pop_back();
+  const PieceOrder order = order_pieces(names, {"", "<s>", "</s>", "<unk>"}, {}, "m");
+  const Vocabulary v = import_sentencepiece(model, order, "m");
+  const Vocabulary more = v.with_pieces({"<new>", dropped});
+  ASSERT_EQ(more.size(), v.size() + 2);
+  EXPECT_EQ(more.name(v.size()), "<new>");
+  EXPECT_EQ(std::ranges::count(more.encode("ba <new> ko"), v.size()), 1);
+  EXPECT_EQ(more.encode("ba ko"), v.encode("ba ko"));
+  EXPECT_EQ(more.normalise("4²"), v.normalise("4²")) << "still imported";
+  const Vocabulary cut = import_pieces(order, "dict.txt");
+  const std::string error = message_of(ExitCode::usage, [&] { cut.with_pieces({"<new>"}); });
+  EXPECT_NE(error.find("imported vocabulary of pieces"), std::string::npos) << error;
+}
+
 TEST(ForeignVocabulary, RefusesDamagedOrders) {
   const std::string model = foreign_model("unigram");
   const auto error_of = [&](std::vector<OrderedPiece> more) {

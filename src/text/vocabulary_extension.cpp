@@ -55,9 +55,17 @@ Vocabulary Vocabulary::with_pieces(const std::vector<std::string>& pieces) const
       added.push_back({piece, 0});
   }
   if (added.empty()) return *this;
+  check(!table_->foreign, ExitCode::usage,
+        "new pieces cannot be added to an imported vocabulary of ", name_of(cut()),
+        "; train without new pieces");
   if (cut() == Segmentation::sentencepiece) {
     std::string bytes = table_->file;
-    for (const Entry& entry : added) bytes += stored_piece(entry.piece);
+    const SentencePieceFile file = check_sentencepiece(table_->file, "the vocabulary");
+    for (const Entry& entry : added) {  // the file of an imported model may have it, without an id
+      if (std::ranges::find(file.pieces, entry.piece, &StoredPiece::text) == file.pieces.end())
+        bytes += stored_piece(entry.piece);
+      if (table_->imported) bytes = with_order(bytes, {{entry.piece}});
+    }
     return parse_sentencepiece(bytes, "the vocabulary with new pieces");
   }
   std::vector<Entry> all;
