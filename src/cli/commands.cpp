@@ -53,9 +53,10 @@ int run_program(const std::vector<std::string>& words) {
   return exit_code_of([&] {
     Program program(kAbout, kFooter);
     add_global_options(program);
-    for (const auto add : {add_translate, add_show, add_score, add_align, add_classify,
-                           add_evaluate, add_vocab, add_embed, add_neighbours, add_train,
-                           add_average, add_compare, add_serve, add_bench, add_inspect, add_doctor})
+    for (const auto add :
+         {add_translate, add_show, add_score, add_align, add_classify, add_evaluate, add_vocab,
+          add_embed, add_neighbours, add_train, add_import, add_average, add_compare, add_serve,
+          add_bench, add_inspect, add_doctor})
       add(program);
     program.run(words);
     return stop_exit_code();

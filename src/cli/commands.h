@@ -40,6 +40,9 @@ void add_embed(Command& program);
 // Adds `fovea evaluate`: prints scores of hypotheses against references.
 void add_evaluate(Command& program);
 
+// Adds `fovea import`: converts a model of another program to a model directory.
+void add_import(Command& program);
+
 // Adds `fovea inspect`: prints and checks the contents of a model directory.
 void add_inspect(Command& program);
 

@@ -14,9 +14,9 @@ namespace {
 
 using Commands = CommandTest;
 
-const char* const kNames[] = {"translate", "show",  "score",      "align", "classify", "evaluate",
-                              "vocab",     "embed", "neighbours", "train", "average",  "compare",
-                              "serve",     "bench", "inspect",    "doctor"};
+const char* const kNames[] = {"translate", "show",  "score",      "align",   "classify", "evaluate",
+                              "vocab",     "embed", "neighbours", "train",   "import",   "average",
+                              "compare",   "serve", "bench",      "inspect", "doctor"};
 
 // The words of a text, sorted: CLI11 lists excluded options in any order.
 std::multiset<std::string> words_of(const std::string& text) {

@@ -128,6 +128,13 @@ void check_file(const std::string& path, const char* what) {
 
 }  // namespace
 
+void save_config(const std::string& directory, const ModelConfig& config) {
+  ModelConfig copy = config;
+  Settings settings;
+  settings.group("model", copy, "the network that model.safetensors holds the weights of");
+  write_if_changed(in(directory, kConfigFile), settings.dump());
+}
+
 void save_model(const std::string& directory, const ModelConfig& config,
                 const ParameterStore& parameters, StoredType stored) {
   check(stored == StoredType::F32 || stored == StoredType::BF16, ExitCode::usage,
@@ -136,10 +143,7 @@ void save_model(const std::string& directory, const ModelConfig& config,
   std::filesystem::create_directories(directory, error);
   check(!error, ExitCode::files, directory, ": cannot be created: ", error.message());
 
-  ModelConfig copy = config;
-  Settings settings;
-  settings.group("model", copy, "the network that model.safetensors holds the weights of");
-  write_if_changed(in(directory, kConfigFile), settings.dump());
+  save_config(directory, config);
   save_parameters(in(directory, kWeightsFile), parameters, stored);
 }
 

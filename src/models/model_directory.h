@@ -20,6 +20,9 @@ inline constexpr const char* kConfigFile = "config.yml";
 void save_model(const std::string& directory, const ModelConfig& config,
                 const ParameterStore& parameters, StoredType stored = StoredType::F32);
 
+// Writes config.yml atomically, if it changes.
+void save_config(const std::string& directory, const ModelConfig& config);
+
 // Reads and checks config.yml. Errors are ExitCode::model and name the file, line and key.
 ModelConfig load_config(const std::string& directory);
 
