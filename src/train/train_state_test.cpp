@@ -85,8 +85,9 @@ TEST(TrainStateTest, ValuesOutsideTheirRangeAreNamed) {
     const std::string field = std::string("dir/checkpoint: state.") + (drawn ? "drawn" : name);
     EXPECT_NE(said.find(field + ": found "), said.npos) << name << " " << value << ": " << said;
     EXPECT_NE(said.find("allowed: "), said.npos) << said;
-    if (value.is_number_unsigned() && value > uint64_t{1} << 63)
+    if (value.is_number_unsigned() && value > uint64_t{1} << 63) {
       EXPECT_NE(said.find("found 9,223,372,036,854,775,807"), said.npos) << said;
+    }
   }
 }
 
