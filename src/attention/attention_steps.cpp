@@ -44,18 +44,26 @@ void add_tanh_of_sum(ComputationSteps& steps, const AddedNames& names, const Dou
 }
 
 ComputationSteps scaled_dot_steps(const DoubleRow& q, const std::vector<DoubleRow>& keys,
-                                  const std::vector<DoubleRow>& values) {
+                                  const std::vector<DoubleRow>& values,
+                                  const DoubleRow& distance_scores) {
   const double root = std::sqrt(static_cast<double>(q.size()));
   DoubleRow products, scaled;
   for (const DoubleRow& k : keys) products.push_back(dot(q, k));
   for (const double product : products) scaled.push_back(product / root);
-  const DoubleRow alpha = softmax_of(scaled);
+  DoubleRow e = scaled;
+  for (size_t j = 0; j < distance_scores.size(); ++j) e[j] += distance_scores[j];
+  const DoubleRow alpha = softmax_of(e);
 
   ComputationSteps steps;
   steps.query("q", "q = W_Q x + b_Q: the query", q);
   steps.words("k_j", "k_j = W_K x_j + b_K: the key of each word", keys);
   steps.sums("q·k_j", "q·k_j: how well query and key agree", products, {"q", "k_j"});
   steps.column("÷ √d_k", fmt::format("q·k_j / √d_k, with √{} = {:.4g}", q.size(), root), scaled);
+  if (!distance_scores.empty()) {
+    steps.column("b_j", "b_j: the learned score of the distance between the words",
+                 distance_scores);
+    steps.column("+ b_j", "e_j = q·k_j / √d_k + b_j", e);
+  }
   steps.column("α_j", "α_j = softmax over the words: weights that sum to 1", alpha,
                ComputationStep::Display::share);
   add_weighted_sum(steps, alpha, values,

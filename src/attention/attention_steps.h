@@ -26,10 +26,12 @@ void add_tanh_of_sum(ComputationSteps& steps, const AddedNames& names, const Dou
                      const std::vector<DoubleRow>& keys);
 
 // The steps of softmax(q Kᵀ / √d_k) V for one query (Vaswani et al.: Attention Is All You Need,
-// NIPS 2017, section 3.2.1), given the keys and values of the words that are not masked.
+// NIPS 2017, section 3.2.1), given the keys and values of the words that are not masked. With
+// relative positions, `distance_scores` has a number for each word, which is added to its score.
 // REQUIRES: at least one word.
 ComputationSteps scaled_dot_steps(const DoubleRow& q, const std::vector<DoubleRow>& keys,
-                                  const std::vector<DoubleRow>& values);
+                                  const std::vector<DoubleRow>& values,
+                                  const DoubleRow& distance_scores = {});
 
 // Appends the last step: v_j, α_j v_j and their sum, with the given names.
 struct SumNames {

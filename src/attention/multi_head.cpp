@@ -27,8 +27,8 @@ MultiHeadAttention::MultiHeadAttention(ParameterScope scope, const Shape& shape)
       W_O(scope / "W_O", shape.inner(), shape.size) {}
 
 Tensor MultiHeadAttention::operator()(const Tensor& x, const SentenceOffsets& sentences,
-                                      AttentionMask mask) const {
-  const HeadsOptions options{heads, mask, dropout_key(weight_dropout)};
+                                      AttentionMask mask, const Tensor& distance_scores) const {
+  const HeadsOptions options{heads, mask, dropout_key(weight_dropout), distance_scores};
   const Tensor qkv = linear(x, W_QKV, b_QKV, OutputType::activation);
   return W_O(self_attention(qkv, sentences, options));
 }

@@ -31,8 +31,10 @@ struct MultiHeadAttention {
   };
   MultiHeadAttention(ParameterScope scope, const Shape& shape);
 
-  // Self-attention: queries, keys and values from the same sentences.
-  Tensor operator()(const Tensor& x, const SentenceOffsets& sentences, AttentionMask mask) const;
+  // Self-attention: queries, keys and values from the same sentences. distance_scores: see
+  // HeadsOptions.
+  Tensor operator()(const Tensor& x, const SentenceOffsets& sentences, AttentionMask mask,
+                    const Tensor& distance_scores = {}) const;
 
   // Cross-attention: queries from x, keys and values from a memory.
   Tensor operator()(const Tensor& x, const SentenceOffsets& queries, const Tensor& memory,

@@ -60,14 +60,25 @@ void score_vectorised(const T* q, const CachedWords<T>& in, int64_t heads, T sca
   }
 }
 
+// Adds the distance scores; the query is at the position of the last word.
+template <class T>
+void add_distances(DistanceScores<T> distances, int64_t heads, int64_t n, T* scores) {
+  for (int64_t u = 0; u < n; ++u) {
+    const T* const row = distances.data + (distances.reach + u - (n - 1)) * heads;
+    for (int64_t h = 0; h < heads; ++h) scores[h * n + u] += row[h];
+  }
+}
+
 // y = Σ_u softmax(q k_u / √d)_u v_u for all heads. Reads each row of kv from end to end, that is
 // all heads of a word, because sequential reads from memory are fastest.
 template <class T>
-void attend_row(const T* q, const CachedWords<T>& in, int64_t heads, T* weights, T* y) {
+void attend_row(const T* q, const CachedWords<T>& in, int64_t heads, DistanceScores<T> distances,
+                T* weights, T* y) {
   const int64_t size = in.kv.cols / 2, d = size / heads, n = in.n;
   const T scale = static_cast<T>(1 / std::sqrt(static_cast<double>(d)));
   const auto score = d % kLanes<T> == 0 ? score_vectorised<T> : score_scalar<T>;
   score(q, in, heads, scale, weights);
+  if (distances.data) add_distances(distances, heads, n, weights);
   for (int64_t h = 0; h < heads; ++h) {
     T* const e = weights + h * n;
     T top = -std::numeric_limits<T>::infinity(), sum = 0;
@@ -94,19 +105,23 @@ void attend_row(const T* q, const CachedWords<T>& in, int64_t heads, T* weights,
 
 template <class T>
 void attend_remembered(Cpu, Matrix<const T> q, Matrix<const T> kv, Matrix<const int32_t> index,
-                       const int32_t* lengths, int64_t heads, Matrix<T> y) {
+                       const int32_t* lengths, int64_t heads, DistanceScores<T> distances,
+                       Matrix<T> y) {
 #pragma omp parallel if (q.size() * index.cols > kWorthThreads)
   {
     std::vector<T> weights(static_cast<size_t>(index.cols * heads));
 #pragma omp for schedule(static)
     for (int64_t r = 0; r < q.rows; ++r)
-      attend_row(q.row(r), {kv, index.row(r), lengths[r]}, heads, weights.data(), y.row(r));
+      attend_row(q.row(r), {kv, index.row(r), lengths[r]}, heads, distances, weights.data(),
+                 y.row(r));
   }
 }
 
 template void attend_remembered(Cpu, Matrix<const float>, Matrix<const float>,
-                                Matrix<const int32_t>, const int32_t*, int64_t, Matrix<float>);
+                                Matrix<const int32_t>, const int32_t*, int64_t,
+                                DistanceScores<float>, Matrix<float>);
 template void attend_remembered(Cpu, Matrix<const double>, Matrix<const double>,
-                                Matrix<const int32_t>, const int32_t*, int64_t, Matrix<double>);
+                                Matrix<const int32_t>, const int32_t*, int64_t,
+                                DistanceScores<double>, Matrix<double>);
 
 }  // namespace fovea::kernel

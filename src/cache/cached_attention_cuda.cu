@@ -129,9 +129,11 @@ struct SourceWords {
   __device__ const T* operator()(int u) const { return first + u * stride; }
 };
 
-struct HeadLayout {  // the layout of q, k and v for one head of a row
-  int size, values;  // d_k, and the distance from k to v
-  float scale;       // 1 / √d_k
+struct HeadLayout {                  // the layout of q, k and v for one head of a row
+  int size, values;                  // d_k, and the distance from k to v
+  float scale;                       // 1 / √d_k
+  const float* distances = nullptr;  // the distance score of word 0, or absent
+  int heads = 1;                     // from one distance to the next
 };
 
 // Adds the words first + t · kStep, t < kAtOnce, to the softmax, but only words below n.
@@ -158,7 +160,9 @@ __device__ void read_words(OnlineSoftmax<Groups<T, kCols>::kEach>& softmax, cons
 #pragma unroll
     for (int c = 0; c < G::kEach; ++c) part += q[c] * k[t][c / G::kCount].at(c % G::kCount);
     s[t] = across_lanes(part, G::kLanes, WarpSum{}) * head.scale;
-    if (first + t * G::kStep < n) new_max = fmaxf(new_max, s[t]);
+    const int u = first + t * G::kStep;
+    if (head.distances && u < n) s[t] += __ldg(head.distances + int64_t{u} * head.heads);
+    if (u < n) new_max = fmaxf(new_max, s[t]);
   }
   if (new_max == -INFINITY) return;  // the group has no words in this segment
   softmax.raise_max(new_max);
@@ -255,7 +259,10 @@ __global__ void __launch_bounds__(kWarps* kWarp)
   using G = Groups<T, kCols>;
   const StepHeader& at = *in.control.header;
   const WarpRole role(warps, static_cast<int>(in.heads));
-  const HeadLayout head = head_of(in, scale);
+  HeadLayout head = head_of(in, scale);
+  if (in.distances.data)
+    head.distances = in.distances.data + (in.distances.reach - at.step) * in.heads + role.head,
+    head.heads = static_cast<int>(in.heads);
   const int layers = static_cast<int>(in.layers), D = static_cast<int>(in.y.cols);
   const bool alive = role.row < at.rows;
   const int row = alive ? role.row : 0, column = role.head * head.size;
@@ -332,7 +339,7 @@ void extend_table(Cuda on, const StepControl& control) {
 template <class T>
 void attend_words(Cuda on, const StepAttention<T>& in) {
   if constexpr (std::is_same_v<T, bf16>)
-    if (attend_words_whole(on, in)) return;
+    if (!in.distances.data && attend_words_whole(on, in)) return;
   with_plan(in, [&](auto width, auto aligned, float scale, int warps, unsigned blocks) {
     attend_own<T, width, aligned><<<blocks, kWarps * kWarp, 0, stream(on)>>>(in, scale, warps);
   });

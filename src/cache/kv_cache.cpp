@@ -6,6 +6,7 @@
 #include "ops/attention.h"
 #include "ops/embedding.h"
 #include "ops/matmul.h"
+#include "ops/running_average.h"
 #include "ops/shape.h"
 
 namespace fovea {
@@ -18,7 +19,8 @@ constexpr int64_t kReservedSteps = 8;
 // Each layer has one growing matrix with the keys and values of all previous words. Every live row
 // stores the index of each of its words in that matrix; rows that joined later have fewer words.
 // Search reorders these indices and never copies keys and values per beam. When a matrix is full,
-// its live entries are copied to a larger one, without the words that search has dropped.
+// its live entries are copied to a larger one, without the words that search has dropped. A
+// recurrent layer has its state after each word instead of keys and values.
 class HostKvCache : public DecoderMemory {
  public:
   explicit HostKvCache(const DecoderShape& shape) : shape_(shape) {}
@@ -77,11 +79,21 @@ class HostKvCache : public DecoderMemory {
     return scores;
   }
 
-  Tensor attend_words(int64_t layer, const Tensor& qkv) override {
+  Tensor attend_words(int64_t layer, const Tensor& qkv, const Tensor& distance_scores) override {
     const auto i = static_cast<size_t>(layer);
     copy_columns(qkv, shape_.size, kv_[i].window(used_, rows()));
     own_.kv = kv_[i];
-    return attend_remembered(columns(qkv, 0, shape_.size), own_, shape_.heads);
+    return attend_remembered(columns(qkv, 0, shape_.size), own_, shape_.heads, distance_scores);
+  }
+
+  Tensor average_words(int64_t layer, const Tensor& f, const Tensor& x) override {
+    const Tensor& states = kv_[static_cast<size_t>(layer)];
+    std::vector<int32_t> previous;
+    for (const Row& row : rows_)
+      previous.push_back(row.words.size() > 1 ? row.words[row.words.size() - 2] : -1);
+    const Tensor c = average_step(f, x, states, Tensor::of(previous));
+    states.window(used_, rows()).copy_from(c);
+    return c;
   }
 
   Tensor attend_source(int64_t layer, const Tensor& q) override {
@@ -168,9 +180,10 @@ class HostKvCache : public DecoderMemory {
       }
     used_ = static_cast<int64_t>(kept.size());
     const Tensor& like = source_kv_[0];
+    const int64_t width = shape_.state > 0 ? shape_.state : like.cols();
     const Tensor index = Tensor::of(kept);
     for (Tensor& kv : kv_) {
-      Tensor larger({used_ + kReservedSteps * rows(), like.cols()}, like.type());
+      Tensor larger({used_ + kReservedSteps * rows(), width}, like.type());
       if (used_ > 0) copy_rows(kv, index, larger.window(0, used_));
       kv = larger;
     }
@@ -212,7 +225,7 @@ class HostKvCache : public DecoderMemory {
   DecoderShape shape_;
   std::vector<Tensor> source_kv_;  // per layer [capacity, 2D], filled up to source_end()
   std::vector<Source> sources_;    // in the order of source_kv_
-  std::vector<Tensor> kv_;         // per layer [capacity, 2D], the first `used_` rows are filled
+  std::vector<Tensor> kv_;         // per layer [capacity, 2D or state]; `used_` rows are filled
   int64_t used_ = 0;
   std::vector<Row> rows_;
   CachedRows own_, source_;  // source_.index is absent if sources of rows changed

@@ -12,6 +12,7 @@ namespace fovea {
 
 struct DecoderShape {
   int64_t layers, size, heads;  // size = D: the columns of queries, heads · d_k
+  int64_t state = 0;            // columns of the recurrent state of a layer; 0: self-attention
 };
 
 // The key/value cache of a Transformer decoder: for each live row, the keys and values of its
@@ -31,9 +32,9 @@ class DecoderMemory {
     int32_t place;  // position of the new word in rows that have steps() words
     Tensor constant;
   };
-  // Computes a step. It calls attend_words and attend_source once for each layer and scores at the
-  // end. Except for its rows and the constant, it must not depend on anything that changes between
-  // two steps: see Note [Replays].
+  // Computes a step. For each layer it calls attend_words or average_words, then attend_source. At
+  // the end it calls scores. Except for its rows and the constant, it must not depend on anything
+  // that changes between two steps: see Note [Replays].
   using Compute = std::function<Tensor(const Rows& rows)>;
 
   DecoderMemory() = default;
@@ -62,9 +63,13 @@ class DecoderMemory {
   virtual const BeamStepResult& device_step(int64_t capacity, const Next& next,
                                             const Compute& compute);
 
-  // Both return, for each row, Concat_i(softmax(q_i k_iᵀ / √d_k) v_i): [rows, D]. qkv [rows, 3D]
-  // belongs to the new words; attend_words() caches their keys and values. q is [rows, D].
-  virtual Tensor attend_words(int64_t layer, const Tensor& qkv) = 0;
+  // Both attentions return, for each row, Concat_i(softmax(q_i k_iᵀ / √d_k) v_i): [rows, D]. qkv
+  // [rows, 3D] belongs to the new words; attend_words() caches their keys and values. q is [rows,
+  // D]. distance_scores: see HeadsOptions.
+  virtual Tensor attend_words(int64_t layer, const Tensor& qkv, const Tensor& distance_scores) = 0;
+  // Returns, for each row, c = f c' + (1 − f) x, where c' is the result for the row's word before,
+  // or 0. f and x are [rows, state], as sums.
+  virtual Tensor average_words(int64_t layer, const Tensor& f, const Tensor& x) = 0;
   virtual Tensor attend_source(int64_t layer, const Tensor& q) = 0;
   // Returns x Wᵀ + b.
   virtual Tensor scores(const Tensor& x, const Tensor& W, const Tensor& b) = 0;

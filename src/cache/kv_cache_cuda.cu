@@ -71,7 +71,11 @@ struct StepPlan {
   }
   // Discards the captured graph if parameters have changed or the constant has another address.
   void discard_if_stale(const Tensor& now, uint64_t parameters) {
-    const bool same = version == parameters && constant.data<float>() == now.data<float>();
+    const auto address = [](const Tensor& t) -> const void* {
+      if (t && t.type() == ElementType::i32) return t.data<int32_t>();
+      return t.data<float>();
+    };
+    const bool same = version == parameters && address(constant) == address(now);
     if (uses > 0 && same) return;
     graph = {};
     uses = 0;
@@ -169,9 +173,18 @@ class CudaKvCache : public DecoderMemory {
     return first ? kNoResult : device_beam_->result();
   }
 
-  Tensor attend_words(int64_t layer, const Tensor& qkv) override {
-    return attend(layer, qkv,
-                  [&]<class T>(const StepAttention<T>& in) { kernel::attend_words<T>(on_, in); });
+  Tensor attend_words(int64_t layer, const Tensor& qkv, const Tensor& distance_scores) override {
+    const auto distances = DistanceScores<float>::of(distance_scores);
+    return attend(layer, qkv, [&]<class T>(StepAttention<T> in) {
+      in.distances = distances;
+      kernel::attend_words<T>(on_, in);
+    });
+  }
+  Tensor average_words(int64_t layer, const Tensor& f, const Tensor& x) override {
+    Tensor y({x.rows(), shape_.state}, ElementType::f32, on_);
+    kernel::average_words(on_, {current_->step_control(), f.in<float>(), x.in<float>(),
+                                shape_.layers, layer, y.out<float>()});
+    return y;
   }
   Tensor attend_source(int64_t layer, const Tensor& q) override {
     return attend(layer, q,
@@ -216,7 +229,10 @@ class CudaKvCache : public DecoderMemory {
     reserved_rows_ = rows;
     reserved_steps_ = steps_ + (steps_ == 0 ? 1 : kStepsPerChunk);
     const Tensor& like = source_kv_[0];
-    const auto page = static_cast<std::size_t>(rows * like.cols()) * bytes_of(like.type());
+    const std::size_t line = shape_.state > 0
+                                 ? static_cast<std::size_t>(shape_.state) * sizeof(float)
+                                 : static_cast<std::size_t>(like.cols()) * bytes_of(like.type());
+    const std::size_t page = static_cast<std::size_t>(rows) * line;
     const auto count = static_cast<std::size_t>((reserved_steps_ - steps_) * shape_.layers);
     chunks_.push_back(allocate(page * count, on_));
     pages_.resize(static_cast<std::size_t>((1 + steps_) * shape_.layers));

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "cache/kv_cache.h"
+#include "ops/attention_kernel.h"
 #include "tensor/matrix.h"
 
 // Kernels of the cache on a GPU. Each row of a step has one new word. The kernels read everything
@@ -38,15 +39,25 @@ struct StepAttention {
   StepControl control;
   Matrix<const T> q;  // [rows, D]; for attend_words() qkv [rows, 3D]
   int64_t layers, layer, heads;
-  Matrix<T> y;  // [rows, D]
+  Matrix<T> y;                           // [rows, D]
+  DistanceScores<float> distances = {};  // for the row's own words
 };
 template <class T>
 void attend_words(Cuda on, const StepAttention<T>& in);
 template <class T>
 void attend_source(Cuda on, const StepAttention<T>& in);
-// Like attend_words() and attend_source(), but only for common shapes of whole rows. Return false
-// without a launch for any other shape.
+// Like attend_words() and attend_source(), but only for common shapes of whole rows, without
+// distance scores. Return false without a launch for any other shape.
 bool attend_words_whole(Cuda on, const StepAttention<bf16>& in);
 bool attend_source_whole(Cuda on, const StepAttention<bf16>& in);
+
+// y_r = f_r c_r + (1 − f_r) x_r, where c_r is the y of the previous word of row r, or 0.
+struct StepAverage {
+  StepControl control;
+  Matrix<const float> f, x;  // [rows, D]
+  int64_t layers, layer;
+  Matrix<float> y;
+};
+void average_words(Cuda on, const StepAverage& in);
 
 }  // namespace fovea::kernel

@@ -10,6 +10,7 @@
 #include "explain/attention_picture.h"
 #include "explain/steps_json.h"
 #include "explain/steps_text.h"
+#include "models/intervention.h"
 #include "text/word_breaks.h"
 #include "view/label.h"
 
@@ -143,7 +144,8 @@ AttentionRow WordExplanation::find(const ModelBundle& package) {
   std::vector<Place> places;
   if (multi_head) places.push_back({"encoder", package.source, pair_.source});
   places.push_back({"cross", package.target, pair_.target});
-  if (multi_head) places.push_back({"decoder", package.target, read});
+  if (multi_head && heads_of(package.config, "decoder").layers > 0)
+    places.push_back({"decoder", package.target, read});
   std::vector<std::string> there;
   for (const Place& place : places) {
     if (asked_.kind.empty() ? place.kind == std::string("decoder") : asked_.kind != place.kind)

@@ -149,13 +149,17 @@ TEST(Explain, SelfAttentionAgreesWithTheEquations) {
 
 // The weights agree with the attention maps, for every row of every map and both norms.
 TEST(Explain, WeightsAgreeWithTheMaps) {
-  for (const NormPlace norm : {NormPlace::post, NormPlace::pre}) {
-    ModelConfig config = small("transformer");
-    transformer_of(config).norm = norm;
+  ModelConfig post = small("transformer"), pre = post, relative = post, recurrent = post;
+  transformer_of(pre).norm = NormPlace::pre;
+  transformer_of(relative).positions = Positions::relative;
+  transformer_of(relative).head_size = 3;
+  transformer_of(recurrent).decoder_layer = DecoderLayerType::ssru;
+  for (const ModelConfig& config : {post, pre, relative, recurrent}) {
     const auto model = make_model(config, 1, ElementType::f64);
     randomize(*model);
     const auto maps = model->as<Attentive>()->attention(source(), target()).front();
-    ASSERT_EQ(maps.size(), 12u);  // three kinds, two layers, two heads
+    const size_t kinds = transformer_of(config).recurrent_decoder() ? 2 : 3;
+    ASSERT_EQ(maps.size(), kinds * 4);  // two layers, two heads
     for (const AttentionMap& map : maps)
       for (int64_t i = 0; i < map.rows; ++i) {
         const ComputationSteps steps = model->as<Explainable>()->explain(

@@ -28,6 +28,7 @@ HeadCount heads_of(const ModelConfig& config, std::string_view kind) {
     return kind == "cross" && own->attention.attends() ? HeadCount{1, 1} : HeadCount{};
   const auto* own = config.as<TransformerConfig>();
   if (own && kind == "encoder") return {config.encoder_layers, own->heads};
+  if (own && kind == "decoder" && own->recurrent_decoder()) return {};
   if (own && (kind == "decoder" || kind == "cross")) return {config.decoder_layers, own->heads};
   return {};
 }

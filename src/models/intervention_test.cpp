@@ -38,6 +38,24 @@ ModelConfig transformer(NormPlace norm = NormPlace::pre) {
   return c;
 }
 
+ModelConfig like_t5() {
+  ModelConfig c = transformer();
+  auto& own = transformer_of(c);
+  own.positions = Positions::relative, own.norm_type = NormType::rms, own.gated = true;
+  own.head_size = 3;
+  return c;
+}
+std::vector<double> distance_scores() {  // of 32 buckets and two heads
+  std::vector<double> scores;
+  for (int i = 0; i < 64; ++i) scores.push_back(std::sin(i * i));
+  return scores;
+}
+ModelConfig with_ssru() {
+  ModelConfig c = transformer();
+  transformer_of(c).decoder_layer = DecoderLayerType::ssru;
+  return c;
+}
+
 ModelConfig recurrent(const std::string& kind, DecoderForm decoder) {
   ModelConfig c;
   RecurrentConfig& own = c.network.emplace<RecurrentConfig>();
@@ -101,8 +119,9 @@ WhatIf::Row all_on(int64_t step, int64_t position) {
 
 TEST(Intervention, AnEmptyInterventionChangesNoBit) {
   const Sentences s = pair_of();
-  for (const NormPlace norm : {NormPlace::pre, NormPlace::post}) {
-    const auto model = make_model(transformer(norm), 3);
+  for (const ModelConfig& config :
+       {transformer(NormPlace::pre), transformer(NormPlace::post), like_t5(), with_ssru()}) {
+    const auto model = make_model(config, 3);
     const auto same = model->as<Explainable>()->with_intervention({});
     const auto before = maps_of(*model, s), after = maps_of(*same, s);
     ASSERT_EQ(before.size(), after.size());
@@ -125,9 +144,12 @@ TEST(Intervention, AnEmptyInterventionChangesNoBit) {
 TEST(Intervention, StepsAgreeWithForcedDecoding) {
   const Sentences s = pair_of();
   WhatIf intervention{.masked = {1}, .silent = {{"cross", 0, 0}}, .forced = {all_on(2, 3)}};
-  const auto model = make_model(transformer(), 3, ElementType::f64);
-  EXPECT_NEAR(step_by_step(*model->as<Explainable>()->with_intervention(intervention), s),
-              log_likelihood(*model->as<Explainable>()->with_intervention(intervention), s), 1e-9);
+  for (const ModelConfig& config : {transformer(), with_ssru(), like_t5()}) {
+    const auto model = make_model(config, 3, ElementType::f64);
+    const auto changed = model->as<Explainable>()->with_intervention(intervention);
+    EXPECT_NEAR(step_by_step(*changed, s), log_likelihood(*changed, s), 1e-9);
+    EXPECT_GT(std::abs(log_likelihood(*changed, s) - log_likelihood(*model, s)), 1e-6);
+  }
   intervention.silent.clear();
   each_recurrent([&](const Model& m, const std::string&) {
     const auto changed = m.as<Explainable>()->with_intervention(intervention);
@@ -136,9 +158,9 @@ TEST(Intervention, StepsAgreeWithForcedDecoding) {
   });
 }
 
-TEST(Intervention, ReorderedRowsKeepTheirWords) {
+void expect_rows_keep_words(const ModelConfig& config) {
   const Sentences s = pair_of();
-  const auto model = make_model(transformer(), 3, ElementType::f64);
+  const auto model = make_model(config, 3, ElementType::f64);
   const auto changed = model->as<Explainable>()->with_intervention({.masked = {1}});
   const Decodable& decoder = *changed->as<Decodable>();
   const auto state = decoder.start(s.sources());
@@ -156,6 +178,12 @@ TEST(Intervention, ReorderedRowsKeepTheirWords) {
     const std::vector<double> found = both.window(i, 1).values();
     for (size_t k = 0; k < last.size(); ++k) EXPECT_NEAR(found[k], last[k], 1e-9);
   }
+}
+
+TEST(Intervention, ReorderedRowsKeepTheirWords) {
+  expect_rows_keep_words(transformer());
+  expect_rows_keep_words(with_ssru());
+  expect_rows_keep_words(like_t5());
 }
 
 TEST(Intervention, MaskedWordsHaveNoWeightAndTheRestSumsToOne) {
@@ -226,7 +254,7 @@ TEST(Intervention, ASilentHeadContributesNothing) {
     const auto layer = static_cast<size_t>(name.layer);
     const MultiHeadAttention& attend = name.kind == "encoder" ? zeroed.encoder_layers[layer].attend
                                        : name.kind == "decoder"
-                                           ? zeroed.decoder_layers[layer].attend_self
+                                           ? *zeroed.decoder_layers[layer].attend_self
                                            : zeroed.decoder_layers[layer].attend_source;
     std::vector<double> W = attend.W_O.W.values();
     const int64_t D = 8, d_k = 4;
@@ -264,7 +292,7 @@ TEST(Intervention, AForcedStepReadsTheGivenWord) {
   const int64_t step = 2, place = 3, D = config.size;
   const Tensor y = t.embed_target(s.in, to);
   const Tensor a = layer.add_1(
-      y, [&](const Tensor& h) { return layer.attend_self(h, to, AttentionMask::causal); });
+      y, [&](const Tensor& h) { return (*layer.attend_self)(h, to, AttentionMask::causal); });
   const Tensor b = layer.add_2(a, [&](const Tensor& h) {
     const Tensor V = columns(layer.attend_source.keys_and_values(memory), D, D);
     const Tensor read = layer.attend_source.W_O(rows(V, place, 1));
@@ -338,6 +366,26 @@ TEST(Intervention, ARecurrentModelReadsTheForcedWord) {
   }
 }
 
+// With relative positions, masked words keep their places: the other words share their weight, and
+// the first layer still has the same distances.
+TEST(Intervention, MaskedWordsKeepTheDistancesOfTheOthers) {
+  const Sentences s = pair_of();
+  const auto model = make_model(like_t5(), 3, ElementType::f64);
+  model->parameters().find("encoder/bias")->tensor.assign(distance_scores());
+  const auto masked = model->as<Explainable>()->with_intervention({.masked = {2}});
+  const auto before = maps_of(*model, s), after = maps_of(*masked, s);
+  for (size_t m = 0; m < 2; ++m) {  // the heads of the first encoder layer
+    ASSERT_EQ(after[m].kind, "encoder");
+    for (int64_t i = 0; i < kPieces; ++i)
+      for (int64_t j = 0; j < kPieces; ++j) {
+        const double share = 1 - double{before[m].weights[i * kPieces + 2]};
+        const double wanted = j == 2 ? 0 : before[m].weights[i * kPieces + j] / share;
+        EXPECT_NEAR(after[m].weights[i * kPieces + j], wanted, 1e-6);
+      }
+  }
+  EXPECT_NEAR(step_by_step(*masked, s), log_likelihood(*masked, s), 1e-9);
+}
+
 TEST(Intervention, HeadsAreCountedByKind) {
   ModelConfig config = transformer();
   config.decoder_layers = 1;
@@ -345,6 +393,8 @@ TEST(Intervention, HeadsAreCountedByKind) {
   EXPECT_EQ(heads_of(config, "cross").layers, 1);
   EXPECT_EQ(heads_of(config, "cross").heads, 2);
   EXPECT_EQ(heads_of(config, "sideways").layers, 0);
+  EXPECT_EQ(heads_of(with_ssru(), "decoder").layers, 0);
+  EXPECT_EQ(heads_of(with_ssru(), "cross").layers, 2);
   EXPECT_EQ(heads_of(recurrent("global", DecoderForm::luong), "cross").layers, 1);
   EXPECT_EQ(heads_of(recurrent("global", DecoderForm::luong), "encoder").layers, 0);
   EXPECT_EQ(heads_of(recurrent("none", DecoderForm::luong), "cross").layers, 0);

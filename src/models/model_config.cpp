@@ -211,10 +211,11 @@ void TransformerConfig::check(const ModelShape& m, ExitCode code) const {
                first_position,
                ", but only sinusoids have numbers; omit it, or set model.positions ",
                "to interleaved, half or half-m1");
-  fovea::check(positions != Positions::relative, code, "model.positions: this version cannot ",
-               "compute relative positions; choose interleaved, half, half-m1, learned or none");
-  fovea::check(decoder_layer == DecoderLayerType::attention, code,
-               "model.decoder_layer: this version cannot compute ssru; set it to attention");
+  fovea::check(!relative() || relative_buckets % 4 == 0, code,
+               "model.relative_buckets: a multiple of 4 is expected, found ", relative_buckets);
+  fovea::check(!relative() || relative_distance > relative_buckets / 2, code,
+               "model.relative_distance: the first ", relative_buckets / 2, " distances have ",
+               "buckets of their own, so a greater number is expected, found ", relative_distance);
   fovea::check(alignment_layer < m.decoder_layers && alignment_head < heads &&
                    (alignment_layer < 0) == (alignment_head < 0),
                code, "model.alignment_layer, model.alignment_head: there is no layer ",

@@ -54,6 +54,8 @@ struct TransformerConfig {
   void describe(Settings& s);
   void check(const ModelShape& m, ExitCode code) const;
   NormSettings norm_settings() const { return {norm_type, norm_epsilon}; }
+  bool relative() const { return positions == Positions::relative; }
+  bool recurrent_decoder() const { return decoder_layer == DecoderLayerType::ssru; }
   // heads · d_k: the width of the queries, keys and values of an attention layer.
   int64_t attention_size(const ModelShape& m) const {
     return head_size > 0 ? heads * head_size : m.size;

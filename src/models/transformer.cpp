@@ -22,25 +22,49 @@ EncoderLayer::EncoderLayer(ParameterScope scope, const ModelShape& m, const Tran
     : attend(scope / "attend", attention_shape(m, c)), feed_forward(scope / "feed_forward", m, c),
       add_1(scope / "norm_1", m, c), add_2(scope / "norm_2", m, c) {}
 
-Tensor EncoderLayer::operator()(const Tensor& x, const SentenceOffsets& source) const {
-  const Tensor a =
-      add_1(x, [&](const Tensor& h) { return attend(h, source, AttentionMask::none); });
+Tensor EncoderLayer::operator()(const Tensor& x, const SentenceOffsets& source,
+                                const Tensor& distance_scores) const {
+  const Tensor a = add_1(
+      x, [&](const Tensor& h) { return attend(h, source, AttentionMask::none, distance_scores); });
   return add_2(a, feed_forward);
 }
 
+namespace {
+
+std::optional<MultiHeadAttention> self_attention_of(const ParameterScope& scope,
+                                                    const ModelShape& m,
+                                                    const TransformerConfig& c) {
+  if (c.recurrent_decoder()) return std::nullopt;
+  return MultiHeadAttention(scope / "attend_self", attention_shape(m, c));
+}
+std::optional<SimpleRecurrentUnit> recurrent_unit(const ParameterScope& scope, const ModelShape& m,
+                                                  const TransformerConfig& c) {
+  if (!c.recurrent_decoder()) return std::nullopt;
+  return SimpleRecurrentUnit(scope / "ssru", m.size);
+}
+
+}  // namespace
+
 DecoderLayer::DecoderLayer(ParameterScope scope, const ModelShape& m, const TransformerConfig& c)
-    : attend_self(scope / "attend_self", attention_shape(m, c)),
+    : attend_self(self_attention_of(scope, m, c)), recur(recurrent_unit(scope, m, c)),
       attend_source(scope / "attend_source", attention_shape(m, c)),
       feed_forward(scope / "feed_forward", m, c), add_1(scope / "norm_1", m, c),
       add_2(scope / "norm_2", m, c), add_3(scope / "norm_3", m, c) {}
 
+Tensor DecoderLayer::read_words(const Tensor& y, const SentenceOffsets& target,
+                                const Tensor& distance_scores) const {
+  return add_1(y, [&](const Tensor& h) {
+    return recur ? (*recur)(h, target)
+                 : (*attend_self)(h, target, AttentionMask::causal, distance_scores);
+  });
+}
+
 Tensor DecoderLayer::operator()(const Tensor& y, const SentenceOffsets& target,
                                 const Tensor& memory, const SentenceOffsets& source,
-                                GuidedHead* guided) const {
-  const Tensor a =
-      add_1(y, [&](const Tensor& h) { return attend_self(h, target, AttentionMask::causal); });
+                                const Options& options) const {
+  const Tensor a = read_words(y, target, options.distance_scores);
   const Tensor b = add_2(a, [&](const Tensor& h) {
-    if (guided) guided->compute_loss(attend_source, h, target, memory, source);
+    if (options.guided) options.guided->compute_loss(attend_source, h, target, memory, source);
     return attend_source(h, target, memory, source);
   });
   return add_3(b, feed_forward);
@@ -60,7 +84,7 @@ void GuidedHead::compute_loss(const MultiHeadAttention& attend, const Tensor& h,
 
 Tensor WordEmbedder::positions(int64_t longest) const {
   if (!waves) return P;
-  const Tensor all = waves->rows(longest + first_position);
+  const Tensor all = waves->covering(longest + first_position);
   return first_position == 0 ? all : all.window(first_position, all.rows() - first_position);
 }
 
@@ -98,7 +122,7 @@ WordEmbedder Transformer::embedder(const char* name, int64_t words, const Tensor
     embed.P = store_.declare(std::string(name) + "/P", {shape_.max_length + 1, shape_.size},
                              ParameterInit::normal(0.02));
   if (const auto layout = sinusoid_layout(config_.positions))
-    embed.waves.emplace(*layout, shape_.size, store_.type(), store_.device());
+    embed.waves = sinusoid_table(*layout, shape_.size, store_.type(), store_.device());
   if (config_.embedding_norm)
     embed.norm.emplace(ParameterScope{store_, name} / "norm", shape_.size, config_.norm_settings());
   return embed;
@@ -111,6 +135,16 @@ Transformer::Transformer(const ModelShape& m, const TransformerConfig& c, Elemen
   embed_source = embedder("source", m.source_words, {});
   embed_target =
       embedder("target", m.target_words, m.tied == TiedEmbeddings::all ? embed_source.E : Tensor());
+  if (c.relative()) {
+    using enum DistanceBuckets::Directions;
+    const double deviation = 1 / std::sqrt(static_cast<double>(m.size));
+    const int64_t buckets = c.relative_buckets, longest = c.relative_distance;
+    encoder_distances.emplace(root / "encoder", DistanceBuckets{buckets, longest, both}, c.heads,
+                              deviation);
+    if (!c.recurrent_decoder())
+      decoder_distances.emplace(root / "decoder", DistanceBuckets{buckets, longest, backward},
+                                c.heads, deviation);
+  }
   for (int64_t i = 0; i < m.encoder_layers; ++i)
     encoder_layers.emplace_back(root / "encoder" / "layers" / i, m, c);
   for (int64_t i = 0; i < m.decoder_layers; ++i)
@@ -139,8 +173,14 @@ void Transformer::freeze_for_inference() const {
     freeze(layer.feed_forward);
   }
   for (const DecoderLayer& layer : decoder_layers) {
-    layer.attend_self.W_QKV.settle();
-    layer.attend_self.W_O.W.settle();
+    if (layer.attend_self) {
+      layer.attend_self->W_QKV.settle();
+      layer.attend_self->W_O.W.settle();
+    }
+    if (layer.recur) {
+      layer.recur->W.settle();
+      layer.recur->W_f.settle();
+    }
     layer.attend_source.W_Q.settle();
     layer.attend_source.W_KV.settle();
     layer.attend_source.W_O.W.settle();
@@ -149,15 +189,18 @@ void Transformer::freeze_for_inference() const {
 }
 
 Tensor Transformer::encode(Tensor x, const SentenceOffsets& source) const {
-  for (const EncoderLayer& layer : encoder_layers) x = layer(x, source);
+  const Tensor scores = distance_scores(encoder_distances, source.longest);
+  for (const EncoderLayer& layer : encoder_layers) x = layer(x, source, scores);
   return final_norms.empty() ? x : final_norms[0](x);
 }
 
 Tensor Transformer::decode(Tensor y, const SentenceOffsets& target, const Tensor& memory,
                            const SentenceOffsets& source, GuidedHead* guided) const {
+  DecoderLayer::Options options{distance_scores(decoder_distances, target.longest), nullptr};
   for (size_t i = 0; i < decoder_layers.size(); ++i) {
     const bool has_guided_head = guided && guided->layer == static_cast<int64_t>(i);
-    y = decoder_layers[i](y, target, memory, source, has_guided_head ? guided : nullptr);
+    options.guided = has_guided_head ? guided : nullptr;
+    y = decoder_layers[i](y, target, memory, source, options);
   }
   return final_norms.empty() ? y : final_norms[1](y);
 }

@@ -11,6 +11,7 @@
 #include "models/model_config.h"
 #include "models/replayable.h"
 #include "nn/positions.h"
+#include "nn/ssru.h"
 #include "ops/alignment_loss.h"
 
 namespace fovea {
@@ -62,7 +63,9 @@ struct EncoderLayer {
   SubLayer add_1, add_2;
 
   EncoderLayer(ParameterScope scope, const ModelShape& m, const TransformerConfig& c);
-  Tensor operator()(const Tensor& x, const SentenceOffsets& source) const;
+  // distance_scores: see HeadsOptions; absent without relative positions.
+  Tensor operator()(const Tensor& x, const SentenceOffsets& source,
+                    const Tensor& distance_scores = {}) const;
 };
 
 // A cross-attention head that is trained on alignments, and its alignment loss.
@@ -79,17 +82,32 @@ struct GuidedHead {
                     const SentenceOffsets& source);
 };
 
+// A decoder layer reads the earlier target words by self-attention or by a recurrent unit.
 struct DecoderLayer {
-  MultiHeadAttention attend_self, attend_source;
+  std::optional<MultiHeadAttention> attend_self;
+  std::optional<SimpleRecurrentUnit> recur;
+  MultiHeadAttention attend_source;
   FeedForward feed_forward;
   SubLayer add_1, add_2, add_3;
 
+  struct Options {
+    Tensor distance_scores = {};  // see HeadsOptions; absent without relative positions
+    GuidedHead* guided = nullptr;
+  };
   DecoderLayer(ParameterScope scope, const ModelShape& m, const TransformerConfig& c);
   Tensor operator()(const Tensor& y, const SentenceOffsets& target, const Tensor& memory,
-                    const SentenceOffsets& source, GuidedHead* guided = nullptr) const;
+                    const SentenceOffsets& source) const {
+    return (*this)(y, target, memory, source, Options{});
+  }
+  Tensor operator()(const Tensor& y, const SentenceOffsets& target, const Tensor& memory,
+                    const SentenceOffsets& source, const Options& options) const;
+  // The first sub-layer, which reads the target words up to each word.
+  Tensor read_words(const Tensor& y, const SentenceOffsets& target,
+                    const Tensor& distance_scores) const;
   // One decoding step with one word per row. `number` is this layer's index. `memory` holds the
-  // keys and values of the earlier words and of the source.
-  Tensor step(const Tensor& y, int64_t number, DecoderMemory& memory) const;
+  // keys and values, or the recurrent states, of the earlier words, and those of the source.
+  Tensor step(const Tensor& y, int64_t number, const Tensor& distance_scores,
+              DecoderMemory& memory) const;
 };
 
 // The embedding layer: word embeddings scaled by √D, plus positions (sections 3.4, 3.5). Positions
@@ -97,7 +115,7 @@ struct DecoderLayer {
 struct WordEmbedder {
   Tensor E;  // [V, D]
   Tensor P;  // [max length + 1, D] or absent
-  std::optional<SinusoidTable> waves;
+  std::optional<GrowingTable> waves;
   double scale = 1, dropout = 0;
   int64_t first_position = 0;  // row of `waves` of the first position
   std::optional<LayerNorm> norm;
@@ -159,7 +177,9 @@ class Transformer : public Model, public Decodable, public Explainable, public R
   DecoderMemory::Next next(const DecoderMemory& memory, std::span<const int32_t> words) const;
   // The keys and values of the cross-attention for each decoder layer: [source tokens, 2A].
   std::vector<Tensor> source_kv(const TokenBatch& source) const;
-  Tensor compute_step(const DecoderMemory::Rows& in, const Tensor& P, DecoderMemory& memory) const;
+  // `constant` is that of next(): position vectors, or the buckets of relative positions.
+  Tensor compute_step(const DecoderMemory::Rows& in, const Tensor& constant,
+                      DecoderMemory& memory) const;
 
  private:
   // The projections of one attention layer. Cross-attention has q [queries, A] and kv [words, 2A];
@@ -168,6 +188,7 @@ class Transformer : public Model, public Decodable, public Explainable, public R
     const char* kind;
     int64_t layer;
     Tensor q, kv, qkv;
+    Tensor distance_scores = {};  // see HeadsOptions
   };
   // Calls `visit` for each attention layer, in the order of computation.
   void each_attention(const TokenBatch& source, const TokenBatch& target_in,
@@ -179,6 +200,7 @@ class Transformer : public Model, public Decodable, public Explainable, public R
 
  public:
   WordEmbedder embed_source, embed_target;
+  std::optional<RelativePositions> encoder_distances, decoder_distances;
   std::vector<EncoderLayer> encoder_layers;
   std::vector<DecoderLayer> decoder_layers;
   std::vector<LayerNorm> final_norms;  // empty, or the norms after the encoder and decoder

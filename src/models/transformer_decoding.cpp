@@ -4,6 +4,7 @@
 
 #include "attention/attention_steps.h"
 #include "models/transformer.h"
+#include "ops/elementwise.h"
 #include "ops/shape.h"
 #include "tensor/tape.h"
 
@@ -51,10 +52,12 @@ DecoderMemory& memory_of(DecoderState& state) { return *static_cast<State&>(stat
 
 }  // namespace
 
-Tensor DecoderLayer::step(const Tensor& y, int64_t number, DecoderMemory& memory) const {
+Tensor DecoderLayer::step(const Tensor& y, int64_t number, const Tensor& distance_scores,
+                          DecoderMemory& memory) const {
   const Tensor a = add_1(y, [&](const Tensor& h) {
-    const Tensor qkv = linear(h, attend_self.W_QKV, attend_self.b_QKV, OutputType::activation);
-    return attend_self.W_O(memory.attend_words(number, qkv));
+    if (recur) return relu(memory.average_words(number, recur->forget(h), linear(h, recur->W)));
+    const Tensor qkv = linear(h, attend_self->W_QKV, attend_self->b_QKV, OutputType::activation);
+    return attend_self->W_O(memory.attend_words(number, qkv, distance_scores));
   });
   const Tensor b = add_2(a, [&](const Tensor& h) {
     const Tensor q = linear(h, attend_source.W_Q, attend_source.b_Q, OutputType::activation);
@@ -79,9 +82,9 @@ std::unique_ptr<DecoderState> Transformer::start(const TokenBatch& source) const
   state->home = idle_;
   state->memory = idle_->take();
   if (!state->memory)
-    state->memory =
-        decoder_memory({std::ssize(decoder_layers), config_.attention_size(shape_), config_.heads},
-                       store_.device());
+    state->memory = decoder_memory({std::ssize(decoder_layers), config_.attention_size(shape_),
+                                    config_.heads, config_.recurrent_decoder() ? shape_.size : 0},
+                                   store_.device());
   state->memory->start(source_kv(source), source.offsets);
   return state;
 }
@@ -93,14 +96,18 @@ void HostTransformer::extend(DecoderState& state, const TokenBatch& source) cons
 DecoderMemory::Next Transformer::next(const DecoderMemory& memory,
                                       std::span<const int32_t> words) const {
   const int64_t position = std::min(memory.steps(), max_length());
-  return {words, static_cast<int32_t>(position), embed_target.positions(position + 1)};
+  return {words, static_cast<int32_t>(position),
+          decoder_distances ? decoder_distances->buckets.covering(memory.steps() + 1)
+                            : embed_target.positions(position + 1)};
 }
 
-Tensor Transformer::compute_step(const DecoderMemory::Rows& in, const Tensor& P,
+Tensor Transformer::compute_step(const DecoderMemory::Rows& in, const Tensor& constant,
                                  DecoderMemory& memory) const {
-  Tensor y = embed_target.embed_at(in.words, in.places, P);
+  const bool relative = decoder_distances.has_value();
+  const Tensor distances = relative ? decoder_distances->scores_of(constant) : Tensor();
+  Tensor y = embed_target.embed_at(in.words, in.places, relative ? Tensor() : constant);
   for (size_t i = 0; i < decoder_layers.size(); ++i)
-    y = decoder_layers[i].step(y, static_cast<int64_t>(i), memory);
+    y = decoder_layers[i].step(y, static_cast<int64_t>(i), distances, memory);
   return memory.scores(final_norms.empty() ? y : final_norms[1](y), W_out, b_out);
 }
 
@@ -161,6 +168,8 @@ void Transformer::each_attention(
   auto input_of = [&](const SubLayer& add, const Tensor& x) {
     return add.place == NormPlace::pre ? add.norm(x) : x;
   };
+  const Tensor source_distances = distance_scores(encoder_distances, from.longest);
+  const Tensor target_distances = distance_scores(decoder_distances, to.longest);
   Tensor x = embed_source(source.ids, from);
   for (size_t i = 0; i < encoder_layers.size(); ++i) {
     const EncoderLayer& layer = encoder_layers[i];
@@ -168,23 +177,29 @@ void Transformer::each_attention(
            static_cast<int64_t>(i),
            {},
            {},
-           layer.attend.project(input_of(layer.add_1, x))});
-    x = layer(x, from);
+           layer.attend.project(input_of(layer.add_1, x)),
+           source_distances});
+    x = layer(x, from, source_distances);
   }
   const Tensor memory = final_norms.empty() ? x : final_norms[0](x);
   Tensor y = embed_target(target_in.ids, to);
   for (size_t i = 0; i < decoder_layers.size(); ++i) {
     const DecoderLayer& layer = decoder_layers[i];
     const auto number = static_cast<int64_t>(i);
-    visit({"decoder", number, {}, {}, layer.attend_self.project(input_of(layer.add_1, y))});
-    const Tensor a = layer.add_1(
-        y, [&](const Tensor& h) { return layer.attend_self(h, to, AttentionMask::causal); });
+    if (layer.attend_self)
+      visit({"decoder",
+             number,
+             {},
+             {},
+             layer.attend_self->project(input_of(layer.add_1, y)),
+             target_distances});
+    const Tensor a = layer.read_words(y, to, target_distances);
     visit({"cross",
            number,
            layer.attend_source.queries(input_of(layer.add_2, a)),
            layer.attend_source.keys_and_values(memory),
            {}});
-    y = layer(y, to, memory, from);
+    y = layer(y, to, memory, from, {target_distances, nullptr});
   }
 }
 
@@ -193,19 +208,35 @@ std::vector<std::vector<AttentionMap>> Transformer::attention(const TokenBatch& 
   const SentenceOffsets from = SentenceOffsets::of(source.offsets, store_.device());
   const SentenceOffsets to = SentenceOffsets::of(target_in.offsets, store_.device());
   std::vector<std::vector<AttentionMap>> maps(static_cast<size_t>(source.sentences()));
-  const HeadsOptions everywhere{config_.heads, AttentionMask::none, {}};
-  const HeadsOptions back{config_.heads, AttentionMask::causal, {}};
   each_attention(source, target_in, [&](const AttentionProjections& p) {
     const std::string_view kind = p.kind;
-    const Tensor weights = kind == "encoder" ? self_attention_weights(p.qkv, from, everywhere)
+    const HeadsOptions options{config_.heads,
+                               kind == "decoder" ? AttentionMask::causal : AttentionMask::none,
+                               {},
+                               p.distance_scores};
+    const Tensor weights = kind == "encoder" ? self_attention_weights(p.qkv, from, options)
                            : kind == "decoder"
-                               ? self_attention_weights(p.qkv, to, back)
-                               : cross_attention_weights(p.q, p.kv, to, from, everywhere);
+                               ? self_attention_weights(p.qkv, to, options)
+                               : cross_attention_weights(p.q, p.kv, to, from, options);
     add_maps(p.kind, p.layer, config_.heads, weights, kind == "encoder" ? source : target_in,
              kind == "decoder" ? target_in : source, maps);
   });
   return maps;
 }
+
+namespace {
+
+// The entries j − row of a head, for the words j below `words`.
+DoubleRow distance_scores_of_row(const Tensor& scores, const AttentionRow& row, size_t words) {
+  const std::vector<DoubleRow> all = rows_of(scores);
+  const int64_t first = (std::ssize(all) - 1) / 2 - row.row;
+  DoubleRow found;
+  for (size_t j = 0; j < words; ++j)
+    found.push_back(all[static_cast<size_t>(first) + j][static_cast<size_t>(row.head)]);
+  return found;
+}
+
+}  // namespace
 
 ComputationSteps Transformer::explain(const TokenBatch& source, const TokenBatch& target_in,
                                       const AttentionRow& row) const {
@@ -226,7 +257,9 @@ ComputationSteps Transformer::explain(const TokenBatch& source, const TokenBatch
       keys.resize(at + 1);
       values.resize(at + 1);
     }
-    steps = scaled_dot_steps(q, keys, values);
+    DoubleRow distances;
+    if (p.distance_scores) distances = distance_scores_of_row(p.distance_scores, row, keys.size());
+    steps = scaled_dot_steps(q, keys, values, distances);
   });
   return steps;
 }

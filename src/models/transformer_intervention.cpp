@@ -1,5 +1,6 @@
 #include <algorithm>
 #include <cassert>
+#include <cmath>
 #include <functional>
 #include <numeric>
 
@@ -8,6 +9,7 @@
 #include "ops/embedding.h"
 #include "ops/recurrent.h"
 #include "ops/shape.h"
+#include "ops/softmax.h"
 
 // The Transformer with an intervention on its attention weights. Masked words are removed from the
 // keys and values, so the softmax is over the other words. The outputs of silent heads, and of
@@ -46,7 +48,9 @@ class TransformerWithIntervention : public Model, public Decodable, public Atten
   };
   struct State : DecoderState {
     Source source;
-    std::vector<Tensor> kv;  // keys, values of target words, per layer [rows · steps, 2A]
+    // Per layer: keys and values of target words [rows · steps, 2A], or the recurrent states after
+    // the last words [rows, D].
+    std::vector<Tensor> kv;
     int64_t rows = 1, steps = 0;
   };
   // The queries that attend to the one source: all words of one target, or one word of each
@@ -55,14 +59,16 @@ class TransformerWithIntervention : public Model, public Decodable, public Atten
     SentenceOffsets offsets;
     std::vector<int64_t> steps;  // the decoder step of each row
   };
-  // A function that computes Concat(head_1, …, head_h) of a layer's decoder self-attention.
-  using AttendWords = std::function<Tensor(int64_t layer, const Tensor& qkv)>;
+  // A function that computes Concat(head_1, …, head_h) of a layer's decoder self-attention, or the
+  // output of its recurrent unit, from the input of the sub-layer.
+  using ReadWords = std::function<Tensor(int64_t layer, const Tensor& h)>;
 
   Source encode(const TokenBatch& source, Maps* maps) const;
   // Decodes all words of one target under teacher forcing.
   Tensor decode(const TokenBatch& target, const Source& source, Maps* maps) const;
   Tensor decode(Tensor y, const SourceQueries& queries, const Source& source,
-                const AttendWords& attend_words, Maps* maps) const;
+                const ReadWords& read_words, Maps* maps) const;
+  Tensor step_of_words(State& state, int64_t layer, const Tensor& h) const;
   Tensor attend_source(const Tensor& q, int64_t layer, const SourceQueries& queries,
                        const Source& source, Maps* maps) const;
   Tensor silence_heads(const Tensor& heads, const AttentionLayer& place) const;
@@ -71,6 +77,8 @@ class TransformerWithIntervention : public Model, public Decodable, public Atten
   void add_maps(const Tensor& weights, const AttentionLayer& place, int64_t cols,
                 std::span<const int32_t> kept, Maps& maps) const;
 
+  // The keep mask [words, words] of the source: a column is 0 if its word is masked.
+  Tensor keep_mask(int64_t words) const;
   Device device() const { return model_.parameters().device(); }
   SentenceOffsets equal_sentences(int64_t length, int64_t count) const;
   HeadsOptions masked(AttentionMask mask) const { return {heads_, mask, {}}; }
@@ -99,11 +107,45 @@ Tensor repeated(const Tensor& x, int64_t times) {
   return rows_of_list(x, index);
 }
 
+// Self-attention of one sentence in which no word attends to masked words. They stay in the
+// sentence, so that the distances of the other words do not change.
+struct MaskedSelfAttention {
+  Tensor heads;    // Concat(head_1, …, head_h)
+  Tensor weights;  // [heads · words, words]
+
+  // keep: a keep mask [words, words]. REQUIRES: there are distance scores.
+  MaskedSelfAttention(const Tensor& qkv, const Tensor& keep, const HeadsOptions& options) {
+    const int64_t n = qkv.rows(), A = qkv.cols() / 3, d_k = A / options.heads;
+    const int64_t reach = (options.distance_scores.rows() - 1) / 2;
+    std::vector<Tensor> outputs, all_weights;
+    for (int64_t h = 0; h < options.heads; ++h) {
+      const Tensor Q = columns(qkv, h * d_k, d_k), K = columns(qkv, A + h * d_k, d_k),
+                   V = columns(qkv, 2 * A + h * d_k, d_k);
+      const Tensor of_head = transpose(columns(options.distance_scores, h, 1));
+      std::vector<Tensor> distances;
+      for (int64_t i = 0; i < n; ++i) distances.push_back(columns(of_head, reach - i, n));
+      const double scale = 1 / std::sqrt(static_cast<double>(d_k));
+      const Tensor e = matmul(Q, transpose(K)) * scale + concat_rows(distances);
+      all_weights.push_back(softmax(e, keep));
+      outputs.push_back(matmul(all_weights.back(), V));
+    }
+    heads = concat_columns(outputs);
+    weights = concat_rows(all_weights);
+  }
+};
+
 // The offsets of `count` sentences of equal length.
 SentenceOffsets TransformerWithIntervention::equal_sentences(int64_t length, int64_t count) const {
   std::vector<int32_t> offsets;
   for (int64_t i = 0; i <= count; ++i) offsets.push_back(static_cast<int32_t>(i * length));
   return SentenceOffsets::of(offsets, device());
+}
+
+Tensor TransformerWithIntervention::keep_mask(int64_t words) const {
+  std::vector<double> keep;
+  for (int64_t i = 0; i < words; ++i)
+    for (int64_t j = 0; j < words; ++j) keep.push_back(intervention_.masks(j) ? 0 : 1);
+  return Tensor::of({words, words}, keep, model_.parameters().type(), device());
 }
 
 TransformerWithIntervention::Source TransformerWithIntervention::encode(const TokenBatch& in,
@@ -114,13 +156,21 @@ TransformerWithIntervention::Source TransformerWithIntervention::encode(const To
   std::erase_if(source.kept, [&](int32_t position) { return intervention_.masks(position); });
   const SentenceOffsets keys = equal_sentences(std::ssize(source.kept), 1);
   const bool unmasked = intervention_.masked.empty();
-  const HeadsOptions options = masked(AttentionMask::none);
+  HeadsOptions options = masked(AttentionMask::none);
+  options.distance_scores = distance_scores(model_.encoder_distances, from.longest);
+  const bool keeps_distances = options.distance_scores && !unmasked;
+  const Tensor keep = keeps_distances ? keep_mask(from.tokens) : Tensor();
   Tensor x = model_.embed_source(in.ids, from);
   for (size_t i = 0; i < model_.encoder_layers.size(); ++i) {
     const EncoderLayer& layer = model_.encoder_layers[i];
     const AttentionLayer place{"encoder", static_cast<int64_t>(i)};
     const Tensor a = layer.add_1(x, [&](const Tensor& h) {
       const Tensor qkv = layer.attend.project(h), q = columns(qkv, 0, A_);
+      if (keeps_distances) {
+        const MaskedSelfAttention masked(qkv, keep, options);
+        if (maps) add_maps(masked.weights, place, from.tokens, numbers_below(from.tokens), *maps);
+        return layer.attend.W_O(silence_heads(masked.heads, place));
+      }
       const Tensor kv = rows_of_list(columns(qkv, A_, 2 * A_), source.kept);
       if (maps)
         add_maps(unmasked ? self_attention_weights(qkv, from, options)
@@ -140,14 +190,15 @@ TransformerWithIntervention::Source TransformerWithIntervention::encode(const To
 }
 
 Tensor TransformerWithIntervention::decode(Tensor y, const SourceQueries& queries,
-                                           const Source& source, const AttendWords& attend_words,
+                                           const Source& source, const ReadWords& read_words,
                                            Maps* maps) const {
   for (size_t i = 0; i < model_.decoder_layers.size(); ++i) {
     const DecoderLayer& layer = model_.decoder_layers[i];
     const auto number = static_cast<int64_t>(i);
     const Tensor a = layer.add_1(y, [&](const Tensor& h) {
-      const Tensor heads = attend_words(number, layer.attend_self.project(h));
-      return layer.attend_self.W_O(silence_heads(heads, {"decoder", number}));
+      const Tensor words = read_words(number, h);
+      if (layer.recur) return words;
+      return layer.attend_self->W_O(silence_heads(words, {"decoder", number}));
     });
     const Tensor b = layer.add_2(a, [&](const Tensor& h) {
       const Tensor q = layer.attend_source.queries(h);
@@ -165,14 +216,18 @@ Tensor TransformerWithIntervention::decode(const TokenBatch& target, const Sourc
   const SentenceOffsets& to = queries.offsets;
   queries.steps.resize(static_cast<size_t>(to.tokens));
   std::iota(queries.steps.begin(), queries.steps.end(), 0);
-  const auto attend_words = [&](int64_t layer, const Tensor& qkv) {
-    const HeadsOptions back = masked(AttentionMask::causal);
+  HeadsOptions back = masked(AttentionMask::causal);
+  back.distance_scores = distance_scores(model_.decoder_distances, to.longest);
+  const auto read_words = [&](int64_t layer, const Tensor& h) {
+    const DecoderLayer& at = model_.decoder_layers[static_cast<size_t>(layer)];
+    if (at.recur) return (*at.recur)(h, to);
+    const Tensor qkv = at.attend_self->project(h);
     if (maps)
       add_maps(self_attention_weights(qkv, to, back), {"decoder", layer}, to.tokens,
                numbers_below(to.tokens), *maps);
     return self_attention(qkv, to, back);
   };
-  return decode(model_.embed_target(target.ids, to), queries, source, attend_words, maps);
+  return decode(model_.embed_target(target.ids, to), queries, source, read_words, maps);
 }
 
 Tensor TransformerWithIntervention::attend_source(const Tensor& q, int64_t layer,
@@ -256,6 +311,34 @@ std::unique_ptr<DecoderState> TransformerWithIntervention::start(const TokenBatc
   return state;
 }
 
+// Reads the new word of each row, given its earlier words.
+Tensor TransformerWithIntervention::step_of_words(State& state, int64_t layer,
+                                                  const Tensor& h) const {
+  const int64_t rows = state.rows, steps = state.steps;
+  const DecoderLayer& at = model_.decoder_layers[static_cast<size_t>(layer)];
+  Tensor& kv = state.kv[static_cast<size_t>(layer)];
+  if (at.recur) {
+    const Tensor f = at.recur->forget(h), x = linear(h, at.recur->W);
+    const Tensor fresh = x + f * x * -1.0;  // (1 − f) ⊙ W x
+    kv = kv ? f * kv + fresh : fresh;
+    return relu(kv);
+  }
+  std::vector<int32_t> index;  // for each row: its earlier words, then the new word
+  for (int64_t i = 0; i < rows; ++i) {
+    for (int64_t t = 0; t < steps; ++t) index.push_back(static_cast<int32_t>(i * steps + t));
+    index.push_back(static_cast<int32_t>(rows * steps + i));
+  }
+  const Tensor qkv = at.attend_self->project(h), now = columns(qkv, A_, 2 * A_);
+  kv = kv ? rows_of_list(concat_rows({kv, now}), index) : now;
+  HeadsOptions options = masked(AttentionMask::none);
+  if (model_.decoder_distances) {  // the only query is number 0 here, and `steps` in its sentence
+    const Tensor all = model_.decoder_distances->for_length(2 * steps + 1);
+    options.distance_scores = all.window(0, 2 * steps + 1);
+  }
+  return cross_attention(columns(qkv, 0, A_), kv, equal_sentences(1, rows),
+                         equal_sentences(steps + 1, rows), options);
+}
+
 Tensor TransformerWithIntervention::step(DecoderState& decoder_state,
                                          std::span<const int32_t> words) const {
   auto& state = static_cast<State&>(decoder_state);
@@ -265,31 +348,22 @@ Tensor TransformerWithIntervention::step(DecoderState& decoder_state,
   const std::vector<int32_t> positions(static_cast<size_t>(rows), position);
   const SourceQueries queries{equal_sentences(1, rows),
                               std::vector<int64_t>(static_cast<size_t>(rows), steps)};
-  std::vector<int32_t> index;  // for each row: its earlier words, then the new word
-  for (int64_t i = 0; i < rows; ++i) {
-    for (int64_t t = 0; t < steps; ++t) index.push_back(static_cast<int32_t>(i * steps + t));
-    index.push_back(static_cast<int32_t>(rows * steps + i));
-  }
-  const SentenceOffsets keys = equal_sentences(steps + 1, rows);
-  const auto attend_words = [&](int64_t layer, const Tensor& qkv) {
-    Tensor& kv = state.kv[static_cast<size_t>(layer)];
-    const Tensor now = columns(qkv, A_, 2 * A_);
-    kv = kv ? rows_of_list(concat_rows({kv, now}), index) : now;
-    return cross_attention(columns(qkv, 0, A_), kv, queries.offsets, keys,
-                           masked(AttentionMask::none));
+  const auto read_words = [&](int64_t layer, const Tensor& h) {
+    return step_of_words(state, layer, h);
   };
   const Tensor y = model_.embed_target(words, Tensor::of(positions, device()), position + 1);
+  const Tensor scores = model_.logits(decode(y, queries, state.source, read_words, nullptr));
   ++state.steps;
-  return model_.logits(decode(y, queries, state.source, attend_words, nullptr));
+  return scores;
 }
 
 void TransformerWithIntervention::reorder(DecoderState& decoder_state,
                                           std::span<const int32_t> parents) const {
   auto& state = static_cast<State&>(decoder_state);
+  const int64_t each = model_.config().recurrent_decoder() ? 1 : state.steps;  // lines of a row
   std::vector<int32_t> index;
   for (const int32_t parent : parents)
-    for (int64_t t = 0; t < state.steps; ++t)
-      index.push_back(static_cast<int32_t>(parent * state.steps + t));
+    for (int64_t t = 0; t < each; ++t) index.push_back(static_cast<int32_t>(parent * each + t));
   for (Tensor& kv : state.kv)
     if (kv) kv = rows_of_list(kv, index);
   state.rows = std::ssize(parents);

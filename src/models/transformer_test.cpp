@@ -42,14 +42,21 @@ ModelConfig like_t5() {
   auto& own = transformer_of(c);
   own.norm = NormPlace::pre, own.norm_type = NormType::rms, own.norm_epsilon = 1e-6;
   own.gated = true, own.activation = Function::gelu_tanh, own.head_size = 3;
-  own.positions = Positions::none, own.scale_embeddings = false;
+  own.positions = Positions::relative, own.scale_embeddings = false;
+  own.relative_buckets = 4, own.relative_distance = 4;
+  return c;
+}
+ModelConfig like_marian() {  // the student models of Kim et al. 2019
+  ModelConfig c = small();
+  transformer_of(c).decoder_layer = DecoderLayerType::ssru, c.encoder_layers = 2;
+  transformer_of(c).positions = Positions::half_m1, transformer_of(c).norm_epsilon = 1e-6;
   return c;
 }
 
 // The gradient of the whole model, for every option that changes the computation.
 TEST(Transformer, Gradient) {
   std::vector<ModelConfig> configs(8, small());
-  for (const auto& published : {like_bart, like_m2m100, like_t5}) {
+  for (const auto& published : {like_bart, like_m2m100, like_t5, like_marian}) {
     configs.push_back(published());
     configs.push_back(published());
     configs.back().dropout = transformer_of(configs.back()).activation_dropout = 0.2;
@@ -116,9 +123,9 @@ TEST(Transformer, GuidesTheStepThatReads) {
 }
 
 // Padding changes only the order of summation: Note [Filling].
-TEST(Transformer, PaddingDoesNotMatter) {
+void expect_padding_does_not_matter(const ModelConfig& config) {
   const Sentences s = ragged();
-  const auto model = make_model(guided(NormPlace::post), 3, ElementType::f64);
+  const auto model = make_model(config, 3, ElementType::f64);
   model->parameters().allocate_gradients();
   const Tensor gradients = model->parameters().gradients();
   const TrainingBatch batch{s.sources(), s.targets(), s.out, kGuidance};
@@ -137,6 +144,12 @@ TEST(Transformer, PaddingDoesNotMatter) {
     for (size_t i = 0; i < words.size(); ++i) EXPECT_NEAR(words[i], likelihood[i], 1e-12);
     for (size_t i = 0; i < now.size(); ++i) ASSERT_NEAR(now[i], gradient[i], 1e-12) << i;
   }
+}
+
+TEST(Transformer, PaddingDoesNotMatter) {
+  expect_padding_does_not_matter(guided(NormPlace::post));
+  expect_padding_does_not_matter(guided(NormPlace::pre, like_t5()));
+  expect_padding_does_not_matter(guided(NormPlace::post, like_marian()));
 }
 
 // The alignment loss agrees with the attention maps of the guided head. The reported loss does not
@@ -242,7 +255,7 @@ TEST(Transformer, FirstLossEqualsRandomGuessing) {
 TEST(Transformer, StepsEqualTheWhole) {
   ModelConfig pre = small();
   transformer_of(pre).norm = NormPlace::pre;
-  for (ModelConfig c : {small(), pre, like_bart(), like_m2m100(), like_t5()}) {
+  for (ModelConfig c : {small(), pre, like_bart(), like_m2m100(), like_t5(), like_marian()}) {
     c.encoder_layers = c.decoder_layers = 2;
     const auto model = make_model(c, 1, ElementType::f64);
     Sentences s;
@@ -296,6 +309,7 @@ TEST(Transformer, FreezingDoesNotChangeResults) {
   expect_same_when_frozen(small());
   expect_same_when_frozen(like_bart());
   expect_same_when_frozen(like_t5());
+  expect_same_when_frozen(like_marian());
 }
 
 // Products with frozen weights run in blocks of rows plus a remainder. Any number of rows must
@@ -343,21 +357,46 @@ TEST(Transformer, BatchDoesNotMatter) {
   }
 }
 
-TEST(Transformer, AttentionMapsAreDistributions) {
-  ModelConfig c = small();
-  transformer_of(c).norm = NormPlace::pre;
+void expect_distributions(const ModelConfig& c, size_t maps_of_sentence) {
   const auto model = make_model(c, 1);
   const Sentences s = ragged();
   const auto maps = model->as<Attentive>()->attention(s.sources(), s.targets());
   ASSERT_EQ(maps.size(), 3u);
   for (const auto& sentence : maps) {
-    EXPECT_EQ(sentence.size(), 6u);  // encoder, decoder, cross × 2 heads
+    EXPECT_EQ(sentence.size(), maps_of_sentence);
     for (const AttentionMap& map : sentence)
       for (int64_t i = 0; i < map.rows; ++i) {
         const auto row = map.weights.begin() + i * map.cols;
         EXPECT_NEAR(std::accumulate(row, row + map.cols, 0.0), 1, 1e-6);
       }
   }
+}
+
+TEST(Transformer, AttentionMapsAreDistributions) {
+  ModelConfig c = small();
+  transformer_of(c).norm = NormPlace::pre;
+  expect_distributions(c, 6);  // encoder, decoder, cross × 2 heads
+  expect_distributions(like_t5(), 6);
+  expect_distributions(like_marian(), 6);  // two encoder layers, and no decoder
+}
+
+// With zero scores of distances, a network is a network without positions.
+TEST(Transformer, RelativePositionsAddScores) {
+  const Sentences s = ragged();
+  const auto loss = [&](Positions positions, double score) {
+    ModelConfig c = like_t5();
+    transformer_of(c).positions = positions;
+    const auto model = make_model(c, 1, ElementType::f64);
+    for (const char* stack : {"encoder/bias", "decoder/bias"})
+      if (const auto* bias = model->parameters().find(stack)) {
+        EXPECT_EQ(bias->tensor.shape(), (Shape{4, 2}));
+        bias->tensor.fill(score);
+        bias->tensor.window(0, 1).fill(0);  // the bucket of distance 0
+      }
+    return model->loss({s.sources(), s.targets(), s.out}, 0).loss.values()[0];
+  };
+  EXPECT_NEAR(loss(Positions::relative, 0), loss(Positions::none, 0), 1e-12);
+  EXPECT_GT(std::abs(loss(Positions::relative, -5) - loss(Positions::none, 0)), 1e-4);
 }
 
 TEST(Transformer, ImpossibleShapesAreRejected) {
@@ -382,6 +421,12 @@ TEST(Transformer, ImpossibleShapesAreRejected) {
   EXPECT_NO_THROW(c.check(ExitCode::data));
   own.heads = 3, own.head_size = 5;  // heads of any width
   EXPECT_NO_THROW(c.check(ExitCode::data));
+  ModelConfig relative = like_t5();
+  EXPECT_NO_THROW(relative.check(ExitCode::data));
+  transformer_of(relative).relative_buckets = 6;
+  EXPECT_THROW(relative.check(ExitCode::data), Error);
+  transformer_of(relative).relative_buckets = 32;  // of 4 distances
+  EXPECT_THROW(relative.check(ExitCode::data), Error);
   own.first_position = 2, own.positions = Positions::learned;
   EXPECT_THROW(c.check(ExitCode::data), Error);
 }

@@ -65,5 +65,34 @@ TEST(Positions, FirstRowsAsPublished) {
   EXPECT_NEAR(half[7], 0.99995, 1e-6);
 }
 
+// Computed by hand from the rule of T5 with 32 buckets and 128 distances.
+TEST(Positions, BucketsOfT5) {
+  const DistanceBuckets both, backward{32, 128, DistanceBuckets::Directions::backward};
+  const std::vector<std::pair<int64_t, int64_t>> of_encoder{
+      {0, 0},      {-1, 1},   {-7, 7},   {-8, 8},   {-11, 8},  {-12, 9},  {-16, 10},
+      {-31, 11},   {-32, 12}, {-63, 13}, {-64, 14}, {-90, 14}, {-91, 15}, {-128, 15},
+      {-5000, 15}, {1, 17},   {7, 23},   {8, 24},   {16, 26},  {5000, 31}};
+  for (const auto& [distance, bucket] : of_encoder) EXPECT_EQ(both.bucket(distance), bucket);
+  const std::vector<std::pair<int64_t, int64_t>> of_decoder{
+      {0, 0},    {3, 0},    {-1, 1},   {-15, 15},  {-16, 16},  {-18, 16},
+      {-19, 17}, {-32, 21}, {-64, 26}, {-127, 31}, {-5000, 31}};
+  for (const auto& [distance, bucket] : of_decoder) EXPECT_EQ(backward.bucket(distance), bucket);
+}
+
+TEST(Positions, ScoresOfDistances) {
+  ParameterStore store(ElementType::f64);
+  const RelativePositions positions(ParameterScope{store, "encoder"}, {}, 2, 1);
+  store.allocate(1);
+  store.allocate_gradients();
+  const auto B = store.find("encoder/bias")->tensor.values();
+  const auto scores = positions.for_length(100).values();  // [199, 2]
+  for (int64_t d = -99; d <= 99; ++d)
+    for (int64_t h = 0; h < 2; ++h)
+      EXPECT_EQ(scores[(99 + d) * 2 + h], B[DistanceBuckets{}.bucket(d) * 2 + h]);
+  const auto fewer = positions.for_length(3).values();
+  EXPECT_EQ(fewer, std::vector<double>(scores.begin() + 97 * 2, scores.begin() + 102 * 2));
+  expect_gradient({positions.scores}, [&] { return positions.for_length(4); });
+}
+
 }  // namespace
 }  // namespace fovea

@@ -36,7 +36,8 @@ kernel::AttentionInput<T> kernel_input(const Operands& in) {
           in.options.mask,
           in.options.dropout,
           in.queries.longest,
-          in.keys.longest};
+          in.keys.longest,
+          kernel::DistanceScores<SumType<T>>::of(in.options.distance_scores)};
 }
 
 // The results of the forward pass: y [N, D], and log_sums [N, heads] for the gradient.
@@ -57,19 +58,33 @@ Forward forward(const Operands& in) {
   return f;
 }
 
-void backward(const Operands& in, const Forward& f, const Tensor& dy, const Tensor& dq,
-              OutputMode fold_q, const Tensor& dkv, OutputMode fold_kv) {
-  run_activation(in.q, [&]<class T>(auto on, T) {
-    const kernel::AttentionGrad<T> out{{dq.data<T>(), dq.cols()},
-                                       {dkv.data<T>() + in.key_column, dkv.cols()},
-                                       {dkv.data<T>() + in.key_column + in.size, dkv.cols()},
-                                       fold_q,
-                                       fold_kv};
-    using Read = kernel::StridedRows<const T>;
-    kernel::attention_grad(on, kernel_input<T>(in), Read{f.y.data<T>(), in.size},
-                           Read{dy.data<T>(), in.size},
-                           static_cast<const SumType<T>*>(f.log_sums.data<SumType<T>>()), out);
-  });
+// A gradient that an operation adds to.
+struct GradientTarget {
+  Tensor to;  // may be absent
+  OutputMode fold = OutputMode::set;
+};
+
+void backward(const Operands& in, const Forward& f, const Tensor& dy, const GradientTarget& dq,
+              const GradientTarget& dkv) {
+  const auto run_back = [&](const GradientTarget& ds) {
+    run_activation(in.q, [&]<class T>(auto on, T) {
+      const kernel::AttentionGrad<T> out{
+          {dq.to.data<T>(), dq.to.cols()},
+          {dkv.to.data<T>() + in.key_column, dkv.to.cols()},
+          {dkv.to.data<T>() + in.key_column + in.size, dkv.to.cols()},
+          dq.fold,
+          dkv.fold,
+          ds.to.data<SumType<T>>(),
+          ds.fold};
+      using Read = kernel::StridedRows<const T>;
+      kernel::attention_grad(on, kernel_input<T>(in), Read{f.y.data<T>(), in.size},
+                             Read{dy.data<T>(), in.size},
+                             static_cast<const SumType<T>*>(f.log_sums.data<SumType<T>>()), out);
+    });
+  };
+  const Tensor& scores = in.options.distance_scores;
+  if (!scores || !scores.slot()) return run_back({});
+  gather(scores.slot(), [&](const Tensor& ds, OutputMode fold) { run_back({ds, fold}); });
 }
 
 Tensor weights_of(const Operands& in) {
@@ -86,13 +101,27 @@ Tensor weights_of(const Operands& in) {
   return weights;
 }
 
+// Calls `write` with the gradient of x. If x needs none, with temporary memory: the kernel computes
+// both gradients.
+void gather_or_discard(const Tensor& x,
+                       const std::function<void(const Tensor& dx, OutputMode fold)>& write) {
+  x.slot() ? x.slot()->gather(write) : write(Tensor::like(x), OutputMode::set);
+}
+
+// Sentences must not be longer than the distance scores allow.
+[[maybe_unused]] bool reaches(const Tensor& scores, const SentenceOffsets& sentences) {
+  return !scores || scores.rows() >= 2 * sentences.longest - 1;
+}
+
 Operands self_operands(const Tensor& qkv, const SentenceOffsets& sentences,
                        const HeadsOptions& options) {
+  assert(reaches(options.distance_scores, sentences));
   return {qkv, qkv, qkv.cols() / 3, sentences, sentences, options, qkv.cols() / 3};
 }
 Operands cross_operands(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
                         const SentenceOffsets& keys, const HeadsOptions& options) {
-  assert(kv.cols() == 2 * q.cols());
+  assert(kv.cols() == 2 * q.cols() && reaches(options.distance_scores, queries) &&
+         reaches(options.distance_scores, keys));
   return {q, kv, 0, queries, keys, options, q.cols()};
 }
 
@@ -102,35 +131,38 @@ Tensor self_attention(const Tensor& qkv, const SentenceOffsets& sentences,
                       const HeadsOptions& options) {
   const Operands in = self_operands(qkv, sentences, options);
   const Forward f = forward(in);
-  return record(f.y, {qkv}, [=](const Tensor& dy) {
-    gather(in.q.slot(),
-           [&](const Tensor& d, OutputMode fold) { backward(in, f, dy, d, fold, d, fold); });
+  return record(f.y, {qkv, options.distance_scores}, [=](const Tensor& dy) {
+    gather_or_discard(in.q, [&](const Tensor& d, OutputMode fold) {
+      backward(in, f, dy, {d, fold}, {d, fold});
+    });
   });
 }
-
-namespace {
-
-// Calls `write` with the gradient of x. If x needs none, with temporary memory: the kernel computes
-// both gradients.
-void gather_or_discard(const Tensor& x,
-                       const std::function<void(const Tensor& dx, OutputMode fold)>& write) {
-  x.slot() ? x.slot()->gather(write) : write(Tensor::like(x), OutputMode::set);
-}
-
-}  // namespace
 
 Tensor cross_attention(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
                        const SentenceOffsets& keys, const HeadsOptions& options) {
   const Operands in = cross_operands(q, kv, queries, keys, options);
   const Forward f = forward(in);
-  return record(f.y, {q, kv}, [=](const Tensor& dy) {
+  return record(f.y, {q, kv, options.distance_scores}, [=](const Tensor& dy) {
     gather_or_discard(in.q, [&](const Tensor& dq, OutputMode fold_q) {
       gather_or_discard(in.kv, [&](const Tensor& dkv, OutputMode fold_kv) {
-        backward(in, f, dy, dq, fold_q, dkv, fold_kv);
+        backward(in, f, dy, {dq, fold_q}, {dkv, fold_kv});
       });
     });
   });
 }
+
+namespace {
+
+// The distance scores of head h for all queries and keys of a sentence: [queries, keys].
+Tensor distance_matrix(const Tensor& scores, int64_t h, int64_t queries, int64_t keys) {
+  const int64_t reach = (scores.rows() - 1) / 2;
+  const Tensor of_head = transpose(columns(scores, h, 1));
+  std::vector<Tensor> each;
+  for (int64_t i = 0; i < queries; ++i) each.push_back(columns(of_head, reach - i, keys));
+  return concat_rows(each);
+}
+
+}  // namespace
 
 Tensor cross_attention_reference(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
                                  const SentenceOffsets& keys, const HeadsOptions& options) {
@@ -152,7 +184,10 @@ Tensor cross_attention_reference(const Tensor& q, const Tensor& kv, const Senten
       const Tensor Q = columns(q_b, h * d_k, d_k), K = columns(kv_b, h * d_k, d_k),
                    V = columns(kv_b, D + h * d_k, d_k);
       const double scale = 1 / std::sqrt(static_cast<double>(d_k));
-      heads.push_back(matmul(softmax(matmul(Q, transpose(K)) * scale, keep), V));
+      Tensor scores = matmul(Q, transpose(K)) * scale;
+      if (options.distance_scores)
+        scores = scores + distance_matrix(options.distance_scores, h, T, S);
+      heads.push_back(matmul(softmax(scores, keep), V));
     }
     sentences.push_back(concat_columns(heads));
   }
@@ -169,13 +204,15 @@ Tensor cross_attention_weights(const Tensor& q, const Tensor& kv, const Sentence
   return weights_of(cross_operands(q, kv, queries, keys, options));
 }
 
-Tensor attend_remembered(const Tensor& q, const CachedRows& memory, int64_t heads) {
+Tensor attend_remembered(const Tensor& q, const CachedRows& memory, int64_t heads,
+                         const Tensor& distance_scores) {
   assert(q.device() == Device{Cpu{}});
   Tensor y = Tensor::like(q);
   run(q, [&]<class T>(auto on, T) {
     if constexpr (std::is_same_v<decltype(on), Cpu>)
       kernel::attend_remembered<T>(on, q.in<T>(), memory.kv.in<T>(), memory.index.in<int32_t>(),
-                                   memory.lengths.data<int32_t>(), heads, y.out<T>());
+                                   memory.lengths.data<int32_t>(), heads,
+                                   kernel::DistanceScores<T>::of(distance_scores), y.out<T>());
   });
   return y;
 }

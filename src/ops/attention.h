@@ -12,6 +12,9 @@ struct HeadsOptions {
   int64_t heads = 1;
   AttentionMask mask = AttentionMask::none;
   Dropout dropout;  // applied to the weights
+  // Relative positions: row c + j − i of a matrix [2c + 1, heads] is added to the scaled scores of
+  // query i and key j. REQUIRES: it is absent, or sentences have at most c + 1 words.
+  Tensor distance_scores = {};
 };
 
 // softmax(Q Kᵀ / √d_k) V for every head of every sentence of a packed batch. A query attends only
@@ -36,13 +39,15 @@ Tensor cross_attention_weights(const Tensor& q, const Tensor& kv, const Sentence
                                const SentenceOffsets& keys, const HeadsOptions& options);
 
 // Cached keys and values, and the index of the rows that each query attends to. Row r of q [R, D]
-// attends to the rows index[r, 0 … lengths[r]) of kv [capacity, 2D]. Used for decoding on the CPU;
-// there is no gradient.
+// attends to the rows index[r, 0 … lengths[r]) of kv [capacity, 2D]. The position of its query is
+// that of the last of them, if there are distance scores. Used for decoding on the CPU; there is no
+// gradient.
 struct CachedRows {
   Tensor kv;       // [capacity, 2D]
   Tensor index;    // i32 [R, width]
   Tensor lengths;  // i32 [R]
 };
-Tensor attend_remembered(const Tensor& q, const CachedRows& memory, int64_t heads);
+Tensor attend_remembered(const Tensor& q, const CachedRows& memory, int64_t heads,
+                         const Tensor& distance_scores = {});
 
 }  // namespace fovea

@@ -152,6 +152,7 @@ struct Scores {
           const int row = role.key() + lane.g + 8 * h;
           const bool seen = i < head.queries && head.sees(i, key + row);
           float &weight = w[n][2 * h + e], factor = 1;
+          if (a.in.distances.data) weight += distance_score(a, head, i, key + row);
           weight = seen ? exp2f(weight * scale - log_sum) : 0;
           if (a.dropout.on()) factor = kept >> row % kWarp & 1 ? a.dropout.scale() : 0;
           kept_weights[2 * h + e] = weight * factor;
@@ -281,6 +282,10 @@ __global__ void __launch_bounds__(2 * kMostGroups * kWarp, kCols <= 128 ? 2 : 1)
           return sum;
         });
       __syncthreads();
+      if (back.distance_parts)
+        add_diagonals(a, back.distance_parts, query, queries, key, keys, [&](int i, int j) {
+          return __bfloat162float(tiles.ds[j * kScoreStride + i]);
+        });
       if (role.group < groups) add_products(tiles, role, queries, dk, dv);
       store_dq(a, tiles, head.of(back.out.dq, head.first_query + query),
                key == 0 ? back.out.fold_q : OutputMode::add, queries, keys);
@@ -311,8 +316,10 @@ void attention_grad(Cuda on, const AttentionInput<bf16>& in, StridedRows<const b
   if (is_empty(in)) return;
   const Bf16Attention a =
       attention_args(in, {y, dy, read_only(out.dq), read_only(out.dk), read_only(out.dv)});
-  const Bf16AttentionGrad back{y, dy, log_sums, out};
-  with_width(in.size, [&](auto width) { launch_backward<width>(on, a, back); });
+  with_distance_parts(on, in, out, [&](float* parts) {
+    const Bf16AttentionGrad back{y, dy, log_sums, out, parts};
+    with_width(in.size, [&](auto width) { launch_backward<width>(on, a, back); });
+  });
 }
 
 }  // namespace fovea::kernel

@@ -85,6 +85,13 @@ __device__ void accumulate(SoftmaxSums<kCols>& sums, const Bf16Attention& a,
 #pragma unroll
     for (int n = 0; n < kParts; n += 2)
       multiply_add(s[n], s[n + 1], q[d], k.as_turned_b(8 * n, 16 * d));  // q kᵀ
+  if (a.in.distances.data)
+#pragma unroll
+    for (int n = 0; n < kParts; ++n)
+#pragma unroll
+      for (int k = 0; k < 4; ++k)  // k = 2h + e
+        s[n][k] +=
+            distance_score(a, head, query + lane.g + 8 * (k / 2), key + 2 * lane.t + 8 * n + k % 2);
 #pragma unroll
   for (int h = 0; h < 2; ++h)
     sums.normalise(head, h, query + lane.g + 8 * h, key + 2 * lane.t, a.scale * kLog2OfE, s);

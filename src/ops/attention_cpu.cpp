@@ -163,7 +163,22 @@ template <class T>
 struct Scratch {
   HeadRows<T> q, k, v, dy;
   Block<T> qt, dyt, s, ds, dropped, factors, factors_t, spare;
+  std::vector<T> distances;  // scores of a head, see line_of_distances()
 };
+
+// The distance scores of a job's head, multiplied by √d_k because they are added before the
+// scaling: entry keys − 1 + i − j for query i and key j.
+template <class T>
+void line_of_distances(const Job<T>& job, std::vector<T>& line) {
+  const DistanceScores<T>& scores = job.in.distances;
+  if (!scores.data) return;
+  line.resize(static_cast<size_t>(job.queries + job.keys));
+  for (int64_t x = 0; x + 1 < job.queries + job.keys; ++x) {
+    const int64_t distance = job.keys - 1 - x;  // j − i
+    line[static_cast<size_t>(x)] =
+        scores.data[(scores.reach + distance) * job.in.heads + job.head] / job.scale;
+  }
+}
 
 // Sets `to` to the weights `from` after dropout. Both may be the same block.
 template <class T>
@@ -185,13 +200,20 @@ int64_t work_of(const AttentionInput<T>& in) {
   return queries * (keys / std::max<int64_t>(1, in.sentences) + 1) * in.heads * in.size;
 }
 
-// w.s = k qᵀ for a block of queries.
+// w.s = k qᵀ, plus distance scores, for the queries from `block` on.
 template <class T>
-void scores(const Job<T>& job, StridedMatrix<const T> q, int64_t queries, Scratch<T>& w) {
+void scores(const Job<T>& job, StridedMatrix<const T> q, int64_t block, int64_t queries,
+            Scratch<T>& w) {
   w.qt.transpose(q, queries, job.in.size);
   w.s.resize(job.keys, queries);
   tile_product<T>(job.keys, w.s.stride, job.in.size, job.rows(job.in.k, job.first_key), w.qt,
                   w.s.all());
+  if (!job.in.distances.data) return;
+  for (int64_t j = 0; j < job.keys; ++j) {
+    T* s = w.s.row(j);
+    const T* distance = w.distances.data() + job.keys - 1 + block - j;
+    for (int64_t i = 0; i < queries; ++i) s[i] += distance[i];
+  }
 }
 
 template <class T>
@@ -199,9 +221,10 @@ void attend(const Job<T>& job, const DropoutMask& mask, StridedRows<T> y, T* log
             Scratch<T>& w) {
   const int64_t d = job.in.size, S = job.keys;
   const StridedMatrix<const T> v = w.v.of(job.rows(job.in.v, job.first_key), S, d);
+  line_of_distances(job, w.distances);
   for (int64_t block = 0; block < job.queries; block += kQueryBlock) {
     const int64_t n = std::min(kQueryBlock, job.queries - block), first = job.first_query + block;
-    scores(job, w.q.of(job.rows(job.in.q, first), n, d), n, w);
+    scores(job, w.q.of(job.rows(job.in.q, first), n, d), block, n, w);
     normalise(job, block, n, w.s, log_sums);
     for (int64_t i = 0; weights && i < n; ++i)
       for (int64_t j = 0; j < S; ++j) weights[(block + i) * S + j] = w.s.row(j)[i];
@@ -277,18 +300,31 @@ void score_gradient(const Job<T>& job, int64_t queries, Block<T>& A, Block<T>& d
   }
 }
 
+// Adds dS / (1 / √d_k) of a block of queries to the gradient of the job's distance scores: entry
+// reach + j − i.
+template <class T>
+void add_distances(const Job<T>& job, int64_t block, int64_t queries, Block<T>& dS, T* to) {
+  for (int64_t j = 0; j < job.keys; ++j) {
+    const T* ds = dS.row(j);
+    T* const at = to + job.in.distances.reach + j - block;
+    for (int64_t i = 0; i < queries; ++i) at[-i] += ds[i] / job.scale;
+  }
+}
+
+// `distances` receives the gradient of the job's distance scores, or is absent.
 template <class T>
 void attend_backward(const Job<T>& job, const DropoutMask& mask, StridedRows<const T> dy_of,
-                     const T* log_sums, const AttentionGrad<T>& out, Scratch<T>& w) {
+                     const T* log_sums, const AttentionGrad<T>& out, T* distances, Scratch<T>& w) {
   const int64_t d = job.in.size, S = job.keys;
   const StridedMatrix<const T> k = w.k.of(job.rows(job.in.k, job.first_key), S, d);
   const StridedMatrix<T> dk = job.rows(out.dk, job.first_key), dv = job.rows(out.dv, job.first_key);
+  line_of_distances(job, w.distances);
   for (int64_t block = 0; block == 0 || block < job.queries; block += kQueryBlock) {
     const int64_t n = std::min(kQueryBlock, job.queries - block), first = job.first_query + block;
     const OutputMode fold = block ? OutputMode::add : out.fold_kv;
     const StridedMatrix<const T> q = w.q.of(job.rows(job.in.q, first), n, d);
     const StridedMatrix<const T> dy = w.dy.of(job.rows(dy_of, first), n, d);
-    scores(job, q, n, w);
+    scores(job, q, block, n, w);
     recompute(job, block, n, log_sums, w.s);
     w.dyt.transpose(dy, n, d);
     w.ds.resize(S, n);
@@ -301,6 +337,7 @@ void attend_backward(const Job<T>& job, const DropoutMask& mask, StridedRows<con
     }
     product_into<T>(dv, S, d, n, drops ? w.dropped : w.s, dy, fold, w.spare);  // dv = Aᵀ dy
     score_gradient(job, n, w.s, w.ds);
+    if (distances) add_distances(job, block, n, w.ds, distances);
     product_into(job.rows(out.dq, first), n, d, S, w.ds.transposed(), k, out.fold_q,
                  w.spare);                                 // dq = dS k
     product_into<T>(dk, S, d, n, w.ds, q, fold, w.spare);  // dk = dSᵀ q
@@ -309,17 +346,39 @@ void attend_backward(const Job<T>& job, const DropoutMask& mask, StridedRows<con
 
 }  // namespace
 
+namespace {
+
+// Adds the gradients of the distance scores of all sentences, in their order.
+template <class T>
+void sum_parts(const AttentionInput<T>& in, const std::vector<T>& parts,
+               const AttentionGrad<T>& out) {
+  const int64_t width = 2 * in.distances.reach + 1;
+  for (int64_t x = 0; x < width; ++x)
+    for (int64_t h = 0; h < in.heads; ++h) {
+      T sum = 0;
+      for (int64_t b = 0; b < in.sentences; ++b)
+        sum += parts[static_cast<size_t>((b * in.heads + h) * width + x)];
+      fold_into(out.distances[x * in.heads + h], out.fold_distances, sum);
+    }
+}
+
+}  // namespace
+
 template <class T>
 void attention_grad(Cpu, const AttentionInput<T>& in, StridedRows<const T> /*y*/,
                     StridedRows<const T> dy, const T* log_sums, const AttentionGrad<T>& out) {
   const DropoutMask mask(in.dropout);
+  const int64_t width = 2 * in.distances.reach + 1, jobs = in.sentences * in.heads;
+  std::vector<T> parts(out.distances ? static_cast<size_t>(jobs * width) : 0);  // [jobs, width]
 #pragma omp parallel if (work_of(in) > kWorthThreads)
   {
     Scratch<T> scratch;
     const auto [first, last] = jobs_of_thread(in);
     for (int64_t i = first; i < last; ++i)
-      attend_backward(Job<T>(in, i), mask, dy, log_sums, out, scratch);
+      attend_backward(Job<T>(in, i), mask, dy, log_sums, out,
+                      out.distances ? parts.data() + i * width : nullptr, scratch);
   }
+  if (out.distances) sum_parts(in, parts, out);
 }
 
 #define FOVEA_INSTANTIATE(T)                                                        \

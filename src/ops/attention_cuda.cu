@@ -161,6 +161,17 @@ struct SoftmaxSums {
   }
 };
 
+// Adds the distance scores of the queries i + 4r and keys j + 8c.
+template <int kRows>
+__device__ void add_distances(const AttentionArgs<float>& a, const SentenceHead& head, int i, int j,
+                              float (&s)[kRows][4]) {
+  if (!a.in.distances.data) return;
+#pragma unroll
+  for (int r = 0; r < kRows; ++r)
+#pragma unroll
+    for (int c = 0; c < 4; ++c) s[r][c] += distance_score(a, head, i + 4 * r, j + 8 * c);
+}
+
 // The layout of shared memory in the forward pass: q of the block's queries, k and v of a tile of
 // keys, their weights, and bits that say which weights dropout keeps.
 template <int kCols>
@@ -192,6 +203,7 @@ __device__ void accumulate(SoftmaxSums<kCols>& sums, const AttentionArgs<float>&
   const int row = lane.warp * Size::kWarpRows + lane.y;
   float s[Size::kRows][4];
   multiply<kCols>(tiles.q + row * Size::kStride, tiles.k + lane.x * Size::kStride, s);
+  add_distances(a, head, query + lane.y, key + lane.x, s);
   uint32_t* kept = tiles.kept + lane.warp * Size::kWarpRows;
   if (a.dropout.on()) {
     draw_kept(a.dropout, head, query, key, Size::kWarpRows, kept, 1);
@@ -303,6 +315,7 @@ __device__ void score_gradient(const AttentionArgs<float>& a, const SentenceHead
   const int row = lane.warp * Size::kWarpRows + lane.y;
   float s[Size::kRows][4], da[Size::kRows][4];
   multiply<kCols>(tiles.q + row * Size::kStride, tiles.k + lane.x * Size::kStride, s);
+  add_distances(a, head, query + row, key + lane.x, s);
   multiply<kCols>(tiles.dy + row * Size::kStride, tiles.v + lane.x * Size::kStride, da);
   const float kept_by = a.dropout.on() ? a.dropout.scale() : 1;
 #pragma unroll
@@ -350,6 +363,9 @@ __global__ void __launch_bounds__(kTile / TileSizes<kCols>::kWarpRows * kWarp)
       __syncthreads();
       if (begin < queries) score_gradient(a, head, tiles, query, key);
       __syncthreads();
+      if (back.distance_parts)
+        add_diagonals(a, back.distance_parts, query, queries, key, keys,
+                      [&](int i, int j) { return tiles.ds[i * kStride + j]; });
       if (begin < keys) {
         add_weighted<kCols, kTransposedStride>(tiles.transposed_w + row * kTransposedStride,
                                                tiles.dy + 4 * lane.x, queries, dv);  // dv = Aᵀ dy
@@ -392,6 +408,7 @@ __global__ void __launch_bounds__(kMostWarps* kWarp)
     const float* k = head.of(a.in.k, head.first_key + j).data;
     float s = 0;
     for (int d = 0; d < head.size; ++d) s += q[d] * k[d];
+    if (a.in.distances.data) s += distance_score(a, head, i, j);
     row[j] = s * a.scale;
     top = fmaxf(top, row[j]);
   }
@@ -451,8 +468,10 @@ void attention_grad(Cuda on, const AttentionInput<T>& in, StridedRows<const T> y
   if (is_empty(in)) return;
   const AttentionArgs<T> a =
       attention_args(in, {y, dy, read_only(out.dq), read_only(out.dk), read_only(out.dv)});
-  const AttentionGradArgs<T> back{y, dy, log_sums, out};
-  with_width(in.size, [&](auto width) { launch_backward<width>(on, a, back); });
+  with_distance_parts(on, in, out, [&](float* parts) {
+    const AttentionGradArgs<T> back{y, dy, log_sums, out, parts};
+    with_width(in.size, [&](auto width) { launch_backward<width>(on, a, back); });
+  });
 }
 
 template void attention(Cuda, const AttentionInput<float>&, StridedRows<float>, float*, float*);

@@ -8,6 +8,7 @@
 #include "ops/dropout_lane.cuh"
 #include "ops/quad.cuh"
 #include "tensor/cuda.h"
+#include "tensor/memory.h"
 #include "tensor/warp.cuh"
 
 // Code that the attention kernels for float32 and for bf16 products share. A block works on one
@@ -32,6 +33,7 @@ struct AttentionGradArgs {
   StridedRows<const T> y, dy;
   const float* log_sums;
   AttentionGrad<T> out;
+  float* distance_parts;  // for each sentence and head, a gradient of the distance scores
 };
 
 // The arguments of a launch. `others` are the matrices that the kernel reads or writes besides q, k
@@ -89,6 +91,51 @@ struct SentenceHead {
   // The index of query i in a matrix [N, heads].
   __device__ int64_t entry(int i) const { return int64_t{first_query + i} * heads + index; }
 };
+
+// √d_k times the distance score of query i and key j, to be added before the scaling. 0 beyond the
+// end of a sentence.
+template <class T>
+__device__ float distance_score(const AttentionArgs<T>& a, const SentenceHead& head, int i, int j) {
+  if (i >= head.queries || j >= head.keys) return 0;
+  const DistanceScores<float>& scores = a.in.distances;
+  return __ldg(scores.data + (scores.reach + j - i) * head.heads + head.index) / a.scale;
+}
+
+// Adds the gradients of a tile of scores to those of the distance scores of its sentence and head.
+// The tile starts at query `query` and key `key`, and ds(i, j) is its gradient times 1 / √d_k. One
+// thread sums a diagonal. REQUIRES: the threads of the block synchronize between two calls.
+template <class T, class Gradients>
+__device__ void add_diagonals(const AttentionArgs<T>& a, float* parts, int query, int queries,
+                              int key, int keys, Gradients ds) {
+  const int64_t reach = a.in.distances.reach;
+  float* const to = parts + blockIdx.x * (2 * reach + 1) + reach + key - query;
+  for (int at = static_cast<int>(threadIdx.x); at < queries + keys - 1;
+       at += static_cast<int>(blockDim.x)) {
+    const int distance = at - (queries - 1);  // j − i in the tile
+    float sum = 0;
+    for (int i = max(0, -distance); i < min(queries, keys - distance); ++i)
+      sum += ds(i, i + distance);
+    to[distance] += sum / a.scale;
+  }
+}
+
+// Returns memory for AttentionGradArgs::distance_parts, filled with 0.
+Buffer clear_distance_parts(Cuda on, int64_t sentences, int64_t heads, int64_t reach);
+// Adds the parts in the order of the sentences.
+void sum_distance_parts(Cuda on, const Buffer& parts, int64_t sentences, Matrix<float> distances,
+                        OutputMode fold);
+
+// Calls launch(parts), and then adds the parts. They are null if no such gradient is needed.
+template <class T, class Launch>
+void with_distance_parts(Cuda on, const AttentionInput<T>& in, const AttentionGrad<T>& out,
+                         Launch launch) {
+  if (!out.distances) return launch(nullptr);
+  const int64_t reach = in.distances.reach;
+  const Buffer parts = clear_distance_parts(on, in.sentences, in.heads, reach);
+  launch(reinterpret_cast<float*>(parts.get()));
+  sum_distance_parts(on, parts, in.sentences, {out.distances, 2 * reach + 1, in.heads},
+                     out.fold_distances);
+}
 
 // Sets the gradient of a sentence's queries to 0, because the sentence has no keys.
 template <class T>

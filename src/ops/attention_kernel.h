@@ -11,6 +11,18 @@ struct StridedRows {
   int64_t stride = 0;
 };
 
+// HeadsOptions::distance_scores: entry (reach + j − i) · heads + h for head h, query i and key j.
+template <class T>
+struct DistanceScores {
+  const T* data = nullptr;  // [2 reach + 1, heads], or absent
+  int64_t reach = 0;
+
+  static DistanceScores of(const Tensor& scores) {
+    if (!scores) return {};
+    return {scores.data<T>(), (scores.rows() - 1) / 2};
+  }
+};
+
 // The kernels' view of the arguments of attention (ops/attention.h).
 template <class T>
 struct AttentionInput {
@@ -20,10 +32,12 @@ struct AttentionInput {
   AttentionMask mask;
   Dropout dropout;
   int64_t longest_query, longest_key;  // words of the longest sentence; they determine a GPU's grid
+  DistanceScores<SumType<T>> distances = {};
 };
 
-// y_i = Σ_j a_ij v_j, a = softmax(q kᵀ / √d_k). `log_sums` [N, heads] receives log Σ_j exp(q
-// k/√d_k) for the gradient; `weights` receives the matrices a. Either may be absent.
+// y_i = Σ_j a_ij v_j, a = softmax(q kᵀ / √d_k + distance scores). `log_sums` [N, heads] receives
+// the logarithms of the softmax's sums for the gradient; `weights` receives the matrices a. Either
+// may be absent.
 template <class T>
 void attention(Cpu, const AttentionInput<T>& in, StridedRows<T> y, T* log_sums, T* weights);
 template <class T>
@@ -37,6 +51,8 @@ template <class T>
 struct AttentionGrad {
   StridedRows<T> dq, dk, dv;
   OutputMode fold_q = OutputMode::set, fold_kv = OutputMode::set;
+  SumType<T>* distances = nullptr;  // the gradient of the distance scores, if they exist
+  OutputMode fold_distances = OutputMode::set;
 };
 
 template <class T>
@@ -52,6 +68,7 @@ void attention_grad(Cuda, const AttentionInput<bf16>& in, StridedRows<const bf16
 // The kernel of attend_remembered(), see CachedRows. The GPU's version is in kv_cache_kernel.h.
 template <class T>
 void attend_remembered(Cpu, Matrix<const T> q, Matrix<const T> kv, Matrix<const int32_t> index,
-                       const int32_t* lengths, int64_t heads, Matrix<T> y);
+                       const int32_t* lengths, int64_t heads, DistanceScores<T> distances,
+                       Matrix<T> y);
 
 }  // namespace fovea::kernel

@@ -27,6 +27,22 @@ TEST(Attention, GradientOfSelf) {
     }
 }
 
+TEST(Attention, GradientOfDistanceScores) {
+  const SentenceOffsets p = lengths({3, 1, 4}), keys = lengths({2, 5, 1});
+  const Tensor qkv = random_input({p.tokens, 3 * 6}, 1), scores = random_input({9, 2}, 2);
+  for (const AttentionMask mask : {AttentionMask::none, AttentionMask::causal})
+    for (const Dropout& d : {Dropout{}, Dropout{0.3f, 1, 2, 3}})
+      expect_gradient({qkv, scores}, [&] { return self_attention(qkv, p, {2, mask, d, scores}); });
+  const Tensor fixed = random_tensor({p.tokens, 3 * 6}, 1);  // needs no gradient
+  expect_gradient({scores}, [&] {
+    return self_attention(fixed, p, {2, AttentionMask::none, {}, scores});
+  });
+  const Tensor q = random_input({p.tokens, 6}, 1), kv = random_input({keys.tokens, 12}, 2);
+  expect_gradient({q, kv, scores}, [&] {
+    return cross_attention(q, kv, p, keys, {2, AttentionMask::none, {}, scores});
+  });
+}
+
 TEST(Attention, GradientOfCross) {
   const SentenceOffsets queries = lengths({2, 1, 3}), keys = lengths({1, 4, 2});
   const Tensor q = random_input({queries.tokens, 6}, 1), kv = random_input({keys.tokens, 12}, 2);
@@ -66,6 +82,50 @@ TEST(Attention, FusedEqualsItsReference) {
       }
 }
 
+// The same with distance scores, and their gradient.
+TEST(Attention, DistanceScoresEqualTheReference) {
+  for (const auto& each : {std::vector<int32_t>{1}, {1, 17, 3}, {70, 2}})
+    for (const int64_t D : {6, 64})
+      for (const AttentionMask mask : {AttentionMask::none, AttentionMask::causal}) {
+        const SentenceOffsets p = lengths(each);
+        const Tensor qkv = random_input({p.tokens, 3 * D}, 1);
+        const Tensor scores = random_input({2 * p.longest + 3, 2}, 3);
+        const HeadsOptions options{2, mask, {}, scores};
+        const Tensor seed = random_tensor({p.tokens, D}, 2);
+        std::vector<double> expected, expected_scores;
+        Tensor y;
+        {
+          Tape tape;
+          const Tensor q = columns(qkv, 0, D), kv = columns(qkv, D, 2 * D);
+          y = cross_attention_reference(q, kv, p, p, options);
+          tape.backward(y, seed);
+          expected = qkv.grad().values(), expected_scores = scores.grad().values();
+        }
+        qkv.slot()->release(), scores.slot()->release();
+        Tape tape;
+        const Tensor fused = self_attention(qkv, p, options);
+        EXPECT_LE(nmse(fused, y), 1e-24);
+        tape.backward(fused, seed);
+        const auto found = qkv.grad().values(), found_scores = scores.grad().values();
+        for (size_t i = 0; i < found.size(); ++i) ASSERT_NEAR(found[i], expected[i], 1e-12);
+        for (size_t i = 0; i < found_scores.size(); ++i)
+          ASSERT_NEAR(found_scores[i], expected_scores[i], 1e-11);
+      }
+}
+
+// Weights with equal keys are the softmax of the distance scores alone.
+TEST(Attention, DistanceScoresAreIndexedByKeyMinusQuery) {
+  const SentenceOffsets p = lengths({2});
+  const Tensor qkv = Tensor::zeros({2, 3}, ElementType::f64);
+  const Tensor scores =
+      Tensor::of({3, 1}, std::vector<double>{std::log(2.0), 0, std::log(3.0)}, ElementType::f64);
+  const auto w = self_attention_weights(qkv, p, {1, AttentionMask::none, {}, scores}).values();
+  EXPECT_NEAR(w[0], 1.0 / 4, 1e-12);  // query 0: distances 0 and 1
+  EXPECT_NEAR(w[1], 3.0 / 4, 1e-12);
+  EXPECT_NEAR(w[2], 2.0 / 3, 1e-12);  // query 1: distances −1 and 0
+  EXPECT_NEAR(w[3], 1.0 / 3, 1e-12);
+}
+
 TEST(Attention, WeightsSumToOneWithinTheSentence) {
   const SentenceOffsets p = lengths({3, 1, 5});
   const Tensor qkv = random_tensor({p.tokens, 24}, 1, ElementType::f32, 2);
@@ -93,6 +153,8 @@ TEST(Attention, CachedRowsEqualTheWholeSentence) {
   for (const int64_t D : {12, 48}) {  // heads of a few numbers, and of whole vectors
     const Tensor qkv = random_tensor({n, 3 * D}, 1);
     const Tensor whole = self_attention(qkv, p, {3, AttentionMask::causal, {}});
+    const Tensor scores = random_tensor({2 * n + 5, 3}, 4);
+    const Tensor by_distance = self_attention(qkv, p, {3, AttentionMask::causal, {}, scores});
     const Tensor kv = columns(qkv, D, 2 * D);
     for (int64_t i = 0; i < n; ++i) {
       std::vector<int32_t> index(static_cast<size_t>(i + 1));
@@ -101,6 +163,8 @@ TEST(Attention, CachedRowsEqualTheWholeSentence) {
                               Tensor::of(std::vector<int32_t>{static_cast<int32_t>(i + 1)})};
       const Tensor y = attend_remembered(rows(columns(qkv, 0, D), i, 1), memory, 3);
       EXPECT_LE(nmse(y, whole.window(i, 1)), 1e-24);
+      const Tensor z = attend_remembered(rows(columns(qkv, 0, D), i, 1), memory, 3, scores);
+      EXPECT_LE(nmse(z, by_distance.window(i, 1)), 1e-24);
     }
   }
 }

@@ -50,7 +50,7 @@ void assign(Case& c, const std::string& name, const EncoderLayer& layer) {
   assign(c, name + "norm2", layer.add_2.norm);
 }
 void assign(Case& c, const std::string& name, const DecoderLayer& layer) {
-  assign(c, name + "self_attn.", layer.attend_self);
+  assign(c, name + "self_attn.", *layer.attend_self);
   assign(c, name + "multihead_attn.", layer.attend_source);
   assign(c, name, layer.feed_forward);
   assign(c, name + "norm1", layer.add_1.norm);

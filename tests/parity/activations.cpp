@@ -89,6 +89,15 @@ TEST(Parity, AttentionOfActivations) {
                    const Tensor qkv = activation(t, packing.tokens, 3 * n[2] * n[3]);
                    t.expect("y", self_attention(qkv, packing, {n[2], mask, t.dropout(0.2)}));
                  });
+  for (const AttentionMask mask : {AttentionMask::none, AttentionMask::causal})
+    family.check(
+        mask == AttentionMask::causal ? "distances, back" : "distances", Bar::products, kBatches,
+        [mask](Trial& t, const Sizes& n) {
+          const SentenceOffsets packing = t.packing(t.lengths(n[0], n[1]));
+          const Tensor qkv = activation(t, packing.tokens, 3 * n[2] * n[3]);
+          const Tensor scores = t.input({2 * n[1] + 1, n[2]});
+          t.expect("y", self_attention(qkv, packing, {n[2], mask, t.dropout(0.2), scores}));
+        });
   family.check("to others", Bar::products, kBatches, [](Trial& t, const Sizes& n) {
     const SentenceOffsets to = t.packing(t.lengths(n[0], n[1])),
                           from = t.packing(t.lengths(n[0], n[1]));

@@ -37,6 +37,15 @@ TEST(Parity, Attention) {
                    const Tensor qkv = t.input({sentences.tokens, 3 * n[2] * n[3]});
                    t.expect("y", self_attention(qkv, sentences, {n[2], mask, dropout_of(t)}));
                  });
+  for (const AttentionMask mask : {AttentionMask::none, AttentionMask::causal})
+    family.check(mask == AttentionMask::causal ? "distances, back" : "distances", Bar::products,
+                 kBatches, [mask](Trial& t, const Sizes& n) {
+                   const SentenceOffsets sentences = t.packing(t.lengths(n[0], n[1]));
+                   const Tensor qkv = t.input({sentences.tokens, 3 * n[2] * n[3]});
+                   const Tensor scores = t.input({2 * n[1] - 1, n[2]});
+                   const HeadsOptions options{n[2], mask, dropout_of(t), scores};
+                   t.expect("y", self_attention(qkv, sentences, options));
+                 });
   family.check("to others", Bar::products, kBatches, [](Trial& t, const Sizes& n) {
     const Batch b(t, n);
     const HeadsOptions options{n[2], AttentionMask::none, dropout_of(t)};
@@ -58,6 +67,9 @@ TEST(Parity, Attention) {
                                                   {n[2], AttentionMask::none, {}}));
     t.expect("to oneself", self_attention_weights(qkv, sentences, {n[2], AttentionMask::none, {}}));
     t.expect("back", self_attention_weights(qkv, sentences, {n[2], AttentionMask::causal, {}}));
+    const Tensor scores = t.constant({2 * n[1] - 1, n[2]});
+    t.expect("distances",
+             self_attention_weights(qkv, sentences, {n[2], AttentionMask::causal, {}, scores}));
   });
 }
 

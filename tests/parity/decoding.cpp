@@ -32,8 +32,8 @@ ModelConfig config_of(const Sizes& n) {
   return c;
 }
 
-void decode(Trial& t, const Sizes& n) {
-  const Decodable& model = *t.model(config_of(n)).as<Decodable>();
+void decode(Trial& t, const Sizes& n, const ModelConfig& config) {
+  const Decodable& model = *t.model(config).as<Decodable>();
   const auto word = [&] { return static_cast<int32_t>(3 + t.random().below(37)); };
   const std::vector<int32_t> offsets = Trial::offsets(t.lengths(n[0], n[1]));
   std::vector<int32_t> ids(static_cast<size_t>(offsets.back()));
@@ -140,7 +140,19 @@ void expect_search(Trial& t, const Sizes& n) {
 
 TEST(Parity, Decoding) {
   Family family("decoding");
-  family.check_forward("many words, one by one", Bar::products, kDecodings, decode);
+  family.check_forward("many words, one by one", Bar::products, kDecodings,
+                       [](Trial& t, const Sizes& n) { decode(t, n, config_of(n)); });
+  family.check_forward("relative positions", Bar::products, kDecodings,
+                       [](Trial& t, const Sizes& n) {
+                         ModelConfig config = config_of(n);
+                         transformer_of(config).positions = Positions::relative;
+                         decode(t, n, config);
+                       });
+  family.check_forward("recurrent units", Bar::products, kDecodings, [](Trial& t, const Sizes& n) {
+    ModelConfig config = config_of(n);
+    transformer_of(config).decoder_layer = DecoderLayerType::ssru;
+    decode(t, n, config);
+  });
   const Shapes beams{.largest = {3, 5, 4, 3},
                      .large = {{66, 9, 4, 4}, {70, 40, 3, 2}, {65, 5, 3, 3}, {65, 5, 3, 5}},
                      .few = 3};

@@ -32,9 +32,10 @@ TEST(Parity, Layers) {
                                     {"half-m1", SinusoidLayout::half_m1}})
     family.check_forward(std::string("sinusoids, ") + name, Bar::elementwise, shapes,
                          [waves = waves](Trial& t, const Sizes& n) {
-                           const SinusoidTable table(waves, 2 * n[2] + 2, t.type(), t.device());
-                           t.expect("rows", table.rows(n[0]).window(0, n[0]));
-                           t.expect("more", table.rows(n[1]).window(0, n[1]));
+                           const GrowingTable table =
+                               sinusoid_table(waves, 2 * n[2] + 2, t.type(), t.device());
+                           t.expect("rows", table.covering(n[0]).window(0, n[0]));
+                           t.expect("more", table.covering(n[1]).window(0, n[1]));
                          });
 }
 

@@ -127,12 +127,21 @@ TEST(Parity, PublishedTransformers) {
                                  own.norm = NormPlace::pre, own.activation = Function::silu;
                                  own.positions = Positions::half_m1, own.first_position = 2;
                                }},
-                              {"T5", [](ModelConfig& c) {
+                              {"T5",
+                               [](ModelConfig& c) {
                                  auto& own = transformer_of(c);
                                  own.norm = NormPlace::pre, own.norm_type = NormType::rms;
                                  own.gated = true, own.activation = Function::gelu_tanh;
-                                 own.head_size = 9, own.positions = Positions::none;
-                               }}});
+                                 own.head_size = 9, own.positions = Positions::relative;
+                                 own.relative_buckets = 8, own.relative_distance = 12;
+                               }},
+                              {"Marian",
+                               [](ModelConfig& c) {
+                                 auto& own = transformer_of(c);
+                                 own.decoder_layer = DecoderLayerType::ssru;
+                                 own.positions = Positions::half_m1, own.norm_epsilon = 1e-6;
+                               },
+                               Bar::rough}});
 }
 
 TEST(Parity, TransformerEnds) {
