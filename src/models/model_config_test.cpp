@@ -71,7 +71,7 @@ TEST(ModelConfig, HasTheSettingsOfGeneration) {
   EXPECT_EQ(f.config.generation.beam, 6);
   EXPECT_EQ(f.config.generation.suppress, std::vector<std::string>{"<pad>"});
   EXPECT_EQ(f.config.generation.early_stopping, EarlyStopping::never);
-  EXPECT_EQ(f.value("model.generation.start"), "<s>");
+  EXPECT_EQ(f.value("model.generation.start"), R"("<s>")");  // quoted, as in a file
   f.set({"model.type=reader"});
   EXPECT_EQ(f.value("model.generation.start"), "absent");
 }
