@@ -3,8 +3,10 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "base/sentence_frame.h"
 #include "nn/params.h"
 
 namespace fovea {
@@ -91,6 +93,9 @@ class Model {
   const ModelShape& shape() const { return shape_; }
   int64_t target_words() const { return shape_.target_words; }
   int64_t max_length() const { return shape_.max_length; }
+  // The pieces around each sentence. Sentences that the model receives already have them.
+  const SentenceFrame& frame() const { return frame_; }
+  void set_frame(SentenceFrame frame) { frame_ = std::move(frame); }
   // Prepares the model for inference only. REQUIRES: from now on the parameters do not change, only
   // this model reads them, and there is no tape. The model may move weights from parameters() to
   // copies in the memory layout that its products prefer.
@@ -107,6 +112,7 @@ class Model {
       : store_(type, device), shape_(shape) {}
   ParameterStore store_;
   ModelShape shape_;
+  SentenceFrame frame_;
 };
 
 }  // namespace fovea

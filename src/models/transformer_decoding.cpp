@@ -37,8 +37,6 @@ std::shared_ptr<IdleMemories> idle_memories() { return std::make_shared<IdleMemo
 
 namespace {
 
-constexpr int32_t kStart = 1;
-
 struct State : DecoderState {
   std::shared_ptr<IdleMemories> home;
   std::unique_ptr<DecoderMemory> memory;
@@ -125,7 +123,8 @@ void DeviceTransformer::start_device_search(DecoderState& state, const BeamRules
 
 const BeamStepResult& DeviceTransformer::device_step(DecoderState& state, int64_t rows) const {
   DecoderMemory& memory = memory_of(state);
-  const std::vector<int32_t> begin(static_cast<size_t>(memory.steps() == 0 ? rows : 0), kStart);
+  const std::vector<int32_t> begin(static_cast<size_t>(memory.steps() == 0 ? rows : 0),
+                                   frame().start);
   const DecoderMemory::Next in = next(memory, begin);
   return memory.device_step(rows, in, [&](const DecoderMemory::Rows& inputs) {
     return compute_step(inputs, in.constant, memory);

@@ -84,11 +84,25 @@ void PackedSentences::add(std::span<const int32_t> sentence, Mark mark) {
   offsets.push_back(static_cast<int32_t>(ids.size()));
 }
 
-void PackedLinks::add(std::span<const Link> links, int64_t words) {
+void PackedSentences::add_source(std::span<const int32_t> sentence, const SentenceFrame& frame) {
+  ids.insert(ids.end(), frame.source_prefix.begin(), frame.source_prefix.end());
+  ids.insert(ids.end(), sentence.begin(), sentence.end());
+  add(frame.source_suffix, frame.source_end ? Mark::eos_after : Mark::none);
+}
+
+void PackedSentences::add_target_in(std::span<const int32_t> words, const SentenceFrame& frame) {
+  ids.push_back(frame.start);
+  ids.insert(ids.end(), frame.target_prefix.begin(), frame.target_prefix.end());
+  add(words, Mark::none);
+}
+
+void PackedLinks::add(std::span<const Link> links, int64_t words, const SentenceFrame& frame) {
   if (offsets.empty()) offsets.push_back(0);
+  const auto prefix = static_cast<int32_t>(frame.source_prefix.size());
+  offsets.insert(offsets.end(), frame.target_prefix.size(), static_cast<int32_t>(keys.size()));
   auto link = links.begin();
   for (int64_t n = 0; n < words; ++n) {
-    for (; link != links.end() && link->second == n; ++link) keys.push_back(link->first);
+    for (; link != links.end() && link->second == n; ++link) keys.push_back(prefix + link->first);
     offsets.push_back(static_cast<int32_t>(keys.size()));
   }
 }
@@ -146,9 +160,10 @@ BatchPlan::BatchPlan(const Corpus& corpus, const BatchOptions& options, int64_t 
   for (const int64_t i : shuffled) pairs_[begins[bucket_of(corpus, options.bucket_width, i)]++] = i;
 
   TokenBudget budget(options);
+  const SentenceFrame& frame = corpus.frame();
   for (size_t i = 0; i < pairs_.size(); ++i) {
-    const int64_t source = corpus.source_length(pairs_[i]) + 1;
-    const int64_t target = corpus.target_length(pairs_[i]) + 1;
+    const int64_t source = corpus.source_length(pairs_[i]) + frame.source_pieces();
+    const int64_t target = corpus.target_length(pairs_[i]) + 1 + std::ssize(frame.target_prefix);
     if (i > 0 && budget.add(source, target)) continue;
     starts_.push_back(static_cast<int64_t>(i));
     budget.clear();
@@ -168,17 +183,25 @@ std::span<const int64_t> BatchPlan::members(int64_t i) const {
 PairBatch BatchPlan::batch(int64_t i) const { return gather(*corpus_, members(i)); }
 
 PairBatch gather(const Corpus& corpus, std::span<const int64_t> members) {
+  return gather(corpus, members, corpus.frame());
+}
+
+PairBatch gather(const Corpus& corpus, std::span<const int64_t> members,
+                 const SentenceFrame& frame) {
   PairBatch batch;
   for (const int64_t i : members) {
     const SentencePair pair = corpus[i];
-    batch.source.add(pair.source, PackedSentences::Mark::eos_after);
+    batch.source.add_source(pair.source, frame);
     const bool labels = corpus.targets() == TargetKind::labels;
     const auto input = labels ? pair.target.first(0) : pair.target;
-    batch.target_in.add(input, PackedSentences::Mark::bos_before);
+    batch.target_in.add_target_in(input, frame);
+    std::vector<int32_t>& out = batch.target_out.ids;
+    out.insert(out.end(), frame.target_prefix.begin(), frame.target_prefix.end());
     batch.target_out.add(pair.target,
                          labels ? PackedSentences::Mark::none : PackedSentences::Mark::eos_after);
     batch.lines.push_back(pair.line);
-    if (corpus.linked()) batch.links.add(pair.links, std::ssize(pair.target) + 1);  // + 1 for </s>
+    if (corpus.linked())
+      batch.links.add(pair.links, std::ssize(pair.target) + 1, frame);  // + 1 for </s>
   }
   batch.members.assign(members.begin(), members.end());
   batch.target_tokens = batch.target_out.tokens();

@@ -4,6 +4,7 @@
 #include <span>
 #include <vector>
 
+#include "base/sentence_frame.h"
 #include "text/corpus.h"
 
 namespace fovea {
@@ -20,6 +21,9 @@ struct PackedSentences {
   // Appends a sentence. `mark` adds <s> before the sentence or </s> after it.
   enum class Mark { none, bos_before, eos_after };
   void add(std::span<const int32_t> sentence, Mark mark);
+  // Appends a source with the pieces of its frame, or the words that a decoder reads.
+  void add_source(std::span<const int32_t> sentence, const SentenceFrame& frame);
+  void add_target_in(std::span<const int32_t> words, const SentenceFrame& frame);
 };
 
 // The alignment links of a packed target: word n is linked to the positions
@@ -27,16 +31,17 @@ struct PackedSentences {
 struct PackedLinks {
   std::vector<int32_t> offsets = {}, keys = {};  // both empty if the corpus has no links
 
-  // Appends a sentence of `words` target words; links are (source, target), sorted by target.
-  void add(std::span<const Link> links, int64_t words);
+  // Appends a sentence of `words` target words; links are (source, target), sorted by target. The
+  // frame shifts their positions.
+  void add(std::span<const Link> links, int64_t words, const SentenceFrame& frame = {});
   int64_t linked_words() const;
 };
 
-// A batch of sentence pairs.
+// A batch of sentence pairs, with the pieces of a frame around each sentence.
 struct PairBatch {
   PackedSentences source;             // ids </s>
-  PackedSentences target_in;          // <s> ids; only <s> if targets are labels
-  PackedSentences target_out;         // ids </s>, or the label
+  PackedSentences target_in;          // <s> target_prefix ids; only <s> if targets are labels
+  PackedSentences target_out;         // target_prefix ids </s>, or the label
   std::vector<int64_t> lines;         // the SentencePair::line of each pair
   std::vector<int64_t> members = {};  // the pairs, as indices into the corpus
   int64_t target_tokens = 0;          // target_out.tokens(): the divisor of a mean loss
@@ -83,8 +88,10 @@ class BatchPlan {
   std::vector<int64_t> order_;   // batch i has the pairs from starts_[order_[i]] on
 };
 
-// Returns a batch of the pairs with these indices.
+// Returns a batch of the pairs with these indices, by default with the frame of the corpus.
 PairBatch gather(const Corpus& corpus, std::span<const int64_t> members);
+PairBatch gather(const Corpus& corpus, std::span<const int64_t> members,
+                 const SentenceFrame& frame);
 
 // Returns batches for translation: lists of indices of sentences of similar length. The longest
 // sentences come first, so that a lack of memory shows in the first batch. Every index is in

@@ -56,6 +56,27 @@ TEST(PairBatch, LinksBelongToTargetOut) {
   EXPECT_TRUE(gather(random_corpus(3, 1), std::vector<int64_t>{0}).links.offsets.empty());
 }
 
+TEST(PairBatch, HasTheFrameOfTheCorpus) {
+  Corpus corpus;
+  const std::vector<int32_t> source{4, 5}, target{6, 7, 8};
+  corpus.add(source, target, 1);
+  corpus.link({{1, 0}, {0, 2}});
+  corpus.set_frame({.start = 2,
+                    .source_prefix = {9},
+                    .source_suffix = {2, 10},
+                    .target_prefix = {11, 12},
+                    .source_end = false});
+  const PairBatch batch = gather(corpus, std::vector<int64_t>{0});
+  EXPECT_EQ(batch.source.ids, (std::vector<int32_t>{9, 4, 5, 2, 10}));
+  EXPECT_EQ(batch.target_in.ids, (std::vector<int32_t>{2, 11, 12, 6, 7, 8}));
+  EXPECT_EQ(batch.target_out.ids, (std::vector<int32_t>{11, 12, 6, 7, 8, 2}));
+  EXPECT_EQ(batch.links.offsets, (std::vector<int32_t>{0, 0, 0, 1, 1, 2, 2}));
+  EXPECT_EQ(batch.links.keys, (std::vector<int32_t>{2, 1}));
+  const PairBatch plain = gather(corpus, std::vector<int64_t>{0}, {});
+  EXPECT_EQ(plain.source.ids, (std::vector<int32_t>{4, 5, 2}));
+  EXPECT_EQ(plain.target_in.ids, (std::vector<int32_t>{1, 6, 7, 8}));
+}
+
 TEST(BatchPlan, EveryPairOncePerEpochWithinTheBudget) {
   Random random(1);
   for (int round = 0; round < 60; ++round) {

@@ -5,9 +5,11 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/lines.h"
+#include "base/sentence_frame.h"
 #include "base/settings.h"
 #include "text/vocabulary.h"
 #include "text/word_alignment.h"
@@ -101,6 +103,10 @@ class Corpus {
   // Sets the counts, for a corpus that was made with add() alone.
   void account(const CorpusCounts& counts) { counts_ = counts; }
 
+  // The pieces that batches add to each sentence; labels have no frame of their own.
+  const SentenceFrame& frame() const { return frame_; }
+  void set_frame(SentenceFrame frame) { frame_ = std::move(frame); }
+
   TargetKind targets() const { return targets_; }
   int64_t size() const { return static_cast<int64_t>(lines_.size()); }
   SentencePair operator[](int64_t i) const;
@@ -128,6 +134,7 @@ class Corpus {
     void add(std::span<const int32_t> sentence);
   };
   TargetKind targets_;
+  SentenceFrame frame_;
   Side source_, target_;
   std::vector<int64_t> lines_;
   Links links_;  // links of all pairs
