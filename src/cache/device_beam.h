@@ -25,6 +25,7 @@ struct BeamRules {
   std::vector<int32_t> max_lengths;  // per sentence: maximum words of a hypothesis with </s>
 };
 inline constexpr int64_t kMostSteered = 32;  // maximum width of a search on the device
+inline constexpr int64_t kMostBanned = 4;    // maximum number of banned words
 inline constexpr double kImpossible =
     -1e8;  // words with this log-probability or a lower one are never selected
 

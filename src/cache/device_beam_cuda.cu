@@ -15,7 +15,6 @@ namespace {
 
 constexpr int kWarps = 4;
 constexpr int kThreads = 512;
-constexpr int kMaxBanned = 4;
 static_assert(kMostSteered <= kWarp);  // one lane per hypothesis
 
 // The state of each sentence. A sentence without live hypotheses has finished.
@@ -44,7 +43,7 @@ struct StepRules {
   double length, next_length;  // length^α with the selected words; with one more
   bool early_stop, rising;     // rising: α ≥ 0
   int32_t end, banned_count;
-  int32_t banned[kMaxBanned];
+  int32_t banned[kMostBanned];
 
   __device__ bool allow(int32_t word) const {
     bool good = word >= 0;
@@ -255,7 +254,7 @@ class CudaDeviceBeam : public DeviceBeam {
   CudaDeviceBeam& operator=(const CudaDeviceBeam&) = delete;
 
   void start(const BeamRules& rules, std::span<const int32_t> offsets) override {
-    assert(rules.width <= kMostSteered && std::ssize(rules.banned) <= kMaxBanned);
+    assert(rules.width <= kMostSteered && std::ssize(rules.banned) <= kMostBanned);
     rules_ = rules;
     step_ = 0;
     const auto count = static_cast<int>(offsets.size()) - 1;

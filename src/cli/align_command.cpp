@@ -96,7 +96,7 @@ class PairFiles {
     WordPieces pieces = cut_words(vocabulary, clean.text);
     if (clean.replaced)
       repaired_.add("{}: bytes that are not UTF-8 were replaced by U+FFFD", reader.where());
-    const int64_t longest = bundle_.model->max_length() - 1;
+    const int64_t longest = bundle_.model->max_length() - bundle_.model->frame().added_pieces();
     if (std::ssize(pieces.ids) > longest || clean.cut || line.cut)
       cut_.add("{}: {} pieces, the model accepts {}; later words get no links", reader.where(),
                pieces.ids.size(), longest);

@@ -326,6 +326,8 @@ template Option Command::option(const char*, int64_t&, const char*);
 template Option Command::option(const char*, uint64_t&, const char*);
 template Option Command::option(const char*, double&, const char*);
 template Option Command::option(const char*, std::optional<float>&, const char*);
+template Option Command::option(const char*, std::optional<double>&, const char*);
+template Option Command::option(const char*, std::optional<int64_t>&, const char*);
 
 Option Command::flag(const char* names, bool& value, const char* help) {
   return under_heading(app_->add_flag(names, value, help));

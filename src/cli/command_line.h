@@ -72,7 +72,7 @@ class Command {
 
   // Names are "-o,--output"; a name without dashes is a positional argument. The variable keeps its
   // value if the option is not given. It must live until the command has run.
-  // Values are text, lists of text, numbers or optional floats.
+  // Values are text, lists of text, numbers or optional numbers.
   template <class Value>
   Option option(const char* names, Value& value, const char* help);
   Option flag(const char* names, bool& value, const char* help);

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
@@ -51,8 +52,9 @@ class PairScorer {
   PairScorer(const ScoreCommand& command, const std::vector<ModelBundle>& bundles)
       : command_(command), models_(models_of(bundles)), source_(bundles.front().source),
         target_(bundles.front().target), out_(command.output) {
-    longest_ = models_.front()->max_length() - 1;
-    for (const Model* model : models_) longest_ = std::min(longest_, model->max_length() - 1);
+    longest_ = std::numeric_limits<int64_t>::max();
+    for (const Model* model : models_)
+      longest_ = std::min(longest_, model->max_length() - model->frame().added_pieces());
   }
 
   void run() {

@@ -124,15 +124,13 @@ void add_batches(Command& command, ServiceSetup& c) {
               "default: 8192 per worker, at least 16384")
       .within(1, 1 << 30);
   group
-      .option("-b,--beam", c.service.limits.decoding.beam,
-              "Beam size if the request does not set one")
-      .within(1, 16)
-      .with_default();
+      .option("-b,--beam", c.service.limits.beam,
+              "Beam size if the request does not set one; default: of the model (4)")
+      .within(1, 16);
   group
-      .option("--length-penalty", c.service.limits.decoding.length_penalty,
-              "Length penalty if the request does not set one")
-      .within(-10.0, 10.0)
-      .with_default();
+      .option("--length-penalty", c.service.limits.length_penalty,
+              "Length penalty if the request does not set one; default: of the model (0.6)")
+      .within(-10.0, 10.0);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/lines.h"
@@ -10,12 +11,12 @@
 #include "cli/input_warnings.h"
 #include "cli/model_options.h"
 #include "cli/picture_files.h"
-#include "decode/model_capabilities.h"
+#include "decode/framed_attention.h"
+#include "decode/generation_defaults.h"
 #include "decode/translator.h"
 #include "explain/attention_figure.h"
 #include "explain/intervention_words.h"
 #include "explain/word_explanation.h"
-#include "text/batch.h"
 #include "text/corpus.h"
 #include "view/raster.h"
 #include "view/svg.h"
@@ -77,7 +78,8 @@ struct ShowCommand {
   InterventionWords interventions;
   std::string text, target, prefix, pairs, svg, png, html, explain;
   std::string kind;  // empty: cross, or the side of the word to explain
-  int64_t layer = -1, head = -1, beam = 4;
+  int64_t layer = -1, head = -1;
+  std::optional<int64_t> beam;
   bool pieces = false, grid = false, ascii = false, json = false;
 };
 
@@ -98,8 +100,10 @@ void check_steps(const WordWhatIf& interventions, size_t pieces) {
 // Translates the sentence, unless its translation is given, and returns the pair with its
 // attention.
 AttendedPair attend(const ShowCommand& c, const ModelBundle& bundle) {
-  TranslateOptions options{
-      .search = {.beam = c.beam}, .attention = c.target.empty(), .tree = !c.html.empty()};
+  TranslateOptions options{.search = search_defaults(bundle.config.generation, bundle.target),
+                           .attention = c.target.empty(),
+                           .tree = !c.html.empty()};
+  if (c.beam) options.search.beam = *c.beam;
   options.what_if = c.interventions.read(bundle, c.text);
   options.search.prefix = bundle.target.encode(clean_line(c.prefix).text);
   const Translator translator({bundle.model.get()}, bundle.source, bundle.target, options);
@@ -113,18 +117,15 @@ AttendedPair attend(const ShowCommand& c, const ModelBundle& bundle) {
 
   AttendedPair given{
       c.target, found.source_ids, bundle.target.encode(clean_line(c.target).text), {}};
-  const int64_t longest = bundle.model->max_length() - 1;
+  const int64_t longest = bundle.model->max_length() - bundle.model->frame().added_pieces();
   check(std::ssize(given.target) <= longest, ExitCode::usage, "--target: ", given.target.size(),
         " pieces, the model accepts ", longest, "; shorten the text");
-  PackedSentences source, target;
-  source.add(given.source, PackedSentences::Mark::none);
-  target.add(given.target, PackedSentences::Mark::bos_before);
+  const std::vector<int32_t> words = given.target;
+  const TextPair pair{std::span(given.source).first(given.source.size() - 1), words};
   given.target.push_back(kEos);
   check_steps(options.what_if, given.target.size());
   const Model& model = found.altered ? *found.altered : *bundle.model;
-  given.maps = attentive(model)
-                   .attention({source.ids, source.offsets}, {target.ids, target.offsets})
-                   .front();
+  given.maps = attention_of(model, std::span(&pair, 1)).front();
   return given;
 }
 
@@ -283,9 +284,10 @@ void add_show(Command& program) {
   command.flag("--grid", c.grid, "Draw all heads of all layers in one picture");
   command.flag("--json", c.json, "With --explain: print all numbers as JSON");
   command.flag("--ascii", c.ascii, "Use ASCII characters instead of colours or blocks");
-  command.option("-b,--beam", c.beam, "Beam size: hypotheses kept at each step")
-      .within(1, 1024)
-      .with_default();
+  command
+      .option("-b,--beam", c.beam,
+              "Beam size: hypotheses kept at each step; default: of the model (4)")
+      .within(1, 1024);
   add_interventions(command, c.interventions);
   add_model_options(command, c.model, ModelCount::one, DefaultModel::by_text);
   command.footer(kExamples);

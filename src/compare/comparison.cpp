@@ -7,11 +7,11 @@
 #include <numeric>
 
 #include "base/lines.h"
-#include "decode/model_capabilities.h"
+#include "decode/framed_attention.h"
+#include "decode/generation_defaults.h"
 #include "decode/translator.h"
 #include "eval/bleu.h"
 #include "eval/chrf.h"
-#include "text/batch.h"
 #include "train/training_metrics.h"
 #include "train/validation.h"
 
@@ -60,7 +60,7 @@ void read_gold(TestBench& bench, const TrainOptions& options, const CompareOptio
   check(sources.size() == bench.gold.size() && targets.size() == bench.gold.size(), ExitCode::data,
         paths[0], " has ", bench.gold.size(), " lines, ", paths[1], " ", sources.size(), " and ",
         paths[2], " ", targets.size(), "; there must be one line of links for each pair");
-  const int64_t longest = options.model.max_length - 1;
+  const int64_t longest = options.model.max_length - options.model.generation.added_pieces();
   for (size_t i = 0; i < sources.size(); ++i) {
     PairPieces pair{cut_words(bench.data.source, sources[i]),
                     cut_words(bench.data.target, targets[i])};
@@ -149,7 +149,10 @@ TestBench make_bench(const TrainData& data, const TrainOptions& options,
                   length_buckets(lengths, compare.length_step),
                   choose_sentence(data, lengths, compare.sentence),
                   {},
-                  {}};
+                  {},
+                  search_defaults(options.model.generation, data.target)};
+  bench.search.beam = bench.valid.beam;
+  bench.search.length_penalty = bench.valid.length_penalty;
   read_gold(bench, options, compare);
   return bench;
 }
@@ -157,8 +160,7 @@ TestBench make_bench(const TrainData& data, const TrainOptions& options,
 std::optional<ModelResults> measure_model(const Model& model, const TestBench& bench,
                                           const std::function<bool()>& stop) {
   TranslateOptions how;
-  how.search.beam = bench.valid.beam;
-  how.search.length_penalty = bench.valid.length_penalty;
+  how.search = bench.search;
   how.warn = false;
   how.progress = [&](int64_t) { return !stop(); };
   const Translator translator({&model}, bench.data.source, bench.data.target, how);
@@ -191,7 +193,7 @@ std::optional<ModelResults> measure_model(const Model& model, const TestBench& b
 }
 
 ChosenPair attend_chosen(const Model& model, const TestBench& bench) {
-  const auto longest = static_cast<size_t>(model.max_length() - 1);
+  const auto longest = static_cast<size_t>(model.max_length() - model.frame().added_pieces());
   const auto cut = [&](std::vector<int32_t> ids) {
     ids.resize(std::min(ids.size(), longest));
     return ids;
@@ -200,13 +202,10 @@ ChosenPair attend_chosen(const Model& model, const TestBench& bench) {
   ChosenPair pair{cut(bench.data.source.encode(test.sources[bench.sentence])),
                   cut(bench.data.target.encode(test.references[bench.sentence])),
                   {}};
-  PackedSentences source, target;
-  source.add(pair.source, PackedSentences::Mark::eos_after);
-  target.add(pair.target, PackedSentences::Mark::bos_before);
+  const TextPair texts{pair.source, pair.target};
+  const auto maps = attention_of(model, std::span(&texts, 1));
   pair.source.push_back(kEos);
   pair.target.push_back(kEos);
-  const auto maps =
-      attentive(model).attention({source.ids, source.offsets}, {target.ids, target.offsets});
   std::ranges::copy_if(maps.front(), std::back_inserter(pair.maps),
                        [](const AttentionMap& map) { return map.kind == "cross"; });
   return pair;

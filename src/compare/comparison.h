@@ -8,6 +8,7 @@
 #include "compare/comparison_plan.h"
 #include "decode/attention_alignment.h"
 #include "decode/model_bundle.h"
+#include "decode/search.h"
 #include "eval/alignment_error_rate.h"
 #include "train/training_data.h"
 
@@ -28,11 +29,12 @@ std::vector<LengthBucket> length_buckets(const std::vector<int64_t>& lengths, in
 // The test data and the settings of the measurements, which all models of a comparison share.
 struct TestBench {
   const TrainData& data;
-  ValidOptions valid;  // beam, length penalty, and the options of BLEU and chrF
+  ValidOptions valid;  // the options of BLEU and chrF
   std::vector<LengthBucket> buckets;
   size_t sentence = 0;  // index of the line whose attention the report shows
   std::vector<PairPieces> gold_pairs;
   std::vector<GoldLinks> gold;  // one for each pair; empty if there are no gold links
+  SearchOptions search = {};
 };
 
 // Reads the gold links and chooses the sentence. Throws ExitCode::data if there is no test text, or

@@ -7,7 +7,7 @@
 #include <iterator>
 
 #include "base/check.h"
-#include "decode/model_capabilities.h"
+#include "decode/framed_attention.h"
 #include "text/batch.h"
 
 namespace fovea {
@@ -133,14 +133,11 @@ void attend_pairs(const Model& model, std::span<const PairPieces> pairs, int64_t
     readable.push_back(i);
     lengths.push_back(std::max(std::ssize(source.ids), std::ssize(target.ids)));
   }
-  const Attentive& network = attentive(model);
   for (const auto& members : batches_by_length(lengths, {.tokens = batch_tokens})) {
-    PackedSentences source, target;
-    for (const int64_t m : members) {
-      source.add(pairs[readable[m]].source.ids, PackedSentences::Mark::eos_after);
-      target.add(pairs[readable[m]].target.ids, PackedSentences::Mark::bos_before);
-    }
-    const auto maps = network.attention({source.ids, source.offsets}, {target.ids, target.offsets});
+    std::vector<TextPair> batch;
+    for (const int64_t m : members)
+      batch.push_back({pairs[readable[m]].source.ids, pairs[readable[m]].target.ids});
+    const auto maps = attention_of(model, batch);
     for (size_t i = 0; i < members.size(); ++i) use(readable[members[i]], maps[i]);
   }
 }

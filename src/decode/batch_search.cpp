@@ -1,13 +1,10 @@
 #include "decode/batch_search.h"
 
 #include <algorithm>
-#include <cmath>
 #include <exception>
 #include <iterator>
 #include <limits>
 
-#include "decode/model_capabilities.h"
-#include "ops/shape.h"
 #include "text/vocabulary.h"
 
 namespace fovea {
@@ -16,139 +13,152 @@ namespace {
 constexpr int64_t kExtraLength = 10;
 constexpr int64_t kMinParallelSearches = 64;  // for fewer, waking more threads takes longer
 
-std::vector<int32_t> banned_words(const SearchOptions& options) {
-  std::vector<int32_t> banned{kPad, kBos};
-  if (!options.allow_unknown) banned.push_back(kUnk);
-  return banned;
-}
-
-int64_t length_limit(const Model& model, int64_t source_pieces, const SearchOptions& options) {
+// The maximum number of words of a translation. `needed` words must fit if the model permits.
+int64_t length_limit(const Model& model, int64_t source_pieces, const SearchOptions& options,
+                     int64_t needed) {
+  const auto context = std::ssize(model.frame().target_prefix);
   const double by_factor = options.max_length_factor * static_cast<double>(source_pieces);
   int64_t limit = static_cast<int64_t>(std::min(by_factor, 1e9)) + kExtraLength;
-  if (options.max_length > 0) limit = std::min(limit, options.max_length);
-  limit = std::max(limit, std::ssize(options.prefix) + 1);
-  return std::clamp<int64_t>(limit, 1, model.max_length());
+  if (options.max_length > 0) limit = std::min(limit, options.max_length - context);
+  return std::clamp<int64_t>(std::max(limit, needed), 1, model.max_length() - context);
 }
 
-double number_at(const Tensor& x, int64_t i) {
-  return x.type() == ElementType::f32 ? static_cast<double>(x.data<float>()[i])
-                                      : x.data<double>()[i];
+// Pieces that an unfinished translation lacks if it has the prefix: those of the terms and </s>.
+int64_t needed_words(const SentenceConstraints& own) {
+  int64_t needed = std::ssize(own.prefix) + 1;
+  for (const TermPieces& term : own.terms)
+    needed += std::ssize(*std::ranges::min_element(term, {}, &std::vector<int32_t>::size));
+  return needed;
 }
 
 }  // namespace
 
-double BatchSearch::StepScores::score(double stored) const {
-  return ensemble ? std::log(stored) : stored;
-}
-double BatchSearch::StepScores::value(int64_t row, int64_t j) const {
-  return score(number_at(best.values, row * k + j));
-}
-double BatchSearch::StepScores::log_sum(int64_t row) const {
-  return ensemble ? 0 : number_at(best.log_sum, row);
-}
-int32_t BatchSearch::StepScores::word(int64_t row, int64_t j) const {
-  return best.columns.data<int32_t>()[row * k + j];
-}
-
 BatchSearch::BatchSearch(std::span<const Model* const> models, const SearchOptions& options)
-    : models_(models), options_(options), banned_(banned_words(options)) {
-  for (const Model* model : models)
-    check(std::ssize(options.prefix) < model->max_length(), ExitCode::usage, "the prefix has ",
-          options.prefix.size(), " pieces, and the model takes ", model->max_length() - 1,
-          "; shorten it");
-}
+    : models_(models), options_(options), selection_(options, models.front()->frame()),
+      decoder_(models) {}
 
-bool BatchSearch::open() const {
-  return empty() || (samples() == 1 && std::ranges::all_of(decoders_, &BatchDecoder::extendable));
-}
+bool BatchSearch::open() const { return empty() || (samples() == 1 && decoder_.extendable()); }
 
-// Appends the first rows of new sentences to the batch: one row per sentence, or one per sample of
-// it.
-void BatchSearch::add_states(const TokenBatch& source) {
-  if (!empty()) {
-    for (const BatchDecoder& d : decoders_) d.extendable->extend(*d.state, source);
-    rows_ += source.sentences();
-    return;
-  }
-  decoders_.clear();
-  for (const Model* model : models_) {
-    const Decodable& decoder = decodable(*model);
-    decoders_.push_back({decoder, model->as<Extendable>(), decoder.start(source)});
-  }
-  rows_ = source.sentences();
-  started_ = false;
-  device_ = nullptr;
+// Appends the rows of these sentences to the batch, one row per sample of each sentence.
+void BatchSearch::add_rows(const TokenBatch& source) {
+  if (!empty()) return decoder_.extend(source);
+  device_.reset();
+  decoder_.start(source);
+  started_ = constrained_ = false;
   words_.clear();
+  stride_ = 0;
   std::vector<int32_t> parents;
   for (int32_t i = 0; i < source.sentences(); ++i)
     parents.insert(parents.end(), static_cast<size_t>(samples()), i);
-  reorder(parents);
+  decoder_.reorder(parents);
 }
 
-void BatchSearch::add(const TokenBatch& source, std::span<const int64_t> numbers) {
-  add_states(source);
+void BatchSearch::add(const TokenBatch& source, std::span<const int64_t> numbers,
+                      std::span<const SentenceConstraints> constraints) {
+  add_rows(source);
   const bool covers = options_.coverage_penalty != 0;
+  const int64_t before = std::ssize(frame().source_prefix), around = frame().source_pieces();
   for (int64_t i = 0; i < source.sentences(); ++i, ++added_) {
     const int32_t first = source.offsets[i], end = source.offsets[i + 1];
-    const auto ids = source.ids.subspan(first, covers ? end - first : 0);
-    open_sentences_[added_] = {{ids.begin(), ids.end()}, samples()};
-    for (int64_t sample = 0; sample < samples(); ++sample) {
-      searches_.push_back({added_, numbers[i], sample, Beam(beam_options(end - first - 1))});
-      row_ranges_.push_back({static_cast<int32_t>(words_.size()), 0, false});
-      words_.push_back(kBos);
-      next_words_.resize(searches_.size() * static_cast<size_t>(width()));
-      next_parents_.resize(next_words_.size());
-      update_rows(std::ssize(searches_) - 1);
+    const int64_t pieces = end - first - around;
+    OpenSentence& sentence = open_sentences_[added_] = {{}, samples()};
+    if (covers) {
+      const auto ids = source.ids.subspan(first + before, pieces);
+      sentence.source.assign(ids.begin(), ids.end());
+      sentence.source.push_back(kEos);
     }
+    SentenceConstraints own;
+    if (!constraints.empty()) own = constraints[i];
+    if (own.prefix.empty()) own.prefix = options_.prefix;
+    add_searches(pieces, numbers[i], own);
+  }
+  next_words_.resize(searches_.size() * static_cast<size_t>(stride_));
+  next_parents_.resize(next_words_.size());
+}
+
+// Adds the searches for the last sentence.
+void BatchSearch::add_searches(int64_t source_pieces, int64_t number,
+                               const SentenceConstraints& own) {
+  constrained_ = constrained_ || !own.prefix.empty() || !own.terms.empty();
+  check(own.terms.empty() || !options_.sampling, ExitCode::usage, "sentence ", number + 1,
+        " has required terms, which sampling does not support; search instead");
+  check(std::ssize(own.terms) <= RequiredTerms::kMost, ExitCode::usage, "sentence ", number + 1,
+        " has ", own.terms.size(), " required terms, at most ", RequiredTerms::kMost,
+        " are supported; split it");
+  const auto terms = own.terms.empty() ? nullptr : std::make_shared<const RequiredTerms>(own.terms);
+  const BeamOptions options = beam_options(source_pieces, own);
+  stride_ = std::max(stride_, options.size);
+  for (int64_t sample = 0; sample < samples(); ++sample) {
+    searches_.push_back({added_, number, sample, Beam(options), terms, own.prefix});
+    row_ranges_.push_back(
+        {static_cast<int32_t>(words_.size()), 1, searches_.back().beam.at_limit()});
+    words_.push_back(frame().start);
   }
 }
 
 std::vector<SearchResult> BatchSearch::step() {
   std::vector<SearchResult> results;
-  if (!started_) device_ = start_device_search();
+  if (!started_) start_device_search();
   started_ = true;
   if (options_.wanted) drop_unwanted(results);
   if (!empty()) {
-    advance(device_ ? device_scores() : next_scores());
+    if (device_)
+      step_on_device();
+    else
+      step_on_host();
     keep_live(results);
   }
-  if (empty()) decoders_.clear();
+  if (empty()) {
+    device_.reset();
+    decoder_.clear();
+  }
   return results;
 }
 
-BeamOptions BatchSearch::beam_options(int64_t source_pieces) const {
+BeamOptions BatchSearch::beam_options(int64_t source_pieces, const SentenceConstraints& own) const {
+  const int64_t needed = needed_words(own);
   int64_t limit = std::numeric_limits<int64_t>::max();
   for (const Model* model : models_)
-    limit = std::min(limit, length_limit(*model, source_pieces, options_));
-  const bool all = options_.coverage_penalty != 0;  // the coverage penalty may change their order
-  return {.size = width(),
+    limit = std::min(limit, length_limit(*model, source_pieces, options_, needed));
+  check(needed <= limit, ExitCode::usage, "the prefix", own.terms.empty() ? "" : " and the terms",
+        " have ", needed - 1, " pieces, and the model takes ", limit - 1, "; shorten ",
+        own.terms.empty() ? "it" : "them");
+  const bool all = options_.coverage_penalty != 0;  // coverage may move any of them to the top
+  const bool counts = options_.rule == BeamRule::transformers;
+  return {.size = std::max(width(), own.terms.empty() ? 1 : std::ssize(own.terms) + 1),
           .n_best = options_.sampling ? 1
                     : all             ? options_.beam
                                       : options_.n_best,
           .length_penalty = options_.length_penalty,
           .max_length = limit,
-          .early_stop = options_.early_stop};
+          .early_stop = options_.early_stop,
+          .rule = options_.rule,
+          .early_stopping = options_.early_stopping,
+          .context = counts ? std::ssize(frame().target_prefix) : 0,
+          .forced_end = options_.forced_end,
+          .terms = std::ssize(own.terms),
+          .start = frame().before_first()};
 }
 
-// Starts the search on the device (Note [Ahead]). Returns null if the device cannot run it.
-const DeviceDecodable* BatchSearch::start_device_search() {
+// Lets the device run the search if it can.
+void BatchSearch::start_device_search() {
   const auto* const device = models_.front()->as<DeviceDecodable>();
-  if (!device || models_.size() != 1 || options_.sampling || !options_.prefix.empty() ||
-      width() > kMostSteered)
-    return nullptr;
+  const bool by_device = device && models_.size() == 1 && !options_.sampling && !constrained_ &&
+                         options_.rule == BeamRule::fovea && options_.forced_end &&
+                         !options_.renormalize && frame().target_prefix.empty() &&
+                         !selection_.by_hypothesis(nullptr);
+  if (!by_device) return;
   BeamRules rules{.width = width(),
                   .n_best = searches_.front().beam.options().n_best,
                   .candidates = candidates(),
                   .end = kEos,
-                  .banned = banned_,
+                  .banned = selection_.banned(),
                   .length_penalty = options_.length_penalty,
                   .early_stop = options_.early_stop,
                   .max_lengths = {}};
   for (const SentenceSearch& search : searches_)
     rules.max_lengths.push_back(static_cast<int32_t>(search.beam.options().max_length));
-  device->start_device_search(*decoders_.front().state, rules);
-  device->device_step(*decoders_.front().state, rows_);
-  return device;
+  if (DeviceSearch::supports(rules)) device_.emplace(*device, decoder_.first_state(), rules);
 }
 
 // Ends the searches of unwanted sentences. If the device runs the search, it ends either all
@@ -174,7 +184,7 @@ void BatchSearch::drop_unwanted(std::vector<SearchResult>& results) {
   }
   truncate(remaining);
   words_ = std::move(words);
-  if (!empty()) reorder(from);
+  if (!empty()) decoder_.reorder(from);
 }
 
 void BatchSearch::move_search(size_t from, size_t to, const RowRange& rows) {
@@ -187,39 +197,44 @@ void BatchSearch::truncate(size_t count) {
   row_ranges_.resize(count);
 }
 
-void BatchSearch::reorder(std::span<const int32_t> parents) {
-  bool same = static_cast<int64_t>(parents.size()) == rows_;
-  for (size_t i = 0; same && i < parents.size(); ++i) same = parents[i] == static_cast<int32_t>(i);
-  if (same) return;
-  for (const BatchDecoder& d : decoders_) d.model.reorder(*d.state, parents);
-  rows_ = static_cast<int64_t>(parents.size());
-}
-
+// The number of best words of each row that suffice for WordSelection::rank.
 int64_t BatchSearch::candidates() const {
-  return std::min(width() + std::ssize(banned_), models_[0]->target_words());
+  size_t most = 0;
+  for (const std::vector<int32_t>& words : removed_) most = std::max(most, words.size());
+  const int64_t own = options_.rule == BeamRule::fovea ? stride_ : 2 * stride_;
+  return std::min(own + std::ssize(selection_.banned()) + static_cast<int64_t>(most),
+                  models_[0]->target_words());
 }
 
-// Starts the next step on the device and returns the scores of the current one.
-BatchSearch::StepScores BatchSearch::device_scores() {
+// Sets removed_ for the words of this step.
+void BatchSearch::collect_removed() {
+  removed_.clear();
+  const bool any = std::ranges::any_of(searches_, [&](const SentenceSearch& search) {
+    return selection_.by_hypothesis(search.terms.get());
+  });
+  if (!any) return;
+  removed_.resize(words_.size());
+  for (size_t s = 0; s < searches_.size(); ++s)
+    for (int64_t i = 0; i < searches_[s].beam.live(); ++i)
+      removed_[row_ranges_[s].first + i] =
+          selection_.removed({searches_[s].beam, i, searches_[s].terms.get()});
+}
+
+std::span<const int32_t> BatchSearch::removed(int64_t row) const {
+  if (removed_.empty()) return {};
+  return removed_[static_cast<size_t>(row)];
+}
+
+// Starts the next step on the device and selects by the scores of the current one.
+void BatchSearch::step_on_device() {
   int64_t next_rows = 0;  // an upper bound: a search at its length limit ends with this step
   for (const RowRange& rows : row_ranges_) next_rows += rows.at_limit ? 0 : width();
-  device_result_ = &device_->device_step(*decoders_.front().state, next_rows);
-  return {.scores = {},
-          .ensemble = false,
-          .k = candidates(),
-          .best = device_result_->best,
-          .end_scores = device_result_->endings.values()};
+  advance(StepScores(device_->step(next_rows), candidates()));
 }
 
-BatchSearch::StepScores BatchSearch::next_scores() {
-  std::vector<Tensor> scores;
-  for (const BatchDecoder& d : decoders_) scores.push_back(d.model.step(*d.state, words_));
-  StepScores result;
-  result.ensemble = scores.size() > 1;
-  result.k = candidates();
-  result.scores = result.ensemble ? mean_probabilities(scores) : scores[0];
-  result.best = on_host(top_k(result.scores, result.k));
-  return result;
+void BatchSearch::step_on_host() {
+  collect_removed();
+  advance(StepScores(decoder_.step(words_), decoder_.ensemble(), candidates()));
 }
 
 // Advances all searches by one step. Searches are independent, and a batch on a GPU has many of
@@ -231,13 +246,12 @@ void BatchSearch::advance(const StepScores& scores) {
     for (int32_t i = 0; i < row_ranges_[s].count; ++i)
       check_row(scores, s, row_ranges_[s].first + i);
   }
-  if (at_limit) fetch_end_scores(scores);
+  if (at_limit) scores.fetch_ends();
   std::exception_ptr failure;
   const int64_t searches = std::ssize(searches_);
-  const bool forced = !options_.prefix.empty();
-#pragma omp parallel if (searches >= kMinParallelSearches && !options_.sampling && !forced)
+#pragma omp parallel if (searches >= kMinParallelSearches && !options_.sampling && !constrained_)
   {
-    std::vector<std::vector<Candidate>> candidates;
+    CandidateLists candidates;
 #pragma omp for schedule(static)
     for (int64_t s = 0; s < searches; ++s) {
       try {
@@ -252,30 +266,33 @@ void BatchSearch::advance(const StepScores& scores) {
 }
 
 void BatchSearch::check_row(const StepScores& scores, int64_t s, int64_t row) const {
-  if (std::isfinite(scores.log_sum(row)) && scores.word(row, 0) >= 0) return;
+  if (scores.finite(row)) return;
   fail(ExitCode::model, "the model's scores are not finite at word ",
        searches_[s].beam.length() + 1, " of sentence ", searches_[s].number + 1,
        "; the weights are damaged or training diverged");
 }
 
-// Advances search s by one step. `candidates` is working memory, which a thread reuses for all its
-// searches.
-void BatchSearch::advance(const StepScores& scores, int64_t s,
-                          std::vector<std::vector<Candidate>>& candidates) {
+void BatchSearch::advance(const StepScores& scores, int64_t s, CandidateLists& candidates) {
   SentenceSearch& search = searches_[s];
+  const std::vector<int32_t>& context = frame().target_prefix;
+  if (search.context < std::ssize(context)) {  // the beam begins after the context
+    next_words_[s * stride_] = context[static_cast<size_t>(search.context++)];
+    next_parents_[s * stride_] = row_ranges_[s].first;
+    return;
+  }
   const int64_t live = search.beam.live(), step = search.beam.length();
   if (std::ssize(candidates) < live) candidates.resize(static_cast<size_t>(live));
   for (int64_t i = 0; i < live; ++i) {
     const int64_t row = row_ranges_[s].first + i;
-    candidates[i].clear();
-    if (step < std::ssize(options_.prefix))
-      candidates[i].push_back(prefix_word(scores, row, step));
-    else if (search.beam.at_limit())
-      candidates[i].push_back(end_candidate(scores, row));
-    else if (options_.sampling)
-      candidates[i].push_back(draw(scores, row, search));
+    const LiveRow hypothesis{search.beam, i, search.terms.get()};
+    if (step < std::ssize(search.prefix))
+      candidates[i] = {
+          selection_.forced(scores, row, hypothesis, search.prefix[static_cast<size_t>(step)])};
+    else if (options_.sampling && !search.beam.must_end())
+      candidates[i] = {selection_.draw(
+          scores, row, {search.number, search.sample, search.beam.length()}, removed(row))};
     else
-      rank_words(scores, row, candidates[i]);
+      selection_.rank(scores, row, hypothesis, removed(row), candidates[i]);
   }
   search.beam.advance(std::span(candidates).first(static_cast<size_t>(live)));
   update_rows(s);
@@ -288,53 +305,12 @@ void BatchSearch::update_rows(int64_t s) {
   rows.at_limit = beam.at_limit();
   const std::span<const int32_t> parents = beam.parents();
   for (int64_t i = 0; i < std::ssize(parents); ++i) {
-    next_words_[s * width() + i] = beam.last_word(i);
-    next_parents_[s * width() + i] = rows.first + parents[i];
+    next_words_[s * stride_ + i] = beam.last_word(i);
+    next_parents_[s * stride_ + i] = rows.first + parents[i];
   }
 }
 
-// Returns the word of the forced prefix at this step as the only candidate. Its log-probability is
-// at least kImpossible, so that sums stay finite even if the model gives the word probability 0.
-Candidate BatchSearch::prefix_word(const StepScores& scores, int64_t row, int64_t step) const {
-  const int32_t word = options_.prefix[static_cast<size_t>(step)];
-  const double stored = columns(scores.scores.window(row, 1), word, 1).values()[0];
-  const double log_prob = scores.score(stored) - scores.log_sum(row);
-  return {word, std::clamp(log_prob, kImpossible, 0.0)};
-}
-
-void BatchSearch::rank_words(const StepScores& scores, int64_t row,
-                             std::vector<Candidate>& candidates) const {
-  for (int64_t j = 0; j < scores.k; ++j) {
-    const int32_t word = scores.word(row, j);
-    const double log_prob = std::min(0.0, scores.value(row, j) - scores.log_sum(row));
-    const bool possible = word >= 0 && log_prob > kImpossible;
-    if (possible && std::ranges::find(banned_, word) == banned_.end())
-      candidates.push_back({word, log_prob});
-  }
-  if (candidates.empty()) candidates.push_back(end_candidate(scores, row));
-}
-
-void BatchSearch::fetch_end_scores(const StepScores& scores) const {
-  const std::lock_guard hold(mutex_);
-  if (scores.end_scores.empty()) scores.end_scores = columns(scores.scores, kEos, 1).values();
-}
-
-Candidate BatchSearch::end_candidate(const StepScores& scores, int64_t row) const {
-  fetch_end_scores(scores);
-  return {kEos, std::min(0.0, scores.score(scores.end_scores[row]) - scores.log_sum(row))};
-}
-
-Candidate BatchSearch::draw(const StepScores& scores, int64_t row, const SentenceSearch& search) {
-  if (!sampler_) sampler_.emplace(*options_.sampling);
-  const RandomDraw which{search.number, search.sample, search.beam.length()};
-  const Tensor one = scores.scores.window(row, 1);
-  std::vector<double> words = one.values();
-  for (double& w : words) w = scores.score(w);
-  return sampler_->draw(words, scores.log_sum(row), banned_, which);
-}
-
-// Collects the results of finished searches, and reorders the states of the models so that only the
-// rows of the other searches remain.
+// Collects the results of finished searches and reorders the states to the rows of the others.
 void BatchSearch::keep_live(std::vector<SearchResult>& results) {
   std::vector<int32_t> parents;
   words_.clear();
@@ -348,7 +324,7 @@ void BatchSearch::keep_live(std::vector<SearchResult>& results) {
       end(search, search.beam.best(kept()), results);
       continue;
     }
-    const auto at = static_cast<std::ptrdiff_t>(s) * width();
+    const auto at = static_cast<std::ptrdiff_t>(s) * stride_;
     rows.first = static_cast<int32_t>(words_.size());
     words_.insert(words_.end(), next_words_.begin() + at, next_words_.begin() + at + rows.count);
     parents.insert(parents.end(), next_parents_.begin() + at,
@@ -356,8 +332,8 @@ void BatchSearch::keep_live(std::vector<SearchResult>& results) {
     move_search(s, remaining++, rows);
   }
   truncate(remaining);
-  if (device_) return check_device_choices(parents);
-  if (!empty()) reorder(parents);
+  if (device_) return device_->check_choices(words_, parents);
+  if (!empty()) decoder_.reorder(parents);
 }
 
 void BatchSearch::end(const SentenceSearch& search, std::vector<Hypothesis> hypotheses,
@@ -374,13 +350,6 @@ void BatchSearch::end(const SentenceSearch& search, std::vector<Hypothesis> hypo
   }
   results.push_back({search.index, search.number, std::move(sentence.n_best)});
   open_sentences_.erase(at);
-}
-
-void BatchSearch::check_device_choices(const std::vector<int32_t>& parents) const {
-  check(std::ranges::equal(device_result_->words, words_) &&
-            std::ranges::equal(device_result_->parents, parents),
-        ExitCode::unexpected,
-        "the GPU continues with other hypotheses than the host; please report this");
 }
 
 }  // namespace fovea

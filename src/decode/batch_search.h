@@ -7,9 +7,10 @@
 #include <span>
 #include <vector>
 
+#include "decode/batch_decoder.h"
+#include "decode/device_search.h"
 #include "decode/search.h"
-#include "models/decodable.h"
-#include "ops/topk.h"
+#include "decode/word_selection.h"
 
 namespace fovea {
 
@@ -22,7 +23,8 @@ struct SearchResult {
 
 // A search for several sentences at once, step by step (continuous batching). Finished sentences
 // leave the batch. If all models are Extendable, new sentences join a running batch; their
-// results are the same as without other sentences. Not thread-safe.
+// results are the same as without other sentences. A device that can run the search does so
+// (DeviceSearch). Not thread-safe.
 class BatchSearch {
  public:
   // `models` and `options` must outlive the search.
@@ -30,36 +32,21 @@ class BatchSearch {
 
   bool empty() const { return searches_.empty(); }
   bool open() const;  // whether sentences may be added now
-  // Adds sentences. `numbers` has one number per sentence, as in search(). REQUIRES: open().
-  void add(const TokenBatch& source, std::span<const int64_t> numbers);
+  // Adds sentences. The arguments are as in search(). REQUIRES: open().
+  void add(const TokenBatch& source, std::span<const int64_t> numbers,
+           std::span<const SentenceConstraints> constraints = {});
   // Extends each hypothesis by one word; returns the sentences whose search ended with this step.
   std::vector<SearchResult> step();
 
  private:
-  // A model that decodes the batch, and its state.
-  struct BatchDecoder {
-    const Decodable& model;
-    const Extendable* extendable;  // null if no sentences can join the batch
-    std::unique_ptr<DecoderState> state;
-  };
-  // The scores of the possible next words of each row (live hypothesis) at one step.
-  struct StepScores {
-    Tensor scores;  // [rows, words]: logits, of an ensemble probabilities; none on a GPU
-    bool ensemble = false;
-    int64_t k = 0;
-    TopK best;                               // the best k words of each row, on the host
-    mutable std::vector<double> end_scores;  // [rows]: </s>, fetched on first use
-
-    double score(double stored) const;
-    double value(int64_t row, int64_t j) const;
-    double log_sum(int64_t row) const;
-    int32_t word(int64_t row, int64_t j) const;
-  };
   // The search for the translations of one sentence, or for one sample of it. Its live hypotheses
   // are consecutive rows of the batch.
   struct SentenceSearch {
     int64_t index, number, sample;
     Beam beam;
+    std::shared_ptr<const RequiredTerms> terms;  // null: none
+    std::vector<int32_t> prefix;
+    int64_t context = 0;  // pieces of the frame's target_prefix that the decoder has read
   };
   // The rows of one search: count rows from row `first` on. A separate array, because one thread
   // reads all ranges after a step: reading the searches, which other threads have just written,
@@ -70,64 +57,62 @@ class BatchSearch {
   };
   // A sentence with a running search: at most one, or one per sample.
   struct OpenSentence {
-    std::vector<int32_t> source;  // empty without a coverage penalty
+    std::vector<int32_t> source;  // without its frame, with </s>; empty without coverage penalty
     int64_t running;              // number of running searches
     std::vector<Hypothesis> n_best = {};
   };
+  // Working memory of a thread: the candidates of each live hypothesis of a search.
+  using CandidateLists = std::vector<std::vector<Candidate>>;
 
-  // Number of searches per sentence; maximum number of live hypotheses per search; number of
-  // hypotheses that an ended search returns.
+  const SentenceFrame& frame() const { return models_.front()->frame(); }
+  // Number of searches per sentence; maximum number of live hypotheses per search without terms;
+  // number of hypotheses that an ended search returns.
   int64_t samples() const { return options_.sampling ? options_.n_best : 1; }
   int64_t width() const { return options_.sampling ? 1 : options_.beam; }
   int64_t kept() const { return options_.coverage_penalty != 0 ? options_.beam : options_.n_best; }
-  // Number of words per row that a step ranks: `width` and the banned words, which may be among the
-  // best.
-  int64_t candidates() const;
-  BeamOptions beam_options(int64_t source_pieces) const;
-  void add_states(const TokenBatch& source);
-  const DeviceDecodable* start_device_search();
+  BeamOptions beam_options(int64_t source_pieces, const SentenceConstraints& own) const;
+  void add_rows(const TokenBatch& source);
+  void add_searches(int64_t source_pieces, int64_t number, const SentenceConstraints& own);
+  void start_device_search();
   void drop_unwanted(std::vector<SearchResult>& results);
   // Moves a search to position `to` of searches_ and sets its rows. truncate() removes the searches
   // from position `count` on.
   void move_search(size_t from, size_t to, const RowRange& rows);
   void truncate(size_t count);
-  // Makes row i of all model states the former row parents[i].
-  void reorder(std::span<const int32_t> parents);
-  StepScores device_scores();
-  StepScores next_scores();
+  void collect_removed();
+  // Number of words per row that a step ranks. The best may be banned.
+  int64_t candidates() const;
+  void step_on_device();
+  void step_on_host();
   void advance(const StepScores& scores);
-  void advance(const StepScores& scores, int64_t s,
-               std::vector<std::vector<Candidate>>& candidates);
+  void advance(const StepScores& scores, int64_t s, CandidateLists& candidates);
   void check_row(const StepScores& scores, int64_t s, int64_t row) const;
   // Copies the last words and the parents of the live hypotheses of search s to next_words_ and
   // next_parents_.
   void update_rows(int64_t s);
-  Candidate prefix_word(const StepScores& scores, int64_t row, int64_t step) const;
-  void rank_words(const StepScores& scores, int64_t row, std::vector<Candidate>& candidates) const;
-  void fetch_end_scores(const StepScores& scores) const;
-  Candidate end_candidate(const StepScores& scores, int64_t row) const;
-  Candidate draw(const StepScores& scores, int64_t row, const SentenceSearch& search);
+  std::span<const int32_t> removed(int64_t row) const;
   void keep_live(std::vector<SearchResult>& results);
   // Moves the hypotheses of an ended search to its sentence. After the last search of the sentence,
   // sorts them, applies the coverage penalty and appends the result.
   void end(const SentenceSearch& search, std::vector<Hypothesis> hypotheses,
            std::vector<SearchResult>& results);
-  void check_device_choices(const std::vector<int32_t>& parents) const;
 
   std::span<const Model* const> models_;
   const SearchOptions& options_;
-  std::vector<int32_t> banned_, words_;
-  std::vector<BatchDecoder> decoders_;  // one per model; empty if the batch is empty
+  WordSelection selection_;
+  BatchDecoder decoder_;
+  std::optional<DeviceSearch> device_;  // if the device searches
   std::vector<SentenceSearch> searches_;
   std::vector<RowRange> row_ranges_;
-  std::vector<int32_t> next_words_, next_parents_;  // [searches, width]
-  std::map<int64_t, OpenSentence> open_sentences_;  // by SearchResult::index
-  mutable std::mutex mutex_;
-  std::optional<Sampler> sampler_;
-  int64_t rows_ = 0, added_ = 0;
+  std::vector<int32_t> words_;                      // the next input of each row
+  std::vector<std::vector<int32_t>> removed_;       // per row, or empty: WordSelection::removed
+  std::vector<int32_t> next_words_, next_parents_;  // [searches, stride_]
+  std::map<int64_t, OpenSentence> open_sentences_;  // by index
+  std::mutex mutex_;
+  int64_t stride_ = 0;  // at least the width of each beam
+  int64_t added_ = 0;
   bool started_ = false;
-  const DeviceDecodable* device_ = nullptr;        // null: the host searches
-  const BeamStepResult* device_result_ = nullptr;  // the result of the last step
+  bool constrained_ = false;  // whether a sentence of the batch has a prefix or terms
 };
 
 }  // namespace fovea

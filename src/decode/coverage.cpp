@@ -2,22 +2,19 @@
 #include <cmath>
 
 #include "decode/attention_alignment.h"
-#include "decode/model_capabilities.h"
+#include "decode/framed_attention.h"
 #include "decode/search.h"
-#include "text/batch.h"
 
 namespace fovea {
 
 void add_coverage(std::span<const Model* const> models, std::span<const int32_t> source,
                   double beta, std::vector<Hypothesis>& hypotheses) {
-  PackedSentences sources, targets;
-  for (const Hypothesis& h : hypotheses) {
-    sources.add(source, PackedSentences::Mark::none);
-    targets.add(std::span(h.words).first(h.words.size() - 1), PackedSentences::Mark::bos_before);
-  }
+  std::vector<TextPair> pairs;
+  for (const Hypothesis& h : hypotheses)
+    pairs.push_back(
+        {source.first(source.size() - 1), std::span(h.words).first(h.words.size() - 1)});
   for (const Model* model : models) {
-    const auto maps =
-        attentive(*model).attention({sources.ids, sources.offsets}, {targets.ids, targets.offsets});
+    const auto maps = attention_of(*model, pairs);
     for (size_t n = 0; n < hypotheses.size(); ++n) {
       const SoftAlignment a = mean_attention(maps[n], "cross");
       double penalty = 0;

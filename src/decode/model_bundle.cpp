@@ -2,6 +2,7 @@
 
 #include <filesystem>
 
+#include "decode/generation_defaults.h"
 #include "models/adapter_directory.h"
 
 namespace fovea {
@@ -64,8 +65,11 @@ ModelBundle load_package(const std::string& directory, Device device, const std:
              config.source_words);
   check_size(words.files.back(), words.target, directory, "model.target_words",
              config.target_words);
+  SentenceFrame frame = sentence_frame(config.generation, words.source, words.target);
+  search_defaults(config.generation, words.target);  // names all missing pieces before the weights
   LoadedModel loaded = load_model(directory, ElementType::f32, device);
   if (!adapter.empty()) merge_adapter(adapter, directory, loaded.model->parameters());
+  loaded.model->set_frame(std::move(frame));
   return {directory, loaded.config, std::move(loaded.model),
           words.source.with_compatible_characters(), words.target};
 }
@@ -77,6 +81,9 @@ void check_ensemble(const std::vector<ModelBundle>& bundles) {
                       other.target.fingerprint() == first.target.fingerprint();
     check(same, ExitCode::model, other.directory, ": the vocabularies differ from those of ",
           first.directory, "; the models of an ensemble must have the same vocabularies");
+    check(other.model->frame() == first.model->frame(), ExitCode::model, other.directory,
+          ": model.generation names other pieces around a sentence than that of ", first.directory,
+          "; the models of an ensemble must have the same");
   }
 }
 

@@ -32,12 +32,15 @@ std::vector<PairScore> score_pairs(std::span<const Model* const> models, const C
   for (int64_t i = 0; i < pairs.size(); ++i)
     lengths.push_back(std::max(pairs.source_length(i), pairs.target_length(i)));
   std::vector<PairScore> scores(lengths.size());
+  const SentenceFrame& frame = models.front()->frame();
+  const auto prefix = static_cast<int32_t>(frame.target_prefix.size());
   for (const auto& members : batches_by_length(lengths, {.tokens = batch_tokens})) {
-    const PairBatch batch = gather(pairs, members);
+    const PairBatch batch = gather(pairs, members, frame);
     const std::vector<double> log_probs = log_likelihoods(models, batch);
     for (size_t i = 0; i < members.size(); ++i) {
       PairScore& score = scores[members[i]];
-      for (int32_t t = batch.target_out.offsets[i]; t < batch.target_out.offsets[i + 1]; ++t) {
+      for (int32_t t = batch.target_out.offsets[i] + prefix; t < batch.target_out.offsets[i + 1];
+           ++t) {
         score.log_probs.push_back(static_cast<float>(log_probs[t]));
         score.log_prob += log_probs[t];
       }

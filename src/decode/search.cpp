@@ -42,6 +42,8 @@ void SearchOptions::check() const {
   in_range("coverage_penalty", coverage_penalty, 0, 100);
   in_range("max_length_factor", max_length_factor, 0, 1000);
   in_range("max_length", static_cast<double>(max_length), 0, 1e6);
+  in_range("min_length", static_cast<double>(min_length), 0, 1e6);
+  in_range("no_repeat_ngram", static_cast<double>(no_repeat_ngram), 0, 1e6);
   fovea::check(sampling || n_best <= beam, ExitCode::usage, "`n_best` ", n_best,
                " is larger than `beam` ", beam, "; set `beam` ", n_best, " or more");
   if (!sampling) return;
@@ -84,20 +86,23 @@ void in_shares(std::span<const Model* const> models, int64_t sentences,
 std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models,
                                             const TokenBatch& source,
                                             std::span<const int64_t> numbers,
-                                            const SearchOptions& options) {
+                                            const SearchOptions& options,
+                                            std::span<const SentenceConstraints> constraints) {
   std::vector<std::vector<Hypothesis>> results(static_cast<size_t>(source.sentences()));
   std::mutex mutex;
   const SearchOptions serial = with_serial_callbacks(options, mutex);
   in_shares(models, source.sentences(), [&](std::span<const int64_t> share) {
     PackedSentences own;
     std::vector<int64_t> own_numbers;
+    std::vector<SentenceConstraints> own_constraints;
     for (const int64_t i : share) {
       const int32_t first = source.offsets[i], end = source.offsets[i + 1];
       own.add(source.ids.subspan(first, end - first), PackedSentences::Mark::none);
       own_numbers.push_back(numbers[i]);
+      if (!constraints.empty()) own_constraints.push_back(constraints[i]);
     }
     BatchSearch batch(models, serial);
-    batch.add({own.ids, own.offsets}, own_numbers);
+    batch.add({own.ids, own.offsets}, own_numbers, own_constraints);
     while (!batch.empty())
       for (SearchResult& result : batch.step())
         results[share[result.index]] = std::move(result.n_best);

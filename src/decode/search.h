@@ -21,10 +21,17 @@ struct SearchOptions {
   double length_penalty = 0.6;   // α: score = log-probability / length^α
   double coverage_penalty = 0;   // β of Wu et al. 2016, applied to the finished hypotheses
   double max_length_factor = 2;  // f: at most f × source pieces + 10 pieces, with </s>
-  int64_t max_length = 0;        // at most this number of pieces; 0: the model's limit
-  bool allow_unknown = false;    // translations may contain <unk>
-  bool early_stop = true;        // never changes the result: Note [Early stop]; off only in tests
-  std::vector<int32_t> prefix = {};             // forced first pieces of each translation
+  int64_t max_length = 0;      // at most this many pieces, with target_prefix; 0: the model's limit
+  bool allow_unknown = false;  // translations may contain <unk>
+  bool early_stop = true;      // never changes the result: Note [Early stop]; off only in tests
+  BeamRule rule = BeamRule::fovea;
+  EarlyStopping early_stopping = EarlyStopping::no;  // of BeamRule::transformers
+  int64_t min_length = 0;              // at least this many pieces, with target_prefix and </s>
+  bool forced_end = true;              // </s> is the last of the most possible pieces
+  int64_t no_repeat_ngram = 0;         // n: no n pieces occur twice; 0: they may
+  std::vector<int32_t> suppress = {};  // pieces that no translation has
+  bool renormalize = false;            // the probabilities of the possible pieces sum to 1
+  std::vector<int32_t> prefix = {};    // each translation begins with these pieces, even improbable
   std::optional<SamplerOptions> sampling = {};  // n_best samples instead of a search
   // The search calls `wanted` before each step with the number of each sentence. Several threads
   // may call it at the same time. If it returns false, the sentence leaves the batch and has no
@@ -43,16 +50,24 @@ struct SearchOptions {
   void check() const;
 };
 
-// Returns the n best translations of each source sentence, best first. Each wanted sentence has at
-// least one. Several models are an ensemble: the search uses the mean of their probabilities.
-// `numbers` has the number of each sentence in the whole input; random numbers depend on it. The
-// result of a sentence does not depend on the other sentences (docs/design.md, "Determinism", says
-// on which processors the bits are equal). On the host, threads share the sentences. Throws
-// ExitCode::model if a model's scores are not finite.
+// The constraints of the translation of one sentence.
+struct SentenceConstraints {
+  std::vector<int32_t> prefix = {};    // it begins with these pieces; empty: SearchOptions::prefix
+  std::vector<TermPieces> terms = {};  // it has all of these terms; at most RequiredTerms::kMost
+};
+
+// Returns the n best translations of each source, best first; each wanted source has at least one.
+// Sources have the pieces of the frame of the models. `constraints` has one element per source, or
+// none. Several models are an ensemble: the search uses the mean of their probabilities. `numbers`
+// are the numbers of the sentences in the whole input; random numbers depend on them. The result of
+// a sentence does not depend on the others (docs/design.md, "Determinism", says on which processors
+// the bits are equal). On the host, threads share the sentences. Throws ExitCode::model if a
+// model's scores are not finite.
 std::vector<std::vector<Hypothesis>> search(std::span<const Model* const> models,
                                             const TokenBatch& source,
                                             std::span<const int64_t> numbers,
-                                            const SearchOptions& options);
+                                            const SearchOptions& options,
+                                            std::span<const SentenceConstraints> constraints = {});
 
 // Distributes the sentences of a batch over threads (Note [Shares]): calls `act` with the indices
 // of each share, one thread per share. Throws the first exception of a share.
@@ -62,10 +77,9 @@ void in_shares(std::span<const Model* const> models, int64_t sentences,
 // them. Both lock `mutex`, which must outlive the result.
 SearchOptions with_serial_callbacks(SearchOptions options, std::mutex& mutex);
 
-// Adds the coverage penalty of Wu et al. 2016, section 7, to the scores of the hypotheses of one
-// sentence and sorts them again: cp = β Σ_j log(min(Σ_i a_ij, 1)) over source words j and target
-// words i, with the mean cross attention a. Uses the mean cp of the models. `source` is the
-// sentence with its </s>, which is not one of the words j.
+// Wu et al. 2016, section 7: cp = β Σ_j log(min(Σ_i a_ij, 1)) over source words j and target words
+// i; a is the mean cross attention. Adds the mean cp of the models to each score and sorts the
+// hypotheses again. `source` is one sentence without its frame but with </s>, which does not count.
 void add_coverage(std::span<const Model* const> models, std::span<const int32_t> source,
                   double beta, std::vector<Hypothesis>& hypotheses);
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <utility>
 
+#include "decode/framed_attention.h"
 #include "decode/model_capabilities.h"
 #include "text/batch.h"
 #include "text/corpus.h"
@@ -18,9 +19,14 @@ constexpr int64_t kAttentionTokens = 1024;  // limit of an AttentionBatch
 
 // A batch of pairs of source and translation whose attention maps are computed together.
 struct AttentionBatch {
-  PackedSentences source, target;
-  std::vector<std::pair<Translation*, size_t>> members;  // and an index in its n_best
+  std::vector<TextPair> pairs = {};
+  int64_t pieces = 0;
+  std::vector<std::pair<Translation*, size_t>> members = {};  // and an index in its n_best
 };
+
+std::span<const int32_t> without_end(const std::vector<int32_t>& ids) {
+  return std::span(ids).first(ids.size() - 1);
+}
 
 void align(const Vocabulary& source, const Vocabulary& target, std::span<const AttentionMap> maps,
            std::span<const int32_t> source_ids, Alternative& alternative) {
@@ -38,7 +44,8 @@ Translator::Translator(std::vector<const Model*> models, Vocabulary source, Voca
     : models_(std::move(models)), source_(std::move(source)), target_(std::move(target)),
       options_(std::move(options)), longest_(std::numeric_limits<int64_t>::max()) {
   options_.search.check();
-  for (const Model* model : models_) longest_ = std::min(longest_, model->max_length() - 1);
+  for (const Model* model : models_)
+    longest_ = std::min(longest_, model->max_length() - model->frame().source_pieces());
 }
 
 std::vector<Translation> Translator::translate(std::span<const std::string> lines,
@@ -65,7 +72,9 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
       RollingTranslation rolling(*this, options);
       std::vector<RollingTranslation::Source> own;
       for (const int64_t i : share)
-        own.push_back({names.first - 1 + line_indices[batch[i]], sources[batch[i]]});
+        own.push_back(
+            {names.first - 1 + line_indices[batch[i]], sources[batch[i]],
+             names.constraints.empty() ? nullptr : &names.constraints[line_indices[batch[i]]]});
       rolling.add(own);
       while (!rolling.empty())
         for (auto& [number, translation] : rolling.search_step())
@@ -83,8 +92,12 @@ std::vector<Translation> Translator::translate(std::span<const std::string> line
 std::shared_ptr<const Model> Translator::with_intervention(std::vector<int32_t> source) const {
   assert(models_.size() == 1);
   source.push_back(kEos);
-  return explainable(*models_.front())
-      .with_intervention(options_.what_if.in_pieces(source_.words_of(source)));
+  const WhatIf what_if = options_.what_if.in_pieces(source_.words_of(source));
+  const SentenceFrame& frame = models_.front()->frame();
+  auto altered =
+      explainable(*models_.front()).with_intervention(in_frame(what_if, std::ssize(source), frame));
+  altered->set_frame(frame);
+  return altered;
 }
 
 std::vector<int32_t> Translator::encode(const std::string& line, const std::string& where) const {
@@ -122,30 +135,28 @@ void Translator::fill_in(Translation& t, std::vector<Hypothesis> hypotheses) con
 
 void Translator::attend(std::span<Translation* const> translations) const {
   if (!options_.alignment && !options_.attention) return;
-  AttentionBatch pairs;
+  AttentionBatch batch;
   const auto flush = [&] {
-    if (pairs.members.empty()) return;
-    const auto& altered = pairs.members.front().first->altered;
-    const Attentive& model = attentive(altered ? *altered : *models_.front());
-    auto maps = model.attention({pairs.source.ids, pairs.source.offsets},
-                                {pairs.target.ids, pairs.target.offsets});
-    for (size_t i = 0; i < pairs.members.size(); ++i) {
-      auto& [translation, n] = pairs.members[i];
+    if (batch.members.empty()) return;
+    const auto& altered = batch.members.front().first->altered;
+    auto maps = attention_of(altered ? *altered : *models_.front(), batch.pairs);
+    for (size_t i = 0; i < batch.members.size(); ++i) {
+      auto& [translation, n] = batch.members[i];
       if (options_.alignment)
         align(source_, target_, maps[i], translation->source_ids, translation->n_best[n]);
       if (options_.attention && n == 0) translation->attention = std::move(maps[i]);
     }
-    pairs = {};
+    batch = {};
   };
   for (Translation* t : translations) {
     const size_t wanted =
         options_.alignment ? t->n_best.size() : std::min<size_t>(1, t->n_best.size());
     for (size_t n = 0; n < wanted; ++n) {
-      const auto words = std::span(t->n_best[n].ids);
-      pairs.source.add(t->source_ids, PackedSentences::Mark::none);
-      pairs.target.add(words.first(words.size() - 1), PackedSentences::Mark::bos_before);
-      pairs.members.emplace_back(t, n);
-      if (pairs.source.tokens() + pairs.target.tokens() > kAttentionTokens) flush();
+      const std::vector<int32_t>& words = t->n_best[n].ids;
+      batch.pairs.push_back({without_end(t->source_ids), without_end(words)});
+      batch.pieces += std::ssize(t->source_ids) + std::ssize(words);
+      batch.members.emplace_back(t, n);
+      if (batch.pieces > kAttentionTokens) flush();
     }
   }
   flush();
@@ -172,7 +183,7 @@ void RollingTranslation::add(std::span<const Line> lines) {
     if (encoded.back().empty())
       done_.push_back({line.number, {}});
     else
-      sources.push_back({line.number, encoded.back()});
+      sources.push_back({line.number, encoded.back(), line.constraints});
   }
   add(sources);
 }
@@ -180,18 +191,20 @@ void RollingTranslation::add(std::span<const Line> lines) {
 void RollingTranslation::add(std::span<const Source> sources) {
   PackedSentences packed;
   std::vector<int64_t> numbers;
+  std::vector<SentenceConstraints> constraints;
   for (const Source& source : sources) {
-    packed.add(source.ids, PackedSentences::Mark::eos_after);
-    const auto with_end = packed[packed.sentences() - 1];
+    packed.add_source(source.ids, models_.front()->frame());
     Translation& translation = in_progress_[source.number];
-    translation.source_ids.assign(with_end.begin(), with_end.end());
+    translation.source_ids = source.ids;
+    translation.source_ids.push_back(kEos);
+    constraints.push_back(source.constraints ? *source.constraints : SentenceConstraints());
     if (!translator_.options_.what_if.empty()) {
       translation.altered = translator_.with_intervention(source.ids);
       models_.front() = translation.altered.get();
     }
     numbers.push_back(source.number);
   }
-  if (!numbers.empty()) search_.add({packed.ids, packed.offsets}, numbers);
+  if (!numbers.empty()) search_.add({packed.ids, packed.offsets}, numbers, constraints);
 }
 
 std::vector<RollingTranslation::Done> RollingTranslation::search_step() {

@@ -37,7 +37,7 @@ struct TranslateOptions {
 struct Alternative {
   std::string text;
   double score = 0, log_prob = 0;
-  std::vector<int32_t> ids;         // with </s>
+  std::vector<int32_t> ids;         // with </s>, without the other pieces of the frame
   std::vector<std::string> pieces;  // of ids
   std::vector<float> log_probs;     // of ids
   Links alignment = {};             // links of words; empty without options.alignment
@@ -48,7 +48,7 @@ struct Alternative {
 struct Translation {
   std::string text;                 // of the best translation
   std::vector<Alternative> n_best;  // best first; empty if the line is empty or not wanted
-  std::vector<int32_t> source_ids;  // with </s>; empty for an empty line
+  std::vector<int32_t> source_ids;  // like ids; empty for an empty line
   std::vector<std::string> source_pieces;
   std::vector<AttentionMap> attention = {};   // of the best translation, on request
   std::vector<BeamNode> tree = {};            // of the search, on request
@@ -59,7 +59,9 @@ struct Translation {
 struct LineNames {
   std::string file = "input";
   int64_t first = 1;  // the number of the first line; random numbers depend on it, too
-  std::span<const int64_t> lines = {};  // line number of each text if the texts are parts of lines
+  // Line number of each text if the texts are parts of lines.
+  std::span<const int64_t> lines = {};
+  std::span<const SentenceConstraints> constraints = {};  // of each text, or none
 };
 
 // A translator of lines of text. The models must outlive it. Each line has one translation, which
@@ -85,7 +87,7 @@ class Translator {
   std::vector<const Model*> models_;
   Vocabulary source_, target_;
   TranslateOptions options_;
-  int64_t longest_;  // maximum number of pieces of a source, without </s>
+  int64_t longest_;  // maximum number of pieces of a source, without its frame
   mutable LineWarnings repaired_{"lines that are not UTF-8"},
       truncated_{"lines that were truncated"};
 };
@@ -108,6 +110,7 @@ class RollingTranslation {
   struct Line {
     int64_t number;
     const std::string& text;
+    const SentenceConstraints* constraints = nullptr;  // null: none
   };
   void add(std::span<const Line> lines);
   struct Done {
@@ -120,7 +123,8 @@ class RollingTranslation {
   friend class Translator;
   struct Source {
     int64_t number;
-    const std::vector<int32_t>& ids;  // not empty, without </s>
+    const std::vector<int32_t>& ids;         // not empty, without its frame
+    const SentenceConstraints* constraints;  // null: none
   };
   RollingTranslation(const Translator& translator, SearchOptions options);
   void add(std::span<const Source> sources);

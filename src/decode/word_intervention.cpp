@@ -88,8 +88,8 @@ WhatIf WordWhatIf::in_pieces(std::span<const int> words_of) const {
 std::vector<int32_t> ids_read(const Vocabulary& source, const Model& model,
                               const std::string& line) {
   std::vector<int32_t> ids = source.encode(clean_line(line).text);
-  if (std::ssize(ids) >= model.max_length())
-    ids.resize(static_cast<size_t>(model.max_length() - 1));
+  const int64_t longest = model.max_length() - model.frame().source_pieces();
+  if (std::ssize(ids) > longest) ids.resize(static_cast<size_t>(longest));
   ids.push_back(kEos);
   return ids;
 }

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "decode/generation_defaults.h"
 #include "explain/row_explanation.h"
 
 namespace fovea {
@@ -17,9 +18,13 @@ AttentionFigure::AttentionFigure(const ModelBundle& bundle, std::span<const int3
   if (const auto* own = bundle.config.as<RecurrentConfig>(); own && own->attention.kind == "global")
     score_ = ", score " + own->attention.score_name();
   const bool reads_target = choice_.kind == "decoder";
-  rows_ = choice_.kind == "encoder" ? picture_side(bundle.source, source, choice_.unit)
-          : reads_target            ? picture_side(bundle.target, read_before(target), choice_.unit)
-                                    : picture_side(bundle.target, target, choice_.unit);
+  const SentenceFrame frame =
+      sentence_frame(bundle.config.generation, bundle.source, bundle.target);
+  const std::vector<int32_t> read = read_before(target, frame);
+  rows_ = choice_.kind == "encoder"
+              ? picture_side(bundle.source, source, choice_.unit)
+              : picture_side(bundle.target, reads_target ? std::span<const int32_t>(read) : target,
+                             choice_.unit);
   cols_ = reads_target ? rows_ : picture_side(bundle.source, source, choice_.unit);
   for (const AttentionMap& map : maps)
     if (map.kind == choice_.kind) maps_.push_back(map);

@@ -26,8 +26,8 @@ std::string mechanism_of(const ModelConfig& config);
 RowExplanation explain_row(const ModelBundle& package, std::span<const int32_t> source,
                            std::span<const int32_t> target, const AttentionRow& row);
 
-// Returns for each target word the word that the decoder reads to write it: <s>, then all target
-// words except the last.
-std::vector<int32_t> read_before(std::span<const int32_t> target);
+// Returns for each target word the word that the decoder reads to write it: the last piece of the
+// frame, then all target words except the last.
+std::vector<int32_t> read_before(std::span<const int32_t> target, const SentenceFrame& frame);
 
 }  // namespace fovea

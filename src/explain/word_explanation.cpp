@@ -139,7 +139,7 @@ AttentionRow WordExplanation::find(const ModelBundle& package) {
     const Vocabulary& vocabulary;
     std::span<const int32_t> asking;
   };
-  const std::vector<int32_t> read = read_before(pair_.target);
+  const std::vector<int32_t> read = read_before(pair_.target, package.model->frame());
   const bool multi_head = mechanism_of(package.config).empty();
   std::vector<Place> places;
   if (multi_head) places.push_back({"encoder", package.source, pair_.source});

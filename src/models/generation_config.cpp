@@ -1,5 +1,7 @@
 #include "models/generation_config.h"
 
+#include <algorithm>
+
 #include "base/settings.h"
 
 namespace fovea {
@@ -36,10 +38,23 @@ void GenerationConfig::describe(Settings& s) {
           "the probabilities of the pieces that may be generated sum to 1");
 }
 
-void GenerationConfig::check(ExitCode code) const {
+int64_t GenerationConfig::added_pieces() const {
+  const size_t source = source_prefix.size() + source_suffix.size() + (source_end ? 1 : 0);
+  return static_cast<int64_t>(std::max(source, 1 + target_prefix.size()));
+}
+
+void GenerationConfig::check(int64_t longest, ExitCode code) const {
+  fovea::check(added_pieces() < longest, code,
+               "model.generation: the pieces around a sentence are ", added_pieces(),
+               ", and model.max_length is ", longest,
+               "; shorten source_prefix, source_suffix and target_prefix");
+  fovea::check(max_length == 0 || min_length <= max_length, code,
+               "model.generation.min_length: ", min_length, " is more than max_length, which is ",
+               max_length, "; lower it");
   fovea::check(
-      *this == GenerationConfig{}, code,
-      "model.generation: this version supports the default values only; remove the others");
+      early_stopping == EarlyStopping::no || beam_rule == BeamRule::transformers, code,
+      "model.generation.early_stopping: only beam_rule transformers has it; remove it, or ",
+      "set model.generation.beam_rule");
 }
 
 }  // namespace fovea

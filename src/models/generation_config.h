@@ -35,8 +35,12 @@ struct GenerationConfig {
   std::vector<std::string> suppress;       // pieces that no translation has
   bool renormalize = false;                // the probabilities of allowed pieces sum to 1
 
+  // The maximum number of pieces that the frame adds to a source, or to the words that the decoder
+  // reads.
+  int64_t added_pieces() const;
+
   void describe(Settings& s);
-  void check(ExitCode code) const;
+  void check(int64_t longest, ExitCode code) const;  // longest: ModelShape::max_length
   bool operator==(const GenerationConfig&) const = default;
 };
 

@@ -193,7 +193,7 @@ void ModelConfig::check(ExitCode code) const {
                  "model.tied: all needs one joint vocabulary, found ", source_words, " source and ",
                  target_words, " target words; set model.tied to output or none");
     check_languages(*this, code);
-    generation.check(code);
+    generation.check(max_length, code);
   }
   std::visit([&](const auto& own) { own.check(*this, code); }, network);
 }

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "support/network_settings.h"
+#include "temporary.h"
 
 namespace fovea {
 namespace {
@@ -74,6 +75,21 @@ TEST(ModelConfig, HasTheSettingsOfGeneration) {
   EXPECT_EQ(f.value("model.generation.start"), R"("<s>")");  // quoted, as in a file
   f.set({"model.type=reader"});
   EXPECT_EQ(f.value("model.generation.start"), "absent");
+}
+
+TEST(ModelConfig, ImpossibleSettingsOfGenerationAreRejected) {
+  const auto message = [](const char* settings) {
+    Fixture f;
+    f.settings.read_text(
+        std::string("model: {max_length: 8, tied: none, generation: {") + settings + "}}", "r");
+    return message_of(ExitCode::model, [&] { f.config.check(ExitCode::model); });
+  };
+  EXPECT_NE(message("target_prefix: [a, b, c, d, e, f, g]").find("a sentence are 8"),
+            std::string::npos);
+  EXPECT_NE(message("min_length: 5, max_length: 4").find("min_length: 5 is more than max_length"),
+            std::string::npos);
+  EXPECT_NE(message("early_stopping: true").find("only beam_rule transformers has it"),
+            std::string::npos);
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "decode/attention_alignment.h"
 #include "decode/model_capabilities.h"
 #include "ops/topk.h"
+#include "text/batch.h"
 
 namespace fovea {
 namespace {
@@ -145,10 +146,16 @@ Json about(const ModelConfig& config, std::span<const AttentionMap> maps) {
 Json steps(const ServedModel& model, const Translation& translation, const Alternative& best) {
   const ModelBundle& package = model.package();
   const Decodable& network = decodable(translation.altered ? *translation.altered : *package.model);
-  const std::vector<int32_t> offsets{0, static_cast<int32_t>(translation.source_ids.size())};
-  const auto state = network.start({translation.source_ids, offsets});
+  const SentenceFrame& frame = package.model->frame();
+  PackedSentences source, context;
+  const std::span<const int32_t> ids = translation.source_ids;
+  source.add_source(ids.first(ids.size() - 1), frame);
+  context.add_target_in({}, frame);
+  const auto state = network.start({source.ids, source.offsets});
+  for (size_t i = 0; i + 1 < context.ids.size(); ++i)
+    network.step(*state, std::span(&context.ids[i], 1));
   Json list = Json::array();
-  int32_t word = kBos;
+  int32_t word = frame.before_first();
   for (size_t i = 0; i < best.ids.size(); ++i) {
     const TopK top = on_host(top_k(network.step(*state, std::span(&word, 1)), kAlternatives));
     const std::vector<double> values = top.values.values(), sum = top.log_sum.values();

@@ -55,6 +55,7 @@ void DeepLApi::translate(RequestContext& context) {
   request->html = !tags.empty();
   const std::string source = parameters.text("source_lang").value_or("auto");
   request->choose_languages(context.models, source, *target, "");
+  request->use_defaults(limits_);
   const bool bills = parameters.flag("show_billed_characters");  // DeepL's own clients set it
   const auto reply = [bills](const TranslateRequest& done, const TranslationList& all) {
     Json list = Json::array();

@@ -67,6 +67,7 @@ void FileApi::translate(RequestContext& context) {
   const TranslateRequestPtr request = new_request({file->value}, limits_);
   request->html = ending != ".txt";
   request->choose_languages(context.models, source, target, "");
+  request->use_defaults(limits_);
   const std::string name = stem_of(file->file_name) + "_" + request->target + ending;
   queue_.submit(context, request,
                 [this, name, origin = origin_of(context.request)](const TranslateRequest& done,

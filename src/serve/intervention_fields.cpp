@@ -79,7 +79,7 @@ std::vector<int32_t> prefix_of(const RequestParameters& parameters, const ModelB
       if (!known) refuse(kPrefix, fmt::format(": the target vocabulary has no piece '{}'", piece));
     }
   }
-  const int64_t most = package.model->max_length() - 1;
+  const int64_t most = package.model->max_length() - package.model->frame().added_pieces();
   if (std::ssize(ids) > most)
     refuse(kPrefix, fmt::format(": {} pieces, at most {} are allowed", ids.size(), most));
   return ids;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/check.h"
+#include "decode/generation_defaults.h"
 #include "models/decodable.h"
 #include "text/language.h"
 
@@ -38,6 +39,7 @@ TranslationSession::TranslationSession(const ModelBundle& package, const DecodeO
 TranslateOptions TranslationSession::options(const ModelBundle& package,
                                              const DecodeOptions& decoding, StillWanted wanted) {
   TranslateOptions options;
+  options.search = search_defaults(package.config.generation, package.target);
   options.search.beam = decoding.beam;
   options.search.n_best = decoding.n_best;
   options.search.length_penalty = decoding.length_penalty;

@@ -35,11 +35,12 @@ constexpr BatcherOptions kPerThread{
 
 // Translates a sentence with each model: the first sentence of a thread is slow, because libraries
 // initialize themselves.
-void warm_up(const ServedModels& models, const DecodeOptions& decoding) {
+void warm_up(const ServedModels& models, const RequestLimits& limits) {
   const std::string hello = "Hello.";
   for (const auto& model : models) {
     if (!model->loaded()) continue;
-    TranslationSession greeting(model->package(), decoding, [](int64_t) { return true; });
+    TranslationSession greeting(model->package(), limits.decoding(*model),
+                                [](int64_t) { return true; });
     greeting.add(std::vector<TranslationSession::Sentence>{{0, hello}});
     while (!greeting.empty()) greeting.step();
   }
@@ -56,7 +57,7 @@ class Workers {
         const PrecisionScope precision(c.precision);
         omp_set_num_threads(each);
         try {
-          warm_up(models, c.service.limits.decoding);
+          warm_up(models, c.service.limits);
         } catch (const std::exception& error) {  // a persistent error appears in answers
           log_warning("a translation thread failed: {}", error.what());
         }
@@ -122,7 +123,7 @@ void reload(const char* what, const std::function<void()>& act) {
 
 void reload_models(const ServiceSetup& c, Service& service) {
   ServedModels models = load_served_models(c.directories, c.device);
-  warm_up(models, c.service.limits.decoding);
+  warm_up(models, c.service.limits);
   service.replace(std::move(models));
   malloc_trim(0);  // returns the memory of the old models to the system
 }
@@ -213,7 +214,7 @@ void run_service(ServiceSetup c) {
   });
   const PrecisionScope precision(c.precision);
   ServedModels models = load_served_models(c.directories, c.device);
-  warm_up(models, c.service.limits.decoding);
+  warm_up(models, c.service.limits);
   announce(models);
   c.service.connections = [&] { return server.connections(); };
   Service service(c.service, c.batcher, models);

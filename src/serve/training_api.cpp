@@ -4,12 +4,10 @@
 
 #include <algorithm>
 
-#include "decode/model_capabilities.h"
-#include "explain/row_explanation.h"
+#include "decode/framed_attention.h"
 #include "http/http_error.h"
 #include "http/json_reply.h"
 #include "serve/attention_json.h"
-#include "text/batch.h"
 
 namespace fovea {
 namespace {
@@ -28,7 +26,9 @@ void check_trained(const ServedModel& model) {
 Translation forced(const ModelBundle& package, const std::string& text, const std::string& target) {
   const auto encoded = [&](const Vocabulary& vocabulary, const std::string& line) {
     std::vector<int32_t> ids = vocabulary.encode(line);
-    ids.resize(std::min(ids.size(), static_cast<size_t>(package.model->max_length()) - 1));
+    const Model& model = *package.model;
+    const int64_t longest = model.max_length() - model.frame().added_pieces();
+    ids.resize(std::min(ids.size(), static_cast<size_t>(longest)));
     ids.push_back(kEos);
     return ids;
   };
@@ -40,11 +40,9 @@ Translation forced(const ModelBundle& package, const std::string& text, const st
   best.ids = encoded(package.target, target);
   best.pieces = package.target.pieces(best.ids);
   best.log_probs.resize(best.ids.size());
-  PackedSentences from, to;
-  from.add(pair.source_ids, PackedSentences::Mark::none);
-  to.add(read_before(best.ids), PackedSentences::Mark::none);
-  pair.attention =
-      attentive(*package.model).attention({from.ids, from.offsets}, {to.ids, to.offsets}).front();
+  const auto without_end = [](std::span<const int32_t> ids) { return ids.first(ids.size() - 1); };
+  const TextPair texts{without_end(pair.source_ids), without_end(best.ids)};
+  pair.attention = attention_of(*package.model, std::span(&texts, 1)).front();
   return pair;
 }
 

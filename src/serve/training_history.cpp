@@ -7,6 +7,7 @@
 #include <map>
 
 #include "base/files.h"
+#include "decode/generation_defaults.h"
 #include "http/json_reply.h"
 #include "ops/matmul.h"
 #include "serve/served_model.h"
@@ -73,6 +74,7 @@ class TrainingRun : public TrainingHistory {
     const ModelConfig config = load_config(spec_.directory);
     VocabularyPair words = load_vocabularies(spec_.directory);
     auto model = make_model(config, 1, ElementType::f32, device_);
+    model->set_frame(sentence_frame(config.generation, words.source, words.target));
     const ParameterStore& store = model->parameters();
     store.values().copy_from(mean_weights({file}, store));
     parameters_changed();

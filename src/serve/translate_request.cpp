@@ -14,6 +14,8 @@
 namespace fovea {
 namespace {
 
+constexpr int64_t kMostBeam = 16;
+
 [[noreturn]] void refuse_language(const std::string& code) {
   throw HttpError(400, fmt::format("{} is not supported", code));
 }
@@ -57,6 +59,12 @@ void check_one_sentence(const TranslateRequest& request) {
 }
 
 }  // namespace
+
+DecodeOptions RequestLimits::decoding(const ServedModel& model) const {
+  const GenerationConfig& defaults = model.config().generation;
+  return {.beam = beam.value_or(std::min(defaults.beam, kMostBeam)),
+          .length_penalty = length_penalty.value_or(defaults.length_penalty)};
+}
 
 void RequestLimits::check_size(const std::vector<std::string>& texts) const {
   const auto refuse = [](int64_t size, int64_t limit) {
@@ -102,7 +110,9 @@ PassageOptions TranslateRequest::document_options() const {
   SentenceLimit limit;
   if (model && model->loaded()) {
     const ModelBundle& package = model->package();
-    limit = {&package.source, static_cast<size_t>(package.model->max_length() - 1)};
+    const Model& read = *package.model;
+    limit = {&package.source,
+             static_cast<size_t>(read.max_length() - read.frame().source_pieces())};
   }
   return {source, target, limit};
 }
@@ -123,11 +133,14 @@ std::string needed(const RequestParameters& parameters, const char* name) {
   return *text;
 }
 
+void TranslateRequest::use_defaults(const RequestLimits& limits) {
+  if (model) decoding = limits.decoding(*model);
+}
+
 TranslateRequestPtr new_request(std::vector<std::string> texts, const RequestLimits& limits) {
   limits.check_size(texts);
   auto request = std::make_shared<TranslateRequest>();
   request->texts = std::move(texts);
-  request->decoding = limits.decoding;
   return request;
 }
 
@@ -142,11 +155,14 @@ TranslateRequestPtr read_translate_request(RequestContext& context, const Reques
   if (format != "text" && format != "html")
     throw HttpError(400, fmt::format("{} format is not supported", format));
   request->html = format == "html";
+  request->choose_languages(context.models, source, target, parameters.text("model").value_or(""));
+  request->use_defaults(limits);
   DecodeOptions& decoding = request->decoding;
   const double most = static_cast<double>(limits.most_alternatives);
   request->alternatives = parameters.integer("alternatives", {0, most}).value_or(0);
   const auto n_best = parameters.integer("n_best", {1, most + 1});
-  decoding.beam = parameters.integer("beam_size", {1, 16}).value_or(decoding.beam);
+  decoding.beam =
+      parameters.integer("beam_size", {1, static_cast<double>(kMostBeam)}).value_or(decoding.beam);
   decoding.length_penalty =
       parameters.number("length_penalty", {-10, 10}).value_or(decoding.length_penalty);
   request->n_best = n_best.value_or(0);
@@ -154,7 +170,6 @@ TranslateRequestPtr read_translate_request(RequestContext& context, const Reques
   decoding.beam = std::max(decoding.beam, decoding.n_best);
   decoding.attention = parameters.flag("attention");
   if (decoding.attention) check_size_with_attention(request->texts);
-  request->choose_languages(context.models, source, target, parameters.text("model").value_or(""));
   if (request->model && asks_what_if(parameters)) {
     check_one_sentence(*request);
     request->intervention = context.parsed;

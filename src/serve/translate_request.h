@@ -19,8 +19,11 @@ struct RequestLimits {
   int64_t char_limit = 50'000;  // maximum number of characters of a request; 0: no limit
   int64_t text_limit = 1'000;   // maximum number of texts of a request
   int64_t most_alternatives = 15;
-  DecodeOptions decoding = {};  // defaults of a request
+  // Of requests that name none; the default is that of the model.
+  std::optional<int64_t> beam = {};
+  std::optional<double> length_penalty = {};
 
+  DecodeOptions decoding(const ServedModel& model) const;        // of a request without options
   void check_size(const std::vector<std::string>& texts) const;  // throws HttpError 400
 };
 
@@ -44,6 +47,8 @@ struct TranslateRequest {
   size_t attention_bytes = 0;               // bytes of all of these
   std::atomic<bool> too_large = false;      // above kMaxAttentionBytes; the client was answered
 
+  // Sets the decoding options of a request without options. REQUIRES: the model is chosen.
+  void use_defaults(const RequestLimits& limits);
   // Sets the languages and the model; the source "auto" is detected. Throws HttpError 400 if there
   // is no model. If source and target are the same and no model is named, the request has none.
   void choose_languages(const ServedModels& models, const std::string& from, const std::string& to,

@@ -6,6 +6,7 @@
 #include "base/files.h"
 #include "base/log.h"
 #include "base/signals.h"
+#include "decode/generation_defaults.h"
 #include "decode/model_bundle.h"
 #include "decode/translator.h"
 #include "models/adapter_directory.h"
@@ -56,10 +57,12 @@ class RecipeWriter : public TrainObserver {
   std::function<void()> write_vocabularies_;
 };
 
-// Returns a function that translates with the beam and the length penalty of `valid`. It stops
-// early if a signal asks the program to stop.
-TranslateLines translator(const TrainData& data, const ValidOptions& valid) {
+// Returns a function that translates with the beam and the length penalty of `valid`, and with the
+// other settings of the model. It stops early if a signal asks the program to stop.
+TranslateLines translator(const TrainData& data, const TrainOptions& options) {
+  const ValidOptions& valid = options.valid;
   TranslateOptions how;
+  how.search = search_defaults(options.model.generation, data.target);
   how.search.beam = valid.beam;
   how.search.length_penalty = valid.length_penalty;
   how.warn = false;
@@ -140,6 +143,7 @@ PreparedRun prepare(const TrainingRun& run, const TrainOptions& options, const T
                     bool fresh) {
   PreparedRun made;
   made.model = make_model(options.model, options.train.seed, ElementType::f32, run.device);
+  made.model->set_frame(data.train.frame());
   const bool adapts = options.train.lora.rank > 0;
   if ((fresh || adapts) && !options.train.from.empty())
     start_from(options.train.from, data, *made.model);
@@ -246,7 +250,7 @@ RunEnd train_model(const TrainingRun& run, const TrainData& data, const HeldOut&
       .identity = identity,
       .resume = run.resume,
       .frozen = std::move(made.first.frozen),
-      .translate = translator(data, options.valid),
+      .translate = translator(data, options),
       .write_model = files.write,
       .read_model = files.read,
       .save_requested = run.save_requested,

@@ -400,7 +400,7 @@ void TrainOptions::complete(ExitCode code) {
   check_adapter(code);
   check(vectors.given() || !vectors.frozen, code,
         "vectors.frozen: there are no vectors; set vectors.source or vectors.target");
-  const int64_t longest = model.max_length - 1;  // </s> takes one position
+  const int64_t longest = model.max_length - model.generation.added_pieces();
   if (data.corpus.max_length == 0 || data.corpus.max_length > longest)
     data.corpus.max_length = longest;
   complete_guide(code);

@@ -5,6 +5,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "decode/generation_defaults.h"
 #include "decode/model_bundle.h"
 #include "models/adapter_directory.h"
 #include "train/classification_data.h"
@@ -276,11 +277,15 @@ void load_text(TrainData& data, const TrainOptions& options) {
           ": no pair that is left for training has a link; omit data.alignments");
     log_info("alignments: {} links between pieces", with_commas(data.train.links()));
   }
-  const int64_t longest = options.model.max_length - 1;
+  const SentenceFrame frame = sentence_frame(options.model.generation, data.source, data.target);
+  data.train.set_frame(frame);
+  const int64_t longest = options.model.max_length - options.model.generation.added_pieces();
   data.valid = read_held_out(data, from.under_root(from.valid_source),
                              from.under_root(from.valid_target), longest);
   data.test = read_held_out(data, from.under_root(from.test_source),
                             from.under_root(from.test_target), longest);
+  data.valid.corpus.set_frame(frame);
+  data.test.corpus.set_frame(frame);
 }
 
 void fit_model(ModelConfig& model, const TrainData& data) {
