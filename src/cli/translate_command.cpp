@@ -5,6 +5,7 @@
 #include <csignal>
 #include <filesystem>
 #include <functional>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -17,8 +18,10 @@
 #include "cli/commands.h"
 #include "cli/input_warnings.h"
 #include "cli/model_options.h"
+#include "cli/search_choice.h"
 #include "cli/translate_input.h"
 #include "cli/translation_format.h"
+#include "decode/glossary.h"
 #include "decode/translator.h"
 #include "document/plain_text.h"
 #include "text/corpus.h"
@@ -43,6 +46,12 @@ constexpr const char* kExamples = R"(Examples:
 
   An ensemble of two models, with word alignments:
     fovea translate -m first -m second --alignment -i test.en
+
+  Translations that use the terms of a glossary (lines such as "dog<TAB>Rüde"):
+    fovea translate -m model --glossary terms.tsv -i test.en
+
+  The same with lines of JSON, such as {"source": "A dog.", "terms": ["Rüde"], "prefix": "Ein"}:
+    fovea translate -m model --input-format jsonl -i test.jsonl
 
   A different translation each time you change the seed:
     fovea translate --sample --temperature 0.8 --top-k 10 --seed 7 "Hello."
@@ -73,11 +82,9 @@ that the model does not know is replaced by its compatibility form if the model 
 struct TranslateCommand {
   ModelChoice model;
   TranslateOptions options;
-  SamplerOptions sampler;
-  bool sample = false;
+  SearchChoice search;
   std::vector<std::string> texts;
   std::vector<std::string> inputs;
-  std::string prefix;
   std::string output = "-", format = "text", input_format = "text";
   int64_t chunk = 4096;
   bool split = false, no_split = false;
@@ -86,11 +93,11 @@ struct TranslateCommand {
 
   // Returns the name of a given option that applies only to whole lines, or "".
   std::string whole_line_option() const {
-    if (options.search.n_best > 1) return "--n-best";
+    if (search.n_best > 1) return "--n-best";
     if (options.attention) return "--attention";
     if (options.alignment) return "--alignment";
     if (format != "text") return "--format " + format;
-    return prefix.empty() ? "" : "--prefix";
+    return search.prefix.empty() ? "" : "--prefix";
   }
 
   // Texts given as arguments are split by default; lines of files are not.
@@ -133,7 +140,7 @@ void check_usage(const TranslateCommand& c) {
   check(!c.split || c.whole_line_option().empty(), ExitCode::usage,
         "--split: ", c.whole_line_option(),
         " applies to whole lines, not to their sentences; omit one of the two");
-  check(c.format != "text" || c.options.search.n_best == 1, ExitCode::usage,
+  check(c.format != "text" || c.search.n_best == 1, ExitCode::usage,
         "--n-best: plain text has one line per sentence; add --format jsonl, marian or fairseq");
   check(!c.options.attention || c.format == "jsonl", ExitCode::usage,
         "--attention: matrices need --format jsonl; to see one, use 'fovea show'");
@@ -162,6 +169,7 @@ class ChunkPipeline {
   ChunkPipeline(TranslateCommand& command, const Translator& translator, const ModelBundle& bundle,
                 PassageOptions passages)
       : command_(command), translator_(translator), passages_(std::move(passages)),
+        glossary_(command.search.read_glossary(bundle.target)), target_(bundle.target),
         out_(command.output), warnings_(bundle) {}
 
   // Translates one input. Chunks grow from kFirstChunk lines to `most`, so the first result is
@@ -207,7 +215,7 @@ class ChunkPipeline {
     for (const Translation& translation : translations) translated.push_back(translation.text);
     warnings_.check_translations(lines, translated, name, first);
     const OutputDetails details{.alignment = command_.options.alignment,
-                                .n_best = command_.options.search.n_best > 1};
+                                .n_best = command_.search.n_best > 1};
     for (size_t i = 0; i < lines_.size(); ++i)
       out_.write(format_translation(command_.output_format(), lines_[i], translations[i], details));
     out_.flush();
@@ -221,15 +229,44 @@ class ChunkPipeline {
   }
 
   std::vector<Translation> translate_lines(const std::string& name, int64_t first) {
-    auto translations = translator_.translate(texts(), {name, first});
+    const std::vector<std::string> lines = texts();
+    std::vector<SentenceConstraints> constraints = constraints_of(lines);
+    for (size_t i = 0; i < lines_.size(); ++i)
+      add_own(lines_[i], name + ":" + std::to_string(first + static_cast<int64_t>(i)),
+              constraints[i]);
+    auto translations =
+        translator_.translate(lines, {.file = name, .first = first, .constraints = constraints});
     command_.written += std::ssize(translations);
     return translations;
+  }
+
+  // The terms of the glossary in each text.
+  std::vector<SentenceConstraints> constraints_of(std::span<const std::string> texts) const {
+    std::vector<SentenceConstraints> constraints(texts.size());
+    if (glossary_)
+      for (size_t i = 0; i < texts.size(); ++i)
+        constraints[i].terms = required_terms(glossary_->matches(texts[i]), target_);
+    return constraints;
+  }
+
+  // Adds the constraints that the line itself has.
+  void add_own(const InputLine& line, const std::string& where, SentenceConstraints& own) const {
+    own.prefix = target_.encode(clean_line(line.prefix).text);
+    for (const std::string& term : line.terms) {
+      TermPieces pieces = term_pieces(target_, term);
+      check(!pieces.empty(), ExitCode::data, where, ": the model has no pieces for the term '",
+            printable(term), "'; remove it");
+      own.terms.push_back(std::move(pieces));
+    }
   }
 
   // Splits lines into sentences and translates these. The results have only a text.
   std::vector<Translation> translate_sentences(const std::string& name, int64_t first) {
     std::vector<std::string> texts;
     for (const InputLine& line : lines_) {
+      check(line.prefix.empty() && line.terms.empty(), ExitCode::data, name, ":",
+            first + std::ssize(texts), ": \"prefix\" and \"terms\" apply to whole lines, not to ",
+            "their sentences; omit --split");
       if (!is_utf8(line.text))
         repaired_.add("{}:{}: bytes that are not UTF-8 were replaced by U+FFFD", name,
                       first + std::ssize(texts));
@@ -240,8 +277,9 @@ class ChunkPipeline {
     std::vector<int64_t> numbers;
     for (const size_t line : paragraphs.lines())
       numbers.push_back(first + static_cast<int64_t>(line));
+    const auto constraints = constraints_of(paragraphs.sentences());
     const auto found =
-        translator_.translate(paragraphs.sentences(), {name, sentences_ + 1, numbers});
+        translator_.translate(paragraphs.sentences(), {name, sentences_ + 1, numbers, constraints});
     sentences_ += std::ssize(found);
     command_.written += std::ssize(lines_);
     std::vector<Translation> translations;
@@ -253,6 +291,8 @@ class ChunkPipeline {
   TranslateCommand& command_;
   const Translator& translator_;
   PassageOptions passages_;
+  std::optional<Glossary> glossary_;
+  const Vocabulary& target_;
   WholeFile out_;
   InputWarnings warnings_;
   std::vector<InputLine> lines_;
@@ -292,9 +332,10 @@ void translate_files(const TranslateCommand& c, ChunkPipeline& pipeline,
 
 // Returns the maximum source length, in pieces, that all models of an ensemble accept.
 size_t longest_source(const std::vector<ModelBundle>& bundles) {
-  int64_t longest = bundles.front().model->max_length();
-  for (const ModelBundle& bundle : bundles) longest = std::min(longest, bundle.model->max_length());
-  return static_cast<size_t>(longest - 1);
+  int64_t longest = std::numeric_limits<int64_t>::max();
+  for (const ModelBundle& bundle : bundles)
+    longest = std::min(longest, bundle.model->max_length() - bundle.model->frame().source_pieces());
+  return static_cast<size_t>(longest);
 }
 
 // A progress display for the translation of files or of a pipe. Pipes are often part of scripts: if
@@ -347,9 +388,8 @@ std::string sample(const TranslateCommand& c, std::optional<TranslateInput>& inp
 
 void translate(TranslateCommand& c) {
   std::signal(SIGPIPE, SIG_DFL);  // with `| head` the program ends without an error message
-  if (c.sample) c.options.search.sampling = c.sampler;
   check_usage(c);
-  c.options.search.check();
+  c.search.apply_to({}).check();
   std::optional<int64_t> lines;  // counted before any line is read
   if (c.shows_progress()) lines = count_lines(c.input_files());
   std::optional<TranslateInput> first;
@@ -357,8 +397,7 @@ void translate(TranslateCommand& c) {
   const std::vector<ModelBundle> bundles = load_models(c.model, [&] { return sample(c, first); });
   const PrecisionScope precision(c.model.matmul_precision());
 
-  c.options.search.prefix = bundles.front().target.encode(clean_line(c.prefix).text);
-
+  c.options.search = c.search.options(bundles.front());
   std::optional<TranslationProgress> progress;
   if (c.shows_progress()) progress.emplace(c, lines.value_or(0));
   c.options.progress = [&](int64_t done) {
@@ -386,50 +425,6 @@ void translate(TranslateCommand& c) {
   pipeline.close();
 }
 
-void add_search_options(Command& command, TranslateCommand& c) {
-  SearchOptions& s = c.options.search;
-  Command group = command.group("Search");
-  group.option("-b,--beam", s.beam, "Beam size: hypotheses kept at each step; 1: greedy search")
-      .with_default();
-  group.option("-n,--n-best", s.n_best, "Number of translations per line, best first")
-      .with_default();
-  group.option("--length-penalty", s.length_penalty, "A: score = log-probability / length^A")
-      .with_default();
-  group
-      .option("--coverage-penalty", s.coverage_penalty,
-              "Weight of the penalty for source words without attention")
-      .with_default();
-  group
-      .option("--max-length-factor", s.max_length_factor,
-              "Maximum length: N pieces per source piece, plus 10")
-      .with_default();
-  group.option("--max-length", s.max_length, "Maximum length in pieces; 0: the limit of the model")
-      .with_default();
-  group.option("--prefix", c.prefix, "Beginning of every translation").takes("TEXT");
-  group.flag("--allow-unk", s.allow_unknown, "Allow the unknown word (⁇) in translations");
-
-  Command sampling = command.group("Sampling");
-  Option sample = sampling.flag("--sample", c.sample,
-                                "Sample translations instead of searching for the best one");
-  sampling
-      .option(
-          "--temperature", c.sampler.temperature,
-          "Divide the logits by N; below 1 favours probable words, above 1 gives more diversity")
-      .needs(sample)
-      .with_default();
-  sampling.option("--top-k", c.sampler.top_k, "Sample from the N most probable words; 0: all")
-      .needs(sample)
-      .with_default();
-  sampling
-      .option("--top-p", c.sampler.top_p,
-              "Sample from the smallest set of most probable words with total probability N")
-      .needs(sample)
-      .with_default();
-  sampling.option("--seed", c.sampler.seed, "Random seed; the same seed gives the same translation")
-      .needs(sample)
-      .with_default();
-}
-
 }  // namespace
 
 void add_translate(Command& program) {
@@ -451,7 +446,8 @@ void add_translate(Command& program) {
       .with_default();
   command
       .option("--input-format", c.input_format,
-              "jsonl: objects with \"source\"; other keys are copied to the output")
+              "jsonl: objects with \"source\", and perhaps \"prefix\" and a list \"terms\" of its "
+              "translation; other keys are copied to the output")
       .among({"text", "jsonl"})
       .with_default();
   command.flag("--alignment", c.options.alignment,
@@ -472,7 +468,7 @@ void add_translate(Command& program) {
               "Maximum number of lines translated before the results are written")
       .within(1, 1 << 20)
       .with_default();
-  add_search_options(command, c);
+  c.search.add_to(command);
   add_model_options(command, c.model, ModelCount::ensemble, DefaultModel::by_text);
   command.footer(kExamples);
   command.runs([shared] { translate(*shared); });

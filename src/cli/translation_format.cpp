@@ -98,6 +98,15 @@ std::string json_line(const Json& object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
+namespace {
+
+std::string string_of(const Json& value, const char* key, const std::string& where) {
+  check(value.is_string(), ExitCode::data, where, ": \"", key, "\" has a value that is no string");
+  return value.get<std::string>();
+}
+
+}  // namespace
+
 InputLine parse_json_line(const std::string& line, int64_t id, const std::string& where) {
   Json object = Json::parse(line, nullptr, false);
   check(object.is_object(), ExitCode::data, where, ": not a JSON object; expected, for example, ",
@@ -105,7 +114,13 @@ InputLine parse_json_line(const std::string& line, int64_t id, const std::string
   for (const char* key : {"source", "text"}) {
     if (!object.contains(key)) continue;
     check(object[key].is_string(), ExitCode::data, where, ": \"", key, "\" is not a string");
-    return {id, object[key].get<std::string>(), std::move(object)};
+    InputLine parsed{.id = id, .text = object[key].get<std::string>()};
+    parsed.prefix = string_of(object.value("prefix", Json("")), "prefix", where);
+    const Json terms = object.value("terms", Json::array());
+    check(terms.is_array(), ExitCode::data, where, ": \"terms\" is not a list of strings");
+    for (const Json& term : terms) parsed.terms.push_back(string_of(term, "terms", where));
+    parsed.fields = std::move(object);
+    return parsed;
   }
   fail(ExitCode::data, where, ": the object has neither \"source\" nor \"text\"");
 }

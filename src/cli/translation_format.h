@@ -15,10 +15,12 @@ struct InputLine {
   int64_t id = 0;
   std::string text;
   nlohmann::ordered_json fields = nullptr;  // the whole object if the input is JSON
+  std::string prefix = {};                  // the beginning of its translation
+  std::vector<std::string> terms = {};      // what its translation has to contain
 };
 
-// Parses a line of JSON: an object with the text in "source" (or "text"). Throws ExitCode::data
-// with a message that begins with `where`.
+// Parses a line of JSON: an object with the text in "source" (or "text"), and perhaps "prefix" and
+// "terms". Throws ExitCode::data with a message that begins with `where`.
 InputLine parse_json_line(const std::string& line, int64_t id, const std::string& where);
 
 // The details that the output has besides the translation.

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "temporary.h"
 
 namespace fovea {
 namespace {
@@ -68,6 +69,17 @@ TEST(TranslationFormat, JsonInputIsChecked) {
       EXPECT_TRUE(std::string(error.what()).starts_with("in.jsonl:7: "));
     }
   EXPECT_EQ(parse_json_line(R"({"text": "dog"})", 0, "f").text, "dog");
+}
+
+TEST(TranslationFormat, ALineOfJsonMayHaveConstraints) {
+  const InputLine line =
+      parse_json_line(R"({"source": "dog", "prefix": "Ein", "terms": ["Hund", "Tier"]})", 0, "f:1");
+  EXPECT_EQ(line.prefix, "Ein");
+  EXPECT_EQ(line.terms, (std::vector<std::string>{"Hund", "Tier"}));
+  for (const char* bad : {R"({"source": "dog", "prefix": 1})", R"({"source": "dog", "terms": "a"})",
+                          R"({"source": "dog", "terms": [1]})"})
+    EXPECT_TRUE(
+        message_of(ExitCode::data, [&] { parse_json_line(bad, 0, "f:1"); }).starts_with("f:1: \""));
 }
 
 TEST(TranslationFormat, MarianAndFairseq) {
