@@ -10,6 +10,7 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "models/model_directory.h"
+#include "models/stored_weights.h"
 
 namespace fovea {
 namespace {

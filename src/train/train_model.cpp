@@ -8,6 +8,7 @@
 #include "base/signals.h"
 #include "decode/model_bundle.h"
 #include "decode/translator.h"
+#include "models/stored_weights.h"
 #include "ops/matmul.h"
 #include "train/auto_batch_size.h"
 #include "train/data_warnings.h"
