@@ -16,13 +16,13 @@
 namespace fovea {
 
 // A limiter of the requests per minute, with a token bucket per client. A client may send the
-// requests of a whole minute at once. The number of clients in the table is limited: it drops the
-// clients that were inactive longest. Thread-safe.
+// requests of a whole minute at once. The table of clients has a maximum size: the limiter drops
+// the clients that were inactive longest. Thread-safe.
 class RateLimiter {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Counts a request. Returns nullopt if it may proceed, else the seconds until a request may.
+  // Counts a request. Returns nullopt if it may proceed, else the seconds until one may proceed.
   // `per_minute` 0: no limit.
   std::optional<double> take(const std::string& client, int64_t per_minute, Clock::time_point now);
   // Returns the result of take() without counting a request.
@@ -48,8 +48,8 @@ class RateLimiter {
 
 // A guard that slows down clients that guess API keys. After kGuesses wrong keys from an address in
 // a minute, the service looks up no key from this address until the token bucket of the address has
-// a token. Keys that were accepted from this address before are exempt. So guesses are slow, and a
-// client with a valid key keeps working. Thread-safe.
+// a token. Keys that were accepted from this address before are exempt. So guesses are slow, but a
+// valid client of the same address is not affected. Thread-safe.
 class KeyGuard {
  public:
   using Clock = RateLimiter::Clock;
