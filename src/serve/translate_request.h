@@ -45,7 +45,7 @@ struct TranslateRequest {
   std::atomic<bool> too_large = false;      // above kMaxAttentionBytes; the client was answered
 
   // Sets the languages and the model; the source "auto" is detected. Throws HttpError 400 if there
-  // is no model. If source and target are the same and no model is named, the request has none.
+  // is no model. If source and target are the same and no model is named, sets no model.
   void choose_languages(const ServedModels& models, const std::string& from, const std::string& to,
                         const std::string& model_name);
   PassageOptions document_options() const;
