@@ -164,7 +164,7 @@ int64_t checkpoint_bytes(const ParameterStore& store, const Optimizer& optimizer
 void write_checkpoint(const std::string& path, const CheckpointNote& note,
                       const ParameterStore& store, const Optimizer& optimizer) {
   SafetensorsWriter writer;
-  std::vector<Tensor> kept;  // keeps the bytes alive until writer.write()
+  std::vector<Tensor> kept;  // host copies, which must live until writer.write()
   const auto add = [&](const char* name, const Tensor& tensor) {
     if (!tensor) return;
     kept.push_back(tensor.to(Cpu{}));

@@ -9,7 +9,7 @@
 namespace fovea {
 
 struct CopiedWeights {
-  int64_t pieces = 0, new_pieces = 0;  // numbers of embedding rows: copied; left at random values
+  int64_t pieces = 0, new_pieces = 0;  // embedding rows: copied; not copied (random values)
 };
 
 // Copies the weights of the model in `directory` to the parameters of a new model (fine-tuning).
