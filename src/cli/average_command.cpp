@@ -65,8 +65,8 @@ void check_output(const AverageCommand& command) {
           "--force to replace it");
 }
 
-// Removes the vocabularies of the replaced model. If the new vocabularies have other names, the
-// directory would otherwise hold both.
+// Removes the vocabularies of the replaced model. Otherwise, if the new vocabularies have other
+// names, the directory would hold both.
 void remove_vocabularies(const std::string& directory) {
   std::error_code error;
   for (const char* name : {"vocab", "source", "target"})

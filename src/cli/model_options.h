@@ -27,7 +27,7 @@ bool gains_from_bf16(Device device);
 
 // The options that choose models, device and precision of a command.
 struct ModelChoice {
-  std::vector<std::string> directories;           // several: an ensemble; none: a bundled model
+  std::vector<std::string> directories;           // several: an ensemble; empty: a bundled model
   LanguageChoice languages = {};                  // to choose a bundled model
   std::string device = "cpu", precision = "f32";  // as on the command line
 

@@ -76,7 +76,7 @@ struct ShowCommand {
   ModelChoice model;
   InterventionWords interventions;
   std::string text, target, prefix, pairs, svg, png, html, explain;
-  std::string kind;  // empty: cross, or the side of the word to explain
+  std::string kind;  // empty: "cross", or with --explain the side of the word
   int64_t layer = -1, head = -1, beam = 4;
   bool pieces = false, grid = false, ascii = false, json = false;
 };
