@@ -33,7 +33,7 @@ class TokenBudget {
 
  private:
   const BatchOptions& options_;
-  int64_t sentences_ = 0, source_ = 0, target_ = 0;  // source_, target_: sums; longest if padded
+  int64_t sentences_ = 0, source_ = 0, target_ = 0;  // source_, target_: sum; maximum if padded
 };
 
 int64_t pair_length(const Corpus& corpus, int64_t i) {
@@ -44,7 +44,7 @@ int64_t pair_length(const Corpus& corpus, int64_t i) {
 // keep their order. This is a counting sort, which reads each length only twice.
 void sort_by_bucket(const Corpus& corpus, int64_t width, std::span<const int64_t> pairs,
                     std::span<int64_t> sorted) {
-  std::vector<size_t> begins(1);  // first position of each bucket; end of the last bucket
+  std::vector<size_t> begins(1);  // first position of each bucket, then the end of the last bucket
   for (int64_t i = 0; i < std::ssize(pairs); ++i) {
     const auto bucket = static_cast<size_t>(pair_length(corpus, i) / width);
     if (bucket + 2 > begins.size()) begins.resize(bucket + 2);
