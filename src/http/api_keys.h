@@ -48,8 +48,8 @@ class RateLimiter {
 
 // A guard that slows down clients that guess API keys. After kGuesses wrong keys from an address in
 // a minute, the service looks up no key from this address until the token bucket of the address has
-// a token. Keys that were accepted from this address before are exempt. So guesses are slow, but a
-// valid client of the same address is not affected. Thread-safe.
+// a token. Keys that were accepted from this address before are exempt. So guesses are slow, and a
+// client with a valid key keeps working. Thread-safe.
 class KeyGuard {
  public:
   using Clock = RateLimiter::Clock;

@@ -18,10 +18,10 @@ namespace fovea {
 enum class ConnectionStage { idle, reading, writing, working };
 
 // A table of the open connections by client, within limits. If a new connection exceeds a limit,
-// the table evicts a connection that waits for its client. It selects the client with the most
-// connections, and of these an idle connection, else one with an incomplete request, else one with
-// an unread reply. Among equal ones it evicts the one that has waited longest. All operations take
-// O(log clients). Not thread-safe: only the I/O thread uses it.
+// the table evicts a connection that waits for its client. Of the clients with such a connection,
+// it selects the one with the most connections. It evicts an idle connection of this client, else
+// one with an incomplete request, else one with an unread reply, and always the one that has waited
+// longest. All operations take O(log clients). Not thread-safe: only the I/O thread uses it.
 class ConnectionTable {
  public:
   struct Limits {
