@@ -47,7 +47,7 @@ struct PairBatch {
 // padding every sentence to the longest sentence of its batch, like --max-tokens in fairseq.
 enum class TokenCount { packed, padded };
 
-inline constexpr int64_t kAutomaticTokens = 0;  // BatchOptions::tokens: the trainer finds it
+inline constexpr int64_t kAutomaticTokens = 0;  // as BatchOptions::tokens: the trainer selects it
 
 // The options of batches.
 struct BatchOptions {
