@@ -93,10 +93,10 @@ class Batcher {
     bool open = false;                         // sentences with its key can join it
     bool paused = false;                       // another batch interrupts it
     Load load = {}, small_load = {};           // of all items; of the items of small tasks
-    std::map<int64_t, Item> items = {};        // sentences under way, by number
+    std::map<int64_t, Item> items = {};        // sentences under way, by item number
     std::map<const ClientQueue*, int64_t> clients = {};  // the number of items of each client
-    int64_t numbers = 0;                                 // number of items so far
-    int64_t steps = 0;                                   // number of steps since sentences joined
+    int64_t numbers = 0;  // number of items so far: the next item number
+    int64_t steps = 0;    // number of steps since sentences joined
 
     bool takes(const TranslationTask& task) const;  // whether it may join, if the batch is not full
     int64_t rank() const;                           // the highest rank of its clients

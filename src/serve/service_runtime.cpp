@@ -164,7 +164,7 @@ std::vector<std::string> allowed_hosts(const ServiceSetup& c) {
   return names;
 }
 
-// Checks the options and sets those that depend on others.
+// Checks the options and sets the options that depend on other options.
 void complete_options(ServiceSetup& c) {
   check(!c.service.access.keys_required || !c.keys_file.empty(), ExitCode::usage,
         "`require_api_key`: no keys are given; name a file of keys with `api_keys`");

@@ -41,7 +41,7 @@ struct TranslateRequest {
   // Parameters with an intervention, to be parsed by read_what_if(); null: none.
   std::shared_ptr<const RequestParameters> intervention = {};
   std::vector<std::string> attention = {};  // JSON of each sentence, if requested
-  size_t attention_bytes = 0;               // bytes of all of these
+  size_t attention_bytes = 0;               // bytes of all strings in `attention`
   std::atomic<bool> too_large = false;      // above kMaxAttentionBytes; the client was answered
 
   // Sets the languages and the model; the source "auto" is detected. Throws HttpError 400 if there
