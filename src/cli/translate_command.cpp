@@ -226,7 +226,7 @@ class ChunkPipeline {
     return translations;
   }
 
-  // Splits lines into sentences and translates these. The results have only a text.
+  // Splits lines into sentences and translates the sentences. The results have only a text.
   std::vector<Translation> translate_sentences(const std::string& name, int64_t first) {
     std::vector<std::string> texts;
     for (const InputLine& line : lines_) {
