@@ -14,8 +14,9 @@ struct CopiedWeights {
 
 // Copies the weights of the model in `directory` to the parameters of a new model (fine-tuning).
 // The rows of embeddings and of the output layer are matched by piece, so the vocabularies may
-// differ. If the other model does not have a piece, its row keeps its random initial values. All
-// other shapes must be equal. Throws ExitCode::data with the first parameter that differs.
+// differ. If the model in `directory` does not have a piece, the row of the piece keeps its random
+// values. All other shapes must be equal. Throws ExitCode::data with the first parameter that
+// differs.
 CopiedWeights copy_weights(const std::string& directory, const TrainData& data,
                            const ParameterStore& store);
 

@@ -51,9 +51,9 @@ class Optimizer {
   // finite, the update changes nothing.
   double update(const UpdateScale& u);
 
-  // Makes the same update in a form that a graph can replay. Reads the parameters of the update
-  // from `noted`, a result of note(), and writes the norm to `norm`. If `loss` is given and not
-  // finite, the update changes nothing either.
+  // Makes an update like the function above, but in a form that a graph can replay. Reads the
+  // parameters of the update from `noted`, a result of note(), and writes the norm to `norm`. If
+  // `loss` is given and not finite, the update changes nothing either.
   void update(const Tensor& noted, const Tensor& loss, const Tensor& norm);
   Tensor note(const UpdateScale& u) const;
 

@@ -124,9 +124,9 @@ void RunCheckpoints::plan_unscheduled(TrainState& state) {
   if (!tried(state)) state.asked = !scheduled(state);
 }
 
-// Finds the expendable checkpoints: those that an uninterrupted run would not have, damaged ones,
-// and those of another identity. They stay until the next save. The run never rolls back to them,
-// and they do not count for checkpoint.keep.
+// Finds the expendable checkpoints: checkpoints that an uninterrupted run would not have, damaged
+// checkpoints, and checkpoints of another identity. They stay until the next save. The run never
+// rolls back to them, and they do not count for checkpoint.keep.
 void RunCheckpoints::find_expendable(const TrainState& state) {
   for (const int64_t update : files_.checkpoints().numbers()) {
     const auto note = note_of(files_.checkpoints().path(update));

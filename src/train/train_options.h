@@ -44,8 +44,8 @@ struct DataOptions {
   ExampleFiles examples(const std::vector<std::string>& paths, StorySelection share = {}) const;
   // Resolves `root`. `folder` is the argument of --data. If --data is given, a relative root is a
   // folder below it, and --data replaces an absolute root. Otherwise a relative root is below
-  // $FOVEA_DATA, the current folder or the folder of the recipe: below the first of these in which
-  // the first training file exists.
+  // $FOVEA_DATA, the current folder or the folder of the recipe: below the first of these folders
+  // in which the first training file exists.
   void start_at(const std::string& folder, const std::string& recipe);
   std::vector<std::string> under_root(const std::vector<std::string>& paths) const;
 };
