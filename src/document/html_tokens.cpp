@@ -204,7 +204,7 @@ class Context {
   struct Element {
     std::string name;
     bool foreign;      // its content is SVG or MathML, unless a tag inside ended that
-    bool all_foreign;  // the same is true for all its ancestors
+    bool all_foreign;  // the content of all its ancestors is foreign, too
   };
 
   bool is_exempt(const std::string& name) const {
