@@ -120,9 +120,9 @@ class Vocabulary {
   std::vector<int> words_of(std::span<const int32_t> ids) const;
 
   // Like words_of(), but the words are those of text_words(decode(ids)). The results differ if a
-  // piece is part of several words. It then belongs to the word in which it starts, and the other
-  // words may have no piece. REQUIRES: the only control piece is </s> at the end. Its word index is
-  // the number of words.
+  // piece is part of several words. The piece then belongs to the word in which it starts, and the
+  // other words may have no piece. REQUIRES: the only control piece is </s> at the end. Its word
+  // index is the number of words.
   std::vector<int> text_words_of(std::span<const int32_t> ids) const;
 
   // The index of the word of each id of encode(line), followed by the number of words. The words
