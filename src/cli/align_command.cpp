@@ -151,7 +151,7 @@ AttentionChoice best_attention(const AlignCommand& c, const ModelBundle& bundle)
   const std::vector<GoldLinks> gold = read_gold(c, pairs);
   Progress progress("choosing a head", std::ssize(pairs), {"pairs"});
   std::vector<ChoiceTrial> tried;
-  AlignmentCounts unread;  // counts of pairs with an empty side, which get no links
+  AlignmentCounts unread;  // counts of the pairs with an empty side, which get no links
   for (size_t i = 0; i < pairs.size(); ++i)
     if (pairs[i].source.ids.empty() || pairs[i].target.ids.empty())
       unread += count_links({}, gold[i]);

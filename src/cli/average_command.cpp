@@ -25,11 +25,11 @@ constexpr const char* kExamples = R"(Examples:
   The mean of three models trained with different seeds from the same initial weights:
     fovea average -o mean run1 run2 run3
 
-  Store a model in bf16, which needs half the space:
-    fovea average -o small --store bf16 model
+  Store a model in int8, which needs a quarter of the space (bf16: half):
+    fovea average -o small --store int8 model
 
   The same, replacing the model in small:
-    fovea average -o small --store bf16 --force model
+    fovea average -o small --store int8 --force model
 
   Merge an adapter into its model:
     fovea average -o merged --adapter adapter model
@@ -69,13 +69,18 @@ void check_output(const AverageCommand& command) {
           "--force to replace it");
 }
 
-// Removes the vocabularies of the replaced model. If the new vocabularies have other names, the
-// directory would otherwise hold both.
+// Removes the vocabularies of the replaced model. Otherwise, if the new vocabularies have other
+// names, the directory would hold both.
 void remove_vocabularies(const std::string& directory) {
   std::error_code error;
   for (const char* name : {"vocab", "source", "target"})
     for (const char* ending : {".spm", ".txt"})
       fs::remove(fs::path(directory) / (std::string(name) + ending), error);
+}
+
+StoredType stored_type_of(const std::string& name) {
+  if (name == "int8") return StoredType::I8;
+  return name == "bf16" ? StoredType::BF16 : StoredType::F32;
 }
 
 void average(const AverageCommand& command) {
@@ -98,8 +103,7 @@ void average(const AverageCommand& command) {
   model->parameters().values().copy_from(mean_weights(paths, model->parameters()));
   if (!command.adapter.empty()) merge_adapter(command.adapter, home, model->parameters());
   parameters_changed();
-  const StoredType type = command.store == "bf16" ? StoredType::BF16 : StoredType::F32;
-  save_model(command.output, config, model->parameters(), type);
+  save_model(command.output, config, model->parameters(), stored_type_of(command.store));
   if (command.force) remove_vocabularies(command.output);
   save_vocabularies(command.output, vocabularies.source, vocabularies.target);
   log_info("wrote {}: the mean of {} files, {} parameters", command.output, paths.size(),
@@ -116,7 +120,7 @@ void add_average(Command& program) {
       .required()
       .takes("MODEL_DIR");
   command.option("--store", c->store, "Data type of the stored weights")
-      .among({"f32", "bf16"})
+      .among({"f32", "bf16", "int8"})
       .with_default();
   add_adapter_option(command, c->adapter);
   command.flag("--force", c->force, "Replace an existing model in MODEL_DIR");

@@ -154,7 +154,7 @@ void bench_train(BenchOptions o) {
     return b.target_tokens;
   };
   const int64_t before =
-      device == Device{Cpu{}} ? 2 : 16;  // warm-up; on a GPU it captures the graphs of all sizes
+      device == Device{Cpu{}} ? 2 : 16;  // warm-up updates; on a GPU they capture all graphs
   for (int64_t i = 0; i < before; ++i) train(batches[static_cast<size_t>(i % 8)]);
   const int64_t updates = o.updates ? o.updates : is_large(o.model) ? 2 : 8;
   int64_t words = 0;  // number of words in one measurement
@@ -167,7 +167,7 @@ void bench_train(BenchOptions o) {
   });
   const WordWork each = work_per_word(s.config, 0.85 * static_cast<double>(s.length));
   const double flops =
-      6 * (each.source + each.target);  // 2 for the forward pass, 4 for the backward pass
+      6 * (each.source + each.target);  // 2 in the forward pass, 4 in the backward pass
   const double update_ms =
       1e3 * static_cast<double>(words) / static_cast<double>(updates) / rates[0];
   report({"train",

@@ -13,7 +13,7 @@ namespace fovea {
 namespace {
 
 constexpr size_t kTopWords = 3;      // maximum number of words in a line of text
-constexpr float kMinWeight = 0.05f;  // of all of these words but the first
+constexpr float kMinWeight = 0.05f;  // minimum for all words of the line except the first
 
 // Returns the words with the largest weights: "aspen .61, far .30".
 std::string top_words(const ClassificationResult& result) {

@@ -48,8 +48,8 @@ std::string unknown_word(const CLI::App& command, const std::string& typed) {
                    suggested_name(typed.substr(0, typed.find('=')), names));
 }
 
-// Returns the error for an option of a command that the user gave before the name of the command,
-// where only global options are allowed: "option '-m' must follow the command: fovea translate -m
+// Returns the error for an option of a command that the user gave before the name of the command.
+// Only global options are allowed there: "option '-m' must follow the command: fovea translate -m
 // ...". Returns "" for any other word.
 std::string misplaced_option(const CLI::App& command, const std::string& typed) {
   const std::string name = typed.substr(0, typed.find('='));
@@ -179,7 +179,7 @@ void check_variables(CLI::App* command) {
   fail(ExitCode::usage, message, "\nTry '", name, " --help'.");
 }
 
-constexpr const char* kNumber = "N";  // in the help: a number without a range
+constexpr const char* kNumber = "N";  // the value in the help, if a number has no range
 
 // Restricts the values of an option to numbers for which valid() holds. The help and the errors
 // show the range, for example "from 1 to 9".

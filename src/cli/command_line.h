@@ -29,7 +29,7 @@ class Option {
   Option takes(const char* what);             // name of the value in the help: FILE
   Option count(int values);                   // number of values per use
   Option with_default();                      // the help shows the variable's current value
-  Option from_environment(const char* name);  // its value is used if the option is not given
+  Option from_environment(const char* name);  // used if the option is not given
   Option required();
   Option hidden();  // omitted from the help: for processes that the program itself starts
   // The option may be given several times and takes all values up to the next option. The help does

@@ -21,7 +21,7 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kFewWords = 10'000'000;  // a warning appears below this number, over all epochs
+constexpr int64_t kFewWords = 10'000'000;  // fewer words in all epochs together cause a warning
 
 constexpr const char* kExamples = R"(Examples:
   Learn word vectors from lower-cased text with punctuation split off:

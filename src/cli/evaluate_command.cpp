@@ -36,7 +36,7 @@ of sacreBLEU 2.6.0, except that p is 1 if the scores are equal. Higher BLEU and 
 lower TER and AER are better.)";
 
 constexpr size_t kLongestLine = size_t{1} << 28;
-constexpr size_t kManyTokenized = 100;  // number of lines that end in " ."
+constexpr size_t kManyTokenized = 100;  // minimum number of lines that end in " ." for a warning
 
 struct EvaluateCommand : EvaluationOptions {
   std::vector<std::string> references, inputs;

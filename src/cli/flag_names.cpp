@@ -8,7 +8,7 @@ namespace fovea {
 namespace {
 
 // The fields that messages of the library may name. The flag of a field has the same name, with
-// hyphens.
+// hyphens instead of underscores.
 constexpr std::string_view kFields =
     " allow_host api_keys at_once bad_utf8 batch_tokens beam coverage_penalty data device "
     "dump_config explain force from gold_from head host kind layer length_penalty mask mask_head "
@@ -16,7 +16,7 @@ constexpr std::string_view kFields =
     "require_api_key restart resume_anyway run set svg temperature to top_k top_p workers "
     "workspace ";
 
-// Returns the flag of a field, or "" if the name is not that of a field.
+// Returns the flag of a field, or "" if there is no field with this name.
 std::string flag_of(std::string_view name) {
   if (name == "config") return "-c";
   if (name == "model") return "-m";

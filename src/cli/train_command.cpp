@@ -191,7 +191,7 @@ std::vector<MetricsLine> read_log(const std::string& directory) {
   try {
     return read_metrics(directory + "/metrics.jsonl");
   } catch (const Error&) {
-    return {};  // without figures the summary is shorter
+    return {};  // without the figures of the run, the summary is shorter
   }
 }
 

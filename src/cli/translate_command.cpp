@@ -89,7 +89,7 @@ struct TranslateCommand {
   int64_t chunk = 4096;
   bool split = false, no_split = false;
   int64_t written = 0;                       // number of lines so far
-  int64_t chunk_lines = 0, chunk_units = 0;  // of the current chunk; units: lines or sentences
+  int64_t chunk_lines = 0, chunk_units = 0;  // in this chunk; units: lines or sentences
 
   // Returns the name of a given option that applies only to whole lines, or "".
   std::string whole_line_option() const {
@@ -319,7 +319,7 @@ void translate_files(const TranslateCommand& c, ChunkPipeline& pipeline,
       ReadLine line;
       if (!input.next(line)) return false;
       text = std::move(line.text);
-      if (line.cut && c.splits())  // else the translator warns: its limit is lower
+      if (line.cut && c.splits())  // otherwise the translator warns, because its limit is lower
         log_warning(
             "{}: the line is longer than 1 MiB and was truncated; split it into several lines",
             line.where);

@@ -13,12 +13,12 @@
 namespace fovea {
 namespace {
 
-// Milliseconds without a new line. After kPause the writer may be waiting for an answer; after
-// kPatience it certainly is.
+// Milliseconds without a new line. After kPause the writer may be waiting for an answer. After
+// kPatience the reader assumes that it is waiting.
 constexpr int kPause = 20, kPatience = 1000;
 
 std::optional<int64_t> lines_of(const std::string& file) {
-  struct stat status {};  // stat() first: opening and closing a FIFO would end its writer
+  struct stat status {};  // before open(): opening and closing a FIFO would end its writer
   const bool piped = file == "-";
   if ((piped ? fstat(STDIN_FILENO, &status) : stat(file.c_str(), &status)) != 0) return {};
   if (!S_ISREG(status.st_mode) || file.ends_with(".gz")) return {};

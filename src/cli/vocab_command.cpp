@@ -33,7 +33,7 @@ With --kind pieces, the text must already be split ("hou@@ se"). The command mak
 vocabulary for all files; run it once per language for separate ones. The kinds are those of
 vocabulary.kind in a recipe.)";
 
-constexpr int64_t kCheckedLines = 100'000;  // per file, for VocabularyFit
+constexpr int64_t kCheckedLines = 100'000;  // maximum number of lines per file for VocabularyFit
 
 struct VocabOptions {
   std::string kind = "unigram", output, show;

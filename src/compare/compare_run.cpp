@@ -32,8 +32,8 @@ struct Entry {
   TrainingRun run;
   std::vector<std::string> changes;
   bool selected = true;
-  std::optional<int64_t> measured_at = {};  // the number of updates at its earlier results
-  bool reported = false;                    // the report has its row
+  std::optional<int64_t> measured_at = {};  // updates of the model of the earlier results
+  bool reported = false;                    // the report has a row for it
 };
 
 std::vector<std::string> assignments_of(const CompareSetup& c) {
@@ -86,7 +86,7 @@ std::vector<Entry> entries_of(const CompareSetup& c, const ComparisonPlan& plan)
           check_same_text(entries.front().run.options, run.options, variant.name);
         entries.push_back(std::move(entry));
       } catch (const Error&) {
-        if (selected) throw;  // a variant that is not selected has no results then
+        if (selected) throw;  // a variant that is not selected has no results in this case
       }
     }
   return entries;
@@ -125,8 +125,8 @@ void print_plan(const std::vector<Entry>& entries) {
   }
 }
 
-// The functions key_of() return the key of a result, or a part of it, as text: all conditions on
-// which the result depends. It is valid only for the same text, model and search.
+// The functions key_of() return the key of a result or a part of this key. The key is text with all
+// conditions on which the result depends: the text, the model and the search.
 std::string key_of(const RunIdentity& identity) {
   std::string text;
   for (const auto& [name, value] : identity) text += name + ": " + value + "\n";

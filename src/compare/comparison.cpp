@@ -80,7 +80,7 @@ std::optional<double> alignment_error(const Model& model, const TestBench& bench
   if (bench.gold.empty()) return {};
   AlignmentCounts counts;
   bool attends = false;
-  for (size_t i = 0; i < bench.gold.size(); ++i)  // counts the pairs that attend_pairs() omits
+  for (size_t i = 0; i < bench.gold.size(); ++i)  // also pairs that attend_pairs() omits
     if (bench.gold_pairs[i].source.ids.empty() || bench.gold_pairs[i].target.ids.empty())
       counts += count_links({}, bench.gold[i]);
   attend_pairs(model, bench.gold_pairs, kBatchTokens,

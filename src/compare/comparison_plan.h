@@ -9,7 +9,7 @@
 
 namespace fovea {
 
-// The `compare:` section of a comparison file: how the models are measured.
+// The `compare:` section of a comparison file: how to measure the models.
 struct CompareOptions {
   int64_t sentence = 0;     // number of the test line to draw, from 1; 0: one of medium length
   int64_t length_step = 5;  // width of a bucket of source lengths, in words
@@ -41,9 +41,9 @@ struct ComparisonPlan {
   CompareOptions options;
   std::vector<ComparisonVariant> variants;
 
-  // Returns the settings of a variant before complete(). They are merged from the defaults, the
-  // base, the keys of the file itself, `assignments` ("train.seed=2") and the variant. Of two
-  // values for a key, that of the later source in this list counts.
+  // Returns the settings of a variant, without calling TrainOptions::complete(). Merges the
+  // defaults, the base, the keys of the file itself, `assignments` ("train.seed=2") and the
+  // variant. In this order, a later value of a key replaces an earlier one.
   TrainOptions options_of(const ComparisonVariant& variant,
                           const std::vector<std::string>& assignments) const;
 

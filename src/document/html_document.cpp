@@ -14,7 +14,7 @@ namespace {
 
 // Note [Markup]
 // Block elements, comments and scripts end a sentence and are copied unchanged. The text between
-// two of them is a run. Its inline elements (<b>, <a>) move with its words.
+// two such items is a run. The inline elements (<b>, <a>) of a run move with its words.
 //
 // The model translates a run without its tags. Each target word then gets the elements of its
 // source word according to the attention of the model, or by position if there is no attention.
@@ -29,8 +29,9 @@ namespace {
 //
 // Translated text is escaped and never empty. Hence a browser ignores in the translation the markup
 // that it ignores in the source: `MarkupDifference` compares both with an HTML parser.
-//Links that follow each other without a blank (<a>Home</a><a>About</a>) are a menu: each is a
-//sentence.
+//
+// Links that follow each other without a blank (<a>Home</a><a>About</a>) are a menu: each is a
+// sentence.
 
 using Kind = MarkupToken::Kind;
 
@@ -76,7 +77,7 @@ std::vector<size_t> partners(std::span<const MarkupToken> run) {
     if (match == open.rend()) continue;
     partner[i] = *match;
     partner[*match] = i;
-    open.erase(match.base() - 1, open.end());  // tags opened inside it have no partner
+    open.erase(match.base() - 1, open.end());  // tags inside this element have no partner
   }
   return partner;
 }
@@ -139,7 +140,8 @@ class HtmlTextDocument : public TextDocument {
     add_balanced(tokens.subspan(begin), rounds - 1);
   }
 
-  // Adds a part of a run. If the splitting has separated partners, splits the part again.
+  // Adds a part of a run. If the splitting has separated a tag from its partner, splits the part
+  // again.
   void add_balanced(std::span<const MarkupToken> tokens, int rounds) {
     const std::vector<size_t> partner = partners(tokens);
     for (size_t i = 0; i < tokens.size(); ++i) {

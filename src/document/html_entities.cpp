@@ -35,8 +35,8 @@ const Names& names() {
   return all;
 }
 
-// Whether a reference is one of HTML 2 or 3. Old pages omit the ';' of these, and browsers accept
-// that.
+// Whether a reference is one of HTML 2 or 3. Old pages omit the ';' of these references, and
+// browsers accept them without it.
 bool needs_no_semicolon(std::string_view name, std::string_view text) {
   static constexpr std::string_view kOld = " amp lt gt quot AMP LT GT QUOT ";
   if (list_has(kOld, name)) return true;

@@ -15,8 +15,8 @@ CharacterReference reference_at(std::string_view html);  // REQUIRES: html begin
 
 // Replaces references by their characters: &amp; → &, &#228; → ä. Keeps unknown references.
 std::string without_entities(std::string_view html);
-// Replaces < and > by references. Replaces & too, unless `which` is kept: the text may then contain
-// references.
+// Replaces < and > by references. AmpersandMode::escaped also replaces &. AmpersandMode::kept keeps
+// &, so the text may contain references.
 enum class AmpersandMode { escaped, kept };
 std::string with_entities(std::string_view text, AmpersandMode which = AmpersandMode::escaped);
 

@@ -16,8 +16,8 @@
 namespace fovea {
 namespace {
 
-// Returns the source word of each target word: the aligned word, or else the source word of the
-// previous target word, or −1. Without an alignment, assigns words in proportion to their
+// Returns the index of the source word of each target word: that of the aligned word, or else that
+// of the previous target word, or −1. Without an alignment, assigns words in proportion to their
 // positions.
 std::vector<int64_t> sources_of(const Alternative& best, size_t target_words, size_t source_words) {
   std::vector<int64_t> source(target_words, -1);
@@ -95,10 +95,10 @@ bool HtmlRunRenderer::spaced_before(std::string_view sentence, size_t begin,
               .empty();
 }
 
-// Distributes the translation of a word over the elements in the word. Unchanged parts without
-// letters at its start or end keep their elements: "(<b>one</b>),". The rest gets the element of
-// the longest part with letters. If the translation is equal to the word, it is split as in the
-// source: H<sub>2</sub>O.
+// Distributes the translation of a word over the elements in the word. Parts without letters at the
+// start or end of the word that the translation also has keep their elements: "(<b>one</b>),". The
+// rest gets the element of the longest part with letters. If the translation is equal to the word,
+// it is split as in the source: H<sub>2</sub>O.
 HtmlRunRenderer::TargetWord HtmlRunRenderer::target_word(std::string_view translation,
                                                          const SourceWord& source) const {
   const std::string_view text = run_.text();
@@ -175,8 +175,8 @@ std::vector<size_t> HtmlRunRenderer::add_items(std::span<const TargetWord> words
   return starts;
 }
 
-// Sets the items of each source word to those of its target words. If it has no target word, they
-// are those of the target word that attends to it most, or else those of the target word at the
+// Sets the items of each source word to the items of its target words. If a source word has no
+// target word, takes the target word that attends to it most, or else the target word at the
 // proportional position.
 void HtmlRunRenderer::set_item_ranges(const Alternative& best, std::span<const int64_t> source,
                                       std::span<const size_t> starts,
@@ -263,9 +263,9 @@ HtmlRunRenderer::EmptyElements HtmlRunRenderer::place_empty_elements() const {
     }
     const InsertionPoint point = insertion_point(elements[e], all);
     (point.after_item ? placed.after_item : placed.before)[point.item].push_back(e);
-    e = elements[e].last;  // its descendants move with it
+    e = elements[e].last;  // the descendants of an element move with it
   }
-  // Deeper elements go nearer to the word. Otherwise the element of the word would be split.
+  // Deeper elements must be nearer to the word. Otherwise the element of the word would be split.
   const auto depth = [&](size_t e) { return elements[e].depth; };
   for (auto& some : placed.before) std::ranges::stable_sort(some, std::less<>(), depth);
   for (auto& some : placed.after_item) std::ranges::stable_sort(some, std::greater<>(), depth);

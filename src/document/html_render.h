@@ -42,10 +42,10 @@ class HtmlRunRenderer {
     bool after_item = false;
   };
   struct ItemRange {
-    size_t first = 0, end = 0;  // indices of items; 0, 0: none
+    size_t first = 0, end = 0;  // indices of items; first = end = 0: no items
   };
   struct EmptyElements {
-    std::vector<std::vector<size_t>> before, after_item;  // elements per item, and after all items
+    std::vector<std::vector<size_t>> before, after_item;  // elements by item; last: after all items
   };
   enum class Space { as_in_source, none, one };  // the space before an element
   using TargetWord = std::vector<std::pair<std::string_view, int64_t>>;  // parts with elements
@@ -70,7 +70,7 @@ class HtmlRunRenderer {
   std::string target_language_;
   std::vector<Item> items_;
   std::vector<SourceWord> source_words_;
-  std::string_view last_sentence_;  // "" if other text than spaces was added since
+  std::string_view last_sentence_;  // "" if other text than spaces followed it
   std::string last_translation_;
 };
 

@@ -20,7 +20,7 @@ struct HtmlElement {
   size_t last = 0;                                 // index one past its last descendant
   bool space_before = false, space_after = false;  // of an element without content: <img>, <i></i>
 
-  bool is_empty(std::string_view text) const;  // no words in it; `text`: of the run
+  bool is_empty(std::string_view text) const;  // without words; `text`: of the run
 };
 
 // A byte range of a text and its innermost element.
@@ -55,7 +55,7 @@ class HtmlRun {
   std::vector<HtmlPart> zones_;  // the text, split where elements begin or end
   bool space_pending_ = false;   // white space follows the last character or <img>
   int64_t last_empty_ =
-      kNoElement;  // the last element without content, if nothing follows it so far
+      kNoElement;  // index of the last element without content, if nothing has followed it yet
 };
 
 }  // namespace fovea

@@ -13,11 +13,11 @@ namespace {
 // The end of an HTML token depends on its context, the elements around it. <style> contains raw
 // text in HTML and markup in SVG. <![CDATA[ is a section in SVG; in HTML it is a comment that ends
 // at the next '>'. <select> and <frameset> ignore most tags. Only a complete tree builder could
-// decide. Instead, the context is certain only outside <svg>, <math>, <template>, <select> and
-// <frameset>. If the tags inside one of them are not properly nested, the context remains uncertain
-// to the end. In an uncertain context, and for <noscript>, the tokenizer follows both
-// interpretations. If they agree on the end of the content, the content is opaque. Otherwise the
-// rest of the document is.
+// determine the context. Instead, the tokenizer treats the context as certain only outside <svg>,
+// <math>, <template>, <select> and <frameset>. If the tags inside one of them are not properly
+// nested, the context remains uncertain to the end. In an uncertain context, and for <noscript>,
+// the tokenizer follows both interpretations. If they agree on the end of the content, the content
+// becomes an opaque token. Otherwise the rest of the document becomes an opaque token.
 
 using Kind = HtmlToken::Kind;
 
@@ -203,8 +203,8 @@ class Context {
  private:
   struct Element {
     std::string name;
-    bool foreign;      // its content is SVG or MathML, unless a tag in it ended that
-    bool all_foreign;  // the same is true for all its ancestors
+    bool foreign;      // its content is SVG or MathML, unless a tag inside ended that
+    bool all_foreign;  // the content of all its ancestors is foreign, too
   };
 
   bool is_exempt(const std::string& name) const {

@@ -6,7 +6,7 @@
 
 namespace fovea {
 
-// A token of HTML. The boundaries are those of the tokenizer of the HTML standard (13.2.5).
+// A token of HTML. It begins and ends where the tokenizer of the HTML standard (13.2.5) says.
 struct HtmlToken {
   enum class Kind {
     text,       // characters and references; a '<' in it is a literal character
@@ -19,7 +19,7 @@ struct HtmlToken {
   std::string name = {};            // of a tag, in lower case
   bool self_closing = false;        // <b/>, which HTML reads as <b>
   bool translate_no = false;        // the tag has translate="no"
-  bool in_certain_context = false;  // Note [Certain context]
+  bool in_certain_context = false;  // see Note [Certain context]
 };
 
 // Splits `html` into tokens. Their concatenated bytes are `html`. Takes time proportional to its

@@ -30,8 +30,9 @@ bool is_verbatim(const HtmlToken& tag) {
   return list_has(kVerbatim, tag.name) || (tag.translate_no && !list_has(kEmpty, tag.name));
 }
 
-// Returns the kind of a tag. A tag may move with its words only if it is certainly an HTML tag at
-// every position between two fixed tokens (Note [Certain context]).
+// Returns the kind of a tag. Tags of kind `fixed` stay in place, and others may move with their
+// words. A tag may move only if a browser reads it as the same HTML tag at every position between
+// two fixed tokens (Note [Certain context] in html_tokens.cpp).
 Kind kind_of(const HtmlToken& tag) {
   if (!tag.in_certain_context) return Kind::fixed;
   if (list_has(kLone, tag.name)) return Kind::lone;
@@ -84,7 +85,7 @@ void cut_text(std::string_view html, size_t begin, std::vector<MarkupToken>& tok
 
 std::vector<MarkupToken> cut_markup(std::string_view html) {
   std::vector<MarkupToken> tokens;
-  std::string verbatim;  // name of the open element whose content is copied
+  std::string verbatim;  // name of the open element whose content is copied; "" if there is none
   size_t depth = 0;      // the number of open elements of that name
   for (const HtmlToken& token : html_tokens(html)) {
     const bool is_tag =

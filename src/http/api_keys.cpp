@@ -113,9 +113,9 @@ bool same_key(std::string_view a, std::string_view b) {
 // The I/O thread looks up keys, so the time of a lookup must not depend on the number of keys.
 // The time of a lookup in a table of keys would reveal how a guess is related to the keys. This
 // table contains tags instead: hashes of the keys under a random secret that parse() draws. To
-// clients that do not know the secret, the time of a lookup reveals nothing. A guess with a known
-// tag is compared with the key of the tag, any other guess with the first key. Both take the same
-// time.
+// clients that do not know the secret, the time of a lookup reveals nothing. If the table has the
+// tag of a guess, the guess is compared with the key of this tag, otherwise with the first key.
+// Both comparisons take the same time.
 void ApiKeys::add(ApiKey key) {
   const uint64_t tag = sip_hash(secret_, key.key);
   const auto [first, last] = indices_.equal_range(tag);

@@ -16,13 +16,13 @@
 namespace fovea {
 
 // A limiter of the requests per minute, with a token bucket per client. A client may send the
-// requests of a whole minute at once. The number of clients in the table is limited: it drops the
-// clients that were inactive longest. Thread-safe.
+// requests of a whole minute at once. The table of clients has a maximum size: the limiter drops
+// the clients that were inactive longest. Thread-safe.
 class RateLimiter {
  public:
   using Clock = std::chrono::steady_clock;
 
-  // Counts a request. Returns nullopt if it may proceed, else the seconds until a request may.
+  // Counts a request. Returns nullopt if it may proceed, else the seconds until one may proceed.
   // `per_minute` 0: no limit.
   std::optional<double> take(const std::string& client, int64_t per_minute, Clock::time_point now);
   // Returns the result of take() without counting a request.

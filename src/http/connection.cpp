@@ -21,8 +21,9 @@ namespace asio = boost::asio;
 namespace http = boost::beast::http;
 
 constexpr size_t kMaxDiscarded = 1 << 20;
-// Maximum bytes of one read or write; the thread serves other connections between these. kRead: of
-// headers and chunked bodies, which are parsed; kReadUnparsed: of other bodies.
+// Maximum bytes of one read or write. Between two reads or writes, the I/O thread serves other
+// connections. kRead is for headers and chunked bodies, which the parser reads; kReadUnparsed is
+// for other bodies.
 constexpr size_t kRead = 16 << 10, kReadUnparsed = 64 << 10, kWrite = 256 << 10;
 constexpr size_t kSmallBody = 64 << 10;  // smaller bodies are not counted in server_->bodies
 constexpr size_t kCopied = 64 << 10;     // a larger part of an answer has a write of its own
@@ -30,22 +31,22 @@ constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
 
 // Note [Time of the server's thread]
 // One thread, the I/O thread, serves all connections. It may spend 5 ms of processor time on a
-// request, and far less without interruption: between two parts of a body, header or answer it
-// serves other connections. A body of 4 MiB with a Content-Length takes 1.5 ms: 64 reads of 64 KiB,
-// about 5 µs each, and two passes over the bytes, one to allocate the memory and one in which the
-// system copies them. A chunked body takes 2 ms: 256 reads of 16 KiB, and one pass more because the
-// parser copies it. The buffer grows by a factor of 64, so that its bytes move once. A client that
-// sends small parts causes a read for each part: ReadPace bounds the reads of a request.
-// HandlerPool handles large requests, and adjacent parts of a stream are written together. Lookups
-// of keys, connections and limits take time that does not grow with their number.
-// `io_time_test.cpp` measures all of this.
+// request, but not without interruption: between two parts of a body, header or answer it serves
+// other connections. A body of 4 MiB with a Content-Length takes 1.5 ms: 64 reads of 64 KiB, about
+// 5 µs each, and two passes over the bytes, one to allocate the memory and one in which the system
+// copies them. A chunked body takes 2 ms: 256 reads of 16 KiB, and one pass more because the parser
+// copies it. The buffer grows by a factor of 64, so that its bytes move once. A client that sends
+// small parts causes a read for each part: ReadPace bounds the reads of a request. HandlerPool
+// handles large requests, and adjacent parts of a stream are written together. Lookups of keys,
+// connections and limits take time that does not grow with their number. `io_time_test.cpp`
+// measures all of this.
 
 // Returns the protocol error for an error of a read or of the parser. Status 0 means that the
 // client has left or timed out.
 ProtocolError find_protocol_error(const Connection::Code& error) {
   if (error == http::error::header_limit) return {431, "the header is too large"};
   if (error == http::error::body_limit) return {413, "Payload Too Large"};
-  if (error == http::error::buffer_overflow)  // not a header: header_limit is smaller
+  if (error == http::error::buffer_overflow)  // not in a header, whose limit is smaller
     return {413, "a chunk extension or the trailer is too large"};
   if (error == http::error::bad_version)
     return {505, "the HTTP version is not supported; use HTTP/1.1"};
@@ -319,8 +320,8 @@ void Connection::handle(const std::shared_ptr<ConnectionExchange>& exchange) {
   exchange->answer(too_many("large requests are waiting"));
 }
 
-// Detects that the client leaves. If the client sends its next request early, the connection does
-// not read it before the answer is written.
+// Detects if the client leaves. If the client sends its next request early, the connection reads it
+// only after it has written the answer.
 void Connection::watch(std::weak_ptr<ConnectionExchange> exchange) {
   stream_.socket().async_wait(
       Tcp::socket::wait_read, [self = shared_from_this(), exchange](const Code& error) {
@@ -405,8 +406,8 @@ void Connection::answer(const HttpExchange* exchange, HttpReply reply) {
   enqueue(std::move(body));
 }
 
-// Whether the socket accepts bytes. If not, the client has not read the previous ones. If it does,
-// this thread is late, not the client.
+// Whether the socket accepts more bytes. If it does not, the client has not read the previous
+// bytes. If it does, the I/O thread is late with its writes, not the client with its reads.
 bool Connection::socket_accepts_bytes() {
   pollfd socket{.fd = stream_.socket().native_handle(), .events = POLLOUT, .revents = 0};
   return poll(&socket, 1, 0) == 1 && (socket.revents & POLLOUT);

@@ -37,13 +37,13 @@ inline constexpr std::chrono::milliseconds kCloseTimeout{
 struct HttpServer::State : std::enable_shared_from_this<HttpServer::State> {
   using Code = boost::beast::error_code;
   using Tcp = boost::asio::ip::tcp;
-  // Connections that wait for their client: idle ones, or also those with an incomplete request.
+  // Which connections to close: idle ones, or also new ones and those with an incomplete request.
   enum class WaitingClients { idle, all };
 
   State(ServerOptions o, HttpHandler h);
 
   void listen();
-  void accept();  // the next connection, unless already waiting or the table is full
+  void accept();  // accepts one more, unless it waits for one or the table is full
   void on_connection(Code error);
   void admit(Tcp::socket socket);
   void drain();

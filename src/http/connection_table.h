@@ -14,14 +14,14 @@
 namespace fovea {
 
 // The stage of a connection. In stage `working` it waits for the server. In the other stages it
-// waits for its client and may be evicted, in this order.
+// waits for its client and may be evicted: idle first, writing last.
 enum class ConnectionStage { idle, reading, writing, working };
 
 // A table of the open connections by client, within limits. If a new connection exceeds a limit,
-// the table evicts a connection that waits for its client. It takes one of the client with the most
-// connections: first an idle connection, then one with an incomplete request, then one with an
-// unread reply, and in each of these groups the one that has waited longest. All operations take
-// O(log clients). Not thread-safe: only the I/O thread uses it.
+// the table evicts a connection that waits for its client. Of the clients with such a connection,
+// it selects the one with the most connections. It evicts an idle connection of this client, else
+// one with an incomplete request, else one with an unread reply, and always the one that has waited
+// longest. All operations take O(log clients). Not thread-safe: only the I/O thread uses it.
 class ConnectionTable {
  public:
   struct Limits {

@@ -25,7 +25,7 @@ class ConnectionWriter {
   virtual void write(const HttpExchange* exchange, std::string bytes, AnswerPart part) = 0;
   virtual void answer(const HttpExchange* exchange, HttpReply reply) = 0;
   virtual void release_body(
-      const HttpExchange* exchange) = 0;  // the body no longer counts in limits
+      const HttpExchange* exchange) = 0;  // the body no longer counts against limits
   virtual void close() = 0;
   virtual ConnectionReuse after_answer() const = 0;
   virtual bool chunked() const = 0;  // whether the client supports chunked answers

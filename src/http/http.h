@@ -27,7 +27,7 @@ struct HttpRequest {
   std::string client(int64_t proxies) const;
 };
 
-// The error of a malformed or unsupported request. Status 0: no error, or no answer.
+// The error of a malformed or unsupported request. Status 0: no error, or no answer is sent.
 struct ProtocolError {
   int status = 0;
   const char* text = "";

@@ -34,7 +34,7 @@ struct ServerOptions {
   // the socket of the client accepts no more bytes, the connection is closed.
   size_t max_backlog = 1 << 20;
   // The I/O thread handles requests of up to `small_request` bytes of body and query. A
-  // pool of `handler_threads` handles larger ones, and those for which `costly` is true.
+  // pool of `handler_threads` handles larger requests, and requests for which `costly` is true.
   size_t small_request = 4 << 10, handler_threads = 2;
   std::function<bool(const HttpRequest& head)> costly = nullptr;
   // Allowed names and addresses in the Host header. If the list is empty, any name is allowed. See

@@ -8,15 +8,15 @@
 
 namespace fovea {
 
-// A model directory contains model.safetensors (one tensor per parameter, F32 or BF16, with
-// checksums), config.yml (a ModelConfig under `model:`), the vocabulary and a README.md. The
-// functions here read and write the first two files; decode/model_bundle.h adds the vocabulary.
+// A model directory contains model.safetensors (models/stored_weights.h), config.yml (a ModelConfig
+// under `model:`), the vocabulary and a README.md. The functions here read and write the first two
+// files; decode/model_bundle.h adds the vocabulary.
 inline constexpr const char* kWeightsFile = "model.safetensors";
 inline constexpr const char* kConfigFile = "config.yml";
 
-// Writes both files, each atomically; config.yml only if it changed. `stored` is F32 or BF16 (the
-// weights are rounded to nearest even). Creates the directory if it does not exist. Fails with
-// ExitCode::files if the system refuses, and with ExitCode::diverged if a weight is not finite.
+// Writes both files, each atomically; config.yml only if it changed. `stored` is F32, BF16 or I8.
+// Creates the directory if it does not exist. Fails with ExitCode::files if the system refuses, and
+// with ExitCode::diverged if a weight is not finite.
 void save_model(const std::string& directory, const ModelConfig& config,
                 const ParameterStore& parameters, StoredType stored = StoredType::F32);
 

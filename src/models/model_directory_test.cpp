@@ -9,6 +9,8 @@
 #include <functional>
 #include <limits>
 
+#include "base/files.h"
+#include "ops/matmul.h"
 #include "support/network_settings.h"
 
 namespace fovea {
@@ -104,6 +106,83 @@ TEST_F(ModelDirectory, Bf16KeepsEightBits) {
   EXPECT_LT(fs::file_size(file(kWeightsFile)), whole - exact.size());
 }
 
+TEST_F(ModelDirectory, BytesKeepSevenBitsOfTheLargestNumberOfARow) {
+  save(tiny(), StoredType::I8);
+  const auto model = make_model(tiny(), 7);
+  const auto stored = load_model(path_.string());
+  for (const ParameterStore::Parameter& p : model->parameters().all()) {
+    const std::vector<double> exact = p.tensor.values();
+    const std::vector<double> found = stored.model->parameters().find(p.name)->tensor.values();
+    if (p.tensor.shape().size() != 2) {
+      EXPECT_EQ(found, exact) << p.name;
+      continue;
+    }
+    const size_t columns = static_cast<size_t>(p.tensor.cols());
+    for (size_t row = 0; row < exact.size(); row += columns) {
+      double top = 0;
+      for (size_t i = row; i < row + columns; ++i) top = std::max(top, std::abs(exact[i]));
+      for (size_t i = row; i < row + columns; ++i)
+        EXPECT_NEAR(found[i], exact[i], top / 127 * 0.5001) << p.name;
+    }
+  }
+}
+
+TEST_F(ModelDirectory, BytesStoreWhatInt8ProductsRead) {
+  const auto model = make_model(tiny(), 7);
+  save(tiny(), StoredType::I8);
+  const LoadedModel stored = load_model(path_.string());
+  const auto product = [](const Model& m) {
+    const PrecisionScope scope(Precision::int8);
+    const Tensor W = m.parameters().find("encoder/layers/0/feed_forward/W_1/W")->tensor;
+    const std::vector<double> numbers{1, -2, 3, 4, -5, 6, 7, 8, 8, 7, 6, 5, 4, -3, 2, 1};
+    const Tensor x = Tensor::of({2, 8}, numbers, ElementType::f32);
+    return linear(x, W).values();
+  };
+  EXPECT_EQ(product(*stored.model), product(*model));
+}
+
+TEST_F(ModelDirectory, SavingBytesAgainChangesNothing) {
+  save(tiny(), StoredType::I8);
+  const std::string before = read_file(file(kWeightsFile));
+  const LoadedModel stored = load_model(path_.string());
+  save_model(path_.string(), stored.config, stored.model->parameters(), StoredType::I8);
+  EXPECT_EQ(read_file(file(kWeightsFile)), before);
+}
+
+TEST_F(ModelDirectory, RefusesBadScales) {
+  using List = std::vector<StoredTensor>;
+  const auto scale_of = [](List& l) -> StoredTensor& {
+    return *std::ranges::find_if(
+        l, [](const StoredTensor& t) { return t.name == "encoder/layers/0/attend/W_Q/scale"; });
+  };
+  struct Case {
+    std::function<void(List&)> change;
+    const char* says;
+  };
+  const float infinity = std::numeric_limits<float>::infinity();
+  const Case cases[] = {
+      {[&](List& l) { scale_of(l).name += "s"; }, "W_Q/scale': missing"},
+      {[&](List& l) { scale_of(l).type = StoredType::I32; }, "type I32, expected F32"},
+      {[&](List& l) {
+         scale_of(l).shape = {2, 4};
+       },
+       "W_Q/scale': shape [2, 4]"},
+      {[&](List& l) { std::memcpy(scale_of(l).bytes.data(), &infinity, 4); },
+       "inf, weights must be finite"},
+      {[&](List& l) {
+         l.push_back(
+             {"encoder/layers/0/norm_1/g/scale", StoredType::F32, {8}, std::vector<std::byte>(32)});
+       },
+       "norm_1/g/scale': the configuration has no such parameter"},
+  };
+  for (const Case& c : cases) {
+    save(tiny(), StoredType::I8);
+    rewrite(c.change);
+    const std::string message = load_error();
+    EXPECT_NE(message.find(c.says), message.npos) << c.says << ": " << message;
+  }
+}
+
 TEST_F(ModelDirectory, RefusesBadWeights) {
   using List = std::vector<StoredTensor>;
   const auto put = [](StoredTensor& t, float value) {
@@ -134,7 +213,7 @@ TEST_F(ModelDirectory, RefusesBadWeights) {
          l[0].bytes.resize(l[0].bytes.size() - 4 * static_cast<size_t>(l[0].shape.at(1)));
        },
        "the configuration asks for ["},
-      {"integers", [](List& l) { l[0].type = StoredType::I32; }, "type I32, expected F32 or BF16"},
+      {"integers", [](List& l) { l[0].type = StoredType::I32; }, "type I32, expected F32, BF16"},
       {"half precision",
        [](List& l) {
          l[0].type = StoredType::F16;

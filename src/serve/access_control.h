@@ -14,7 +14,7 @@ namespace fovea {
 struct AccessOptions {
   ApiKeys keys = {};  // initial keys: see AccessControl::replace_keys
   bool keys_required = false;
-  int64_t requests_per_minute = 0;  // limit of a client without a key; 0: none
+  int64_t requests_per_minute = 0;  // of a client without a key; 0: no limit
   int64_t proxies = 0;              // the number of chained proxies before the service
 };
 

@@ -21,7 +21,7 @@ nlohmann::ordered_json model_json(const ServedModel& model);
 double rounded(double value);  // to 6 decimals
 
 // The limit of the attention in one answer, in bytes of JSON. The maps of a sentence grow with the
-// square of its length and with the number of heads, so that a limit of characters bounds nothing.
+// square of its length and with the number of heads, so a limit of characters would not limit it.
 inline constexpr size_t kMaxAttentionBytes = 8 << 20;
 size_t bytes_of_maps(std::span<const AttentionMap> maps);  // in JSON, without the other fields
 std::string attention_too_large();                         // the message of status 400

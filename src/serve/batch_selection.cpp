@@ -11,35 +11,40 @@ namespace {
 
 // Note [Batch order]
 // Only sentences with the same batch key (the same model and decode options) can share a batch. So
-// the tasks of a group of clients (one heavy client, or all light clients) form one request queue
-// per batch key.
+// the tasks of a group of clients form one request queue per batch key. A group is one heavy
+// client, or all light clients (Note [Fairness] in fair_queue.cpp).
+//
 // Running batches: when sentences of a batch finish, the batch admits more sentences of its queue,
 // as long as each of the other queues has a running batch, too. Otherwise the batch admits no more
 // sentences, and when it ends, another queue gets the next batch.
+//
 // Next batch: two rules alternate. One batch goes to the next queue in round-robin order; each
 // queue that gets a batch moves to the back of that order. The following batch goes to the queue of
 // the oldest task. No queue gets two successive batches while others wait.
+//
 // Consequently a queue waits for at most two batches per queue before it, regardless of the lengths
 // of the queues. Half of the batches go to the queue of the oldest task, regardless of the number
 // of newer tasks. If all tasks have the same batch key, there is only one queue.
+//
 // Within a queue: tasks are served in the order of arrival, with two exceptions, which delay the
 // overtaken tasks only slightly. If enough sentences of a task are under way (in a batch), the next
 // task is served first. A fifth of the slots is reserved for small tasks, for which a person may be
 // waiting.
+//
 // Tasks that cannot share a batch (explanations and interventions) form one queue. At most one
 // thread runs one of these tasks at a time.
-constexpr size_t kEnoughUnderWay = 48;  // sentences of one request under way while others wait
+constexpr size_t kEnoughUnderWay = 48;  // sentences of a task in batches while others wait
 constexpr size_t kSmallTask = 8;        // the maximum number of sentences of a small task
-constexpr int64_t kShareOfSmall = 5;  // 1 / the share of the slots that is reserved for small tasks
+constexpr int64_t kShareOfSmall = 5;    // one slot of this number is reserved for small tasks
 
-constexpr int64_t kMostGroups = 4;  // most heavy clients with batches; nested batches of a thread
+constexpr int64_t kMostGroups = 4;  // heavy clients with batches; also nested batches of a thread
 constexpr int64_t kLightPatience = 128;  // rows by which one light client may be ahead of another
 
 // The maximum cost of the sentences that join per step. A step cannot be interrupted, so other
 // clients wait for its end, and encoding costs as much as a step with the same number of rows.
 constexpr int64_t kMaxJoiningCost = 128;
 constexpr int64_t kShareWithOthers =
-    4;  // divides the batch of a heavy client while other clients are active
+    4;  // divides the size of the batches of a heavy client while other clients are active
 
 bool is_small(const TranslationTask& task) { return task.sentences.size() <= kSmallTask; }
 
@@ -299,9 +304,9 @@ void Batcher::take_more(Batch& batch) {
   batch.steps = 0;
 }
 
-// Returns the time until which the start of a closed batch waits for more sentences. Sentences
-// usually arrive at the same time or not at all, so the wait also ends early
-// (BatcherOptions::delay).
+// Returns the time until which a closed batch, which no sentence can join later, waits for more
+// sentences before it starts. Sentences usually arrive at the same time or not at all, so the wait
+// also ends early (BatcherOptions::delay).
 TranslationTask::Clock::time_point Batcher::batching_deadline() const {
   constexpr int kShareOfPause = 5;
   auto first = TranslationTask::Clock::time_point::max(),

@@ -205,7 +205,7 @@ void Batcher::deliver(Batch& batch, int64_t number, Translation translation) {
   {
     const std::lock_guard hold(mutex_);
     count(batch, item, -1);
-    if (!queue_.empty()) arrived_.notify_one();  // a waiting task may fit now
+    if (!queue_.empty()) arrived_.notify_one();  // a waiting task may fit into a batch now
   }
   TranslationTask& task = *item.task;
   const bool empty = translation.n_best.empty() && unwanted(task);
@@ -255,6 +255,7 @@ int64_t Batcher::waiting_cost() const {
   return queue_.cost();
 }
 
+// Whether the queues are so full that a small request of a new client might be rejected.
 bool Batcher::full() const {
   const std::lock_guard hold(mutex_);
   return queue_.full();

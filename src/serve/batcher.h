@@ -16,8 +16,9 @@ namespace fovea {
 
 // The options of a batcher.
 struct BatcherOptions {
+  // A group of clients is one heavy client, or all light clients: see Note [Fairness].
   int64_t batch_tokens = 1024;      // maximum cost of the running batches of a group of clients
-  int64_t batch_sentences = 64;     // their maximum slots; a sentence with the default beam has 1
+  int64_t batch_sentences = 64;     // maximum slots of these batches; default beam: 1 per sentence
   int64_t queue_tokens = 16 << 10;  // maximum cost of the waiting requests of one client
   int64_t workers = 1;              // number of threads that call work()
   // Maximum time that the first sentence of a closed batch waits for more sentences. (No sentence
@@ -31,7 +32,7 @@ struct BatcherOptions {
 // One decoding step of a batch, for metrics.
 struct BatchStep {
   int64_t began = 0;                  // the number of sentences that joined before this step
-  double waited = 0;                  // the longest time that one of these waited, in seconds
+  double waited = 0;                  // the longest time that one of them waited, in seconds
   int64_t sentences = 0, tokens = 0;  // the load of the batch
   double seconds = 0;
 };
@@ -73,7 +74,7 @@ class Batcher {
     size_t part = 0;
   };
   // The key of tasks that can share a batch: their model and decode options, or `alone` for all
-  // tasks that share no batch. `model` is only compared: without tasks it may be a dangling
+  // tasks that share no batch. `model` is only compared, because without tasks it may be a dangling
   // pointer.
   struct BatchKey {
     const ServedModel* model = nullptr;
@@ -84,7 +85,7 @@ class Batcher {
   struct Load {
     int64_t sentences = 0, tokens = 0;  // number of slots; cost
   };
-  // A batch of a worker thread. It serves one heavy client or several light ones.
+  // A batch of a worker thread. It serves one heavy client or several light clients.
   struct Batch {
     BatchKey key = {};
     std::shared_ptr<ClientQueue> leader = {};  // the client for which it began
@@ -92,10 +93,10 @@ class Batcher {
     bool open = false;                         // sentences with its key can join it
     bool paused = false;                       // another batch interrupts it
     Load load = {}, small_load = {};           // of all items; of the items of small tasks
-    std::map<int64_t, Item> items = {};        // sentences under way, by number
+    std::map<int64_t, Item> items = {};        // sentences under way, by item number
     std::map<const ClientQueue*, int64_t> clients = {};  // the number of items of each client
-    int64_t numbers = 0;                                 // number of items so far
-    int64_t steps = 0;                                   // number of steps since sentences joined
+    int64_t numbers = 0;  // number of items so far: the next item number
+    int64_t steps = 0;    // number of steps since sentences joined
 
     bool takes(const TranslationTask& task) const;  // whether it may join, if the batch is not full
     int64_t rank() const;                           // the highest rank of its clients

@@ -24,7 +24,7 @@ constexpr double kMostRows = 1 << 20;
 constexpr double kMostPositions = 512;
 constexpr double kMostNeighbours = 50;
 constexpr size_t kMostWords = 40;
-constexpr int64_t kMostPoints = 400;  // maximum points of a map; its time grows with their square
+constexpr int64_t kMostPoints = 400;  // maximum points of a map; the time grows with their square
 
 // The names of Positions, in their order.
 constexpr const char* kPositions[] = {"interleaved", "half", "half-m1", "learned", "none"};
@@ -140,7 +140,7 @@ void ExplainApi::explain(RequestContext& context) {
   const AttentionRow row{parameters.text("kind").value_or("cross"), number("layer"), number("head"),
                          number("row")};
   const auto render = [row](const TranslateRequest& done, const TranslationList& all) {
-    if (!done.decoding.what_if.empty())  // explain_row does not support them
+    if (!done.decoding.what_if.empty())  // explain_row does not support interventions
       throw HttpError(
           400, "Invalid request: mask_words, mask_heads and force_attention cannot be explained");
     if (all.front().n_best.empty())

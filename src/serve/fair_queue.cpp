@@ -19,14 +19,15 @@ namespace {
 // pieces). The client with the lowest count is next (start-time fair queueing). A client that
 // becomes active again starts with at least the lowest count of the active clients, so that a pause
 // earns no credit.
-//A client is light if its parts (sentences), waiting and in batches, have at most kLightSlots
-//slots; otherwise it is heavy. Light clients share batches and have a head start. A heavy client
-//has its own batches. Between two steps of such a batch, a batch of a client with a lower count
-//interrupts it (Batcher::run_interrupting_batches). Heavy and light clients cannot share a batch:
-//the time of a step depends on all rows of the batch, so a single sentence among the many sentences
-//of a flood would take many times its normal time.
-constexpr int64_t kAllClients = 4;     // limit of all clients, in multiples of the limit of one
-constexpr int64_t kSmallRequest = 64;  // cost
+//
+// A client is light if its parts (sentences), waiting and in batches, have at most kLightSlots
+// slots; otherwise it is heavy. Light clients share batches and have a head start. A heavy client
+// has its own batches. If another client has a lower count, its batch interrupts the batch of the
+// heavy client between two steps (Batcher::run_interrupting_batches). Heavy and light clients
+// cannot share a batch: the time of a step depends on all rows of the batch, so a single sentence
+// among the many sentences of a flood would take many times its normal time.
+constexpr int64_t kAllClients = 4;  // limit of all clients, in multiples of the limit of one client
+constexpr int64_t kSmallRequest = 64;  // cost of a small request
 constexpr size_t kMostIdle = 1024;     // maximum number of stored clients without work
 constexpr int64_t kDefaultBeam = 4;
 constexpr std::chrono::seconds kRecent{10};
@@ -149,7 +150,7 @@ std::vector<std::shared_ptr<TranslationTask>> FairQueue::drop(
     task->taken = task->parts();
     task->missed = true;
     release(*task, parts);
-    return (task->left -= parts) == 0;  // otherwise the thread of its last part completes it
+    return (task->left -= parts) == 0;  // otherwise the thread of its last part completes the task
   };
   std::erase_if(dropped, [&](const auto& task) { return !ended(task); });
   for (const auto& client : changed) erase_taken(*client);

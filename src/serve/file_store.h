@@ -10,7 +10,7 @@
 namespace fovea {
 
 // A store of translated files until clients download them, in memory only: a name from a client is
-// never used on disk. Files are removed after kAge, or when all exceed kMostBytes, oldest first.
+// never used on disk. Removes files after kAge, and the oldest files if all exceed kMostBytes.
 // Thread-safe.
 class FileStore {
  public:

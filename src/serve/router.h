@@ -53,7 +53,7 @@ class Router {
 
   struct Match {
     const Route* route = nullptr;  // null: no route
-    const Route* path = nullptr;   // the same, or a route with another method
+    const Route* path = nullptr;   // a route of this path, maybe for another method
     std::string endpoint() const { return std::string(route ? route->path : "other"); }
     const Route& required() const;  // throws HttpError 404 or 405 if there is none
   };

@@ -61,7 +61,7 @@ class TranslationSession {
 
   bool empty() const { return rolling_.empty(); }
   struct Sentence {
-    int64_t number;  // unique among the sentences under way
+    int64_t number;  // the caller's id of the sentence, unique among those under way
     const std::string& text;
     PrefixCallback on_prefix = nullptr;  // may be null
   };
@@ -75,7 +75,7 @@ class TranslationSession {
                            StillWanted wanted);
 
   const Vocabulary& vocabulary_;
-  std::map<int64_t, PrefixStream> prefix_streams_;  // by number
+  std::map<int64_t, PrefixStream> prefix_streams_;  // by number of the sentence
   Translator translator_;
   RollingTranslation rolling_;
 };

@@ -97,7 +97,7 @@ volatile std::sig_atomic_t early_hangup = 0;
 struct SignalFlags {
   using Clock = std::chrono::steady_clock;
   std::atomic<bool> stop{false}, reload{false};
-  std::atomic<Clock::time_point> stopped{Clock::time_point()};  // set before stop
+  std::atomic<Clock::time_point> stopped{Clock::time_point()};  // set before `stop`
 };
 
 // Reads the file of API keys. Throws ExitCode::data or ExitCode::usage if it is not valid.
@@ -131,7 +131,7 @@ void reload_models(const ServiceSetup& c, Service& service) {
 // Translates until a signal stops the service. Then answers pending requests.
 void run(const ServiceSetup& c, HttpServer& server, Service& service, SignalFlags& signals) {
   size_t cut = 0;
-  const auto late = [&] {  // then no client waits any more, so running batches end
+  const auto late = [&] {  // if true, no client waits any more, so running batches end
     const std::chrono::duration<double> since = SignalFlags::Clock::now() - signals.stopped.load();
     if (!signals.stop || since.count() < c.drain) return false;
     if (cut == 0 && (cut = server.connections()) > 0) server.cut();
@@ -165,7 +165,7 @@ std::vector<std::string> allowed_hosts(const ServiceSetup& c) {
   return names;
 }
 
-// Checks the options and sets those that depend on others.
+// Checks the options and sets the options that depend on other options.
 void complete_options(ServiceSetup& c) {
   check(!c.service.access.keys_required || !c.keys_file.empty(), ExitCode::usage,
         "`require_api_key`: no keys are given; name a file of keys with `api_keys`");

@@ -44,13 +44,13 @@ struct TranslateRequest {
   // Parameters with an intervention, to be parsed by read_what_if(); null: none.
   std::shared_ptr<const RequestParameters> intervention = {};
   std::vector<std::string> attention = {};  // JSON of each sentence, if requested
-  size_t attention_bytes = 0;               // bytes of all of these
+  size_t attention_bytes = 0;               // bytes of all strings in `attention`
   std::atomic<bool> too_large = false;      // above kMaxAttentionBytes; the client was answered
 
   // Sets the decoding options of a request without options. REQUIRES: the model is chosen.
   void use_defaults(const RequestLimits& limits);
   // Sets the languages and the model; the source "auto" is detected. Throws HttpError 400 if there
-  // is no model. If source and target are the same and no model is named, the request has none.
+  // is no model. If source and target are the same and no model is named, sets no model.
   void choose_languages(const ServedModels& models, const std::string& from, const std::string& to,
                         const std::string& model_name);
   PassageOptions document_options() const;

@@ -9,8 +9,8 @@
 
 namespace fovea {
 
-// The cost of a computation that shares no batch, in tokens: it delays other requests for about as
-// long as this number of additional tokens in a batch.
+// The cost of a computation that shares no batch. It delays other requests for about as long as
+// this number of additional tokens in a batch.
 inline constexpr int64_t kAloneCost = 64;
 
 // The queue of requests that worker threads answer. It makes them tasks of the batcher.

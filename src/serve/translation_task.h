@@ -33,7 +33,7 @@ struct TranslationTask : std::enable_shared_from_this<TranslationTask> {
   // If true, the task shares its batch with no other task. It may then have no sentences: its
   // computation is `finish`, of cost `cost`. All such tasks form one queue.
   bool alone = false;
-  int64_t cost = 0;  // in addition to the cost of its sentences
+  int64_t cost = 0;  // added to the cost of the sentences
   // If set, the batcher calls this before it translates the first sentence of a task with `alone`.
   // If it returns false, the client has been answered and the task ends.
   std::function<bool(TranslationTask& task)> prepare = nullptr;

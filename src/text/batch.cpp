@@ -34,7 +34,7 @@ class TokenBudget {
 
  private:
   const BatchOptions& options_;
-  int64_t sentences_ = 0, source_ = 0, target_ = 0;  // source_, target_: sums; longest if padded
+  int64_t sentences_ = 0, source_ = 0, target_ = 0;  // source_, target_: sum; maximum if padded
 };
 
 int64_t pair_length(const Corpus& corpus, int64_t i) {

@@ -12,7 +12,7 @@ namespace fovea {
 // Concatenated sentences without padding: sentence i is ids[offsets[i] … offsets[i + 1]).
 struct PackedSentences {
   std::vector<int32_t> ids;
-  std::vector<int32_t> offsets{0};  // sentences + 1
+  std::vector<int32_t> offsets{0};  // number of sentences + 1
 
   int64_t sentences() const { return static_cast<int64_t>(offsets.size()) - 1; }
   int64_t tokens() const { return static_cast<int64_t>(ids.size()); }
@@ -52,12 +52,12 @@ struct PairBatch {
 // padding every sentence to the longest sentence of its batch, like --max-tokens in fairseq.
 enum class TokenCount { packed, padded };
 
-inline constexpr int64_t kAutomaticTokens = 0;  // BatchOptions::tokens: the trainer finds it
+inline constexpr int64_t kAutomaticTokens = 0;  // as BatchOptions::tokens: the trainer selects it
 
 // The options of batches.
 struct BatchOptions {
   int64_t tokens = 4096;  // maximum tokens per side of a batch, </s> included
-  int64_t sentences = 0;  // maximum number of sentences; 0 means no limit
+  int64_t sentences = 0;  // maximum number of sentence pairs; 0 means no limit
   TokenCount counted = TokenCount::packed;
   int64_t bucket_width = 4;  // lengths that differ by less can share a bucket
   uint64_t seed = 1;

@@ -10,8 +10,8 @@ namespace {
 // replacements, each terminated by NUL. The trie is a double array of 32-bit units. From the unit
 // at p, byte c leads to the unit at p ⊕ offset(p) ⊕ c if the label of that unit is c. If the unit
 // at p has a leaf, a match ends there; the unit at p ⊕ offset(p) then holds the offset of its
-// replacement. The library does not check offsets, and its array holds at most 32 matches. So this
-// check visits every unit once that a text can reach.
+// replacement. The library does not check offsets, and its array holds at most 32 matches.
+// Therefore this check visits once every unit that a text can reach.
 class CharacterMapCheck {
  public:
   CharacterMapCheck(std::vector<uint32_t> units, std::string_view replacements,

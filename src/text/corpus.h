@@ -36,8 +36,8 @@ struct CorpusOptions {
 //   read == kept + empty + too_long + bad_utf8 + ratio
 struct CorpusCounts {
   int64_t read = 0, kept = 0, empty = 0, too_long = 0, bad_utf8 = 0, ratio = 0;
-  int64_t carriage_returns = 0, byte_order_marks = 0;  // numbers of removed ones
-  std::string first_too_long;                          // such as "train.en:4711"
+  int64_t carriage_returns = 0, byte_order_marks = 0;  // number of each that was removed
+  std::string first_too_long;  // location of the first long line: "train.en:4711"
 
   // Returns, for example, "kept 998,120 of 1,000,000: 1,200 empty, 512 too long (first
   // train.en:4711), 168 bad UTF-8".

@@ -30,9 +30,9 @@ namespace {
 
 constexpr size_t kMaxNgram = 4;  // maximum number of characters
 constexpr size_t kLongestWord =
-    12;                         // longest whole word with a weight, in characters, including both _
-constexpr double kStep = 0.25;  // unit of the weights in the table
-constexpr size_t kFewestLetters = 3;  // minimum, if the script has several languages
+    12;  // characters of the longest whole word with a weight, including both _
+constexpr double kStep = 0.25;        // unit of the weights in the table
+constexpr size_t kFewestLetters = 3;  // minimum number if the script has several languages
 constexpr double kKnownShare = 0.55;  // minimum fraction of known trigrams in Latin text
 constexpr double kKanaShare = 0.1;    // minimum fraction of kana in Japanese text
 constexpr double kJapaneseOdds =

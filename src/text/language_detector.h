@@ -8,7 +8,7 @@ namespace fovea {
 
 // A language of a text with its confidence.
 struct DetectedLanguage {
-  std::string language;   // ISO 639 code; with the script if the language has two: zh-Hant
+  std::string language;   // ISO 639 code, with the script for Chinese: zh-Hant
   double confidence = 0;  // 0 to 100: probability of the language among all known languages
 };
 

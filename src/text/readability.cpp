@@ -113,7 +113,7 @@ std::vector<ReadingWarning> coverage_warnings(const Vocabulary& vocabulary,
   if (2 * (all.unknown + all.spelt) > all.units)
     return {{.kind = ReadingWarning::Kind::unreadable, .coverage = all}};
   if (all.unknown == 0) return {};
-  all.spelt = 0;  // no warning about characters that byte pieces can spell
+  all.spelt = 0;  // no warning about units that byte pieces can spell
   return {{.kind = ReadingWarning::Kind::unknown_characters, .coverage = all}};
 }
 

@@ -10,10 +10,11 @@
 namespace fovea {
 
 // A warning that a model may not be able to read a text, because of its characters or its language.
+// A unit is a character or, if the vocabulary has whole words, a word.
 struct ReadingWarning {
   enum class Kind {
     unknown_characters,  // the vocabulary has no pieces for some units
-    unreadable,          // more than half of the units are unknown or spelt from bytes
+    unreadable,          // more than half of the units have no piece or only byte pieces
     other_language,      // the model reads another language, with confidence kCertain
     not_copied           // units are missing in the translation, see copy_warnings()
   };

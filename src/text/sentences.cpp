@@ -100,7 +100,7 @@ bool allows_cut(char32_t mark, char32_t next) {
 
 // The last grapheme boundary at or before the offset `size`; 0 if there is none.
 size_t grapheme_before(std::string_view text, size_t size) {
-  constexpr size_t kAhead = 64;  // enough to find the end of the grapheme at `size`
+  constexpr size_t kAhead = 64;  // bytes; enough to find the end of the grapheme at `size`
   const std::vector<size_t> ends = grapheme_ends(text.substr(0, size + kAhead));
   const auto after = std::ranges::upper_bound(ends, size);
   return after == ends.begin() ? 0 : *std::prev(after);
@@ -256,7 +256,7 @@ size_t SentenceLimit::head(std::string_view text) const {
     const size_t found = vocabulary->encode(text.substr(0, size)).size();
     if (found <= pieces) break;
     const size_t smaller = at_code_point(std::max<size_t>(1, size * pieces / found));
-    if (smaller >= size) break;  // a single character already has too many pieces
+    if (smaller >= size) break;  // even a single character has too many pieces
     size = smaller;
   }
   return size;

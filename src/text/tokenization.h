@@ -31,7 +31,7 @@ std::string break_runs(std::string text);
 std::vector<std::string_view> split_characters(std::string_view line);
 
 // Splits off the ASCII punctuation at the beginning and end of the words of text_words():
-// "(Mary's dog.)" becomes ( Mary's dog . ). Words like 's and .com stay whole.
+// "(Mary's dog.)" becomes ( Mary's dog . ). A word such as 's or .com stays whole.
 std::vector<std::string_view> split_tokens(std::string_view line);
 
 // Prepares a line for split(): makes it canonical() and, for Segmentation::tokens, lower case.

@@ -31,14 +31,14 @@ enum class Segmentation { sentencepiece, words, characters, pieces, tokens, subw
 // Returns "sentencepiece", "words", "characters", "pieces", "tokens", "subword-nmt" or "byte-bpe".
 const char* name_of(Segmentation segmentation);
 
-// Counts of how much of a text a vocabulary has pieces for. Units are the characters of the text
-// without blanks, or its words if the vocabulary has whole words.
+// Counts of the units of a text for which a vocabulary has pieces or not. A unit is a character
+// other than a blank or, if the vocabulary has whole words, a word.
 struct VocabularyCoverage {
   int64_t units = 0;
   int64_t unknown = 0;                // units without a piece: the model reads <unk>
   int64_t spelt = 0;                  // units without a piece that byte pieces spell
   std::vector<std::string> examples;  // distinct unknown and spelt units, at most five
-  std::vector<std::string> missing;   // all unknown and spelt units, in order; add() omits them
+  std::vector<std::string> missing;   // all unknown and spelt units, in order; not set by add()
 
   void add(const VocabularyCoverage& other);
 };
@@ -122,19 +122,20 @@ class Vocabulary {
   // pieces that form no character are omitted. The result is valid UTF-8 without line ends.
   std::string decode(std::span<const int32_t> ids) const;
 
-  // The word number of each id, counted from 0. <pad>, <s> and </s> are separate words; an unknown
+  // The index of the word of each id, from 0. <pad>, <s> and </s> are separate words; an unknown
   // character is part of the word around it. In scripts without blanks, a word boundary inside a
   // piece does not count: all words that share a piece count as one word.
   std::vector<int> words_of(std::span<const int32_t> ids) const;
 
   // Like words_of(), but the words are those of text_words(decode(ids)). The results differ if a
-  // piece is part of several words. It then belongs to the word in which it starts, and the other
-  // words may have no piece. REQUIRES: the only control piece is </s> at the end. Its word number
-  // is the number of words.
+  // piece is part of several words. The piece then belongs to the word in which it starts, and the
+  // other words may have no piece. REQUIRES: the only control piece is </s> at the end. Its word
+  // index is the number of words.
   std::vector<int> text_words_of(std::span<const int32_t> ids) const;
 
-  // The word number of each id of encode(line), followed by the number of words. The words are
-  // text_words(line) or, for Segmentation::pieces, pieces joined at "@@". A word may have no piece.
+  // The index of the word of each id of encode(line), followed by the number of words. The words
+  // are text_words(line) or, for Segmentation::pieces, pieces joined at "@@". A word may have no
+  // piece.
   std::vector<int> words_in(std::string_view line) const;
 
   // The words of words_of() as text for display; control pieces have their names.

@@ -36,8 +36,8 @@ std::vector<int> Vocabulary::words_of(std::span<const int32_t> ids) const {
 
 namespace {
 
-// For each piece, the number of the word in which it starts, after blanks at its start. Pieces
-// without text at the end, such as </s>, get the number of words.
+// For each piece, the index of the word in which its text starts. Blanks at the start of a piece
+// are skipped. Pieces without text at the end, such as </s>, get the index words.size().
 std::vector<int> words_at_starts(std::string_view text, std::span<const std::string_view> words,
                                  std::span<const size_t> starts) {
   std::vector<int> numbers;
@@ -51,7 +51,7 @@ std::vector<int> words_at_starts(std::string_view text, std::span<const std::str
   return numbers;
 }
 
-// For each piece, the number of the word in which it ends. A piece may begin with the blank before
+// For each piece, the index of the word in which it ends. A piece may begin with the blank before
 // its word, but it ends inside the word.
 std::vector<int> words_at_ends(std::string_view text, std::span<const std::string_view> words,
                                const std::vector<SentencePieceModel::Token>& tokens) {

@@ -8,7 +8,7 @@
 namespace fovea {
 namespace {
 
-constexpr int kLargest = 1'000'000;  // maximum word number
+constexpr int kLargest = 1'000'000;  // maximum index of a word
 constexpr std::string_view kBlanks = " \t";
 
 // A link of a line, and the character between its two numbers.

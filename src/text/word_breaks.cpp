@@ -18,11 +18,10 @@ namespace {
 
 // Note [Segmented text]
 // Corpora of unspaced scripts are often already segmented: blanks separate words. The words of such
-// text are not split further, so that existing alignments of these words stay valid. A text counts
-// as segmented if blanks separate its unspaced letters into runs of at most four letters on average
-// (eight in
-// Thai, Lao, Khmer and Myanmar). Blanks next to other letters do not count: many authors write
-// blanks around Latin words in Chinese text.
+// text are not split further, so that existing alignments of these words stay valid. A run is a
+// sequence of unspaced letters between two blanks. A text counts as segmented if its runs have at
+// most four letters on average (eight in Thai, Lao, Khmer and Myanmar). Blanks next to other
+// letters do not count: many authors write blanks around Latin words in Chinese text.
 constexpr int64_t kSegmentLetters = 4, kSegmentLettersOfAlphabets = 8;
 
 constexpr char32_t kFirstUnspaced = 0x0E00;  // Thai

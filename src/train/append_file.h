@@ -7,9 +7,10 @@
 
 namespace fovea {
 
-// An append-only file of optional records, such as metrics. A full or failing disk causes one
-// warning and never stops the run. Each record is written in full and without buffering. If a write
-// fails half-way, the file is truncated to its length before the record, so that it stays valid.
+// An append-only file of records without which training can continue, such as metrics. A full or
+// failing disk causes one warning and never stops the run. Each record is written in full and
+// without buffering. If a write fails half-way, the file is truncated to its length before the
+// record, so that it stays valid.
 class AppendFile {
  public:
   enum class Open { existing_or_new, only_new };

@@ -15,16 +15,16 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kUnit = 64, kFirst = 256;  // tokens
-constexpr int64_t kSteps = 16;       // the search stops at 1/16 of the smallest size that fails
-constexpr int64_t kFewBatches = 32;  // fewer batches per epoch cause a warning
+constexpr int64_t kUnit = 64, kFirst = 256;  // tokens: unit of sizes; first size
+constexpr int64_t kSteps = 16;       // the search ends at an interval of 1/16 of its upper end
+constexpr int64_t kFewBatches = 32;  // with fewer batches per epoch, a warning appears
 constexpr double kGibibyte = 1 << 30;
 
 int64_t tokens_of(const Corpus& text) {  // both sides, with </s>
   return std::max(text.source_tokens(), text.target_tokens()) + text.size();
 }
 
-// Returns the numbers of the batches that may need the most memory: those with the most tokens,
+// Returns the indices of the batches that may need the most memory: those with the most tokens,
 // with the most words to predict, with the longest sentences, and with the most tokens after
 // padding to the longest sentence.
 std::set<int64_t> hardest(const BatchPlan& plan, const Corpus& text) {
@@ -53,7 +53,7 @@ class MemoryTrial {
     model_->parameters().allocate_gradients();
     optimizer_ = std::make_unique<Optimizer>(model_->parameters(), options.optimizer);
     steps_ = std::make_unique<StepGraphs>(*model_, *optimizer_, options.train.loss());
-    steps_->disable_capture();  // training captures graphs only if memory is left
+    steps_->disable_capture();  // training itself captures graphs only if memory is left
   }
 
   bool fits(int64_t tokens) {
@@ -61,7 +61,7 @@ class MemoryTrial {
     BatchOptions batch = options_.batch;
     batch.tokens = tokens;
     const BatchPlan plan(text_, batch, 0);
-    release_memory(device_);  // frees buffers of the sizes tried before
+    release_memory(device_);  // frees the buffers of the sizes that were tried before
     try {
       for (const int64_t i : hardest(plan, text_)) update(plan.batch(i));
       return true;

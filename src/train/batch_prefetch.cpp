@@ -34,7 +34,7 @@ void BatchStream::start_prefetch() {
   };
   try {
     prefetched_ = std::async(std::launch::async, make);
-  } catch (const std::system_error&) {  // no thread: next() makes the batch
+  } catch (const std::system_error&) {  // no thread was created: next() makes the batch
     prefetched_ = std::async(std::launch::deferred, make);
   }
 }
@@ -67,7 +67,7 @@ void BatchStream::plan_next_epoch() {
     next_plan_ = std::async(std::launch::async, [this, epoch = epoch_ + 1]() -> Plan {
       return std::make_shared<BatchPlan>(corpus_, options_, epoch);
     });
-  } catch (const std::system_error&) {  // no thread: start_prefetch() makes the plan
+  } catch (const std::system_error&) {  // no thread was created: start_prefetch() makes the plan
   }
 }
 

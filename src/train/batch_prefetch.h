@@ -46,7 +46,7 @@ class BatchStream {
   const Corpus& corpus_;
   BatchOptions options_;
   int64_t epoch_, batch_, batches_ = 0;
-  Plan plan_;                           // of epoch_; absent at its beginning
+  Plan plan_;                           // of epoch_; absent at the beginning of an epoch
   std::shared_future<Plan> next_plan_;  // of epoch_ + 1; valid from the middle of epoch_ on
   std::future<PrefetchedBatch> prefetched_;
 };

@@ -10,6 +10,7 @@
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "models/model_directory.h"
+#include "models/stored_weights.h"
 
 namespace fovea {
 namespace {
@@ -165,7 +166,7 @@ int64_t checkpoint_bytes(const ParameterStore& store, const Optimizer& optimizer
 void write_checkpoint(const std::string& path, const CheckpointNote& note,
                       const ParameterStore& store, const Optimizer& optimizer) {
   SafetensorsWriter writer;
-  std::vector<Tensor> kept;  // keeps the bytes alive until writer.write()
+  std::vector<Tensor> kept;  // host copies, which must live until writer.write()
   const auto add = [&](const char* name, const Tensor& tensor) {
     if (!tensor) return;
     kept.push_back(tensor.to(Cpu{}));

@@ -46,7 +46,7 @@ void write_checkpoint(const std::string& path, const CheckpointNote& note,
 struct RestoredCheckpoint {
   TrainState state;
   std::string path = {};
-  std::string changed = {};  // differences that ResumeMode::changed accepted
+  std::string changed = {};  // description of the accepted differences of the identity
   std::string skipped = {};  // damaged files: "skipped update 30: reason; skipped update 20: …"
 };
 

@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMeasured = 5;  // number of batches measured
 
-// Returns the number of the batch with the most tokens (source and target together). It determines
+// Returns the index of the batch with the most tokens (source and target together). It determines
 // the memory that training needs.
 int64_t largest(const BatchPlan& plan, const Corpus& text) {
   int64_t at = 0, most = 0;

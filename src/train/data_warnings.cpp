@@ -9,11 +9,11 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kCompared = 100, kFewest = 10;              // numbers of lines
-constexpr int64_t kFewPairs = 10'000, kManyParameters = 100;  // per piece of target text
+constexpr int64_t kCompared = 100, kFewest = 10;              // lines: compared; fewest equal
+constexpr int64_t kFewPairs = 10'000, kManyParameters = 100;  // pairs; parameters per target piece
 
-// Compares the first lines of two files, at most kCompared. Returns their number if all are equal.
-// Returns 0 if a line differs, if all are empty, or if there are fewer than kFewest.
+// Compares the first lines of two files, at most kCompared. If all of them are equal, returns their
+// number. Returns 0 if a line differs, if all lines are empty, or if there are fewer than kFewest.
 int64_t same_lines(const std::string& a, const std::string& b) {
   LineReader first(a), second(b);
   bool words = false;

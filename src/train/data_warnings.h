@@ -12,8 +12,7 @@ namespace fovea {
 // nothing to report.
 
 // Reports a text that is both source and target, and validation or test text that is also training
-// text. Two texts count as the same if they are one file, or if the files begin with the same
-// lines.
+// text. Two texts count as equal if they are one file, or if both files begin with the same lines.
 std::string warning_about_files(const DataOptions& data);
 
 // Reports a training text that is so small that the model will memorise it.

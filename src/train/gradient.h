@@ -14,7 +14,7 @@ struct BatchCost {
   double loss = 0;  // Σ over target words of the label-smoothed cross entropy
   double nll = 0;   // Σ −log p(word)
   int64_t words = 0, sentences = 0;
-  double guided = 0;         // Σ over guided words of the mean −log α at their links
+  double guided = 0;         // Σ over guided words of the mean of −log α over their links
   int64_t guided_words = 0;  // number of target words with given links
 
   BatchCost& operator+=(const BatchCost& other);
@@ -29,7 +29,7 @@ struct LossOptions {
 // The key of the dropout masks of one batch.
 struct DropoutKey {
   uint64_t seed;
-  int64_t drawn;  // number of batches that training took before this one
+  int64_t drawn;  // number of batches that training used before this batch
 };
 
 // Adds the gradient of the loss of the batch to the gradients of the trained weights, and returns

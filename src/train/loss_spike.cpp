@@ -7,11 +7,11 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kFewest = 50;     // number of losses before limit() is finite
+constexpr int64_t kFewest = 50;     // with fewer losses, limit() is infinite
 constexpr int64_t kMemory = 50;     // number of losses in the moving mean
 constexpr int64_t kInARow = 5;      // number of high losses in a row that make a rise
 constexpr double kDeviations = 5;   // σ
-constexpr double kSmallest = 0.02;  // lower bound of σ as a share of the mean
+constexpr double kSmallest = 0.02;  // lower bound of σ / mean
 
 }  // namespace
 

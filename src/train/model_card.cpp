@@ -143,7 +143,7 @@ std::string summary_of(const TrainingFigures& figures, const std::string& stop_m
                        figure({stop_metric, *figures.best->value(stop_metric)}),
                        with_commas(figures.best->update));
   if (!figures.test) return text;
-  MetricsLine scores = *figures.test;  // perplexities are shown only if there is no score
+  MetricsLine scores = *figures.test;  // perplexities are removed below if there is a score
   if (std::ranges::any_of(scores.values, is_score))
     std::erase_if(scores.values, [](const MetricValue& metric) { return !is_score(metric); });
   return text + (text.empty() ? "test " : ", test ") + figures_in(scores);

@@ -16,8 +16,9 @@ class FileSeries {
   std::string path(int64_t number) const;
   std::vector<int64_t> numbers() const;  // of existing files, ascending
 
-  // Of the files with numbers up to `newest`, keeps the last `keep` and removes the others. If it
-  // cannot remove a file, it logs a warning. Call it only when file `newest` is safely on the disk.
+  // Of the files with numbers up to `newest`, keeps those with the `keep` highest numbers and
+  // removes the others. If it cannot remove a file, it logs a warning. Call it only when file
+  // `newest` is safely on the disk.
   void prune(int64_t newest, int64_t keep) const;
   void remove(int64_t number) const;
 

@@ -29,13 +29,13 @@ class TrainObserver {
   virtual void updated(const UpdateReport& report) { (void)report; }
   virtual void validating() {}  // a validation starts, which may take long
   virtual void measured(const MetricsLine& metrics) { (void)metrics; }
-  virtual void saving() {}  // before a checkpoint: earlier records must be safely on the disk
+  virtual void saving() {}  // before a checkpoint is saved; must sync the earlier records
 };
 
 using Observers = std::vector<std::unique_ptr<TrainObserver>>;
 
 // Writes log lines, or a progress bar on a terminal. With label smoothing it calls the training
-// loss "smoothed loss", because that is higher than the validation loss, which is not smoothed.
+// loss "smoothed loss". This loss is higher than the validation loss, which is not smoothed.
 std::unique_ptr<TrainObserver> console_observer(double label_smoothing);
 // Observers that write DIRECTORY/metrics.jsonl and DIRECTORY/tensorboard/.
 std::unique_ptr<TrainObserver> metrics_observer(const std::string& directory);

@@ -12,7 +12,7 @@ namespace fovea {
 
 struct OptimizerOptions {
   double beta1 = 0.9, beta2 = 0.98, eps = 1e-9;
-  double weight_decay = 0;  // of matrices; not 0: AdamW
+  double weight_decay = 0;  // of matrices; Adam becomes AdamW if it is not 0
   double clip = 0;          // largest norm of the gradient; 0: no limit
   double ema = 0;           // decay of a moving average of the parameters; 0: none
 
@@ -52,9 +52,9 @@ class Optimizer {
   // finite, the update changes nothing.
   double update(const UpdateScale& u);
 
-  // Makes the same update in a form that a graph can replay. Reads the parameters of the update
-  // from `noted`, a result of note(), and writes the norm to `norm`. If `loss` is given and not
-  // finite, the update changes nothing either.
+  // Makes an update like the function above, but in a form that a graph can replay. Reads the
+  // parameters of the update from `noted`, a result of note(), and writes the norm to `norm`. If
+  // `loss` is given and not finite, the update changes nothing either.
   void update(const Tensor& noted, const Tensor& loss, const Tensor& norm);
   Tensor note(const UpdateScale& u) const;
 
@@ -71,7 +71,7 @@ class Optimizer {
   ParameterStore& store_;
   OptimizerOptions options_;
   Tensor m_, v_, ema_;
-  Tensor decayed_;  // a byte per value: decay or not, see kernel::AdamBuffers
+  Tensor decayed_;  // a byte per value: whether it decays, see kernel::AdamBuffers
   std::vector<StoreRange> frozen_;
   Tensor kept_;  // the values of all frozen ranges, concatenated
 };

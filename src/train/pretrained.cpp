@@ -124,8 +124,8 @@ FilledRows fill_embeddings(const WordVectors& vectors, const Vocabulary& vocabul
 
 namespace {
 
-// Calls each(setting, path, vocabulary) for the files that are set, first for that of the target.
-// If one table serves both sides, the vectors of the source then overwrite those of the target.
+// Calls each(setting, path, vocabulary) for the files that are set, first for the target file. If
+// one table serves both sides, the vectors of the source then overwrite those of the target.
 template <class Each>
 void for_each_file(const TrainOptions& options, const Vocabulary& source, const Vocabulary& target,
                    Each each) {

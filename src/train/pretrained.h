@@ -14,8 +14,9 @@
 
 namespace fovea {
 
-// How vectors from a file are scaled. `as_given` keeps their values. `like_table` scales them to
-// the mean square of the initial table, because the next layer expects values of this size.
+// How vectors from a file are scaled. `as_given` keeps their values. `like_table` scales them so
+// that their mean square is that of the initial table, because the next layer expects values of
+// this size.
 enum class RowScale { as_given, like_table };
 
 // The rows of a table that fill_embeddings() filled, and the pieces without a vector.

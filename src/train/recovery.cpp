@@ -42,8 +42,9 @@ void restart_from(const RestoredCheckpoint& good, const BadUpdate& bad, TrainSta
 }
 
 // Restores a checkpoint from before the last `high` updates, whose losses were high. Changes the
-// weights only if it returns a checkpoint; otherwise sets *why_not. The update before the first
-// high loss is excluded, too: its own loss was good, but its weights caused the next, high loss.
+// weights only if it returns a checkpoint; otherwise sets *why_not. The checkpoint of the update
+// just before the first high loss is not used either: its own loss was good, but its weights gave
+// that high loss.
 std::optional<RestoredCheckpoint> restore_before_rise(const RunCheckpoints& checkpoints,
                                                       const TrainState& state, int64_t high,
                                                       std::string* why_not) {

@@ -15,8 +15,8 @@ struct BadUpdate {
   std::string lines;  // line numbers of its sentences, see first_lines()
 };
 
-// Skips the update and returns false. After ten skipped updates in a row rolls back and returns
-// true.
+// Skips the update and returns false. If this is the tenth skipped update in a row, rolls back and
+// returns true.
 bool skip_update(const BadUpdate& bad, const RunCheckpoints& checkpoints, TrainState& state);
 
 // Restores the newest scheduled checkpoint. Throws ExitCode::diverged if there is none, or if three

@@ -43,7 +43,7 @@ std::string RunCheckpoints::resume(TrainState& state) {
         "`resume_anyway`: {}; the result differs from that of an uninterrupted run; if the text or "
         "the batches differ, the epoch starts again",
         restored->changed);
-    forget_save();  // so that the checkpoint gets the new identity
+    forget_save();  // so that the run saves a checkpoint with the new identity
     state.save_waits = true;
     state.finished = false;
   }
@@ -64,7 +64,7 @@ std::optional<RestoredCheckpoint> RunCheckpoints::restore_newest(std::vector<int
       task_.weights.changed();
       return restored;
     } catch (const Error& error) {
-      if (error.code() == ExitCode::data) throw;  // not damaged: of another run, or edited by hand
+      if (error.code() == ExitCode::data) throw;  // not damaged: of another run or edited by hand
       if (!skipped.empty()) skipped += "; ";
       skipped +=
           fmt::format("skipped update {}: {}", updates.back(), reason_without_path(error, path));
@@ -124,20 +124,20 @@ void RunCheckpoints::plan_unscheduled(TrainState& state) {
   if (!tried(state)) state.asked = !scheduled(state);
 }
 
-// Finds the expendable checkpoints: those that an uninterrupted run would not have, damaged ones,
-// and those of another identity. They stay until the next save. The run never rolls back to them,
-// and they do not count for checkpoint.keep.
+// Finds the expendable checkpoints: checkpoints that an uninterrupted run would not have, damaged
+// checkpoints, and checkpoints of another identity. They stay until the next save. The run never
+// rolls back to them, and they do not count for checkpoint.keep.
 void RunCheckpoints::find_expendable(const TrainState& state) {
   for (const int64_t update : files_.checkpoints().numbers()) {
     const auto note = note_of(files_.checkpoints().path(update));
-    const bool damaged = !note || update > state.update;  // resume() skipped newer ones
+    const bool damaged = !note || update > state.update;  // resume() skipped newer checkpoints
     if (damaged || note->state.asked || !difference(note->identity, task_.identity).empty())
       expendable_.insert(update);
   }
 }
 
 void RunCheckpoints::remove_expendable(const TrainState& state) {
-  expendable_.erase(state.update);  // has just been overwritten
+  expendable_.erase(state.update);  // this checkpoint has just been overwritten
   for (const int64_t update : std::exchange(expendable_, {})) files_.checkpoints().remove(update);
   if (state.asked) expendable_.insert(state.update);
 }
@@ -153,11 +153,12 @@ bool RunCheckpoints::save(TrainState& state) {
   if (std::exchange(logged_, state.update) != state.update)
     log_info("saved update {}", state.update);
   remove_expendable(state);
-  // Older checkpoints stay after a requested save, because it does not replace a scheduled one.
-  // They also stay while the loss may be rising, because a rollback may need one of them.
+  // After a requested save, older checkpoints stay, because a requested checkpoint does not replace
+  // a scheduled one. They also stay while the loss may be rising, because a rollback may need one
+  // of them.
   if (state.asked || state.watch.high > 0) return true;
-  // The loss of these weights is known only after the next update, so the checkpoint before this
-  // one must stay, too.
+  // The loss of the saved weights is known only after the next update, so the previous checkpoint
+  // must stay, too.
   const int64_t fewest = at_the_end(task_.options, state) ? 1 : 2;
   files.prune(state.update, std::max(task_.options.checkpoint.keep, fewest));
   return true;

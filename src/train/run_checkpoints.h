@@ -11,8 +11,7 @@
 
 namespace fovea {
 
-// The checkpoints of a run: when to save one, which ones to keep, and which ones a rollback may
-// use.
+// The checkpoints of a run. Decides when to save one, which to keep, and which a rollback may use.
 class RunCheckpoints {
  public:
   // The arguments outlive the RunCheckpoints.
@@ -35,8 +34,7 @@ class RunCheckpoints {
   bool save(TrainState& state);
   // Whether save() was called since the state reached this update, with or without success.
   bool tried(const TrainState& state) const { return tried_ == state.update; }
-  // Makes tried() false, because the state has changed since the save although the update is the
-  // same.
+  // Makes tried() false. Call it if the state has changed since the last save, but not its update.
   void forget_save() { tried_ = kNone; }
 
   // Restores the weights and moments of the newest checkpoint up to update `latest`. Uses only
@@ -58,7 +56,7 @@ class RunCheckpoints {
   const ParameterStore& store_;
   const Optimizer& optimizer_;
   RunFiles& files_;
-  int64_t tried_ = kNone, logged_ = kNone;  // the last update: save() was called; logged as saved
+  int64_t tried_ = kNone, logged_ = kNone;  // updates: last save(); last logged save
   // Checkpoints to remove after the next save, see find_expendable().
   std::set<int64_t> expendable_;
 };

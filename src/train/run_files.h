@@ -22,8 +22,8 @@ class RunFiles {
   void prepare();
 
   // Calls `write`. Returns false if it failed and the run can continue without the file. Throws
-  // ExitCode::files if no checkpoint was saved yet, if the run ends or stops now, so that no later
-  // write follows, or if this was the third failure in a row.
+  // ExitCode::files if no checkpoint was saved yet, if no later write follows because the run ends
+  // or stops now, or if this was the third failure in a row.
   bool try_write(const TrainState& state, const std::function<void()>& write);
 
   // Removes the files of later updates, which a rollback has undone.

@@ -19,8 +19,9 @@ class RunReporter {
   void validating();
   void saving();
 
-  // Reports the update that led to `state`, one of `updates` (0: no limit). Adds its cost to the
-  // sums in `state`. Every `log_every` updates reports the means and clears the sums.
+  // Reports the update that led to `state`. `updates` is the number of updates of the run (0: no
+  // limit). Adds the cost of the update to the sums in `state`. Every `log_every` updates reports
+  // the means and clears the sums.
   void updated(TrainState& state, const StepGraphs::StepResult& step, double rate, int64_t updates);
 
   // Adds the update, the epoch and the time to the line and passes it to the observers.

@@ -13,8 +13,8 @@
 
 namespace fovea {
 
-// Measures the model during a run and selects the weights that become the model: those of the best
-// validation, or in the end the mean of the last snapshots.
+// Measures the model during a run and selects the weights that become the model: the weights with
+// the best validation, or at the end of the run the mean of the last snapshots.
 class RunValidator {
  public:
   // The arguments outlive the RunValidator.

@@ -30,7 +30,7 @@ double learning_rate(const ScheduleOptions& schedule, int64_t update, int64_t mo
   const double t = static_cast<double>(update), w = static_cast<double>(schedule.warmup);
   const double lr = schedule.lr, floor = schedule.floor;
   const double span = std::max(1.0, static_cast<double>(schedule.total) - w);
-  const double part = std::clamp((t - w) / span, 0.0, 1.0);  // of the decay that is done, 0 to 1
+  const double part = std::clamp((t - w) / span, 0.0, 1.0);  // finished part of the decay, 0 to 1
   switch (schedule.kind) {
     case ScheduleKind::constant:
       return lr * rise(t, w);

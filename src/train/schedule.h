@@ -12,7 +12,7 @@ enum class ScheduleKind { constant, inverse_sqrt, noam, linear, cosine };
 struct ScheduleOptions {
   ScheduleKind kind = ScheduleKind::inverse_sqrt;
   double lr = 0.0005;     // the highest rate; for noam the factor
-  int64_t warmup = 4000;  // w: number of updates of linear rise from 0
+  int64_t warmup = 4000;  // w: number of updates during which the rate rises linearly from 0
   int64_t total = 0;      // the update at which linear and cosine reach `floor`; 0: train.updates
   double floor = 0;       // the last rate of linear and cosine
 

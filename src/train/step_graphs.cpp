@@ -111,8 +111,9 @@ Tensor StepGraphs::allocate_results(const StagedBatch& staged) const {
   return Tensor::zeros({kWords + staged.prepared->scores}, store.type(), store.device());
 }
 
-// The arena of the graphs needs as much memory again as a step without a graph. If memory could
-// become short, the steps are so large that graphs would not make them faster.
+// The arena of the graphs needs about as much memory as a step without a graph, in addition to the
+// memory of that step. If memory could become short, the steps are so large that graphs would not
+// make them faster.
 bool StepGraphs::may_capture() const {
   const Device device = model_.parameters().device();
   return capturing_ && !inputs_->overflowed() &&

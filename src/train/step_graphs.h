@@ -55,7 +55,7 @@ class StepGraphs {
   };
   // The graph of all batches with the same sizes.
   struct CachedGraph {
-    int64_t used = 0;  // number of the last step with these sizes; 0: none
+    int64_t used = 0;  // index of the last step with these sizes, from 1; 0: none
     Graph graph = {};
     Tensor results = {};  // the graph writes its results here
   };

@@ -39,15 +39,15 @@ struct DataOptions {
   TaskKind task = TaskKind::translate;          // key `task` of the recipe, not of `data`
   std::vector<std::string> train, valid, test;  // examples, for classify and read
   ExampleFiling format = ExampleFiling::automatic;
-  int64_t hold_out = 0;  // n: every n-th training example or story is for validation; 0: none
+  int64_t hold_out = 0;  // n: every n-th training example (babi: story) is for validation; 0: none
 
   void describe(Settings& s);
   bool labelled() const { return task != TaskKind::translate; }
   ExampleFiles examples(const std::vector<std::string>& paths, StorySelection share = {}) const;
-  // Resolves `root`. `folder` is the argument of --data. If it is given, a relative root is a
-  // folder below it, and an absolute root is replaced by it. Otherwise a relative root is below
-  // $FOVEA_DATA, the current folder or the folder of the recipe: below the first of these in which
-  // the first training file exists.
+  // Resolves `root`. `folder` is the argument of --data. If --data is given, a relative root is a
+  // folder below it, and --data replaces an absolute root. Otherwise a relative root is below
+  // $FOVEA_DATA, the current folder or the folder of the recipe: below the first of these folders
+  // in which the first training file exists.
   void start_at(const std::string& folder, const std::string& recipe);
   std::vector<std::string> under_root(const std::vector<std::string>& paths) const;
   void parse_weights(ExitCode code);  // sets corpus.weights; throws Error(code)
@@ -58,10 +58,10 @@ enum class VocabularyKind { unigram, bpe, words, characters, pieces, tokens };
 // The files of existing vocabularies, or the settings for making vocabularies from the training
 // text.
 struct VocabularyOptions {
-  std::string source, target;  // files; empty: made from the training text
+  std::string source, target;  // files; empty: training makes them from its text
   VocabularyKind kind = VocabularyKind::unigram;
   bool joint = true;    // one vocabulary for both languages
-  int64_t size = 8000;  // with the four special pieces; 0: all pieces (not for unigram, bpe)
+  int64_t size = 8000;  // including the four special pieces; 0: all pieces (not for unigram, bpe)
   int64_t min_count = 1;
   double character_coverage = 1;
   bool byte_fallback = true;          // only for SentencePiece
@@ -120,7 +120,7 @@ struct ValidOptions {
   int64_t apart = 100;
   std::vector<std::string> metrics = {"ppl"};  // of loss, ppl, bleu, chrf, accuracy
   std::string stop_metric = "ppl";             // decides which weights are the best
-  int64_t patience = 10;  // validations without a new best; then the run ends; 0: never
+  int64_t patience = 10;  // maximum number of validations without a new best; 0: no limit
   int64_t beam = 1;
   double length_penalty = 1;
   BleuTokenizer tokenize = BleuTokenizer::automatic;

@@ -24,9 +24,9 @@ struct TrainState {
   // Validation.
   std::optional<double> best;
   int64_t best_update = 0, since_best = 0;
-  int64_t epoch_ended = 0;  // the update that ended the last whole epoch
-  int64_t validated = 0;    // the update that was validated last
-  bool finished = false;    // averaging and the test are done, too
+  int64_t epoch_ended = 0;  // value of `update` at the end of the last whole epoch
+  int64_t validated = 0;    // value of `update` at the last validation
+  bool finished = false;    // training, averaging and the test are done
 
   // Numbers of updates that were skipped because the loss or the gradient was not finite, and of
   // the rollbacks after them.
@@ -37,8 +37,8 @@ struct TrainState {
   int64_t rises = 0;  // number of rises of the loss that were undone
   int64_t parts = 1;  // each batch is split into this number of parts, to fit into memory
 
-  bool save_waits = false;  // a save was due at an update whose loss was too high
-  bool asked = false;       // the save was requested and not due by the schedule
+  bool save_waits = false;  // a scheduled save waits until the loss is no longer too high
+  bool asked = false;       // the save of this state was requested and not scheduled
 
   int64_t last_epoch() const {  // the epoch of the last update, from 1
     return update > 0 && epoch_ended == update ? epoch : epoch + 1;

@@ -27,7 +27,7 @@ RunOutcome Trainer::run() {
       validate();
     } else if (checkpoints_.due(state_)) {
       save();
-      if (!state_.asked) task_.save_requested();  // this save also fulfils a request
+      if (!state_.asked) task_.save_requested();  // clears a request, which this save fulfils
     } else if (!at_the_end(options_, state_)) {
       make_update();
     } else {
@@ -104,7 +104,7 @@ void Trainer::validate() {
   const auto begin = RunReporter::Clock::now();
   const bool done = within_memory([&] { return validator_.validate(state_); },
                                   [&](const char*, int64_t) {
-                                    save();  // before the error ends the run
+                                    save();  // saves before the error ends the run
                                     return false;
                                   });
   if (!done) return;  // the resumed run validates again

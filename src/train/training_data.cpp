@@ -67,7 +67,7 @@ HeldOut read_held_out(const TrainData& data, const std::vector<std::string>& sou
   text.corpus = Corpus::read(sources, targets, data.source, data.target, how);
   text.sources = read_lines(sources);
   text.references = read_lines(targets);
-  if (data.target.cut() == Segmentation::pieces)  // pieces of translations are joined to words
+  if (data.target.cut() == Segmentation::pieces)  // translations are also joined to words
     for (std::string& line : text.references) line = data.target.normalise(line);
   check(!text.empty(), ExitCode::data, sources.front(),
         ": no line is left for validation or testing: ", text.corpus.counts().summary());
@@ -116,8 +116,8 @@ void check_exists(const DataOptions& data, const char* setting, const std::strin
   }
 }
 
-// Checks that source and target files have the same number of lines. Making a vocabulary takes
-// minutes, so this error must be reported before.
+// Checks that source and target files have the same number of lines. Call it before making a
+// vocabulary, which takes minutes.
 void check_lines(const DataOptions& data) {
   check_partners(data.under_root(data.train_source), data.under_root(data.train_target),
                  data.under_root(data.alignments));

@@ -52,7 +52,7 @@ class MetricsLog {
   AppendFile file_;
 };
 
-// Removes incomplete lines and those for which `keep` is false, keeps the others byte for byte, and
+// Removes incomplete lines and lines for which `keep` is false, keeps the others byte for byte, and
 // replaces the file atomically. Does nothing if the file does not exist. Call it on resume, before
 // a MetricsLog is opened.
 void keep_metrics(const std::string& path, const std::function<bool(const MetricsLine&)>& keep);

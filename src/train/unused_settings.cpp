@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-// A setting, whether it has an effect, and the values of other settings for which it has one.
+// A setting, whether it has an effect, and the values of other settings for which it has an effect.
 struct SettingUse {
   std::string path;
   bool used;
@@ -83,7 +83,7 @@ std::map<std::string, std::string> values_of(TrainOptions options) {
 std::vector<std::string> unused_settings(const TrainOptions& options) {
   TrainOptions fresh;
   std::visit([&]<class Own>(const Own&) { fresh.model.network = Own(); },
-             options.model.network);  // the defaults of the same type of network
+             options.model.network);  // a network of the same type with the default settings
   fresh.data.task = options.data.task;
   const auto defaults = values_of(fresh), values = values_of(options);
   std::vector<SettingUse> uses = uses_of_vocabulary(options.vocabulary);

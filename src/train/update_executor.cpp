@@ -12,7 +12,7 @@ namespace fovea {
 namespace {
 
 constexpr int64_t kMostReleases = 8;
-constexpr uint64_t kPartSeeds = 0x9E3779B97F4A7C15u;  // between the dropout seeds of two parts
+constexpr uint64_t kPartSeeds = 0x9E3779B97F4A7C15u;  // between dropout seeds of successive parts
 
 }  // namespace
 

@@ -61,7 +61,7 @@ std::optional<std::vector<MetricValue>> measure(const Model& model, const HeldOu
   std::vector<MetricValue> values{{"loss", loss}, {"ppl", std::exp(loss)}};
   if (options.wants("accuracy")) {
     const auto* const labels = model.as<LabelPredictor>();
-    assert(labels);  // the options allow "accuracy" only for such models
+    assert(labels);  // the options allow "accuracy" only for models with labels
     const std::optional<double> right = accuracy(*labels, text.corpus, batch_tokens, stop);
     if (!right) return {};
     values.push_back({"accuracy", *right});

@@ -9,7 +9,7 @@
 namespace fovea {
 namespace {
 
-constexpr size_t kLanes = 8;  // independent sums, which the compiler vectorizes
+constexpr size_t kLanes = 8;  // number of independent sums, which the compiler vectorizes
 
 double dot(std::span<const float> a, std::span<const float> b) {
   float lanes[kLanes] = {};

@@ -11,10 +11,10 @@
 namespace fovea {
 namespace {
 
-constexpr int64_t kMaxChunkWords = 524'288;  // maximum per chunk; its pairs take about 50 MiB
+constexpr int64_t kMaxChunkWords = 524'288;  // the pairs of such a chunk take about 50 MiB
 constexpr int64_t kMinChunkWords = 1'000,
                   kMinChunks = 50;  // minimum words per chunk; minimum chunks of a short text
-constexpr int64_t kMinSharedWords = 1'500;  // with fewer words, waking threads does not pay
+constexpr int64_t kMinSharedWords = 1'500;  // with fewer words, one thread is faster than several
 constexpr int64_t kSlices = 16;             // slices per chunk, sampled in parallel
 constexpr double kLastRate = 1e-4;          // final rate as a fraction of the initial rate
 constexpr int64_t kLanes = kernel::kSkipGramLanes;

@@ -13,11 +13,11 @@ namespace {
 using V = SimdVector<float>::type;
 constexpr int64_t kStep = kLanes<float>;
 constexpr size_t kPrefetchDistance =
-    4;                        // distance in pairs between the prefetch of a row and its use
-constexpr int kFactors = 32;  // number of probabilities per logarithm
+    4;                        // number of pairs between the prefetch of a row and its use
+constexpr int kFactors = 32;  // number of probabilities whose product has one logarithm
 constexpr double kMinProbability =
     0x1p-30;  // lower bound of a probability, so that products of 32 do not underflow
-constexpr size_t kMinSharedPairs = 2000;  // with fewer pairs, waking threads does not pay
+constexpr size_t kMinSharedPairs = 2000;  // with fewer pairs, one thread is faster than several
 
 template <int64_t kCount>
 float sum_of(const float* lanes) {

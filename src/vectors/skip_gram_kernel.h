@@ -21,12 +21,12 @@ struct SkipGramTables {
   int64_t stride;
 };
 
-// Pairs that are trained in order, with one learning rate.
+// A sequence of pairs that are trained in order, with the same learning rate.
 struct SkipGramRun {
   std::span<const SkipGramPair> pairs;
   float rate;
 };
-// Runs that are trained in order.
+// A sequence of runs that are trained in order.
 struct SkipGramBlock {
   std::span<const SkipGramRun> runs;
 };

@@ -11,7 +11,8 @@
 
 namespace fovea {
 
-// A table that draws from a fixed distribution over 0 … n−1 in constant time (Vose's alias method).
+// A table that draws random numbers from a fixed distribution over 0 … n−1 in constant time (Vose's
+// alias method).
 class AliasTable {
  public:
   // REQUIRES: weights are finite, ≥ 0 and not all 0; fewer than 2^31.
@@ -50,18 +51,18 @@ class FastRandom {
 // Note [Parts of the vocabulary]
 // Gradient descent processes pairs in sequence, and each pair changes the tables. If threads
 // process pairs on shared tables (Hogwild), they race, and no two runs give the same bits. Here the
-// words are divided into kParts parts, and the pairs of some thousand sentences into kParts ×
-// kParts buckets by the parts of their two words. For one r, the buckets (i, i + r mod kParts) of
-// all i have no row of either table in common. Threads process these buckets in parallel, and then
-// continue with the next r. So for any number of threads, the result is the same as if one thread
-// processed the buckets in sequence (stratified descent: Gemulla et al., KDD 2011). The rows of a
-// bucket fit in the cache.
+// vocabulary is divided into kParts parts. The pairs of some thousand sentences are divided into
+// kParts × kParts buckets, by the parts of the vocabulary that their two words belong to. For one
+// r, the buckets (i, i + r mod kParts) of all i have no row of either table in common. Threads
+// process these buckets in parallel, and then continue with the next r. So for any number of
+// threads, the result is the same as if one thread processed the buckets in sequence (stratified
+// descent: Gemulla et al., KDD 2011). The rows of a bucket fit in the cache.
 inline constexpr int32_t kParts = 16;
 
-// The mapping of words to parts and to rows of the tables. It assigns the most frequent words to
-// the parts in alternating order (0 … 15, 15 … 0), so that all parts have a similar weight. The
-// rows of a part are adjacent, because otherwise the hardware prefetch would load rows that another
-// thread changes.
+// The mapping of words to parts of the vocabulary and to rows of the tables. It assigns the most
+// frequent words to the parts in alternating order (0 … 15, 15 … 0), so that all parts have a
+// similar weight. The rows of a part are adjacent, because otherwise the hardware prefetch would
+// load rows that another thread changes.
 class WordPartition {
  public:
   explicit WordPartition(int64_t words)
@@ -80,7 +81,8 @@ class WordPartition {
   int32_t rows_;  // rows per part
 };
 
-// The pairs of some sentences as rows of the tables, grouped by the parts of their words.
+// The word pairs of some sentences as row indices of the tables, in one bucket for each pair of
+// parts of the vocabulary.
 struct PairBuckets {
   WordPartition partition;
   std::array<std::vector<kernel::SkipGramPair>, kParts * kParts> pairs;

@@ -14,11 +14,11 @@ namespace fovea {
 // The training text of word vectors, in memory: words of one language and their ids. Rare words are
 // removed, so that the words around them become adjacent.
 struct WordStream {
-  std::vector<std::string> words;  // most frequent first, equally frequent ones in byte order
+  std::vector<std::string> words;  // by descending frequency, then in byte order
   std::vector<int64_t> counts;     // occurrences of each word
   std::vector<int32_t> ids;
   std::vector<int64_t> offsets{0};     // sentence i is ids[offsets[i] … offsets[i + 1])
-  int64_t lines = 0, rare = 0;         // lines read; occurrences of removed words
+  int64_t lines = 0, rare = 0;         // lines that were read; occurrences of removed words
   int64_t bad_utf8 = 0, too_long = 0;  // lines skipped
 
   int64_t sentences() const { return static_cast<int64_t>(offsets.size()) - 1; }

@@ -109,7 +109,7 @@ class TextReader {
 
   float value_of(std::string_view field, std::string_view line) const {
     const auto value = number(field);
-    if (!value)  // not check(), which would build a message for each number
+    if (!value)  // without check(), which would build a message for each number
       fail(ExitCode::data, lines_.where(), ": '", printable(field.empty() ? line : field, 40),
            "' is not a number; ", expected());
     const float narrow = static_cast<float>(*value);
@@ -177,7 +177,7 @@ bool looks_binary(std::string_view bytes) {
   for (const char c : rest)
     if (static_cast<unsigned char>(c) < 0x20 && c != '\t' && c != '\n' && c != '\r') return true;
   const size_t invalid = find_invalid_utf8(rest);
-  return invalid != rest.npos && invalid + 4 < rest.size();  // otherwise the end cuts a character
+  return invalid != rest.npos && invalid + 4 < rest.size();  // else `rest` ends inside a character
 }
 
 WordVectors read_text_vectors(LineReader& lines, size_t bytes, const VectorReadOptions& options) {
