@@ -5,17 +5,18 @@
 
 namespace fovea {
 
-enum class AttentionMask { none, causal };  // causal: no key after the query's position
+enum class AttentionMask { none, causal };  // causal: no key has a later position than its query
 
 // The options of attention.
 struct HeadsOptions {
   int64_t heads = 1;
   AttentionMask mask = AttentionMask::none;
-  Dropout dropout;  // applied to the weights
+  Dropout dropout;  // applied to the attention weights
 };
 
-// softmax(Q Kᵀ / √d_k) V for every head of every sentence of a packed batch. A query attends only
-// to keys of its own sentence. Queries, keys and values are adjacent columns of one matrix, as the
+// softmax(Q Kᵀ / √d_k) V for every head of every sentence of a packed batch (all sentences in one
+// matrix). A query attends only to keys of its own sentence. Queries, keys and values are adjacent
+// columns of one matrix, as the
 // joint projections compute them: qkv [N, 3D], or q [N, D] and kv [M, 2D]. Head h uses the columns
 // h·d_k … (h + 1)·d_k − 1 of Q, K and V. The result is [N, D].
 Tensor self_attention(const Tensor& qkv, const SentenceOffsets& sentences,
@@ -23,21 +24,21 @@ Tensor self_attention(const Tensor& qkv, const SentenceOffsets& sentences,
 Tensor cross_attention(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
                        const SentenceOffsets& keys, const HeadsOptions& options);
 
-// cross_attention() from plain operations, one sentence and head after another: the reference for
-// tests.
+// cross_attention() computed from plain operations, one sentence and head after another: the
+// reference for tests.
 Tensor cross_attention_reference(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
                                  const SentenceOffsets& keys, const HeadsOptions& options);
 
-// Return only the attention weights: [heads, queries, keys] of each sentence, one sentence after
-// another.
+// Return only the attention weights. The matrices [heads, queries, keys] of all sentences follow
+// one another in one tensor.
 Tensor self_attention_weights(const Tensor& qkv, const SentenceOffsets& sentences,
                               const HeadsOptions& options);
 Tensor cross_attention_weights(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,
                                const SentenceOffsets& keys, const HeadsOptions& options);
 
-// Cached keys and values, and the index of the rows that each query attends to. Row r of q [R, D]
-// attends to the rows index[r, 0 … lengths[r]) of kv [capacity, 2D]. Used for decoding on the CPU;
-// there is no gradient.
+// Cached keys and values for decoding on the CPU. `index` lists the rows of kv that each query
+// attends to: row r of q [R, D] attends to the rows index[r, 0 … lengths[r]) of kv. There is no
+// gradient.
 struct CachedRows {
   Tensor kv;       // [capacity, 2D]
   Tensor index;    // i32 [R, width]

@@ -11,7 +11,7 @@ struct StridedRows {
   int64_t stride = 0;
 };
 
-// The kernels' view of the arguments of attention (ops/attention.h).
+// The arguments of attention (ops/attention.h) as the kernels read them.
 template <class T>
 struct AttentionInput {
   StridedRows<const T> q, k, v;
@@ -19,20 +19,21 @@ struct AttentionInput {
   int64_t sentences, heads, size;  // size = d_k
   AttentionMask mask;
   Dropout dropout;
-  int64_t longest_query, longest_key;  // words of the longest sentence; they determine a GPU's grid
+  int64_t longest_query, longest_key;  // words of the longest sentence; they size a GPU's grid
 };
 
 // y_i = Σ_j a_ij v_j, a = softmax(q kᵀ / √d_k). `log_sums` [N, heads] receives log Σ_j exp(q
-// k/√d_k) for the gradient; `weights` receives the matrices a. Either may be absent.
+// k/√d_k), which the gradient needs. `weights` receives the matrices a. Either may be absent.
 template <class T>
 void attention(Cpu, const AttentionInput<T>& in, StridedRows<T> y, T* log_sums, T* weights);
 template <class T>
 void attention(Cuda, const AttentionInput<T>& in, StridedRows<T> y, T* log_sums, T* weights);
-// attention() with products in bf16. REQUIRES: `weights` is absent.
+// The kernel above with products in bf16. REQUIRES: `weights` is absent.
 void attention(Cuda, const AttentionInput<bf16>& in, StridedRows<bf16> y, float* log_sums,
                float* weights);
 
-// The results of attention_grad(). fold_q is for dq, fold_kv for dk and dv.
+// The results of attention_grad(). fold_q says whether to set or add to dq, fold_kv the same for dk
+// and dv.
 template <class T>
 struct AttentionGrad {
   StridedRows<T> dq, dk, dv;
@@ -49,7 +50,8 @@ void attention_grad(Cuda, const AttentionInput<bf16>& in, StridedRows<const bf16
                     StridedRows<const bf16> dy, const float* log_sums,
                     const AttentionGrad<bf16>& out);
 
-// The kernel of attend_remembered(), see CachedRows. The GPU's version is in kv_cache_kernel.h.
+// Attention to cached rows on the CPU, see CachedRows. The version for a GPU is in
+// kv_cache_kernel.h.
 template <class T>
 void attend_remembered(Cpu, Matrix<const T> q, Matrix<const T> kv, Matrix<const int32_t> index,
                        const int32_t* lengths, int64_t heads, Matrix<T> y);
