@@ -16,9 +16,8 @@ struct HeadsOptions {
 
 // softmax(Q Kᵀ / √d_k) V for every head of every sentence of a packed batch (all sentences in one
 // matrix). A query attends only to keys of its own sentence. Queries, keys and values are adjacent
-// columns of one matrix, as the
-// joint projections compute them: qkv [N, 3D], or q [N, D] and kv [M, 2D]. Head h uses the columns
-// h·d_k … (h + 1)·d_k − 1 of Q, K and V. The result is [N, D].
+// columns of one matrix, as the joint projections compute them: qkv [N, 3D], or q [N, D] and kv [M,
+// 2D]. Head h uses the columns h·d_k … (h + 1)·d_k − 1 of Q, K and V. The result is [N, D].
 Tensor self_attention(const Tensor& qkv, const SentenceOffsets& sentences,
                       const HeadsOptions& options);
 Tensor cross_attention(const Tensor& q, const Tensor& kv, const SentenceOffsets& queries,

@@ -181,7 +181,7 @@ void drop(const Job<T>& job, int64_t block, int64_t queries, const DropoutMask& 
     for (int64_t i = 0; i < queries; ++i) to.row(j)[i] = from.row(j)[i] * w.factors_t.row(j)[i];
 }
 
-// The number of scalar multiplications in one matrix product (such as q kᵀ), summed over all heads.
+// An estimate of the scalar multiplications in one matrix product (such as q kᵀ) over all heads.
 template <class T>
 int64_t work_of(const AttentionInput<T>& in) {
   const int64_t queries = in.query_offsets[in.sentences], keys = in.key_offsets[in.sentences];
