@@ -21,7 +21,7 @@ constexpr PhiloxCounter philox(PhiloxCounter c, PhiloxKey k) {
     const uint64_t a = uint64_t{0xD2511F53u} * c.v[0], b = uint64_t{0xCD9E8D57u} * c.v[2];
     c = {{static_cast<uint32_t>(b >> 32) ^ c.v[1] ^ k.v[0], static_cast<uint32_t>(b),
           static_cast<uint32_t>(a >> 32) ^ c.v[3] ^ k.v[1], static_cast<uint32_t>(a)}};
-    k.v[0] += 0x9E3779B9u;  // 2^32 times the golden ratio − 1
+    k.v[0] += 0x9E3779B9u;  // 2^32 (φ − 1) with the golden ratio φ
     k.v[1] += 0xBB67AE85u;  // 2^32 (√3 − 1)
   }
   return c;
