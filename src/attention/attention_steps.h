@@ -17,8 +17,8 @@ double dot(std::span<const double> a, std::span<const double> b);
 
 DoubleRow softmax_of(const DoubleRow& e);  // REQUIRES: e is not empty
 
-// Appends q, k_j and tanh(q + k_j) for the scores additive and concat. The names are such as "W_a
-// s_t".
+// Appends q, k_j and tanh(q + k_j), for the scores additive and concat. AddedNames holds the names
+// of these three steps, such as "W_a s_t" for q.
 struct AddedNames {
   const char *query, *key;
 };
@@ -26,12 +26,12 @@ void add_tanh_of_sum(ComputationSteps& steps, const AddedNames& names, const Dou
                      const std::vector<DoubleRow>& keys);
 
 // The steps of softmax(q Kᵀ / √d_k) V for one query (Vaswani et al.: Attention Is All You Need,
-// NIPS 2017, section 3.2.1), given the keys and values of the words that are not masked.
+// NIPS 2017, section 3.2.1). `keys` and `values` are those of the words that are not masked.
 // REQUIRES: at least one word.
 ComputationSteps scaled_dot_steps(const DoubleRow& q, const std::vector<DoubleRow>& keys,
                                   const std::vector<DoubleRow>& values);
 
-// Appends the last step: v_j, α_j v_j and their sum, with the given names.
+// Appends v_j, α_j v_j and their sum, the last steps. SumNames holds the names of these steps.
 struct SumNames {
   const char *value, *weighted, *sum, *formula;
 };
