@@ -11,14 +11,16 @@
 namespace fovea {
 namespace {
 
-// A step reads the whole cache. Copying it once in eight steps costs little in comparison.
+// If a matrix is full, space for this number of steps is added. A step reads the whole cache, so
+// copying it once in eight steps costs little.
 constexpr int64_t kReservedSteps = 8;
 
 // Note [Remembered rows]
-// Each layer has one growing matrix with the keys and values of all previous words. Every live row
-// stores the index of each of its words in that matrix; rows that joined later have fewer words.
-// Search reorders these indices and never copies keys and values per beam. When a matrix is full,
-// its live entries are copied to a larger one, without the words that search has dropped.
+// Each layer has one growing matrix with the keys and values of all previous words of all
+// hypotheses. For each of its words, a live row (hypothesis) stores the index of the word in that
+// matrix. Rows that joined later have fewer words. The search reorders these indices and never
+// copies keys and values. When a matrix is full, the entries that live rows still use are copied to
+// a larger matrix.
 class HostKvCache : public DecoderMemory {
  public:
   explicit HostKvCache(const DecoderShape& shape) : shape_(shape) {}
@@ -102,11 +104,11 @@ class HostKvCache : public DecoderMemory {
 
  private:
   struct Row {
-    int32_t source;              // index into sources_
-    std::vector<int32_t> words;  // row of each word in kv_
+    int32_t source;              // index of its source sentence in sources_
+    std::vector<int32_t> words;  // for each word, its row in kv_
   };
   struct Source {
-    int32_t first, words;  // first row and number of rows in source_kv_
+    int32_t first, words;  // index of the first row in source_kv_, number of rows
   };
 
   int32_t source_end() const {
@@ -128,8 +130,8 @@ class HostKvCache : public DecoderMemory {
     source_ = {};
   }
 
-  // Copies the sources to larger matrices, but omits sources that no row uses. The new matrices
-  // have twice the size that the kept words and `words` further words need.
+  // Copies the sources that rows still use to larger matrices. The new matrices have space for
+  // twice the kept words plus `words` words.
   void compact_sources(int32_t words) {
     std::vector<int32_t> new_index(sources_.size(), -1), kept;
     std::vector<Source> sources;
@@ -153,7 +155,7 @@ class HostKvCache : public DecoderMemory {
     }
   }
 
-  // Reserves space in kv_ for one more word per row.
+  // Reserves space in kv_ for one more word of each row.
   void reserve_words() {
     if (kv_[0] && used_ + rows() <= kv_[0].size(0)) return;
     std::vector<int32_t> new_index(static_cast<size_t>(used_), -1), kept;
@@ -176,7 +178,7 @@ class HostKvCache : public DecoderMemory {
     }
   }
 
-  // Adds one word to every row: rows used_, used_ + 1, … of kv_.
+  // Adds one word to every row. The new words are the rows used_, used_ + 1, … of kv_.
   void add_words() {
     auto place = static_cast<int32_t>(used_);
     for (Row& row : rows_) row.words.push_back(place++);
@@ -194,7 +196,7 @@ class HostKvCache : public DecoderMemory {
     });
   }
 
-  // The table of the words that each row attends to. add(row, index) appends the indices of one
+  // The table of the words to which each row attends. add(row, index) appends the indices for one
   // row.
   template <class Add>
   CachedRows table(int64_t width, const Add& add) const {
@@ -210,12 +212,12 @@ class HostKvCache : public DecoderMemory {
   }
 
   DecoderShape shape_;
-  std::vector<Tensor> source_kv_;  // per layer [capacity, 2D], filled up to source_end()
-  std::vector<Source> sources_;    // in the order of source_kv_
-  std::vector<Tensor> kv_;         // per layer [capacity, 2D], the first `used_` rows are filled
+  std::vector<Tensor> source_kv_;  // per layer [capacity, 2D]: rows before source_end() are filled
+  std::vector<Source> sources_;    // in the order of their rows in source_kv_
+  std::vector<Tensor> kv_;         // per layer [capacity, 2D]: the first used_ rows are filled
   int64_t used_ = 0;
   std::vector<Row> rows_;
-  CachedRows own_, source_;  // source_.index is absent if sources of rows changed
+  CachedRows own_, source_;  // if sources of rows have changed, source_.index is absent
 };
 
 }  // namespace
