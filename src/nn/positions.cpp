@@ -31,7 +31,7 @@ struct SinusoidTable::Shared {
   ElementType type;
   Device device;
   std::mutex mutex;
-  std::vector<Tensor> tables;  // by length; CUDA graphs may still read shorter tables
+  std::vector<Tensor> tables;  // from short to long; CUDA graphs may still read short ones
 };
 
 SinusoidTable::SinusoidTable(SinusoidLayout layout, int64_t D, ElementType type, Device device)

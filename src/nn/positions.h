@@ -14,12 +14,13 @@ enum class SinusoidLayout { interleaved, half, half_m1 };
 Tensor sinusoids(SinusoidLayout layout, int64_t count, int64_t D, ElementType type,
                  Device device = Cpu{});
 
-// A table of sinusoids that grows with the longest sentence so far. So a model with a large maximum
-// length needs little memory until a long sentence arrives. Copies share the table. Thread-safe.
+// A table of sinusoids with as many rows as the longest sentence so far needs. So a model with a
+// large maximum length needs little memory until a long sentence arrives. Copies share the table.
+// Thread-safe.
 class SinusoidTable {
  public:
   SinusoidTable(SinusoidLayout layout, int64_t D, ElementType type, Device device);
-  Tensor rows(int64_t count) const;  // at least `count` rows
+  Tensor rows(int64_t count) const;  // the first rows of the table, at least `count`
 
  private:
   struct Shared;
