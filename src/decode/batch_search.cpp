@@ -14,7 +14,7 @@ namespace fovea {
 namespace {
 
 constexpr int64_t kExtraLength = 10;
-constexpr int64_t kMinParallelSearches = 64;  // for fewer, waking more threads takes longer
+constexpr int64_t kMinParallelSearches = 64;  // for fewer, waking threads takes longer
 
 std::vector<int32_t> banned_words(const SearchOptions& options) {
   std::vector<int32_t> banned{kPad, kBos};
@@ -62,8 +62,8 @@ bool BatchSearch::open() const {
   return empty() || (samples() == 1 && std::ranges::all_of(decoders_, &BatchDecoder::extendable));
 }
 
-// Appends the first rows of new sentences to the batch: one row per sentence, or one per sample of
-// it.
+// Adds the first rows of new sentences to the batch: one row per sentence or, if the search
+// samples, one row per sample of a sentence.
 void BatchSearch::add_states(const TokenBatch& source) {
   if (!empty()) {
     for (const BatchDecoder& d : decoders_) d.extendable->extend(*d.state, source);
@@ -120,7 +120,7 @@ BeamOptions BatchSearch::beam_options(int64_t source_pieces) const {
   int64_t limit = std::numeric_limits<int64_t>::max();
   for (const Model* model : models_)
     limit = std::min(limit, length_limit(*model, source_pieces, options_));
-  const bool all = options_.coverage_penalty != 0;  // the coverage penalty may change their order
+  const bool all = options_.coverage_penalty != 0;  // the penalty may change the order
   return {.size = width(),
           .n_best = options_.sampling ? 1
                     : all             ? options_.beam
@@ -130,7 +130,7 @@ BeamOptions BatchSearch::beam_options(int64_t source_pieces) const {
           .early_stop = options_.early_stop};
 }
 
-// Starts the search on the device (Note [Ahead]). Returns null if the device cannot run it.
+// Starts the search on the device (Note [Ahead]). If the device cannot run it, returns null.
 const DeviceDecodable* BatchSearch::start_device_search() {
   const auto* const device = models_.front()->as<DeviceDecodable>();
   if (!device || models_.size() != 1 || options_.sampling || !options_.prefix.empty() ||
@@ -151,8 +151,9 @@ const DeviceDecodable* BatchSearch::start_device_search() {
   return device;
 }
 
-// Ends the searches of unwanted sentences. If the device runs the search, it ends either all
-// searches or none: they stay until the caller wants no sentence of the batch any more.
+// Ends the searches of sentences that the caller does not want any more. If the device runs the
+// search, it cannot end single searches: all of them continue until no sentence of the batch is
+// wanted.
 void BatchSearch::drop_unwanted(std::vector<SearchResult>& results) {
   const auto wanted = [&](const SentenceSearch& search) { return options_.wanted(search.number); };
   if (device_ && std::ranges::any_of(searches_, wanted)) return;
@@ -199,9 +200,9 @@ int64_t BatchSearch::candidates() const {
   return std::min(width() + std::ssize(banned_), models_[0]->target_words());
 }
 
-// Starts the next step on the device and returns the scores of the current one.
+// Starts the next step on the device, and returns the scores of the step before it.
 BatchSearch::StepScores BatchSearch::device_scores() {
-  int64_t next_rows = 0;  // an upper bound: a search at its length limit ends with this step
+  int64_t next_rows = 0;  // an upper bound: searches at their length limit now end
   for (const RowRange& rows : row_ranges_) next_rows += rows.at_limit ? 0 : width();
   device_result_ = &device_->device_step(*decoders_.front().state, next_rows);
   return {.scores = {},
@@ -222,8 +223,8 @@ BatchSearch::StepScores BatchSearch::next_scores() {
   return result;
 }
 
-// Advances all searches by one step. Searches are independent, and a batch on a GPU has many of
-// them, so threads share them.
+// Advances all searches by one step. They are independent, and a batch on a GPU has many of them,
+// so several threads advance them.
 void BatchSearch::advance(const StepScores& scores) {
   bool at_limit = false;
   for (int64_t s = 0; s < std::ssize(searches_); ++s) {
@@ -242,7 +243,7 @@ void BatchSearch::advance(const StepScores& scores) {
     for (int64_t s = 0; s < searches; ++s) {
       try {
         advance(scores, s, candidates);
-      } catch (...) {  // an exception must not leave the parallel region
+      } catch (...) {  // an exception must not leave an OpenMP region
         const std::lock_guard hold(mutex_);
         failure = std::current_exception();
       }
@@ -258,7 +259,7 @@ void BatchSearch::check_row(const StepScores& scores, int64_t s, int64_t row) co
        "; the weights are damaged or training diverged");
 }
 
-// Advances search s by one step. `candidates` is working memory, which a thread reuses for all its
+// Advances search s by one step. `candidates` is working memory that a thread reuses for several
 // searches.
 void BatchSearch::advance(const StepScores& scores, int64_t s,
                           std::vector<std::vector<Candidate>>& candidates) {
@@ -293,8 +294,9 @@ void BatchSearch::update_rows(int64_t s) {
   }
 }
 
-// Returns the word of the forced prefix at this step as the only candidate. Its log-probability is
-// at least kImpossible, so that sums stay finite even if the model gives the word probability 0.
+// Returns the only candidate of a step inside the forced prefix: the word of the prefix. Its
+// log-probability is at least kImpossible. So sums stay finite even if the model gives the word
+// probability 0.
 Candidate BatchSearch::prefix_word(const StepScores& scores, int64_t row, int64_t step) const {
   const int32_t word = options_.prefix[static_cast<size_t>(step)];
   const double stored = columns(scores.scores.window(row, 1), word, 1).values()[0];
@@ -333,8 +335,8 @@ Candidate BatchSearch::draw(const StepScores& scores, int64_t row, const Sentenc
   return sampler_->draw(words, scores.log_sum(row), banned_, which);
 }
 
-// Collects the results of finished searches, and reorders the states of the models so that only the
-// rows of the other searches remain.
+// Collects the results of searches that have ended. Then reorders the states of the models, so that
+// only rows of the other searches remain.
 void BatchSearch::keep_live(std::vector<SearchResult>& results) {
   std::vector<int32_t> parents;
   words_.clear();

@@ -15,13 +15,13 @@ namespace fovea {
 
 // The result of a sentence whose search has ended.
 struct SearchResult {
-  int64_t index;                   // how many sentences were added before this one
-  int64_t number;                  // as given to add()
-  std::vector<Hypothesis> n_best;  // best first; empty if the caller stopped wanting it
+  int64_t index;                   // number of sentences that were added before this one
+  int64_t number;                  // the number that add() got for it
+  std::vector<Hypothesis> n_best;  // best first; empty if the caller no longer wanted it
 };
 
 // A search for several sentences at once, step by step (continuous batching). Finished sentences
-// leave the batch. If all models are Extendable, new sentences join a running batch; their
+// leave the batch. If all models are Extendable, new sentences join a running batch, and their
 // results are the same as without other sentences. Not thread-safe.
 class BatchSearch {
  public:
@@ -30,68 +30,70 @@ class BatchSearch {
 
   bool empty() const { return searches_.empty(); }
   bool open() const;  // whether sentences may be added now
-  // Adds sentences. `numbers` has one number per sentence, as in search(). REQUIRES: open().
+  // Adds sentences. `numbers` has one number for each, with the meaning as in search(). REQUIRES:
+  // open().
   void add(const TokenBatch& source, std::span<const int64_t> numbers);
-  // Extends each hypothesis by one word; returns the sentences whose search ended with this step.
+  // Extends each hypothesis by one word. Returns the sentences whose search ended with this step.
   std::vector<SearchResult> step();
 
  private:
-  // A model that decodes the batch, and its state.
+  // A model that decodes the batch, and the model's state.
   struct BatchDecoder {
     const Decodable& model;
     const Extendable* extendable;  // null if no sentences can join the batch
     std::unique_ptr<DecoderState> state;
   };
-  // The scores of the possible next words of each row (live hypothesis) at one step.
+  // What a step says about the next word of each row. A row is a live hypothesis.
   struct StepScores {
-    Tensor scores;  // [rows, words]: logits, of an ensemble probabilities; none on a GPU
+    Tensor scores;  // [rows, words]: logits, or an ensemble's probabilities; none on a GPU
     bool ensemble = false;
     int64_t k = 0;
     TopK best;                               // the best k words of each row, on the host
-    mutable std::vector<double> end_scores;  // [rows]: </s>, fetched on first use
+    mutable std::vector<double> end_scores;  // [rows]: score of </s>, fetched on first use
 
     double score(double stored) const;
     double value(int64_t row, int64_t j) const;
     double log_sum(int64_t row) const;
     int32_t word(int64_t row, int64_t j) const;
   };
-  // The search for the translations of one sentence, or for one sample of it. Its live hypotheses
-  // are consecutive rows of the batch.
+  // The search for the translations of one sentence or, if the search samples, for one sample of
+  // it. The live hypotheses of a search are consecutive rows of the batch.
   struct SentenceSearch {
     int64_t index, number, sample;
     Beam beam;
   };
-  // The rows of one search: count rows from row `first` on. A separate array, because one thread
-  // reads all ranges after a step: reading the searches, which other threads have just written,
-  // would be slow.
+  // The rows of one search: `count` rows, beginning with row `first`. They are in a separate array,
+  // because one thread reads all of them after a step. To read them from the searches, which other
+  // threads have just written, would be slow.
   struct RowRange {
     int32_t first, count;
     bool at_limit;
   };
-  // A sentence with a running search: at most one, or one per sample.
+  // A sentence whose search has not ended. It has one search or, if the search samples, one per
+  // sample.
   struct OpenSentence {
-    std::vector<int32_t> source;  // empty without a coverage penalty
+    std::vector<int32_t> source;  // empty if there is no coverage penalty
     int64_t running;              // number of running searches
     std::vector<Hypothesis> n_best = {};
   };
 
-  // Number of searches per sentence; maximum number of live hypotheses per search; number of
-  // hypotheses that an ended search returns.
+  // samples(): number of searches per sentence. width(): maximum number of live hypotheses per
+  // search. kept(): number of hypotheses that an ended search returns.
   int64_t samples() const { return options_.sampling ? options_.n_best : 1; }
   int64_t width() const { return options_.sampling ? 1 : options_.beam; }
   int64_t kept() const { return options_.coverage_penalty != 0 ? options_.beam : options_.n_best; }
-  // Number of words per row that a step ranks: `width` and the banned words, which may be among the
-  // best.
+  // Number of words of each row that a step ranks: `width`, plus the number of banned words,
+  // because these may be among the best.
   int64_t candidates() const;
   BeamOptions beam_options(int64_t source_pieces) const;
   void add_states(const TokenBatch& source);
   const DeviceDecodable* start_device_search();
   void drop_unwanted(std::vector<SearchResult>& results);
-  // Moves a search to position `to` of searches_ and sets its rows. truncate() removes the searches
-  // from position `count` on.
+  // move_search() moves search `from` to position `to` of searches_ and sets its rows. truncate()
+  // removes the searches from position `count` on.
   void move_search(size_t from, size_t to, const RowRange& rows);
   void truncate(size_t count);
-  // Makes row i of all model states the former row parents[i].
+  // Replaces row i of the states of all models by the previous row parents[i].
   void reorder(std::span<const int32_t> parents);
   StepScores device_scores();
   StepScores next_scores();
@@ -108,8 +110,9 @@ class BatchSearch {
   Candidate end_candidate(const StepScores& scores, int64_t row) const;
   Candidate draw(const StepScores& scores, int64_t row, const SentenceSearch& search);
   void keep_live(std::vector<SearchResult>& results);
-  // Moves the hypotheses of an ended search to its sentence. After the last search of the sentence,
-  // sorts them, applies the coverage penalty and appends the result.
+  // Moves the hypotheses of an ended search to its sentence. If it is the last search of the
+  // sentence, sorts the hypotheses, applies the coverage penalty and appends the result to
+  // `results`.
   void end(const SentenceSearch& search, std::vector<Hypothesis> hypotheses,
            std::vector<SearchResult>& results);
   void check_device_choices(const std::vector<int32_t>& parents) const;
@@ -126,8 +129,8 @@ class BatchSearch {
   std::optional<Sampler> sampler_;
   int64_t rows_ = 0, added_ = 0;
   bool started_ = false;
-  const DeviceDecodable* device_ = nullptr;        // null: the host searches
-  const BeamStepResult* device_result_ = nullptr;  // the result of the last step
+  const DeviceDecodable* device_ = nullptr;        // null: the search runs on the host
+  const BeamStepResult* device_result_ = nullptr;  // result of the last step on the device
 };
 
 }  // namespace fovea

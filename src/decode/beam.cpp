@@ -31,7 +31,7 @@ void Beam::advance(std::span<const std::vector<Candidate>> candidates) {
                             [](const Extension& a, const Extension& b) {
                               if (a.log_prob != b.log_prob) return a.log_prob > b.log_prob;
                               if (a.hypothesis != b.hypothesis) return a.hypothesis < b.hypothesis;
-                              return a.word < b.word;  // as in `candidates`
+                              return a.word < b.word;  // pointers: the order of `candidates`
                             });
   extensions_.resize(kept);
 
@@ -57,9 +57,9 @@ void Beam::advance(std::span<const std::vector<Candidate>> candidates) {
 }
 
 // Note [Early stop]
-// A live hypothesis has `length` words and the log-probability s ≤ 0. It will finish with a
-// log-probability s' ≤ s at some length l with length < l ≤ max_length. Its score will be s' / l^α.
-// For α ≥ 0, l^α ≤ max_length^α and so
+// A live hypothesis has `length` words and the log-probability s ≤ 0. Later it will finish with l
+// words, length < l ≤ max_length, and a log-probability s' ≤ s. Its score will be s' / l^α. For α ≥
+// 0, l^α ≤ max_length^α and so
 //   s' / l^α ≤ s / l^α ≤ s / max_length^α,
 // and for α < 0 the bound is s / (length + 1)^α in the same way. If n finished hypotheses have
 // scores strictly above the bounds of all live hypotheses, the n best are known: further steps
