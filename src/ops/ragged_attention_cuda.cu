@@ -281,8 +281,8 @@ struct WordChunk {
   }
 };
 
-// The gradients of additive scores: one thread per sentence and column. It processes kWords words
-// after another, and for these all queries in order. parts[b] receives the terms of dv of sentence b.
+// The gradients of additive scores: one thread per sentence and column. It processes the words in
+// chunks, and for each chunk the queries in order. parts[b] receives the terms of dv of sentence b.
 template <class K>
 __global__ void __launch_bounds__(kThreads)
     additive_backward(RaggedIndex ragged, SentenceQueries queries, Matrix<const float> q,

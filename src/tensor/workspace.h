@@ -9,8 +9,8 @@ namespace fovea {
 // Limits the memory that the program takes from a device, in bytes; 0 means no limit. If an
 // allocation would exceed the limit, it throws Error(ExitCode::memory).
 void limit_memory(Device device, std::size_t bytes);
-// The total memory that the program can use: the limit or, without a limit, on a GPU the sum of used
-// and free memory. Without a limit, 0 on the host: it is not known.
+// The total memory that the program can use: the limit. Without a limit, it is the sum of used and
+// free memory on a GPU, and 0 (not known) on the host.
 std::size_t memory_at_most(Device device);
 // Returns unused blocks to the device, also those of graphs. For this it discards all captured
 // graphs.

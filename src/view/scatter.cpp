@@ -32,9 +32,7 @@ struct PlacedName {
   Box box{};          // the area of the name
   bool moved = false;
 
-  double width() const {
-    return text_width(name, size) * (point->centre ? 1.12 : 1);
-  }  // 1.12: bold
+  double width() const { return text_width(name, size) * (point->centre ? 1.12 : 1); }  // bold
   double radius() const { return point->centre ? 5.5 : 3.5; }
 };
 
