@@ -58,10 +58,10 @@ void Beam::advance(std::span<const std::vector<Candidate>> candidates) {
 
 // Note [Early stop]
 // A live hypothesis has `length` words and the log-probability s ≤ 0. Later it will finish with l
-// words, length < l ≤ max_length, and a log-probability s' ≤ s. Its score will be s' / l^α. For α ≥
-// 0, l^α ≤ max_length^α and so
-//   s' / l^α ≤ s / l^α ≤ s / max_length^α,
-// and for α < 0 the bound is s / (length + 1)^α in the same way. If n finished hypotheses have
+// words, length < l ≤ max_length, and a log-probability s' ≤ s. Its score will be s' / l^α.
+// If α ≥ 0, then l^α ≤ max_length^α, and s / max_length^α is an upper bound of the score:
+//   s' / l^α ≤ s / l^α ≤ s / max_length^α.
+// If α < 0, the upper bound is s / (length + 1)^α for the same reason. If n finished hypotheses have
 // scores strictly above the bounds of all live hypotheses, the n best are known: further steps
 // would only add hypotheses that rank behind them. Live hypotheses are sorted by s, so the first
 // has the largest bound.

@@ -28,7 +28,7 @@ struct DecoderRows {
 //   luong     s_t = f(s_{t−1}, [E y_{t−1}; h̃_{t−1}]); α from s_t;
 //             readout h̃_t = tanh(W_c [c_t; s_t])
 //             (Luong, Pham, Manning: EMNLP 2015, sections 3 and 3.3)
-//   no attention  s_t = f(s_{t−1}, E y_{t−1}); readout s_t
+//   without attention: s_t = f(s_{t−1}, E y_{t−1}); readout s_t
 //             (Sutskever, Vinyals, Le: NIPS 2014)
 class RecurrentModel : public Model, public Decodable, public Explainable, public Replayable {
  public:

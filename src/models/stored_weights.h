@@ -16,7 +16,6 @@ namespace fovea {
 // int8 products round the weights in the same way (Note [Eight bits] in gemm/gemm_int8_cpu.cpp). So
 // with --precision int8, a model translates the same before and after it was stored as I8.
 // Parameters that are not matrices stay F32.
-// that are not matrices stay F32.
 
 // Writes the file atomically, with checksums. `stored` is F32, BF16 or I8. If a weight is not
 // finite, throws ExitCode::diverged.

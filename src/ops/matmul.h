@@ -33,7 +33,6 @@ Tensor transpose(const Tensor& a);  // swaps the last two axes
 // the inside of feed-forward layers, and the sub-layer outputs that are added to the residual
 // stream. All other values, such as norms, embeddings, losses and parameters, are float32. A
 // gradient has the type of its tensor.
-// type of its tensor.
 enum class OutputType { sums, activation };
 bool bf16_activations(Device device);
 

@@ -29,7 +29,6 @@ class Graph {
   // absent graph in three cases. The device cannot capture; then `work` is not called. `work`
   // throws an Error, for example because memory is exhausted. Or `work` uploads numbers from the
   // host or reads them there.
-  // reads numbers.
   static Graph captured(Device device, const std::function<void()>& work);
 
   void replay() const;
