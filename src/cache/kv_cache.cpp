@@ -130,8 +130,8 @@ class HostKvCache : public DecoderMemory {
     source_ = {};
   }
 
-  // Copies the sources that rows still use to larger matrices. The new matrices have space for
-  // twice the kept words plus `words` words.
+  // Copies the sources that rows still use to larger matrices. These have twice the space that the
+  // copied sources and `words` more words need.
   void compact_sources(int32_t words) {
     std::vector<int32_t> new_index(sources_.size(), -1), kept;
     std::vector<Source> sources;

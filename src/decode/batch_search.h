@@ -51,6 +51,8 @@ class BatchSearch {
     TopK best;                               // the best k words of each row, on the host
     mutable std::vector<double> end_scores;  // [rows]: score of </s>, fetched on first use
 
+    // score() converts an entry of `scores` to a logit or a log-probability. value(), word(): the
+    // score and the id of the j-th best word of a row.
     double score(double stored) const;
     double value(int64_t row, int64_t j) const;
     double log_sum(int64_t row) const;

@@ -61,8 +61,8 @@ void Beam::advance(std::span<const std::vector<Candidate>> candidates) {
 // words, length < l ≤ max_length, and a log-probability s' ≤ s. Its score will be s' / l^α.
 // If α ≥ 0, then l^α ≤ max_length^α, and s / max_length^α is an upper bound of the score:
 //   s' / l^α ≤ s / l^α ≤ s / max_length^α.
-// If α < 0, the upper bound is s / (length + 1)^α for the same reason. If n finished hypotheses have
-// scores strictly above the bounds of all live hypotheses, the n best are known: further steps
+// If α < 0, the upper bound is s / (length + 1)^α for the same reason. If n finished hypotheses
+// have scores strictly above the bounds of all live hypotheses, the n best are known: further steps
 // would only add hypotheses that rank behind them. Live hypotheses are sorted by s, so the first
 // has the largest bound.
 bool Beam::n_best_known() const {

@@ -155,7 +155,7 @@ void normalise(const Job<T>& job, int64_t block, int64_t queries, Block<T>& S, T
       const int first = job.first_lane(j, block + v);
 #pragma omp simd
       for (int l = 0; l < kLane; ++l)
-        s[l] = l >= first ? s[l] * sum[l] : T{0};  // masked: exp(−∞) is e^-87 here
+        s[l] = l >= first ? s[l] * sum[l] : T{0};  // exp(−∞) is e^-87 here, not 0
     }
   }
 }

@@ -6,8 +6,8 @@
 namespace fovea::kernel {
 
 // Calls put(row, col, quad) for every quad (four adjacent columns) of `rows` rows of kCols columns.
-// If a row is `present` or later, its quads are 0. Each thread starts kInFlight loads before it
-// stores the first quad, to hide the latency.
+// The quads of rows from `present` on are 0. Each thread starts kInFlight loads before it stores
+// the first quad, to hide the latency.
 template <int kCols, bool kAligned, class Put>
 __device__ void put_quads(StridedRows<const float> from, int present, int rows, int size, Put put) {
   constexpr int kAcross = kCols / 4, kInFlight = kAligned ? 8 : 1;
