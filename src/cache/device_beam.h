@@ -17,10 +17,10 @@ namespace fovea {
 
 // The rules of a beam search on the device. All sentences of the search have the same rules.
 struct BeamRules {
-  int64_t width, n_best;  // per sentence: maximum number of live hypotheses; of results
-  int64_t candidates;     // number of best words of each row that the search considers
-  int32_t end;            // the word that ends a hypothesis
-  std::vector<int32_t> banned;
+  int64_t width, n_best;        // per sentence: maximum number of live hypotheses; of results
+  int64_t candidates;           // number of best words of each row that the search considers
+  int32_t end;                  // the word that ends a hypothesis
+  std::vector<int32_t> banned;  // ids of words that are never selected
   double length_penalty;
   bool early_stop;
   std::vector<int32_t> max_lengths;  // per sentence: maximum number of words with </s>

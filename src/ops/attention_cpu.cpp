@@ -47,7 +47,7 @@ struct Block {
   }
 };
 
-// A unit of work: one head of one sentence.
+// What one iteration of a parallel loop computes: one head of one sentence.
 template <class T>
 struct Job {
   const AttentionInput<T>& in;
